@@ -1,0 +1,88 @@
+"""A content-addressed cache of built artefacts in the user's cache folder."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import platformdirs
+
+from parity.errors import UsageError
+
+__all__ = ["Cache", "default_root", "digest"]
+
+log = logging.getLogger("parity.cache")
+_SEAL = "SHA256SUMS"
+
+
+def default_root() -> Path:
+    """``$PARITY_CACHE``, or the user's cache folder."""
+    return Path(os.environ.get("PARITY_CACHE") or platformdirs.user_cache_dir("parity", appauthor=False))
+
+
+def digest(*parts: str | bytes) -> str:
+    """SHA-256 over the parts, each preceded by its length so that no two lists of parts collide."""
+    sha = hashlib.sha256()
+    for part in parts:
+        data = part.encode() if isinstance(part, str) else part
+        sha.update(f"{len(data)}:".encode())
+        sha.update(data)
+    return sha.hexdigest()
+
+
+@dataclass(frozen=True)
+class Cache:
+    """Folders of files, one per key. An entry is complete and sealed by checksums, or it does not exist."""
+
+    root: Path
+
+    def get(self, key: str, build: Callable[[Path], None]) -> tuple[Path, bool]:
+        """The folder of ``key`` and whether it was there; if not, ``build`` fills it.
+
+        A damaged entry is rebuilt, with a warning. Concurrent builds of one key are harmless: the first to finish wins.
+
+        Raises:
+            UsageError: the cache folder cannot be written.
+        """
+        folder = self.root / key[:2] / key[2:]
+        if folder.is_dir():
+            if _seal_of(folder) == _read_seal(folder):
+                return folder, True
+            log.warning("cache entry %s was damaged; it is built again", folder)
+            shutil.rmtree(folder, ignore_errors=True)
+        try:
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            scratch = Path(tempfile.mkdtemp(prefix=".build-", dir=folder.parent))
+        except OSError as error:
+            raise UsageError(
+                f"cannot write the cache folder {self.root}: {error.strerror}; set PARITY_CACHE to a writable folder"
+            ) from error
+        try:
+            build(scratch)
+            (scratch / _SEAL).write_text(_seal_of(scratch))
+            try:
+                scratch.rename(folder)
+            except OSError:
+                if not folder.is_dir():
+                    raise
+            return folder, False
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _seal_of(folder: Path) -> str:
+    files = sorted(p for p in folder.rglob("*") if p.is_file() and p.name != _SEAL)
+    return "".join(f"{hashlib.sha256(p.read_bytes()).hexdigest()}  {p.relative_to(folder).as_posix()}\n" for p in files)
+
+
+def _read_seal(folder: Path) -> str | None:
+    try:
+        return (folder / _SEAL).read_text()
+    except OSError:
+        return None

@@ -1,0 +1,62 @@
+"""Verdicts: the comparison of a kernel's output with what was expected."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+__all__ = ["Mismatch", "Status", "Verdict"]
+
+
+class Status(StrEnum):
+    """How a case ended. Only PASS is a success; a known divergence is a PASS that names its ids."""
+
+    PASS = "pass"
+    FAIL = "fail"
+    ERROR = "error"
+    TIMEOUT = "timeout"
+    CRASH = "crash"
+    UNSUPPORTED = "unsupported"
+    MISSING = "missing kernel"
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """One wrong element: its logical coordinates, the values as text, and how far apart they are.
+
+    ``ulps`` is the distance in units in the last place of the output's dtype, ``budgets`` in shares of what is allowed;
+    both are infinite where no distance makes sense (NaN against a number).
+    """
+
+    coordinates: tuple[int, ...]
+    expected: str
+    got: str
+    ulps: float
+    budgets: float
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Outcome of one case on one runner.
+
+    ``kind`` is the class of a failure (empty for a pass): "value", "unwritten", "nan", "sign of zero", "input modified",
+    "out-of-bounds read", ... Two failures are the same failure if status and kind agree. ``budget`` is the worst share
+    of its budget that any element used (1.0 = at the limit). ``pattern`` says in words which elements are wrong.
+    ``divergences`` are ids of known CUDA/AMD divergences that were met; ``sharp`` says that a result lies between the
+    sharp and the hard limit.
+    """
+
+    status: Status
+    kind: str = ""
+    budget: float = 0.0
+    wrong: int = 0
+    total: int = 0
+    first: Mismatch | None = None
+    pattern: str = ""
+    divergences: tuple[str, ...] = ()
+    sharp: bool = False
+    detail: str = ""
+
+    @property
+    def passed(self) -> bool:
+        return self.status is Status.PASS

@@ -1,0 +1,42 @@
+"""Errors that a user can act on.
+
+Every error says what was wrong, with which value, where, and what to do. The command line prints the message
+alone and leaves with ``exit_code``; a traceback is only ever shown for a defect of parity itself.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+__all__ = ["MissingTool", "NotAvailable", "ParityError", "UsageError", "nearest"]
+
+
+class ParityError(Exception):
+    """Base of all errors with a message for the user."""
+
+    exit_code = 2
+
+
+class UsageError(ParityError):
+    """Wrong usage or configuration: an unknown name, a malformed case, an impossible option."""
+
+
+class NotAvailable(ParityError):
+    """Something that was asked for by name cannot work on this machine, or nothing was run."""
+
+    exit_code = 3
+
+
+class MissingTool(NotAvailable):
+    """A tool was looked for and not found; the message names it, where it was looked for, and how to install it."""
+
+    def __init__(self, tool: str, looked: str, install: str) -> None:
+        super().__init__(f"{tool} not found (looked for {looked}); install it with: {install}")
+        self.tool, self.looked, self.install = tool, looked, install
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """A ``"; did you mean a, b?"`` tail for an unknown name, or an empty string."""
+    close = difflib.get_close_matches(word, list(known), n=3, cutoff=0.5)
+    return f"; did you mean {', '.join(close)}?" if close else ""

@@ -1,0 +1,109 @@
+"""Layouts: where the elements of a tensor lie in its buffer."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from parity.errors import UsageError
+
+__all__ = ["Layout", "contiguous"]
+
+_TEXT = re.compile(r"(?P<shape>\(\)|\d+(?:x\d+)*)(?::(?P<strides>\d+(?:,\d+)*))?(?:\+(?P<offset>\d+))?")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Shape, strides and start offset, all in elements; stride 0 broadcasts, strides are never negative.
+
+    The text form is ``4x5:1,4+3``: dims joined by ``x`` (``()`` for rank 0), then ``:`` and the strides if the
+    layout is not contiguous, then ``+`` and the offset if it is not 0.
+    """
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int = 0
+
+    def __post_init__(self) -> None:
+        if len(self.shape) != len(self.strides):
+            raise UsageError(f"layout has {len(self.shape)} dims but {len(self.strides)} strides: {self}")
+
+    @property
+    def numel(self) -> int:
+        """Number of elements of the tensor."""
+        return math.prod(self.shape)
+
+    @property
+    def span(self) -> int:
+        """Number of elements its buffer must have, the offset included."""
+        if self.numel == 0:
+            return self.offset
+        return self.offset + sum((n - 1) * s for n, s in zip(self.shape, self.strides, strict=True)) + 1
+
+    @property
+    def is_contiguous(self) -> bool:
+        """Row-major without gaps; strides of size-1 dims do not matter. The offset does not matter either."""
+        product = 1
+        for n, s in zip(reversed(self.shape), reversed(self.strides), strict=True):
+            if n > 1 and s != product:
+                return False
+            product *= n
+        return True
+
+    @property
+    def is_injective(self) -> bool:
+        """No two elements share a place (sufficient test), so the tensor may be written."""
+        reach = 0
+        for n, s in sorted(zip(self.shape, self.strides, strict=True), key=lambda d: d[1]):
+            if n > 1:
+                if s <= reach:
+                    return False
+                reach += (n - 1) * s
+        return True
+
+    def view(self, buffer: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """The tensor as a NumPy view of its one-dimensional buffer of at least ``span`` elements."""
+        if self.numel == 0:
+            return np.empty(self.shape, buffer.dtype)
+        steps = tuple(s * buffer.itemsize for s in self.strides)
+        return np.lib.stride_tricks.as_strided(buffer[self.offset :], self.shape, steps)
+
+    def indices(self) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Buffer index of every element, shape ``shape``."""
+        index = np.full(self.shape, self.offset, np.int64)
+        for axis, (n, s) in enumerate(zip(self.shape, self.strides, strict=True)):
+            index += (np.arange(n, dtype=np.int64) * s).reshape((-1,) + (1,) * (len(self.shape) - axis - 1))
+        return index
+
+    def __str__(self) -> str:
+        text = "x".join(map(str, self.shape)) or "()"
+        if self.strides != contiguous(self.shape).strides:
+            text += ":" + ",".join(map(str, self.strides))
+        return text + (f"+{self.offset}" if self.offset else "")
+
+    @staticmethod
+    def parse(text: str) -> Layout:
+        """The layout with that text form.
+
+        Raises:
+            UsageError: the text is not a layout.
+        """
+        match = _TEXT.fullmatch(text)
+        if not match:
+            raise UsageError(f"{text!r} is not a layout; write dims, strides and offset like 4x5:1,4+3")
+        shape = () if match["shape"] == "()" else tuple(map(int, match["shape"].split("x")))
+        strides = tuple(map(int, match["strides"].split(","))) if match["strides"] else contiguous(shape).strides
+        return Layout(shape, strides, int(match["offset"] or 0))
+
+
+def contiguous(shape: tuple[int, ...], offset: int = 0) -> Layout:
+    """The row-major layout of a shape."""
+    strides, product = [], 1
+    for n in reversed(shape):
+        strides.append(product)
+        product *= max(n, 1)
+    return Layout(shape, tuple(reversed(strides)), offset)

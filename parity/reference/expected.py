@@ -1,0 +1,57 @@
+"""What a correct kernel may return: a nominal value and, per element, how far a result may lie from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+__all__ = ["Bounds", "Expected", "Limits"]
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Whose documented function accuracy a budget is derived from.
+
+    ``vendor`` is the maker of the device; ``hard`` limits are documented maxima (beyond them a result fails), ``sharp``
+    ones are the worst that was ever seen (beyond them a result is reported).
+    """
+
+    vendor: Literal["amd", "cuda"]
+    level: Literal["hard", "sharp"] = "hard"
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The accepted interval of every element: ``centre + residual - below <= got <= centre + residual + above``.
+
+    ``centre`` is float64 (NaN and infinities allowed); ``residual`` is what float64 could not hold of the exact value
+    (only f64 results need it); ``below`` and ``above`` are non-negative float64, infinite where overflow is allowed.
+    """
+
+    centre: Array
+    residual: Array | float
+    below: Array
+    above: Array
+
+
+@dataclass(frozen=True)
+class Expected:
+    """The reference outcome of one case, in the logical shape of the output.
+
+    ``value`` is the nominal result in the output's own dtype. ``bounds`` derives the accepted interval from somebody's
+    accuracy limits; None demands the exact value (any NaN for a NaN). Where ``sign_of_zero`` is true, -0 and +0 differ.
+    ``nan_allowed`` marks elements for which NaN is right as well as the number. ``divergences`` maps the id of a known
+    CUDA/AMD divergence (D1 to D24) to the value the *other* vendor's rule gives; an element equal to it is reported
+    under that id and is not a failure.
+    """
+
+    value: Array
+    bounds: Callable[[Limits], Bounds] | None = None
+    sign_of_zero: Array | bool = False
+    nan_allowed: Array | bool = False
+    divergences: Mapping[str, Array] = field(default_factory=dict)
