@@ -45,7 +45,7 @@ class DType:
     def max(self) -> float | int:
         """Largest finite value."""
         if self.is_float:
-            return float(ml_dtypes.finfo(self.numpy).max)
+            return float(ml_dtypes.finfo(self.numpy).max)  # type: ignore[no-untyped-call]
         return int(np.iinfo(self.numpy).max)
 
     @property
