@@ -40,10 +40,10 @@ class Verdict:
     """Outcome of one case on one runner.
 
     ``kind`` is the class of a failure (empty for a pass): "value", "unwritten", "nan", "sign of zero", "input
-    modified", "out-of-bounds read", ... Two failures are the same failure if status and kind agree. ``budget`` is the worst share
-    of its budget that any element used (1.0 = at the limit). ``pattern`` says in words which elements are wrong.
-    ``divergences`` are ids of known CUDA/AMD divergences that were met; ``sharp`` says that a result lies between the
-    sharp and the hard limit.
+    modified", "out-of-bounds read", ... Two failures are the same failure if status and kind agree. ``budget`` is the
+    worst share of its budget that any element used (1.0 = at the limit). ``pattern`` says in words which elements are
+    wrong. ``divergences`` are ids of known CUDA/AMD divergences that were met; ``sharp`` says that a result lies
+    between the sharp and the hard limit.
     """
 
     status: Status
