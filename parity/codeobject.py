@@ -1,0 +1,146 @@
+"""Code objects: what a compiler made of one module for one AMD target, and what its metadata says of each kernel."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from parity.cache import digest
+from parity.errors import UsageError
+
+__all__ = ["Argument", "CodeObject", "Kernel", "kernel_from_dict", "kernel_to_dict", "parse"]
+
+_BEGIN, _END = "\t.amdgpu_metadata\n", "\t.end_amdgpu_metadata"
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_FILE = re.compile(r'^\t\.file\t\d+ (?:"(?P<folder>[^"]*)" )?"(?P<name>[^"]*)"', re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One argument of a kernel: ``size`` bytes at byte ``offset`` of the kernarg segment.
+
+    ``kind`` is the metadata's value kind: ``by_value``, ``global_buffer``, ``dynamic_shared_pointer``, ... ``name`` is
+    empty if the compiler did not keep it.
+    """
+
+    name: str
+    offset: int
+    size: int
+    kind: str
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One kernel entry. ``args`` are those of the source; ``hidden`` those the runtime fills in, named by their kind.
+
+    ``lds_bytes`` is the static LDS of a workgroup, ``scratch_bytes`` the private memory of one work-item, ``spills``
+    the registers (SGPR and VGPR) that did not fit, ``max_threads`` the largest workgroup the code was compiled for.
+    """
+
+    name: str
+    args: tuple[Argument, ...]
+    kernarg_bytes: int
+    sgprs: int
+    vgprs: int
+    lds_bytes: int
+    scratch_bytes: int
+    wavefront: int
+    spills: int = 0
+    max_threads: int = 1024
+    hidden: tuple[Argument, ...] = ()
+
+
+@dataclass(frozen=True)
+class CodeObject:
+    """The built artefact of one module for one target.
+
+    ``listing`` is the assembly text, ``digest`` the SHA-256 that identifies it, ``sources`` the files its line table
+    names. ``hsaco`` is the loadable file, if one was made.
+    """
+
+    module: str
+    target: str
+    listing: str = field(repr=False)
+    kernels: Mapping[str, Kernel]
+    digest: str
+    sources: tuple[Path, ...] = ()
+    hsaco: Path | None = None
+
+
+def parse(listing: str, module: str, *, hsaco: Path | None = None) -> CodeObject:
+    """The code object of an assembly listing for ``amdgcn-amd-amdhsa``.
+
+    Raises:
+        UsageError: the listing has no metadata, is cut off, or its metadata cannot be read.
+    """
+    metadata = _metadata(listing, module)
+    try:
+        target = str(metadata["amdhsa.target"]).rpartition("-")[2]
+        kernels = {k.name: k for k in map(_kernel, metadata.get("amdhsa.kernels") or ())}
+    except (KeyError, TypeError, ValueError) as error:
+        raise UsageError(
+            f"the metadata of module {module!r} has no usable {error}; parity reads code object version 5 of clang 22"
+        ) from error
+    return CodeObject(module, target, listing, kernels, digest(listing), tuple(_sources(listing)), hsaco)
+
+
+def kernel_to_dict(kernel: Kernel) -> dict[str, Any]:
+    """The kernel as plain data for JSON."""
+    return asdict(kernel)
+
+
+def kernel_from_dict(data: Mapping[str, Any]) -> Kernel:
+    """The kernel that ``kernel_to_dict`` wrote."""
+    arguments = {name: tuple(Argument(**a) for a in data[name]) for name in ("args", "hidden")}
+    return Kernel(**{**data, **arguments})
+
+
+def _metadata(listing: str, module: str) -> Mapping[str, Any]:
+    # Searched from the end: the block follows the code, which can be megabytes long.
+    begin = listing.rfind(_BEGIN)
+    if begin < 0:
+        raise UsageError(
+            f"the listing of module {module!r} has no .amdgpu_metadata block: it is not an assembly listing for "
+            "amdgcn-amd-amdhsa, or it is cut off; compile again (clang -S --offload-device-only)"
+        )
+    end = listing.find(_END, begin)
+    if end < 0:
+        line = listing.count("\n", 0, begin) + 1
+        raise UsageError(
+            f"the listing of module {module!r} is cut off: the .amdgpu_metadata block of line {line} has no "
+            ".end_amdgpu_metadata; compile again"
+        )
+    try:
+        data = yaml.load(listing[begin + len(_BEGIN) : end], Loader=_LOADER)
+    except yaml.YAMLError as error:
+        raise UsageError(f"the metadata of module {module!r} is not YAML: {error}") from error
+    if not isinstance(data, Mapping):
+        raise UsageError(f"the metadata of module {module!r} is not a mapping but {type(data).__name__}")
+    return data
+
+
+def _kernel(data: Mapping[str, Any]) -> Kernel:
+    args = [Argument(a.get(".name", ""), a[".offset"], a[".size"], a[".value_kind"]) for a in data.get(".args", ())]
+    return Kernel(
+        name=data[".name"],
+        args=tuple(a for a in args if not a.kind.startswith("hidden_")),
+        kernarg_bytes=data[".kernarg_segment_size"],
+        sgprs=data[".sgpr_count"],
+        vgprs=data[".vgpr_count"],
+        lds_bytes=data[".group_segment_fixed_size"],
+        scratch_bytes=data[".private_segment_fixed_size"],
+        wavefront=data[".wavefront_size"],
+        spills=data.get(".sgpr_spill_count", 0) + data.get(".vgpr_spill_count", 0),
+        max_threads=data.get(".max_flat_workgroup_size", 1024),
+        hidden=tuple(Argument(a.kind, a.offset, a.size, a.kind) for a in args if a.kind.startswith("hidden_")),
+    )
+
+
+def _sources(listing: str) -> Iterator[Path]:
+    for match in _FILE.finditer(listing):
+        yield Path(match["folder"] or "", match["name"])
