@@ -1,0 +1,64 @@
+"""Loaded code objects of one device: each is loaded once, its functions are looked up by name afterwards."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from parity.codeobject import CodeObject
+from parity.errors import UsageError, nearest
+
+__all__ = ["MissingKernel", "ModuleStore"]
+
+HandleT = TypeVar("HandleT")
+FunctionT = TypeVar("FunctionT")
+
+
+class MissingKernel(UsageError):
+    """A code object has no kernel of that name."""
+
+    def __init__(self, name: str, code: CodeObject) -> None:
+        known = f"it has {len(code.kernels)} kernels" if code.kernels else "it has no kernels"
+        super().__init__(
+            f"module {code.module!r} for {code.target} has no kernel {name!r}; {known}{nearest(name, code.kernels)}"
+        )
+        self.name, self.module, self.target = name, code.module, code.target
+
+
+class ModuleStore(Generic[HandleT, FunctionT]):
+    """The modules of one device.
+
+    ``load`` puts a code object on the device and returns the device's handle of it; ``find`` returns the function of
+    that name in a loaded module. ``loads`` counts calls of ``load``, ``lookups`` requests for a function. Safe to share
+    between threads.
+    """
+
+    def __init__(self, load: Callable[[CodeObject], HandleT], find: Callable[[HandleT, str], FunctionT]) -> None:
+        self._load, self._find = load, find
+        self._handles: dict[str, HandleT] = {}
+        self._functions: dict[tuple[str, str], FunctionT] = {}
+        self._lock = threading.Lock()
+        self.loads = 0
+        self.lookups = 0
+
+    def function(self, code: CodeObject, name: str) -> FunctionT:
+        """The function of a kernel; loads the code object if this is the first request for it.
+
+        Raises:
+            MissingKernel: the code object has no such kernel; nothing is loaded.
+        """
+        with self._lock:
+            self.lookups += 1
+            key = code.digest, name
+            if key not in self._functions:
+                if name not in code.kernels:
+                    raise MissingKernel(name, code)
+                if code.digest not in self._handles:
+                    self._handles[code.digest] = self._load(code)
+                    self.loads += 1
+                self._functions[key] = self._find(self._handles[code.digest], name)
+            return self._functions[key]
+
+    def __len__(self) -> int:
+        return len(self._handles)

@@ -1,0 +1,51 @@
+"""The AMD targets a module can be built for: one row per target."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from parity.errors import UsageError, nearest
+
+__all__ = ["TARGETS", "Target", "target"]
+
+
+@dataclass(frozen=True)
+class Target:
+    """An AMD GPU architecture.
+
+    ``wavefront`` is the number of lanes of the code the compiler makes by default, ``isa`` the number in the name of
+    the device library's ``oclc_isa_version_*.bc``, ``lds_bytes`` the LDS one workgroup can have, ``vgprs`` the vector
+    registers one lane can address (AGPRs included).
+    """
+
+    name: str
+    family: str
+    wavefront: int
+    isa: str
+    lds_bytes: int = 65536
+    vgprs: int = 256
+
+    def __str__(self) -> str:
+        return self.name
+
+
+TARGETS: dict[str, Target] = {
+    t.name: t
+    for t in (
+        Target("gfx1030", "RDNA 2", 32, "1030"),
+        Target("gfx1100", "RDNA 3", 32, "1100"),
+        Target("gfx90a", "CDNA 2", 64, "90a", vgprs=512),
+    )
+}
+
+
+def target(name: str) -> Target:
+    """The target of that name.
+
+    Raises:
+        UsageError: parity cannot build for it.
+    """
+    try:
+        return TARGETS[name]
+    except KeyError:
+        raise UsageError(f"unknown target {name!r}; known: {' '.join(TARGETS)}{nearest(name, TARGETS)}") from None
