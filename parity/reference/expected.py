@@ -47,7 +47,8 @@ class Expected:
     accuracy limits; None demands the exact value (any NaN for a NaN). Where ``sign_of_zero`` is true, -0 and +0 differ.
     ``nan_allowed`` marks elements for which NaN is right as well as the number. ``divergences`` maps the id of a known
     CUDA/AMD divergence (D1 to D24) to the value the *other* vendor's rule gives; an element equal to it is reported
-    under that id and is not a failure.
+    under that id and is not a failure. ``alternatives`` are further values that are right, exactly (a contracted
+    multiply-add, for one); ``unspecified`` marks elements for which any value is right.
     """
 
     value: Array
@@ -55,3 +56,5 @@ class Expected:
     sign_of_zero: Array | bool = False
     nan_allowed: Array | bool = False
     divergences: Mapping[str, Array] = field(default_factory=dict)
+    alternatives: tuple[Array, ...] = ()
+    unspecified: Array | bool = False

@@ -1,0 +1,55 @@
+"""Expected values in at least twice the precision of the dtype under test, one function per op, with error budgets."""
+
+from parity.reference.accuracy import accuracy
+from parity.reference.binary import (
+    add,
+    affine,
+    div,
+    eq,
+    fill,
+    ge,
+    gt,
+    le,
+    lt,
+    maximum,
+    minimum,
+    mul,
+    ne,
+    sub,
+    where,
+)  # fmt: skip
+from parity.reference.cast import cast
+from parity.reference.expected import Bounds, Expected, Limits
+from parity.reference.unary import (
+    abs,
+    ceil,
+    copy,
+    cos,
+    elu,
+    erf,
+    exp,
+    floor,
+    gelu,
+    gelu_erf,
+    log,
+    neg,
+    normcdf,
+    powf,
+    recip,
+    relu,
+    round,
+    sigmoid,
+    sign,
+    silu,
+    sin,
+    sqr,
+    sqrt,
+    tanh,
+)  # fmt: skip
+
+__all__ = [
+    "Bounds", "Expected", "Limits", "abs", "accuracy", "add", "affine", "cast", "ceil", "copy", "cos", "div", "elu",
+    "eq", "erf", "exp", "fill", "floor", "ge", "gelu", "gelu_erf", "gt", "le", "log", "lt", "maximum", "minimum", "mul",
+    "ne", "neg", "normcdf", "powf", "recip", "relu", "round", "sigmoid", "sign", "silu", "sin", "sqr", "sqrt", "sub",
+    "tanh", "where",
+]  # fmt: skip

@@ -1,0 +1,149 @@
+"""Reference values of two-operand elementwise ops, of x * m + a, and of selection.
+
+Operands are arrays of one stored dtype (the condition of ``where`` of any integer dtype) that broadcast against each
+other. Integer results wrap modulo 2**bits.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from parity.dtypes import of_array
+from parity.reference.expected import Expected
+from parity.reference.rounding import Array, fma, store, wide
+from parity.reference.unary import operator, quotient
+
+__all__ = [
+    "add", "affine", "div", "eq", "fill", "ge", "gt", "le", "lt", "maximum", "minimum", "mul", "ne", "sub", "where",
+]  # fmt: skip
+
+
+def _is_float(x: Array) -> bool:
+    return of_array(x).is_float
+
+
+@np.errstate(all="ignore")
+def add(x: Array, y: Array) -> Expected:
+    """X + y."""
+    if _is_float(x):
+        return operator(wide(x) + wide(y), of_array(x), sign_of_zero=False)
+    return Expected(np.asarray(np.add(x, y)))
+
+
+@np.errstate(all="ignore")
+def sub(x: Array, y: Array) -> Expected:
+    """X - y."""
+    if _is_float(x):
+        return operator(wide(x) - wide(y), of_array(x), sign_of_zero=False)
+    return Expected(np.asarray(np.subtract(x, y)))
+
+
+@np.errstate(all="ignore")
+def mul(x: Array, y: Array) -> Expected:
+    """X * y. The sign of a zero counts unless both factors are zero."""
+    if _is_float(x):
+        return operator(wide(x) * wide(y), of_array(x), np.not_equal(x, 0) | np.not_equal(y, 0))
+    return Expected(np.asarray(np.multiply(x, y)))
+
+
+@np.errstate(all="ignore")
+def div(x: Array, y: Array) -> Expected:
+    """X / y; integers truncate towards zero, and x / 0 and MIN / -1 are unspecified (model section 8, D9)."""
+    if _is_float(x):
+        return quotient(wide(x) / wide(y), "div", of_array(x), np.not_equal(y, 0))
+    x, y = np.broadcast_arrays(x, y)
+    unspecified = y == 0
+    if of_array(x).kind == "int":
+        unspecified |= (x == of_array(x).min) & (y == -1)
+    divisor = np.where(unspecified, y.dtype.type(1), y)
+    whole = np.floor_divide(x, divisor)
+    # floor and truncation differ by one where an inexact quotient is negative
+    truncated = np.where((x % divisor != 0) & ((x < 0) != (divisor < 0)), whole + whole.dtype.type(1), whole)
+    return Expected(np.asarray(truncated.astype(x.dtype)), unspecified=unspecified)
+
+
+@np.errstate(all="ignore")
+def maximum(x: Array, y: Array) -> Expected:
+    """The larger one: NaN is ignored in f32 and f64 and propagates in f16 and bf16. A zero may have either sign, D7."""
+    return _extremum(x, y, np.greater)
+
+
+@np.errstate(all="ignore")
+def minimum(x: Array, y: Array) -> Expected:
+    """The smaller one: NaN is ignored in f32 and f64 and propagates in f16 and bf16. A zero may have either sign, D7."""
+    return _extremum(x, y, np.less)
+
+
+def _extremum(x: Array, y: Array, first: Any) -> Expected:
+    chosen = np.where(first(x, y), x, y)
+    if of_array(x).is_float:
+        if of_array(x).name in ("f16", "bf16"):
+            chosen = np.where(np.isnan(x), x, chosen)
+        else:
+            chosen = np.where(np.isnan(y), x, chosen)
+    return Expected(np.asarray(chosen))
+
+
+def _truth(values: Any) -> Expected:
+    return Expected(np.asarray(values).astype(np.uint8))
+
+
+def eq(x: Array, y: Array) -> Expected:
+    """1 where x == y, else 0; u8. False for NaN."""
+    return _truth(np.equal(x, y))
+
+
+def ne(x: Array, y: Array) -> Expected:
+    """1 where x != y, else 0; u8. True for NaN."""
+    return _truth(np.not_equal(x, y))
+
+
+def lt(x: Array, y: Array) -> Expected:
+    """1 where x < y, else 0; u8. False for NaN."""
+    return _truth(np.less(x, y))
+
+
+def le(x: Array, y: Array) -> Expected:
+    """1 where x <= y, else 0; u8. False for NaN."""
+    return _truth(np.less_equal(x, y))
+
+
+def gt(x: Array, y: Array) -> Expected:
+    """1 where x > y, else 0; u8. False for NaN."""
+    return _truth(np.greater(x, y))
+
+
+def ge(x: Array, y: Array) -> Expected:
+    """1 where x >= y, else 0; u8. False for NaN."""
+    return _truth(np.greater_equal(x, y))
+
+
+@np.errstate(all="ignore")
+def affine(x: Array, mul: Any, add: Any) -> Expected:
+    """X * mul + add. Floats: rounded twice or, contracted, once; nothing in between. Integers wrap."""
+    x = np.asarray(x)
+    m, a = (np.asarray(v, x.dtype) for v in (mul, add))
+    if not _is_float(x):
+        return Expected(np.asarray(np.add(np.multiply(x, m), a)))
+    dtype = of_array(x)
+    product = operator(wide(x) * wide(m), dtype, sign_of_zero=False)
+    separate = operator(wide(product.value) + wide(a), dtype, sign_of_zero=False)
+    others = [*separate.alternatives]
+    for other in product.alternatives:
+        others.append(np.asarray(store(wide(other) + wide(a), dtype)))
+    contracted = np.asarray(fma(x, m, a, dtype))
+    if not np.array_equal(contracted, separate.value):
+        others.append(contracted)
+    return Expected(separate.value, alternatives=tuple(others))
+
+
+def where(condition: Array, if_true: Array, if_false: Array) -> Expected:
+    """``if_true`` where the condition is not 0, else ``if_false``."""
+    return Expected(np.where(np.not_equal(condition, 0), if_true, if_false), sign_of_zero=True)
+
+
+def fill(value: Any, shape: tuple[int, ...]) -> Expected:
+    """``value``, a NumPy scalar of the stored dtype, everywhere."""
+    return Expected(np.full(shape, value, np.asarray(value).dtype), sign_of_zero=True)

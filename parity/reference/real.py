@@ -1,0 +1,185 @@
+"""Real functions and their error bounds: exact values in float64 (for f32 and narrower) and in MPFR (for f64).
+
+One row per function in ``FUNCTIONS``. The bounds are those of Higham's standard model for the stated recipe; ``u`` is
+the unit roundoff of the type that the device computes in, ``eta`` its smallest subnormal, ``E`` the documented accuracy of
+the device function in ULP.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import gmpy2
+import numpy as np
+
+from parity.dtypes import DType
+from parity.reference.rounding import Array, smallest, ulp_safe, unit_roundoff
+
+__all__ = ["FUNCTIONS", "Function", "multiprecision"]
+
+_MP = gmpy2.context(precision=128)
+_ROOT_HALF = math.sqrt(0.5)
+_GELU_SCALE = math.sqrt(2 / math.pi)
+_GELU_CUBIC = 0.044715
+_MP_ROOT_HALF = _MP.sqrt(gmpy2.mpq(1, 2))
+_MP_GELU_SCALE = _MP.sqrt(_MP.div(2, _MP.const_pi()))
+_MP_GELU_CUBIC = gmpy2.mpq(44715, 1000000)
+
+Budget = Callable[[Array, Any, Array, DType, Callable[[str], float]], Array]
+
+
+@dataclass(frozen=True)
+class Function:
+    """A real function of one variable and perhaps a parameter.
+
+    ``wide(x, p)`` gives float64 from float64; ``mp(x, p)`` an MPFR number of 128 bits from Python floats.
+    ``budget(x, p, r, dtype, E)`` bounds the error of a device result in ``dtype``, ``r`` being the exact value and
+    ``E(function)`` the accuracy of a device function.
+    """
+
+    wide: Callable[[Array, Any], Array]
+    mp: Callable[[float, Any], Any]
+    budget: Budget
+
+
+def multiprecision(function: Function, x: Array, p: Any) -> tuple[Array, Array]:
+    """The exact value as float64 plus float64: nearest double, and what is missing from it.
+
+    An exact value beyond the doubles is given as the largest double plus the excess.
+    """
+    centres, residuals = [], []
+    compute, subtract = function.mp, _MP.sub
+    for v in x.ravel().tolist():
+        exact = compute(v, p)
+        centre = float(exact)
+        if math.isinf(centre) and gmpy2.is_finite(exact):
+            centre = math.copysign(sys.float_info.max, centre)
+        centres.append(centre)
+        residuals.append(float(subtract(exact, centre)) if math.isfinite(centre) else 0.0)
+    return np.array(centres, np.float64).reshape(x.shape), np.array(residuals, np.float64).reshape(x.shape)
+
+
+def _map(scalar: Callable[[float], float]) -> Callable[[Array], Array]:
+    def apply(x: Array) -> Array:
+        return np.array([scalar(v) for v in x.ravel().tolist()], np.float64).reshape(x.shape)
+
+    return apply
+
+
+_erf, _erfc = _map(math.erf), _map(math.erfc)
+
+
+def _normcdf(x: Array) -> Array:
+    return 0.5 * _erfc(np.asarray(x * -_ROOT_HALF))
+
+
+def _sigmoid(x: Array) -> Array:
+    return np.divide(1, 1 + np.exp(-x))
+
+
+def _gelu_argument(x: Array) -> Array:
+    return _GELU_SCALE * (x + _GELU_CUBIC * x**3)
+
+
+def _gelu(x: Array) -> Array:
+    # 1 + tanh(t) = 2 / (1 + exp(-2t)), which keeps its accuracy for t < 0
+    return x * _sigmoid(2 * _gelu_argument(x))
+
+
+def _silu(x: Array) -> Array:
+    return x / (1 + np.exp(-x))
+
+
+def _elu(x: Array, alpha: float) -> Array:
+    return np.where(x > 0, x, alpha * np.expm1(x))
+
+
+def _mp_sigmoid(x: Any) -> Any:
+    return _MP.div(1, _MP.add(1, _MP.exp(_MP.minus(x))))
+
+
+def _mp_gelu(x: float, _: Any) -> Any:
+    cubic = _MP.mul(_MP_GELU_CUBIC, _MP.mul(x, _MP.mul(x, x)))
+    return _MP.mul(x, _mp_sigmoid(_MP.mul(2, _MP.mul(_MP_GELU_SCALE, _MP.add(x, cubic)))))
+
+
+def _mp_normcdf(x: float, _: Any = None) -> Any:
+    return _MP.div(_MP.erfc(_MP.mul(_MP.minus(x), _MP_ROOT_HALF)), 2)
+
+
+def _mp_elu(x: float, alpha: float) -> Any:
+    return x if x > 0 else _MP.mul(alpha, _MP.expm1(x))
+
+
+def _mp_log(x: float, _: Any) -> Any:
+    return _MP.log(x) if x > 0 else gmpy2.mpfr("-inf" if x == 0 else "nan")
+
+
+def _mp_pow(x: float, y: float) -> Any:
+    # MPFR and C agree on all special cases (ISO C, annex F.10.4.4)
+    return _MP.pow(gmpy2.mpfr(x), gmpy2.mpfr(y))
+
+
+def _plain(function: str) -> Budget:
+    def budget(x: Array, p: Any, r: Array, dtype: DType, accuracy: Callable[[str], float]) -> Array:
+        return accuracy(function) * ulp_safe(r, dtype)
+
+    return budget
+
+
+def _power_budget(x: Array, y: Any, r: Array, dtype: DType, accuracy: Callable[[str], float]) -> Array:
+    exact = (x == 1) | (y == 0)  # ISO C, annex F.10.4.4: returns 1
+    return np.where(exact, 0.0, accuracy("pow") * ulp_safe(r, dtype))
+
+
+def _gelu_budget(x: Array, p: Any, r: Array, dtype: DType, accuracy: Callable[[str], float]) -> Array:
+    """0.5 x (1 + tanh t): t has at most 7 roundings, constants included, none amplified by more than 1."""
+    u = unit_roundoff(dtype)
+    t = np.clip(_gelu_argument(x), -400, 400)  # tanh is +-1 there, and its derivative below any u
+    tanh = np.tanh(t)
+    slope = 4 / (np.exp(t) + np.exp(-t)) ** 2
+    inner = np.abs(t) * slope * (8 * u) + accuracy("tanh") * ulp_safe(tanh, dtype) + u * (1 + tanh)
+    return 0.5 * np.abs(x) * inner + 2 * u * np.abs(r) + smallest(dtype)
+
+
+def _gelu_erf_budget(x: Array, p: Any, r: Array, dtype: DType, accuracy: Callable[[str], float]) -> Array:
+    """X * normcdf(x), which keeps its relative accuracy for x < 0."""
+    factor = accuracy("normcdf") * ulp_safe(_normcdf(x), dtype)
+    return np.abs(x) * factor + unit_roundoff(dtype) * np.abs(r) + smallest(dtype)
+
+
+def _sigmoid_budget(x: Array, p: Any, r: Array, dtype: DType, accuracy: Callable[[str], float]) -> Array:
+    """R = 1 or x over (1 + exp(-x)); where exp(-x) may overflow, the result may be 0."""
+    u = unit_roundoff(dtype)
+    relative = 2 * u * accuracy("exp") * _sigmoid(-x) + 2 * u
+    overflow = -x > math.log(dtype.max) * (1 - 4 * u)
+    return np.abs(r) * np.where(overflow, relative + 1, relative) + smallest(dtype)
+
+
+def _elu_budget(x: Array, alpha: Any, r: Array, dtype: DType, accuracy: Callable[[str], float]) -> Array:
+    """Alpha (exp(x) - 1): the error of exp stays absolute when x nears 0; subtraction and product round once each."""
+    u = unit_roundoff(dtype)
+    roundings = u if abs(alpha) == 1 else 2 * u
+    error = np.abs(alpha) * accuracy("exp") * ulp_safe(np.exp(x), dtype) + roundings * np.abs(r) + smallest(dtype)
+    return np.where(x > 0, 0.0, error)
+
+
+FUNCTIONS: dict[str, Function] = {
+    "exp": Function(lambda x, _: np.exp(x), lambda x, _: _MP.exp(x), _plain("exp")),
+    "log": Function(lambda x, _: np.log(x), _mp_log, _plain("log")),
+    "sin": Function(lambda x, _: np.sin(x), lambda x, _: _MP.sin(x), _plain("sin")),
+    "cos": Function(lambda x, _: np.cos(x), lambda x, _: _MP.cos(x), _plain("cos")),
+    "tanh": Function(lambda x, _: np.tanh(x), lambda x, _: _MP.tanh(x), _plain("tanh")),
+    "erf": Function(lambda x, _: _erf(x), lambda x, _: _MP.erf(x), _plain("erf")),
+    "normcdf": Function(lambda x, _: _normcdf(x), _mp_normcdf, _plain("normcdf")),
+    "pow": Function(lambda x, y: np.power(x, y), _mp_pow, _power_budget),
+    "gelu": Function(lambda x, _: _gelu(x), _mp_gelu, _gelu_budget),
+    "gelu_erf": Function(lambda x, _: x * _normcdf(x), lambda x, _: _MP.mul(x, _mp_normcdf(x)), _gelu_erf_budget),
+    "silu": Function(lambda x, _: _silu(x), lambda x, _: _MP.mul(x, _mp_sigmoid(x)), _sigmoid_budget),
+    "sigmoid": Function(lambda x, _: _sigmoid(x), lambda x, _: _mp_sigmoid(x), _sigmoid_budget),
+    "elu": Function(_elu, _mp_elu, _elu_budget),
+}

@@ -1,0 +1,112 @@
+"""Rounding: units in the last place, correct rounding of wide values, exact sums.
+
+Wide values are float64 arrays. "On the grid of T" means: exactly representable in T.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gmpy2
+import numpy as np
+
+from parity.dtypes import DTYPES, DType
+
+__all__ = [
+    "Array",
+    "fma",
+    "half_ulp_of_max",
+    "smallest",
+    "store",
+    "to_grid",
+    "ulp",
+    "ulp_safe",
+    "unit_roundoff",
+    "wide",
+]
+
+Array = np.ndarray[Any, Any]
+
+_EXPONENT = np.int64(0x7FF0_0000_0000_0000)
+_F16, _BF16, _F32, _F64 = (DTYPES[name] for name in ("f16", "bf16", "f32", "f64"))
+
+
+def wide(x: Array | np.generic) -> Array:
+    """Any float array in float64, exactly."""
+    return np.asarray(x).astype(np.float64)
+
+
+def unit_roundoff(dtype: DType) -> float:
+    """Half the distance from 1 to the next number, 2**-p."""
+    return 2.0**-dtype.precision
+
+
+def smallest(dtype: DType) -> float:
+    """Smallest subnormal."""
+    return 2.0 ** (dtype.emin - dtype.precision + 1)
+
+
+def half_ulp_of_max(dtype: DType) -> float:
+    """Half a unit in the last place of the largest finite value: max + this is where rounding to infinity begins."""
+    return float(2.0 ** (-dtype.emin - dtype.precision + 1))
+
+
+def ulp(r: Array, dtype: DType) -> Array:
+    """``2**(max(floor(log2|r|), emin) - p + 1)`` (Muller, INRIA RR-5504); infinite for infinities and NaN."""
+    power = (np.asarray(r, np.float64).view(np.int64) & _EXPONENT).view(np.float64)
+    return np.maximum(power * 2.0 ** (1 - dtype.precision), smallest(dtype))
+
+
+def ulp_safe(r: Array, dtype: DType) -> Array:
+    """``ulp(|r| (1 + 8u))``: also right where a result may have crossed a power of two."""
+    return ulp(np.multiply(r, 1 + 8 * unit_roundoff(dtype)), dtype)
+
+
+def to_grid(r: Array, dtype: DType) -> Array:
+    """Round float64 to nearest, ties to even, once; float64 on the grid of ``dtype``, infinite on overflow."""
+    if dtype is _BF16:
+        return _round_bits(np.asarray(r, np.float64))
+    if dtype is _F64:
+        return np.asarray(r, np.float64)
+    return np.asarray(r, np.float64).astype(dtype.numpy).astype(np.float64)
+
+
+def store(r: Array, dtype: DType) -> Array:
+    """Round float64 to nearest, ties to even, once, into an array of ``dtype``."""
+    return (_round_bits(np.asarray(r, np.float64)) if dtype is _BF16 else np.asarray(r)).astype(dtype.numpy)
+
+
+def _round_bits(r: Array) -> Array:
+    """float64 to the grid of bf16. ml_dtypes goes through float32 and so rounds twice."""
+    drop = 53 - _BF16.precision
+    bits = r.view(np.int64)
+    normal = (bits + ((1 << (drop - 1)) - 1) + ((bits >> drop) & 1)) & -(1 << drop)
+    shift = 1.5 * 2.0**52 * smallest(_BF16)  # adding it leaves no bits below the smallest subnormal
+    size = np.abs(r)
+    rounded = np.where(size < 2.0**_BF16.emin, np.copysign((r + shift) - shift, r), normal.view(np.float64))
+    beyond = size >= _BF16.max + half_ulp_of_max(_BF16)
+    return np.where(np.isfinite(r), np.where(beyond, np.copysign(np.inf, r), rounded), r)
+
+
+def fma(x: Array, y: Array, z: Array, dtype: DType) -> Array:
+    """``x * y + z`` rounded once; arrays of ``dtype`` in, an array of ``dtype`` out.
+
+    Types narrower than f64: the product is exact in float64, the sum is rounded to odd, which a second rounding to at
+    most 51 bits cannot spoil (Boldo and Melquiond, 2008). f64: MPFR with the exponent range of IEEE binary64.
+    """
+    if dtype is _F64:
+        a, b, c = np.broadcast_arrays(x, y, z)
+        compute = _BINARY64.fma
+        flat = [
+            float(compute(*t)) for t in zip(a.ravel().tolist(), b.ravel().tolist(), c.ravel().tolist(), strict=True)
+        ]
+        return np.array(flat, np.float64).reshape(a.shape)
+    product, addend = wide(x) * wide(y), wide(z)
+    total = np.asarray(product + addend)
+    part = total - product
+    error = (product - (total - part)) + (addend - part)
+    inexact = np.isfinite(total) & (error != 0) & (total.view(np.int64) & 1 == 0)
+    return store(np.where(inexact, np.nextafter(total, np.copysign(np.inf, error)), total), dtype)
+
+
+_BINARY64 = gmpy2.ieee(64)

@@ -1,0 +1,258 @@
+"""Reference values of one-operand elementwise ops.
+
+Arrays are in the stored dtype, of any rank and any strides; results have the logical shape of the operand. Scalar
+parameters are NumPy scalars of the same dtype.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from parity.dtypes import DType, of_array
+from parity.reference.accuracy import accuracy
+from parity.reference.expected import Bounds, Expected, Limits
+from parity.reference.halves import Arithmetic, Recipe, hull_bounds, hull_of, nominal, widened
+from parity.reference.real import FUNCTIONS, multiprecision
+from parity.reference.rounding import Array, smallest, store, wide
+
+__all__ = [
+    "abs", "ceil", "copy", "cos", "elu", "erf", "exp", "floor", "gelu", "gelu_erf", "log", "neg", "normcdf", "powf",
+    "recip", "relu", "round", "sigmoid", "sign", "silu", "sin", "sqr", "sqrt", "tanh",
+]  # fmt: skip
+
+_FLUSHES = -103.28  # AMD's exp gives 0 below (model section 8, D14)
+
+
+def exp(x: Array) -> Expected:
+    """e**x. AMD's flush of the last subnormal results to 0 is divergence D14."""
+    expected = _function("exp", x)
+    if of_array(x).name != "f32" or not np.any(x < _FLUSHES):
+        return expected
+    flushed = np.where(x < _FLUSHES, expected.value.dtype.type(0), expected.value)
+    return Expected(expected.value, expected.bounds, divergences={"D14": flushed})
+
+
+def log(x: Array) -> Expected:
+    """Natural logarithm: -Inf at 0, NaN below."""
+    return _function("log", x)
+
+
+def sin(x: Array) -> Expected:
+    """Sine of radians, over the full range."""
+    return _function("sin", x)
+
+
+def cos(x: Array) -> Expected:
+    """Cosine of radians, over the full range."""
+    return _function("cos", x)
+
+
+def tanh(x: Array) -> Expected:
+    """Hyperbolic tangent."""
+    return _function("tanh", x)
+
+
+def erf(x: Array) -> Expected:
+    """Error function."""
+    return _function("erf", x)
+
+
+def normcdf(x: Array) -> Expected:
+    """Cumulative distribution function of the standard normal distribution."""
+    return _function("normcdf", x)
+
+
+def powf(x: Array, exponent: Any) -> Expected:
+    """x**exponent by the rules of C ``pow``; half types go through f32."""
+    return _function("pow", x, exponent)
+
+
+def gelu(x: Array) -> Expected:
+    """0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x**3))); half types round every operator and every constant.
+
+    NaN at -Inf, where the recipe multiplies an infinity by 0.
+    """
+    return _function("gelu", x, recipe=_gelu)
+
+
+def gelu_erf(x: Array) -> Expected:
+    """X normcdf(x); half types round normcdf, then the product. NaN at -Inf."""
+    return _function("gelu_erf", x, recipe=_gelu_erf)
+
+
+def silu(x: Array) -> Expected:
+    """X / (1 + exp(-x)); half types round every operator. NaN at -Inf."""
+    return _function("silu", x, recipe=_silu)
+
+
+def sigmoid(x: Array) -> Expected:
+    """1 / (1 + exp(-x)); half types round every operator."""
+    return _function("sigmoid", x, recipe=_sigmoid)
+
+
+def elu(x: Array, alpha: Any) -> Expected:
+    """X > 0 ? x : alpha (exp(x) - 1); half types round every operator."""
+    expected = _function("elu", x, alpha, recipe=_elu)
+    if np.isfinite(alpha):
+        return expected
+    # exp(x) may round to 1 for x near 0, and an infinite alpha times 0 is NaN
+    risk = (x < 0) & (wide(x) > -1e-2)
+    value = np.where(risk, -expected.value.dtype.type(alpha), expected.value)
+    return Expected(value, None, nan_allowed=risk)
+
+
+def _gelu(m: Arithmetic, x: Any, _: Any) -> Any:
+    cube = m.mul(m.mul(x, x), x)
+    argument = m.mul(m.constant(math.sqrt(2 / math.pi)), m.muladd(m.constant(0.044715), cube, x))
+    return m.mul(m.mul(m.constant(0.5), x), m.add(m.constant(1), m.call("tanh", argument)))
+
+
+def _gelu_erf(m: Arithmetic, x: Any, _: Any) -> Any:
+    return m.mul(x, m.call("normcdf", x))
+
+
+def _silu(m: Arithmetic, x: Any, _: Any) -> Any:
+    return m.div(x, _one_plus_exp_minus(m, x))
+
+
+def _sigmoid(m: Arithmetic, x: Any, _: Any) -> Any:
+    return m.div(m.constant(1), _one_plus_exp_minus(m, x))
+
+
+def _one_plus_exp_minus(m: Arithmetic, x: Any) -> Any:
+    return m.add(m.constant(1), m.call("exp", m.mul(m.constant(-1), x)))
+
+
+def _elu(m: Arithmetic, x: Any, alpha: Any) -> Any:
+    return m.if_positive(x, x, m.mul(m.constant(alpha), m.add(m.call("exp", x), m.constant(-1))))
+
+
+@np.errstate(all="ignore")
+def _function(name: str, x: Array, parameter: Any = None, recipe: Recipe | None = None) -> Expected:
+    x = np.asarray(x)
+    dtype = of_array(x)
+    p = None if parameter is None else np.float64(parameter)
+    f = FUNCTIONS[name]
+    if dtype.name == "f64":
+        centre, residual = multiprecision(f, x, None if p is None else float(p))
+        return Expected(centre + residual, partial(_budget, name, x, p, centre, residual, dtype))
+    if dtype.name == "f32":
+        exact = np.asarray(f.wide(wide(x), p))
+        return Expected(store(exact, dtype), partial(_budget, name, wide(x), p, exact, 0.0, dtype))
+    recipe = recipe or partial(_call, name)
+    value = np.asarray(nominal(recipe, wide(x), p, dtype))
+    return Expected(value, partial(_hull, recipe, wide(x), p, dtype, value))
+
+
+def _call(name: str, m: Arithmetic, x: Any, p: Any) -> Any:
+    return m.call(name, x, p)
+
+
+@np.errstate(all="ignore")
+def _budget(name: str, x: Array, p: Any, exact: Array, residual: Array | float, dtype: DType, limits: Limits) -> Bounds:
+    error = FUNCTIONS[name].budget(x, p, exact, dtype, partial(accuracy, dtype=dtype.name, limits=limits))
+    error = np.where(np.isfinite(exact), error * (1 + 2.0**-20), 0)
+    if dtype.name == "f64":
+        # a residual of a subnormal value, and the half ULPs of a bound, are lost to float64
+        error = np.where(np.abs(exact) < 2.0 ** (dtype.emin + 1), error + smallest(dtype), error)
+    return Bounds(exact, residual, error, error)
+
+
+@np.errstate(all="ignore")
+def _hull(recipe: Recipe, x: Array, p: Any, dtype: DType, value: Array, limits: Limits) -> Bounds:
+    return hull_of(recipe, x, p, dtype, value, limits)
+
+
+def copy(x: Array) -> Expected:
+    """X itself. Any NaN stands for any other."""
+    return Expected(np.array(x), sign_of_zero=True)
+
+
+def neg(x: Array) -> Expected:
+    """-x; integers wrap."""
+    return Expected(np.asarray(np.negative(x)), sign_of_zero=True)
+
+
+def abs(x: Array) -> Expected:
+    """|x|."""
+    return Expected(np.asarray(np.abs(x)), sign_of_zero=True)
+
+
+@np.errstate(all="ignore")
+def recip(x: Array) -> Expected:
+    """1 / x, correctly rounded; in f16, AMD documents a part of an ULP more."""
+    return quotient(1 / wide(x), "rcp", of_array(x), sign_of_zero=True)
+
+
+@np.errstate(all="ignore")
+def sqrt(x: Array) -> Expected:
+    """Square root, correctly rounded; in f16, AMD documents a part of an ULP more."""
+    return quotient(np.sqrt(wide(x)), "sqrt", of_array(x), sign_of_zero=False)
+
+
+def quotient(exact: Array, function: str, dtype: DType, sign_of_zero: Array | bool) -> Expected:
+    """The outcome of a quotient or root with the float64 value ``exact``, which is precise enough to round again."""
+    if dtype.name != "f16":
+        return operator(exact, dtype, sign_of_zero)
+    value = np.asarray(store(exact, dtype))
+    return Expected(value, partial(_widened, np.asarray(exact), function, dtype, value), sign_of_zero)
+
+
+@np.errstate(all="ignore")
+def _widened(exact: Array, function: str, dtype: DType, value: Array, limits: Limits) -> Bounds:
+    return hull_bounds(wide(value), *widened(exact, function, dtype, limits))
+
+
+def operator(exact: Array, dtype: DType, sign_of_zero: Array | bool) -> Expected:
+    """The outcome of one arithmetic operator; bf16 may go through f32, which rounds subnormal results twice."""
+    value = np.asarray(store(exact, dtype))
+    if dtype.name != "bf16":
+        return Expected(value, sign_of_zero=sign_of_zero)
+    twice = np.asarray(store(np.asarray(exact).astype(np.float32).astype(np.float64), dtype))
+    same = np.array_equal(value.view(np.uint16), twice.view(np.uint16))
+    return Expected(value, sign_of_zero=sign_of_zero, alternatives=() if same else (twice,))
+
+
+@np.errstate(all="ignore")
+def sqr(x: Array) -> Expected:
+    """X * x."""
+    return operator(wide(x) ** 2, of_array(x), sign_of_zero=True)
+
+
+@np.errstate(all="ignore")
+def ceil(x: Array) -> Expected:
+    """Smallest integer not below x."""
+    return Expected(np.asarray(store(np.ceil(wide(x)), of_array(x))), sign_of_zero=True)
+
+
+@np.errstate(all="ignore")
+def floor(x: Array) -> Expected:
+    """Largest integer not above x."""
+    return Expected(np.asarray(store(np.floor(wide(x)), of_array(x))), sign_of_zero=True)
+
+
+@np.errstate(all="ignore")
+def round(x: Array) -> Expected:
+    """Nearest integer, ties away from zero (C ``round``; NumPy's goes to even)."""
+    w = wide(x)
+    towards_zero = np.trunc(w)
+    away = np.where(np.abs(w - towards_zero) >= 0.5, np.copysign(1, w), 0)
+    return Expected(np.asarray(store(np.copysign(towards_zero + away, w), of_array(x))), sign_of_zero=True)
+
+
+@np.errstate(all="ignore")
+def relu(x: Array) -> Expected:
+    """max(x, 0): NaN gives 0 in f32 and f64, NaN in f16 and bf16. A zero may have either sign (D7)."""
+    zero = x.dtype.type(0)
+    keeps_nan = of_array(x).name in ("f16", "bf16")
+    return Expected(np.asarray(np.where(x > 0, x, np.where(np.isnan(x), x, zero) if keeps_nan else zero)))
+
+
+@np.errstate(all="ignore")
+def sign(x: Array) -> Expected:
+    """(x > 0) - (x < 0): 0 for zeros and for NaN."""
+    return Expected(np.asarray(np.subtract(x > 0, x < 0, dtype=np.int8).astype(x.dtype)))
