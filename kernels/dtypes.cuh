@@ -1,0 +1,20 @@
+// Element types under the short names that the kernel entries carry.
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <stddef.h>
+#include <stdint.h>
+
+using u8 = uint8_t;
+using u32 = uint32_t;
+using i16 = int16_t;
+using i32 = int32_t;
+using i64 = int64_t;
+using f16 = __half;
+using bf16 = __nv_bfloat16;
+using f32 = float;
+using f64 = double;
+
+// Every entry may be launched with 1024 threads, whatever its register need.
+#define KERNEL extern "C" __global__ void __launch_bounds__(1024)

@@ -1,0 +1,3 @@
+// Freestanding <math.h>.
+#pragma once
+#include <hip/math_functions.h>
