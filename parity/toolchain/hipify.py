@@ -53,8 +53,8 @@ class Finding:
 class Hipified:
     """HIP text of one file, how often each CUDA name was replaced, and what is left to a person.
 
-    ``unmapped`` names have no HIP counterpart or are unknown to the table; ``hazards`` were translated or kept, but mean
-    something different on AMD GPUs.
+    ``unmapped`` names have no HIP counterpart or are unknown to the table; ``hazards`` were translated or kept, but
+    mean something different on AMD GPUs.
     """
 
     text: str
@@ -69,7 +69,8 @@ _TOKEN = re.compile(
       (?P<comment> //(?:\\\r?\n|[^\n])* | /\*.*?(?:\*/|\Z) )
     | (?P<string> (?:u8|[uUL])?R"(?P<delimiter>[^()\\\s]{0,16})\(.*?(?:\)(?P=delimiter)"|\Z)
                 | "(?:\\.|[^"\\\n])*"? | '(?:\\.|[^'\\\n])*'? )
-    | (?P<include> (?:\#[ \t]*include(?:_next)?|\b__has_include[ \t]*\()[ \t]* (?P<open>[<"]) (?P<header>[^>"\n]+) [>"] )
+    | (?P<include> (?:\#[ \t]*include(?:_next)?|\b__has_include[ \t]*\()[ \t]*
+                 (?P<open>[<"]) (?P<header>[^>"\n]+) [>"] )
     | (?P<number> \.?[0-9](?:[eEpP][+-]|'(?=\w)|[\w.])* )
     | (?P<name> [A-Za-z_$][\w$]* )
     """,
@@ -80,17 +81,19 @@ _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+([A-Za-z_]\w*)", re.MULTILINE)
 # Names of CUDA's own namespaces: cuda or cu and a capital, the libraries, and the upper-case prefixes. Plain words
 # of a program (cumsum, cutoff, cu_seqlens, nvals) are not among them.
 _LOOKS_LIKE_CUDA = re.compile(
-    r"""cuda[A-Z]\w* | cu[A-Z][A-Za-z]\w* | __nv_?[a-z]\w* | nv_bfloat\w* | nv_fp\w+ | CU[a-z]\w+ | CUDART_\w+ | __CUDA\w+ | __CUDACC\w*
-      | CUDA_(?:SUCCESS|ERROR|VERSION|[RC]_)\w* | CU_[A-Z]\w+
+    r"""cuda[A-Z]\w* | cu[A-Z][A-Za-z]\w* | __nv_?[a-z]\w* | nv_bfloat\w* | nv_fp\w+ | CU[a-z]\w+ | CUDART_\w+
+      | __CUDA\w+ | CUDA_(?:SUCCESS|ERROR|VERSION|[RC]_)\w* | CU_[A-Z]\w+
       | cu(?:blas|blasLt|sparse|solver|fft|rand|dnn|tensor)(?:[A-Z]\w*|_\w+|\d\w*)
       | CU(?:BLAS|SPARSE|SOLVER|FFT|RAND|DNN)_\w+ | nv(?:rtc|tx|ml|jpeg|JitLink)[A-Z]\w* | NV(?:RTC|TX|ML)_\w+""",
     re.VERBOSE,
 )
 _UNKNOWN = "looks like a CUDA name, but HIP's counterpart is not known; port it by hand"
 _ASM = "inline PTX has no meaning on AMD GPUs; write it in C++ or with an __builtin_amdgcn_ function"
-_FOREIGN_HEADER = re.compile(
-    r"(?:cuda|cub|cublas|cudnn|cufft|curand|cusparse|cusolver|cutlass|cute|nv)[\w/.]*(?:\.h|\.hpp|\.cuh)?"
-)
+_CUDA_HEADER = re.compile(r"(?:cuda|cub/|cublas|cudnn|cufft|curand|cusparse|cusolver|cutlass|cute/|nv)[\w/.]*")
+# Namespaces are short words that a program may use for something else.
+_NAMESPACES = frozenset({"cub", "nvcuda"})
+_NAMESPACE_BEFORE = re.compile(r"\bnamespace\s+$")
+_NAMESPACE_AFTER = re.compile(r"\s*::")
 
 
 @functools.cache
@@ -98,10 +101,10 @@ def table() -> tuple[Mapping[str, Rule], Mapping[str, Rule]]:
     """The rules for identifiers and those for headers, each by CUDA name."""
     names: dict[str, Rule] = {}
     headers: dict[str, Rule] = {}
-    with resources.files(__package__).joinpath(TABLE).open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            rule = Rule(row["category"], row["cuda"], row["hip"], row["note"])
-            (headers if rule.category == "header" else names)[rule.cuda] = rule
+    text = resources.files(__package__).joinpath(TABLE).read_text(encoding="utf-8")
+    for row in csv.DictReader(text.splitlines()):
+        rule = Rule(row["category"], row["cuda"], row["hip"], row["note"])
+        (headers if rule.category == "header" else names)[rule.cuda] = rule
     return names, headers
 
 
@@ -109,8 +112,8 @@ def hipify(text: str, file: str, *, own: Collection[str] = ()) -> Hipified:
     """The HIP form of CUDA source ``text``, which findings call ``file``.
 
     ``own`` are names that the program itself defines elsewhere (macros of its headers); they are never reported. The
-    result has the same lines as ``text``. It includes no HIP header that the source did not ask for: compile with
-    ``-include hip/hip_runtime.h``, as nvcc does with its own.
+    result has the same lines as ``text``. It includes no header that the source did not ask for: nvcc's implicit
+    ``cuda_runtime.h`` is the caller's to add.
     """
     names, headers = table()
     defined = {*own, *defined_macros(text)}
@@ -141,18 +144,17 @@ def hipify(text: str, file: str, *, own: Collection[str] = ()) -> Hipified:
             if name in ("asm", "__asm", "__asm__"):
                 unmapped.append(finding(name, match.start(), _ASM))
                 return name
+            if name in _NAMESPACES and not (
+                _NAMESPACE_AFTER.match(text, match.end()) or _NAMESPACE_BEFORE.search(text[: match.start()][-40:])
+            ):
+                return name
             rule = names.get(name)
             return apply(rule, name, match.start()) if rule or _LOOKS_LIKE_CUDA.fullmatch(name) else name
         if header := match["header"]:
             rule = headers.get(header)
             # A quoted header is one of the program's own unless it is a known one of CUDA's.
-            if rule or (match["open"] == "<" and _FOREIGN_HEADER.fullmatch(header)):
-                new = apply(rule, header, match.start("header"))
-                return (
-                    match[0]
-                    if new == header
-                    else f"{match[0][: match.start('open') - match.start()]}{_quote(new, match)}"
-                )
+            if rule or (match["open"] == "<" and _CUDA_HEADER.fullmatch(header)):
+                return match[0].replace(header, apply(rule, header, match.start("header")))
         return match[0]
 
     return Hipified(_TOKEN.sub(translate, text), replaced, tuple(unmapped), tuple(hazards))
@@ -168,7 +170,3 @@ def included_headers(text: str) -> Iterator[str]:
 def defined_macros(text: str) -> set[str]:
     """Names of the macros that a source defines."""
     return set(_DEFINE.findall(text))
-
-
-def _quote(header: str, match: re.Match[str]) -> str:
-    return f"<{header}>" if match["open"] == "<" else f'"{header}"'
