@@ -1,0 +1,17 @@
+"""Hypothesis strategies for shapes, layouts and launches, and deterministic data streams."""
+
+from parity.generate.data import STREAMS, elements
+from parity.generate.draw import find_minimal, hermetic, sample
+from parity.generate.layouts import broadcasting, destination, line, rows
+
+__all__ = [
+    "STREAMS",
+    "broadcasting",
+    "destination",
+    "elements",
+    "find_minimal",
+    "hermetic",
+    "line",
+    "rows",
+    "sample",
+]

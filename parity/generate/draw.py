@@ -1,0 +1,81 @@
+"""Drawing cases with Hypothesis so that a seed gives the same cases on every machine, and shrinking a failing one."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+from unittest import mock
+
+import hypothesis
+from hypothesis import HealthCheck, Phase, given
+from hypothesis.internal.conjecture import providers
+from hypothesis.strategies import SearchStrategy
+
+__all__ = ["find_minimal", "hermetic", "sample"]
+
+T = TypeVar("T")
+
+
+@contextlib.contextmanager
+def hermetic() -> Iterator[None]:
+    """Hypothesis without the constants that it collects from the modules that happen to be loaded.
+
+    It mixes such constants into what it draws (since 6.131), so the cases of a seed would depend on whether parity runs
+    from a checkout or from site-packages, and on what else is imported.
+    """
+    nothing = providers.Constants()
+    providers.CONSTANTS_CACHE.cache.clear()
+    try:
+        with mock.patch.object(providers, "_get_local_constants", lambda: nothing):
+            yield
+    finally:
+        providers.CONSTANTS_CACHE.cache.clear()
+
+
+def sample(strategy: SearchStrategy[T], seed: int, count: int) -> list[T]:
+    """``count`` different draws (fewer if the strategy cannot give as many), the same for the same seed."""
+    drawn: list[T] = []
+    _drive(strategy, seed, count, (Phase.generate,), lambda value: drawn.append(value))
+    return list(dict.fromkeys(drawn))
+
+
+def find_minimal(strategy: SearchStrategy[T], seed: int, count: int, fails: Callable[[T], bool]) -> T | None:
+    """The simplest draw that ``fails``, found by Hypothesis's shrinker; None if none of the ``count`` draws does."""
+    simplest: list[T] = []
+
+    def attempt(value: T) -> None:
+        if fails(value):
+            simplest[:] = [value]
+            raise _Failing
+
+    with contextlib.suppress(_Failing):
+        _drive(strategy, seed, count, (Phase.generate, Phase.shrink), attempt)
+    return simplest[0] if simplest else None
+
+
+class _Failing(Exception):
+    """Tells Hypothesis that a draw fails."""
+
+
+def _drive(
+    strategy: SearchStrategy[Any], seed: int, count: int, phases: tuple[Phase, ...], body: Callable[[Any], None]
+) -> None:
+    @hypothesis.seed(seed)
+    @hypothesis.settings(
+        max_examples=count,
+        phases=phases,
+        database=None,
+        deadline=None,
+        derandomize=False,
+        report_multiple_bugs=False,
+        print_blob=False,
+        suppress_health_check=list(HealthCheck),
+        verbosity=hypothesis.Verbosity.quiet,
+    )
+    @given(strategy)
+    def drive(value: Any) -> None:
+        body(value)
+
+    with hermetic():
+        drive()
