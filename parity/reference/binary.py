@@ -66,13 +66,13 @@ def div(x: Array, y: Array) -> Expected:
 
 @np.errstate(all="ignore")
 def maximum(x: Array, y: Array) -> Expected:
-    """The larger one: NaN is ignored in f32 and f64 and propagates in f16 and bf16. A zero may have either sign, D7."""
+    """The larger one: NaN is ignored in f32 and f64, propagates in f16 and bf16. Zeros may have either sign (D7)."""
     return _extremum(x, y, np.greater)
 
 
 @np.errstate(all="ignore")
 def minimum(x: Array, y: Array) -> Expected:
-    """The smaller one: NaN is ignored in f32 and f64 and propagates in f16 and bf16. A zero may have either sign, D7."""
+    """The smaller one: NaN is ignored in f32 and f64, propagates in f16 and bf16. Zeros may have either sign (D7)."""
     return _extremum(x, y, np.less)
 
 

@@ -1,8 +1,8 @@
 """Per-operator arithmetic of f16 and bf16: the nominal result of a recipe, and the hull of all permitted ones.
 
-A recipe is a function of an ``Arithmetic`` and its operands, written once as the kernel writes it. ``Nominal`` evaluates it
-with every step rounded to nearest in the half type; ``Hull`` tracks the interval of values that a conforming device
-may hold after each step. All values are float64 on the grid of the half type.
+A recipe is a function of an ``Arithmetic`` and its operands, written once as the kernel writes it. ``Nominal`` rounds
+every step to nearest in the half type; ``Hull`` tracks the interval of values that a conforming device may hold after
+each step. All values are float64 on the grid of the half type.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from parity.dtypes import DTYPES, DType
 from parity.reference.accuracy import accuracy
 from parity.reference.expected import Bounds, Limits
 from parity.reference.real import FUNCTIONS
-from parity.reference.rounding import Array, fma, store, to_grid, ulp, wide
+from parity.reference.rounding import Array, below_f32_normals, fma, store, to_grid, ulp, wide
 
 __all__ = ["Arithmetic", "Recipe", "hull_bounds", "hull_of", "nominal", "widened"]
 
@@ -83,7 +83,7 @@ class Hull:
         return point, point
 
     def _round(self, *candidates: Array) -> Interval:
-        if self.dtype.name == "bf16":
+        if self.dtype.name == "bf16" and any(below_f32_normals(c) for c in candidates):
             # an operator may go through f32, which for subnormal results is a second rounding
             candidates += tuple(c.astype(np.float32).astype(np.float64) for c in candidates)
         rounded = [to_grid(c, self.dtype) for c in candidates]

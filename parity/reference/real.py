@@ -1,8 +1,8 @@
 """Real functions and their error bounds: exact values in float64 (for f32 and narrower) and in MPFR (for f64).
 
 One row per function in ``FUNCTIONS``. The bounds are those of Higham's standard model for the stated recipe; ``u`` is
-the unit roundoff of the type that the device computes in, ``eta`` its smallest subnormal, ``E`` the documented accuracy of
-the device function in ULP.
+the unit roundoff of the type that the device computes in, ``accuracy(f)`` the documented accuracy of a device function
+in ULP.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class Function:
     """A real function of one variable and perhaps a parameter.
 
     ``wide(x, p)`` gives float64 from float64; ``mp(x, p)`` an MPFR number of 128 bits from Python floats.
-    ``budget(x, p, r, dtype, E)`` bounds the error of a device result in ``dtype``, ``r`` being the exact value and
-    ``E(function)`` the accuracy of a device function.
+    ``budget(x, p, r, dtype, accuracy)`` bounds the error of a device result in ``dtype``, ``r`` being the exact value
+    and ``accuracy(function)`` that of a device function in ULP.
     """
 
     wide: Callable[[Array, Any], Array]
@@ -78,20 +78,20 @@ def _normcdf(x: Array) -> Array:
 
 
 def _sigmoid(x: Array) -> Array:
-    return np.divide(1, 1 + np.exp(-x))
+    return np.asarray(1 / (1 + np.exp(-x)))
 
 
 def _gelu_argument(x: Array) -> Array:
-    return _GELU_SCALE * (x + _GELU_CUBIC * x**3)
+    return np.asarray(_GELU_SCALE * (x + _GELU_CUBIC * (x * x * x)))
 
 
 def _gelu(x: Array) -> Array:
     # 1 + tanh(t) = 2 / (1 + exp(-2t)), which keeps its accuracy for t < 0
-    return x * _sigmoid(2 * _gelu_argument(x))
+    return np.asarray(x * _sigmoid(2 * _gelu_argument(x)))
 
 
 def _silu(x: Array) -> Array:
-    return x / (1 + np.exp(-x))
+    return np.asarray(x / (1 + np.exp(-x)))
 
 
 def _elu(x: Array, alpha: float) -> Array:
@@ -143,7 +143,7 @@ def _gelu_budget(x: Array, p: Any, r: Array, dtype: DType, accuracy: Callable[[s
     tanh = np.tanh(t)
     slope = 4 / (np.exp(t) + np.exp(-t)) ** 2
     inner = np.abs(t) * slope * (8 * u) + accuracy("tanh") * ulp_safe(tanh, dtype) + u * (1 + tanh)
-    return 0.5 * np.abs(x) * inner + 2 * u * np.abs(r) + smallest(dtype)
+    return np.asarray(0.5 * np.abs(x) * inner + 2 * u * np.abs(r) + smallest(dtype))
 
 
 def _gelu_erf_budget(x: Array, p: Any, r: Array, dtype: DType, accuracy: Callable[[str], float]) -> Array:

@@ -14,6 +14,7 @@ from parity.dtypes import DTYPES, DType
 
 __all__ = [
     "Array",
+    "below_f32_normals",
     "fma",
     "half_ulp_of_max",
     "smallest",
@@ -62,6 +63,12 @@ def ulp_safe(r: Array, dtype: DType) -> Array:
     return ulp(np.multiply(r, 1 + 8 * unit_roundoff(dtype)), dtype)
 
 
+def below_f32_normals(r: Array) -> bool:
+    """Whether any value, infinitely precise, would be subnormal in f32 (and so in bf16)."""
+    size = np.abs(r)
+    return bool(np.any((size < 2.0**_F32.emin) & (size > 0)))
+
+
 def to_grid(r: Array, dtype: DType) -> Array:
     """Round float64 to nearest, ties to even, once; float64 on the grid of ``dtype``, infinite on overflow."""
     if dtype is _BF16:
@@ -80,12 +87,14 @@ def _round_bits(r: Array) -> Array:
     """float64 to the grid of bf16. ml_dtypes goes through float32 and so rounds twice."""
     drop = 53 - _BF16.precision
     bits = r.view(np.int64)
-    normal = (bits + ((1 << (drop - 1)) - 1) + ((bits >> drop) & 1)) & -(1 << drop)
-    shift = 1.5 * 2.0**52 * smallest(_BF16)  # adding it leaves no bits below the smallest subnormal
+    rounded = np.asarray((bits + ((1 << (drop - 1)) - 1) + ((bits >> drop) & 1)) & -(1 << drop)).view(np.float64)
     size = np.abs(r)
-    rounded = np.where(size < 2.0**_BF16.emin, np.copysign((r + shift) - shift, r), normal.view(np.float64))
-    beyond = size >= _BF16.max + half_ulp_of_max(_BF16)
-    return np.where(np.isfinite(r), np.where(beyond, np.copysign(np.inf, r), rounded), r)
+    tiny = (size < 2.0**_BF16.emin) & (size > 0)
+    if tiny.any():
+        shift = 1.5 * 2.0**52 * smallest(_BF16)  # adding it leaves no bits below the smallest subnormal
+        rounded = np.where(tiny, np.copysign((r + shift) - shift, r), rounded)
+    beyond = np.abs(rounded) > _BF16.max
+    return np.where(beyond, np.copysign(np.inf, r), rounded) if beyond.any() else rounded
 
 
 def fma(x: Array, y: Array, z: Array, dtype: DType) -> Array:

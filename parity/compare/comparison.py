@@ -1,0 +1,171 @@
+"""Compares what a runner computed with what was expected."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal
+
+import numpy as np
+
+from parity.compare.patterns import describe
+from parity.compare.ulps import bit_patterns, show_pair, ulp_distance
+from parity.compare.verdict import Mismatch, Status, Verdict
+from parity.dtypes import of_array
+from parity.errors import UsageError
+from parity.launch import POISON
+from parity.reference.expected import Bounds, Expected, Limits
+from parity.reference.rounding import half_ulp_of_max
+
+__all__ = ["compare", "unchanged"]
+
+Array = np.ndarray[Any, Any]
+Vendor = Literal["amd", "cuda"]
+
+
+@np.errstate(all="ignore")
+def compare(expected: Expected, got: Array, *, vendor: Vendor, poison: Array | None = None) -> Verdict:
+    """The verdict on ``got``, which has the dtype and the logical shape of ``expected.value``.
+
+    ``vendor`` chooses the documented accuracy limits. ``poison`` marks elements that were never written; without it,
+    those whose bytes all are POISON count as such. An element equal to a known divergence's value passes and names the
+    divergence; where AMD's limits let pass what CUDA's do not, that is D22.
+
+    Raises:
+        UsageError: another dtype or shape.
+    """
+    value = expected.value
+    if got.shape != value.shape or got.dtype != value.dtype:
+        raise UsageError(
+            f"cannot compare {got.dtype} of shape {got.shape} with the expected {value.dtype} of shape {value.shape}; "
+            "pass the output in its stored dtype and logical shape"
+        )
+    nominal = np.array_equal(bit_patterns(value), bit_patterns(got))
+    if nominal and expected.bounds is None:
+        return Verdict(Status.PASS, total=got.size)
+
+    right = _matches(value, got, expected.sign_of_zero)
+    divergences = []
+    for name, other in expected.divergences.items():
+        met = _matches(other, got, expected.sign_of_zero) & ~_matches(value, other, False)
+        if met.any():
+            divergences.append(name)
+            right |= met
+    for other in expected.alternatives:
+        right |= _matches(other, got, expected.sign_of_zero)
+    right |= expected.unspecified
+    if of_array(got).is_float:
+        right |= expected.nan_allowed & np.isnan(got)
+
+    shares = np.where(right, 0.0, math.inf)
+    sharp = False
+    if expected.bounds is not None and got.size:
+        shares = _shares(expected.bounds(Limits(vendor)), got, right)
+        right |= (shares <= 1) & ~_wrong_zero(value, got, expected.sign_of_zero)
+        if not nominal and vendor == "amd" and right.all():
+            sharp = bool((_shares(expected.bounds(Limits("amd", "sharp")), got, shares == 0) > 1).any())
+            if (_shares(expected.bounds(Limits("cuda")), got, shares == 0) > 1).any():
+                divergences.append("D22")
+    budget = float(shares.max(initial=0.0))
+    if right.all():
+        return Verdict(Status.PASS, budget=budget, total=got.size, divergences=tuple(divergences), sharp=sharp)
+    return _failure(expected, got, ~right, shares, poison, budget, tuple(divergences))
+
+
+def unchanged(name: str, before: Array, after: Array) -> Verdict | None:
+    """A failure if an input's bytes changed, else None."""
+    wrong = np.asarray(bit_patterns(before) != bit_patterns(after))
+    if not wrong.any():
+        return None
+    index = np.unravel_index(int(np.flatnonzero(wrong)[0]), wrong.shape)
+    return Verdict(
+        Status.FAIL,
+        kind="input modified",
+        budget=math.inf,
+        wrong=int(wrong.sum()),
+        total=wrong.size,
+        first=_mismatch(before, after, index, math.inf),
+        pattern=describe(wrong),
+        detail=f"the kernel wrote into its input {name}",
+    )
+
+
+def _matches(value: Array, got: Array, sign_of_zero: Array | bool) -> Array:
+    """Equal, or both NaN; zeros of either sign are equal unless ``sign_of_zero``."""
+    same = np.asarray(value == got)
+    if not of_array(got).is_float:
+        return same
+    same = same | (np.isnan(value) & np.isnan(got))
+    return np.asarray(same if sign_of_zero is False else same & ~_wrong_zero(value, got, sign_of_zero))
+
+
+def _wrong_zero(value: Array, got: Array, sign_of_zero: Array | bool) -> Array:
+    zeros = (value == 0) & (got == 0) & sign_of_zero
+    return np.asarray(zeros & (np.signbit(value) != np.signbit(got)) if of_array(got).is_float else zeros & False)
+
+
+def _shares(bounds: Bounds, got: Array, right: Array) -> Array:
+    """Share of its budget that every element uses: above 1 where it is outside, 0 where it is ``right`` regardless."""
+    dtype = of_array(got)
+    g = got.astype(np.float64)
+    beyond = half_ulp_of_max(dtype)
+    overflowed = np.isinf(g)
+    extra: Array | float = 0.0
+    if overflowed.any():
+        g, extra = np.where(overflowed, np.copysign(dtype.max, g), g), np.where(overflowed, np.copysign(beyond, g), 0.0)
+    distance = (g - bounds.centre) + (extra - bounds.residual)
+    shares = _ratio(distance, bounds)
+    outside = ~(shares <= 1)
+    if outside.any():
+        # the largest finite value stands for all that rounds to it
+        largest = outside & (np.abs(g) == dtype.max) & ~overflowed
+        shares = np.where(largest, _ratio(distance + np.copysign(beyond, g) * (1 - 2.0**-50), bounds), shares)
+        shares = np.where(np.isfinite(bounds.centre) & ~np.isnan(g), shares, math.inf)
+        shares = np.where(outside & right, 0.0, np.where(np.isnan(shares), math.inf, shares))
+    return np.asarray(shares)
+
+
+def _ratio(distance: Array, bounds: Bounds) -> Array:
+    allowed = np.where(distance < 0, bounds.below, bounds.above)
+    return np.where(distance == 0, 0.0, np.abs(distance) / allowed)
+
+
+def _failure(
+    expected: Expected,
+    got: Array,
+    wrong: Array,
+    shares: Array,
+    poison: Array | None,
+    budget: float,
+    divergences: tuple[str, ...],
+) -> Verdict:
+    value = expected.value
+    if poison is None:
+        pattern = np.full(got.dtype.itemsize, POISON, np.uint8).view(of_array(got).bits)[0]
+        poison = bit_patterns(got) == pattern
+    classes = {"unwritten": np.asarray(wrong & poison)}
+    if of_array(got).is_float:
+        classes["nan"] = wrong & (np.isnan(value) | np.isnan(got))
+        classes["infinity"] = wrong & (np.isinf(value) | np.isinf(got))
+        zeros = (value == 0) & (got == 0)
+        classes["value"] = wrong & ~zeros
+        classes["sign of zero"] = wrong & zeros
+    else:
+        classes["value"] = wrong
+    kind, members = next((kind, members) for kind, members in classes.items() if members.any())
+    index = np.unravel_index(int(np.flatnonzero(members)[0]), wrong.shape)
+    return Verdict(
+        Status.FAIL,
+        kind=kind,
+        budget=budget,
+        wrong=int(wrong.sum()),
+        total=got.size,
+        first=_mismatch(value, got, index, float(shares[index])),
+        pattern=describe(wrong),
+        divergences=divergences,
+    )
+
+
+def _mismatch(value: Array, got: Array, index: tuple[Any, ...], share: float) -> Mismatch:
+    expected, actual = value[index], got[index]
+    texts = show_pair(expected, actual)
+    return Mismatch(tuple(int(i) for i in index), *texts, ulps=ulp_distance(expected, actual), budgets=share)

@@ -1,0 +1,95 @@
+"""Which elements are wrong, in words: the shape of a failure often names its cause."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+__all__ = ["describe"]
+
+Array = np.ndarray[Any, Any]
+_PERIODS = (32, 64, 2, 4, 8, 16, 128, 256, 512, 1024)
+"""Wavefront sizes first, then what vector loads, tiles and blocks leave behind."""
+
+
+def describe(wrong: Array) -> str:
+    """Words for the true elements of a mask in logical shape; indices count in row-major order."""
+    flat = np.flatnonzero(wrong)
+    count, size = len(flat), wrong.size
+    if count == size:
+        return "all" if size > 1 else "the only element"
+    if count == 1:
+        return _single(int(flat[0]), wrong)
+    return _slice(wrong, count) or _run(flat, size) or _periodic(flat, size) or f"scattered {count} of {size}"
+
+
+def _single(index: int, wrong: Array) -> str:
+    if index == wrong.size - 1:
+        return "only the last element"
+    if index == 0:
+        return "only the first element"
+    return "only element " + ", ".join(str(int(c)) for c in np.unravel_index(index, wrong.shape))
+
+
+def _slice(wrong: Array, count: int) -> str:
+    """One or several whole slices, or elements of one slice only."""
+    long = [d for d, extent in enumerate(wrong.shape) if extent > 1]
+    if len(long) < 2:
+        return ""
+    partial = ""
+    for d in long:
+        others = tuple(a for a in range(wrong.ndim) if a != d)
+        hit = np.flatnonzero(wrong.any(axis=others))
+        slices = f"{_slice_name(d, wrong.ndim)} {_indices(hit, wrong.shape[d])}"
+        if len(hit) < wrong.shape[d] and len(hit) * (wrong.size // wrong.shape[d]) == count:
+            return slices
+        if len(hit) == 1 and count > 2 and not partial:
+            partial = f"{count} of {wrong.size // wrong.shape[d]} in {slices}"
+    return partial
+
+
+def _slice_name(d: int, ndim: int) -> str:
+    return ("row", "column")[d] if ndim == 2 else f"dim {d} at"
+
+
+def _indices(hit: Array, extent: int) -> str:
+    first, last = int(hit[0]), int(hit[-1])
+    if len(hit) == 1:
+        return f"{first}" + (" (the last)" if last == extent - 1 else "")
+    if last - first + 1 == len(hit):
+        return f"{first} to {last}"
+    return ", ".join(str(int(i)) for i in hit[:4]) + (", ..." if len(hit) > 4 else "")
+
+
+def _run(flat: Array, size: int) -> str:
+    first, last = int(flat[0]), int(flat[-1])
+    if last - first + 1 != len(flat):
+        return ""
+    if last == size - 1:
+        return f"the tail from index {first}"
+    return f"the head up to index {last}" if first == 0 else f"index {first} to {last}"
+
+
+def _periodic(flat: Array, size: int) -> str:
+    """Every k-th element, whole lanes, or elements of one lane only."""
+    step = math.gcd(*np.diff(flat).tolist())
+    first = int(flat[0])
+    if step > 1 and first < step and len(flat) == len(range(first, size, step)):
+        period = 32 if 32 % step == 0 or step % 32 else 64
+        lane = f" (lane {first} of {step})" if step in (32, 64) else f" (from {first})"
+        return f"every {_ordinal(step)} element{lane}" if period else ""
+    for period in _PERIODS:
+        lanes = np.unique(flat % period)
+        whole = sum(len(range(int(lane), size, period)) for lane in lanes)
+        if size > period and len(lanes) < period and whole == len(flat):
+            return f"lanes {_indices(lanes, period)} of {period}"
+    if step % 32 == 0 and len(flat) > 2:
+        return f"{len(flat)} of {size}, all in lane {first % 32} of 32"
+    return ""
+
+
+def _ordinal(n: int) -> str:
+    suffix = "th" if n % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
+    return f"{n}{suffix}"
