@@ -52,7 +52,7 @@ class Cache:
         """
         folder = self.root / key[:2] / key[2:]
         if folder.is_dir():
-            if _seal_of(folder) == _read_seal(folder):
+            if _is_sound(folder):
                 return folder, True
             log.warning("cache entry %s was damaged; it is built again", folder)
             shutil.rmtree(folder, ignore_errors=True)
@@ -60,29 +60,33 @@ class Cache:
             folder.parent.mkdir(parents=True, exist_ok=True)
             scratch = Path(tempfile.mkdtemp(prefix=".build-", dir=folder.parent))
         except OSError as error:
-            raise UsageError(
-                f"cannot write the cache folder {self.root}: {error.strerror}; set PARITY_CACHE to a writable folder"
-            ) from error
+            raise self._unwritable(error) from error
         try:
             build(scratch)
-            (scratch / _SEAL).write_text(_seal_of(scratch))
             try:
+                (scratch / _SEAL).write_text(_seal_of(scratch))
                 scratch.rename(folder)
-            except OSError:
-                if not folder.is_dir():
-                    raise
+            except OSError as error:
+                # Somebody else built the same key first, or the damaged entry could not be removed.
+                if not _is_sound(folder):
+                    raise self._unwritable(error) from error
             return folder, False
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
+
+    def _unwritable(self, error: OSError) -> UsageError:
+        return UsageError(
+            f"cannot write the cache folder {self.root}: {error.strerror}; set PARITY_CACHE to a writable folder"
+        )
+
+
+def _is_sound(folder: Path) -> bool:
+    try:
+        return _seal_of(folder) == (folder / _SEAL).read_text()
+    except (OSError, UnicodeDecodeError):
+        return False
 
 
 def _seal_of(folder: Path) -> str:
     files = sorted(p for p in folder.rglob("*") if p.is_file() and p.name != _SEAL)
     return "".join(f"{hashlib.sha256(p.read_bytes()).hexdigest()}  {p.relative_to(folder).as_posix()}\n" for p in files)
-
-
-def _read_seal(folder: Path) -> str | None:
-    try:
-        return (folder / _SEAL).read_text()
-    except OSError:
-        return None

@@ -1,0 +1,23 @@
+"""From CUDA sources to code objects that run: hipify, compile, cache, load."""
+
+from parity.toolchain.build import Built, build, find_modules
+from parity.toolchain.compiler import CompileError, device_library
+from parity.toolchain.hipify import Finding, Hipified, hipify
+from parity.toolchain.store import MissingKernel, ModuleStore
+from parity.toolchain.targets import TARGETS, Target, target
+
+__all__ = [
+    "TARGETS",
+    "Built",
+    "CompileError",
+    "Finding",
+    "Hipified",
+    "MissingKernel",
+    "ModuleStore",
+    "Target",
+    "build",
+    "device_library",
+    "find_modules",
+    "hipify",
+    "target",
+]

@@ -1,0 +1,273 @@
+"""From a folder of CUDA sources to code objects: hipify and compile every module for every target, in parallel."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import re
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from parity.cache import Cache, default_root, digest
+from parity.codeobject import CodeObject, kernel_from_dict, kernel_to_dict, parse
+from parity.errors import UsageError, nearest
+from parity.toolchain import compiler
+from parity.toolchain.hipify import Finding, defined_macros, hipify
+from parity.toolchain.targets import TARGETS, Target, target
+
+__all__ = ["Built", "build", "find_modules"]
+
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.MULTILINE)
+_RECORD = "build.json"
+
+
+@dataclass(frozen=True)
+class Built:
+    """What became of one module for one target: a code object, or the error that prevented it.
+
+    ``hip`` is the hipified source beside the code object, ``replaced`` how often each CUDA name was translated,
+    ``unmapped`` and ``hazards`` what hipify left to a person. ``seconds`` is the time this took now, ``cached`` whether
+    that was only to find it in the cache.
+    """
+
+    module: str
+    target: str
+    seconds: float
+    cached: bool = False
+    code_object: CodeObject | None = None
+    error: compiler.CompileError | None = None
+    hip: Path | None = None
+    replaced: Mapping[str, int] | None = None
+    unmapped: tuple[Finding, ...] = ()
+    hazards: tuple[Finding, ...] = ()
+
+    @property
+    def entries(self) -> tuple[str, ...]:
+        """Names of the kernels."""
+        return tuple(self.code_object.kernels) if self.code_object else ()
+
+    @property
+    def sgprs(self) -> int:
+        """Most SGPRs of any kernel."""
+        return self._most("sgprs")
+
+    @property
+    def vgprs(self) -> int:
+        """Most VGPRs of any kernel."""
+        return self._most("vgprs")
+
+    @property
+    def lds_bytes(self) -> int:
+        """Most static LDS of any kernel."""
+        return self._most("lds_bytes")
+
+    @property
+    def scratch_bytes(self) -> int:
+        """Most scratch memory per work-item of any kernel."""
+        return self._most("scratch_bytes")
+
+    @property
+    def spills(self) -> int:
+        """Most spilled registers of any kernel."""
+        return self._most("spills")
+
+    def _most(self, what: str) -> int:
+        kernels = self.code_object.kernels.values() if self.code_object else ()
+        return max((int(getattr(k, what)) for k in kernels), default=0)
+
+
+@dataclass(frozen=True)
+class _Source:
+    """One module: its ``.cu`` file and all files it may include, as path and text."""
+
+    module: str
+    folder: Path
+    path: Path
+    include: tuple[Path, ...]
+    files: Mapping[Path, str]
+
+    @functools.cached_property
+    def root(self) -> str:
+        """The folder below which the hipified files keep their places relative to each other."""
+        return os.path.commonpath([self.folder, *self.include, *(p.parent for p in self.files)])
+
+    def name(self, path: Path) -> str:
+        """What ``#line`` calls a file: independent of where the folder is, so that cached listings are too."""
+        return Path(os.path.relpath(path, self.folder)).as_posix()
+
+
+def find_modules(folder: Path, modules: Iterable[str] | None = None) -> dict[str, Path]:
+    """The ``.cu`` file of each module in ``folder``, by name in alphabetical order; all, or those asked for.
+
+    Raises:
+        UsageError: the folder does not exist or holds no ``.cu`` file, or a module is not in it.
+    """
+    if not folder.is_dir():
+        raise UsageError(f"no kernels folder {folder}; set 'kernels' in [tool.parity] of pyproject.toml")
+    found = {path.stem: path for path in sorted(folder.glob("*.cu"))}
+    if not found:
+        raise UsageError(f"the kernels folder {folder} holds no .cu file; a module is one .cu file")
+    if modules is None:
+        return found
+    wanted = tuple(modules)
+    for module in wanted:
+        if module not in found:
+            raise UsageError(f"no module {module!r} in {folder}; it has {' '.join(found)}{nearest(module, found)}")
+    return {module: found[module] for module in wanted}
+
+
+def build(
+    folder: Path,
+    modules: Iterable[str] | None = None,
+    targets: Iterable[str] | None = None,
+    *,
+    cache: Cache | None = None,
+    jobs: int | None = None,
+    include: Sequence[Path] = (),
+    done: Callable[[Built], None] | None = None,
+) -> list[Built]:
+    """Hipify and compile modules of ``folder`` (all by default) for targets (all by default).
+
+    ``include`` are further folders with headers; ``jobs`` limits how many compilers run at once (one per processor by
+    default); ``done`` is called with every result as it arrives, from the thread that made it. The result is ordered by
+    module, then target. A module that does not compile is a result with an error; the others go on.
+
+    Raises:
+        UsageError: no such folder, module or target, or the cache folder cannot be written.
+        MissingTool: the compiler or the device libraries are not installed.
+    """
+    folder = folder.absolute()
+    include = tuple(path.absolute() for path in include)
+    paths = find_modules(folder, modules)
+    chosen = [target(name) for name in (TARGETS if targets is None else targets)]
+    store = cache or Cache(default_root() / "build")
+    fingerprints = {t.name: digest(_own_digest(), compiler.fingerprint(t)) for t in chosen}
+    texts: dict[Path, str] = {}
+    sources = [_Source(m, folder, p, include, _closure(p, (folder, *include), texts)) for m, p in paths.items()]
+
+    def one(task: tuple[_Source, Target]) -> Built:
+        built = _build_one(*task, fingerprints[task[1].name], store)
+        if done:
+            done(built)
+        return built
+
+    with ThreadPoolExecutor(jobs or len(os.sched_getaffinity(0))) as pool:
+        return list(pool.map(one, [(source, t) for source in sources for t in chosen]))
+
+
+def _build_one(source: _Source, target: Target, fingerprint: str, cache: Cache) -> Built:
+    start = time.perf_counter()
+    parts = [part for path in sorted(source.files) for part in (source.name(path), source.files[path])]
+    key = digest(fingerprint, source.module, *map(source.name, source.include), *map(_encode, parts))
+    try:
+        folder, cached = cache.get(key, functools.partial(_fill, source, target))
+    except compiler.CompileError as error:
+        return Built(source.module, target.name, time.perf_counter() - start, error=error)
+    record = json.loads((folder / _RECORD).read_text())
+    code = CodeObject(
+        source.module,
+        target.name,
+        (folder / f"{source.module}.s").read_text(),
+        {k["name"]: kernel_from_dict(k) for k in record["kernels"]},
+        record["digest"],
+        tuple(_original(Path(name), source.folder) for name in record["sources"]),
+        folder / f"{source.module}.hsaco",
+    )
+    return Built(
+        source.module,
+        target.name,
+        time.perf_counter() - start,
+        cached,
+        code,
+        hip=folder / record["hip"],
+        replaced=record["replaced"],
+        unmapped=tuple(Finding(**f) for f in record["unmapped"]),
+        hazards=tuple(Finding(**f) for f in record["hazards"]),
+    )
+
+
+def _fill(source: _Source, target: Target, folder: Path) -> None:
+    own = frozenset().union(*(defined_macros(text) for text in source.files.values()))
+    replaced: dict[str, int] = {}
+    unmapped: list[Finding] = []
+    hazards: list[Finding] = []
+    staged = folder / "hip"
+    main = staged
+    for path, text in source.files.items():
+        hip = _hipified(text, source.name(path), own)
+        place = staged / os.path.relpath(path, source.root)
+        head = f"#line 1 {json.dumps(source.name(path), ensure_ascii=False)}\n"
+        if path == source.path:
+            place = main = place.with_suffix(".hip")
+            head = "#include <hip/hip_runtime.h>\n" + head
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(_encode(head + hip.text))
+        for name, count in hip.replaced.items():
+            replaced[name] = replaced.get(name, 0) + count
+        unmapped += hip.unmapped
+        hazards += hip.hazards
+    listing = folder / f"{source.module}.s"
+    compiler.compile_listing(
+        main,
+        listing,
+        target,
+        include=[staged / os.path.relpath(path, source.root) for path in (source.folder, *source.include)],
+        originals={source.name(path): str(path) for path in source.files},
+    )
+    compiler.assemble(listing, folder / f"{source.module}.hsaco", target)
+    code = parse(listing.read_text(), source.module)
+    record = {
+        "digest": code.digest,
+        # The line table's file 0 is the hipified text itself, which no line refers to.
+        "sources": [path.as_posix() for path in code.sources if path != Path(main.name)],
+        "hip": main.relative_to(folder).as_posix(),
+        "replaced": replaced,
+        "unmapped": [asdict(f) for f in unmapped],
+        "hazards": [asdict(f) for f in hazards],
+        "kernels": [kernel_to_dict(k) for k in code.kernels.values()],
+    }
+    (folder / _RECORD).write_text(json.dumps(record))
+
+
+# The same headers are translated for every module and target.
+_hipified = functools.lru_cache(maxsize=256)(lambda text, file, own: hipify(text, file, own=own))
+
+
+def _closure(path: Path, folders: Sequence[Path], texts: dict[Path, str]) -> dict[Path, str]:
+    """The file and all it may include, conditionals ignored; headers that are found nowhere are the compiler's."""
+    found: dict[Path, str] = {}
+    open_paths = [path]
+    while open_paths:
+        path = open_paths.pop()
+        if path in found:
+            continue
+        if path not in texts:
+            # A comment in some other encoding is no reason to refuse a source: its bytes go through unchanged.
+            texts[path] = path.read_text(encoding="utf-8", errors="surrogateescape")
+        found[path] = texts[path]
+        for header in _INCLUDE.findall(found[path]):
+            candidates = (Path(os.path.normpath(place / header)) for place in (path.parent, *folders))
+            open_paths += [c for c in candidates if c.is_file()][:1]
+    return found
+
+
+def _encode(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _original(name: Path, folder: Path) -> Path:
+    if name.parts[:1] == (compiler.HEADERS_ALIAS,):
+        return compiler.HEADERS.joinpath(*name.parts[1:])
+    return Path(os.path.normpath(folder / name))
+
+
+@functools.cache
+def _own_digest() -> str:
+    """Digest of the translator itself: what it would now make of a source may differ from what is cached."""
+    here = Path(__file__).parent
+    files = sorted([*here.glob("*.py"), *here.glob("*.csv"), here.parent / "codeobject.py"])
+    return digest(*(file.read_bytes() for file in files))
