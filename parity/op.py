@@ -65,7 +65,8 @@ class Op:
         kernel: entry name with the type variables in braces: ``cast_{S}_{D}``.
         types: the dtype combinations, each as text: ``"f32"`` or ``"f32,u8"``, in the order of the variables.
         args: the kernel's arguments in order, words separated by blanks: a tensor, a parameter, ``numel``,
-            ``num_dims``, ``info`` (dims, then the strides of each tensor of ``strided``; u64), or a name of ``scalars``.
+            ``num_dims``, ``info`` (dims, then the strides of each tensor of ``strided``; u64), or a name of
+            ``scalars``.
         reference: called with the inputs (logical arrays) and the parameters, positionally; ``to`` (the output's DType)
             and ``shape`` are passed by keyword to a reference that names them.
         inputs: name and type (variable or dtype) of the tensors read.
@@ -153,9 +154,8 @@ class Op:
             for name in dtypes:
                 dtype(name)
             text = ",".join(dtypes)
-            raise UsageError(
-                f"{self.name} does not exist for [{text}]; it does for {' '.join(self.types)}{nearest(text, self.types)}"
-            )
+            near = nearest(text, self.types)
+            raise UsageError(f"{self.name} does not exist for [{text}]; it does for {' '.join(self.types)}{near}")
         return dict(zip(self.variables, map(dtype, dtypes), strict=True))
 
     def parse(self, text: str) -> Case:
@@ -172,9 +172,8 @@ class Op:
                 raise UsageError(f"{self.name} has no {name!r}{nearest(name, known)}")
         for flag in flags:
             if flag not in self.flags:
-                raise UsageError(
-                    f"{self.name} has no flag {flag!r}{nearest(flag, self.flags) or '; it has ' + (' '.join(self.flags) or 'none')}"
-                )
+                known_flags = nearest(flag, self.flags) or f"; it has {' '.join(self.flags) or 'none'}"
+                raise UsageError(f"{self.name} has no flag {flag!r}{known_flags}")
         for name in (*self.tensors, *self.params):
             if name not in values:
                 raise UsageError(f"{name!r} is missing in {text!r}")

@@ -48,7 +48,8 @@ def _mix(x: Array) -> Array:
     x = (x + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
+    x ^= x >> np.uint64(31)
+    return x
 
 
 def _cast(values: Array, dtype: DType) -> Array:
@@ -62,7 +63,7 @@ def _field(random: Array, low: int, bits: int) -> Array:
 
 def _normal(dtype: DType, index: Array, random: Array, points: Array) -> Array:
     """Sum of four uniforms, scaled to standard deviation 3 for floats and about 50 for integers."""
-    fields = sum(_field(random, shift, 16).astype(np.int64) for shift in (0, 16, 32, 48)) - 2 * 65535
+    fields = np.sum([_field(random, shift, 16).astype(np.int64) for shift in (0, 16, 32, 48)], axis=0) - 2 * 65535
     if dtype.is_float:
         return _cast(fields.astype(np.float64) * (3.0 / 37837.0), dtype)
     small = fields // 757
@@ -96,7 +97,8 @@ def _near(dtype: DType, index: Array, random: Array, points: Array) -> Array:
     base = points[(_field(random, 0, 31) % np.uint64(len(points))).astype(np.int64)]
     if not dtype.is_float:
         with np.errstate(over="ignore"):
-            return base + (_field(random, 33, 16) % np.uint64(5)).astype(dtype.numpy) - dtype.numpy.type(2)
+            moved: Array = base + (_field(random, 33, 16) % np.uint64(5)).astype(dtype.numpy) - dtype.numpy.type(2)
+            return moved
     shift = (_field(random, 33, 16) % np.uint64(5)).astype(np.int64) - 2
     return (base.view(dtype.bits).astype(np.int64) + shift).astype(dtype.bits).view(dtype.numpy)
 
@@ -107,9 +109,9 @@ def _mixed(dtype: DType, index: Array, random: Array, points: Array) -> Array:
     again = _mix(random)
     special = special_values(dtype)
     result = _normal(dtype, index, again, points)
-    for number, make in ((5, lambda r: special[(_field(r, 3, 31) % np.uint64(len(special))).astype(np.int64)]),
-                         (6, lambda r: _near(dtype, index, r, points)), (7, lambda r: _bits(dtype, index, r, points))):  # fmt: skip
-        result = np.where(choice == number, make(again), result)
+    rare = special[(_field(again, 3, 31) % np.uint64(len(special))).astype(np.int64)]
+    for number, values in ((5, rare), (6, _near(dtype, index, again, points)), (7, _bits(dtype, index, again, points))):
+        result = np.where(choice == number, values, result)
     return result
 
 

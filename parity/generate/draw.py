@@ -24,7 +24,7 @@ def hermetic() -> Iterator[None]:
     It mixes such constants into what it draws (since 6.131), so the cases of a seed would depend on whether parity runs
     from a checkout or from site-packages, and on what else is imported.
     """
-    nothing = providers.Constants()
+    nothing = type(providers.GLOBAL_CONSTANTS)()
     providers.CONSTANTS_CACHE.cache.clear()
     try:
         with mock.patch.object(providers, "_get_local_constants", lambda: nothing):

@@ -5,7 +5,6 @@ Choices are ordered from simple to involved, because Hypothesis shrinks towards 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -36,7 +35,7 @@ PLANES = (
     (1023, 2),
 )
 LAUNCHES = (None, None, None, None, (1, 32), (1, 64), (2, 33), (3, 64), (1, 1), (5, 1024))
-"""Launches to draw: the op's rule most of the time, else so few threads that a grid-stride loop goes round, or too many."""
+"""Launches to draw: mostly the op's rule, else too few threads (a grid-stride loop goes round) or too many."""
 
 
 def pick(draw: Draw, options: Sequence[T]) -> T:
@@ -109,8 +108,3 @@ def rows(draw: Draw, names: Sequence[str]) -> dict[str, Layout]:
     """Matrices of one shape whose rows are contiguous and lie at a distance of their own."""
     size = pick(draw, (*PLANES, (1, 1), (1, 5), (4, 1), (0, 3), (3, 0)))
     return {name: Layout(size, (size[1] + pick(draw, (0, 1, 7)), 1), pick(draw, (0, 1, 3))) for name in names}
-
-
-def size(layouts: dict[str, Layout]) -> int:
-    """Elements in the largest tensor."""
-    return max((math.prod(each.shape) for each in layouts.values()), default=0)

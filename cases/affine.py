@@ -1,0 +1,35 @@
+"""affine.cu: out = x * mul + add, fused or not."""
+
+from parity import reference
+from parity.op import Named, Op
+
+affine = Op(
+    "affine.affine",
+    kernel="affine_{T}",
+    types=("f16", "bf16", "f32", "f64", "u8", "u32", "i16", "i32", "i64"),
+    args="numel num_dims info x out mul add",
+    inputs={"x": "T"},
+    params={"mul": "T", "add": "T"},
+    in_place="x",
+    reference=reference.affine,
+    points=(1.0, -1.0, 3.0, 1 / 3, 0.1, 255.0, 256.0, 65504.0, 1e-7, 16777217.0),
+    named=(
+        Named(
+            "D10: x * x - 1 cancels, so fused and unfused results differ",
+            "x=10~points@0 mul=0.333251953125 add=-1.0",
+            lambda t: t == "f16",
+        ),
+        Named("D10: x * 0.1 - 0.01 cancels", "x=10~points@0 mul=0.1 add=-0.01", lambda t: t in ("f32", "f64")),
+        Named(
+            "D17: bf16 x * y + z in one or two roundings",
+            "x=200~normal@0 mul=1.1015625 add=-0.5",
+            lambda t: t == "bf16",
+        ),
+        Named(
+            "D18: f16 x * y + z in one or two roundings",
+            "x=200~normal@0 mul=1.099609375 add=-0.5",
+            lambda t: t == "f16",
+        ),
+        Named("D24: products and sums wrap", "x=70~special@0 mul=127 add=100", lambda t: t[0] in "ui"),
+    ),
+)

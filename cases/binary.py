@@ -1,0 +1,50 @@
+"""binary.cu: arithmetic and comparisons of two tensors that broadcast against each other."""
+
+from parity import reference
+from parity.op import Named, Op
+
+TYPES = ("f16", "bf16", "f32", "f64", "u8", "u32", "i64")
+ORDER = (0.0, -0.0, 0.0, float("nan"), 1.0, float("nan"), float("-inf"), float("inf"), -1.0)
+
+
+def is_float(dtype: str) -> bool:
+    return dtype in ("f16", "bf16", "f32", "f64")
+
+
+def is_integer(dtype: str) -> bool:
+    return not is_float(dtype)
+
+
+def binary(name: str, kernel: str, function: object, output: str = "T", named: tuple[Named, ...] = ()) -> Op:
+    """An op of two tensors of one dtype; lhs and rhs may be the same memory."""
+    return Op(
+        f"binary.{name}",
+        kernel=kernel + "_{T}",
+        types=TYPES,
+        args="numel num_dims info lhs rhs out",
+        inputs={"lhs": "T", "rhs": "T"},
+        output=output,
+        aliased=("lhs", "rhs"),
+        reference=function,  # type: ignore[arg-type]
+        points=ORDER,
+        named=(Named("special values against each other", "lhs=110x3:1,0~special@0 rhs=110x3:1,7~special@0"), *named),
+    )
+
+
+WRAPS = (Named("D24: the result wraps", "lhs=70~special@0 rhs=70~special@1", is_integer),)
+D7 = (Named("D7: signed zeros and NaN on either side", "lhs=9~points@0 rhs=9~points@1", is_float),)
+D9 = (Named("D9: division by zero and MIN / -1 must not trap", "lhs=90~special@0 rhs=90~special@2", is_integer),)
+D21 = (Named("D21: a NaN counts as a NaN whatever its bits", "lhs=300~bits@0 rhs=300~bits@0", is_float),)
+
+add = binary("add", "badd", reference.add, named=(*WRAPS, *D21))
+sub = binary("sub", "bsub", reference.sub, named=WRAPS)
+mul = binary("mul", "bmul", reference.mul, named=WRAPS)
+div = binary("div", "bdiv", reference.div, named=D9)
+maximum = binary("maximum", "bmaximum", reference.maximum, named=D7)
+minimum = binary("minimum", "bminimum", reference.minimum, named=D7)
+eq = binary("eq", "eq", reference.eq, "u8")
+ne = binary("ne", "ne", reference.ne, "u8")
+lt = binary("lt", "lt", reference.lt, "u8")
+le = binary("le", "le", reference.le, "u8")
+gt = binary("gt", "gt", reference.gt, "u8")
+ge = binary("ge", "ge", reference.ge, "u8")

@@ -1,0 +1,54 @@
+"""fill.cu: one value into a buffer or a strided view, and copies between row strides."""
+
+from parity import reference
+from parity.case import Case
+from parity.generate import destination, line, rows
+from parity.op import Op
+
+TYPES = ("u8", "u32", "i64", "f16", "bf16", "f32", "f64")
+
+fill = Op(
+    "fill.fill",
+    kernel="fill_{T}",
+    types=TYPES,
+    args="out value numel",
+    params={"value": "T"},
+    writes=True,
+    layouts=line,
+    reference=reference.fill,
+)
+
+const_set = Op(
+    "fill.const_set",
+    kernel="const_set_{T}",
+    types=TYPES,
+    args="numel num_dims info value out",
+    params={"value": "T"},
+    writes=True,
+    layouts=destination,
+    reference=reference.fill,
+)
+
+
+def extent(axis: int) -> object:
+    return lambda case: ("u32", case.tensor("src").layout.shape[axis])
+
+
+def row_stride(name: str) -> object:
+    def stride(case: Case) -> tuple[str, int]:
+        return "u32", case.tensor(name).layout.strides[0]
+
+    return stride
+
+
+copy2d = Op(
+    "fill.copy2d",
+    kernel="copy2d_{T}",
+    types=TYPES,
+    args="src out d1 d2 src_stride dst_stride",
+    inputs={"src": "T"},
+    writes=True,
+    layouts=rows,
+    reference=reference.copy,
+    scalars={"d1": extent(0), "d2": extent(1), "src_stride": row_stride("src"), "dst_stride": row_stride("out")},  # type: ignore[dict-item]
+)
