@@ -1,0 +1,84 @@
+"""Rounding to narrow types, ULPs and the exactly rounded multiply-add, against rational arithmetic."""
+
+from fractions import Fraction
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from parity.dtypes import DType, dtype
+from parity.reference import rounding
+
+NARROW = [dtype(name) for name in ("f16", "bf16", "f32")]
+FLOATS = [*NARROW, dtype("f64")]
+
+
+def nearest(exact: Fraction, to: DType) -> float:
+    """Round to nearest even by integer arithmetic, with the exponent range of ``to``."""
+    if exact == 0:
+        return 0.0
+    size = abs(exact)
+    exponent = size.numerator.bit_length() - size.denominator.bit_length()
+    exponent -= size < Fraction(2) ** exponent
+    quantum = Fraction(2) ** (max(exponent, to.emin) - to.precision + 1)
+    rounded = round(size / quantum) * quantum
+    result = float(rounded) if rounded <= Fraction(to.max) else np.inf
+    return -result if exact < 0 else result
+
+
+doubles = st.floats(allow_nan=False, allow_infinity=False)
+
+
+@pytest.mark.parametrize("to", NARROW, ids=str)
+@given(x=doubles | st.floats(-1e-35, 1e-35) | st.floats(-70000, 70000))
+def test_a_wide_value_is_rounded_once(to, x):
+    assert float(rounding.store(np.array([x]), to)[0]) == nearest(Fraction(x), to)
+    assert rounding.to_grid(np.array([x]), to)[0] == nearest(Fraction(x), to)
+
+
+def test_bf16_ties_that_float32_would_invent():
+    wide = np.array([1 + 2.0**-8 + 2.0**-40, 2.0**-134 + 2.0**-160, -(2.0**-134), np.inf, -np.inf, np.nan])
+    got = rounding.store(wide, dtype("bf16")).astype(np.float64)
+    np.testing.assert_array_equal(got, [1 + 2.0**-7, 2.0**-133, -0.0, np.inf, -np.inf, np.nan])
+
+
+@pytest.mark.parametrize("to", NARROW, ids=str)
+def test_overflow_begins_half_an_ulp_above_the_largest(to):
+    threshold = to.max + rounding.half_ulp_of_max(to)
+    below = np.nextafter(threshold, 0)
+    assert rounding.to_grid(np.array([below, threshold, -threshold]), to).tolist() == [to.max, np.inf, -np.inf]
+
+
+@pytest.mark.parametrize("kind", FLOATS, ids=str)
+def test_ulp(kind):
+    one, eta = 2.0 ** (1 - kind.precision), rounding.smallest(kind)
+    r = np.array([1.0, 1.5, -2.0, 0.0, eta, np.inf])
+    assert rounding.ulp(r, kind).tolist() == [one, one, 2 * one, eta, eta, np.inf]
+    assert rounding.ulp_safe(np.array([2 - one / 4]), kind)[0] == 2 * one
+
+
+def elements(of: DType):
+    if of.name == "bf16":
+        return st.integers(0, 0xFFFF).map(lambda b: np.array(b, np.uint16).view(ml_dtypes.bfloat16)[()])
+    width = 8 * of.itemsize
+    return st.floats(width=width, allow_nan=False, allow_infinity=False).map(of.numpy.type)
+
+
+@pytest.mark.parametrize("kind", FLOATS, ids=str)
+@given(data=st.data())
+def test_fma_is_rounded_once(kind, data):
+    x, y, z = (data.draw(elements(kind).filter(np.isfinite)) for _ in range(3))
+    exact = Fraction(float(x)) * Fraction(float(y)) + Fraction(float(z))
+    got = rounding.fma(*(np.array([v]) for v in (x, y, z)), kind)
+    assert got.dtype == kind.numpy
+    assert float(got[0]) == nearest(exact, kind)
+
+
+def test_fma_with_a_tie_broken_by_a_distant_bit():
+    x = np.array([1 + 2.0**-23], np.float32)
+    z = np.array([2.0**-24 * 2.0**-50], np.float32)
+    y = np.array([1 + 2.0**-1], np.float32)
+    exact = Fraction(float(x[0])) * Fraction(float(y[0])) + Fraction(float(z[0]))
+    assert float(rounding.fma(x, y, z, dtype("f32"))[0]) == nearest(exact, dtype("f32"))
