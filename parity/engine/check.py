@@ -1,0 +1,143 @@
+"""One case on one open device: launch, compare, and, if it fails, make it small."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from parity.case import Case, Tensor
+from parity.codeobject import CodeObject
+from parity.compare import Status, Verdict, compare, show, unchanged
+from parity.generate import find_minimal
+from parity.launch import Fault, Outcome
+from parity.layout import contiguous
+from parity.op import Call, Op
+from parity.runners import Session, Vendor
+
+__all__ = ["Checked", "check", "minimize"]
+
+# What a fault of the runner says about the kernel; any other kind is a failure of the kernel.
+_STATUS = {
+    "timeout": Status.TIMEOUT,
+    "unknown instruction": Status.ERROR,
+    "error": Status.ERROR,
+    "missing kernel": Status.MISSING,
+}
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A verdict with what a person needs to understand it."""
+
+    case: Case
+    verdict: Verdict
+    launch: str
+    inputs: dict[str, str]
+    instructions: int | None = None
+
+
+def check(op: Op, case: Case, code: CodeObject, session: Session, vendor: Vendor) -> Checked:
+    """Run a case and compare."""
+    call = op.call(case)
+    if call.launch.kernel not in code.kernels:
+        verdict = Verdict(
+            Status.MISSING, "missing kernel", detail=f"{code.module} for {code.target} has no {call.launch.kernel}"
+        )
+        return Checked(case, verdict, str(call.launch), {})
+    outcome = session.execute(code, call.launch, call.buffers)
+    verdict = _fault(outcome.fault) if outcome.fault else _judge(call, outcome, vendor)
+    if verdict.passed:
+        return Checked(case, verdict, "", {}, outcome.instructions)
+    inputs = {}
+    if verdict.first is not None and verdict.kind not in ("input modified", "outside of the output"):
+        inputs = {name: show(array[verdict.first.coordinates]) for name, array in call.inputs.items()}
+    return Checked(case, verdict, str(call.launch), inputs, outcome.instructions)
+
+
+def _fault(fault: Fault) -> Verdict:
+    return Verdict(_STATUS.get(fault.kind, Status.FAIL), fault.kind, detail=fault.message)
+
+
+def _judge(call: Call, outcome: Outcome, vendor: Vendor) -> Verdict:
+    for name, buffer in call.buffers.items():
+        if not buffer.writable:
+            modified = unchanged(name, buffer.data, outcome.buffers[name])
+            if modified:
+                return modified
+    storage = outcome.buffers[call.output]
+    if call.layout.span > call.layout.numel:
+        outside = np.ones(len(storage), np.bool_)
+        outside[call.layout.indices().ravel()] = False
+        stray = unchanged(call.output, call.buffers[call.output].data[outside], storage[outside])
+        if stray:
+            detail = "the kernel wrote to places of the output's buffer that are no element of the output"
+            return replace(stray, kind="outside of the output", detail=detail)
+    return compare(call.expected(), call.layout.view(storage), vendor=vendor)
+
+
+def minimize(
+    op: Op,
+    failing: Case,
+    verdict: Verdict,
+    seed: int,
+    examples: int,
+    code: CodeObject,
+    session: Session,
+    vendor: Vendor,
+) -> Checked:
+    """The simplest case that fails in the same way.
+
+    Hypothesis shrinks it; then single elements and plainer calls are tried on their own.
+    """
+
+    def attempt(case: Case) -> Checked | None:
+        checked = check(op, case, code, session, vendor)
+        same = (checked.verdict.status, checked.verdict.kind) == (verdict.status, verdict.kind)
+        return checked if same else None
+
+    def fails(case: Case) -> bool:
+        return attempt(case) is not None
+
+    shrunk = find_minimal(op.cases(failing.dtypes), seed, examples, fails)
+    starts = [case for case in (shrunk, failing) if case is not None]
+    best = attempt(starts[0]) or attempt(failing)
+    if best is None:  # the failure does not repeat: say so by returning the original
+        return Checked(failing, replace(verdict, detail=f"{verdict.detail} (did not fail again)".strip()), "", {})
+    progress = True
+    while progress:
+        progress = False
+        for simpler in _simpler(best):
+            better = attempt(simpler)
+            if better:
+                best, progress = better, True
+                break
+    return best
+
+
+def _simpler(checked: Checked) -> Iterator[Case]:
+    """Cases that are simpler in one respect, the boldest first."""
+    case, first = checked.case, checked.verdict.first
+    tensors = dict(case.tensors)
+    shape = next(iter(tensors.values())).layout.shape
+    if first is not None and len(first.coordinates) == len(shape) and shape != (1,):
+        yield case.with_tensors({name: _pluck(tensor, first.coordinates) for name, tensor in tensors.items()})
+    if case.launch:
+        yield replace(case, launch=None)
+    for flag in case.flags:
+        if flag != "aliased":
+            yield replace(case, flags=tuple(f for f in case.flags if f != flag))
+    for name, tensor in tensors.items():
+        plain = contiguous(tensor.layout.shape)
+        if "aliased" not in case.flags and tensor.layout != plain:
+            yield case.with_tensors({**tensors, name: replace(tensor, layout=plain)})
+    for name, value in case.params:
+        if value not in (1.0, 0.0):
+            yield replace(case, params=tuple((n, 1 if n == name else v) for n, v in case.params))
+
+
+def _pluck(tensor: Tensor, coordinates: tuple[int, ...]) -> Tensor:
+    """The one-element tensor that holds the element at these coordinates."""
+    place = sum(i * s for i, s in zip(coordinates, tensor.layout.strides, strict=True))
+    return replace(tensor, layout=contiguous((1,)), start=tensor.start + place if tensor.data else 0)

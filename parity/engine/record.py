@@ -1,0 +1,158 @@
+"""Records: the stored outcome of a run, one JSON line per case, written as results arrive."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import platform
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from importlib import metadata
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TextIO
+
+import parity
+from parity.compare.verdict import Mismatch, Status, Verdict
+from parity.engine.plan import Plan
+from parity.errors import UsageError
+
+__all__ = ["CaseRecord", "Record", "RecordWriter", "environment", "read_record"]
+
+PACKAGES = ("numpy", "hypothesis", "ml_dtypes", "gmpy2", "ziglang", "quadrants")
+
+
+@dataclass(frozen=True)
+class CaseRecord:
+    """One case on one runner and target.
+
+    ``title`` is set for named cases. ``inputs`` are the input values of the first wrong element, by tensor. ``minimal``
+    is the simplest case with the same failure, ``original`` False for such a shrunk case.
+    """
+
+    case: str
+    op: str
+    kernel: str
+    module: str
+    runner: str
+    target: str
+    evidence: str
+    verdict: Verdict
+    title: str = ""
+    launch: str = ""
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    instructions: int | None = None
+    minimal: CaseRecord | None = None
+
+
+@dataclass(frozen=True)
+class Record:
+    """A run as read back: its environment, its cases, and whether it came to its end."""
+
+    environment: Mapping[str, Any]
+    cases: tuple[CaseRecord, ...]
+    complete: bool = True
+
+
+def environment(plan: Plan, arguments: Iterable[str] = ()) -> dict[str, Any]:
+    """Versions and digests of everything that decides the outcome of a run."""
+    versions = {"parity": parity.__version__, "python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            versions[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            versions[package] = "missing"
+    return {
+        "arguments": list(arguments),
+        "versions": versions,
+        "machine": f"{platform.system()} {platform.machine()}",
+        "runner": plan.runner,
+        "targets": list(plan.targets),
+        "examples": plan.examples,
+        "seed": plan.seed,
+        "checked": plan.checked,
+        "sources": {
+            path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+            for folder, pattern in ((plan.kernels, "*.cu*"), (plan.cases, "*.py"))
+            for path in sorted(folder.glob(pattern))
+        },
+        "code objects": {f"{module} {target}": code.digest for (module, target), code in plan.code.items()},
+        "kernels": [entry.kernel for entry in plan.selection.entries],
+    }
+
+
+class RecordWriter:
+    """Writes a record line by line, so that a run that ends early leaves all it found."""
+
+    def __init__(self, path: Path, environment: Mapping[str, Any]) -> None:
+        """Start the file with the environment.
+
+        Raises:
+            UsageError: the file cannot be written.
+        """
+        self.path = path
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file: TextIO = path.open("w", encoding="utf-8")
+        except OSError as error:
+            raise UsageError(f"cannot write {path}: {error.strerror}; choose another folder with --output") from error
+        self._write({"environment": environment})
+
+    def add(self, record: CaseRecord) -> None:
+        self._write(asdict(record))
+
+    def __enter__(self) -> RecordWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self._write({"complete": True})
+        self._file.close()
+
+    def _write(self, line: object) -> None:
+        self._file.write(json.dumps(line, ensure_ascii=False) + "\n")
+        self._file.flush()
+
+
+def read_record(path: Path) -> Record:
+    """The record in a file; a cut-off last line is dropped.
+
+    Raises:
+        UsageError: the file is not a record.
+    """
+    lines = list(_lines(path))
+    if not lines or "environment" not in lines[0]:
+        raise UsageError(f"{path} is not a record of parity")
+    cases = tuple(_case(line) for line in lines[1:] if "case" in line)
+    return Record(lines[0]["environment"], cases, any("complete" in line for line in lines))
+
+
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from error
+    for number, line in enumerate(text.splitlines(), 1):
+        try:
+            yield json.loads(line)
+        except json.JSONDecodeError:
+            if number < len(text.splitlines()):
+                raise UsageError(f"{path}, line {number}: not a line of a record") from None
+
+
+def _case(line: dict[str, Any]) -> CaseRecord:
+    verdict = dict(line.pop("verdict"))
+    first = verdict.pop("first")
+    verdict["status"] = Status(verdict["status"])
+    verdict["divergences"] = tuple(verdict["divergences"])
+    mismatch = Mismatch(**{**first, "coordinates": tuple(first["coordinates"])}) if first else None
+    minimal = line.pop("minimal")
+    return CaseRecord(**line, verdict=Verdict(**verdict, first=mismatch), minimal=_case(minimal) if minimal else None)
+
+
+def finite(value: float) -> float | None:
+    """For strict JSON readers: None instead of an infinity or NaN."""
+    return value if math.isfinite(value) else None

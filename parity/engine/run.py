@@ -1,0 +1,96 @@
+"""Executes a plan: tasks go to isolated worker processes, records come back as they finish."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures import TimeoutError as FutureTimeout
+from typing import Any
+
+from pebble import ProcessExpired, ProcessPool
+
+from parity.compare import Status, Verdict
+from parity.engine import worker
+from parity.engine.plan import Plan, Task
+from parity.engine.record import CaseRecord
+from parity.op import Entry
+from parity.runners import runner
+from parity.suite import Suite
+
+__all__ = ["Progress", "run"]
+
+Progress = Callable[[str, int, int], None]
+TASK_SECONDS = 600.0
+CASE_SECONDS = 60.0
+BATCH = 8
+
+
+def run(plan: Plan, suite: Suite, *, jobs: int | None = None, progress: Progress | None = None) -> Iterator[CaseRecord]:
+    """Yield the record of every case, kernel by kernel as they finish.
+
+    ``jobs`` is the number of worker processes (default: one per processor this process may use). ``progress`` is called
+    with what is being done, how much of it is done, and how much there is. A case that crashes or hangs its process
+    costs that case only: the rest of its kernel runs again, case by case. Closing the iterator stops the workers.
+    """
+    report = progress or (lambda what, done, total: None)
+    jobs = jobs or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else jobs or os.cpu_count() or 1
+    pool = ProcessPool(jobs, context=multiprocessing.get_context("spawn"), initializer=worker.start, initargs=[plan])
+    try:
+        _prepare(plan, suite, pool, report)
+        tasks = plan.tasks()
+        report("running", 0, len(tasks))
+        open_tasks: dict[Any, Task] = {
+            pool.schedule(worker.perform, [task], timeout=TASK_SECONDS): task for task in tasks
+        }
+        for finished, future in enumerate(_completed(open_tasks), 1):
+            try:
+                yield from future.result()
+            except (ProcessExpired, FutureTimeout):
+                yield from _one_by_one(plan, suite, pool, open_tasks[future])
+            report("running", finished, len(tasks))
+    finally:
+        pool.stop()  # type: ignore[no-untyped-call]
+        pool.join()
+
+
+def _prepare(plan: Plan, suite: Suite, pool: ProcessPool, report: Progress) -> None:
+    """Translate all kernels first, in batches: cheaper than one by one. A failure shows up again when it matters."""
+    kernels: dict[tuple[str, str], list[str]] = {}
+    for task in plan.tasks():
+        entry = Entry(suite.op(task.op), task.dtypes)
+        code = plan.code.get((entry.op.module, task.target))
+        if code and entry.kernel in code.kernels:
+            kernels.setdefault((entry.op.module, task.target), []).append(entry.kernel)
+    batches = [
+        (*key, tuple(names[i : i + BATCH])) for key, names in kernels.items() for i in range(0, len(names), BATCH)
+    ]
+    futures = {pool.schedule(worker.prepare, list(batch), timeout=TASK_SECONDS): batch for batch in batches}
+    for done, _ in enumerate(_completed(futures), 1):
+        report("preparing", done, len(batches))
+
+
+def _completed(futures: dict[Any, Any]) -> Iterator[Future[Any]]:
+    left = set(futures)
+    while left:
+        # A time limit, because a wait without one cannot be interrupted on every platform.
+        done, left = wait(left, timeout=1.0, return_when=FIRST_COMPLETED)
+        yield from sorted(done, key=list(futures).index)
+
+
+def _one_by_one(plan: Plan, suite: Suite, pool: ProcessPool, task: Task) -> Iterator[CaseRecord]:
+    entry = Entry(suite.op(task.op), task.dtypes)
+    for title, text in plan.draw(suite, task):
+        future = pool.schedule(worker.perform, [Task(task.op, task.dtypes, task.target, (text,))], timeout=CASE_SECONDS)
+        try:
+            records = future.result()
+            yield from (CaseRecord(**{**vars(record), "title": title}) for record in records)
+            continue
+        except FutureTimeout:
+            verdict = Verdict(
+                Status.TIMEOUT, "timeout", detail=f"no answer within {CASE_SECONDS:.0f} s; the process was ended"
+            )
+        except ProcessExpired as error:
+            verdict = Verdict(Status.CRASH, "crash", detail=f"the process died with exit code {error.exitcode}")
+        yield worker.blank(runner(plan.runner), entry, task.target, text, verdict, title)

@@ -1,0 +1,65 @@
+"""The runner protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal, Protocol, runtime_checkable
+
+from parity.codeobject import CodeObject
+from parity.launch import Buffer, Launch, Outcome
+
+__all__ = ["Evidence", "Probe", "Runner", "Session", "Vendor"]
+
+Vendor = Literal["amd", "cuda"]
+
+
+class Evidence(StrEnum):
+    """How a result is known. An emulated pass is never shown as a hardware pass."""
+
+    HARDWARE = "hardware"
+    EMULATED = "emulated"
+    RECORDED = "recorded"
+    COMPILED = "compiled only"
+    NOT_RUN = "not run"
+
+
+@dataclass(frozen=True)
+class Probe:
+    """Whether a runner can work on this machine: if not, ``reason`` says why and ``install`` what to do about it."""
+
+    available: bool
+    reason: str = ""
+    install: str = ""
+
+
+class Session(Protocol):
+    """An open device."""
+
+    def prepare(self, code: CodeObject, kernels: Sequence[str]) -> None:
+        """Make these kernels ready to run. Optional work that is cheaper for many kernels at once."""
+
+    def execute(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Outcome:
+        """Run a launch on fresh copies of the buffers.
+
+        A kernel's misbehaviour is a fault of the outcome, not an exception.
+        """
+
+
+@runtime_checkable
+class Runner(Protocol):
+    """What can execute launches: its name, the evidence its results are, and the maker of the devices."""
+
+    name: str
+    evidence: Evidence
+    vendor: Vendor
+
+    def probe(self) -> Probe:
+        """Whether it can work here. Quick, and never raises."""
+
+    def targets(self) -> tuple[str, ...]:
+        """The targets it can run code objects of."""
+
+    def open(self, target: str, *, checked: bool = True) -> Session:
+        """A device for that target; ``checked`` asks for memory checks where the runner has them."""
