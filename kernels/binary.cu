@@ -2,30 +2,30 @@
 #include "elementwise.cuh"
 #include "functions.cuh"
 
-#define BINARY(name, T, D, expression)                                                                          \
+#define BINARY(name, T, D, expression)                                                                           \
     KERNEL name##_##T(const size_t numel, const size_t num_dims, const size_t* info, const T* lhs, const T* rhs, \
-                      D* out) {                                                                                 \
-        zip(numel, num_dims, info, lhs, rhs, out, [](T x, T y) -> D { return expression; });                    \
+                      D* out) {                                                                                  \
+        zip(numel, num_dims, info, lhs, rhs, out, [](T x, T y) -> D { return expression; });                     \
     }
 
-#define FLOATS(name, expression)          \
-    BINARY(name, f16, f16, expression)    \
-    BINARY(name, bf16, bf16, expression)  \
-    BINARY(name, f32, f32, expression)    \
+#define FLOATS(name, expression)         \
+    BINARY(name, f16, f16, expression)   \
+    BINARY(name, bf16, bf16, expression) \
+    BINARY(name, f32, f32, expression)   \
     BINARY(name, f64, f64, expression)
 
-#define INTEGERS(name, expression)        \
-    BINARY(name, u8, u8, expression)      \
-    BINARY(name, u32, u32, expression)    \
+#define INTEGERS(name, expression)     \
+    BINARY(name, u8, u8, expression)   \
+    BINARY(name, u32, u32, expression) \
     BINARY(name, i64, i64, expression)
 
-#define COMPARISON(name, expression)      \
-    BINARY(name, f16, u8, expression)     \
-    BINARY(name, bf16, u8, expression)    \
-    BINARY(name, f32, u8, expression)     \
-    BINARY(name, f64, u8, expression)     \
-    BINARY(name, u8, u8, expression)      \
-    BINARY(name, u32, u8, expression)     \
+#define COMPARISON(name, expression)   \
+    BINARY(name, f16, u8, expression)  \
+    BINARY(name, bf16, u8, expression) \
+    BINARY(name, f32, u8, expression)  \
+    BINARY(name, f64, u8, expression)  \
+    BINARY(name, u8, u8, expression)   \
+    BINARY(name, u32, u8, expression)  \
     BINARY(name, i64, u8, expression)
 
 FLOATS(badd, x + y)

@@ -2,9 +2,9 @@
 #include "convert.cuh"
 #include "elementwise.cuh"
 
-#define CAST(S, D)                                                                                                     \
-    KERNEL cast_##S##_##D(const size_t numel, const size_t num_dims, const size_t* info, const S* inp, D* out) {       \
-        map(numel, num_dims, info, inp, out, [](S x) -> D { return to_##D(x); });                                      \
+#define CAST(S, D)                                                                                               \
+    KERNEL cast_##S##_##D(const size_t numel, const size_t num_dims, const size_t* info, const S* inp, D* out) { \
+        map(numel, num_dims, info, inp, out, [](S x) -> D { return to_##D(x); });                                \
     }
 #define CAST_TO_FLOATS(S) CAST(S, f16) CAST(S, bf16) CAST(S, f32) CAST(S, f64)
 #define CAST_TO_INTEGERS(S) CAST(S, u8) CAST(S, u32) CAST(S, i64)

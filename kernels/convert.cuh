@@ -39,7 +39,7 @@ __device__ inline f32 round_to_odd(f64 x) {
 }
 
 __device__ inline f16 to_f16(f16 x) { return x; }
-__device__ inline f16 to_f16(f32 x) { return __float2half_rn(x); }
+__device__ inline f16 to_f16(f32 x) { return __float2half(x); }
 __device__ inline f16 to_f16(f64 x) { return to_f16(round_to_odd(x)); }
 __device__ inline f16 to_f16(bf16 x) { return to_f16(to_f32(x)); }
 __device__ inline f16 to_f16(u8 x) { return to_f16(to_f32(x)); }
@@ -47,7 +47,7 @@ __device__ inline f16 to_f16(u8 x) { return to_f16(to_f32(x)); }
 __device__ inline f16 to_f16(u32 x) { return to_f16(to_f32(x)); }
 
 __device__ inline bf16 to_bf16(bf16 x) { return x; }
-__device__ inline bf16 to_bf16(f32 x) { return __float2bfloat16_rn(x); }
+__device__ inline bf16 to_bf16(f32 x) { return __float2bfloat16(x); }
 __device__ inline bf16 to_bf16(f64 x) { return to_bf16(round_to_odd(x)); }
 __device__ inline bf16 to_bf16(f16 x) { return to_bf16(to_f32(x)); }
 __device__ inline bf16 to_bf16(u8 x) { return to_bf16(to_f32(x)); }

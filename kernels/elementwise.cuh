@@ -14,14 +14,14 @@ __device__ __forceinline__ void for_each_index(size_t numel, Body body) {
     for (size_t i = size_t(blockIdx.x) * blockDim.x + threadIdx.x; i < numel; i += step) body(i);
 }
 
-/** Whether these strides are row-major without gaps. The stride of a dim of size 1 does not matter. */
-__device__ __forceinline__ bool is_contiguous(size_t num_dims, const size_t* dims, const size_t* strides) {
-    size_t expected = 1;
-    for (size_t d = num_dims; d-- > 0;) {
-        if (dims[d] > 1 && strides[d] != expected) return false;
-        expected *= dims[d];
-    }
-    return true;
+/**
+ * floor(index / dim), for indices below 2^53. Compilers expand a 64-bit integer division to a hundred instructions on
+ * AMD GPUs. The quotient in f64 has the right floor: from below, a quotient comes no nearer to an integer k than 1/dim,
+ * which is more than half an ulp of it as long as k * dim <= 2^53.
+ */
+__device__ __forceinline__ size_t quotient(size_t index, size_t dim) {
+    if ((index | dim) >> 32 == 0) return u32(index) / u32(dim);
+    return size_t(f64(index) / f64(dim));
 }
 
 /** Where the elements of one linear index lie in each of N operands. */
@@ -37,11 +37,19 @@ struct Layouts {
     const size_t* info;
     bool contiguous;
 
+    // Contiguous is row-major without gaps; the stride of a dim of size 1 does not matter.
     __device__ __forceinline__ Layouts(size_t num_dims, const size_t* info)
         : num_dims(num_dims), info(info), contiguous(true) {
         if (!info) return;
-        for (int n = 1; n <= N; ++n) contiguous = contiguous && is_contiguous(num_dims, info, info + n * num_dims);
+        size_t expected = 1;
+        for (size_t d = num_dims; d-- > 0 && contiguous;) {
+            for (int n = 0; n < N; ++n) contiguous &= dim(d) == 1 || stride(n, d) == expected;
+            expected *= dim(d);
+        }
     }
+
+    __device__ __forceinline__ size_t dim(size_t d) const { return info[d]; }
+    __device__ __forceinline__ size_t stride(int operand, size_t d) const { return info[(operand + 1) * num_dims + d]; }
 
     __device__ __forceinline__ Offsets<N> operator()(size_t i) const {
         Offsets<N> offsets = {};
@@ -50,10 +58,10 @@ struct Layouts {
             return offsets;
         }
         for (size_t d = num_dims; d-- > 0;) {
-            const size_t quotient = i / info[d];
-            const size_t coordinate = i - quotient * info[d];
-            for (int n = 0; n < N; ++n) offsets.of[n] += coordinate * info[(n + 1) * num_dims + d];
-            i = quotient;
+            const size_t rest = quotient(i, dim(d));
+            const size_t coordinate = i - rest * dim(d);
+            for (int n = 0; n < N; ++n) offsets.of[n] += coordinate * stride(n, d);
+            i = rest;
         }
         return offsets;
     }

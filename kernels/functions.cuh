@@ -15,10 +15,10 @@ template <> __device__ __forceinline__ f64 constant<f64>(f64 value) { return val
 
 namespace math {
 
-#define FUNCTION(name, name_f32, name_f64)                                                        \
-    __device__ __forceinline__ f16 name(f16 x) { return to_f16(::name_f32(to_f32(x))); }          \
-    __device__ __forceinline__ bf16 name(bf16 x) { return to_bf16(::name_f32(to_f32(x))); }       \
-    __device__ __forceinline__ f32 name(f32 x) { return ::name_f32(x); }                          \
+#define FUNCTION(name, name_f32, name_f64)                                                  \
+    __device__ __forceinline__ f16 name(f16 x) { return to_f16(::name_f32(to_f32(x))); }    \
+    __device__ __forceinline__ bf16 name(bf16 x) { return to_bf16(::name_f32(to_f32(x))); } \
+    __device__ __forceinline__ f32 name(f32 x) { return ::name_f32(x); }                    \
     __device__ __forceinline__ f64 name(f64 x) { return ::name_f64(x); }
 FUNCTION(abs, fabsf, fabs)
 FUNCTION(ceil, ceilf, ceil)
@@ -47,13 +47,13 @@ __device__ __forceinline__ f16 divide(f16 x, f16 y) { return to_f16(to_f32(x) / 
 __device__ __forceinline__ bf16 divide(bf16 x, bf16 y) { return to_bf16(to_f32(x) / to_f32(y)); }
 
 // f32 and f64 ignore a NaN beside a number, half types propagate it.
-#define EXTREMUM(name, name_f32, name_f64)                                                                     \
-    __device__ __forceinline__ f32 propagating_##name(f32 x, f32 y) {                                          \
-        return x != x ? x : y != y ? y : ::name_f32(x, y);                                                     \
-    }                                                                                                          \
-    __device__ __forceinline__ f16 name(f16 x, f16 y) { return to_f16(propagating_##name(to_f32(x), to_f32(y))); }    \
+#define EXTREMUM(name, name_f32, name_f64)                                                                             \
+    __device__ __forceinline__ f32 propagating_##name(f32 x, f32 y) {                                                  \
+        return x != x ? x : y != y ? y : ::name_f32(x, y);                                                             \
+    }                                                                                                                  \
+    __device__ __forceinline__ f16 name(f16 x, f16 y) { return to_f16(propagating_##name(to_f32(x), to_f32(y))); }     \
     __device__ __forceinline__ bf16 name(bf16 x, bf16 y) { return to_bf16(propagating_##name(to_f32(x), to_f32(y))); } \
-    __device__ __forceinline__ f32 name(f32 x, f32 y) { return ::name_f32(x, y); }                             \
+    __device__ __forceinline__ f32 name(f32 x, f32 y) { return ::name_f32(x, y); }                                     \
     __device__ __forceinline__ f64 name(f64 x, f64 y) { return ::name_f64(x, y); }
 EXTREMUM(maximum, fmaxf, fmax)
 EXTREMUM(minimum, fminf, fmin)

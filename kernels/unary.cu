@@ -2,23 +2,23 @@
 #include "elementwise.cuh"
 #include "functions.cuh"
 
-#define UNARY(name, type, expression)                                                                                  \
-    KERNEL name##_##type(const size_t numel, const size_t num_dims, const size_t* info, const type* inp, type* out) {  \
-        using T = type;                                                                                                \
-        map_in_place(numel, num_dims, info, inp, out, [](T x) -> T { return expression; });                            \
+#define UNARY(name, type, expression)                                                                                 \
+    KERNEL name##_##type(const size_t numel, const size_t num_dims, const size_t* info, const type* inp, type* out) { \
+        using T = type;                                                                                               \
+        map_in_place(numel, num_dims, info, inp, out, [](T x) -> T { return expression; });                           \
     }
 
-#define UNARY_PARAM(name, type, expression)                                                                            \
-    KERNEL name##_##type(const size_t numel, const size_t num_dims, const size_t* info, const type param,              \
-                         const type* inp, type* out) {                                                                 \
-        using T = type;                                                                                                \
-        map_in_place(numel, num_dims, info, inp, out, [=](T x) -> T { return expression; });                           \
+#define UNARY_PARAM(name, type, expression)                                                               \
+    KERNEL name##_##type(const size_t numel, const size_t num_dims, const size_t* info, const type param, \
+                         const type* inp, type* out) {                                                    \
+        using T = type;                                                                                   \
+        map_in_place(numel, num_dims, info, inp, out, [=](T x) -> T { return expression; });              \
     }
 
-#define FLOATS(KIND, name, expression)   \
-    KIND(name, f16, expression)          \
-    KIND(name, bf16, expression)         \
-    KIND(name, f32, expression)          \
+#define FLOATS(KIND, name, expression) \
+    KIND(name, f16, expression)        \
+    KIND(name, bf16, expression)       \
+    KIND(name, f32, expression)        \
     KIND(name, f64, expression)
 
 /** The tanh approximation of gelu. In half types every step rounds: x^3 of f16 overflows from |x| = 40.3 on. */
@@ -38,7 +38,8 @@ __device__ __forceinline__ T elu(T x, T alpha) {
 /** -1, 0 or 1; NaN gives 0. */
 template <class T>
 __device__ __forceinline__ T sign(T x) {
-    return constant<T>((x > constant<T>(0)) - (x < constant<T>(0)));
+    const T zero = constant<T>(0);
+    return x > zero ? constant<T>(1) : x < zero ? constant<T>(-1) : zero;
 }
 
 UNARY(ucopy, u8, x)

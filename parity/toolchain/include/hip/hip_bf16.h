@@ -18,8 +18,8 @@ struct __hip_bfloat16 {
     __device__ __forceinline__ operator float() const { return __uint_as_float(static_cast<unsigned>(__x) << 16); }
 };
 
-#define __HIP_BF16_ARITHMETIC(op)                                                                                     \
-    __HIP_INLINE__ __hip_bfloat16 operator op(__hip_bfloat16 x, __hip_bfloat16 y) { return float(x) op float(y); }    \
+#define __HIP_BF16_ARITHMETIC(op)                                                                                  \
+    __HIP_INLINE__ __hip_bfloat16 operator op(__hip_bfloat16 x, __hip_bfloat16 y) { return float(x) op float(y); } \
     __HIP_INLINE__ __hip_bfloat16& operator op##=(__hip_bfloat16& x, __hip_bfloat16 y) { return x = x op y; }
 #define __HIP_BF16_COMPARISON(op) \
     __HIP_INLINE__ bool operator op(__hip_bfloat16 x, __hip_bfloat16 y) { return float(x) op float(y); }

@@ -18,8 +18,8 @@ struct __half {
 };
 typedef __half half;
 
-#define __HIP_HALF_ARITHMETIC(op)                                                          \
-    __HIP_INLINE__ __half operator op(__half x, __half y) { return x.data op y.data; }     \
+#define __HIP_HALF_ARITHMETIC(op)                                                      \
+    __HIP_INLINE__ __half operator op(__half x, __half y) { return x.data op y.data; } \
     __HIP_INLINE__ __half& operator op##=(__half& x, __half y) { return x = x op y; }
 #define __HIP_HALF_COMPARISON(op) \
     __HIP_INLINE__ bool operator op(__half x, __half y) { return x.data op y.data; }

@@ -19,16 +19,16 @@ __HIP_INLINE__ unsigned __hip_num_blocks(int axis) {
 }
 
 // A coordinate is a property, not a member with a conversion: its type is unsigned wherever a template looks at it.
-#define __HIP_COORDINATE(object, get_x, get_y, get_z)                   \
-    struct __hip_##object {                                             \
-        __declspec(property(get = __get_x)) unsigned x;                 \
-        __declspec(property(get = __get_y)) unsigned y;                 \
-        __declspec(property(get = __get_z)) unsigned z;                 \
-        __device__ __forceinline__ unsigned __get_x() const { return get_x; } \
-        __device__ __forceinline__ unsigned __get_y() const { return get_y; } \
-        __device__ __forceinline__ unsigned __get_z() const { return get_z; } \
+#define __HIP_COORDINATE(object, get_x, get_y, get_z)                              \
+    struct __hip_##object {                                                        \
+        __declspec(property(get = __get_x)) unsigned x;                            \
+        __declspec(property(get = __get_y)) unsigned y;                            \
+        __declspec(property(get = __get_z)) unsigned z;                            \
+        __device__ __forceinline__ unsigned __get_x() const { return get_x; }      \
+        __device__ __forceinline__ unsigned __get_y() const { return get_y; }      \
+        __device__ __forceinline__ unsigned __get_z() const { return get_z; }      \
         __device__ __forceinline__ operator dim3() const { return dim3(x, y, z); } \
-    };                                                                  \
+    };                                                                             \
     extern const __device__ __attribute__((weak)) __hip_##object object;
 
 __HIP_COORDINATE(threadIdx, __builtin_amdgcn_workitem_id_x(), __builtin_amdgcn_workitem_id_y(),

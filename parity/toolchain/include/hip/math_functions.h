@@ -10,7 +10,7 @@
 #define NAN __builtin_nanf("")
 
 // A function `name` of the C library gives name##f(float), name(double) and the C++ overload name(float).
-#define __HIP_OCML1(name, ocml)                                          \
+#define __HIP_OCML1(name, ocml)                                                      \
     extern "C" __device__ __attribute__((const)) float __ocml_##ocml##_f32(float);   \
     extern "C" __device__ __attribute__((const)) double __ocml_##ocml##_f64(double); \
     __HIP_INLINE__ float name##f(float x) { return __ocml_##ocml##_f32(x); }         \
@@ -100,17 +100,17 @@ __HIP_INLINE__ int abs(int x) { return x < 0 ? -x : x; }
 __HIP_INLINE__ float abs(float x) { return __builtin_fabsf(x); }
 __HIP_INLINE__ double abs(double x) { return __builtin_fabs(x); }
 
-#define __HIP_CLASSIFY(T)                                                  \
-    __HIP_INLINE__ bool isnan(T x) { return __builtin_isnan(x); }          \
-    __HIP_INLINE__ bool isinf(T x) { return __builtin_isinf(x); }          \
-    __HIP_INLINE__ bool isfinite(T x) { return __builtin_isfinite(x); }    \
+#define __HIP_CLASSIFY(T)                                               \
+    __HIP_INLINE__ bool isnan(T x) { return __builtin_isnan(x); }       \
+    __HIP_INLINE__ bool isinf(T x) { return __builtin_isinf(x); }       \
+    __HIP_INLINE__ bool isfinite(T x) { return __builtin_isfinite(x); } \
     __HIP_INLINE__ bool signbit(T x) { return __builtin_signbit(x); }
 __HIP_CLASSIFY(float)
 __HIP_CLASSIFY(double)
 #undef __HIP_CLASSIFY
 
-#define __HIP_MINMAX(T, smaller, larger)                           \
-    __HIP_INLINE__ T min(T x, T y) { return smaller; }             \
+#define __HIP_MINMAX(T, smaller, larger)               \
+    __HIP_INLINE__ T min(T x, T y) { return smaller; } \
     __HIP_INLINE__ T max(T x, T y) { return larger; }
 __HIP_MINMAX(int, y < x ? y : x, x < y ? y : x)
 __HIP_MINMAX(unsigned, y < x ? y : x, x < y ? y : x)

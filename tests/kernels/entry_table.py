@@ -1,0 +1,52 @@
+"""What the kernels must export: the table ``entries.csv``, one row per argument."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from pathlib import Path
+
+KERNELS = Path(__file__).parents[2] / "kernels"
+TABLE = Path(__file__).with_name("entries.csv")
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """How a type is passed by value: bytes (its alignment too), and the PTX type of the parameter."""
+
+    size: int
+    ptx: str
+
+
+# The half types are structures, which PTX passes as aligned bytes.
+SCALARS = {
+    "size_t": Scalar(8, ".u64"),
+    "int64_t": Scalar(8, ".u64"),
+    "double": Scalar(8, ".f64"),
+    "uint32_t": Scalar(4, ".u32"),
+    "int32_t": Scalar(4, ".u32"),
+    "int": Scalar(4, ".u32"),
+    "float": Scalar(4, ".f32"),
+    "int16_t": Scalar(2, ".u16"),
+    "__half": Scalar(2, ".align 2 .b8[2]"),
+    "__nv_bfloat16": Scalar(2, ".align 2 .b8[2]"),
+    "uint8_t": Scalar(1, ".u8"),
+    "bool": Scalar(1, ".u8"),
+}
+POINTER = Scalar(8, ".u64")
+
+
+def entries() -> dict[str, dict[str, list[str]]]:
+    """By module and kernel, the C types of the arguments."""
+    modules: dict[str, dict[str, list[str]]] = {}
+    with TABLE.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            arguments = modules.setdefault(row["module"], {}).setdefault(row["kernel"], [])
+            assert int(row["arg_index"]) == len(arguments), row
+            arguments.append(row["arg_type"])
+    return modules
+
+
+def passed_as(c_type: str) -> Scalar:
+    """How an argument of that C type is passed."""
+    return POINTER if c_type.endswith("*") else SCALARS[c_type.removeprefix("const ")]
