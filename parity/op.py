@@ -56,7 +56,7 @@ class Call:
     expected: Callable[[], Expected]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Op:
     """The declaration of an op.
 

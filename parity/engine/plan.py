@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from parity.generate import sample
 from parity.op import Entry
 from parity.suite import Selection, Suite
 
-__all__ = ["Plan", "Task"]
+__all__ = ["Plan", "Task", "tasks_of"]
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Plan:
-    """A run: everything that decides its outcome.
+    """A run: everything that decides its outcome, in a form that pickles (ops hold functions, so they are named).
 
     ``examples`` cases are drawn per kernel entry beside the named ones, from ``seed``. ``code`` maps (module, target)
     to what the toolchain built.
@@ -36,21 +36,15 @@ class Plan:
     kernels: Path
     cases: Path
     runner: str
-    selection: Selection
-    targets: tuple[str, ...]
+    tasks: tuple[Task, ...]
     examples: int
     seed: int
     checked: bool
     code: Mapping[tuple[str, str], CodeObject]
 
-    def tasks(self) -> list[Task]:
-        """One task per kernel entry and target; explicit cases are grouped by entry."""
-        found = [Task(e.op.name, e.dtypes, target) for e in self.selection.entries for target in self.targets]
-        texts: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-        for case in self.selection.cases:
-            texts.setdefault((case.op, case.dtypes), []).append(str(case))
-        found += [Task(*key, target, tuple(each)) for key, each in texts.items() for target in self.targets]
-        return found
+    @property
+    def targets(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(task.target for task in self.tasks))
 
     def seed_of(self, entry: Entry) -> int:
         """The seed of one kernel entry, so that its cases do not depend on what else is selected."""
@@ -65,3 +59,13 @@ class Plan:
         return [(title, str(case)) for title, case in entry.op.named_cases(entry.dtypes)] + [
             ("", str(c)) for c in drawn
         ]
+
+
+def tasks_of(selection: Selection, targets: Sequence[str]) -> tuple[Task, ...]:
+    """One task per kernel entry and target; explicit cases are grouped by entry."""
+    found = [Task(e.op.name, e.dtypes, target) for e in selection.entries for target in targets]
+    texts: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for case in selection.cases:
+        texts.setdefault((case.op, case.dtypes), []).append(str(case))
+    found += [Task(*key, target, tuple(each)) for key, each in texts.items() for target in targets]
+    return tuple(found)

@@ -78,7 +78,7 @@ def environment(plan: Plan, arguments: Iterable[str] = ()) -> dict[str, Any]:
             for path in sorted(folder.glob(pattern))
         },
         "code objects": {f"{module} {target}": code.digest for (module, target), code in plan.code.items()},
-        "kernels": [entry.kernel for entry in plan.selection.entries],
+        "entries": [f"{task.op}[{','.join(task.dtypes)}]" for task in plan.tasks],
     }
 
 

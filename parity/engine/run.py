@@ -39,17 +39,16 @@ def run(plan: Plan, suite: Suite, *, jobs: int | None = None, progress: Progress
     pool = ProcessPool(jobs, context=multiprocessing.get_context("spawn"), initializer=worker.start, initargs=[plan])
     try:
         _prepare(plan, suite, pool, report)
-        tasks = plan.tasks()
-        report("running", 0, len(tasks))
+        report("running", 0, len(plan.tasks))
         open_tasks: dict[Any, Task] = {
-            pool.schedule(worker.perform, [task], timeout=TASK_SECONDS): task for task in tasks
+            pool.schedule(worker.perform, [task], timeout=TASK_SECONDS): task for task in plan.tasks
         }
         for finished, future in enumerate(_completed(open_tasks), 1):
             try:
                 yield from future.result()
             except (ProcessExpired, FutureTimeout):
                 yield from _one_by_one(plan, suite, pool, open_tasks[future])
-            report("running", finished, len(tasks))
+            report("running", finished, len(plan.tasks))
     finally:
         pool.stop()  # type: ignore[no-untyped-call]
         pool.join()
@@ -58,7 +57,7 @@ def run(plan: Plan, suite: Suite, *, jobs: int | None = None, progress: Progress
 def _prepare(plan: Plan, suite: Suite, pool: ProcessPool, report: Progress) -> None:
     """Translate all kernels first, in batches: cheaper than one by one. A failure shows up again when it matters."""
     kernels: dict[tuple[str, str], list[str]] = {}
-    for task in plan.tasks():
+    for task in plan.tasks:
         entry = Entry(suite.op(task.op), task.dtypes)
         code = plan.code.get((entry.op.module, task.target))
         if code and entry.kernel in code.kernels:
