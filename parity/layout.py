@@ -57,6 +57,8 @@ class Layout:
     @property
     def is_injective(self) -> bool:
         """No two elements share a place (sufficient test), so the tensor may be written."""
+        if self.numel == 0:
+            return True
         reach = 0
         for n, s in sorted(zip(self.shape, self.strides, strict=True), key=lambda d: d[1]):
             if n > 1:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import traceback
 from dataclasses import dataclass, field
 
 from parity.codeobject import CodeObject
@@ -42,7 +43,12 @@ class Worker:
         records: list[CaseRecord] = []
         shrunk: set[tuple[Status, str]] = set()
         for title, text in texts:
-            checked = check(entry.op, entry.op.parse(text), code, session, self.runner.vendor)
+            try:
+                checked = check(entry.op, entry.op.parse(text), code, session, self.runner.vendor)
+            except Exception:  # a defect of the op's declaration or of parity costs this case only
+                verdict = Verdict(Status.ERROR, "error", detail=traceback.format_exc())
+                records.append(blank(self.runner, entry, task.target, text, verdict, title))
+                continue
             record = self._record(entry, task.target, checked, title)
             failure = checked.verdict.status, checked.verdict.kind
             if (
