@@ -98,6 +98,11 @@ def _elu(x: Array, alpha: float) -> Array:
     return np.where(x > 0, x, alpha * np.expm1(x))
 
 
+def _pow(x: Array, y: float) -> Array:
+    # an array, because NumPy makes a square root of a scalar power 0.5, which differs from pow for -0 and -Inf
+    return np.power(x, np.full_like(x, y))
+
+
 def _mp_sigmoid(x: Any) -> Any:
     return _MP.div(1, _MP.add(1, _MP.exp(_MP.minus(x))))
 
@@ -176,7 +181,7 @@ FUNCTIONS: dict[str, Function] = {
     "tanh": Function(lambda x, _: np.tanh(x), lambda x, _: _MP.tanh(x), _plain("tanh")),
     "erf": Function(lambda x, _: _erf(x), lambda x, _: _MP.erf(x), _plain("erf")),
     "normcdf": Function(lambda x, _: _normcdf(x), _mp_normcdf, _plain("normcdf")),
-    "pow": Function(lambda x, y: np.power(x, y), _mp_pow, _power_budget),
+    "pow": Function(_pow, _mp_pow, _power_budget),
     "gelu": Function(lambda x, _: _gelu(x), _mp_gelu, _gelu_budget),
     "gelu_erf": Function(lambda x, _: x * _normcdf(x), lambda x, _: _MP.mul(x, _mp_normcdf(x)), _gelu_erf_budget),
     "silu": Function(lambda x, _: _silu(x), lambda x, _: _MP.mul(x, _mp_sigmoid(x)), _sigmoid_budget),

@@ -59,8 +59,8 @@ def ulp(r: Array, dtype: DType) -> Array:
 
 
 def ulp_safe(r: Array, dtype: DType) -> Array:
-    """``ulp(|r| (1 + 8u))``: also right where a result may have crossed a power of two."""
-    return ulp(np.multiply(r, 1 + 8 * unit_roundoff(dtype)), dtype)
+    """``ulp(|r| (1 + 8u))``: also right where a result may have crossed a power of two. Finite."""
+    return np.minimum(ulp(np.multiply(r, 1 + 8 * unit_roundoff(dtype)), dtype), 2.0**972)
 
 
 def below_f32_normals(r: Array) -> bool:

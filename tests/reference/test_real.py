@@ -1,0 +1,300 @@
+"""f32 and f64: correctly rounded results and documented errors pass, larger errors and planted defects fail."""
+
+import math
+
+import gmpy2
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from parity import reference
+from parity.compare import compare
+from parity.dtypes import dtype
+from parity.errors import UsageError
+from parity.reference import Limits
+from parity.reference.rounding import smallest, ulp, ulp_safe
+
+F32, F64 = dtype("f32"), dtype("f64")
+PRECISE = gmpy2.context(precision=400)
+PLAIN = ["exp", "log", "sin", "cos", "tanh", "erf", "normcdf"]
+COMPOSED = ["gelu", "gelu_erf", "silu", "sigmoid"]
+BOTH = pytest.mark.parametrize("kind", [F32, F64], ids=str)
+
+
+def gelu_exact(x):
+    m = PRECISE
+    t = m.mul(m.sqrt(m.div(2, m.const_pi())), m.add(x, m.mul(gmpy2.mpq("0.044715"), m.pow(x, 3))))
+    return m.mul(m.div(x, 2), m.add(1, m.tanh(t)))
+
+
+def normcdf_exact(x):
+    return PRECISE.div(PRECISE.erfc(PRECISE.div(PRECISE.minus(x), PRECISE.sqrt(2))), 2)
+
+
+def sigmoid_exact(x):
+    return PRECISE.div(1, PRECISE.add(1, PRECISE.exp(PRECISE.minus(x))))
+
+
+EXACT = {
+    "exp": PRECISE.exp,
+    "log": PRECISE.log,
+    "sin": PRECISE.sin,
+    "cos": PRECISE.cos,
+    "tanh": PRECISE.tanh,
+    "erf": PRECISE.erf,
+    "normcdf": normcdf_exact,
+    "gelu": gelu_exact,
+    "gelu_erf": lambda x: PRECISE.mul(x, normcdf_exact(x)),
+    "silu": lambda x: PRECISE.mul(x, sigmoid_exact(x)),
+    "sigmoid": sigmoid_exact,
+}
+
+
+def wide_gelu(x, cubic=0.044715, scale=math.sqrt(2 / math.pi), tanh=np.tanh, half=0.5):
+    return x.dtype.type(half) * x * (1 + tanh(x.dtype.type(scale) * (x + x.dtype.type(cubic) * (x * x * x))))
+
+
+def rounded(exact, kind):
+    """Correctly rounded to f32 or f64, which needs no second rounding: MPFR rounds to 24 or 53 bits and subnormals."""
+    context = gmpy2.ieee(8 * kind.itemsize)
+    return kind.numpy.type(float(context.plus(exact)))
+
+
+def passes(expected, got, vendor="amd"):
+    verdict = compare(expected, np.asarray(got), vendor=vendor)
+    assert verdict.passed, verdict
+    return verdict
+
+
+def fails(expected, got, kind="value", vendor="amd"):
+    verdict = compare(expected, np.asarray(got), vendor=vendor)
+    assert not verdict.passed
+    assert verdict.kind == kind, verdict
+    return verdict
+
+
+@BOTH
+@pytest.mark.parametrize("name", PLAIN + COMPOSED)
+@given(data=st.data())
+def test_correctly_rounded_results_pass_everywhere(name, kind, data):
+    x = data.draw(st.floats(width=8 * kind.itemsize, allow_infinity=False, allow_nan=False) | st.floats(-20, 20))
+    x = kind.numpy.type(x)
+    if name == "log":
+        x = abs(x)
+    exact = EXACT[name](gmpy2.mpfr(float(x)))
+    expected = getattr(reference, name)(np.array([x]))
+    for vendor in ("amd", "cuda"):
+        verdict = passes(expected, [rounded(exact, kind)] if kind is F64 else np.array([rounded(exact, kind)]), vendor)
+        assert verdict.budget < 0.55
+        assert not verdict.sharp
+
+
+@BOTH
+@pytest.mark.parametrize("name", PLAIN)
+@pytest.mark.parametrize("vendor", ["amd", "cuda"])
+def test_budgets_end_where_documented(name, kind, vendor):
+    x = np.linspace(0.07, 6.0, 200).astype(kind.numpy)
+    expected = getattr(reference, name)(x)
+    limit = reference.accuracy(name, str(kind), Limits(vendor))
+    unit = ulp(expected.value, kind)
+    inner = (ulp_safe(expected.value, kind) == unit) & (ulp(expected.value * (1 - 2.0**-18), kind) == unit)
+    for sign in (1, -1):
+        within = expected.value + (inner * sign * math.floor(limit - 0.5) * unit).astype(kind.numpy)
+        outside = expected.value + (sign * math.ceil(limit + 0.51) * unit).astype(kind.numpy)
+        passes(expected, within, vendor)
+        verdict = fails(expected, np.where(inner, outside, expected.value), vendor=vendor)
+        assert verdict.wrong == inner.sum()
+
+
+@pytest.mark.parametrize("name", PLAIN + COMPOSED)
+def test_f64_values_are_exact_to_twice_the_precision(name):
+    rng = np.random.default_rng(5)
+    x = np.concatenate([rng.normal(0, 4, 60), rng.normal(0, 1e-8, 20), rng.normal(0, 200, 20), [1e22, 0.5]])
+    if name == "log":
+        x = np.abs(x)
+    bounds = getattr(reference, name)(x).bounds(Limits("cuda"))
+    for v, centre, residual in zip(x, bounds.centre, np.broadcast_to(bounds.residual, x.shape), strict=True):
+        exact = EXACT[name](gmpy2.mpfr(float(v)))
+        error = PRECISE.sub(PRECISE.sub(exact, float(centre)), float(residual))
+        assert gmpy2.is_infinite(exact) or abs(error) <= abs(exact) * 2.0**-100 + smallest(F64)
+
+
+@pytest.mark.parametrize("name", [*PLAIN, "gelu_erf", "silu", "sigmoid"])
+def test_f32_values_are_exact_to_a_millionth_of_an_ulp(name):
+    bits = np.random.default_rng(6).integers(0, 1 << 32, 1500, dtype=np.uint32)
+    x = bits.view(np.float32)
+    x = np.abs(x[np.isfinite(x)]) if name == "log" else x[np.isfinite(x)]
+    bounds = getattr(reference, name)(x).bounds(Limits("cuda"))
+    for v, centre in zip(x, bounds.centre, strict=True):
+        exact = EXACT[name](gmpy2.mpfr(float(v)))
+        if abs(exact) < 1e38:
+            assert abs(PRECISE.sub(exact, float(centre))) <= 1e-6 * ulp(np.array(float(exact)), F32)
+
+
+def noisy(function, name, kind, vendor):
+    """A device function with the documented error, alternating in sign."""
+
+    def device(x):
+        exact = function(x.astype(np.float64))
+        error = reference.accuracy(name, str(kind), Limits(vendor)) - 0.5
+        signs = np.where(np.arange(x.size) % 2, error, -error)
+        return np.where(np.isfinite(exact), exact + signs * ulp(exact, kind), exact).astype(kind.numpy)
+
+    return device
+
+
+@pytest.mark.parametrize("vendor", ["amd", "cuda"])
+def test_f32_recipes_with_documented_errors_pass(vendor):
+    x = np.concatenate([np.linspace(-120, 120, 40001), np.linspace(-6, 6, 40001), np.linspace(-1e-3, 1e-3, 1001)])
+    x = x.astype(np.float32)
+    exp, tanh = (noisy(getattr(np, name), name, F32, vendor) for name in ("exp", "tanh"))
+    one = np.float32(1)
+    passes(reference.gelu(x), wide_gelu(x, tanh=tanh), vendor)
+    passes(reference.silu(x), x / (one + exp(-x)), vendor)
+    passes(reference.sigmoid(x), one / (one + exp(-x)), vendor)
+    for alpha in (np.float32(1), np.float32(1.7), np.float32(-0.3)):
+        passes(reference.elu(x, alpha), np.where(x > 0, x, alpha * (exp(x) - one)), vendor)
+
+
+def test_elu_rounds_both_the_difference_and_the_product():
+    """For alpha other than 1 two roundings add up to more than u|R|."""
+    x = -np.linspace(2, 12, 200001).astype(np.float32)
+    alpha = np.float32(1.7)
+    got = alpha * (np.exp(x.astype(float)).astype(np.float32) - 1)
+    exact = float(alpha) * np.expm1(x.astype(float))
+    one_rounding = 2.0**-24 * np.abs(exact) + float(alpha) * ulp(np.exp(x.astype(float)), F32)
+    assert (np.abs(got - exact) > one_rounding).any()
+    passes(reference.elu(x, alpha), got)
+
+
+def test_silu_may_lose_its_tail_where_exp_overflows():
+    x = np.array([-88.0, -89.0, -95.0, -103.0], np.float32)
+    got = np.array([float(x[0]) / (1 + math.exp(88)), -0.0, -0.0, -0.0], np.float32)
+    passes(reference.silu(x), got)
+    fails(reference.silu(x[:1]), np.zeros(1, np.float32))
+
+
+@pytest.mark.parametrize("vendor", ["amd", "cuda"])
+def test_f64_recipes_pass(vendor):
+    x = np.concatenate([np.linspace(-40, 40, 301), np.linspace(-800, 720, 101)])
+    one = np.float64(1)
+    passes(reference.gelu(x), wide_gelu(x), vendor)
+    passes(reference.silu(x), x / (one + np.exp(-x)), vendor)
+    passes(reference.sigmoid(x), one / (one + np.exp(-x)), vendor)
+    passes(reference.elu(x, np.float64(0.7)), np.where(x > 0, x, 0.7 * (np.exp(x) - one)), vendor)
+
+
+DEFECTS = {
+    "gelu with 0.0448": ("gelu", lambda x: wide_gelu(x, cubic=0.0448)),
+    "gelu with 0.7979": ("gelu", lambda x: wide_gelu(x, scale=0.7979)),
+    "gelu with a fast tanh": ("gelu", lambda x: wide_gelu(x, tanh=lambda t: np.tanh(t) * t.dtype.type(1 + 2.0**-11))),
+    "gelu by erf": ("gelu", lambda x: reference.gelu_erf(x).value),
+    "gelu_erf by tanh": ("gelu_erf", wide_gelu),
+    "tanh.approx": ("tanh", lambda x: np.tanh(x) * x.dtype.type(1 + 2.0**-11)),
+    "log base 2": ("log", np.log2),
+    "sin for cos": ("cos", np.sin),
+    "erfc for erf": ("erf", lambda x: 1 - reference.erf(x).value),
+    "sigmoid by tanh without halving": ("sigmoid", lambda x: np.tanh(x / 2)),
+    "silu of -x": ("silu", lambda x: x / (1 + np.exp(x))),
+    "round half to even": ("round", np.rint),
+    "results of half precision": ("exp", lambda x: np.exp(x).astype(np.float16).astype(x.dtype)),
+}
+
+
+@BOTH
+@pytest.mark.parametrize("name", DEFECTS)
+def test_planted_defects_fail(name, kind):
+    op, device = DEFECTS[name]
+    x = np.linspace(0.25, 4.75, 37).astype(kind.numpy)
+    fails(getattr(reference, op)(x), device(x))
+
+
+def test_f32_precision_is_not_enough_for_f64():
+    x = np.linspace(-4, 4, 31)
+    for name in ("exp", "tanh", "gelu", "silu", "sigmoid"):
+        narrow = getattr(reference, name)(x.astype(np.float32)).value.astype(np.float64)
+        fails(getattr(reference, name)(x), narrow)
+
+
+@BOTH
+@given(x=st.floats(0, 40), y=st.floats(-8, 8))
+@example(x=0.0, y=-2.5)
+@example(x=1.0, y=7.5)
+@example(x=3.0, y=0.0)
+def test_powers_correctly_rounded_pass(kind, x, y):
+    x, y = kind.numpy.type(x), kind.numpy.type(y)
+    exact = PRECISE.pow(gmpy2.mpfr(float(x)), gmpy2.mpfr(float(y)))
+    passes(reference.powf(np.array([x]), y), np.array([rounded(exact, kind)]), "cuda")
+
+
+@BOTH
+@pytest.mark.parametrize("exponent", [0.0, 1.0, 2.0, -1.0, 3.0, 0.5, -2.5, math.inf, -math.inf, math.nan])
+def test_powers_of_special_values_follow_c(kind, exponent):
+    x = np.array([0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5, math.inf, -math.inf, math.nan], kind.numpy)
+
+    def c_pow(base):
+        try:
+            return float(kind.numpy.type(math.pow(base, exponent)))
+        except ValueError:
+            return math.nan if base else math.inf
+        except OverflowError:
+            return math.inf
+
+    expected = reference.powf(x, kind.numpy.type(exponent)).value.astype(float)
+    # math.pow raises for 0 to a negative power, where C gives an infinity with the sign of the zero for odd integers
+    np.testing.assert_array_equal(
+        np.abs(expected) if exponent in (-1.0,) else expected,
+        [abs(c_pow(b)) if exponent in (-1.0,) else c_pow(b) for b in x.tolist()],
+    )
+    exact = x == 1
+    fails(
+        reference.powf(x[exact], kind.numpy.type(exponent)), np.nextafter(x[exact], kind.numpy.type(2)), vendor="cuda"
+    )
+
+
+@BOTH
+def test_overflow_is_allowed_only_within_the_budget(kind):
+    largest = kind.max
+    edge = math.log(largest)
+    x = np.array([edge * (1 - 2e-6 if kind is F32 else 1 - 2e-14)], kind.numpy)
+    below = reference.exp(x)
+    assert np.isfinite(below.value[0])
+    fails(below, np.array([np.inf], kind.numpy), "infinity")
+    beyond = reference.exp(np.array([edge * (1 + 1e-5)], kind.numpy))
+    assert beyond.value[0] == np.inf
+    fails(beyond, np.array([largest], kind.numpy), "infinity")
+    near = np.nextafter(kind.numpy.type(edge), kind.numpy.type(0))
+    while np.isfinite(reference.exp(np.array([near])).value[0]):
+        near = np.nextafter(near, kind.numpy.type(np.inf))
+    passes(reference.exp(np.array([near])), np.array([np.inf], kind.numpy))
+
+
+@BOTH
+def test_subnormal_results_must_be_right(kind):
+    x = np.array([math.log(smallest(kind) * 1000)], kind.numpy)
+    expected = reference.exp(x)
+    assert 0 < expected.value[0] < 2.0**kind.emin
+    passes(expected, expected.value)
+    fails(expected, np.zeros(1, kind.numpy))
+
+
+def test_flushed_exponentials_are_a_known_divergence():
+    x = np.array([-103.5, -103.9, -1], np.float32)
+    expected = reference.exp(x)
+    got = expected.value.copy()
+    got[:2] = 0
+    assert passes(expected, got).divergences == ("D14",)
+    assert passes(expected, expected.value).divergences == ()
+
+
+def test_missing_figures_are_named():
+    with pytest.raises(UsageError, match=r"no accuracy figure for gamma in f32 on amd; add a row to accuracy\.csv"):
+        reference.accuracy("gamma", "f32", Limits("amd"))
+
+
+def test_sharp_limits_are_within_hard_ones():
+    for name in PLAIN:
+        for kind in ("f32", "f64"):
+            hard, sharp = (reference.accuracy(name, kind, Limits("amd", level)) for level in ("hard", "sharp"))
+            assert 0.5 <= sharp <= hard
