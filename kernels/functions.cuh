@@ -40,8 +40,8 @@ __device__ __forceinline__ f16 pow(f16 x, f16 y) { return to_f16(::powf(to_f32(x
 __device__ __forceinline__ bf16 pow(bf16 x, bf16 y) { return to_bf16(::powf(to_f32(x), to_f32(y))); }
 
 // The f32 quotient holds more than twice the bits of a half type, so that rounding it once more is exact. Clang narrows
-// a rounded quotient to a division in f16 again, and 1/x there to an approximate reciprocal; it does not see through the
-// choice, whose other side is a NaN for a NaN.
+// a rounded quotient to a division in f16 again, and 1/x there to an approximate reciprocal; it does not see through
+// the choice, whose other side is a NaN for a NaN.
 __device__ __forceinline__ f32 unnarrowed(f32 x) { return x == x ? x : __uint_as_float(0x7fffffffu); }
 
 __device__ __forceinline__ f32 divide(f32 x, f32 y) { return x / y; }
