@@ -90,31 +90,37 @@ def _truth(values: Any) -> Expected:
     return Expected(np.asarray(values).astype(np.uint8))
 
 
+@np.errstate(all="ignore")
 def eq(x: Array, y: Array) -> Expected:
     """1 where x == y, else 0; u8. False for NaN."""
     return _truth(np.equal(x, y))
 
 
+@np.errstate(all="ignore")
 def ne(x: Array, y: Array) -> Expected:
     """1 where x != y, else 0; u8. True for NaN."""
     return _truth(np.not_equal(x, y))
 
 
+@np.errstate(all="ignore")
 def lt(x: Array, y: Array) -> Expected:
     """1 where x < y, else 0; u8. False for NaN."""
     return _truth(np.less(x, y))
 
 
+@np.errstate(all="ignore")
 def le(x: Array, y: Array) -> Expected:
     """1 where x <= y, else 0; u8. False for NaN."""
     return _truth(np.less_equal(x, y))
 
 
+@np.errstate(all="ignore")
 def gt(x: Array, y: Array) -> Expected:
     """1 where x > y, else 0; u8. False for NaN."""
     return _truth(np.greater(x, y))
 
 
+@np.errstate(all="ignore")
 def ge(x: Array, y: Array) -> Expected:
     """1 where x >= y, else 0; u8. False for NaN."""
     return _truth(np.greater_equal(x, y))
@@ -139,6 +145,7 @@ def affine(x: Array, mul: Any, add: Any) -> Expected:
     return Expected(separate.value, alternatives=tuple(others))
 
 
+@np.errstate(all="ignore")
 def where(condition: Array, if_true: Array, if_false: Array) -> Expected:
     """``if_true`` where the condition is not 0, else ``if_false``."""
     return Expected(np.where(np.not_equal(condition, 0), if_true, if_false), sign_of_zero=True)
