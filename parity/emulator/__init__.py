@@ -1,0 +1,15 @@
+"""Executes AMDGPU assembly listings on the CPU."""
+
+from parity.emulator.device import Device, LaunchStats, pack
+from parity.emulator.faults import InstructionBudgetExceeded, MemoryFault, UnknownInstruction
+from parity.emulator.memory import Allocation
+
+__all__ = [
+    "Allocation",
+    "Device",
+    "InstructionBudgetExceeded",
+    "LaunchStats",
+    "MemoryFault",
+    "UnknownInstruction",
+    "pack",
+]

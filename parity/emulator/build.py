@@ -1,0 +1,176 @@
+"""Translate kernels, compile them in batches with the host compiler, and load what was compiled.
+
+One cache entry per batch holds a shared object; one tiny entry per kernel names its batch. So a second run of a subset
+compiles nothing, and an edit of one kernel compiles that kernel alone.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+import platform
+import re
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from parity import zig
+from parity.cache import Cache, digest
+from parity.emulator.codegen import translate
+from parity.emulator.parse import body_of, function_of
+from parity.errors import NotAvailable, ParityError
+
+__all__ = ["Program", "host_features", "prepare"]
+
+_HERE = Path(__file__).parent
+_BATCH_BYTES = 200_000
+_FLAGS = (
+    "-x c++ -std=c++20 -fPIC -ffreestanding -nostdinc -fno-exceptions -fno-rtti -fvisibility=hidden -ffp-contract=off "
+    "-fno-math-errno -Xclang -ffloat16-excess-precision=none -fno-strict-aliasing -Wno-psabi -w"
+).split()
+_LOC = re.compile(r"^\t\.loc\t.*\n|;.*$", re.MULTILINE)
+
+
+@functools.cache
+def host_features() -> str:
+    """The compiler's name for this processor, which is part of every cache key.
+
+    Raises:
+        NotAvailable: the processor lacks fused multiply-add, or is of another architecture.
+    """
+    machine = platform.machine()
+    if machine in ("aarch64", "arm64"):
+        return "aarch64"
+    if machine not in ("x86_64", "AMD64"):
+        raise NotAvailable(f"the emulator runs on x86-64 and aarch64 Linux, not on {machine}")
+    found = zig.run(["clang", "-march=native", "-dM", "-E", "-x", "c", os.devnull]).stdout
+    names = set(re.findall(r"^#define __(\w+)__ 1$", found, re.MULTILINE))
+    if missing := {"FMA", "AVX2", "F16C"} - names:
+        raise NotAvailable(f"the emulator needs a processor with {', '.join(sorted(missing))} (x86-64-v3, 2013 or later)")
+    return " ".join(sorted(names))
+
+
+def _machine_flags() -> list[str]:
+    return [] if host_features() == "aarch64" else ["-march=native", "-mprefer-vector-width=512"]
+
+
+@functools.cache
+def _version() -> str:
+    """Digest of everything but the listing that decides what a translation looks like."""
+    sources = [p.read_bytes() for p in sorted((*_HERE.glob("*.py"), *_HERE.glob("runtime/*")))]
+    return digest(*sources, zig.version(), host_features(), *_FLAGS)
+
+
+class Program:
+    """The loaded kernels of one cache. Shared objects are loaded when a kernel of theirs is first asked for."""
+
+    def __init__(self, cache: Cache) -> None:
+        self._cache = cache
+        self._libraries: dict[str, ctypes.CDLL] = {}
+
+    def kernel(self, listing: str, name: str) -> tuple[ctypes.CDLL, int]:
+        """The library with ``launch`` and the address of one kernel, translated and compiled if need be."""
+        (batch, symbol) = prepare(self._cache, listing, [name])[name]
+        if batch not in self._libraries:
+            folder, _ = self._cache.get(batch, _missing)
+            self._libraries[batch] = ctypes.CDLL(str(folder / "kernels.so"))
+        library = self._libraries[batch]
+        address = ctypes.cast(getattr(library, symbol), ctypes.c_void_p).value
+        assert address is not None
+        return library, address
+
+
+def prepare(cache: Cache, listing: str, names: Sequence[str], workers: int | None = None) -> Mapping[str, tuple[str, str]]:
+    """Make sure that kernels of a listing are compiled; returns the batch and the symbol of each.
+
+    Raises:
+        UnknownInstruction: a kernel has an instruction that the tables do not know.
+        UsageError: the listing lacks a kernel or is cut off.
+    """
+    keys = {name: digest(_version(), _LOC.sub("", body_of(listing, name)[0])) for name in names}
+    missing = [name for name in names if _batch_of(cache, keys[name]) is None]
+    sources = {name: translate(function_of(listing, name), _symbol(keys[name])) for name in missing}
+    batches = list(_batches(sources))
+    if len(batches) > 1:
+        with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
+            built = list(pool.map(lambda batch: _build(cache, [sources[n] for n in batch]), batches))
+    else:
+        built = [_build(cache, [sources[n] for n in batch]) for batch in batches]
+    for batch, key in zip(batches, built, strict=True):
+        for name in batch:
+            cache.get(keys[name], lambda folder, key=key: _note(folder, key))  # type: ignore[misc]
+    return {name: (_batch_of(cache, keys[name]) or "", _symbol(keys[name])) for name in names}
+
+
+def _symbol(key: str) -> str:
+    return f"kernel_{key[:24]}"
+
+
+def _note(folder: Path, batch: str) -> None:
+    (folder / "batch").write_text(batch)
+
+
+def _missing(folder: Path) -> None:
+    raise ParityError(f"the cache entry {folder} was removed while it was in use; run again")
+
+
+class _Absent(Exception):
+    pass
+
+
+def _absent(_: Path) -> None:
+    raise _Absent
+
+
+def _batch_of(cache: Cache, key: str) -> str | None:
+    """The batch that holds a kernel, if both are in the cache."""
+    try:
+        folder, _ = cache.get(key, _absent)
+        batch = (folder / "batch").read_text()
+        cache.get(batch, _absent)
+    except _Absent:
+        return None
+    return batch
+
+
+def _batches(sources: Mapping[str, str]) -> Iterator[list[str]]:
+    batch: list[str] = []
+    size = 0
+    for name, source in sources.items():
+        if batch and size + len(source) > _BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+        batch.append(name)
+        size += len(source)
+    if batch:
+        yield batch
+
+
+def _build(cache: Cache, sources: Sequence[str]) -> str:
+    runtime, _ = cache.get(digest(_version(), "runtime"), _compile_runtime)
+    key = digest(_version(), "batch", *sources)
+
+    def build(folder: Path) -> None:
+        code = folder / "kernels.cpp"
+        code.write_text('#include "lanes.h"\n' + "\n".join(sources) + "\n")
+        _run(["clang", *_FLAGS, *_machine_flags(), "-O1", f"-I{_HERE / 'runtime'}", "-c", code, "-o", folder / "kernels.o"])
+        _run(["ld.lld", "-shared", folder / "kernels.o", runtime / "runtime.o", "-o", folder / "kernels.so"])
+        (folder / "kernels.o").unlink()
+        code.unlink()
+
+    cache.get(key, build)
+    return key
+
+
+def _compile_runtime(folder: Path) -> None:
+    source = _HERE / "runtime" / "runtime.cpp"
+    _run(["clang", *_FLAGS, *_machine_flags(), "-O2", "-c", source, "-o", folder / "runtime.o"])
+
+
+def _run(arguments: Sequence[str | Path]) -> subprocess.CompletedProcess[str]:
+    done = zig.run(arguments)
+    if done.returncode:
+        raise ParityError(f"the host compiler failed on generated code, a defect of the emulator:\n{done.stderr[:2000]}")
+    return done

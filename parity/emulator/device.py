@@ -1,0 +1,257 @@
+"""An emulated GPU: memory, and launches of the kernels of a code object."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from parity.cache import Cache, default_root
+from parity.codeobject import CodeObject, Kernel
+from parity.emulator.build import Program, prepare
+from parity.emulator.faults import InstructionBudgetExceeded, MemoryFault
+from parity.emulator.isa import TARGETS
+from parity.emulator.memory import BASE, Allocation, Arena, Bytes
+from parity.emulator.parse import function_of
+from parity.errors import UsageError, nearest
+
+__all__ = ["Device", "LaunchStats", "pack"]
+
+_NONE, _READ_OUTSIDE, _WRITE_OUTSIDE, _READ_UNWRITTEN, _TIMEOUT = range(5)
+_KINDS = {
+    _READ_OUTSIDE: "out-of-bounds read",
+    _WRITE_OUTSIDE: "out-of-bounds write",
+    _READ_UNWRITTEN: "never-written read",
+}
+_DISPATCH_AT, _KERNARG_AT = 256, 1024
+_SCALAR = 0xFFFFFFFF
+
+Triple = tuple[int, int, int]
+
+
+class _Context(ctypes.Structure):
+    """``struct Context`` of runtime/lanes.h."""
+
+    _fields_ = (
+        ("data", ctypes.c_uint64),
+        ("state", ctypes.c_uint64),
+        ("base", ctypes.c_uint64),
+        ("size", ctypes.c_uint64),
+        ("dispatch", ctypes.c_uint64),
+        ("kernarg", ctypes.c_uint64),
+        ("budget", ctypes.c_int64),
+        ("checked", ctypes.c_uint32),
+        ("fault", ctypes.c_uint32),
+        ("instruction", ctypes.c_uint32),
+        ("lane", ctypes.c_uint32),
+        ("bytes", ctypes.c_uint32),
+        ("group", ctypes.c_uint32 * 3),
+        ("address", ctypes.c_uint64),
+    )
+
+
+@dataclass(frozen=True)
+class LaunchStats:
+    """``instructions`` is the number that all wavefronts of a launch executed, waits and hints not counted."""
+
+    instructions: int
+
+
+@dataclass(frozen=True)
+class _Loaded:
+    kernel: Kernel
+    launch: Any
+    address: int
+
+
+class Device:
+    """An emulated GPU with its own memory.
+
+    ``checked``: every access is checked byte by byte. Unchecked is for benchmarks: only the bounds of the whole arena
+    are, and ``written`` is of no use. ``instruction_budget`` is per launch.
+    """
+
+    def __init__(
+        self,
+        *,
+        checked: bool = True,
+        instruction_budget: int = 2_000_000_000,
+        cache: Cache | None = None,
+        capacity: int = 1 << 30,
+    ) -> None:
+        self.instruction_budget = instruction_budget
+        self._cache = cache or Cache(default_root())
+        self._program = Program(self._cache)
+        self._arena = Arena(capacity)
+        self._loaded: dict[tuple[str, str], _Loaded] = {}
+        arena = self._arena
+        self._context = _Context(arena.data.ctypes.data, arena.state.ctypes.data, BASE, capacity, checked=checked)
+
+    def prepare(self, code: CodeObject, kernels: Iterable[str] | None = None, *, workers: int | None = None) -> None:
+        """Translate and compile kernels (default: all of the code object) at once, in parallel batches.
+
+        Raises:
+            UnknownInstruction: a kernel has an instruction that the emulator does not know.
+        """
+        _target(code)
+        prepare(self._cache, code.listing, list(code.kernels if kernels is None else kernels), workers)
+
+    def allocate(self, nbytes: int, name: str = "buffer") -> Allocation:
+        """Memory of which no byte was written yet."""
+        return self._arena.allocate(nbytes, name)
+
+    def write(
+        self, allocation: Allocation, array: np.ndarray[Any, Any], defined: Any = None, offset: int = 0
+    ) -> None:
+        """Copy an array's bytes to byte ``offset``; ``defined`` (bool per byte) says which of them count as written.
+
+        Raises:
+            UsageError: the bytes do not fit.
+        """
+        raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        span = self._arena.span(allocation)
+        if offset < 0 or offset + raw.size > allocation.size:
+            raise UsageError(
+                f"{raw.size} bytes at offset {offset} do not fit into buffer {allocation.name!r} of {allocation.size} bytes"
+            )
+        at = slice(span.start + offset, span.start + offset + raw.size)
+        self._arena.data[at] = raw
+        self._arena.state[at] = 3 if defined is None else np.where(np.asarray(defined, bool).reshape(-1), 3, 1)
+
+    def read(self, allocation: Allocation) -> Bytes:
+        """The bytes of an allocation (copy)."""
+        return self._arena.data[self._arena.span(allocation)].copy()
+
+    def written(self, allocation: Allocation) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Which bytes of an allocation were written, by the host or by a kernel."""
+        return self._arena.state[self._arena.span(allocation)] == 3
+
+    def reset(self) -> None:
+        """Free all allocations."""
+        self._arena.reset()
+
+    def launch(
+        self, code: CodeObject, kernel: str, *, grid: Triple, block: Triple, args: bytes, shared_bytes: int = 0
+    ) -> LaunchStats:
+        """Execute a kernel. ``args`` is the kernarg segment up to the end of the explicit arguments, see ``pack``.
+
+        Raises:
+            MemoryFault: a wavefront accessed memory it must not; the device stays usable and readable.
+            InstructionBudgetExceeded: more instructions than ``instruction_budget``.
+            UnknownInstruction: the kernel has an instruction that the emulator does not know.
+            UsageError: no such kernel, or a grid, block or argument list that does not fit it.
+        """
+        loaded = self._load(code, kernel)
+        noun = loaded.kernel
+        if min(grid) < 1 or min(block) < 1 or block[0] * block[1] * block[2] > noun.max_threads:
+            raise UsageError(
+                f"kernel {kernel!r} cannot be launched with grid {grid} and block {block}: every size is at least 1, and "
+                f"a block has at most {noun.max_threads} threads"
+            )
+        expected = _explicit_bytes(noun)
+        if len(args) != expected:
+            raise UsageError(f"kernel {kernel!r} takes {expected} bytes of arguments, not {len(args)}; build them with pack()")
+        context = self._context
+        context.kernarg = self._arena.place(_KERNARG_AT, _kernarg(noun, args, grid, block, shared_bytes))
+        context.dispatch = self._arena.place(_DISPATCH_AT, _dispatch_packet(noun, grid, block, shared_bytes, context.kernarg))
+        context.budget = self.instruction_budget
+        fault = loaded.launch(ctypes.byref(context), loaded.address, (ctypes.c_uint32 * 3)(*grid), (ctypes.c_uint32 * 3)(*block))
+        if fault:
+            raise self._fault(code, kernel, fault)
+        return LaunchStats(self.instruction_budget - context.budget)
+
+    def _load(self, code: CodeObject, name: str) -> _Loaded:
+        key = (code.digest, name)
+        if key not in self._loaded:
+            _target(code)
+            if name not in code.kernels:
+                raise UsageError(f"module {code.module!r} has no kernel {name!r}{nearest(name, code.kernels)}")
+            library, address = self._program.kernel(code.listing, name)
+            launch = library.launch
+            launch.argtypes = (ctypes.c_void_p,) * 4
+            launch.restype = ctypes.c_uint32
+            self._loaded[key] = _Loaded(code.kernels[name], launch, address)
+        return self._loaded[key]
+
+    def _fault(self, code: CodeObject, kernel: str, fault: int) -> MemoryFault | InstructionBudgetExceeded:
+        c = self._context
+        instruction = function_of(code.listing, kernel).instructions[c.instruction]
+        workgroup = (c.group[0], c.group[1], c.group[2])
+        if fault == _TIMEOUT:
+            return InstructionBudgetExceeded(kernel, instruction, self.instruction_budget, workgroup)
+        near = self._arena.nearest(c.address)
+        return MemoryFault(
+            _KINDS[fault],
+            kernel,
+            instruction,
+            lane=None if c.lane == _SCALAR else c.lane,
+            workgroup=workgroup,
+            address=c.address,
+            size=c.bytes,
+            buffer=near.name if near else None,
+            offset=c.address - near.address if near else 0,
+            buffer_size=near.size if near else 0,
+        )
+
+
+def pack(kernel: Kernel, values: Sequence[Allocation | int | bytes | np.generic[Any] | None]) -> bytes:
+    """The explicit arguments of a kernel as they lie in its kernarg segment.
+
+    A pointer is an ``Allocation``, an address or ``None`` (null); a by-value argument a NumPy scalar, bytes or an int.
+
+    Raises:
+        UsageError: the number of arguments or the size of one differs from the kernel's metadata.
+    """
+    if len(values) != len(kernel.args):
+        raise UsageError(f"kernel {kernel.name!r} takes {len(kernel.args)} arguments, not {len(values)}")
+    segment = bytearray(_explicit_bytes(kernel))
+    for i, (argument, value) in enumerate(zip(kernel.args, values, strict=True)):
+        if isinstance(value, Allocation):
+            raw = struct.pack("<Q", value.address)
+        elif value is None:
+            raw = bytes(8)
+        elif isinstance(value, int):
+            raw = (value % (1 << 8 * argument.size)).to_bytes(argument.size, "little")
+        else:
+            raw = value if isinstance(value, bytes) else value.tobytes()
+        if len(raw) != argument.size:
+            raise UsageError(
+                f"argument {i} {argument.name!r} of kernel {kernel.name!r} has {argument.size} bytes, not {len(raw)}"
+            )
+        segment[argument.offset : argument.offset + argument.size] = raw
+    return bytes(segment)
+
+
+def _target(code: CodeObject) -> None:
+    if code.target not in TARGETS:
+        raise UsageError(f"module {code.module!r} is built for {code.target}; the emulator executes {', '.join(TARGETS)}")
+
+
+def _explicit_bytes(kernel: Kernel) -> int:
+    return max((a.offset + a.size for a in kernel.args), default=0)
+
+
+def _kernarg(kernel: Kernel, args: bytes, grid: Triple, block: Triple, shared_bytes: int) -> bytes:
+    """The whole segment: explicit arguments, then the hidden ones at the places the metadata names."""
+    known = {
+        **{f"hidden_block_count_{a}": n for a, n in zip("xyz", grid, strict=True)},
+        **{f"hidden_group_size_{a}": n for a, n in zip("xyz", block, strict=True)},
+        "hidden_grid_dims": max((i + 1 for i in range(3) if grid[i] * block[i] > 1), default=1),
+        "hidden_dynamic_lds_size": shared_bytes,
+    }
+    segment = bytearray(args.ljust(kernel.kernarg_bytes, b"\0"))
+    for argument in kernel.hidden:
+        if value := known.get(argument.kind, 0):
+            segment[argument.offset : argument.offset + argument.size] = value.to_bytes(argument.size, "little")
+    return bytes(segment)
+
+
+def _dispatch_packet(kernel: Kernel, grid: Triple, block: Triple, shared_bytes: int, kernarg: int) -> bytes:
+    """``hsa_kernel_dispatch_packet_t``: grid sizes are in work-items."""
+    items = [g * b for g, b in zip(grid, block, strict=True)]
+    lds = kernel.lds_bytes + shared_bytes
+    return struct.pack("<6H5I3Q", 0, 3, *block, 0, *items, kernel.scratch_bytes, lds, 0, kernarg, 0) + bytes(8)

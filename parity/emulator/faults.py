@@ -1,0 +1,80 @@
+"""What can go wrong when a kernel is translated or executed."""
+
+from __future__ import annotations
+
+from parity.emulator.parse import Instruction
+from parity.errors import ParityError
+
+__all__ = ["InstructionBudgetExceeded", "MemoryFault", "UnknownInstruction"]
+
+
+def _place(instruction: Instruction) -> str:
+    return f"{instruction.source}, listing line {instruction.line}" if instruction.source else f"listing line {instruction.line}"
+
+
+class MemoryFault(ParityError):
+    """A kernel accessed memory that it must not access.
+
+    ``kind`` is ``"out-of-bounds read"``, ``"out-of-bounds write"`` or ``"never-written read"``. ``lane`` is ``None`` for
+    a scalar access. ``offset`` is the byte offset of the access relative to ``buffer``, the nearest allocation.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        kernel: str,
+        instruction: Instruction,
+        *,
+        lane: int | None,
+        workgroup: tuple[int, int, int],
+        address: int,
+        size: int,
+        buffer: str | None,
+        offset: int,
+        buffer_size: int,
+    ) -> None:
+        self.kind, self.kernel, self.instruction = kind, kernel, instruction.text
+        self.source, self.line = instruction.source, instruction.line
+        self.lane, self.workgroup, self.address, self.size = lane, workgroup, address, size
+        self.buffer, self.offset = buffer, offset
+        who = "all lanes (scalar)" if lane is None else f"lane {lane}"
+        if buffer is None:
+            near = "no buffer is allocated"
+        elif offset < 0:
+            near = f"{-offset} bytes before buffer {buffer!r} ({buffer_size} bytes)"
+        elif offset >= buffer_size:
+            near = f"{offset - buffer_size} bytes past the end of buffer {buffer!r} ({buffer_size} bytes)"
+        else:
+            near = f"byte {offset} of buffer {buffer!r} ({buffer_size} bytes)"
+        super().__init__(
+            f"{kind} of {size} bytes in kernel {kernel!r} at {_place(instruction)}\n"
+            f"  instruction: {instruction.text}\n"
+            f"  workgroup {workgroup}, {who}, address {address:#x}: {near}"
+        )
+
+
+class InstructionBudgetExceeded(ParityError):
+    """A kernel executed more instructions than one launch may: most likely an endless loop."""
+
+    kind = "timeout"
+
+    def __init__(self, kernel: str, instruction: Instruction, budget: int, workgroup: tuple[int, int, int]) -> None:
+        self.kernel, self.instruction, self.budget, self.workgroup = kernel, instruction.text, budget, workgroup
+        self.source, self.line = instruction.source, instruction.line
+        super().__init__(
+            f"timeout: kernel {kernel!r} executed more than {budget} instructions, in workgroup {workgroup} at "
+            f"{_place(instruction)}\n  instruction: {instruction.text}\n"
+            "  an endless loop, or raise instruction_budget"
+        )
+
+
+class UnknownInstruction(ParityError):
+    """The emulator does not know an instruction, operand or modifier; it never guesses."""
+
+    def __init__(self, what: str, kernel: str, instruction: Instruction) -> None:
+        self.what, self.kernel, self.instruction = what, kernel, instruction.text
+        self.source, self.line = instruction.source, instruction.line
+        super().__init__(
+            f"unknown {what} in kernel {kernel!r} at {_place(instruction)}: {instruction.text}\n"
+            "  the instruction tables are parity/emulator/isa_vector.py, isa_scalar.py and isa.py"
+        )

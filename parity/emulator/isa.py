@@ -1,0 +1,132 @@
+"""The instructions the emulator knows: tables as data, patterns for the families, and what is ignored on purpose."""
+
+from __future__ import annotations
+
+import functools
+import re
+from dataclasses import dataclass
+
+from parity.emulator.isa_scalar import SCALAR, SCALAR_COMPARES
+from parity.emulator.isa_vector import COMPARES, PACKED, VECTOR
+
+__all__ = ["BRANCHES", "CACHE_POLICY", "IGNORED", "LOADS", "STORES", "TARGETS", "Semantics", "Target", "semantics"]
+
+
+@dataclass(frozen=True, slots=True)
+class Semantics:
+    """Meaning of one operation: C++ ``expressions``, one per result, over ``a b c`` of the types ``sources``.
+
+    ``scc`` is the C++ value of SCC afterwards, empty for operations that leave it. ``packed`` operations apply to both
+    16-bit halves of a register.
+    """
+
+    results: tuple[str, ...]
+    sources: tuple[str, ...]
+    expressions: tuple[str, ...]
+    scalar: bool = False
+    scc: str = ""
+    packed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What differs between GPUs before the first instruction: lanes of a wavefront, packed work-item ids in v0."""
+
+    name: str
+    lanes: int
+    packed_ids: bool
+
+
+#: The GPUs that can be emulated.
+TARGETS = {"gfx1100": Target("gfx1100", 32, True)}
+
+#: Waits and hints: nothing to do when instructions execute one after the other.
+IGNORED = frozenset(
+    "s_waitcnt s_waitcnt_vscnt s_waitcnt_vmcnt s_waitcnt_lgkmcnt s_waitcnt_expcnt s_waitcnt_depctr s_delay_alu s_clause "
+    "s_nop v_nop s_sleep s_setprio s_set_inst_prefetch_distance s_inst_prefetch s_code_end s_wait_idle "
+    "s_dcache_inv s_icache_inv buffer_gl0_inv buffer_gl1_inv s_sendmsg s_ttracedata".split()
+)
+#: Cache policy bits of memory instructions.
+CACHE_POLICY = frozenset({"glc", "slc", "dlc"})
+
+#: Condition of each branch.
+BRANCHES = {
+    "s_branch": "",
+    "s_cbranch_execz": "exec_lo == 0",
+    "s_cbranch_execnz": "exec_lo != 0",
+    "s_cbranch_vccz": "vcc_lo == 0",
+    "s_cbranch_vccnz": "vcc_lo != 0",
+    "s_cbranch_scc0": "!scc",
+    "s_cbranch_scc1": "scc",
+}
+
+#: Loads by the part after ``global_load_``: element as stored, and the registers it fills (``lo``/``hi``: that half).
+LOADS = {
+    "u8": ("u8", "u32"),
+    "i8": ("i8", "i32"),
+    "u16": ("u16", "u32"),
+    "i16": ("i16", "i32"),
+    "b32": ("u32", "u32"),
+    "b64": ("u64", "u64"),
+    "b96": ("x3", "x3"),
+    "b128": ("x4", "x4"),
+    "d16_u8": ("u8", "lo"),
+    "d16_i8": ("i8", "lo"),
+    "d16_b16": ("u16", "lo"),
+    "d16_hi_u8": ("u8", "hi"),
+    "d16_hi_i8": ("i8", "hi"),
+    "d16_hi_b16": ("u16", "hi"),
+}
+#: Stores by the part after ``global_store_``: element as stored, and the bits to shift the register by first.
+STORES = {
+    "b8": ("u8", 0),
+    "b16": ("u16", 0),
+    "b32": ("u32", 0),
+    "b64": ("u64", 0),
+    "b96": ("x3", 0),
+    "b128": ("x4", 0),
+    "d16_hi_b8": ("u8", 16),
+    "d16_hi_b16": ("u16", 16),
+}
+
+_ENCODING = re.compile(r"_e(?:32|64)$")
+_COMPARE = re.compile(r"v_cmp(x?)_([a-z]+)_([fiu]\d+)$")
+_SCALAR_COMPARE = re.compile(r"s_cmp(k?)_([a-z]+)_([iu]\d+)$")
+
+
+def _rows(table: str) -> dict[str, list[str]]:
+    rows = [[column.strip() for column in line.split(":")] for line in table.splitlines() if line]
+    return {name: row for name, *row in rows}
+
+
+def _parse(row: list[str], scalar: bool) -> Semantics:
+    results, _, sources = row[0].partition("=")
+    scc = "" if not scalar or row[2] == "-" else "r != 0" if row[2] == "nz" else row[2]
+    expressions = tuple(e.strip() for e in row[1].split(";"))
+    return Semantics(tuple(results.split()), tuple(sources.split()), expressions, scalar, scc)
+
+
+_TABLE = {
+    **{name: _parse(row, False) for name, row in _rows(VECTOR).items()},
+    **{name: _parse(row, True) for name, row in _rows(SCALAR).items()},
+}
+
+
+@functools.cache
+def semantics(mnemonic: str) -> Semantics | None:
+    """What an ALU instruction does, by its printed name with any encoding suffix; ``None`` if it is not known."""
+    name = _ENCODING.sub("", mnemonic).replace("v_dual_", "v_")
+    if known := _TABLE.get(name):
+        return known
+    if (match := _COMPARE.match(name)) and match[2] in COMPARES:
+        second = "u32" if match[2] == "class" else match[3]
+        return Semantics(("exec" if match[1] else "mask",), (match[3], second), (COMPARES[match[2]],))
+    if (match := _SCALAR_COMPARE.match(name)) and match[2] in SCALAR_COMPARES:
+        kind = match[3]
+        second = ("k16" if kind[0] == "i" else "uk16") if match[1] else kind
+        cast = f"({kind})" if match[1] else ""
+        return Semantics(("scc",), (kind, second), (f"a {SCALAR_COMPARES[match[2]]} {cast}b",), scalar=True)
+    if name.startswith("v_pk_") and (base := PACKED.get(name.removeprefix("v_pk_"))):
+        plain = _TABLE[base]
+        return Semantics(plain.results, plain.sources, plain.expressions, packed=True)
+    return None

@@ -1,0 +1,101 @@
+"""Scalar instructions of RDNA: one line each.
+
+``name : result = sources : expression : SCC``. The old destination is ``d``, the carry in is ``scc``; in the SCC column
+``r`` is the result, ``nz`` stands for ``r != 0`` and ``-`` for unchanged. A result ``exec`` goes to EXEC, whose old value
+goes to the destination (saveexec). Semantics: RDNA3 Instruction Set Architecture, chapter 16.
+"""
+
+from __future__ import annotations
+
+__all__ = ["SCALAR", "SCALAR_COMPARES"]
+
+SCALAR = """
+s_mov_b32            : u32 = u32       : a                        : -
+s_mov_b64            : u64 = u64       : a                        : -
+s_movk_i32           : u32 = k16       : a                        : -
+s_cmov_b32           : u32 = u32       : pick(scc, a, d)          : -
+s_cmov_b64           : u64 = u64       : pick(scc, a, d)          : -
+s_cselect_b32        : u32 = u32 u32   : pick(scc, a, b)          : -
+s_cselect_b64        : u64 = u64 u64   : pick(scc, a, b)          : -
+s_not_b32            : u32 = u32       : ~a                       : nz
+s_not_b64            : u64 = u64       : ~a                       : nz
+s_and_b32            : u32 = u32 u32   : a & b                    : nz
+s_and_b64            : u64 = u64 u64   : a & b                    : nz
+s_or_b32             : u32 = u32 u32   : a | b                    : nz
+s_or_b64             : u64 = u64 u64   : a | b                    : nz
+s_xor_b32            : u32 = u32 u32   : a ^ b                    : nz
+s_xor_b64            : u64 = u64 u64   : a ^ b                    : nz
+s_and_not1_b32       : u32 = u32 u32   : a & ~b                   : nz
+s_and_not1_b64       : u64 = u64 u64   : a & ~b                   : nz
+s_or_not1_b32        : u32 = u32 u32   : a | ~b                   : nz
+s_or_not1_b64        : u64 = u64 u64   : a | ~b                   : nz
+s_nand_b32           : u32 = u32 u32   : ~(a & b)                 : nz
+s_nand_b64           : u64 = u64 u64   : ~(a & b)                 : nz
+s_nor_b32            : u32 = u32 u32   : ~(a | b)                 : nz
+s_nor_b64            : u64 = u64 u64   : ~(a | b)                 : nz
+s_xnor_b32           : u32 = u32 u32   : ~(a ^ b)                 : nz
+s_xnor_b64           : u64 = u64 u64   : ~(a ^ b)                 : nz
+s_add_u32            : u32 = u32 u32   : a + b                    : r < a
+s_addc_u32           : u32 = u32 u32   : a + b + scc              : (u64)a + b + scc > 0xffffffffu
+s_sub_u32            : u32 = u32 u32   : a - b                    : a < b
+s_subb_u32           : u32 = u32 u32   : a - b - scc              : (u64)b + scc > a
+s_add_i32            : u32 = u32 u32   : a + b                    : (~(a ^ b) & (a ^ r)) >> 31
+s_sub_i32            : u32 = u32 u32   : a - b                    : ((a ^ b) & (a ^ r)) >> 31
+s_addk_i32           : u32 = k16       : d + a                    : (~(a ^ d) & (a ^ r)) >> 31
+s_mulk_i32           : u32 = k16       : d * a                    : -
+s_mul_i32            : u32 = u32 u32   : a * b                    : -
+s_mul_hi_u32         : u32 = u32 u32   : mulhi(a, b)              : -
+s_mul_hi_i32         : i32 = i32 i32   : mulhi(a, b)              : -
+s_lshl_b32           : u32 = u32 u32   : a << (b & 31)            : nz
+s_lshr_b32           : u32 = u32 u32   : a >> (b & 31)            : nz
+s_ashr_i32           : i32 = i32 u32   : a >> (b & 31)            : nz
+s_lshl_b64           : u64 = u64 u32   : a << (b & 63)            : nz
+s_lshr_b64           : u64 = u64 u32   : a >> (b & 63)            : nz
+s_ashr_i64           : i64 = i64 u32   : a >> (b & 63)            : nz
+s_lshl1_add_u32      : u32 = u32 u32   : (a << 1) + b             : ((u64)a << 1) + b > 0xffffffffu
+s_lshl2_add_u32      : u32 = u32 u32   : (a << 2) + b             : ((u64)a << 2) + b > 0xffffffffu
+s_lshl3_add_u32      : u32 = u32 u32   : (a << 3) + b             : ((u64)a << 3) + b > 0xffffffffu
+s_lshl4_add_u32      : u32 = u32 u32   : (a << 4) + b             : ((u64)a << 4) + b > 0xffffffffu
+s_bfm_b32            : u32 = u32 u32   : ((1u << (a & 31)) - 1) << (b & 31)                : -
+s_bfm_b64            : u64 = u32 u32   : ((1ul << (a & 63)) - 1) << (b & 63)               : -
+s_bfe_u32            : u32 = u32 u32   : bfe_scalar<u32>(a, b)    : nz
+s_bfe_i32            : i32 = i32 u32   : bfe_scalar<i32>(a, b)    : nz
+s_bfe_u64            : u64 = u64 u32   : bfe_scalar<u64>(a, b)    : nz
+s_bfe_i64            : i64 = i64 u32   : bfe_scalar<i64>(a, b)    : nz
+s_brev_b32           : u32 = u32       : bitreverse(a)            : -
+s_bcnt1_i32_b32      : u32 = u32       : popcount(a)              : nz
+s_bcnt1_i32_b64      : u32 = u64       : popcount(a)              : nz
+s_clz_i32_u32        : u32 = u32       : clz(a)                   : -
+s_clz_i32_u64        : u32 = u64       : clz64(a)                 : -
+s_ctz_i32_b32        : u32 = u32       : ctz(a)                   : -
+s_ctz_i32_b64        : u32 = u64       : ctz64(a)                 : -
+s_cls_i32            : u32 = i32       : clz((u32)(a ^ (a >> 31)))               : -
+s_abs_i32            : u32 = u32       : pick(a >> 31, 0u - a, a) : nz
+s_absdiff_i32        : u32 = i32 i32   : pick(a > b, (u32)a - (u32)b, (u32)b - (u32)a)     : nz
+s_min_u32            : u32 = u32 u32   : min(a, b)                : a < b
+s_max_u32            : u32 = u32 u32   : max(a, b)                : a >= b
+s_min_i32            : i32 = i32 i32   : min(a, b)                : a < b
+s_max_i32            : i32 = i32 i32   : max(a, b)                : a >= b
+s_sext_i32_i8        : i32 = u32       : (i8)a                    : -
+s_sext_i32_i16       : i32 = u32       : (i16)a                   : -
+s_bitset0_b32        : u32 = u32       : d & ~(1u << (a & 31))    : -
+s_bitset1_b32        : u32 = u32       : d | 1u << (a & 31)       : -
+s_pack_ll_b32_b16    : u32 = u32 u32   : (a & 0xffff) | b << 16   : -
+s_pack_lh_b32_b16    : u32 = u32 u32   : (a & 0xffff) | (b & 0xffff0000u)                  : -
+s_pack_hh_b32_b16    : u32 = u32 u32   : a >> 16 | (b & 0xffff0000u)                       : -
+s_pack_hl_b32_b16    : u32 = u32 u32   : a >> 16 | b << 16        : -
+s_and_saveexec_b32   : exec = u32      : a & exec_lo              : nz
+s_or_saveexec_b32    : exec = u32      : a | exec_lo              : nz
+s_xor_saveexec_b32   : exec = u32      : a ^ exec_lo              : nz
+s_and_not1_saveexec_b32 : exec = u32   : a & ~exec_lo             : nz
+s_and_not0_saveexec_b32 : exec = u32   : ~a & exec_lo             : nz
+s_or_not1_saveexec_b32  : exec = u32   : a | ~exec_lo             : nz
+s_or_not0_saveexec_b32  : exec = u32   : ~a | exec_lo             : nz
+s_bitcmp0_b32        : scc = u32 u32   : !(a >> (b & 31) & 1)     : -
+s_bitcmp1_b32        : scc = u32 u32   : a >> (b & 31) & 1        : -
+s_bitcmp0_b64        : scc = u64 u32   : !(a >> (b & 63) & 1)     : -
+s_bitcmp1_b64        : scc = u64 u32   : a >> (b & 63) & 1        : -
+"""
+
+#: ``s_cmp_{name}_{type}`` and ``s_cmpk_{name}_{type}``, which write SCC.
+SCALAR_COMPARES = {"eq": "==", "lg": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}

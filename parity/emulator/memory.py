@@ -1,0 +1,107 @@
+"""Device memory: one arena with red zones, and one byte of state for each of its bytes."""
+
+from __future__ import annotations
+
+import bisect
+import ctypes
+import mmap
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from parity.errors import UsageError
+
+__all__ = ["BASE", "Allocation", "Arena"]
+
+BASE = 0x7F40_0000_0000
+"""Device address of the arena: fixed, so that addresses in reports repeat; far from 0 and from any 32-bit value."""
+
+_WRITABLE, _READABLE = 1, 2
+_RED_ZONE = 256
+_MAP_NORESERVE = 0x4000
+_CLEAR_LIMIT = 1 << 22
+
+Bytes = np.ndarray[Any, np.dtype[np.uint8]]
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """``size`` bytes of device memory at a device ``address``."""
+
+    name: str
+    address: int
+    size: int
+
+
+class Arena:
+    """Address space for ``capacity`` bytes; the host pages behind it exist from the first touch on.
+
+    State per byte: 0 not allocated, 1 allocated and never written, 2 readable only, 3 written.
+    The first ``system`` bytes are for the launch itself (arguments, dispatch packet), readable only.
+    """
+
+    def __init__(self, capacity: int = 1 << 30, system: int = 1 << 16) -> None:
+        self.capacity, self._system = capacity, system
+        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE
+        self._maps = [mmap.mmap(-1, capacity, flags=flags) for _ in range(2)]
+        self.data, self.state = (np.frombuffer(m, np.uint8) for m in self._maps)
+        self.allocations: list[Allocation] = []
+        self._top = system
+
+    def allocate(self, size: int, name: str, alignment: int = 256) -> Allocation:
+        """New memory in state "never written".
+
+        Raises:
+            UsageError: a negative size, or more memory than the arena has.
+        """
+        start = -(-(self._top + _RED_ZONE) // alignment) * alignment
+        if size < 0 or start + size + _RED_ZONE > self.capacity:
+            raise UsageError(
+                f"cannot allocate {size} bytes for {name!r}: {self.capacity - start} of {self.capacity} bytes of "
+                "emulated memory are left; free buffers with reset() or use a smaller case"
+            )
+        self.state[start : start + size] = _WRITABLE
+        self._top = start + size
+        allocation = Allocation(name, BASE + start, size)
+        self.allocations.append(allocation)
+        return allocation
+
+    def span(self, allocation: Allocation) -> slice:
+        """The bytes of an allocation in ``data`` and ``state``.
+
+        Raises:
+            UsageError: the allocation was freed by ``reset``.
+        """
+        start = allocation.address - BASE
+        if allocation not in self.allocations:
+            raise UsageError(f"buffer {allocation.name!r} was freed by reset() or belongs to another device")
+        return slice(start, start + allocation.size)
+
+    def place(self, at: int, content: bytes) -> int:
+        """Put bytes that kernels may only read into the system part; returns their device address."""
+        size = -(-len(content) // 64) * 64  # scalar loads of the compiler may reach past the last argument
+        if at + size + _RED_ZONE > self._system:
+            raise UsageError(f"{len(content)} bytes of kernel arguments are more than the emulator's {self._system}")
+        self.data[at : at + size] = 0
+        self.data[at : at + len(content)] = np.frombuffer(content, np.uint8)
+        self.state[at : at + size] = _READABLE
+        self.state[at + size : at + size + _RED_ZONE] = 0
+        return BASE + at
+
+    def nearest(self, address: int) -> Allocation | None:
+        """The allocation that holds an address, or the one whose begin or end is closest to it."""
+        i = bisect.bisect_right(self.allocations, address, key=lambda a: a.address)
+        around = self.allocations[max(i - 1, 0) : i + 1]
+        return min(around, key=lambda a: max(a.address - address, address - (a.address + a.size), 0), default=None)
+
+    def reset(self) -> None:
+        """Free everything. Costs what was used since the last reset, and gives the pages back if that was much."""
+        used = self._top - self._system
+        if used > _CLEAR_LIMIT and hasattr(mmap, "MADV_DONTNEED"):
+            for m in self._maps:
+                m.madvise(mmap.MADV_DONTNEED, 0, -(-self._top // mmap.PAGESIZE) * mmap.PAGESIZE)
+        else:
+            ctypes.memset(self.state.ctypes.data, 0, self._top)
+        self._top = self._system
+        self.allocations.clear()

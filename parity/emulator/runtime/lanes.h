@@ -1,0 +1,292 @@
+// What generated kernels are written in: one register of a wavefront is a vector of 32 lanes.
+// An expression of the instruction tables reads the same for a lane vector and for a scalar.
+#pragma once
+typedef unsigned char u8;
+typedef signed char i8;
+typedef unsigned short u16;
+typedef short i16;
+typedef unsigned int u32;
+typedef int i32;
+typedef unsigned long u64;
+typedef long i64;
+typedef _Float16 f16;
+typedef float f32;
+typedef double f64;
+
+constexpr int LANES = 32;
+template <class T> using V = T __attribute__((ext_vector_type(LANES)));
+typedef bool B __attribute__((ext_vector_type(LANES)));
+
+#define INLINE static inline __attribute__((always_inline))
+#define RUNTIME extern "C" __attribute__((visibility("hidden")))
+
+// --- lane masks, bits, broadcasts ---
+INLINE B unmask(u32 m) { return __builtin_bit_cast(B, m); }
+INLINE u32 mask(B b) { return __builtin_bit_cast(u32, b); }
+INLINE B bools(B b) { return b; }
+template <class M> INLINE B bools(M m) { return __builtin_convertvector(m, B); }
+INLINE V<u32> bit(B b) { return b ? V<u32>(1) : V<u32>(0); }
+template <class T, class S> INLINE V<T> as(S x) { return __builtin_bit_cast(V<T>, x); }
+template <class T, class S> INLINE T scalar(S x) { return __builtin_bit_cast(T, x); }
+template <class T> INLINE V<T> to(T x) { return V<T>(x); }
+template <class T, class S> INLINE V<T> to(S x) { return __builtin_convertvector(x, V<T>); }
+template <class T> INLINE V<T> all(T x) { return V<T>(x); }
+INLINE V<u64> join(V<u32> lo, V<u32> hi) { return to<u64>(lo) | to<u64>(hi) << 32; }
+INLINE u64 pair(u32 lo, u32 hi) { return lo | (u64)hi << 32; }
+INLINE V<u32> lo32(V<u64> x) { return to<u32>(x); }
+INLINE V<u32> hi32(V<u64> x) { return to<u32>(x >> 32); }
+INLINE V<u16> lo16(V<u32> x) { return to<u16>(x); }
+INLINE V<u16> hi16(V<u32> x) { return to<u16>(x >> 16); }
+INLINE V<u32> put_lo(V<u32> old, V<u16> x) { return (old & 0xffff0000u) | to<u32>(x); }
+INLINE V<u32> put_hi(V<u32> old, V<u16> x) { return (old & 0xffffu) | to<u32>(x) << 16; }
+template <class T> INLINE V<T> sel(B m, V<T> x, V<T> y) { return m ? x : y; }
+template <class M, class T> INLINE V<T> sel(M m, V<T> x, V<T> y) { return bools(m) ? x : y; }
+
+// --- source modifiers: they act on the sign bit alone, so they pass NaNs through ---
+INLINE V<f32> neg(V<f32> x) { return as<f32>(as<u32>(x) ^ 0x80000000u); }
+INLINE V<f64> neg(V<f64> x) { return as<f64>(as<u64>(x) ^ 0x8000000000000000ul); }
+INLINE V<f16> neg(V<f16> x) { return as<f16>(as<u16>(x) ^ (u16)0x8000); }
+INLINE V<f32> mag(V<f32> x) { return as<f32>(as<u32>(x) & 0x7fffffffu); }
+INLINE V<f64> mag(V<f64> x) { return as<f64>(as<u64>(x) & 0x7ffffffffffffffful); }
+INLINE V<f16> mag(V<f16> x) { return as<f16>(as<u16>(x) & (u16)0x7fff); }
+template <class T> INLINE V<T> clamp01(V<T> x) { return sel(x > (T)0, sel(x < (T)1, x, all<T>(1)), all<T>(0)); }
+
+// --- narrowing and rounding ---
+// Round to odd, so that a second rounding to f16 (11 bits) gives what one rounding would have given.
+INLINE V<f32> to_odd(V<f64> x) {
+  V<f32> near = to<f32>(x);
+  V<f64> back = to<f64>(near);
+  V<u32> r = as<u32>(near);
+  B beyond = bools(mag(back) > mag(x));
+  V<u32> odd = (beyond ? r - 1 : r) | 1;
+  return as<f32>((bools(back != x) & bools(x == x)) ? odd : r);
+}
+INLINE V<f16> half_of(V<f64> x) { return to<f16>(to_odd(x)); }
+INLINE V<f32> fma(V<f32> a, V<f32> b, V<f32> c) { return __builtin_elementwise_fma(a, b, c); }
+INLINE V<f64> fma(V<f64> a, V<f64> b, V<f64> c) { return __builtin_elementwise_fma(a, b, c); }
+INLINE V<f16> fma(V<f16> a, V<f16> b, V<f16> c) { return half_of(fma(to<f64>(a), to<f64>(b), to<f64>(c))); }
+template <class T> INLINE V<T> floor(V<T> x) { return __builtin_elementwise_floor(x); }
+template <class T> INLINE V<T> ceil(V<T> x) { return __builtin_elementwise_ceil(x); }
+template <class T> INLINE V<T> trunc(V<T> x) { return __builtin_elementwise_trunc(x); }
+template <class T> INLINE V<T> even(V<T> x) { return __builtin_elementwise_roundeven(x); }
+INLINE V<f16> floor(V<f16> x) { return to<f16>(floor(to<f32>(x))); }
+INLINE V<f16> ceil(V<f16> x) { return to<f16>(ceil(to<f32>(x))); }
+INLINE V<f16> trunc(V<f16> x) { return to<f16>(trunc(to<f32>(x))); }
+INLINE V<f16> even(V<f16> x) { return to<f16>(even(to<f32>(x))); }
+INLINE V<f32> fract(V<f32> x) { V<f32> r = x - floor(x); return sel(r >= 1.0f, all<f32>(0x1.fffffep-1f), r); }
+INLINE V<f64> fract(V<f64> x) { V<f64> r = x - floor(x); return sel(r >= 1.0, all<f64>(0x1.fffffffffffffp-1), r); }
+INLINE V<f16> fract(V<f16> x) { V<f16> r = x - floor(x); return sel(r >= (f16)1, all<f16>((f16)0x1.ffcp-1), r); }
+
+// maxNum and minNum: a number beats a NaN, +0 beats -0.
+template <class T, class U> INLINE V<T> larger(V<T> a, V<T> b) {
+  V<T> r = sel(a > b, a, b);
+  r = sel(a == b, as<T>(as<U>(a) & as<U>(b)), r);
+  return sel(b != b, a, r);
+}
+template <class T, class U> INLINE V<T> smaller(V<T> a, V<T> b) {
+  V<T> r = sel(a < b, a, b);
+  r = sel(a == b, as<T>(as<U>(a) | as<U>(b)), r);
+  return sel(b != b, a, r);
+}
+INLINE V<f16> max(V<f16> a, V<f16> b) { return larger<f16, u16>(a, b); }
+INLINE V<f32> max(V<f32> a, V<f32> b) { return larger<f32, u32>(a, b); }
+INLINE V<f64> max(V<f64> a, V<f64> b) { return larger<f64, u64>(a, b); }
+INLINE V<f16> min(V<f16> a, V<f16> b) { return smaller<f16, u16>(a, b); }
+INLINE V<f32> min(V<f32> a, V<f32> b) { return smaller<f32, u32>(a, b); }
+INLINE V<f64> min(V<f64> a, V<f64> b) { return smaller<f64, u64>(a, b); }
+template <class T> INLINE V<T> max(V<T> a, V<T> b) { return a > b ? a : b; }
+template <class T> INLINE V<T> min(V<T> a, V<T> b) { return a < b ? a : b; }
+template <class T> INLINE T max(T a, T b) { return a > b ? a : b; }
+template <class T> INLINE T min(T a, T b) { return a < b ? a : b; }
+template <class T> INLINE T pick(bool first, T a, T b) { return first ? a : b; }
+// Field of b[4:0] (b64: b[5:0]) as the offset and b[22:16] as the width (ISA, S_BFE_*).
+template <class T> INLINE T bfe_scalar(T x, u32 field) {
+  constexpr u32 BITS = 8 * sizeof(T);
+  u32 at = field & (BITS - 1), width = field >> 16 & 127;
+  if (width == 0) return 0;
+  if (at + width >= BITS) return x >> at;
+  u32 above = BITS - at - width;
+  return (T)((T)(x << above) >> (BITS - width));
+}
+template <class X> INLINE X med3(X a, X b, X c) { return max(min(a, b), min(max(a, b), c)); }
+// v_med3_f32: a NaN among the sources makes it the minimum of the three (RDNA3 ISA, V_MED3_F32).
+template <class T> INLINE V<T> med3f(V<T> a, V<T> b, V<T> c) {
+  B nan = bools(a != a) | bools(b != b) | bools(c != c);
+  return sel(nan, min(min(a, b), c), max(min(a, b), min(max(a, b), c)));
+}
+
+// Float to integer truncates, saturates, and takes NaN to 0.
+template <class I> INLINE V<I> saturate(V<f64> x) {
+  constexpr f64 low = (I)-1 < 0 ? -(f64)(1ul << (8 * sizeof(I) - 1)) : 0.0;
+  constexpr f64 high = (I)-1 < 0 ? (f64)((1ul << (8 * sizeof(I) - 1)) - 1) : (f64)((1ul << (8 * sizeof(I))) - 1);
+  V<f64> r = sel(x > low, x, all<f64>(low));
+  r = sel(x == x, sel(r < high, r, all<f64>(high)), all<f64>(0));
+  if constexpr (sizeof(I) == 4) return to<I>(r);
+  else return to<I>(to<i32>(r));
+}
+template <class I, class T> INLINE V<I> saturate(V<T> x) { return saturate<I>(to<f64>(x)); }
+
+// --- integers ---
+template <class T> INLINE V<u32> popcount(V<T> x) { return to<u32>(__builtin_elementwise_popcount(x)); }
+INLINE u32 popcount(u32 x) { return __builtin_popcount(x); }
+INLINE u32 popcount(u64 x) { return __builtin_popcountl(x); }
+template <class X> INLINE X bitreverse(X x) { return __builtin_elementwise_bitreverse(x); }
+INLINE u32 clz(u32 x) { return x ? __builtin_clz(x) : ~0u; }
+INLINE u32 ctz(u32 x) { return x ? __builtin_ctz(x) : ~0u; }
+INLINE u32 clz64(u64 x) { return x ? __builtin_clzl(x) : ~0u; }
+INLINE u32 ctz64(u64 x) { return x ? __builtin_ctzl(x) : ~0u; }
+INLINE V<u32> clz(V<u32> x) { // by the position of the leading bit of a double, which is exact for 32 bits
+  return sel(x == 0, all<u32>(~0u), 1054u - to<u32>(as<u64>(to<f64>(x)) >> 52));
+}
+INLINE V<u32> ctz(V<u32> x) { return sel(x == 0, all<u32>(~0u), 31u - clz(x & (0u - x))); }
+INLINE V<u32> cls(V<i32> x) { return clz(as<u32>(x ^ (x >> 31))); }
+INLINE V<u32> mulhi(V<u32> a, V<u32> b) { return hi32(to<u64>(a) * to<u64>(b)); }
+INLINE V<i32> mulhi(V<i32> a, V<i32> b) { return to<i32>((to<i64>(a) * to<i64>(b)) >> 32); }
+INLINE u32 mulhi(u32 a, u32 b) { return (u64)a * b >> 32; }
+INLINE i32 mulhi(i32 a, i32 b) { return (i64)a * b >> 32; }
+template <class X, class Y> INLINE X bfe_u(X x, Y at, Y width) { return x >> (at & 31) & ((1u << (width & 31)) - 1); }
+INLINE V<i32> bfe_i(V<i32> x, V<u32> at, V<u32> width) {
+  V<u32> w = width & 31, n = (32 - w) & 31;
+  V<i32> field = as<i32>(as<u32>(x) >> (at & 31));
+  return sel(w == 0, all<i32>(0), as<i32>(as<u32>(field) << n) >> as<i32>(n));
+}
+INLINE V<u32> perm(V<u32> a, V<u32> b, V<u32> s) {
+  V<u64> bytes = join(b, a);
+  V<u32> r = 0;
+  for (int i = 0; i < 4; i++) {
+    V<u32> k = s >> (8 * i) & 0xff, j = k & 7;
+    V<u32> byte = to<u32>(bytes >> to<u64>(8 * j)) & 0xff;
+    V<u32> sign = to<u32>(bytes >> to<u64>(16 * (k & 3) + 15)) & 1;
+    byte = sel(k >= 8, 0u - sign & 0xff, byte);
+    byte = sel(k == 12, all<u32>(0), byte);
+    byte = sel(k >= 13, all<u32>(0xff), byte);
+    r |= byte << (8 * i);
+  }
+  return r;
+}
+INLINE V<u32> mbcnt(V<u32> m, V<u32> plus) {
+  V<u32> below;
+  for (int i = 0; i < LANES; i++) below[i] = (1u << i) - 1;
+  return popcount(m & below) + plus;
+}
+
+// --- classes, exponents, mantissas; bits of the class mask: ISA, V_CMP_CLASS_F32 ---
+template <class T> struct Float;
+template <> struct Float<f16> { typedef u16 U; typedef i16 I; static constexpr int P = 10, E = 31, BIAS = 15; };
+template <> struct Float<f32> { typedef u32 U; typedef i32 I; static constexpr int P = 23, E = 255, BIAS = 127; };
+template <> struct Float<f64> { typedef u64 U; typedef i64 I; static constexpr int P = 52, E = 2047, BIAS = 1023; };
+template <class T> INLINE V<i32> exponent(V<T> x) { // biased
+  typedef Float<T> F;
+  return to<i32>(as<typename F::U>(x) >> F::P & (typename F::U)F::E);
+}
+template <class T> INLINE V<u32> class_bits(V<T> x) {
+  typedef typename Float<T>::U U;
+  V<U> u = as<U>(x), fraction = u & (U)(((U)1 << Float<T>::P) - 1);
+  V<i32> e = exponent(x);
+  B minus = bools(u >> (U)(8 * sizeof(T) - 1) != 0), none = bools(fraction == 0);
+  B quiet = bools((fraction >> (U)(Float<T>::P - 1)) != 0);
+  V<u32> nan = sel(quiet, all<u32>(2), all<u32>(1)), inf = sel(minus, all<u32>(4), all<u32>(512));
+  V<u32> normal = sel(minus, all<u32>(8), all<u32>(256)), tiny = sel(minus, all<u32>(16), all<u32>(128));
+  V<u32> zero = sel(minus, all<u32>(32), all<u32>(64));
+  return sel(e == Float<T>::E, sel(none, inf, nan), sel(e == 0, sel(none, zero, tiny), normal));
+}
+template <class T> INLINE B is_class(V<T> x, V<u32> wanted) { return bools((class_bits(x) & wanted) != 0); }
+
+// --- fma_mix sources, packed conversions ---
+INLINE V<f32> wide(V<u16> x) { return to<f32>(as<f16>(x)); }
+
+// --- longer functions: one copy in runtime.cpp ---
+#define F1(T, name) RUNTIME V<T> name(V<T>);
+F1(f32, rcp_f32) F1(f32, rsq_f32) F1(f32, sqrt_f32) F1(f32, exp_f32) F1(f32, log_f32) F1(f32, sin_f32) F1(f32, cos_f32)
+F1(f16, rcp_f16) F1(f16, rsq_f16) F1(f16, sqrt_f16) F1(f16, exp_f16) F1(f16, log_f16) F1(f16, sin_f16) F1(f16, cos_f16)
+F1(f64, rcp_f64) F1(f64, rsq_f64) F1(f64, sqrt_f64)
+F1(f32, frexp_mant_f32) F1(f64, frexp_mant_f64) F1(f16, frexp_mant_f16)
+RUNTIME V<i32> frexp_exp_f32(V<f32>);
+RUNTIME V<i32> frexp_exp_f64(V<f64>);
+RUNTIME V<i16> frexp_exp_f16(V<f16>);
+RUNTIME V<f32> ldexp_f32(V<f32>, V<i32>);
+RUNTIME V<f64> ldexp_f64(V<f64>, V<i32>);
+RUNTIME V<f16> ldexp_f16(V<f16>, V<i16>);
+RUNTIME V<f32> div_scale_f32(V<f32>, V<f32>, V<f32>);
+RUNTIME u32 div_scaled_f32(V<f32>, V<f32>, V<f32>);
+RUNTIME V<f64> div_scale_f64(V<f64>, V<f64>, V<f64>);
+RUNTIME u32 div_scaled_f64(V<f64>, V<f64>, V<f64>);
+RUNTIME V<f32> div_fmas_f32(V<f32>, V<f32>, V<f32>, u32);
+RUNTIME V<f64> div_fmas_f64(V<f64>, V<f64>, V<f64>, u32);
+RUNTIME V<f32> div_fixup_f32(V<f32>, V<f32>, V<f32>);
+RUNTIME V<f64> div_fixup_f64(V<f64>, V<f64>, V<f64>);
+RUNTIME V<f16> div_fixup_f16(V<f16>, V<f16>, V<f16>);
+RUNTIME V<f64> trig_preop(V<f64>, V<u32>);
+
+// --- memory ---
+enum { WRITABLE = 1, READABLE = 2 };
+enum Fault { NONE, READ_OUTSIDE, WRITE_OUTSIDE, READ_UNWRITTEN, TIMEOUT };
+struct Context {
+  u8 *data, *shadow;         // host copies of device memory and its state, one byte of state per byte
+  u64 base, size;            // device address of data[0], bytes
+  u64 dispatch, kernarg;     // device addresses
+  i64 budget;                // instructions left
+  u32 checked, fault, instruction, lane, bytes;
+  u32 group[3];
+  u64 address;
+};
+RUNTIME u32 gather(Context *, u32 exec, V<u64> at, u32 bytes, u32 instruction, V<u32> *out);
+RUNTIME u32 scatter(Context *, u32 exec, V<u64> at, u32 bytes, u32 instruction, const V<u32> *in);
+RUNTIME u32 scalar_load(Context *, u64 at, u32 words, u32 instruction, u32 *out);
+
+INLINE V<u32> iota() {
+  V<u32> r;
+  for (int i = 0; i < LANES; i++) r[i] = i;
+  return r;
+}
+template <int BYTES> using Block = u64 __attribute__((ext_vector_type(BYTES / 8)));
+// Device addresses are element-aligned only. Copies, because clang drops aligned(1) from a template's vector type.
+template <class X> INLINE X peek(const u8 *at) {
+  X x;
+  __builtin_memcpy_inline(&x, at, sizeof(X));
+  return x;
+}
+template <class X> INLINE void poke(u8 *at, X x) { __builtin_memcpy_inline(at, &x, sizeof(X)); }
+template <int BYTES> INLINE bool none_set(Block<BYTES> x) {
+  typedef bool M __attribute__((ext_vector_type(BYTES / 8)));
+  M any = __builtin_convertvector(x != 0, M);
+  if constexpr (BYTES == 256) return __builtin_bit_cast(u32, any) == 0;
+  else if constexpr (BYTES == 128) return __builtin_bit_cast(u16, any) == 0;
+  else if constexpr (BYTES == 64) return __builtin_bit_cast(u8, any) == 0;
+  else return __builtin_reduce_or(x) == 0;
+}
+// Lanes whose addresses follow each other, all inside the arena and all in the wanted state: one vector access.
+template <class T, int STATE> INLINE bool block_at(Context *c, u32 exec, V<u64> at, u64 &offset) {
+  constexpr int N = sizeof(T) * LANES;
+  offset = at[0] - c->base;
+  if (exec != ~0u | offset > c->size - N) return false;
+  V<u32> lo = lo32(at), hi = hi32(at);
+  if (mask(bools(lo == lo[0] + iota() * (u32)sizeof(T)) & bools(hi == hi[0])) != ~0u) return false;
+  if (!c->checked) return true;
+  return none_set<N>((peek<Block<N>>(c->shadow + offset) & 0x0101010101010101ul * STATE) ^ 0x0101010101010101ul * STATE);
+}
+template <class T> INLINE u32 load(Context *c, u32 exec, V<u64> at, u32 instruction, V<T> &out) {
+  u64 offset;
+  if (block_at<T, READABLE>(c, exec, at, offset)) {
+    out = peek<V<T>>(c->data + offset);
+    return 0;
+  }
+  V<u32> words[2];
+  if (gather(c, exec, at, sizeof(T), instruction, words)) return 1;
+  if constexpr (sizeof(T) == 8) out = join(words[0], words[1]);
+  else out = to<T>(words[0]);
+  return 0;
+}
+template <class T> INLINE u32 store(Context *c, u32 exec, V<u64> at, u32 instruction, V<T> x) {
+  constexpr int N = sizeof(T) * LANES;
+  u64 offset;
+  if (block_at<T, WRITABLE>(c, exec, at, offset)) {
+    poke(c->data + offset, x);
+    if (c->checked) poke(c->shadow + offset, Block<N>(0x0303030303030303ul));
+    return 0;
+  }
+  V<u32> words[2];
+  if constexpr (sizeof(T) == 8) words[0] = lo32(x), words[1] = hi32(x);
+  else words[0] = to<u32>(x);
+  return scatter(c, exec, at, sizeof(T), instruction, words);
+}
