@@ -1,0 +1,253 @@
+"""Verdicts: kinds, budgets, divergences, sharp limits, unwritten elements, modified inputs."""
+
+import math
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from parity import reference
+from parity.compare import Status, compare, show, ulp_distance, unchanged
+from parity.dtypes import dtype
+from parity.errors import UsageError
+from parity.launch import poisoned
+from parity.reference import Bounds, Expected, Limits
+
+F32 = np.float32
+
+
+def expected(*values, dtype=F32, **more):
+    return Expected(np.array(values, dtype), **more)
+
+
+def got(*values, dtype=F32):
+    return np.array(values, dtype)
+
+
+def bounded(*values, error=0.5, **more):
+    centre = np.array(values, float)
+    return Expected(
+        centre.astype(F32), lambda limits: Bounds(centre, 0.0, centre * 0 + error, centre * 0 + error), **more
+    )
+
+
+def test_equal_bits_pass_without_budget():
+    verdict = compare(expected(1, 2, np.nan), got(1, 2, np.nan), vendor="amd")
+    assert (verdict.status, verdict.budget, verdict.total, verdict.wrong) == (Status.PASS, 0.0, 3, 0)
+
+
+def test_the_first_wrong_element_is_shown():
+    verdict = compare(expected(1, 2, 3), got(1, 2.0000002, 3), vendor="amd")
+    first = verdict.first
+    assert (verdict.kind, verdict.wrong, verdict.total) == ("value", 1, 3)
+    assert (first.coordinates, first.expected, first.got, first.ulps) == ((1,), "2.0", "2.0000002", 1.0)
+    assert math.isinf(first.budgets)
+
+
+def test_coordinates_are_logical():
+    value = np.arange(12, dtype=F32).reshape(3, 4)
+    wrong = value.copy()
+    wrong[2, 1] = -1
+    assert compare(Expected(value), wrong, vendor="amd").first.coordinates == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("value", "other", "kind"),
+    [
+        (1.0, math.nan, "nan"),
+        (math.nan, 1.0, "nan"),
+        (math.inf, 1.0, "infinity"),
+        (1.0, -math.inf, "infinity"),
+        (math.inf, -math.inf, "infinity"),
+        (0.0, -0.0, "sign of zero"),
+        (1.0, 1.5, "value"),
+    ],
+)
+def test_kinds(value, other, kind):
+    verdict = compare(expected(value, sign_of_zero=True), got(other), vendor="amd")
+    assert verdict.kind == kind
+    assert math.isinf(verdict.first.ulps) == math.isnan(value + other if kind == "nan" else 0)
+
+
+def test_nan_payload_and_sign_do_not_matter():
+    other = np.array([0xFFC00001], np.uint32).view(F32)
+    assert compare(expected(math.nan), other, vendor="amd").passed
+
+
+def test_shares_of_a_budget():
+    assert compare(bounded(1, 2), got(1.25, 2), vendor="amd").budget == 0.5
+    verdict = compare(bounded(1, 2), got(1.25, 3), vendor="amd")
+    assert not verdict.passed
+    assert verdict.budget == verdict.first.budgets == 2.0
+    assert compare(bounded(1), got(1.5), vendor="amd").passed
+
+
+def test_below_and_above_may_differ():
+    bounds = Bounds(np.array([1.0]), 0.0, np.array([0.0]), np.array([0.5]))
+    one_sided = expected(1.0, bounds=lambda limits: bounds)
+    assert compare(one_sided, got(1.5), vendor="amd").passed
+    assert not compare(one_sided, got(0.99), vendor="amd").passed
+
+
+def test_nan_may_be_right_beside_a_number():
+    loose = expected(1.0, 1.0, nan_allowed=np.array([True, False]))
+    assert compare(loose, got(math.nan, 1), vendor="amd").passed
+    assert compare(loose, got(1, math.nan), vendor="amd").kind == "nan"
+
+
+def test_nan_does_not_hide_in_a_budget():
+    assert compare(bounded(1.0, error=math.inf), got(math.nan), vendor="amd").kind == "nan"
+
+
+def test_overflow_within_and_beyond_a_budget():
+    largest = float(np.finfo(F32).max)
+    assert compare(bounded(largest, error=2.0**104), got(math.inf), vendor="amd").passed
+    assert compare(bounded(largest, error=2.0**102), got(math.inf), vendor="amd").kind == "infinity"
+    assert compare(bounded(largest, error=2.0**104), got(-math.inf), vendor="amd").kind == "infinity"
+    assert compare(bounded(largest + 2.0**104, error=2.0**103.5), got(largest), vendor="amd").passed
+
+
+def test_alternatives_and_unspecified_elements():
+    either = expected(1, 2, alternatives=(np.array([1.5, 2], F32),))
+    assert compare(either, got(1.5, 2), vendor="amd").passed
+    assert not compare(either, got(1.25, 2), vendor="amd").passed
+    anything = expected(1, 2, unspecified=np.array([True, False]))
+    assert compare(anything, got(math.nan, 2), vendor="amd").passed
+    assert compare(anything, got(1, 3), vendor="amd").wrong == 1
+
+
+def test_divergences_pass_and_are_named():
+    value, other = np.array([1, 2, 3], np.uint8), np.array([1, 9, 3], np.uint8)
+    diverging = Expected(value, divergences={"D5": other, "D6": np.array([1, 2, 7], np.uint8)})
+    verdict = compare(diverging, other, vendor="amd")
+    assert verdict.passed
+    assert verdict.divergences == ("D5",)
+    assert compare(diverging, value, vendor="amd").divergences == ()
+    mixed = compare(diverging, np.array([0, 9, 3], np.uint8), vendor="amd")
+    assert (mixed.passed, mixed.wrong, mixed.divergences) == (False, 1, ("D5",))
+
+
+def test_results_between_the_limits_are_reported():
+    """Erf on AMD: documented to 16 ULP, never seen beyond 2; CUDA documents 2.5."""
+    x = np.array([0.1, 0.3], F32)
+    exact = reference.erf(x)
+    for steps, sharp, divergences in ((1, False, ()), (3, True, ("D22",)), (12, True, ("D22",))):
+        off = (exact.value.view(np.uint32) + steps).view(F32)
+        verdict = compare(exact, off, vendor="amd")
+        assert (verdict.passed, verdict.sharp, verdict.divergences) == (True, sharp, divergences)
+    far = (exact.value.view(np.uint32) + 18).view(F32)
+    assert not compare(exact, far, vendor="amd").passed
+    assert not compare(exact, (exact.value.view(np.uint32) + 3).view(F32), vendor="cuda").passed
+
+
+def test_sharp_limits_alone():
+    """Log on AMD: sharp 2.5 is wider than CUDA's 1.5."""
+    exact = reference.log(np.array([10.0], F32))
+    verdict = compare(exact, (exact.value.view(np.uint32) + 2).view(F32), vendor="amd")
+    assert verdict.divergences == ("D22",)
+    assert not verdict.sharp
+
+
+@pytest.mark.parametrize("name", ["u8", "u32", "i64", "f16", "bf16", "f32", "f64"])
+def test_unwritten_elements(name):
+    kind = dtype(name)
+    value = np.arange(20).astype(kind.numpy)
+    lost = value.copy()
+    lost[13:] = poisoned(kind, 7)
+    verdict = compare(Expected(value), lost, vendor="amd")
+    assert (verdict.kind, verdict.wrong, verdict.pattern) == ("unwritten", 7, "the tail from index 13")
+    assert verdict.first.coordinates == (13,)
+
+
+def test_the_caller_may_know_what_was_written():
+    assert compare(expected(1.0, 2.0), got(1, 0), vendor="amd", poison=np.array([False, True])).kind == "unwritten"
+    value = np.array([0], np.uint8)
+    assert compare(Expected(value), np.array([165], np.uint8), vendor="amd", poison=value == 1).kind == "value"
+
+
+def test_a_value_like_the_poison_among_many_wrong_ones_means_nothing():
+    value = np.zeros(256, np.uint8)
+    assert compare(Expected(value), np.arange(256).astype(np.uint8), vendor="amd").kind == "value"
+
+
+def test_a_right_value_may_look_like_the_poison():
+    value = np.array([165, 1], np.uint8)
+    assert compare(Expected(value), value.copy(), vendor="amd").passed
+
+
+def test_nothing_to_compare_passes():
+    for empty in (np.zeros((0,), F32), np.zeros((3, 0), F32)):
+        assert compare(reference.gelu(empty), empty, vendor="amd").passed
+
+
+def test_scalars():
+    verdict = compare(Expected(np.array(1, F32)), np.array(2, F32), vendor="amd")
+    assert (verdict.first.coordinates, verdict.pattern) == ((), "the only element")
+
+
+def test_other_shapes_and_types_are_refused():
+    with pytest.raises(UsageError, match=r"float64 of shape \(2,\) with the expected float32 of shape \(1,\)"):
+        compare(expected(1.0), np.zeros(2), vendor="amd")
+
+
+def test_modified_inputs():
+    before = np.array([1, np.nan, -0.0, 4], F32)
+    assert unchanged("x", before, before.copy()) is None
+    verdict = unchanged("x", before, np.array([1, np.nan, 0.0, 4], F32))
+    assert (verdict.status, verdict.kind, verdict.wrong) == (Status.FAIL, "input modified", 1)
+    assert (verdict.first.expected, verdict.first.got) == ("-0.0", "0.0")
+    assert "x" in verdict.detail
+
+
+def test_equal_texts_come_with_bits():
+    verdict = unchanged("x", np.array([np.nan], F32), np.array([0x7FC00001], np.uint32).view(F32))
+    assert (verdict.first.expected, verdict.first.got) == ("nan (0x7fc00000)", "nan (0x7fc00001)")
+
+
+@pytest.mark.parametrize("name", ["f16", "bf16", "f32", "f64"])
+def test_ulp_distance_counts_values(name):
+    kind = dtype(name).numpy
+    one = np.ones(1, kind)
+    bits = one.view(dtype(name).bits)
+    assert ulp_distance(one[0], (bits + 5).view(kind)[0]) == 5
+    assert ulp_distance(kind.type(0.0), kind.type(-0.0)) == 0
+    tiny = (bits * 0 + 1).view(kind)[0]
+    assert ulp_distance(tiny, -tiny) == 2
+    assert ulp_distance(kind.type(dtype(name).max), kind.type(np.inf)) == 1
+    assert ulp_distance(kind.type(np.nan), one[0]) == math.inf
+
+
+def test_ulp_distance_of_integers_is_the_difference():
+    assert ulp_distance(np.int64(-(2**63)), np.int64(2**63 - 1)) == float(2**64 - 1)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (np.float32(0.1), "0.1"),
+        (np.float64(0.1), "0.1"),
+        (np.float16(0.1), "0.1"),
+        (ml_dtypes.bfloat16(0.1), "0.1"),
+        (ml_dtypes.bfloat16(1.0078125), "1.01"),
+        (ml_dtypes.bfloat16(-math.inf), "-inf"),
+        (np.uint8(165), "165"),
+        (np.int64(-(2**63)), "-9223372036854775808"),
+    ],
+)
+def test_texts_are_the_shortest_that_round_trip(value, text):
+    assert show(value) == text
+    assert value.dtype.type(text) == value
+
+
+def test_every_bf16_round_trips():
+    values = np.arange(0, 0x7F80, 7, dtype=np.uint16).view(ml_dtypes.bfloat16)
+    assert all(ml_dtypes.bfloat16(float(show(v))) == v for v in values)
+
+
+def test_limits_choose_the_vendor():
+    seen = []
+    spy = expected(1.0, bounds=lambda limits: seen.append(limits) or Bounds(got(1.0), 0.0, got(0.5), got(0.5)))
+    compare(spy, got(1.25), vendor="cuda")
+    assert seen == [Limits("cuda")]
+    compare(spy, got(1.25), vendor="amd")
+    assert seen[1:] == [Limits("amd"), Limits("amd", "sharp"), Limits("cuda")]
