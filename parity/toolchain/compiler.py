@@ -1,7 +1,8 @@
 """The compiler for AMD targets, made of Python wheels alone.
 
-Clang 22 is that of ``ziglang``, ROCm's device libraries are those of ``quadrants``. Facts behind the flags: zig ships no ``__clang_hip_*`` headers, hence ``-nogpuinc`` and the freestanding headers in
-``include/``; its own link step to a HSACO fails, hence assembler and ``ld.lld``, each called by itself.
+Clang 22 is that of ``ziglang``, ROCm's device libraries are those of ``quadrants``. Facts behind the flags: zig ships
+no ``__clang_hip_*`` headers, hence ``-nogpuinc`` and the freestanding headers in ``include/``; its own link step to a
+HSACO fails, hence assembler and ``ld.lld``, each called by itself.
 """
 
 from __future__ import annotations
@@ -27,10 +28,11 @@ HEADERS = Path(__file__).with_name("include")
 HEADERS_ALIAS = "parity-include"
 """What a listing calls the folder ``HEADERS``, so that it is the same text on every machine."""
 
+# -fuse-cuid=none: the default puts a symbol with a hash of the source's path into the listing.
 _FLAGS = (
     *("-x", "hip", "--target=x86_64-linux-gnu", "--offload-device-only", "-nogpuinc", "-nogpulib", "-nostdinc"),
     *("-O3", "-std=c++17", "-gline-tables-only", "-mcode-object-version=5", "-fhip-kernel-arg-name"),
-    *("-D__HIP_PLATFORM_AMD__=1", "-ffile-compilation-dir=.", "-fno-color-diagnostics"),
+    *("-D__HIP_PLATFORM_AMD__=1", "-ffile-compilation-dir=.", "-fuse-cuid=none", "-fno-color-diagnostics"),
 )
 _ASSEMBLER_FLAGS = ("--target=amdgcn-amd-amdhsa", "-mcode-object-version=5")
 _LIBRARY = (

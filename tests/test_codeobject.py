@@ -1,0 +1,103 @@
+"""Metadata of listings that the real compiler printed."""
+
+import pytest
+
+from parity.codeobject import Argument, kernel_from_dict, kernel_to_dict, parse
+from parity.errors import UsageError
+from parity.toolchain.compiler import compile_listing
+from parity.toolchain.targets import target
+
+SOURCE = """
+extern "C" __attribute__((global)) void axpy(unsigned long n, _Float16 a, const _Float16* x, double* y) {
+    __attribute__((shared)) static float tile[64];
+    unsigned i = __builtin_amdgcn_workgroup_id_x() * __builtin_amdgcn_workgroup_size_x();
+    tile[__builtin_amdgcn_workitem_id_x()] = float(a) * float(x[i]);
+    __builtin_amdgcn_s_barrier();
+    if (i < n) y[i] = tile[63 - __builtin_amdgcn_workitem_id_x()];
+}
+extern "C" __attribute__((global)) void nothing() {}
+"""
+
+
+@pytest.fixture(scope="module", params=["gfx1030", "gfx1100", "gfx90a"])
+def listing(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("listing")
+    (folder / "small.hip").write_text(SOURCE)
+    compile_listing(folder / "small.hip", folder / "small.s", target(request.param))
+    return request.param, (folder / "small.s").read_text()
+
+
+def test_explicit_arguments_keep_name_offset_size_and_kind(listing):
+    _, text = listing
+    assert parse(text, "small").kernels["axpy"].args == (
+        Argument("n", 0, 8, "by_value"),
+        Argument("a", 8, 2, "by_value"),
+        Argument("x", 16, 8, "global_buffer"),
+        Argument("y", 24, 8, "global_buffer"),
+    )
+
+
+def test_hidden_arguments_begin_after_the_explicit_ones(listing):
+    _, text = listing
+    kernel = parse(text, "small").kernels["axpy"]
+    assert kernel.hidden[0] == Argument("hidden_block_count_x", 32, 4, "hidden_block_count_x")
+    assert all(a.offset + a.size <= kernel.kernarg_bytes for a in (*kernel.args, *kernel.hidden))
+
+
+def test_resources_and_target(listing):
+    name, text = listing
+    code = parse(text, "small")
+    assert (code.module, code.target) == ("small", name)
+    assert list(code.kernels) == ["axpy", "nothing"]
+    kernel = code.kernels["axpy"]
+    assert kernel.lds_bytes == 256
+    assert kernel.scratch_bytes == kernel.spills == 0
+    assert kernel.wavefront == (64 if name == "gfx90a" else 32)
+    assert kernel.vgprs > 0
+    assert kernel.sgprs > 0
+
+
+def test_a_kernel_without_arguments(listing):
+    _, text = listing
+    kernel = parse(text, "small").kernels["nothing"]
+    assert kernel.args == kernel.hidden == ()
+    assert kernel.kernarg_bytes == 0
+
+
+def test_kernels_survive_the_way_through_plain_data(listing):
+    _, text = listing
+    for kernel in parse(text, "small").kernels.values():
+        assert kernel_from_dict(kernel_to_dict(kernel)) == kernel
+
+
+def test_equal_listings_have_equal_digests_and_others_do_not(listing):
+    _, text = listing
+    assert parse(text, "a").digest == parse(text, "b").digest
+    assert parse(text, "a").digest != parse(text + "; more\n", "a").digest
+
+
+def test_a_listing_without_metadata_is_refused(listing):
+    _, text = listing
+    with pytest.raises(UsageError, match=r"module 'small' has no \.amdgpu_metadata"):
+        parse(text[: len(text) // 2], "small")
+    with pytest.raises(UsageError, match=r"amdgcn-amd-amdhsa"):
+        parse("", "small")
+
+
+def test_a_listing_cut_off_inside_its_metadata_is_refused(listing):
+    _, text = listing
+    cut = text[: text.index(".end_amdgpu_metadata") - 300]
+    with pytest.raises(UsageError, match=r"cut off: .*line \d+"):
+        parse(cut, "small")
+
+
+def test_unreadable_metadata_is_refused_with_its_line(listing):
+    _, text = listing
+    with pytest.raises(UsageError, match="not YAML"):
+        parse(text.replace("amdhsa.target:", "amdhsa.target: ]"), "small")
+
+
+def test_a_missing_field_is_named(listing):
+    _, text = listing
+    with pytest.raises(UsageError, match=r"\.kernarg_segment_size"):
+        parse(text.replace(".kernarg_segment_size:", ".other:"), "small")

@@ -1,0 +1,217 @@
+"""Whole builds of small folders, through the real compiler and cache."""
+
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from parity.cache import Cache
+from parity.errors import UsageError
+from parity.toolchain import build, find_modules
+
+SCALE = """#include <cuda_fp16.h>
+#include "shape.cuh"
+
+extern "C" __global__ void scale_f16(size_t n, __half factor, const __half* x, __half* y) {
+    size_t i = index();
+    if (i < n) y[i] = x[i] * factor;
+}
+"""
+SHAPE = """#pragma once
+__device__ inline size_t index() { return blockIdx.x * size_t(blockDim.x) + threadIdx.x; }
+"""
+REVERSE = """
+extern "C" __global__ void reverse(float* x) {
+    __shared__ float tile[256];
+    tile[threadIdx.x] = x[threadIdx.x];
+    __syncthreads();
+    x[threadIdx.x] = tile[blockDim.x - 1 - threadIdx.x];
+}
+extern "C" __global__ void nothing() {}
+"""
+
+
+@pytest.fixture
+def kernels(tmp_path):
+    folder = tmp_path / "kernels"
+    folder.mkdir()
+    (folder / "scale.cu").write_text(SCALE)
+    (folder / "shape.cuh").write_text(SHAPE)
+    (folder / "reverse.cu").write_text(REVERSE)
+    return folder
+
+
+@pytest.fixture
+def cache(tmp_path):
+    return Cache(tmp_path / "cache")
+
+
+def hits(results):
+    return {(b.module, b.target): b.cached for b in results}
+
+
+def test_every_module_for_every_target_in_order(kernels, cache):
+    results = build(kernels, targets=["gfx1100", "gfx90a"], cache=cache, jobs=2)
+    assert [(b.module, b.target) for b in results] == [
+        (m, t) for m in ("reverse", "scale") for t in ("gfx1100", "gfx90a")
+    ]
+    assert all(b.error is None and not b.cached and b.seconds > 0 for b in results)
+    reverse, _, scale, _ = results
+    assert reverse.entries == ("reverse", "nothing")
+    assert reverse.lds_bytes == 1024
+    assert reverse.scratch_bytes == reverse.spills == 0
+    assert reverse.vgprs > 0
+    assert reverse.sgprs > 0
+    assert [(a.name, a.offset, a.size) for a in scale.code_object.kernels["scale_f16"].args] == [
+        ("n", 0, 8),
+        ("factor", 8, 2),
+        ("x", 16, 8),
+        ("y", 24, 8),
+    ]
+    assert scale.code_object.hsaco.read_bytes()[:4] == b"\x7fELF"
+
+
+def test_the_second_build_compiles_nothing_and_gives_the_same(kernels, cache, monkeypatch):
+    first = build(kernels, targets=["gfx1100"], cache=cache)
+    monkeypatch.setattr(subprocess, "run", lambda *a, **k: pytest.fail("a process was started"))
+    second = build(kernels, targets=["gfx1100"], cache=cache)
+    assert all(hits(second).values())
+    for one, two in zip(first, second, strict=True):
+        assert one.code_object == two.code_object
+        assert (one.replaced, one.unmapped, one.hazards) == (two.replaced, two.unmapped, two.hazards)
+
+
+def test_a_changed_header_rebuilds_only_its_users(kernels, cache):
+    build(kernels, targets=["gfx1100"], cache=cache)
+    (kernels / "shape.cuh").write_text(SHAPE.replace("size_t(blockDim.x)", "blockDim.x"))
+    assert hits(build(kernels, targets=["gfx1100"], cache=cache)) == {
+        ("reverse", "gfx1100"): True,
+        ("scale", "gfx1100"): False,
+    }
+
+
+def test_moving_the_folder_keeps_the_cache(kernels, cache, tmp_path):
+    build(kernels, targets=["gfx1100"], cache=cache)
+    moved = tmp_path / "deep" / "elsewhere"
+    shutil.copytree(kernels, moved)
+    results = build(moved, targets=["gfx1100"], cache=cache)
+    assert all(hits(results).values())
+    assert moved / "scale.cu" in results[1].code_object.sources
+
+
+def test_lines_of_the_listing_are_those_of_the_cuda_source(kernels, cache):
+    (built,) = build(kernels, ["scale"], ["gfx1100"], cache=cache)
+    assert "scale.cu:6:" in built.code_object.listing
+    assert "shape.cuh:2:" in built.code_object.listing
+    assert {kernels / "scale.cu", kernels / "shape.cuh"} <= set(built.code_object.sources)
+    assert all(path.is_file() for path in built.code_object.sources)
+
+
+def test_the_hipified_text_lies_beside_the_code_object(kernels, cache):
+    (built,) = build(kernels, ["scale"], ["gfx1100"], cache=cache)
+    assert "#include <hip/hip_fp16.h>" in built.hip.read_text()
+    assert built.hip.with_name("shape.cuh").is_file()
+    assert built.replaced["cuda_fp16.h"] == 1
+
+
+def test_a_module_that_does_not_compile_is_a_result_and_the_others_go_on(kernels, cache):
+    (kernels / "broken.cu").write_text('#include "shape.cuh"\n\n__global__ void k(int* x) { *x = oops; }\n')
+    broken, reverse, scale = build(kernels, targets=["gfx1100"], cache=cache)
+    assert f"{kernels / 'broken.cu'}:3:34: error: use of undeclared identifier 'oops'" in str(broken.error)
+    assert broken.code_object is None
+    assert broken.entries == ()
+    assert broken.vgprs == 0
+    assert reverse.error is None
+    assert scale.error is None
+    assert not build(kernels, ["broken"], ["gfx1100"], cache=cache)[0].cached
+
+
+def test_an_error_in_a_header_names_the_header_and_who_included_it(kernels, cache):
+    (kernels / "shape.cuh").write_text(SHAPE.replace("blockIdx.x", "blockIndex.x"))
+    (built,) = build(kernels, ["scale"], ["gfx1100"], cache=cache)
+    assert f"In file included from {kernels / 'scale.cu'}:2:" in str(built.error)
+    assert f"{kernels / 'shape.cuh'}:2:43: error:" in str(built.error)
+
+
+def test_a_missing_header_is_the_compilers_error(kernels, cache):
+    (kernels / "shape.cuh").unlink()
+    (built,) = build(kernels, ["scale"], ["gfx1100"], cache=cache)
+    assert "'shape.cuh' file not found" in str(built.error)
+
+
+def test_headers_above_the_folder_and_in_include_folders(kernels, cache, tmp_path):
+    (kernels / "shape.cuh").rename(tmp_path / "shape.cuh")
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "type.cuh").write_text("#pragma once\n#include <cuda_bf16.h>\nusing T = __nv_bfloat16;\n")
+    (kernels / "scale.cu").write_text(
+        '#include "../shape.cuh"\n#include "type.cuh"\nextern "C" __global__ void k(T* x) { x[index()] = x[0]; }\n'
+    )
+    (built,) = build(kernels, ["scale"], ["gfx1100"], cache=cache, include=[tmp_path / "more"])
+    assert built.error is None
+    assert {tmp_path / "shape.cuh", tmp_path / "more" / "type.cuh"} & set(built.code_object.sources)
+    assert built.replaced == {"__nv_bfloat16": 1, "cuda_bf16.h": 1}
+
+
+def test_what_hipify_could_not_do_is_in_the_result_also_from_the_cache(kernels, cache):
+    (kernels / "scale.cu").write_text(
+        "#ifdef __CUDA_ARCH__\n#endif\n#if 0\ncudaFrobnicate();\n#endif\n" + SCALE.replace("index()", "threadIdx.x")
+    )
+    for cached in (False, True):
+        (built,) = build(kernels, ["scale"], ["gfx1100"], cache=cache)
+        assert built.cached is cached
+        assert [(f.name, f.file, f.line) for f in built.unmapped] == [("cudaFrobnicate", "scale.cu", 4)]
+        assert [(f.name, f.line) for f in built.hazards] == [("__CUDA_ARCH__", 1)]
+
+
+def test_a_damaged_cache_entry_is_built_again_with_a_warning(kernels, cache, caplog):
+    (built,) = build(kernels, ["reverse"], ["gfx1100"], cache=cache)
+    listing = built.hip.parents[1] / "reverse.s"
+    listing.write_text(listing.read_text().replace("ds_load", "ds_laod").replace("ds_read", "ds_raed"))
+    (again,) = build(kernels, ["reverse"], ["gfx1100"], cache=cache)
+    assert not again.cached
+    assert again.code_object == built.code_object
+    assert "damaged" in caplog.text
+
+
+def test_a_cache_that_cannot_be_written_is_an_error_not_a_result(kernels, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UsageError, match="cannot write the cache folder"):
+        build(kernels, ["scale"], ["gfx1100"], cache=Cache(tmp_path / "file"))
+
+
+def test_results_are_told_as_they_arrive(kernels, cache):
+    told = []
+    results = build(kernels, targets=["gfx1100"], cache=cache, done=told.append)
+    assert sorted(b.module for b in told) == [b.module for b in results]
+
+
+def test_a_comment_in_another_encoding_goes_through(kernels, cache):
+    (kernels / "reverse.cu").write_bytes(b"// gr\xf6\xdfe\n" + REVERSE.encode())
+    (built,) = build(kernels, ["reverse"], ["gfx1100"], cache=cache)
+    assert built.error is None
+    assert b"gr\xf6\xdfe" in built.hip.read_bytes()
+
+
+def test_wrong_folders_modules_and_targets(kernels, cache, tmp_path):
+    with pytest.raises(UsageError, match=r"no kernels folder .*absent"):
+        build(tmp_path / "absent", cache=cache)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UsageError, match=r"empty holds no \.cu file"):
+        build(tmp_path / "empty", cache=cache)
+    with pytest.raises(UsageError, match=r"no module 'scael'.*did you mean scale"):
+        build(kernels, ["scael"], cache=cache)
+    with pytest.raises(UsageError, match=r"unknown target 'gfx110'"):
+        build(kernels, targets=["gfx110"], cache=cache)
+
+
+def test_modules_are_found_by_name_and_kept_in_the_order_asked(kernels):
+    assert list(find_modules(kernels)) == ["reverse", "scale"]
+    assert list(find_modules(kernels, ["scale", "reverse"])) == ["scale", "reverse"]
+
+
+def test_a_relative_folder_is_the_same_folder(kernels, cache, monkeypatch):
+    build(kernels, ["reverse"], ["gfx1100"], cache=cache)
+    monkeypatch.chdir(kernels.parent)
+    (built,) = build(kernels.relative_to(os.getcwd()), ["reverse"], ["gfx1100"], cache=cache)  # noqa: PTH109
+    assert built.cached

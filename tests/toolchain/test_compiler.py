@@ -1,0 +1,113 @@
+"""The compiler made of wheels: real compilations, and what is said when a part is missing."""
+
+import importlib.util
+import sys
+
+import pytest
+
+from parity import zig
+from parity.errors import MissingTool
+from parity.toolchain import compiler
+from parity.toolchain.targets import TARGETS, target
+
+MATH = """
+#include <hip/hip_runtime.h>
+#line 1 "original.cu"
+extern "C" __device__ float __ocml_tanh_f32(float);
+extern "C" __global__ void k(float* x) {
+    x[threadIdx.x] = __ocml_tanh_f32(x[threadIdx.x]);
+}
+"""
+
+
+@pytest.fixture
+def source(tmp_path):
+    path = tmp_path / "m.hip"
+    path.write_text(MATH)
+    return path
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_listing_and_hsaco_of_every_target(source, name):
+    listing, hsaco = source.with_suffix(".s"), source.with_suffix(".hsaco")
+    compiler.compile_listing(source, listing, target(name))
+    text = listing.read_text()
+    assert f'.amdgcn_target "amdgcn-amd-amdhsa--{name}"' in text
+    assert ".amdhsa_code_object_version 5" in text
+    assert "s_swappc" not in text, "the library was not linked and inlined"
+    assert "original.cu:3:" in text
+    compiler.assemble(listing, hsaco, target(name))
+    assert hsaco.read_bytes()[:4] == b"\x7fELF"
+    assert b"k.kd\0" in hsaco.read_bytes()
+    assert not list(source.parent.glob("*.o"))
+
+
+def test_a_listing_does_not_depend_on_the_folder(source, tmp_path):
+    other = tmp_path / "elsewhere"
+    other.mkdir()
+    (other / source.name).write_text(MATH)
+    for path in (source, other / source.name):
+        compiler.compile_listing(path, path.with_suffix(".s"), target("gfx1100"))
+    text = source.with_suffix(".s").read_text()
+    assert text == (other / source.name).with_suffix(".s").read_text()
+    assert str(compiler.HEADERS) not in text
+
+
+def test_an_error_speaks_of_the_original_file(source):
+    source.write_text(MATH.replace("tanh_f32(x[threadIdx.x])", "tanh_f32(undeclared)"))
+    with pytest.raises(compiler.CompileError) as caught:
+        names = {"original.cu": "kernels/original.cu"}
+        compiler.compile_listing(source, source.with_suffix(".s"), target("gfx1100"), originals=names)
+    assert "module 'm' does not compile for gfx1100" in str(caught.value)
+    assert "kernels/original.cu:3:38: error: use of undeclared identifier 'undeclared'" in str(caught.value)
+
+
+def test_an_assembler_error_is_told(tmp_path):
+    listing = tmp_path / "bad.s"
+    listing.write_text("\tv_frobnicate_f32 v0, v1\n")
+    with pytest.raises(compiler.CompileError, match=r"(?s)module 'bad'.*invalid instruction"):
+        compiler.assemble(listing, tmp_path / "bad.hsaco", target("gfx1100"))
+
+
+def without(monkeypatch, package):
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *a: None if name == package else find(name, *a))
+    monkeypatch.delenv("ROCM_PATH", raising=False)
+
+
+def test_missing_device_libraries_name_the_wheel(monkeypatch):
+    without(monkeypatch, "quadrants")
+    folders = list(compiler._library_folders())
+    monkeypatch.setattr(compiler, "_library_folders", lambda: iter(f / "absent" for f in folders))
+    with pytest.raises(MissingTool, match=r"ocml\.bc.*quadrants.*python -m pip install quadrants"):
+        compiler.device_library()
+
+
+def test_rocms_device_libraries_serve_when_the_wheel_is_missing(monkeypatch, tmp_path):
+    without(monkeypatch, "quadrants")
+    folder = tmp_path / "amdgcn" / "bitcode"
+    folder.mkdir(parents=True)
+    (folder / "ocml.bc").write_text("")
+    monkeypatch.setenv("ROCM_PATH", str(tmp_path))
+    assert compiler.device_library() == folder
+    with pytest.raises(MissingTool, match=r"ockl\.bc"):
+        compiler.fingerprint(target("gfx1100"))
+
+
+def test_a_missing_compiler_names_the_wheel(monkeypatch):
+    zig.zig.cache_clear()
+    without(monkeypatch, "ziglang")
+    with pytest.raises(MissingTool, match=r"ziglang.*python -m pip install 'ziglang==0\.17\.\*'"):
+        compiler.fingerprint(target("gfx1100"))
+
+
+def test_the_library_wheel_is_found_without_importing_it():
+    compiler.device_library()
+    assert "quadrants" not in sys.modules
+
+
+def test_fingerprints_tell_targets_and_compilers_apart(monkeypatch):
+    prints = {compiler.fingerprint(t) for t in TARGETS.values()}
+    assert len(prints) == len(TARGETS)
+    monkeypatch.setattr(compiler, "_compiler_version", lambda: "ziglang 0.18")
+    assert compiler.fingerprint(target("gfx1100")) not in prints

@@ -1,0 +1,127 @@
+"""The token translator: what changes, what must not, and what is reported."""
+
+from collections import Counter
+
+import pytest
+
+from parity.toolchain.hipify import defined_macros, hipify, table
+
+
+def text(source):
+    return hipify(source, "m.cu").text
+
+
+@pytest.mark.parametrize(
+    ("cuda", "hip"),
+    [
+        ("__nv_bfloat16 x;", "__hip_bfloat16 x;"),
+        ("cudaMalloc(&p, n);", "hipMalloc(&p, n);"),
+        ("cudaMemcpy(a, b, n, cudaMemcpyHostToDevice);", "hipMemcpy(a, b, n, hipMemcpyHostToDevice);"),
+        ("cudaError_t e = cudaGetLastError();", "hipError_t e = hipGetLastError();"),
+        ("cudaDeviceProp p;", "hipDeviceProp_t p;"),
+        ("cuLaunchKernel(f);", "hipModuleLaunchKernel(f);"),
+        ("float y = -CUDART_INF_F;", "float y = -HIP_INF_F;"),
+        ("cub::BlockReduce<float, 256> r;", "hipcub::BlockReduce<float, 256> r;"),
+        ("using namespace cub;", "using namespace hipcub;"),
+        ("#include <cuda_fp16.h>", "#include <hip/hip_fp16.h>"),
+        ('#  include "cuda_bf16.h"  // why', '#  include "hip/hip_bf16.h"  // why'),
+        ("#if __has_include(<cuda_fp8.h>)", "#if __has_include(<hip/hip_fp8.h>)"),
+        ("#ifdef __CUDACC__", "#ifdef __HIPCC__"),
+        ("size_t n = 1'000; cudaFree(p);", "size_t n = 1'000; hipFree(p);"),
+    ],
+)
+def test_translated(cuda, hip):
+    assert text(cuda) == hip
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "// cudaMalloc",
+        "// cudaMalloc \\\n cudaFree",
+        "/* cudaMalloc\n cudaFree */",
+        'const char* s = "cudaMalloc \\" cudaFree";',
+        'auto r = R"x(cudaMalloc ")" cudaFree)x";',
+        "char c = '\"'; int cub = 3; char d = '\"';",
+        "kernel<<<grid, block, 0, stream>>>(x, y);",
+        '#include "elementwise.cuh"',
+        '#include "cuda_helpers.cuh"',
+        "#include <cstdint>",
+        "__shared__ float tile[32]; __syncthreads(); __half h = __float2half(x);",
+        "int my_cudaMalloc, cumsum, cutoff, cu_seqlens, nvals, cuda, CUDA_CHECK, CUTOFF;",
+    ],
+)
+def test_untouched_and_unreported(source):
+    result = hipify(source, "m.cu")
+    assert result.text == source
+    assert not result.replaced
+    assert not result.unmapped
+
+
+def test_every_line_keeps_its_number():
+    source = '#include <cuda_runtime.h>\n\n/* a\n b */ __nv_bfloat16 x;\r\n"s\\\n t";\ncudaFree(p); // end'
+    result = text(source)
+    assert result.count("\n") == source.count("\n")
+    assert result.splitlines()[3] == " b */ __hip_bfloat16 x;"
+    assert result.splitlines()[-1] == "hipFree(p); // end"
+
+
+def test_replacements_are_counted_by_name():
+    result = hipify("cudaFree(a); cudaFree(b); cudaMalloc(&c, 1); // cudaFree", "m.cu")
+    assert result.replaced == Counter(cudaFree=2, cudaMalloc=1)
+
+
+@pytest.mark.parametrize(
+    ("source", "name", "line", "column"),
+    [
+        ("\n  cudaFrobnicate();", "cudaFrobnicate", 2, 3),
+        ("/* two\nlines */ cuFrobnicate();", "cuFrobnicate", 2, 10),
+        ("x = __nv_frobnicate(x);", "__nv_frobnicate", 1, 5),
+        ("CUDART_FROBNICATE", "CUDART_FROBNICATE", 1, 1),
+        ("cublasFrobnicate(h);", "cublasFrobnicate", 1, 1),
+        ("#include <cuda/pipeline>", "cuda/pipeline", 1, 11),
+        ("#include <cuda/std/array>", "cuda/std/array", 1, 11),
+        ('int a;\nasm volatile("mov.u32 %0, %laneid;" : "=r"(a));', "asm", 2, 1),
+        ("a = __dp4a(x, y, a);", "__dp4a", 1, 5),
+    ],
+)
+def test_what_cannot_be_translated_is_reported_with_its_place(source, name, line, column):
+    result = hipify(source, "kernels/m.cu")
+    (finding,) = result.unmapped
+    assert (finding.name, finding.file, finding.line, finding.column) == (name, "kernels/m.cu", line, column)
+    assert str(finding).startswith(f"kernels/m.cu:{line}:{column}: {name}: ")
+    assert result.text == source
+
+
+def test_every_occurrence_is_reported():
+    assert [f.line for f in hipify("cuFoo();\ncuFoo();\n", "m.cu").unmapped] == [1, 2]
+
+
+def test_names_that_the_program_defines_are_its_own():
+    source = "#define CUDA_ERROR_IF(x) x\nCUDA_ERROR_IF(1); cuOwn();"
+    assert [f.name for f in hipify(source, "m.cu").unmapped] == ["cuOwn"]
+    assert not hipify(source, "m.cu", own={"cuOwn"}).unmapped
+    assert defined_macros(source) == {"CUDA_ERROR_IF"}
+
+
+@pytest.mark.parametrize("name", ["__CUDA_ARCH__", "__shfl_xor_sync", "__ballot_sync", "CUDA_VERSION"])
+def test_hazards_are_warned_of(name):
+    result = hipify(f"a {name} b", "m.cu")
+    assert [(f.name, f.column) for f in result.hazards] == [(name, 3)]
+    assert not result.unmapped
+
+
+def test_an_unfinished_comment_or_string_ends_with_the_file():
+    assert text("/* cudaFree") == "/* cudaFree"
+    assert text('R"(cudaFree') == 'R"(cudaFree'
+    assert text('"open\ncudaFree();') == '"open\nhipFree();'
+
+
+def test_the_table_is_consistent():
+    names, headers = table()
+    assert len(names) > 1000
+    assert len(headers) > 50
+    for rule in (*names.values(), *headers.values()):
+        assert rule.hip or rule.note, f"{rule.cuda} has neither counterpart nor advice"
+        assert rule.hip != rule.cuda or rule.note, f"{rule.cuda} maps to itself without a reason"
+        assert rule.hip == rule.cuda or rule.hip not in names, f"translating {rule.cuda} twice changes it again"
