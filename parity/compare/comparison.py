@@ -56,14 +56,15 @@ def compare(expected: Expected, got: Array, *, vendor: Vendor, poison: Array | N
     if of_array(got).is_float:
         right |= expected.nan_allowed & np.isnan(got)
 
+    exactly = right
     shares = np.where(right, 0.0, math.inf)
     sharp = False
     if expected.bounds is not None and got.size:
         shares = _shares(expected.bounds(Limits(vendor)), got, right)
-        right |= (shares <= 1) & ~_wrong_zero(value, got, expected.sign_of_zero)
+        right = right | ((shares <= 1) & ~_wrong_zero(value, got, expected.sign_of_zero))
         if not nominal and vendor == "amd" and right.all():
-            sharp = bool((_shares(expected.bounds(Limits("amd", "sharp")), got, shares == 0) > 1).any())
-            if (_shares(expected.bounds(Limits("cuda")), got, shares == 0) > 1).any():
+            sharp = bool((_shares(expected.bounds(Limits("amd", "sharp")), got, exactly) > 1).any())
+            if (_shares(expected.bounds(Limits("cuda")), got, exactly) > 1).any():
                 divergences.append("D22")
     budget = float(shares.max(initial=0.0))
     if right.all():

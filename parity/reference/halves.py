@@ -165,9 +165,10 @@ def hull_of(recipe: Recipe, x: Array, p: Any, dtype: DType, value: Array, limits
 
 
 def hull_bounds(value: Array, low: Array, high: Array) -> Bounds:
-    """Bounds that accept exactly ``low <= got <= high``."""
+    """Bounds that accept exactly ``low <= got <= high``; an infinite value gives way to the hull's finite end."""
     point = low == high
-    centre = np.where(point, value, np.clip(value, np.nan_to_num(low), np.nan_to_num(high)))
+    finite = np.where(value == np.inf, low, np.where(value == -np.inf, high, value))
+    centre = np.where(point, value, finite)
     return Bounds(centre, 0.0, np.where(point, 0, centre - low), np.where(point, 0, high - centre))
 
 

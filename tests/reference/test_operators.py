@@ -103,6 +103,16 @@ def test_f16_quotients_of_amd_may_round_the_other_way(name):
     fails(expected, one_away, vendor="cuda")
 
 
+def test_a_nominal_result_uses_none_of_a_hull():
+    """Also beside overflow, where the hull reaches from the largest value to infinity."""
+    x = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+    expected = reference.recip(x)
+    got = expected.value.copy()
+    got.view(np.uint16)[np.isnan(got)] = 0x7E01
+    verdict = passes(expected, got)
+    assert (verdict.budget, verdict.sharp, verdict.divergences) == (0, False, ())
+
+
 def test_exact_f16_quotients_stay_exact():
     expected = reference.div(np.array([6, 1], np.float16), np.array([3, 4], np.float16))
     for wrong in (np.array([2.002, 0.25], np.float16), np.array([2, 0.2498], np.float16)):
