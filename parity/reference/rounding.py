@@ -93,8 +93,9 @@ def _round_bits(r: Array) -> Array:
     if tiny.any():
         shift = 1.5 * 2.0**52 * smallest(_BF16)  # adding it leaves no bits below the smallest subnormal
         rounded = np.where(tiny, np.copysign((r + shift) - shift, r), rounded)
-    beyond = np.abs(rounded) > _BF16.max
-    return np.where(beyond, np.copysign(np.inf, r), rounded) if beyond.any() else rounded
+    inside = size < _BF16.max + half_ulp_of_max(_BF16)
+    # the payload of a NaN may have carried into its exponent
+    return rounded if inside.all() else np.where(inside, rounded, np.where(np.isnan(r), r, np.copysign(np.inf, r)))
 
 
 def fma(x: Array, y: Array, z: Array, dtype: DType) -> Array:

@@ -142,6 +142,16 @@ def test_narrowing(source, to):
     fails(expected, np.array([0.0, *want[1:]]).astype(kind.numpy), "nan")
 
 
+@pytest.mark.parametrize("source", ["f16", "bf16"])
+def test_every_half_value_survives_widening_and_every_nan_stays_nan(source):
+    x = np.arange(1 << 16, dtype=np.uint16).view(dtype(source).numpy)
+    for to in ("f16", "bf16", "f32", "f64"):
+        value = reference.cast(x, dtype(to)).value
+        assert (np.isnan(value) == np.isnan(x)).all()
+        if to in ("f32", "f64"):
+            assert reference.cast(value, dtype(source)).value[~np.isnan(x)].tobytes() == x[~np.isnan(x)].tobytes()
+
+
 @pytest.mark.parametrize("to", DTYPES.values(), ids=str)
 @pytest.mark.parametrize("source", DTYPES.values(), ids=str)
 def test_every_pair_keeps_shape_and_small_integers(source, to):
