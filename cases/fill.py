@@ -3,9 +3,31 @@
 from parity import reference
 from parity.case import Case
 from parity.generate import destination, line, rows
+from parity.layout import Layout
 from parity.op import Op
 
 TYPES = ("u8", "u32", "i64", "f16", "bf16", "f32", "f64")
+
+
+def not_a_line(layout: Layout) -> str:
+    return "" if len(layout.shape) == 1 and layout.is_contiguous else "fill takes a contiguous tensor of rank 1"
+
+
+def not_rows(layout: Layout) -> str:
+    fits = len(layout.shape) == 2 and (layout.strides[1] == 1 or layout.shape[1] == 1)
+    return "" if fits else "copy2d takes a matrix with contiguous rows, like 4x5:7,1"
+
+
+def extent(axis: int) -> object:
+    return lambda case: ("u32", case.tensor("src").layout.shape[axis])
+
+
+def row_stride(name: str) -> object:
+    def stride(case: Case) -> tuple[str, int]:
+        return "u32", case.tensor(name).layout.strides[0]
+
+    return stride
+
 
 fill = Op(
     "fill.fill",
@@ -15,6 +37,7 @@ fill = Op(
     params={"value": "T"},
     writes=True,
     layouts=line,
+    refuses=not_a_line,
     reference=reference.fill,
 )
 
@@ -30,17 +53,6 @@ const_set = Op(
 )
 
 
-def extent(axis: int) -> object:
-    return lambda case: ("u32", case.tensor("src").layout.shape[axis])
-
-
-def row_stride(name: str) -> object:
-    def stride(case: Case) -> tuple[str, int]:
-        return "u32", case.tensor(name).layout.strides[0]
-
-    return stride
-
-
 copy2d = Op(
     "fill.copy2d",
     kernel="copy2d_{T}",
@@ -49,6 +61,7 @@ copy2d = Op(
     inputs={"src": "T"},
     writes=True,
     layouts=rows,
+    refuses=not_rows,
     reference=reference.copy,
     scalars={"d1": extent(0), "d2": extent(1), "src_stride": row_stride("src"), "dst_stride": row_stride("out")},  # type: ignore[dict-item]
 )

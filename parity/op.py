@@ -74,6 +74,7 @@ class Op:
             with a layout of its own that is updated in place.
         params: name and type of the by-value parameters.
         layouts: draws the layouts.
+        refuses: says what is wrong with a layout that the kernel cannot take, or an empty string.
         strided: the tensors whose strides ``info`` carries (default: the inputs, or ``out`` if there are none).
         null_info: the kernel takes a null ``info`` for "contiguous".
         in_place: the input that may be null, to be read from ``out``.
@@ -96,6 +97,7 @@ class Op:
     layouts: Callable[[Draw, Sequence[str]], dict[str, Layout]] = broadcasting
     strided: tuple[str, ...] = ()
     writes: bool = False
+    refuses: Callable[[Layout], str] = lambda layout: ""
     null_info: bool = True
     in_place: str | None = None
     aliased: tuple[str, str] | None = None
@@ -186,10 +188,15 @@ class Op:
                 raise UsageError(f"launch={values['launch']} is not BLOCKSxTHREADS with 1 to {BLOCK} threads")
             launch = int(blocks), int(threads)
         case = Case(self.name, tuple(dtypes), tuple(tensors.items()), tuple(params.items()), tuple(flags), launch)
-        self._check(case)
+        self.check(case)
         return case
 
-    def _check(self, case: Case) -> None:
+    def check(self, case: Case) -> None:
+        """Refuse a case whose tensors do not fit together or to the kernel.
+
+        Raises:
+            UsageError: what does not fit.
+        """
         tensors = dict(case.tensors)
         shapes = {name: tensor.layout.shape for name, tensor in tensors.items()}
         if len(set(shapes.values())) > 1:
@@ -197,6 +204,8 @@ class Op:
                 f"the tensors of {case} differ in shape: {', '.join(f'{n} {s}' for n, s in shapes.items())}"
             )
         for name, tensor in tensors.items():
+            if complaint := self.refuses(tensor.layout):
+                raise UsageError(f"{name}={tensor}: {complaint}")
             if name in self.inputs and not tensor.data:
                 raise UsageError(f"{name}={tensor} needs data: write {tensor.layout}~mixed@0")
             if self.writes and name == "out" and not tensor.layout.is_injective:

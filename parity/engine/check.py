@@ -10,6 +10,7 @@ import numpy as np
 from parity.case import Case, Tensor
 from parity.codeobject import CodeObject
 from parity.compare import Status, Verdict, compare, show, unchanged
+from parity.errors import UsageError
 from parity.generate import find_minimal
 from parity.launch import Fault, Outcome
 from parity.layout import contiguous
@@ -93,6 +94,10 @@ def minimize(
     """
 
     def attempt(case: Case) -> Checked | None:
+        try:
+            op.check(case)
+        except UsageError:  # simpler, but not a call of this op
+            return None
         checked = check(op, case, code, session, vendor)
         same = (checked.verdict.status, checked.verdict.kind) == (verdict.status, verdict.kind)
         return checked if same else None
@@ -100,7 +105,9 @@ def minimize(
     def fails(case: Case) -> bool:
         return attempt(case) is not None
 
-    shrunk = find_minimal(op.cases(failing.dtypes), seed, examples, fails)
+    # Each attempt at an endless loop costs a whole instruction budget, too much for a search.
+    search = verdict.status is Status.FAIL
+    shrunk = find_minimal(op.cases(failing.dtypes), seed, examples, fails) if search else None
     starts = [case for case in (shrunk, failing) if case is not None]
     best = attempt(starts[0]) or attempt(failing)
     if best is None:  # the failure does not repeat: say so by returning the original
@@ -121,8 +128,10 @@ def _simpler(checked: Checked) -> Iterator[Case]:
     case, first = checked.case, checked.verdict.first
     tensors = dict(case.tensors)
     shape = next(iter(tensors.values())).layout.shape
-    if first is not None and len(first.coordinates) == len(shape) and shape != (1,):
-        yield case.with_tensors({name: _pluck(tensor, first.coordinates) for name, tensor in tensors.items()})
+    ones = (1,) * len(shape)
+    for small in dict.fromkeys(((1,), ones)):
+        if first is not None and len(first.coordinates) == len(shape) > 0 and shape not in ((1,), small):
+            yield case.with_tensors({name: _pluck(t, first.coordinates, small) for name, t in tensors.items()})
     if case.launch:
         yield replace(case, launch=None)
     for flag in case.flags:
@@ -137,7 +146,7 @@ def _simpler(checked: Checked) -> Iterator[Case]:
             yield replace(case, params=tuple((n, 1 if n == name else v) for n, v in case.params))
 
 
-def _pluck(tensor: Tensor, coordinates: tuple[int, ...]) -> Tensor:
+def _pluck(tensor: Tensor, coordinates: tuple[int, ...], shape: tuple[int, ...]) -> Tensor:
     """The one-element tensor that holds the element at these coordinates."""
     place = sum(i * s for i, s in zip(coordinates, tensor.layout.strides, strict=True))
-    return replace(tensor, layout=contiguous((1,)), start=tensor.start + place if tensor.data else 0)
+    return replace(tensor, layout=contiguous(shape), start=tensor.start + place if tensor.data else 0)

@@ -30,7 +30,7 @@ class Plan:
     """A run: everything that decides its outcome, in a form that pickles (ops hold functions, so they are named).
 
     ``examples`` cases are drawn per kernel entry beside the named ones, from ``seed``. ``code`` maps (module, target)
-    to what the toolchain built.
+    to what the toolchain built. A case that gives no answer within ``seconds`` is ended.
     """
 
     kernels: Path
@@ -41,6 +41,7 @@ class Plan:
     seed: int
     checked: bool
     code: Mapping[tuple[str, str], CodeObject]
+    seconds: float = 60.0
 
     @property
     def targets(self) -> tuple[str, ...]:

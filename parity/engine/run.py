@@ -22,8 +22,7 @@ from parity.suite import Suite
 __all__ = ["Progress", "run"]
 
 Progress = Callable[[str, int, int], None]
-TASK_SECONDS = 600.0
-CASE_SECONDS = 60.0
+CASES_PER_LIMIT = 10
 BATCH = 8
 
 
@@ -35,13 +34,14 @@ def run(plan: Plan, suite: Suite, *, jobs: int | None = None, progress: Progress
     costs that case only: the rest of its kernel runs again, case by case. Closing the iterator stops the workers.
     """
     report = progress or (lambda what, done, total: None)
-    jobs = jobs or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else jobs or os.cpu_count() or 1
-    pool = ProcessPool(jobs, context=multiprocessing.get_context("spawn"), initializer=worker.start, initargs=[plan])
+    pool = ProcessPool(
+        jobs or processors(), context=multiprocessing.get_context("spawn"), initializer=worker.start, initargs=[plan]
+    )
     try:
         _prepare(plan, suite, pool, report)
         report("running", 0, len(plan.tasks))
         open_tasks: dict[Any, Task] = {
-            pool.schedule(worker.perform, [task], timeout=TASK_SECONDS): task for task in plan.tasks
+            pool.schedule(worker.perform, [task], timeout=CASES_PER_LIMIT * plan.seconds): task for task in plan.tasks
         }
         for finished, future in enumerate(_completed(open_tasks), 1):
             try:
@@ -52,6 +52,11 @@ def run(plan: Plan, suite: Suite, *, jobs: int | None = None, progress: Progress
     finally:
         pool.stop()  # type: ignore[no-untyped-call]
         pool.join()
+
+
+def processors() -> int:
+    """Processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _prepare(plan: Plan, suite: Suite, pool: ProcessPool, report: Progress) -> None:
@@ -65,7 +70,9 @@ def _prepare(plan: Plan, suite: Suite, pool: ProcessPool, report: Progress) -> N
     batches = [
         (*key, tuple(names[i : i + BATCH])) for key, names in kernels.items() for i in range(0, len(names), BATCH)
     ]
-    futures = {pool.schedule(worker.prepare, list(batch), timeout=TASK_SECONDS): batch for batch in batches}
+    futures = {
+        pool.schedule(worker.prepare, list(batch), timeout=CASES_PER_LIMIT * plan.seconds): batch for batch in batches
+    }
     for done, _ in enumerate(_completed(futures), 1):
         report("preparing", done, len(batches))
 
@@ -81,14 +88,14 @@ def _completed(futures: dict[Any, Any]) -> Iterator[Future[Any]]:
 def _one_by_one(plan: Plan, suite: Suite, pool: ProcessPool, task: Task) -> Iterator[CaseRecord]:
     entry = Entry(suite.op(task.op), task.dtypes)
     for title, text in plan.draw(suite, task):
-        future = pool.schedule(worker.perform, [Task(task.op, task.dtypes, task.target, (text,))], timeout=CASE_SECONDS)
+        future = pool.schedule(worker.perform, [Task(task.op, task.dtypes, task.target, (text,))], timeout=plan.seconds)
         try:
             records = future.result()
             yield from (CaseRecord(**{**vars(record), "title": title}) for record in records)
             continue
         except FutureTimeout:
             verdict = Verdict(
-                Status.TIMEOUT, "timeout", detail=f"no answer within {CASE_SECONDS:.0f} s; the process was ended"
+                Status.TIMEOUT, "timeout", detail=f"no answer within {plan.seconds:g} s; the process was ended"
             )
         except ProcessExpired as error:
             verdict = Verdict(Status.CRASH, "crash", detail=f"the process died with exit code {error.exitcode}")

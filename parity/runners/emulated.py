@@ -44,11 +44,17 @@ class Emulated:
         return EmulatedSession(checked)
 
 
+INSTRUCTIONS = 50_000_000
+"""Instructions of one launch before it counts as an endless loop: some fifty times what the largest case needs."""
+
+
 class EmulatedSession:
     """One emulated device; a launch finds it empty and leaves it empty."""
 
     def __init__(self, checked: bool) -> None:
-        self._device = Device(checked=checked, cache=Cache(default_root() / "emulator"))
+        self._device = Device(
+            checked=checked, instruction_budget=INSTRUCTIONS, cache=Cache(default_root() / "emulator")
+        )
 
     def prepare(self, code: CodeObject, kernels: Sequence[str]) -> None:
         """Translate and compile these kernels; what cannot be translated is reported when it is launched."""

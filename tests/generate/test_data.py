@@ -1,0 +1,71 @@
+"""Data streams: the same everywhere, every element reachable, nothing trivial."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+import pytest
+
+from parity.dtypes import DTYPES
+from parity.errors import UsageError
+from parity.generate import STREAMS, elements
+from parity.generate.data import special_values
+
+POINTS = (0.5, 1e10, float("nan"))
+USED = [d for d in DTYPES.values() if d.name != "u64"]
+
+
+@pytest.mark.parametrize("stream", STREAMS)
+@pytest.mark.parametrize("dtype", USED, ids=str)
+def test_any_window_is_a_piece_of_the_whole(stream, dtype):
+    whole = elements(stream, dtype, 100, 300, "x", POINTS)
+    assert whole.dtype == dtype.numpy
+    for start, count in ((100, 1), (137, 5), (399, 1)):
+        piece = elements(stream, dtype, start, count, "x", POINTS)
+        assert piece.tobytes() == whole[start - 100 : start - 100 + count].tobytes()
+
+
+@pytest.mark.parametrize("stream", [s for s in STREAMS if s != "points"])
+@pytest.mark.parametrize("dtype", USED, ids=str)
+def test_a_window_is_never_constant(stream, dtype):
+    for start in (0, 1000, 123456):
+        assert len(np.unique(elements(stream, dtype, start, 64, "x", POINTS).view(dtype.bits))) > 1
+
+
+def test_two_tensors_with_the_same_window_hold_different_data():
+    lhs, rhs = (elements("normal", DTYPES["f32"], 0, 64, name) for name in ("lhs", "rhs"))
+    assert (lhs != rhs).mean() > 0.9
+
+
+def test_the_streams_are_what_they_were_when_records_were_made():
+    # A record names data by (stream, start): a change here makes every stored case text mean something else.
+    data = b"".join(elements(s, d, 12345, 257, "x", POINTS).tobytes() for s in STREAMS for d in USED)
+    assert hashlib.sha256(data).hexdigest() == "fd591360dffab491f4c702c79dcc33259f6f1b073c6c7ea7aee28151f28a0e58"
+
+
+def test_points_hold_each_value_once_and_in_order():
+    assert elements("points", DTYPES["f32"], 0, 3, "x", (1.0, -2.0, 3.5)).tolist() == [1.0, -2.0, 3.5]
+    assert elements("points", DTYPES["u8"], 0, 3, "x", (1.0, -2.0, 300.0)).tolist() == [1, 0, 255]
+
+
+@pytest.mark.parametrize("name", ["f16", "bf16", "f32", "f64"])
+def test_special_values_of_floats_hold_the_hard_ones(name):
+    dtype = DTYPES[name]
+    values = special_values(dtype).astype(np.float64)
+    tiny = 2.0 ** (dtype.emin - dtype.precision + 1)
+    for wanted in (0.5, 2.5, float(dtype.max), np.inf, -np.inf, tiny, -tiny, 2.0**dtype.emin, 2.0**dtype.emin - tiny):
+        assert wanted in values
+    assert np.isnan(values).any()
+    assert any(v == 0 and np.signbit(v) for v in values)
+
+
+def test_normal_data_have_the_spread_they_claim():
+    x = elements("normal", DTYPES["f64"], 0, 20000, "x")
+    assert abs(x.mean()) < 0.1
+    assert 2.9 < x.std() < 3.1
+
+
+def test_an_unknown_stream_is_named():
+    with pytest.raises(UsageError, match=r"unknown data 'norml'.*did you mean normal"):
+        elements("norml", DTYPES["f32"], 0, 1)
