@@ -129,9 +129,10 @@ def _simpler(checked: Checked) -> Iterator[Case]:
     tensors = dict(case.tensors)
     shape = next(iter(tensors.values())).layout.shape
     ones = (1,) * len(shape)
+    place = first.coordinates if first is not None and len(first.coordinates) == len(shape) else (0,) * len(shape)
     for small in dict.fromkeys(((1,), ones)):
-        if first is not None and len(first.coordinates) == len(shape) > 0 and shape not in ((1,), small):
-            yield case.with_tensors({name: _pluck(t, first.coordinates, small) for name, t in tensors.items()})
+        if shape and shape not in ((1,), small) and 0 not in shape:
+            yield case.with_tensors({name: _pluck(t, place, small) for name, t in tensors.items()})
     if case.launch:
         yield replace(case, launch=None)
     for flag in case.flags:
