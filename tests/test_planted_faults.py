@@ -83,3 +83,21 @@ def test_the_kernels_without_a_fault_pass_the_same_cases(kernel, tmp_path):
     records = worker.perform(task, worker.plan.draw(worker.suite, task))
     assert len(records) >= 50
     assert [r.case for r in records if not r.verdict.passed] == []
+
+
+# A port that left C's casts as they were does what AMD's rules allow and CUDA's do not.
+PLAIN_CASTS = (
+    ("cast_f64_u32", "return x != x ? 0x80000000u : saturated_u32(x);", "return u32(x);", "D2"),
+    ("cast_f32_i64", "i64 to_i64(f32 x) { return saturated_i64(x); }", "i64 to_i64(f32 x) { return i64(x); }", "D3"),
+    ("cast_f64_i64", "i64 to_i64(f64 x) { return saturated_i64(x); }", "i64 to_i64(f64 x) { return i64(x); }", "D4"),
+    ("cast_f32_u8", "return u8(to_u32(x));", "return u8(x);", "D5"),
+)
+
+
+@pytest.mark.parametrize(("kernel", "old", "new", "divergence"), PLAIN_CASTS)
+def test_a_plain_cast_is_shown_as_a_known_divergence(kernel, old, new, divergence, tmp_path):
+    worker = worker_for(tmp_path, kernel, ("convert.cuh", old, new))
+    (task,) = worker.plan.tasks
+    records = worker.perform(task, worker.plan.draw(worker.suite, task))
+    assert [r.case for r in records if not r.verdict.passed] == []
+    assert {d for r in records for d in r.verdict.divergences} == {divergence}

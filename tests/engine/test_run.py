@@ -1,0 +1,143 @@
+"""Isolation: a case that kills or hangs its process costs that case only. With a runner installed as a plug-in."""
+
+from __future__ import annotations
+
+import os
+import textwrap
+
+import pytest
+
+from parity.codeobject import CodeObject, Kernel
+from parity.compare import Status
+from parity.engine import Plan, RecordWriter, environment, read_record, run, tasks_of
+from parity.errors import UsageError
+
+PLUGIN = '''
+import os, time
+import numpy as np
+from parity.launch import Outcome
+from parity.runners import Evidence, Probe
+
+class Fragile:
+    """Negates; dies of 3 elements, hangs on 4, raises on 5, is wrong for 7."""
+    name, evidence, vendor = "fragile", Evidence.NOT_RUN, "amd"
+    def probe(self): return Probe(True)
+    def targets(self): return ("gfx1100",)
+    def open(self, target, *, checked=True): return self
+    def prepare(self, code, kernels): pass
+    def execute(self, code, launch, buffers):
+        numel = launch.args[0].value
+        if numel == 3: os._exit(7)
+        if numel == 4: time.sleep(3600)
+        if numel == 5: raise RuntimeError("five")
+        x = buffers["x"].data
+        return Outcome({**{n: b.data.copy() for n, b in buffers.items()}, "out": x if numel == 7 else -x})
+'''
+
+
+@pytest.fixture
+def plugin(tmp_path, monkeypatch):
+    """The runner ``fragile``, installed where every new process finds it."""
+    (tmp_path / "fragile.py").write_text(textwrap.dedent(PLUGIN))
+    info = tmp_path / "fragile-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: fragile\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[parity.runners]\nfragile = fragile:Fragile\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
+
+
+def plan_for(suite, *sizes: int, seconds: float = 1.0, examples: int = 1) -> Plan:
+    cases = [f"unary.neg[f32](x={n}~normal@0)" for n in sizes]
+    kernel = Kernel("uneg_f32", (), 0, 0, 0, 0, 0, 32)
+    code = CodeObject("unary", "gfx1100", "", {"uneg_f32": kernel}, "digest")
+    tasks = tasks_of(suite.select(cases), ["gfx1100"])
+    return Plan(suite.kernels, suite.cases, "fragile", tasks, examples, 0, True, {("unary", "gfx1100"): code}, seconds)
+
+
+@pytest.mark.usefixtures("plugin")
+def test_a_crash_a_hang_and_an_exception_cost_one_case_each(suite):
+    records = list(run(plan_for(suite, 1, 2, 3, 4, 5, 6, 7), suite, jobs=2))
+    status = {int(r.case.partition("x=")[2].partition("~")[0]): r.verdict.status for r in records}
+    assert status == {
+        1: Status.PASS,
+        2: Status.PASS,
+        3: Status.CRASH,
+        4: Status.TIMEOUT,
+        5: Status.ERROR,
+        6: Status.PASS,
+        7: Status.FAIL,
+    }
+    by_size = dict(zip(status, records, strict=True))
+    assert "exit code 7" in by_size[3].verdict.detail
+    assert "RuntimeError: five" in by_size[5].verdict.detail
+    assert by_size[7].minimal is not None
+
+
+@pytest.mark.usefixtures("plugin")
+def test_closing_the_run_early_keeps_what_was_recorded(suite, tmp_path):
+    plan = plan_for(suite, 1, 2)
+    path = tmp_path / "out" / "record.jsonl"
+    with pytest.raises(KeyboardInterrupt), RecordWriter(path, environment(plan, ["run"])) as writer:
+        for record in run(plan, suite, jobs=1):
+            writer.add(record)
+            raise KeyboardInterrupt
+    back = read_record(path)
+    assert not back.complete
+    assert [r.case for r in back.cases] == ["unary.neg[f32](x=1~normal@0)"]
+
+
+@pytest.mark.usefixtures("plugin")
+def test_a_record_reads_back_as_it_was_written(suite, tmp_path):
+    plan = plan_for(suite, 1, 7)
+    records = list(run(plan, suite, jobs=1))
+    with RecordWriter(tmp_path / "record.jsonl", environment(plan)) as writer:
+        for record in records:
+            writer.add(record)
+    back = read_record(tmp_path / "record.jsonl")
+    assert back.complete
+    assert list(back.cases) == records
+    assert back.environment["seed"] == 0
+    assert set(back.environment["versions"]) >= {"parity", "numpy", "hypothesis"}
+    assert "unary.cu" in back.environment["sources"]
+
+
+def test_a_record_cut_off_in_the_middle_of_a_line_loses_that_line_only(tmp_path):
+    path = tmp_path / "record.jsonl"
+    path.write_text('{"environment": {}}\n{"case": "una')
+    assert read_record(path).cases == ()
+    assert not read_record(path).complete
+
+
+@pytest.mark.parametrize("text", ["", "[]\n", '{"something": 1}\n', "not json\n{}\n"])
+def test_a_file_that_is_no_record_is_refused(tmp_path, text):
+    path = tmp_path / "record.jsonl"
+    path.write_text(text)
+    with pytest.raises(UsageError, match="record"):
+        read_record(path)
+
+
+def test_a_record_that_cannot_be_written_names_the_way_out(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UsageError, match="--output"):
+        RecordWriter(tmp_path / "file" / "record.jsonl", {})
+
+
+def test_the_cases_of_a_kernel_do_not_depend_on_what_else_is_selected(suite):
+    alone, whole = (
+        Plan(suite.kernels, suite.cases, "fragile", tasks_of(suite.select(s), ["gfx1100"]), 10, 4, True, {})
+        for s in (["ugelu_f16"], [])
+    )
+    (task,) = alone.tasks
+    assert alone.draw(suite, task) == whole.draw(suite, next(t for t in whole.tasks if t == task))
+
+
+def test_tasks_group_explicit_cases_by_entry(suite):
+    selection = suite.select(["uneg_f32", "unary.neg[f16](x=1~normal@0)", "unary.neg[f16](x=2~normal@0)"])
+    tasks = tasks_of(selection, ["gfx1030", "gfx1100"])
+    assert [(t.dtypes, t.target, t.cases and len(t.cases)) for t in tasks] == [
+        (("f32",), "gfx1030", None),
+        (("f32",), "gfx1100", None),
+        (("f16",), "gfx1030", 2),
+        (("f16",), "gfx1100", 2),
+    ]

@@ -1,0 +1,65 @@
+"""The emulated runner: outcomes of real kernels, and faults as data."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from parity.runners import runner
+from parity.toolchain import build
+
+
+@pytest.fixture(scope="module")
+def session():
+    return runner("emulated").open("gfx1100")
+
+
+@pytest.fixture(scope="module")
+def code(suite):
+    return {b.module: b.code_object for b in build(suite.kernels, ["unary", "fill"], ["gfx1100"])}
+
+
+def outcome(suite, session, code, text, **change):
+    case = suite.parse(text)
+    call = suite.entry(case).op.call(case)
+    launch = call.launch if not change else type(call.launch)(**{**vars(call.launch), **change})
+    return call, session.execute(code[suite.entry(case).op.module], launch, call.buffers)
+
+
+def test_a_kernel_runs_and_leaves_its_inputs_alone(suite, session, code):
+    call, after = outcome(suite, session, code, "unary.neg[f32](x=3x40:1,3+2~normal@0 launch=2x33)")
+    assert after.fault is None
+    assert after.instructions > 0
+    assert np.array_equal(after.buffers["out"].reshape(3, 40), -call.inputs["x"])
+    assert after.buffers["x"].tobytes() == call.buffers["x"].data.tobytes()
+
+
+def test_two_launches_do_not_see_each_other(suite, session, code):
+    first = outcome(suite, session, code, "unary.neg[f32](x=100~normal@0)")[1]
+    outcome(suite, session, code, "fill.fill[f32](out=500 value=1.0)")
+    again = outcome(suite, session, code, "unary.neg[f32](x=100~normal@0)")[1]
+    assert first.buffers["out"].tobytes() == again.buffers["out"].tobytes()
+    assert first.instructions == again.instructions
+
+
+def test_an_output_that_is_not_reached_keeps_its_poison(suite, session, code):
+    call, _ = outcome(suite, session, code, "unary.neg[f32](x=100~normal@0)")
+    short = (type(call.launch.args[0])(call.launch.args[0].dtype, 99), *call.launch.args[1:])
+    after = outcome(suite, session, code, "unary.neg[f32](x=100~normal@0)", args=short)[1]
+    assert after.buffers["out"][99:].tobytes() == call.buffers["out"].data[99:].tobytes()
+
+
+def test_reading_past_the_end_is_a_fault_with_its_place(suite, session, code):
+    call, _ = outcome(suite, session, code, "unary.neg[f32](x=100~normal@0 null-info)")
+    long = (type(call.launch.args[0])(call.launch.args[0].dtype, 101), *call.launch.args[1:])
+    fault = outcome(suite, session, code, "unary.neg[f32](x=100~normal@0 null-info)", args=long)[1].fault
+    assert fault.kind == "out-of-bounds read"
+    for word in ("uneg_f32", "elementwise.cuh", "lane 4", "'x'"):
+        assert word in fault.message
+
+
+def test_a_gap_of_an_input_counts_as_never_written(suite, session, code):
+    call, _ = outcome(suite, session, code, "unary.neg[f32](x=3:2~normal@0)")
+    null = tuple(type(a)(None) if str(a) == "&info" else a for a in call.launch.args)
+    fault = outcome(suite, session, code, "unary.neg[f32](x=3:2~normal@0)", args=null)[1].fault
+    assert fault.kind == "never-written read"

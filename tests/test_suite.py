@@ -1,0 +1,126 @@
+"""Suites: what selectors name, and what is said about folders that cannot be used."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from parity.errors import UsageError
+from parity.suite import find_suite, load_suite
+
+
+def test_the_suite_of_this_repository_has_279_entries_with_different_names(suite):
+    assert Counter(e.op.module for e in suite.entries) == {
+        "affine": 9,
+        "binary": 84,
+        "cast": 45,
+        "fill": 21,
+        "ternary": 21,
+        "unary": 99,
+    }
+    assert len({e.kernel for e in suite.entries}) == 279
+
+
+@pytest.mark.parametrize(
+    ("selectors", "kernels"),
+    [
+        (["unary.gelu"], {"ugelu_f16", "ugelu_bf16", "ugelu_f32", "ugelu_f64"}),
+        (["ugelu_f16"], {"ugelu_f16"}),
+        (["unary.gelu[f16]"], {"ugelu_f16"}),
+        (["usqrt_*16"], {"usqrt_f16", "usqrt_bf16"}),
+        (["where_u8_f32", "ugelu_f16"], {"where_u8_f32", "ugelu_f16"}),
+    ],
+)
+def test_selectors(suite, selectors, kernels):
+    assert {e.kernel for e in suite.select(selectors).entries} == kernels
+
+
+def test_a_module_a_pattern_and_a_dtype(suite):
+    assert len(suite.select(["binary"]).entries) == len(suite.select(["binary.*"]).entries) == 84
+    assert len(suite.select([]).entries) == 279
+    assert {"u8"} <= set().union(*(e.dtypes for e in suite.select(["cast"], ["u8"]).entries))
+    assert len(suite.select(["cast"], ["u8"]).entries) == 13
+
+
+def test_a_printed_case_is_a_selector(suite):
+    text = "unary.gelu[f16](x=3~mixed@5)"
+    selection = suite.select([text])
+    assert selection.entries == () and [str(c) for c in selection.cases] == [text]
+
+
+@pytest.mark.parametrize(
+    ("selector", "says"),
+    [("unary.gelo", "unary.gelu"), ("ugelu_f17", "ugelu_f1"), ("unery", "unary"), ("zzzz.*", "names no op")],
+)
+def test_an_unknown_selector_is_answered_with_the_nearest_names(suite, selector, says):
+    with pytest.raises(UsageError, match=says):
+        suite.select([selector])
+
+
+def test_a_selection_that_a_dtype_empties_is_refused(suite):
+    with pytest.raises(UsageError, match="no kernel for dtype u8"):
+        suite.select(["unary.gelu"], ["u8"])
+
+
+@pytest.fixture
+def folders(tmp_path):
+    """A suite of one op, to be spoilt."""
+    (tmp_path / "kernels").mkdir()
+    (tmp_path / "cases").mkdir()
+    (tmp_path / "kernels" / "mine.cu").write_text("")
+    (tmp_path / "cases" / "mine.py").write_text(
+        "from parity import reference\nfrom parity.op import Op\n\n"
+        "double = Op('mine.neg', kernel='neg_{T}', types=('f32',), args='x out numel', inputs={'x': 'T'},\n"
+        "            reference=reference.neg)\n"
+    )
+    return tmp_path
+
+
+def test_a_suite_of_ones_own(folders):
+    suite = load_suite(folders / "kernels", folders / "cases")
+    assert [e.kernel for e in suite.entries] == ["neg_f32"]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "says"),
+    [
+        (lambda f: (f / "cases" / "mine.py").write_text("x = = 1\n"), r"mine\.py, line 1: "),
+        (lambda f: (f / "cases" / "mine.py").write_text("\n\nboom()\n"), r"mine\.py, line 3: NameError"),
+        (lambda f: (f / "cases" / "mine.py").write_text("x = 1\n"), "declare no op"),
+        (lambda f: (f / "cases" / "mine.py").unlink(), r"holds no \*\.py"),
+        (lambda f: (f / "kernels" / "mine.cu").unlink(), r"holds no \*\.cu"),
+        (lambda f: (f / "kernels" / "mine.cu").rename(f / "kernels" / "mina.cu"), "did you mean mina"),
+        (lambda f: (f / "kernels").rename(f / "gone"), "does not exist"),
+        (
+            lambda f: (f / "cases" / "mine.py").write_text(
+                (f / "cases" / "mine.py").read_text().replace("numel", "nuemel")
+            ),
+            r"mine\.py, line 4: .*unknown argument 'nuemel'; did you mean numel",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_suite_is_said_with_its_place(folders, spoil, says):
+    spoil(folders)
+    with pytest.raises(UsageError, match=says):
+        load_suite(folders / "kernels", folders / "cases")
+
+
+def test_the_suite_is_found_from_a_folder_below_the_project(folders):
+    (folders / "pyproject.toml").write_text("[tool.parity]\n")
+    (folders / "deep" / "down").mkdir(parents=True)
+    assert find_suite(folders / "deep" / "down").kernels == folders / "kernels"
+
+
+@pytest.mark.parametrize(
+    ("config", "says"),
+    [
+        ("[tool.parity]\nkernel = 'k'\n", "did you mean kernels"),
+        ("[tool\n", "not valid TOML"),
+        ("[tool]\nparity = 1\n", "must be a table"),
+    ],
+)
+def test_a_wrong_configuration_is_explained(folders, config, says):
+    (folders / "pyproject.toml").write_text(config)
+    with pytest.raises(UsageError, match=says):
+        find_suite(folders)
