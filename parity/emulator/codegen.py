@@ -296,7 +296,7 @@ def _load(w: _Writer, item: Instruction) -> None:
         target, into, value = target.split(".")[0] + {"lo": ".l", "hi": ".h"}[into], "u16", f"as<u16>(to<{element[0]}16>({value}))"
     elif element != into:
         value = f"to<{into}>({value})"
-    w.put(f"{{ V<{stored}> x; if (load<{stored}>(c, exec_lo, {address}, {w.number}, x)) return 1;")
+    w.put(f"{{ V<{stored}> x; if (load_{stored}(c, exec_lo, {address}, {w.number}, &x)) return 1;")
     w.put(*_write(w, target, into, value), "}")
 
 
@@ -314,7 +314,7 @@ def _store(w: _Writer, item: Instruction) -> None:
         return
     value = _vector(w, data.partition(".")[0], "u64" if element == "u64" else "u32")
     value = f"{value} >> {16 if data.endswith('.h') else shift}"
-    w.put(f"if (store<{element}>(c, exec_lo, {address}, {w.number}, to<{element}>({value}))) return 1;")
+    w.put(f"if (store_{element}(c, exec_lo, {address}, {w.number}, to<{element}>({value}))) return 1;")
 
 
 # --- operands --------------------------------------------------------------------------------------------------------

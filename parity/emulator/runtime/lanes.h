@@ -17,6 +17,9 @@ constexpr int LANES = 32;
 template <class T> using V = T __attribute__((ext_vector_type(LANES)));
 typedef bool B __attribute__((ext_vector_type(LANES)));
 
+static const V<u32> IOTA = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15,
+                            16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31};
+
 #define INLINE static inline __attribute__((always_inline))
 #define RUNTIME extern "C" __attribute__((visibility("hidden")))
 
@@ -165,9 +168,7 @@ INLINE V<u32> perm(V<u32> a, V<u32> b, V<u32> s) {
   return r;
 }
 INLINE V<u32> mbcnt(V<u32> m, V<u32> plus) {
-  V<u32> below;
-  for (int i = 0; i < LANES; i++) below[i] = (1u << i) - 1;
-  return popcount(m & below) + plus;
+  return popcount(m & ((1u << IOTA) - 1)) + plus;
 }
 
 // --- classes, exponents, mantissas; bits of the class mask: ISA, V_CMP_CLASS_F32 ---
@@ -234,59 +235,7 @@ RUNTIME u32 gather(Context *, u32 exec, V<u64> at, u32 bytes, u32 instruction, V
 RUNTIME u32 scatter(Context *, u32 exec, V<u64> at, u32 bytes, u32 instruction, const V<u32> *in);
 RUNTIME u32 scalar_load(Context *, u64 at, u32 words, u32 instruction, u32 *out);
 
-INLINE V<u32> iota() {
-  V<u32> r;
-  for (int i = 0; i < LANES; i++) r[i] = i;
-  return r;
-}
-template <int BYTES> using Block = u64 __attribute__((ext_vector_type(BYTES / 8)));
-// Device addresses are element-aligned only. Copies, because clang drops aligned(1) from a template's vector type.
-template <class X> INLINE X peek(const u8 *at) {
-  X x;
-  __builtin_memcpy_inline(&x, at, sizeof(X));
-  return x;
-}
-template <class X> INLINE void poke(u8 *at, X x) { __builtin_memcpy_inline(at, &x, sizeof(X)); }
-template <int BYTES> INLINE bool none_set(Block<BYTES> x) {
-  typedef bool M __attribute__((ext_vector_type(BYTES / 8)));
-  M any = __builtin_convertvector(x != 0, M);
-  if constexpr (BYTES == 256) return __builtin_bit_cast(u32, any) == 0;
-  else if constexpr (BYTES == 128) return __builtin_bit_cast(u16, any) == 0;
-  else if constexpr (BYTES == 64) return __builtin_bit_cast(u8, any) == 0;
-  else return __builtin_reduce_or(x) == 0;
-}
-// Lanes whose addresses follow each other, all inside the arena and all in the wanted state: one vector access.
-template <class T, int STATE> INLINE bool block_at(Context *c, u32 exec, V<u64> at, u64 &offset) {
-  constexpr int N = sizeof(T) * LANES;
-  offset = at[0] - c->base;
-  if (exec != ~0u | offset > c->size - N) return false;
-  V<u32> lo = lo32(at), hi = hi32(at);
-  if (mask(bools(lo == lo[0] + iota() * (u32)sizeof(T)) & bools(hi == hi[0])) != ~0u) return false;
-  if (!c->checked) return true;
-  return none_set<N>((peek<Block<N>>(c->shadow + offset) & 0x0101010101010101ul * STATE) ^ 0x0101010101010101ul * STATE);
-}
-template <class T> INLINE u32 load(Context *c, u32 exec, V<u64> at, u32 instruction, V<T> &out) {
-  u64 offset;
-  if (block_at<T, READABLE>(c, exec, at, offset)) {
-    out = peek<V<T>>(c->data + offset);
-    return 0;
-  }
-  V<u32> words[2];
-  if (gather(c, exec, at, sizeof(T), instruction, words)) return 1;
-  if constexpr (sizeof(T) == 8) out = join(words[0], words[1]);
-  else out = to<T>(words[0]);
-  return 0;
-}
-template <class T> INLINE u32 store(Context *c, u32 exec, V<u64> at, u32 instruction, V<T> x) {
-  constexpr int N = sizeof(T) * LANES;
-  u64 offset;
-  if (block_at<T, WRITABLE>(c, exec, at, offset)) {
-    poke(c->data + offset, x);
-    if (c->checked) poke(c->shadow + offset, Block<N>(0x0303030303030303ul));
-    return 0;
-  }
-  V<u32> words[2];
-  if constexpr (sizeof(T) == 8) words[0] = lo32(x), words[1] = hi32(x);
-  else words[0] = to<u32>(x);
-  return scatter(c, exec, at, sizeof(T), instruction, words);
-}
+#define ACCESS(T)                                                           \
+  RUNTIME u32 load_##T(Context *, u32 exec, V<u64> at, u32 instruction, V<T> *); \
+  RUNTIME u32 store_##T(Context *, u32 exec, V<u64> at, u32 instruction, V<T>);
+ACCESS(u8) ACCESS(u16) ACCESS(u32) ACCESS(u64)

@@ -120,8 +120,8 @@ FREXP(f16, i16) FREXP(f32, i32) FREXP(f64, i32)
 
 // --- division: RDNA3 ISA, V_DIV_SCALE, V_DIV_FMAS, V_DIV_FIXUP ---
 template <class T> struct Div;
-template <> struct Div<f32> { static constexpr int FAR = 96, UP = 64, TINY = 23, UNDER = -150; };
-template <> struct Div<f64> { static constexpr int FAR = 768, UP = 128, TINY = 53, UNDER = -1075; };
+template <> struct Div<f32> { static constexpr int FAR = 96, UP = 64, TINY = 23, UNDER = -150, OVER = 128; };
+template <> struct Div<f64> { static constexpr int FAR = 768, UP = 128, TINY = 53, UNDER = -1075, OVER = 1024; };
 template <class T> static V<T> div_scale(V<T> x, V<T> den, V<T> num, B &scaled) {
   typedef typename Float<T>::U U;
   auto tiny = [](V<T> v) { return bools(exponent(v) == 0) & bools(v != (T)0); };
@@ -141,7 +141,7 @@ template <class T> static V<T> div_scale(V<T> x, V<T> den, V<T> num, B &scaled) 
   B yes = unmask(~0u), no = unmask(0);
   rule(bools(apart >= Div<T>::FAR), yes, is_den, up);
   rule(tiny(den), no, yes, up);
-  rule(rcp_tiny & q_tiny, yes, is_den, up);
+  rule(rcp_tiny & q_tiny, yes, is_den, down); // the manual says up, which overflows where 1/den is subnormal
   rule(rcp_tiny, no, yes, down);
   rule(q_tiny, yes, is_num, up);
   rule(bools(exponent(num) <= Div<T>::TINY), no, yes, up);
@@ -194,6 +194,7 @@ template <class T> static V<T> fixup(V<T> q, V<T> den, V<T> num) {
   if constexpr (sizeof(T) > 2) {
     V<i32> apart = exponent(num) - exponent(den);
     r = bools(apart < Div<T>::UNDER) ? sign : r;
+    r = bools(apart > Div<T>::OVER) ? sign | INF : r; // the scaled quotient may be inf - inf by now
   }
   r = (di | nz) ? sign : r;
   r = (dz | ni) ? sign | INF : r;
@@ -289,6 +290,63 @@ u32 scalar_load(Context *c, u64 at, u32 words, u32 instruction, u32 *out) {
   return 0;
 }
 
+template <int BYTES> using Block = u64 __attribute__((ext_vector_type(BYTES / 8)));
+// Device addresses are element-aligned only. Copies, because clang drops aligned(1) from a template's vector type.
+template <class X> INLINE X peek(const u8 *at) {
+  X x;
+  __builtin_memcpy_inline(&x, at, sizeof(X));
+  return x;
+}
+template <class X> INLINE void poke(u8 *at, X x) { __builtin_memcpy_inline(at, &x, sizeof(X)); }
+template <int BYTES> INLINE bool none_set(Block<BYTES> x) {
+  typedef bool M __attribute__((ext_vector_type(BYTES / 8)));
+  M any = __builtin_convertvector(x != 0, M);
+  if constexpr (BYTES == 256) return __builtin_bit_cast(u32, any) == 0;
+  else if constexpr (BYTES == 128) return __builtin_bit_cast(u16, any) == 0;
+  else if constexpr (BYTES == 64) return __builtin_bit_cast(u8, any) == 0;
+  else return __builtin_reduce_or(x) == 0;
+}
+// Lanes whose addresses follow each other, all inside the arena and all in the wanted state: one vector access.
+template <class T, int STATE> INLINE bool block_at(Context *c, u32 exec, V<u64> at, u64 &offset) {
+  constexpr int N = sizeof(T) * LANES;
+  offset = at[0] - c->base;
+  if (exec != ~0u | offset > c->size - N) return false;
+  V<u32> lo = lo32(at), hi = hi32(at);
+  if (mask(bools(lo == lo[0] + IOTA * (u32)sizeof(T)) & bools(hi == hi[0])) != ~0u) return false;
+  if (!c->checked) return true;
+  return none_set<N>((peek<Block<N>>(c->shadow + offset) & 0x0101010101010101ul * STATE) ^ 0x0101010101010101ul * STATE);
+}
+template <class T> static inline u32 load(Context *c, u32 exec, V<u64> at, u32 instruction, V<T> *out) {
+  u64 offset;
+  if (block_at<T, READABLE>(c, exec, at, offset)) {
+    *out = peek<V<T>>(c->data + offset);
+    return 0;
+  }
+  V<u32> words[2];
+  if (gather(c, exec, at, sizeof(T), instruction, words)) return 1;
+  if constexpr (sizeof(T) == 8) *out = join(words[0], words[1]);
+  else *out = to<T>(words[0]);
+  return 0;
+}
+template <class T> static inline u32 store(Context *c, u32 exec, V<u64> at, u32 instruction, V<T> x) {
+  constexpr int N = sizeof(T) * LANES;
+  u64 offset;
+  if (block_at<T, WRITABLE>(c, exec, at, offset)) {
+    poke(c->data + offset, x);
+    if (c->checked) poke(c->shadow + offset, Block<N>(0x0303030303030303ul));
+    return 0;
+  }
+  V<u32> words[2];
+  if constexpr (sizeof(T) == 8) words[0] = lo32(x), words[1] = hi32(x);
+  else words[0] = to<u32>(x);
+  return scatter(c, exec, at, sizeof(T), instruction, words);
+}
+#undef ACCESS
+#define ACCESS(T) \
+  u32 load_##T(Context *c, u32 exec, V<u64> at, u32 instruction, V<T> *out) { return load<T>(c, exec, at, instruction, out); } \
+  u32 store_##T(Context *c, u32 exec, V<u64> at, u32 instruction, V<T> x) { return store<T>(c, exec, at, instruction, x); }
+ACCESS(u8) ACCESS(u16) ACCESS(u32) ACCESS(u64)
+
 // --- launch: workgroups in order, x fastest; returns the fault or NONE ---
 typedef u32 Kernel(Context *, u32 exec, V<u32> ids);
 extern "C" __attribute__((visibility("default"))) u32 launch(Context *c, Kernel *kernel, const u32 *grid, const u32 *block) {
@@ -299,12 +357,13 @@ extern "C" __attribute__((visibility("default"))) u32 launch(Context *c, Kernel 
         c->group[0] = x, c->group[1] = y, c->group[2] = z;
         for (u32 first = 0; first < threads; first += LANES) {
           u32 left = threads - first;
-          V<u32> ids = first + iota();
+          V<u32> ids = first + IOTA;
           if (threads != block[0]) {
             V<u32> row = ids / block[0];
             ids = ids % block[0] | row % block[1] << 10 | row / block[1] << 20;
           }
           if (kernel(c, left < LANES ? (1u << left) - 1 : ~0u, ids)) return c->fault;
+          if (c->budget < 0) return c->fault = TIMEOUT;
         }
       }
   return NONE;
