@@ -26,11 +26,9 @@ __all__ = ["Program", "host_features", "prepare"]
 
 _HERE = Path(__file__).parent
 _BATCH_BYTES = 200_000
-_FLAGS = (
-    "-x c++ -std=c++20 -fPIC -ffreestanding -nostdinc -fno-exceptions -fno-rtti -fvisibility=hidden -ffp-contract=off "
-    "-fno-math-errno -Xclang -ffloat16-excess-precision=none -fno-strict-aliasing -Wno-psabi -w"
-).split()
-_LOC = re.compile(r"^\t\.loc\t.*\n|;.*$", re.MULTILINE)
+_FLAGS = ["-x", "c++", "-std=c++20", "-fPIC", "-ffreestanding", "-nostdinc", "-fno-exceptions", "-fno-rtti", "-fvisibility=hidden", "-ffp-contract=off", "-fno-math-errno", "-Xclang", "-ffloat16-excess-precision=none", "-fno-strict-aliasing", "-Wno-psabi", "-w"]
+# What may differ between two listings of the same kernel: line table, comments, and numbers counted over the file.
+_NOISE = re.compile(r"^\t\.loc\t.*\n|^\s*;.*\n|^\.L(?:tmp|func_begin)\d+:.*\n|\s*;.*$|(?<=\.LBB)\d+", re.MULTILINE)
 
 
 @functools.cache
@@ -48,7 +46,9 @@ def host_features() -> str:
     found = zig.run(["clang", "-march=native", "-dM", "-E", "-x", "c", os.devnull]).stdout
     names = set(re.findall(r"^#define __(\w+)__ 1$", found, re.MULTILINE))
     if missing := {"FMA", "AVX2", "F16C"} - names:
-        raise NotAvailable(f"the emulator needs a processor with {', '.join(sorted(missing))} (x86-64-v3, 2013 or later)")
+        raise NotAvailable(
+            f"the emulator needs a processor with {', '.join(sorted(missing))} (x86-64-v3, 2013 or later)"
+        )
     return " ".join(sorted(names))
 
 
@@ -82,14 +82,16 @@ class Program:
         return library, address
 
 
-def prepare(cache: Cache, listing: str, names: Sequence[str], workers: int | None = None) -> Mapping[str, tuple[str, str]]:
+def prepare(
+    cache: Cache, listing: str, names: Sequence[str], workers: int | None = None
+) -> Mapping[str, tuple[str, str]]:
     """Make sure that kernels of a listing are compiled; returns the batch and the symbol of each.
 
     Raises:
         UnknownInstruction: a kernel has an instruction that the tables do not know.
         UsageError: the listing lacks a kernel or is cut off.
     """
-    keys = {name: digest(_version(), _LOC.sub("", body_of(listing, name)[0])) for name in names}
+    keys = {name: digest(_version(), _NOISE.sub("", body_of(listing, name)[0])) for name in names}
     missing = [name for name in names if _batch_of(cache, keys[name]) is None]
     sources = {name: translate(function_of(listing, name), _symbol(keys[name])) for name in missing}
     batches = list(_batches(sources))
@@ -155,7 +157,19 @@ def _build(cache: Cache, sources: Sequence[str]) -> str:
     def build(folder: Path) -> None:
         code = folder / "kernels.cpp"
         code.write_text('#include "lanes.h"\n' + "\n".join(sources) + "\n")
-        _run(["clang", *_FLAGS, *_machine_flags(), "-O1", f"-I{_HERE / 'runtime'}", "-c", code, "-o", folder / "kernels.o"])
+        _run(
+            [
+                "clang",
+                *_FLAGS,
+                *_machine_flags(),
+                "-O1",
+                f"-I{_HERE / 'runtime'}",
+                "-c",
+                code,
+                "-o",
+                folder / "kernels.o",
+            ]
+        )
         _run(["ld.lld", "-shared", folder / "kernels.o", runtime / "runtime.o", "-o", folder / "kernels.so"])
         (folder / "kernels.o").unlink()
         code.unlink()
@@ -172,5 +186,7 @@ def _compile_runtime(folder: Path) -> None:
 def _run(arguments: Sequence[str | Path]) -> subprocess.CompletedProcess[str]:
     done = zig.run(arguments)
     if done.returncode:
-        raise ParityError(f"the host compiler failed on generated code, a defect of the emulator:\n{done.stderr[:2000]}")
+        raise ParityError(
+            f"the host compiler failed on generated code, a defect of the emulator:\n{done.stderr[:2000]}"
+        )
     return done

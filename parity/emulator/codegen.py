@@ -64,7 +64,7 @@ def translate(function: Function, symbol: str) -> str:
     for i, item in enumerate(function.items):
         if isinstance(item, str):
             w.put(f"{_label(item)}:;")
-        if i in ends and ends[i]:
+        if ends.get(i):
             w.put(f"left -= {ends[i]};")
         if isinstance(item, Instruction):
             try:
@@ -176,7 +176,9 @@ def _scalar_alu(w: _Writer, item: Instruction, known: Semantics) -> None:
     operands = list(item.operands)
     target = "" if result == "scc" else operands.pop(0)
     _count(operands, known)
-    reads = [f"const {_ctype(t)} {n} = {_scalar(w, o, t)};" for n, o, t in zip(_NAMES, operands, known.sources, strict=False)]
+    reads = [
+        f"const {_ctype(t)} {n} = {_scalar(w, o, t)};" for n, o, t in zip(_NAMES, operands, known.sources, strict=False)
+    ]
     (expression,) = known.expressions
     if re.search(r"\bd\b", expression):
         reads.append(f"const {result} d = {_scalar(w, target, result)};")
@@ -293,7 +295,11 @@ def _load(w: _Writer, item: Instruction) -> None:
     stored = element.replace("i", "u")
     value = "x" if stored == element else f"as<{element}>(x)"
     if into in ("lo", "hi"):
-        target, into, value = target.split(".")[0] + {"lo": ".l", "hi": ".h"}[into], "u16", f"as<u16>(to<{element[0]}16>({value}))"
+        target, into, value = (
+            target.split(".")[0] + {"lo": ".l", "hi": ".h"}[into],
+            "u16",
+            f"as<u16>(to<{element[0]}16>({value}))",
+        )
     elif element != into:
         value = f"to<{into}>({value})"
     w.put(f"{{ V<{stored}> x; if (load_{stored}(c, exec_lo, {address}, {w.number}, &x)) return 1;")

@@ -104,9 +104,7 @@ class Device:
         """Memory of which no byte was written yet."""
         return self._arena.allocate(nbytes, name)
 
-    def write(
-        self, allocation: Allocation, array: np.ndarray[Any, Any], defined: Any = None, offset: int = 0
-    ) -> None:
+    def write(self, allocation: Allocation, array: np.ndarray[Any, Any], defined: Any = None, offset: int = 0) -> None:
         """Copy an array's bytes to byte ``offset``; ``defined`` (bool per byte) says which of them count as written.
 
         Raises:
@@ -154,12 +152,18 @@ class Device:
             )
         expected = _explicit_bytes(noun)
         if len(args) != expected:
-            raise UsageError(f"kernel {kernel!r} takes {expected} bytes of arguments, not {len(args)}; build them with pack()")
+            raise UsageError(
+                f"kernel {kernel!r} takes {expected} bytes of arguments, not {len(args)}; build them with pack()"
+            )
         context = self._context
         context.kernarg = self._arena.place(_KERNARG_AT, _kernarg(noun, args, grid, block, shared_bytes))
-        context.dispatch = self._arena.place(_DISPATCH_AT, _dispatch_packet(noun, grid, block, shared_bytes, context.kernarg))
+        context.dispatch = self._arena.place(
+            _DISPATCH_AT, _dispatch_packet(noun, grid, block, shared_bytes, context.kernarg)
+        )
         context.budget = self.instruction_budget
-        fault = loaded.launch(ctypes.byref(context), loaded.address, (ctypes.c_uint32 * 3)(*grid), (ctypes.c_uint32 * 3)(*block))
+        fault = loaded.launch(
+            ctypes.byref(context), loaded.address, (ctypes.c_uint32 * 3)(*grid), (ctypes.c_uint32 * 3)(*block)
+        )
         if fault:
             raise self._fault(code, kernel, fault)
         return LaunchStats(self.instruction_budget - context.budget)
@@ -228,7 +232,9 @@ def pack(kernel: Kernel, values: Sequence[Allocation | int | bytes | np.generic[
 
 def _target(code: CodeObject) -> None:
     if code.target not in TARGETS:
-        raise UsageError(f"module {code.module!r} is built for {code.target}; the emulator executes {', '.join(TARGETS)}")
+        raise UsageError(
+            f"module {code.module!r} is built for {code.target}; the emulator executes {', '.join(TARGETS)}"
+        )
 
 
 def _explicit_bytes(kernel: Kernel) -> int:

@@ -9,7 +9,11 @@ __all__ = ["InstructionBudgetExceeded", "MemoryFault", "UnknownInstruction"]
 
 
 def _place(instruction: Instruction) -> str:
-    return f"{instruction.source}, listing line {instruction.line}" if instruction.source else f"listing line {instruction.line}"
+    return (
+        f"{instruction.source}, listing line {instruction.line}"
+        if instruction.source
+        else f"listing line {instruction.line}"
+    )
 
 
 class MemoryFault(ParityError):

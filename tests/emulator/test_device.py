@@ -1,0 +1,171 @@
+"""Launches, memory, faults and the cache, through the public interface."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from parity import codeobject, emulator
+from parity.emulator import InstructionBudgetExceeded, MemoryFault, UnknownInstruction
+from parity.errors import UsageError
+
+
+def test_divergent_loop(run):
+    def steps(v):
+        return 0 if v == 1 else 1 + steps(3 * v + 1 if v & 1 else v // 2)
+
+    x = np.arange(1, 101, dtype=np.int32)
+    assert run("collatz", x, out=np.int32).tolist() == [steps(int(v)) for v in x]
+
+
+def test_inactive_lanes_write_nothing(run, device):
+    x = np.arange(100, dtype=np.int32)
+    run("every_other", x, out=np.int32)
+    out = device._arena.allocations[-1]
+    assert device.written(out).reshape(-1, 4).all(1).tolist() == [bool(i & 1) for i in range(100)]
+    assert device.read(out).view(np.int32)[1::2].tolist() == x[1::2].tolist()
+
+
+def test_addresses_that_go_down(run):
+    x = np.arange(77, dtype=np.int32)
+    assert np.array_equal(run("reversed", x, out=np.int32), x[::-1])
+
+
+def test_grid_and_block_of_three_dimensions(device, code):
+    shape = (2 * 3, 3 * 2, 2 * 5)
+    out = device.allocate(4 * np.prod(shape), "out")
+    args = emulator.pack(code.kernels["where"], [0, out])
+    device.launch(code, "where", grid=(2, 3, 2), block=(3, 2, 5), args=args)
+    z, y, x = np.meshgrid(*(np.arange(n) for n in shape[::-1]), indexing="ij")
+    assert np.array_equal(device.read(out).view(np.int32), (x * 10000 + y * 100 + z).ravel())
+
+
+def test_second_launch_sees_what_the_first_wrote(device, code):
+    a, b, c = (device.allocate(400, name) for name in "abc")
+    device.write(a, np.arange(100, dtype=np.int32))
+    for source, target in ((a, b), (b, c)):
+        args = emulator.pack(code.kernels["reversed"], [100, source, target])
+        stats = device.launch(code, "reversed", grid=(1, 1, 1), block=(128, 1, 1), args=args)
+    assert np.array_equal(device.read(c).view(np.int32), np.arange(100))
+    again = device.launch(code, "reversed", grid=(1, 1, 1), block=(128, 1, 1), args=args)
+    assert stats == again
+    assert stats.instructions > 0
+
+
+def test_read_past_the_end(device, code):
+    a, b = device.allocate(400, "x"), device.allocate(400, "y")
+    device.write(a, np.arange(100, dtype=np.int32))
+    args = emulator.pack(code.kernels["shifted"], [100, a, b])
+    with pytest.raises(MemoryFault) as caught:
+        device.launch(code, "shifted", grid=(2, 1, 1), block=(64, 1, 1), args=args)
+    fault = caught.value
+    assert (fault.kind, fault.kernel, fault.workgroup, fault.lane) == ("out-of-bounds read", "shifted", (1, 0, 0), 3)
+    assert (fault.buffer, fault.offset, fault.size, fault.address) == ("x", 400, 4, a.address + 400)
+    assert fault.source.startswith("small.cu:")
+    assert "global_load_b32" in fault.instruction
+    assert (
+        str(fault).splitlines()[0].startswith(f"out-of-bounds read of 4 bytes in kernel 'shifted' at {fault.source}, ")
+    )
+    assert str(fault).endswith(f"address {a.address + 400:#x}: 0 bytes past the end of buffer 'x' (400 bytes)")
+    assert device.written(b)[:256].all()
+
+
+def test_read_of_bytes_nobody_wrote(device, code):
+    a, b = device.allocate(400, "x"), device.allocate(400, "y")
+    device.write(a, np.zeros(400, np.uint8), defined=np.arange(400) != 170)
+    args = emulator.pack(code.kernels["reversed"], [100, a, b])
+    with pytest.raises(MemoryFault) as caught:
+        device.launch(code, "reversed", grid=(2, 1, 1), block=(64, 1, 1), args=args)
+    assert (caught.value.kind, caught.value.buffer, caught.value.offset) == ("never-written read", "x", 168)
+
+
+@pytest.mark.parametrize("index", [100, -1, 2**40, -(2**61), 2**61, 10**18])
+def test_wild_stores(device, code, index):
+    at, y = device.allocate(8, "at"), device.allocate(400, "y")
+    device.write(at, np.array([index]))
+    args = emulator.pack(code.kernels["store_at"], [1, at, y])
+    with pytest.raises(MemoryFault) as caught:
+        device.launch(code, "store_at", grid=(1, 1, 1), block=(64, 1, 1), args=args)
+    assert caught.value.kind == "out-of-bounds write"
+    assert caught.value.lane == 0
+    assert caught.value.address == (y.address + 4 * index) % 2**64
+
+
+@pytest.mark.parametrize("pointer", [None, 8, 3, 2**64 - 4, 2**63])
+def test_wild_pointers(device, code, pointer):
+    y = device.allocate(400, "y")
+    args = emulator.pack(code.kernels["reversed"], [64, pointer, y])
+    with pytest.raises(MemoryFault) as caught:
+        device.launch(code, "reversed", grid=(1, 1, 1), block=(64, 1, 1), args=args)
+    assert caught.value.kind == "out-of-bounds read"
+
+
+def test_endless_loop(device, code):
+    y = device.allocate(4, "y")
+    device.write(y, np.zeros(4, np.uint8))
+    args = emulator.pack(code.kernels["forever"], [0, y])
+    with pytest.raises(InstructionBudgetExceeded, match="timeout: kernel 'forever' executed more than 5000000"):
+        device.launch(code, "forever", grid=(1, 1, 1), block=(32, 1, 1), args=args)
+
+
+def changed(code, old, new):
+    assert old in code.listing
+    return codeobject.parse(code.listing.replace(old, new), code.module)
+
+
+def test_unknown_instruction_modifier_and_operand(cache, code):
+    device = emulator.Device(cache=cache)
+    for new, what in (
+        ("v_frobnicate_f32", "instruction v_frobnicate_f32"),
+        ("v_add_f32 v0, v0, v1 wobble:3\n\ts_nop 0 ;", "modifier wobble:3 of v_add_f32"),
+        ("v_add_f32 v0, v0, src_shared_base\n\ts_nop 0 ;", "operand 'src_shared_base'"),
+    ):
+        with pytest.raises(UnknownInstruction) as caught:
+            device.prepare(changed(code, "v_add_f32_e32", new), ["add_f32"])
+        assert caught.value.what == what
+        assert caught.value.kernel == "add_f32"
+        assert f"listing line {caught.value.line}" in str(caught.value)
+
+
+def test_corrupt_listing(cache, code):
+    device = emulator.Device(cache=cache)
+    torn = dataclasses.replace(code, listing=code.listing[: code.listing.index("\nadd_f32:") + 300], digest="torn")
+    with pytest.raises(UsageError, match="cut off in kernel 'add_f32'"):
+        device.prepare(torn, ["add_f32"])
+
+
+def test_wrong_arguments(device, code):
+    kernel = code.kernels["add_f32"]
+    with pytest.raises(UsageError, match="takes 4 arguments, not 1"):
+        emulator.pack(kernel, [1])
+    with pytest.raises(UsageError, match=r"argument 0 .* has 8 bytes, not 4"):
+        emulator.pack(kernel, [np.float32(1), None, None, None])
+    with pytest.raises(UsageError, match="takes 32 bytes of arguments, not 3"):
+        device.launch(code, "add_f32", grid=(1, 1, 1), block=(1, 1, 1), args=b"abc")
+    with pytest.raises(UsageError, match="did you mean add_f32"):
+        device.launch(code, "add_f23", grid=(1, 1, 1), block=(1, 1, 1), args=b"")
+    with pytest.raises(UsageError, match="at least 1"):
+        device.launch(code, "add_f32", grid=(0, 1, 1), block=(1, 1, 1), args=bytes(32))
+
+
+def test_memory_is_fresh_after_reset(device):
+    a = device.allocate(16, "a")
+    device.write(a, np.ones(4, np.float32))
+    assert device.written(a).all()
+    device.reset()
+    b = device.allocate(16, "b")
+    assert b.address == a.address
+    assert not device.written(b).any()
+    with pytest.raises(UsageError, match="freed by reset"):
+        device.read(a)
+    with pytest.raises(UsageError, match="do not fit"):
+        device.write(b, np.ones(5, np.float32))
+
+
+def test_nothing_is_compiled_twice(cache, code, monkeypatch):
+    device = emulator.Device(cache=cache)
+    device.prepare(code)
+    monkeypatch.setattr("parity.zig.run", None)
+    emulator.Device(cache=cache).prepare(code, ["add_f32", "div_f64"])
+    moved = changed(code, "\t.text\n", "\t.text\n\t; a comment that moves every line\n")
+    emulator.Device(cache=cache).prepare(moved)
