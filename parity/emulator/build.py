@@ -26,7 +26,24 @@ __all__ = ["Program", "host_features", "prepare"]
 
 _HERE = Path(__file__).parent
 _BATCH_BYTES = 200_000
-_FLAGS = ["-x", "c++", "-std=c++20", "-fPIC", "-ffreestanding", "-nostdinc", "-fno-exceptions", "-fno-rtti", "-fvisibility=hidden", "-ffp-contract=off", "-fno-math-errno", "-Xclang", "-ffloat16-excess-precision=none", "-fno-strict-aliasing", "-Wno-psabi", "-w"]
+_FLAGS = [
+    "-x",
+    "c++",
+    "-std=c++20",
+    "-fPIC",
+    "-ffreestanding",
+    "-nostdinc",
+    "-fno-exceptions",
+    "-fno-rtti",
+    "-fvisibility=hidden",
+    "-ffp-contract=off",
+    "-fno-math-errno",
+    "-Xclang",
+    "-ffloat16-excess-precision=none",
+    "-fno-strict-aliasing",
+    "-Wno-psabi",
+    "-w",
+]
 # What may differ between two listings of the same kernel: line table, comments, and numbers counted over the file.
 _NOISE = re.compile(r"^\t\.loc\t.*\n|^\s*;.*\n|^\.L(?:tmp|func_begin)\d+:.*\n|\s*;.*$|(?<=\.LBB)\d+", re.MULTILINE)
 

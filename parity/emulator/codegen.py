@@ -1,8 +1,8 @@
 """From the instructions of one kernel to a C++ function that executes one wavefront.
 
 Registers are local variables: an SGPR a ``u32``, a VGPR a vector of one ``u32`` per lane, EXEC, VCC and SCC scalars.
-Branches become ``goto``. What an instruction computes comes from the tables of ``isa``; how operands are read, modifiers
-applied and results written under the EXEC mask is written here, once.
+Branches become ``goto``. What an instruction computes comes from the tables of ``isa``; how operands are read,
+modifiers applied and results written under the EXEC mask is written here, once.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def translate(function: Function, symbol: str) -> str:
             w.put(f"left -= {ends[i]};")
         if isinstance(item, Instruction):
             try:
-                _emit(w, item, lambda label, i=i: position.get(label, i + 1) <= i)  # type: ignore[misc]
+                _emit(w, item, lambda label, i=i: position.get(label, i + 1) <= i)
             except _Unknown as unknown:
                 raise UnknownInstruction(str(unknown), function.name, item) from None
             w.number += 1
@@ -392,9 +392,8 @@ def _vector(w: _Writer, operand: str, kind: str, half: int = 0) -> str:
     inner = operand[1:] if negate else operand
     magnitude = inner.startswith("|")
     inner = inner.strip("|")
-    if magnitude or negate:
-        if kind[0] not in "fm":
-            raise _Unknown(f"sign modifier of {operand!r} on an operand of type {kind}")
+    if (magnitude or negate) and kind[0] not in "fm":
+        raise _Unknown(f"sign modifier of {operand!r} on an operand of type {kind}")
     kind, mixed = ("f32", half >= 0) if kind == "mix" else (kind, False)
     if mixed:
         value = f"wide({_bits(w, inner, 'f16', half)})"

@@ -114,7 +114,8 @@ class Device:
         span = self._arena.span(allocation)
         if offset < 0 or offset + raw.size > allocation.size:
             raise UsageError(
-                f"{raw.size} bytes at offset {offset} do not fit into buffer {allocation.name!r} of {allocation.size} bytes"
+                f"{raw.size} bytes at offset {offset} do not fit into buffer {allocation.name!r} "
+                f"of {allocation.size} bytes"
             )
         at = slice(span.start + offset, span.start + offset + raw.size)
         self._arena.data[at] = raw
@@ -126,7 +127,7 @@ class Device:
 
     def written(self, allocation: Allocation) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Which bytes of an allocation were written, by the host or by a kernel."""
-        return self._arena.state[self._arena.span(allocation)] == 3
+        return np.equal(self._arena.state[self._arena.span(allocation)], 3)
 
     def reset(self) -> None:
         """Free all allocations."""
@@ -147,8 +148,8 @@ class Device:
         noun = loaded.kernel
         if min(grid) < 1 or min(block) < 1 or block[0] * block[1] * block[2] > noun.max_threads:
             raise UsageError(
-                f"kernel {kernel!r} cannot be launched with grid {grid} and block {block}: every size is at least 1, and "
-                f"a block has at most {noun.max_threads} threads"
+                f"kernel {kernel!r} cannot be launched with grid {grid} and block {block}: every size is at "
+                f"least 1, and a block has at most {noun.max_threads} threads"
             )
         expected = _explicit_bytes(noun)
         if len(args) != expected:

@@ -9,11 +9,8 @@ __all__ = ["InstructionBudgetExceeded", "MemoryFault", "UnknownInstruction"]
 
 
 def _place(instruction: Instruction) -> str:
-    return (
-        f"{instruction.source}, listing line {instruction.line}"
-        if instruction.source
-        else f"listing line {instruction.line}"
-    )
+    line = f"listing line {instruction.line}"
+    return f"{instruction.source}, {line}" if instruction.source else line
 
 
 class MemoryFault(ParityError):

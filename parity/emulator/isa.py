@@ -42,7 +42,19 @@ TARGETS = {"gfx1100": Target("gfx1100", 32, True)}
 
 #: Waits and hints: nothing to do when instructions execute one after the other.
 IGNORED = frozenset(
-    ["s_waitcnt", "s_waitcnt_vscnt", "s_waitcnt_vmcnt", "s_waitcnt_lgkmcnt", "s_waitcnt_expcnt", "s_waitcnt_depctr", "s_delay_alu", "s_clause", "s_nop", "v_nop", "s_sleep", "s_setprio", "s_set_inst_prefetch_distance", "s_inst_prefetch", "s_code_end", "s_wait_idle", "s_dcache_inv", "s_icache_inv", "buffer_gl0_inv", "buffer_gl1_inv", "s_sendmsg", "s_ttracedata"]
+    (
+        *(
+            "s_waitcnt",
+            "s_waitcnt_vscnt",
+            "s_waitcnt_vmcnt",
+            "s_waitcnt_lgkmcnt",
+            "s_waitcnt_expcnt",
+            "s_waitcnt_depctr",
+        ),
+        *("s_delay_alu", "s_clause", "s_nop", "v_nop", "s_sleep", "s_setprio", "s_set_inst_prefetch_distance"),
+        *("s_inst_prefetch", "s_code_end", "s_wait_idle", "s_dcache_inv", "s_icache_inv", "s_ttracedata"),
+        *("buffer_gl0_inv", "buffer_gl1_inv"),
+    )
 )
 #: Cache policy bits of memory instructions.
 CACHE_POLICY = frozenset({"glc", "slc", "dlc"})

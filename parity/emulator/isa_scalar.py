@@ -1,8 +1,8 @@
 """Scalar instructions of RDNA: one line each.
 
 ``name : result = sources : expression : SCC``. The old destination is ``d``, the carry in is ``scc``; in the SCC column
-``r`` is the result, ``nz`` stands for ``r != 0`` and ``-`` for unchanged. A result ``exec`` goes to EXEC, whose old value
-goes to the destination (saveexec). Semantics: RDNA3 Instruction Set Architecture, chapter 16.
+``r`` is the result, ``nz`` stands for ``r != 0`` and ``-`` for unchanged. A result ``exec`` goes to EXEC, whose old
+value goes to the destination (saveexec). Semantics: RDNA3 Instruction Set Architecture, chapter 16.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Vector instructions of RDNA: one line each.
 
 ``name : results = sources : expression``. Sources are ``a b c``, the old destination is ``d``; a second result follows
-a semicolon. Types: ``f16 f32 f64 i16 u16 i32 u32 i64 u64``, ``mask`` (one bit per lane in an SGPR), ``lane0`` (an SGPR),
-``mix`` (f32, or f16 where op_sel_hi says so). Semantics: RDNA3 Instruction Set Architecture, chapter 16.
+a semicolon. Types: ``f16 f32 f64 i16 u16 i32 u32 i64 u64``, ``mask`` (one bit per lane in an SGPR), ``lane0`` (an
+SGPR), ``mix`` (f32, or f16 where op_sel_hi says so). Semantics: RDNA3 Instruction Set Architecture, chapter 16.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ v_mad_i32_i24        : i32 = i32 i32 i32         : bfe_i(a, 0, 24) * bfe_i(b, 0,
 v_mad_u32_u16        : u32 = u16 u16 u32         : to<u32>(a) * to<u32>(b) + c
 v_mad_i32_i16        : i32 = i16 i16 i32         : to<i32>(a) * to<i32>(b) + c
 v_mad_u64_u32        : u64 mask = u32 u32 u64    : to<u64>(a) * to<u64>(b) + c ; to<u64>(a) * to<u64>(b) + c < c
-v_mad_i64_i32        : i64 mask = i32 i32 i64    : to<i64>(a) * to<i64>(b) + c ; (to<i64>(a) * to<i64>(b) < 0) ^ (c < 0) ^ (to<i64>(a) * to<i64>(b) + c < 0)
+v_mad_i64_i32        : i64 mask = i32 i32 i64    : to<i64>(a) * to<i64>(b) + c ; mad_carry(a, b, c)
 v_sad_u32            : u32 = u32 u32 u32         : max(a, b) - min(a, b) + c
 v_max_u32            : u32 = u32 u32             : max(a, b)
 v_min_u32            : u32 = u32 u32             : min(a, b)

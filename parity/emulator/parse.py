@@ -84,8 +84,6 @@ def function_of(listing: str, name: str) -> Function:
                     source = f"{where[2]}:{where[1]}"
             elif text.startswith("\t.section"):
                 in_code = False
-            elif text.startswith("\t\t.amdhsa_") or text.startswith("\t.amdhsa_"):
-                continue
         elif text.startswith("\t\t.amdhsa_"):
             key, _, value = text.strip().removeprefix(".amdhsa_").partition(" ")
             if value.isdigit():

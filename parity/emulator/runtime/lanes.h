@@ -147,6 +147,10 @@ INLINE V<u32> mulhi(V<u32> a, V<u32> b) { return hi32(to<u64>(a) * to<u64>(b)); 
 INLINE V<i32> mulhi(V<i32> a, V<i32> b) { return to<i32>((to<i64>(a) * to<i64>(b)) >> 32); }
 INLINE u32 mulhi(u32 a, u32 b) { return (u64)a * b >> 32; }
 INLINE i32 mulhi(i32 a, i32 b) { return (i64)a * b >> 32; }
+INLINE B mad_carry(V<i32> a, V<i32> b, V<i64> c) { // the 65th bit of a * b + c
+  V<i64> p = to<i64>(a) * to<i64>(b);
+  return bools((p < 0) ^ (c < 0) ^ (as<u64>(p) + as<u64>(c) < as<u64>(p)));
+}
 template <class X, class Y> INLINE X bfe_u(X x, Y at, Y width) { return x >> (at & 31) & ((1u << (width & 31)) - 1); }
 INLINE V<i32> bfe_i(V<i32> x, V<u32> at, V<u32> width) {
   V<u32> w = width & 31, n = (32 - w) & 31;
