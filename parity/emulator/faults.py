@@ -16,8 +16,8 @@ def _place(instruction: Instruction) -> str:
 class MemoryFault(ParityError):
     """A kernel accessed memory that it must not access.
 
-    ``kind`` is ``"out-of-bounds read"``, ``"out-of-bounds write"`` or ``"never-written read"``. ``lane`` is ``None`` for
-    a scalar access. ``offset`` is the byte offset of the access relative to ``buffer``, the nearest allocation.
+    ``kind`` is ``"out-of-bounds read"``, ``"out-of-bounds write"`` or ``"never-written read"``. ``lane`` is ``None``
+    for a scalar access. ``offset`` is the byte offset of the access relative to ``buffer``, the nearest allocation.
     """
 
     def __init__(
