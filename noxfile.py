@@ -1,0 +1,71 @@
+"""The chores of parity, one session each: ``nox -l`` lists them, ``nox -s NAME -- ARGUMENTS`` runs one."""
+
+import tempfile
+from pathlib import Path
+
+import nox
+
+nox.needs_version = ">=2024.4.15"
+nox.options.sessions = ["tests", "lint", "typecheck"]
+nox.options.reuse_existing_virtualenvs = True
+
+EXAMPLES = "20"
+
+
+@nox.session
+def matrix(session: nox.Session) -> None:
+    """Run the suite on the CPU and print the matrix: kernels down, targets across (arguments: those of parity run)."""
+    session.install("-e", ".[emulated]")
+    session.env["PARITY_COMMAND"] = "nox -s matrix --"
+    session.run("parity", "run", "--examples", EXAMPLES, *session.posargs)
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """Test parity itself (arguments: those of pytest)."""
+    session.install("-e", ".[emulated]", "--group", "test")
+    session.run("pytest", "-n", "auto", *session.posargs)
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Check style and formatting with ruff."""
+    session.install("--group", "lint")
+    session.run("ruff", "check")
+    session.run("ruff", "format", "--check")
+
+
+@nox.session
+def typecheck(session: nox.Session) -> None:
+    """Check the types of parity with mypy."""
+    session.install("-e", ".", "--group", "typecheck")
+    session.run("mypy")
+
+
+@nox.session
+def wheel(session: nox.Session) -> None:
+    """Build the wheel, install it away from the checkout, and run its suite there."""
+    session.install("build")
+    with tempfile.TemporaryDirectory() as folder:
+        session.run("python", "-m", "build", "--outdir", folder)
+        (built,) = Path(folder).glob("*.whl")
+        session.install("--force-reinstall", "--no-deps", str(built))
+        session.install(f"{built}[emulated]")
+        with session.chdir(folder):
+            session.run("python", "-m", "parity", "list")
+            session.run("parity", "run", "affine", "--examples", "2")
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """Measure the emulator, and the throughput and memory of whole runs."""
+    session.install("-e", ".[emulated]", "--group", "bench")
+    for module in ("benchmarks.emulator", "benchmarks.throughput"):
+        session.run("python", "-m", module, *session.posargs)
+
+
+@nox.session
+def soak(session: nox.Session) -> None:
+    """Run 200,000 generated cases over 5 seeds (arguments: those of parity run); records stay in parity-out/."""
+    session.install("-e", ".[emulated]")
+    session.run("python", "-m", "benchmarks.soak", *session.posargs)

@@ -1,0 +1,71 @@
+"""The command line: ``parity run``, ``list``, ``show``, ``build``, ``doctor``."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+from collections.abc import Sequence
+
+from rich_argparse import RawDescriptionRichHelpFormatter
+
+import parity
+from parity.cli import build, doctor, run, show
+from parity.cli import list as list_
+from parity.cli.terminal import errors
+from parity.errors import ParityError
+
+__all__ = ["main"]
+
+COMMANDS = (run, list_, show, build, doctor)
+INTERRUPTED = 130
+BROKEN_PIPE = 141
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run parity with these arguments (default: those of the process); the exit code.
+
+    0 all passed, 1 a failure, 2 wrong usage, 3 nothing was run or what was asked for is not available, 130 interrupted.
+    """
+    logging.basicConfig(format="parity: %(message)s", level=logging.WARNING, force=True)
+    try:
+        arguments = _parser().parse_args(argv)
+        code: int = arguments.command(arguments)
+        sys.stdout.flush()
+    except ParityError as error:
+        errors().print(f"parity: {error}", style="red")
+        return error.exit_code
+    except KeyboardInterrupt:
+        errors().print("parity: interrupted")
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read the output has left; without this the interpreter would complain when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+    except SystemExit as leaving:  # argparse: help, version, wrong usage
+        return leaving.code if isinstance(leaving.code, int) else 2
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        "parity",
+        description="Does a HIP port compute what the CUDA kernels compute, value by value?",
+        formatter_class=RawDescriptionRichHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"parity {parity.__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for module in COMMANDS:
+        text = (module.__doc__ or "").strip()
+        command = commands.add_parser(
+            module.NAME,
+            help=text.splitlines()[0],
+            description=text,
+            formatter_class=RawDescriptionRichHelpFormatter,
+            allow_abbrev=False,
+        )
+        module.options(command)
+        command.set_defaults(command=module.main)
+    return parser

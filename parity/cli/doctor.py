@@ -1,0 +1,172 @@
+"""Say what this machine can do: compilers, GPUs, libraries, cache, runners; and what to install for the rest."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import importlib.util
+import json
+import os
+import platform
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from rich.text import Text
+
+import parity
+from parity import zig
+from parity.cache import default_root
+from parity.cli.options import add_json, processors
+from parity.cli.terminal import output
+from parity.errors import ParityError
+from parity.runners import runner, runners
+from parity.suite import find_suite
+from parity.toolchain import device_library
+
+__all__ = ["NAME", "Finding", "findings", "main", "options"]
+
+NAME = "doctor"
+LIBRARIES = ("numpy", "ml_dtypes", "gmpy2", "hypothesis", "Pebble", "PyYAML", "platformdirs", "rich", "rich-argparse")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked for: what was found, or what to do to have it. ``needed``: not having it is a fault."""
+
+    group: str
+    name: str
+    found: str
+    advice: str = ""
+    needed: bool = False
+
+    @property
+    def ok(self) -> bool:
+        return not self.advice
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    add_json(parser)
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Print what was found; always 0, as a machine that can do little is no error."""
+    found = list(findings())
+    if arguments.json:
+        print(json.dumps([{**asdict(finding), "ok": finding.ok} for finding in found], indent=1))
+    else:
+        output().print(_table(found))
+    return 0
+
+
+def findings() -> Iterator[Finding]:
+    """Look for everything that parity can use."""
+    yield from _machine()
+    yield from _compilers()
+    yield from _gpus()
+    yield from _libraries()
+    yield from _cache()
+    yield from _runners()
+    yield from _suite()
+
+
+def _machine() -> Iterator[Finding]:
+    yield Finding("machine", "parity", f"{parity.__version__} in {Path(parity.__file__).parent}")
+    yield Finding("machine", "Python", f"{platform.python_version()}, {sys.executable}")
+    yield Finding("machine", "system", f"{platform.system()} {platform.machine()}, {processors()} processors")
+
+
+def _compilers() -> Iterator[Finding]:
+    try:
+        yield Finding("compilers", "ziglang", f"{zig.version()}, {zig.zig()}")
+    except ParityError as error:
+        yield Finding("compilers", "ziglang", "", str(error), needed=True)
+    try:
+        yield Finding("compilers", "device libraries", str(device_library()))
+    except ParityError as error:
+        yield Finding("compilers", "device libraries", "", str(error), needed=True)
+    for name, what in (
+        ("nvcc", "install the CUDA toolkit to check that the sources still compile as CUDA"),
+        ("hipcc", "install ROCm; parity does not need it"),
+        ("hipify-perl", "install ROCm; parity has a translator of its own"),
+        ("hipify-clang", "install ROCm; parity has a translator of its own"),
+    ):
+        path = shutil.which(name)
+        yield Finding("compilers", name, path or "", "" if path else what)
+
+
+def _gpus() -> Iterator[Finding]:
+    smi = shutil.which("nvidia-smi")
+    nvidia = sorted(str(path) for path in Path("/dev").glob("nvidia[0-9]*"))
+    yield Finding(
+        "GPUs", "NVIDIA", ", ".join(nvidia), "" if nvidia else f"no device node{'' if smi else ', no nvidia-smi'}"
+    )
+    amd = Path("/dev/kfd")
+    usable = amd.exists() and os.access(amd, os.R_OK | os.W_OK)
+    advice = "" if usable else "join the group render to use /dev/kfd" if amd.exists() else "no /dev/kfd"
+    yield Finding("GPUs", "AMD", str(amd) if amd.exists() else "", advice)
+    for name, module in (("cupy", "cupy"), ("hip-python", "hip")):
+        spec = importlib.util.find_spec(module)
+        yield Finding("GPUs", name, str(spec.origin) if spec else "", "" if spec else f"only for a GPU: install {name}")
+
+
+def _libraries() -> Iterator[Finding]:
+    for name in LIBRARIES:
+        try:
+            yield Finding("libraries", name, importlib.metadata.version(name))
+        except importlib.metadata.PackageNotFoundError:
+            yield Finding("libraries", name, "", f"python -m pip install {name}", needed=True)
+
+
+def _cache() -> Iterator[Finding]:
+    root = default_root()
+    size = sum(path.stat().st_size for path in root.rglob("*") if path.is_file())
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=root).close()
+        advice = ""
+    except OSError as error:
+        advice = f"cannot be written ({error.strerror}); set PARITY_CACHE to a writable folder"
+    yield Finding("cache", "folder", f"{root}, {size / 2**20:.1f} MiB", advice, needed=True)
+
+
+def _runners() -> Iterator[Finding]:
+    for name in runners():
+        try:
+            found = runner(name)
+            probe = found.probe()
+            what = f"{found.evidence}, {' '.join(found.targets())}"
+        except ParityError as error:
+            yield Finding("runners", name, "", str(error))
+            continue
+        advice = "" if probe.available else "; ".join(text for text in (probe.reason, probe.install) if text)
+        yield Finding("runners", name, what, advice)
+
+
+def _suite() -> Iterator[Finding]:
+    try:
+        suite = find_suite()
+    except ParityError as error:
+        yield Finding("suite", "kernels", "", str(error))
+        return
+    yield Finding("suite", "kernels", f"{suite.kernels}: {len(suite.modules)} modules, {len(suite.entries)} kernels")
+    yield Finding("suite", "cases", f"{suite.cases}: {len(suite.ops)} ops")
+
+
+def _table(found: list[Finding]) -> Text:
+    width = max(len(finding.name) for finding in found)
+    text = Text()
+    group = ""
+    for finding in found:
+        if finding.group != group:
+            text.append(("\n" if group else "") + finding.group + "\n", "bold")
+            group = finding.group
+        mark, style = ("ok", "green") if finding.ok else ("!!", "bold red") if finding.needed else ("--", "yellow")
+        text.append(f"  {mark} ", style).append(f"{finding.name.ljust(width)}  ")
+        text.append(": ".join(part for part in (finding.found, finding.advice) if part) + "\n")
+    text.rstrip()
+    return text

@@ -1,0 +1,78 @@
+"""List the ops of the suite with their dtypes and kernels, or the cases that a run would draw."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Sequence
+
+from rich.text import Text
+
+from parity.cli.options import add_drawing, add_folders, add_selection, select
+from parity.cli.terminal import output
+from parity.engine import Plan, tasks_of
+from parity.op import Entry
+from parity.suite import Selection, Suite
+
+__all__ = ["NAME", "main", "options"]
+
+NAME = "list"
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    add_selection(parser)
+    parser.add_argument("--cases", action="store_true", help="print the texts of the cases that a run would draw")
+    add_drawing(parser)
+    add_folders(parser, cases=("--cases-dir",))
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Print the list."""
+    suite, selection = select(arguments)
+    if arguments.cases:
+        _print_cases(suite, selection, arguments.examples, arguments.seed)
+        return 0
+    entries = tuple(dict.fromkeys([*selection.entries, *(suite.entry(case) for case in selection.cases)]))
+    console = output()
+    console.print(_table(entries))
+    ops = {entry.op.name for entry in entries}
+    modules = {entry.op.module for entry in entries}
+    console.print(f"\n{len(modules)} modules, {len(ops)} ops, {len(entries)} kernels")
+    return 0
+
+
+def _table(entries: Iterable[Entry]) -> Text:
+    ops: dict[str, list[Entry]] = {}
+    for entry in entries:
+        ops.setdefault(entry.op.name, []).append(entry)
+    width = max(map(len, ops))
+    kernels = {name: len(each) for name, each in ops.items()}
+    text = Text()
+    for name, each in ops.items():
+        op = each[0].op
+        text.append("\n" if text else "").append(name.ljust(width), "bold")
+        text.append(f"  {kernels[name]:>3} x {op.kernel}  ")
+        text.append(_dtypes([entry.dtypes for entry in each]), "cyan")
+    return text
+
+
+def _dtypes(combinations: Sequence[tuple[str, ...]]) -> str:
+    """``f32 f64``, or ``u8,{f32 f64}`` where an op has two dtypes."""
+    heads: dict[tuple[str, ...], list[str]] = {}
+    for dtypes in combinations:
+        heads.setdefault(dtypes[:-1], []).append(dtypes[-1])
+    return " ".join(
+        ",".join([*head, f"{{{' '.join(last)}}}"]) if head else " ".join(last) for head, last in heads.items()
+    )
+
+
+def _print_cases(suite: Suite, selection: Selection, examples: int, seed: int) -> None:
+    tasks = tasks_of(selection, ("",))
+    plan = Plan(suite.kernels, suite.cases, "", tasks, examples, seed, True, {})
+    console = output()
+    for task in tasks:
+        for title, case in plan.draw(suite, task):
+            text = Text(case)
+            if title:
+                text.append(f"  # {title}", "dim")
+            console.print(text)

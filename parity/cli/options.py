@@ -1,0 +1,104 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from parity.dtypes import dtype
+from parity.suite import Selection, Suite, find_suite
+
+__all__ = [
+    "add_drawing",
+    "add_folders",
+    "add_jobs",
+    "add_json",
+    "add_selection",
+    "names",
+    "positive",
+    "processors",
+    "select",
+    "suite_of",
+]
+
+EXAMPLES = 20
+
+
+def names(text: str) -> list[str]:
+    """The names in a list that is separated by commas."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def positive(text: str) -> int:
+    """A number of at least 1."""
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of at least 1")
+    return number
+
+
+def add_selection(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "selectors",
+        nargs="*",
+        metavar="SELECTOR",
+        help="a module, an op, a kernel, a pattern of these such as 'unary.*', or a case as printed; default: all",
+    )
+    parser.add_argument(
+        "--dtype", type=names, action="extend", default=[], metavar="D,..", help="only kernels with one of these dtypes"
+    )
+
+
+def add_folders(parser: argparse.ArgumentParser, *, cases: Sequence[str] = ("--cases", "--cases-dir")) -> None:
+    parser.add_argument(
+        "--kernels", "--kernels-dir", dest="kernels_dir", type=Path, metavar="DIR", help="folder of the .cu files"
+    )
+    parser.add_argument(*cases, dest="cases_dir", type=Path, metavar="DIR", help="folder of the case files")
+
+
+def add_drawing(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--examples",
+        type=positive,
+        default=EXAMPLES,
+        metavar="N",
+        help="cases to draw per kernel, beside the named ones (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="the same seed draws the same cases everywhere (default: 0)"
+    )
+
+
+def add_jobs(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-j", "--jobs", type=positive, metavar="N", help="processes (default: one per processor)")
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON, and nothing else, on standard output")
+
+
+def suite_of(arguments: argparse.Namespace) -> Suite:
+    """The suite that the options name."""
+    return find_suite(kernels=arguments.kernels_dir, cases=arguments.cases_dir)
+
+
+def select(arguments: argparse.Namespace) -> tuple[Suite, Selection]:
+    """The suite, and what the selectors and dtypes name in it.
+
+    Raises:
+        UsageError: an unknown dtype, op or kernel, or a malformed case.
+    """
+    for name in arguments.dtype:
+        dtype(name)
+    suite = suite_of(arguments)
+    return suite, suite.select(arguments.selectors, arguments.dtype)
+
+
+def processors() -> int:
+    """Number of processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

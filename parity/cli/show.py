@@ -1,0 +1,130 @@
+"""Explain a case: launch, buffers, layouts, input values, expected values and the accepted intervals."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from parity.cli.options import add_folders, suite_of
+from parity.cli.terminal import output
+from parity.compare import show
+from parity.launch import Buffer
+from parity.op import Call
+from parity.reference import Limits
+from parity.reference.expected import Expected
+
+__all__ = ["NAME", "main", "options"]
+
+NAME = "show"
+Array = np.ndarray[Any, Any]
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("case", metavar="CASE", help="a case as parity prints it, in quotes")
+    parser.add_argument("--elements", type=int, default=16, metavar="N", help="elements to show (default: %(default)s)")
+    add_folders(parser)
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Print the explanation."""
+    suite = suite_of(arguments)
+    case = suite.parse(arguments.case)
+    op = suite.op(case.op)
+    call = op.call(case)
+    launch = call.launch
+    expected = call.expected()
+    source = suite.kernels / f"{op.module}.cu"
+    console = output()
+    for label, value in (
+        ("case", str(case)),
+        ("kernel", f"{launch.kernel} of {source}"),
+        ("arguments", op.args),
+        ("launch", str(launch)),
+        ("grid", f"{_dims(launch.grid)} blocks of {_dims(launch.block)} threads, {launch.shared_bytes} B shared"),
+        *(
+            (("tensor" if i == 0 else ""), f"{name}: {_tensor(tensor)}")
+            for i, (name, tensor) in enumerate(case.tensors)
+        ),
+        *(
+            (("buffer" if i == 0 else ""), f"{name}: {_buffer(buffer, arguments.elements)}")
+            for i, (name, buffer) in enumerate(call.buffers.items())
+        ),
+        ("output", f"{expected.value.size} elements of {call.buffers[call.output].dtype}, layout {call.layout}"),
+        ("right if", _rule(expected)),
+    ):
+        console.print(f"{label:<10} {value}")
+    console.print()
+    console.print(_table(_elements(call, expected, arguments.elements)))
+    hidden = expected.value.size - arguments.elements
+    if hidden > 0:
+        console.print(f"... and {hidden} more (--elements N)")
+    return 0
+
+
+def _dims(dims: tuple[int, int, int]) -> str:
+    return "x".join(map(str, dims))
+
+
+def _tensor(tensor: Any) -> str:
+    layout = tensor.layout
+    text = f"shape {layout.shape}, strides {layout.strides}, offset {layout.offset}"
+    text += ", contiguous" if layout.is_contiguous else ", not contiguous"
+    return text + (f", data {tensor.data} from element {tensor.start}" if tensor.data else "")
+
+
+def _buffer(buffer: Buffer, limit: int) -> str:
+    """What the device's memory holds before the launch; ``-`` for what the kernel must not read."""
+    defined = np.ones(len(buffer.data), np.bool_) if buffer.defined is None else buffer.defined
+    pairs = itertools.islice(zip(buffer.data, defined, strict=True), limit)
+    values = " ".join(show(value) if known else "-" for value, known in pairs)
+    more = " ..." if len(buffer.data) > limit else ""
+    access = "read and written" if buffer.writable and defined.any() else "written" if buffer.writable else "read"
+    return f"{buffer.dtype} x {len(buffer.data)}, {access}: {values}{more}"
+
+
+def _rule(expected: Expected) -> str:
+    parts = ["inside of the accepted interval" if expected.bounds else "exactly the expected value"]
+    if expected.alternatives:
+        parts.append("or another right value")
+    if np.any(expected.nan_allowed):
+        parts.append("or NaN where that is right as well")
+    if expected.divergences:
+        parts.append(f"or the other vendor's value ({', '.join(expected.divergences)})")
+    if np.any(expected.unspecified):
+        parts.append("or anything where nothing is specified")
+    if np.any(expected.sign_of_zero):
+        parts.append("; the sign of zero counts")
+    return " ".join(parts).replace(" ;", ";")
+
+
+def _elements(call: Call, expected: Expected, limit: int) -> Iterator[list[str]]:
+    """The header, then coordinates, inputs, expected value, limits, and other right values of every element."""
+    with np.errstate(all="ignore"):
+        bounds = expected.bounds(Limits("amd")) if expected.bounds else None
+    others = {f"({name})": values for name, values in expected.divergences.items()}
+    others |= {f"or ({n})": values for n, values in enumerate(expected.alternatives, 1)}
+    heads = ["element", *call.inputs, "expected", *(["from", "to"] if bounds else []), *others]
+    yield heads
+    for place in itertools.islice(np.ndindex(expected.value.shape), limit):
+        at: Any = place
+        line = [",".join(map(str, at)) or "()", *(show(array[at]) for array in call.inputs.values())]
+        line.append(show(expected.value[at]))
+        if bounds:
+            with np.errstate(all="ignore"):
+                centre = np.broadcast_to(bounds.centre, expected.value.shape)[at]
+                residual = np.broadcast_to(bounds.residual, expected.value.shape)[at]
+                below = np.broadcast_to(bounds.below, expected.value.shape)[at]
+                above = np.broadcast_to(bounds.above, expected.value.shape)[at]
+                line += [f"{centre + (residual - below):.9g}", f"{centre + (residual + above):.9g}"]
+        yield line + [show(values[at]) for values in others.values()]
+
+
+def _table(lines: Iterator[list[str]]) -> str:
+    rows: Sequence[list[str]] = list(lines)
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join("  ".join(text.rjust(width) for text, width in zip(row, widths, strict=True)) for row in rows)

@@ -1,0 +1,47 @@
+"""Where output goes: results to stdout, everything else to stderr; colours and progress bars on a terminal only."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.text import Text
+
+__all__ = ["errors", "output", "progress"]
+
+
+class _Console(Console):
+    """A console that leaves lines as long as they are, and leaves a broken pipe to the caller."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+    def print(self, *parts: object, style: str | None = None, **options: object) -> None:  # type: ignore[override]
+        texts = [part if isinstance(part, Text) else Text(str(part)) for part in parts]
+        super().print(*texts, style=style, soft_wrap=True, **options)  # type: ignore[arg-type]
+
+
+def output() -> Console:
+    """The console of results."""
+    return _Console(highlight=False)
+
+
+def errors() -> Console:
+    """The console of messages."""
+    return _Console(highlight=False, stderr=True)
+
+
+def progress() -> Progress:
+    """A progress display on stderr that vanishes when it is done; nothing if stderr is no terminal."""
+    console = Console(stderr=True)
+    return Progress(
+        TextColumn("{task.description:<10}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[note]}"),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )

@@ -1,0 +1,28 @@
+"""What a run found, for people and for programs: the matrix and the failures."""
+
+from parity.report.failures import Reproduction, failure_text, failures_file, shown_failures
+from parity.report.folder import check_folder, write_reports
+from parity.report.matrix import Cell, Column, Matrix, Row, State, make_matrix
+from parity.report.render import as_csv, as_dict, as_json, markdown, plain, summary, terminal
+
+__all__ = [
+    "Cell",
+    "Column",
+    "Matrix",
+    "Reproduction",
+    "Row",
+    "State",
+    "as_csv",
+    "as_dict",
+    "as_json",
+    "check_folder",
+    "failure_text",
+    "failures_file",
+    "make_matrix",
+    "markdown",
+    "plain",
+    "shown_failures",
+    "summary",
+    "terminal",
+    "write_reports",
+]

@@ -1,0 +1,91 @@
+"""Failures, told so that a person can start to debug at once."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from parity.engine import CaseRecord
+from parity.report.matrix import failure_class
+
+__all__ = ["Reproduction", "failure_text", "failures_file", "shown_failures"]
+
+SHOWN_PER_KERNEL = 2
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """The command that runs one case again: how parity is called here, and the options that matter."""
+
+    command: str = "parity run"
+    options: tuple[str, ...] = ()
+
+    def of(self, record: CaseRecord) -> str:
+        """The command line for the case of a record, quoted for a POSIX shell."""
+        return f"{self.command} {shlex.join([record.case, *self.options])}"
+
+
+def shown_failures(records: Iterable[CaseRecord]) -> list[tuple[CaseRecord, int]]:
+    """Of every kernel the failures worth reading, shrunk ones first, each with how many are left out after it."""
+    kernels: dict[tuple[str, str, str], list[CaseRecord]] = {}
+    for record in records:
+        if not record.verdict.passed:
+            kernels.setdefault((record.kernel, record.runner, record.target), []).append(record)
+    chosen = []
+    for failures in kernels.values():
+        # One for every class, and those that were made small before others.
+        classes: dict[str, CaseRecord] = {}
+        for record in sorted(failures, key=lambda r: r.minimal is None):
+            classes.setdefault(failure_class(record), record)
+        shown = list(classes.values())[:SHOWN_PER_KERNEL]
+        chosen += [(record, 0) for record in shown[:-1]] + [(shown[-1], len(failures) - len(shown))]
+    return chosen
+
+
+def failure_text(record: CaseRecord, reproduction: Reproduction, source: str = "") -> str:
+    """A failure in lines of a label and a value. ``source`` is the file of the kernel."""
+    small = record.minimal or record
+    verdict = small.verdict
+    head = f"FAIL  {record.kernel} on {record.target} ({record.evidence}): {failure_class(record)}"
+    lines: list[tuple[str, str]] = [("case", small.case)]
+    if small.case != record.case:
+        lines.append(("found as", record.case))
+    lines.append(("named", record.title))
+    lines.append(("launch", small.launch))
+    if verdict.first:
+        first = verdict.first
+        place = ", ".join(map(str, first.coordinates))
+        values = "  ".join(f"{name} = {value}" for name, value in small.inputs.items())
+        lines.append(("element", f"({place})" + (f"  {values}" if values else "")))
+        lines += [("expected", first.expected), ("got", first.got)]
+        if math.isfinite(first.ulps):
+            apart = f"{first.ulps:.6g} ULP"
+            budgets = (
+                f", {first.budgets:.3g} times the allowed error"
+                if math.isfinite(first.budgets)
+                else ", no error is allowed"
+            )
+            lines.append(("apart", apart + budgets))
+        lines.append(("wrong", f"{verdict.wrong} of {verdict.total}: {verdict.pattern}"))
+    lines.append(("because", verdict.detail.rstrip()))
+    lines += [("kernel", source), ("again", reproduction.of(small))]
+    return "\n".join([head, *(_line(label, value) for label, value in lines if value)])
+
+
+def failures_file(records: Sequence[CaseRecord], reproduction: Reproduction) -> str:
+    """All failures: those worth reading in full, then every other failing case as the command that runs it."""
+    shown = [record for record, _ in shown_failures(records)]
+    ids = {id(record) for record in shown}
+    rest = [record for record in records if not record.verdict.passed and id(record) not in ids]
+    blocks = [failure_text(record, reproduction) for record in shown]
+    if rest:
+        lines = [f"{record.kernel} {failure_class(record)}: {reproduction.of(record)}" for record in rest]
+        blocks.append("\n".join(["Further failing cases:", *lines]))
+    return "\n\n".join(blocks) + ("\n" if blocks else "no failures\n")
+
+
+def _line(label: str, value: str) -> str:
+    first, *more = value.splitlines()
+    return "\n".join([f"  {label:<9} {first}", *(f"  {'':<9} {line}" for line in more)])

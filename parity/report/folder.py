@@ -1,0 +1,52 @@
+"""The output folder of a run."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from parity.engine import CaseRecord
+from parity.errors import UsageError
+from parity.report.failures import Reproduction, failures_file
+from parity.report.matrix import Matrix
+from parity.report.render import as_csv, as_json, markdown, plain, summary
+
+__all__ = ["check_folder", "write_reports"]
+
+
+def check_folder(folder: Path) -> None:
+    """Make the folder, and see that files can be written there: before a long run, not after it.
+
+    Raises:
+        UsageError: they cannot.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        raise _unwritable(folder, error) from error
+
+
+def write_reports(folder: Path, matrix: Matrix, records: Sequence[CaseRecord], reproduction: Reproduction) -> None:
+    """Write the matrix in every form, and the failures.
+
+    Raises:
+        UsageError: a file cannot be written.
+    """
+    texts = {
+        "matrix.txt": f"{plain(matrix)}\n{summary(matrix)}\n",
+        "matrix.md": markdown(matrix),
+        "matrix.json": as_json(matrix),
+        "matrix.csv": as_csv(matrix),
+        "failures.txt": failures_file(records, reproduction),
+    }
+    for name, text in texts.items():
+        try:
+            (folder / name).write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise _unwritable(folder / name, error) from error
+
+
+def _unwritable(path: Path, error: OSError) -> UsageError:
+    return UsageError(f"cannot write {path}: {error.strerror}; choose another folder with --output")

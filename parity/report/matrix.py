@@ -1,0 +1,180 @@
+"""The matrix: kernels down, runners and targets across."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from parity.compare import Status
+from parity.engine import CaseRecord
+from parity.op import Entry
+
+__all__ = ["Cell", "Column", "Matrix", "Row", "State", "divergence_order", "failure_class", "make_matrix"]
+
+
+class State(StrEnum):
+    """What is known of one kernel on one runner and target. Only PASS is a success, and it needs an executed case."""
+
+    PASS = "pass"
+    FAIL = "FAIL"
+    MISSING = "MISSING KERNEL"
+    COMPILE_ERROR = "COMPILE ERROR"
+    COMPILED = "compiled only"
+    UNSUPPORTED = "unsupported"
+    NOT_RUN = "NOT RUN"
+
+    @property
+    def failed(self) -> bool:
+        """Whether this is a parity failure (exit code 1)."""
+        return self in (State.FAIL, State.MISSING, State.COMPILE_ERROR)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A runner and a target, and what kind of evidence its results are."""
+
+    runner: str
+    target: str
+    evidence: str
+
+    def __str__(self) -> str:
+        return f"{self.target} {self.evidence}"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One kernel in one column.
+
+    ``run`` counts executed cases, ``worst`` is the largest share of an error budget that a passing case used (1.0 = at
+    the limit), ``sharp`` counts cases with a result between the sharp and the hard limit, ``failures`` counts failed
+    cases by class, ``divergences`` are the known CUDA/AMD divergences that passing cases met.
+    """
+
+    state: State
+    run: int = 0
+    passed: int = 0
+    worst: float = 0.0
+    sharp: int = 0
+    divergences: tuple[str, ...] = ()
+    failures: Mapping[str, int] = field(default_factory=dict)
+    unsupported: int = 0
+    instructions: int = 0
+
+    @property
+    def failed(self) -> int:
+        """Number of executed cases that failed."""
+        return self.run - self.passed
+
+
+@dataclass(frozen=True)
+class Row:
+    """One kernel entry; ``cells`` are in the order of the matrix's columns."""
+
+    module: str
+    op: str
+    dtypes: tuple[str, ...]
+    kernel: str
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """The aggregate of a run. ``complete`` is False if it was interrupted; ``seconds`` is the time of the execution."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+    seconds: float
+    seed: int
+    examples: int
+    complete: bool = True
+
+    def cells(self) -> list[Cell]:
+        """All cells, row by row."""
+        return [cell for row in self.rows for cell in row.cells]
+
+    @property
+    def executed(self) -> int:
+        """Number of executed cases."""
+        return sum(cell.run for cell in self.cells())
+
+    @property
+    def passed(self) -> int:
+        """Number of cases that passed."""
+        return sum(cell.passed for cell in self.cells())
+
+    @property
+    def failed(self) -> bool:
+        """Whether anything failed: a case, a compilation, or a kernel that is not there."""
+        return any(cell.state.failed for cell in self.cells())
+
+
+def make_matrix(
+    entries: Sequence[Entry],
+    columns: Sequence[Column],
+    records: Iterable[CaseRecord],
+    *,
+    uncompiled: Iterable[tuple[str, str]] = (),
+    seconds: float = 0.0,
+    seed: int = 0,
+    examples: int = 0,
+    complete: bool = True,
+) -> Matrix:
+    """The matrix of these kernel entries, from the records of their cases.
+
+    ``uncompiled`` are the (module, target) that did not compile.
+    """
+    broken = set(uncompiled)
+    grouped: dict[tuple[str, str, str], list[CaseRecord]] = {}
+    for record in records:
+        grouped.setdefault((record.kernel, record.runner, record.target), []).append(record)
+
+    def cell(entry: Entry, column: Column) -> Cell:
+        if (entry.op.module, column.target) in broken:
+            return Cell(State.COMPILE_ERROR)
+        if column.evidence == "compiled only":
+            return Cell(State.COMPILED)
+        return _cell(grouped.get((entry.kernel, column.runner, column.target), []))
+
+    rows = tuple(
+        Row(entry.op.module, entry.op.name, entry.dtypes, entry.kernel, tuple(cell(entry, c) for c in columns))
+        for entry in entries
+    )
+    return Matrix(tuple(columns), rows, seconds, seed, examples, complete)
+
+
+def _cell(records: Sequence[CaseRecord]) -> Cell:
+    if any(record.verdict.status is Status.MISSING for record in records):
+        return Cell(State.MISSING, failures={str(Status.MISSING): 1})
+    executed = [record for record in records if record.verdict.status is not Status.UNSUPPORTED]
+    passing = [record.verdict for record in executed if record.verdict.passed]
+    failures = Counter(failure_class(record) for record in executed if not record.verdict.passed)
+    if failures:
+        state = State.FAIL
+    elif executed:
+        state = State.PASS
+    else:
+        state = State.UNSUPPORTED if records else State.NOT_RUN
+    return Cell(
+        state,
+        run=len(executed),
+        passed=len(passing),
+        worst=max((verdict.budget for verdict in passing), default=0.0),
+        sharp=sum(verdict.sharp for verdict in passing),
+        divergences=tuple(sorted({d for verdict in passing for d in verdict.divergences}, key=divergence_order)),
+        failures=dict(failures.most_common()),
+        unsupported=len(records) - len(executed),
+        instructions=sum(record.instructions or 0 for record in executed),
+    )
+
+
+def failure_class(record: CaseRecord) -> str:
+    """The class of a failure in words: "value", "out-of-bounds read", "timeout", ..."""
+    return record.verdict.kind or str(record.verdict.status)
+
+
+def divergence_order(name: str) -> tuple[int, str]:
+    """Key that sorts D2 before D10."""
+    number = name[1:]
+    return (int(number) if number.isdigit() else 0, name)
