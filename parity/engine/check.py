@@ -133,6 +133,10 @@ def _simpler(checked: Checked) -> Iterator[Case]:
     for small in dict.fromkeys(((1,), ones)):
         if shape and shape not in ((1,), small) and 0 not in shape:
             yield case.with_tensors({name: _pluck(t, place, small) for name, t in tensors.items()})
+    for axis, size in enumerate(shape):
+        for fewer in dict.fromkeys((1, size // 2, size - 1)):
+            if 1 <= fewer < size:
+                yield case.with_tensors({name: _cut(tensor, axis, fewer) for name, tensor in tensors.items()})
     if case.launch:
         yield replace(case, launch=None)
     for flag in case.flags:
@@ -145,6 +149,16 @@ def _simpler(checked: Checked) -> Iterator[Case]:
     for name, value in case.params:
         if value not in (1.0, 0.0):
             yield replace(case, params=tuple((n, 1 if n == name else v) for n, v in case.params))
+
+
+def _cut(tensor: Tensor, axis: int, size: int) -> Tensor:
+    """The tensor with fewer elements along one dim, contiguous if it was, else with the same strides."""
+    layout = tensor.layout
+    shape = (*layout.shape[:axis], size, *layout.shape[axis + 1 :])
+    return replace(
+        tensor,
+        layout=contiguous(shape, layout.offset) if layout.is_contiguous else replace(layout, shape=shape),
+    )
 
 
 def _pluck(tensor: Tensor, coordinates: tuple[int, ...], shape: tuple[int, ...]) -> Tensor:

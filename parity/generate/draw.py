@@ -34,10 +34,17 @@ def hermetic() -> Iterator[None]:
 
 
 def sample(strategy: SearchStrategy[T], seed: int, count: int) -> list[T]:
-    """``count`` different draws (fewer if the strategy cannot give as many), the same for the same seed."""
-    drawn: list[T] = []
-    _drive(strategy, seed, count, (Phase.generate,), lambda value: drawn.append(value))
-    return list(dict.fromkeys(drawn))
+    """``count`` different draws (fewer if the strategy hardly has as many), the same for the same seed."""
+    drawn: dict[T, None] = {}
+
+    def collect(value: T) -> None:
+        drawn.setdefault(value)
+        if len(drawn) >= count:
+            raise _Stop
+
+    with contextlib.suppress(_Stop):
+        _drive(strategy, seed, 3 * count, (Phase.generate,), collect)  # it draws some values more than once
+    return list(drawn)[:count]
 
 
 def find_minimal(strategy: SearchStrategy[T], seed: int, count: int, fails: Callable[[T], bool]) -> T | None:
@@ -47,15 +54,15 @@ def find_minimal(strategy: SearchStrategy[T], seed: int, count: int, fails: Call
     def attempt(value: T) -> None:
         if fails(value):
             simplest[:] = [value]
-            raise _Failing
+            raise _Stop
 
-    with contextlib.suppress(_Failing):
+    with contextlib.suppress(_Stop):
         _drive(strategy, seed, count, (Phase.generate, Phase.shrink), attempt)
     return simplest[0] if simplest else None
 
 
-class _Failing(Exception):
-    """Tells Hypothesis that a draw fails."""
+class _Stop(Exception):
+    """Tells Hypothesis that this draw is what was looked for."""
 
 
 def _drive(
