@@ -17,12 +17,16 @@ __all__ = ["Plan", "Task", "tasks_of"]
 
 @dataclass(frozen=True)
 class Task:
-    """The cases of one kernel entry on one target: ``cases`` by their text, or, if None, those the plan draws."""
+    """The cases of one kernel entry on one target: ``cases`` by their text, or, if None, those the plan draws.
+
+    ``shrink`` asks for the simplest case of a failure.
+    """
 
     op: str
     dtypes: tuple[str, ...]
     target: str
     cases: tuple[str, ...] | None = None
+    shrink: bool = True
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,7 @@ def plugin(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
 
 
-def plan_for(suite, *sizes: int, seconds: float = 1.0, examples: int = 1) -> Plan:
+def plan_for(suite, *sizes: int, seconds: float = 5.0, examples: int = 1) -> Plan:
     cases = [f"unary.neg[f32](x={n}~normal@0)" for n in sizes]
     kernel = Kernel("uneg_f32", (), 0, 0, 0, 0, 0, 32)
     code = CodeObject("unary", "gfx1100", "", {"uneg_f32": kernel}, "digest")
