@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures import TimeoutError as FutureTimeout
+from dataclasses import replace
 from typing import Any
 
 from pebble import ProcessExpired, ProcessPool
@@ -88,15 +90,22 @@ def _completed(futures: dict[Any, Any]) -> Iterator[Future[Any]]:
 def _one_by_one(plan: Plan, suite: Suite, pool: ProcessPool, task: Task) -> Iterator[CaseRecord]:
     entry = Entry(suite.op(task.op), task.dtypes)
     for title, text in plan.draw(suite, task):
-        future = pool.schedule(worker.perform, [Task(task.op, task.dtypes, task.target, (text,))], timeout=plan.seconds)
+        alone = replace(task, cases=(text,), shrink=False)
         try:
-            records = future.result()
-            yield from (CaseRecord(**{**vars(record), "title": title}) for record in records)
-            continue
+            (record,) = pool.schedule(worker.perform, [alone], timeout=plan.seconds).result()
         except FutureTimeout:
-            verdict = Verdict(
-                Status.TIMEOUT, "timeout", detail=f"no answer within {plan.seconds:g} s; the process was ended"
+            detail = f"no answer within {plan.seconds:g} s; its process was ended"
+            record = worker.blank(
+                runner(plan.runner), entry, task.target, text, Verdict(Status.TIMEOUT, "timeout", detail=detail)
             )
         except ProcessExpired as error:
-            verdict = Verdict(Status.CRASH, "crash", detail=f"the process died with exit code {error.exitcode}")
-        yield worker.blank(runner(plan.runner), entry, task.target, text, verdict, title)
+            detail = f"the process died with exit code {error.exitcode}"
+            record = worker.blank(
+                runner(plan.runner), entry, task.target, text, Verdict(Status.CRASH, "crash", detail=detail)
+            )
+        if record.verdict.status is Status.FAIL:
+            # The search for a simpler case may meet one that kills the process; then this one has to do.
+            with contextlib.suppress(ProcessExpired, FutureTimeout):
+                limit = CASES_PER_LIMIT * plan.seconds
+                (record,) = pool.schedule(worker.perform, [replace(alone, shrink=True)], timeout=limit).result()
+        yield replace(record, title=title)

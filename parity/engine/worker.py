@@ -51,11 +51,8 @@ class Worker:
                 continue
             record = self._record(entry, task.target, checked, title)
             failure = checked.verdict.status, checked.verdict.kind
-            if (
-                failure[0] in (Status.FAIL, Status.TIMEOUT)
-                and failure not in shrunk
-                and len(shrunk) < FAILURES_TO_SHRINK
-            ):
+            wanted = task.shrink and failure not in shrunk and len(shrunk) < FAILURES_TO_SHRINK
+            if wanted and failure[0] in (Status.FAIL, Status.TIMEOUT):
                 shrunk.add(failure)
                 record = self._with_minimal(record, entry, task, checked, code)
             records.append(record)
