@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from parity.case import Case, Tensor, split
 from parity.dtypes import DTYPES, DType, dtype
 from parity.errors import UsageError, nearest
-from parity.generate.data import elements, special_values
+from parity.generate.data import STREAMS, elements, special_values
 from parity.generate.layouts import LAUNCHES, Draw, broadcasting, pick
 from parity.launch import Buffer, Launch, Pointer, Scalar, poisoned
 from parity.layout import Layout, contiguous
@@ -208,6 +208,9 @@ class Op:
                 raise UsageError(f"{name}={tensor}: {complaint}")
             if name in self.inputs and not tensor.data:
                 raise UsageError(f"{name}={tensor} needs data: write {tensor.layout}~mixed@0")
+            if tensor.data and tensor.data not in STREAMS:
+                near = nearest(tensor.data, STREAMS)
+                raise UsageError(f"{name}={tensor}: unknown data {tensor.data!r}; known: {' '.join(STREAMS)}{near}")
             if self.writes and name == "out" and not tensor.layout.is_injective:
                 raise UsageError(f"out={tensor}: two elements share a place, so the result would depend on the order")
         if "null-info" in case.flags and not all(

@@ -1,0 +1,52 @@
+"""The command line, driven in this process."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from parity.cli import main
+
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a command left: exit code, standard output, standard error."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def parity(capfd, tmp_path, monkeypatch):
+    """Calls the command line; outputs go to a fresh folder."""
+    monkeypatch.chdir(ROOT)
+    monkeypatch.delenv("PARITY_COMMAND", raising=False)
+
+    def call(*arguments):
+        capfd.readouterr()
+        output = ["--output", str(tmp_path / "out")] if arguments[0] == "run" and "--output" not in arguments else []
+        code = main([*map(str, arguments), *output])
+        return Result(code, *capfd.readouterr())
+
+    return call
+
+
+@pytest.fixture
+def kernels(tmp_path):
+    """A copy of the kernels that a test may spoil."""
+    return Path(shutil.copytree(ROOT / "kernels", tmp_path / "kernels"))
+
+
+@pytest.fixture
+def affine_cases(tmp_path):
+    """A folder with the case file of affine only."""
+    folder = tmp_path / "cases"
+    folder.mkdir()
+    shutil.copy(ROOT / "cases" / "affine.py", folder)
+    return folder

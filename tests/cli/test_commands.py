@@ -1,0 +1,157 @@
+"""The other commands, and parity as a process."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import parity as package
+from parity.runners import Probe
+
+ROOT = Path(__file__).parents[2]
+
+
+def process(*arguments, **options):
+    command = [sys.executable, "-m", "parity", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False, **options)
+
+
+def test_list(parity, suite):
+    result = parity("list")
+    assert result.code == 0
+    assert f"{len(suite.entries)} kernels" in result.out
+    assert all(name in result.out for name in suite.ops)
+    assert "\x1b" not in result.out
+
+
+def test_list_selects(parity):
+    assert "1 modules, 1 ops, 2 kernels" in parity("list", "unary.gelu", "--dtype", "f16,f64").out
+
+
+def test_listed_cases_are_what_a_run_draws(parity, tmp_path):
+    arguments = ("affine_f32", "--examples", "4", "--seed", "3")
+    listed = [line.partition("  #")[0] for line in parity("list", "--cases", *arguments).out.splitlines()]
+    assert parity("run", *arguments, "-j", "1").code == 0
+    lines = [json.loads(line) for line in (tmp_path / "out" / "record.jsonl").read_text().splitlines()]
+    assert [line["case"] for line in lines if "case" in line] == listed
+
+
+def test_show(parity):
+    result = parity("show", "unary.exp[f32](x=2x2:1,3+1~normal@0 launch=2x64)")
+    assert result.code == 0
+    for part in ("uexp_f32<<<2x1x1, 64x1x1>>>", "unary.cu", "strides (1, 3)", "offset 1", "expected", "from", "1,1"):
+        assert part in result.out
+
+
+@pytest.mark.parametrize("entry", ["unary.neg[f16]", "unary.silu[f32]", "cast.convert[f32,u8]", "affine.affine[bf16]"])
+def test_every_listed_case_can_be_shown(parity, entry):
+    for line in parity("list", "--cases", entry, "--examples", "5").out.splitlines():
+        assert parity("show", line.partition("  #")[0]).code == 0
+
+
+def test_show_refuses_what_is_no_case(parity):
+    result = parity("show", "unary.exp")
+    assert result.code == 2
+    assert "is not a case" in result.err
+
+
+def test_build(parity):
+    result = parity("build", "affine", "fill", "--target", "gfx1100,gfx90a")
+    assert result.code == 0
+    assert len([line for line in result.out.splitlines() if line.startswith(("affine ", "fill "))]) == 4
+    data = json.loads(parity("build", "affine", "--target", "gfx1100", "--json").out)
+    assert [(d["module"], d["target"], d["entries"], d["cached"]) for d in data] == [("affine", "gfx1100", 9, True)]
+    assert data[0]["vgprs"] > 0
+
+
+def test_build_shows_what_does_not_compile_and_what_cannot_be_mapped(parity, kernels):
+    (kernels / "affine.cu").write_text('extern "C" __global__ void affine_f32(float* x) { *x = y; }\n')
+    fill = kernels / "fill.cu"
+    fill.write_text(fill.read_text() + "\n// below\n__device__ void unused() { cudaGraphicsNoSuchThing(); }\n")
+    result = parity("build", "affine", "fill", "--target", "gfx1100", "--kernels", kernels)
+    assert result.code == 1
+    assert "COMPILE ERROR" in result.out
+    assert "use of undeclared identifier 'y'" in result.err
+    assert "Traceback" not in result.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [(["afine"], "did you mean affine"), (["--target", "gfx1200"], "unknown target"), (["-j", "x"], "at least 1")],
+)
+def test_build_explains_mistakes(parity, arguments, message):
+    result = parity("build", *arguments)
+    assert result.code == 2
+    assert message in result.err
+
+
+def test_doctor(parity):
+    result = parity("doctor")
+    assert result.code == 0
+    for part in (
+        "Python",
+        "ziglang",
+        "device libraries",
+        "nvcc",
+        "NVIDIA",
+        "AMD",
+        "numpy",
+        "cache",
+        "emulated",
+        "cases",
+    ):
+        assert part in result.out
+    data = json.loads(parity("doctor", "--json").out)
+    assert all(finding["found"] or finding["advice"] for finding in data)
+
+
+def test_doctor_says_what_to_install(parity, monkeypatch):
+    from parity.runners.emulated import Emulated
+
+    monkeypatch.setattr(Emulated, "probe", lambda self: Probe(False, "no compiler", "python -m pip install ziglang"))
+    result = parity("doctor")
+    assert result.code == 0
+    assert "no compiler; python -m pip install ziglang" in result.out
+
+
+def test_doctor_survives_a_cache_that_cannot_be_written(parity, monkeypatch, tmp_path):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("PARITY_CACHE", str(tmp_path / "file" / "cache"))
+    result = parity("doctor")
+    assert result.code == 0
+    assert "set PARITY_CACHE" in result.out
+
+
+def test_version_and_help(parity):
+    assert parity("--version").out.strip() == f"parity {package.__version__}"
+    assert "doctor" in parity("--help").out
+
+
+def test_a_reader_that_leaves_is_no_error():
+    command = f"{sys.executable} -m parity list --cases unary --examples 50 | head -1"
+    result = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=ROOT, check=False)
+    assert result.stdout.startswith("unary.")
+    assert result.stderr == ""
+
+
+def test_parity_as_a_process(tmp_path):
+    result = process("run", "affine_f32", "--examples", "1", "--output", str(tmp_path))
+    assert result.returncode == 0
+    assert result.stderr == ""
+    assert process("run", "nothing-like-it", "--output", str(tmp_path)).returncode == 2
+    assert process().returncode == 2
+
+
+def test_an_installed_parity_has_the_suite_without_a_project(tmp_path):
+    """Outside of a project, the suite that is shipped in the wheel; in a checkout there is none, which is told."""
+    result = subprocess.run(
+        [sys.executable, "-m", "parity", "list"], capture_output=True, text=True, cwd=tmp_path, check=False,
+        env={"PYTHONPATH": str(ROOT), "PATH": ""},
+    )  # fmt: skip
+    shipped = Path(package.__file__).parent / "_suite"
+    assert result.returncode == (0 if shipped.is_dir() else 2)
+    assert "Traceback" not in result.stderr

@@ -1,0 +1,198 @@
+"""``parity run``: exit codes, output, written files."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shlex
+
+import pytest
+
+from parity.engine import read_record
+from parity.engine import run as execute
+
+
+def test_a_run_that_passes(parity, tmp_path):
+    result = parity("run", "affine", "fill.fill", "--examples", "2", "-j", "1")
+    assert result.code == 0
+    assert "gfx1100 emulated" in result.out
+    assert "16 kernels, " in result.out
+    assert " 0 failed" in result.out
+    assert "\x1b" not in result.out
+    assert result.out.isascii()
+    files = {path.name for path in (tmp_path / "out").iterdir()}
+    assert files == {"record.jsonl", "matrix.txt", "matrix.md", "matrix.json", "matrix.csv", "failures.txt"}
+    record = read_record(tmp_path / "out" / "record.jsonl")
+    assert record.complete
+    data = json.loads((tmp_path / "out" / "matrix.json").read_text())
+    assert data["cases"] == len(record.cases) > 16
+    assert len(list(csv.DictReader((tmp_path / "out" / "matrix.csv").open()))) == 16
+
+
+def test_the_same_seed_gives_the_same_matrix(parity, tmp_path):
+    for jobs in "12":
+        parity("run", "affine", "--examples", "3", "--seed", "5", "-j", jobs, "--output", tmp_path / jobs)
+    assert len({(tmp_path / jobs / "matrix.csv").read_text() for jobs in "12"}) == 1
+
+
+def test_json_alone_is_printed(parity):
+    result = parity("run", "affine_f32", "--examples", "1", "-j", "1", "--json")
+    data = json.loads(result.out)
+    assert [kernel["kernel"] for kernel in data["kernels"]] == ["affine_f32"]
+    assert data["failures"] == []
+
+
+def test_one_case_by_its_text(parity):
+    result = parity("run", "unary.neg[f32](x=3~normal@0)", "-j", "1")
+    assert result.code == 0
+    assert "1 kernels, 1 cases, 1 passed" in result.out
+
+
+def test_dtypes_select(parity):
+    result = parity("run", "affine", "--dtype", "f16,u8", "--examples", "1", "-j", "1", "--full")
+    assert "affine_f16" in result.out
+    assert "affine_f32" not in result.out
+
+
+def test_targets_that_the_runner_cannot_run_are_compiled_only(parity):
+    result = parity("run", "affine_f32", "--examples", "1", "-j", "1", "--target", "gfx1100,gfx90a")
+    assert result.code == 0
+    assert "gfx90a compiled only" in result.out
+
+
+def test_a_planted_fault_is_shown_with_a_command_that_repeats_it(parity, kernels, tmp_path):
+    path = kernels / "affine.cu"
+    path.write_text(path.read_text().replace("extern", "\nextern"))
+    shared = kernels / "elementwise.cuh"
+    text = shared.read_text()
+    assert "i < numel; i += step" in text
+    shared.write_text(text.replace("i < numel; i += step", "i + 1 < numel; i += step"))
+    result = parity("run", "affine_f32", "--examples", "5", "-j", "1", "--kernels", kernels)
+    assert result.code == 1
+    for part in ("FAIL", "affine_f32", "unwritten", "expected", "got", "only"):
+        assert part in result.out
+    again = next(line for line in result.out.splitlines() if "again" in line).split("again")[1]
+    command = shlex.split(again)
+    assert command[:2] == ["parity", "run"]
+    assert command[3:] == ["--kernels", str(kernels)]
+    assert "more failing" in result.out
+    assert command[2] in (tmp_path / "out" / "failures.txt").read_text()
+    assert parity(*command[1:], "-j", "1").code == 1
+    failures = json.loads(parity(*command[1:], "-j", "1", "--json").out)["failures"]
+    assert command[2] in failures[0]["reproduce"]
+
+
+def test_a_module_that_does_not_compile_costs_itself_only(parity, kernels):
+    path = kernels / "fill.cu"
+    path.write_text(path.read_text() + "\nint broken = undeclared;\n")
+    result = parity("run", "fill", "affine_f32", "--examples", "1", "-j", "1", "--kernels", kernels)
+    assert result.code == 1
+    assert "COMPILE ERROR" in result.out
+    assert f"{path}:" in result.out
+    assert "use of undeclared identifier 'undeclared'" in result.out
+    assert "21 compile error" in result.out
+    assert "1 kernels, " in result.out
+
+
+def test_a_kernel_that_is_not_there(parity, kernels):
+    path = kernels / "ternary.cu"
+    path.write_text("#include <cuda_runtime.h>\n" + 'extern "C" __global__ void other(float* x) { *x = 1; }\n')
+    result = parity("run", "where_u8_f32", "--examples", "1", "-j", "1", "--kernels", kernels)
+    assert result.code == 1
+    assert "MISSING KERNEL" in result.out
+
+
+def test_an_interrupt_writes_what_was_done(parity, tmp_path, monkeypatch):
+    def interrupted(*arguments, **options):
+        results = execute(*arguments, **options)
+        yield next(results)
+        results.close()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("parity.cli.run.execute", interrupted)
+    result = parity("run", "affine", "--examples", "2", "-j", "1")
+    assert result.code == 130
+    assert "interrupted" in result.out
+    assert "NOT RUN" in result.out
+    record = read_record(tmp_path / "out" / "record.jsonl")
+    assert len(record.cases) == 1
+    assert not record.complete
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["unary.gelo"], 2, "did you mean unary.gelu"),
+        (["ugelu_f23"], 2, "did you mean ugelu_f32"),
+        (["unary.gelo[f32](x=1~mixed@0)"], 2, "did you mean unary.gelu"),
+        (["unary.gelu[f32](x=1~mixed@0"], 2, "is not a case"),
+        (["unary.gelu[f32](y=1~mixed@0)"], 2, "has no 'y'"),
+        (["unary.gelu[u8](x=1~mixed@0)"], 2, "does not exist for [u8]"),
+        (["unary.gelu[f32](x=1~mixd@0)"], 2, "mixd"),
+        (["affine", "--dtype", "f23"], 2, "did you mean f32"),
+        (["unary.gelu", "--dtype", "u8"], 2, "has no kernel for dtype u8"),
+        (["--target", "gfx1110"], 2, "did you mean gfx1100"),
+        (["--target", "gfx90a"], 3, "cannot run gfx90a"),
+        (["--runner", "emulate"], 2, "did you mean emulated"),
+        (["--examples", "0"], 2, "at least 1"),
+        (["--examples", "many"], 2, "at least 1"),
+        (["-j", "0"], 2, "at least 1"),
+        (["--no-such-option"], 2, "--no-such-option"),
+        (["--kernels", "nowhere"], 2, "nowhere does not exist"),
+        (["--cases", "nowhere"], 2, "nowhere does not exist"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_a_mistake_is_explained(parity, arguments, code, message):
+    result = parity("run", *arguments)
+    assert (result.code, result.out) == (code, "")
+    assert message in result.err
+    assert "Traceback" not in result.err
+
+
+def test_empty_and_broken_folders(parity, tmp_path, affine_cases):
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert "holds no *.cu" in parity("run", "--kernels", empty).err
+    assert "holds no *.py" in parity("run", "--cases", empty).err
+    path = affine_cases / "affine.py"
+    path.write_text("from parity.op import Op\n\nnumber = 1 / 0\n")
+    result = parity("run", "--cases", affine_cases)
+    assert result.code == 2
+    assert f"{path}, line 3: ZeroDivisionError" in result.err
+    path.write_text("def broken(:\n")
+    assert f"{path}, line 1" in parity("run", "--cases", affine_cases).err
+
+
+def test_missing_compiler(parity, monkeypatch):
+    from parity import zig
+
+    zig.zig.cache_clear()
+    monkeypatch.setattr(zig.importlib.util, "find_spec", lambda name: None)
+    result = parity("run", "affine_f32")
+    zig.zig.cache_clear()
+    assert result.code == 3
+    assert "pip install 'ziglang" in result.err
+
+
+def test_folders_that_cannot_be_written(parity, tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    result = parity("run", "affine_f32", "--output", tmp_path / "file" / "out")
+    assert result.code == 2
+    assert "--output" in result.err
+    monkeypatch.setenv("PARITY_CACHE", str(tmp_path / "file" / "cache"))
+    result = parity("run", "affine_f32")
+    assert result.code == 2
+    assert "PARITY_CACHE" in result.err
+
+
+def test_a_damaged_cache_entry_is_built_again(parity, tmp_path, monkeypatch, affine_cases):
+    monkeypatch.setenv("PARITY_CACHE", str(tmp_path / "cache"))
+    arguments = ("run", "affine_f32", "--examples", "1", "-j", "1")
+    assert parity(*arguments).code == 0
+    for listing in (tmp_path / "cache" / "build").rglob("*.s"):
+        listing.write_text("spoiled")
+    result = parity(*arguments)
+    assert result.code == 0
+    assert "was damaged" in result.err
+    assert "1 compiled" in result.out

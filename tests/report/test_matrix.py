@@ -1,0 +1,141 @@
+"""From records to the matrix and its renderings."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+
+import pytest
+
+from parity.compare import Status, Verdict
+from parity.engine import CaseRecord
+from parity.report import Column, State, as_csv, as_json, make_matrix, markdown, plain, summary
+
+GFX = Column("emulated", "gfx1100", "emulated")
+
+
+def record(entry, verdict, target="gfx1100"):
+    return CaseRecord("case", entry.op.name, entry.kernel, entry.op.module, "emulated", target, "emulated", verdict)
+
+
+def passing(budget=0.0, **more):
+    return Verdict(Status.PASS, budget=budget, **more)
+
+
+@pytest.fixture
+def entries(suite):
+    return suite.select(["unary.exp", "unary.neg"]).entries
+
+
+def matrix_of(entries, records, columns=(GFX,), **more):
+    return make_matrix(entries, columns, records, seconds=2.0, seed=7, examples=5, **more)
+
+
+def cell(matrix, kernel):
+    return next(row for row in matrix.rows if row.kernel == kernel).cells[0]
+
+
+def test_a_kernel_without_an_executed_case_is_never_a_pass(entries):
+    matrix = matrix_of(entries, [])
+    assert {cell.state for cell in matrix.cells()} == {State.NOT_RUN}
+    assert "NOT RUN" in plain(matrix)
+    assert "pass " not in plain(matrix)
+    assert "8 not run" in summary(matrix)
+
+
+def test_unsupported_cases_are_not_executed_cases(entries):
+    matrix = matrix_of(entries, [record(entries[0], Verdict(Status.UNSUPPORTED))])
+    assert cell(matrix, entries[0].kernel).state is State.UNSUPPORTED
+    assert matrix.executed == 0
+
+
+def test_passing_cases_add_up(entries):
+    verdicts = [passing(0.2, divergences=("D10", "D2")), passing(0.5, sharp=True), passing(divergences=("D2",))]
+    found = cell(matrix_of(entries, [record(entries[0], v) for v in verdicts]), entries[0].kernel)
+    assert (found.state, found.run, found.passed, found.worst, found.sharp) == (State.PASS, 3, 3, 0.5, 1)
+    assert found.divergences == ("D2", "D10")
+
+
+def test_one_failing_case_fails_its_kernel_and_the_run(entries):
+    verdicts = [passing(0.2), Verdict(Status.FAIL, "value", budget=math.inf), Verdict(Status.TIMEOUT, "timeout")]
+    matrix = matrix_of(entries, [record(entries[0], v) for v in verdicts])
+    found = cell(matrix, entries[0].kernel)
+    assert (found.state, found.run, found.passed, found.failed) == (State.FAIL, 3, 1, 2)
+    assert found.failures == {"value": 1, "timeout": 1}
+    assert matrix.failed
+
+
+@pytest.mark.parametrize("status", [s for s in Status if s not in (Status.PASS, Status.UNSUPPORTED)])
+def test_every_other_status_is_a_failure(entries, status):
+    assert matrix_of(entries, [record(entries[0], Verdict(status))]).failed
+
+
+def test_a_missing_kernel_and_a_compile_error_appear_as_such(entries):
+    missing = matrix_of(entries, [record(entries[0], Verdict(Status.MISSING, "missing kernel"))])
+    assert "MISSING KERNEL" in plain(missing)
+    broken = matrix_of(entries, [], uncompiled=[("unary", "gfx1100")])
+    assert {cell.state for cell in broken.cells()} == {State.COMPILE_ERROR}
+    assert broken.failed
+    assert "8 compile error" in summary(broken)
+
+
+def test_compiled_only_is_no_pass_and_no_failure(entries):
+    matrix = matrix_of(entries, [], columns=[Column("emulated", "gfx90a", "compiled only")])
+    assert {cell.state for cell in matrix.cells()} == {State.COMPILED}
+    assert not matrix.failed
+    assert matrix.executed == 0
+
+
+def test_what_passes_is_a_line_per_op_and_what_fails_a_line_per_kernel(entries):
+    records = [record(entry, passing(0.25)) for entry in entries[:-1]]
+    records.append(record(entries[-1], Verdict(Status.FAIL, "value")))
+    text = plain(matrix_of(entries, records))
+    lines = [line.split() for line in text.splitlines() if line.startswith("  ")]
+    assert sorted(line[0] for line in lines) == sorted(["exp", "neg", entries[-1].kernel])
+    assert "value x1" in text
+    full = plain(matrix_of(entries, records), full=True)
+    assert all(entry.kernel in full for entry in entries)
+
+
+def test_the_text_is_aligned_ascii(entries, suite):
+    everything = suite.entries
+    text = plain(matrix_of(everything, [record(entry, passing(0.25)) for entry in everything]))
+    assert text.isascii()
+    assert len({line.index("pass ") for line in text.splitlines() if "pass " in line}) == 1
+    assert not any(line.endswith(" ") for line in text.splitlines())
+
+
+def test_a_column_per_target(entries):
+    columns = [GFX, Column("emulated", "gfx90a", "compiled only")]
+    text = plain(matrix_of(entries, [record(e, passing()) for e in entries], columns=columns))
+    assert "gfx1100 emulated" in text
+    assert "gfx90a compiled only" in text
+
+
+def test_json_has_every_kernel_and_no_infinity(entries):
+    verdicts = [Verdict(Status.FAIL, "nan", budget=math.inf)]
+    text = as_json(matrix_of(entries, [record(entries[0], v) for v in verdicts]))
+    data = json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
+    assert [kernel["kernel"] for kernel in data["kernels"]] == [entry.kernel for entry in entries]
+    assert data["kernels"][0]["cells"][0]["failures"] == {"nan": 1}
+    assert (data["cases"], data["passed"], data["failed"], data["seed"]) == (1, 0, 1, 7)
+
+
+def test_csv_has_a_line_per_kernel(entries):
+    records = [record(entries[0], passing(0.125, divergences=("D2", "D14")))]
+    rows = list(csv.DictReader(as_csv(matrix_of(entries, records)).splitlines()))
+    assert [row["kernel"] for row in rows] == [entry.kernel for entry in entries]
+    assert rows[0]["gfx1100_emulated_worst_budget"] == "0.125"
+    assert rows[0]["gfx1100_emulated_divergences"] == "D2 D14"
+    assert rows[1]["gfx1100_emulated_state"] == "NOT RUN"
+
+
+def test_markdown_is_a_table(entries):
+    lines = markdown(matrix_of(entries, [record(e, passing(0.5)) for e in entries])).splitlines()
+    assert len({line.count("|") for line in lines if line.startswith("|")}) == 1
+    assert any("`exp`" in line and "50 %" in line for line in lines)
+
+
+def test_an_interrupted_run_says_so(entries):
+    assert summary(matrix_of(entries, [], complete=False)).startswith("interrupted")
