@@ -35,10 +35,20 @@ _FLAGS = (
     *("-D__HIP_PLATFORM_AMD__=1", "-ffile-compilation-dir=.", "-fuse-cuid=none", "-fno-color-diagnostics"),
 )
 _ASSEMBLER_FLAGS = ("--target=amdgcn-amd-amdhsa", "-mcode-object-version=5")
-_LIBRARY = (
-    *("ocml", "ockl", "oclc_daz_opt_off", "oclc_unsafe_math_off", "oclc_finite_only_off"),
-    *("oclc_correctly_rounded_sqrt_on", "oclc_abi_version_500"),
-)
+_LIBRARY = ("ocml.bc", "ockl.bc")
+
+# What the oclc_*.bc files of a ROCm say: constants by which the library chooses among its variants. Our own, because
+# not every wheel carries all of those files. Subnormals are kept, f32 square roots are correctly rounded.
+_CONTROLS = """\
+#define CONTROL(type, name, value) const __attribute__((address_space(4), visibility("hidden"))) type name = value;
+CONTROL(unsigned char, __oclc_daz_opt, 0)
+CONTROL(unsigned char, __oclc_unsafe_math_opt, 0)
+CONTROL(unsigned char, __oclc_finite_only_opt, 0)
+CONTROL(unsigned char, __oclc_correctly_rounded_sqrt32, 1)
+CONTROL(unsigned char, __oclc_wavefrontsize64, {wave64})
+CONTROL(int, __oclc_ISA_version, {isa})
+CONTROL(int, __oclc_ABI_version, 500)
+"""
 _DIAGNOSTIC = re.compile(r"^(In file included from )?([^\s:][^:\n]*):(?=\d+[:,])", re.MULTILINE)
 
 
@@ -66,6 +76,7 @@ def compile_listing(
         CompileError: the compiler refused it.
         MissingTool: the compiler or the device libraries are not installed.
     """
+    controls = _control_bitcode(target, output.resolve().with_suffix(".bc"))
     result = zig.run(
         [
             "clang",
@@ -73,11 +84,16 @@ def compile_listing(
             f"--offload-arch={target.name}",
             *(part for folder in include for part in ("-I", folder)),
             *("-isystem", HEADERS, f"-fdebug-prefix-map={HEADERS}={HEADERS_ALIAS}"),
-            *(part for file in _bitcode(target) for part in ("-Xclang", "-mlink-builtin-bitcode", "-Xclang", file)),
+            *(
+                part
+                for file in (*_bitcode(), controls)
+                for part in ("-Xclang", "-mlink-builtin-bitcode", "-Xclang", file)
+            ),
             *("-S", source.name, "-o", output.resolve()),
         ],
         cwd=source.parent,
     )
+    controls.unlink()
     if result.returncode:
         names = originals or {}
         log = _DIAGNOSTIC.sub(lambda m: f"{m[1] or ''}{names.get(m[2], m[2])}:", result.stderr)
@@ -128,7 +144,8 @@ def fingerprint(target: Target) -> str:
         _compiler_version(),
         " ".join(_FLAGS),
         target.name,
-        *(f"{file.name} {_file_digest(file, file.stat().st_mtime_ns)}" for file in _bitcode(target)),
+        _controls(target),
+        *(f"{file.name} {_file_digest(file, file.stat().st_mtime_ns)}" for file in _bitcode()),
         *(
             f"{file.relative_to(HEADERS).as_posix()} {_file_digest(file, file.stat().st_mtime_ns)}"
             for file in sorted(HEADERS.rglob("*"))
@@ -146,16 +163,28 @@ def _library_folders() -> Iterator[Path]:
             yield Path(root, "amdgcn", "bitcode")
 
 
-def _bitcode(target: Target) -> tuple[Path, ...]:
+def _bitcode() -> tuple[Path, ...]:
     folder = device_library()
-    wave = "on" if target.wavefront == 64 else "off"
-    files = tuple(
-        folder / f"{name}.bc" for name in (*_LIBRARY, f"oclc_wavefrontsize64_{wave}", f"oclc_isa_version_{target.isa}")
-    )
-    for file in files:
-        if not file.is_file():
-            raise MissingTool(f"ROCm device library {file.name}", str(folder), "python -m pip install -U quadrants")
-    return files
+    for name in _LIBRARY:
+        if not (folder / name).is_file():
+            raise MissingTool(f"ROCm device library {name}", str(folder), "python -m pip install -U quadrants")
+    return tuple(folder / name for name in _LIBRARY)
+
+
+def _controls(target: Target) -> str:
+    return _CONTROLS.format(wave64=int(target.wavefront == 64), isa=target.isa)
+
+
+def _control_bitcode(target: Target, output: Path) -> Path:
+    source = output.with_suffix(".c")
+    source.write_text(_controls(target))
+    # Like the device libraries it names no code object version, so it links into any.
+    flags = ("-x", "c", "--target=amdgcn-amd-amdhsa", "-Xclang", "-mcode-object-version=none", "-emit-llvm", "-c")
+    result = zig.run(["clang", *flags, source, "-o", output])
+    source.unlink()
+    if result.returncode:
+        raise CompileError(output.stem, target.name, result.stderr)
+    return output
 
 
 def _compiler_version() -> str:

@@ -13,15 +13,15 @@ __all__ = ["TARGETS", "Target", "target"]
 class Target:
     """An AMD GPU architecture.
 
-    ``wavefront`` is the number of lanes of the code the compiler makes by default, ``isa`` the number in the name of
-    the device library's ``oclc_isa_version_*.bc``, ``lds_bytes`` the LDS one workgroup can have, ``vgprs`` the vector
-    registers one lane can address (AGPRs included).
+    ``wavefront`` is the number of lanes of the code the compiler makes by default, ``isa`` the number by which the
+    device library knows it (major * 1000 + minor * 100 + stepping), ``lds_bytes`` the LDS one workgroup can have,
+    ``vgprs`` the vector registers one lane can address (AGPRs included).
     """
 
     name: str
     family: str
     wavefront: int
-    isa: str
+    isa: int
     lds_bytes: int = 65536
     vgprs: int = 256
 
@@ -32,9 +32,9 @@ class Target:
 TARGETS: dict[str, Target] = {
     t.name: t
     for t in (
-        Target("gfx1030", "RDNA 2", 32, "1030"),
-        Target("gfx1100", "RDNA 3", 32, "1100"),
-        Target("gfx90a", "CDNA 2", 64, "90a", vgprs=512),
+        Target("gfx1030", "RDNA 2", 32, 10300),
+        Target("gfx1100", "RDNA 3", 32, 11000),
+        Target("gfx90a", "CDNA 2", 64, 9010, vgprs=512),
     )
 }
 
