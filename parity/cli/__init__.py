@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import logging
 import os
 import sys
 from collections.abc import Sequence
 
-from rich_argparse import RawDescriptionRichHelpFormatter
-
 import parity
-from parity.cli import build, doctor, run, show
-from parity.cli import list as list_
-from parity.cli.terminal import errors
 from parity.errors import ParityError
 
 __all__ = ["main"]
 
-COMMANDS = (run, list_, show, build, doctor)
+COMMANDS = ("run", "list", "show", "build", "doctor")
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 
@@ -34,10 +30,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         code: int = arguments.command(arguments)
         sys.stdout.flush()
     except ParityError as error:
-        errors().print(f"parity: {error}", style="red")
+        _say(f"parity: {error}")
         return error.exit_code
     except KeyboardInterrupt:
-        errors().print("parity: interrupted")
+        _say("parity: interrupted")
         return INTERRUPTED
     except BrokenPipeError:
         # Whoever read the output has left; without this the interpreter would complain when it flushes at exit.
@@ -48,7 +44,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
+def _say(text: str) -> None:
+    from parity.cli.terminal import errors
+
+    errors().print(text, style="red")
+
+
 def _parser() -> argparse.ArgumentParser:
+    # Imported here and not at the top: it takes half a second, in which an interrupt must not show a traceback.
+    from rich_argparse import RawDescriptionRichHelpFormatter
+
     parser = argparse.ArgumentParser(
         "parity",
         description="Does a HIP port compute what the CUDA kernels compute, value by value?",
@@ -57,10 +62,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"parity {parity.__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for module in COMMANDS:
+    for name in COMMANDS:
+        module = importlib.import_module(f"parity.cli.{name}")
         text = (module.__doc__ or "").strip()
         command = commands.add_parser(
-            module.NAME,
+            name,
             help=text.splitlines()[0],
             description=text,
             formatter_class=RawDescriptionRichHelpFormatter,

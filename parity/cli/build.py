@@ -12,9 +12,8 @@ from parity.cli.options import add_folders, add_jobs, add_json, names, suite_of
 from parity.cli.terminal import errors, output, progress
 from parity.toolchain import TARGETS, Built, build, find_modules, target
 
-__all__ = ["NAME", "main", "options"]
+__all__ = ["main", "options"]
 
-NAME = "build"
 COLUMNS = ("entries", "vgprs", "sgprs", "lds_bytes", "scratch_bytes", "spills")
 HEADS = ("module", "target", "entries", "VGPRs", "SGPRs", "LDS B", "scratch B", "spills", "seconds", "")
 

@@ -20,16 +20,16 @@ from rich.text import Text
 import parity
 from parity import zig
 from parity.cache import default_root
-from parity.cli.options import add_json, processors
+from parity.cli.options import add_json
 from parity.cli.terminal import output
+from parity.engine.run import processors
 from parity.errors import ParityError
 from parity.runners import runner, runners
 from parity.suite import find_suite
 from parity.toolchain import device_library
 
-__all__ = ["NAME", "Finding", "findings", "main", "options"]
+__all__ = ["Finding", "findings", "main", "options"]
 
-NAME = "doctor"
 LIBRARIES = ("numpy", "ml_dtypes", "gmpy2", "hypothesis", "Pebble", "PyYAML", "platformdirs", "rich", "rich-argparse")
 
 

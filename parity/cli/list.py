@@ -13,9 +13,7 @@ from parity.engine import Plan, tasks_of
 from parity.op import Entry
 from parity.suite import Selection, Suite
 
-__all__ = ["NAME", "main", "options"]
-
-NAME = "list"
+__all__ = ["main", "options"]
 
 
 def options(parser: argparse.ArgumentParser) -> None:

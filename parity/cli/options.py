@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,7 +17,6 @@ __all__ = [
     "add_selection",
     "names",
     "positive",
-    "processors",
     "select",
     "suite_of",
 ]
@@ -97,8 +95,3 @@ def select(arguments: argparse.Namespace) -> tuple[Suite, Selection]:
         dtype(name)
     suite = suite_of(arguments)
     return suite, suite.select(arguments.selectors, arguments.dtype)
-
-
-def processors() -> int:
-    """Number of processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

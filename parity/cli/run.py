@@ -39,9 +39,8 @@ from parity.runners import Evidence, Runner, available
 from parity.suite import Selection, Suite
 from parity.toolchain import TARGETS, Built, build
 
-__all__ = ["NAME", "main", "options"]
+__all__ = ["main", "options"]
 
-NAME = "run"
 DEFAULT_RUNNER = "emulated"
 INTERRUPTED = 130
 

@@ -17,9 +17,8 @@ from parity.op import Call
 from parity.reference import Limits
 from parity.reference.expected import Expected
 
-__all__ = ["NAME", "main", "options"]
+__all__ = ["main", "options"]
 
-NAME = "show"
 Array = np.ndarray[Any, Any]
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
+import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import replace
+from multiprocessing import resource_tracker
 from typing import Any
 
 from pebble import ProcessExpired, ProcessPool
@@ -40,6 +42,8 @@ def run(plan: Plan, suite: Suite, *, jobs: int | None = None, progress: Progress
         jobs or processors(), context=multiprocessing.get_context("spawn"), initializer=worker.start, initargs=[plan]
     )
     try:
+        with _interrupts_held():
+            pool.active  # noqa: B018 - starts the processes
         _prepare(plan, suite, pool, report)
         report("running", 0, len(plan.tasks))
         open_tasks: dict[Any, Task] = {
@@ -54,6 +58,20 @@ def run(plan: Plan, suite: Suite, *, jobs: int | None = None, progress: Progress
     finally:
         pool.stop()  # type: ignore[no-untyped-call]
         pool.join()
+
+
+@contextlib.contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Processes that are started meanwhile do not see Ctrl-C, not even while they import what they need."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    resource_tracker.ensure_running()  # which lets interrupts through again when it starts
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def processors() -> int:
