@@ -48,7 +48,7 @@ def test_another_seed_gives_other_cases(suite):
 
 
 def test_the_cases_of_an_op_cover_what_kernels_get_wrong(suite):
-    cases = [c for seed in range(20) for c in sample(suite.op("binary.add").cases(("f32",)), seed, 200)]
+    cases = [c for seed in range(8) for c in sample(suite.op("binary.add").cases(("f32",)), seed, 200)]
     layouts = [t.layout for c in cases for _, t in c.tensors]
     assert {len(layout.shape) for layout in layouts} == {0, 1, 2, 3, 4, 5}
     assert any(layout.numel == 0 for layout in layouts)
