@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -13,6 +12,7 @@ from parity.emulator import Allocation, Device, InstructionBudgetExceeded, Memor
 from parity.errors import MissingTool, ParityError
 from parity.launch import Buffer, Fault, Launch, Outcome, Pointer
 from parity.runners.base import Evidence, Probe, Session, Vendor
+from parity.toolchain import MissingKernel, ModuleStore, device_library
 from parity.zig import zig
 
 __all__ = ["Emulated"]
@@ -26,15 +26,12 @@ class Emulated:
     vendor: Vendor = "amd"
 
     def probe(self) -> Probe:
-        """Needs the compiler; nothing else."""
+        """Needs the compiler, and the device libraries that AMD code is linked with."""
         try:
             zig()
+            device_library()
         except MissingTool as error:
             return Probe(False, f"{error.tool} not found", f"install it with: {error.install}")
-        if importlib.util.find_spec("quadrants") is None:
-            return Probe(
-                False, "the AMD device libraries are missing", "install them with: python -m pip install quadrants"
-            )
         return Probe(True)
 
     def targets(self) -> tuple[str, ...]:
@@ -45,7 +42,7 @@ class Emulated:
 
 
 INSTRUCTIONS = 50_000_000
-"""Instructions of one launch before it counts as an endless loop: some fifty times what the largest case needs."""
+"""Instructions of one launch before it counts as an endless loop: some hundred times what the largest case needs."""
 
 
 class EmulatedSession:
@@ -55,6 +52,7 @@ class EmulatedSession:
         self._device = Device(
             checked=checked, instruction_budget=INSTRUCTIONS, cache=Cache(default_root() / "emulator")
         )
+        self.modules = ModuleStore(lambda code: code.kernels, lambda kernels, name: kernels[name])
 
     def prepare(self, code: CodeObject, kernels: Sequence[str]) -> None:
         """Translate and compile these kernels; what cannot be translated is reported when it is launched."""
@@ -87,7 +85,7 @@ class EmulatedSession:
                 else arg.bytes
                 for arg in launch.args
             ]
-            args = pack(code.kernels[launch.kernel], values)
+            args = pack(self.modules.function(code, launch.kernel), values)
             stats = device.launch(
                 code, launch.kernel, grid=launch.grid, block=launch.block, args=args, shared_bytes=launch.shared_bytes
             )
@@ -98,6 +96,8 @@ class EmulatedSession:
             fault = Fault("timeout", str(error))
         except UnknownInstruction as error:
             fault = Fault("unknown instruction", str(error))
+        except MissingKernel as error:
+            fault = Fault("missing kernel", str(error))
         except ParityError as error:
             fault = Fault("error", str(error))
         try:

@@ -34,6 +34,21 @@ def test_a_kernel_runs_and_leaves_its_inputs_alone(suite, session, code):
     assert after.buffers["x"].tobytes() == call.buffers["x"].data.tobytes()
 
 
+def test_a_module_is_loaded_once_however_many_launches_follow(suite, code):
+    fresh = runner("emulated").open("gfx1100")
+    for text in ("unary.neg[f32](x=3~normal@0)", "unary.neg[f32](x=4~normal@0)", "unary.abs[f32](x=3~normal@0)"):
+        outcome(suite, fresh, code, text)
+    assert (fresh.modules.loads, fresh.modules.lookups) == (1, 3)
+    outcome(suite, fresh, code, "fill.fill[f32](out=3 value=1.0)")
+    assert (fresh.modules.loads, fresh.modules.lookups) == (2, 4)
+
+
+def test_a_kernel_that_the_module_lacks_is_a_fault_with_the_nearest_names(suite, session, code):
+    fault = outcome(suite, session, code, "unary.neg[f32](x=3~normal@0)", kernel="uneg_f33")[1].fault
+    assert fault.kind == "missing kernel"
+    assert "uneg_f32" in fault.message
+
+
 def test_two_launches_do_not_see_each_other(suite, session, code):
     first = outcome(suite, session, code, "unary.neg[f32](x=100~normal@0)")[1]
     outcome(suite, session, code, "fill.fill[f32](out=500 value=1.0)")
