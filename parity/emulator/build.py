@@ -41,6 +41,9 @@ _FLAGS = [
     "-Xclang",
     "-ffloat16-excess-precision=none",
     "-fno-strict-aliasing",
+    "-fno-asynchronous-unwind-tables",
+    "-Xclang",
+    "-disable-lifetime-markers",
     "-Wno-psabi",
     "-w",
 ]

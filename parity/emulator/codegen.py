@@ -1,8 +1,9 @@
 """From the instructions of one kernel to a C++ function that executes one wavefront.
 
 Registers are local variables: an SGPR a ``u32``, a VGPR a vector of one ``u32`` per lane, EXEC, VCC and SCC scalars.
-Branches become ``goto``. What an instruction computes comes from the tables of ``isa``; how operands are read,
-modifiers applied and results written under the EXEC mask is written here, once.
+Branches become ``goto``. The code is there twice: once for EXEC of all ones, see ``_full``, and once for any EXEC.
+What an instruction computes comes from the tables of ``isa``; how operands are read, modifiers applied and results
+written under the EXEC mask is written here, once.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ _ONE_OVER_TWO_PI = {16: 0x3118, 32: 0x3E22F983, 64: 0x3FC45F306DC9C882}
 _OMOD = {"mul:2": "2", "mul:4": "4", "div:2": "0.5"}
 _LISTS = ("op_sel", "op_sel_hi", "neg_lo", "neg_hi")
 _WIDTH = re.compile(r"(\d+)")
+_END = "c->budget = left; return 0;"
 
 
 class _Unknown(Exception):
@@ -42,11 +44,28 @@ class _Unknown(Exception):
 
 @dataclass
 class _Writer:
-    """The state of one translation: lines so far, registers met, the number of the current instruction."""
+    """The state of one translation: lines so far, registers met, position of the current item, name of the copy.
 
+    ``items`` are the instructions and the labels that are branched to, ``position`` says where a label is, and
+    ``sizes`` how many instructions count in the basic block that an item begins.
+    """
+
+    items: Sequence[Instruction | str]
+    position: dict[str, int]
+    sizes: dict[int, int]
     lines: list[str] = field(default_factory=list)
     registers: set[str] = field(default_factory=set)
-    number: int = 0
+    at: int = 0
+    copy: str = ""
+
+    @property
+    def number(self) -> int:
+        """The number of the current instruction."""
+        return sum(isinstance(item, Instruction) for item in self.items[: self.at])
+
+    def label(self, name: str) -> str:
+        """The label in the current copy."""
+        return self.copy + re.sub(r"\W", "_", name)
 
     def put(self, *lines: str) -> None:
         self.lines += lines
@@ -58,34 +77,101 @@ def translate(function: Function, symbol: str) -> str:
     Raises:
         UnknownInstruction: a mnemonic, operand or modifier is not in the tables.
     """
-    w = _Writer()
-    position = {item: i for i, item in enumerate(function.items) if isinstance(item, str)}
-    ends = _block_sizes(function.items)
-    for i, item in enumerate(function.items):
-        if isinstance(item, str):
-            w.put(f"{_label(item)}:;")
-        if ends.get(i):
-            w.put(f"left -= {ends[i]};")
-        if isinstance(item, Instruction):
-            try:
-                _emit(w, item, lambda label, i=i: position.get(label, i + 1) <= i)
-            except _Unknown as unknown:
-                raise UnknownInstruction(str(unknown), function.name, item) from None
-            w.number += 1
+    targets = {item.operands[0] for item in function.instructions if item.mnemonic in BRANCHES}
+    items = [item for item in function.items if isinstance(item, Instruction) or item in targets]
+    w = _Writer(items, {item: i for i, item in enumerate(items) if isinstance(item, str)}, _block_sizes(items))
+    try:
+        _full(w)
+        _general(w)
+    except _Unknown as unknown:
+        raise UnknownInstruction(str(unknown), function.name, function.instructions[w.number]) from None
     head, entry = _entry(function, w)
     declared = [f"u32 {r} = 0xbaadf00du;" for r in sorted(w.registers) if r[0] != "v" or r.startswith("vcc")]
     declared += [f"V<u32> {r} = 0xbaadf00du;" for r in sorted(w.registers) if r[0] == "v" and not r.startswith("vcc")]
     return "\n".join(
         [
-            f"{head} u32 {symbol}(Context *c, u32 exec_lo, V<u32> ids) {{",
+            f"{head} u32 {symbol}(Context *c, u32 exec_lo, In<u32> ids) {{",
             "u32 scc = 0, exec_hi = 0; i64 left = c->budget;",
             *declared,
             *entry,
             *w.lines,
-            "c->budget = left; return 0;",
             "}",
         ]
     )
+
+
+def _general(w: _Writer) -> None:
+    """The copy of the code for any EXEC."""
+    w.copy = "some"
+    w.put("some_start:;")
+    for i in range(len(w.items)):
+        _item(w, i)
+        if _writes_exec(w.items[i]):
+            w.put(f"some_{i}:;")
+    w.put(_END)
+
+
+def _full(w: _Writer) -> None:
+    """The copy for EXEC of all ones, a constant to the compiler: no blends, and no register kept for masked lanes.
+
+    It is left for good when an instruction clears a bit of EXEC; but what no lane executes is skipped here, too.
+    """
+    w.copy = "full"
+    w.put("if (exec_lo != ~0u) goto some_start;", "exec_lo = ~0u;")
+    for i in range(len(w.items)):
+        _item(w, i)
+        if _writes_exec(w.items[i]):
+            if path := _skipped(w, i):
+                w.put("if (exec_lo == 0) {")
+                for k in path:
+                    _item(w, k, label=False)
+                if _writes_exec(w.items[path[-1]]):
+                    w.put(f"if (exec_lo == ~0u) goto full_{path[-1]};", f"goto some_{path[-1]};")
+                w.put("}")
+            w.put(f"if (exec_lo != ~0u) goto some_{i};", f"exec_lo = ~0u; full_{i}:;")
+    w.put(_END)
+
+
+def _skipped(w: _Writer, i: int) -> list[int]:
+    """The items that an EXEC of zero after item ``i`` leads through, down to the next write of EXEC or the end.
+
+    Empty if anything but scalar instructions and forward branches lies on that path.
+    """
+    path: list[int] = []
+    k = i + 1
+    while k < len(w.items):
+        item = w.items[k]
+        if isinstance(item, Instruction) and item.mnemonic == "s_cbranch_execz":
+            k, last = w.position.get(item.operands[0], 0), k
+            if k <= last:
+                break
+            continue
+        path.append(k)
+        k += 1
+        if isinstance(item, str) or item.mnemonic in IGNORED:
+            continue
+        if item.mnemonic == "s_endpgm" or _writes_exec(item):
+            return path
+        if not ((known := semantics(item.mnemonic)) and known.scalar):
+            break
+    return []
+
+
+def _writes_exec(item: Instruction | str) -> bool:
+    if isinstance(item, str):
+        return False
+    known = semantics(item.mnemonic)
+    return known is not None and ("exec" in known.results or item.operands[0] in ("exec_lo", "exec"))
+
+
+def _item(w: _Writer, i: int, label: bool = True) -> None:
+    w.at, item = i, w.items[i]
+    if label and isinstance(item, str):
+        w.put(f"{w.label(item)}:;")
+    if w.sizes.get(i):
+        w.put(f"left -= {w.sizes[i]};")
+    if isinstance(item, Instruction):
+        _emit(w, item)
 
 
 def _entry(function: Function, w: _Writer) -> tuple[str, list[str]]:
@@ -128,20 +214,18 @@ def _block_sizes(items: Sequence[Instruction | str]) -> dict[int, int]:
     return sizes
 
 
-def _label(name: str) -> str:
-    return "L" + re.sub(r"\W", "_", name)
-
-
-def _emit(w: _Writer, item: Instruction, backward: object) -> None:
+def _emit(w: _Writer, item: Instruction) -> None:
     name = item.mnemonic
     if name in IGNORED:
         return
     if name == "s_endpgm":
-        w.put("c->budget = left; return 0;")
+        w.put(_END)
     elif name in BRANCHES:
-        target = _label(item.operands[0])
+        target = item.operands[0]
+        if target not in w.position:
+            raise _Unknown(f"label {target}")
         stop = f"if (left < 0) {{ c->fault = TIMEOUT; c->instruction = {w.number}; return 1; }} "
-        jump = f"{stop if backward(item.operands[0]) else ''}goto {target};"  # type: ignore[operator]
+        jump = f"{stop if w.position[target] <= w.at else ''}goto {w.label(target)};"
         w.put(f"if ({BRANCHES[name]}) {{ {jump} }}" if BRANCHES[name] else jump)
     elif name.startswith("s_load_"):
         _scalar_load(w, item)
@@ -269,15 +353,16 @@ def _scalar_load(w: _Writer, item: Instruction) -> None:
     names = _registers(w, target)
     if len(names) != words:
         raise _Unknown(f"{len(names)} registers for {item.mnemonic}")
-    w.put(f"{{ u32 x[{words}]; if (scalar_load(c, {' + '.join(terms)}, {words}, {w.number}, x)) return 1;")
+    w.put(f"{{ u32 x[{words}]; if (scalar_load<{words}>(c, {' + '.join(terms)}, {w.number}, x)) return 1;")
     w.put(" ".join(f"{name} = x[{i}];" for i, name in enumerate(names)) + " }")
 
 
 def _address(w: _Writer, item: Instruction, vector: str, base: str | None) -> str:
-    offset = _offset(item)
+    """Arguments of a memory function: what all lanes add to their addresses, and the halves of these."""
     if base is None or base == "off":
-        return f"{_vector(w, vector, 'u64')} + (u64){offset}l"
-    return f"to<u64>({_vector(w, vector, 'u32')}) + ({_scalar(w, base, 'u64')} + (u64){offset}l)"
+        lo, hi = _registers(w, vector)
+        return f"(u64){_offset(item)}l, V<u32>({lo}), V<u32>({hi})"  # copies, which have addresses
+    return f"{_scalar(w, base, 'u64')} + (u64){_offset(item)}l, V<u32>({_vector(w, vector, 'u32')}), all(0u)"
 
 
 def _load(w: _Writer, item: Instruction) -> None:

@@ -119,15 +119,16 @@ template <class T> INLINE V<T> med3f(V<T> a, V<T> b, V<T> c) {
 }
 
 // Float to integer truncates, saturates, and takes NaN to 0.
-template <class I> INLINE V<I> saturate(V<f64> x) {
-  constexpr f64 low = (I)-1 < 0 ? -(f64)(1ul << (8 * sizeof(I) - 1)) : 0.0;
-  constexpr f64 high = (I)-1 < 0 ? (f64)((1ul << (8 * sizeof(I) - 1)) - 1) : (f64)((1ul << (8 * sizeof(I))) - 1);
-  V<f64> r = sel(x > low, x, all<f64>(low));
-  r = sel(x == x, sel(r < high, r, all<f64>(high)), all<f64>(0));
-  if constexpr (sizeof(I) == 4) return to<I>(r);
-  else return to<I>(to<i32>(r));
+template <class I, class T> INLINE V<I> saturate(V<T> x) {
+  constexpr bool SIGNED = (I)-1 < 0;
+  constexpr u64 END = 1ul << (8 * sizeof(I) - SIGNED);
+  V<I> r, low = SIGNED ? (I)END : 0;
+  if constexpr (sizeof(I) == 4) r = to<I>(x);
+  else r = to<I>(to<i32>(x));
+  r = sel(x < (T)END, r, all<I>((I)(END - 1)));
+  return sel(x >= (SIGNED ? -(T)END : (T)0), r, sel(x == x, low, all<I>(0)));
 }
-template <class I, class T> INLINE V<I> saturate(V<T> x) { return saturate<I>(to<f64>(x)); }
+template <class I> INLINE V<I> saturate(V<f16> x) { return saturate<I>(to<f32>(x)); }
 
 // --- integers ---
 template <class T> INLINE V<u32> popcount(V<T> x) { return to<u32>(__builtin_elementwise_popcount(x)); }
@@ -201,27 +202,29 @@ template <class T> INLINE B is_class(V<T> x, V<u32> wanted) { return bools((clas
 INLINE V<f32> wide(V<u16> x) { return to<f32>(as<f16>(x)); }
 
 // --- longer functions: one copy in runtime.cpp ---
-#define F1(T, name) RUNTIME V<T> name(V<T>);
+// Arguments go by reference: the ABI copies vectors of this size twice.
+template <class T> using In = const V<T> &;
+#define F1(T, name) RUNTIME V<T> name(In<T>);
 F1(f32, rcp_f32) F1(f32, rsq_f32) F1(f32, sqrt_f32) F1(f32, exp_f32) F1(f32, log_f32) F1(f32, sin_f32) F1(f32, cos_f32)
 F1(f16, rcp_f16) F1(f16, rsq_f16) F1(f16, sqrt_f16) F1(f16, exp_f16) F1(f16, log_f16) F1(f16, sin_f16) F1(f16, cos_f16)
 F1(f64, rcp_f64) F1(f64, rsq_f64) F1(f64, sqrt_f64)
 F1(f32, frexp_mant_f32) F1(f64, frexp_mant_f64) F1(f16, frexp_mant_f16)
-RUNTIME V<i32> frexp_exp_f32(V<f32>);
-RUNTIME V<i32> frexp_exp_f64(V<f64>);
-RUNTIME V<i16> frexp_exp_f16(V<f16>);
-RUNTIME V<f32> ldexp_f32(V<f32>, V<i32>);
-RUNTIME V<f64> ldexp_f64(V<f64>, V<i32>);
-RUNTIME V<f16> ldexp_f16(V<f16>, V<i16>);
-RUNTIME V<f32> div_scale_f32(V<f32>, V<f32>, V<f32>);
-RUNTIME u32 div_scaled_f32(V<f32>, V<f32>, V<f32>);
-RUNTIME V<f64> div_scale_f64(V<f64>, V<f64>, V<f64>);
-RUNTIME u32 div_scaled_f64(V<f64>, V<f64>, V<f64>);
-RUNTIME V<f32> div_fmas_f32(V<f32>, V<f32>, V<f32>, u32);
-RUNTIME V<f64> div_fmas_f64(V<f64>, V<f64>, V<f64>, u32);
-RUNTIME V<f32> div_fixup_f32(V<f32>, V<f32>, V<f32>);
-RUNTIME V<f64> div_fixup_f64(V<f64>, V<f64>, V<f64>);
-RUNTIME V<f16> div_fixup_f16(V<f16>, V<f16>, V<f16>);
-RUNTIME V<f64> trig_preop(V<f64>, V<u32>);
+RUNTIME V<i32> frexp_exp_f32(In<f32>);
+RUNTIME V<i32> frexp_exp_f64(In<f64>);
+RUNTIME V<i16> frexp_exp_f16(In<f16>);
+RUNTIME V<f32> ldexp_f32(In<f32>, In<i32>);
+RUNTIME V<f64> ldexp_f64(In<f64>, In<i32>);
+RUNTIME V<f16> ldexp_f16(In<f16>, In<i16>);
+RUNTIME V<f32> div_scale_f32(In<f32>, In<f32>, In<f32>);
+RUNTIME u32 div_scaled_f32(In<f32>, In<f32>, In<f32>);
+RUNTIME V<f64> div_scale_f64(In<f64>, In<f64>, In<f64>);
+RUNTIME u32 div_scaled_f64(In<f64>, In<f64>, In<f64>);
+RUNTIME V<f32> div_fmas_f32(In<f32>, In<f32>, In<f32>, u32);
+RUNTIME V<f64> div_fmas_f64(In<f64>, In<f64>, In<f64>, u32);
+RUNTIME V<f32> div_fixup_f32(In<f32>, In<f32>, In<f32>);
+RUNTIME V<f64> div_fixup_f64(In<f64>, In<f64>, In<f64>);
+RUNTIME V<f16> div_fixup_f16(In<f16>, In<f16>, In<f16>);
+RUNTIME V<f64> trig_preop(In<f64>, In<u32>);
 
 // --- memory ---
 enum { WRITABLE = 1, READABLE = 2 };
@@ -235,11 +238,19 @@ struct Context {
   u32 group[3];
   u64 address;
 };
-RUNTIME u32 gather(Context *, u32 exec, V<u64> at, u32 bytes, u32 instruction, V<u32> *out);
-RUNTIME u32 scatter(Context *, u32 exec, V<u64> at, u32 bytes, u32 instruction, const V<u32> *in);
-RUNTIME u32 scalar_load(Context *, u64 at, u32 words, u32 instruction, u32 *out);
+// Vector accesses are at base + hi:lo of each lane.
+RUNTIME u32 gather(Context *, u32 exec, u64 base, In<u32> lo, In<u32> hi, u32 bytes, u32 instruction, V<u32> *out);
+RUNTIME u32 scatter(Context *, u32 exec, u64 base, In<u32> lo, In<u32> hi, u32 bytes, u32 instruction, const V<u32> *in);
+RUNTIME u32 scalar_load_checked(Context *, u64 at, u32 words, u32 instruction, u32 *out);
+// Scalar loads ignore the low two bits of the address (ISA, scalar memory).
+template <int WORDS> INLINE u32 scalar_load(Context *c, u64 at, u32 instruction, u32 *out) {
+  u64 offset = (at & ~3ul) - c->base;
+  if (c->checked | offset > c->size - 4 * WORDS) return scalar_load_checked(c, at & ~3ul, WORDS, instruction, out);
+  __builtin_memcpy_inline(out, c->data + offset, 4 * WORDS);
+  return 0;
+}
 
-#define ACCESS(T)                                                           \
-  RUNTIME u32 load_##T(Context *, u32 exec, V<u64> at, u32 instruction, V<T> *); \
-  RUNTIME u32 store_##T(Context *, u32 exec, V<u64> at, u32 instruction, V<T>);
+#define ACCESS(T)                                                                                            \
+  RUNTIME u32 load_##T(Context *, u32 exec, u64 base, In<u32> lo, In<u32> hi, u32 instruction, V<T> *);         \
+  RUNTIME u32 store_##T(Context *, u32 exec, u64 base, In<u32> lo, In<u32> hi, u32 instruction, In<T>);
 ACCESS(u8) ACCESS(u16) ACCESS(u32) ACCESS(u64)

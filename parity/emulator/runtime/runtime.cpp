@@ -13,17 +13,18 @@ RUNTIME void *memcpy(void *__restrict to, const void *__restrict from, u64 n) {
   return to;
 }
 
-// --- transcendental instructions: in double, so the rounding to the result is correct up to about 1e-7 ULP ---
+// --- transcendental instructions: division and root are correctly rounded; the others are computed in double, so the
+// rounding to the result is correct up to about 1e-7 ULP ---
 // f32 forms treat subnormal inputs and results as zero (RDNA3 ISA, "denormals are flushed").
 static V<f32> flush(V<f32> x) { return sel(mag(x) < 0x1p-126f, as<f32>(as<u32>(x) & 0x80000000u), x); }
 static V<f64> root(V<f64> x) { return __builtin_elementwise_sqrt(x); }
-static V<f64> exp2(V<f64> x) {
+static V<f64> exp2(V<f64> f) { // |f| <= 1/2
   static const f64 C[] = {1.0, 0x1.62e42fefa39efp-1, 0x1.ebfbdff82c58fp-3, 0x1.c6b08d704a0cp-5, 0x1.3b2ab6fba4e77p-7,
                           0x1.5d87fe78a6731p-10, 0x1.430912f86c787p-13, 0x1.ffcbfc588b0c7p-17, 0x1.62c0223a5c824p-20,
                           0x1.b5253d395e7c4p-24, 0x1.e4cf5158b8ecap-28, 0x1.e8cac7351bb25p-32}; // ln(2)^k / k!
-  V<f64> k = even(min(max(x, all<f64>(-1022)), all<f64>(1023))), f = x - k, r = all(C[11]);
+  V<f64> r = all(C[11]);
   for (int i = 10; i >= 0; i--) r = fma(r, f, all(C[i]));
-  return as<f64>(as<u64>(r) + (as<u64>(to<i64>(to<i32>(k))) << 52));
+  return r;
 }
 static V<f64> log2(V<f64> x) { // of a positive normal number
   V<u64> u = as<u64>(x), top = u - as<u64>(all<f64>(0x1.6a09e667f3bcdp-1));
@@ -51,33 +52,38 @@ template <class T> static V<T> sine(V<T> x, f64 ahead) {
   else r = to<T>(sin_turns(turns(x, ahead)));
   return sel((class_bits(x) & 0x207u) != 0, as<T>(to<typename Float<T>::U>(all<u64>(sizeof(T) == 2 ? 0x7e00 : 0x7fc00000))), r);
 }
-template <class T> static V<f64> exp_of(V<T> x) {
-  V<f64> d = to<f64>(x), r = exp2(max(min(d, all(200.0)), all(-200.0)));
-  return sel(d == d, r, d);
-}
 template <class T> static V<f64> log_of(V<T> x) {
   V<f64> d = to<f64>(x), r = log2(d);
   r = sel(d == 0.0, all(-__builtin_inf()), r);
   r = sel(d == __builtin_inf(), d, r);
   return sel(d >= 0.0, r, all(__builtin_nan("")));
 }
-V<f32> rcp_f32(V<f32> x) { return flush(to<f32>(1.0 / to<f64>(flush(x)))); }
-V<f32> sqrt_f32(V<f32> x) { return to<f32>(root(to<f64>(flush(x)))); }
-V<f32> rsq_f32(V<f32> x) { return to<f32>(1.0 / root(to<f64>(flush(x)))); }
-V<f32> exp_f32(V<f32> x) { return flush(to<f32>(exp_of(flush(x)))); }
-V<f32> log_f32(V<f32> x) { return to<f32>(log_of(flush(x))); }
-V<f32> sin_f32(V<f32> x) { return sine(flush(x), 0.0); }
-V<f32> cos_f32(V<f32> x) { return sine(flush(x), 0.25); }
-V<f16> rcp_f16(V<f16> x) { return half_of(1.0 / to<f64>(x)); }
-V<f16> sqrt_f16(V<f16> x) { return half_of(root(to<f64>(x))); }
-V<f16> rsq_f16(V<f16> x) { return half_of(1.0 / root(to<f64>(x))); }
-V<f16> exp_f16(V<f16> x) { return half_of(exp_of(x)); }
-V<f16> log_f16(V<f16> x) { return half_of(log_of(x)); }
-V<f16> sin_f16(V<f16> x) { return sine(x, 0.0); }
-V<f16> cos_f16(V<f16> x) { return sine(x, 0.25); }
-V<f64> rcp_f64(V<f64> x) { return 1.0 / x; }
-V<f64> sqrt_f64(V<f64> x) { return root(x); }
-V<f64> rsq_f64(V<f64> x) { return 1.0 / root(x); }
+V<f32> rcp_f32(In<f32> x) { return flush(1.0f / flush(x)); }
+V<f32> sqrt_f32(In<f32> x) { return __builtin_elementwise_sqrt(flush(x)); }
+V<f32> rsq_f32(In<f32> x) { return to<f32>(1.0 / root(to<f64>(flush(x)))); }
+V<f32> exp_f32(In<f32> x) { // x - k is exact, and a result in the normal range is rounded before it is scaled
+  V<f32> k = even(x), y = to<f32>(exp2(to<f64>(x - k)));
+  y = as<f32>(as<u32>(y) + (as<u32>(to<i32>(k)) << 23));
+  y = sel(x < 128.0f, y, all(__builtin_inff()));
+  return sel(x >= -126.0f, y, sel(x < -126.0f, all(0.0f), x + x));
+}
+V<f32> log_f32(In<f32> x) { return to<f32>(log_of(flush(x))); }
+V<f32> sin_f32(In<f32> x) { return sine(flush(x), 0.0); }
+V<f32> cos_f32(In<f32> x) { return sine(flush(x), 0.25); }
+V<f16> rcp_f16(In<f16> x) { return half_of(1.0 / to<f64>(x)); }
+V<f16> sqrt_f16(In<f16> x) { return half_of(root(to<f64>(x))); }
+V<f16> rsq_f16(In<f16> x) { return half_of(1.0 / root(to<f64>(x))); }
+V<f16> exp_f16(In<f16> x) {
+  V<f32> w = to<f32>(x), z = sel(w < 64.0f, sel(w > -64.0f, w, all(-64.0f)), sel(w == w, all(64.0f), w));
+  V<f32> k = even(z);
+  return half_of(exp2(to<f64>(z - k)) * as<f64>(to<u64>(to<i32>(sel(z == z, k, all(0.0f))) + 1023) << 52));
+}
+V<f16> log_f16(In<f16> x) { return half_of(log_of(x)); }
+V<f16> sin_f16(In<f16> x) { return sine(x, 0.0); }
+V<f16> cos_f16(In<f16> x) { return sine(x, 0.25); }
+V<f64> rcp_f64(In<f64> x) { return 1.0 / x; }
+V<f64> sqrt_f64(In<f64> x) { return root(x); }
+V<f64> rsq_f64(In<f64> x) { return 1.0 / root(x); }
 
 // --- exponents and mantissas ---
 template <class T> static V<T> scale(V<T> x, V<i32> n) { // x * 2^n, rounded once
@@ -93,15 +99,17 @@ template <class T> static V<T> scale(V<T> x, V<i32> n) { // x * 2^n, rounded onc
     m = max(min(m, all(1023)), all(-1022));
     return x * as<f64>(to<u64>(m + 1023) << 52);
   } else {
+    if constexpr (sizeof(T) == 4) // the factor is a normal f32 nearly always
+      if (!mask(bools(as<u32>(n + 126) > 253u))) return x * as<f32>(as<u32>(n + 127) << 23);
     V<i32> m = max(min(n, all(400)), all(-400));
     V<f64> r = to<f64>(x) * as<f64>(to<u64>(m + 1023) << 52);
     if constexpr (sizeof(T) == 4) return to<f32>(r);
     else return half_of(r);
   }
 }
-V<f32> ldexp_f32(V<f32> x, V<i32> n) { return scale(x, n); }
-V<f64> ldexp_f64(V<f64> x, V<i32> n) { return scale(x, n); }
-V<f16> ldexp_f16(V<f16> x, V<i16> n) { return scale(x, to<i32>(n)); }
+V<f32> ldexp_f32(In<f32> x, In<i32> n) { return scale(x, n); }
+V<f64> ldexp_f64(In<f64> x, In<i32> n) { return scale(x, n); }
+V<f16> ldexp_f16(In<f16> x, In<i16> n) { return scale(x, to<i32>(n)); }
 // x = m * 2^e with 0.5 <= |m| < 1; zero, infinity and NaN give themselves and e = 0.
 template <class T> static V<i32> frexp(V<T> x, V<T> &m) {
   typedef Float<T> F;
@@ -114,8 +122,8 @@ template <class T> static V<i32> frexp(V<T> x, V<T> &m) {
   return odd ? all(0) : e;
 }
 #define FREXP(T, I) \
-  V<T> frexp_mant_##T(V<T> x) { V<T> m; frexp(x, m); return m; } \
-  V<I> frexp_exp_##T(V<T> x) { V<T> m; return to<I>(frexp(x, m)); }
+  V<T> frexp_mant_##T(In<T> x) { V<T> m; frexp(x, m); return m; } \
+  V<I> frexp_exp_##T(In<T> x) { V<T> m; return to<I>(frexp(x, m)); }
 FREXP(f16, i16) FREXP(f32, i32) FREXP(f64, i32)
 
 // --- division: RDNA3 ISA, V_DIV_SCALE, V_DIV_FMAS, V_DIV_FIXUP ---
@@ -148,12 +156,12 @@ template <class T> static V<T> div_scale(V<T> x, V<T> den, V<T> num, B &scaled) 
   return r;
 }
 #define DIV_SCALE(T) \
-  V<T> div_scale_##T(V<T> x, V<T> den, V<T> num) { B s; return div_scale(x, den, num, s); } \
-  u32 div_scaled_##T(V<T> x, V<T> den, V<T> num) { B s; div_scale(x, den, num, s); return mask(s); }
+  V<T> div_scale_##T(In<T> x, In<T> den, In<T> num) { B s; return div_scale(x, den, num, s); } \
+  u32 div_scaled_##T(In<T> x, In<T> den, In<T> num) { B s; div_scale(x, den, num, s); return mask(s); }
 DIV_SCALE(f32) DIV_SCALE(f64)
 
 // a * b + c times 2^64 or 2^-64 (f64: 128), rounded once: the exact sum is rounded to odd in double first.
-V<f32> div_fmas_f32(V<f32> a, V<f32> b, V<f32> c, u32 vcc) {
+V<f32> div_fmas_f32(In<f32> a, In<f32> b, In<f32> c, u32 vcc) {
   V<f64> p = to<f64>(a) * to<f64>(b), q = to<f64>(c), s = p + q, t = s - p, e = (p - (s - t)) + (q - t);
   V<u64> u = as<u64>(s);
   B inexact = bools(e != 0.0) & bools(mag(s) < __builtin_inf());
@@ -175,7 +183,7 @@ static f64 round_down(f64 r, f64 rest) {
   if (lost > half || (lost == half && (more > 0 || (more == 0 && (kept & 1))))) kept++;
   return scalar<f64>(sign | kept);
 }
-V<f64> div_fmas_f64(V<f64> a, V<f64> b, V<f64> c, u32 vcc) {
+V<f64> div_fmas_f64(In<f64> a, In<f64> b, In<f64> c, u32 vcc) {
   V<f64> r = fma(a, b, c), rest = fma(a, b, c - r), out = r;
   for (u32 m = vcc; m; m &= m - 1) {
     u32 i = __builtin_ctz(m);
@@ -203,9 +211,9 @@ template <class T> static V<T> fixup(V<T> q, V<T> den, V<T> num) {
   r = bools(num != num) ? as<U>(num) | QUIET : r;
   return as<T>(r);
 }
-V<f16> div_fixup_f16(V<f16> q, V<f16> den, V<f16> num) { return fixup(q, den, num); }
-V<f32> div_fixup_f32(V<f32> q, V<f32> den, V<f32> num) { return fixup(q, den, num); }
-V<f64> div_fixup_f64(V<f64> q, V<f64> den, V<f64> num) { return fixup(q, den, num); }
+V<f16> div_fixup_f16(In<f16> q, In<f16> den, In<f16> num) { return fixup(q, den, num); }
+V<f32> div_fixup_f32(In<f32> q, In<f32> den, In<f32> num) { return fixup(q, den, num); }
+V<f64> div_fixup_f64(In<f64> q, In<f64> den, In<f64> num) { return fixup(q, den, num); }
 
 // --- 2 / pi to 1201 bits, for arguments of sin and cos that are far out: ISA, V_TRIG_PREOP_F64 ---
 static const u32 TWO_OVER_PI[] = {
@@ -215,7 +223,7 @@ static const u32 TWO_OVER_PI[] = {
     0xef2f118b, 0x5a0a6d1f, 0x6d367ecf, 0x27cb09b7, 0x4f463f66, 0x9e5fea2d, 0x7527bac7, 0xebe5f17b,
     0x3d0739f7, 0x8a5292ea, 0x6bfb5fb1, 0x1f8d5d08, 0x56033046, 0xfc7b0000,
 };
-V<f64> trig_preop(V<f64> x, V<u32> part) {
+V<f64> trig_preop(In<f64> x, In<u32> part) {
   V<f64> r;
   V<i32> ex = exponent(x);
   for (int i = 0; i < LANES; i++) {
@@ -258,7 +266,8 @@ static inline void copy_some(u8 *to, const u8 *from, u32 n) {
   default: return copy<16>(to, from);
   }
 }
-u32 gather(Context *c, u32 exec, V<u64> at, u32 bytes, u32 instruction, V<u32> *out) {
+u32 gather(Context *c, u32 exec, u64 base, In<u32> lo, In<u32> hi, u32 bytes, u32 instruction, V<u32> *out) {
+  V<u64> at = base + join(lo, hi);
   u32 n = bytes < 4 ? 1 : bytes / 4;
   u32 *flat = (u32 *)out;
   for (u32 m = exec; m; m &= m - 1) {
@@ -269,7 +278,8 @@ u32 gather(Context *c, u32 exec, V<u64> at, u32 bytes, u32 instruction, V<u32> *
   }
   return 0;
 }
-u32 scatter(Context *c, u32 exec, V<u64> at, u32 bytes, u32 instruction, const V<u32> *in) {
+u32 scatter(Context *c, u32 exec, u64 base, In<u32> lo, In<u32> hi, u32 bytes, u32 instruction, const V<u32> *in) {
+  V<u64> at = base + join(lo, hi);
   u32 n = bytes < 4 ? 1 : bytes / 4;
   const u32 *flat = (const u32 *)in;
   for (u32 m = exec; m; m &= m - 1) {
@@ -281,15 +291,6 @@ u32 scatter(Context *c, u32 exec, V<u64> at, u32 bytes, u32 instruction, const V
   }
   return 0;
 }
-// Scalar loads ignore the low two bits of the address (ISA, scalar memory).
-u32 scalar_load(Context *c, u64 at, u32 words, u32 instruction, u32 *out) {
-  at &= ~3ul;
-  if (u32 why = refused(c, at, 4 * words, READABLE)) return fault(c, why, at, 4 * words, ~0u, instruction);
-  const u8 *from = c->data + (at - c->base);
-  for (u32 k = 0; k < words; k++) copy<4>((u8 *)(out + k), from + 4 * k);
-  return 0;
-}
-
 template <int BYTES> using Block = u64 __attribute__((ext_vector_type(BYTES / 8)));
 // Device addresses are element-aligned only. Copies, because clang drops aligned(1) from a template's vector type.
 template <class X> INLINE X peek(const u8 *at) {
@@ -306,49 +307,108 @@ template <int BYTES> INLINE bool none_set(Block<BYTES> x) {
   else if constexpr (BYTES == 64) return __builtin_bit_cast(u8, any) == 0;
   else return __builtin_reduce_or(x) == 0;
 }
-// Lanes whose addresses follow each other, all inside the arena and all in the wanted state: one vector access.
-template <class T, int STATE> INLINE bool block_at(Context *c, u32 exec, V<u64> at, u64 &offset) {
-  constexpr int N = sizeof(T) * LANES;
-  offset = at[0] - c->base;
-  if (exec != ~0u | offset > c->size - N) return false;
-  V<u32> lo = lo32(at), hi = hi32(at);
-  if (mask(bools(lo == lo[0] + IOTA * (u32)sizeof(T)) & bools(hi == hi[0])) != ~0u) return false;
-  if (!c->checked) return true;
-  return none_set<N>((peek<Block<N>>(c->shadow + offset) & 0x0101010101010101ul * STATE) ^ 0x0101010101010101ul * STATE);
+template <int WORDS> static inline u32 load_words(Context *c, u64 at, u32 instruction, u32 *out) {
+  u64 offset = at - c->base;
+  u32 every = offset <= c->size - 4 * WORDS ? ~0u : 0;
+  if (c->checked && every)
+    for (int k = 0; k < WORDS; k++) every &= peek<u32>(c->shadow + offset + 4 * k);
+  if ((every & 0x02020202u) != 0x02020202u)
+    if (u32 why = refused(c, at, 4 * WORDS, READABLE)) return fault(c, why, at, 4 * WORDS, ~0u, instruction);
+  copy<4 * WORDS>((u8 *)out, c->data + offset);
+  return 0;
 }
-template <class T> static inline u32 load(Context *c, u32 exec, V<u64> at, u32 instruction, V<T> *out) {
+u32 scalar_load_checked(Context *c, u64 at, u32 words, u32 instruction, u32 *out) {
+  switch (words) {
+  case 1: return load_words<1>(c, at, instruction, out);
+  case 2: return load_words<2>(c, at, instruction, out);
+  case 4: return load_words<4>(c, at, instruction, out);
+  case 8: return load_words<8>(c, at, instruction, out);
+  default: return load_words<16>(c, at, instruction, out);
+  }
+}
+
+constexpr u64 EACH_BYTE = 0x0101010101010101ul;
+// Indexed by a variable a vector is slow, an array is not.
+template <class T> struct Lanes {
+  T lane[LANES];
+  Lanes() = default;
+  Lanes(V<T> x) { poke((u8 *)lane, x); }
+  T &operator[](u32 i) { return lane[i]; }
+  T operator[](u32 i) const { return lane[i]; }
+  V<T> vector() const { return peek<V<T>>((const u8 *)lane); }
+};
+// Lanes whose addresses follow each other, all inside the arena and all in the wanted state: one vector access.
+template <class T, int STATE> INLINE bool block_at(Context *c, u32 exec, u64 base, In<u32> lo, In<u32> hi, u64 &offset) {
+  constexpr int N = sizeof(T) * LANES;
+  offset = base + pair(lo[0], hi[0]) - c->base;
+  if (exec != ~0u | offset > c->size - N | lo[0] > 0u - N) return false;
+  if (mask(bools(((lo - lo[0]) ^ (IOTA * (u32)sizeof(T)) | (hi ^ hi[0])) == 0)) != ~0u) return false;
+  if (!c->checked) return true;
+  return none_set<N>((peek<Block<N>>(c->shadow + offset) & EACH_BYTE * STATE) ^ EACH_BYTE * STATE);
+}
+// Lanes at any addresses: whether all that are live may be accessed. Offsets of the others become 0.
+template <class T, int STATE> INLINE bool lanes_at(Context *c, u32 exec, V<u64> &offset) {
+  offset = sel(unmask(exec), offset, all<u64>(0));
+  if (mask(bools(offset > c->size - sizeof(T)))) return false;
+  if (!c->checked) return true;
+  const Lanes<u64> each(offset);
+  Lanes<T> state;
+  for (int i = 0; i < LANES; i++) state[i] = peek<T>(c->shadow + each[i]);
+  return !(mask(bools((state.vector() & (T)(EACH_BYTE * STATE)) != (T)(EACH_BYTE * STATE))) & exec);
+}
+template <class T>
+static inline u32 load(Context *c, u32 exec, u64 base, In<u32> lo, In<u32> hi, u32 instruction, V<T> *out) {
   u64 offset;
-  if (block_at<T, READABLE>(c, exec, at, offset)) {
+  if (block_at<T, READABLE>(c, exec, base, lo, hi, offset)) {
     *out = peek<V<T>>(c->data + offset);
     return 0;
   }
-  V<u32> words[2];
-  if (gather(c, exec, at, sizeof(T), instruction, words)) return 1;
-  if constexpr (sizeof(T) == 8) *out = join(words[0], words[1]);
-  else *out = to<T>(words[0]);
+  V<u64> each = base - c->base + join(lo, hi);
+  if (!lanes_at<T, READABLE>(c, exec, each)) {
+    V<u32> words[2];
+    if (gather(c, exec, base, lo, hi, sizeof(T), instruction, words)) return 1;
+  }
+  const Lanes<u64> at(each);
+  for (int i = 0; i < LANES; i++) ((T *)out)[i] = peek<T>(c->data + at[i]);
   return 0;
 }
-template <class T> static inline u32 store(Context *c, u32 exec, V<u64> at, u32 instruction, V<T> x) {
+template <class T>
+static inline u32 store(Context *c, u32 exec, u64 base, In<u32> lo, In<u32> hi, u32 instruction, In<T> x) {
   constexpr int N = sizeof(T) * LANES;
   u64 offset;
-  if (block_at<T, WRITABLE>(c, exec, at, offset)) {
+  if (block_at<T, WRITABLE>(c, exec, base, lo, hi, offset)) {
     poke(c->data + offset, x);
-    if (c->checked) poke(c->shadow + offset, Block<N>(0x0303030303030303ul));
+    if (c->checked) poke(c->shadow + offset, Block<N>(3 * EACH_BYTE));
+    return 0;
+  }
+  V<u64> each = base - c->base + join(lo, hi);
+  if (lanes_at<T, WRITABLE>(c, exec, each)) {
+    const Lanes<u64> at(each);
+    const Lanes<T> value(x);
+    for (u32 m = exec; m; m &= m - 1) {
+      u32 i = __builtin_ctz(m);
+      poke(c->data + at[i], value[i]);
+      if (c->checked) poke(c->shadow + at[i], (T)(3 * EACH_BYTE));
+    }
     return 0;
   }
   V<u32> words[2];
   if constexpr (sizeof(T) == 8) words[0] = lo32(x), words[1] = hi32(x);
   else words[0] = to<u32>(x);
-  return scatter(c, exec, at, sizeof(T), instruction, words);
+  return scatter(c, exec, base, lo, hi, sizeof(T), instruction, words);
 }
 #undef ACCESS
 #define ACCESS(T) \
-  u32 load_##T(Context *c, u32 exec, V<u64> at, u32 instruction, V<T> *out) { return load<T>(c, exec, at, instruction, out); } \
-  u32 store_##T(Context *c, u32 exec, V<u64> at, u32 instruction, V<T> x) { return store<T>(c, exec, at, instruction, x); }
+  u32 load_##T(Context *c, u32 exec, u64 base, In<u32> lo, In<u32> hi, u32 instruction, V<T> *out) { \
+    return load<T>(c, exec, base, lo, hi, instruction, out); \
+  } \
+  u32 store_##T(Context *c, u32 exec, u64 base, In<u32> lo, In<u32> hi, u32 instruction, In<T> x) { \
+    return store<T>(c, exec, base, lo, hi, instruction, x); \
+  }
 ACCESS(u8) ACCESS(u16) ACCESS(u32) ACCESS(u64)
 
 // --- launch: workgroups in order, x fastest; returns the fault or NONE ---
-typedef u32 Kernel(Context *, u32 exec, V<u32> ids);
+typedef u32 Kernel(Context *, u32 exec, In<u32> ids);
 extern "C" __attribute__((visibility("default"))) u32 launch(Context *c, Kernel *kernel, const u32 *grid, const u32 *block) {
   u32 threads = block[0] * block[1] * block[2];
   for (u32 z = 0; z < grid[2]; z++)
