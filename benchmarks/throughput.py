@@ -15,8 +15,8 @@ from pathlib import Path
 
 import psutil
 
-EXAMPLES = (20, 100)
-REPEATS = 3
+EXAMPLES = (20, 60)
+REPEATS = 2
 LAUNCH = "unary.neg[f32](x=256~normal@0)"
 
 
