@@ -18,6 +18,13 @@ from parity.toolchain import build
 
 KERNELS = Path(__file__).parents[1] / "kernels"
 N = 1_000_000
+# One thread per element, as hosts launch it; or few threads, each of which goes round the grid-stride loop.
+LAUNCHES = (
+    ("contiguous", None, -(-N // 1024)),
+    ("row-major", (1000, 1), -(-N // 1024)),
+    ("row-major, 16 blocks", (1000, 1), 16),
+    ("transposed", (1, 1000), -(-N // 1024)),
+)
 
 
 def best(action: Callable[[], object], repeat: int = 7) -> float:
@@ -48,17 +55,17 @@ def main() -> None:
             device = emulator.Device(checked=checked, cache=cache)
             source, target, info = (device.allocate(n, name) for n, name in ((4 * N, "x"), (4 * N, "y"), (32, "info")))
             device.write(source, x)
-            for layout, strides in (("contiguous", None), ("row-major", (1000, 1)), ("transposed", (1, 1000))):
+            for layout, strides, blocks in LAUNCHES:
                 if strides:
                     device.write(info, np.array([1000, 1000, *strides], np.uint64))
                 args = emulator.pack(kernel, [N, 2, info if strides else None, source, target])
-                launch = lambda d=device, a=args: d.launch(  # noqa: E731
-                    code, "uexp_f32", grid=(-(-N // 256), 1, 1), block=(256, 1, 1), args=a
+                launch = lambda d=device, a=args, b=blocks: d.launch(  # noqa: E731
+                    code, "uexp_f32", grid=(b, 1, 1), block=(1024, 1, 1), args=a
                 )
                 rows.append((f"emulated, {'checked' if checked else 'unchecked'}, {layout}", best(launch)))
-        print(f"{'1e6 elements':32}{'ms':>9}{'M/s':>9}{'x numpy':>9}")
+        print(f"{'1e6 elements':38}{'ms':>9}{'M/s':>9}{'x numpy':>9}")
         for name, seconds in rows:
-            print(f"{name:32}{seconds * 1e3:9.2f}{N / seconds / 1e6:9.0f}{seconds / numpy:9.2f}")
+            print(f"{name:38}{seconds * 1e3:9.2f}{N / seconds / 1e6:9.0f}{seconds / numpy:9.2f}")
 
         device = emulator.Device(cache=cache)
         small = x[:256]
@@ -72,9 +79,9 @@ def main() -> None:
             device.read(target)
 
         numpy_small, whole = best(lambda: np.exp(small), 200), best(case, 200)
-        print(f"\n{'256 elements':32}{'us':>9}{'x numpy':>18}")
-        print(f"{'numpy':32}{numpy_small * 1e6:9.1f}{1.0:18.2f}")
-        print(f"{'allocate, write, launch, read':32}{whole * 1e6:9.1f}{whole / numpy_small:18.2f}")
+        print(f"\n{'256 elements':38}{'us':>9}{'x numpy':>18}")
+        print(f"{'numpy':38}{numpy_small * 1e6:9.1f}{1.0:18.2f}")
+        print(f"{'allocate, write, launch, read':38}{whole * 1e6:9.1f}{whole / numpy_small:18.2f}")
         print(f"\ntranslate and compile one kernel, cold: {cold:.2f} s")
 
 
