@@ -182,7 +182,7 @@ def _build(cache: Cache, sources: Sequence[str]) -> str:
                 "clang",
                 *_FLAGS,
                 *_machine_flags(),
-                "-O1",
+                "-O2",
                 f"-I{_HERE / 'runtime'}",
                 "-c",
                 code,
