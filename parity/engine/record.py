@@ -28,7 +28,7 @@ class CaseRecord:
     """One case on one runner and target.
 
     ``title`` is set for named cases. ``inputs`` are the input values of the first wrong element, by tensor. ``minimal``
-    is the simplest case with the same failure, ``original`` False for such a shrunk case.
+    is the simplest case with the same failure.
     """
 
     case: str
@@ -113,8 +113,17 @@ class RecordWriter:
         self._file.close()
 
     def _write(self, line: object) -> None:
-        self._file.write(json.dumps(line, ensure_ascii=False) + "\n")
+        self._file.write(json.dumps(_strict(line), ensure_ascii=False, allow_nan=False) + "\n")
         self._file.flush()
+
+
+def _strict(value: Any) -> Any:
+    """The value with null for infinity, which JSON does not have."""
+    if isinstance(value, Mapping):
+        return {key: _strict(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_strict(each) for each in value]
+    return None if value == math.inf else value
 
 
 def read_record(path: Path) -> Record:
@@ -146,13 +155,10 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
 def _case(line: dict[str, Any]) -> CaseRecord:
     verdict = dict(line.pop("verdict"))
     first = verdict.pop("first")
+    for distances in (verdict, first or {}):
+        distances.update({name: math.inf for name in ("budget", "budgets", "ulps") if distances.get(name, 0) is None})
     verdict["status"] = Status(verdict["status"])
     verdict["divergences"] = tuple(verdict["divergences"])
     mismatch = Mismatch(**{**first, "coordinates": tuple(first["coordinates"])}) if first else None
     minimal = line.pop("minimal")
     return CaseRecord(**line, verdict=Verdict(**verdict, first=mismatch), minimal=_case(minimal) if minimal else None)
-
-
-def finite(value: float) -> float | None:
-    """For strict JSON readers: None instead of an infinity or NaN."""
-    return value if math.isfinite(value) else None
