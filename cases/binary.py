@@ -1,7 +1,10 @@
 """binary.cu: arithmetic and comparisons of two tensors that broadcast against each other."""
 
+from collections.abc import Callable
+
 from parity import reference
 from parity.op import Named, Op
+from parity.reference import Expected
 
 TYPES = ("f16", "bf16", "f32", "f64", "u8", "u32", "i64")
 ORDER = (0.0, -0.0, 0.0, float("nan"), 1.0, float("nan"), float("-inf"), float("inf"), -1.0)
@@ -15,7 +18,9 @@ def is_integer(dtype: str) -> bool:
     return not is_float(dtype)
 
 
-def binary(name: str, kernel: str, function: object, output: str = "T", named: tuple[Named, ...] = ()) -> Op:
+def binary(
+    name: str, kernel: str, function: Callable[..., Expected], output: str = "T", named: tuple[Named, ...] = ()
+) -> Op:
     """An op of two tensors of one dtype; lhs and rhs may be the same memory."""
     return Op(
         f"binary.{name}",
@@ -25,7 +30,7 @@ def binary(name: str, kernel: str, function: object, output: str = "T", named: t
         inputs={"lhs": "T", "rhs": "T"},
         output=output,
         aliased=("lhs", "rhs"),
-        reference=function,  # type: ignore[arg-type]
+        reference=function,
         points=ORDER,
         named=(Named("special values against each other", "lhs=110x3:1,0~special@0 rhs=110x3:1,7~special@0"), *named),
     )

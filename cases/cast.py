@@ -1,5 +1,6 @@
 """cast.cu: every conversion between the element types, by CUDA's rules."""
 
+from collections.abc import Callable
 from math import inf, nan
 
 from parity import reference
@@ -24,12 +25,12 @@ POINTS = (
 )
 
 
-def only(sources: str, target: str) -> object:
+def only(sources: str, target: str) -> Callable[[str, str], bool]:
     return lambda s, d: s in sources.split() and d == target
 
 
 def divergence(title: str, sources: str, target: str) -> Named:
-    return Named(title, f"x={len(POINTS)}~points@0", only(sources, target))  # type: ignore[arg-type]
+    return Named(title, f"x={len(POINTS)}~points@0", only(sources, target))
 
 
 convert = Op(

@@ -1,10 +1,14 @@
 """fill.cu: one value into a buffer or a strided view, and copies between row strides."""
 
+from collections.abc import Callable
+
 from parity import reference
 from parity.case import Case
 from parity.generate import destination, line, rows
 from parity.layout import Layout
 from parity.op import Op
+
+Scalar = Callable[[Case], tuple[str, int]]
 
 TYPES = ("u8", "u32", "i64", "f16", "bf16", "f32", "f64")
 
@@ -18,15 +22,12 @@ def not_rows(layout: Layout) -> str:
     return "" if fits else "copy2d takes a matrix with contiguous rows, like 4x5:7,1"
 
 
-def extent(axis: int) -> object:
+def extent(axis: int) -> Scalar:
     return lambda case: ("u32", case.tensor("src").layout.shape[axis])
 
 
-def row_stride(name: str) -> object:
-    def stride(case: Case) -> tuple[str, int]:
-        return "u32", case.tensor(name).layout.strides[0]
-
-    return stride
+def row_stride(name: str) -> Scalar:
+    return lambda case: ("u32", case.tensor(name).layout.strides[0])
 
 
 fill = Op(
@@ -63,5 +64,5 @@ copy2d = Op(
     layouts=rows,
     refuses=not_rows,
     reference=reference.copy,
-    scalars={"d1": extent(0), "d2": extent(1), "src_stride": row_stride("src"), "dst_stride": row_stride("out")},  # type: ignore[dict-item]
+    scalars={"d1": extent(0), "d2": extent(1), "src_stride": row_stride("src"), "dst_stride": row_stride("out")},
 )

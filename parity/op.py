@@ -129,18 +129,14 @@ class Op:
         return {**self.inputs, **({"out": self.output} if self.writes else {})}
 
     @property
-    def flags(self) -> dict[str, bool]:
+    def flags(self) -> tuple[str, ...]:
         """Flags that a case may carry."""
-        has_info = "info" in self.args.split()
-        return {
-            name: True
-            for name, allowed in (
-                ("null-info", has_info and self.null_info),
-                ("in-place", self.in_place is not None),
-                ("aliased", self.aliased is not None),
-            )
-            if allowed
+        allowed = {
+            "null-info": "info" in self.args.split() and self.null_info,
+            "in-place": self.in_place is not None,
+            "aliased": self.aliased is not None,
         }
+        return tuple(name for name, yes in allowed.items() if yes)
 
     def entries(self) -> list[Entry]:
         """The kernel entries of this op."""

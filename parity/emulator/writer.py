@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -34,7 +36,12 @@ class Writer:
     @property
     def number(self) -> int:
         """The number of the current instruction."""
-        return sum(isinstance(item, Instruction) for item in self.items[: self.at])
+        return self._numbers[self.at]
+
+    @functools.cached_property
+    def _numbers(self) -> list[int]:
+        """How many instructions stand before each item."""
+        return list(itertools.accumulate((isinstance(item, Instruction) for item in self.items), initial=0))
 
     def label(self, name: str) -> str:
         """The label in the current copy."""

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from verdicts import fails, passes
 
 from parity import reference
 from parity.compare import compare
@@ -19,19 +20,6 @@ by_kind = pytest.mark.parametrize
 
 def array(kind, *values):
     return np.array(values, kind.numpy)
-
-
-def passes(expected, got, vendor="amd"):
-    verdict = compare(expected, np.asarray(got), vendor=vendor)
-    assert verdict.passed, verdict
-    return verdict
-
-
-def fails(expected, got, kind="value", vendor="amd"):
-    verdict = compare(expected, np.asarray(got), vendor=vendor)
-    assert not verdict.passed
-    assert verdict.kind == kind, verdict
-    return verdict
 
 
 def wrapped(value: int, kind):

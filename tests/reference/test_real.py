@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from verdicts import fails, passes
 
 from parity import reference
-from parity.compare import compare
 from parity.dtypes import dtype
 from parity.errors import UsageError
 from parity.reference import Limits
@@ -59,19 +59,6 @@ def rounded(exact, kind):
     """Correctly rounded to f32 or f64, which needs no second rounding: MPFR rounds to 24 or 53 bits and subnormals."""
     context = gmpy2.ieee(8 * kind.itemsize)
     return kind.numpy.type(float(context.plus(exact)))
-
-
-def passes(expected, got, vendor="amd"):
-    verdict = compare(expected, np.asarray(got), vendor=vendor)
-    assert verdict.passed, verdict
-    return verdict
-
-
-def fails(expected, got, kind="value", vendor="amd"):
-    verdict = compare(expected, np.asarray(got), vendor=vendor)
-    assert not verdict.passed
-    assert verdict.kind == kind, verdict
-    return verdict
 
 
 @BOTH

@@ -1,0 +1,18 @@
+"""Assertions on the verdict that an output gets."""
+
+import numpy as np
+
+from parity.compare import compare
+
+
+def passes(expected, got, vendor="amd"):
+    verdict = compare(expected, np.asarray(got), vendor=vendor)
+    assert verdict.passed, verdict
+    return verdict
+
+
+def fails(expected, got, kind="value", vendor="amd"):
+    verdict = compare(expected, np.asarray(got), vendor=vendor)
+    assert not verdict.passed
+    assert verdict.kind == kind, verdict
+    return verdict
