@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from verdicts import fails, passes
 
 from parity import reference
 from parity.compare import compare
@@ -84,19 +85,6 @@ def gelu_erf(x):
 
 def relu(x):
     return np.where(np.isnan(x), x, np.where(x > 0, x, x.dtype.type(0))).astype(x.dtype)
-
-
-def passes(expected, got, vendor="amd"):
-    verdict = compare(expected, got, vendor=vendor)
-    assert verdict.passed, verdict
-    return verdict
-
-
-def fails(expected, got, kind="value", vendor="amd"):
-    verdict = compare(expected, got, vendor=vendor)
-    assert not verdict.passed
-    assert verdict.kind == kind, verdict
-    return verdict
 
 
 @BOTH

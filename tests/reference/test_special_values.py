@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from verdicts import fails, passes
 
 from parity import reference
 from parity.compare import compare
@@ -46,18 +47,6 @@ POINTS = {
 
 def array(kind, *values):
     return np.array(values, kind.numpy)
-
-
-def passes(expected, got, vendor="amd"):
-    verdict = compare(expected, got, vendor=vendor)
-    assert verdict.passed, verdict
-    return verdict
-
-
-def fails(expected, got, kind):
-    verdict = compare(expected, got, vendor="amd")
-    assert not verdict.passed
-    assert verdict.kind == kind, verdict
 
 
 @ALL
