@@ -1,12 +1,22 @@
 """Executes AMDGPU assembly listings on the CPU."""
 
 from parity.emulator.device import Device, LaunchStats, pack
-from parity.emulator.faults import InstructionBudgetExceeded, MemoryFault, UnknownInstruction
+from parity.emulator.faults import (
+    BadCall,
+    DataRace,
+    DivergentBarrier,
+    InstructionBudgetExceeded,
+    MemoryFault,
+    UnknownInstruction,
+)
 from parity.emulator.memory import Allocation
 
 __all__ = [
     "Allocation",
+    "BadCall",
+    "DataRace",
     "Device",
+    "DivergentBarrier",
     "InstructionBudgetExceeded",
     "LaunchStats",
     "MemoryFault",

@@ -19,8 +19,10 @@ from pathlib import Path
 from parity import zig
 from parity.cache import Cache, digest
 from parity.emulator.codegen import translate
-from parity.emulator.parse import body_of, function_of
+from parity.emulator.image import image_of
+from parity.emulator.parse import bodies_of, function_of
 from parity.errors import NotAvailable, ParityError
+from parity.toolchain.targets import Target
 
 __all__ = ["Program", "host_features", "prepare"]
 
@@ -90,9 +92,9 @@ class Program:
         self._cache = cache
         self._libraries: dict[str, ctypes.CDLL] = {}
 
-    def kernel(self, listing: str, name: str) -> tuple[ctypes.CDLL, int]:
+    def kernel(self, listing: str, target: Target, name: str) -> tuple[ctypes.CDLL, int]:
         """The library with ``launch`` and the address of one kernel, translated and compiled if need be."""
-        (batch, symbol) = prepare(self._cache, listing, [name])[name]
+        (batch, symbol) = prepare(self._cache, listing, target, [name])[name]
         if batch not in self._libraries:
             folder, _ = self._cache.get(batch, _missing)
             self._libraries[batch] = ctypes.CDLL(str(folder / "kernels.so"))
@@ -103,7 +105,7 @@ class Program:
 
 
 def prepare(
-    cache: Cache, listing: str, names: Sequence[str], workers: int | None = None
+    cache: Cache, listing: str, target: Target, names: Sequence[str], workers: int | None = None
 ) -> Mapping[str, tuple[str, str]]:
     """Make sure that kernels of a listing are compiled; returns the batch and the symbol of each.
 
@@ -111,15 +113,23 @@ def prepare(
         UnknownInstruction: a kernel has an instruction that the tables do not know.
         UsageError: the listing lacks a kernel or is cut off.
     """
-    keys = {name: digest(_version(), _NOISE.sub("", body_of(listing, name)[0])) for name in names}
+    symbols = image_of(listing).symbols
+    places = " ".join(f"{name} {at}" for name, at in symbols.items())
+
+    def key_of(name: str) -> str:
+        bodies = bodies_of(listing, name)
+        used = places if any("@rel32" in body.text for body in bodies) else ""
+        return digest(_version(), target.name, used, *(_NOISE.sub("", body.text) for body in bodies))
+
+    keys = {name: key_of(name) for name in names}
     missing = [name for name in names if _batch_of(cache, keys[name]) is None]
-    sources = {name: translate(function_of(listing, name), _symbol(keys[name])) for name in missing}
+    sources = {name: translate(function_of(listing, name), _symbol(keys[name]), target, symbols) for name in missing}
     batches = list(_batches(sources))
     if len(batches) > 1:
         with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
-            built = list(pool.map(lambda batch: _build(cache, [sources[n] for n in batch]), batches))
+            built = list(pool.map(lambda batch: _build(cache, target.wavefront, [sources[n] for n in batch]), batches))
     else:
-        built = [_build(cache, [sources[n] for n in batch]) for batch in batches]
+        built = [_build(cache, target.wavefront, [sources[n] for n in batch]) for batch in batches]
     for batch, key in zip(batches, built, strict=True):
         for name in batch:
             cache.get(keys[name], lambda folder, key=key: _note(folder, key))  # type: ignore[misc]
@@ -170,9 +180,9 @@ def _batches(sources: Mapping[str, str]) -> Iterator[list[str]]:
         yield batch
 
 
-def _build(cache: Cache, sources: Sequence[str]) -> str:
-    runtime, _ = cache.get(digest(_version(), "runtime"), _compile_runtime)
-    key = digest(_version(), "batch", *sources)
+def _build(cache: Cache, lanes: int, sources: Sequence[str]) -> str:
+    runtime, _ = cache.get(digest(_version(), "runtime", str(lanes)), lambda folder: _compile_runtime(folder, lanes))
+    key = digest(_version(), "batch", str(lanes), *sources)
 
     def build(folder: Path) -> None:
         code = folder / "kernels.cpp"
@@ -183,6 +193,7 @@ def _build(cache: Cache, sources: Sequence[str]) -> str:
                 *_FLAGS,
                 *_machine_flags(),
                 "-O2",
+                f"-DLANES={lanes}",
                 f"-I{_HERE / 'runtime'}",
                 "-c",
                 code,
@@ -198,9 +209,9 @@ def _build(cache: Cache, sources: Sequence[str]) -> str:
     return key
 
 
-def _compile_runtime(folder: Path) -> None:
+def _compile_runtime(folder: Path, lanes: int) -> None:
     source = _HERE / "runtime" / "runtime.cpp"
-    _run(["clang", *_FLAGS, *_machine_flags(), "-O2", "-c", source, "-o", folder / "runtime.o"])
+    _run(["clang", *_FLAGS, *_machine_flags(), "-O2", f"-DLANES={lanes}", "-c", source, "-o", folder / "runtime.o"])
 
 
 def _run(arguments: Sequence[str | Path]) -> subprocess.CompletedProcess[str]:

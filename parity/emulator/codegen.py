@@ -7,39 +7,53 @@ What one instruction becomes is said in ``instructions``; here the whole is put 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from parity.emulator.faults import UnknownInstruction
 from parity.emulator.instructions import END, emit
 from parity.emulator.isa import BRANCHES, IGNORED, semantics
 from parity.emulator.parse import Function, Instruction
 from parity.emulator.writer import Unknown, Writer
+from parity.toolchain.targets import Target
 
 __all__ = ["translate"]
 
+_CALLS = ("s_swappc_b64", "s_setpc_b64")
 
-def translate(function: Function, symbol: str) -> str:
-    """C++ of a function ``symbol(Context *, exec, work-item ids)`` that executes one wavefront of the kernel.
+
+def translate(function: Function, symbol: str, target: Target, symbols: Mapping[str, int]) -> str:
+    """C++ of a function ``symbol(Context *, exec, work-item ids, wave)`` that executes one wavefront of the kernel.
+
+    ``symbols`` are the byte offsets of the code object's data in its image.
 
     Raises:
         UnknownInstruction: a mnemonic, operand or modifier is not in the tables.
     """
-    targets = {item.operands[0] for item in function.instructions if item.mnemonic in BRANCHES}
+    targets = {item.operands[0] for item in function.instructions if item.mnemonic in BRANCHES} | {*function.callees}
     items = [item for item in function.items if isinstance(item, Instruction) or item in targets]
-    w = Writer(items, {item: i for i, item in enumerate(items) if isinstance(item, str)}, _block_sizes(items))
+    w = Writer(
+        target,
+        items,
+        {item: i for i, item in enumerate(items) if isinstance(item, str)},
+        _block_sizes(items),
+        symbols,
+        function.callees,
+        [i for i, item in enumerate(items) if isinstance(item, Instruction) and item.mnemonic == "s_swappc_b64"],
+    )
     try:
         _full(w)
         _general(w)
     except Unknown as unknown:
         raise UnknownInstruction(str(unknown), function.name, function.instructions[w.number]) from None
-    head, entry = _entry(function, w)
-    declared = [f"u32 {r} = 0xbaadf00du;" for r in sorted(w.registers) if r[0] != "v" or r.startswith("vcc")]
-    declared += [f"V<u32> {r} = 0xbaadf00du;" for r in sorted(w.registers) if r[0] == "v" and not r.startswith("vcc")]
+    entry = _entry(function, w)
+    scalars = sorted(r for r in w.registers if r[0] not in "va" or r.startswith("vcc"))
+    vectors = sorted(w.registers.difference(scalars))
     return "\n".join(
         [
-            f"{head} u32 {symbol}(Context *c, u32 exec_lo, In<u32> ids) {{",
-            "u32 scc = 0, exec_hi = 0; i64 left = c->budget;",
-            *declared,
+            f'extern "C" __attribute__((visibility("default"))) u32 {symbol}(Context *c, Mask exec, const V<u32> *ids, u32 wave) {{',
+            "u32 scc = 0; Mask vcc = 0; i64 left = c->budget;",
+            *(f"u32 {r} = c->fill;" for r in scalars),
+            *(f"V<u32> {r} = c->fill;" for r in vectors),
             *entry,
             *w.lines,
             "}",
@@ -64,18 +78,18 @@ def _full(w: Writer) -> None:
     It is left for good when an instruction clears a bit of EXEC; but what no lane executes is skipped here, too.
     """
     w.copy = "full"
-    w.put("if (exec_lo != ~0u) goto some_start;", "exec_lo = ~0u;")
+    w.put("if (exec != ALL) goto some_start;", "exec = ALL;")
     for i in range(len(w.items)):
         _item(w, i)
         if _writes_exec(w.items[i]):
             if path := _skipped(w, i):
-                w.put("if (exec_lo == 0) {")
+                w.put("if (exec == 0) {")
                 for k in path:
                     _item(w, k, label=False)
                 if _writes_exec(w.items[path[-1]]):
-                    w.put(f"if (exec_lo == ~0u) goto full_{path[-1]};", f"goto some_{path[-1]};")
+                    w.put(f"if (exec == ALL) goto full_{path[-1]};", f"goto some_{path[-1]};")
                 w.put("}")
-            w.put(f"if (exec_lo != ~0u) goto some_{i};", f"exec_lo = ~0u; full_{i}:;")
+            w.put(f"if (exec != ALL) goto some_{i};", f"exec = ALL; full_{i}:;")
     w.put(END)
 
 
@@ -108,7 +122,9 @@ def _writes_exec(item: Instruction | str) -> bool:
     if isinstance(item, str):
         return False
     known = semantics(item.mnemonic)
-    return known is not None and ("exec" in known.results or item.operands[0] in ("exec_lo", "exec"))
+    return known is not None and (
+        "exec" in known.results or item.operands[:1] in (("exec_lo",), ("exec_hi",), ("exec",))
+    )
 
 
 def _item(w: Writer, i: int, label: bool = True) -> None:
@@ -121,30 +137,45 @@ def _item(w: Writer, i: int, label: bool = True) -> None:
         emit(w, item)
 
 
-def _entry(function: Function, w: Writer) -> tuple[str, list[str]]:
+def _entry(function: Function, w: Writer) -> list[str]:
     """What the hardware puts into registers before the first instruction: LLVM AMDGPU usage, initial kernel state."""
     d, lines, at = function.descriptor, [], 0
+
+    def put(register: str, value: str) -> None:
+        w.registers.add(register)
+        lines.append(f"{register} = {value};")
+
     for key, count, value in (
-        ("user_sgpr_private_segment_buffer", 4, ""),
+        ("user_sgpr_private_segment_buffer", 4, "0ul"),
         ("user_sgpr_dispatch_ptr", 2, "c->dispatch"),
         ("user_sgpr_queue_ptr", 2, ""),
         ("user_sgpr_kernarg_segment_ptr", 2, "c->kernarg"),
+        ("user_sgpr_dispatch_id", 2, "0ul"),
+        ("user_sgpr_flat_scratch_init", 2, "0ul"),
+        ("user_sgpr_private_segment_size", 1, "0ul"),
     ):
         if d.get(key):
-            if value:
-                w.registers |= {f"s{at}", f"s{at + 1}"}
-                lines.append(f"s{at} = (u32){value}; s{at + 1} = {value} >> 32;")
+            for i in range(count if value else 0):
+                put(f"s{at + i}", f"(u32)({value}{' >> 32' if i else ''})")
             at += count
     at = d.get("user_sgpr_count", at)
-    for i, axis in enumerate("xyz"):
-        if d.get(f"system_sgpr_workgroup_id_{axis}"):
-            w.registers.add(f"s{at}")
-            lines.append(f"s{at} = c->group[{i}];")
-            at += 1
-    w.registers.add("v0")
-    ids = ("0x3ffu", "0xfffffu", "0x3fffffffu")[d.get("system_vgpr_workitem_id", 0)]
-    lines.append(f"v0 = ids & {ids};")
-    return 'extern "C" __attribute__((visibility("default")))', lines
+    if w.target.generation >= 12:  # workgroup ids come in trap temporaries: ttmp9, and both halves of ttmp7
+        put("ttmp9", "c->group[0]")
+        put("ttmp7", "c->group[1] | c->group[2] << 16")
+    else:
+        for i, axis in enumerate("xyz"):
+            if d.get(f"system_sgpr_workgroup_id_{axis}"):
+                put(f"s{at}", f"c->group[{i}]")
+                at += 1
+        if d.get("system_sgpr_private_segment_wavefront_offset"):
+            put(f"s{at}", "0")
+    axes = d.get("system_vgpr_workitem_id", 0) + 1
+    if w.target.packed_ids:
+        put("v0", " | ".join(f"ids[{i}] << {10 * i}" for i in range(axes)))
+    else:
+        for i in range(axes):
+            put(f"v{i}", f"ids[{i}]")
+    return lines
 
 
 def _block_sizes(items: Sequence[Instruction | str]) -> dict[int, int]:
@@ -155,7 +186,7 @@ def _block_sizes(items: Sequence[Instruction | str]) -> dict[int, int]:
         if fresh or isinstance(item, str):
             start = i
             sizes[start] = 0
-        fresh = isinstance(item, Instruction) and item.mnemonic in BRANCHES
+        fresh = isinstance(item, Instruction) and (item.mnemonic in BRANCHES or item.mnemonic in _CALLS)
         if isinstance(item, Instruction) and item.mnemonic not in IGNORED:
             sizes[start] += 1
     return sizes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import mmap
 import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,15 +14,16 @@ import numpy as np
 from parity.cache import Cache, default_root
 from parity.codeobject import CodeObject, Kernel
 from parity.emulator.build import Program, prepare
-from parity.emulator.faults import InstructionBudgetExceeded, MemoryFault
-from parity.emulator.isa import TARGETS
-from parity.emulator.memory import BASE, Allocation, Arena, Bytes
-from parity.emulator.parse import function_of
-from parity.errors import UsageError, nearest
+from parity.emulator.faults import BadCall, DataRace, DivergentBarrier, InstructionBudgetExceeded, MemoryFault
+from parity.emulator.image import image_of
+from parity.emulator.memory import BASE, NO_RESERVE, Allocation, Arena, Bytes
+from parity.emulator.parse import Instruction, bodies_of, function_of
+from parity.errors import ParityError, UsageError, nearest
+from parity.toolchain.targets import Target, target
 
 __all__ = ["Device", "LaunchStats", "pack"]
 
-_NONE, _READ_OUTSIDE, _WRITE_OUTSIDE, _READ_UNWRITTEN, _TIMEOUT = range(5)
+_NONE, _READ_OUTSIDE, _WRITE_OUTSIDE, _READ_UNWRITTEN, _TIMEOUT, _RACE, _DIVERGENT, _BAD_CALL = range(8)
 _KINDS = {
     _READ_OUTSIDE: "out-of-bounds read",
     _WRITE_OUTSIDE: "out-of-bounds write",
@@ -29,6 +31,12 @@ _KINDS = {
 }
 _DISPATCH_AT, _KERNARG_AT = 256, 1024
 _SCALAR = 0xFFFFFFFF
+_WHOLE_WAVE = 1 << 31
+# As in runtime.cpp: wavefronts of a workgroup, the stack of one, LDS of the largest device, what is traced per byte.
+_WAVES, _STACK = 32, 1 << 20
+_LDS = 1 << 18
+_TRACED, _TRACE_BYTES = 1 << 24, 24
+_ORDINALS = 1 << 31
 
 Triple = tuple[int, int, int]
 
@@ -43,6 +51,12 @@ class _Context(ctypes.Structure):
         ("size", ctypes.c_uint64),
         ("dispatch", ctypes.c_uint64),
         ("kernarg", ctypes.c_uint64),
+        ("image", ctypes.c_uint64),
+        ("lds", ctypes.c_uint64),
+        ("scratch", ctypes.c_uint64),
+        ("lds_bytes", ctypes.c_uint32),
+        ("scratch_bytes", ctypes.c_uint32),
+        ("scratch_stride", ctypes.c_uint32),
         ("budget", ctypes.c_int64),
         ("checked", ctypes.c_uint32),
         ("fault", ctypes.c_uint32),
@@ -51,34 +65,55 @@ class _Context(ctypes.Structure):
         ("bytes", ctypes.c_uint32),
         ("group", ctypes.c_uint32 * 3),
         ("address", ctypes.c_uint64),
+        ("fill", ctypes.c_uint32),
+        ("seed", ctypes.c_uint32),
+        ("other", ctypes.c_uint32),
+        ("crossed", ctypes.c_uint32),
+        ("stacks", ctypes.c_uint64),
+        ("trace", ctypes.c_uint64),
+        ("lds_trace", ctypes.c_uint64),
+        ("trace_bytes", ctypes.c_uint64),
+        ("ordinal", ctypes.c_uint32),
+        ("running", ctypes.c_uint64),
     )
 
 
 @dataclass(frozen=True)
 class LaunchStats:
-    """``instructions`` is the number that all wavefronts of a launch executed, waits and hints not counted."""
+    """What a launch did.
+
+    ``instructions`` is the number that all wavefronts executed, waits and hints not counted. ``crossing`` is the first
+    instruction that exchanged values between lanes 0-31 and 32-63 of a wavefront of 64, as text, if one did.
+    """
 
     instructions: int
+    crossing: str | None = None
 
 
 @dataclass(frozen=True)
 class _Loaded:
     kernel: Kernel
+    target: Target
     launch: Any
     address: int
+    image: int
+    barriers: bool
 
 
 class Device:
     """An emulated GPU with its own memory.
 
     ``checked``: every access is checked byte by byte. Unchecked is for benchmarks: only the bounds of the whole arena
-    are, and ``written`` is of no use. ``instruction_budget`` is per launch.
+    are, and ``written`` is of no use. ``traced``: who accessed each byte is kept as well, and data races and divergent
+    barriers are found (in the first 16 MiB of memory, and in LDS); it costs a few nanoseconds per access and lane.
+    ``instruction_budget`` is per launch.
     """
 
     def __init__(
         self,
         *,
         checked: bool = True,
+        traced: bool = False,
         instruction_budget: int = 2_000_000_000,
         cache: Cache | None = None,
         capacity: int = 1 << 30,
@@ -89,7 +124,19 @@ class Device:
         self._arena = Arena(capacity)
         self._loaded: dict[tuple[str, str], _Loaded] = {}
         arena = self._arena
-        self._context = _Context(arena.data.ctypes.data, arena.state.ctypes.data, BASE, capacity, checked=checked)
+        self._images: dict[str, int] = {}
+        self._stacks = _pages(_WAVES * _STACK)
+        self._scratch, self._scratch_bytes = 0, 0
+        lds = arena.reserve(_LDS, red_zone=0)  # nothing follows: an offset beyond LDS leads out of memory
+        self._context = context = _Context(
+            arena.data.ctypes.data, arena.state.ctypes.data, BASE, capacity, checked=checked or traced,
+            lds=lds, stacks=self._stacks.ctypes.data,
+        )  # fmt: skip
+        if traced:
+            limit = min(_TRACED, capacity)
+            self._traces = _pages((limit + _LDS) * _TRACE_BYTES)
+            context.trace, context.trace_bytes = self._traces.ctypes.data, limit
+            context.lds_trace = context.trace + limit * _TRACE_BYTES
 
     def prepare(self, code: CodeObject, kernels: Iterable[str] | None = None, *, workers: int | None = None) -> None:
         """Translate and compile kernels (default: all of the code object) at once, in parallel batches.
@@ -97,8 +144,9 @@ class Device:
         Raises:
             UnknownInstruction: a kernel has an instruction that the emulator does not know.
         """
-        _target(code)
-        prepare(self._cache, code.listing, list(code.kernels if kernels is None else kernels), workers)
+        prepare(
+            self._cache, code.listing, target(code.target), list(code.kernels if kernels is None else kernels), workers
+        )
 
     def allocate(self, nbytes: int, name: str = "buffer") -> Allocation:
         """Memory of which no byte was written yet."""
@@ -134,12 +182,25 @@ class Device:
         self._arena.reset()
 
     def launch(
-        self, code: CodeObject, kernel: str, *, grid: Triple, block: Triple, args: bytes, shared_bytes: int = 0
+        self,
+        code: CodeObject,
+        kernel: str,
+        *,
+        grid: Triple,
+        block: Triple,
+        args: bytes,
+        shared_bytes: int = 0,
+        seed: int = 0,
+        fill: int = 0xBAADF00D,
     ) -> LaunchStats:
         """Execute a kernel. ``args`` is the kernarg segment up to the end of the explicit arguments, see ``pack``.
 
+        ``shared_bytes`` is the dynamic LDS. ``seed`` permutes the order of workgroups and, between barriers, of their
+        wavefronts (0: natural order). ``fill`` is what registers hold that nothing wrote.
+
         Raises:
             MemoryFault: a wavefront accessed memory it must not; the device stays usable and readable.
+            DataRace, DivergentBarrier: on a traced device.
             InstructionBudgetExceeded: more instructions than ``instruction_budget``.
             UnknownInstruction: the kernel has an instruction that the emulator does not know.
             UsageError: no such kernel, or a grid, block or argument list that does not fit it.
@@ -150,6 +211,12 @@ class Device:
             raise UsageError(
                 f"kernel {kernel!r} cannot be launched with grid {grid} and block {block}: every size is at "
                 f"least 1, and a block has at most {noun.max_threads} threads"
+            )
+        lds = noun.lds_bytes + shared_bytes
+        if shared_bytes < 0 or lds > loaded.target.lds_bytes:
+            raise UsageError(
+                f"kernel {kernel!r} needs {lds} bytes of LDS ({noun.lds_bytes} static, {shared_bytes} dynamic); a "
+                f"workgroup on {loaded.target} can have {loaded.target.lds_bytes}"
             )
         expected = _explicit_bytes(noun)
         if len(args) != expected:
@@ -162,38 +229,85 @@ class Device:
             _DISPATCH_AT, _dispatch_packet(noun, grid, block, shared_bytes, context.kernarg)
         )
         context.budget = self.instruction_budget
+        context.image, context.lds_bytes = loaded.image, lds
+        context.seed, context.fill = seed, fill
+        waves = -(-block[0] * block[1] * block[2] // loaded.target.wavefront)
+        self._place_scratch(noun.scratch_bytes, waves * loaded.target.wavefront)
+        if context.ordinal > _ORDINALS:
+            self._forget()
         fault = loaded.launch(
-            ctypes.byref(context), loaded.address, (ctypes.c_uint32 * 3)(*grid), (ctypes.c_uint32 * 3)(*block)
-        )
+            ctypes.byref(context), loaded.address, (ctypes.c_uint32 * 3)(*grid), (ctypes.c_uint32 * 3)(*block),
+            loaded.barriers,
+        )  # fmt: skip
         if fault:
             raise self._fault(code, kernel, fault)
-        return LaunchStats(self.instruction_budget - context.budget)
+        crossing = self._instruction(code, kernel, context.crossed - 1).text if context.crossed else None
+        return LaunchStats(self.instruction_budget - context.budget, crossing)
+
+    def _place_scratch(self, size: int, lanes: int) -> None:
+        """Scratch memory for the lanes of one workgroup, with a gap after each."""
+        context = self._context
+        context.scratch_bytes, context.scratch_stride = size, size + 64 if size else 0
+        needed = context.scratch_stride * lanes
+        if needed > self._scratch_bytes:
+            self._scratch, self._scratch_bytes = self._arena.reserve(needed), needed
+        elif size:
+            self._arena.clear(self._scratch, self._scratch_bytes)
+        context.scratch = self._scratch or context.lds
+
+    def _forget(self) -> None:
+        """The ordinals of wavefronts are used up: begin anew."""
+        if self._context.trace:
+            ctypes.memset(self._context.trace, 0, self._traces.size)
+        self._context.ordinal = 0
 
     def _load(self, code: CodeObject, name: str) -> _Loaded:
         key = (code.digest, name)
         if key not in self._loaded:
-            _target(code)
             if name not in code.kernels:
                 raise UsageError(f"module {code.module!r} has no kernel {name!r}{nearest(name, code.kernels)}")
-            library, address = self._program.kernel(code.listing, name)
+            where = target(code.target)
+            library, address = self._program.kernel(code.listing, where, name)
             launch = library.launch
-            launch.argtypes = (ctypes.c_void_p,) * 4
+            launch.argtypes = (*(ctypes.c_void_p,) * 4, ctypes.c_uint32)
             launch.restype = ctypes.c_uint32
-            self._loaded[key] = _Loaded(code.kernels[name], launch, address)
+            if code.digest not in self._images:
+                image = image_of(code.listing)
+                self._images[code.digest] = self._arena.place_image(image.content, image.writable)
+            barriers = any("s_barrier" in body.text for body in bodies_of(code.listing, name))
+            self._loaded[key] = _Loaded(code.kernels[name], where, launch, address, self._images[code.digest], barriers)
         return self._loaded[key]
 
-    def _fault(self, code: CodeObject, kernel: str, fault: int) -> MemoryFault | InstructionBudgetExceeded:
+    @staticmethod
+    def _instruction(code: CodeObject, kernel: str, number: int) -> Instruction:
+        instructions = function_of(code.listing, kernel).instructions
+        return instructions[min(number, len(instructions) - 1)]
+
+    def _fault(self, code: CodeObject, kernel: str, fault: int) -> ParityError:
         c = self._context
-        instruction = function_of(code.listing, kernel).instructions[c.instruction]
+        instruction = self._instruction(code, kernel, c.instruction)
         workgroup = (c.group[0], c.group[1], c.group[2])
+        lane = None if c.lane == _SCALAR else c.lane
         if fault == _TIMEOUT:
             return InstructionBudgetExceeded(kernel, instruction, self.instruction_budget, workgroup)
-        near = self._arena.nearest(c.address)
+        if fault == _DIVERGENT:
+            first = c.lane - _WHOLE_WAVE
+            who = (
+                f"the wavefront of threads {first} and up" if c.lane >= _WHOLE_WAVE else f"lane {c.lane} of a wavefront"
+            )
+            return DivergentBarrier(kernel, instruction, who, workgroup)
+        if fault == _BAD_CALL:
+            return BadCall(kernel, instruction, workgroup)
+        near = self._nearest(c.address)
+        if fault == _RACE:
+            place = f"byte {c.address - near.address} of {_quoted(near)}" if near else f"address {c.address:#x}"
+            other = self._instruction(code, kernel, c.other)
+            return DataRace(kernel, instruction, other, lane=lane, workgroup=workgroup, place=place)
         return MemoryFault(
             _KINDS[fault],
             kernel,
             instruction,
-            lane=None if c.lane == _SCALAR else c.lane,
+            lane=lane,
             workgroup=workgroup,
             address=c.address,
             size=c.bytes,
@@ -201,6 +315,16 @@ class Device:
             offset=c.address - near.address if near else 0,
             buffer_size=near.size if near else 0,
         )
+
+    def _nearest(self, address: int) -> Allocation | None:
+        """The buffer, the LDS or the lane's scratch memory that an address is in or nearest to."""
+        c = self._context
+        if address >= c.lds:
+            return Allocation("LDS", c.lds, c.lds_bytes)
+        if c.scratch <= address:
+            lane = (address - c.scratch) // c.scratch_stride
+            return Allocation(f"scratch of lane {lane}", c.scratch + lane * c.scratch_stride, c.scratch_bytes)
+        return self._arena.nearest(address)
 
 
 def pack(kernel: Kernel, values: Sequence[Allocation | int | bytes | np.generic[Any] | None]) -> bytes:
@@ -231,11 +355,14 @@ def pack(kernel: Kernel, values: Sequence[Allocation | int | bytes | np.generic[
     return bytes(segment)
 
 
-def _target(code: CodeObject) -> None:
-    if code.target not in TARGETS:
-        raise UsageError(
-            f"module {code.module!r} is built for {code.target}; the emulator executes {', '.join(TARGETS)}"
-        )
+def _pages(size: int) -> Bytes:
+    """Zeroed memory that takes room from the first touch on."""
+    pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | NO_RESERVE)
+    return np.frombuffer(pages, np.uint8)
+
+
+def _quoted(place: Allocation) -> str:
+    return place.name if place.name.startswith(("LDS", "scratch")) else f"buffer {place.name!r}"
 
 
 def _explicit_bytes(kernel: Kernel) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from parity.emulator.parse import Instruction
 from parity.errors import ParityError
 
-__all__ = ["InstructionBudgetExceeded", "MemoryFault", "UnknownInstruction"]
+__all__ = ["BadCall", "DataRace", "DivergentBarrier", "InstructionBudgetExceeded", "MemoryFault", "UnknownInstruction"]
 
 
 def _place(instruction: Instruction) -> str:
@@ -51,6 +51,64 @@ class MemoryFault(ParityError):
             f"{kind} of {size} bytes in kernel {kernel!r} at {_place(instruction)}\n"
             f"  instruction: {instruction.text}\n"
             f"  workgroup {workgroup}, {who}, address {address:#x}: {near}"
+        )
+
+
+class DataRace(ParityError):
+    """Two wavefronts accessed the same memory, at least one of them wrote, and no barrier orders them.
+
+    ``instruction`` is the access that was executed second, ``other`` the one before it.
+    """
+
+    kind = "data race"
+
+    def __init__(
+        self,
+        kernel: str,
+        instruction: Instruction,
+        other: Instruction,
+        *,
+        lane: int | None,
+        workgroup: tuple[int, int, int],
+        place: str,
+    ) -> None:
+        self.kernel, self.instruction, self.other = kernel, instruction.text, other.text
+        self.source, self.line = instruction.source, instruction.line
+        self.lane, self.workgroup = lane, workgroup
+        who = "all lanes (scalar)" if lane is None else f"lane {lane}"
+        super().__init__(
+            f"data race in kernel {kernel!r}: two wavefronts access {place}, at least one writes, and no barrier is "
+            f"between them\n"
+            f"  first:  {other.text} at {_place(other)}\n"
+            f"  second: {instruction.text} at {_place(instruction)}, workgroup {workgroup}, {who}"
+        )
+
+
+class DivergentBarrier(ParityError):
+    """A barrier that some threads of a workgroup did not reach, and that went on working nevertheless."""
+
+    kind = "divergent barrier"
+
+    def __init__(self, kernel: str, instruction: Instruction, who: str, workgroup: tuple[int, int, int]) -> None:
+        self.kernel, self.instruction, self.workgroup = kernel, instruction.text, workgroup
+        self.source, self.line = instruction.source, instruction.line
+        super().__init__(
+            f"divergent barrier in kernel {kernel!r} at {_place(instruction)}: {who} of workgroup {workgroup} did not "
+            "reach it and went on; every thread of a block must reach the same barriers"
+        )
+
+
+class BadCall(ParityError):
+    """A call to an address where no function begins."""
+
+    kind = "bad call"
+
+    def __init__(self, kernel: str, instruction: Instruction, workgroup: tuple[int, int, int]) -> None:
+        self.kernel, self.instruction, self.workgroup = kernel, instruction.text, workgroup
+        self.source, self.line = instruction.source, instruction.line
+        super().__init__(
+            f"bad call in kernel {kernel!r} at {_place(instruction)}, workgroup {workgroup}: no function begins at the "
+            f"address in {instruction.text}"
         )
 
 

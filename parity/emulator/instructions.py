@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from parity.emulator.isa import BRANCHES, IGNORED, LOADS, STORES, Semantics, semantics
+from parity.emulator.accesses import emit_access
+from parity.emulator.dpp import routing
+from parity.emulator.isa import BRANCHES, IGNORED, KEEPS_HIGH, Semantics, semantics
+from parity.emulator.isa_names import canonical
 from parity.emulator.operands import (
     OMOD,
     check_count,
     chosen,
     modifiers,
-    offset,
     refuse_modifiers,
     registers,
     scalar,
@@ -21,50 +24,94 @@ from parity.emulator.operands import (
     write_scalar,
 )
 from parity.emulator.parse import Instruction
+from parity.emulator.sdwa import selection
 from parity.emulator.writer import Unknown, Writer
 
 __all__ = ["END", "emit"]
 
 _NAMES = "abc"
 _LISTS = ("op_sel", "op_sel_hi", "neg_lo", "neg_hi")
+_EXEC = {32: "exec_lo", 64: "exec"}
 END = "c->budget = left; return 0;"
 
 
 def emit(w: Writer, item: Instruction) -> None:
-    name = item.mnemonic
+    name = canonical(item.mnemonic)
     if name in IGNORED:
         return
-    if name == "s_endpgm":
-        w.put(END)
+    w.keeps_high = name in KEEPS_HIGH
+    if name in _CONTROL:
+        _CONTROL[name](w, item)
     elif name in BRANCHES:
-        target = item.operands[0]
-        if target not in w.position:
-            raise Unknown(f"label {target}")
-        stop = f"if (left < 0) {{ c->fault = TIMEOUT; c->instruction = {w.number}; return 1; }} "
-        jump = f"{stop if w.position[target] <= w.at else ''}goto {w.label(target)};"
-        w.put(f"if ({BRANCHES[name]}) {{ {jump} }}" if BRANCHES[name] else jump)
-    elif name.startswith("s_load_"):
-        _scalar_load(w, item)
-    elif name.startswith(("global_load_", "flat_load_")):
-        _load(w, item)
-    elif name.startswith(("global_store_", "flat_store_")):
-        _store(w, item)
+        _branch(w, item.operands[0], BRANCHES[name])
+    elif emit_access(w, item, name):
+        return
     elif name == "v_readlane_b32":
         refuse_modifiers(item)
         value, lane = vector(w, item.operands[1], "u32"), scalar(w, item.operands[2], "u32")
-        w.put(*write_scalar(w, item.operands[0], "u32", f"({value})[{lane} & 31]"))
+        w.put(*write_scalar(w, item.operands[0], "u32", f"({value})[{lane} & (LANES - 1)]"))
     elif name == "v_writelane_b32":
         refuse_modifiers(item)
         (target,) = registers(w, item.operands[0])
-        w.put(f"{target}[{scalar(w, item.operands[2], 'u32')} & 31] = {scalar(w, item.operands[1], 'u32')};")
+        lane, value = scalar(w, item.operands[2], "u32"), scalar(w, item.operands[1], "u32")
+        w.put(f"{target}[{lane} & (LANES - 1)] = {value};")
     elif item.paired:
         _dual(w, item, item.paired)
     elif (known := semantics(name)) is None:
-        raise Unknown(f"instruction {name}")
+        raise Unknown(f"instruction {item.mnemonic}")
     elif known.scalar:
         _scalar_alu(w, item, known)
     else:
         w.put("{", *_vector_alu(w, item, known), "}")
+
+
+# --- control flow ----------------------------------------------------------------------------------------------------
+
+
+def _branch(w: Writer, target: str, condition: str) -> None:
+    if target not in w.position:
+        raise Unknown(f"label {target}")
+    stop = f"if (left < 0) {{ c->fault = TIMEOUT; c->instruction = {w.number}; return 1; }} "
+    jump = f"{stop if w.position[target] <= w.at else ''}goto {w.label(target)};"
+    w.put(f"if ({condition}) {{ {jump} }}" if condition else jump)
+
+
+def _barrier(w: Writer, item: Instruction) -> None:
+    w.put(f"c->budget = left; if (barrier(c, exec, {w.number})) return 1;", "left = c->budget;")
+
+
+def _getpc(w: Writer, item: Instruction) -> None:
+    w.put(*write_scalar(w, item.operands[0], "u64", "0ul"))
+
+
+def _call(w: Writer, item: Instruction) -> None:
+    """A function is known by the number of its label, a place to return to by the number of the call."""
+    w.put("{", f"const u64 callee = {scalar(w, item.operands[1], 'u64')};")
+    w.put(*write_scalar(w, item.operands[0], "u64", f"{w.at}ul"))
+    for name in w.functions:
+        w.put(f"if (callee == {w.position[name]}) goto {w.label(name)};")
+    w.put(f"return bad_call(c, {w.number}); }}", f"{w.copy}return_{w.at}:;")
+
+
+def _jump(w: Writer, item: Instruction) -> None:
+    w.put(f"switch ({scalar(w, item.operands[0], 'u64')}) {{")
+    w.put(*(f"case {at}: goto {w.copy}return_{at};" for at in w.returns))
+    w.put(f"default: return bad_call(c, {w.number}); }}")
+
+
+def _setreg(w: Writer, item: Instruction) -> None:
+    if "FLAT_SCR" not in item.operands[0]:
+        raise Unknown(f"hardware register {item.operands[0]}")
+
+
+_CONTROL: dict[str, Callable[[Writer, Instruction], None]] = {
+    "s_endpgm": lambda w, item: w.put(END),
+    "s_barrier": _barrier,
+    "s_getpc_b64": _getpc,
+    "s_swappc_b64": _call,
+    "s_setpc_b64": _jump,
+    "s_setreg_b32": _setreg,
+}
 
 
 # --- ALU -------------------------------------------------------------------------------------------------------------
@@ -86,12 +133,12 @@ def _scalar_alu(w: Writer, item: Instruction, known: Semantics) -> None:
     if result == "scc":
         w.put("{", *reads, f"scc = {expression};", "}")
         return
-    kind = "u32" if result == "exec" else result
-    w.put("{", *reads, f"const {kind} r = {expression};")
+    kind = "mask" if result == "exec" else result
+    w.put("{", *reads, f"const {scalar_type(kind)} r = {expression};")
     if known.scc:
         w.put(f"scc = {known.scc};")
-    w.put(*write_scalar(w, target, kind, "exec_lo" if result == "exec" else "r"))
-    w.put("exec_lo = r; }" if result == "exec" else "}")
+    w.put(*write_scalar(w, target, kind, "exec" if result == "exec" else "r"))
+    w.put("exec = r; }" if result == "exec" else "}")
 
 
 def _vector_alu(w: Writer, item: Instruction, known: Semantics, into: str = "") -> Iterator[str]:
@@ -101,18 +148,29 @@ def _vector_alu(w: Writer, item: Instruction, known: Semantics, into: str = "") 
     targets = []
     for result in known.results:
         implicit = result == "exec" and len(operands) == len(known.sources)
-        targets.append("exec_lo" if implicit else operands.pop(0))
+        targets.append(_EXEC[w.target.wavefront] if implicit else operands.pop(0))
     if len(operands) == len(known.sources) - 1 and known.sources[-1] == "mask":
         operands.append("vcc_lo")  # v_dual_cndmask_b32 does not print it
+    if known.packed and len(operands) == 2 and known.sources == ("u32",):
+        yield from _packed_move(w, operands, targets[0], lists)
+        return
     check_count(operands, known)
     if known.packed:
         yield from _packed(w, operands, targets[0], known, lists)
         return
+    route = routing(item, w.target.wavefront)
+    part = selection(item)
+    if route:
+        yield f"const B valid = {route.valid};"
+        yield f"const Mask live = {route.live};"
     for i, (name, operand, kind) in enumerate(zip(_NAMES, operands, known.sources, strict=False)):
         half = chosen(lists, "op_sel", i, 0)
         if kind == "mix":
             half = half if chosen(lists, "op_sel_hi", i, 0) else -1
-        yield f"const auto {name} = {vector(w, operand, kind, half)};"
+        value = vector(w, operand, kind, half, functools.partial(part.source, i) if part and kind != "mask" else None)
+        yield f"const auto {name} = {route.source(value) if route and i == 0 else value};"
+    if route:
+        yield "{ const Mask exec = live;"  # for what follows
     high = chosen(lists, "op_sel", len(operands), 0)
     for target, kind, expression in zip(targets, known.results, known.expressions, strict=True):
         if re.search(r"\bd\b", expression):
@@ -125,8 +183,19 @@ def _vector_alu(w: Writer, item: Instruction, known: Semantics, into: str = "") 
             expression = f"clamp01<{base}>({scaled})" if clamp else scaled
         if into:
             yield f"{into} = as<u32>({expression});"
+        elif part and kind not in ("mask", "exec"):
+            bits = (
+                f"to<u32>(as<u16>((V<{kind}>)({expression})))"
+                if "16" in kind
+                else f"as<u32>((V<{kind}>)({expression}))"
+            )
+            yield from part.write(*registers(w, target), bits)
         else:
             yield from write(w, target, kind, expression, high)
+            if kind == "exec" and not target.startswith("exec"):  # generation 9 writes both
+                yield f"exec = {scalar(w, target, 'mask')};"
+    if route:
+        yield "}"
 
 
 def _dual(w: Writer, first: Instruction, second: Instruction) -> None:
@@ -144,82 +213,38 @@ def _dual(w: Writer, first: Instruction, second: Instruction) -> None:
 def _packed(
     w: Writer, operands: list[str], target: str, known: Semantics, lists: dict[str, list[int]]
 ) -> Iterator[str]:
-    yield "V<u32> half[2];"
+    """Both halves of a register, or both registers of a pair; each source says which of its halves goes where."""
     kind, expression = known.results[0], known.expressions[0]
+    wide = kind.endswith("32")
+    bits = "u32" if wide else "u16"
+    yield f"V<{bits}> half[2];"
     for h, (select, negate, default) in enumerate((("op_sel", "neg_lo", 0), ("op_sel_hi", "neg_hi", 1))):
         yield "{"
         for i, (name, operand, source) in enumerate(zip(_NAMES, operands, known.sources, strict=False)):
-            value = vector(w, operand, source, chosen(lists, select, i, default))
+            which = chosen(lists, select, i, default)
+            value = vector(w, _word_of(w, operand, which) if wide else operand, source, 0 if wide else which)
             yield f"const auto {name} = {f'neg({value})' if chosen(lists, negate, i, 0) else value};"
         if re.search(r"\bd\b", expression):
             yield f"const auto d = {vector(w, target, kind, h)};"
-        yield f"half[{h}] = to<u32>(as<u16>((V<{kind}>)({expression}))); }}"
-    yield from write(w, target, "u32", "half[0] | half[1] << 16")
+        yield f"half[{h}] = as<{bits}>((V<{kind}>)({expression})); }}"
+    if wide:
+        yield from write(w, target, "u64", "join(half[0], half[1])")
+    else:
+        yield from write(w, target, "u32", "to<u32>(half[0]) | to<u32>(half[1]) << 16")
 
 
-# --- memory ----------------------------------------------------------------------------------------------------------
+def _packed_move(w: Writer, operands: list[str], target: str, lists: dict[str, list[int]]) -> Iterator[str]:
+    """The lower result comes from the first source, the upper one from the second."""
+    words = [vector(w, _word_of(w, o, chosen(lists, "op_sel", i, 0)), "u32") for i, o in enumerate(operands)]
+    yield from write(w, target, "u64", f"join({words[0]}, {words[1]})")
 
 
-def _scalar_load(w: Writer, item: Instruction) -> None:
-    target, base, *offsets = item.operands
-    words = int(item.mnemonic.removeprefix("s_load_b")) // 32
-    terms = [scalar(w, base, "u64")]
-    terms += [f"(i64){scalar(w, o, 'i32') if o[:2] == '0x' or o.lstrip('-').isdigit() else scalar(w, o, 'u32')}"
-              for o in offsets if o != "null"]  # fmt: skip
-    terms.append(f"{offset(item)}l")
-    names = registers(w, target)
-    if len(names) != words:
-        raise Unknown(f"{len(names)} registers for {item.mnemonic}")
-    w.put(f"{{ u32 x[{words}]; if (scalar_load<{words}>(c, {' + '.join(terms)}, {w.number}, x)) return 1;")
-    w.put(" ".join(f"{name} = x[{i}];" for i, name in enumerate(names)) + " }")
-
-
-def _address(w: Writer, item: Instruction, lanes: str, base: str | None) -> str:
-    """Arguments of a memory function: what all lanes add to their addresses, and the halves of these."""
-    if base is None or base == "off":
-        lo, hi = registers(w, lanes)
-        return f"(u64){offset(item)}l, V<u32>({lo}), V<u32>({hi})"  # copies, which have addresses
-    return f"{scalar(w, base, 'u64')} + (u64){offset(item)}l, V<u32>({vector(w, lanes, 'u32')}), all(0u)"
-
-
-def _load(w: Writer, item: Instruction) -> None:
-    kind = item.mnemonic.partition("_load_")[2]
-    if kind not in LOADS:
-        raise Unknown(f"instruction {item.mnemonic}")
-    element, into = LOADS[kind]
-    target, lanes, *rest = item.operands
-    address = _address(w, item, lanes, rest[0] if rest else None)
-    if element in ("x3", "x4"):
-        n, names = int(element[1]), registers(w, target)
-        w.put(f"{{ V<u32> x[{n}]; if (gather(c, exec_lo, {address}, {4 * n}, {w.number}, x)) return 1;")
-        w.put(*(f"{name} = sel(unmask(exec_lo), x[{i}], {name});" for i, name in enumerate(names)), "}")
-        return
-    stored = element.replace("i", "u")
-    value = "x" if stored == element else f"as<{element}>(x)"
-    if into in ("lo", "hi"):
-        target, into, value = (
-            target.split(".")[0] + {"lo": ".l", "hi": ".h"}[into],
-            "u16",
-            f"as<u16>(to<{element[0]}16>({value}))",
-        )
-    elif element != into:
-        value = f"to<{into}>({value})"
-    w.put(f"{{ V<{stored}> x; if (load_{stored}(c, exec_lo, {address}, {w.number}, &x)) return 1;")
-    w.put(*write(w, target, into, value), "}")
-
-
-def _store(w: Writer, item: Instruction) -> None:
-    kind = item.mnemonic.partition("_store_")[2]
-    if kind not in STORES:
-        raise Unknown(f"instruction {item.mnemonic}")
-    element, shift = STORES[kind]
-    lanes, data, *rest = item.operands
-    address = _address(w, item, lanes, rest[0] if rest else None)
-    if element in ("x3", "x4"):
-        names = registers(w, data)
-        w.put(f"{{ const V<u32> x[] = {{{', '.join(names)}}};")
-        w.put(f"if (scatter(c, exec_lo, {address}, {4 * len(names)}, {w.number}, x)) return 1; }}")
-        return
-    value = vector(w, data.partition(".")[0], "u64" if element == "u64" else "u32")
-    value = f"{value} >> {16 if data.endswith('.h') else shift}"
-    w.put(f"if (store_{element}(c, exec_lo, {address}, {w.number}, to<{element}>({value}))) return 1;")
+def _word_of(w: Writer, operand: str, which: int) -> str:
+    """One register of a pair; a constant has no upper word of its own."""
+    if operand[:1] in "sva" and "[" in operand:
+        return registers(w, operand)[which]
+    if operand in ("vcc", "exec"):
+        return f"{operand}_{'hi' if which else 'lo'}"
+    if which:
+        raise Unknown(f"upper word of {operand}")
+    return operand

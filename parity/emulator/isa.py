@@ -6,10 +6,11 @@ import functools
 import re
 from dataclasses import dataclass
 
+from parity.emulator.isa_names import canonical
 from parity.emulator.isa_scalar import SCALAR, SCALAR_COMPARES
 from parity.emulator.isa_vector import COMPARES, PACKED, VECTOR
 
-__all__ = ["BRANCHES", "CACHE_POLICY", "IGNORED", "LOADS", "STORES", "TARGETS", "Semantics", "Target", "semantics"]
+__all__ = ["BRANCHES", "IGNORED", "KEEPS_HIGH", "Semantics", "semantics"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +18,7 @@ class Semantics:
     """Meaning of one operation: C++ ``expressions``, one per result, over ``a b c`` of the types ``sources``.
 
     ``scc`` is the C++ value of SCC afterwards, empty for operations that leave it. ``packed`` operations apply to both
-    16-bit halves of a register.
+    halves of a register (16-bit types) or of a pair of registers (32-bit types).
     """
 
     results: tuple[str, ...]
@@ -27,18 +28,6 @@ class Semantics:
     scc: str = ""
     packed: bool = False
 
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """What differs between GPUs before the first instruction: lanes of a wavefront, packed work-item ids in v0."""
-
-    name: str
-    lanes: int
-    packed_ids: bool
-
-
-#: The GPUs that can be emulated.
-TARGETS = {"gfx1100": Target("gfx1100", 32, True)}
 
 #: Waits and hints: nothing to do when instructions execute one after the other.
 IGNORED = frozenset(
@@ -53,53 +42,27 @@ IGNORED = frozenset(
         ),
         *("s_delay_alu", "s_clause", "s_nop", "v_nop", "s_sleep", "s_setprio", "s_set_inst_prefetch_distance"),
         *("s_inst_prefetch", "s_code_end", "s_wait_idle", "s_dcache_inv", "s_icache_inv", "s_ttracedata"),
-        *("buffer_gl0_inv", "buffer_gl1_inv"),
+        *("buffer_gl0_inv", "buffer_gl1_inv", "buffer_wbinvl1", "buffer_wbinvl1_vol", "buffer_invl2", "buffer_wbl2"),
+        *("s_dcache_wb", "s_version"),
     )
 )
-#: Cache policy bits of memory instructions.
-CACHE_POLICY = frozenset({"glc", "slc", "dlc"})
-
 #: Condition of each branch.
 BRANCHES = {
     "s_branch": "",
-    "s_cbranch_execz": "exec_lo == 0",
-    "s_cbranch_execnz": "exec_lo != 0",
-    "s_cbranch_vccz": "vcc_lo == 0",
-    "s_cbranch_vccnz": "vcc_lo != 0",
+    "s_cbranch_execz": "exec == 0",
+    "s_cbranch_execnz": "exec != 0",
+    "s_cbranch_vccz": "vcc == 0",
+    "s_cbranch_vccnz": "vcc != 0",
     "s_cbranch_scc0": "!scc",
     "s_cbranch_scc1": "scc",
 }
 
-#: Loads by the part after ``global_load_``: element as stored, and the registers it fills (``lo``/``hi``: that half).
-LOADS = {
-    "u8": ("u8", "u32"),
-    "i8": ("i8", "i32"),
-    "u16": ("u16", "u32"),
-    "i16": ("i16", "i32"),
-    "b32": ("u32", "u32"),
-    "b64": ("u64", "u64"),
-    "b96": ("x3", "x3"),
-    "b128": ("x4", "x4"),
-    "d16_u8": ("u8", "lo"),
-    "d16_i8": ("i8", "lo"),
-    "d16_b16": ("u16", "lo"),
-    "d16_hi_u8": ("u8", "hi"),
-    "d16_hi_i8": ("i8", "hi"),
-    "d16_hi_b16": ("u16", "hi"),
-}
-#: Stores by the part after ``global_store_``: element as stored, and the bits to shift the register by first.
-STORES = {
-    "b8": ("u8", 0),
-    "b16": ("u16", 0),
-    "b32": ("u32", 0),
-    "b64": ("u64", 0),
-    "b96": ("x3", 0),
-    "b128": ("x4", 0),
-    "d16_hi_b8": ("u8", 16),
-    "d16_hi_b16": ("u16", 16),
-}
+#: 16-bit operations that leave the upper half of their register alone on generation 9, too (LLVM, GCNSubtarget).
+KEEPS_HIGH = frozenset(
+    ("v_mad_f16", "v_mad_u16", "v_mad_i16", "v_fma_f16", "v_mac_f16", "v_fmac_f16", "v_fmamk_f16", "v_fmaak_f16",
+     "v_madmk_f16", "v_madak_f16", "v_div_fixup_f16")
+)  # fmt: skip
 
-_ENCODING = re.compile(r"_e(?:32|64)$")
 _COMPARE = re.compile(r"v_cmp(x?)_([a-z]+)_([fiu]\d+)$")
 _SCALAR_COMPARE = re.compile(r"s_cmp(k?)_([a-z]+)_([iu]\d+)$")
 
@@ -124,8 +87,8 @@ _TABLE = {
 
 @functools.cache
 def semantics(mnemonic: str) -> Semantics | None:
-    """What an ALU instruction does, by its printed name with any encoding suffix; ``None`` if it is not known."""
-    name = _ENCODING.sub("", mnemonic).replace("v_dual_", "v_")
+    """What an ALU instruction does, by its printed name; ``None`` if it is not known."""
+    name = canonical(mnemonic)
     if known := _TABLE.get(name):
         return known
     if (match := _COMPARE.match(name)) and match[2] in COMPARES:

@@ -1,8 +1,8 @@
 """Scalar instructions of RDNA: one line each.
 
 ``name : result = sources : expression : SCC``. The old destination is ``d``, the carry in is ``scc``; in the SCC column
-``r`` is the result, ``nz`` stands for ``r != 0`` and ``-`` for unchanged. A result ``exec`` goes to EXEC, whose old
-value goes to the destination (saveexec). Semantics: RDNA3 Instruction Set Architecture, chapter 16.
+``r`` is the result, ``nz`` stands for ``r != 0`` and ``-`` for unchanged. A ``mask`` is as wide as the wavefront. A result
+``exec`` goes to EXEC, whose old value goes to the destination (saveexec, printed with the width ``_b32`` or ``_b64``). Semantics: RDNA3 Instruction Set Architecture, chapter 16.
 """
 
 from __future__ import annotations
@@ -84,13 +84,16 @@ s_pack_ll_b32_b16    : u32 = u32 u32   : (a & 0xffff) | b << 16   : -
 s_pack_lh_b32_b16    : u32 = u32 u32   : (a & 0xffff) | (b & 0xffff0000u)                  : -
 s_pack_hh_b32_b16    : u32 = u32 u32   : a >> 16 | (b & 0xffff0000u)                       : -
 s_pack_hl_b32_b16    : u32 = u32 u32   : a >> 16 | b << 16        : -
-s_and_saveexec_b32   : exec = u32      : a & exec_lo              : nz
-s_or_saveexec_b32    : exec = u32      : a | exec_lo              : nz
-s_xor_saveexec_b32   : exec = u32      : a ^ exec_lo              : nz
-s_and_not1_saveexec_b32 : exec = u32   : a & ~exec_lo             : nz
-s_and_not0_saveexec_b32 : exec = u32   : ~a & exec_lo             : nz
-s_or_not1_saveexec_b32  : exec = u32   : a | ~exec_lo             : nz
-s_or_not0_saveexec_b32  : exec = u32   : ~a | exec_lo             : nz
+s_and_saveexec       : exec = mask     : a & exec                 : nz
+s_or_saveexec        : exec = mask     : a | exec                 : nz
+s_xor_saveexec       : exec = mask     : a ^ exec                 : nz
+s_nand_saveexec      : exec = mask     : ~(a & exec)              : nz
+s_nor_saveexec       : exec = mask     : ~(a | exec)              : nz
+s_xnor_saveexec      : exec = mask     : ~(a ^ exec)              : nz
+s_and_not1_saveexec  : exec = mask     : a & ~exec                : nz
+s_and_not0_saveexec  : exec = mask     : ~a & exec                : nz
+s_or_not1_saveexec   : exec = mask     : a | ~exec                : nz
+s_or_not0_saveexec   : exec = mask     : ~a | exec                : nz
 s_bitcmp0_b32        : scc = u32 u32   : !(a >> (b & 31) & 1)     : -
 s_bitcmp1_b32        : scc = u32 u32   : a >> (b & 31) & 1        : -
 s_bitcmp0_b64        : scc = u64 u32   : !(a >> (b & 63) & 1)     : -

@@ -50,8 +50,8 @@ v_bcnt_u32_b32       : u32 = u32 u32             : popcount(a) + b
 v_clz_i32_u32        : u32 = u32                 : clz(a)
 v_ctz_i32_b32        : u32 = u32                 : ctz(a)
 v_cls_i32            : u32 = i32                 : cls(a)
-v_mbcnt_lo_u32_b32   : u32 = u32 u32             : mbcnt(a, b)
-v_mbcnt_hi_u32_b32   : u32 = u32 u32             : b
+v_mbcnt_lo_u32_b32   : u32 = u32 u32             : mbcnt_lo(a, b)
+v_mbcnt_hi_u32_b32   : u32 = u32 u32             : mbcnt_hi(a, b)
 v_cndmask_b32        : f32 = f32 f32 mask        : sel(c, b, a)
 v_cndmask_b16        : f16 = f16 f16 mask        : sel(c, b, a)
 v_readfirstlane_b32  : lane0 = u32               : a
@@ -77,6 +77,8 @@ v_mul_hi_i32         : i32 = i32 i32             : mulhi(a, b)
 v_mul_lo_u16         : u16 = u16 u16             : a * b
 v_mad_u16            : u16 = u16 u16 u16         : a * b + c
 v_mad_i16            : u16 = u16 u16 u16         : a * b + c
+v_mad_legacy_u16     : u16 = u16 u16 u16         : a * b + c
+v_mad_legacy_i16     : u16 = u16 u16 u16         : a * b + c
 v_mul_u32_u24        : u32 = u32 u32             : (a & 0xffffff) * (b & 0xffffff)
 v_mul_i32_i24        : i32 = i32 i32             : bfe_i(a, 0, 24) * bfe_i(b, 0, 24)
 v_mul_hi_u32_u24     : u32 = u32 u32             : mulhi(a & 0xffffff, b & 0xffffff)
@@ -116,6 +118,10 @@ v_mul_f32            : f32 = f32 f32             : a * b
 v_mul_dx9_zero_f32   : f32 = f32 f32             : sel((a == 0.0f) | (b == 0.0f), all(0.0f), a * b)
 v_fma_f32            : f32 = f32 f32 f32         : fma(a, b, c)
 v_fmac_f32           : f32 = f32 f32             : fma(a, b, d)
+v_mad_f32            : f32 = f32 f32 f32         : mad_f32(a, b, c)
+v_mac_f32            : f32 = f32 f32             : mad_f32(a, b, d)
+v_madak_f32          : f32 = f32 f32 f32         : mad_f32(a, b, c)
+v_madmk_f32          : f32 = f32 f32 f32         : mad_f32(a, b, c)
 v_fmaak_f32          : f32 = f32 f32 f32         : fma(a, b, c)
 v_fmamk_f32          : f32 = f32 f32 f32         : fma(a, b, c)
 v_max_f32            : f32 = f32 f32             : max(a, b)
@@ -143,6 +149,7 @@ v_minmax_f16         : f16 = f16 f16 f16         : max(min(a, b), c)
 v_add_f64            : f64 = f64 f64             : a + b
 v_mul_f64            : f64 = f64 f64             : a * b
 v_fma_f64            : f64 = f64 f64 f64         : fma(a, b, c)
+v_fmac_f64           : f64 = f64 f64             : fma(a, b, d)
 v_max_f64            : f64 = f64 f64             : max(a, b)
 v_min_f64            : f64 = f64 f64             : min(a, b)
 v_fma_mix_f32        : f32 = mix mix mix         : fma(a, b, c)
@@ -170,8 +177,8 @@ v_sqrt_f64           : f64 = f64                 : sqrt_f64(a)
 v_trig_preop_f64     : f64 = f64 u32             : trig_preop(a, b)
 v_div_scale_f32      : f32 mask = f32 f32 f32    : div_scale_f32(a, b, c) ; unmask(div_scaled_f32(a, b, c))
 v_div_scale_f64      : f64 mask = f64 f64 f64    : div_scale_f64(a, b, c) ; unmask(div_scaled_f64(a, b, c))
-v_div_fmas_f32       : f32 = f32 f32 f32         : div_fmas_f32(a, b, c, vcc_lo)
-v_div_fmas_f64       : f64 = f64 f64 f64         : div_fmas_f64(a, b, c, vcc_lo)
+v_div_fmas_f32       : f32 = f32 f32 f32         : div_fmas_f32(a, b, c, vcc)
+v_div_fmas_f64       : f64 = f64 f64 f64         : div_fmas_f64(a, b, c, vcc)
 v_div_fixup_f16      : f16 = f16 f16 f16         : div_fixup_f16(a, b, c)
 v_div_fixup_f32      : f32 = f32 f32 f32         : div_fixup_f32(a, b, c)
 v_div_fixup_f64      : f64 = f64 f64 f64         : div_fixup_f64(a, b, c)
@@ -249,8 +256,13 @@ COMPARES = {
     "class": "is_class(a, b)",
 }
 
-#: Packed instructions apply this instruction to both halves: ``v_pk_{name}``.
+#: Packed instructions apply this instruction to both halves of a register (16 bits) or of a pair (32 bits):
+#: ``v_pk_{name}``.
 PACKED = {
+    "mov_b32": "v_mov_b32",
+    "add_f32": "v_add_f32",
+    "mul_f32": "v_mul_f32",
+    "fma_f32": "v_fma_f32",
     "add_f16": "v_add_f16",
     "mul_f16": "v_mul_f16",
     "fma_f16": "v_fma_f16",

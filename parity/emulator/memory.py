@@ -12,14 +12,14 @@ import numpy as np
 
 from parity.errors import UsageError
 
-__all__ = ["BASE", "Allocation", "Arena"]
+__all__ = ["BASE", "NO_RESERVE", "Allocation", "Arena", "Bytes"]
 
 BASE = 0x7F40_0000_0000
 """Device address of the arena: fixed, so that addresses in reports repeat; far from 0 and from any 32-bit value."""
 
 _WRITABLE, _READABLE = 1, 2
 _RED_ZONE = 256
-_MAP_NORESERVE = 0x4000
+NO_RESERVE = 0x4000
 _CLEAR_LIMIT = 1 << 22
 
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
@@ -38,16 +38,17 @@ class Arena:
     """Address space for ``capacity`` bytes; the host pages behind it exist from the first touch on.
 
     State per byte: 0 not allocated, 1 allocated and never written, 2 readable only, 3 written.
-    The first ``system`` bytes are for the launch itself (arguments, dispatch packet), readable only.
+    The first ``system`` bytes are for the launch itself (arguments, dispatch packet), readable only. The last bytes are
+    set aside by ``reserve``.
     """
 
     def __init__(self, capacity: int = 1 << 30, system: int = 1 << 16) -> None:
         self.capacity, self._system = capacity, system
-        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE
+        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | NO_RESERVE
         self._maps = [mmap.mmap(-1, capacity, flags=flags) for _ in range(2)]
         self.data, self.state = (np.frombuffer(m, np.uint8) for m in self._maps)
         self.allocations: list[Allocation] = []
-        self._top = system
+        self._top, self.end = system, capacity
 
     def allocate(self, size: int, name: str, alignment: int = 256) -> Allocation:
         """New memory in state "never written".
@@ -56,9 +57,9 @@ class Arena:
             UsageError: a negative size, or more memory than the arena has.
         """
         start = -(-(self._top + _RED_ZONE) // alignment) * alignment
-        if size < 0 or start + size + _RED_ZONE > self.capacity:
+        if size < 0 or start + size + _RED_ZONE > self.end:
             raise UsageError(
-                f"cannot allocate {size} bytes for {name!r}: {self.capacity - start} of {self.capacity} bytes of "
+                f"cannot allocate {size} bytes for {name!r}: {self.end - start} of {self.capacity} bytes of "
                 "emulated memory are left; free buffers with reset() or use a smaller case"
             )
         self.state[start : start + size] = _WRITABLE
@@ -88,6 +89,30 @@ class Arena:
         self.state[at : at + size] = _READABLE
         self.state[at + size : at + size + _RED_ZONE] = 0
         return BASE + at
+
+    def reserve(self, size: int, red_zone: int = _RED_ZONE) -> int:
+        """Take ``size`` bytes off the end of memory for good; returns their device address (a multiple of 256).
+
+        Raises:
+            UsageError: less memory than that is left.
+        """
+        start = (self.end - size - red_zone) // 256 * 256
+        if start < self._top:
+            raise UsageError(f"cannot reserve {size} bytes: the emulated memory of {self.capacity} bytes is used up")
+        self.end = start
+        return BASE + start
+
+    def place_image(self, content: bytes, writable: bytes) -> int:
+        """Put data there to stay; ``writable`` says of each byte whether kernels may write it. Returns the address."""
+        address = self.reserve(len(content))
+        at = slice(address - BASE, address - BASE + len(content))
+        self.data[at] = np.frombuffer(content, np.uint8)
+        self.state[at] = np.frombuffer(writable, np.uint8) * _WRITABLE + _READABLE
+        return address
+
+    def clear(self, address: int, size: int) -> None:
+        """Make reserved memory inaccessible."""
+        ctypes.memset(self.state.ctypes.data + address - BASE, 0, size)
 
     def nearest(self, address: int) -> Allocation | None:
         """The allocation that holds an address, or the one whose begin or end is closest to it."""

@@ -4,43 +4,73 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from parity.emulator.isa import CACHE_POLICY, Semantics
+from parity.emulator import dpp, sdwa
+from parity.emulator.isa import Semantics
 from parity.emulator.parse import Instruction
 from parity.emulator.writer import Unknown, Writer
 
 __all__ = [
-    "OMOD", "check_count", "chosen", "modifiers", "offset", "refuse_modifiers", "registers", "scalar", "scalar_type",
-    "vector", "write", "write_scalar",
+    "OMOD", "check_count", "chosen", "is_vector", "modifiers", "refuse_modifiers", "registers", "scalar",
+    "scalar_type", "vector", "write", "write_scalar",
 ]  # fmt: skip
 
-_REGISTER = re.compile(r"([sv])(\d+)(?:\.([lh]))?$|([sv])\[(\d+):(\d+)\]$")
-_SPECIAL = {
-    "vcc_lo": ("vcc_lo",),
-    "vcc_hi": ("vcc_hi",),
-    "vcc": ("vcc_lo", "vcc_hi"),
-    "exec_lo": ("exec_lo",),
-    "exec_hi": ("exec_hi",),
-    "exec": ("exec_lo", "exec_hi"),
-    "m0": ("m0",),
-}
+_REGISTER = re.compile(r"([sva]|ttmp)(\d+)(?:\.([lh]))?$|([sva]|ttmp)\[(\d+):(\d+)\]$")
+_SCALARS = frozenset(
+    ("m0", "flat_scratch_lo", "flat_scratch_hi", "xnack_mask_lo", "xnack_mask_hi", "vcc_hi", "exec_hi")
+)
+_PAIRS = frozenset(("vcc", "exec", "flat_scratch", "xnack_mask"))
+_MASKS = ("exec", "vcc")
+# Generic pointers into LDS and scratch memory carry these in their upper halves, see flat_address in lanes.h.
+_APERTURES = {"src_shared_base": "SHARED", "src_private_base": "PRIVATE"}
 _FLOAT_FORMAT = {16: "<e", 32: "<f", 64: "<d"}
 _ONE_OVER_TWO_PI = {16: 0x3118, 32: 0x3E22F983, 64: 0x3FC45F306DC9C882}
 OMOD = {"mul:2": "2", "mul:4": "4", "div:2": "0.5"}
 _WIDTH = re.compile(r"(\d+)")
+# s_getpc_b64 gives 0 here, so these halves of a distance are those of the address itself.
+_SYMBOL = re.compile(r"([\w.$]+)@rel32@(lo|hi)\+(?:4|12)$")
 
 
 def registers(w: Writer, operand: str) -> tuple[str, ...]:
     """The registers an operand names, lowest first."""
-    names = _SPECIAL.get(operand, ())
     if match := _REGISTER.match(operand):
         file, first, last = match[1] or match[4], int(match[2] or match[5]), int(match[2] or match[6])
         names = tuple(f"{file}{i}" for i in range(first, last + 1))
-    if not names:
+    elif operand in _PAIRS:
+        names = (f"{operand}_lo", f"{operand}_hi")
+    elif operand in ("vcc_lo", "exec_lo") or operand in _SCALARS:
+        names = (operand,)
+    else:
         raise Unknown(f"operand {operand!r}")
-    w.registers |= {n for n in names if n not in ("exec_lo", "exec_hi")}
+    w.registers |= {name for name in names if not _mask_of(w, name)}
     return names
+
+
+def is_vector(operand: str) -> bool:
+    """Whether it is a register with one value per lane."""
+    return re.match(r"[va][\d\[]", operand) is not None
+
+
+def _mask_of(w: Writer, name: str) -> str:
+    """``exec`` or ``vcc`` if a 32-bit register is part of it: on a wavefront of 32 lanes only the lower half is."""
+    base, _, half = name.rpartition("_")
+    return base if base in _MASKS and (half == "lo" or w.target.wavefront == 64) else ""
+
+
+def _word(w: Writer, name: str) -> str:
+    """A C++ expression that reads a 32-bit scalar register."""
+    base = _mask_of(w, name)
+    return f"(u32)({base}{' >> 32' if name.endswith('_hi') else ''})" if base else name
+
+
+def _put_word(w: Writer, name: str, value: str) -> str:
+    base = _mask_of(w, name)
+    if not base:
+        return f"{name} = {value};"
+    if w.target.wavefront == 32:
+        return f"{base} = {value};"
+    return f"{base} = {f'pair({value}, {base} >> 32)' if name.endswith('_lo') else f'pair({base}, {value})'};"
 
 
 def _constant(operand: str, kind: str) -> int | None:
@@ -66,35 +96,48 @@ def _constant(operand: str, kind: str) -> int | None:
 
 
 def scalar(w: Writer, operand: str, kind: str) -> str:
-    """A C++ expression of the scalar type ``kind``."""
+    """A C++ expression of the scalar type ``kind``; ``mask`` is an integer with one bit per lane."""
+    if kind == "mask":
+        kind = f"u{w.target.wavefront}"
     if kind in ("k16", "uk16"):
         value = int(operand, 0) & 0xFFFF
         return f"{value - (1 << 16) if kind == 'k16' and value >> 15 else value}"
     if (bits := _constant(operand, kind)) is not None:
         return f"({kind}){bits:#x}ul"
-    if operand == "scc":
+    if operand in ("scc", "src_scc"):
         return "scc"
     if operand == "null":
         return f"({kind})0"
-    names = registers(w, operand)
-    if names[0][0] == "v" and not names[0].startswith("vcc"):
+    if operand in _APERTURES:
+        return f"({kind}){'pair(0, ' + _APERTURES[operand] + ')' if kind.endswith('64') else '0'}"
+    if match := _SYMBOL.match(operand):
+        return f"({kind})({w.symbol(match[1])}{' >> 32' if match[2] == 'hi' else ''})"
+    if is_vector(operand):
         raise Unknown(f"vector register {operand} as a scalar operand")
-    if kind.endswith("64"):
-        if len(names) != 2:
-            raise Unknown(f"operand {operand!r} of 64 bits")
-        return f"({kind})pair({names[0]}, {names[1]})"
-    return f"({kind}){names[0]}"
+    names = registers(w, operand)
+    if not kind.endswith("64"):
+        return f"({kind}){_word(w, names[0])}"
+    if len(names) == 1 and names[0][0] == "s":  # a pair may be named by its first register
+        names = registers(w, f"s[{names[0][1:]}:{int(names[0][1:]) + 1}]")
+    if len(names) != 2:
+        raise Unknown(f"operand {operand!r} of 64 bits")
+    if operand in _MASKS and w.target.wavefront == 64:
+        return f"({kind}){operand}"
+    return f"({kind})pair({_word(w, names[0])}, {_word(w, names[1])})"
 
 
-def vector(w: Writer, operand: str, kind: str, half: int = 0) -> str:
+def vector(w: Writer, operand: str, kind: str, half: int = 0, part: Callable[[str, bool], str] | None = None) -> str:
     """A C++ expression of type ``V<kind>`` (``B`` for a mask), source modifiers applied.
 
-    ``half`` selects the upper 16 bits for a 16-bit type; for ``mix`` it is -1 for a plain f32.
+    ``half`` selects the upper 16 bits for a 16-bit type; for ``mix`` it is -1 for a plain f32. ``part`` selects a part
+    of a register's 32 bits, to be sign-extended or not (SDWA).
     """
     if kind == "mask":
-        return f"unmask({scalar(w, operand, 'u32')})"
+        return f"unmask({scalar(w, operand, 'mask')})"
     negate = operand.startswith("-") and not operand[1:2].isdigit()
     inner = operand[1:] if negate else operand
+    extend = inner.startswith("sext(")
+    inner = inner[5:-1] if extend else inner
     magnitude = inner.startswith("|")
     inner = inner.strip("|")
     if (magnitude or negate) and kind[0] not in "fm":
@@ -104,7 +147,11 @@ def vector(w: Writer, operand: str, kind: str, half: int = 0) -> str:
         value = f"wide({_bits(w, inner, 'f16', half)})"
     else:
         kind = kind.removesuffix("hi")
-        value = _bits(w, inner, kind, max(half, 0))
+        if part:
+            value = part(_bits(w, inner, "u32", 0), extend)
+            value = f"lo16({value})" if kind.endswith("16") else value
+        else:
+            value = _bits(w, inner, kind, max(half, 0))
         value = value if kind[0] == "u" else f"as<{kind}>({value})"
     value = f"mag({value})" if magnitude else value
     return f"neg({value})" if negate else value
@@ -118,8 +165,7 @@ def _bits(w: Writer, operand: str, kind: str, half: int) -> str:
             bits = int(operand, 0) >> 16 if operand.startswith("0x") else 0
         return f"all<{kind}>({bits:#x}ul)"
     name, _, part = operand.partition(".")
-    is_vector = re.match(r"v[\d\[]", operand)
-    if not is_vector:
+    if not is_vector(operand):
         if kind == "u16" and half:
             return f"all<u16>((u16)({scalar(w, operand, 'u32')} >> 16))"
         return f"all<{kind}>({scalar(w, operand, kind)})"
@@ -141,38 +187,54 @@ def write(w: Writer, target: str, kind: str, expression: str, high: int = 0) -> 
     if target == "null":
         return
     if kind in ("mask", "exec"):
-        yield f"{registers(w, target)[0]} = mask(bools({expression})) & exec_lo;"
+        yield from write_scalar(w, target, "mask", f"mask(bools({expression})) & exec")
         return
     if kind == "lane0":
-        yield from write_scalar(w, target, "u32", f"({expression})[exec_lo ? __builtin_ctz(exec_lo) : 0]")
+        yield from write_scalar(w, target, "u32", f"({expression})[first(exec)]")
         return
     name, _, part = target.partition(".")
     names = registers(w, name)
-    live = "unmask(exec_lo)"
+    live = "unmask(exec)"
     if kind.endswith("64"):
+        if len(names) != 2:
+            raise Unknown(f"result {target!r} of 64 bits")
         lo, hi = names
         yield f"const V<u64> r = as<u64>((V<{kind}>)({expression}));"
         yield f"{lo} = sel({live}, lo32(r), {lo}); {hi} = sel({live}, hi32(r), {hi});"
     elif "16" in kind:
         put = "put_hi" if part == "h" or kind == "f16hi" or high else "put_lo"
         base = kind.removesuffix("hi")
-        yield f"{name} = sel({live}, {put}({name}, as<u16>((V<{base}>)({expression}))), {name});"
+        value = f"as<u16>((V<{base}>)({expression}))"
+        # Generation 9 clears the upper half of a register that takes 16 bits (Vega ISA, "16-bit instructions").
+        clears = w.target.generation == 9 and put == "put_lo" and not part and base == kind and not w.keeps_high
+        value = f"to<u32>({value})" if clears else f"{put}({name}, {value})"
+        yield f"{name} = sel({live}, {value}, {name});"
     else:
         yield f"{name} = sel({live}, as<u32>((V<{kind}>)({expression})), {name});"
 
 
 def write_scalar(w: Writer, target: str, kind: str, expression: str) -> Iterator[str]:
+    """Statements that write a scalar register, or two for a type of 64 bits."""
     if target == "null":
         return
+    if kind == "mask":
+        kind = f"u{w.target.wavefront}"
+    if kind.endswith("64") and target in _MASKS and w.target.wavefront == 64:
+        yield f"{target} = {expression};"
+        return
     names = registers(w, target)
-    if kind.endswith("64"):
-        lo, hi = names
-        yield f"{lo} = (u32)({expression}); {hi} = (u64)({expression}) >> 32;"
+    if len(names) != (2 if kind.endswith("64") else 1):
+        raise Unknown(f"result {target!r} of {kind[1:]} bits")
+    if len(names) == 2:
+        halves = (f"(u32)({expression})", f"(u64)({expression}) >> 32")
+        yield f"{{ const u32 lo = {halves[0]}, hi = {halves[1]};"
+        yield f"{_put_word(w, names[0], 'lo')} {_put_word(w, names[1], 'hi')} }}"
     else:
-        yield f"{names[0]} = {expression};"
+        yield _put_word(w, names[0], expression)
 
 
 def modifiers(item: Instruction, lists: Sequence[str]) -> tuple[dict[str, list[int]], str, str]:
+    """The bit lists that are allowed, ``clamp``, and the output multiplier; those of DPP and SDWA are read elsewhere."""
     found: dict[str, list[int]] = {}
     clamp = omod = ""
     for modifier in item.modifiers:
@@ -183,6 +245,8 @@ def modifiers(item: Instruction, lists: Sequence[str]) -> tuple[dict[str, list[i
             clamp = modifier
         elif modifier in OMOD:
             omod = modifier
+        elif name in dpp.MODIFIERS or name in sdwa.MODIFIERS:
+            continue
         else:
             raise Unknown(f"modifier {modifier} of {item.mnemonic}")
     return found, clamp, omod
@@ -198,20 +262,10 @@ def refuse_modifiers(item: Instruction) -> None:
         raise Unknown(f"modifier {item.modifiers[0]} of {item.mnemonic}")
 
 
-def offset(item: Instruction) -> int:
-    offset = 0
-    for modifier in item.modifiers:
-        if modifier.startswith("offset:"):
-            offset = int(modifier.removeprefix("offset:"), 0)
-        elif modifier not in CACHE_POLICY:
-            raise Unknown(f"modifier {modifier} of {item.mnemonic}")
-    return offset
-
-
 def check_count(operands: Sequence[str], known: Semantics) -> None:
     if len(operands) != len(known.sources):
         raise Unknown(f"number of source operands, {len(operands)} instead of {len(known.sources)}")
 
 
 def scalar_type(kind: str) -> str:
-    return {"k16": "i32", "uk16": "u32"}.get(kind, kind)
+    return {"k16": "i32", "uk16": "u32", "mask": "Mask"}.get(kind, kind)

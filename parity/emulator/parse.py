@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from parity.errors import UsageError
 
-__all__ = ["Function", "Instruction", "body_of", "function_of"]
+__all__ = ["Body", "Function", "Instruction", "bodies_of", "function_of"]
 
 _LABEL = re.compile(r"^([.\w$]+):")
 _LOC = re.compile(r"^\t\.loc\t\d+ (\d+) .*?;\s*(\S+?):\d+:\d+")
+_SYMBOL = re.compile(r"([\w.$]+)@rel32@lo")
 _MODIFIER_SPLIT = re.compile(r"\s+(?![^\[]*\])")
 
 
@@ -33,11 +34,15 @@ class Instruction:
 
 @dataclass(frozen=True)
 class Function:
-    """One kernel's code: ``items`` in order, a ``str`` is a label; ``descriptor`` holds its ``.amdhsa_`` numbers."""
+    """One kernel's code: ``items`` in order, a ``str`` is a label; ``descriptor`` holds its ``.amdhsa_`` numbers.
+
+    The functions it calls, ``callees``, follow the kernel itself, each after the label of its name.
+    """
 
     name: str
     items: tuple[Instruction | str, ...]
     descriptor: dict[str, int]
+    callees: tuple[str, ...] = ()
 
     @property
     def instructions(self) -> list[Instruction]:
@@ -45,8 +50,17 @@ class Function:
         return [item for item in self.items if isinstance(item, Instruction)]
 
 
-def body_of(listing: str, name: str) -> tuple[str, int]:
-    """The lines of kernel ``name`` from its label to the end of its descriptor, and the number of lines before them.
+@dataclass(frozen=True)
+class Body:
+    """The lines of one function, of which the first is line ``line`` of the listing."""
+
+    name: str
+    text: str
+    line: int
+
+
+def bodies_of(listing: str, name: str) -> list[Body]:
+    """The code of kernel ``name``, from its label to the end of its descriptor, and of all functions it can call.
 
     Raises:
         UsageError: the listing has no such kernel, or is cut off inside it.
@@ -62,22 +76,39 @@ def body_of(listing: str, name: str) -> tuple[str, int]:
             f"the listing is cut off in kernel {name!r}: its code or its .amdhsa_kernel block has no end; compile again"
         )
     # The descriptor stands between the last instruction and .Lfunc_end.
-    return listing[start + 1 : max(end, stop)], listing.count("\n", 0, start + 1)
+    found = {name: _body(listing, name, start, max(end, stop))}
+    waiting = [name]
+    while waiting:
+        for symbol in dict.fromkeys(_SYMBOL.findall(found[waiting.pop()].text)):
+            if symbol not in found and f"\t.type\t{symbol},@function" in listing:
+                start = listing.find(f"\n{symbol}:")
+                found[symbol] = _body(listing, symbol, start, listing.find("\n.Lfunc_end", start))
+                waiting.append(symbol)
+    return list(found.values())
+
+
+def _body(listing: str, name: str, start: int, end: int) -> Body:
+    return Body(name, listing[start + 1 : end], listing.count("\n", 0, start + 1) + 1)
 
 
 def function_of(listing: str, name: str) -> Function:
     """Parse kernel ``name`` of a listing.
 
     Raises:
-        UsageError: as for ``body_of``.
+        UsageError: as for ``bodies_of``.
     """
-    body, line = body_of(listing, name)
     items: list[Instruction | str] = []
     descriptor: dict[str, int] = {}
+    bodies = bodies_of(listing, name)
+    for body in bodies:
+        _parse_body(body, items, descriptor)
+    return Function(name, tuple(items), descriptor, tuple(body.name for body in bodies[1:]))
+
+
+def _parse_body(body: Body, items: list[Instruction | str], descriptor: dict[str, int]) -> None:
     source: str | None = None
     in_code = True
-    for text in body.split("\n"):
-        line += 1
+    for line, text in enumerate(body.text.split("\n"), body.line):
         if text.startswith("\t."):
             if text.startswith("\t.loc"):
                 if (where := _LOC.match(text)) and where[1] != "0":
@@ -94,7 +125,6 @@ def function_of(listing: str, name: str) -> Function:
             items.append(_instruction(code, line, source))
         elif label := _LABEL.match(text):
             items.append(label[1])
-    return Function(name, tuple(items), descriptor)
 
 
 def _instruction(code: str, line: int, source: str | None) -> Instruction:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from parity.emulator.parse import Instruction
+from parity.toolchain.targets import Target
 
 __all__ = ["Unknown", "Writer"]
 
@@ -22,16 +23,22 @@ class Writer:
     """The state of one translation: lines so far, registers met, position of the current item, name of the copy.
 
     ``items`` are the instructions and the labels that are branched to, ``position`` says where a label is, and
-    ``sizes`` how many instructions count in the basic block that an item begins.
+    ``sizes`` how many instructions count in the basic block that an item begins. ``symbols`` are the byte offsets of
+    the data that the code addresses, ``functions`` the labels of the functions that can be called, ``returns`` the numbers of the items that call.
     """
 
+    target: Target
     items: Sequence[Instruction | str]
     position: dict[str, int]
     sizes: dict[int, int]
+    symbols: Mapping[str, int] = field(default_factory=dict)
+    functions: Sequence[str] = ()
+    returns: Sequence[int] = ()
     lines: list[str] = field(default_factory=list)
     registers: set[str] = field(default_factory=set)
     at: int = 0
     copy: str = ""
+    keeps_high: bool = False
 
     @property
     def number(self) -> int:
@@ -42,6 +49,14 @@ class Writer:
     def _numbers(self) -> list[int]:
         """How many instructions stand before each item."""
         return list(itertools.accumulate((isinstance(item, Instruction) for item in self.items), initial=0))
+
+    def symbol(self, name: str) -> str:
+        """The address of data, or the number that stands for a function."""
+        if name in self.symbols:
+            return f"(c->image + {self.symbols[name]}ul)"
+        if name in self.position:
+            return f"{self.position[name]}ul"
+        raise Unknown(f"symbol {name}")
 
     def label(self, name: str) -> str:
         """The label in the current copy."""

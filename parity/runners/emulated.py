@@ -2,24 +2,39 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from parity.cache import Cache, default_root
 from parity.codeobject import CodeObject
-from parity.emulator import Allocation, Device, InstructionBudgetExceeded, MemoryFault, UnknownInstruction, pack
+from parity.emulator import (
+    Allocation,
+    BadCall,
+    DataRace,
+    Device,
+    DivergentBarrier,
+    InstructionBudgetExceeded,
+    MemoryFault,
+    UnknownInstruction,
+    pack,
+)
 from parity.errors import MissingTool, ParityError
 from parity.launch import Buffer, Fault, Launch, Outcome, Pointer
 from parity.runners.base import Evidence, Probe, Session, Vendor
-from parity.toolchain import MissingKernel, ModuleStore, device_library
+from parity.toolchain import TARGETS, MissingKernel, ModuleStore, device_library
 from parity.zig import zig
 
 __all__ = ["Emulated"]
 
 
 class Emulated:
-    """Executes code objects of AMD targets on the CPU, with every memory access checked."""
+    """Executes code objects of AMD targets on the CPU, with every memory access checked.
+
+    Wavefronts and workgroups run in an order that differs from launch to launch and depends on the launch alone, so a
+    result that depends on it is found, and found again.
+    """
 
     name = "emulated"
     evidence = Evidence.EMULATED
@@ -35,7 +50,7 @@ class Emulated:
         return Probe(True)
 
     def targets(self) -> tuple[str, ...]:
-        return ("gfx1100",)
+        return tuple(TARGETS)
 
     def open(self, target: str, *, checked: bool = True) -> Session:
         return EmulatedSession(checked)
@@ -50,7 +65,7 @@ class EmulatedSession:
 
     def __init__(self, checked: bool) -> None:
         self._device = Device(
-            checked=checked, instruction_budget=INSTRUCTIONS, cache=Cache(default_root() / "emulator")
+            checked=checked, traced=checked, instruction_budget=INSTRUCTIONS, cache=Cache(default_root() / "emulator")
         )
         self.modules = ModuleStore(lambda code: code.kernels, lambda kernels, name: kernels[name])
 
@@ -87,13 +102,17 @@ class EmulatedSession:
             ]
             args = pack(self.modules.function(code, launch.kernel), values)
             stats = device.launch(
-                code, launch.kernel, grid=launch.grid, block=launch.block, args=args, shared_bytes=launch.shared_bytes
+                code,
+                launch.kernel,
+                grid=launch.grid,
+                block=launch.block,
+                args=args,
+                shared_bytes=launch.shared_bytes,
+                seed=zlib.crc32(str(launch).encode()) | 1,
             )
             instructions = stats.instructions
-        except MemoryFault as error:
+        except (MemoryFault, DataRace, DivergentBarrier, BadCall, InstructionBudgetExceeded) as error:
             fault = Fault(error.kind, str(error))
-        except InstructionBudgetExceeded as error:
-            fault = Fault("timeout", str(error))
         except UnknownInstruction as error:
             fault = Fault("unknown instruction", str(error))
         except MissingKernel as error:

@@ -14,16 +14,22 @@ class Target:
     """An AMD GPU architecture.
 
     ``wavefront`` is the number of lanes of the code the compiler makes by default, ``isa`` the number by which the
-    device library knows it (major * 1000 + minor * 100 + stepping), ``lds_bytes`` the LDS one workgroup can have,
-    ``vgprs`` the vector registers one lane can address (AGPRs included).
+    device library knows it (major * 1000 + minor * 100 + stepping), ``packed_ids`` says that the three coordinates of a
+    work-item come packed in v0 and not in v0, v1 and v2, ``lds_bytes`` is the LDS one workgroup can have, ``vgprs`` the
+    vector registers one lane can address (AGPRs included).
     """
 
     name: str
-    family: str
     wavefront: int
     isa: int
+    packed_ids: bool = True
     lds_bytes: int = 65536
     vgprs: int = 256
+
+    @property
+    def generation(self) -> int:
+        """Major version of the instruction set: 9 (CDNA), 10 (RDNA 1 and 2), 11 (RDNA 3), ..."""
+        return self.isa // 1000
 
     def __str__(self) -> str:
         return self.name
@@ -32,9 +38,9 @@ class Target:
 TARGETS: dict[str, Target] = {
     t.name: t
     for t in (
-        Target("gfx1030", "RDNA 2", 32, 10300),
-        Target("gfx1100", "RDNA 3", 32, 11000),
-        Target("gfx90a", "CDNA 2", 64, 9010, vgprs=512),
+        Target("gfx1030", 32, 10300, packed_ids=False),
+        Target("gfx1100", 32, 11000),
+        Target("gfx90a", 64, 9010, vgprs=512),
     )
 }
 

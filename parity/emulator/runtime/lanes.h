@@ -1,4 +1,4 @@
-// What generated kernels are written in: one register of a wavefront is a vector of 32 lanes.
+// What generated kernels are written in: one register of a wavefront is a vector of LANES (32 or 64) lanes.
 // An expression of the instruction tables reads the same for a lane vector and for a scalar.
 #pragma once
 typedef unsigned char u8;
@@ -13,19 +13,26 @@ typedef _Float16 f16;
 typedef float f32;
 typedef double f64;
 
-constexpr int LANES = 32;
 template <class T> using V = T __attribute__((ext_vector_type(LANES)));
 typedef bool B __attribute__((ext_vector_type(LANES)));
 
-static const V<u32> IOTA = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15,
-                            16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31};
+#define EIGHT(n) n, n + 1, n + 2, n + 3, n + 4, n + 5, n + 6, n + 7
+#if LANES == 64
+typedef u64 Mask; // one bit per lane
+static const V<u32> IOTA = {EIGHT(0), EIGHT(8), EIGHT(16), EIGHT(24), EIGHT(32), EIGHT(40), EIGHT(48), EIGHT(56)};
+#else
+typedef u32 Mask;
+static const V<u32> IOTA = {EIGHT(0), EIGHT(8), EIGHT(16), EIGHT(24)};
+#endif
+constexpr Mask ALL = ~(Mask)0;
 
 #define INLINE static inline __attribute__((always_inline))
 #define RUNTIME extern "C" __attribute__((visibility("hidden")))
 
 // --- lane masks, bits, broadcasts ---
-INLINE B unmask(u32 m) { return __builtin_bit_cast(B, m); }
-INLINE u32 mask(B b) { return __builtin_bit_cast(u32, b); }
+INLINE B unmask(Mask m) { return __builtin_bit_cast(B, m); }
+INLINE Mask mask(B b) { return __builtin_bit_cast(Mask, b); }
+INLINE u32 first(Mask m) { return m ? __builtin_ctzl(m) : 0; } // lane of the lowest bit; lane 0 if there is none
 INLINE B bools(B b) { return b; }
 template <class M> INLINE B bools(M m) { return __builtin_convertvector(m, B); }
 INLINE V<u32> bit(B b) { return b ? V<u32>(1) : V<u32>(0); }
@@ -44,6 +51,8 @@ INLINE V<u32> put_lo(V<u32> old, V<u16> x) { return (old & 0xffff0000u) | to<u32
 INLINE V<u32> put_hi(V<u32> old, V<u16> x) { return (old & 0xffffu) | to<u32>(x) << 16; }
 template <class T> INLINE V<T> sel(B m, V<T> x, V<T> y) { return m ? x : y; }
 template <class M, class T> INLINE V<T> sel(M m, V<T> x, V<T> y) { return bools(m) ? x : y; }
+
+template <class T> INLINE V<T> routed(B valid, V<T> x) { return sel(valid, x, all<T>(0)); } // a source of DPP
 
 // --- source modifiers: they act on the sign bit alone, so they pass NaNs through ---
 INLINE V<f32> neg(V<f32> x) { return as<f32>(as<u32>(x) ^ 0x80000000u); }
@@ -68,6 +77,9 @@ INLINE V<f16> half_of(V<f64> x) { return to<f16>(to_odd(x)); }
 INLINE V<f32> fma(V<f32> a, V<f32> b, V<f32> c) { return __builtin_elementwise_fma(a, b, c); }
 INLINE V<f64> fma(V<f64> a, V<f64> b, V<f64> c) { return __builtin_elementwise_fma(a, b, c); }
 INLINE V<f16> fma(V<f16> a, V<f16> b, V<f16> c) { return half_of(fma(to<f64>(a), to<f64>(b), to<f64>(c))); }
+// Two roundings, and subnormals count as zero (Vega ISA, V_MAD_F32).
+INLINE V<f32> flushed(V<f32> x) { return sel(mag(x) < 0x1p-126f, as<f32>(as<u32>(x) & 0x80000000u), x); }
+INLINE V<f32> mad_f32(V<f32> a, V<f32> b, V<f32> c) { return flushed(flushed(flushed(a) * flushed(b)) + flushed(c)); }
 template <class T> INLINE V<T> floor(V<T> x) { return __builtin_elementwise_floor(x); }
 template <class T> INLINE V<T> ceil(V<T> x) { return __builtin_elementwise_ceil(x); }
 template <class T> INLINE V<T> trunc(V<T> x) { return __builtin_elementwise_trunc(x); }
@@ -172,8 +184,12 @@ INLINE V<u32> perm(V<u32> a, V<u32> b, V<u32> s) {
   }
   return r;
 }
-INLINE V<u32> mbcnt(V<u32> m, V<u32> plus) {
-  return popcount(m & ((1u << IOTA) - 1)) + plus;
+// Set bits below the lane, of the mask's half for lanes 0 to 31 (lo) or 32 to 63 (hi).
+INLINE V<u32> mbcnt_lo(V<u32> m, V<u32> plus) {
+  return popcount(m & sel(IOTA < 32, (1u << (IOTA & 31)) - 1, all(~0u))) + plus;
+}
+INLINE V<u32> mbcnt_hi(V<u32> m, V<u32> plus) {
+  return popcount(m & sel(IOTA < 32, all(0u), (1u << (IOTA & 31)) - 1)) + plus;
 }
 
 // --- classes, exponents, mantissas; bits of the class mask: ISA, V_CMP_CLASS_F32 ---
@@ -216,11 +232,11 @@ RUNTIME V<f32> ldexp_f32(In<f32>, In<i32>);
 RUNTIME V<f64> ldexp_f64(In<f64>, In<i32>);
 RUNTIME V<f16> ldexp_f16(In<f16>, In<i16>);
 RUNTIME V<f32> div_scale_f32(In<f32>, In<f32>, In<f32>);
-RUNTIME u32 div_scaled_f32(In<f32>, In<f32>, In<f32>);
+RUNTIME Mask div_scaled_f32(In<f32>, In<f32>, In<f32>);
 RUNTIME V<f64> div_scale_f64(In<f64>, In<f64>, In<f64>);
-RUNTIME u32 div_scaled_f64(In<f64>, In<f64>, In<f64>);
-RUNTIME V<f32> div_fmas_f32(In<f32>, In<f32>, In<f32>, u32);
-RUNTIME V<f64> div_fmas_f64(In<f64>, In<f64>, In<f64>, u32);
+RUNTIME Mask div_scaled_f64(In<f64>, In<f64>, In<f64>);
+RUNTIME V<f32> div_fmas_f32(In<f32>, In<f32>, In<f32>, Mask);
+RUNTIME V<f64> div_fmas_f64(In<f64>, In<f64>, In<f64>, Mask);
 RUNTIME V<f32> div_fixup_f32(In<f32>, In<f32>, In<f32>);
 RUNTIME V<f64> div_fixup_f64(In<f64>, In<f64>, In<f64>);
 RUNTIME V<f16> div_fixup_f16(In<f16>, In<f16>, In<f16>);
@@ -228,19 +244,36 @@ RUNTIME V<f64> trig_preop(In<f64>, In<u32>);
 
 // --- memory ---
 enum { WRITABLE = 1, READABLE = 2 };
-enum Fault { NONE, READ_OUTSIDE, WRITE_OUTSIDE, READ_UNWRITTEN, TIMEOUT };
+enum Fault { NONE, READ_OUTSIDE, WRITE_OUTSIDE, READ_UNWRITTEN, TIMEOUT, RACE, DIVERGENT_BARRIER, BAD_CALL };
+// A generic pointer into LDS or scratch memory has one of these as its upper half and an offset as its lower half.
+constexpr u32 SHARED = 0x00010000, PRIVATE = 0x00020000;
+struct Trace;
+struct Group;
 struct Context {
   u8 *data, *shadow;         // host copies of device memory and its state, one byte of state per byte
   u64 base, size;            // device address of data[0], bytes
   u64 dispatch, kernarg;     // device addresses
+  u64 image;                 // device address of the code object's data
+  u64 lds, scratch;          // device addresses
+  u32 lds_bytes;             // of a workgroup
+  u32 scratch_bytes, scratch_stride; // of a lane; from one lane to the next
   i64 budget;                // instructions left
   u32 checked, fault, instruction, lane, bytes;
   u32 group[3];
   u64 address;
+  u32 fill;                  // what a register holds that nothing wrote
+  u32 seed;                  // of the order in which wavefronts and workgroups run; 0 is the natural order
+  u32 other;                 // the second instruction of a race
+  u32 crossed;               // 1 + the first instruction that exchanged values across lanes 31 and 32, or 0
+  u8 *stacks;                // STACK bytes for each wavefront of a workgroup
+  Trace *trace, *lds_trace;  // who accessed every byte of memory below trace_bytes, and of LDS; null if not traced
+  u64 trace_bytes;
+  u32 ordinal;               // of the last wavefront that ran on this device
+  Group *running;
 };
 // Vector accesses are at base + hi:lo of each lane.
-RUNTIME u32 gather(Context *, u32 exec, u64 base, In<u32> lo, In<u32> hi, u32 bytes, u32 instruction, V<u32> *out);
-RUNTIME u32 scatter(Context *, u32 exec, u64 base, In<u32> lo, In<u32> hi, u32 bytes, u32 instruction, const V<u32> *in);
+RUNTIME u32 gather(Context *, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 bytes, u32 instruction, V<u32> *out);
+RUNTIME u32 scatter(Context *, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 bytes, u32 instruction, const V<u32> *in);
 RUNTIME u32 scalar_load_checked(Context *, u64 at, u32 words, u32 instruction, u32 *out);
 // Scalar loads ignore the low two bits of the address (ISA, scalar memory).
 template <int WORDS> INLINE u32 scalar_load(Context *c, u64 at, u32 instruction, u32 *out) {
@@ -249,8 +282,53 @@ template <int WORDS> INLINE u32 scalar_load(Context *c, u64 at, u32 instruction,
   __builtin_memcpy_inline(out, c->data + offset, 4 * WORDS);
   return 0;
 }
+// Generic pointers: offsets into LDS and scratch memory become addresses.
+INLINE V<u64> flat_address(Context *c, u32 wave, V<u32> lo, V<u32> hi) {
+  V<u64> own = c->scratch + to<u64>((wave * LANES + IOTA) * c->scratch_stride + lo);
+  return sel(hi == SHARED, c->lds + to<u64>(lo), sel(hi == PRIVATE, own, join(lo, hi)));
+}
+INLINE V<u32> flat_lo(Context *c, u32 wave, V<u32> lo, V<u32> hi) { return lo32(flat_address(c, wave, lo, hi)); }
+INLINE V<u32> flat_hi(Context *c, u32 wave, V<u32> lo, V<u32> hi) { return hi32(flat_address(c, wave, lo, hi)); }
 
 #define ACCESS(T)                                                                                            \
-  RUNTIME u32 load_##T(Context *, u32 exec, u64 base, In<u32> lo, In<u32> hi, u32 instruction, V<T> *);         \
-  RUNTIME u32 store_##T(Context *, u32 exec, u64 base, In<u32> lo, In<u32> hi, u32 instruction, In<T>);
+  RUNTIME u32 load_##T(Context *, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 instruction, V<T> *);         \
+  RUNTIME u32 store_##T(Context *, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 instruction, In<T>);
 ACCESS(u8) ACCESS(u16) ACCESS(u32) ACCESS(u64)
+
+// --- atomics: one lane after the other ---
+struct PackedF16 { f16 x, y; };
+struct PackedBf16 { u16 x, y; };
+INLINE PackedF16 operator+(PackedF16 a, PackedF16 b) { return {(f16)(a.x + b.x), (f16)(a.y + b.y)}; }
+INLINE u16 bf16_sum(u16 a, u16 b) {
+  f32 s = scalar<f32>((u32)a << 16) + scalar<f32>((u32)b << 16);
+  u32 u = scalar<u32>(s);
+  return s != s ? 0x7fc0 : (u + 0x7fff + (u >> 16 & 1)) >> 16;
+}
+INLINE PackedBf16 operator+(PackedBf16 a, PackedBf16 b) { return {bf16_sum(a.x, b.x), bf16_sum(a.y, b.y)}; }
+template <class T> using Atom = T;
+template <class T> INLINE T smaller(T a, T b) { return b < a || a != a ? b : a; } // a number beats a NaN
+template <class T> INLINE T larger(T a, T b) { return b > a || a != a ? b : a; }
+RUNTIME u8 *atomic_at(Context *, u64 at, u32 bytes, u32 lane, u32 instruction);
+template <class T, class U, class F>
+INLINE u32 atomic(Context *c, Mask exec, u64 base, V<u32> lo, V<u32> hi, u32 instruction, V<U> x, V<U> cmp, V<U> *old, F f) {
+  for (Mask m = exec; m; m &= m - 1) {
+    u32 i = first(m);
+    u8 *at = atomic_at(c, base + pair(lo[i], hi[i]), sizeof(U), i, instruction);
+    if (!at) return 1;
+    U was, given = x[i], compared = cmp[i];
+    __builtin_memcpy_inline(&was, at, sizeof(U));
+    T now = f(scalar<T>(was), scalar<T>(given), scalar<T>(compared));
+    __builtin_memcpy_inline(at, &now, sizeof(U));
+    (*old)[i] = was;
+  }
+  return 0;
+}
+
+// --- exchanges between lanes; from a lane that is off comes 0 (ISA, DS_BPERMUTE_B32) ---
+RUNTIME V<u32> bpermute(Context *, Mask exec, u32 instruction, In<u32> at, In<u32> x);
+RUNTIME V<u32> permute(Context *, Mask exec, u32 instruction, In<u32> at, In<u32> x);
+RUNTIME V<u32> swizzle(In<u32> x, Mask exec, u32 pattern);
+
+// --- workgroups ---
+RUNTIME u32 barrier(Context *, Mask exec, u32 instruction);
+RUNTIME u32 bad_call(Context *, u32 instruction);

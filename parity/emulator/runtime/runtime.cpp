@@ -4,7 +4,10 @@
 
 // The compiler may turn loops into calls of these two.
 RUNTIME void *memset(void *to, int value, u64 n) {
-  for (volatile u8 *p = (volatile u8 *)to; n--;) *p++ = value;
+  typedef volatile u64 __attribute__((aligned(1))) Word;
+  volatile u8 *p = (volatile u8 *)to;
+  for (; n >= 8; n -= 8, p += 8) *(Word *)p = 0x0101010101010101ul * (u8)value;
+  while (n--) *p++ = value;
   return to;
 }
 RUNTIME void *memcpy(void *__restrict to, const void *__restrict from, u64 n) {
@@ -16,7 +19,6 @@ RUNTIME void *memcpy(void *__restrict to, const void *__restrict from, u64 n) {
 // --- transcendental instructions: division and root are correctly rounded; the others are computed in double, so the
 // rounding to the result is correct up to about 1e-7 ULP ---
 // f32 forms treat subnormal inputs and results as zero (RDNA3 ISA, "denormals are flushed").
-static V<f32> flush(V<f32> x) { return sel(mag(x) < 0x1p-126f, as<f32>(as<u32>(x) & 0x80000000u), x); }
 static V<f64> root(V<f64> x) { return __builtin_elementwise_sqrt(x); }
 static V<f64> exp2(V<f64> f) { // |f| <= 1/2
   static const f64 C[] = {1.0, 0x1.62e42fefa39efp-1, 0x1.ebfbdff82c58fp-3, 0x1.c6b08d704a0cp-5, 0x1.3b2ab6fba4e77p-7,
@@ -58,18 +60,18 @@ template <class T> static V<f64> log_of(V<T> x) {
   r = sel(d == __builtin_inf(), d, r);
   return sel(d >= 0.0, r, all(__builtin_nan("")));
 }
-V<f32> rcp_f32(In<f32> x) { return flush(1.0f / flush(x)); }
-V<f32> sqrt_f32(In<f32> x) { return __builtin_elementwise_sqrt(flush(x)); }
-V<f32> rsq_f32(In<f32> x) { return to<f32>(1.0 / root(to<f64>(flush(x)))); }
+V<f32> rcp_f32(In<f32> x) { return flushed(1.0f / flushed(x)); }
+V<f32> sqrt_f32(In<f32> x) { return __builtin_elementwise_sqrt(flushed(x)); }
+V<f32> rsq_f32(In<f32> x) { return to<f32>(1.0 / root(to<f64>(flushed(x)))); }
 V<f32> exp_f32(In<f32> x) { // x - k is exact, and a result in the normal range is rounded before it is scaled
   V<f32> k = even(x), y = to<f32>(exp2(to<f64>(x - k)));
   y = as<f32>(as<u32>(y) + (as<u32>(to<i32>(k)) << 23));
   y = sel(x < 128.0f, y, all(__builtin_inff()));
   return sel(x >= -126.0f, y, sel(x < -126.0f, all(0.0f), x + x));
 }
-V<f32> log_f32(In<f32> x) { return to<f32>(log_of(flush(x))); }
-V<f32> sin_f32(In<f32> x) { return sine(flush(x), 0.0); }
-V<f32> cos_f32(In<f32> x) { return sine(flush(x), 0.25); }
+V<f32> log_f32(In<f32> x) { return to<f32>(log_of(flushed(x))); }
+V<f32> sin_f32(In<f32> x) { return sine(flushed(x), 0.0); }
+V<f32> cos_f32(In<f32> x) { return sine(flushed(x), 0.25); }
 V<f16> rcp_f16(In<f16> x) { return half_of(1.0 / to<f64>(x)); }
 V<f16> sqrt_f16(In<f16> x) { return half_of(root(to<f64>(x))); }
 V<f16> rsq_f16(In<f16> x) { return half_of(1.0 / root(to<f64>(x))); }
@@ -146,7 +148,7 @@ template <class T> static V<T> div_scale(V<T> x, V<T> den, V<T> num, B &scaled) 
     scaled = scaled | (when & vcc);
     left = left & ~when;
   };
-  B yes = unmask(~0u), no = unmask(0);
+  B yes = unmask(ALL), no = unmask(0);
   rule(bools(apart >= Div<T>::FAR), yes, is_den, up);
   rule(tiny(den), no, yes, up);
   rule(rcp_tiny & q_tiny, yes, is_den, down); // the manual says up, which overflows where 1/den is subnormal
@@ -157,11 +159,11 @@ template <class T> static V<T> div_scale(V<T> x, V<T> den, V<T> num, B &scaled) 
 }
 #define DIV_SCALE(T) \
   V<T> div_scale_##T(In<T> x, In<T> den, In<T> num) { B s; return div_scale(x, den, num, s); } \
-  u32 div_scaled_##T(In<T> x, In<T> den, In<T> num) { B s; div_scale(x, den, num, s); return mask(s); }
+  Mask div_scaled_##T(In<T> x, In<T> den, In<T> num) { B s; div_scale(x, den, num, s); return mask(s); }
 DIV_SCALE(f32) DIV_SCALE(f64)
 
 // a * b + c times 2^64 or 2^-64 (f64: 128), rounded once: the exact sum is rounded to odd in double first.
-V<f32> div_fmas_f32(In<f32> a, In<f32> b, In<f32> c, u32 vcc) {
+V<f32> div_fmas_f32(In<f32> a, In<f32> b, In<f32> c, Mask vcc) {
   V<f64> p = to<f64>(a) * to<f64>(b), q = to<f64>(c), s = p + q, t = s - p, e = (p - (s - t)) + (q - t);
   V<u64> u = as<u64>(s);
   B inexact = bools(e != 0.0) & bools(mag(s) < __builtin_inf());
@@ -183,10 +185,10 @@ static f64 round_down(f64 r, f64 rest) {
   if (lost > half || (lost == half && (more > 0 || (more == 0 && (kept & 1))))) kept++;
   return scalar<f64>(sign | kept);
 }
-V<f64> div_fmas_f64(In<f64> a, In<f64> b, In<f64> c, u32 vcc) {
+V<f64> div_fmas_f64(In<f64> a, In<f64> b, In<f64> c, Mask vcc) {
   V<f64> r = fma(a, b, c), rest = fma(a, b, c - r), out = r;
-  for (u32 m = vcc; m; m &= m - 1) {
-    u32 i = __builtin_ctz(m);
+  for (Mask m = vcc; m; m &= m - 1) {
+    u32 i = first(m);
     if (exponent(c)[i] > 1023) out[i] = r[i] * 0x1p128;
     else out[i] = exponent(r)[i] == 0 || exponent(r)[i] == 2047 ? r[i] * 0x1p-128 : round_down(r[i], rest[i]);
   }
@@ -266,25 +268,106 @@ static inline void copy_some(u8 *to, const u8 *from, u32 n) {
   default: return copy<16>(to, from);
   }
 }
-u32 gather(Context *c, u32 exec, u64 base, In<u32> lo, In<u32> hi, u32 bytes, u32 instruction, V<u32> *out) {
+// --- tracing: which wavefront last wrote a byte, and which two last read it ---
+struct Access {
+  u32 who;         // ordinal of the wavefront, 0 if there is none
+  u16 epoch;       // barriers its workgroup had passed
+  u16 instruction; // ATOMIC if it was one
+};
+constexpr u16 ATOMIC = 0x8000;
+struct Trace {
+  Access write, read[2];
+};
+struct Wave {
+  void *stack;
+  Mask start, missed; // lanes it began with; those of them that a barrier was executed without
+  u32 ordinal, epoch, instruction, done, busy, synchronised;
+};
+struct Group {
+  Wave wave[32];
+  void *main;
+  u32 waves, current;
+  u32 earlier; // ordinal of the last wavefront of the launch before
+};
+// Two accesses conflict if they are of different wavefronts, nothing orders them, and one writes. Barriers order those
+// of a workgroup; an atomic that returns a value orders what follows it in the wavefront (a flag, a ticket).
+static bool conflict(const Group *g, const Wave &w, const Access &before, bool atomic, bool in_lds) {
+  if (before.who <= g->earlier || before.who == w.ordinal || (atomic && before.instruction & ATOMIC) || w.synchronised) return false;
+  bool same_group = before.who - g->wave[0].ordinal < g->waves;
+  return same_group ? before.epoch == w.epoch : !in_lds;
+}
+static u32 trace_one(Context *c, u64 at, u32 bytes, u32 lane, u32 instruction, bool writes, bool atomic, bool same) {
+  Group *g = c->running;
+  Wave &w = g->wave[g->current];
+  bool in_lds = at >= c->lds;
+  if (!in_lds && at - c->base >= c->trace_bytes) return 0;
+  Trace *t = in_lds ? c->lds_trace + (at - c->lds) : c->trace + (at - c->base);
+  Access now = {w.ordinal, (u16)w.epoch, (u16)((instruction < ATOMIC ? instruction : ATOMIC - 1) | (atomic ? ATOMIC : 0))};
+  for (u32 k = 0; k < bytes; k++, t++) {
+    const Access *other = nullptr;
+    if (conflict(g, w, t->write, atomic, in_lds) && !(same && writes)) other = &t->write;
+    if (writes)
+      for (const Access &r : t->read)
+        if (conflict(g, w, r, atomic, in_lds)) other = &r;
+    if (other) {
+      c->other = other->instruction & ~ATOMIC;
+      return fault(c, RACE, at, bytes, lane, instruction);
+    }
+    if (writes) t->write = now;
+    else if (t->read[0].who != now.who) t->read[1] = t->read[0], t->read[0] = now;
+    else t->read[0] = now;
+  }
+  return 0;
+}
+static u32 trace(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 bytes, u32 instruction, bool writes, Mask same) {
+  Wave &w = c->running->wave[c->running->current];
+  w.busy = 1;
+  if (exec & w.missed) return fault(c, DIVERGENT_BARRIER, 0, 0, first(exec & w.missed), w.instruction);
+  for (Mask m = exec; m; m &= m - 1) {
+    u32 i = first(m);
+    u64 at = base + pair(lo[i], hi[i]);
+    if (at - c->scratch < c->lds - c->scratch) continue;
+    if (trace_one(c, at, bytes, i, instruction, writes, false, same >> i & 1)) return 1;
+  }
+  return 0;
+}
+u8 *atomic_at(Context *c, u64 at, u32 bytes, u32 lane, u32 instruction) {
+  u32 why = refused(c, at, bytes, READABLE);
+  if (!why) why = refused(c, at, bytes, WRITABLE);
+  if (why) return fault(c, why, at, bytes, lane, instruction), nullptr;
+  if (c->trace) {
+    Wave &w = c->running->wave[c->running->current];
+    w.busy = 1;
+    if (w.missed >> lane & 1) return fault(c, DIVERGENT_BARRIER, 0, 0, lane, w.instruction), nullptr;
+    if (trace_one(c, at, bytes, lane, instruction, true, true, false)) return nullptr;
+    if (at < c->lds) w.synchronised = 1;
+  }
+  return c->data + (at - c->base);
+}
+static u32 gather_untraced(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 bytes, u32 instruction, V<u32> *out) {
   V<u64> at = base + join(lo, hi);
   u32 n = bytes < 4 ? 1 : bytes / 4;
   u32 *flat = (u32 *)out;
-  for (u32 m = exec; m; m &= m - 1) {
-    u32 i = __builtin_ctz(m), w[4] = {};
+  for (Mask m = exec; m; m &= m - 1) {
+    u32 i = first(m), w[4] = {};
     if (u32 why = refused(c, at[i], bytes, READABLE)) return fault(c, why, at[i], bytes, i, instruction);
     copy_some((u8 *)w, c->data + (at[i] - c->base), bytes);
     for (u32 k = 0; k < n; k++) flat[k * LANES + i] = w[k];
   }
   return 0;
 }
-u32 scatter(Context *c, u32 exec, u64 base, In<u32> lo, In<u32> hi, u32 bytes, u32 instruction, const V<u32> *in) {
+u32 gather(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 bytes, u32 instruction, V<u32> *out) {
+  return gather_untraced(c, exec, base, lo, hi, bytes, instruction, out) ||
+         (c->trace && trace(c, exec, base, lo, hi, bytes, instruction, false, 0));
+}
+u32 scatter(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 bytes, u32 instruction, const V<u32> *in) {
   V<u64> at = base + join(lo, hi);
   u32 n = bytes < 4 ? 1 : bytes / 4;
   const u32 *flat = (const u32 *)in;
-  for (u32 m = exec; m; m &= m - 1) {
-    u32 i = __builtin_ctz(m), w[4] = {};
+  for (Mask m = exec; m; m &= m - 1) {
+    u32 i = first(m), w[4] = {};
     if (u32 why = refused(c, at[i], bytes, WRITABLE)) return fault(c, why, at[i], bytes, i, instruction);
+    if (c->trace && trace(c, (Mask)1 << i, base, lo, hi, bytes, instruction, true, 0)) return 1;
     for (u32 k = 0; k < n; k++) w[k] = flat[k * LANES + i];
     copy_some(c->data + (at[i] - c->base), (u8 *)w, bytes);
     for (u32 k = 0; k < bytes; k++) c->shadow[at[i] - c->base + k] = WRITABLE | READABLE;
@@ -302,7 +385,8 @@ template <class X> INLINE void poke(u8 *at, X x) { __builtin_memcpy_inline(at, &
 template <int BYTES> INLINE bool none_set(Block<BYTES> x) {
   typedef bool M __attribute__((ext_vector_type(BYTES / 8)));
   M any = __builtin_convertvector(x != 0, M);
-  if constexpr (BYTES == 256) return __builtin_bit_cast(u32, any) == 0;
+  if constexpr (BYTES == 512) return __builtin_bit_cast(u64, any) == 0;
+  else if constexpr (BYTES == 256) return __builtin_bit_cast(u32, any) == 0;
   else if constexpr (BYTES == 128) return __builtin_bit_cast(u16, any) == 0;
   else if constexpr (BYTES == 64) return __builtin_bit_cast(u8, any) == 0;
   else return __builtin_reduce_or(x) == 0;
@@ -314,6 +398,7 @@ template <int WORDS> static inline u32 load_words(Context *c, u64 at, u32 instru
     for (int k = 0; k < WORDS; k++) every &= peek<u32>(c->shadow + offset + 4 * k);
   if ((every & 0x02020202u) != 0x02020202u)
     if (u32 why = refused(c, at, 4 * WORDS, READABLE)) return fault(c, why, at, 4 * WORDS, ~0u, instruction);
+  if (c->trace && trace_one(c, at, 4 * WORDS, ~0u, instruction, false, false, false)) return 1;
   copy<4 * WORDS>((u8 *)out, c->data + offset);
   return 0;
 }
@@ -338,16 +423,16 @@ template <class T> struct Lanes {
   V<T> vector() const { return peek<V<T>>((const u8 *)lane); }
 };
 // Lanes whose addresses follow each other, all inside the arena and all in the wanted state: one vector access.
-template <class T, int STATE> INLINE bool block_at(Context *c, u32 exec, u64 base, In<u32> lo, In<u32> hi, u64 &offset) {
+template <class T, int STATE> INLINE bool block_at(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> hi, u64 &offset) {
   constexpr int N = sizeof(T) * LANES;
   offset = base + pair(lo[0], hi[0]) - c->base;
-  if (exec != ~0u | offset > c->size - N | lo[0] > 0u - N) return false;
-  if (mask(bools(((lo - lo[0]) ^ (IOTA * (u32)sizeof(T)) | (hi ^ hi[0])) == 0)) != ~0u) return false;
+  if (exec != ALL | offset > c->size - N | lo[0] > 0u - N) return false;
+  if (mask(bools(((lo - lo[0]) ^ (IOTA * (u32)sizeof(T)) | (hi ^ hi[0])) == 0)) != ALL) return false;
   if (!c->checked) return true;
   return none_set<N>((peek<Block<N>>(c->shadow + offset) & EACH_BYTE * STATE) ^ EACH_BYTE * STATE);
 }
 // Lanes at any addresses: whether all that are live may be accessed. Offsets of the others become 0.
-template <class T, int STATE> INLINE bool lanes_at(Context *c, u32 exec, V<u64> &offset) {
+template <class T, int STATE> INLINE bool lanes_at(Context *c, Mask exec, V<u64> &offset) {
   offset = sel(unmask(exec), offset, all<u64>(0));
   if (mask(bools(offset > c->size - sizeof(T)))) return false;
   if (!c->checked) return true;
@@ -357,8 +442,15 @@ template <class T, int STATE> INLINE bool lanes_at(Context *c, u32 exec, V<u64> 
   return !(mask(bools((state.vector() & (T)(EACH_BYTE * STATE)) != (T)(EACH_BYTE * STATE))) & exec);
 }
 template <class T>
-static inline u32 load(Context *c, u32 exec, u64 base, In<u32> lo, In<u32> hi, u32 instruction, V<T> *out) {
+static inline u32 load(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 instruction, V<T> *out) {
   u64 offset;
+  if (c->trace) {
+    V<u32> words[2];
+    if (gather(c, exec, base, lo, hi, sizeof(T), instruction, words)) return 1;
+    if constexpr (sizeof(T) == 8) *out = join(words[0], words[1]);
+    else *out = to<T>(words[0]);
+    return 0;
+  }
   if (block_at<T, READABLE>(c, exec, base, lo, hi, offset)) {
     *out = peek<V<T>>(c->data + offset);
     return 0;
@@ -366,16 +458,36 @@ static inline u32 load(Context *c, u32 exec, u64 base, In<u32> lo, In<u32> hi, u
   V<u64> each = base - c->base + join(lo, hi);
   if (!lanes_at<T, READABLE>(c, exec, each)) {
     V<u32> words[2];
-    if (gather(c, exec, base, lo, hi, sizeof(T), instruction, words)) return 1;
+    if (gather_untraced(c, exec, base, lo, hi, sizeof(T), instruction, words)) return 1;
   }
   const Lanes<u64> at(each);
   for (int i = 0; i < LANES; i++) ((T *)out)[i] = peek<T>(c->data + at[i]);
   return 0;
 }
 template <class T>
-static inline u32 store(Context *c, u32 exec, u64 base, In<u32> lo, In<u32> hi, u32 instruction, In<T> x) {
+static u32 store_traced(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 instruction, In<T> x) {
+  const Lanes<T> value(x);
+  Mask same = 0; // lanes that write what is there already: no matter who is first
+  for (Mask m = exec; m; m &= m - 1) {
+    u32 i = first(m);
+    u64 at = base + pair(lo[i], hi[i]), offset = at - c->base;
+    if (u32 why = refused(c, at, sizeof(T), WRITABLE)) return fault(c, why, at, sizeof(T), i, instruction);
+    if (peek<T>(c->data + offset) == value[i]) same |= (Mask)1 << i;
+  }
+  if (trace(c, exec, base, lo, hi, sizeof(T), instruction, true, same)) return 1;
+  for (Mask m = exec; m; m &= m - 1) {
+    u32 i = first(m);
+    u64 offset = base + pair(lo[i], hi[i]) - c->base;
+    poke(c->data + offset, value[i]);
+    poke(c->shadow + offset, (T)(3 * EACH_BYTE));
+  }
+  return 0;
+}
+template <class T>
+static inline u32 store(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 instruction, In<T> x) {
   constexpr int N = sizeof(T) * LANES;
   u64 offset;
+  if (c->trace) return store_traced<T>(c, exec, base, lo, hi, instruction, x);
   if (block_at<T, WRITABLE>(c, exec, base, lo, hi, offset)) {
     poke(c->data + offset, x);
     if (c->checked) poke(c->shadow + offset, Block<N>(3 * EACH_BYTE));
@@ -385,8 +497,8 @@ static inline u32 store(Context *c, u32 exec, u64 base, In<u32> lo, In<u32> hi, 
   if (lanes_at<T, WRITABLE>(c, exec, each)) {
     const Lanes<u64> at(each);
     const Lanes<T> value(x);
-    for (u32 m = exec; m; m &= m - 1) {
-      u32 i = __builtin_ctz(m);
+    for (Mask m = exec; m; m &= m - 1) {
+      u32 i = first(m);
       poke(c->data + at[i], value[i]);
       if (c->checked) poke(c->shadow + at[i], (T)(3 * EACH_BYTE));
     }
@@ -399,32 +511,222 @@ static inline u32 store(Context *c, u32 exec, u64 base, In<u32> lo, In<u32> hi, 
 }
 #undef ACCESS
 #define ACCESS(T) \
-  u32 load_##T(Context *c, u32 exec, u64 base, In<u32> lo, In<u32> hi, u32 instruction, V<T> *out) { \
+  u32 load_##T(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 instruction, V<T> *out) { \
     return load<T>(c, exec, base, lo, hi, instruction, out); \
   } \
-  u32 store_##T(Context *c, u32 exec, u64 base, In<u32> lo, In<u32> hi, u32 instruction, In<T> x) { \
+  u32 store_##T(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 instruction, In<T> x) { \
     return store<T>(c, exec, base, lo, hi, instruction, x); \
   }
 ACCESS(u8) ACCESS(u16) ACCESS(u32) ACCESS(u64)
 
-// --- launch: workgroups in order, x fastest; returns the fault or NONE ---
-typedef u32 Kernel(Context *, u32 exec, In<u32> ids);
-extern "C" __attribute__((visibility("default"))) u32 launch(Context *c, Kernel *kernel, const u32 *grid, const u32 *block) {
-  u32 threads = block[0] * block[1] * block[2];
-  for (u32 z = 0; z < grid[2]; z++)
-    for (u32 y = 0; y < grid[1]; y++)
-      for (u32 x = 0; x < grid[0]; x++) {
-        c->group[0] = x, c->group[1] = y, c->group[2] = z;
-        for (u32 first = 0; first < threads; first += LANES) {
-          u32 left = threads - first;
-          V<u32> ids = first + IOTA;
-          if (threads != block[0]) {
-            V<u32> row = ids / block[0];
-            ids = ids % block[0] | row % block[1] << 10 | row / block[1] << 20;
-          }
-          if (kernel(c, left < LANES ? (1u << left) - 1 : ~0u, ids)) return c->fault;
-          if (c->budget < 0) return c->fault = TIMEOUT;
-        }
-      }
+// --- exchanges between lanes ---
+static void crosses(Context *c, Mask exec, V<u32> from, u32 instruction) {
+  if (LANES > 32 && !c->crossed && mask(bools(((from ^ IOTA) & 32) != 0)) & exec) c->crossed = instruction + 1;
+}
+V<u32> bpermute(Context *c, Mask exec, u32 instruction, In<u32> at, In<u32> x) {
+  V<u32> from = at >> 2 & (LANES - 1), r;
+  crosses(c, exec, from, instruction);
+  const Lanes<u32> value(sel(unmask(exec), x, all(0u))), lane(from);
+  Lanes<u32> out;
+  // On generations 10 and up a wavefront of 64 exchanges within its halves only.
+  for (u32 i = 0; i < LANES; i++) out[i] = value[lane[i]];
+  return out.vector();
+}
+V<u32> permute(Context *c, Mask exec, u32 instruction, In<u32> at, In<u32> x) {
+  V<u32> to = at >> 2 & (LANES - 1);
+  crosses(c, exec, to, instruction);
+  const Lanes<u32> value(x), lane(to);
+  Lanes<u32> out(all(0u));
+  for (Mask m = exec; m; m &= m - 1) out[lane[first(m)]] = value[first(m)];
+  return out.vector();
+}
+V<u32> swizzle(In<u32> x, Mask exec, u32 pattern) {
+  const Lanes<u32> value(sel(unmask(exec), x, all(0u)));
+  Lanes<u32> out;
+  for (u32 i = 0; i < LANES; i++) {
+    u32 from;
+    if ((pattern & 0xff00) == 0x8000) from = (i & ~3u) | (pattern >> 2 * (i & 3) & 3);
+    else from = (i & ~31u) | (((i & 31 & pattern) | (pattern >> 5 & 31)) ^ (pattern >> 10 & 31));
+    out[i] = value[from];
+  }
+  return out.vector();
+}
+
+// --- workgroups: wavefronts take turns; each has a stack of its own, and a barrier goes on with the next ---
+constexpr u64 STACK = 1 << 20;
+extern "C" __attribute__((visibility("hidden"))) void parity_switch(void **from, void *to);
+#if defined(__x86_64__)
+asm(R"(
+.text
+.hidden parity_switch
+.globl parity_switch
+parity_switch:
+  pushq %rbp
+  pushq %rbx
+  pushq %r12
+  pushq %r13
+  pushq %r14
+  pushq %r15
+  movq %rsp, (%rdi)
+  movq %rsi, %rsp
+  popq %r15
+  popq %r14
+  popq %r13
+  popq %r12
+  popq %rbx
+  popq %rbp
+  ret
+)");
+constexpr int SAVED = 6, RETURN = 6; // words of a saved frame; the one that holds the return address
+#else
+asm(R"(
+.text
+.hidden parity_switch
+.globl parity_switch
+parity_switch:
+  sub sp, sp, #176
+  stp x19, x20, [sp, #0]
+  stp x21, x22, [sp, #16]
+  stp x23, x24, [sp, #32]
+  stp x25, x26, [sp, #48]
+  stp x27, x28, [sp, #64]
+  stp x29, x30, [sp, #80]
+  stp d8, d9, [sp, #96]
+  stp d10, d11, [sp, #112]
+  stp d12, d13, [sp, #128]
+  stp d14, d15, [sp, #144]
+  mov x9, sp
+  str x9, [x0]
+  mov sp, x1
+  ldp x19, x20, [sp, #0]
+  ldp x21, x22, [sp, #16]
+  ldp x23, x24, [sp, #32]
+  ldp x25, x26, [sp, #48]
+  ldp x27, x28, [sp, #64]
+  ldp x29, x30, [sp, #80]
+  ldp d8, d9, [sp, #96]
+  ldp d10, d11, [sp, #112]
+  ldp d12, d13, [sp, #128]
+  ldp d14, d15, [sp, #144]
+  add sp, sp, #176
+  ret
+)");
+constexpr int SAVED = 22, RETURN = 11;
+#endif
+typedef u32 Kernel(Context *, Mask exec, const V<u32> *ids, u32 wave);
+struct Job {
+  Context *c;
+  Kernel *kernel;
+  const u32 *block;
+};
+static u32 run_wave(const Job &job, u32 number) {
+  const u32 *block = job.block, threads = block[0] * block[1] * block[2], begin = number * LANES, left = threads - begin;
+  V<u32> ids[3] = {begin + IOTA, all(0u), all(0u)};
+  if (threads != block[0]) {
+    V<u32> row = ids[0] / block[0];
+    ids[0] %= block[0], ids[1] = row % block[1], ids[2] = row / block[1];
+  }
+  Context *c = job.c;
+  Wave &w = c->running->wave[number];
+  w.start = left < LANES ? ((Mask)1 << left) - 1 : ALL;
+  u32 failed = job.kernel(c, w.start, ids, number);
+  if (!failed && c->budget < 0) c->fault = TIMEOUT;
+  w.done = 1;
+  return c->fault;
+}
+static const Job *starting; // what a new stack begins with
+static void enter() {
+  const Job job = *starting;
+  Group *g = job.c->running;
+  run_wave(job, g->current);
+  parity_switch(&g->wave[g->current].stack, g->main);
+  __builtin_unreachable();
+}
+u32 bad_call(Context *c, u32 instruction) { return fault(c, BAD_CALL, 0, 0, ~0u, instruction); }
+u32 barrier(Context *c, Mask exec, u32 instruction) {
+  Group *g = c->running;
+  Wave &w = g->wave[g->current];
+  if (exec & w.missed) return fault(c, DIVERGENT_BARRIER, 0, 0, first(exec & w.missed), w.instruction);
+  w.missed |= w.start & ~exec;
+  w.instruction = instruction;
+  w.epoch++, w.busy = 0;
+  if (g->waves > 1) parity_switch(&w.stack, g->main);
+  return c->fault;
+}
+static u32 draw(u32 &state, u32 n) { // xorshift32 (Marsaglia 2003)
+  state ^= state << 13, state ^= state >> 17, state ^= state << 5;
+  return state % n;
+}
+static void shuffle(u32 *order, u32 n, u32 &state) {
+  for (u32 i = 0; i < n; i++) order[i] = i;
+  for (u32 i = n; state && i > 1; i--) {
+    u32 j = draw(state, i), t = order[i - 1];
+    order[i - 1] = order[j], order[j] = t;
+  }
+}
+static u32 run_group(const Job &job, bool barriers, u32 &random) {
+  Context *c = job.c;
+  Group &g = *c->running;
+  u32 order[32], alive = g.waves;
+  for (u32 i = 0; i < g.waves; i++) g.wave[i] = {}, g.wave[i].ordinal = ++c->ordinal;
+  if (!barriers || g.waves == 1) {
+    shuffle(order, g.waves, random);
+    for (u32 i = 0; i < g.waves; i++)
+      if (g.current = order[i], run_wave(job, order[i])) return c->fault;
+    return NONE;
+  }
+  for (u32 i = 0; i < g.waves; i++) {
+    void **top = (void **)(c->stacks + (i + 1) * STACK - 64) - SAVED;
+    for (int k = 0; k < SAVED; k++) top[k] = nullptr;
+    top[RETURN] = (void *)enter;
+    g.wave[i].stack = top;
+  }
+  for (u32 round = 1; alive; round++) {
+    shuffle(order, g.waves, random);
+    u32 waiting = ~0u;
+    for (u32 i = 0; i < g.waves; i++) {
+      Wave &w = g.wave[order[i]];
+      if (w.done) continue;
+      g.current = order[i], starting = &job;
+      parity_switch(&g.main, w.stack);
+      if (c->fault) return c->fault;
+      if (w.done) alive--;
+      else waiting = order[i];
+    }
+    if (waiting == ~0u) break;
+    // A wavefront that ended early is not waited for; one that went on working without the others is a fault.
+    for (u32 i = 0; i < g.waves; i++)
+      if (g.wave[i].done && g.wave[i].busy && g.wave[i].epoch < round)
+        return fault(c, DIVERGENT_BARRIER, 0, 0, i * LANES | 1u << 31, g.wave[waiting].instruction);
+  }
+  return NONE;
+}
+
+// --- launch: workgroups one after the other; returns the fault or NONE ---
+static u32 coprime_step(u32 &random, u32 n) {
+  for (u32 step = 1 + draw(random, n);; step = step % n + 1) {
+    u32 a = step, b = n;
+    while (b) { u32 t = a % b; a = b, b = t; }
+    if (a == 1) return step;
+  }
+}
+extern "C" __attribute__((visibility("default"))) u32 launch(Context *c, Kernel *kernel, const u32 *grid, const u32 *block, u32 barriers) {
+  const Job job = {c, kernel, block};
+  Group group;
+  group.waves = (block[0] * block[1] * block[2] + LANES - 1) / LANES;
+  group.earlier = c->ordinal;
+  c->running = &group, c->fault = NONE, c->crossed = 0;
+  u64 groups = (u64)grid[0] * grid[1] * grid[2], span = group.waves * LANES * (u64)c->scratch_stride;
+  u32 random = c->seed, step = 1, begin = 0;
+  if (random && groups > 1 && groups < 1u << 31) step = coprime_step(random, groups), begin = draw(random, groups);
+  for (u64 i = 0; i < groups; i++) {
+    u64 at = (begin + i * step) % groups;
+    c->group[0] = at % grid[0], c->group[1] = at / grid[0] % grid[1], c->group[2] = at / grid[0] / grid[1];
+    // LDS and scratch memory are fresh for every workgroup.
+    memset(c->shadow + (c->lds - c->base), WRITABLE, c->lds_bytes);
+    for (u64 k = 0; k < span; k += c->scratch_stride)
+      memset(c->shadow + (c->scratch - c->base + k), WRITABLE, c->scratch_bytes);
+    if (run_group(job, barriers, random)) return c->fault;
+  }
   return NONE;
 }

@@ -1,0 +1,277 @@
+"""Memory instructions as C++: addresses of every kind of memory lead into one arena, see ``memory``."""
+
+from __future__ import annotations
+
+import re
+
+from parity.emulator.isa_memory import ATOMICS, CACHE_POLICY, DS_CROSS_LANE, LOADS, STORES
+from parity.emulator.operands import is_vector, refuse_modifiers, registers, scalar, vector, write, write_scalar
+from parity.emulator.parse import Instruction
+from parity.emulator.writer import Unknown, Writer
+
+__all__ = ["emit_access"]
+
+_ACCESS = re.compile(r"(s|global|flat|scratch|buffer|ds)_(load|store|atomic)_(\w+)$")
+_ATOMIC = re.compile(r"(\w+?)(_rtn)?_([uifb]\d+|bf16|f16)$")
+_PAIR = re.compile(r"2addr_(stride64_)?b(32|64)$")
+
+
+def emit_access(w: Writer, item: Instruction, name: str) -> bool:
+    """Write the C++ of a memory instruction by its canonical name; False if it is none."""
+    if name.startswith("ds_") and name.removeprefix("ds_") in DS_CROSS_LANE:
+        _cross_lane(w, item, name)
+        return True
+    match = _ACCESS.match(name)
+    if not match and name.startswith("ds_"):
+        match = re.match(r"(ds)_(())?(\w+)$", name)  # an LDS atomic does not say so
+    if not match:
+        return False
+    space, verb, kind = match[1], match[2] or "atomic", match[match.re.groups]
+    if space == "s":
+        if verb != "load":
+            return False
+        _scalar_load(w, item, kind)
+    elif pair := _PAIR.match(kind):
+        _pair(w, item, verb, int(pair[2]), 64 if pair[1] else 1)
+    elif verb == "load":
+        _load(w, item, space, kind)
+    elif verb == "store":
+        _store(w, item, space, kind)
+    else:
+        _atomic(w, item, space, kind)
+    return True
+
+
+# --- addresses: what all lanes add, and the halves of what each lane has -----------------------------------------------
+
+
+def _modifiers(item: Instruction, known: tuple[str, ...] = ("offset",)) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for modifier in item.modifiers:
+        name, _, value = modifier.partition(":")
+        if name in known and value:
+            found[name] = int(value, 0)
+        elif name in known:
+            found[name] = 1
+        elif modifier not in CACHE_POLICY and not modifier.startswith(("th:", "scope:")):
+            raise Unknown(f"modifier {modifier} of {item.mnemonic}")
+    return found
+
+
+def _address(w: Writer, item: Instruction, space: str, operands: list[str]) -> str:
+    """Takes the address operands off the front of ``operands``."""
+    lanes = operands.pop(0)
+    if space == "ds":
+        offset = _modifiers(item).get("offset", 0)
+        return _in_lds(w, lanes, offset)
+    if space == "buffer":
+        return _buffer(w, item, lanes, operands)
+    offset = _modifiers(item).get("offset", 0)
+    base = operands.pop(0) if operands else None
+    if space == "scratch":
+        terms = [f"c->scratch + (u64){offset}l"]
+        terms += [scalar(w, base, "i32")] if base not in (None, "off") else []
+        return f"{' + '.join(terms)}, {_in_scratch(w, '' if lanes == 'off' else lanes)}, all(0u)"
+    if space == "flat":
+        lo, hi = registers(w, lanes)
+        return f"(u64){offset}l, flat_lo(c, wave, {lo}, {hi}), flat_hi(c, wave, {lo}, {hi})"
+    if base is None or base == "off":
+        lo, hi = registers(w, lanes)
+        return f"(u64){offset}l, V<u32>({lo}), V<u32>({hi})"  # copies, which have addresses
+    return f"{scalar(w, base, 'u64')} + (u64){offset}l, {_copy(vector(w, lanes, 'u32'))}, all(0u)"
+
+
+def _buffer(w: Writer, item: Instruction, lanes: str, operands: list[str]) -> str:
+    """The compiler uses buffers for scratch memory only; the scalar offset counts bytes of a whole wavefront."""
+    _, offset = operands.pop(0), operands.pop(0)
+    given = _modifiers(item, ("offset", "offen"))
+    terms = ["c->scratch", f"{given.get('offset', 0)}ul"]
+    terms += [f"{scalar(w, offset, 'u32')} / LANES"] if offset != "0" else []
+    return f"{' + '.join(terms)}, {_in_scratch(w, lanes if 'offen' in given else '')}, all(0u)"
+
+
+def _in_scratch(w: Writer, lanes: str) -> str:
+    own = "(wave * LANES + IOTA) * c->scratch_stride"
+    return _copy(f"{own} + {vector(w, lanes, 'u32')}" if lanes else own)
+
+
+def _in_lds(w: Writer, lanes: str, offset: int) -> str:
+    return f"c->lds + {offset}ul, {_copy(vector(w, lanes, 'u32'))}, all(0u)"
+
+
+def _copy(value: str) -> str:
+    return f"V<u32>({value})"
+
+
+# --- loads and stores ------------------------------------------------------------------------------------------------
+
+
+def _scalar_load(w: Writer, item: Instruction, kind: str) -> None:
+    target, base, *offsets = item.operands
+    words = {"b32": 1, "b64": 2, "b96": 3, "b128": 4, "b256": 8, "b512": 16}.get(kind)
+    if words is None:
+        raise Unknown(f"instruction {item.mnemonic}")
+    terms = [scalar(w, base, "u64")]
+    for offset in offsets:
+        if offset != "null":
+            literal = offset[:2] == "0x" or offset.lstrip("-").isdigit()
+            terms.append(f"(i64){scalar(w, offset, 'i32' if literal else 'u32')}")
+    terms.append(f"{_modifiers(item).get('offset', 0)}l")
+    names = registers(w, target)
+    if len(names) != words:
+        raise Unknown(f"{len(names)} registers for {item.mnemonic}")
+    w.put(f"{{ u32 x[{words}]; if (scalar_load<{words}>(c, {' + '.join(terms)}, {w.number}, x)) return 1;")
+    if words == 1:
+        w.put(*write_scalar(w, target, "u32", "x[0]"), "}")
+    elif words == 2:
+        w.put(*write_scalar(w, target, "u64", "pair(x[0], x[1])"), "}")
+    else:
+        w.put(" ".join(f"{name} = x[{i}];" for i, name in enumerate(names)) + " }")
+
+
+def _load(w: Writer, item: Instruction, space: str, kind: str) -> None:
+    if kind not in LOADS:
+        raise Unknown(f"instruction {item.mnemonic}")
+    element, into = LOADS[kind]
+    target, *rest = item.operands
+    address = _address(w, item, space, rest)
+    if element in ("x3", "x4"):
+        n, names = int(element[1]), registers(w, target)
+        w.put(f"{{ V<u32> x[{n}]; if (gather(c, exec, {address}, {4 * n}, {w.number}, x)) return 1;")
+        w.put(*(f"{name} = sel(unmask(exec), x[{i}], {name});" for i, name in enumerate(names)), "}")
+        return
+    stored = element.replace("i", "u")
+    value = "x" if stored == element else f"as<{element}>(x)"
+    high = 0
+    if into in ("lo", "hi"):
+        target, high = target.partition(".")[0], int(into == "hi" or target.endswith(".h"))
+        into, value = "half", f"as<u16>(to<{element[0]}16>({value}))"
+    elif element != into:
+        value = f"to<{into}>({value})"
+    w.put(f"{{ V<{stored}> x; if (load_{stored}(c, exec, {address}, {w.number}, &x)) return 1;")
+    if into == "half":
+        (name,) = registers(w, target)
+        w.put(f"{name} = sel(unmask(exec), {'put_hi' if high else 'put_lo'}({name}, {value}), {name}); }}")
+    else:
+        w.put(*write(w, target, into, value), "}")
+
+
+def _store(w: Writer, item: Instruction, space: str, kind: str) -> None:
+    if kind not in STORES:
+        raise Unknown(f"instruction {item.mnemonic}")
+    element, shift = STORES[kind]
+    operands = list(item.operands)
+    data = operands.pop(0 if space == "buffer" else 1)
+    address = _address(w, item, space, operands)
+    if element in ("x3", "x4"):
+        names = registers(w, data)
+        w.put(f"{{ const V<u32> x[] = {{{', '.join(names)}}};")
+        w.put(f"if (scatter(c, exec, {address}, {4 * len(names)}, {w.number}, x)) return 1; }}")
+        return
+    value = vector(w, data.partition(".")[0], "u64" if element == "u64" else "u32")
+    value = f"{value} >> {16 if data.endswith('.h') else shift}"
+    w.put(f"if (store_{element}(c, exec, {address}, {w.number}, to<{element}>({value}))) return 1;")
+
+
+def _pair(w: Writer, item: Instruction, verb: str, bits: int, step: int) -> None:
+    """Two elements of LDS at once; their offsets count elements, or 64 of them."""
+    given = _modifiers(item, ("offset0", "offset1"))
+    kind, size = f"u{bits}", bits // 8 * step
+    operands = list(item.operands)
+    lanes = operands.pop(1 if verb == "load" else 0)
+    w.put("{")
+    for i in range(2):
+        offset = given.get(f"offset{i}", 0) * size
+        at = _in_lds(w, lanes, offset)
+        if verb == "load":
+            w.put(f"V<{kind}> x{i}; if (load_{kind}(c, exec, {at}, {w.number}, &x{i})) return 1;")
+        else:
+            value = vector(w, operands[i], kind)
+            w.put(f"if (store_{kind}(c, exec, {at}, {w.number}, V<{kind}>({value}))) return 1;")
+    if verb == "load":
+        names = registers(w, operands[0])
+        words = [f"{part}(x{i})" for i in range(2) for part in ("lo32", "hi32")] if bits == 64 else ["x0", "x1"]
+        w.put(*(f"{n} = sel(unmask(exec), {x}, {n});" for n, x in zip(names, words, strict=True)))
+    w.put("}")
+
+
+# --- atomics, and exchanges between lanes ------------------------------------------------------------------------------
+
+
+def _atomic(w: Writer, item: Instruction, space: str, kind: str) -> None:
+    match = _ATOMIC.match(kind)
+    if not match or match[1] not in ATOMICS:
+        raise Unknown(f"instruction {item.mnemonic}")
+    operation, returning, element = match.groups()
+    packed = operation.startswith("pk_")
+    kind = {"f16": "PackedF16", "bf16": "PackedBf16"}[element] if packed else element.replace("b", "u")
+    bits = 32 if packed else int(element.lstrip("uifb"))
+    compares = operation.startswith("cmp")
+    operands = list(item.operands)
+    if space == "ds":
+        target = operands.pop(0) if returning else ""
+        lanes, data = [operands.pop(0)], operands
+    else:
+        returns = "glc" in item.modifiers or "sc0" in item.modifiers or "th:TH_ATOMIC_RETURN" in item.modifiers
+        target = operands.pop(0) if returns else ""
+        lanes = [operands.pop(0), *operands[1:]]
+        data = operands[:1]
+    address = _address(w, item, space, lanes)
+    unit = f"u{bits}"
+    if compares and space != "ds":  # the new value, then the one to compare with
+        names = registers(w, data[0])
+        half = len(names) // 2
+        values = (
+            [names[0], names[1]] if half == 1 else [f"join({names[0]}, {names[1]})", f"join({names[2]}, {names[3]})"]
+        )
+    else:
+        values = [vector(w, each, unit) for each in data]
+        if operation == "cmpst":  # generations 9 and 10 have the comparison first
+            values.reverse()
+    expression = ATOMICS[operation]
+    body = f"[](Atom<{kind}> old, Atom<{kind}> x, Atom<{kind}> cmp) -> Atom<{kind}> {{ return {expression}; }}"
+    extra = f"V<{unit}>({values[1] if compares else values[0]})"
+    w.put(
+        f"{{ V<{unit}> old; if (atomic<{kind}>(c, exec, {address}, {w.number}, V<{unit}>({values[0]}), {extra}, &old, {body})) return 1;"
+    )
+    if target:
+        w.put(*write(w, target, unit, "old"))
+    w.put("}")
+
+
+def _cross_lane(w: Writer, item: Instruction, name: str) -> None:
+    if name == "ds_swizzle_b32":
+        target, data = item.operands
+        pattern = item.modifiers[0].removeprefix("offset:") if item.modifiers else "0"
+        value = f"swizzle({vector(w, data, 'u32')}, exec, {_swizzle(pattern)}u)"
+    else:
+        target, lanes, data = item.operands
+        offset = _modifiers(item).get("offset", 0)
+        function = name.removeprefix("ds_").removesuffix("_b32")
+        value = f"{function}(c, exec, {w.number}, {vector(w, lanes, 'u32')} + {offset}u, {vector(w, data, 'u32')})"
+    w.put("{", *write(w, target, "u32", value), "}")
+
+
+def _swizzle(pattern: str) -> int:
+    """The 16 bits of a swizzle from the way the assembler prints them (RDNA3 ISA, DS_SWIZZLE_B32)."""
+    match = re.fullmatch(r"swizzle\((\w+),\s*(.*)\)", pattern)
+    if not match:
+        return int(pattern, 0)
+    mode, rest = match[1], [part.strip() for part in match[2].split(",")]
+    if mode == "QUAD_PERM":
+        return 0x8000 | sum(int(lane) << 2 * i for i, lane in enumerate(rest))
+    if mode == "BITMASK_PERM":
+        bits = rest[0].strip('"')
+        masks = {"0": (0, 0, 0), "1": (0, 1, 0), "p": (1, 0, 0), "i": (1, 0, 1)}
+        fields = [0, 0, 0]
+        for letter in bits:
+            fields = [field << 1 | bit for field, bit in zip(fields, masks[letter], strict=True)]
+        return fields[0] | fields[1] << 5 | fields[2] << 10
+    size = int(rest[0])
+    if mode == "SWAP":
+        return 0x1F | size << 10
+    if mode == "REVERSE":
+        return 0x1F | (size - 1) << 10
+    if mode == "BROADCAST":
+        return (0x1F & ~(size - 1)) | int(rest[1]) << 5
+    raise Unknown(f"swizzle mode {mode}")
