@@ -32,12 +32,19 @@ class Fault:
     kinds: Sequence[str] = ("value",)
     elements: int = 1
     examples: int = 100
+    target: str = "gfx1100"
 
 
-FAULTS = [Fault(**row) for row in tomllib.loads((ROOT / "tests" / "planted_faults.toml").read_text())["fault"]]
+FAULTS = [
+    Fault(**row)
+    for path in sorted(Path(__file__).with_name("planted_faults").glob("*.toml"))
+    for row in tomllib.loads(path.read_text())["fault"]
+]
 
 
-def worker_for(tmp_path: Path, kernel: str, edit: tuple[str, str, str] | None, examples: int = 100) -> Worker:
+def worker_for(
+    tmp_path: Path, kernel: str, edit: tuple[str, str, str] | None, examples: int = 100, target: str = "gfx1100"
+) -> Worker:
     """A worker on a copy of the kernels, for one kernel entry."""
     shutil.copytree(ROOT / "kernels", tmp_path / "kernels")
     if edit:
@@ -48,18 +55,18 @@ def worker_for(tmp_path: Path, kernel: str, edit: tuple[str, str, str] | None, e
     suite = load_suite(tmp_path / "kernels", ROOT / "cases")
     selection = suite.select([kernel])
     module = selection.entries[0].op.module
-    (built,) = build(suite.kernels, [module], ["gfx1100"])
+    (built,) = build(suite.kernels, [module], [target])
     assert built.code_object, built.error
     plan = Plan(
-        suite.kernels, suite.cases, "emulated", tasks_of(selection, ["gfx1100"]), examples, 0, True,
-        {(module, "gfx1100"): built.code_object},
+        suite.kernels, suite.cases, "emulated", tasks_of(selection, [target]), examples, 0, True,
+        {(module, target): built.code_object},
     )  # fmt: skip
     return Worker(plan, suite, runner("emulated"))
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda f: f.name)
 def test_a_planted_fault_is_caught_and_shrunk(fault, tmp_path):
-    worker = worker_for(tmp_path, fault.kernel, (fault.file, fault.old, fault.new), fault.examples)
+    worker = worker_for(tmp_path, fault.kernel, (fault.file, fault.old, fault.new), fault.examples, fault.target)
     (task,) = worker.plan.tasks
     records = worker.perform(task, worker.plan.draw(worker.suite, task))
     failures = [r for r in records if not r.verdict.passed]
@@ -76,9 +83,9 @@ def size_of(worker: Worker, text: str) -> int:
     return max(tensor.layout.numel for _, tensor in case.tensors)
 
 
-@pytest.mark.parametrize("kernel", sorted({fault.kernel for fault in FAULTS}))
-def test_the_kernels_without_a_fault_pass_the_same_cases(kernel, tmp_path):
-    worker = worker_for(tmp_path, kernel, None)
+@pytest.mark.parametrize(("kernel", "target"), sorted({(fault.kernel, fault.target) for fault in FAULTS}))
+def test_the_kernels_without_a_fault_pass_the_same_cases(kernel, target, tmp_path):
+    worker = worker_for(tmp_path, kernel, None, target=target)
     (task,) = worker.plan.tasks
     records = worker.perform(task, worker.plan.draw(worker.suite, task))
     assert len(records) >= 50

@@ -40,8 +40,12 @@ def test_two_tensors_with_the_same_window_hold_different_data():
 
 def test_the_streams_are_what_they_were_when_records_were_made():
     # A record names data by (stream, start): a change here makes every stored case text mean something else.
-    data = b"".join(elements(s, d, 12345, 257, "x", POINTS).tobytes() for s in STREAMS for d in USED)
+    streams = ("normal", "unit", "special", "points", "near", "mixed", "bits")
+    dtypes = [DTYPES[name] for name in ["u8", "u32", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"]]
+    data = b"".join(elements(s, d, 12345, 257, "x", POINTS).tobytes() for s in streams for d in dtypes)
     assert hashlib.sha256(data).hexdigest() == "fd591360dffab491f4c702c79dcc33259f6f1b073c6c7ea7aee28151f28a0e58"
+    data = b"".join(elements("small", d, 12345, 257, "x").tobytes() for d in dtypes)
+    assert hashlib.sha256(data).hexdigest() == "17c0de1ef12350cf9c1f77c583128c7f79787a384578496143b0317545fe44f3"
 
 
 def test_points_hold_each_value_once_and_in_order():
@@ -64,6 +68,12 @@ def test_normal_data_have_the_spread_they_claim():
     x = elements("normal", DTYPES["f64"], 0, 20000, "x")
     assert abs(x.mean()) < 0.1
     assert 2.9 < x.std() < 3.1
+
+
+@pytest.mark.parametrize("dtype", USED, ids=str)
+def test_small_data_are_whole_numbers_whose_sums_are_exact(dtype):
+    values = elements("small", dtype, 0, 400, "x").astype(np.float64)
+    assert set(values) == set(range(0 if dtype.kind == "uint" else -4, 5))
 
 
 def test_an_unknown_stream_is_named():
