@@ -46,7 +46,7 @@ def compare(expected: Expected, got: Array, *, vendor: Vendor, poison: Array | N
     right = _matches(value, got, expected.sign_of_zero)
     divergences = []
     for name, other in expected.divergences.items():
-        met = _matches(other, got, expected.sign_of_zero) & ~_matches(value, other, False)
+        met = _matches(other, got, expected.sign_of_zero) & ~_matches(value, other, expected.sign_of_zero)
         if met.any():
             divergences.append(name)
             right |= met

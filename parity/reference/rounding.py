@@ -50,7 +50,7 @@ def smallest(dtype: DType) -> float:
 
 
 def half_ulp_of_max(dtype: DType) -> float:
-    """Half a unit in the last place of the largest finite value: max + this is where rounding to infinity begins."""
+    """Half a unit in the last place of the largest finite value: max + this is where overflow begins."""
     return float(2.0 ** (math.frexp(dtype.max)[1] - dtype.precision - 1))
 
 
@@ -74,7 +74,7 @@ def below_f32_normals(r: Array) -> bool:
 def to_grid(r: Array, dtype: DType) -> Array:
     """Round float64 to nearest, ties to even, once; float64 on the grid of ``dtype``.
 
-    Overflow gives an infinity, or the largest value of a type without infinities.
+    Overflow gives an infinity, or the largest value of a type that saturates.
     """
     if dtype in _FOREIGN:
         return _round_bits(np.asarray(r, np.float64), dtype)
@@ -98,7 +98,7 @@ def _round_bits(r: Array, dtype: DType) -> Array:
         shift = 1.5 * 2.0**52 * smallest(dtype)  # adding it leaves no bits below the smallest subnormal
         rounded = np.where(tiny, np.copysign((r + shift) - shift, r), rounded)
     inside = size < dtype.max + half_ulp_of_max(dtype)
-    beyond = np.inf if dtype.infinities else dtype.max
+    beyond = dtype.max if dtype.saturates else np.inf
     # the payload of a NaN may have carried into its exponent
     return rounded if inside.all() else np.where(inside, rounded, np.where(np.isnan(r), r, np.copysign(beyond, r)))
 
