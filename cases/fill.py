@@ -9,7 +9,7 @@ from parity.op import Layouts, Op, Params, Shape
 
 Scalar = Callable[[Layouts, Params, Shape], tuple[str, int]]
 
-TYPES = ("u8", "u32", "i64", "f16", "bf16", "f32", "f64")
+TYPES = ("u8", "u32", "i64", "f16", "bf16", "f32", "f64", "f8_e4m3")
 
 
 def not_a_line(layout: Layout) -> str:
