@@ -20,6 +20,7 @@ from parity.reference.binary import (
 )  # fmt: skip
 from parity.reference.cast import cast
 from parity.reference.expected import Bounds, Expected, Limits
+from parity.reference.indexing import gather, index_add, index_select, scatter, scatter_add
 from parity.reference.unary import (
     abs,
     ceil,
@@ -49,7 +50,7 @@ from parity.reference.unary import (
 
 __all__ = [
     "Bounds", "Expected", "Limits", "abs", "accuracy", "add", "affine", "cast", "ceil", "copy", "cos", "div", "elu",
-    "eq", "erf", "exp", "fill", "floor", "ge", "gelu", "gelu_erf", "gt", "le", "log", "lt", "maximum", "minimum", "mul",
-    "ne", "neg", "normcdf", "powf", "recip", "relu", "round", "sigmoid", "sign", "silu", "sin", "sqr", "sqrt", "sub",
-    "tanh", "where",
+    "eq", "erf", "exp", "fill", "floor", "gather", "ge", "gelu", "gelu_erf", "gt", "index_add", "index_select", "le",
+    "log", "lt", "maximum", "minimum", "mul", "ne", "neg", "normcdf", "powf", "recip", "relu", "round", "scatter",
+    "scatter_add", "sigmoid", "sign", "silu", "sin", "sqr", "sqrt", "sub", "tanh", "where",
 ]  # fmt: skip
