@@ -64,6 +64,21 @@ def test_special_values_of_floats_hold_the_hard_ones(name):
     assert any(v == 0 and np.signbit(v) for v in values)
 
 
+def test_patterns_hold_every_f8_in_order():
+    values = elements("patterns", DTYPES["f8_e4m3"], 0, 256)
+    assert values.view(np.uint8).tolist() == list(range(256))
+    assert elements("patterns", DTYPES["f16"], 65535, 2).view(np.uint16).tolist() == [65535, 0]
+
+
+def test_f8_saturates_where_other_floats_overflow():
+    f8 = DTYPES["f8_e4m3"]
+    values = special_values(f8).astype(np.float64)
+    assert np.isnan(values).sum() == 1  # infinities are not NaN
+    assert {448.0, -448.0, 2.0**-9, -(2.0**-9), 2.0**-6} <= set(values)
+    assert elements("points", f8, 0, 3, "x", POINTS).astype(float)[:2].tolist() == [0.5, 448]
+    assert f8.convert([np.inf, -1e9, 17]).astype(float).tolist() == [448, -448, 16]
+
+
 def test_normal_data_have_the_spread_they_claim():
     x = elements("normal", DTYPES["f64"], 0, 20000, "x")
     assert abs(x.mean()) < 0.1
