@@ -21,7 +21,7 @@ from parity.reference.expected import Bounds, Limits
 from parity.reference.real import FUNCTIONS
 from parity.reference.rounding import Array, below_f32_normals, fma, store, to_grid, ulp, wide
 
-__all__ = ["Arithmetic", "Recipe", "hull_bounds", "hull_of", "nominal", "widened"]
+__all__ = ["Arithmetic", "Hull", "Nominal", "Recipe", "hull_bounds", "hull_of", "nominal", "widened"]
 
 _F32 = DTYPES["f32"]
 
