@@ -6,7 +6,7 @@ from parity.op import Named, Op
 affine = Op(
     "affine.affine",
     kernel="affine_{T}",
-    types=("f16", "bf16", "f32", "f64", "u8", "u32", "i16", "i32", "i64"),
+    types=("f16", "bf16", "f32", "f64", "f8_e4m3", "u8", "u32", "i16", "i32", "i64"),
     args="numel num_dims info x out mul add",
     inputs={"x": "T"},
     params={"mul": "T", "add": "T"},
@@ -30,6 +30,7 @@ affine = Op(
             "x=200~normal@0 mul=1.099609375 add=-0.5",
             lambda t: t == "f16",
         ),
+        Named("every f8", "x=256~patterns@0 mul=1.5 add=-1.0", lambda t: t == "f8_e4m3"),
         Named("D24: products and sums wrap", "x=70~special@0 mul=127 add=100", lambda t: t[0] in "ui"),
     ),
 )

@@ -6,16 +6,23 @@ from parity import reference
 from parity.op import Named, Op
 from parity.reference import Expected
 
-TYPES = ("f16", "bf16", "f32", "f64", "u8", "u32", "i64")
+TYPES = ("f16", "bf16", "f32", "f64", "f8_e4m3", "u8", "u32", "i64")
 ORDER = (0.0, -0.0, 0.0, float("nan"), 1.0, float("nan"), float("-inf"), float("inf"), -1.0)
 
 
 def is_float(dtype: str) -> bool:
-    return dtype in ("f16", "bf16", "f32", "f64")
+    return dtype[0] in "fb"
 
 
 def is_integer(dtype: str) -> bool:
     return not is_float(dtype)
+
+
+PAIRS = Named(
+    "every pair of f8 values",
+    "lhs=256x256:1,0~patterns@0 rhs=256x256:0,1~patterns@0",
+    lambda t: t == "f8_e4m3",
+)
 
 
 def binary(
@@ -32,7 +39,11 @@ def binary(
         aliased=("lhs", "rhs"),
         reference=function,
         points=ORDER,
-        named=(Named("special values against each other", "lhs=110x3:1,0~special@0 rhs=110x3:1,7~special@0"), *named),
+        named=(
+            Named("special values against each other", "lhs=110x3:1,0~special@0 rhs=110x3:1,7~special@0"),
+            PAIRS,
+            *named,
+        ),
     )
 
 

@@ -7,13 +7,15 @@ from parity import reference
 from parity.op import Named, Op
 
 TARGETS = {
-    "u8": "u8 u32 i64 f16 bf16 f32 f64",
+    "u8": "u8 u32 i64 f16 bf16 f32 f64 f8_e4m3",
     "u32": "u8 u32 i64 f16 bf16 f32 f64",
+    "i32": "f8_e4m3",
     "i64": "u8 u32 i64 f32 f64",
-    "f16": "u8 u32 f16 bf16 f32 f64",
-    "bf16": "u8 u32 f16 bf16 f32 f64",
-    "f32": "u8 u32 i64 f16 bf16 f32 f64",
-    "f64": "u8 u32 i64 f16 bf16 f32 f64",
+    "f16": "u8 u32 f16 bf16 f32 f64 f8_e4m3",
+    "bf16": "u8 u32 f16 bf16 f32 f64 f8_e4m3",
+    "f32": "u8 u32 i64 f16 bf16 f32 f64 f8_e4m3",
+    "f64": "u8 u32 i64 f16 bf16 f32 f64 f8_e4m3",
+    "f8_e4m3": "u8 i32 f16 bf16 f32 f64 f8_e4m3",
 }
 
 POINTS = (
@@ -21,6 +23,9 @@ POINTS = (
     *(-300.0, 40000.0, 2.0**31, -(2.0**31), 2.0**32, 0.5, 1.5, 255.0, -0.0, 4294967296.5, 16777217.0, 2.0**53 + 2),
     # Where a narrower float overflows (f16 at 65520, bf16 at 3.396e38, f32 at 3.4028236e38) or rounds once too often.
     *(65504.0, 65519.99609375, 65520.0, 3.3895e38, 3.3961775e38, 3.4028235677973366e38, 1e300, 1e-40, 5.9e-8, 2.98e-8),
+    # Where f8_e4m3 saturates, rounds to a subnormal or to 0, and meets a tie, in f64 or only in f32.
+    *(448.0, 463.99, 464.0, 465.0, 480.0, 240.0, 248.0, 2.0**-6, 2.0**-9, 2.0**-10, 1.5 * 2.0**-9, 1.01 * 2.0**-10),
+    *(1.0625, -1.0625, 1.1875, 1.0625 + 2.0**-40, 17.0, 19.0, 0.0146, 0.0156),
     *(1.0 + 2.0**-11 + 2.0**-30, 1.0 + 2.0**-8 + 2.0**-40, 1.0 + 2.0**-24 + 2.0**-53, 2049.0, 2051.0, 257.0, 259.0),
 )
 
@@ -51,5 +56,8 @@ convert = Op(
         divergence("D4: f64 to i64 saturates; NaN gives the least value", "f64", "i64"),
         divergence("D5: to u8 by way of u32, keeping the low byte", "f32 f64 bf16", "u8"),
         divergence("D6: f16 to u8 by way of u32, keeping the low byte", "f16", "u8"),
+        Named("D19: every f8, which is e4m3 of OCP, not FNUZ", "x=256~patterns@0", lambda s, d: s == "f8_e4m3"),
+        divergence("D19: to f8 by way of f32, saturating at 448", "u8 i32 f16 bf16 f32 f64", "f8_e4m3"),
+        Named("every f16", "x=65536~patterns@0", lambda s, d: (s, d) == ("f16", "f8_e4m3")),
     ),
 )

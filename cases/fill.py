@@ -3,14 +3,13 @@
 from collections.abc import Callable
 
 from parity import reference
-from parity.case import Case
 from parity.generate import destination, line, rows
 from parity.layout import Layout
-from parity.op import Op
+from parity.op import Layouts, Op, Params, Shape
 
-Scalar = Callable[[Case], tuple[str, int]]
+Scalar = Callable[[Layouts, Params, Shape], tuple[str, int]]
 
-TYPES = ("u8", "u32", "i64", "f16", "bf16", "f32", "f64")
+TYPES = ("u8", "u32", "i64", "f16", "bf16", "f32", "f64", "f8_e4m3")
 
 
 def not_a_line(layout: Layout) -> str:
@@ -23,11 +22,11 @@ def not_rows(layout: Layout) -> str:
 
 
 def extent(axis: int) -> Scalar:
-    return lambda case: ("u32", case.tensor("src").layout.shape[axis])
+    return lambda layouts, params, shape: ("u32", shape[axis])
 
 
 def row_stride(name: str) -> Scalar:
-    return lambda case: ("u32", case.tensor(name).layout.strides[0])
+    return lambda layouts, params, shape: ("u32", layouts[name].strides[0])
 
 
 fill = Op(

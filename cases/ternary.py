@@ -3,10 +3,16 @@
 from parity import reference
 from parity.op import Named, Op
 
+TYPES = ("u8", "u32", "i64", "f16", "bf16", "f32", "f64")
+
 where = Op(
     "ternary.where",
     kernel="where_{C}_{T}",
-    types=tuple(f"{c},{t}" for c in ("u8", "u32", "i64") for t in ("u8", "u32", "i64", "f16", "bf16", "f32", "f64")),
+    types=(
+        *(f"{c},{t}" for c in ("u8", "u32", "i64") for t in TYPES),
+        *(f"{c},f8_e4m3" for c in ("u8", "u32", "i16", "i32", "i64")),
+    ),
+    spelling={"f8_e4m3": "fp8_e4m3"},
     args="numel num_dims info condition on_true on_false out",
     inputs={"condition": "C", "on_true": "T", "on_false": "T"},
     data=("unit", "mixed", "special", "bits"),

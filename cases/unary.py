@@ -7,7 +7,7 @@ from typing import Any
 from parity import reference
 from parity.op import Named, Op
 
-FLOATS = ("f16", "bf16", "f32", "f64")
+FLOATS = ("f16", "bf16", "f32", "f64", "f8_e4m3")
 HALVES = ("f16", "bf16")
 
 # Where e^x overflows, becomes subnormal, or vanishes, in f16, f32 and f64; and around zero.
@@ -70,10 +70,15 @@ def unary(
         inputs={"x": "T"},
         params=dict.fromkeys(params.split(), "T"),
         in_place="x",
+        spelling={} if name == "copy" else {"f8_e4m3": "fp8_e4m3"},
         reference=function,
         points=points,
         values=values,
-        named=(Named("special values", f"x=110~special@0{assignments}"), *named),
+        named=(
+            Named("special values", f"x=110~special@0{assignments}"),
+            Named("every f8", f"x=256~patterns@0{assignments}", lambda t: t == "f8_e4m3"),
+            *named,
+        ),
     )
 
 

@@ -12,20 +12,22 @@
     BINARY(name, f16, f16, expression)   \
     BINARY(name, bf16, bf16, expression) \
     BINARY(name, f32, f32, expression)   \
-    BINARY(name, f64, f64, expression)
+    BINARY(name, f64, f64, expression)   \
+    BINARY(name, f8_e4m3, f8_e4m3, expression)
 
 #define INTEGERS(name, expression)     \
     BINARY(name, u8, u8, expression)   \
     BINARY(name, u32, u32, expression) \
     BINARY(name, i64, i64, expression)
 
-#define COMPARISON(name, expression)   \
-    BINARY(name, f16, u8, expression)  \
-    BINARY(name, bf16, u8, expression) \
-    BINARY(name, f32, u8, expression)  \
-    BINARY(name, f64, u8, expression)  \
-    BINARY(name, u8, u8, expression)   \
-    BINARY(name, u32, u8, expression)  \
+#define COMPARISON(name, expression)      \
+    BINARY(name, f16, u8, expression)     \
+    BINARY(name, bf16, u8, expression)    \
+    BINARY(name, f32, u8, expression)     \
+    BINARY(name, f64, u8, expression)     \
+    BINARY(name, f8_e4m3, u8, expression) \
+    BINARY(name, u8, u8, expression)      \
+    BINARY(name, u32, u8, expression)     \
     BINARY(name, i64, u8, expression)
 
 FLOATS(badd, x + y)

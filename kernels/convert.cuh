@@ -2,13 +2,14 @@
 //
 // A C cast from float to integer is undefined outside of the target's range, and the vendors differ there and for NaN.
 // These functions spell out what CUDA's conversion instructions give (PTX ISA, "cvt"). Conversions to float types round
-// once, to nearest, ties to even; NaN stays NaN.
+// once, to nearest, ties to even; NaN stays NaN. An f8_e4m3 is an f32 wherever it is read.
 #pragma once
 
 #include "dtypes.cuh"
 
 __device__ inline f32 to_f32(u8 x) { return x; }
 __device__ inline f32 to_f32(u32 x) { return f32(x); }
+__device__ inline f32 to_f32(i32 x) { return f32(x); }
 __device__ inline f32 to_f32(i64 x) { return f32(x); }
 __device__ inline f32 to_f32(f16 x) { return __half2float(x); }
 __device__ inline f32 to_f32(bf16 x) { return __bfloat162float(x); }
@@ -53,6 +54,13 @@ __device__ inline bf16 to_bf16(f16 x) { return to_bf16(to_f32(x)); }
 __device__ inline bf16 to_bf16(u8 x) { return to_bf16(to_f32(x)); }
 __device__ inline bf16 to_bf16(u32 x) { return to_bf16(to_f64(x)); }
 
+__device__ inline f8_e4m3 to_f8_e4m3(f8_e4m3 x) { return x; }
+/** By way of f32, as the kernels under test do it: an f64 rounds twice. */
+template <class S>
+__device__ __forceinline__ f8_e4m3 to_f8_e4m3(S x) {
+    return to_f32(x);
+}
+
 /** Truncates and saturates; NaN, like everything below 1, gives 0. */
 template <class F>
 __device__ __forceinline__ u32 saturated_u32(F x) {
@@ -76,6 +84,8 @@ __device__ inline u32 to_u32(f16 x) { return to_u32(to_f32(x)); }
 __device__ inline u32 to_u32(bf16 x) { return to_u32(to_f32(x)); }
 // The PTX conversion gives 0x80000000 for a NaN of type f64, and 0 for one of type f32.
 __device__ inline u32 to_u32(f64 x) { return x != x ? 0x80000000u : saturated_u32(x); }
+
+__device__ inline i32 to_i32(f8_e4m3 x) { return x == x ? i32(x) : 0; }
 
 __device__ inline i64 to_i64(u8 x) { return x; }
 __device__ inline i64 to_i64(u32 x) { return x; }

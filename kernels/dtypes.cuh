@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "f8.cuh"
+
 using u8 = uint8_t;
 using u32 = uint32_t;
 using i16 = int16_t;
@@ -15,6 +17,7 @@ using f16 = __half;
 using bf16 = __nv_bfloat16;
 using f32 = float;
 using f64 = double;
+using fp8_e4m3 = f8_e4m3;  // as the entries of ternary.cu and unary.cu spell it
 
 // Every entry may be launched with 1024 threads, whatever its register need.
 #define KERNEL extern "C" __global__ void __launch_bounds__(1024)

@@ -16,3 +16,8 @@
 WHERE_ALL(u8)
 WHERE_ALL(u32)
 WHERE_ALL(i64)
+WHERE(u8, fp8_e4m3)
+WHERE(u32, fp8_e4m3)
+WHERE(i16, fp8_e4m3)
+WHERE(i32, fp8_e4m3)
+WHERE(i64, fp8_e4m3)

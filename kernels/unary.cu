@@ -2,24 +2,29 @@
 #include "elementwise.cuh"
 #include "functions.cuh"
 
-#define UNARY(name, type, expression)                                                                                 \
-    KERNEL name##_##type(const size_t numel, const size_t num_dims, const size_t* info, const type* inp, type* out) { \
-        using T = type;                                                                                               \
-        map_in_place(numel, num_dims, info, inp, out, [](T x) -> T { return expression; });                           \
+// Operands of type S are converted to T, in which the expression is computed, and results to S.
+#define UNARY(name, S, compute, expression)                                                                  \
+    KERNEL name##_##S(const size_t numel, const size_t num_dims, const size_t* info, const S* inp, S* out) { \
+        using T = compute;                                                                                   \
+        map_in_place(numel, num_dims, info, inp, out, [](T x) -> T { return expression; });                  \
     }
 
-#define UNARY_PARAM(name, type, expression)                                                               \
-    KERNEL name##_##type(const size_t numel, const size_t num_dims, const size_t* info, const type param, \
-                         const type* inp, type* out) {                                                    \
-        using T = type;                                                                                   \
-        map_in_place(numel, num_dims, info, inp, out, [=](T x) -> T { return expression; });              \
+#define UNARY_PARAM(name, S, compute, expression)                                                       \
+    KERNEL name##_##S(const size_t numel, const size_t num_dims, const size_t* info, const S parameter, \
+                      const S* inp, S* out) {                                                           \
+        using T = compute;                                                                              \
+        const T param = parameter;                                                                      \
+        map_in_place(numel, num_dims, info, inp, out, [=](T x) -> T { return expression; });            \
     }
+
+#define COPY(T) UNARY(ucopy, T, T, x)
 
 #define FLOATS(KIND, name, expression) \
-    KIND(name, f16, expression)        \
-    KIND(name, bf16, expression)       \
-    KIND(name, f32, expression)        \
-    KIND(name, f64, expression)
+    KIND(name, f16, f16, expression)   \
+    KIND(name, bf16, bf16, expression) \
+    KIND(name, f32, f32, expression)   \
+    KIND(name, f64, f64, expression)   \
+    KIND(name, fp8_e4m3, f32, expression)
 
 /** The tanh approximation of gelu. In half types every step rounds: x^3 of f16 overflows from |x| = 40.3 on. */
 template <class T>
@@ -42,10 +47,14 @@ __device__ __forceinline__ T sign(T x) {
     return x > zero ? constant<T>(1) : x < zero ? constant<T>(-1) : zero;
 }
 
-UNARY(ucopy, u8, x)
-UNARY(ucopy, u32, x)
-UNARY(ucopy, i64, x)
-FLOATS(UNARY, ucopy, x)
+COPY(u8)
+COPY(u32)
+COPY(i64)
+COPY(f16)
+COPY(bf16)
+COPY(f32)
+COPY(f64)
+COPY(f8_e4m3)
 FLOATS(UNARY, uneg, -x)
 FLOATS(UNARY, uabs, math::abs(x))
 FLOATS(UNARY, usign, sign(x))

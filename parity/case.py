@@ -3,11 +3,13 @@
 ``unary.elu[f16](x=4x5:1,4+3~mixed@17 alpha=-0.5 null-info launch=2x64)`` reads: op ``unary.elu`` for f16; its tensor
 ``x`` has the layout ``4x5:1,4+3`` and holds elements 17, 18, ... of the data stream ``mixed``; the parameter ``alpha``
 is -0.5; the kernel is told "contiguous" by a null ``info``; 2 blocks of 64 threads instead of the host's own rule.
+``threads=64`` instead of ``launch=2x64`` keeps the host's rule for the number of blocks, for blocks of 64 threads.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from parity.errors import UsageError
@@ -51,8 +53,9 @@ class Tensor:
 class Case:
     """One concrete call of an op. Pure data, hashable; ``str(case)`` is its text form.
 
-    ``launch`` is (blocks, threads per block), or None for the launch rule of the op. ``flags`` are words that the op
-    declares, such as ``null-info``, ``in-place`` or ``aliased``.
+    ``launch`` is (blocks, threads per block), or None for the launch rule of the op; ``threads`` is the number of
+    threads per block for that rule, or None for what the host uses. ``flags`` are words that the op declares, such as
+    ``null-info``, ``in-place`` or ``aliased``.
     """
 
     op: str
@@ -61,6 +64,12 @@ class Case:
     params: tuple[tuple[str, float | int], ...] = ()
     flags: tuple[str, ...] = ()
     launch: tuple[int, int] | None = None
+    threads: int | None = None
+
+    @property
+    def layouts(self) -> Mapping[str, Layout]:
+        """The layout of every tensor."""
+        return {name: tensor.layout for name, tensor in self.tensors}
 
     def tensor(self, name: str) -> Tensor:
         return dict(self.tensors)[name]
@@ -75,6 +84,8 @@ class Case:
         items += self.flags
         if self.launch:
             items.append(f"launch={self.launch[0]}x{self.launch[1]}")
+        if self.threads:
+            items.append(f"threads={self.threads}")
         return f"{self.op}[{','.join(self.dtypes)}]({' '.join(items)})"
 
 

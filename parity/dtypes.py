@@ -19,6 +19,7 @@ class DType:
 
     ``precision`` is p, the number of significand bits with the hidden one; ``emin`` the exponent of the smallest
     normal number. Both are 0 for integers. Unit roundoff is u = 2**-p; the smallest subnormal is 2**(emin - p + 1).
+    A float type that ``saturates`` has no infinities: what lies beyond its largest value becomes that.
     """
 
     name: str
@@ -26,6 +27,7 @@ class DType:
     kind: Literal["float", "int", "uint"]
     precision: int = 0
     emin: int = 0
+    saturates: bool = False
 
     @property
     def itemsize(self) -> int:
@@ -53,6 +55,14 @@ class DType:
         """Smallest (most negative) finite value."""
         return -self.max if self.is_float else int(np.iinfo(self.numpy).min)
 
+    def convert(self, values: Any) -> np.ndarray[Any, Any]:
+        """Numbers as an array of this type, in the way of a host program: to nearest, integers keep their low bits."""
+        with np.errstate(all="ignore"):
+            array = np.asarray(values, np.float64) if self.is_float else np.asarray(values)
+            if self.saturates:
+                array = np.clip(array, self.min, self.max)
+            return array.astype(self.numpy)
+
     def __str__(self) -> str:
         return self.name
 
@@ -66,6 +76,7 @@ DTYPES: dict[str, DType] = {
         DType("i16", np.dtype(np.int16), "int"),
         DType("i32", np.dtype(np.int32), "int"),
         DType("i64", np.dtype(np.int64), "int"),
+        DType("f8_e4m3", np.dtype(ml_dtypes.float8_e4m3fn), "float", 4, -6, saturates=True),
         DType("f16", np.dtype(np.float16), "float", 11, -14),
         DType("bf16", np.dtype(ml_dtypes.bfloat16), "float", 8, -126),
         DType("f32", np.dtype(np.float32), "float", 24, -126),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,8 +10,20 @@ from typing import Any
 import numpy as np
 
 from parity.dtypes import DType
+from parity.errors import UsageError
 
-__all__ = ["POISON", "Buffer", "Fault", "Launch", "Outcome", "Pointer", "Scalar", "poisoned"]
+__all__ = [
+    "BLOCK", "POISON", "Buffer", "Fault", "Grid", "Launch", "Outcome", "Pointer", "Scalar", "elementwise", "poisoned",
+]  # fmt: skip
+
+BLOCK = 1024
+"""Threads per block of an elementwise launch, and the most that any block may have, on AMD and NVIDIA alike."""
+
+SHARED_BYTES = 64 * 1024
+"""LDS of a workgroup on gfx9, gfx10 and gfx11 (the ISA documents, "LDS"); CUDA's default limit is 48 KiB."""
+
+THREADS = 2**32
+"""HIP wants fewer threads than this along every dim of a grid."""
 
 POISON = 0xA5
 """Every byte of an output buffer before the run, so that an element that was never written is seen."""
@@ -50,10 +63,48 @@ class Scalar:
 
     @property
     def bytes(self) -> bytes:
-        return np.asarray(self.value, self.dtype.numpy).tobytes()
+        return self.dtype.convert(self.value).tobytes()
 
     def __str__(self) -> str:
         return f"{self.dtype}({self.value})"
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The geometry of a launch: blocks, threads per block, and bytes of dynamic shared memory.
+
+    Raises:
+        UsageError: no device can run it.
+    """
+
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    shared_bytes: int = 0
+
+    def __post_init__(self) -> None:
+        if min(self.grid) < 1 or min(self.block) < 1:
+            raise UsageError(f"a launch of {self} has no threads; every dim must be 1 or more")
+        if self.threads > BLOCK:
+            raise UsageError(f"a launch of {self} has {self.threads} threads per block; the limit is {BLOCK}")
+        if self.shared_bytes > SHARED_BYTES:
+            raise UsageError(f"a launch of {self} is beyond the {SHARED_BYTES} B of LDS that a block can have")
+        if any(blocks * threads >= THREADS for blocks, threads in zip(self.grid, self.block, strict=True)):
+            raise UsageError(f"a launch of {self} has 2^32 threads or more along one dim; use fewer blocks")
+
+    @property
+    def threads(self) -> int:
+        """Threads of one block."""
+        return math.prod(self.block)
+
+    def __str__(self) -> str:
+        grid, block = ("x".join(map(str, dims)) for dims in (self.grid, self.block))
+        return f"<<<{grid}, {block}" + (f", {self.shared_bytes} B shared>>>" if self.shared_bytes else ">>>")
+
+
+def elementwise(count: int, threads: int | None = None) -> Grid:
+    """At least one thread for each of ``count`` elements, in blocks of 1024 or of ``threads``; never an empty grid."""
+    block = threads or BLOCK
+    return Grid((max(1, -(-count // block)), 1, 1), (block, 1, 1))
 
 
 @dataclass(frozen=True)
@@ -67,9 +118,8 @@ class Launch:
     shared_bytes: int = 0
 
     def __str__(self) -> str:
-        grid, block = ("x".join(map(str, d)) for d in (self.grid, self.block))
-        shared = f", {self.shared_bytes} B shared" if self.shared_bytes else ""
-        return f"{self.kernel}<<<{grid}, {block}{shared}>>>({', '.join(map(str, self.args))})"
+        geometry = Grid(self.grid, self.block, self.shared_bytes)
+        return f"{self.kernel}{geometry}({', '.join(map(str, self.args))})"
 
 
 @dataclass(frozen=True)

@@ -107,11 +107,12 @@ def _elements(call: Call, expected: Expected, limit: int) -> Iterator[list[str]]
         bounds = expected.bounds(Limits("amd")) if expected.bounds else None
     others = {f"({name})": values for name, values in expected.divergences.items()}
     others |= {f"or ({n})": values for n, values in enumerate(expected.alternatives, 1)}
-    heads = ["element", *call.inputs, "expected", *(["from", "to"] if bounds else []), *others]
+    inputs = {name: array for name, array in call.inputs.items() if array.shape == expected.value.shape}
+    heads = ["element", *inputs, "expected", *(["from", "to"] if bounds else []), *others]
     yield heads
     for place in itertools.islice(np.ndindex(expected.value.shape), limit):
         at: Any = place
-        line = [",".join(map(str, at)) or "()", *(show(array[at]) for array in call.inputs.values())]
+        line = [",".join(map(str, at)) or "()", *(show(array[at]) for array in inputs.values())]
         line.append(show(expected.value[at]))
         if bounds:
             with np.errstate(all="ignore"):

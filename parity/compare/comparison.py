@@ -27,8 +27,8 @@ def compare(expected: Expected, got: Array, *, vendor: Vendor, poison: Array | N
     """The verdict on ``got``, which has the dtype and the logical shape of ``expected.value``.
 
     ``vendor`` chooses the documented accuracy limits. ``poison`` marks elements that were never written; without it,
-    those whose bytes all are POISON count as such. An element equal to a known divergence's value passes and names the
-    divergence; where AMD's limits let pass what CUDA's do not, that is D22.
+    those whose bytes all are POISON count as such. A known divergence is met by an output that follows it wherever it
+    differs from the nominal value; where AMD's limits let pass what CUDA's do not, that is D22.
 
     Raises:
         UsageError: another dtype or shape.
@@ -43,13 +43,13 @@ def compare(expected: Expected, got: Array, *, vendor: Vendor, poison: Array | N
     if nominal and expected.bounds is None:
         return Verdict(Status.PASS, total=got.size)
 
-    right = _matches(value, got, expected.sign_of_zero)
+    right = _matches(value, got, expected.sign_of_zero) if expected.accepts is None else expected.accepts(got)
     divergences = []
     for name, other in expected.divergences.items():
-        met = _matches(other, got, expected.sign_of_zero) & ~_matches(value, other, False)
-        if met.any():
+        apart = ~_matches(value, other, expected.sign_of_zero)
+        if apart.any() and _matches(other, got, expected.sign_of_zero)[apart].all():
             divergences.append(name)
-            right |= met
+            right |= apart
     for other in expected.alternatives:
         right |= _matches(other, got, expected.sign_of_zero)
     right |= expected.unspecified

@@ -40,13 +40,15 @@ def _order(x: np.generic) -> int:
 
 
 def show(x: np.generic) -> str:
-    """The shortest decimal text that rounds back to ``x``."""
+    """The shortest decimal text that rounds back to ``x``; exact in 8 bits, where 450 would stand for 448."""
     dtype = of_array(x)
     if not dtype.is_float:
         return str(int(x))
-    if dtype.name != "bf16":
+    if dtype.numpy.kind == "f":  # NumPy's own types; those of ml_dtypes print more digits than they hold
         return str(x)
     value = float(x)
+    if dtype.itemsize == 1:
+        return str(value)
     for digits in range(1, 5):
         text = f"{value:.{digits}g}"
         if dtype.numpy.type(float(text)) == x:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -53,7 +54,8 @@ def check(op: Op, case: Case, code: CodeObject, session: Session, vendor: Vendor
         return Checked(case, verdict, "", {}, outcome.instructions)
     inputs = {}
     if verdict.first is not None and verdict.kind not in ("input modified", "outside of the output"):
-        inputs = {name: show(array[verdict.first.coordinates]) for name, array in call.inputs.items()}
+        place = verdict.first.coordinates
+        inputs = {name: show(array[place]) for name, array in call.inputs.items() if array.shape == call.layout.shape}
     return Checked(case, verdict, str(call.launch), inputs, outcome.instructions)
 
 
@@ -125,22 +127,22 @@ def minimize(
 
 def _simpler(checked: Checked) -> Iterator[Case]:
     """Cases that are simpler in one respect, the boldest first."""
-    case, first = checked.case, checked.verdict.first
+    case = checked.case
     tensors = dict(case.tensors)
-    shape = next(iter(tensors.values())).layout.shape
-    ones = (1,) * len(shape)
-    place = first.coordinates if first is not None and len(first.coordinates) == len(shape) else (0,) * len(shape)
-    for small in dict.fromkeys(((1,), ones)):
-        if shape and shape not in ((1,), small) and 0 not in shape:
-            yield case.with_tensors({name: _pluck(t, place, small) for name, t in tensors.items()})
-    for axis, size in enumerate(shape):
+    yield from _single_elements(checked)
+    for axes in _axes_of_one_extent(tensors):
+        name, axis = axes[0]
+        size = tensors[name].layout.shape[axis]
         for fewer in dict.fromkeys((1, size // 2, size - 1)):
             if 1 <= fewer < size:
-                yield case.with_tensors({name: _cut(tensor, axis, fewer) for name, tensor in tensors.items()})
-    if case.launch:
-        yield replace(case, launch=None)
+                smaller = dict(tensors)
+                for name, axis in axes:
+                    smaller[name] = _cut(smaller[name], axis, fewer)
+                yield case.with_tensors(smaller)
+    if case.launch or case.threads:
+        yield replace(case, launch=None, threads=None)
     for flag in case.flags:
-        if flag != "aliased":
+        if flag != "aliased" and not flag.startswith("no-"):
             yield replace(case, flags=tuple(f for f in case.flags if f != flag))
     for name, tensor in tensors.items():
         plain = contiguous(tensor.layout.shape)
@@ -149,6 +151,38 @@ def _simpler(checked: Checked) -> Iterator[Case]:
     for name, value in case.params:
         if value not in (1.0, 0.0):
             yield replace(case, params=tuple((n, 1 if n == name else v) for n, v in case.params))
+
+
+def _single_elements(checked: Checked) -> Iterator[Case]:
+    """If all tensors have one shape: the first wrong element alone."""
+    case, first = checked.case, checked.verdict.first
+    shapes = {layout.shape for layout in case.layouts.values()}
+    shape = shapes.pop()
+    if shapes or 0 in shape:
+        return
+    place = first.coordinates if first is not None and len(first.coordinates) == len(shape) else (0,) * len(shape)
+    for small in dict.fromkeys(((1,), (1,) * len(shape))):
+        if shape and shape not in ((1,), small):
+            yield case.with_tensors({name: _pluck(tensor, place, small) for name, tensor in case.tensors})
+
+
+def _axes_of_one_extent(tensors: dict[str, Tensor]) -> Iterator[tuple[tuple[str, int], ...]]:
+    """Sets of axes, as (tensor, axis), that may have to be cut together.
+
+    Which ones must is for the op to say, so these are: the same axis of all tensors where all agree; else all axes of
+    one extent, any two of them, and each on its own.
+    """
+    shapes = {name: tensor.layout.shape for name, tensor in tensors.items()}
+    if len(set(shapes.values())) == 1:
+        for axis in range(len(next(iter(shapes.values())))):
+            yield tuple((name, axis) for name in shapes)
+        return
+    axes = [(name, axis) for name, shape in shapes.items() for axis in range(len(shape))]
+    for extent in sorted({n for shape in shapes.values() for n in shape if n > 1}, reverse=True):
+        alike = [(name, axis) for name, axis in axes if shapes[name][axis] == extent]
+        for count in dict.fromkeys((len(alike), 2, 1)):
+            if 1 <= count <= len(alike):
+                yield from itertools.combinations(alike, count)
 
 
 def _cut(tensor: Tensor, axis: int, size: int) -> Tensor:

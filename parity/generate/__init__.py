@@ -2,16 +2,18 @@
 
 from parity.generate.data import STREAMS, elements
 from parity.generate.draw import find_minimal, hermetic, sample
-from parity.generate.layouts import broadcasting, destination, line, rows
+from parity.generate.layouts import Draw, broadcasting, destination, line, pick, rows
 
 __all__ = [
     "STREAMS",
+    "Draw",
     "broadcasting",
     "destination",
     "elements",
     "find_minimal",
     "hermetic",
     "line",
+    "pick",
     "rows",
     "sample",
 ]

@@ -39,11 +39,11 @@ def elements(
         raise UsageError(f"unknown data {stream!r}; known: {' '.join(STREAMS)}{nearest(stream, STREAMS)}") from None
     index = np.arange(start, start + count, dtype=np.uint64)
     return make(
-        dtype, index, _mix(index ^ np.uint64(zlib.crc32(f"{stream}/{name}".encode()) << 20)), _points(dtype, points)
+        dtype, index, mix(index ^ np.uint64(zlib.crc32(f"{stream}/{name}".encode()) << 20)), _points(dtype, points)
     )
 
 
-def _mix(x: Array) -> Array:
+def mix(x: Array) -> Array:
     """Steele, Lea and Flood's SplitMix64 (OOPSLA 2014): a bijection of 64 bits with full avalanche."""
     x = (x + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -52,34 +52,40 @@ def _mix(x: Array) -> Array:
     return x
 
 
-def _cast(values: Array, dtype: DType) -> Array:
-    with np.errstate(all="ignore"):
-        return values.astype(dtype.numpy)
-
-
-def _field(random: Array, low: int, bits: int) -> Array:
+def field(random: Array, low: int, bits: int) -> Array:
     return (random >> np.uint64(low)) & np.uint64((1 << bits) - 1)
 
 
 def _normal(dtype: DType, index: Array, random: Array, points: Array) -> Array:
     """Sum of four uniforms, scaled to standard deviation 3 for floats and about 50 for integers."""
-    fields = np.sum([_field(random, shift, 16).astype(np.int64) for shift in (0, 16, 32, 48)], axis=0) - 2 * 65535
+    fields = np.sum([field(random, shift, 16).astype(np.int64) for shift in (0, 16, 32, 48)], axis=0) - 2 * 65535
     if dtype.is_float:
-        return _cast(fields.astype(np.float64) * (3.0 / 37837.0), dtype)
+        return dtype.convert(fields.astype(np.float64) * (3.0 / 37837.0))
     small = fields // 757
-    return _cast(np.abs(small) if dtype.kind == "uint" else small, dtype)
+    return dtype.convert(np.abs(small) if dtype.kind == "uint" else small)
 
 
 def _unit(dtype: DType, index: Array, random: Array, points: Array) -> Array:
     """Uniform in [-1, 1) for floats, 0 or 1 for integers (a mask)."""
     if dtype.is_float:
-        return _cast(_field(random, 8, 53).astype(np.float64) * 2.0**-52 - 1.0, dtype)
-    return _cast(_field(random, 20, 1), dtype)
+        return dtype.convert(field(random, 8, 53).astype(np.float64) * 2.0**-52 - 1.0)
+    return dtype.convert(field(random, 20, 1))
+
+
+def _small(dtype: DType, index: Array, random: Array, points: Array) -> Array:
+    """Whole numbers from -4 to 4, from 0 for unsigned types: sums of them are exact, so a dropped term shows."""
+    low = 0 if dtype.kind == "uint" else -4
+    return dtype.convert((field(random, 16, 32) % np.uint64(5 - low)).astype(np.int64) + low)
 
 
 def _bits(dtype: DType, index: Array, random: Array, points: Array) -> Array:
     """Uniform over bit patterns: every exponent, NaN payloads and infinities included."""
     return random.astype(dtype.bits).view(dtype.numpy)
+
+
+def _patterns(dtype: DType, index: Array, random: Array, points: Array) -> Array:
+    """Every bit pattern in order, over and over: 256 elements of a type of 8 bits hold each once."""
+    return index.astype(dtype.bits).view(dtype.numpy)
 
 
 def _special(dtype: DType, index: Array, random: Array, points: Array) -> Array:
@@ -94,22 +100,22 @@ def _exact_points(dtype: DType, index: Array, random: Array, points: Array) -> A
 
 def _near(dtype: DType, index: Array, random: Array, points: Array) -> Array:
     """A point of the op moved by up to two units in the last place."""
-    base = points[(_field(random, 0, 31) % np.uint64(len(points))).astype(np.int64)]
+    base = points[(field(random, 0, 31) % np.uint64(len(points))).astype(np.int64)]
     if not dtype.is_float:
         with np.errstate(over="ignore"):
-            moved: Array = base + (_field(random, 33, 16) % np.uint64(5)).astype(dtype.numpy) - dtype.numpy.type(2)
+            moved: Array = base + (field(random, 33, 16) % np.uint64(5)).astype(dtype.numpy) - dtype.numpy.type(2)
             return moved
-    shift = (_field(random, 33, 16) % np.uint64(5)).astype(np.int64) - 2
+    shift = (field(random, 33, 16) % np.uint64(5)).astype(np.int64) - 2
     return (base.view(dtype.bits).astype(np.int64) + shift).astype(dtype.bits).view(dtype.numpy)
 
 
 def _mixed(dtype: DType, index: Array, random: Array, points: Array) -> Array:
     """Half normal; the rest special, near a point, or any bit pattern."""
-    choice = _field(random, 58, 3)
-    again = _mix(random)
+    choice = field(random, 58, 3)
+    again = mix(random)
     special = special_values(dtype)
     result = _normal(dtype, index, again, points)
-    rare = special[(_field(again, 3, 31) % np.uint64(len(special))).astype(np.int64)]
+    rare = special[(field(again, 3, 31) % np.uint64(len(special))).astype(np.int64)]
     for number, values in ((5, rare), (6, _near(dtype, index, again, points)), (7, _bits(dtype, index, again, points))):
         result = np.where(choice == number, values, result)
     return result
@@ -123,6 +129,8 @@ STREAMS: dict[str, Stream] = {
     "near": _near,
     "mixed": _mixed,
     "bits": _bits,
+    "patterns": _patterns,
+    "small": _small,
 }
 
 
@@ -163,7 +171,7 @@ def special_values(dtype: DType) -> Array:
     positive += [1.0 + ulp, 1.0 - ulp / 2, 0.5 - ulp / 4, 2.0 ** (p - 1) + 0.5, 2.0 ** (p - 1), 2.0**p, 2.0**p + 2.0]
     positive += [tiny, 2 * tiny, 3 * tiny, 2.0 ** (dtype.emin - 1), 2.0**dtype.emin - tiny, 2.0**dtype.emin]
     positive += [float(dtype.max), float(dtype.max) / 2, np.inf, 1e-3, 1e-5, 20.0, 50.0, 300.0]
-    return _cast(np.array([s for v in positive for s in (v, -v)] + [np.nan], np.float64), dtype)
+    return dtype.convert(np.array([s for v in positive for s in (v, -v)] + [np.nan], np.float64))
 
 
 @functools.cache
@@ -171,6 +179,6 @@ def _points(dtype: DType, points: tuple[float, ...]) -> Array:
     if not points:
         return special_values(dtype)
     if dtype.is_float:
-        return _cast(np.array(points, np.float64), dtype)
+        return dtype.convert(np.array(points, np.float64))
     low, high = int(dtype.min), int(dtype.max)
     return np.array([min(max(int(p), low), high) for p in points if np.isfinite(p)] or [0], dtype.numpy)

@@ -19,7 +19,20 @@ from parity.reference.binary import (
     where,
 )  # fmt: skip
 from parity.reference.cast import cast
+from parity.reference.conv import (
+    avg_pool2d,
+    col2im1d,
+    conv1d,
+    conv2d,
+    conv_transpose1d,
+    conv_transpose2d,
+    im2col,
+    im2col1d,
+    max_pool2d,
+)
 from parity.reference.expected import Bounds, Expected, Limits
+from parity.reference.indexing import gather, index_add, index_select, scatter, scatter_add
+from parity.reference.resample import upsample_bilinear2d, upsample_nearest2d
 from parity.reference.unary import (
     abs,
     ceil,
@@ -48,8 +61,10 @@ from parity.reference.unary import (
 )  # fmt: skip
 
 __all__ = [
-    "Bounds", "Expected", "Limits", "abs", "accuracy", "add", "affine", "cast", "ceil", "copy", "cos", "div", "elu",
-    "eq", "erf", "exp", "fill", "floor", "ge", "gelu", "gelu_erf", "gt", "le", "log", "lt", "maximum", "minimum", "mul",
-    "ne", "neg", "normcdf", "powf", "recip", "relu", "round", "sigmoid", "sign", "silu", "sin", "sqr", "sqrt", "sub",
-    "tanh", "where",
+    "Bounds", "Expected", "Limits", "abs", "accuracy", "add", "affine", "avg_pool2d", "cast", "ceil", "col2im1d",
+    "conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d", "copy", "cos", "div", "elu", "eq", "erf", "exp",
+    "fill", "floor", "gather", "ge", "gelu", "gelu_erf", "gt", "im2col", "im2col1d", "index_add", "index_select",
+    "le", "log", "lt", "max_pool2d", "maximum", "minimum", "mul", "ne", "neg", "normcdf", "powf", "recip", "relu",
+    "round", "scatter", "scatter_add", "sigmoid", "sign", "silu", "sin", "sqr", "sqrt", "sub", "tanh",
+    "upsample_bilinear2d", "upsample_nearest2d", "where",
 ]  # fmt: skip

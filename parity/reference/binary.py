@@ -66,13 +66,13 @@ def div(x: Array, y: Array) -> Expected:
 
 @np.errstate(all="ignore")
 def maximum(x: Array, y: Array) -> Expected:
-    """The larger one: NaN is ignored in f32 and f64, propagates in f16 and bf16. Zeros may have either sign (D7)."""
+    """The larger one: NaN propagates in f16 and bf16, else it is ignored. Zeros may have either sign (D7)."""
     return _extremum(x, y, np.greater)
 
 
 @np.errstate(all="ignore")
 def minimum(x: Array, y: Array) -> Expected:
-    """The smaller one: NaN is ignored in f32 and f64, propagates in f16 and bf16. Zeros may have either sign (D7)."""
+    """The smaller one: NaN propagates in f16 and bf16, else it is ignored. Zeros may have either sign (D7)."""
     return _extremum(x, y, np.less)
 
 
@@ -128,12 +128,17 @@ def ge(x: Array, y: Array) -> Expected:
 
 @np.errstate(all="ignore")
 def affine(x: Array, mul: Any, add: Any) -> Expected:
-    """X * mul + add. Floats: rounded twice or, contracted, once; nothing in between. Integers wrap."""
+    """X * mul + add. Floats: rounded twice or, contracted, once; nothing in between. Integers wrap.
+
+    f8 is rounded once: f32 holds its products, and its sums wherever a second rounding could tell.
+    """
     x = np.asarray(x)
     m, a = (np.asarray(v, x.dtype) for v in (mul, add))
     if not _is_float(x):
         return Expected(np.asarray(np.add(np.multiply(x, m), a)))
     dtype = of_array(x)
+    if dtype.name == "f8_e4m3":
+        return Expected(fma(x, m, a, dtype))
     product = operator(wide(x) * wide(m), dtype, sign_of_zero=False)
     separate = operator(wide(product.value) + wide(a), dtype, sign_of_zero=False)
     others = [*separate.alternatives]

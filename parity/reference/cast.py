@@ -2,11 +2,15 @@
 
 D2 to D6 of the tolerance model (section 8) concern conversions that C++ leaves undefined: NaN and values out of range.
 CUDA's side was measured on an H200; AMD's is what the instructions V_CVT_{I,U}32_F{32,64} and V_CVT_I16_F16 do and how
-LLVM expands conversions to 64 bits.
+LLVM expands conversions to 64 bits. D19 concerns f8_e4m3: the hardware of gfx94x has another one, FNUZ, in which equal
+bits mean half the value, the largest is 240, and the only NaN is 0x80 (HIP documentation, "Low precision floats").
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import ml_dtypes
 import numpy as np
 
 from parity.dtypes import DTYPES, DType, of_array
@@ -22,11 +26,23 @@ def cast(x: Array, to: DType) -> Expected:
 
     Integers keep their low bits. Floats round to nearest even, once, and overflow to infinity; f64 to f16 may also go
     through f32. Floats to integers truncate and saturate; u8 and i16 then keep the low bits of the 32-bit result.
+    f8_e4m3 saturates, and everything reaches it by way of f32, so that f64 rounds twice.
     """
     x = np.asarray(x)
     source = of_array(x)
     if source == to:
         return Expected(np.array(x), sign_of_zero=True)
+    if to.name == "f8_e4m3":
+        single = np.asarray(x).astype(np.float32)
+        return Expected(store(wide(single), to), sign_of_zero=True, divergences={"D19": _to_fnuz(single)})
+    if source.name == "f8_e4m3":
+        expected = _cast(x, source, to)
+        other = _cast(x.view(ml_dtypes.float8_e4m3fnuz).astype(np.float32), DTYPES["f32"], to)
+        return replace(expected, divergences={**expected.divergences, "D19": other.value})
+    return _cast(x, source, to)
+
+
+def _cast(x: Array, source: DType, to: DType) -> Expected:
     if not source.is_float:
         return Expected(np.asarray(_from_integer(x, to)))
     if to.is_float:
@@ -35,6 +51,12 @@ def cast(x: Array, to: DType) -> Expected:
     value = np.asarray(_saturated(w, source, to))
     rules = _amd(w, source, to)
     return Expected(value, divergences={name: np.asarray(other) for name, other in rules.items()})
+
+
+def _to_fnuz(x: Array) -> Array:
+    """The bits that saturating FNUZ hardware stores, read as f8_e4m3."""
+    stored = np.clip(x, -240, 240).astype(ml_dtypes.float8_e4m3fnuz)
+    return stored.view(DTYPES["f8_e4m3"].numpy)
 
 
 def _from_integer(x: Array, to: DType) -> Array:

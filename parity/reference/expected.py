@@ -46,9 +46,10 @@ class Expected:
     ``value`` is the nominal result in the output's own dtype. ``bounds`` derives the accepted interval from somebody's
     accuracy limits; None demands the exact value (any NaN for a NaN). Where ``sign_of_zero`` is true, -0 and +0 differ.
     ``nan_allowed`` marks elements for which NaN is right as well as the number. ``divergences`` maps the id of a known
-    CUDA/AMD divergence (D1 to D24) to the value the *other* vendor's rule gives; an element equal to it is reported
-    under that id and is not a failure. ``alternatives`` are further values that are right, exactly (a contracted
-    multiply-add, for one); ``unspecified`` marks elements for which any value is right.
+    CUDA/AMD divergence (D1 to D24) to the values the *other* vendor's rule gives; an output that follows it in every
+    element in which the two differ is reported under that id and is not a failure. ``alternatives`` are further values
+    that are right, exactly (a contracted multiply-add, for one); ``unspecified`` marks elements for which any value is
+    right.
     """
 
     value: Array
@@ -58,3 +59,4 @@ class Expected:
     divergences: Mapping[str, Array] = field(default_factory=dict)
     alternatives: tuple[Array, ...] = ()
     unspecified: Array | bool = False
+    accepts: Callable[[Array], Array] | None = None

@@ -1,8 +1,9 @@
-"""Per-operator arithmetic of f16 and bf16: the nominal result of a recipe, and the hull of all permitted ones.
+"""Arithmetic of floats narrower than f32: the nominal result of a recipe, and the hull of all permitted ones.
 
 A recipe is a function of an ``Arithmetic`` and its operands, written once as the kernel writes it. ``Nominal`` rounds
 every step to nearest in the half type; ``Hull`` tracks the interval of values that a conforming device may hold after
-each step. All values are float64 on the grid of the half type.
+each step. All values are float64 on the grid of the half type. f8 is a type of storage: its recipes are a single call,
+computed in f32 and rounded once.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from parity.reference.expected import Bounds, Limits
 from parity.reference.real import FUNCTIONS
 from parity.reference.rounding import Array, below_f32_normals, fma, store, to_grid, ulp, wide
 
-__all__ = ["Arithmetic", "Recipe", "hull_bounds", "hull_of", "nominal", "widened"]
+__all__ = ["Arithmetic", "Hull", "Nominal", "Recipe", "hull_bounds", "hull_of", "nominal", "widened"]
 
 _F32 = DTYPES["f32"]
 

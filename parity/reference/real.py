@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ import numpy as np
 from parity.dtypes import DType
 from parity.reference.rounding import Array, smallest, ulp_safe, unit_roundoff
 
-__all__ = ["FUNCTIONS", "Function", "multiprecision"]
+__all__ = ["FUNCTIONS", "Function", "doubles", "multiprecision"]
 
 _MP = gmpy2.context(precision=128)
 _ROOT_HALF = math.sqrt(0.5)
@@ -51,16 +51,21 @@ def multiprecision(function: Function, x: Array, p: Any) -> tuple[Array, Array]:
 
     An exact value beyond the doubles is given as the largest double plus the excess.
     """
+    compute = function.mp
+    return doubles([compute(v, p) for v in x.ravel().tolist()], x.shape)
+
+
+def doubles(exact: Sequence[Any], shape: tuple[int, ...]) -> tuple[Array, Array]:
+    """MPFR numbers (or floats) as float64 plus float64, as ``multiprecision`` gives them."""
     centres, residuals = [], []
-    compute, subtract = function.mp, _MP.sub
-    for v in x.ravel().tolist():
-        exact = compute(v, p)
-        centre = float(exact)
-        if math.isinf(centre) and gmpy2.is_finite(exact):
+    subtract = _MP.sub
+    for number in exact:
+        centre = float(number)
+        if math.isinf(centre) and gmpy2.is_finite(number):
             centre = math.copysign(sys.float_info.max, centre)
         centres.append(centre)
-        residuals.append(float(subtract(exact, centre)) if math.isfinite(centre) else 0.0)
-    return np.array(centres, np.float64).reshape(x.shape), np.array(residuals, np.float64).reshape(x.shape)
+        residuals.append(float(subtract(number, centre)) if math.isfinite(centre) else 0.0)
+    return np.array(centres, np.float64).reshape(shape), np.array(residuals, np.float64).reshape(shape)
 
 
 def _map(scalar: Callable[[float], float]) -> Callable[[Array], Array]:

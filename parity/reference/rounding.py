@@ -5,6 +5,7 @@ Wide values are float64 arrays. "On the grid of T" means: exactly representable 
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import gmpy2
@@ -29,7 +30,8 @@ __all__ = [
 Array = np.ndarray[Any, Any]
 
 _EXPONENT = np.int64(0x7FF0_0000_0000_0000)
-_F16, _BF16, _F32, _F64 = (DTYPES[name] for name in ("f16", "bf16", "f32", "f64"))
+_F8, _BF16, _F32, _F64 = (DTYPES[name] for name in ("f8_e4m3", "bf16", "f32", "f64"))
+_FOREIGN = (_F8, _BF16)  # ml_dtypes rounds to these by way of float32, and so twice
 
 
 def wide(x: Array | np.generic) -> Array:
@@ -48,8 +50,8 @@ def smallest(dtype: DType) -> float:
 
 
 def half_ulp_of_max(dtype: DType) -> float:
-    """Half a unit in the last place of the largest finite value: max + this is where rounding to infinity begins."""
-    return float(2.0 ** (-dtype.emin - dtype.precision + 1))
+    """Half a unit in the last place of the largest finite value: max + this is where overflow begins."""
+    return float(2.0 ** (math.frexp(dtype.max)[1] - dtype.precision - 1))
 
 
 def ulp(r: Array, dtype: DType) -> Array:
@@ -70,32 +72,35 @@ def below_f32_normals(r: Array) -> bool:
 
 
 def to_grid(r: Array, dtype: DType) -> Array:
-    """Round float64 to nearest, ties to even, once; float64 on the grid of ``dtype``, infinite on overflow."""
-    if dtype is _BF16:
-        return _round_bits(np.asarray(r, np.float64))
+    """Round float64 to nearest, ties to even, once; float64 on the grid of ``dtype``.
+
+    Overflow gives an infinity, or the largest value of a type that saturates.
+    """
+    if dtype in _FOREIGN:
+        return _round_bits(np.asarray(r, np.float64), dtype)
     if dtype is _F64:
         return np.asarray(r, np.float64)
     return np.asarray(r, np.float64).astype(dtype.numpy).astype(np.float64)
 
 
 def store(r: Array, dtype: DType) -> Array:
-    """Round float64 to nearest, ties to even, once, into an array of ``dtype``."""
-    return (_round_bits(np.asarray(r, np.float64)) if dtype is _BF16 else np.asarray(r)).astype(dtype.numpy)
+    """Round float64 to nearest, ties to even, once, into an array of ``dtype``; overflow as in ``to_grid``."""
+    return (to_grid(r, dtype) if dtype in _FOREIGN else np.asarray(r)).astype(dtype.numpy)
 
 
-def _round_bits(r: Array) -> Array:
-    """float64 to the grid of bf16. ml_dtypes goes through float32 and so rounds twice."""
-    drop = 53 - _BF16.precision
+def _round_bits(r: Array, dtype: DType) -> Array:
+    drop = 53 - dtype.precision
     bits = r.view(np.int64)
     rounded = np.asarray((bits + ((1 << (drop - 1)) - 1) + ((bits >> drop) & 1)) & -(1 << drop)).view(np.float64)
     size = np.abs(r)
-    tiny = (size < 2.0**_BF16.emin) & (size > 0)
+    tiny = (size < 2.0**dtype.emin) & (size > 0)
     if tiny.any():
-        shift = 1.5 * 2.0**52 * smallest(_BF16)  # adding it leaves no bits below the smallest subnormal
+        shift = 1.5 * 2.0**52 * smallest(dtype)  # adding it leaves no bits below the smallest subnormal
         rounded = np.where(tiny, np.copysign((r + shift) - shift, r), rounded)
-    inside = size < _BF16.max + half_ulp_of_max(_BF16)
+    inside = size < dtype.max + half_ulp_of_max(dtype)
+    beyond = dtype.max if dtype.saturates else np.inf
     # the payload of a NaN may have carried into its exponent
-    return rounded if inside.all() else np.where(inside, rounded, np.where(np.isnan(r), r, np.copysign(np.inf, r)))
+    return rounded if inside.all() else np.where(inside, rounded, np.where(np.isnan(r), r, np.copysign(beyond, r)))
 
 
 def fma(x: Array, y: Array, z: Array, dtype: DType) -> Array:

@@ -145,7 +145,8 @@ def _function(name: str, x: Array, parameter: Any = None, recipe: Recipe | None 
     if dtype.name == "f32":
         exact = np.asarray(f.wide(wide(x), p))
         return Expected(store(exact, dtype), partial(_budget, name, wide(x), p, exact, 0.0, dtype))
-    recipe = recipe or partial(_call, name)
+    if recipe is None or dtype.name == "f8_e4m3":  # which computes the whole recipe in f32
+        recipe = partial(_call, name)
     value = np.asarray(nominal(recipe, wide(x), p, dtype))
     return Expected(value, partial(_hull, recipe, wide(x), p, dtype, value))
 
@@ -250,7 +251,7 @@ def round(x: Array) -> Expected:
 
 @np.errstate(all="ignore")
 def relu(x: Array) -> Expected:
-    """max(x, 0): NaN gives 0 in f32 and f64, NaN in f16 and bf16. A zero may have either sign (D7)."""
+    """max(x, 0): NaN gives NaN in f16 and bf16, else 0. A zero may have either sign (D7)."""
     zero = x.dtype.type(0)
     keeps_nan = of_array(x).name in ("f16", "bf16")
     return Expected(np.asarray(np.where(x > 0, x, np.where(np.isnan(x), x, zero) if keeps_nan else zero)))

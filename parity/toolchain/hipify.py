@@ -3,6 +3,10 @@
 Identifiers outside comments and strings, and the names of included headers, are replaced by the table
 ``cuda_to_hip.csv``; nothing else changes, so that every line keeps its number. What the table cannot translate is
 reported, never guessed.
+
+One rule is more than a name: ``__shfl_xor_sync(0xffffffff, v, m)`` becomes ``__shfl_xor(v, m, 32)``, and the other
+shuffles alike. All lanes of a warp take part, so the mask says nothing; and a group of 32 lanes stays one where a
+wavefront has 64. Any other mask is a hazard.
 """
 
 from __future__ import annotations
@@ -71,11 +75,15 @@ _TOKEN = re.compile(
                 | "(?:\\.|[^"\\\n])*"? | '(?:\\.|[^'\\\n])*'? )
     | (?P<include> (?:\#[ \t]*include(?:_next)?|\b__has_include[ \t]*\()[ \t]*
                  (?P<open>[<"]) (?P<header>[^>"\n]+) [>"] )
+    | (?P<shuffle> __shfl(?:_up|_down|_xor)?)_sync (?P<parenthesis> \s*\(\s*)
+                 (?:\(unsigned(?:[ ]int)?\)[ ]?)? (?:0[xX][fF]{8}|~[ ]?0|-[ ]?1)[uUlL]* [ \t]*,[ \t]*
+    | (?P<close> \) )
     | (?P<number> \.?[0-9](?:[eEpP][+-]|'(?=\w)|[\w.])* )
     | (?P<name> [A-Za-z_$][\w$]* )
     """,
     re.VERBOSE | re.DOTALL,
 )
+_ARGUMENTS = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|[()\[\]{},<]", re.DOTALL)
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+([A-Za-z_]\w*)", re.MULTILINE)
 
 # Names of CUDA's own namespaces: cuda or cu and a capital, the libraries, and the upper-case prefixes. Plain words
@@ -137,7 +145,23 @@ def hipify(text: str, file: str, *, own: Collection[str] = ()) -> Hipified:
         replaced[name] += 1
         return rule.hip
 
+    widths: dict[int, str] = {}
+
+    def shuffle(match: re.Match[str]) -> str:
+        name = match["shuffle"] + "_sync"
+        end, count = _call(text, match.end())
+        if count not in (2, 3):
+            return apply(names[name], name, match.start()) + match[0][len(name) :]
+        if count == 2:
+            widths[end] = ", 32"
+        replaced[name] += 1
+        return match["shuffle"] + match["parenthesis"]
+
     def translate(match: re.Match[str]) -> str:
+        if match["shuffle"]:
+            return shuffle(match)
+        if match["close"]:
+            return widths.get(match.start(), "") + ")"
         if name := match["name"]:
             if name in defined:
                 return name
@@ -158,6 +182,23 @@ def hipify(text: str, file: str, *, own: Collection[str] = ()) -> Hipified:
         return match[0]
 
     return Hipified(_TOKEN.sub(translate, text), replaced, tuple(unmapped), tuple(hazards))
+
+
+def _call(text: str, start: int) -> tuple[int, int]:
+    """Where the argument list ends whose first argument begins at ``start``, and how many arguments it has.
+
+    No number is given (0) if the list has no end or may hold template arguments, whose commas look the same.
+    """
+    depth, count = 0, 1
+    for match in _ARGUMENTS.finditer(text, start):
+        token = match[0]
+        if token == ")" and depth == 0:
+            return match.start(), count
+        if token == "<":
+            break
+        count += token == "," and depth == 0
+        depth += (token in "([{") - (token in ")]}")
+    return start, 0
 
 
 def included_headers(text: str) -> Iterator[str]:

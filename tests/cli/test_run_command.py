@@ -16,7 +16,7 @@ def test_a_run_that_passes(parity, tmp_path):
     result = parity("run", "affine", "fill.fill", "--examples", "2", "-j", "1")
     assert result.code == 0
     assert "gfx1100 emulated" in result.out
-    assert "16 kernels, " in result.out
+    assert "18 kernels, " in result.out
     assert " 0 failed" in result.out
     assert "\x1b" not in result.out
     assert result.out.isascii()
@@ -25,8 +25,8 @@ def test_a_run_that_passes(parity, tmp_path):
     record = read_record(tmp_path / "out" / "record.jsonl")
     assert record.complete
     data = json.loads((tmp_path / "out" / "matrix.json").read_text())
-    assert data["cases"] == len(record.cases) > 16
-    assert len(list(csv.DictReader((tmp_path / "out" / "matrix.csv").open()))) == 16
+    assert data["cases"] == len(record.cases) > 18
+    assert len(list(csv.DictReader((tmp_path / "out" / "matrix.csv").open()))) == 18
 
 
 def test_the_same_seed_gives_the_same_matrix(parity, tmp_path):
@@ -90,7 +90,7 @@ def test_a_module_that_does_not_compile_costs_itself_only(parity, kernels):
     assert "COMPILE ERROR" in result.out
     assert f"{path}:" in result.out
     assert "use of undeclared identifier 'undeclared'" in result.out
-    assert "21 compile error" in result.out
+    assert "24 compile error" in result.out
     assert "1 kernels, " in result.out
 
 

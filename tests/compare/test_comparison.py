@@ -126,6 +126,15 @@ def test_divergences_pass_and_are_named():
     assert (mixed.passed, mixed.wrong, mixed.divergences) == (False, 1, ("D5",))
 
 
+def test_a_divergence_is_a_rule_for_the_whole_output():
+    """An output that equals the other vendor's value here and there does not follow the other vendor."""
+    diverging = Expected(np.array([1, 2, 3], np.uint8), divergences={"D5": np.array([1, 8, 9], np.uint8)})
+    for got, wrong in (([1, 8, 9], 0), ([1, 8, 3], 1), ([1, 2, 9], 1), ([7, 8, 9], 1)):
+        verdict = compare(diverging, np.array(got, np.uint8), vendor="amd")
+        assert verdict.wrong == wrong
+        assert bool(verdict.divergences) == (got[1:] == [8, 9])
+
+
 def test_results_between_the_limits_are_reported():
     """Erf on AMD: documented to 16 ULP, never seen beyond 2; CUDA documents 2.5."""
     x = np.array([0.1, 0.3], F32)

@@ -40,8 +40,12 @@ def test_two_tensors_with_the_same_window_hold_different_data():
 
 def test_the_streams_are_what_they_were_when_records_were_made():
     # A record names data by (stream, start): a change here makes every stored case text mean something else.
-    data = b"".join(elements(s, d, 12345, 257, "x", POINTS).tobytes() for s in STREAMS for d in USED)
+    streams = ("normal", "unit", "special", "points", "near", "mixed", "bits")
+    dtypes = [DTYPES[name] for name in ["u8", "u32", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"]]
+    data = b"".join(elements(s, d, 12345, 257, "x", POINTS).tobytes() for s in streams for d in dtypes)
     assert hashlib.sha256(data).hexdigest() == "fd591360dffab491f4c702c79dcc33259f6f1b073c6c7ea7aee28151f28a0e58"
+    data = b"".join(elements("small", d, 12345, 257, "x").tobytes() for d in dtypes)
+    assert hashlib.sha256(data).hexdigest() == "17c0de1ef12350cf9c1f77c583128c7f79787a384578496143b0317545fe44f3"
 
 
 def test_points_hold_each_value_once_and_in_order():
@@ -60,10 +64,31 @@ def test_special_values_of_floats_hold_the_hard_ones(name):
     assert any(v == 0 and np.signbit(v) for v in values)
 
 
+def test_patterns_hold_every_f8_in_order():
+    values = elements("patterns", DTYPES["f8_e4m3"], 0, 256)
+    assert values.view(np.uint8).tolist() == list(range(256))
+    assert elements("patterns", DTYPES["f16"], 65535, 2).view(np.uint16).tolist() == [65535, 0]
+
+
+def test_f8_saturates_where_other_floats_overflow():
+    f8 = DTYPES["f8_e4m3"]
+    values = special_values(f8).astype(np.float64)
+    assert np.isnan(values).sum() == 1  # infinities are not NaN
+    assert {448.0, -448.0, 2.0**-9, -(2.0**-9), 2.0**-6} <= set(values)
+    assert elements("points", f8, 0, 3, "x", POINTS).astype(float)[:2].tolist() == [0.5, 448]
+    assert f8.convert([np.inf, -1e9, 17]).astype(float).tolist() == [448, -448, 16]
+
+
 def test_normal_data_have_the_spread_they_claim():
     x = elements("normal", DTYPES["f64"], 0, 20000, "x")
     assert abs(x.mean()) < 0.1
     assert 2.9 < x.std() < 3.1
+
+
+@pytest.mark.parametrize("dtype", USED, ids=str)
+def test_small_data_are_whole_numbers_whose_sums_are_exact(dtype):
+    values = elements("small", dtype, 0, 400, "x").astype(np.float64)
+    assert set(values) == set(range(0 if dtype.kind == "uint" else -4, 5))
 
 
 def test_an_unknown_stream_is_named():

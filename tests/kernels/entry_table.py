@@ -18,7 +18,7 @@ class Scalar:
     ptx: str
 
 
-# The half types are structures, which PTX passes as aligned bytes.
+# Floats of 16 and 8 bits are structures, which PTX passes as aligned bytes.
 SCALARS = {
     "size_t": Scalar(8, ".u64"),
     "int64_t": Scalar(8, ".u64"),
@@ -30,6 +30,7 @@ SCALARS = {
     "int16_t": Scalar(2, ".u16"),
     "__half": Scalar(2, ".align 2 .b8[2]"),
     "__nv_bfloat16": Scalar(2, ".align 2 .b8[2]"),
+    "__nv_fp8_e4m3": Scalar(1, ".align 1 .b8[1]"),
     "uint8_t": Scalar(1, ".u8"),
     "bool": Scalar(1, ".u8"),
 }

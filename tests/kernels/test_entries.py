@@ -73,7 +73,7 @@ def test_no_architecture_guards():
         assert "__CUDA_ARCH__" not in path.read_text(), path.name
 
 
-TYPES = {"u8", "u32", "i64", "f16", "bf16", "f32", "f64"}
+TYPES = {"u8", "u32", "i64", "f16", "bf16", "f32", "f64", "f8_e4m3"}
 
 
 @pytest.mark.parametrize(

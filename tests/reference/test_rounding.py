@@ -2,7 +2,6 @@
 
 from fractions import Fraction
 
-import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,7 +10,7 @@ from hypothesis import strategies as st
 from parity.dtypes import DType, dtype
 from parity.reference import rounding
 
-NARROW = [dtype(name) for name in ("f16", "bf16", "f32")]
+NARROW = [dtype(name) for name in ("f8_e4m3", "f16", "bf16", "f32")]
 FLOATS = [*NARROW, dtype("f64")]
 
 
@@ -24,7 +23,8 @@ def nearest(exact: Fraction, to: DType) -> float:
     exponent -= size < Fraction(2) ** exponent
     quantum = Fraction(2) ** (max(exponent, to.emin) - to.precision + 1)
     rounded = round(size / quantum) * quantum
-    result = float(rounded) if rounded <= Fraction(to.max) else np.inf
+    beyond = to.max if to.saturates else np.inf
+    result = float(rounded) if rounded <= Fraction(to.max) else beyond
     return -result if exact < 0 else result
 
 
@@ -48,7 +48,8 @@ def test_bf16_ties_that_float32_would_invent():
 def test_overflow_begins_half_an_ulp_above_the_largest(to):
     threshold = to.max + rounding.half_ulp_of_max(to)
     below = np.nextafter(threshold, 0)
-    assert rounding.to_grid(np.array([below, threshold, -threshold]), to).tolist() == [to.max, np.inf, -np.inf]
+    beyond = to.max if to.saturates else np.inf
+    assert rounding.to_grid(np.array([below, threshold, -threshold]), to).tolist() == [to.max, beyond, -beyond]
 
 
 @pytest.mark.parametrize("kind", FLOATS, ids=str)
@@ -60,9 +61,9 @@ def test_ulp(kind):
 
 
 def elements(of: DType):
-    if of.name == "bf16":
-        return st.integers(0, 0xFFFF).map(lambda b: np.array(b, np.uint16).view(ml_dtypes.bfloat16)[()])
     width = 8 * of.itemsize
+    if of.name in ("f8_e4m3", "bf16"):
+        return st.integers(0, 2**width - 1).map(lambda b: np.array(b, of.bits).view(of.numpy)[()])
     return st.floats(width=width, allow_nan=False, allow_infinity=False).map(of.numpy.type)
 
 

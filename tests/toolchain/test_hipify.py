@@ -28,6 +28,10 @@ def text(source):
         ("#if __has_include(<cuda_fp8.h>)", "#if __has_include(<hip/hip_fp8.h>)"),
         ("#ifdef __CUDACC__", "#ifdef __HIPCC__"),
         ("size_t n = 1'000; cudaFree(p);", "size_t n = 1'000; hipFree(p);"),
+        ("x += __shfl_xor_sync(0xffffffff, x, 16, 32);", "x += __shfl_xor(x, 16, 32);"),
+        ("__shfl_down_sync(0xFFFFFFFFu, f(x, y), i)", "__shfl_down(f(x, y), i, 32)"),
+        ("__shfl_sync( ~0u,\n v[i, j], (l))", "__shfl( \n v[i, j], (l), 32)"),
+        ("__shfl_up_sync((unsigned)-1, __shfl_xor_sync(-1, x, 1), 2)", "__shfl_up(__shfl_xor(x, 1, 32), 2, 32)"),
     ],
 )
 def test_translated(cuda, hip):
@@ -59,10 +63,11 @@ def test_untouched_and_unreported(source):
 
 
 def test_every_line_keeps_its_number():
-    source = '#include <cuda_runtime.h>\n\n/* a\n b */ __nv_bfloat16 x;\r\n"s\\\n t";\ncudaFree(p); // end'
+    source = '__shfl_sync(~0u,\n x,\n 1)\n#include <cuda_runtime.h>\n\n/* a\n b */ __nv_bfloat16 x;\r\n"s\\\n t";\ncudaFree(p); // end'
     result = text(source)
     assert result.count("\n") == source.count("\n")
-    assert result.splitlines()[3] == " b */ __hip_bfloat16 x;"
+    assert result.splitlines()[1] == " x,"
+    assert result.splitlines()[6] == " b */ __hip_bfloat16 x;"
     assert result.splitlines()[-1] == "hipFree(p); // end"
 
 
@@ -109,6 +114,29 @@ def test_hazards_are_warned_of(name):
     result = hipify(f"a {name} b", "m.cu")
     assert [(f.name, f.column) for f in result.hazards] == [(name, 3)]
     assert not result.unmapped
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "__shfl_xor_sync(0xffff, x, 1)",
+        "__shfl_xor_sync(mask, x, 1)",
+        "__shfl_xor_sync(0xffffffff, f<a, b>(x), 1)",
+        "__shfl_xor_sync(0xffffffff, x)",
+        "__shfl_xor_sync(0xffffffff, x, 1",
+    ],
+)
+def test_a_shuffle_that_may_not_be_of_the_whole_warp_is_left_alone(call):
+    result = hipify(call, "m.cu")
+    assert result.text == call
+    assert [f.name for f in result.hazards] == ["__shfl_xor_sync"]
+    assert not result.replaced
+
+
+def test_a_width_that_is_64_on_some_devices_is_a_hazard():
+    result = hipify("__shfl_down_sync(0xffffffff, x, 1, warpSize)", "m.cu")
+    assert result.text == "__shfl_down(x, 1, warpSize)"
+    assert [(f.name, f.column) for f in result.hazards] == [("warpSize", 36)]
 
 
 def test_an_unfinished_comment_or_string_ends_with_the_file():

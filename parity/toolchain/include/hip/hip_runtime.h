@@ -1,10 +1,13 @@
 // The device side of <hip/hip_runtime.h> for a compiler that comes without the HIP headers: keywords, thread
-// coordinates, barriers, bit casts and mathematics. Freestanding: nothing outside this folder is included.
+// coordinates, barriers, lane exchange, atomics, bit operations and mathematics. Freestanding: nothing outside this
+// folder is included.
 // The kernels' ABI is code object version 5 (LLVM, "User Guide for AMDGPU Backend": implicit kernel arguments).
 #pragma once
 
+#include <hip/atomic_functions.h>
 #include <hip/host_defines.h>
 #include <hip/math_functions.h>
+#include <hip/warp_functions.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -48,3 +51,9 @@ __HIP_INLINE__ void __syncthreads() {
 
 __HIP_INLINE__ void __threadfence() { __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "agent"); }
 __HIP_INLINE__ void __threadfence_block() { __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "workgroup"); }
+
+// A load through the read-only cache of CUDA; the compiler finds out by itself what it may cache.
+template <class T>
+__HIP_INLINE__ T __ldg(const T* p) {
+    return *p;
+}

@@ -1,5 +1,5 @@
 // The CUDA/HIP device mathematics: transcendental functions from AMD's device library (ocml.bc, linked as bitcode),
-// and operations that are one instruction or a short exact sequence from compiler builtins.
+// and operations that are one instruction or a short exact sequence, bit operations among them, from compiler builtins.
 #pragma once
 
 #include <hip/host_defines.h>
@@ -128,3 +128,12 @@ __HIP_INLINE__ float __uint_as_float(unsigned x) { return __builtin_bit_cast(flo
 __HIP_INLINE__ float __int_as_float(int x) { return __builtin_bit_cast(float, x); }
 __HIP_INLINE__ long long __double_as_longlong(double x) { return __builtin_bit_cast(long long, x); }
 __HIP_INLINE__ double __longlong_as_double(long long x) { return __builtin_bit_cast(double, x); }
+
+__HIP_INLINE__ int __popc(unsigned x) { return __builtin_popcount(x); }
+__HIP_INLINE__ int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
+__HIP_INLINE__ int __clz(int x) { return x ? __builtin_clz(x) : 32; }
+__HIP_INLINE__ int __clzll(long long x) { return x ? __builtin_clzll(x) : 64; }
+__HIP_INLINE__ int __ffs(int x) { return __builtin_ffs(x); }
+__HIP_INLINE__ int __ffsll(long long x) { return __builtin_ffsll(x); }
+__HIP_INLINE__ unsigned __brev(unsigned x) { return __builtin_bitreverse32(x); }
+__HIP_INLINE__ unsigned long long __brevll(unsigned long long x) { return __builtin_bitreverse64(x); }

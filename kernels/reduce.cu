@@ -1,0 +1,182 @@
+// fast_<fold>_<type>: the last dims of a tensor folded away, one block per output.
+// sum_<type>: sums over any dims, added to the output.
+// softmax_<type>, rmsnorm_<type>, layernorm_<type>: one block per row.
+// rope_<type>, rope_i_<type>, rope_thd_<type>: rotary position embedding, one thread per pair of elements.
+#include "elementwise.cuh"
+#include "normalization.cuh"
+#include "reduction.cuh"
+#include "rope.cuh"
+
+/** The largest value of T, infinite for floats: what the minimum of nothing is. */
+template <class T> __device__ __forceinline__ T largest() { return constant<T>(HUGE_VAL); }
+template <> __device__ __forceinline__ u8 largest() { return u8(~0); }
+template <> __device__ __forceinline__ u32 largest() { return ~0u; }
+template <> __device__ __forceinline__ i64 largest() { return i64(~0ull >> 1); }
+
+/** The lowest value of T, infinite for floats: what the maximum of nothing is. */
+template <class T> __device__ __forceinline__ T lowest() { return constant<T>(-HUGE_VAL); }
+template <> __device__ __forceinline__ u8 lowest() { return 0; }
+template <> __device__ __forceinline__ u32 lowest() { return 0; }
+template <> __device__ __forceinline__ i64 lowest() { return i64(1ull << 63); }
+
+/**
+ * Thread 0 gets the fold of this block's `terms` elements, which follow each other in the linear index. Thread t folds
+ * the elements t, t + blockDim.x, ... into `start`, the block then folds over its threads.
+ */
+template <class V, class T, class Load, class Fold>
+__device__ __forceinline__ V fold_of_block(size_t terms, size_t num_dims, const size_t* info, const T* src, V start,
+                                           Load load, Fold fold) {
+    const Layouts<1> at(num_dims, info);
+    V value = start;
+    for (size_t i = threadIdx.x; i < terms; i += blockDim.x)
+        value = fold(value, load(src[at(blockIdx.x * terms + i).of[0]], i));
+    return over_block(value, fold);
+}
+
+#define FAST(name, Fold, T, start)                                                                                   \
+    KERNEL fast_##name##_##T(const size_t src_numel, const size_t terms, const size_t num_dims, const size_t* info,  \
+                             const T* src, T* dst) {                                                                 \
+        const auto load = [](T x, size_t) { return x; };                                                             \
+        const T folded = fold_of_block<T>(terms, num_dims, info, src, start, load, Fold());                          \
+        if (threadIdx.x == 0) dst[blockIdx.x] = folded;                                                              \
+    }
+
+/** An element and its number in the row; NOWHERE before any element was seen. */
+template <class T>
+struct Candidate {
+    T value;
+    u32 index;
+};
+constexpr u32 NOWHERE = ~0u;
+
+/**
+ * Keeps the candidate it has unless the other is better, so that ties go to the earlier element of a thread and to the
+ * lower slot of the tree: among the best elements wins the one whose thread number, read backwards in bits, is smallest.
+ * A NaN is neither better nor worse: it stays where it came first, and is not taken in from elsewhere.
+ */
+template <class Better>
+struct Choice {
+    Better better;
+    template <class T>
+    __device__ __forceinline__ Candidate<T> operator()(Candidate<T> kept, Candidate<T> other) const {
+        return kept.index == NOWHERE || better(other.value, kept.value) ? other : kept;
+    }
+};
+
+struct Less {
+    template <class T> __device__ __forceinline__ bool operator()(T x, T y) const { return x < y; }
+};
+struct Greater {
+    template <class T> __device__ __forceinline__ bool operator()(T x, T y) const { return x > y; }
+};
+
+#define FAST_ARG(name, Better, T, start)                                                                              \
+    KERNEL fast_##name##_##T(const size_t src_numel, const size_t terms, const size_t num_dims, const size_t* info,   \
+                             const T* src, u32* dst) {                                                                \
+        const auto load = [](T x, size_t i) { return Candidate<T>{x, u32(i)}; };                                      \
+        const Candidate<T> nothing = {start, NOWHERE};                                                                \
+        const auto best = fold_of_block<Candidate<T>>(terms, num_dims, info, src, nothing, load, Choice<Better>());   \
+        if (threadIdx.x == 0) dst[blockIdx.x] = num_dims ? best.index % info[num_dims - 1] : best.index;              \
+    }
+
+/**
+ * out[o] += the sum of the elements that differ from each other in the summed dims only. After dims and strides, `info`
+ * has the length of each summed dim, then its stride in a contiguous tensor of these dims.
+ *
+ * One block per output, not one atomic addition per element: the order is fixed, and 16-bit types have no atomics on AMD
+ * GPUs.
+ */
+template <class T>
+__device__ __forceinline__ void sum(size_t numel, size_t num_dims, size_t num_sum_dims, const size_t* info,
+                                    const T* inp, T* out) {
+    const Layouts<1> at(num_dims, info);
+    const size_t *lengths = info + 2 * num_dims, *strides = lengths + num_sum_dims;
+    size_t terms = 1;
+    for (size_t d = 0; d < num_sum_dims; ++d) terms *= lengths[d];
+    const size_t outputs = terms ? numel / terms : 0;
+
+    for (size_t o = blockIdx.x; o < outputs; o += gridDim.x) {
+        T total = T(0.0f);
+        for (size_t term = threadIdx.x; term < terms; term += blockDim.x) {
+            size_t i = o, rest = term;
+            for (size_t d = num_sum_dims; d-- > 0;) {
+                const size_t next = quotient(rest, lengths[d]), outer = quotient(i, strides[d]);
+                i += (outer * (lengths[d] - 1) + rest - next * lengths[d]) * strides[d];
+                rest = next;
+            }
+            total = Sum()(total, inp[at(i).of[0]]);
+        }
+        total = over_block(total, Sum());
+        if (threadIdx.x == 0) out[o] = Sum()(out[o], total);
+    }
+}
+
+#define SUM(T)                                                                                                     \
+    KERNEL sum_##T(const size_t numel, const size_t num_dims, const size_t num_sum_dims, const size_t* info,       \
+                   const T* inp, T* out) {                                                                         \
+        sum(numel, num_dims, num_sum_dims, info, inp, out);                                                        \
+    }
+
+// The block size comes a second time as an argument; it is blockDim.x.
+#define ROWS(T, Wide)                                                                                              \
+    KERNEL softmax_##T(const T* src, T* dst, const int n_cols) {                                                   \
+        const size_t row = size_t(blockIdx.x) * n_cols;                                                            \
+        softmax<Wide>(src + row, dst + row, n_cols);                                                               \
+    }                                                                                                              \
+    KERNEL rmsnorm_##T(const T* src, T* dst, const T* alpha, const int n_cols, const int, const float eps) {       \
+        const size_t row = size_t(blockIdx.x) * n_cols;                                                            \
+        rms_norm(src + row, dst + row, alpha, n_cols, eps);                                                        \
+    }                                                                                                              \
+    KERNEL layernorm_##T(const T* src, T* dst, const T* alpha, const T* beta, const int n_cols, const int,         \
+                         const float eps) {                                                                        \
+        const size_t row = size_t(blockIdx.x) * n_cols;                                                            \
+        layer_norm(src + row, dst + row, alpha, beta, n_cols, eps);                                                \
+    }
+
+#define ROPE(T)                                                                                                    \
+    KERNEL rope_i_##T(const T* src, const T* cos, const T* sin, T* dst, const u32 bh, const u32 td,                \
+                      const u32 stride_b) {                                                                        \
+        rope(size_t(bh) * td / 2, td / 2, stride_b, src, cos, sin, dst,                                            \
+             [=](size_t i) { return interleaved(i, td); });                                                        \
+    }                                                                                                              \
+    KERNEL rope_##T(const T* src, const T* cos, const T* sin, T* dst, const u32 bh, const u32 td, const u32 d,     \
+                    const u32 stride_b) {                                                                          \
+        rope(size_t(bh) * td / 2, td / 2, stride_b, src, cos, sin, dst,                                            \
+             [=](size_t i) { return halves(i, td, d); });                                                          \
+    }                                                                                                              \
+    KERNEL rope_thd_##T(const T* src, const T* cos, const T* sin, T* dst, const u32 b, const u32 t, const u32 h,   \
+                        const u32 d, const u32 stride_b) {                                                         \
+        rope(size_t(b) * t * h * d / 2, size_t(t) * d / 2, stride_b, src, cos, sin, dst,                           \
+             [=](size_t i) { return halves_of_heads(i, t, h, d); });                                               \
+    }
+
+#define REDUCE(T)                              \
+    FAST(sum, Sum, T, T(0.0f))                 \
+    FAST(min, Minimum, T, largest<T>())        \
+    FAST(max, Maximum, T, lowest<T>())         \
+    FAST_ARG(argmin, Less, T, largest<T>())    \
+    FAST_ARG(argmax, Greater, T, lowest<T>())
+
+REDUCE(u8)
+REDUCE(u32)
+REDUCE(i64)
+REDUCE(f16)
+REDUCE(bf16)
+REDUCE(f32)
+REDUCE(f64)
+
+SUM(u32)
+SUM(f16)
+SUM(bf16)
+SUM(f32)
+SUM(f64)
+
+ROWS(f16, f32)
+ROWS(bf16, f32)
+ROWS(f32, f32)
+ROWS(f64, f64)
+
+ROPE(f16)
+ROPE(bf16)
+ROPE(f32)
+ROPE(f64)

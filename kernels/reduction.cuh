@@ -1,0 +1,83 @@
+// Folding many values into one: over the threads of a block, and over a group of 32 lanes.
+//
+// Half types fold in the half type: every addition rounds. All threads of the block must call these functions together.
+#pragma once
+
+#include "functions.cuh"
+
+constexpr u32 MAX_THREADS = 1024;
+
+/**
+ * The number of lanes that exchange values directly. It is CUDA's warp; on AMD GPUs with 64 lanes in a wavefront, each
+ * half of a wavefront is such a group. It does not depend on the hardware.
+ */
+constexpr u32 GROUP = 32;
+
+struct Sum {
+    template <class T> __device__ __forceinline__ T operator()(T x, T y) const { return x + y; }
+    __device__ __forceinline__ u8 operator()(u8 x, u8 y) const { return wrapping::add(x, y); }
+    __device__ __forceinline__ u32 operator()(u32 x, u32 y) const { return wrapping::add(x, y); }
+    __device__ __forceinline__ i64 operator()(i64 x, i64 y) const { return wrapping::add(x, y); }
+};
+
+struct Minimum {
+    template <class T> __device__ __forceinline__ T operator()(T x, T y) const {
+        using math::minimum, wrapping::minimum;
+        return minimum(x, y);
+    }
+};
+
+struct Maximum {
+    template <class T> __device__ __forceinline__ T operator()(T x, T y) const {
+        using math::maximum, wrapping::maximum;
+        return maximum(x, y);
+    }
+};
+
+/**
+ * Thread 0 gets the values of all threads of the block, folded over a halving tree: t takes in t + ceil(n / 2), until
+ * n = 1. The order depends on nothing but the block size, which may be any.
+ */
+template <class T, class Fold>
+__device__ __forceinline__ T over_block(T value, Fold fold) {
+    __shared__ T slots[MAX_THREADS];
+    const u32 t = threadIdx.x;
+    __syncthreads();  // a previous call may still read
+    slots[t] = value;
+    for (u32 n = blockDim.x; n > 1;) {
+        const u32 half = (n + 1) / 2;
+        __syncthreads();
+        if (t + half < n) slots[t] = value = fold(value, slots[t + half]);
+        n = half;
+    }
+    return value;
+}
+
+template <class T> __device__ __forceinline__ T of_lane_xor(T x, u32 mask) {
+    return __shfl_xor_sync(0xffffffffu, x, mask, GROUP);
+}
+// Half types travel as f32, because versions of HIP differ in their overloads for 16 bits.
+template <> __device__ __forceinline__ f16 of_lane_xor(f16 x, u32 mask) {
+    return to_f16(of_lane_xor(to_f32(x), mask));
+}
+template <> __device__ __forceinline__ bf16 of_lane_xor(bf16 x, u32 mask) {
+    return to_bf16(of_lane_xor(to_f32(x), mask));
+}
+
+/** Every lane of a group gets the values of all its lanes, folded over a butterfly. */
+template <class T, class Fold>
+__device__ __forceinline__ T over_group(T value, Fold fold) {
+    for (u32 mask = GROUP / 2; mask > 0; mask /= 2) value = fold(value, of_lane_xor(value, mask));
+    return value;
+}
+
+/** Every thread gets the sum over the block, which may have any multiple of 32 threads. */
+__device__ __forceinline__ f32 sum_over_groups(f32 value) {
+    __shared__ f32 sums[MAX_THREADS / GROUP];
+    const u32 group = threadIdx.x / GROUP, lane = threadIdx.x % GROUP;
+    value = over_group(value, Sum());
+    __syncthreads();  // a previous call may still read
+    if (lane == 0) sums[group] = value;
+    __syncthreads();
+    return over_group(lane < blockDim.x / GROUP ? sums[lane] : 0.0f, Sum());
+}

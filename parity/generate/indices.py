@@ -1,0 +1,66 @@
+"""Index streams: ids into something with a given number of places, as endless and random-access as the data streams."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from parity.dtypes import DType
+from parity.generate.data import field, mix
+
+__all__ = ["INDEX_STREAMS", "ids", "is_sentinel"]
+
+Array = np.ndarray[Any, Any]
+
+DISTINCT = 3
+"""How many different ids ``repeat`` holds."""
+
+
+def ids(stream: str, dtype: DType, start: int, count: int, name: str, bound: int) -> Array:
+    """Elements ``start`` to ``start + count - 1`` of an index stream, shape (count,).
+
+    Every id lies in [0, bound), and below the maximum of its type, which means "none" to many kernels. With ``bound`` 0
+    there is no such id: all are 0, and it is for the caller to refuse them.
+    """
+    places = max(1, min(bound, int(dtype.max)))
+    index = np.arange(start, start + count, dtype=np.uint64)
+    random = mix(index ^ np.uint64(zlib.crc32(f"{stream}/{name}".encode()) << 20))
+    return INDEX_STREAMS[stream](dtype, index, random, places)
+
+
+def is_sentinel(values: Array, dtype: DType) -> Array:
+    """True where an id is the maximum of its type."""
+    return np.asarray(values == dtype.max)
+
+
+def _index(dtype: DType, index: Array, random: Array, places: int) -> Array:
+    """Uniform."""
+    return (field(random, 0, 63) % np.uint64(places)).astype(dtype.numpy)
+
+
+def _repeat(dtype: DType, index: Array, random: Array, places: int) -> Array:
+    """A few ids over and over, the last place among them."""
+    choice = field(random, 0, 32) % np.uint64(DISTINCT)
+    return ((np.uint64(places - 1) * choice) // np.uint64(DISTINCT - 1)).astype(dtype.numpy)
+
+
+def _ramp(dtype: DType, index: Array, random: Array, places: int) -> Array:
+    """Every place in turn."""
+    return (index % np.uint64(places)).astype(dtype.numpy)
+
+
+def _sentinel(dtype: DType, index: Array, random: Array, places: int) -> Array:
+    """One in four is the maximum of the type; the rest are uniform."""
+    none = field(random, 40, 2) == 0
+    return np.where(none, dtype.numpy.type(dtype.max), _index(dtype, index, mix(random), places))
+
+
+INDEX_STREAMS: dict[str, Callable[[DType, Array, Array, int], Array]] = {
+    "ramp": _ramp,
+    "index": _index,
+    "repeat": _repeat,
+    "sentinel": _sentinel,
+}

@@ -1,0 +1,28 @@
+"""Values for by-value parameters of kernels."""
+
+from __future__ import annotations
+
+import math
+
+from hypothesis import strategies as st
+
+from parity.dtypes import DType
+from parity.generate.data import elements, special_values
+from parity.generate.layouts import Draw
+
+__all__ = ["parameter"]
+
+USUAL = (1.0, 0.0, -1.0, 0.5, 2.0, -0.0, 3.0)
+
+
+def parameter(draw: Draw, kind: DType, values: tuple[float, ...] = ()) -> float | int:
+    """A value of a type: a usual one, one of ``values``, a limit, NaN or a random one; for integers a special one."""
+    if kind.is_float:
+        tiny = 2.0 ** (kind.emin - kind.precision + 1)
+        largest = float(kind.max)
+        usual = (*USUAL, *values, math.nan, math.inf, -math.inf, largest, -largest, tiny)
+        index = draw(st.integers(0, len(usual) + 11))
+        drawn = usual[index] if index < len(usual) else float(elements("normal", kind, index, 1)[0])
+        return float(kind.convert(drawn))
+    table = special_values(kind)
+    return int(table[draw(st.integers(0, len(table) - 1))])

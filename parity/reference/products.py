@@ -1,0 +1,154 @@
+"""Sums and sums of products that a device accumulates in some order: exact values and what may lie around them.
+
+Operands are stored arrays of one dtype whose last axis is summed; the other axes broadcast. A term that does not exist
+has two zeros. Half types accumulate in f32, the others in their own type; integers wrap modulo 2**bits.
+
+The bounds hold for any order, with or without contraction (Jeannerod and Rump, SIMAX 34, 2013): with m terms that are
+not zero, S the sum of their absolute values and u the unit roundoff of the accumulator, the error is at most m u S, or
+(m - 1) u S if the products are exact. Where all operands are integers and S fits the significand nothing rounds and the
+bound is zero: such data show every term that is lost, doubled or taken from the wrong place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import gmpy2
+import numpy as np
+
+from parity.dtypes import DTYPES, DType, of_array
+from parity.reference.expected import Bounds, Expected, Limits
+from parity.reference.halves import hull_bounds
+from parity.reference.real import doubles
+from parity.reference.rounding import Array, smallest, store, to_grid, ulp, unit_roundoff, wide
+
+__all__ = ["mean", "sum_of_products"]
+
+_F32, _F64 = DTYPES["f32"], DTYPES["f64"]
+_EXACT = gmpy2.context(precision=128)
+_SLACK = 1 + 2.0**-20
+"""Room for terms of second order in u (tolerance model, section 2)."""
+
+
+@np.errstate(all="ignore")
+def sum_of_products(left: Array, right: Array) -> Expected:
+    """The sum of ``left * right`` over the last axis, rounded to the operands' dtype."""
+    dtype = of_array(left)
+    if not dtype.is_float:
+        return Expected(_wrapped(left.astype(np.uint64) * right.astype(np.uint64), dtype))
+    total = _Total(left, right)
+    if dtype is not total.accumulator:
+        return total.expected_between(*total.ends)
+    return total.expected_around(total.error * _SLACK)
+
+
+@np.errstate(all="ignore")
+def mean(x: Array) -> Expected:
+    """The mean over the last axis, as a sum times 1 / count, a factor in f32 for every type.
+
+    The sum is converted to f32 if it is an integer, and an integer result is truncated.
+    """
+    dtype, scale = of_array(x), np.float32(1 / x.shape[-1])
+    if not dtype.is_float:
+        product = _wrapped(x.astype(np.uint64), dtype).astype(np.float32) * scale
+        return Expected(np.asarray(np.clip(np.trunc(product.astype(np.float64)), 0, dtype.max).astype(dtype.numpy)))
+    total = _Total(x, np.ones(x.shape[-1], dtype.numpy), float(scale))
+    if dtype is not _F64:
+        return total.expected_between(*total.ends)
+    error = total.error * float(scale)
+    return total.expected_around(np.where(error == 0, 0, error + ulp(np.abs(total.centre) + error, _F64) / 2) * _SLACK)
+
+
+def _wrapped(terms: Array, dtype: DType) -> Array:
+    return np.asarray(terms.sum(axis=-1, dtype=np.uint64).astype(dtype.numpy))
+
+
+@dataclass(frozen=True, eq=False)
+class _Total:
+    """``factor`` times the sum of ``left * right`` over the last axis: float operands of one dtype.
+
+    NaN and infinities propagate as IEEE 754 says, whatever the order, unless finite terms overflow.
+    """
+
+    left: Array
+    right: Array
+    factor: float = 1.0
+
+    @cached_property
+    def dtype(self) -> DType:
+        return of_array(self.left)
+
+    @cached_property
+    def accumulator(self) -> DType:
+        return _F32 if self.dtype.itemsize < _F32.itemsize else self.dtype
+
+    @cached_property
+    def terms(self) -> Array:
+        """The products in float64: exact, except for f64 operands."""
+        return np.asarray(wide(self.left) * wide(self.right))
+
+    @cached_property
+    def _parts(self) -> tuple[Array, Array | float]:
+        plain = np.asarray(self.terms.sum(axis=-1))
+        if self.dtype is not _F64:
+            return plain * self.factor, 0.0
+        left, right = (a.reshape(-1, a.shape[-1]).tolist() for a in np.broadcast_arrays(self.left, self.right))
+        multiply, add, factor = _EXACT.mul, _EXACT.fsum, self.factor
+        exact = [multiply(add(list(map(multiply, *rows))), factor) for rows in zip(left, right, strict=True)]
+        return doubles(exact, plain.shape)
+
+    @property
+    def centre(self) -> Array:
+        """The exact value as float64, and what is missing from it as ``residual``."""
+        return self._parts[0]
+
+    @property
+    def residual(self) -> Array | float:
+        return self._parts[1]
+
+    @cached_property
+    def error(self) -> Array:
+        """Bound on the error of the sum as accumulated, without the factor; 0 where it rounds once or never."""
+        a, b, to = wide(self.left), wide(self.right), self.accumulator
+        u, present, size = unit_roundoff(to), (a != 0) & (b != 0), np.abs(self.terms)
+        # u goes to the larger factor, where it cannot underflow
+        shares = np.abs(np.where(np.abs(a) < np.abs(b), a * (b * u), (a * u) * b)).sum(axis=-1)
+        count = present.sum(axis=-1)
+        roundings = count if to is self.dtype else count - 1
+        underflow = (present & (size < 2.0**to.emin)).sum(axis=-1) * (smallest(to) / 2)
+        integers = np.all((a == np.rint(a)) & (b == np.rint(b)), axis=-1) & (size.sum(axis=-1) <= 2.0**to.precision)
+        certain = integers | (count <= 1) | ~np.isfinite(self.centre)
+        return np.asarray(np.where(certain, 0, roundings * shares + underflow))
+
+    @property
+    def ends(self) -> tuple[Array, Array]:
+        """The least and the greatest value before it is rounded, for types narrower than f64."""
+        error = self.error * (_SLACK * self.factor)
+        return self.centre - error, self.centre + error
+
+    def _rounded(self, x: Array) -> Array:
+        return to_grid(to_grid(x, self.accumulator), self.dtype)
+
+    def expected_between(self, low: Array, high: Array) -> Expected:
+        """Values from ``low`` to ``high``, rounded to the accumulator's type and then to the stored one."""
+        value = store(self._rounded(self.centre), self.dtype)
+        return self._expected(value, lambda _: hull_bounds(wide(value), self._rounded(low), self._rounded(high)))
+
+    def expected_around(self, error: Array) -> Expected:
+        """Values within ``error``, which covers all roundings; the nearest one where it is 0."""
+        value = store(self.centre + self.residual, self.dtype)
+        exact = error == 0
+        centre, residual = np.where(exact, wide(value), self.centre), np.where(exact, 0, self.residual)
+        return self._expected(value, lambda _: Bounds(centre, residual, error, error))
+
+    def _expected(self, value: Array, bounds: Callable[[Limits], Bounds]) -> Expected:
+        """With the infinities and the NaN that finite terms may lead to by overflow on the way."""
+        to = self.accumulator
+        limit = float(to.max) * (1 - 2 * self.terms.shape[-1] * unit_roundoff(to))
+        above = np.maximum(self.terms, 0).sum(axis=-1) >= limit
+        below = np.minimum(self.terms, 0).sum(axis=-1) <= -limit
+        overflows = [(w, v) for w, v in ((above, np.inf), (below, -np.inf)) if w.any()]
+        others = tuple(np.where(w, value.dtype.type(v), value) for w, v in overflows)
+        return Expected(value, bounds, nan_allowed=above & below, alternatives=others)

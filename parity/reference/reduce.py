@@ -1,0 +1,161 @@
+"""Reference values of reductions: sums, extrema and their places.
+
+``grid`` is the geometry of the launch: on the number of threads depend how often a sum may round and, by promise, which
+of several equal extrema is found.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import gmpy2
+import numpy as np
+
+from parity.dtypes import DTYPES, DType, of_array
+from parity.launch import Grid
+from parity.reference.expected import Bounds, Expected
+from parity.reference.real import doubles
+from parity.reference.rounding import Array, store, unit_roundoff, wide
+
+__all__ = ["argmax", "argmin", "reduce_max", "reduce_min", "reduce_sum", "sum_onto", "tree_depth"]
+
+_F64 = DTYPES["f64"]
+_HALVES = ("f16", "bf16")
+_EXACT = gmpy2.context(precision=128)
+_SLACK = 1 + 2.0**-20
+"""Room for terms of second order in u (tolerance model, section 2)."""
+
+
+def tree_depth(terms: int, threads: int) -> int:
+    """Most additions that round on the way of a term: to ``threads`` strided serial sums, then up a tree of these."""
+    if terms < 2:
+        return 0
+    return -(-terms // threads) - 1 + (min(terms, threads) - 1).bit_length()
+
+
+def reduce_sum(x: Array, reduced: Any, grid: Grid) -> Expected:
+    """Sum over the last ``reduced`` dims, held in the type of ``x`` throughout; integers wrap, nothing sums to 0.
+
+    Floats: with h roundings on the longest way and S the sum of the absolute values, within h u S (Higham, "Accuracy
+    and Stability of Numerical Algorithms", section 4.2).
+    """
+    rows = _rows(x, reduced)
+    return _sum(rows, tree_depth(rows.shape[-1], grid.threads))
+
+
+def sum_onto(x: Array, out: Array, over: Any) -> Expected:
+    """``out`` plus the sum over the dims whose bits are set in ``over``, added in any order, in the type of ``x``.
+
+    With n terms within (n - 1) u S (Jeannerod and Rump, SIMAX 34, 2013); the former content of ``out`` is one of them.
+    """
+    summed = [d for d in range(x.ndim) if int(over) >> d & 1]
+    moved = np.moveaxis(x, summed, range(x.ndim - len(summed), x.ndim))
+    terms = np.concatenate([out[..., None], _rows(moved, len(summed))], axis=-1)
+    return _sum(terms, terms.shape[-1] - 1)
+
+
+def _rows(x: Array, reduced: Any) -> Array:
+    """The last dims as one."""
+    kept = x.ndim - int(reduced)
+    return np.ascontiguousarray(x).reshape(*x.shape[:kept], math.prod(x.shape[kept:]))
+
+
+@np.errstate(all="ignore")
+def _sum(rows: Array, roundings: int) -> Expected:
+    dtype = of_array(rows)
+    if not dtype.is_float:
+        return Expected(np.asarray(rows.sum(axis=-1, dtype=rows.dtype)))
+    terms = wide(rows)
+    size = np.abs(terms).sum(axis=-1)
+    centre, residual = _exact_sum(terms, dtype)
+    error = np.where(_rounds(terms, size, dtype), roundings * unit_roundoff(dtype) * size * _SLACK, 0)
+    error = np.where(np.isfinite(centre), error, 0)
+    value = np.asarray(store(centre + residual, dtype))
+    # finite terms may overflow on the way, to an infinity or, from both sides, to NaN
+    limit = float(dtype.max) / (1 + 2 * roundings * unit_roundoff(dtype))
+    above, below = (np.maximum(s * terms, 0).sum(axis=-1) >= limit for s in (1, -1))
+    overflowed = [(w & np.isfinite(centre), v) for w, v in ((above, np.inf), (below, -np.inf))]
+    others = tuple(np.where(w, value.dtype.type(v), value) for w, v in overflowed if w.any())
+    return Expected(
+        value, lambda _: Bounds(centre, residual, error, error), nan_allowed=above & below, alternatives=others
+    )
+
+
+def _exact_sum(terms: Array, dtype: DType) -> tuple[Array, Array | float]:
+    """The sum as float64, and what float64 lacks of it, which matters for f64 only."""
+    if dtype is not _F64:
+        return np.asarray(terms.sum(axis=-1)), 0.0
+    rows = terms.reshape(-1, terms.shape[-1]).tolist()
+    return doubles([_EXACT.fsum(row) for row in rows], terms.shape[:-1])
+
+
+def _rounds(terms: Array, size: Array, dtype: DType) -> Array:
+    """Where a partial sum may round: unless all are multiples of one power of two and below 2**p times it."""
+    mantissas, exponents = np.frexp(np.where(np.isfinite(terms), terms, 0))
+    whole = np.ldexp(mantissas, 53).astype(np.int64)
+    steps = np.where(whole == 0, np.inf, np.ldexp((whole & -whole).astype(np.float64), exponents - 53))
+    return np.asarray(size * _SLACK > 2.0**dtype.precision * steps.min(axis=-1, initial=np.inf))
+
+
+def reduce_max(x: Array, reduced: Any) -> Expected:
+    """Maximum over the last ``reduced`` dims: f32 and f64 ignore NaN and give -Inf for nothing else, halves keep it."""
+    return _extremum(x, reduced, np.fmax, np.maximum)
+
+
+def reduce_min(x: Array, reduced: Any) -> Expected:
+    """Minimum over the last ``reduced`` dims: f32 and f64 ignore NaN and give Inf for nothing else, halves keep it."""
+    return _extremum(x, reduced, np.fmin, np.minimum)
+
+
+def _extremum(x: Array, reduced: Any, ignoring: np.ufunc, propagating: np.ufunc) -> Expected:
+    rows, dtype = _rows(x, reduced), of_array(x)
+    if not dtype.is_float:
+        return Expected(np.asarray(propagating.reduce(rows, axis=-1)))
+    if dtype.name in _HALVES:
+        return Expected(store(propagating.reduce(wide(rows), axis=-1), dtype))
+    start = -math.inf if ignoring is np.fmax else math.inf
+    return Expected(np.asarray(ignoring.reduce(rows, axis=-1, initial=start)))
+
+
+def argmax(x: Array, reduced: Any, grid: Grid) -> Expected:
+    """Index of the maximum over the last dim; u32. For ties and NaN see ``argmin``."""
+    return _place(x, reduced, grid, np.greater)
+
+
+def argmin(x: Array, reduced: Any, grid: Grid) -> Expected:
+    """Index of the minimum over the last dim; u32.
+
+    Thread t of n looks at the elements t, t + n, ...; it keeps the first until a better one comes. Then the threads
+    are folded over a halving tree in which the lower one wins a tie. So among equal minima that one wins whose thread
+    has the smallest number when its bits are read backwards. A NaN is neither better nor worse than anything: as a
+    thread's first element it stays there, and no other thread takes it over.
+    """
+    return _place(x, reduced, grid, np.less)
+
+
+@np.errstate(invalid="ignore")
+def _place(x: Array, reduced: Any, grid: Grid, better: Callable[[Array, Array], Array]) -> Expected:
+    rows = _rows(x, reduced)
+    values = wide(rows) if of_array(x).is_float else rows
+    held = min(grid.threads, rows.shape[-1])  # threads that hold an element
+    best, where = values[..., :held], np.broadcast_to(np.arange(held), (*rows.shape[:-1], held))
+    for first in range(held, rows.shape[-1], held):
+        count = min(held, rows.shape[-1] - first)
+        taken = better(values[..., first : first + count], best[..., :count])
+        best, where = _take(taken, values[..., first:], best), _take(taken, first + np.arange(held), where)
+    width = grid.threads
+    while width > 1:
+        half = (width + 1) // 2
+        other = best[..., half:]
+        taken = better(other, best[..., : other.shape[-1]])
+        best, where = _take(taken, other, best)[..., :half], _take(taken, where[..., half:], where)[..., :half]
+        width = half
+    return Expected(np.asarray(where[..., 0] % x.shape[-1]).astype(np.uint32))
+
+
+def _take(taken: Array, new: Array, old: Array) -> Array:
+    """``old`` with its first elements replaced by those of ``new`` where ``taken``."""
+    count = taken.shape[-1]
+    return np.concatenate([np.where(taken, new[..., :count], old[..., :count]), old[..., count:]], axis=-1)

@@ -1,0 +1,45 @@
+"""What sorting promises, which is a property and not one value: equal elements may come in any order."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from parity.dtypes import of_array
+from parity.reference.expected import Expected
+from parity.reference.rounding import Array, wide
+
+__all__ = ["argsort_ascending", "argsort_descending"]
+
+
+def argsort_ascending(x: Array) -> Expected:
+    """Per row of x (rows, columns) a permutation of the column numbers (u32) that puts the row in order.
+
+    Any permutation will do for a row that holds a NaN, which compares to nothing. -0 and +0 are equal.
+    """
+    return _argsort(x, 1)
+
+
+def argsort_descending(x: Array) -> Expected:
+    """As ``argsort_ascending``, the largest element first."""
+    return _argsort(x, -1)
+
+
+def _argsort(x: Array, sign: int) -> Expected:
+    floats = of_array(x).is_float
+    keys = wide(x) if floats else np.unique(x, return_inverse=True)[1].reshape(x.shape)
+    value = np.argsort(sign * keys, axis=1, kind="stable").astype(np.uint32)
+    return Expected(value, accepts=partial(_in_order, sign * keys))
+
+
+def _in_order(keys: Array, got: Array) -> Array:
+    """True where an index is one of the row, was not seen before, and does not belong before its predecessor."""
+    right = got < keys.shape[1]
+    taken = np.take_along_axis(keys, np.where(right, got, 0).astype(np.int64), axis=1)
+    first = np.zeros_like(right)
+    for row, indices in enumerate(got):
+        first[row, np.unique(indices, return_index=True)[1]] = True
+    right &= first
+    right[:, 1:] &= ~(taken[:, 1:] < taken[:, :-1]) | np.isnan(keys).any(axis=1, keepdims=True)
+    return np.asarray(right)
