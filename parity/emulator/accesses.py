@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from parity.emulator.isa_memory import ATOMICS, CACHE_POLICY, DS_CROSS_LANE, LOADS, STORES
-from parity.emulator.operands import is_vector, refuse_modifiers, registers, scalar, vector, write, write_scalar
+from parity.emulator.operands import registers, scalar, vector, write, write_scalar
 from parity.emulator.parse import Instruction
 from parity.emulator.writer import Unknown, Writer
 
@@ -42,7 +42,7 @@ def emit_access(w: Writer, item: Instruction, name: str) -> bool:
     return True
 
 
-# --- addresses: what all lanes add, and the halves of what each lane has -----------------------------------------------
+# --- addresses: what all lanes add, and the halves of what each lane has ---------------------------------------------
 
 
 def _modifiers(item: Instruction, known: tuple[str, ...] = ("offset",)) -> dict[str, int]:
@@ -195,7 +195,7 @@ def _pair(w: Writer, item: Instruction, verb: str, bits: int, step: int) -> None
     w.put("}")
 
 
-# --- atomics, and exchanges between lanes ------------------------------------------------------------------------------
+# --- atomics, and exchanges between lanes ----------------------------------------------------------------------------
 
 
 def _atomic(w: Writer, item: Instruction, space: str, kind: str) -> None:
@@ -230,10 +230,9 @@ def _atomic(w: Writer, item: Instruction, space: str, kind: str) -> None:
             values.reverse()
     expression = ATOMICS[operation]
     body = f"[](Atom<{kind}> old, Atom<{kind}> x, Atom<{kind}> cmp) -> Atom<{kind}> {{ return {expression}; }}"
-    extra = f"V<{unit}>({values[1] if compares else values[0]})"
-    w.put(
-        f"{{ V<{unit}> old; if (atomic<{kind}>(c, exec, {address}, {w.number}, V<{unit}>({values[0]}), {extra}, &old, {body})) return 1;"
-    )
+    given = f"V<{unit}>({values[0]}), V<{unit}>({values[1] if compares else values[0]})"
+    w.put(f"{{ V<{unit}> old;")
+    w.put(f"if (atomic<{kind}>(c, exec, {address}, {w.number}, {given}, &old, {body})) return 1;")
     if target:
         w.put(*write(w, target, unit, "old"))
     w.put("}")

@@ -50,7 +50,7 @@ def translate(function: Function, symbol: str, target: Target, symbols: Mapping[
     vectors = sorted(w.registers.difference(scalars))
     return "\n".join(
         [
-            f'extern "C" __attribute__((visibility("default"))) u32 {symbol}(Context *c, Mask exec, const V<u32> *ids, u32 wave) {{',
+            f"EXPORTED u32 {symbol}(Context *c, Mask exec, const V<u32> *ids, u32 wave) {{",
             "u32 scc = 0; Mask vcc = 0; i64 left = c->budget;",
             *(f"u32 {r} = c->fill;" for r in scalars),
             *(f"V<u32> {r} = c->fill;" for r in vectors),

@@ -189,7 +189,7 @@ def _vector_alu(w: Writer, item: Instruction, known: Semantics, into: str = "") 
                 if "16" in kind
                 else f"as<u32>((V<{kind}>)({expression}))"
             )
-            yield from part.write(*registers(w, target), bits)
+            yield from part.write(registers(w, target)[0], bits)
         else:
             yield from write(w, target, kind, expression, high)
             if kind == "exec" and not target.startswith("exec"):  # generation 9 writes both

@@ -1,4 +1,7 @@
-"""Memory instructions: what a load or store moves, and what an atomic computes. Semantics: RDNA3 ISA, chapters 10-12."""
+"""Memory instructions: what a load or store moves, and what an atomic computes.
+
+Semantics: RDNA3 Instruction Set Architecture, chapters 10 to 12.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """Scalar instructions of RDNA: one line each.
 
 ``name : result = sources : expression : SCC``. The old destination is ``d``, the carry in is ``scc``; in the SCC column
-``r`` is the result, ``nz`` stands for ``r != 0`` and ``-`` for unchanged. A ``mask`` is as wide as the wavefront. A result
-``exec`` goes to EXEC, whose old value goes to the destination (saveexec, printed with the width ``_b32`` or ``_b64``). Semantics: RDNA3 Instruction Set Architecture, chapter 16.
+``r`` is the result, ``nz`` stands for ``r != 0`` and ``-`` for unchanged. A ``mask`` is as wide as the wavefront. A
+result ``exec`` goes to EXEC, whose old value goes to the destination (saveexec, printed with the width ``_b32`` or
+``_b64``). Semantics: RDNA3 Instruction Set Architecture, chapter 16.
 """
 
 from __future__ import annotations

@@ -234,7 +234,7 @@ def write_scalar(w: Writer, target: str, kind: str, expression: str) -> Iterator
 
 
 def modifiers(item: Instruction, lists: Sequence[str]) -> tuple[dict[str, list[int]], str, str]:
-    """The bit lists that are allowed, ``clamp``, and the output multiplier; those of DPP and SDWA are read elsewhere."""
+    """The bit lists that are allowed, clamp, and the output multiplier; those of DPP and SDWA are read elsewhere."""
     found: dict[str, list[int]] = {}
     clamp = omod = ""
     for modifier in item.modifiers:

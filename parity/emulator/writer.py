@@ -24,7 +24,8 @@ class Writer:
 
     ``items`` are the instructions and the labels that are branched to, ``position`` says where a label is, and
     ``sizes`` how many instructions count in the basic block that an item begins. ``symbols`` are the byte offsets of
-    the data that the code addresses, ``functions`` the labels of the functions that can be called, ``returns`` the numbers of the items that call.
+    the data that the code addresses, ``functions`` the labels of the functions that can be called, ``returns`` the
+    numbers of the items that call.
     """
 
     target: Target

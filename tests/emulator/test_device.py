@@ -118,7 +118,7 @@ def test_unknown_instruction_modifier_and_operand(cache, code):
     for new, what in (
         ("v_frobnicate_f32", "instruction v_frobnicate_f32"),
         ("v_add_f32 v0, v0, v1 wobble:3\n\ts_nop 0 ;", "modifier wobble:3 of v_add_f32"),
-        ("v_add_f32 v0, v0, src_shared_base\n\ts_nop 0 ;", "operand 'src_shared_base'"),
+        ("v_add_f32 v0, v0, src_lds_direct\n\ts_nop 0 ;", "operand 'src_lds_direct'"),
     ):
         with pytest.raises(UnknownInstruction) as caught:
             device.prepare(changed(code, "v_add_f32_e32", new), ["add_f32"])

@@ -27,6 +27,7 @@ static const V<u32> IOTA = {EIGHT(0), EIGHT(8), EIGHT(16), EIGHT(24)};
 constexpr Mask ALL = ~(Mask)0;
 
 #define INLINE static inline __attribute__((always_inline))
+#define EXPORTED extern "C" __attribute__((visibility("default")))
 #define RUNTIME extern "C" __attribute__((visibility("hidden")))
 
 // --- lane masks, bits, broadcasts ---

@@ -554,7 +554,7 @@ V<u32> swizzle(In<u32> x, Mask exec, u32 pattern) {
 
 // --- workgroups: wavefronts take turns; each has a stack of its own, and a barrier goes on with the next ---
 constexpr u64 STACK = 1 << 20;
-extern "C" __attribute__((visibility("hidden"))) void parity_switch(void **from, void *to);
+RUNTIME void parity_switch(void **from, void *to);
 #if defined(__x86_64__)
 asm(R"(
 .text
@@ -710,7 +710,7 @@ static u32 coprime_step(u32 &random, u32 n) {
     if (a == 1) return step;
   }
 }
-extern "C" __attribute__((visibility("default"))) u32 launch(Context *c, Kernel *kernel, const u32 *grid, const u32 *block, u32 barriers) {
+EXPORTED u32 launch(Context *c, Kernel *kernel, const u32 *grid, const u32 *block, u32 barriers) {
   const Job job = {c, kernel, block};
   Group group;
   group.waves = (block[0] * block[1] * block[2] + LANES - 1) / LANES;
