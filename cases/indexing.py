@@ -29,66 +29,91 @@ class Sizes:
 
 
 SMALL = Sizes(before=((), (2,), (3, 2), (1,)), extent=(1, 2, 3, 5), ids=(1, 2, 3, 4, 7), after=((), (3,), (1,), (2, 3)))
-SIZES = (
-    SMALL,
-    SMALL,
-    Sizes(((), (2,)), extent=(1, 3, 300), ids=(31, 32, 33, 64, 65, 129, 257), after=((), (2,))),
-    Sizes(((), (2,), (33,), (65, 2)), extent=(2, 5), ids=(1, 3), after=((31,), (33, 2), (65,), (1025,), (3, 129))),
-    Sizes(((1025,), (2, 513)), extent=(3,), ids=(2,), after=((), (2,))),
-    Sizes(((2,), (0,)), extent=(0, 3), ids=(0,), after=((3,), ())),
-    Sizes(((2,), (0,)), extent=(3,), ids=(2,), after=((0,), (0, 2))),
-)
+MANY_IDS = Sizes(((), (2,)), extent=(2, 7, 300), ids=(31, 33, 64, 65, 129, 257), after=((), (2,)))
+MANY_ROWS = Sizes(((), (3,)), extent=(300, 70, 257), ids=(3, 7, 40), after=((), (2,)))
+WIDE = Sizes(((), (2,), (33,), (65, 2)), extent=(2, 5), ids=(1, 3), after=((31,), (33, 2), (65,), (1025,), (3, 129)))
+DEEP = Sizes(((1025,), (2, 513)), extent=(3,), ids=(2,), after=((), (2,)))
+NO_IDS = Sizes(((2,), ()), extent=(3, 0), ids=(0,), after=((3,), ()))
+NO_COLUMNS = Sizes(((2,), (0,)), extent=(3,), ids=(2,), after=((0,), (0, 2)))
+SIZES = (SMALL, SMALL, SMALL, MANY_IDS, MANY_IDS, MANY_ROWS, MANY_ROWS, WIDE, WIDE, WIDE, DEEP, NO_IDS, NO_COLUMNS)
 
 
-def drawn(one_id_per_row: bool, updates: bool) -> Callable[[Draw, Sequence[str]], dict[str, Any]]:
-    def layouts(draw: Draw, names: Sequence[str]) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Probe:
+    """A case of every run: so many rows, so many ids for them, and their data streams."""
+
+    title: str
+    rows: int
+    ids: int
+    index: str
+    data: str
+
+
+MANY = Probe("300 rows: 255 is none to u8, and a row to wider ids", rows=300, ids=40, index="sentinel", data="normal")
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The tensors of an op: one id for each row, or for each element, of what it picks from inp or updates in out."""
+
+    one_id_per_row: bool = False
+    updates: bool = False
+
+    def shapes(self, before: Shape, extent: int, ids: int, after: Shape) -> dict[str, Shape]:
+        """The shape of each tensor; the output is a tensor of the case only if it is updated."""
+        indexed, picked = (*before, extent, *after), (*before, ids, *after)
+        lengths = {"ids": (ids,) if self.one_id_per_row else picked}
+        return {**lengths, "inp": picked, "out": indexed} if self.updates else {**lengths, "inp": indexed}
+
+    def draw(self, draw: Draw, names: Sequence[str]) -> dict[str, Any]:
         sizes = pick(draw, SIZES)
-        before, extent, count, after = (
-            pick(draw, sizes.before), pick(draw, sizes.extent), pick(draw, sizes.ids), pick(draw, sizes.after)
-        )  # fmt: skip
-        indexed, picked = (*before, extent, *after), (*before, count, *after)
-        shapes = {
-            "ids": (count,) if one_id_per_row else picked,
-            "inp": picked if updates else indexed,
-            "out": indexed,
-        }
+        before, extent, ids = pick(draw, sizes.before), pick(draw, sizes.extent), pick(draw, sizes.ids)
+        shapes = self.shapes(before, extent, ids, pick(draw, sizes.after))
         layouts = {name: contiguous(shapes[name], pick(draw, (0, 1, 3))) for name in names}
-        if one_id_per_row and not updates:
+        if self.strided_ids:
             layouts["ids"] = replace(layouts["ids"], strides=(pick(draw, (1, 1, 2, 0)),))
         return {**layouts, "dim": len(before)}
 
-    return layouts
-
-
-def fits(one_id_per_row: bool, updates: bool) -> Callable[[Layouts, Params], str]:
-    def complaint(layouts: Layouts, params: Params) -> str:
-        ids, inp, dim = layouts["ids"].shape, layouts["inp"].shape, int(params["dim"])
-        if dim >= len(inp):
-            return f"dim={dim} of inp, which has {len(inp)} dims"
+    def fits(self, layouts: Layouts, params: Params) -> str:
+        inp, dim = layouts["inp"].shape, int(params["dim"])
+        if dim >= len(inp) or self.axis(params) >= len(layouts["ids"].shape):
+            return f"there is no dim {dim} in inp of shape {inp} with ids of shape {layouts['ids'].shape}"
+        if self.updates and dim >= len(layouts["out"].shape):
+            return f"there is no dim {dim} in out of shape {layouts['out'].shape}"
+        right = self.shapes(inp[:dim], self.extent(layouts, params), self.count(layouts, params), inp[dim + 1 :])
         for name, layout in layouts.items():
-            if layout.numel and not layout.is_contiguous and not (name == "ids" and one_id_per_row and not updates):
+            if layout.shape != right[name]:
+                return f"{name} has shape {layout.shape}; for dim={dim} and the other tensors {right[name]} is right"
+            if layout.numel and not layout.is_contiguous and not (name == "ids" and self.strided_ids):
                 return f"{name}={layout} has to be contiguous"
-        if one_id_per_row and len(ids) != 1:
-            return f"ids of shape {ids} have to be of rank 1"
-        if one_id_per_row and updates and ids[0] != inp[dim]:
-            return f"{ids[0]} ids for the {inp[dim]} rows of inp"
-        if not one_id_per_row and updates and ids != inp:
-            return f"ids of shape {ids} for inp of shape {inp}"
-        other = layouts["out"].shape if updates else inp if one_id_per_row else ids
-        if (*other[:dim], *other[dim + 1 :]) != (*inp[:dim], *inp[dim + 1 :]) or len(other) != len(inp):
-            return f"shapes {inp} and {other} differ in another dim than {dim}"
         return ""
 
-    return complaint
+    def named(self, probe: Probe) -> Named:
+        shapes = self.shapes((2,), probe.rows, probe.ids, (3,))
+        streams = {name: probe.index if name == "ids" else probe.data for name in shapes}
+        tensors = (f"{name}={contiguous(shape)}~{streams[name]}@0" for name, shape in shapes.items())
+        return Named(probe.title, f"{' '.join(tensors)} dim=1")
 
+    @property
+    def strided_ids(self) -> bool:
+        """Only index_select is told strides."""
+        return self.one_id_per_row and not self.updates
 
-def selected(layouts: Layouts, params: Params) -> Shape:
-    shape, dim = layouts["inp"].shape, int(params["dim"])
-    return (*shape[:dim], layouts["ids"].numel, *shape[dim + 1 :])
+    def axis(self, params: Params) -> int:
+        return 0 if self.one_id_per_row else int(params["dim"])
 
+    def count(self, layouts: Layouts, params: Params) -> int:
+        """Ids along the dim."""
+        return layouts["ids"].shape[self.axis(params)]
 
-def extent(name: str) -> Callable[[Layouts, Params], int]:
-    return lambda layouts, params: layouts[name].shape[int(params["dim"])]
+    def extent(self, layouts: Layouts, params: Params) -> int:
+        """Rows to choose from."""
+        return layouts["out" if self.updates else "inp"].shape[int(params["dim"])]
+
+    def picked(self, layouts: Layouts, params: Params) -> Shape:
+        """The shape of an output that is not updated."""
+        shape, dim = layouts["inp"].shape, int(params["dim"])
+        return (*shape[:dim], self.count(layouts, params), *shape[dim + 1 :])
 
 
 def left(layouts: Layouts, params: Params) -> int:
@@ -99,119 +124,86 @@ def right(layouts: Layouts, params: Params) -> int:
     return math.prod(layouts["inp"].shape[int(params["dim"]) + 1 :])
 
 
-def one_thread_per_column(layouts: Layouts, params: Params, shape: Shape, threads: int | None) -> Grid:
-    return elementwise(left(layouts, params) * right(layouts, params), threads)
+def extent(name: str) -> Callable[[Layouts, Params], int]:
+    return lambda layouts, params: layouts[name].shape[int(params["dim"])]
 
 
 def size(function: Callable[[Layouts, Params], int]) -> Callable[[Layouts, Params, Shape], tuple[str, int]]:
     return lambda layouts, params, shape: ("u64", function(layouts, params))
 
 
+def one_thread_per_column(layouts: Layouts, params: Params, shape: Shape, threads: int | None) -> Grid:
+    return elementwise(left(layouts, params) * right(layouts, params), threads)
+
+
 def op(
-    name: str,
-    kernel: str,
-    function: Callable[..., Expected],
-    args: str,
-    *,
-    one_id_per_row: bool = False,
-    updates: bool = False,
-    **more: Any,
+    name: str, kernel: str, function: Callable[..., Expected], args: str, rows: Rows, *probes: Probe, **more: Any
 ) -> Op:
-    """An op with one id for each row, or for each element, of what it picks or updates."""
     return Op(
         f"indexing.{name}",
         kernel=kernel + "_{I}_{T}",
         args=args,
         inputs={"ids": "I", "inp": "T"},
         params={"dim": "u32"},
-        layouts=drawn(one_id_per_row, updates),
-        fits=fits(one_id_per_row, updates),
-        indices={"ids": extent("out" if updates else "inp")},
-        updates=updates,
+        layouts=rows.draw,
+        fits=rows.fits,
+        indices={"ids": rows.extent},
         reference=function,
+        named=tuple(map(rows.named, (MANY, *probes))),
         scalars={
             "left": size(left),
             "right": size(right),
             "src_dim": size(extent("inp")),
             "dst_dim": size(extent("out")),
-            "ids_dim": size(lambda layouts, params: layouts["ids"].shape[0 if one_id_per_row else int(params["dim"])]),
-            "ids_rank": lambda layouts, params, shape: ("u64", len(layouts["ids"].shape)),
+            "ids_dim": size(rows.count),
+            "ids_rank": size(lambda layouts, params: len(layouts["ids"].shape)),
         },
+        **{"updates": True, "launch": one_thread_per_column} if rows.updates else {"shape": rows.picked},
         **{"types": (*TYPES, *F8), **more},
     )
 
 
-def named(title: str, ids: str, inp: str, out: str = "", only: Callable[..., bool] | None = None) -> Named:
-    return Named(title, f"ids={ids} inp={inp}" + (f" out={out}" if out else "") + " dim=1", only)
-
-
-def is_byte(index: str, value: str) -> bool:
-    return index == "u8"
-
-
-def rounds(index: str, value: str) -> bool:
-    return value in ("f16", "bf16", "f8_e4m3", "f32", "f64")
-
-
 SUMS = ("small", "normal", "mixed", "special", "near", "bits")
+INTEGER_PROBE = Probe("integer probe: many rows to few", rows=5, ids=65, index="repeat", data="small")
+ROUNDINGS = Probe("every addition rounds", rows=3, ids=33, index="repeat", data="normal")
+LAST_ONE = Probe("of equal ids the last one stays", rows=3, ids=33, index="repeat", data="normal")
 
 index_select = op(
     "index_select",
     "is",
     reference.index_select,
     "numel ids_rank info ids inp out left src_dim ids_dim right",
-    one_id_per_row=True,
-    shape=selected,
+    Rows(one_id_per_row=True),
     strided=("ids",),
     null_info=False,
-    named=(
-        named("an id of 255 is none, even of 300 rows", "40~sentinel@0", "2x300x2~normal@0", only=is_byte),
-        named("ids with a stride", "7:2+1~index@0", "2x5x3~normal@0"),
-    ),
 )
-gather = op(
-    "gather",
-    "gather",
-    reference.gather,
-    "numel ids inp out left src_dim ids_dim right",
-    shape=lambda layouts, params: layouts["ids"].shape,
-    named=(named("an id of 255 is none, even of 300 rows", "2x40x2~sentinel@0", "2x300x2~normal@0", only=is_byte),),
-)
+gather = op("gather", "gather", reference.gather, "numel ids inp out left src_dim ids_dim right", Rows())
 index_add = op(
     "index_add",
     "ia",
     reference.index_add,
     "ids ids_dim inp out left src_dim dst_dim right",
-    one_id_per_row=True,
-    updates=True,
-    launch=one_thread_per_column,
+    Rows(one_id_per_row=True, updates=True),
+    INTEGER_PROBE,
+    ROUNDINGS,
     data=SUMS,
-    named=(
-        named("integer probe: many rows to few", "65~repeat@0", "2x65x3~small@0", "2x5x3~small@0"),
-        named("every addition rounds", "33~repeat@0", "2x33x3~normal@0", "2x3x3~normal@0", rounds),
-        named("an id of 255 is none, even of 300 rows", "40~sentinel@0", "2x40x2~small@0", "2x300x2~small@0", is_byte),
-    ),
 )
 scatter_add = op(
     "scatter_add",
     "sa",
     reference.scatter_add,
     "ids inp out left src_dim dst_dim right",
-    updates=True,
-    launch=one_thread_per_column,
+    Rows(updates=True),
+    INTEGER_PROBE,
+    ROUNDINGS,
     data=SUMS,
-    named=(
-        named("integer probe: many rows to few", "2x65x3~repeat@0", "2x65x3~small@0", "2x5x3~small@0"),
-        named("every addition rounds", "2x33x3~repeat@0", "2x33x3~normal@0", "2x3x3~normal@0", rounds),
-    ),
 )
 scatter = op(
     "scatter",
     "s",
     reference.scatter,
     "ids inp out left src_dim dst_dim right",
+    Rows(updates=True),
+    LAST_ONE,
     types=TYPES,
-    updates=True,
-    launch=one_thread_per_column,
-    named=(named("of equal ids the last one stays", "2x33x3~repeat@0", "2x33x3~normal@0", "2x3x3~normal@0"),),
 )

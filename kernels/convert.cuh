@@ -85,6 +85,7 @@ __device__ inline u32 to_u32(bf16 x) { return to_u32(to_f32(x)); }
 // The PTX conversion gives 0x80000000 for a NaN of type f64, and 0 for one of type f32.
 __device__ inline u32 to_u32(f64 x) { return x != x ? 0x80000000u : saturated_u32(x); }
 
+// No f8 is out of range.
 __device__ inline i32 to_i32(f8_e4m3 x) { return x == x ? i32(x) : 0; }
 
 __device__ inline i64 to_i64(u8 x) { return x; }

@@ -1,7 +1,8 @@
 // Arithmetic and mathematics for every element type, under one name for all of them.
 //
 // f16 and bf16: arithmetic operators round to the type. A function of the mathematical library is computed in f32 and
-// rounded once; the intrinsics for half types round differently from vendor to vendor.
+// rounded once; the intrinsics for half types round differently from vendor to vendor. f8_e4m3 has no arithmetic of its
+// own: it widens to f32, in which a whole expression is computed.
 #pragma once
 
 #include "convert.cuh"

@@ -30,7 +30,7 @@ __device__ __forceinline__ V fold_of_block(size_t terms, size_t num_dims, const 
     V value = start;
     for (size_t i = threadIdx.x; i < terms; i += blockDim.x)
         value = fold(value, load(src[at(blockIdx.x * terms + i).of[0]], i));
-    return over_block(value, fold);
+    return over_threads(blockDim.x, value, fold);
 }
 
 #define FAST(name, Fold, T, start)                                                                                   \
@@ -79,12 +79,24 @@ struct Greater {
         if (threadIdx.x == 0) dst[blockIdx.x] = num_dims ? best.index % info[num_dims - 1] : best.index;              \
     }
 
+/** The element of a contiguous tensor that is number `term` of those that are summed to output o. */
+__device__ __forceinline__ size_t index_of_term(size_t o, size_t term, size_t num_sum_dims, const size_t* lengths,
+                                                const size_t* strides) {
+    for (size_t d = num_sum_dims; d-- > 0;) {
+        const size_t next = quotient(term, lengths[d]), coordinate = term - next * lengths[d];
+        const size_t outer = quotient(o, strides[d]);
+        o += (outer * (lengths[d] - 1) + coordinate) * strides[d];  // a dim is inserted into the linear index
+        term = next;
+    }
+    return o;
+}
+
 /**
- * out[o] += the sum of the elements that differ from each other in the summed dims only. After dims and strides, `info`
- * has the length of each summed dim, then its stride in a contiguous tensor of these dims.
+ * out[o] += the sum of its elements. After dims and strides, `info` has the length of each summed dim, then its stride in
+ * a contiguous tensor of these dims.
  *
- * One block per output, not one atomic addition per element: the order is fixed, and 16-bit types have no atomics on AMD
- * GPUs.
+ * Consecutive threads share an output, as many as there are terms or threads in the block. The sum comes once and in
+ * a fixed order, not by one atomic addition per element, which AMD GPUs do not have for 16-bit types.
  */
 template <class T>
 __device__ __forceinline__ void sum(size_t numel, size_t num_dims, size_t num_sum_dims, const size_t* info,
@@ -93,21 +105,19 @@ __device__ __forceinline__ void sum(size_t numel, size_t num_dims, size_t num_su
     const size_t *lengths = info + 2 * num_dims, *strides = lengths + num_sum_dims;
     size_t terms = 1;
     for (size_t d = 0; d < num_sum_dims; ++d) terms *= lengths[d];
-    const size_t outputs = terms ? numel / terms : 0;
+    if (terms == 0) return;
+    const size_t outputs = numel / terms;
+    const u32 sharing = terms < blockDim.x ? terms : blockDim.x, at_once = blockDim.x / sharing;
+    const u32 slot = threadIdx.x / sharing, first = threadIdx.x % sharing;
 
-    for (size_t o = blockIdx.x; o < outputs; o += gridDim.x) {
+    for (size_t next = size_t(blockIdx.x) * at_once; next < outputs; next += size_t(gridDim.x) * at_once) {
+        const size_t o = next + slot;
+        const bool used = slot < at_once && o < outputs;
         T total = T(0.0f);
-        for (size_t term = threadIdx.x; term < terms; term += blockDim.x) {
-            size_t i = o, rest = term;
-            for (size_t d = num_sum_dims; d-- > 0;) {
-                const size_t next = quotient(rest, lengths[d]), outer = quotient(i, strides[d]);
-                i += (outer * (lengths[d] - 1) + rest - next * lengths[d]) * strides[d];
-                rest = next;
-            }
-            total = Sum()(total, inp[at(i).of[0]]);
-        }
-        total = over_block(total, Sum());
-        if (threadIdx.x == 0) out[o] = Sum()(out[o], total);
+        for (size_t term = first; used && term < terms; term += sharing)
+            total = Sum()(total, inp[at(index_of_term(o, term, num_sum_dims, lengths, strides)).of[0]]);
+        total = over_threads(sharing, total, Sum());
+        if (used && first == 0) out[o] = Sum()(out[o], total);
     }
 }
 

@@ -35,19 +35,19 @@ struct Maximum {
 };
 
 /**
- * Thread 0 gets the values of all threads of the block, folded over a halving tree: t takes in t + ceil(n / 2), until
- * n = 1. The order depends on nothing but the block size, which may be any.
+ * The first of every `count` consecutive threads of the block gets the values of all of them, folded over a halving tree:
+ * t takes in t + ceil(count / 2), and so on. The order depends on nothing but `count`, which may be any number.
  */
 template <class T, class Fold>
-__device__ __forceinline__ T over_block(T value, Fold fold) {
+__device__ __forceinline__ T over_threads(u32 count, T value, Fold fold) {
     __shared__ T slots[MAX_THREADS];
-    const u32 t = threadIdx.x;
+    const u32 t = threadIdx.x, first = t - t % count;
     __syncthreads();  // a previous call may still read
     slots[t] = value;
-    for (u32 n = blockDim.x; n > 1;) {
-        const u32 half = (n + 1) / 2;
+    for (u32 n = count; n > 1;) {
+        const u32 half = (n + 1) / 2, other = t + half;
         __syncthreads();
-        if (t + half < n) slots[t] = value = fold(value, slots[t + half]);
+        if (other < first + n && other < blockDim.x) slots[t] = value = fold(value, slots[other]);
         n = half;
     }
     return value;

@@ -93,7 +93,7 @@ def _rule(expected: Expected) -> str:
     if np.any(expected.nan_allowed):
         parts.append("or NaN where that is right as well")
     if expected.divergences:
-        parts.append(f"or the other vendor's value ({', '.join(expected.divergences)})")
+        parts.append(f"or throughout the other vendor's value ({', '.join(expected.divergences)})")
     if np.any(expected.unspecified):
         parts.append("or anything where nothing is specified")
     if np.any(expected.sign_of_zero):

@@ -133,11 +133,11 @@ def _simpler(checked: Checked) -> Iterator[Case]:
     for axes in _axes_of_one_extent(tensors):
         name, axis = axes[0]
         size = tensors[name].layout.shape[axis]
-        for fewer in dict.fromkeys((1, size // 2, size - 1)):
+        for fewer, last in itertools.product(dict.fromkeys((1, size // 2, size - 1)), (False, True)):
             if 1 <= fewer < size:
                 smaller = dict(tensors)
                 for name, axis in axes:
-                    smaller[name] = _cut(smaller[name], axis, fewer)
+                    smaller[name] = _cut(smaller[name], axis, fewer, last)
                 yield case.with_tensors(smaller)
     if case.launch or case.threads:
         yield replace(case, launch=None, threads=None)
@@ -185,13 +185,18 @@ def _axes_of_one_extent(tensors: dict[str, Tensor]) -> Iterator[tuple[tuple[str,
                 yield from itertools.combinations(alike, count)
 
 
-def _cut(tensor: Tensor, axis: int, size: int) -> Tensor:
-    """The tensor with fewer elements along one dim, contiguous if it was, else with the same strides."""
+def _cut(tensor: Tensor, axis: int, size: int, last: bool) -> Tensor:
+    """The tensor with the first or last ``size`` elements along one dim, contiguous if it was, else with its strides.
+
+    A contiguous tensor keeps the values of its elements only if the dim is the outermost one.
+    """
     layout = tensor.layout
     shape = (*layout.shape[:axis], size, *layout.shape[axis + 1 :])
+    skipped = (layout.shape[axis] - size) * layout.strides[axis] if last and tensor.data else 0
     return replace(
         tensor,
         layout=contiguous(shape, layout.offset) if layout.is_contiguous else replace(layout, shape=shape),
+        start=tensor.start + skipped,
     )
 
 

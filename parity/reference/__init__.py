@@ -32,7 +32,11 @@ from parity.reference.conv import (
 )
 from parity.reference.expected import Bounds, Expected, Limits
 from parity.reference.indexing import gather, index_add, index_select, scatter, scatter_add
+from parity.reference.normalize import layer_norm, rms_norm, softmax
+from parity.reference.reduce import argmax, argmin, reduce_max, reduce_min, reduce_sum, sum_onto
 from parity.reference.resample import upsample_bilinear2d, upsample_nearest2d
+from parity.reference.rope import rope, rope_interleaved, rope_thd
+from parity.reference.sort import argsort_ascending, argsort_descending
 from parity.reference.unary import (
     abs,
     ceil,
@@ -61,10 +65,12 @@ from parity.reference.unary import (
 )  # fmt: skip
 
 __all__ = [
-    "Bounds", "Expected", "Limits", "abs", "accuracy", "add", "affine", "avg_pool2d", "cast", "ceil", "col2im1d",
-    "conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d", "copy", "cos", "div", "elu", "eq", "erf", "exp",
-    "fill", "floor", "gather", "ge", "gelu", "gelu_erf", "gt", "im2col", "im2col1d", "index_add", "index_select",
-    "le", "log", "lt", "max_pool2d", "maximum", "minimum", "mul", "ne", "neg", "normcdf", "powf", "recip", "relu",
-    "round", "scatter", "scatter_add", "sigmoid", "sign", "silu", "sin", "sqr", "sqrt", "sub", "tanh",
-    "upsample_bilinear2d", "upsample_nearest2d", "where",
+    "Bounds", "Expected", "Limits", "abs", "accuracy", "add", "affine", "argmax", "argmin", "argsort_ascending",
+    "argsort_descending", "avg_pool2d", "cast", "ceil", "col2im1d", "conv1d", "conv2d", "conv_transpose1d",
+    "conv_transpose2d", "copy", "cos", "div", "elu", "eq", "erf", "exp", "fill", "floor", "gather", "ge", "gelu",
+    "gelu_erf", "gt", "im2col", "im2col1d", "index_add", "index_select", "layer_norm", "le", "log", "lt",
+    "max_pool2d", "maximum", "minimum", "mul", "ne", "neg", "normcdf", "powf", "recip", "reduce_max", "reduce_min",
+    "reduce_sum", "relu", "rms_norm", "rope", "rope_interleaved", "rope_thd", "round", "scatter", "scatter_add",
+    "sigmoid", "sign", "silu", "sin", "softmax", "sqr", "sqrt", "sub", "sum_onto", "tanh", "upsample_bilinear2d",
+    "upsample_nearest2d", "where",
 ]  # fmt: skip

@@ -45,7 +45,7 @@ def _concatenated(first: Array, second: Array) -> Array:
 
 
 def _interleaved(first: Array, second: Array) -> Array:
-    return np.stack([first, second], axis=-1).reshape(*first.shape[:-1], -1)
+    return np.stack([first, second], axis=-1).reshape(*first.shape[:-1], 2 * first.shape[-1])
 
 
 @np.errstate(all="ignore")
