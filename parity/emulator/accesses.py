@@ -96,7 +96,7 @@ def _in_scratch(w: Writer, lanes: str) -> str:
 
 
 def _in_lds(w: Writer, lanes: str, offset: int) -> str:
-    return f"c->lds + {offset}ul, {_copy(vector(w, lanes, 'u32'))}, all(0u)"
+    return f"c->lds, {_copy(vector(w, lanes, 'u32') + f' + {offset}u')}, all(0u)"  # the sum has 32 bits
 
 
 def _copy(value: str) -> str:

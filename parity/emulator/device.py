@@ -14,7 +14,7 @@ import numpy as np
 from parity.cache import Cache, default_root
 from parity.codeobject import CodeObject, Kernel
 from parity.emulator.build import Program, prepare
-from parity.emulator.faults import BadCall, DataRace, DivergentBarrier, InstructionBudgetExceeded, MemoryFault
+from parity.emulator.faults import BadCall, DataRace, DivergentBarrier, InstructionBudgetExceeded, MemoryFault, quoted
 from parity.emulator.image import image_of
 from parity.emulator.memory import BASE, NO_RESERVE, Allocation, Arena, Bytes
 from parity.emulator.parse import Instruction, bodies_of, function_of
@@ -229,6 +229,7 @@ class Device:
             _DISPATCH_AT, _dispatch_packet(noun, grid, block, shared_bytes, context.kernarg)
         )
         context.budget = self.instruction_budget
+        self._arena.clear(context.lds, context.lds_bytes)
         context.image, context.lds_bytes = loaded.image, lds
         context.seed, context.fill = seed, fill
         waves = -(-block[0] * block[1] * block[2] // loaded.target.wavefront)
@@ -300,7 +301,7 @@ class Device:
             return BadCall(kernel, instruction, workgroup)
         near = self._nearest(c.address)
         if fault == _RACE:
-            place = f"byte {c.address - near.address} of {_quoted(near)}" if near else f"address {c.address:#x}"
+            place = f"byte {c.address - near.address} of {quoted(near.name)}" if near else f"address {c.address:#x}"
             other = self._instruction(code, kernel, c.other)
             return DataRace(kernel, instruction, other, lane=lane, workgroup=workgroup, place=place)
         return MemoryFault(
@@ -359,10 +360,6 @@ def _pages(size: int) -> Bytes:
     """Zeroed memory that takes room from the first touch on."""
     pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | NO_RESERVE)
     return np.frombuffer(pages, np.uint8)
-
-
-def _quoted(place: Allocation) -> str:
-    return place.name if place.name.startswith(("LDS", "scratch")) else f"buffer {place.name!r}"
 
 
 def _explicit_bytes(kernel: Kernel) -> int:

@@ -13,6 +13,11 @@ def _place(instruction: Instruction) -> str:
     return f"{instruction.source}, {line}" if instruction.source else line
 
 
+def quoted(place: str) -> str:
+    """How a message names a piece of memory: the workgroup's LDS, a lane's scratch memory, or a buffer."""
+    return place if place.startswith(("LDS", "scratch of ")) else f"buffer {place!r}"
+
+
 class MemoryFault(ParityError):
     """A kernel accessed memory that it must not access.
 
@@ -42,11 +47,11 @@ class MemoryFault(ParityError):
         if buffer is None:
             near = "no buffer is allocated"
         elif offset < 0:
-            near = f"{-offset} bytes before buffer {buffer!r} ({buffer_size} bytes)"
+            near = f"{-offset} bytes before {quoted(buffer)} ({buffer_size} bytes)"
         elif offset >= buffer_size:
-            near = f"{offset - buffer_size} bytes past the end of buffer {buffer!r} ({buffer_size} bytes)"
+            near = f"{offset - buffer_size} bytes past the end of {quoted(buffer)} ({buffer_size} bytes)"
         else:
-            near = f"byte {offset} of buffer {buffer!r} ({buffer_size} bytes)"
+            near = f"byte {offset} of {quoted(buffer)} ({buffer_size} bytes)"
         super().__init__(
             f"{kind} of {size} bytes in kernel {kernel!r} at {_place(instruction)}\n"
             f"  instruction: {instruction.text}\n"

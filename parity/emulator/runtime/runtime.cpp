@@ -242,9 +242,13 @@ V<f64> trig_preop(In<f64> x, In<u32> part) {
 }
 
 // --- memory, one lane at a time; the first faulty lane is reported ---
-static u32 fault(Context *c, u32 kind, u64 at, u32 bytes, u32 lane, u32 instruction) {
+static bool postponed(Context *c, u32 kind, u64 at, u32 bytes, u32 lane, u32 instruction);
+static u32 report(Context *c, u32 kind, u64 at, u32 bytes, u32 lane, u32 instruction) {
   c->fault = kind, c->address = at, c->bytes = bytes, c->lane = lane, c->instruction = instruction;
   return 1;
+}
+static u32 fault(Context *c, u32 kind, u64 at, u32 bytes, u32 lane, u32 instruction) { // 0: go on nevertheless
+  return postponed(c, kind, at, bytes, lane, instruction) ? 0 : report(c, kind, at, bytes, lane, instruction);
 }
 static u32 refused(Context *c, u64 at, u32 bytes, u32 state) { // NONE, or why these bytes cannot be accessed
   u32 outside = state == READABLE ? READ_OUTSIDE : WRITE_OUTSIDE;
@@ -288,7 +292,22 @@ struct Group {
   void *main;
   u32 waves, current;
   u32 earlier; // ordinal of the last wavefront of the launch before
+  struct {
+    u64 at;
+    u32 bytes, lane, instruction;
+  } unwritten; // the first read of LDS that nothing wrote, if bytes is not 0
 };
+// Whether nothing wrote a place in LDS, or a wavefront that has not run yet will (a race), shows at the next barrier.
+static bool postponed(Context *c, u32 kind, u64 at, u32 bytes, u32 lane, u32 instruction) {
+  if (kind != READ_UNWRITTEN || at < c->lds || !c->trace || c->running->waves == 1) return false;
+  if (!c->running->unwritten.bytes) c->running->unwritten = {at, bytes, lane, instruction};
+  return true;
+}
+static u32 settle(Context *c) {
+  auto u = c->running->unwritten;
+  c->running->unwritten.bytes = 0;
+  return u.bytes ? report(c, READ_UNWRITTEN, u.at, u.bytes, u.lane, u.instruction) : NONE;
+}
 // Two accesses conflict if they are of different wavefronts, nothing orders them, and one writes. Barriers order those
 // of a workgroup; an atomic that returns a value orders what follows it in the wavefront (a flag, a ticket).
 static bool conflict(const Group *g, const Wave &w, const Access &before, bool atomic, bool in_lds) {
@@ -334,7 +353,7 @@ static u32 trace(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 by
 u8 *atomic_at(Context *c, u64 at, u32 bytes, u32 lane, u32 instruction) {
   u32 why = refused(c, at, bytes, READABLE);
   if (!why) why = refused(c, at, bytes, WRITABLE);
-  if (why) return fault(c, why, at, bytes, lane, instruction), nullptr;
+  if (why && fault(c, why, at, bytes, lane, instruction)) return nullptr;
   if (c->trace) {
     Wave &w = c->running->wave[c->running->current];
     w.busy = 1;
@@ -350,7 +369,8 @@ static u32 gather_untraced(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> 
   u32 *flat = (u32 *)out;
   for (Mask m = exec; m; m &= m - 1) {
     u32 i = first(m), w[4] = {};
-    if (u32 why = refused(c, at[i], bytes, READABLE)) return fault(c, why, at[i], bytes, i, instruction);
+    if (u32 why = refused(c, at[i], bytes, READABLE))
+      if (fault(c, why, at[i], bytes, i, instruction)) return 1;
     copy_some((u8 *)w, c->data + (at[i] - c->base), bytes);
     for (u32 k = 0; k < n; k++) flat[k * LANES + i] = w[k];
   }
@@ -673,7 +693,7 @@ static u32 run_group(const Job &job, bool barriers, u32 &random) {
     shuffle(order, g.waves, random);
     for (u32 i = 0; i < g.waves; i++)
       if (g.current = order[i], run_wave(job, order[i])) return c->fault;
-    return NONE;
+    return settle(c);
   }
   for (u32 i = 0; i < g.waves; i++) {
     void **top = (void **)(c->stacks + (i + 1) * STACK - 64) - SAVED;
@@ -693,6 +713,7 @@ static u32 run_group(const Job &job, bool barriers, u32 &random) {
       if (w.done) alive--;
       else waiting = order[i];
     }
+    if (settle(c)) return c->fault;
     if (waiting == ~0u) break;
     // A wavefront that ended early is not waited for; one that went on working without the others is a fault.
     for (u32 i = 0; i < g.waves; i++)
@@ -714,7 +735,7 @@ EXPORTED u32 launch(Context *c, Kernel *kernel, const u32 *grid, const u32 *bloc
   const Job job = {c, kernel, block};
   Group group;
   group.waves = (block[0] * block[1] * block[2] + LANES - 1) / LANES;
-  group.earlier = c->ordinal;
+  group.earlier = c->ordinal, group.unwritten.bytes = 0;
   c->running = &group, c->fault = NONE, c->crossed = 0;
   u64 groups = (u64)grid[0] * grid[1] * grid[2], span = group.waves * LANES * (u64)c->scratch_stride;
   u32 random = c->seed, step = 1, begin = 0;

@@ -1,0 +1,293 @@
+"""LDS, barriers, atomics, exchanges between lanes, scratch memory, calls and data, on every target."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from parity import codeobject, emulator
+from parity.emulator import BadCall, DataRace, DivergentBarrier, MemoryFault
+from parity.errors import UsageError
+from parity.toolchain import TARGETS, build
+
+HERE = Path(__file__).parent
+
+
+@dataclass
+class Workgroups:
+    """Runs kernels of workgroups.cu on one target: arrays become buffers, numbers are passed by value."""
+
+    device: emulator.Device
+    code: codeobject.CodeObject
+
+    @property
+    def lanes(self) -> int:
+        return TARGETS[self.code.target].wavefront
+
+    def __call__(self, kernel, *values, block=256, grid=1, shared=0, **options):
+        self.device.reset()
+        buffers, given = [], []
+        for value in values:
+            if isinstance(value, np.ndarray):
+                buffers.append((self.device.allocate(value.nbytes, f"arg{len(given)}"), value.dtype))
+                self.device.write(buffers[-1][0], value)
+                given.append(buffers[-1][0])
+            else:
+                given.append(np.int32(value))
+        args = emulator.pack(self.code.kernels[kernel], given)
+        self.stats = self.device.launch(
+            self.code, kernel, grid=(grid, 1, 1), block=(block, 1, 1), args=args, shared_bytes=shared, **options
+        )
+        return [self.device.read(buffer).view(dtype) for buffer, dtype in buffers]
+
+
+@pytest.fixture(scope="module")
+def built(cache):
+    """The module for every target, translated."""
+    found = {}
+    for each in build(HERE / "kernels", ["workgroups"], TARGETS, cache=cache):
+        assert each.error is None, each.error
+        emulator.Device(cache=cache).prepare(each.code_object)
+        found[each.target] = each.code_object
+    return found
+
+
+@pytest.fixture(params=TARGETS)
+def run(request, built, cache):
+    return Workgroups(emulator.Device(cache=cache, traced=True, instruction_budget=5_000_000), built[request.param])
+
+
+@pytest.fixture(params=TARGETS)
+def untraced(request, built, cache):
+    return Workgroups(emulator.Device(cache=cache, instruction_budget=5_000_000), built[request.param])
+
+
+INTS = np.arange(256, dtype=np.int32)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 12345])
+def test_a_sum_in_lds(run, seed):
+    x = np.arange(256, dtype=np.float32)
+    out = run("block_sum", x, np.zeros(5, np.float32), 200, grid=5, seed=seed)[1]
+    assert out.tolist() == [x[:200].sum()] * 5
+
+
+def test_dynamic_lds(run):
+    x = np.arange(100.0)
+    assert np.array_equal(run("reversed_by_lds", x, np.zeros(100), 100, block=100, shared=800)[1], x[::-1])
+
+
+def test_an_offset_beyond_the_lds_is_a_fault(run):
+    with pytest.raises(MemoryFault) as caught:
+        run("past_lds", INTS, INTS, 256, shared=1024)
+    assert (caught.value.kind, caught.value.buffer, caught.value.offset) == ("out-of-bounds read", "LDS", 1024)
+    with pytest.raises(MemoryFault, match="(?s)out-of-bounds write.*LDS"):
+        run("past_lds", INTS, INTS, 256, shared=1020)
+    with pytest.raises(MemoryFault, match="out-of-bounds read"):
+        run("past_lds", INTS, INTS, 2**29, shared=1024)  # 2 GiB further on
+
+
+def test_lds_that_nothing_wrote_is_a_fault(run):
+    with pytest.raises(MemoryFault) as caught:
+        run("unwritten_lds", INTS, INTS, grid=3)
+    fault = caught.value
+    assert (fault.kind, fault.buffer, fault.offset) == ("never-written read", "LDS", 77 * 4)
+    assert fault.source.startswith("workgroups.cu:")
+
+
+def test_more_lds_than_the_target_has(run):
+    with pytest.raises(UsageError, match="needs 65544 bytes of LDS .0 static, 65544 dynamic.*can have 65536"):
+        run("reversed_by_lds", np.zeros(8), np.zeros(8), 8, block=8, shared=65544)
+    with pytest.raises(UsageError, match="at most 1024 threads"):
+        run("reversed_by_lds", np.zeros(8), np.zeros(8), 8, block=1025, shared=8)
+
+
+def test_a_missing_barrier_in_lds_is_a_race(run):
+    with pytest.raises(DataRace) as caught:
+        run("without_barrier", INTS, INTS)
+    race = caught.value
+    assert {"store" in each or "write" in each for each in (race.instruction, race.other)} == {True, False}
+    assert "of LDS" in str(race)
+    assert str(race).count("workgroups.cu:") == 2
+    run("without_barrier", INTS, INTS, block=run.lanes)  # one wavefront
+
+
+def test_a_race_in_global_memory(run):
+    for seed in range(1, 5):
+        with pytest.raises(DataRace, match="buffer 'arg0'"):
+            run("neighbour_in_place", np.arange(257, dtype=np.int32), seed=seed)
+    run("neighbour_in_place", np.arange(257, dtype=np.int32), block=run.lanes)
+
+
+def test_different_values_in_one_place_are_a_race(run):
+    with pytest.raises(DataRace):
+        run("all_write_one_place", np.zeros(1, np.int32), 3)
+    assert run("all_write_the_same", np.zeros(1, np.int32), 3)[0].tolist() == [3]
+
+
+def test_a_race_between_workgroups(run):
+    with pytest.raises(DataRace):
+        run("blocks_in_a_row", np.zeros(9, np.int32), block=1, grid=8)
+
+
+@pytest.mark.parametrize("seed", [0, 3, 99])
+def test_a_ticket_orders_the_accesses_after_it(run, seed):
+    x = np.arange(20, dtype=np.uint32)
+    zeros = [np.zeros(n, np.uint32) for n in (20, 1, 1)]
+    assert run("last_block_sums", x, *zeros, block=1, grid=20, seed=seed)[3][0] == 2 * x.sum()
+
+
+def test_a_barrier_that_some_lanes_miss(run):
+    odd = INTS * 0 + 1
+    odd[3] = 0
+    with pytest.raises(DivergentBarrier, match="lane 3 of a wavefront of workgroup"):
+        run("divergent_lanes", odd, INTS)
+    run("divergent_lanes", odd * 0 + 1, INTS)
+
+
+def test_a_barrier_that_some_wavefronts_miss(run):
+    with pytest.raises(
+        DivergentBarrier, match="the wavefront of threads 128 and up|the wavefront of threads 192 and up"
+    ):
+        run("divergent_waves", INTS, INTS, seed=0)
+    run("divergent_waves", INTS, INTS, block=128)
+
+
+@pytest.mark.parametrize("n", [1, 31, 32, 64, 65, 100, 256])
+def test_threads_that_end_early_need_not_reach_a_barrier(run, n):
+    assert np.array_equal(run("early_exit", INTS, INTS * 0, n)[1][:n], INTS[:n][::-1])
+
+
+def test_scratch_memory_and_calls(run):
+    index = np.arange(65, dtype=np.int32) % 40
+    a = np.arange(40)[None] * np.arange(64.0)[:, None]
+    a[np.arange(64), index[:64]] = 5
+    wanted = a.sum(1) + a[np.arange(64), index[1:]]
+    assert np.array_equal(run("scratch", index, np.zeros(64, np.float32), 40, block=64)[1], wanted)
+
+
+def test_scratch_that_nothing_wrote_is_a_fault(run):
+    index = np.arange(64, dtype=np.int32) % 39
+    run("unwritten_scratch", index, np.zeros(64, np.float32), block=64)
+    index[5] = 39
+    with pytest.raises(MemoryFault) as caught:
+        run("unwritten_scratch", index, np.zeros(64, np.float32), block=64)
+    fault = caught.value
+    assert (fault.kind, fault.lane, fault.buffer) == ("never-written read", 5, "scratch of lane 5")
+
+
+def test_constants_and_variables(run):
+    index = np.arange(8, dtype=np.int32)
+    wanted = np.arange(1, 9) + np.frombuffer(b"constant", np.uint8)
+    for n in range(1, 4):
+        assert run("constants", index, np.zeros(8, np.float32), block=8)[1].tolist() == wanted.tolist()
+        assert run("counted", np.zeros(1, np.int32), block=1)[0].tolist() == [5 + n]  # kept from launch to launch
+    with pytest.raises(MemoryFault, match="out-of-bounds write"):
+        run("overwrite_constant", 3, block=1)
+    with pytest.raises(MemoryFault, match="out-of-bounds read"):
+        run("constants", index + 500, np.zeros(8, np.float32), block=8)
+
+
+@pytest.mark.parametrize(("k", "wanted"), [(1, 8), (2, 7)])
+def test_generic_pointers(run, k, wanted):
+    out = run("generic_pointer", np.zeros(8, np.int32), k, INTS[:8] * 0, block=8)[-1]
+    assert out.tolist() == [wanted] * 8
+
+
+def test_a_generic_pointer_into_scratch(run):
+    out = run("generic_pointer", np.zeros(8, np.int32), 3, INTS[:8] * 0, block=8)[-1]
+    assert out.tolist() == [3 * ((t + 1) & 7) for t in range(8)]
+
+
+def test_atomics(run):
+    n = 96
+    i, u, wide, f, d = run(
+        "atomics", np.zeros(4, np.int32), np.array([2**32 - 1, 0, 0, 50, 0, 0] + [0] * 120, np.uint32),
+        np.zeros(2, np.uint64), np.zeros(1, np.float32), np.zeros(1), block=n,
+    )  # fmt: skip
+    total = n * (n - 1) // 2
+    assert i.tolist() == [total, -total, 1 - n, n - 1]
+    assert u[:6].tolist() == [0, 2**32 - 1, np.bitwise_xor.reduce(np.arange(n)), 0, n - 1, n]
+    assert (u[8 : 8 + n] == 1).all()
+    assert wide.tolist() == [n << 33, (n - 1) << 40]
+    assert (f[0], d[0]) == (n / 2, n / 4)
+
+
+def test_atomics_in_lds(run):
+    x = np.arange(7, 263, dtype=np.uint32)
+    assert run("atomics_in_lds", x, np.zeros(5, np.uint32))[1].tolist() == [x.sum(), 262, 256, 768, x.sum()]
+
+
+def test_exchanges_between_lanes(run):
+    at = np.arange(256)
+    x = INTS * 3
+    assert np.array_equal(run("bpermute", x, x)[1], x[at ^ 5])
+    assert run.stats.crossing is None
+    assert np.array_equal(run("swap_16", x, x)[1], x[at ^ 16])
+    assert np.array_equal(run("row_shift", x, x)[1], np.where(at % 16 == 0, -1, np.roll(x, 1)))
+
+
+def test_an_exchange_across_lane_32_is_noted(run):
+    x = INTS * 3
+    out = run("bpermute_over_32", x, x)[1]
+    if run.lanes == 64:
+        assert np.array_equal(out, x[np.arange(256) ^ 32])
+        assert "bpermute" in run.stats.crossing
+    else:
+        assert np.array_equal(out, x)
+        assert run.stats.crossing is None
+
+
+def test_ballots_and_first_lanes(run):
+    x = (INTS * INTS // 7).astype(np.int32)
+    waves = x.reshape(-1, run.lanes)
+    bits = [sum(int(v & 1) << i for i, v in enumerate(wave)) for wave in waves]
+    assert (
+        run("ballot", x, np.zeros(256, np.uint64))[1].tolist()
+        == np.repeat(np.array(bits, np.uint64), run.lanes).tolist()
+    )
+    first = [next(v for v in wave if v & 1) for wave in waves]
+    wanted = np.where(x & 1, np.repeat(first, run.lanes), -1)
+    assert np.array_equal(run("first_active", x, INTS * 0)[1], wanted)
+
+
+def test_the_seed_permutes_wavefronts_and_workgroups(untraced):
+    def tickets(seed):
+        out = untraced("order_of_waves", np.zeros(257, np.int32), seed=seed)[0][1:]
+        return tuple(out[:: untraced.lanes] // untraced.lanes)
+
+    waves = 256 // untraced.lanes
+    assert tickets(0) == tuple(range(waves))
+    orders = {tickets(seed) for seed in range(1, 20)}
+    assert len(orders) > 5
+    assert all(sorted(order) == list(range(waves)) for order in orders)
+    assert tickets(7) == tickets(7)
+    rows = {tuple(untraced("blocks_in_a_row", np.zeros(9, np.int32), block=1, grid=8, seed=s)[0]) for s in range(9)}
+    assert len(rows) > 2
+
+
+def test_the_fill_shows_a_register_that_nothing_wrote(built, cache):
+    code = built["gfx1100"]
+    store = next(line for line in code.listing.split("\n") if "global_store_b32" in line and "v0" in line)
+    body = code.listing.index("\nall_write_the_same:")
+    at = code.listing.index("\tglobal_store_b32", body)
+    end = code.listing.index("\n", at)
+    operands = code.listing[at:end].split("\t")[1].removeprefix("global_store_b32 ").split(", ")
+    operands[1] = "v99"
+    changed = f"{code.listing[:at]}\tglobal_store_b32 {', '.join(operands)}{code.listing[end:]}"
+    assert store
+    run = Workgroups(emulator.Device(cache=cache), codeobject.parse(changed, code.module))
+    for fill in (0, 7):
+        assert run("all_write_the_same", np.ones(1, np.int32), 3, block=1, fill=fill)[0].tolist() == [fill]
+
+
+def test_a_call_to_no_function(built, cache):
+    code = built["gfx90a"]
+    listing = code.listing.replace(
+        "s_swappc_b64 s[30:31], s[4:5]", "s_mov_b32 s4, 0x1234\n\ts_swappc_b64 s[30:31], s[4:5]"
+    )
+    assert listing != code.listing
+    run = Workgroups(emulator.Device(cache=cache), codeobject.parse(listing, code.module))
+    with pytest.raises(BadCall, match="no function begins"):
+        run("scratch", np.zeros(65, np.int32), np.zeros(64, np.float32), 40, block=64)
