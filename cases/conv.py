@@ -506,6 +506,12 @@ upsample_nearest2d = Op(
             "w goes with axis 2, h with axis 3",
             "src=2x3x2x5~normal@0 w_out=6 h_out=5 w_scale=0.3333333333333333 h_scale=1.0",
         ),
+        Named(
+            "49 times 2 / 98 is below 1 in f64",
+            "src=1x2x2x3~small@0 w_out=98 h_out=2 w_scale=0.02040816326530612 h_scale=1.5",
+        ),
+        Named("the last position is clamped", "src=1x1x3x4~small@0 w_out=4 h_out=4 w_scale=1.0 h_scale=1.7"),
+        Named("several blocks", "src=1x2x9x9~normal@0 w_out=36 h_out=31 w_scale=0.25 h_scale=0.2903225806451613"),
     ),
 )
 

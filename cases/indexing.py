@@ -84,7 +84,7 @@ class Rows:
         for name, layout in layouts.items():
             if layout.shape != right[name]:
                 return f"{name} has shape {layout.shape}; for dim={dim} and the other tensors {right[name]} is right"
-            if layout.numel and not layout.is_contiguous and not (name == "ids" and self.strided_ids):
+            if not layout.is_contiguous and not (name == "ids" and self.strided_ids):
                 return f"{name}={layout} has to be contiguous"
         return ""
 

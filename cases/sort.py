@@ -24,7 +24,7 @@ def draw_rows(draw: Draw, names: Sequence[str]) -> dict[str, Any]:
 
 def rows(layouts: Layouts, params: Params) -> str:
     x = layouts["x"]
-    if len(x.shape) != 2 or not x.shape[0] or not x.is_contiguous:
+    if len(x.shape) != 2 or not x.shape[0] or (x.numel and not x.is_contiguous):
         return f"x={x} has to be a contiguous matrix with a row at least, for which the host launches a block"
     return ""
 

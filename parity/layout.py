@@ -46,7 +46,9 @@ class Layout:
 
     @property
     def is_contiguous(self) -> bool:
-        """Row-major without gaps; strides of size-1 dims do not matter. The offset does not matter either."""
+        """Row-major without gaps; strides of size-1 dims, of empty tensors, and the offset do not matter."""
+        if self.numel == 0:
+            return True
         product = 1
         for n, s in zip(reversed(self.shape), reversed(self.strides), strict=True):
             if n > 1 and s != product:

@@ -57,10 +57,12 @@ def test_a_malformed_layout_is_refused_with_the_text_in_the_message(text):
         Layout.parse(text)
 
 
-def test_contiguity_ignores_the_strides_of_size_one_dims_and_holds_at_rank_zero():
+def test_contiguity_ignores_strides_that_lead_nowhere_and_holds_at_rank_zero():
     assert contiguous(()).is_contiguous
     assert Layout((1, 4), (99, 1)).is_contiguous
     assert Layout((3, 1, 4), (4, 0, 1)).is_contiguous
+    assert contiguous((0, 2, 0)).is_contiguous
+    assert Layout((0, 3), (7, 1)).is_contiguous
     assert not Layout((3, 4), (1, 3)).is_contiguous
     assert not Layout((3, 4), (0, 1)).is_contiguous
     assert not Layout((4,), (2,)).is_contiguous

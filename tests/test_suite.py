@@ -93,6 +93,12 @@ def test_a_suite_of_ones_own(folders):
             ),
             r"mine\.py, line 4: .*unknown argument 'nuemel'; did you mean numel",
         ),
+        (
+            lambda f: (f / "cases" / "mine.py").write_text(
+                (f / "cases" / "mine.py").read_text().replace("reference=", "optional=('y',), reference=")
+            ),
+            r"mine\.py, line 4: .*op mine\.neg: unknown input 'y'",
+        ),
     ],
 )
 def test_what_is_wrong_with_a_suite_is_said_with_its_place(folders, spoil, says):

@@ -117,7 +117,7 @@ class _Total:
         shares = np.abs(np.where(np.abs(a) < np.abs(b), a * (b * u), (a * u) * b)).sum(axis=-1)
         count = present.sum(axis=-1)
         roundings = count if to is self.dtype else count - 1
-        underflow = (present & (size < 2.0**to.emin)).sum(axis=-1) * (smallest(to) / 2)
+        underflow = ((present & (size < 2.0**to.emin)).sum(axis=-1) + 1) // 2 * smallest(to)
         integers = np.all((a == np.rint(a)) & (b == np.rint(b)), axis=-1) & (size.sum(axis=-1) <= 2.0**to.precision)
         certain = integers | (count <= 1) | ~np.isfinite(self.centre)
         return np.asarray(np.where(certain, 0, roundings * shares + underflow))
@@ -138,17 +138,23 @@ class _Total:
 
     def expected_around(self, error: Array) -> Expected:
         """Values within ``error``, which covers all roundings; the nearest one where it is 0."""
-        value = store(self.centre + self.residual, self.dtype)
+        # only beyond the largest double is the centre not the nearest one; a subnormal residual is itself rounded
+        nearest = np.where(np.abs(self.centre) == _F64.max, self.centre + self.residual, self.centre)
+        value = store(nearest, self.dtype)
         exact = error == 0
         centre, residual = np.where(exact, wide(value), self.centre), np.where(exact, 0, self.residual)
         return self._expected(value, lambda _: Bounds(centre, residual, error, error))
 
     def _expected(self, value: Array, bounds: Callable[[Limits], Bounds]) -> Expected:
-        """With the infinities and the NaN that finite terms may lead to by overflow on the way."""
-        to = self.accumulator
-        limit = float(to.max) * (1 - 2 * self.terms.shape[-1] * unit_roundoff(to))
-        above = np.maximum(self.terms, 0).sum(axis=-1) >= limit
-        below = np.minimum(self.terms, 0).sum(axis=-1) <= -limit
-        overflows = [(w, v) for w, v in ((above, np.inf), (below, -np.inf)) if w.any()]
-        others = tuple(np.where(w, value.dtype.type(v), value) for w, v in overflows)
-        return Expected(value, bounds, nan_allowed=above & below, alternatives=others)
+        """With the infinities, and NaN, to which finite terms may overflow on the way.
+
+        Rounding is monotone, so no partial sum is above the one of the positive terms, each of which rounds once.
+        """
+        to, finite = self.accumulator, np.isfinite(self.centre)
+        above, below = (
+            terms.sum(axis=-1) * (1 + 2 * ((terms != 0).sum(axis=-1) - 1) * unit_roundoff(to)) > to.max
+            for terms in (np.maximum(self.terms, 0), np.maximum(-self.terms, 0))
+        )
+        reached = [(side & finite, sign) for side, sign in ((above, np.inf), (below, -np.inf))]
+        others = tuple(np.where(places, value.dtype.type(v), value) for places, v in reached if places.any())
+        return Expected(value, bounds, nan_allowed=above & below & ~np.isnan(self.centre), alternatives=others)

@@ -87,7 +87,7 @@ def _exact_sum(terms: Array, dtype: DType) -> tuple[Array, Array | float]:
     """The sum as float64, and what float64 lacks of it, which matters for f64 only."""
     if dtype is not _F64:
         return np.asarray(terms.sum(axis=-1)), 0.0
-    rows = terms.reshape(-1, terms.shape[-1]).tolist()
+    rows = terms.reshape(math.prod(terms.shape[:-1]), terms.shape[-1]).tolist()
     return doubles([_EXACT.fsum(row) for row in rows], terms.shape[:-1])
 
 
@@ -101,22 +101,23 @@ def _rounds(terms: Array, size: Array, dtype: DType) -> Array:
 
 def reduce_max(x: Array, reduced: Any) -> Expected:
     """Maximum over the last ``reduced`` dims: f32 and f64 ignore NaN and give -Inf for nothing else, halves keep it."""
-    return _extremum(x, reduced, np.fmax, np.maximum)
+    return _extremum(x, reduced, np.maximum, -math.inf)
 
 
 def reduce_min(x: Array, reduced: Any) -> Expected:
     """Minimum over the last ``reduced`` dims: f32 and f64 ignore NaN and give Inf for nothing else, halves keep it."""
-    return _extremum(x, reduced, np.fmin, np.minimum)
+    return _extremum(x, reduced, np.minimum, math.inf)
 
 
-def _extremum(x: Array, reduced: Any, ignoring: np.ufunc, propagating: np.ufunc) -> Expected:
+@np.errstate(invalid="ignore")
+def _extremum(x: Array, reduced: Any, of_two: np.ufunc, of_none: float) -> Expected:
     rows, dtype = _rows(x, reduced), of_array(x)
     if not dtype.is_float:
-        return Expected(np.asarray(propagating.reduce(rows, axis=-1)))
-    if dtype.name in _HALVES:
-        return Expected(store(propagating.reduce(wide(rows), axis=-1), dtype))
-    start = -math.inf if ignoring is np.fmax else math.inf
-    return Expected(np.asarray(ignoring.reduce(rows, axis=-1, initial=start)))
+        return Expected(np.asarray(of_two.reduce(rows, axis=-1)))
+    w = wide(rows)
+    if dtype.name not in _HALVES:
+        w = np.where(np.isnan(w), of_none, w)
+    return Expected(store(of_two.reduce(w, axis=-1), dtype))
 
 
 def argmax(x: Array, reduced: Any, grid: Grid) -> Expected:

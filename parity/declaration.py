@@ -1,0 +1,222 @@
+"""What an op declares, and what follows from that without a case."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from parity.case import Case
+from parity.dtypes import DType, dtype
+from parity.errors import UsageError, nearest
+from parity.generate.layouts import Draw, broadcasting
+from parity.launch import Grid, elementwise
+from parity.layout import Layout
+from parity.reference.expected import Expected
+
+__all__ = ["Declaration", "Layouts", "Named", "Params", "Shape"]
+
+Layouts = Mapping[str, Layout]
+Params = Mapping[str, float | int]
+Shape = tuple[int, ...]
+
+
+def output_shape(layouts: Layouts, params: Params) -> Shape:
+    """The shape of the output of an op whose tensors all have one shape."""
+    return layouts["out"].shape if "out" in layouts else next(iter(layouts.values())).shape
+
+
+def same_shapes(layouts: Layouts, params: Params) -> str:
+    """What does not fit together where all tensors have one shape."""
+    shapes = {name: layout.shape for name, layout in layouts.items()}
+    different = len(set(shapes.values())) > 1
+    return f"the tensors differ in shape: {', '.join(f'{n} {s}' for n, s in shapes.items())}" if different else ""
+
+
+def one_thread_per_element(layouts: Layouts, params: Params, shape: Shape, threads: int | None) -> Grid:
+    """The launch of an elementwise kernel."""
+    return elementwise(math.prod(shape), threads)
+
+
+@dataclass(frozen=True)
+class Named:
+    """A case that every run includes: a title, the items of its text, and the dtypes it is for (None = all).
+
+    A title may begin with the id of a known CUDA/AMD divergence ("D5: ...").
+    """
+
+    title: str
+    items: str
+    only: Callable[..., bool] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Declaration:
+    """The declaration of an op.
+
+    What depends on the case is a function of its layouts (by tensor, ``out`` among them if it has one of its own) and
+    parameters (by name), and of the output's shape where that is known already.
+
+    Args:
+        name: ``module.op``; the module names the ``.cu`` file.
+        kernel: entry name with the type variables in braces: ``cast_{S}_{D}``. ``spelling``: how it spells a dtype, if
+            not by its name.
+        types: the dtype combinations, each as text: ``"f32"`` or ``"f32,u8"``, in the order of the variables.
+        args: the kernel's arguments in order, words separated by blanks: a tensor, a parameter, a name of ``scalars``,
+            ``numel`` or ``num_dims`` of the output, or ``info`` (dims, then the strides of each tensor of ``strided``;
+            u64).
+        reference: called with the inputs (logical arrays; None for one that is left out; last the former content of an
+            output that is updated) and the parameters, positionally; ``to`` (the output's DType), ``shape`` (of the
+            output) and ``grid`` (the launch's Grid) are passed by keyword to a reference that names them.
+        inputs: name and type (variable or dtype) of the tensors read.
+        output: type of the output. It is a fresh contiguous tensor called ``out``, or, if ``writes`` is set, a tensor
+            with a layout of its own that is written in place, or, if ``updates`` is set, one with data of its own that
+            the kernel changes.
+        params: name and type of the parameters. One that is no argument of the kernel is only part of the case.
+        layouts: draws the layouts, and the values of those parameters that have to fit them.
+        shape: the output's logical shape (default: the common shape).
+        fits: says what of the layouts and parameters does not fit together, or returns an empty string (default: all
+            shapes have to be equal). It must find everything that would make the kernel or another function here fail.
+        refuses: says what is wrong with a layout that the kernel cannot take, or returns an empty string.
+        launch: the host's launch rule, of layouts, parameters, output shape, and the threads per block if not the
+            host's own (default: one thread per element of the output, in blocks of 1024). ``threads``: the numbers that
+            may be used instead.
+        grid_stride: the kernel must work for any number of blocks and threads.
+        strided: the tensors whose strides ``info`` carries (default: the inputs, or ``out`` if there are none).
+        info: what ``info`` holds, if something else.
+        null_info: the kernel takes a null ``info`` for "contiguous" (never with an ``info`` of its own).
+        in_place: the input that may be null, to be read from ``out``.
+        optional: inputs that may be null and are then left out of the case; ``no-<name>`` is the flag.
+        aliased: two inputs that may be the same memory.
+        indices: inputs whose elements index something, with the number of places that has. ``index_data``: the streams
+            they are drawn from; an id that is the maximum of its type is right only where ``sentinel`` is one of them.
+        data: the streams that the other inputs are drawn from. ``points``: values that matter for this op.
+        values: values for the parameters beside the usual ones.
+        named: cases that every run includes.
+        scalars: further by-value arguments, type and value, computed from layouts, parameters and output shape;
+            ``grid`` is passed by keyword to a function that names it.
+    """
+
+    name: str
+    kernel: str
+    types: tuple[str, ...]
+    args: str
+    reference: Callable[..., Expected]
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    output: str = "T"
+    params: Mapping[str, str] = field(default_factory=dict)
+    layouts: Callable[[Draw, Sequence[str]], Mapping[str, Any]] = broadcasting
+    shape: Callable[[Layouts, Params], Shape] = output_shape
+    fits: Callable[[Layouts, Params], str] = same_shapes
+    refuses: Callable[[Layout], str] = lambda layout: ""
+    launch: Callable[[Layouts, Params, Shape, int | None], Grid] = one_thread_per_element
+    threads: tuple[int, ...] = ()
+    grid_stride: bool = True
+    strided: tuple[str, ...] = ()
+    info: Callable[[Layouts, Params], Sequence[int]] | None = None
+    null_info: bool = True
+    writes: bool = False
+    updates: bool = False
+    in_place: str | None = None
+    optional: tuple[str, ...] = ()
+    aliased: tuple[str, str] | None = None
+    indices: Mapping[str, Callable[[Layouts, Params], int]] = field(default_factory=dict)
+    index_data: tuple[str, ...] = ("index", "ramp", "repeat", "sentinel")
+    data: tuple[str, ...] = ("mixed", "normal", "special", "near", "bits")
+    points: tuple[float, ...] = ()
+    values: tuple[float, ...] = ()
+    named: tuple[Named, ...] = ()
+    scalars: Mapping[str, Callable[..., tuple[str, float | int]]] = field(default_factory=dict)
+    spelling: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        words = {"numel", "num_dims", "info", "out", *self.inputs, *self.params, *self.scalars}
+        in_place = (self.in_place,) if self.in_place else ()
+        for what, names, known in (
+            ("argument", self.args.split(), words),
+            ("strided tensor", self.strided, {*self.inputs, "out"}),
+            ("input", (*self.optional, *self.indices, *(self.aliased or ()), *in_place), self.inputs),
+        ):
+            for name in names:
+                if name not in known:
+                    raise UsageError(f"op {self.name}: unknown {what} {name!r}{nearest(name, known)}")
+
+    @property
+    def module(self) -> str:
+        return self.name.partition(".")[0]
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """Names of the type variables, in the order of ``types``."""
+        return tuple(part.partition("}")[0] for part in self.kernel.split("{")[1:]) or ("T",)
+
+    @property
+    def tensors(self) -> dict[str, str]:
+        """Tensors that a case spells out, with their types."""
+        return {**self.inputs, **({"out": self.output} if self.writes or self.updates else {})}
+
+    @property
+    def filled(self) -> tuple[str, ...]:
+        """Tensors that hold data before the launch."""
+        return (*self.inputs, *(("out",) if self.updates else ()))
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """Flags that a case may carry."""
+        allowed = {
+            "null-info": "info" in self.args.split() and self.null_info and self.info is None,
+            "in-place": self.in_place is not None,
+            "aliased": self.aliased is not None,
+            **{f"no-{name}": True for name in self.optional},
+        }
+        return tuple(name for name, yes in allowed.items() if yes)
+
+    def kernel_name(self, dtypes: Sequence[str]) -> str:
+        """The name of the kernel entry for these dtypes."""
+        spelled = (self.spelling.get(name, name) for name in dtypes)
+        return self.kernel.format(**dict(zip(self.variables, spelled, strict=True)))
+
+    def bind(self, dtypes: Sequence[str]) -> dict[str, DType]:
+        """The dtype of every type variable.
+
+        Raises:
+            UsageError: the op does not exist for these dtypes.
+        """
+        if ",".join(dtypes) not in self.types:
+            for name in dtypes:
+                dtype(name)
+            text = ",".join(dtypes)
+            near = nearest(text, self.types)
+            raise UsageError(f"{self.name} does not exist for [{text}]; it does for {' '.join(self.types)}{near}")
+        return dict(zip(self.variables, map(dtype, dtypes), strict=True))
+
+    @property
+    def with_strides(self) -> tuple[str, ...]:
+        """Tensors whose strides the kernel is told."""
+        return self.strided or tuple(self.inputs) or ("out",)
+
+    @staticmethod
+    def dtype_of(kind: str, types: Mapping[str, DType]) -> DType:
+        """The dtype that a type variable is bound to, or that a name means."""
+        return types.get(kind) or dtype(kind)
+
+    def grid(self, case: Case) -> Grid:
+        """The geometry of a case's launch.
+
+        Raises:
+            UsageError: no device can launch it.
+        """
+        layouts, params = case.layouts, dict(case.params)
+        rule = self.launch(layouts, params, self.shape(layouts, params), case.threads)
+        if case.launch is None:
+            return rule
+        if not self.grid_stride:
+            raise UsageError(f"{case}: the kernel of {self.name} needs the launch of its own rule, which is {rule}")
+        blocks, threads = case.launch
+        return replace(rule, grid=(blocks, 1, 1), block=(threads, 1, 1))
+
+    def dims_and_strides(self, layouts: Layouts, params: Params) -> list[int]:
+        """What ``info`` holds unless the op says something else."""
+        strided = [layouts[name] for name in self.with_strides]
+        return [*strided[0].shape, *(stride for layout in strided for stride in layout.strides)]
