@@ -1,7 +1,8 @@
 """Translate kernels, compile them in batches with the host compiler, and load what was compiled.
 
-One cache entry per batch holds a shared object; one tiny entry per kernel names its batch. So a second run of a subset
-compiles nothing, and an edit of one kernel compiles that kernel alone.
+One cache entry per batch holds a shared object; a tiny entry names the batch of every translation, and another one the
+batch of every kernel of a listing. So a second run of a subset compiles nothing, an edit of one kernel compiles that
+kernel alone, and kernels whose translations are equal are compiled once.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ import functools
 import os
 import platform
 import re
+import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import NoReturn
 
 from parity import zig
 from parity.cache import Cache, digest
@@ -28,6 +31,7 @@ __all__ = ["Program", "host_features", "prepare"]
 
 _HERE = Path(__file__).parent
 _BATCH_BYTES = 200_000
+_SYMBOL = "THE_KERNEL"
 _FLAGS = [
     "-x",
     "c++",
@@ -79,10 +83,15 @@ def _machine_flags() -> list[str]:
 
 
 @functools.cache
+def _runtime_version() -> str:
+    """Digest of everything but the translation that decides what is compiled from it."""
+    return digest(*(p.read_bytes() for p in sorted(_HERE.glob("runtime/*"))), zig.version(), host_features(), *_FLAGS)
+
+
+@functools.cache
 def _version() -> str:
     """Digest of everything but the listing that decides what a translation looks like."""
-    sources = [p.read_bytes() for p in sorted((*_HERE.glob("*.py"), *_HERE.glob("runtime/*")))]
-    return digest(*sources, zig.version(), host_features(), *_FLAGS)
+    return digest(_runtime_version(), *(p.read_bytes() for p in sorted(_HERE.glob("*.py"))))
 
 
 class Program:
@@ -121,30 +130,48 @@ def prepare(
         used = places if any("@rel32" in body.text for body in bodies) else ""
         return digest(_version(), target.name, used, *(_NOISE.sub("", body.text) for body in bodies))
 
-    keys = {name: key_of(name) for name in names}
-    missing = [name for name in names if _batch_of(cache, keys[name]) is None]
-    sources = {name: translate(function_of(listing, name), _symbol(keys[name]), target, symbols) for name in missing}
+    listed = {name: key_of(name) for name in names}
+    found = {name: place for name in names if (place := _place_of(cache, listed[name]))}
+    waiting: dict[str, str] = {}
+    sources: dict[str, str] = {}
+    for name in names:
+        if name not in found:
+            text = translate(function_of(listing, name), _SYMBOL, target, symbols)
+            waiting[name] = code = digest(_runtime_version(), str(target.wavefront), text)
+            if not _place_of(cache, code):
+                sources[code] = text.replace(_SYMBOL, _symbol(code))
     batches = list(_batches(sources))
+
+    def build(batch: list[str]) -> str:
+        return _build(cache, target.wavefront, [sources[code] for code in batch])
+
     if len(batches) > 1:
         with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
-            built = list(pool.map(lambda batch: _build(cache, target.wavefront, [sources[n] for n in batch]), batches))
+            built = list(pool.map(build, batches))
     else:
-        built = [_build(cache, target.wavefront, [sources[n] for n in batch]) for batch in batches]
+        built = [build(batch) for batch in batches]
     for batch, key in zip(batches, built, strict=True):
-        for name in batch:
-            cache.get(keys[name], lambda folder, key=key: _note(folder, key))  # type: ignore[misc]
-    return {name: (_batch_of(cache, keys[name]) or "", _symbol(keys[name])) for name in names}
+        for code in batch:
+            _note(cache, code, (key, _symbol(code)))
+    for name, code in waiting.items():
+        found[name] = _place_of(cache, code) or _missing(cache.root)
+        _note(cache, listed[name], found[name])
+    return found
 
 
-def _symbol(key: str) -> str:
-    return f"kernel_{key[:24]}"
+def _symbol(code: str) -> str:
+    return f"kernel_{code[:32]}"
 
 
-def _note(folder: Path, batch: str) -> None:
-    (folder / "batch").write_text(batch)
+def _note(cache: Cache, key: str, place: tuple[str, str]) -> None:
+    cache.get(key, lambda folder: _write(folder / "place", " ".join(place)))
 
 
-def _missing(folder: Path) -> None:
+def _write(file: Path, text: str) -> None:
+    file.write_text(text)
+
+
+def _missing(folder: Path) -> NoReturn:
     raise ParityError(f"the cache entry {folder} was removed while it was in use; run again")
 
 
@@ -156,15 +183,19 @@ def _absent(_: Path) -> None:
     raise _Absent
 
 
-def _batch_of(cache: Cache, key: str) -> str | None:
-    """The batch that holds a kernel, if both are in the cache."""
+def _place_of(cache: Cache, key: str) -> tuple[str, str] | None:
+    """The batch that holds a kernel and its symbol there, if both are in the cache."""
     try:
         folder, _ = cache.get(key, _absent)
-        batch = (folder / "batch").read_text()
-        cache.get(batch, _absent)
+        batch, symbol = (folder / "place").read_text().split()
     except _Absent:
         return None
-    return batch
+    try:
+        cache.get(batch, _absent)
+    except _Absent:
+        shutil.rmtree(folder, ignore_errors=True)  # else it would point to a batch that is gone for ever
+        return None
+    return batch, symbol
 
 
 def _batches(sources: Mapping[str, str]) -> Iterator[list[str]]:
