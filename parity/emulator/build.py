@@ -97,13 +97,13 @@ def _version() -> str:
 class Program:
     """The loaded kernels of one cache. Shared objects are loaded when a kernel of theirs is first asked for."""
 
-    def __init__(self, cache: Cache) -> None:
-        self._cache = cache
+    def __init__(self, cache: Cache, fast: bool) -> None:
+        self._cache, self._fast = cache, fast
         self._libraries: dict[str, ctypes.CDLL] = {}
 
     def kernel(self, listing: str, target: Target, name: str) -> tuple[ctypes.CDLL, int]:
         """The library with ``launch`` and the address of one kernel, translated and compiled if need be."""
-        (batch, symbol) = prepare(self._cache, listing, target, [name])[name]
+        (batch, symbol) = prepare(self._cache, listing, target, [name], fast=self._fast)[name]
         if batch not in self._libraries:
             folder, _ = self._cache.get(batch, _missing)
             self._libraries[batch] = ctypes.CDLL(str(folder / "kernels.so"))
@@ -114,9 +114,17 @@ class Program:
 
 
 def prepare(
-    cache: Cache, listing: str, target: Target, names: Sequence[str], workers: int | None = None
+    cache: Cache,
+    listing: str,
+    target: Target,
+    names: Sequence[str],
+    *,
+    fast: bool,
+    workers: int | None = None,
 ) -> Mapping[str, tuple[str, str]]:
     """Make sure that kernels of a listing are compiled; returns the batch and the symbol of each.
+
+    ``fast`` code takes more than twice as long to compile, see ``translate``.
 
     Raises:
         UnknownInstruction: a kernel has an instruction that the tables do not know.
@@ -128,22 +136,23 @@ def prepare(
     def key_of(name: str) -> str:
         bodies = bodies_of(listing, name)
         used = places if any("@rel32" in body.text for body in bodies) else ""
-        return digest(_version(), target.name, used, *(_NOISE.sub("", body.text) for body in bodies))
+        return digest(_version(), target.name, str(fast), used, *(_NOISE.sub("", body.text) for body in bodies))
 
+    level = "-O2" if fast else "-O1"
     listed = {name: key_of(name) for name in names}
     found = {name: place for name in names if (place := _place_of(cache, listed[name]))}
     waiting: dict[str, str] = {}
     sources: dict[str, str] = {}
     for name in names:
         if name not in found:
-            text = translate(function_of(listing, name), _SYMBOL, target, symbols)
-            waiting[name] = code = digest(_runtime_version(), str(target.wavefront), text)
+            text = translate(function_of(listing, name), _SYMBOL, target, symbols, fast=fast)
+            waiting[name] = code = digest(_runtime_version(), str(target.wavefront), level, text)
             if not _place_of(cache, code):
                 sources[code] = text.replace(_SYMBOL, _symbol(code))
     batches = list(_batches(sources))
 
     def build(batch: list[str]) -> str:
-        return _build(cache, target.wavefront, [sources[code] for code in batch])
+        return _build(cache, target.wavefront, level, [sources[code] for code in batch])
 
     if len(batches) > 1:
         with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
@@ -211,9 +220,9 @@ def _batches(sources: Mapping[str, str]) -> Iterator[list[str]]:
         yield batch
 
 
-def _build(cache: Cache, lanes: int, sources: Sequence[str]) -> str:
+def _build(cache: Cache, lanes: int, level: str, sources: Sequence[str]) -> str:
     runtime, _ = cache.get(digest(_version(), "runtime", str(lanes)), lambda folder: _compile_runtime(folder, lanes))
-    key = digest(_version(), "batch", str(lanes), *sources)
+    key = digest(_version(), "batch", str(lanes), level, *sources)
 
     def build(folder: Path) -> None:
         code = folder / "kernels.cpp"
@@ -223,7 +232,7 @@ def _build(cache: Cache, lanes: int, sources: Sequence[str]) -> str:
                 "clang",
                 *_FLAGS,
                 *_machine_flags(),
-                "-O2",
+                level,
                 f"-DLANES={lanes}",
                 f"-I{_HERE / 'runtime'}",
                 "-c",

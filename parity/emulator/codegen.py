@@ -1,8 +1,7 @@
 """From the instructions of one kernel to a C++ function that executes one wavefront.
 
 Registers are local variables: an SGPR a ``u32``, a VGPR a vector of one ``u32`` per lane, EXEC, VCC and SCC scalars.
-Branches become ``goto``. The code is there twice: once for EXEC of all ones, see ``_full``, and once for any EXEC.
-What one instruction becomes is said in ``instructions``; here the whole is put together.
+Branches become ``goto``. What one instruction becomes is said in ``instructions``; here the whole is put together.
 """
 
 from __future__ import annotations
@@ -21,10 +20,13 @@ __all__ = ["translate"]
 _CALLS = ("s_swappc_b64", "s_setpc_b64")
 
 
-def translate(function: Function, symbol: str, target: Target, symbols: Mapping[str, int]) -> str:
+def translate(
+    function: Function, symbol: str, target: Target, symbols: Mapping[str, int], *, fast: bool = False
+) -> str:
     """C++ of a function ``symbol(Context *, exec, work-item ids, wave)`` that executes one wavefront of the kernel.
 
-    ``symbols`` are the byte offsets of the code object's data in its image.
+    ``symbols`` are the byte offsets of the code object's data in its image. ``fast`` code is there twice: once for EXEC
+    of all ones, see ``_full``, and once for any EXEC.
 
     Raises:
         UnknownInstruction: a mnemonic, operand or modifier is not in the tables.
@@ -41,7 +43,8 @@ def translate(function: Function, symbol: str, target: Target, symbols: Mapping[
         [i for i, item in enumerate(items) if isinstance(item, Instruction) and item.mnemonic == "s_swappc_b64"],
     )
     try:
-        _full(w)
+        if fast:
+            _full(w)
         _general(w)
     except Unknown as unknown:
         raise UnknownInstruction(str(unknown), function.name, function.instructions[w.number]) from None

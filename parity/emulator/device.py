@@ -105,7 +105,8 @@ class Device:
 
     ``checked``: every access is checked byte by byte. Unchecked is for benchmarks: only the bounds of the whole arena
     are, and ``written`` is of no use. ``traced``: who accessed each byte is kept as well, and data races and divergent
-    barriers are found (in the first 16 MiB of memory, and in LDS); it costs a few nanoseconds per access and lane.
+    barriers are found (in the first 16 MiB of memory, and in LDS). That costs a few nanoseconds per access and lane, so
+    a traced device runs code that is quicker to compile instead of code that is quicker to run.
     ``instruction_budget`` is per launch.
     """
 
@@ -120,7 +121,7 @@ class Device:
     ) -> None:
         self.instruction_budget = instruction_budget
         self._cache = cache or Cache(default_root())
-        self._program = Program(self._cache)
+        self._fast, self._program = not traced, Program(self._cache, fast=not traced)
         self._arena = Arena(capacity)
         self._loaded: dict[tuple[str, str], _Loaded] = {}
         arena = self._arena
@@ -144,9 +145,8 @@ class Device:
         Raises:
             UnknownInstruction: a kernel has an instruction that the emulator does not know.
         """
-        prepare(
-            self._cache, code.listing, target(code.target), list(code.kernels if kernels is None else kernels), workers
-        )
+        names = list(code.kernels if kernels is None else kernels)
+        prepare(self._cache, code.listing, target(code.target), names, fast=self._fast, workers=workers)
 
     def allocate(self, nbytes: int, name: str = "buffer") -> Allocation:
         """Memory of which no byte was written yet."""
