@@ -33,8 +33,8 @@ __device__ __forceinline__ void pick_rows(size_t numel, const T* inp, T* out, si
 }
 
 /**
- * update(out[l, id_at(j, i), r], inp[i]) for each i = [l, j, r]. A thread has the column [l, :, r] to itself and takes j
- * in ascending order, so that the result does not depend on the launch, even if an id comes twice.
+ * update(out[l, id_at(j, i), r], inp[i]) for each i = [l, j, r]. A thread has the column [l, :, r] to itself and takes
+ * j in ascending order, so that the result does not depend on the launch, even if an id comes twice.
  */
 template <class T, class Ids, class Update>
 __device__ __forceinline__ void update_rows(const T* inp, T* out, size_t left, size_t src_dim, size_t dst_dim,
