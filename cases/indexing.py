@@ -80,10 +80,10 @@ class Rows:
             return f"there is no dim {dim} in inp of shape {inp} with ids of shape {layouts['ids'].shape}"
         if self.updates and dim >= len(layouts["out"].shape):
             return f"there is no dim {dim} in out of shape {layouts['out'].shape}"
-        right = self.shapes(inp[:dim], self.extent(layouts, params), self.count(layouts, params), inp[dim + 1 :])
+        shapes = self.shapes(inp[:dim], self.extent(layouts, params), self.count(layouts, params), inp[dim + 1 :])
         for name, layout in layouts.items():
-            if layout.shape != right[name]:
-                return f"{name} has shape {layout.shape}; for dim={dim} and the other tensors {right[name]} is right"
+            if layout.shape != shapes[name]:
+                return f"{name} has shape {layout.shape}; for dim={dim} and the other tensors {shapes[name]} is right"
             if not layout.is_contiguous and not (name == "ids" and self.strided_ids):
                 return f"{name}={layout} has to be contiguous"
         return ""

@@ -33,8 +33,8 @@ __device__ __forceinline__ void pick_rows(size_t numel, const T* inp, T* out, si
 }
 
 /**
- * update(out[l, id_at(j, i), r], inp[i]) for each i = [l, j, r]. A thread has the column [l, :, r] to itself and takes j
- * in ascending order, so that the result does not depend on the launch, even if an id comes twice.
+ * update(out[l, id_at(j, i), r], inp[i]) for each i = [l, j, r]. A thread has the column [l, :, r] to itself and takes
+ * j in ascending order, so that the result does not depend on the launch, even if an id comes twice.
  */
 template <class T, class Ids, class Update>
 __device__ __forceinline__ void update_rows(const T* inp, T* out, size_t left, size_t src_dim, size_t dst_dim,
@@ -50,38 +50,38 @@ __device__ __forceinline__ void update_rows(const T* inp, T* out, size_t left, s
 }
 
 // The strides in `info` are those of the ids. (The CUDA kernels apply them to inp instead.)
-#define PICK(I, T)                                                                                                \
-    KERNEL is_##I##_##T(const size_t numel, const size_t num_dims, const size_t* info, const I* ids, const T* inp, \
-                        T* out, const size_t left, const size_t src_dim, const size_t ids_dim,                    \
-                        const size_t right) {                                                                     \
-        const Layouts<1> at(num_dims, info);                                                                      \
-        pick_rows(numel, inp, out, src_dim, ids_dim, right, [&](size_t j, size_t) { return ids[at(j).of[0]]; });  \
-    }                                                                                                             \
-    KERNEL gather_##I##_##T(const size_t numel, const I* ids, const T* inp, T* out, const size_t left,            \
-                            const size_t src_dim, const size_t ids_dim, const size_t right) {                     \
-        pick_rows(numel, inp, out, src_dim, ids_dim, right, [=](size_t, size_t i) { return ids[i]; });            \
+#define PICK(I, T)                                                                                               \
+    KERNEL is_##I##_##T(const size_t numel, const size_t num_dims, const size_t* info, const I* ids,             \
+                        const T* inp, T* out, const size_t left, const size_t src_dim,                           \
+                        const size_t ids_dim, const size_t right) {                                              \
+        const Layouts<1> at(num_dims, info);                                                                     \
+        pick_rows(numel, inp, out, src_dim, ids_dim, right, [&](size_t j, size_t) { return ids[at(j).of[0]]; }); \
+    }                                                                                                            \
+    KERNEL gather_##I##_##T(const size_t numel, const I* ids, const T* inp, T* out, const size_t left,           \
+                            const size_t src_dim, const size_t ids_dim, const size_t right) {                    \
+        pick_rows(numel, inp, out, src_dim, ids_dim, right, [=](size_t, size_t i) { return ids[i]; });           \
     }
-#define ADD(I, T, sum)                                                                                             \
-    KERNEL ia_##I##_##T(const I* ids, const size_t ids_dim, const T* inp, T* out, const size_t left,               \
-                        const size_t src_dim, const size_t dst_dim, const size_t right) {                          \
-        update_rows(inp, out, left, ids_dim, dst_dim, right, [=](size_t j, size_t) { return ids[j]; },             \
-                    [](T& x, T y) { x = sum; });                                                                   \
-    }                                                                                                              \
-    KERNEL sa_##I##_##T(const I* ids, const T* inp, T* out, const size_t left, const size_t src_dim,               \
-                        const size_t dst_dim, const size_t right) {                                                \
-        update_rows(inp, out, left, src_dim, dst_dim, right, [=](size_t, size_t i) { return ids[i]; },             \
-                    [](T& x, T y) { x = sum; });                                                                   \
+#define ADD(I, T, sum)                                                                                 \
+    KERNEL ia_##I##_##T(const I* ids, const size_t ids_dim, const T* inp, T* out, const size_t left,   \
+                        const size_t src_dim, const size_t dst_dim, const size_t right) {              \
+        update_rows(inp, out, left, ids_dim, dst_dim, right, [=](size_t j, size_t) { return ids[j]; }, \
+                    [](T& x, T y) { x = sum; });                                                       \
+    }                                                                                                  \
+    KERNEL sa_##I##_##T(const I* ids, const T* inp, T* out, const size_t left, const size_t src_dim,   \
+                        const size_t dst_dim, const size_t right) {                                    \
+        update_rows(inp, out, left, src_dim, dst_dim, right, [=](size_t, size_t i) { return ids[i]; }, \
+                    [](T& x, T y) { x = sum; });                                                       \
     }
-#define SET(I, T)                                                                                                  \
-    KERNEL s_##I##_##T(const I* ids, const T* inp, T* out, const size_t left, const size_t src_dim,                \
-                       const size_t dst_dim, const size_t right) {                                                 \
-        update_rows(inp, out, left, src_dim, dst_dim, right, [=](size_t, size_t i) { return ids[i]; },             \
-                    [](T& x, T y) { x = y; });                                                                     \
+#define SET(I, T)                                                                                      \
+    KERNEL s_##I##_##T(const I* ids, const T* inp, T* out, const size_t left, const size_t src_dim,    \
+                       const size_t dst_dim, const size_t right) {                                     \
+        update_rows(inp, out, left, src_dim, dst_dim, right, [=](size_t, size_t i) { return ids[i]; }, \
+                    [](T& x, T y) { x = y; });                                                         \
     }
 
 #define FLOAT(I, T) PICK(I, T) ADD(I, T, x + y) SET(I, T)
 #define INTEGER(I, T) PICK(I, T) ADD(I, T, wrapping::add(x, y)) SET(I, T)
-#define ALL(I)                                             \
+#define ALL(I)                                               \
     FLOAT(I, f16) FLOAT(I, bf16) FLOAT(I, f32) FLOAT(I, f64) \
     INTEGER(I, u8) INTEGER(I, u32) INTEGER(I, i64)
 

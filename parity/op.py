@@ -203,7 +203,11 @@ class Op(Declaration):
         return [(n.title, self.parse(f"{head}({n.items})")) for n in self.named if n.only is None or n.only(*dtypes)]
 
     def call(self, case: Case) -> Call:
-        """Launch, buffers and expectation of a case."""
+        """Launch, buffers and expectation of a case.
+
+        Raises:
+            UsageError: no device can launch it, or an argument is too large for its type.
+        """
         types = self.bind(case.dtypes)
         tensors, layouts, params = dict(case.tensors), case.layouts, dict(case.params)
         shape = self.shape(layouts, params)
@@ -254,7 +258,7 @@ class Op(Declaration):
             elif word in self.scalars:
                 scalar = self.scalars[word]
                 kind, value = scalar(layouts, params, shape, **_named(scalar, grid=grid))
-                args.append(Scalar(dtype(kind), value))
+                args.append(Scalar(dtype(kind), _in_range(value, dtype(kind), word)))
             else:
                 args.append(Scalar(SIZE_T, math.prod(shape) if word == "numel" else len(shape)))
         launch = Launch(self.kernel_name(case.dtypes), grid.grid, grid.block, tuple(args), grid.shared_bytes)
@@ -301,6 +305,10 @@ def _number(text: str, kind: DType, name: str) -> float | int:
         value = float(text) if kind.is_float else int(text)
     except ValueError:
         raise UsageError(f"{name}={text} is not a number of type {kind}") from None
+    return _in_range(value, kind, name)
+
+
+def _in_range(value: float | int, kind: DType, name: str) -> float | int:
     if not kind.is_float and not kind.min <= value <= kind.max:
-        raise UsageError(f"{name}={text} is outside of {kind}: {kind.min} to {kind.max}")
+        raise UsageError(f"{name}={value} is outside of {kind}: {kind.min} to {kind.max}")
     return value

@@ -187,6 +187,12 @@ def test_a_launch_that_no_device_can_run_is_refused(geometry, says):
         Grid(*geometry)
 
 
+def test_an_argument_too_large_for_its_type_is_refused():
+    op = replace(norm, scalars={**norm.scalars, "columns": lambda layouts, params, shape: ("u8", 300)})
+    with pytest.raises(UsageError, match="columns=300 is outside of u8: 0 to 255"):
+        op.call(op.parse("toy.norm[f32](x=3x5~normal@0 keep=1 no-alpha)"))
+
+
 def test_a_launch_of_ones_own_keeps_the_shared_memory_of_the_rule():
     op = replace(norm, grid_stride=True)
     case = op.parse("toy.norm[f32](x=3x5~normal@0 keep=1 no-alpha launch=7x128)")

@@ -11,9 +11,9 @@ from parity.emulator.dpp import routing
 from parity.emulator.isa import BRANCHES, IGNORED, KEEPS_HIGH, Semantics, semantics
 from parity.emulator.isa_names import canonical
 from parity.emulator.operands import (
-    OMOD,
     check_count,
     chosen,
+    modified,
     modifiers,
     refuse_modifiers,
     registers,
@@ -156,7 +156,7 @@ def _vector_alu(w: Writer, item: Instruction, known: Semantics, into: str = "") 
         return
     check_count(operands, known)
     if known.packed:
-        yield from _packed(w, operands, targets[0], known, lists)
+        yield from _packed(w, operands, targets[0], known, lists, clamp)
         return
     route = routing(item, w.target.wavefront)
     part = selection(item)
@@ -175,12 +175,7 @@ def _vector_alu(w: Writer, item: Instruction, known: Semantics, into: str = "") 
     for target, kind, expression in zip(targets, known.results, known.expressions, strict=True):
         if re.search(r"\bd\b", expression):
             yield f"const auto d = {vector(w, target, kind, high)};"
-        if clamp or omod:
-            if kind[0] != "f":
-                raise Unknown(f"modifier {clamp or omod} on a result of type {kind}")
-            base = kind.removesuffix("hi")
-            scaled = f"(V<{base}>)({expression}) * ({base}){OMOD[omod]}" if omod else f"(V<{base}>)({expression})"
-            expression = f"clamp01<{base}>({scaled})" if clamp else scaled
+        expression = modified(expression, kind, clamp, omod)
         if into:
             yield f"{into} = as<u32>({expression});"
         elif part and kind not in ("mask", "exec"):
@@ -211,10 +206,13 @@ def _dual(w: Writer, first: Instruction, second: Instruction) -> None:
 
 
 def _packed(
-    w: Writer, operands: list[str], target: str, known: Semantics, lists: dict[str, list[int]]
+    w: Writer, operands: list[str], target: str, known: Semantics, lists: dict[str, list[int]], clamp: str
 ) -> Iterator[str]:
     """Both halves of a register, or both registers of a pair; each source says which of its halves goes where."""
-    kind, expression = known.results[0], known.expressions[0]
+    kind = known.results[0]
+    expression = modified(known.expressions[0], kind, clamp, "")
+    if kind[0] != "f" and ("neg_lo" in lists or "neg_hi" in lists):
+        raise Unknown(f"sign modifier on operands of type {kind}")
     wide = kind.endswith("32")
     bits = "u32" if wide else "u16"
     yield f"V<{bits}> half[2];"

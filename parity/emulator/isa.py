@@ -10,7 +10,7 @@ from parity.emulator.isa_names import canonical
 from parity.emulator.isa_scalar import SCALAR, SCALAR_COMPARES
 from parity.emulator.isa_vector import COMPARES, PACKED, VECTOR
 
-__all__ = ["BRANCHES", "IGNORED", "KEEPS_HIGH", "Semantics", "semantics"]
+__all__ = ["BRANCHES", "IGNORED", "KEEPS_HIGH", "Semantics", "semantics", "table_entries"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +83,11 @@ _TABLE = {
     **{name: _parse(row, False) for name, row in _rows(VECTOR).items()},
     **{name: _parse(row, True) for name, row in _rows(SCALAR).items()},
 }
+
+
+def table_entries() -> tuple[str, ...]:
+    """The names of all rows; compares are not among them, which follow a pattern."""
+    return (*_TABLE, *(f"v_pk_{name}" for name in PACKED))
 
 
 @functools.cache

@@ -72,7 +72,7 @@ s_ctz_i32_b32        : u32 = u32       : ctz(a)                   : -
 s_ctz_i32_b64        : u32 = u64       : ctz64(a)                 : -
 s_cls_i32            : u32 = i32       : clz((u32)(a ^ (a >> 31)))               : -
 s_abs_i32            : u32 = u32       : pick(a >> 31, 0u - a, a) : nz
-s_absdiff_i32        : u32 = i32 i32   : pick(a > b, (u32)a - (u32)b, (u32)b - (u32)a)     : nz
+s_absdiff_i32        : u32 = i32 i32   : pick((u32)a - (u32)b >> 31, (u32)b - (u32)a, (u32)a - (u32)b) : nz
 s_min_u32            : u32 = u32 u32   : min(a, b)                : a < b
 s_max_u32            : u32 = u32 u32   : max(a, b)                : a >= b
 s_min_i32            : i32 = i32 i32   : min(a, b)                : a < b

@@ -59,12 +59,12 @@ v_readfirstlane_b32  : lane0 = u32               : a
 v_add_nc_u32         : u32 = u32 u32             : a + b
 v_sub_nc_u32         : u32 = u32 u32             : a - b
 v_subrev_nc_u32      : u32 = u32 u32             : b - a
-v_add_nc_i32         : u32 = u32 u32             : a + b
-v_sub_nc_i32         : u32 = u32 u32             : a - b
+v_add_nc_i32         : i32 = i32 i32             : a + b
+v_sub_nc_i32         : i32 = i32 i32             : a - b
 v_add_nc_u16         : u16 = u16 u16             : a + b
 v_sub_nc_u16         : u16 = u16 u16             : a - b
-v_add_nc_i16         : u16 = u16 u16             : a + b
-v_sub_nc_i16         : u16 = u16 u16             : a - b
+v_add_nc_i16         : i16 = i16 i16             : a + b
+v_sub_nc_i16         : i16 = i16 i16             : a - b
 v_add_co_u32         : u32 mask = u32 u32        : a + b ; a + b < a
 v_sub_co_u32         : u32 mask = u32 u32        : a - b ; a < b
 v_subrev_co_u32      : u32 mask = u32 u32        : b - a ; b < a
@@ -76,9 +76,9 @@ v_mul_hi_u32         : u32 = u32 u32             : mulhi(a, b)
 v_mul_hi_i32         : i32 = i32 i32             : mulhi(a, b)
 v_mul_lo_u16         : u16 = u16 u16             : a * b
 v_mad_u16            : u16 = u16 u16 u16         : a * b + c
-v_mad_i16            : u16 = u16 u16 u16         : a * b + c
+v_mad_i16            : i16 = i16 i16 i16         : a * b + c
 v_mad_legacy_u16     : u16 = u16 u16 u16         : a * b + c
-v_mad_legacy_i16     : u16 = u16 u16 u16         : a * b + c
+v_mad_legacy_i16     : i16 = i16 i16 i16         : a * b + c
 v_mul_u32_u24        : u32 = u32 u32             : (a & 0xffffff) * (b & 0xffffff)
 v_mul_i32_i24        : i32 = i32 i32             : bfe_i(a, 0, 24) * bfe_i(b, 0, 24)
 v_mul_hi_u32_u24     : u32 = u32 u32             : mulhi(a & 0xffffff, b & 0xffffff)
@@ -209,7 +209,7 @@ v_cvt_u32_f64        : u32 = f64                 : saturate<u32>(a)
 v_cvt_i32_f64        : i32 = f64                 : saturate<i32>(a)
 v_cvt_u16_f16        : u16 = f16                 : saturate<u16>(a)
 v_cvt_i16_f16        : i16 = f16                 : saturate<i16>(a)
-v_cvt_nearest_i32_f32: i32 = f32                 : saturate<i32>(floor(to<f64>(a) + 0.5))
+v_cvt_nearest_i32_f32: i32 = f32                 : saturate<i32>(floor(a + 0.5f))
 v_cvt_floor_i32_f32  : i32 = f32                 : saturate<i32>(floor(a))
 v_cvt_f32_ubyte0     : f32 = u32                 : to<f32>(a & 0xff)
 v_cvt_f32_ubyte1     : f32 = u32                 : to<f32>(a >> 8 & 0xff)
@@ -270,12 +270,12 @@ PACKED = {
     "max_f16": "v_max_f16",
     "min_f16": "v_min_f16",
     "add_u16": "v_add_nc_u16",
-    "add_i16": "v_add_nc_u16",
+    "add_i16": "v_add_nc_i16",
     "sub_u16": "v_sub_nc_u16",
-    "sub_i16": "v_sub_nc_u16",
+    "sub_i16": "v_sub_nc_i16",
     "mul_lo_u16": "v_mul_lo_u16",
     "mad_u16": "v_mad_u16",
-    "mad_i16": "v_mad_u16",
+    "mad_i16": "v_mad_i16",
     "max_u16": "v_max_u16",
     "min_u16": "v_min_u16",
     "max_i16": "v_max_i16",

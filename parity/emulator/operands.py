@@ -12,7 +12,7 @@ from parity.emulator.parse import Instruction
 from parity.emulator.writer import Unknown, Writer
 
 __all__ = [
-    "OMOD", "check_count", "chosen", "is_vector", "modifiers", "refuse_modifiers", "registers", "scalar",
+    "check_count", "chosen", "is_vector", "modified", "modifiers", "refuse_modifiers", "registers", "scalar",
     "scalar_type", "vector", "write", "write_scalar",
 ]  # fmt: skip
 
@@ -26,8 +26,15 @@ _MASKS = ("exec", "vcc")
 _APERTURES = {"src_shared_base": "SHARED", "src_private_base": "PRIVATE"}
 _FLOAT_FORMAT = {16: "<e", 32: "<f", 64: "<d"}
 _ONE_OVER_TWO_PI = {16: 0x3118, 32: 0x3E22F983, 64: 0x3FC45F306DC9C882}
-OMOD = {"mul:2": "2", "mul:4": "4", "div:2": "0.5"}
+_OMOD = {"mul:2": "2", "mul:4": "4", "div:2": "0.5"}
 _WIDTH = re.compile(r"(\d+)")
+_INTEGER = re.compile(r"-?(?:0x[0-9a-fA-F]+|\d+)$")
+# With the clamp bit integer results saturate.
+_SATURATED = {
+    "a + b": "__builtin_elementwise_add_sat(a, b)",
+    "a - b": "__builtin_elementwise_sub_sat(a, b)",
+    "b - a": "__builtin_elementwise_sub_sat(b, a)",
+}
 # s_getpc_b64 gives 0 here, so these halves of a distance are those of the address itself.
 _SYMBOL = re.compile(r"([\w.$]+)@rel32@(lo|hi)\+(?:4|12)$")
 
@@ -161,8 +168,8 @@ def _bits(w: Writer, operand: str, kind: str, half: int) -> str:
     """A C++ expression of the unsigned type as wide as ``kind``: the raw bits of an operand."""
     bits, kind = _constant(operand, kind), "u" + kind[1:]
     if bits is not None:
-        if kind == "u16" and half:  # of a packed literal; the upper half of an inline constant is zero
-            bits = int(operand, 0) >> 16 if operand.startswith("0x") else 0
+        if kind == "u16" and half:  # of 32 bits: integers are sign-extended, a float is in the lower half alone
+            bits = int(operand, 0) >> 16 & 0xFFFF if _INTEGER.match(operand) else 0
         return f"all<{kind}>({bits:#x}ul)"
     name, _, part = operand.partition(".")
     if not is_vector(operand):
@@ -243,13 +250,30 @@ def modifiers(item: Instruction, lists: Sequence[str]) -> tuple[dict[str, list[i
             found[name] = [int(x) for x in value.strip("[]").split(",")]
         elif modifier == "clamp":
             clamp = modifier
-        elif modifier in OMOD:
+        elif modifier in _OMOD:
             omod = modifier
         elif name in dpp.MODIFIERS or name in sdwa.MODIFIERS:
             continue
         else:
             raise Unknown(f"modifier {modifier} of {item.mnemonic}")
     return found, clamp, omod
+
+
+def modified(expression: str, kind: str, clamp: str, omod: str) -> str:
+    """The C++ of a result of type ``kind`` with its output modifiers.
+
+    Raises:
+        Unknown: an integer operation whose saturated form is not known, or an output multiplier of an integer.
+    """
+    if not clamp and not omod:
+        return expression
+    base = kind.removesuffix("hi")
+    if kind[0] in "iu" and not omod and expression in _SATURATED:
+        return _SATURATED[expression]
+    if kind[0] != "f":
+        raise Unknown(f"modifier {clamp or omod} on {expression!r} of type {kind}")
+    scaled = f"(V<{base}>)({expression}) * ({base}){_OMOD[omod]}" if omod else f"(V<{base}>)({expression})"
+    return f"clamp01<{base}>({scaled})" if clamp else scaled
 
 
 def chosen(lists: dict[str, list[int]], name: str, i: int, default: int) -> int:

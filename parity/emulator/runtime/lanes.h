@@ -93,16 +93,22 @@ INLINE V<f32> fract(V<f32> x) { V<f32> r = x - floor(x); return sel(r >= 1.0f, a
 INLINE V<f64> fract(V<f64> x) { V<f64> r = x - floor(x); return sel(r >= 1.0, all<f64>(0x1.fffffffffffffp-1), r); }
 INLINE V<f16> fract(V<f16> x) { V<f16> r = x - floor(x); return sel(r >= (f16)1, all<f16>((f16)0x1.ffcp-1), r); }
 
-// maxNum and minNum: a number beats a NaN, +0 beats -0.
+// Maximum and minimum (RDNA3 ISA, V_MAX_F32, with WAVE_MODE.IEEE): +0 beats -0, a number beats a quiet NaN, and a
+// signalling NaN beats all and becomes quiet.
+template <class T, class U> INLINE V<T> with_nans(V<T> a, V<T> b, V<T> r) {
+  constexpr U QUIET = sizeof(T) == 2 ? 0x200 : sizeof(T) == 4 ? 0x400000 : 1ul << 51;
+  auto signals = [](V<T> x) { return bools(x != x) & bools((as<U>(x) & QUIET) == 0); };
+  r = sel(a != a, b, sel(b != b, a, r));
+  r = sel(signals(b), as<T>(as<U>(b) | QUIET), r);
+  return sel(signals(a), as<T>(as<U>(a) | QUIET), r);
+}
 template <class T, class U> INLINE V<T> larger(V<T> a, V<T> b) {
-  V<T> r = sel(a > b, a, b);
-  r = sel(a == b, as<T>(as<U>(a) & as<U>(b)), r);
-  return sel(b != b, a, r);
+  V<T> r = sel(a == b, as<T>(as<U>(a) & as<U>(b)), sel(a > b, a, b));
+  return mask(bools(a != a) | bools(b != b)) ? with_nans<T, U>(a, b, r) : r;
 }
 template <class T, class U> INLINE V<T> smaller(V<T> a, V<T> b) {
-  V<T> r = sel(a < b, a, b);
-  r = sel(a == b, as<T>(as<U>(a) | as<U>(b)), r);
-  return sel(b != b, a, r);
+  V<T> r = sel(a == b, as<T>(as<U>(a) | as<U>(b)), sel(a < b, a, b));
+  return mask(bools(a != a) | bools(b != b)) ? with_nans<T, U>(a, b, r) : r;
 }
 INLINE V<f16> max(V<f16> a, V<f16> b) { return larger<f16, u16>(a, b); }
 INLINE V<f32> max(V<f32> a, V<f32> b) { return larger<f32, u32>(a, b); }
@@ -128,7 +134,9 @@ template <class X> INLINE X med3(X a, X b, X c) { return max(min(a, b), min(max(
 // v_med3_f32: a NaN among the sources makes it the minimum of the three (RDNA3 ISA, V_MED3_F32).
 template <class T> INLINE V<T> med3f(V<T> a, V<T> b, V<T> c) {
   B nan = bools(a != a) | bools(b != b) | bools(c != c);
-  return sel(nan, min(min(a, b), c), max(min(a, b), min(max(a, b), c)));
+  V<T> top = max(max(a, b), c);
+  V<T> r = sel(top == a, max(b, c), sel(top == b, max(a, c), max(a, b)));
+  return sel(nan, min(min(a, b), c), r);
 }
 
 // Float to integer truncates, saturates, and takes NaN to 0.
@@ -168,7 +176,7 @@ INLINE B mad_carry(V<i32> a, V<i32> b, V<i64> c) { // the 65th bit of a * b + c
 template <class X, class Y> INLINE X bfe_u(X x, Y at, Y width) { return x >> (at & 31) & ((1u << (width & 31)) - 1); }
 INLINE V<i32> bfe_i(V<i32> x, V<u32> at, V<u32> width) {
   V<u32> w = width & 31, n = (32 - w) & 31;
-  V<i32> field = as<i32>(as<u32>(x) >> (at & 31));
+  V<i32> field = x >> as<i32>(at & 31);
   return sel(w == 0, all<i32>(0), as<i32>(as<u32>(field) << n) >> as<i32>(n));
 }
 INLINE V<u32> perm(V<u32> a, V<u32> b, V<u32> s) {

@@ -1,0 +1,571 @@
+"""For each entry of the emulator's tables the instructions to check: plain, and with every modifier it can have."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import gmpy2
+from isa_harness import Check, Lane, Machine, Source, accepted, names_of, width
+from pseudocode import EXACT, FORMATS, Value, compute, exponent_bits, integer, parse, rounded, run
+
+from parity.emulator.isa import KEEPS_HIGH, Semantics, semantics
+from parity.emulator.operands import modified
+from parity.emulator.writer import Unknown
+
+#: Approximations of the hardware, computed correctly rounded by the emulator: one ULP apart is agreement.
+APPROXIMATE = re.compile(r"v_(exp|log|rcp|rcp_iflag|rsq|sqrt|sin|cos)_(f16|f32|f64)$")
+#: Those of f32 take subnormal operands as zero and give zero for subnormal results.
+FLUSHED = re.compile(r"v_(exp|log|rcp|rcp_iflag|rsq|sqrt|sin|cos)_f32$")
+#: The sign of a zero result is not specified.
+SIGNLESS = re.compile(r"v_(sin|cos)_")
+#: CDNA's text does not order the zeros as RDNA's does; the compiler counts on +0 > -0 everywhere.
+UNORDERED_ZEROS = re.compile(r"v_(pk_)?(max|min|med)3?_f")
+#: Moves, whose results are the bits of a source even where the table calls them floats.
+MOVES = re.compile(r"v_(cndmask|mov|swap)_")
+
+
+def _float(kind: str, bits: int) -> Value:
+    return Value("F", width(kind), bits)
+
+
+def _turns(function: Callable[[Any], Any]) -> Callable[[str, Sequence[int]], int]:
+    """sin and cos of revolutions: the text rounds 2 pi to the type first, which the hardware does not do."""
+
+    def value(kind: str, operands: Sequence[int]) -> int:
+        x = _float(kind, operands[0]).number
+        with gmpy2.context(EXACT):
+            turn = x - gmpy2.rint(x)  # a NaN for infinities
+            if turn * 2 == gmpy2.rint(turn * 2) and function is gmpy2.sin:
+                result = gmpy2.mpfr(0)
+            else:
+                result = function(turn * 2 * gmpy2.const_pi())
+            if turn * 4 == gmpy2.rint(turn * 4) and function is gmpy2.cos:
+                result = gmpy2.rint(result)
+        return rounded(result, "F", width(kind)).bits
+
+    return value
+
+
+def _nearest_even(kind: str, operands: Sequence[int]) -> int:
+    """IEEE roundToIntegralTiesToEven: the text adds 0.5 in the type, which rounds, and loses the sign of zero."""
+    x = _float(kind, operands[0])
+    return compute(gmpy2.rint, x).bits | x.bits & 1 << x.width - 1
+
+
+def _fract(kind: str, operands: Sequence[int]) -> int:
+    """x - floor(x), but below 1: the largest number below 1 where the difference rounds to 1."""
+    x = _float(kind, operands[0])
+    r = compute(lambda n: n - gmpy2.rint_floor(n), x)
+    return rounded(1, "F", r.width).bits - 1 if r.number == 1 else r.bits
+
+
+def _trig_preop(kind: str, operands: Sequence[int]) -> int:
+    """53 bits of 2 / pi (1201 bits) from bit ``shift`` on: the text masks the low bits, its description the high ones."""
+    x, part = _float(kind, operands[0]), operands[1] & 31
+    exponent = exponent_bits(x)
+    shift = part * 53 + max(exponent - 1077, 0)
+    with gmpy2.context(precision=1600):
+        two_over_pi = int(gmpy2.rint_floor(gmpy2.exp2(1202) / gmpy2.const_pi()))
+    bits = (two_over_pi << shift >> 1201 - 53) & (1 << 53) - 1
+    with gmpy2.context(EXACT):
+        return rounded(bits * gmpy2.exp2(-53 - shift + 128 * (exponent >= 1968)), "F", 64).bits
+
+
+#: Instructions whose text is not literally what they compute: the manual's description instead.
+OWN: dict[str, Callable[[str, Sequence[int]], int]] = {
+    **{f"v_sin_{t}": _turns(gmpy2.sin) for t in ("f16", "f32")},
+    **{f"v_cos_{t}": _turns(gmpy2.cos) for t in ("f16", "f32")},
+    **{f"v_rndne_{t}": _nearest_even for t in ("f16", "f32", "f64")},
+    **{f"v_fract_{t}": _fract for t in ("f16", "f32", "f64")},
+    "v_trig_preop_f64": _trig_preop,
+}
+#: Texts with an obvious slip: what is replaced, by what, and why.
+AMENDED = (
+    (r"v_div_fmas_(f32|f64)", r"2\.0F? \*\* (32|64) \* fma", lambda m: f"({_far(m[1])}) * fma_unrounded",
+     "the quotient is scaled back by the factor of v_div_scale, up or down by the size of the addend, and rounded once"),
+    (r"v_div_fixup_f32", r"exponent\(S1\.f32\) == 255", "exponent(S2.f32) - exponent(S1.f32) > 128",
+     "a denominator of exponent 255 was dealt with above; the scaled quotient may be inf - inf"),
+    (r"v_div_fixup_f64", r"exponent\(S1\.f64\) == 2047", "exponent(S2.f64) - exponent(S1.f64) > 1024",
+     "a denominator of exponent 2047 was dealt with above; the scaled quotient may be inf - inf"),
+    (r"v_div_scale_f32", r"1\.0 / 64'F\(S1\.f32\) == DENORM\.f64", "1.0F / S1.f32 == DENORM.f32",
+     "the reciprocal of an f32 is never a subnormal f64"),
+    (r"v_div_scale_f32", r"(DENORM\.f32\)\) then\s+VCC = 0x1LL;\s+if S0\.f32 == S1\.f32 then\s+D0\.f32 = ldexp\(S0\.f32, )64", r"\g<1>-64",
+     "up, as the text says, overflows a denominator whose reciprocal is subnormal"),
+    (r"v_div_scale_f64", r"(DENORM\.f64\)\) then\s+VCC = 0x1LL;\s+if S0\.f64 == S1\.f64 then\s+D0\.f64 = ldexp\(S0\.f64, )128", r"\g<1>-128",
+     "up, as the text says, overflows a denominator whose reciprocal is subnormal"),
+    (r"v_pk_mov_b32", r"(S[01])\.u32\[", r"\g<1>.u64[", "the operands are pairs of registers"),
+    (r"v_frexp_exp_i(?:16|32)_(f\d+)", r"exponent\(S0\.f\d+\)", lambda m: "exponent_of_normalised(S0.f{0})".format(m[0][-3:-1]),
+     "the description is original = mantissa * 2 ** exponent, which the exponent field of a subnormal does not give"),
+)  # fmt: skip
+
+
+def _far(power: str) -> str:
+    kind, up, bias = ("f32", 64, 127) if power == "32" else ("f64", 128, 1023)
+    return f"exponent(S2.{kind}) > {bias} ? 2.0 ** {up} : 2.0 ** (0 - {up})"
+
+
+def text_of(machine: Machine, entry: str) -> str:
+    """The pseudo-code of an entry, slips mended."""
+    text = re.sub(r"//.*", "", machine.text(entry) or "")
+    for name, old, new, _ in AMENDED:
+        if re.fullmatch(name, entry):
+            text, count = re.subn(old, new, text)
+            assert count, f"nothing to amend in {entry}: {old}"
+    return text
+
+
+def same_floats(fields: Sequence[tuple[int, str]], ulps: int = 0, zeros: bool = False) -> Callable[[int, int], bool]:
+    """Equality of registers with floats at these bits: all NaNs are equal, ``ulps`` steps apart is equal.
+
+    With ``zeros`` both zeros are.
+    """
+
+    def same(got: int, want: int) -> bool:
+        for low, kind in fields:
+            bits = width(kind)
+            ones = (1 << bits) - 1
+            g, w = got >> low & ones, want >> low & ones
+            infinity = (2 * FORMATS["F", bits][1] + 1) << FORMATS["F", bits][0]
+            magnitude = ones >> 1
+            if g & magnitude > infinity and w & magnitude > infinity:
+                g = w
+            elif (
+                ulps
+                and (g ^ w) >> bits - 1 == 0
+                and abs(g - w) <= ulps
+                and max(g & magnitude, w & magnitude) <= infinity
+            ):
+                g = w
+            elif zeros and not (g | w) & magnitude:
+                g = w
+            if g != w:
+                return False
+            got, want = got & ~(ones << low), want & ~(ones << low)
+        return got == want
+
+    return same
+
+
+def flush(kind: str, bits: int) -> int:
+    """A subnormal becomes zero of its sign."""
+    fraction, bias = FORMATS["F", width(kind)]
+    return bits & 1 << width(kind) - 1 if not bits >> fraction & (2 * bias + 1) else bits
+
+
+# --- operands --------------------------------------------------------------------------------------------------------
+
+_INLINE = {"f": ("1.0", "-4.0", "0.15915494", "0.5"), "m": ("2.0",), "i": ("-5", "64"), "u": ("17", "-16")}
+_PI = {16: 0x3118, 32: 0x3E22F983, 64: 0x3FC45F306DC9C882}
+_LITERAL = {16: 0x4248, 32: 0x40490FDB, 64: 0x40091EB8}
+
+
+def register(machine: Machine, i: int, kind: str, half: int = 0) -> Source:
+    """Operand ``i`` in a VGPR; ``half`` selects 16 of its bits for a 16-bit type."""
+    if kind == "mask":
+        return Source(machine.mask(20 + 2 * i), lambda lane: lane.scalar[i] >> lane.index & 1, kind)
+    first, bits = 4 + 2 * i, width(kind)
+    if bits == 16:
+        suffix = (".l", ".h")[half] if machine.half_registers else ""
+        return Source(f"v{first}{suffix}", lambda lane: lane.vector[i] >> 16 * half & 0xFFFF, kind)
+    text = f"v[{first}:{first + 1}]" if bits == 64 else f"v{first}"
+    return Source(text, lambda lane: lane.vector[i] & (1 << bits) - 1, kind)
+
+
+def sgpr(i: int, kind: str) -> Source:
+    first, bits = 20 + 2 * i, width(kind)
+    text = f"s[{first}:{first + 1}]" if bits == 64 else f"s{first}"
+    return Source(text, lambda lane: lane.scalar[i] & (1 << bits) - 1, kind)
+
+
+def inline(text: str, kind: str) -> Source:
+    """An inline constant: integers are sign-extended, floats are of the operand's type."""
+    bits = width(kind)
+    if text.startswith("0.159"):
+        value = _PI[bits]
+    elif "." in text:
+        value = rounded(float(text), "F", bits).bits
+    else:
+        value = int(text) & (1 << bits) - 1
+    return Source(text, lambda lane: value, kind)
+
+
+def literal(kind: str) -> Source:
+    """A literal: 32 bits, of which an f64 operand takes the high word, a 64-bit integer the sign extension."""
+    bits, value = width(kind), _LITERAL[width(kind)]
+    word = value << 32 if kind == "f64" else value
+    return Source(f"{value:#x}", lambda lane: word & (1 << bits) - 1, kind)
+
+
+# --- vector instructions ---------------------------------------------------------------------------------------------
+
+
+def vector_checks(machine: Machine, entry: str, name: str, known: Semantics) -> Iterator[Check]:
+    """Candidates; the assembler decides which of them exist."""
+    if known.packed:
+        yield from _packed(machine, entry, name, known)
+        return
+    if known.results == ("lane0",):
+        yield from _first_lane(machine, entry, name)
+        return
+    kinds = known.sources
+    plain = [register(machine, i, k) for i, k in enumerate(kinds)]
+    make = _Maker(machine, entry, name, known)
+    if entry.startswith(("v_fmaak", "v_fmamk")):
+        at = 2 if entry.startswith("v_fmaak") else 1
+        yield make([*plain[:at], literal(kinds[at]), *plain[at + 1 :]])
+        return
+    yield make(plain)
+    if any(k[0] in "fm" and k != "mask" for k in kinds):
+        for signs in (((1, 0), (0, 1), (1, 1)), ((0, 1), (1, 0), (0, 0))):
+            yield make([_sign(s, *sign) for s, sign in zip(plain, signs, strict=False)])
+            if known.results[0] == "exec":
+                return
+    turn = crc32(f"{machine.target} {entry}".encode())
+    for i, kind in enumerate(kinds):
+        if kind != "mask":
+            constants = (sgpr(i, kind), literal(kind), *(inline(t, kind) for t in _INLINE[kind[0]]))
+            source = constants[(turn + 2 * i) % len(constants)]
+            yield make([*plain[:i], source, *plain[i + 1 :]])
+    if any(width_or_zero(k) == 16 for k in (*kinds, *known.results)) and "mix" not in kinds:
+        wide = width_or_zero(known.results[0]) != 16
+        for halves, high in (((1, 1, 1), 1), ((0, 1, 0), 1), ((1, 0, 1), 0), ((0, 0, 0), 1)):
+            if not (wide and high) and not (high and "OPSEL" in (machine.text(entry) or "")):
+                yield make([register(machine, i, k, h) for (i, k), h in zip(enumerate(kinds), halves, strict=False)], halves=halves, high=high)  # fmt: skip
+    if "mix" in kinds:
+        for select, high in (
+            ((0, 0, 0), (1, 1, 1)),
+            ((1, 0, 1), (1, 1, 1)),
+            ((0, 1, 0), (1, 1, 0)),
+            ((1, 1, 1), (0, 1, 1)),
+        ):
+            for signs in (((0, 0), (0, 0), (0, 0)), ((1, 0), (0, 1), (1, 1))):
+                yield make(plain, mix=(select, high), signs=signs)
+    # Integers saturate; the emulator refuses by name what has no saturating form.
+    if (known.results[0][0] == "f" and len(known.results) == 1) or _has_saturated_form(known):
+        yield make(plain, clamp=True)
+    if known.results[0][0] == "f" and "mask" not in known.results:
+        yield make(plain, omod=("mul:2", "mul:4", "div:2")[turn % 3])
+
+
+def _has_saturated_form(known: Semantics) -> bool:
+    try:
+        return bool(modified(known.expressions[0], known.results[0], "clamp", "")) and len(known.results) == 1
+    except Unknown:
+        return False
+
+
+def _sign(source: Source, magnitude: int, negative: int) -> Source:
+    return (
+        source.signed(bool(magnitude), bool(negative)) if source.kind[0] in "fm" and source.kind != "mask" else source
+    )
+
+
+class _Maker:
+    """Makes the check of one instruction from its operands and modifiers."""
+
+    def __init__(self, machine: Machine, entry: str, name: str, known: Semantics) -> None:
+        self.machine, self.entry, self.name, self.known = machine, entry, name, known
+        self.program = parse(text_of(machine, entry)) if entry not in OWN else []
+        ulps = 1 if APPROXIMATE.match(entry) else 0
+        result = known.results[0]
+        floats = result[0] == "f" and not MOVES.match(entry)
+        at = 16 if result == "f16hi" else 0
+        self.kind = result.removesuffix("hi")
+        zeros = bool(SIGNLESS.match(entry) or (machine.target == "gfx90a" and UNORDERED_ZEROS.match(entry)))
+        self.same = same_floats([(at, self.kind)], ulps, zeros) if floats else int.__eq__
+        self.same_high = same_floats([(16, self.kind)], ulps, zeros) if floats else int.__eq__
+
+    def __call__(
+        self,
+        sources: Sequence[Source],
+        *,
+        halves: Sequence[int] = (),
+        high: int = 0,
+        mix: tuple[Sequence[int], Sequence[int]] | None = None,
+        signs: Sequence[tuple[int, int]] = (),
+        clamp: bool = False,
+        omod: str = "",
+    ) -> Check:
+        machine, known, entry = self.machine, self.known, self.entry
+        result = known.results[0]
+        mask = bool({"mask", "exec"} & set(known.results))
+        if mix:
+            choice = [s if h else -1 for s, h in zip(*mix, strict=True)]
+            sources = [s.signed(bool(m), bool(n), c) for s, (m, n), c in zip(sources, signs, choice, strict=True)]
+        destination = "{dd}" if result.endswith("64") else "{d}"
+        if width_or_zero(result) == 16 and machine.half_registers and result != "f16hi" and "mix" not in known.sources:
+            destination += (".l", ".h")[high]
+        targets = {"mask": "{m}", "exec": "{m}" if machine.target == "gfx90a" else "", "lane0": "{m}"}
+        outputs = [targets.get(r, destination if i == 0 else "") for i, r in enumerate(known.results)]
+        modifiers = []
+        if halves and not machine.half_registers:
+            selects = [h if width_or_zero(k) == 16 else 0 for h, k in zip(halves, known.sources, strict=False)]
+            modifiers.append(f"op_sel:[{','.join(map(str, (*selects, high)))}]")
+        if mix:
+            modifiers += [f"op_sel:[{','.join(map(str, mix[0]))}]", f"op_sel_hi:[{','.join(map(str, mix[1]))}]"]
+        modifiers += ["clamp"] * clamp + [omod] * bool(omod)
+        text = f"{self.name} {', '.join(x for x in (*outputs, *(s.text for s in sources)) if x)} {' '.join(modifiers)}".strip()
+        signed = any(s.text[0] in "-|" for s in sources)
+        before: tuple[str, ...] = ()
+        after: tuple[str, ...] = ()
+        if entry.startswith("v_div_fmas"):
+            before = (f"s_mov_b{machine.lanes} {{vcc}}, {{old_vcc}}",)
+        if "exec" in known.results:
+            read, restore = f"s_mov_b{machine.lanes} {{m}}, {{exec}}", f"s_mov_b{machine.lanes} {{exec}}, {{old_exec}}"
+            both = machine.target == "gfx90a"  # generation 9 writes an SGPR, too
+            after = (restore,) if both and signed else (read, restore)
+
+        def want(lane: Lane) -> tuple[int | None, int | None]:
+            return self.want(lane, sources, high, mix, clamp, omod)
+
+        return Check(entry, text, want, self.same_high if high else self.same, before, after, mask)
+
+    def want(self, lane: Lane, sources: Sequence[Source], high: int, mix: Any, clamp: bool, omod: str) -> tuple[int | None, int | None]:  # fmt: skip
+        entry, known = self.entry, self.known
+        operands = [s.bits(lane) for s in sources if s.kind != "mask"]
+        old = lane.vector[3]
+        if FLUSHED.match(entry):
+            operands = [flush(self.kind, x) for x in operands]
+        names = names_of(self.machine, lane, operands, old >> 16 * high)
+        for s in sources:
+            if s.kind == "mask":
+                names["VCC"] = Value("U", 64, s.bits(lane) << lane.index)
+        if mix:
+            names["S"] = [Value("B", 32, x) for x in operands]
+            for name, bits in zip(("OPSEL", "OPSEL_HI"), mix, strict=True):
+                names[name] = integer(sum(b << i for i, b in enumerate(bits)), "U", 3)
+        elif "mix" in known.sources:
+            names |= {"S": [Value("B", 32, x) for x in operands], "OPSEL": integer(0), "OPSEL_HI": integer(0)}
+        if entry.startswith(("v_fmaak", "v_fmamk")):
+            at = 2 if entry.startswith("v_fmaak") else 1
+            names["SIMM32"] = names[f"S{at}"]
+            names["S1"] = names["S2"] if at == 1 else names["S1"]
+        if entry.startswith("v_div_scale"):
+            names["D0"] = Value("B", 64, old >> width(self.kind) << width(self.kind) | operands[0])
+        integers = self.kind[0] in "iu"
+        if entry in OWN:
+            result = OWN[entry](self.kind, operands)
+            ones = (1 << width(self.kind)) - 1
+            names["D0"] = Value("B", 64, names["D0"].bits & ~ones | result)
+        else:
+            run(self.program, names, self.machine.library, exact=clamp and integers)
+        mask = None
+        if entry.startswith("v_div_scale"):
+            mask = names["VCC"].bits & 1
+        elif "exec" in known.results:
+            return old, names["EXEC"].bits >> lane.index & 1
+        elif known.results == ("mask",):
+            return old, names["D0"].bits >> lane.index & 1
+        elif "mask" in known.results:
+            mask = names["D1"].bits & 1 if "D1" in names else names["VCC"].bits >> lane.index & 1
+        bits = names["D0"].bits
+        if self.kind[0] == "f":
+            at = 16 if known.results[0] == "f16hi" else 0
+            ones = (1 << width(self.kind)) - 1
+            value = bits >> at & ones
+            if FLUSHED.match(entry):
+                value = flush(self.kind, value)
+            value = output_modifiers(self.kind, value, clamp, omod)
+            bits = bits & ~(ones << at) | value << at
+        if clears_high(self.machine, entry, known.results[0]) and not high:
+            bits = bits & ~0xFFFF0000
+        if high:
+            bits = old & ~0xFFFF0000 | (bits & 0xFFFF) << 16
+        return bits, mask
+
+
+def clears_high(machine: Machine, entry: str, result: str) -> bool:
+    """Generation 9 writes zeros above most 16-bit results; there is no pseudo-code that says so."""
+    return machine.target == "gfx90a" and result in ("f16", "i16", "u16") and entry not in KEEPS_HIGH
+
+
+def width_or_zero(kind: str) -> int:
+    return 0 if kind in ("mask", "exec", "lane0") else width(kind)
+
+
+def output_modifiers(kind: str, bits: int, clamp: bool, omod: str) -> int:
+    value = _float(kind, bits)
+    if omod:
+        factor = {"mul:2": 2.0, "mul:4": 4.0, "div:2": 0.5}[omod]
+        value = compute(gmpy2.mul, value, rounded(factor, "F", width(kind)))
+    if clamp:
+        n = value.number
+        if not n > 0:  # a NaN becomes 0: DX10_CLAMP
+            return 0
+        return rounded(1, "F", width(kind)).bits if n > 1 else value.bits
+    return value.bits
+
+
+def _first_lane(machine: Machine, entry: str, name: str) -> Iterator[Check]:
+    program = parse(text_of(machine, entry))
+
+    def want(lane: Lane, exec: int | None = None) -> tuple[None, int]:
+        lane = lane if exec is None else replace(lane, exec=exec)
+        names = names_of(machine, lane, (), 0, across=True)
+        run(program, names, machine.library)
+        return None, names["D0"].bits
+
+    zero, text = "s_mov_b32 s{n1}, 0", f"{name} s{{n}}, v4"
+    move = f"s_mov_b{machine.lanes} {{exec}},"
+    yield Check(entry, text, want, before=(zero,), mask=True, scalar=True)
+    yield Check(entry, text, lambda lane: want(lane, 0), before=(zero, f"{move} 0"), after=(f"{move} {{old_exec}}",), mask=True, scalar=True)  # fmt: skip
+
+
+def _packed(machine: Machine, entry: str, name: str, known: Semantics) -> Iterator[Check]:
+    """Both halves of a register, or both registers of a pair; a move takes its second half from a second source."""
+    program = parse(text_of(machine, entry))
+    kind, moves = known.results[0], entry == "v_pk_mov_b32"
+    count, bits = 2 if moves else len(known.sources), width(kind)
+    floats, ones = kind[0] == "f", (1 << bits) - 1
+    zeros = machine.target == "gfx90a" and bool(UNORDERED_ZEROS.match(entry))
+    same = same_floats([(0, kind), (bits, kind)], zeros=zeros) if floats else int.__eq__
+    destination = "{d}" if bits == 16 else "{dd}"
+
+    def operand(i: int, text: str) -> Callable[[Lane], int]:
+        if text[0] == "v":
+            return lambda lane: lane.vector[i] & (1 << 2 * bits) - 1
+        if text[0] == "s":
+            return lambda lane: lane.scalar[i] & (1 << 2 * bits) - 1
+        word = rounded(float(text), "F", 16).bits if "." in text else int(text, 0) & 0xFFFFFFFF
+        return lambda lane: word
+
+    def make(texts: Sequence[str], low: int, high: int, neg_low: int, neg_high: int, clamp: bool = False) -> Check:
+        lists = {"op_sel": (low, 0), "op_sel_hi": (high, 7), "neg_lo": (neg_low, 0), "neg_hi": (neg_high, 0)}
+        shown = [f"{n}:[{','.join(str(x >> i & 1) for i in range(count))}]" for n, (x, usual) in lists.items()
+                 if x & (1 << count) - 1 != usual & (1 << count) - 1]  # fmt: skip
+        reads = [operand(i, t) for i, t in enumerate(texts)]
+
+        def want(lane: Lane) -> tuple[int | None, int | None]:
+            operands = []
+            for i, read in enumerate(reads):
+                word = read(lane)
+                lo, hi = word >> bits * (low >> i & 1) & ones, word >> bits * (high >> i & 1) & ones
+                top = bits - 1
+                chosen = lo ^ (neg_low >> i & 1) << top | (hi ^ (neg_high >> i & 1) << top) << bits
+                operands.append(word if moves else chosen)
+            names = names_of(machine, lane, operands, lane.vector[3])
+            names["OPSEL"] = integer(low, "U", 3)
+            run(program, names, machine.library, exact=clamp and not floats)
+            word = names["D0"].bits
+            if clamp and floats:
+                halves = [output_modifiers(kind, word >> at & ones, True, "") for at in (0, bits)]
+                word = word >> 2 * bits << 2 * bits | halves[0] | halves[1] << bits
+            return word, None
+
+        text = f"{name} {', '.join((destination, *texts))} {' '.join((*shown, *['clamp'] * clamp))}".strip()
+        return Check(entry, text, want, same)
+
+    pair = (lambda file, i: f"{file}[{i}:{i + 1}]") if bits == 32 else (lambda file, i: f"{file}{i}")
+    plain = [pair("v", 4 + 2 * i) for i in range(count)]
+    yield make(plain, 0, 7, 0, 0)
+    yield make(plain, 5, 7 if moves else 2, 0, 0)
+    yield make(plain, 2, 7 if moves else 5, 0, 0)
+    if floats:
+        yield make(plain, 0, 7, 5, 2)
+        yield make(plain, 3, 6, 2, 7)
+    turn = crc32(entry.encode())
+    constants = ("1.0" if floats else "-1", "5", "0x3c00bc01") if bits == 16 else ()
+    for i in range(count):
+        for k, text in enumerate((pair("s", 20 + 2 * i), *constants)):
+            if (i + k + turn) % 2:
+                yield make([*plain[:i], text, *plain[i + 1 :]], 0, 7 if moves else (7, 0)[k % 3 == 0], 0, 0)
+    if floats or _has_saturated_form(known):
+        yield make(plain, 0, 7, 0, 0, clamp=True)
+
+
+# --- scalar instructions ---------------------------------------------------------------------------------------------
+
+
+def scalar_checks(machine: Machine, entry: str, name: str, known: Semantics) -> Iterator[Check]:
+    """The result, and SCC in bit 0 of a second check."""
+    kinds = [f"u{machine.lanes}" if k == "mask" else k for k in known.sources]
+    text = text_of(machine, entry)
+    program = parse(text.replace("u64", f"u{machine.lanes}") if entry.endswith("saveexec") else text)
+    (result,) = known.results
+    bits = 64 if result.endswith("64") or (result == "exec" and machine.lanes == 64) else 32
+
+    def operand(i: int, kind: str, how: str) -> Source:
+        if kind in ("k16", "uk16"):
+            value = {"plain": 0x7FFE, "other": 0x8003 if kind == "k16" else 0xFFF3}[how]
+            shown = value - (1 << 16) if kind == "k16" and value >> 15 else value
+            return Source(f"{shown:#x}", lambda lane: value, kind)
+        if how == "plain":
+            return sgpr(i, kind)
+        return inline("-7" if kind[0] in "iu" and i == 0 else "35", kind) if how == "other" else literal(kind)
+
+    for hows in (
+        ("plain", "plain"),
+        ("other", "plain"),
+        ("plain", "other"),
+        ("literal", "plain"),
+        ("plain", "literal"),
+    ):
+        if any(k in ("k16", "uk16") and h == "literal" for k, h in zip(kinds, hows, strict=False)):
+            continue
+        sources = [operand(i, k, h) for i, (k, h) in enumerate(zip(kinds, hows, strict=False))]
+        target = [] if result == "scc" else ["s[26:27]" if bits == 64 else "s26"]
+        if any(k in ("k16", "uk16") for k in kinds) and result == "scc":
+            sources = [sgpr(0, kinds[0]), sources[1]]
+        text = f"{name} {', '.join((*target, *(s.text for s in sources)))}"
+        for what in ("scc", *(("result",) if result != "scc" else ()), *(("exec",) if result == "exec" else ())):
+
+            def want(lane: Lane, sources: Any = sources, what: str = what) -> tuple[None, int]:
+                operands = [s.bits(lane) for s in sources]
+                names = names_of(machine, lane, operands, lane.scalar[3])
+                names["D0"] = Value("B", bits, lane.scalar[3] & (1 << bits) - 1)
+                for s, x in zip(sources, operands, strict=True):
+                    if s.kind in ("k16", "uk16"):
+                        names["SIMM16"] = integer(x, "U", 16)
+                run(program, names, machine.library)
+                if what == "scc":
+                    return None, names["SCC"].bits
+                if what == "exec":
+                    return None, names["EXEC"].bits & (1 << machine.lanes) - 1
+                return None, lane.scalar[3] >> bits << bits | names["D0"].bits
+
+            wide = machine.lanes == 64
+            read = {
+                "scc": ("s_cselect_b32 s{n}, 1, 0", "s_mov_b32 s{n1}, 0"),
+                "result": ("s_mov_b64 s[{n}:{n1}], s[26:27]",),
+                "exec": ("s_mov_b64 s[{n}:{n1}], exec",) if wide else ("s_mov_b32 s{n}, exec_lo", "s_mov_b32 s{n1}, 0"),
+            }[what]
+            before = ("s_mov_b64 s[26:27], s[30:31]", "s_cmp_lg_u32 s28, 0")
+            after = (*read, f"s_mov_b{machine.lanes} {{exec}}, {{old_exec}}") if result == "exec" else read
+            yield Check(entry, text, want, before=before, after=after, mask=True, scalar=True)
+
+
+# --- all of them -----------------------------------------------------------------------------------------------------
+
+
+def checks_of(machine: Machine, entry: str, name: str) -> Iterator[Check]:
+    known = semantics(entry)
+    assert known
+    if entry.endswith("class_f16") and machine.half_registers:  # the classes are in 16 bits, then
+        known = replace(known, sources=("f16", "u16"))
+    checks = (scalar_checks if known.scalar else vector_checks)(machine, entry, name, known)
+    if machine.half_registers:
+        return checks
+    # The operations themselves are the same on every target: of all but one a third of the variants is enough.
+    return (check for i, check in enumerate(checks) if i == 0 or (i + crc32(entry.encode())) % 3 == 0)
+
+
+def spelled(machine: Machine, entries: Sequence[str], folder: Path) -> dict[str, str]:
+    """The name of each entry on a target; entries that it does not have are left out."""
+    tried = [
+        (name, replace(next(checks_of(machine, entry, name)), entry=entry))
+        for entry in entries
+        if machine.text(entry)
+        for name in machine.spellings(entry)
+        if "saveexec" not in entry or name.endswith(f"_b{machine.lanes}")
+    ]
+    taken = {id(check) for check in accepted(machine, [check for _, check in tried], folder)}
+    found: dict[str, str] = {}
+    for name, check in tried:
+        if id(check) in taken:
+            found.setdefault(check.entry, name)
+    return found
