@@ -11,11 +11,12 @@ from collections.abc import Mapping, Sequence
 from parity.emulator.faults import UnknownInstruction
 from parity.emulator.instructions import END, emit
 from parity.emulator.isa import BRANCHES, IGNORED, semantics
+from parity.emulator.operands import is_vector
 from parity.emulator.parse import Function, Instruction
 from parity.emulator.writer import Unknown, Writer
 from parity.toolchain.targets import Target
 
-__all__ = ["translate"]
+__all__ = ["registers_of", "translate"]
 
 _CALLS = ("s_swappc_b64", "s_setpc_b64")
 
@@ -31,6 +32,30 @@ def translate(
     Raises:
         UnknownInstruction: a mnemonic, operand or modifier is not in the tables.
     """
+    w, entry = _translated(function, target, symbols, fast)
+    declared = [
+        f"{'V<u32>' if is_vector(register) else 'u32'} {register} = unwritten(c, {i});"
+        for i, register in enumerate(sorted(w.registers))
+    ]
+    return "\n".join(
+        [
+            f"EXPORTED u32 {symbol}(Context *c, Mask exec, const V<u32> *ids, u32 wave) {{",
+            "u32 scc = 0; Mask vcc = 0; i64 left = c->budget;",
+            *declared,
+            *entry,
+            *w.lines,
+            "}",
+        ]
+    )
+
+
+def registers_of(function: Function, target: Target, symbols: Mapping[str, int]) -> list[str]:
+    """The registers of a kernel in the order of their numbers."""
+    return sorted(_translated(function, target, symbols, False)[0].registers)
+
+
+def _translated(function: Function, target: Target, symbols: Mapping[str, int], fast: bool) -> tuple[Writer, list[str]]:
+    """The translation and, apart, what stands before it."""
     targets = {item.operands[0] for item in function.instructions if item.mnemonic in BRANCHES} | {*function.callees}
     items = [item for item in function.items if isinstance(item, Instruction) or item in targets]
     w = Writer(
@@ -49,19 +74,7 @@ def translate(
     except Unknown as unknown:
         raise UnknownInstruction(str(unknown), function.name, function.instructions[w.number]) from None
     entry = _entry(function, w)
-    scalars = sorted(r for r in w.registers if r[0] not in "va" or r.startswith("vcc"))
-    vectors = sorted(w.registers.difference(scalars))
-    return "\n".join(
-        [
-            f"EXPORTED u32 {symbol}(Context *c, Mask exec, const V<u32> *ids, u32 wave) {{",
-            "u32 scc = 0; Mask vcc = 0; i64 left = c->budget;",
-            *(f"u32 {r} = c->fill;" for r in scalars),
-            *(f"V<u32> {r} = c->fill;" for r in vectors),
-            *entry,
-            *w.lines,
-            "}",
-        ]
-    )
+    return w, entry
 
 
 def _general(w: Writer) -> None:

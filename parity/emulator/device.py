@@ -14,6 +14,7 @@ import numpy as np
 from parity.cache import Cache, default_root
 from parity.codeobject import CodeObject, Kernel
 from parity.emulator.build import Program, prepare
+from parity.emulator.codegen import registers_of
 from parity.emulator.faults import BadCall, DataRace, DivergentBarrier, InstructionBudgetExceeded, MemoryFault, quoted
 from parity.emulator.image import image_of
 from parity.emulator.memory import BASE, NO_RESERVE, Allocation, Arena, Bytes
@@ -66,6 +67,7 @@ class _Context(ctypes.Structure):
         ("group", ctypes.c_uint32 * 3),
         ("address", ctypes.c_uint64),
         ("fill", ctypes.c_uint32),
+        ("odd", ctypes.c_uint32),
         ("seed", ctypes.c_uint32),
         ("other", ctypes.c_uint32),
         ("crossed", ctypes.c_uint32),
@@ -177,6 +179,11 @@ class Device:
         """Which bytes of an allocation were written, by the host or by a kernel."""
         return np.equal(self._arena.state[self._arena.span(allocation)], 3)
 
+    @staticmethod
+    def registers(code: CodeObject, kernel: str) -> Sequence[str]:
+        """The registers of a kernel, in the order in which ``launch`` numbers them."""
+        return registers_of(function_of(code.listing, kernel), target(code.target), image_of(code.listing).symbols)
+
     def reset(self) -> None:
         """Free all allocations."""
         self._arena.reset()
@@ -192,11 +199,13 @@ class Device:
         shared_bytes: int = 0,
         seed: int = 0,
         fill: int = 0xBAADF00D,
+        odd: int | None = None,
     ) -> LaunchStats:
         """Execute a kernel. ``args`` is the kernarg segment up to the end of the explicit arguments, see ``pack``.
 
         ``shared_bytes`` is the dynamic LDS. ``seed`` permutes the order of workgroups and, between barriers, of their
-        wavefronts (0: natural order). ``fill`` is what registers hold that nothing wrote.
+        wavefronts (0: natural order). ``fill`` is what registers hold that nothing wrote; the one of
+        that number in ``registers`` holds its complement if ``odd`` is given.
 
         Raises:
             MemoryFault: a wavefront accessed memory it must not; the device stays usable and readable.
@@ -231,7 +240,7 @@ class Device:
         context.budget = self.instruction_budget
         self._arena.clear(context.lds, context.lds_bytes)
         context.image, context.lds_bytes = loaded.image, lds
-        context.seed, context.fill = seed, fill
+        context.seed, context.fill, context.odd = seed, fill, _SCALAR if odd is None else odd
         waves = -(-block[0] * block[1] * block[2] // loaded.target.wavefront)
         self._place_scratch(noun.scratch_bytes, waves * loaded.target.wavefront)
         if context.ordinal > _ORDINALS:

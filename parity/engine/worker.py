@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from parity.codeobject import CodeObject
 from parity.compare import Status, Verdict
 from parity.engine.check import Checked, check, minimize
+from parity.engine.diagnose import diagnose
 from parity.engine.plan import Plan, Task
 from parity.engine.record import CaseRecord
 from parity.op import Entry
@@ -71,6 +72,12 @@ class Worker:
             self.session(task.target),
             self.runner.vendor,
         )
+        modules = {
+            target: self.plan.code[key]
+            for target in self.plan.targets
+            if (key := (entry.op.module, target)) in self.plan.code
+        }
+        minimal = diagnose(entry.op, minimal, task.target, modules, self.session, self.runner.vendor)
         return CaseRecord(**{**vars(record), "minimal": self._record(entry, task.target, minimal, "")})
 
     def _record(self, entry: Entry, target: str, checked: Checked, title: str) -> CaseRecord:

@@ -43,7 +43,8 @@ class Session(Protocol):
     def execute(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Outcome:
         """Run a launch on fresh copies of the buffers.
 
-        A kernel's misbehaviour is a fault of the outcome, not an exception.
+        A kernel's misbehaviour is a fault of the outcome, not an exception. A session may have a method ``explain``,
+        called with the same arguments after a wrong result: it returns what it can find out, as lines of text.
         """
 
 

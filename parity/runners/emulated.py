@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from parity.emulator import (
     Device,
     DivergentBarrier,
     InstructionBudgetExceeded,
+    LaunchStats,
     MemoryFault,
     UnknownInstruction,
     pack,
@@ -56,6 +58,12 @@ class Emulated:
         return EmulatedSession(checked)
 
 
+ORDERS = 4
+"""Orders of wavefronts in which a failing launch is run again."""
+
+FILL = 0xBAADF00D
+"""What registers hold before anything wrote them."""
+
 INSTRUCTIONS = 50_000_000
 """Instructions of one launch before it counts as an endless loop: some hundred times what the largest case needs."""
 
@@ -67,6 +75,7 @@ class EmulatedSession:
         self._device = Device(
             checked=checked, traced=checked, instruction_budget=INSTRUCTIONS, cache=Cache(default_root() / "emulator")
         )
+        self._places: dict[str, Allocation] = {}
         self.modules = ModuleStore(lambda code: code.kernels, lambda kernels, name: kernels[name])
 
     def prepare(self, code: CodeObject, kernels: Sequence[str]) -> None:
@@ -81,36 +90,10 @@ class EmulatedSession:
                     continue
 
     def execute(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Outcome:
-        """Run one launch; memory faults, endless loops and unknown instructions become faults of the outcome."""
-        device = self._device
-        places: dict[str, Allocation] = {}
-        fault, instructions = None, None
+        """Run one launch; memory faults, races, endless loops and unknown instructions become faults of the outcome."""
+        fault, stats = None, None
         try:
-            for name, buffer in buffers.items():
-                places[name] = device.allocate(buffer.data.nbytes, name)
-                defined = None if buffer.defined is None else np.repeat(buffer.defined, buffer.dtype.itemsize)
-                device.write(places[name], buffer.data, defined=defined)
-            values = [
-                (
-                    0
-                    if arg.buffer is None
-                    else places[arg.buffer].address + arg.offset * buffers[arg.buffer].dtype.itemsize
-                )
-                if isinstance(arg, Pointer)
-                else arg.bytes
-                for arg in launch.args
-            ]
-            args = pack(self.modules.function(code, launch.kernel), values)
-            stats = device.launch(
-                code,
-                launch.kernel,
-                grid=launch.grid,
-                block=launch.block,
-                args=args,
-                shared_bytes=launch.shared_bytes,
-                seed=zlib.crc32(str(launch).encode()) | 1,
-            )
-            instructions = stats.instructions
+            stats = self._launch(code, launch, buffers, _seed(launch))
         except (MemoryFault, DataRace, DivergentBarrier, BadCall, InstructionBudgetExceeded) as error:
             fault = Fault(error.kind, str(error))
         except UnknownInstruction as error:
@@ -119,8 +102,80 @@ class EmulatedSession:
             fault = Fault("missing kernel", str(error))
         except ParityError as error:
             fault = Fault("error", str(error))
+        return Outcome(self._collect(buffers), fault, stats.instructions if stats else None)
+
+    def explain(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> tuple[str, ...]:
+        """Whether the result depends on registers that nothing wrote or on the order of wavefronts, and whether values
+        are exchanged across the halves of a wavefront of 64."""
+        seed = _seed(launch)
+
+        def result(seed: int = seed, fill: int = FILL, odd: int | None = None) -> dict[str, bytes]:
+            self._launch(code, launch, buffers, seed, fill, odd)
+            return {name: array.tobytes() for name, array in self._collect(buffers).items()}
+
+        notes = []
         try:
-            after = {name: device.read(place).view(buffers[name].dtype.numpy) for name, place in places.items()}
+            usual = result()
+            if result(fill=~FILL & 0xFFFFFFFF) != usual:
+                registers = self._device.registers(code, launch.kernel)
+                guilty = [name for i, name in enumerate(registers) if result(odd=i) != usual]
+                notes.append(f"depends on what no instruction wrote before: {', '.join(guilty) or 'registers'}")
+            if any(result(seed=other) != usual for other in range(ORDERS)):
+                notes.append("depends on the order in which wavefronts run")
+            crossing = self._launch(code, launch, buffers, seed).crossing
+            if crossing:
+                notes.append(f"values cross lanes 31 and 32 of a wavefront at {crossing}")
+        except ParityError as error:
+            notes.append(f"in another order: {error}")
         finally:
-            device.reset()
-        return Outcome(after, fault, instructions)
+            self._device.reset()
+        return tuple(notes)
+
+    def _launch(
+        self,
+        code: CodeObject,
+        launch: Launch,
+        buffers: Mapping[str, Buffer],
+        seed: int,
+        fill: int = FILL,
+        odd: int | None = None,
+    ) -> LaunchStats:
+        device = self._device
+        device.reset()
+        self._places.clear()
+        places = self._places
+        for name, buffer in buffers.items():
+            places[name] = device.allocate(buffer.data.nbytes, name)
+            defined = None if buffer.defined is None else np.repeat(buffer.defined, buffer.dtype.itemsize)
+            device.write(places[name], buffer.data, defined=defined)
+        values = [
+            (0 if arg.buffer is None else places[arg.buffer].address + arg.offset * buffers[arg.buffer].dtype.itemsize)
+            if isinstance(arg, Pointer)
+            else arg.bytes
+            for arg in launch.args
+        ]
+        return device.launch(
+            code,
+            launch.kernel,
+            grid=launch.grid,
+            block=launch.block,
+            args=pack(self.modules.function(code, launch.kernel), values),
+            shared_bytes=launch.shared_bytes,
+            seed=seed,
+            fill=fill,
+            odd=odd,
+        )
+
+    def _collect(self, buffers: Mapping[str, Buffer]) -> dict[str, np.ndarray[Any, Any]]:
+        """The content of all buffers; the device is empty afterwards."""
+        try:
+            return {
+                name: self._device.read(place).view(buffers[name].dtype.numpy) for name, place in self._places.items()
+            }
+        finally:
+            self._device.reset()
+            self._places.clear()
+
+
+def _seed(launch: Launch) -> int:
+    return zlib.crc32(str(launch).encode()) | 1

@@ -271,6 +271,7 @@ struct Context {
   u32 group[3];
   u64 address;
   u32 fill;                  // what a register holds that nothing wrote
+  u32 odd;                   // the number of a register that holds the complement
   u32 seed;                  // of the order in which wavefronts and workgroups run; 0 is the natural order
   u32 other;                 // the second instruction of a race
   u32 crossed;               // 1 + the first instruction that exchanged values across lanes 31 and 32, or 0
@@ -280,6 +281,7 @@ struct Context {
   u32 ordinal;               // of the last wavefront that ran on this device
   Group *running;
 };
+INLINE u32 unwritten(const Context *c, u32 number) { return number == c->odd ? ~c->fill : c->fill; }
 // Vector accesses are at base + hi:lo of each lane.
 RUNTIME u32 gather(Context *, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 bytes, u32 instruction, V<u32> *out);
 RUNTIME u32 scatter(Context *, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 bytes, u32 instruction, const V<u32> *in);

@@ -1,0 +1,66 @@
+"""Why a case fails, as far as further launches can tell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+
+from parity.case import Case
+from parity.codeobject import CodeObject
+from parity.compare import Status
+from parity.engine.check import Checked, check
+from parity.op import Op
+from parity.runners import Session, Vendor
+
+__all__ = ["diagnose"]
+
+
+def diagnose(
+    op: Op,
+    failing: Checked,
+    target: str,
+    code: Mapping[str, CodeObject],
+    session: Callable[[str], Session],
+    vendor: Vendor,
+) -> Checked:
+    """The failure with what else is known about it in its detail.
+
+    ``code`` maps every target of the run to the kernel's module. What the session itself can tell (``explain``) comes
+    first; then whether the case passes with other numbers of threads, or where a wavefront is of another width.
+    """
+    if failing.verdict.status is not Status.FAIL or failing.verdict.first is None:
+        return failing
+    call = op.call(failing.case)
+    kernel = call.launch.kernel
+    explain = getattr(session(target), "explain", None)
+    notes: list[str] = list(explain(code[target], call.launch, call.buffers)) if explain else []
+
+    def passes(case: Case, where: str) -> bool:
+        return check(op, case, code[where], session(where), vendor).verdict.passed
+
+    notes += _blocks(op, failing.case, lambda case: passes(case, target))
+    width = code[target].kernels[kernel].wavefront
+    for other, module in code.items():
+        if kernel in module.kernels and module.kernels[kernel].wavefront != width and passes(failing.case, other):
+            narrow = module.kernels[kernel].wavefront
+            notes.append(f"passes on {other}: correct only at width {narrow}, and here a wavefront has {width} lanes")
+            break
+    else:
+        notes = [note for note in notes if not note.startswith(CROSSING)]
+    detail = "\n".join(part for part in (failing.verdict.detail, *notes) if part)
+    return replace(failing, verdict=replace(failing.verdict, detail=detail))
+
+
+CROSSING = "values cross lanes"
+"""How a session's note begins that is of interest only if the kernel passes where a wavefront is narrower."""
+
+
+def _blocks(op: Op, case: Case, passes: Callable[[Case], bool]) -> Iterator[str]:
+    """What other numbers of threads per block give, if any of them passes."""
+    good, bad = [], []
+    for threads in op.threads if case.launch is None else ():
+        if threads != case.threads:
+            (good if passes(replace(case, threads=threads)) else bad).append(str(threads))
+    if good:
+        failing = f"; fails with {', '.join(bad)} as well" if bad else ""
+        yield f"passes with {', '.join(good)} threads per block{failing}"
