@@ -57,8 +57,8 @@ def test_hipify_leaves_nothing_to_a_person(built, module):
     assert not built[module].hazards
 
 
-@pytest.mark.parametrize("module", ["affine", "binary", "cast", "fill", "ternary", "unary"])
-def test_elementwise_kernels_need_registers_only(built, module):
+@pytest.mark.parametrize("module", ["affine", "binary", "cast", "conv", "fill", "ternary", "unary"])
+def test_kernels_without_exchange_need_registers_only(built, module):
     """The device library is inlined: no call, no scratch memory, no LDS, and a workgroup of 1024 fits."""
     code = built[module].code_object
     assert "s_swappc_b64" not in code.listing
