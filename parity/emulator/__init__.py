@@ -8,6 +8,7 @@ from parity.emulator.faults import (
     InstructionBudgetExceeded,
     MemoryFault,
     UnknownInstruction,
+    place,
 )
 from parity.emulator.memory import Allocation
 
@@ -22,4 +23,5 @@ __all__ = [
     "MemoryFault",
     "UnknownInstruction",
     "pack",
+    "place",
 ]

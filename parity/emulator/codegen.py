@@ -49,9 +49,14 @@ def translate(
     )
 
 
-def registers_of(function: Function, target: Target, symbols: Mapping[str, int]) -> list[str]:
-    """The registers of a kernel in the order of their numbers."""
-    return sorted(_translated(function, target, symbols, False)[0].registers)
+def registers_of(function: Function, target: Target, symbols: Mapping[str, int]) -> dict[str, Instruction]:
+    """The registers of a kernel in the order of their numbers, each with the first instruction that names it."""
+    w, _ = _translated(function, target, symbols, False)
+    found = {}
+    for register, at in sorted(w.registers.items()):
+        w.at = at
+        found[register] = function.instructions[w.number]
+    return found
 
 
 def _translated(function: Function, target: Target, symbols: Mapping[str, int], fast: bool) -> tuple[Writer, list[str]]:
@@ -158,7 +163,7 @@ def _entry(function: Function, w: Writer) -> list[str]:
     d, lines, at = function.descriptor, [], 0
 
     def put(register: str, value: str) -> None:
-        w.registers.add(register)
+        w.registers.setdefault(register, 0)
         lines.append(f"{register} = {value};")
 
     for key, count, value in (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -180,8 +180,8 @@ class Device:
         return np.equal(self._arena.state[self._arena.span(allocation)], 3)
 
     @staticmethod
-    def registers(code: CodeObject, kernel: str) -> Sequence[str]:
-        """The registers of a kernel, in the order in which ``launch`` numbers them."""
+    def registers(code: CodeObject, kernel: str) -> Mapping[str, Instruction]:
+        """The registers of a kernel in the order in which ``launch`` numbers them, and where each is named first."""
         return registers_of(function_of(code.listing, kernel), target(code.target), image_of(code.listing).symbols)
 
     def reset(self) -> None:
@@ -310,9 +310,9 @@ class Device:
             return BadCall(kernel, instruction, workgroup)
         near = self._nearest(c.address)
         if fault == _RACE:
-            place = f"byte {c.address - near.address} of {quoted(near.name)}" if near else f"address {c.address:#x}"
+            memory = f"byte {c.address - near.address} of {quoted(near.name)}" if near else f"address {c.address:#x}"
             other = self._instruction(code, kernel, c.other)
-            return DataRace(kernel, instruction, other, lane=lane, workgroup=workgroup, place=place)
+            return DataRace(kernel, instruction, other, lane=lane, workgroup=workgroup, memory=memory)
         return MemoryFault(
             _KINDS[fault],
             kernel,

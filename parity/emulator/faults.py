@@ -5,17 +5,27 @@ from __future__ import annotations
 from parity.emulator.parse import Instruction
 from parity.errors import ParityError
 
-__all__ = ["BadCall", "DataRace", "DivergentBarrier", "InstructionBudgetExceeded", "MemoryFault", "UnknownInstruction"]
+__all__ = [
+    "BadCall",
+    "DataRace",
+    "DivergentBarrier",
+    "InstructionBudgetExceeded",
+    "MemoryFault",
+    "UnknownInstruction",
+    "place",
+    "quoted",
+]
 
 
-def _place(instruction: Instruction) -> str:
+def place(instruction: Instruction) -> str:
+    """Source file and line of an instruction, as far as the listing says, and its line in the listing."""
     line = f"listing line {instruction.line}"
     return f"{instruction.source}, {line}" if instruction.source else line
 
 
-def quoted(place: str) -> str:
+def quoted(memory: str) -> str:
     """How a message names a piece of memory: the workgroup's LDS, a lane's scratch memory, or a buffer."""
-    return place if place.startswith(("LDS", "scratch of ")) else f"buffer {place!r}"
+    return memory if memory.startswith(("LDS", "scratch of ")) else f"buffer {memory!r}"
 
 
 class MemoryFault(ParityError):
@@ -53,7 +63,7 @@ class MemoryFault(ParityError):
         else:
             near = f"byte {offset} of {quoted(buffer)} ({buffer_size} bytes)"
         super().__init__(
-            f"{kind} of {size} bytes in kernel {kernel!r} at {_place(instruction)}\n"
+            f"{kind} of {size} bytes in kernel {kernel!r} at {place(instruction)}\n"
             f"  instruction: {instruction.text}\n"
             f"  workgroup {workgroup}, {who}, address {address:#x}: {near}"
         )
@@ -75,17 +85,17 @@ class DataRace(ParityError):
         *,
         lane: int | None,
         workgroup: tuple[int, int, int],
-        place: str,
+        memory: str,
     ) -> None:
         self.kernel, self.instruction, self.other = kernel, instruction.text, other.text
         self.source, self.line = instruction.source, instruction.line
         self.lane, self.workgroup = lane, workgroup
         who = "all lanes (scalar)" if lane is None else f"lane {lane}"
         super().__init__(
-            f"data race in kernel {kernel!r}: two wavefronts access {place}, at least one writes, and no barrier is "
+            f"data race in kernel {kernel!r}: two wavefronts access {memory}, at least one writes, and no barrier is "
             f"between them\n"
-            f"  first:  {other.text} at {_place(other)}\n"
-            f"  second: {instruction.text} at {_place(instruction)}, workgroup {workgroup}, {who}"
+            f"  first:  {other.text} at {place(other)}\n"
+            f"  second: {instruction.text} at {place(instruction)}, workgroup {workgroup}, {who}"
         )
 
 
@@ -98,7 +108,7 @@ class DivergentBarrier(ParityError):
         self.kernel, self.instruction, self.workgroup = kernel, instruction.text, workgroup
         self.source, self.line = instruction.source, instruction.line
         super().__init__(
-            f"divergent barrier in kernel {kernel!r} at {_place(instruction)}: {who} of workgroup {workgroup} did not "
+            f"divergent barrier in kernel {kernel!r} at {place(instruction)}: {who} of workgroup {workgroup} did not "
             "reach it and went on; every thread of a block must reach the same barriers"
         )
 
@@ -112,7 +122,7 @@ class BadCall(ParityError):
         self.kernel, self.instruction, self.workgroup = kernel, instruction.text, workgroup
         self.source, self.line = instruction.source, instruction.line
         super().__init__(
-            f"bad call in kernel {kernel!r} at {_place(instruction)}, workgroup {workgroup}: no function begins at the "
+            f"bad call in kernel {kernel!r} at {place(instruction)}, workgroup {workgroup}: no function begins at the "
             f"address in {instruction.text}"
         )
 
@@ -127,7 +137,7 @@ class InstructionBudgetExceeded(ParityError):
         self.source, self.line = instruction.source, instruction.line
         super().__init__(
             f"timeout: kernel {kernel!r} executed more than {budget} instructions, in workgroup {workgroup} at "
-            f"{_place(instruction)}\n  instruction: {instruction.text}\n"
+            f"{place(instruction)}\n  instruction: {instruction.text}\n"
             "  an endless loop, or raise instruction_budget"
         )
 
@@ -139,6 +149,6 @@ class UnknownInstruction(ParityError):
         self.what, self.kernel, self.instruction = what, kernel, instruction.text
         self.source, self.line = instruction.source, instruction.line
         super().__init__(
-            f"unknown {what} in kernel {kernel!r} at {_place(instruction)}: {instruction.text}\n"
+            f"unknown {what} in kernel {kernel!r} at {place(instruction)}: {instruction.text}\n"
             "  the instruction tables are parity/emulator/isa_vector.py, isa_scalar.py and isa.py"
         )

@@ -50,7 +50,9 @@ def registers(w: Writer, operand: str) -> tuple[str, ...]:
         names = (operand,)
     else:
         raise Unknown(f"operand {operand!r}")
-    w.registers |= {name for name in names if not _mask_of(w, name)}
+    for name in names:
+        if not _mask_of(w, name):
+            w.registers.setdefault(name, w.at)
     return names
 
 

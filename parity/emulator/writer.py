@@ -20,7 +20,8 @@ class Unknown(Exception):
 
 @dataclass
 class Writer:
-    """The state of one translation: lines so far, registers met, position of the current item, name of the copy.
+    """The state of one translation: lines so far, registers met (with the item that named them first), position of the
+    current item, name of the copy.
 
     ``items`` are the instructions and the labels that are branched to, ``position`` says where a label is, and
     ``sizes`` how many instructions count in the basic block that an item begins. ``symbols`` are the byte offsets of
@@ -36,7 +37,7 @@ class Writer:
     functions: Sequence[str] = ()
     returns: Sequence[int] = ()
     lines: list[str] = field(default_factory=list)
-    registers: set[str] = field(default_factory=set)
+    registers: dict[str, int] = field(default_factory=dict)
     at: int = 0
     copy: str = ""
     keeps_high: bool = False

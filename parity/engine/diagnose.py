@@ -45,19 +45,14 @@ def diagnose(
             narrow = module.kernels[kernel].wavefront
             notes.append(f"passes on {other}: correct only at width {narrow}, and here a wavefront has {width} lanes")
             break
-    else:
-        notes = [note for note in notes if not note.startswith(CROSSING)]
     detail = "\n".join(part for part in (failing.verdict.detail, *notes) if part)
     return replace(failing, verdict=replace(failing.verdict, detail=detail))
 
 
-CROSSING = "values cross lanes"
-"""How a session's note begins that is of interest only if the kernel passes where a wavefront is narrower."""
-
-
 def _blocks(op: Op, case: Case, passes: Callable[[Case], bool]) -> Iterator[str]:
     """What other numbers of threads per block give, if any of them passes."""
-    good, bad = [], []
+    good: list[str] = []
+    bad: list[str] = []
     for threads in op.threads if case.launch is None else ():
         if threads != case.threads:
             (good if passes(replace(case, threads=threads)) else bad).append(str(threads))

@@ -21,6 +21,7 @@ from parity.emulator import (
     MemoryFault,
     UnknownInstruction,
     pack,
+    place,
 )
 from parity.errors import MissingTool, ParityError
 from parity.launch import Buffer, Fault, Launch, Outcome, Pointer
@@ -118,8 +119,9 @@ class EmulatedSession:
             usual = result()
             if result(fill=~FILL & 0xFFFFFFFF) != usual:
                 registers = self._device.registers(code, launch.kernel)
-                guilty = [name for i, name in enumerate(registers) if result(odd=i) != usual]
-                notes.append(f"depends on what no instruction wrote before: {', '.join(guilty) or 'registers'}")
+                for i, (name, first) in enumerate(registers.items()):
+                    if result(odd=i) != usual:
+                        notes.append(f"never-written read: register {name}, first met in {first.text} ({place(first)})")
             if any(result(seed=other) != usual for other in range(ORDERS)):
                 notes.append("depends on the order in which wavefronts run")
             crossing = self._launch(code, launch, buffers, seed).crossing
