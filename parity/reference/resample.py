@@ -66,7 +66,9 @@ def upsample_bilinear2d(
 
     if dtype is _F64:
         centre, residual = permitted[0].exactly()
-        below, above = (np.where(np.isfinite(nominal), e, 0) for e in (nominal - low + error, high - nominal + error))
+        # the distance between two values of the recipe errs twice
+        distances = (nominal - low, high - nominal)
+        below, above = (np.where(np.isfinite(nominal), d + np.where(d > 0, 3, 1) * error, 0) for d in distances)
         value, residual = np.where(np.isfinite(nominal), centre, nominal), np.where(below + above == 0, 0, residual)
         return Expected(value, lambda _: Bounds(value, residual, below, above), unspecified=unsettled)
     # this reference errs by as much as the device

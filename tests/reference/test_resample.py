@@ -1,6 +1,7 @@
 """Images at another size: positions, weights, truncation, contraction, conversions."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -89,6 +90,23 @@ def test_bilinear(kind, align_corners, data):
     np.testing.assert_allclose(expected.value.astype(float), got, rtol=2.0 ** (1 - kind.precision), atol=1e-12)
     if kind.name != "f64":
         passes(expected, got.astype(np.float32).astype(kind.numpy))
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+@pytest.mark.parametrize("contracted", [False, True])
+def test_coordinates_may_be_contracted(kind, contracted):
+    src, differ = image(kind, 33, 5), 0
+    got = np.empty((2, 2, 9, 7))
+    for y, x in np.ndindex(9, 7):
+        at = []
+        for o, scale in ((y, 33 / 9), (x, 5 / 7)):
+            separate = scale * (o + 0.5) - 0.5
+            once = float(Fraction(scale) * (o + Fraction(1, 2)) - Fraction(1, 2))
+            differ += separate != once
+            at.append(once if contracted else separate)
+        got[:, :, y, x] = [[sampled(plane, *at) for plane in planes] for planes in src]
+    assert differ
+    passes(bilinear(src, 9, 7), got.astype(kind.numpy))
 
 
 def test_integers_truncate():
