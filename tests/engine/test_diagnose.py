@@ -1,0 +1,104 @@
+"""What a failure says about wavefronts: their width, their order, and the threads of a block."""
+
+import textwrap
+
+import pytest
+
+from parity.engine import Plan, tasks_of
+from parity.engine.worker import Worker
+from parity.runners import runner
+from parity.suite import load_suite
+from parity.toolchain import build
+
+KERNELS = """
+#include <stdint.h>
+#define KERNEL extern "C" __global__ void
+#define LANE __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0))
+
+/** The first element of each 32, by an exchange that trusts that 32 threads are a wavefront. */
+KERNEL first_u32(size_t numel, const uint32_t* x, uint32_t* out) {
+    const size_t i = blockIdx.x * size_t(blockDim.x) + threadIdx.x;
+    const uint32_t mine = i < numel ? x[i] : 0, first = __builtin_amdgcn_ds_bpermute(0, mine);
+    if (i < numel) out[i] = first;
+}
+/** x, if wavefronts are served in their order. */
+KERNEL ticket_u32(size_t numel, const uint32_t* x, uint32_t* out) {
+    __shared__ uint32_t served;
+    if (threadIdx.x == 0) served = 0;
+    __syncthreads();
+    const uint32_t ticket = __hip_atomic_fetch_add(&served, 1u, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_WORKGROUP);
+    if (threadIdx.x < numel) out[threadIdx.x] = x[threadIdx.x] + (ticket != threadIdx.x);
+}
+/** x, for blocks of 64 threads. */
+KERNEL narrow_u32(size_t numel, const uint32_t* x, uint32_t* out) {
+    for (size_t i = threadIdx.x; i < numel; i += blockDim.x) out[i] = x[i] + (blockDim.x > 64);
+}
+/** x, if a register that nothing writes holds 0. */
+KERNEL unset_u32(size_t numel, const uint32_t* x, uint32_t* out) {
+    uint32_t unset;
+    asm volatile("v_mov_b32 %0, v77" : "=v"(unset));
+    if (threadIdx.x < numel) out[threadIdx.x] = x[threadIdx.x] + unset;
+}
+"""
+CASES = """
+import numpy as np
+from parity.launch import Grid
+from parity.op import Op
+from parity.generate.layouts import line
+from parity.reference import Expected
+
+def op(name, reference, **more):
+    return Op(f"waves.{name}", kernel=f"{name}_u32", types=("u32",), args="numel x out", inputs={"x": "u32"},
+              output="u32", layouts=line, grid_stride=False, reference=reference, **more)
+
+def one_block(layouts, params, shape, threads):
+    return Grid((1, 1, 1), (threads or 256, 1, 1))
+
+first = op("first", lambda x: Expected(x[np.arange(x.size) // 32 * 32]))
+ticket = op("ticket", Expected, launch=one_block)
+narrow = op("narrow", Expected, launch=one_block, threads=(32, 64, 128, 1024))
+unset = op("unset", Expected, launch=one_block)
+"""
+
+
+def detail(tmp_path, case: str, targets: list[str]) -> dict[str, str]:
+    """By target, what the failure of a case says (or nothing if it passes)."""
+    for folder, name, text in (("kernels", "waves.cu", KERNELS), ("cases", "waves.py", CASES)):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / name).write_text(textwrap.dedent(text))
+    suite = load_suite(tmp_path / "kernels", tmp_path / "cases")
+    code = {}
+    for built in build(suite.kernels, ["waves"], targets):
+        assert built.code_object, built.error
+        code["waves", built.target] = built.code_object
+    tasks = tasks_of(suite.select([case]), targets)
+    worker = Worker(Plan(suite.kernels, suite.cases, "emulated", tasks, 20, 0, True, code), suite, runner("emulated"))
+    found = {}
+    for task in tasks:
+        (record,) = worker.perform(task, worker.plan.draw(suite, task))
+        found[task.target] = "" if record.verdict.passed else record.minimal.verdict.detail
+    return found
+
+
+def test_a_kernel_that_needs_wavefronts_of_32(tmp_path):
+    found = detail(tmp_path, "waves.first[u32](x=200~normal@0)", ["gfx1100", "gfx90a"])
+    assert found["gfx1100"] == ""
+    assert "passes on gfx1100: correct only at width 32, and here a wavefront has 64 lanes" in found["gfx90a"]
+    assert "values cross lanes 31 and 32 of a wavefront at ds_bpermute_b32" in found["gfx90a"]
+
+
+def test_a_result_that_depends_on_the_order_of_wavefronts(tmp_path):
+    found = detail(tmp_path, "waves.ticket[u32](x=200~normal@0)", ["gfx1100"])
+    assert "depends on the order in which wavefronts run" in found["gfx1100"]
+
+
+def test_a_kernel_that_needs_small_blocks(tmp_path):
+    found = detail(tmp_path, "waves.narrow[u32](x=200~normal@0)", ["gfx1030"])
+    assert "passes with 32, 64 threads per block; fails with 128, 1024 as well" in found["gfx1030"]
+
+
+@pytest.mark.parametrize("target", ["gfx1100"])
+def test_a_register_that_nothing_wrote(tmp_path, target):
+    found = detail(tmp_path, "waves.unset[u32](x=20~normal@0)", [target])
+    assert "never-written read: register v77, first met in v_mov_b32" in found[target]
+    assert "(waves.cu:" in found[target]
