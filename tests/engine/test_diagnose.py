@@ -15,11 +15,11 @@ KERNELS = """
 #define KERNEL extern "C" __global__ void
 #define LANE __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0))
 
-/** The first element of each 32, by an exchange that trusts that 32 threads are a wavefront. */
-KERNEL first_u32(size_t numel, const uint32_t* x, uint32_t* out) {
+/** Each 32 elements rotated by one place, by an exchange that trusts that 32 threads are a wavefront. */
+KERNEL rotate_u32(size_t numel, const uint32_t* x, uint32_t* out) {
     const size_t i = blockIdx.x * size_t(blockDim.x) + threadIdx.x;
-    const uint32_t mine = i < numel ? x[i] : 0, first = __builtin_amdgcn_ds_bpermute(0, mine);
-    if (i < numel) out[i] = first;
+    const uint32_t mine = i < numel ? x[i] : 0, next = __builtin_amdgcn_ds_bpermute(4 * (LANE + 1), mine);
+    if (i < numel) out[i] = next;
 }
 /** x, if wavefronts are served in their order. */
 KERNEL ticket_u32(size_t numel, const uint32_t* x, uint32_t* out) {
@@ -54,7 +54,7 @@ def op(name, reference, **more):
 def one_block(layouts, params, shape, threads):
     return Grid((1, 1, 1), (threads or 256, 1, 1))
 
-first = op("first", lambda x: Expected(x[np.arange(x.size) // 32 * 32]))
+rotate = op("rotate", lambda x: Expected(np.roll(x.reshape(-1, 32), -1, axis=1).ravel()))
 ticket = op("ticket", Expected, launch=one_block)
 narrow = op("narrow", Expected, launch=one_block, threads=(32, 64, 128, 1024))
 unset = op("unset", Expected, launch=one_block)
@@ -81,7 +81,7 @@ def detail(tmp_path, case: str, targets: list[str]) -> dict[str, str]:
 
 
 def test_a_kernel_that_needs_wavefronts_of_32(tmp_path):
-    found = detail(tmp_path, "waves.first[u32](x=200~normal@0)", ["gfx1100", "gfx90a"])
+    found = detail(tmp_path, "waves.rotate[u32](x=128~normal@0)", ["gfx1100", "gfx90a"])
     assert found["gfx1100"] == ""
     assert "passes on gfx1100: correct only at width 32, and here a wavefront has 64 lanes" in found["gfx90a"]
     assert "values cross lanes 31 and 32 of a wavefront at ds_bpermute_b32" in found["gfx90a"]
