@@ -41,6 +41,8 @@ TARGETS: dict[str, Target] = {
         Target("gfx1030", 32, 10300, packed_ids=False),
         Target("gfx1100", 32, 11000),
         Target("gfx90a", 64, 9010, vgprs=512),
+        Target("gfx942", 64, 9402, vgprs=512),
+        Target("gfx1201", 32, 12001),
     )
 }
 
