@@ -18,6 +18,8 @@ OPS = [
     "fill.const_set",
     "fill.copy2d",
     "affine.affine",
+    "indexing.index_select",
+    "indexing.scatter_add",
 ]
 
 

@@ -43,6 +43,12 @@ def test_the_first_wrong_element_is_shown():
     assert math.isinf(first.budgets)
 
 
+def test_properties_alone_decide_where_a_result_is_judged_by_them():
+    even = expected(2, 4, dtype=np.int32, accepts=lambda values: values % 2 == 0)
+    assert compare(even, got(8, 0, dtype=np.int32), vendor="amd").passed
+    assert compare(even, got(8, 3, dtype=np.int32), vendor="amd").first.coordinates == (1,)
+
+
 def test_coordinates_are_logical():
     value = np.arange(12, dtype=F32).reshape(3, 4)
     wrong = value.copy()

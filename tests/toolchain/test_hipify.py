@@ -63,7 +63,8 @@ def test_untouched_and_unreported(source):
 
 
 def test_every_line_keeps_its_number():
-    source = '__shfl_sync(~0u,\n x,\n 1)\n#include <cuda_runtime.h>\n\n/* a\n b */ __nv_bfloat16 x;\r\n"s\\\n t";\ncudaFree(p); // end'
+    source = "__shfl_sync(~0u,\n x,\n 1)\n"
+    source += '#include <cuda_runtime.h>\n\n/* a\n b */ __nv_bfloat16 x;\r\n"s\\\n t";\ncudaFree(p); // end'
     result = text(source)
     assert result.count("\n") == source.count("\n")
     assert result.splitlines()[1] == " x,"
