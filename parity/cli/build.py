@@ -10,7 +10,7 @@ from rich.text import Text
 
 from parity.cli.options import add_folders, add_jobs, add_json, names, suite_of
 from parity.cli.terminal import errors, output, progress
-from parity.toolchain import TARGETS, Built, build, find_modules, target
+from parity.toolchain import DEFAULT_TARGETS, Built, build, find_modules, target
 
 __all__ = ["main", "options"]
 
@@ -22,7 +22,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("modules", nargs="*", metavar="MODULE", help="default: all")
     parser.add_argument(
-        "--target", type=names, action="extend", metavar="T,..", help=f"default: all ({' '.join(TARGETS)})"
+        "--target", type=names, action="extend", metavar="T,..", help=f"default: {' '.join(DEFAULT_TARGETS)}"
     )
     add_jobs(parser)
     add_json(parser)
@@ -33,7 +33,7 @@ def main(arguments: argparse.Namespace) -> int:
     """Build, and print the table; 1 if something does not compile."""
     folder = suite_of(arguments).kernels
     modules = find_modules(folder, arguments.modules or None)
-    targets = [target(name).name for name in dict.fromkeys(arguments.target or TARGETS)]
+    targets = [target(name).name for name in dict.fromkeys(arguments.target or DEFAULT_TARGETS)]
     with progress() as bars:
         bar = bars.add_task("building", total=len(modules) * len(targets), note="")
         built = build(

@@ -37,7 +37,7 @@ from parity.report import (
 )
 from parity.runners import Evidence, Runner, available
 from parity.suite import Selection, Suite
-from parity.toolchain import TARGETS, Built, build
+from parity.toolchain import DEFAULT_TARGETS, TARGETS, Built, build
 
 __all__ = ["main", "options"]
 
@@ -54,7 +54,7 @@ def options(parser: argparse.ArgumentParser) -> None:
         action="extend",
         default=[],
         metavar="T,..",
-        help="targets; those the runner cannot run are compiled only (default: what the runner can run)",
+        help=f"targets; those the runner cannot run are compiled only (default: {' '.join(DEFAULT_TARGETS)})",
     )
     parser.add_argument("--runner", default=DEFAULT_RUNNER, metavar="NAME", help="what executes (default: %(default)s)")
     add_drawing(parser)
@@ -125,7 +125,8 @@ def _work(arguments: argparse.Namespace) -> Work:
     for target in arguments.target:
         if target not in known:
             raise UsageError(f"unknown target {target!r}; known: {' '.join(known)}{nearest(target, known)}")
-    work = Work(suite, selection, tuple(entries), runner, tuple(dict.fromkeys(arguments.target or runner.targets())))
+    usual = [t for t in runner.targets() if t in DEFAULT_TARGETS or t not in TARGETS]
+    work = Work(suite, selection, tuple(entries), runner, tuple(dict.fromkeys(arguments.target or usual)))
     if not work.runnable:
         raise NotAvailable(
             f"the runner {runner.name!r} cannot run {' or '.join(work.targets)}, only {' '.join(runner.targets())}; "

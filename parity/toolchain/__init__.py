@@ -4,9 +4,10 @@ from parity.toolchain.build import Built, build, find_modules
 from parity.toolchain.compiler import CompileError, device_library
 from parity.toolchain.hipify import Finding, Hipified, hipify
 from parity.toolchain.store import MissingKernel, ModuleStore
-from parity.toolchain.targets import TARGETS, Target, target
+from parity.toolchain.targets import DEFAULT_TARGETS, TARGETS, Target, target
 
 __all__ = [
+    "DEFAULT_TARGETS",
     "TARGETS",
     "Built",
     "CompileError",

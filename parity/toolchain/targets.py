@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from parity.errors import UsageError, nearest
 
-__all__ = ["TARGETS", "Target", "target"]
+__all__ = ["DEFAULT_TARGETS", "TARGETS", "Target", "target"]
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,10 @@ TARGETS: dict[str, Target] = {
         Target("gfx1201", 32, 12001),
     )
 }
+
+
+#: The targets of a run that names none.
+DEFAULT_TARGETS = ("gfx1030", "gfx1100", "gfx90a")
 
 
 def target(name: str) -> Target:

@@ -35,7 +35,7 @@ def test_list_selects(parity):
 def test_listed_cases_are_what_a_run_draws(parity, tmp_path):
     arguments = ("affine_f32", "--examples", "4", "--seed", "3")
     listed = [line.partition("  #")[0] for line in parity("list", "--cases", *arguments).out.splitlines()]
-    assert parity("run", *arguments, "-j", "1").code == 0
+    assert parity("run", *arguments, "-j", "1", "--target", "gfx1100").code == 0
     lines = [json.loads(line) for line in (tmp_path / "out" / "record.jsonl").read_text().splitlines()]
     assert [line["case"] for line in lines if "case" in line] == listed
 
@@ -139,7 +139,7 @@ def test_a_reader_that_leaves_is_no_error():
 
 
 def test_parity_as_a_process(tmp_path):
-    result = process("run", "affine_f32", "--examples", "1", "--output", str(tmp_path))
+    result = process("run", "affine_f32", "--examples", "1", "--target", "gfx1100", "--output", str(tmp_path))
     assert result.returncode == 0
     assert result.stderr == ""
     assert process("run", "nothing-like-it", "--output", str(tmp_path)).returncode == 2

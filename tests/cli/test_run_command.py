@@ -10,10 +10,13 @@ import pytest
 
 from parity.engine import read_record
 from parity.engine import run as execute
+from parity.runners.emulated import Emulated
+
+ONE = ("--target", "gfx1100")
 
 
 def test_a_run_that_passes(parity, tmp_path):
-    result = parity("run", "affine", "fill.fill", "--examples", "2", "-j", "1")
+    result = parity("run", "affine", "fill.fill", "--examples", "2", "-j", "1", *ONE)
     assert result.code == 0
     assert "gfx1100 emulated" in result.out
     assert "18 kernels, " in result.out
@@ -36,24 +39,31 @@ def test_the_same_seed_gives_the_same_matrix(parity, tmp_path):
 
 
 def test_json_alone_is_printed(parity):
-    result = parity("run", "affine_f32", "--examples", "1", "-j", "1", "--json")
+    result = parity("run", "affine_f32", "--examples", "1", "-j", "1", *ONE, "--json")
     data = json.loads(result.out)
     assert [kernel["kernel"] for kernel in data["kernels"]] == ["affine_f32"]
     assert data["failures"] == []
 
 
 def test_one_case_by_its_text(parity):
-    result = parity("run", "unary.neg[f32](x=3~normal@0)", "-j", "1")
+    result = parity("run", "unary.neg[f32](x=3~normal@0)", "-j", "1", *ONE)
     assert result.code == 0
     assert "1 kernels, 1 cases, 1 passed" in result.out
 
 
 def test_dtypes_select(parity):
-    result = parity("run", "affine", "--dtype", "f16,u8", "--examples", "1", "-j", "1", "--full")
+    result = parity("run", "affine", "--dtype", "f16,u8", "--examples", "1", "-j", "1", *ONE, "--full")
     assert "affine_f16" in result.out
     assert "affine_f32" not in result.out
 
 
+@pytest.fixture
+def only_gfx1100(monkeypatch):
+    """A runner that can run one target only."""
+    monkeypatch.setattr(Emulated, "targets", lambda self: ("gfx1100",))
+
+
+@pytest.mark.usefixtures("only_gfx1100")
 def test_targets_that_the_runner_cannot_run_are_compiled_only(parity):
     result = parity("run", "affine_f32", "--examples", "1", "-j", "1", "--target", "gfx1100,gfx90a")
     assert result.code == 0
@@ -67,14 +77,14 @@ def test_a_planted_fault_is_shown_with_a_command_that_repeats_it(parity, kernels
     text = shared.read_text()
     assert "i < numel; i += step" in text
     shared.write_text(text.replace("i < numel; i += step", "i + 1 < numel; i += step"))
-    result = parity("run", "affine_f32", "--examples", "5", "-j", "1", "--kernels", kernels)
+    result = parity("run", "affine_f32", "--examples", "5", "-j", "1", *ONE, "--kernels", kernels)
     assert result.code == 1
     for part in ("FAIL", "affine_f32", "unwritten", "expected", "got", "only"):
         assert part in result.out
     again = next(line for line in result.out.splitlines() if "again" in line).split("again")[1]
     command = shlex.split(again)
     assert command[:2] == ["parity", "run"]
-    assert command[3:] == ["--kernels", str(kernels)]
+    assert command[3:] == [*ONE, "--kernels", str(kernels)]
     assert "more failing" in result.out
     assert command[2] in (tmp_path / "out" / "failures.txt").read_text()
     assert parity(*command[1:], "-j", "1").code == 1
@@ -85,7 +95,7 @@ def test_a_planted_fault_is_shown_with_a_command_that_repeats_it(parity, kernels
 def test_a_module_that_does_not_compile_costs_itself_only(parity, kernels):
     path = kernels / "fill.cu"
     path.write_text(path.read_text() + "\nint broken = undeclared;\n")
-    result = parity("run", "fill", "affine_f32", "--examples", "1", "-j", "1", "--kernels", kernels)
+    result = parity("run", "fill", "affine_f32", "--examples", "1", "-j", "1", *ONE, "--kernels", kernels)
     assert result.code == 1
     assert "COMPILE ERROR" in result.out
     assert f"{path}:" in result.out
@@ -97,7 +107,7 @@ def test_a_module_that_does_not_compile_costs_itself_only(parity, kernels):
 def test_a_kernel_that_is_not_there(parity, kernels):
     path = kernels / "ternary.cu"
     path.write_text("#include <cuda_runtime.h>\n" + 'extern "C" __global__ void other(float* x) { *x = 1; }\n')
-    result = parity("run", "where_u8_f32", "--examples", "1", "-j", "1", "--kernels", kernels)
+    result = parity("run", "where_u8_f32", "--examples", "1", "-j", "1", *ONE, "--kernels", kernels)
     assert result.code == 1
     assert "MISSING KERNEL" in result.out
 
@@ -110,7 +120,7 @@ def test_an_interrupt_writes_what_was_done(parity, tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("parity.cli.run.execute", interrupted)
-    result = parity("run", "affine", "--examples", "2", "-j", "1")
+    result = parity("run", "affine", "--examples", "2", "-j", "1", *ONE)
     assert result.code == 130
     assert "interrupted" in result.out
     assert "NOT RUN" in result.out
@@ -132,7 +142,6 @@ def test_an_interrupt_writes_what_was_done(parity, tmp_path, monkeypatch):
         (["affine", "--dtype", "f23"], 2, "did you mean f32"),
         (["unary.gelu", "--dtype", "u8"], 2, "has no kernel for dtype u8"),
         (["--target", "gfx1110"], 2, "did you mean gfx1100"),
-        (["--target", "gfx90a"], 3, "cannot run gfx90a"),
         (["--runner", "emulate"], 2, "did you mean emulated"),
         (["--examples", "0"], 2, "at least 1"),
         (["--examples", "many"], 2, "at least 1"),
@@ -148,6 +157,20 @@ def test_a_mistake_is_explained(parity, arguments, code, message):
     assert (result.code, result.out) == (code, "")
     assert message in result.err
     assert "Traceback" not in result.err
+
+
+@pytest.mark.usefixtures("only_gfx1100")
+def test_a_target_that_the_runner_cannot_run(parity):
+    result = parity("run", "affine_f32", "--target", "gfx90a")
+    assert (result.code, result.out) == (3, "")
+    assert "cannot run gfx90a" in result.err
+
+
+def test_three_targets_side_by_side(parity):
+    result = parity("run", "affine_u8", "--examples", "1", "-j", "1")
+    heads = [f"{name} emulated" for name in ("gfx1030", "gfx1100", "gfx90a")]
+    assert [head for head in heads if head in result.out] == heads
+    assert " 0 failed" in result.out
 
 
 def test_empty_and_broken_folders(parity, tmp_path, affine_cases):
@@ -188,7 +211,7 @@ def test_folders_that_cannot_be_written(parity, tmp_path, monkeypatch):
 
 def test_a_damaged_cache_entry_is_built_again(parity, tmp_path, monkeypatch, affine_cases):
     monkeypatch.setenv("PARITY_CACHE", str(tmp_path / "cache"))
-    arguments = ("run", "affine_f32", "--examples", "1", "-j", "1")
+    arguments = ("run", "affine_f32", "--examples", "1", "-j", "1", *ONE)
     assert parity(*arguments).code == 0
     for listing in (tmp_path / "cache" / "build").rglob("*.s"):
         listing.write_text("spoiled")
