@@ -118,7 +118,7 @@ def fast(
         shape=kept,
         fits=fits,
         launch=block_per_output,
-        threads=(32, 64, 256, 1024, 1),
+        threads=(32, 64, 256, 1024),
         grid_stride=False,
         null_info=False,
         reference=function,

@@ -35,10 +35,10 @@ def block_per_row(layouts: Layouts, params: Params, shape: Shape, threads: int |
     return Grid((shape[0], 1, 1), (threads or min(pad, 1024), 1, 1), 4 * pad)
 
 
-def argsort(name: str, function: Callable[..., Expected]) -> Op:
+def argsort(order: str, function: Callable[..., Expected]) -> Op:
     return Op(
-        f"sort.{name}",
-        kernel=f"a{name}_{{T}}",
+        f"sort.argsort_{order}",
+        kernel=f"asort_{order}_{{T}}",
         types=("u8", "u32", "i64", "f16", "bf16", "f32", "f64"),
         args="x out ncols ncols_pad",
         inputs={"x": "T"},
@@ -50,18 +50,19 @@ def argsort(name: str, function: Callable[..., Expected]) -> Op:
         layouts=draw_rows,
         fits=rows,
         launch=block_per_row,
-        threads=(32, 64, 100, 1024, 1),
+        threads=(32, 64, 100, 1024),
         grid_stride=False,
         reference=function,
         data=("normal", "mixed", "small", "special", "bits", "unit", "patterns"),
         named=(
             Named("special values", "x=1x110~special@0"),
             Named("1025 columns", "x=2x1025~normal@0"),
+            Named("8192 columns: 32 KiB of shared memory", "x=1x8192~normal@0", lambda t: t == "f32"),
             Named("few different values", "x=3x100~small@0"),
             Named("in order already, and reversed", "x=1x200~patterns@0"),
         ),
     )
 
 
-argsort_asc = argsort("sort_asc", reference.argsort_ascending)
-argsort_desc = argsort("sort_desc", reference.argsort_descending)
+argsort_asc = argsort("asc", reference.argsort_ascending)
+argsort_desc = argsort("desc", reference.argsort_descending)

@@ -163,10 +163,17 @@ def _vector_alu(w: Writer, item: Instruction, known: Semantics, into: str = "") 
     if route:
         yield f"const B valid = {route.valid};"
         yield f"const Mask live = {route.live};"
+    if any("signs" in e for e in known.expressions):  # neg_lo says which factors of an integer product are signed
+        yield f"constexpr u32 signs = {sum(bit << i for i, bit in enumerate(lists.pop('neg_lo', [])))};"
+    for name in () if "mix" in known.sources else ("op_sel_hi", "neg_lo", "neg_hi"):
+        if name in lists:
+            raise Unknown(f"modifier {name} of {item.mnemonic}")
     for i, (name, operand, kind) in enumerate(zip(_NAMES, operands, known.sources, strict=False)):
         half = chosen(lists, "op_sel", i, 0)
         if kind == "mix":
             half = half if chosen(lists, "op_sel_hi", i, 0) else -1
+        elif half and not kind.endswith("16"):
+            raise Unknown(f"op_sel of an operand of type {kind} of {item.mnemonic}")
         value = vector(w, operand, kind, half, functools.partial(part.source, i) if part and kind != "mask" else None)
         yield f"const auto {name} = {route.source(value) if route and i == 0 else value};"
     if route:

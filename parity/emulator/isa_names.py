@@ -17,6 +17,8 @@ v_addc_co_u32 v_add_co_ci_u32       v_subb_co_u32 v_sub_co_ci_u32       v_subbre
 v_ffbh_u32 v_clz_i32_u32            v_ffbh_i32 v_cls_i32                v_ffbl_b32 v_ctz_i32_b32
 v_mul_legacy_f32 v_mul_dx9_zero_f32 v_fma_legacy_f32 v_fma_dx9_zero_f32 v_readfirstlane v_readfirstlane_b32
 v_cvt_flr_i32_f32 v_cvt_floor_i32_f32  v_cvt_rpi_i32_f32 v_cvt_nearest_i32_f32
+v_cvt_pkrtz_f16_f32 v_cvt_pk_rtz_f16_f32  v_dot2acc_f32_f16 v_dot2c_f32_f16  v_accvgpr_read v_accvgpr_read_b32
+v_accvgpr_write v_accvgpr_write_b32 v_accvgpr_mov v_accvgpr_mov_b32
 s_andn2_b32 s_and_not1_b32          s_andn2_b64 s_and_not1_b64          s_orn2_b32 s_or_not1_b32
 s_orn2_b64 s_or_not1_b64            s_ff1_i32_b32 s_ctz_i32_b32         s_ff1_i32_b64 s_ctz_i32_b64
 s_flbit_i32_b32 s_clz_i32_u32       s_flbit_i32_b64 s_clz_i32_u64       s_flbit_i32 s_cls_i32

@@ -25,6 +25,8 @@ FLUSHED = re.compile(r"v_(exp|log|rcp|rcp_iflag|rsq|sqrt|sin|cos)_f32$")
 SIGNLESS = re.compile(r"v_(sin|cos)_")
 #: CDNA's text does not order the zeros as RDNA's does; the compiler counts on +0 > -0 everywhere.
 UNORDERED_ZEROS = re.compile(r"v_(pk_)?(max|min|med)3?_f")
+#: Results with a float in each half.
+HALVES = ("v_cvt_pk_rtz_f16_f32",)
 #: Moves, whose results are the bits of a source even where the table calls them floats.
 MOVES = re.compile(r"v_(cndmask|mov|swap)_")
 
@@ -34,7 +36,7 @@ def _float(kind: str, bits: int) -> Value:
 
 
 def _turns(function: Callable[[Any], Any]) -> Callable[[str, Sequence[int]], int]:
-    """sin and cos of revolutions: the text rounds 2 pi to the type first, which the hardware does not do."""
+    """Sine and cosine of revolutions: the text rounds 2 pi to the type first, which the hardware does not do."""
 
     def value(kind: str, operands: Sequence[int]) -> int:
         x = _float(kind, operands[0]).number
@@ -58,14 +60,14 @@ def _nearest_even(kind: str, operands: Sequence[int]) -> int:
 
 
 def _fract(kind: str, operands: Sequence[int]) -> int:
-    """x - floor(x), but below 1: the largest number below 1 where the difference rounds to 1."""
+    """The fraction x - floor(x), but below 1: the largest number below 1 where the difference rounds to 1."""
     x = _float(kind, operands[0])
     r = compute(lambda n: n - gmpy2.rint_floor(n), x)
     return rounded(1, "F", r.width).bits - 1 if r.number == 1 else r.bits
 
 
 def _trig_preop(kind: str, operands: Sequence[int]) -> int:
-    """53 bits of 2 / pi (1201 bits) from bit ``shift`` on: the text masks the low bits, its description the high ones."""
+    """Bits ``shift`` to ``shift + 53`` of 2 / pi (1201 bits): the text masks the low ones, against its description."""
     x, part = _float(kind, operands[0]), operands[1] & 31
     exponent = exponent_bits(x)
     shift = part * 53 + max(exponent - 1077, 0)
@@ -99,7 +101,7 @@ AMENDED = (
     (r"v_div_scale_f64", r"(DENORM\.f64\)\) then\s+VCC = 0x1LL;\s+if S0\.f64 == S1\.f64 then\s+D0\.f64 = ldexp\(S0\.f64, )128", r"\g<1>-128",
      "up, as the text says, overflows a denominator whose reciprocal is subnormal"),
     (r"v_pk_mov_b32", r"(S[01])\.u32\[", r"\g<1>.u64[", "the operands are pairs of registers"),
-    (r"v_frexp_exp_i(?:16|32)_(f\d+)", r"exponent\(S0\.f\d+\)", lambda m: "exponent_of_normalised(S0.f{0})".format(m[0][-3:-1]),
+    (r"v_frexp_exp_i(?:16|32)_(f\d+)", r"exponent\(S0\.f\d+\)", lambda m: f"exponent_of_normalised(S0.f{m[0][-3:-1]})",
      "the description is original = mantissa * 2 ** exponent, which the exponent field of a subnormal does not give"),
 )  # fmt: skip
 
@@ -132,16 +134,16 @@ def same_floats(fields: Sequence[tuple[int, str]], ulps: int = 0, zeros: bool = 
             g, w = got >> low & ones, want >> low & ones
             infinity = (2 * FORMATS["F", bits][1] + 1) << FORMATS["F", bits][0]
             magnitude = ones >> 1
-            if g & magnitude > infinity and w & magnitude > infinity:
-                g = w
-            elif (
-                ulps
-                and (g ^ w) >> bits - 1 == 0
-                and abs(g - w) <= ulps
-                and max(g & magnitude, w & magnitude) <= infinity
+            if (
+                (g & magnitude > infinity and w & magnitude > infinity)
+                or (
+                    ulps
+                    and (g ^ w) >> bits - 1 == 0
+                    and abs(g - w) <= ulps
+                    and max(g & magnitude, w & magnitude) <= infinity
+                )
+                or (zeros and not (g | w) & magnitude)
             ):
-                g = w
-            elif zeros and not (g | w) & magnitude:
                 g = w
             if g != w:
                 return False
@@ -149,6 +151,11 @@ def same_floats(fields: Sequence[tuple[int, str]], ulps: int = 0, zeros: bool = 
         return got == want
 
     return same
+
+
+def is_nan(kind: str, bits: int) -> bool:
+    """Whether the lowest bits of a register hold a NaN of this float type."""
+    return bool(gmpy2.is_nan(_float(kind, bits & (1 << width(kind)) - 1).number))
 
 
 def flush(kind: str, bits: int) -> int:
@@ -209,12 +216,15 @@ def vector_checks(machine: Machine, entry: str, name: str, known: Semantics) -> 
     if known.packed:
         yield from _packed(machine, entry, name, known)
         return
+    if entry in _OWN_CHECKS:
+        yield from _OWN_CHECKS[entry]
+        return
     if known.results == ("lane0",):
         yield from _first_lane(machine, entry, name)
         return
     kinds = known.sources
     plain = [register(machine, i, k) for i, k in enumerate(kinds)]
-    make = _Maker(machine, entry, name, known)
+    make = Maker(machine, entry, name, known)
     if entry.startswith(("v_fmaak", "v_fmamk")):
         at = 2 if entry.startswith("v_fmaak") else 1
         yield make([*plain[:at], literal(kinds[at]), *plain[at + 1 :]])
@@ -225,6 +235,10 @@ def vector_checks(machine: Machine, entry: str, name: str, known: Semantics) -> 
             yield make([_sign(s, *sign) for s, sign in zip(plain, signs, strict=False)])
             if known.results[0] == "exec":
                 return
+    if "_iu" in entry:
+        yield make(plain, neg=(1, 0, 0))
+        yield make(plain, neg=(0, 1, 0))
+        yield make(plain, neg=(1, 1, 0))
     turn = crc32(f"{machine.target} {entry}".encode())
     for i, kind in enumerate(kinds):
         if kind != "mask":
@@ -265,7 +279,7 @@ def _sign(source: Source, magnitude: int, negative: int) -> Source:
     )
 
 
-class _Maker:
+class Maker:
     """Makes the check of one instruction from its operands and modifiers."""
 
     def __init__(self, machine: Machine, entry: str, name: str, known: Semantics) -> None:
@@ -278,6 +292,8 @@ class _Maker:
         self.kind = result.removesuffix("hi")
         zeros = bool(SIGNLESS.match(entry) or (machine.target == "gfx90a" and UNORDERED_ZEROS.match(entry)))
         self.same = same_floats([(at, self.kind)], ulps, zeros) if floats else int.__eq__
+        if entry in HALVES:
+            self.same = same_floats([(0, "f16"), (16, "f16")])
         self.same_high = same_floats([(16, self.kind)], ulps, zeros) if floats else int.__eq__
 
     def __call__(
@@ -290,6 +306,7 @@ class _Maker:
         signs: Sequence[tuple[int, int]] = (),
         clamp: bool = False,
         omod: str = "",
+        neg: Sequence[int] = (),
     ) -> Check:
         machine, known, entry = self.machine, self.known, self.entry
         result = known.results[0]
@@ -308,6 +325,8 @@ class _Maker:
             modifiers.append(f"op_sel:[{','.join(map(str, (*selects, high)))}]")
         if mix:
             modifiers += [f"op_sel:[{','.join(map(str, mix[0]))}]", f"op_sel_hi:[{','.join(map(str, mix[1]))}]"]
+        if neg:
+            modifiers.append(f"neg_lo:[{','.join(map(str, neg))}]")
         modifiers += ["clamp"] * clamp + [omod] * bool(omod)
         text = f"{self.name} {', '.join(x for x in (*outputs, *(s.text for s in sources)) if x)} {' '.join(modifiers)}".strip()
         signed = any(s.text[0] in "-|" for s in sources)
@@ -321,11 +340,13 @@ class _Maker:
             after = (restore,) if both and signed else (read, restore)
 
         def want(lane: Lane) -> tuple[int | None, int | None]:
-            return self.want(lane, sources, high, mix, clamp, omod)
+            return self.want(lane, sources, high, mix, clamp, omod, neg)
 
         return Check(entry, text, want, self.same_high if high else self.same, before, after, mask)
 
-    def want(self, lane: Lane, sources: Sequence[Source], high: int, mix: Any, clamp: bool, omod: str) -> tuple[int | None, int | None]:  # fmt: skip
+    def want(
+        self, lane: Lane, sources: Sequence[Source], high: int, mix: Any, clamp: bool, omod: str, neg: Sequence[int]
+    ) -> tuple[int | None, int | None]:
         entry, known = self.entry, self.known
         operands = [s.bits(lane) for s in sources if s.kind != "mask"]
         old = lane.vector[3]
@@ -335,6 +356,7 @@ class _Maker:
         for s in sources:
             if s.kind == "mask":
                 names["VCC"] = Value("U", 64, s.bits(lane) << lane.index)
+        names["NEG"] = integer(sum(n << i for i, n in enumerate(neg)), "U", 3)
         if mix:
             names["S"] = [Value("B", 32, x) for x in operands]
             for name, bits in zip(("OPSEL", "OPSEL_HI"), mix, strict=True):
@@ -399,6 +421,24 @@ def output_modifiers(kind: str, bits: int, clamp: bool, omod: str) -> int:
             return 0
         return rounded(1, "F", width(kind)).bits if n > 1 else value.bits
     return value.bits
+
+
+def _moved(lane: Lane) -> tuple[int, None]:
+    return lane.vector[3] >> 32 << 32 | lane.vector[0] & 0xFFFFFFFF, None
+
+
+def _moves(entry: str, text: str, before: tuple[str, ...], after: tuple[str, ...]) -> tuple[str, list[Check]]:
+    return entry, [Check(entry, f"{entry} {text}", _moved, before=before, after=after)]
+
+
+#: Moves to and from the second register file, of which there is no pseudo-code.
+_OWN_CHECKS = dict(
+    (
+        _moves("v_accvgpr_read_b32", "{d}, a4", ("v_accvgpr_write_b32 a4, v4",), ()),
+        _moves("v_accvgpr_write_b32", "a6, v4", (), ("v_accvgpr_read_b32 {d}, a6",)),
+        _moves("v_accvgpr_mov_b32", "a9, a8", ("v_accvgpr_write_b32 a8, v4",), ("v_accvgpr_read_b32 {d}, a9",)),
+    )
+)
 
 
 def _first_lane(machine: Machine, entry: str, name: str) -> Iterator[Check]:
@@ -559,8 +599,8 @@ def spelled(machine: Machine, entries: Sequence[str], folder: Path) -> dict[str,
     tried = [
         (name, replace(next(checks_of(machine, entry, name)), entry=entry))
         for entry in entries
-        if machine.text(entry)
-        for name in machine.spellings(entry)
+        if machine.text(entry) or entry in _OWN_CHECKS
+        for name in machine.spellings(entry) or [entry]
         if "saveexec" not in entry or name.endswith(f"_b{machine.lanes}")
     ]
     taken = {id(check) for check in accepted(machine, [check for _, check in tried], folder)}

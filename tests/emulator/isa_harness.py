@@ -15,9 +15,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import gmpy2
 import numpy as np
-from pseudocode import EXACT, FORMATS, Value, compute, integer, parse, rounded, run
+from pseudocode import FORMATS, Value, integer
 
 from parity import codeobject, emulator, zig
 from parity.cache import Cache
@@ -138,7 +137,7 @@ def width(kind: str) -> int:
 class Check:
     """One instruction to execute: ``text`` has ``{d}`` and ``{m}`` for its vector and its mask destination.
 
-    ``want`` gives for an active lane the 64 bits of the destination and the bit of the mask (``None``: not written).
+    ``want`` gives for an active lane (or for all, if it writes ``everywhere``) the 64 bits of the destination and the bit of the mask (``None``: not written).
     """
 
     entry: str
@@ -149,6 +148,7 @@ class Check:
     after: tuple[str, ...] = ()
     mask: bool = False
     scalar: bool = False
+    everywhere: bool = False
 
 
 # --- operands of a kernel --------------------------------------------------------------------------------------------
@@ -386,9 +386,8 @@ def _differences(check: Check, groups: Sequence[Sequence[Lane]], got: np.ndarray
     wrong, first = 0, ""
     for g, group in enumerate(groups):
         for lane in group if not check.scalar else group[:1]:
-            value, mask = (
-                check.want(lane) if lane.active or check.scalar else (lane.vector[3], 0 if check.mask else None)
-            )
+            asked = lane.active or check.scalar or check.everywhere
+            value, mask = check.want(lane) if asked else (lane.vector[3], 0 if check.mask else None)
             x, m = int(got[g, lane.index, 0]), int(got[g, lane.index, 1])
             bit = m if check.scalar else m >> lane.index & 1
             if not check.scalar and value is not None and not check.same(x, value):

@@ -66,11 +66,11 @@ def integer(number: int, kind: str = "I", width: int = 32) -> Value:
     return Value(kind, width, number & (1 << width) - 1)
 
 
-def rounded(number: Any, kind: str, width: int) -> Value:
+def rounded(number: Any, kind: str, width: int, truncate: bool = False) -> Value:
     """The float of a type nearest to an exact number (ties to even); NaNs become the quiet one of the type."""
     if width == 0:
         return Value(kind, 0, number)
-    with gmpy2.context(_CONTEXTS[kind, width]):
+    with gmpy2.context(_CONTEXTS[kind, width], round=gmpy2.RoundToZero if truncate else gmpy2.RoundToNearest):
         result = float(gmpy2.mpfr(number))
     return Value(kind, width, _encode(result, kind, width))
 
@@ -321,9 +321,7 @@ def parse(text: str) -> list[Node]:
     Raises:
         SyntaxError: the text is not in the language (some entries are prose).
     """
-    parser = _Parser(text)
-    body = parser.block("")
-    return body
+    return _Parser(text).block("")
 
 
 # --- execution -------------------------------------------------------------------------------------------------------
@@ -456,7 +454,7 @@ class _Run:
         if node[0] == "name":
             old = self.names.get(node[1])
             return node[1], 0, "", old.width if isinstance(old, Value) else 128
-        base, low, kind, width = self.place(node[1])
+        base, low, _, _ = self.place(node[1])
         if node[0] == "field":
             return base, low, node[2], node[3]
         if node[0] == "slice":
@@ -574,20 +572,21 @@ class _Run:
         if name in FUNCTIONS:
             return FUNCTIONS[name](*values)
         if match := re.fullmatch(r"([a-z]+)(\d+)_to_([a-z]+)(\d*)", name):
-            return convert(values[0], match[3].upper(), int(match[4] or 16))
+            truncate = self.names.get("ROUND_MODE") == _CONSTANTS["ROUND_TOWARD_ZERO"]
+            return convert(values[0], match[3].upper(), int(match[4] or 16), truncate)
         if name in self.library:
             names = {"D0": Value("B", 64, 0), **{f"S{i}": v for i, v in enumerate(values)}}
             names.update({k: v for k, v in self.names.items() if k in ("IEEE", "laneId")})
             run(parse(self.library[name]), names, self.library)
-            return Value(values[0].kind, 32 if name.startswith("v_sad") or name.startswith("v_msad") else values[0].width,
-                         names["D0"].bits & (1 << values[0].width) - 1)  # fmt: skip
+            width = 32 if name.startswith(("v_sad_", "v_msad_")) else values[0].width
+            return Value(values[0].kind, width, names["D0"].bits & (1 << width) - 1)
         raise NameError(f"pseudo-code function {name}")
 
 
-def convert(x: Value, kind: str, width: int) -> Value:
-    """``X_to_Y``: floats are rounded; integers are saturated, and NaN becomes 0 (conversions to integer truncate)."""
+def convert(x: Value, kind: str, width: int, truncate: bool = False) -> Value:
+    """``X_to_Y``: floats are rounded (or truncated); integers are saturated, and NaN becomes 0 (conversions to integer truncate)."""
     if kind in ("F", "BF"):
-        return rounded(x.number, kind, width) if x.is_float or kind == "F" else x
+        return rounded(x.number, kind, width, truncate) if x.is_float or kind == "F" else x
     if kind in ("SNORM", "UNORM"):
         low, high = (-32767, 32767) if kind == "SNORM" else (0, 65535)
         with gmpy2.context(EXACT):
@@ -696,11 +695,15 @@ _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
 _INTEGER: dict[str, Callable[[int, int], int]] = {
     "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b, "&": lambda a, b: a & b,
     "|": lambda a, b: a | b, "^": lambda a, b: a ^ b,
+    "/": lambda a, b: a // b, "%": lambda a, b: a % b,
 }  # fmt: skip
 _CONSTANTS = {
     "INF": rounded(float("inf"), "F", 64),
     "NAN": rounded(float("nan"), "F", 64),
     "PI": rounded(gmpy2.const_pi(300), "F", 64),
+    "ROUND_MODE": integer(0),
+    "ROUND_NEAREST_EVEN": integer(0),
+    "ROUND_TOWARD_ZERO": integer(3),
     "MAX_FLOAT_F32": Value("F", 32, 0x7F7FFFFF),
     "OVERFLOW_F32": Value("F", 32, 0x7F800000),
     "OVERFLOW_F64": Value("F", 64, 0x7FF0000000000000),

@@ -9,12 +9,14 @@ from collections.abc import Iterator
 import pytest
 from isa_checks import AMENDED, OWN, checks_of, spelled
 from isa_harness import MACHINES, Machine, Work, accepted, execute, lanes_of, manual_names
+from isa_routing import dpp_checks, lane_checks, sdwa_checks
 
 from parity.emulator.isa import semantics, table_entries
 
 #: Entries that no check reaches, and why.
 NOT_COVERED = {
     **dict.fromkeys(("v_mad_f32", "v_mac_f32", "v_madak_f32", "v_madmk_f32"), "no target of ours has it"),
+    **dict.fromkeys(("v_lshl_add_u64", "v_mov_b64"), "gfx942 only"),
 }
 
 
@@ -59,6 +61,20 @@ def _work(machine: Machine, entries: list[str], folder) -> Iterator[Work]:
 @pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
 def test_instructions_do_what_the_manual_says(machine, family, cache, tmp_path):
     differences = list(execute(machine, cache, list(_work(machine, FAMILIES[family], tmp_path))))
+    assert not differences, "\n".join(differences)
+
+
+@pytest.mark.parametrize("checks", [dpp_checks, sdwa_checks, lane_checks])
+@pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
+def test_operands_of_other_lanes_and_parts_of_registers(machine, checks, cache, tmp_path):
+    found = accepted(machine, list(checks(machine)), tmp_path)
+    if checks is sdwa_checks and machine.half_registers:
+        assert not found, "RDNA 3 has no SDWA"
+        return
+    assert found
+    kinds = ["f16", "f16", "f16", "f16"] if checks is sdwa_checks else ["f32", "u32", "u32", "u32"]
+    work = [(found, lanes_of(machine, kinds, seed=11))]
+    differences = list(execute(machine, cache, work))
     assert not differences, "\n".join(differences)
 
 

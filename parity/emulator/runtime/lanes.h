@@ -179,6 +179,57 @@ INLINE V<i32> bfe_i(V<i32> x, V<u32> at, V<u32> width) {
   V<i32> field = x >> as<i32>(at & 31);
   return sel(w == 0, all<i32>(0), as<i32>(as<u32>(field) << n) >> as<i32>(n));
 }
+INLINE V<u32> halves(V<u16> lo, V<u16> hi) { return to<u32>(lo) | to<u32>(hi) << 16; }
+INLINE V<u16> narrowed(V<i32> x) { return to<u16>(as<u32>(max(min(x, all(32767)), all(-32768)))); }
+INLINE V<u16> narrowed(V<u32> x) { return to<u16>(min(x, all(0xffffu))); }
+// Elements of BITS bits of a register, extended to 32.
+template <int BITS> INLINE V<u32> element(V<u32> x, int i, bool is_signed = false) {
+  x <<= 32 - BITS * (i + 1);
+  return is_signed ? as<u32>(as<i32>(x) >> (32 - BITS)) : x >> (32 - BITS);
+}
+// Sum of products of elements; bits 0 and 1 of signs say which of a and b are signed.
+template <int BITS> INLINE V<u32> dot(V<u32> a, V<u32> b, V<u32> c, u32 signs) {
+  for (int i = 0; i < 32 / BITS; i++) c += element<BITS>(a, i, signs & 1) * element<BITS>(b, i, signs & 2);
+  return c;
+}
+template <int BITS> INLINE V<u32> sad(V<u32> a, V<u32> b, V<u32> c) {
+  for (int i = 0; i < 32 / BITS; i++) {
+    V<u32> x = element<BITS>(a, i), y = element<BITS>(b, i);
+    c += max(x, y) - min(x, y);
+  }
+  return c;
+}
+INLINE V<u32> msad(V<u32> a, V<u32> b, V<u32> c) { // bytes of b that are 0 do not count
+  for (int i = 0; i < 4; i++) {
+    V<u32> x = element<8>(a, i), y = element<8>(b, i);
+    c += sel(y == 0, all(0u), max(x, y) - min(x, y));
+  }
+  return c;
+}
+INLINE V<u32> lerp(V<u32> a, V<u32> b, V<u32> c) { // means of bytes; bit 0 of a byte of c rounds up
+  V<u32> r = 0;
+  for (int i = 0; i < 4; i++) r |= (element<8>(a, i) + element<8>(b, i) + (element<8>(c, i) & 1)) >> 1 << (8 * i);
+  return r;
+}
+INLINE V<u16> saturated_bytes(V<u32> x) {
+  auto byte = [](V<i32> v) { return to<u16>(as<u32>(max(min(v, all(255)), all(0)))); };
+  return byte(as<i32>(x << 16) >> 16) | byte(as<i32>(x) >> 16) << (u16)8;
+}
+template <class T> INLINE T quads(T x) { // a bit for each four bits that are not all 0
+  T r = 0;
+  for (u32 i = 0; i < 2 * sizeof(T); i++) r |= (T)((x >> (4 * i) & 15) != 0) << i;
+  return r;
+}
+template <class T> INLINE T whole_quads(T x) {
+  T r = 0;
+  for (u32 i = 0; i < 2 * sizeof(T); i++) r |= (T)((x >> (4 * i) & 15) ? 15 : 0) << (4 * i);
+  return r;
+}
+INLINE u64 replicate(u32 x) { // every bit twice
+  u64 r = 0;
+  for (u32 i = 0; i < 32; i++) r |= (u64)(x >> i & 1) * 3 << (2 * i);
+  return r;
+}
 INLINE V<u32> perm(V<u32> a, V<u32> b, V<u32> s) {
   V<u64> bytes = join(b, a);
   V<u32> r = 0;
@@ -225,6 +276,14 @@ template <class T> INLINE B is_class(V<T> x, V<u32> wanted) { return bools((clas
 
 // --- fma_mix sources, packed conversions ---
 INLINE V<f32> wide(V<u16> x) { return to<f32>(as<f16>(x)); }
+INLINE V<f32> dot2(V<u32> a, V<u32> b, V<f32> c) {
+  return fma(wide(hi16(a)), wide(hi16(b)), fma(wide(lo16(a)), wide(lo16(b)), c));
+}
+INLINE V<u16> toward_zero(V<f32> x) {
+  V<f16> near = to<f16>(x);
+  V<u16> r = as<u16>(near);
+  return sel(mag(to<f32>(near)) > mag(x), r - (u16)1, r);
+}
 
 // --- longer functions: one copy in runtime.cpp ---
 // Arguments go by reference: the ABI copies vectors of this size twice.
