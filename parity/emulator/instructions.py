@@ -61,6 +61,8 @@ def emit(w: Writer, item: Instruction) -> None:
         raise Unknown(f"instruction {item.mnemonic}")
     elif known.scalar:
         _scalar_alu(w, item, known)
+    elif known.uniform:
+        _uniform_alu(w, item, known)
     else:
         w.put("{", *_vector_alu(w, item, known), "}")
 
@@ -139,6 +141,27 @@ def _scalar_alu(w: Writer, item: Instruction, known: Semantics) -> None:
         w.put(f"scc = {known.scc};")
     w.put(*write_scalar(w, target, kind, "exec" if result == "exec" else "r"))
     w.put("exec = r; }" if result == "exec" else "}")
+
+
+def _uniform_alu(w: Writer, item: Instruction, known: Semantics) -> None:
+    """A vector operation on scalar registers: every lane computes the same, and one of them is taken."""
+    _, clamp, omod = modifiers(item, _LISTS)
+    if clamp or omod:
+        raise Unknown(f"modifier {clamp or omod} of {item.mnemonic}")
+    (kind,), (expression,) = known.results, known.expressions
+    operands = list(item.operands)
+    target = "" if kind == "scc" else operands.pop(0)
+    check_count(operands, known)
+    w.put(
+        "{", *(f"const auto {n} = {vector(w, o, t)};" for n, o, t in zip(_NAMES, operands, known.sources, strict=False))
+    )
+    if re.search(r"\bd\b", expression):
+        w.put(f"const auto d = {vector(w, target, kind)};")
+    if kind == "scc":
+        w.put(f"scc = mask(bools({expression})) & 1; }}")
+    else:
+        bits = "u16" if kind.endswith("16") else "u32"
+        w.put(*write_scalar(w, target, "u32", f"(u32)as<{bits}>((V<{kind}>)({expression}))[0]"), "}")
 
 
 def _vector_alu(w: Writer, item: Instruction, known: Semantics, into: str = "") -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from parity.emulator.isa_names import canonical
 from parity.emulator.isa_scalar import SCALAR, SCALAR_COMPARES
@@ -18,7 +18,8 @@ class Semantics:
     """Meaning of one operation: C++ ``expressions``, one per result, over ``a b c`` of the types ``sources``.
 
     ``scc`` is the C++ value of SCC afterwards, empty for operations that leave it. ``packed`` operations apply to both
-    halves of a register (16-bit types) or of a pair of registers (32-bit types).
+    halves of a register (16-bit types) or of a pair of registers (32-bit types). ``uniform`` operations are vector
+    operations on scalar registers.
     """
 
     results: tuple[str, ...]
@@ -27,6 +28,7 @@ class Semantics:
     scalar: bool = False
     scc: str = ""
     packed: bool = False
+    uniform: bool = False
 
 
 #: Waits and hints: nothing to do when instructions execute one after the other.
@@ -43,7 +45,18 @@ IGNORED = frozenset(
         *("s_delay_alu", "s_clause", "s_nop", "v_nop", "s_sleep", "s_setprio", "s_set_inst_prefetch_distance"),
         *("s_inst_prefetch", "s_code_end", "s_wait_idle", "s_dcache_inv", "s_icache_inv", "s_ttracedata"),
         *("buffer_gl0_inv", "buffer_gl1_inv", "buffer_wbinvl1", "buffer_wbinvl1_vol", "buffer_invl2", "buffer_wbl2"),
-        *("s_dcache_wb", "s_version"),
+        *(
+            "s_dcache_wb",
+            "s_version",
+            "s_wait_alu",
+            "s_wait_kmcnt",
+            "s_wait_loadcnt",
+            "s_wait_storecnt",
+            "s_wait_dscnt",
+        ),
+        *("s_wait_samplecnt", "s_wait_bvhcnt", "s_wait_expcnt", "s_wait_loadcnt_dscnt", "s_wait_storecnt_dscnt"),
+        *("global_inv", "global_wb", "global_wbinv", "s_prefetch_inst", "s_prefetch_inst_pc_rel", "s_barrier_signal"),
+        *("buffer_inv",),
     )
 )
 #: Condition of each branch.
@@ -64,6 +77,9 @@ KEEPS_HIGH = frozenset(
 )  # fmt: skip
 
 _COMPARE = re.compile(r"v_cmp(x?)_([a-z]+)_([fiu]\d+)$")
+# Scalar floating point, of generation 12: the vector operation on scalars. v_s_exp_f32 is one of them as well.
+_UNIFORM = re.compile(r"(?:v_s|s)_(cvt_\w+|\w+_f(?:16|32))$")
+_UNIFORM_COMPARE = re.compile(r"s_cmp_([a-z]+)_(f16|f32)$")
 _SCALAR_COMPARE = re.compile(r"s_cmp(k?)_([a-z]+)_([iu]\d+)$")
 
 
@@ -104,6 +120,10 @@ def semantics(mnemonic: str) -> Semantics | None:
         second = ("k16" if kind[0] == "i" else "uk16") if match[1] else kind
         cast = f"({kind})" if match[1] else ""
         return Semantics(("scc",), (kind, second), (f"a {SCALAR_COMPARES[match[2]]} {cast}b",), scalar=True)
+    if (match := _UNIFORM_COMPARE.match(name)) and match[1] in COMPARES:
+        return Semantics(("scc",), (match[2], match[2]), (COMPARES[match[1]],), uniform=True)
+    if (match := _UNIFORM.match(name)) and (vector := _TABLE.get(canonical(f"v_{match[1]}"))):
+        return replace(vector, uniform=True)
     if name.startswith("v_pk_") and (base := PACKED.get(name.removeprefix("v_pk_"))):
         plain = _TABLE[base]
         return Semantics(plain.results, plain.sources, plain.expressions, packed=True)

@@ -36,7 +36,7 @@ _SATURATED = {
     "b - a": "__builtin_elementwise_sub_sat(b, a)",
 }
 # s_getpc_b64 gives 0 here, so these halves of a distance are those of the address itself.
-_SYMBOL = re.compile(r"([\w.$]+)@rel32@(lo|hi)\+(?:4|12)$")
+_SYMBOL = re.compile(r"([\w.$]+)@rel32@(lo|hi)\+\d+$")
 
 
 def registers(w: Writer, operand: str) -> tuple[str, ...]:
