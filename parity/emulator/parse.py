@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from parity.errors import UsageError
 
-__all__ = ["Body", "Function", "Instruction", "bodies_of", "function_of"]
+__all__ = ["Body", "Function", "Instruction", "bodies_of", "function_of", "instruction_of"]
 
 _LABEL = re.compile(r"^([.\w$]+):")
 _LOC = re.compile(r"^\t\.loc\t\d+ (\d+) .*?;\s*(\S+?):\d+:\d+")
@@ -122,12 +122,13 @@ def _parse_body(body: Body, items: list[Instruction | str], descriptor: dict[str
         elif not in_code:
             continue
         elif text.startswith("\t") and (code := text.partition(";")[0].strip()):
-            items.append(_instruction(code, line, source))
+            items.append(instruction_of(code, line, source))
         elif label := _LABEL.match(text):
             items.append(label[1])
 
 
-def _instruction(code: str, line: int, source: str | None) -> Instruction:
+def instruction_of(code: str, line: int, source: str | None = None) -> Instruction:
+    """One line of assembly, without its comment."""
     first, dual, second = code.partition(" :: ")
     mnemonic, _, rest = first.partition(" ")
     *operands, last = _split(rest)
@@ -139,7 +140,7 @@ def _instruction(code: str, line: int, source: str | None) -> Instruction:
         tuple(tail[1:]),
         line,
         source,
-        _instruction(second, line, source) if dual else None,
+        instruction_of(second, line, source) if dual else None,
     )
 
 

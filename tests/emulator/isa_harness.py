@@ -155,7 +155,10 @@ class Check:
 
 
 def lanes_of(machine: Machine, kinds: Sequence[str], seed: int, count: int = 0) -> list[list[Lane]]:
-    """For each of ``count`` workgroups (or enough of them) its lanes. ``kinds`` are the types of a, b, c and the old destination."""
+    """For each workgroup its lanes; ``kinds`` are the types of a, b, c and the old destination.
+
+    ``count`` is the number of workgroups for scalar instructions, which look at no vector; otherwise there are enough.
+    """
     rng = np.random.default_rng(seed)
     groups = []
     for g in range(count or 96 // machine.lanes + 1):
@@ -165,7 +168,7 @@ def lanes_of(machine: Machine, kinds: Sequence[str], seed: int, count: int = 0) 
         ones = (1 << machine.lanes) - 1
         group = []
         for i in range(machine.lanes):
-            vector = [_draw(rng, k) for k in kinds]
+            vector = [0 if count else _draw(rng, k) for k in kinds]
             if rng.random() < 0.15:
                 vector[1] = vector[0]
             if rng.random() < 0.1:

@@ -53,7 +53,7 @@ def _work(machine: Machine, entries: list[str], folder) -> Iterator[Work]:
         kinds += ["u32"] * (3 - len(kinds)) + [old if re.match(r"[fiu]\d", old) else "u32"]
         together[tuple(kinds)] += checks_of(machine, entry, name)
     for kinds, checks in together.items():
-        count = 40 if checks[0].scalar else 0
+        count = 40 if semantics(checks[0].entry).scalar else 0
         yield accepted(machine, checks, folder), lanes_of(machine, kinds, seed=7, count=count)
 
 

@@ -1,5 +1,6 @@
 """Every module exports exactly the entries of the table, with its argument sizes, for every AMD target."""
 
+import re
 import shutil
 from pathlib import Path
 
@@ -8,6 +9,9 @@ from entry_table import KERNELS, entries, passed_as
 
 from parity.cache import Cache
 from parity.codeobject import Kernel
+from parity.emulator.codegen import translate
+from parity.emulator.isa import BRANCHES
+from parity.emulator.parse import Function, Instruction, instruction_of
 from parity.toolchain.build import Built, build
 from parity.toolchain.targets import TARGETS
 
@@ -22,6 +26,18 @@ def cache(tmp_path_factory) -> Cache:
 @pytest.fixture(scope="module", params=TARGETS)
 def built(request, cache) -> dict[str, Built]:
     return {b.module: b for b in build(KERNELS, ENTRIES, [request.param], cache=cache)}
+
+
+@pytest.fixture(scope="module")
+def instructions(built) -> dict[str, Instruction]:
+    """One instruction of each shape in all modules of a target: registers and numbers do not make a difference."""
+    found: dict[str, Instruction] = {}
+    for b in built.values():
+        for line, text in enumerate(b.code_object.listing.split("\n"), 1):
+            if re.match(r"\t[a-z]\w+_", text):
+                code = text.partition(";")[0].strip()
+                found.setdefault(re.sub(r"\d+", "0", code), instruction_of(code, line))
+    return found
 
 
 def layout(c_types: list[str]) -> list[tuple[int, int, str]]:
@@ -100,3 +116,12 @@ def test_a_changed_entry_is_noticed(cache, tmp_path: Path, old, new, wrong):
         assert "fill.cu" in built.error.log
     else:
         assert differences(built.code_object.kernels, ENTRIES["fill"]).keys() == wrong
+
+
+def test_the_emulator_knows_every_instruction(built, instructions):
+    target = next(iter(built.values())).code_object.target
+    elsewhere = BRANCHES.keys() | {"s_swappc_b64", "s_setpc_b64"}  # their operands are labels
+    items = [item for item in instructions.values() if item.mnemonic not in elsewhere]
+    assert len(items) > 500
+    symbols = {name: 0 for item in items for name in re.findall(r"([\w.$]+)@rel32", item.text)}
+    translate(Function("every", tuple(items), {}), "every", TARGETS[target], symbols)
