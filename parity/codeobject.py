@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import yaml
 from parity.cache import digest
 from parity.errors import UsageError
 
-__all__ = ["Argument", "CodeObject", "Kernel", "kernel_from_dict", "kernel_to_dict", "parse"]
+__all__ = ["Argument", "CodeObject", "Kernel", "first_difference", "kernel_from_dict", "kernel_to_dict", "parse"]
 
 _BEGIN, _END = "\t.amdgpu_metadata\n", "\t.end_amdgpu_metadata"
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -87,6 +87,29 @@ def parse(listing: str, module: str, *, hsaco: Path | None = None) -> CodeObject
             f"the metadata of module {module!r} has no usable {error}; parity reads code object version 5 of clang 22"
         ) from error
     return CodeObject(module, target, listing, kernels, digest(listing), tuple(_sources(listing)), hsaco)
+
+
+def first_difference(kernel: Kernel, given: Sequence[tuple[int, bool | None]]) -> str:
+    """What is wrong first in a list of arguments, in the terms of the kernel's metadata; empty if it fits.
+
+    ``given`` holds the size of each argument in bytes, and whether it is a pointer (None: either).
+    """
+    for i, (size, pointer) in enumerate(given):
+        if i >= len(kernel.args):
+            return f"kernel {kernel.name!r} takes {len(kernel.args)} arguments, not {len(given)}"
+        argument = kernel.args[i]
+        what = f"argument {i} {argument.name!r} at byte {argument.offset} of kernel {kernel.name!r}"
+        if size != argument.size:
+            return f"{what} has {argument.size} bytes, not {size}"
+        if pointer is not None and pointer != (argument.kind != "by_value"):
+            return f"{what} is {'passed by value, not a pointer' if pointer else 'a pointer, not passed by value'}"
+    if len(given) < len(kernel.args):
+        argument = kernel.args[len(given)]
+        return (
+            f"kernel {kernel.name!r} takes {len(kernel.args)} arguments, not {len(given)}: the first one missing is "
+            f"{argument.name!r} ({argument.size} bytes at byte {argument.offset})"
+        )
+    return ""
 
 
 def kernel_to_dict(kernel: Kernel) -> dict[str, Any]:

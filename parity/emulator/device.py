@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from parity.cache import Cache, default_root
-from parity.codeobject import CodeObject, Kernel
+from parity.codeobject import CodeObject, Kernel, first_difference
 from parity.emulator.build import Program, prepare
 from parity.emulator.codegen import registers_of
 from parity.emulator.faults import BadCall, DataRace, DivergentBarrier, InstructionBudgetExceeded, MemoryFault, quoted
@@ -343,24 +343,26 @@ def pack(kernel: Kernel, values: Sequence[Allocation | int | bytes | np.generic[
     A pointer is an ``Allocation``, an address or ``None`` (null); a by-value argument a NumPy scalar, bytes or an int.
 
     Raises:
-        UsageError: the number of arguments or the size of one differs from the kernel's metadata.
+        UsageError: the first argument that differs from the kernel's metadata.
     """
-    if len(values) != len(kernel.args):
-        raise UsageError(f"kernel {kernel.name!r} takes {len(kernel.args)} arguments, not {len(values)}")
-    segment = bytearray(_explicit_bytes(kernel))
-    for i, (argument, value) in enumerate(zip(kernel.args, values, strict=True)):
+    raws: list[bytes] = []
+    given: list[tuple[int, bool | None]] = []
+    for i, value in enumerate(values):
         if isinstance(value, Allocation):
-            raw = struct.pack("<Q", value.address)
+            raws.append(struct.pack("<Q", value.address))
         elif value is None:
-            raw = bytes(8)
+            raws.append(bytes(8))
         elif isinstance(value, int):
-            raw = (value % (1 << 8 * argument.size)).to_bytes(argument.size, "little")
+            size = kernel.args[i].size if i < len(kernel.args) else 8
+            raws.append((value % (1 << 8 * size)).to_bytes(size, "little"))
         else:
-            raw = value if isinstance(value, bytes) else value.tobytes()
-        if len(raw) != argument.size:
-            raise UsageError(
-                f"argument {i} {argument.name!r} of kernel {kernel.name!r} has {argument.size} bytes, not {len(raw)}"
-            )
+            raws.append(value if isinstance(value, bytes) else value.tobytes())
+        pointer = isinstance(value, Allocation) or value is None
+        given.append((len(raws[-1]), None if isinstance(value, int) else pointer))
+    if problem := first_difference(kernel, given):
+        raise UsageError(problem)
+    segment = bytearray(_explicit_bytes(kernel))
+    for argument, raw in zip(kernel.args, raws, strict=True):
         segment[argument.offset : argument.offset + argument.size] = raw
     return bytes(segment)
 

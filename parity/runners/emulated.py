@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from parity.cache import Cache, default_root
-from parity.codeobject import CodeObject
+from parity.codeobject import CodeObject, first_difference
 from parity.emulator import (
     Allocation,
     BadCall,
@@ -23,7 +23,7 @@ from parity.emulator import (
     pack,
     place,
 )
-from parity.errors import MissingTool, ParityError
+from parity.errors import MissingTool, ParityError, UsageError
 from parity.launch import Buffer, Fault, Launch, Outcome, Pointer
 from parity.runners.base import Evidence, Probe, Session, Vendor
 from parity.toolchain import TARGETS, MissingKernel, ModuleStore, device_library
@@ -107,7 +107,8 @@ class EmulatedSession:
 
     def explain(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> tuple[str, ...]:
         """Whether the result depends on registers that nothing wrote or on the order of wavefronts, and whether values
-        are exchanged across the halves of a wavefront of 64."""
+        are exchanged across the halves of a wavefront of 64.
+        """
         seed = _seed(launch)
 
         def result(seed: int = seed, fill: int = FILL, odd: int | None = None) -> dict[str, bytes]:
@@ -145,6 +146,10 @@ class EmulatedSession:
         device = self._device
         device.reset()
         self._places.clear()
+        kernel = self.modules.function(code, launch.kernel)
+        given = [(8, True) if isinstance(arg, Pointer) else (len(arg.bytes), False) for arg in launch.args]
+        if problem := first_difference(kernel, given):
+            raise UsageError(f"{problem}; the op declares {launch}")
         places = self._places
         for name, buffer in buffers.items():
             places[name] = device.allocate(buffer.data.nbytes, name)
@@ -161,7 +166,7 @@ class EmulatedSession:
             launch.kernel,
             grid=launch.grid,
             block=launch.block,
-            args=pack(self.modules.function(code, launch.kernel), values),
+            args=pack(kernel, values),
             shared_bytes=launch.shared_bytes,
             seed=seed,
             fill=fill,

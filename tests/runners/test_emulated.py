@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from parity.dtypes import dtype
 from parity.runners import runner
 from parity.toolchain import build
 
@@ -78,3 +79,29 @@ def test_a_gap_of_an_input_counts_as_never_written(suite, session, code):
     null = tuple(type(a)(None) if str(a) == "&info" else a for a in call.launch.args)
     fault = outcome(suite, session, code, "unary.neg[f32](x=3:2~normal@0)", args=null)[1].fault
     assert fault.kind == "never-written read"
+
+
+def test_arguments_that_do_not_fit_are_refused_before_anything_runs(suite, session, code):
+    text = "unary.neg[f32](x=3~normal@0)"
+    numel, rank, info, x, out = outcome(suite, session, code, text)[0].launch.args
+    narrow = type(numel)(dtype("u32"), 3)
+    for args, message in (
+        ((narrow, rank, info, x, out), "argument 0 'numel' at byte 0 of kernel 'uneg_f32' has 8 bytes, not 4"),
+        ((numel, info, rank, x, out), "argument 1 'num_dims' at byte 8 of kernel 'uneg_f32' is passed by value"),
+        ((numel, rank, info, x, numel), "argument 4 'out' at byte 32 of kernel 'uneg_f32' is a pointer"),
+        ((numel, rank, info, x), "takes 5 arguments, not 4: the first one missing is 'out' (8 bytes at byte 32)"),
+        ((numel, rank, info, x, out, out), "takes 5 arguments, not 6"),
+    ):
+        call, after = outcome(suite, session, code, text, args=args)
+        assert message in after.fault.message
+        assert "the op declares uneg_f32<<<" in after.fault.message
+        assert after.instructions is None
+
+
+def test_a_launch_beyond_the_limits_is_refused_before_anything_runs(suite, session, code):
+    for change, message in (
+        ({"block": (2048, 1, 1)}, "a block has at most 1024 threads"),
+        ({"shared_bytes": 65537}, "needs 65537 bytes of LDS"),
+    ):
+        after = outcome(suite, session, code, "unary.neg[f32](x=3~normal@0)", **change)[1]
+        assert message in after.fault.message
