@@ -226,7 +226,7 @@ def _build(cache: Cache, lanes: int, level: str, sources: Sequence[str]) -> str:
 
     def build(folder: Path) -> None:
         code = folder / "kernels.cpp"
-        code.write_text('#include "lanes.h"\n' + "\n".join(sources) + "\n")
+        code.write_text('#include "memory.h"\n' + "\n".join(sources) + "\n")
         _run(
             [
                 "clang",
@@ -241,7 +241,7 @@ def _build(cache: Cache, lanes: int, level: str, sources: Sequence[str]) -> str:
                 folder / "kernels.o",
             ]
         )
-        _run(["ld.lld", "-shared", folder / "kernels.o", runtime / "runtime.o", "-o", folder / "kernels.so"])
+        _run(["ld.lld", "-shared", folder / "kernels.o", *sorted(runtime.glob("*.o")), "-o", folder / "kernels.so"])
         (folder / "kernels.o").unlink()
         code.unlink()
 
@@ -250,8 +250,9 @@ def _build(cache: Cache, lanes: int, level: str, sources: Sequence[str]) -> str:
 
 
 def _compile_runtime(folder: Path, lanes: int) -> None:
-    source = _HERE / "runtime" / "runtime.cpp"
-    _run(["clang", *_FLAGS, *_machine_flags(), "-O2", f"-DLANES={lanes}", "-c", source, "-o", folder / "runtime.o"])
+    for source in (_HERE / "runtime").glob("*.cpp"):
+        target = folder / f"{source.stem}.o"
+        _run(["clang", *_FLAGS, *_machine_flags(), "-O2", f"-DLANES={lanes}", "-c", source, "-o", target])
 
 
 def _run(arguments: Sequence[str | Path]) -> subprocess.CompletedProcess[str]:

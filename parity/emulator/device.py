@@ -33,7 +33,7 @@ _KINDS = {
 _DISPATCH_AT, _KERNARG_AT = 256, 1024
 _SCALAR = 0xFFFFFFFF
 _WHOLE_WAVE = 1 << 31
-# As in runtime.cpp: wavefronts of a workgroup, the stack of one, LDS of the largest device, what is traced per byte.
+# As in workgroups.cpp and wavefronts.h: wavefronts of a workgroup, the stack of one, LDS of the largest device, what is traced per byte.
 _WAVES, _STACK = 32, 1 << 20
 _LDS = 1 << 18
 _TRACED, _TRACE_BYTES = 1 << 24, 24
@@ -43,7 +43,7 @@ Triple = tuple[int, int, int]
 
 
 class _Context(ctypes.Structure):
-    """``struct Context`` of runtime/lanes.h."""
+    """``struct Context`` of runtime/memory.h."""
 
     _fields_ = (
         ("data", ctypes.c_uint64),

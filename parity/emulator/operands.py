@@ -22,7 +22,7 @@ _SCALARS = frozenset(
 )
 _PAIRS = frozenset(("vcc", "exec", "flat_scratch", "xnack_mask"))
 _MASKS = ("exec", "vcc")
-# Generic pointers into LDS and scratch memory carry these in their upper halves, see flat_address in lanes.h.
+# Generic pointers into LDS and scratch memory carry these in their upper halves, see flat_address in memory.h.
 _APERTURES = {"src_shared_base": "SHARED", "src_private_base": "PRIVATE"}
 _FLOAT_FORMAT = {16: "<e", 32: "<f", 64: "<d"}
 _ONE_OVER_TWO_PI = {16: 0x3118, 32: 0x3E22F983, 64: 0x3FC45F306DC9C882}

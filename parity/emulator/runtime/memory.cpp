@@ -1,0 +1,274 @@
+// Accesses to memory: the quick paths, the slow path that finds the first faulty lane, and tracing.
+#include "wavefronts.h"
+
+// The compiler may turn loops into calls of these two.
+RUNTIME void *memset(void *to, int value, u64 n) {
+  typedef volatile u64 __attribute__((aligned(1))) Word;
+  volatile u8 *p = (volatile u8 *)to;
+  for (; n >= 8; n -= 8, p += 8) *(Word *)p = 0x0101010101010101ul * (u8)value;
+  while (n--) *p++ = value;
+  return to;
+}
+RUNTIME void *memcpy(void *__restrict to, const void *__restrict from, u64 n) {
+  volatile u8 *p = (volatile u8 *)to;
+  for (const u8 *q = (const u8 *)from; n--;) *p++ = *q++;
+  return to;
+}
+
+// --- one lane at a time; the first faulty lane is reported ---
+u32 report(Context *c, u32 kind, u64 at, u32 bytes, u32 lane, u32 instruction) {
+  c->fault = kind, c->address = at, c->bytes = bytes, c->lane = lane, c->instruction = instruction;
+  return 1;
+}
+// Whether nothing wrote a place in LDS, or a wavefront that has not run yet will (a race), shows at the next barrier.
+static bool postponed(Context *c, u32 kind, u64 at, u32 bytes, u32 lane, u32 instruction) {
+  if (kind != READ_UNWRITTEN || at < c->lds || !c->trace || c->running->waves == 1) return false;
+  if (!c->running->unwritten.bytes) c->running->unwritten = {at, bytes, lane, instruction};
+  return true;
+}
+u32 settle(Context *c) {
+  auto u = c->running->unwritten;
+  c->running->unwritten.bytes = 0;
+  return u.bytes ? report(c, READ_UNWRITTEN, u.at, u.bytes, u.lane, u.instruction) : NONE;
+}
+u32 fault(Context *c, u32 kind, u64 at, u32 bytes, u32 lane, u32 instruction) {
+  return postponed(c, kind, at, bytes, lane, instruction) ? 0 : report(c, kind, at, bytes, lane, instruction);
+}
+static u32 refused(Context *c, u64 at, u32 bytes, u32 state) { // NONE, or why these bytes cannot be accessed
+  u32 outside = state == READABLE ? READ_OUTSIDE : WRITE_OUTSIDE;
+  u64 offset = at - c->base;
+  if (offset >= c->size || c->size - offset < bytes) return outside;
+  if (!c->checked) return NONE;
+  const u8 *s = c->shadow + offset;
+  u32 every = 3, any = 0;
+  for (u32 i = 0; i < bytes; i++) every &= s[i], any |= !s[i];
+  if (every & state) return NONE;
+  return state == READABLE && !any ? READ_UNWRITTEN : outside;
+}
+template <u32 N> static inline void copy(u8 *to, const u8 *from) { __builtin_memcpy_inline(to, from, N); }
+static inline void copy_some(u8 *to, const u8 *from, u32 n) {
+  switch (n) {
+  case 1: return copy<1>(to, from);
+  case 2: return copy<2>(to, from);
+  case 4: return copy<4>(to, from);
+  case 8: return copy<8>(to, from);
+  case 12: return copy<12>(to, from);
+  default: return copy<16>(to, from);
+  }
+}
+
+// --- tracing: which wavefront last wrote a byte, and which two last read it ---
+// Two accesses conflict if they are of different wavefronts, nothing orders them, and one writes. Barriers order those
+// of a workgroup; an atomic that returns a value orders what follows it in the wavefront (a flag, a ticket).
+static bool conflict(const Group *g, const Wave &w, const Access &before, bool atomic, bool in_lds) {
+  if (before.who <= g->earlier || before.who == w.ordinal || (atomic && before.instruction & ATOMIC) || w.synchronised) return false;
+  bool same_group = before.who - g->wave[0].ordinal < g->waves;
+  return same_group ? before.epoch == w.epoch : !in_lds;
+}
+static u32 trace_one(Context *c, u64 at, u32 bytes, u32 lane, u32 instruction, bool writes, bool atomic, bool same) {
+  Group *g = c->running;
+  Wave &w = g->wave[g->current];
+  bool in_lds = at >= c->lds;
+  if (!in_lds && at - c->base >= c->trace_bytes) return 0;
+  Trace *t = in_lds ? c->lds_trace + (at - c->lds) : c->trace + (at - c->base);
+  Access now = {w.ordinal, (u16)w.epoch, (u16)((instruction < ATOMIC ? instruction : ATOMIC - 1) | (atomic ? ATOMIC : 0))};
+  for (u32 k = 0; k < bytes; k++, t++) {
+    const Access *other = nullptr;
+    if (conflict(g, w, t->write, atomic, in_lds) && !(same && writes)) other = &t->write;
+    if (writes)
+      for (const Access &r : t->read)
+        if (conflict(g, w, r, atomic, in_lds)) other = &r;
+    if (other) {
+      c->other = other->instruction & ~ATOMIC;
+      return fault(c, RACE, at, bytes, lane, instruction);
+    }
+    if (writes) t->write = now;
+    else if (t->read[0].who != now.who) t->read[1] = t->read[0], t->read[0] = now;
+    else t->read[0] = now;
+  }
+  return 0;
+}
+static u32 trace(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 bytes, u32 instruction, bool writes, Mask same) {
+  Wave &w = c->running->wave[c->running->current];
+  w.busy = 1;
+  if (exec & w.missed) return fault(c, DIVERGENT_BARRIER, 0, 0, first(exec & w.missed), w.instruction);
+  for (Mask m = exec; m; m &= m - 1) {
+    u32 i = first(m);
+    u64 at = base + pair(lo[i], hi[i]);
+    if (at - c->scratch < c->lds - c->scratch) continue;
+    if (trace_one(c, at, bytes, i, instruction, writes, false, same >> i & 1)) return 1;
+  }
+  return 0;
+}
+u8 *atomic_at(Context *c, u64 at, u32 bytes, u32 lane, u32 instruction) {
+  u32 why = refused(c, at, bytes, READABLE);
+  if (!why) why = refused(c, at, bytes, WRITABLE);
+  if (why && fault(c, why, at, bytes, lane, instruction)) return nullptr;
+  if (c->trace) {
+    Wave &w = c->running->wave[c->running->current];
+    w.busy = 1;
+    if (w.missed >> lane & 1) return fault(c, DIVERGENT_BARRIER, 0, 0, lane, w.instruction), nullptr;
+    if (trace_one(c, at, bytes, lane, instruction, true, true, false)) return nullptr;
+    if (at < c->lds) w.synchronised = 1;
+  }
+  return c->data + (at - c->base);
+}
+static u32 gather_untraced(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 bytes, u32 instruction, V<u32> *out) {
+  V<u64> at = base + join(lo, hi);
+  u32 n = bytes < 4 ? 1 : bytes / 4;
+  u32 *flat = (u32 *)out;
+  for (Mask m = exec; m; m &= m - 1) {
+    u32 i = first(m), w[4] = {};
+    if (u32 why = refused(c, at[i], bytes, READABLE))
+      if (fault(c, why, at[i], bytes, i, instruction)) return 1;
+    copy_some((u8 *)w, c->data + (at[i] - c->base), bytes);
+    for (u32 k = 0; k < n; k++) flat[k * LANES + i] = w[k];
+  }
+  return 0;
+}
+u32 gather(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 bytes, u32 instruction, V<u32> *out) {
+  return gather_untraced(c, exec, base, lo, hi, bytes, instruction, out) ||
+         (c->trace && trace(c, exec, base, lo, hi, bytes, instruction, false, 0));
+}
+u32 scatter(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 bytes, u32 instruction, const V<u32> *in) {
+  V<u64> at = base + join(lo, hi);
+  u32 n = bytes < 4 ? 1 : bytes / 4;
+  const u32 *flat = (const u32 *)in;
+  for (Mask m = exec; m; m &= m - 1) {
+    u32 i = first(m), w[4] = {};
+    if (u32 why = refused(c, at[i], bytes, WRITABLE)) return fault(c, why, at[i], bytes, i, instruction);
+    if (c->trace && trace(c, (Mask)1 << i, base, lo, hi, bytes, instruction, true, 0)) return 1;
+    for (u32 k = 0; k < n; k++) w[k] = flat[k * LANES + i];
+    copy_some(c->data + (at[i] - c->base), (u8 *)w, bytes);
+    for (u32 k = 0; k < bytes; k++) c->shadow[at[i] - c->base + k] = WRITABLE | READABLE;
+  }
+  return 0;
+}
+template <int BYTES> using Block = u64 __attribute__((ext_vector_type(BYTES / 8)));
+template <int BYTES> INLINE bool none_set(Block<BYTES> x) {
+  typedef bool M __attribute__((ext_vector_type(BYTES / 8)));
+  M any = __builtin_convertvector(x != 0, M);
+  if constexpr (BYTES == 512) return __builtin_bit_cast(u64, any) == 0;
+  else if constexpr (BYTES == 256) return __builtin_bit_cast(u32, any) == 0;
+  else if constexpr (BYTES == 128) return __builtin_bit_cast(u16, any) == 0;
+  else if constexpr (BYTES == 64) return __builtin_bit_cast(u8, any) == 0;
+  else return __builtin_reduce_or(x) == 0;
+}
+template <int WORDS> static inline u32 load_words(Context *c, u64 at, u32 instruction, u32 *out) {
+  u64 offset = at - c->base;
+  u32 every = offset <= c->size - 4 * WORDS ? ~0u : 0;
+  if (c->checked && every)
+    for (int k = 0; k < WORDS; k++) every &= peek<u32>(c->shadow + offset + 4 * k);
+  if ((every & 0x02020202u) != 0x02020202u)
+    if (u32 why = refused(c, at, 4 * WORDS, READABLE)) return fault(c, why, at, 4 * WORDS, ~0u, instruction);
+  if (c->trace && trace_one(c, at, 4 * WORDS, ~0u, instruction, false, false, false)) return 1;
+  copy<4 * WORDS>((u8 *)out, c->data + offset);
+  return 0;
+}
+u32 scalar_load_checked(Context *c, u64 at, u32 words, u32 instruction, u32 *out) {
+  switch (words) {
+  case 1: return load_words<1>(c, at, instruction, out);
+  case 2: return load_words<2>(c, at, instruction, out);
+  case 4: return load_words<4>(c, at, instruction, out);
+  case 8: return load_words<8>(c, at, instruction, out);
+  default: return load_words<16>(c, at, instruction, out);
+  }
+}
+
+constexpr u64 EACH_BYTE = 0x0101010101010101ul;
+// Lanes whose addresses follow each other, all inside the arena and all in the wanted state: one vector access.
+template <class T, int STATE> INLINE bool block_at(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> hi, u64 &offset) {
+  constexpr int N = sizeof(T) * LANES;
+  offset = base + pair(lo[0], hi[0]) - c->base;
+  if (exec != ALL | offset > c->size - N | lo[0] > 0u - N) return false;
+  if (mask(bools(((lo - lo[0]) ^ (IOTA * (u32)sizeof(T)) | (hi ^ hi[0])) == 0)) != ALL) return false;
+  if (!c->checked) return true;
+  return none_set<N>((peek<Block<N>>(c->shadow + offset) & EACH_BYTE * STATE) ^ EACH_BYTE * STATE);
+}
+// Lanes at any addresses: whether all that are live may be accessed. Offsets of the others become 0.
+template <class T, int STATE> INLINE bool lanes_at(Context *c, Mask exec, V<u64> &offset) {
+  offset = sel(unmask(exec), offset, all<u64>(0));
+  if (mask(bools(offset > c->size - sizeof(T)))) return false;
+  if (!c->checked) return true;
+  const Lanes<u64> each(offset);
+  Lanes<T> state;
+  for (int i = 0; i < LANES; i++) state[i] = peek<T>(c->shadow + each[i]);
+  return !(mask(bools((state.vector() & (T)(EACH_BYTE * STATE)) != (T)(EACH_BYTE * STATE))) & exec);
+}
+template <class T>
+static inline u32 load(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 instruction, V<T> *out) {
+  u64 offset;
+  if (c->trace) {
+    V<u32> words[2];
+    if (gather(c, exec, base, lo, hi, sizeof(T), instruction, words)) return 1;
+    if constexpr (sizeof(T) == 8) *out = join(words[0], words[1]);
+    else *out = to<T>(words[0]);
+    return 0;
+  }
+  if (block_at<T, READABLE>(c, exec, base, lo, hi, offset)) {
+    *out = peek<V<T>>(c->data + offset);
+    return 0;
+  }
+  V<u64> each = base - c->base + join(lo, hi);
+  if (!lanes_at<T, READABLE>(c, exec, each)) {
+    V<u32> words[2];
+    if (gather_untraced(c, exec, base, lo, hi, sizeof(T), instruction, words)) return 1;
+  }
+  const Lanes<u64> at(each);
+  for (int i = 0; i < LANES; i++) ((T *)out)[i] = peek<T>(c->data + at[i]);
+  return 0;
+}
+template <class T>
+static u32 store_traced(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 instruction, In<T> x) {
+  const Lanes<T> value(x);
+  Mask same = 0; // lanes that write what is there already: no matter who is first
+  for (Mask m = exec; m; m &= m - 1) {
+    u32 i = first(m);
+    u64 at = base + pair(lo[i], hi[i]), offset = at - c->base;
+    if (u32 why = refused(c, at, sizeof(T), WRITABLE)) return fault(c, why, at, sizeof(T), i, instruction);
+    if (peek<T>(c->data + offset) == value[i]) same |= (Mask)1 << i;
+  }
+  if (trace(c, exec, base, lo, hi, sizeof(T), instruction, true, same)) return 1;
+  for (Mask m = exec; m; m &= m - 1) {
+    u32 i = first(m);
+    u64 offset = base + pair(lo[i], hi[i]) - c->base;
+    poke(c->data + offset, value[i]);
+    poke(c->shadow + offset, (T)(3 * EACH_BYTE));
+  }
+  return 0;
+}
+template <class T>
+static inline u32 store(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 instruction, In<T> x) {
+  constexpr int N = sizeof(T) * LANES;
+  u64 offset;
+  if (c->trace) return store_traced<T>(c, exec, base, lo, hi, instruction, x);
+  if (block_at<T, WRITABLE>(c, exec, base, lo, hi, offset)) {
+    poke(c->data + offset, x);
+    if (c->checked) poke(c->shadow + offset, Block<N>(3 * EACH_BYTE));
+    return 0;
+  }
+  V<u64> each = base - c->base + join(lo, hi);
+  if (lanes_at<T, WRITABLE>(c, exec, each)) {
+    const Lanes<u64> at(each);
+    const Lanes<T> value(x);
+    for (Mask m = exec; m; m &= m - 1) {
+      u32 i = first(m);
+      poke(c->data + at[i], value[i]);
+      if (c->checked) poke(c->shadow + at[i], (T)(3 * EACH_BYTE));
+    }
+    return 0;
+  }
+  V<u32> words[2];
+  if constexpr (sizeof(T) == 8) words[0] = lo32(x), words[1] = hi32(x);
+  else words[0] = to<u32>(x);
+  return scatter(c, exec, base, lo, hi, sizeof(T), instruction, words);
+}
+#undef ACCESS
+#define ACCESS(T) \
+  u32 load_##T(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 instruction, V<T> *out) { \
+    return load<T>(c, exec, base, lo, hi, instruction, out); \
+  } \
+  u32 store_##T(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 instruction, In<T> x) { \
+    return store<T>(c, exec, base, lo, hi, instruction, x); \
+  }
+ACCESS(u8) ACCESS(u16) ACCESS(u32) ACCESS(u64)

@@ -1,0 +1,96 @@
+// What generated kernels need beside lanes: memory, atomics, exchanges between lanes, barriers.
+#pragma once
+#include "lanes.h"
+
+// --- memory ---
+enum { WRITABLE = 1, READABLE = 2 };
+enum Fault { NONE, READ_OUTSIDE, WRITE_OUTSIDE, READ_UNWRITTEN, TIMEOUT, RACE, DIVERGENT_BARRIER, BAD_CALL };
+// A generic pointer into LDS or scratch memory has one of these as its upper half and an offset as its lower half.
+constexpr u32 SHARED = 0x00010000, PRIVATE = 0x00020000;
+struct Trace;
+struct Group;
+struct Context {
+  u8 *data, *shadow;         // host copies of device memory and its state, one byte of state per byte
+  u64 base, size;            // device address of data[0], bytes
+  u64 dispatch, kernarg;     // device addresses
+  u64 image;                 // device address of the code object's data
+  u64 lds, scratch;          // device addresses
+  u32 lds_bytes;             // of a workgroup
+  u32 scratch_bytes, scratch_stride; // of a lane; from one lane to the next
+  i64 budget;                // instructions left
+  u32 checked, fault, instruction, lane, bytes;
+  u32 group[3];
+  u64 address;
+  u32 fill;                  // what a register holds that nothing wrote
+  u32 odd;                   // the number of a register that holds the complement
+  u32 seed;                  // of the order in which wavefronts and workgroups run; 0 is the natural order
+  u32 other;                 // the second instruction of a race
+  u32 crossed;               // 1 + the first instruction that exchanged values across lanes 31 and 32, or 0
+  u8 *stacks;                // STACK bytes for each wavefront of a workgroup
+  Trace *trace, *lds_trace;  // who accessed every byte of memory below trace_bytes, and of LDS; null if not traced
+  u64 trace_bytes;
+  u32 ordinal;               // of the last wavefront that ran on this device
+  Group *running;
+};
+INLINE u32 unwritten(const Context *c, u32 number) { return number == c->odd ? ~c->fill : c->fill; }
+// Vector accesses are at base + hi:lo of each lane.
+RUNTIME u32 gather(Context *, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 bytes, u32 instruction, V<u32> *out);
+RUNTIME u32 scatter(Context *, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 bytes, u32 instruction, const V<u32> *in);
+RUNTIME u32 scalar_load_checked(Context *, u64 at, u32 words, u32 instruction, u32 *out);
+// Scalar loads ignore the low two bits of the address (ISA, scalar memory).
+template <int WORDS> INLINE u32 scalar_load(Context *c, u64 at, u32 instruction, u32 *out) {
+  u64 offset = (at & ~3ul) - c->base;
+  if (c->checked | offset > c->size - 4 * WORDS) return scalar_load_checked(c, at & ~3ul, WORDS, instruction, out);
+  __builtin_memcpy_inline(out, c->data + offset, 4 * WORDS);
+  return 0;
+}
+// Generic pointers: offsets into LDS and scratch memory become addresses.
+INLINE V<u64> flat_address(Context *c, u32 wave, V<u32> lo, V<u32> hi) {
+  V<u64> own = c->scratch + to<u64>((wave * LANES + IOTA) * c->scratch_stride + lo);
+  return sel(hi == SHARED, c->lds + to<u64>(lo), sel(hi == PRIVATE, own, join(lo, hi)));
+}
+INLINE V<u32> flat_lo(Context *c, u32 wave, V<u32> lo, V<u32> hi) { return lo32(flat_address(c, wave, lo, hi)); }
+INLINE V<u32> flat_hi(Context *c, u32 wave, V<u32> lo, V<u32> hi) { return hi32(flat_address(c, wave, lo, hi)); }
+
+#define ACCESS(T)                                                                                            \
+  RUNTIME u32 load_##T(Context *, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 instruction, V<T> *);         \
+  RUNTIME u32 store_##T(Context *, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 instruction, In<T>);
+ACCESS(u8) ACCESS(u16) ACCESS(u32) ACCESS(u64)
+
+// --- atomics: one lane after the other ---
+struct PackedF16 { f16 x, y; };
+struct PackedBf16 { u16 x, y; };
+INLINE PackedF16 operator+(PackedF16 a, PackedF16 b) { return {(f16)(a.x + b.x), (f16)(a.y + b.y)}; }
+INLINE u16 bf16_sum(u16 a, u16 b) {
+  f32 s = scalar<f32>((u32)a << 16) + scalar<f32>((u32)b << 16);
+  u32 u = scalar<u32>(s);
+  return s != s ? 0x7fc0 : (u + 0x7fff + (u >> 16 & 1)) >> 16;
+}
+INLINE PackedBf16 operator+(PackedBf16 a, PackedBf16 b) { return {bf16_sum(a.x, b.x), bf16_sum(a.y, b.y)}; }
+template <class T> using Atom = T;
+template <class T> INLINE T smaller(T a, T b) { return b < a || a != a ? b : a; } // a number beats a NaN
+template <class T> INLINE T larger(T a, T b) { return b > a || a != a ? b : a; }
+RUNTIME u8 *atomic_at(Context *, u64 at, u32 bytes, u32 lane, u32 instruction);
+template <class T, class U, class F>
+INLINE u32 atomic(Context *c, Mask exec, u64 base, V<u32> lo, V<u32> hi, u32 instruction, V<U> x, V<U> cmp, V<U> *old, F f) {
+  for (Mask m = exec; m; m &= m - 1) {
+    u32 i = first(m);
+    u8 *at = atomic_at(c, base + pair(lo[i], hi[i]), sizeof(U), i, instruction);
+    if (!at) return 1;
+    U was, given = x[i], compared = cmp[i];
+    __builtin_memcpy_inline(&was, at, sizeof(U));
+    T now = f(scalar<T>(was), scalar<T>(given), scalar<T>(compared));
+    __builtin_memcpy_inline(at, &now, sizeof(U));
+    (*old)[i] = was;
+  }
+  return 0;
+}
+
+// --- exchanges between lanes; from a lane that is off comes 0 (ISA, DS_BPERMUTE_B32) ---
+RUNTIME V<u32> bpermute(Context *, Mask exec, u32 instruction, In<u32> at, In<u32> x);
+RUNTIME V<u32> permute(Context *, Mask exec, u32 instruction, In<u32> at, In<u32> x);
+RUNTIME V<u32> swizzle(In<u32> x, Mask exec, u32 pattern);
+
+// --- workgroups ---
+RUNTIME u32 barrier(Context *, Mask exec, u32 instruction);
+RUNTIME u32 bad_call(Context *, u32 instruction);

@@ -1,0 +1,50 @@
+// The wavefronts of the workgroup that runs, and who accessed memory.
+#pragma once
+#include "memory.h"
+
+struct Access {
+  u32 who;         // ordinal of the wavefront, 0 if there is none
+  u16 epoch;       // barriers its workgroup had passed
+  u16 instruction; // ATOMIC if it was one
+};
+constexpr u16 ATOMIC = 0x8000;
+struct Trace {
+  Access write, read[2];
+};
+struct Wave {
+  void *stack;
+  Mask start, missed; // lanes it began with; those of them that a barrier was executed without
+  u32 ordinal, epoch, instruction, done, busy, synchronised;
+};
+struct Group {
+  Wave wave[32];
+  void *main;
+  u32 waves, current;
+  u32 earlier; // ordinal of the last wavefront of the launch before
+  struct {
+    u64 at;
+    u32 bytes, lane, instruction;
+  } unwritten; // the first read of LDS that nothing wrote, if bytes is not 0
+};
+
+RUNTIME void *memset(void *to, int value, u64 n);
+RUNTIME u32 report(Context *, u32 kind, u64 at, u32 bytes, u32 lane, u32 instruction);
+RUNTIME u32 fault(Context *, u32 kind, u64 at, u32 bytes, u32 lane, u32 instruction); // 0: go on nevertheless
+RUNTIME u32 settle(Context *); // reports what fault() let pass
+
+// Device addresses are element-aligned only. Copies, because clang drops aligned(1) from a template's vector type.
+template <class X> INLINE X peek(const u8 *at) {
+  X x;
+  __builtin_memcpy_inline(&x, at, sizeof(X));
+  return x;
+}
+template <class X> INLINE void poke(u8 *at, X x) { __builtin_memcpy_inline(at, &x, sizeof(X)); }
+// Indexed by a variable a vector is slow, an array is not.
+template <class T> struct Lanes {
+  T lane[LANES];
+  Lanes() = default;
+  Lanes(V<T> x) { poke((u8 *)lane, x); }
+  T &operator[](u32 i) { return lane[i]; }
+  T operator[](u32 i) const { return lane[i]; }
+  V<T> vector() const { return peek<V<T>>((const u8 *)lane); }
+};

@@ -1,0 +1,215 @@
+// Exchanges between lanes, barriers, and the launch loop.
+#include "wavefronts.h"
+
+// --- exchanges between lanes ---
+static void crosses(Context *c, Mask exec, V<u32> from, u32 instruction) {
+  if (LANES > 32 && !c->crossed && mask(bools(((from ^ IOTA) & 32) != 0)) & exec) c->crossed = instruction + 1;
+}
+V<u32> bpermute(Context *c, Mask exec, u32 instruction, In<u32> at, In<u32> x) {
+  V<u32> from = at >> 2 & (LANES - 1), r;
+  crosses(c, exec, from, instruction);
+  const Lanes<u32> value(sel(unmask(exec), x, all(0u))), lane(from);
+  Lanes<u32> out;
+  // On generations 10 and up a wavefront of 64 exchanges within its halves only.
+  for (u32 i = 0; i < LANES; i++) out[i] = value[lane[i]];
+  return out.vector();
+}
+V<u32> permute(Context *c, Mask exec, u32 instruction, In<u32> at, In<u32> x) {
+  V<u32> to = at >> 2 & (LANES - 1);
+  crosses(c, exec, to, instruction);
+  const Lanes<u32> value(x), lane(to);
+  Lanes<u32> out(all(0u));
+  for (Mask m = exec; m; m &= m - 1) out[lane[first(m)]] = value[first(m)];
+  return out.vector();
+}
+V<u32> swizzle(In<u32> x, Mask exec, u32 pattern) {
+  const Lanes<u32> value(sel(unmask(exec), x, all(0u)));
+  Lanes<u32> out;
+  for (u32 i = 0; i < LANES; i++) {
+    u32 from;
+    if ((pattern & 0xff00) == 0x8000) from = (i & ~3u) | (pattern >> 2 * (i & 3) & 3);
+    else from = (i & ~31u) | (((i & 31 & pattern) | (pattern >> 5 & 31)) ^ (pattern >> 10 & 31));
+    out[i] = value[from];
+  }
+  return out.vector();
+}
+
+// --- workgroups: wavefronts take turns; each has a stack of its own, and a barrier goes on with the next ---
+constexpr u64 STACK = 1 << 20;
+RUNTIME void parity_switch(void **from, void *to);
+#if defined(__x86_64__)
+asm(R"(
+.text
+.hidden parity_switch
+.globl parity_switch
+parity_switch:
+  pushq %rbp
+  pushq %rbx
+  pushq %r12
+  pushq %r13
+  pushq %r14
+  pushq %r15
+  movq %rsp, (%rdi)
+  movq %rsi, %rsp
+  popq %r15
+  popq %r14
+  popq %r13
+  popq %r12
+  popq %rbx
+  popq %rbp
+  ret
+)");
+constexpr int SAVED = 6, RETURN = 6; // words of a saved frame; the one that holds the return address
+#else
+asm(R"(
+.text
+.hidden parity_switch
+.globl parity_switch
+parity_switch:
+  sub sp, sp, #176
+  stp x19, x20, [sp, #0]
+  stp x21, x22, [sp, #16]
+  stp x23, x24, [sp, #32]
+  stp x25, x26, [sp, #48]
+  stp x27, x28, [sp, #64]
+  stp x29, x30, [sp, #80]
+  stp d8, d9, [sp, #96]
+  stp d10, d11, [sp, #112]
+  stp d12, d13, [sp, #128]
+  stp d14, d15, [sp, #144]
+  mov x9, sp
+  str x9, [x0]
+  mov sp, x1
+  ldp x19, x20, [sp, #0]
+  ldp x21, x22, [sp, #16]
+  ldp x23, x24, [sp, #32]
+  ldp x25, x26, [sp, #48]
+  ldp x27, x28, [sp, #64]
+  ldp x29, x30, [sp, #80]
+  ldp d8, d9, [sp, #96]
+  ldp d10, d11, [sp, #112]
+  ldp d12, d13, [sp, #128]
+  ldp d14, d15, [sp, #144]
+  add sp, sp, #176
+  ret
+)");
+constexpr int SAVED = 22, RETURN = 11;
+#endif
+typedef u32 Kernel(Context *, Mask exec, const V<u32> *ids, u32 wave);
+struct Job {
+  Context *c;
+  Kernel *kernel;
+  const u32 *block;
+};
+static u32 run_wave(const Job &job, u32 number) {
+  const u32 *block = job.block, threads = block[0] * block[1] * block[2], begin = number * LANES, left = threads - begin;
+  V<u32> ids[3] = {begin + IOTA, all(0u), all(0u)};
+  if (threads != block[0]) {
+    V<u32> row = ids[0] / block[0];
+    ids[0] %= block[0], ids[1] = row % block[1], ids[2] = row / block[1];
+  }
+  Context *c = job.c;
+  Wave &w = c->running->wave[number];
+  w.start = left < LANES ? ((Mask)1 << left) - 1 : ALL;
+  u32 failed = job.kernel(c, w.start, ids, number);
+  if (!failed && c->budget < 0) c->fault = TIMEOUT;
+  w.done = 1;
+  return c->fault;
+}
+static const Job *starting; // what a new stack begins with
+static void enter() {
+  const Job job = *starting;
+  Group *g = job.c->running;
+  run_wave(job, g->current);
+  parity_switch(&g->wave[g->current].stack, g->main);
+  __builtin_unreachable();
+}
+u32 bad_call(Context *c, u32 instruction) { return fault(c, BAD_CALL, 0, 0, ~0u, instruction); }
+u32 barrier(Context *c, Mask exec, u32 instruction) {
+  Group *g = c->running;
+  Wave &w = g->wave[g->current];
+  if (exec & w.missed) return fault(c, DIVERGENT_BARRIER, 0, 0, first(exec & w.missed), w.instruction);
+  w.missed |= w.start & ~exec;
+  w.instruction = instruction;
+  w.epoch++, w.busy = 0;
+  if (g->waves > 1) parity_switch(&w.stack, g->main);
+  return c->fault;
+}
+static u32 draw(u32 &state, u32 n) { // xorshift32 (Marsaglia 2003)
+  state ^= state << 13, state ^= state >> 17, state ^= state << 5;
+  return state % n;
+}
+static void shuffle(u32 *order, u32 n, u32 &state) {
+  for (u32 i = 0; i < n; i++) order[i] = i;
+  for (u32 i = n; state && i > 1; i--) {
+    u32 j = draw(state, i), t = order[i - 1];
+    order[i - 1] = order[j], order[j] = t;
+  }
+}
+static u32 run_group(const Job &job, bool barriers, u32 &random) {
+  Context *c = job.c;
+  Group &g = *c->running;
+  u32 order[32], alive = g.waves;
+  for (u32 i = 0; i < g.waves; i++) g.wave[i] = {}, g.wave[i].ordinal = ++c->ordinal;
+  if (!barriers || g.waves == 1) {
+    shuffle(order, g.waves, random);
+    for (u32 i = 0; i < g.waves; i++)
+      if (g.current = order[i], run_wave(job, order[i])) return c->fault;
+    return settle(c);
+  }
+  for (u32 i = 0; i < g.waves; i++) {
+    void **top = (void **)(c->stacks + (i + 1) * STACK - 64) - SAVED;
+    for (int k = 0; k < SAVED; k++) top[k] = nullptr;
+    top[RETURN] = (void *)enter;
+    g.wave[i].stack = top;
+  }
+  for (u32 round = 1; alive; round++) {
+    shuffle(order, g.waves, random);
+    u32 waiting = ~0u;
+    for (u32 i = 0; i < g.waves; i++) {
+      Wave &w = g.wave[order[i]];
+      if (w.done) continue;
+      g.current = order[i], starting = &job;
+      parity_switch(&g.main, w.stack);
+      if (c->fault) return c->fault;
+      if (w.done) alive--;
+      else waiting = order[i];
+    }
+    if (settle(c)) return c->fault;
+    if (waiting == ~0u) break;
+    // A wavefront that ended early is not waited for; one that went on working without the others is a fault.
+    for (u32 i = 0; i < g.waves; i++)
+      if (g.wave[i].done && g.wave[i].busy && g.wave[i].epoch < round)
+        return fault(c, DIVERGENT_BARRIER, 0, 0, i * LANES | 1u << 31, g.wave[waiting].instruction);
+  }
+  return NONE;
+}
+
+// --- launch: workgroups one after the other; returns the fault or NONE ---
+static u32 coprime_step(u32 &random, u32 n) {
+  for (u32 step = 1 + draw(random, n);; step = step % n + 1) {
+    u32 a = step, b = n;
+    while (b) { u32 t = a % b; a = b, b = t; }
+    if (a == 1) return step;
+  }
+}
+EXPORTED u32 launch(Context *c, Kernel *kernel, const u32 *grid, const u32 *block, u32 barriers) {
+  const Job job = {c, kernel, block};
+  Group group;
+  group.waves = (block[0] * block[1] * block[2] + LANES - 1) / LANES;
+  group.earlier = c->ordinal, group.unwritten.bytes = 0;
+  c->running = &group, c->fault = NONE, c->crossed = 0;
+  u64 groups = (u64)grid[0] * grid[1] * grid[2], span = group.waves * LANES * (u64)c->scratch_stride;
+  u32 random = c->seed, step = 1, begin = 0;
+  if (random && groups > 1 && groups < 1u << 31) step = coprime_step(random, groups), begin = draw(random, groups);
+  for (u64 i = 0; i < groups; i++) {
+    u64 at = (begin + i * step) % groups;
+    c->group[0] = at % grid[0], c->group[1] = at / grid[0] % grid[1], c->group[2] = at / grid[0] / grid[1];
+    // LDS and scratch memory are fresh for every workgroup.
+    memset(c->shadow + (c->lds - c->base), WRITABLE, c->lds_bytes);
+    for (u64 k = 0; k < span; k += c->scratch_stride)
+      memset(c->shadow + (c->scratch - c->base + k), WRITABLE, c->scratch_bytes);
+    if (run_group(job, barriers, random)) return c->fault;
+  }
+  return NONE;
+}
