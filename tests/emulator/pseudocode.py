@@ -62,6 +62,19 @@ def _float_of(x: Value) -> Any:
         return gmpy2.mpfr(struct.unpack(code, struct.pack(word, x.bits))[0])
 
 
+class Memory:
+    """Bytes by address: ``MEM`` of a program."""
+
+    def __init__(self, content: bytes) -> None:
+        self.content = bytearray(content)
+
+    def read(self, address: int, width: int) -> int:
+        return int.from_bytes(self.content[address : address + width // 8], "little")
+
+    def write(self, address: int, width: int, bits: int) -> None:
+        self.content[address : address + width // 8] = bits.to_bytes(width // 8, "little")
+
+
 def integer(number: int, kind: str = "I", width: int = 32) -> Value:
     return Value(kind, width, number & (1 << width) - 1)
 
@@ -125,7 +138,7 @@ Node = tuple[Any, ...]
 class _Parser:
     def __init__(self, text: str) -> None:
         self.tokens: list[tuple[str, str]] = []
-        text = re.sub(r"//.*", "", text).replace("WAVE_MODE.IEEE", "IEEE")
+        text = re.sub(r"\b(?:WAVE_MODE|TRAPSTS)\.(?=[A-Z])", "", re.sub(r"//.*", "", text))
         at = 0
         while at < len(text.rstrip()):
             match = _TOKEN.match(text, at)
@@ -413,7 +426,7 @@ class _Run:
             return
         if target[0] == "name":
             old = self.names.get(target[1])
-            if isinstance(old, Value) and target[1] in ("D0", "VCC", "EXEC", "SCC"):
+            if isinstance(old, Value) and target[1] in ("D0", "VCC", "EXEC", "SCC", "RETURN_DATA"):
                 ones = (1 << min(value.width, old.width)) - 1
                 value = Value(old.kind, old.width, old.bits & ~ones | value.bits & ones)
             elif isinstance(old, Value) and isinstance(value, Value) and not value.is_float and not old.is_float:
@@ -425,6 +438,13 @@ class _Run:
             if row is not None:
                 row[self.value(target[2]).number] = value
                 return
+        if target[1] == ("name", "MEM"):
+            self.names["MEM"].write(self.value(target[2]).number, value.width, value.bits)
+            return
+        if target[0] == "field" and target[1][1] == ("name", "MEM"):
+            bits = value.bits if value.is_float else integer(value.number, target[2], target[3]).bits
+            self.names["MEM"].write(self.value(target[1][2]).number, target[3], bits)
+            return
         base, low, kind, width = self.place(target)
         if kind and not value.is_float and kind not in ("F", "BF"):
             number = value.number
@@ -481,6 +501,8 @@ class _Run:
         raise NameError(f"pseudo-code name {name}")
 
     def get_field(self, inner: Node, kind: str, width: int) -> Value:
+        if inner[:2] == ("index", ("name", "MEM")):
+            return Value(kind, width, self.names["MEM"].read(self.value(inner[2]).number, width))
         x = self.value(inner)
         if x.is_float and kind in ("F", "BF"):
             return _convert(x, kind, width)  # INF.f32
@@ -502,6 +524,8 @@ class _Run:
 
     def get_index(self, inner: Node, at: Node) -> Any:
         x, i = self.value(inner), self.value(at).number
+        if isinstance(x, Memory):
+            return Value("B", 32, x.read(i, 32))
         return x[i] if isinstance(x, list) else x.cut(i, 1)
 
     def get_cast(self, kind: str, width: int, inner: Node) -> Value:
@@ -682,6 +706,8 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
     "cvtToQuietNAN": _widened_nan,
     "signext": lambda x: x,
     "signext_from_bit": _signext_from_bit,
+    "CalcDsAddr": lambda address, *offsets: address,
+    "CalcGlobalAddr": lambda address, *offsets: address,
     "s_ff1_i32_b32": lambda x: integer((x.bits & -x.bits).bit_length() - 1),
     "s_ff1_i32_b64": lambda x: integer((x.bits & -x.bits).bit_length() - 1),
 }
