@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from isa_checks import is_nan, same_floats, text_of
+from isa_evaluator import run
 from isa_harness import Check, Lane, Machine, manual_names, names_of
-from pseudocode import Memory, Value, integer, parse, run
+from isa_syntax import parse
+from isa_texts import is_nan, same_floats, text_of
+from isa_values import Memory, Value, integer
 
 __all__ = ["access_checks", "accesses_of"]
 

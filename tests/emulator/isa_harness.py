@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pseudocode import FORMATS, Value, integer
+from isa_values import FORMATS, Value, integer
 
 from parity import codeobject, emulator, zig
 from parity.cache import Cache
@@ -202,7 +202,8 @@ def _edges(kind: str) -> tuple[int, ...]:
     inf, one = (2 * bias + 1) << fraction, bias << fraction
     half = 1 << fraction - 1
     plain = [0, 1, half, (1 << fraction) - 1, 1 << fraction, one, one - 1, one + 1, one + half, one - (1 << fraction),
-             one - (1 << fraction) - 1, (2 << fraction) + one, inf - 1, inf, inf | half, inf | 1, inf | half | 5]  # fmt: skip
+             one - (1 << fraction) - 1, (2 << fraction) + one, inf - 1, inf, inf | half, inf | 1,
+             inf | half | 5]  # fmt: skip
     return tuple(x | s for x in plain for s in (0, top))
 
 
@@ -286,27 +287,28 @@ _METADATA = """  - .name: {name}
     .private_segment_fixed_size: 0
     .wavefront_size: {lanes}
 """
-#: Registers: s[16:17] EXEC, s[18:19] VCC, s[20:25] the scalar a b c, s[26:27] and s[30:31] old, s28 SCC; v[4:9] a b c, v[10:11] old.
+#: Registers: s[16:17] EXEC, s[18:19] VCC, s[20:25] the scalar a b c, s[26:27] and s[30:31] old, s28 SCC;
+#: v[4:9] a b c, v[10:11] old.
 _EXEC, _VCC, _SCC, _OLD = 16, 18, 28, 26
 _FIRST_MASK, _FIRST_VECTOR, MASKS_PER_KERNEL, CHECKS_PER_KERNEL = 32, 16, 34, 100
 
 
 def _prologue(machine: Machine, stride: int) -> Iterator[str]:
-    load = ("s_load_dwordx4", "s_load_dwordx2", "s_load_dwordx16") if machine.old else ("s_load_b128", "s_load_b64", "s_load_b512")  # fmt: skip
-    vector = "global_load_dwordx4" if machine.old else "global_load_b128"
+    kinds = ("dwordx2", "dwordx4", "dwordx16") if machine.old else ("b64", "b128", "b512")
+    pair, four, sixteen = (f"load_{kind}" for kind in kinds)
     add = "v_add_u32" if machine.generation == 9 else "v_add_nc_u32"
     if machine.generation >= 12:
         yield "s_mov_b32 s14, ttmp9"
     yield from (
-        f"{load[0]} s[4:7], s[0:1], 0x0",
-        f"{load[1]} s[8:9], s[0:1], 0x10",
+        f"s_{four} s[4:7], s[0:1], 0x0",
+        f"s_{pair} s[8:9], s[0:1], 0x10",
         "s_lshl_b32 s10, s14, 6",
-        f"{load[2]} s[16:31], s[8:9], s10",
+        f"s_{sixteen} s[16:31], s[8:9], s10",
         f"s_lshl_b32 s11, s14, {machine.lanes.bit_length() - 1}",
         f"{add} v1, s11, v0",
         "v_lshlrev_b32 v2, 5, v1",
-        f"{vector} v[4:7], v2, s[4:5]",
-        f"{vector} v[8:11], v2, s[4:5] offset:16",
+        f"global_{four} v[4:7], v2, s[4:5]",
+        f"global_{four} v[8:11], v2, s[4:5] offset:16",
         f"v_mul_u32_u24 v3, {stride:#x}, v1",
     )
 
@@ -427,7 +429,8 @@ def _differences(check: Check, groups: Sequence[Sequence[Lane]], got: np.ndarray
 
 def _show(lane: Lane) -> str:
     vector = " ".join(f"{n}={x:#x}" for n, x in zip("abcd", lane.vector, strict=True))
-    return f"lane {lane.index} {'on' if lane.active else 'off'} {vector} scalar {lane.scalar[0]:#x} vcc {lane.vcc >> lane.index & 1}"
+    state = f"{'on' if lane.active else 'off'} {vector} scalar {lane.scalar[0]:#x} vcc {lane.vcc >> lane.index & 1}"
+    return f"lane {lane.index} {state}"
 
 
 def accepted(machine: Machine, checks: Sequence[Check], folder: Path) -> list[Check]:
@@ -435,6 +438,7 @@ def accepted(machine: Machine, checks: Sequence[Check], folder: Path) -> list[Ch
     lines = ["\t" + check.text.format(**_places(machine)) for check in checks]
     source = folder / f"{machine.target}.s"
     source.write_text("\n".join(lines) + "\n")
-    arguments = ["clang", "-x", "assembler", "--target=amdgcn-amd-amdhsa", f"-mcpu={machine.target}", "-c", source, "-o", folder / "x.o"]  # fmt: skip
+    target = ["--target=amdgcn-amd-amdhsa", f"-mcpu={machine.target}"]
+    arguments = ["clang", "-x", "assembler", *target, "-c", source, "-o", folder / "x.o"]
     refused = {int(n) for n in re.findall(r"\.s:(\d+):\d+: error:", zig.run(arguments).stderr)}
     return [check for i, check in enumerate(checks, 1) if i not in refused]

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 
 import pytest
 from isa_accesses import EXCUSED, access_checks
-from isa_checks import AMENDED, OWN, checks_of, spelled
+from isa_checks import checks_of, spelled
 from isa_harness import MACHINES, Machine, Work, accepted, execute, lanes_of, manual_names
 from isa_routing import dpp_checks, lane_checks, sdwa_checks
+from isa_texts import AMENDED, OWN
 
 from parity.emulator.isa import semantics, table_entries
 from parity.emulator.isa_memory import ATOMICS, DS_CROSS_LANE, LOADS, STORES
@@ -94,7 +95,8 @@ def test_every_entry_is_checked_or_excused(tmp_path, capsys):
         reached[machine.target] = set(spelled(machine, _entries(), tmp_path))
         for checks in (access_checks, lane_checks):
             reached[machine.target] |= {c.entry for c in accepted(machine, list(checks(machine)), tmp_path)}
-    wanted = {*_entries(), *table_entries(), *(f"global_load_{k}" for k in LOADS), *(f"global_store_{k}" for k in STORES),
+    wanted = {*_entries(), *table_entries(),
+              *(f"global_load_{k}" for k in LOADS), *(f"global_store_{k}" for k in STORES),
               *(f"ds_{k}" for k in DS_CROSS_LANE), "v_readlane_b32", "v_writelane_b32"}  # fmt: skip
     covered = set().union(*reached.values())
     operations = {
