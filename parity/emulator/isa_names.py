@@ -23,12 +23,6 @@ s_andn2_b32 s_and_not1_b32          s_andn2_b64 s_and_not1_b64          s_orn2_b
 s_orn2_b64 s_or_not1_b64            s_ff1_i32_b32 s_ctz_i32_b32         s_ff1_i32_b64 s_ctz_i32_b64
 s_flbit_i32_b32 s_clz_i32_u32       s_flbit_i32_b64 s_clz_i32_u64       s_flbit_i32 s_cls_i32
 s_flbit_i32_i64 s_cls_i32_i64
-v_max_num_f16 v_max_f16             v_max_num_f32 v_max_f32             v_max_num_f64 v_max_f64
-v_min_num_f16 v_min_f16             v_min_num_f32 v_min_f32             v_min_num_f64 v_min_f64
-v_max3_num_f16 v_max3_f16           v_max3_num_f32 v_max3_f32           v_med3_num_f16 v_med3_f16
-v_min3_num_f16 v_min3_f16           v_min3_num_f32 v_min3_f32           v_med3_num_f32 v_med3_f32
-v_maxmin_num_f16 v_maxmin_f16       v_maxmin_num_f32 v_maxmin_f32       v_pk_max_num_f16 v_pk_max_f16
-v_minmax_num_f16 v_minmax_f16       v_minmax_num_f32 v_minmax_f32       v_pk_min_num_f16 v_pk_min_f16
 v_mad_co_u64_u32 v_mad_u64_u32      v_mad_co_i64_i32 v_mad_i64_i32
 s_add_co_u32 s_add_u32              s_sub_co_u32 s_sub_u32              s_add_co_i32 s_add_i32
 s_add_co_ci_u32 s_addc_u32          s_sub_co_ci_u32 s_subb_u32          s_sub_co_i32 s_sub_i32

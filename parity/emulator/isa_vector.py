@@ -154,12 +154,19 @@ v_dot2c_f32_f16      : f32 = u32 u32             : dot2(a, b, d)
 v_fmaak_f32          : f32 = f32 f32 f32         : fma(a, b, c)
 v_fmamk_f32          : f32 = f32 f32 f32         : fma(a, b, c)
 v_max_f32            : f32 = f32 f32             : max(a, b)
+v_max_num_f32        : f32 = f32 f32             : max_num(a, b)
 v_min_f32            : f32 = f32 f32             : min(a, b)
+v_min_num_f32        : f32 = f32 f32             : min_num(a, b)
 v_max3_f32           : f32 = f32 f32 f32         : max(max(a, b), c)
+v_max3_num_f32       : f32 = f32 f32 f32         : max_num(max_num(a, b), c)
 v_min3_f32           : f32 = f32 f32 f32         : min(min(a, b), c)
+v_min3_num_f32       : f32 = f32 f32 f32         : min_num(min_num(a, b), c)
 v_med3_f32           : f32 = f32 f32 f32         : med3f(a, b, c)
+v_med3_num_f32       : f32 = f32 f32 f32         : med3_num(a, b, c)
 v_maxmin_f32         : f32 = f32 f32 f32         : min(max(a, b), c)
+v_maxmin_num_f32     : f32 = f32 f32 f32         : min_num(max_num(a, b), c)
 v_minmax_f32         : f32 = f32 f32 f32         : max(min(a, b), c)
+v_minmax_num_f32     : f32 = f32 f32 f32         : max_num(min_num(a, b), c)
 v_add_f16            : f16 = f16 f16             : a + b
 v_sub_f16            : f16 = f16 f16             : a - b
 v_subrev_f16         : f16 = f16 f16             : b - a
@@ -173,18 +180,27 @@ v_fmac_f16           : f16 = f16 f16             : fma(a, b, d)
 v_fmaak_f16          : f16 = f16 f16 f16         : fma(a, b, c)
 v_fmamk_f16          : f16 = f16 f16 f16         : fma(a, b, c)
 v_max_f16            : f16 = f16 f16             : max(a, b)
+v_max_num_f16        : f16 = f16 f16             : max_num(a, b)
 v_min_f16            : f16 = f16 f16             : min(a, b)
+v_min_num_f16        : f16 = f16 f16             : min_num(a, b)
 v_max3_f16           : f16 = f16 f16 f16         : max(max(a, b), c)
+v_max3_num_f16       : f16 = f16 f16 f16         : max_num(max_num(a, b), c)
 v_min3_f16           : f16 = f16 f16 f16         : min(min(a, b), c)
+v_min3_num_f16       : f16 = f16 f16 f16         : min_num(min_num(a, b), c)
 v_med3_f16           : f16 = f16 f16 f16         : med3f(a, b, c)
+v_med3_num_f16       : f16 = f16 f16 f16         : med3_num(a, b, c)
 v_maxmin_f16         : f16 = f16 f16 f16         : min(max(a, b), c)
+v_maxmin_num_f16     : f16 = f16 f16 f16         : min_num(max_num(a, b), c)
 v_minmax_f16         : f16 = f16 f16 f16         : max(min(a, b), c)
+v_minmax_num_f16     : f16 = f16 f16 f16         : max_num(min_num(a, b), c)
 v_add_f64            : f64 = f64 f64             : a + b
 v_mul_f64            : f64 = f64 f64             : a * b
 v_fma_f64            : f64 = f64 f64 f64         : fma(a, b, c)
 v_fmac_f64           : f64 = f64 f64             : fma(a, b, d)
 v_max_f64            : f64 = f64 f64             : max(a, b)
+v_max_num_f64        : f64 = f64 f64             : max_num(a, b)
 v_min_f64            : f64 = f64 f64             : min(a, b)
+v_min_num_f64        : f64 = f64 f64             : min_num(a, b)
 v_fma_mix_f32        : f32 = mix mix mix         : fma(a, b, c)
 v_fma_mixlo_f16      : f16 = mix mix mix         : to<f16>(fma(a, b, c))
 v_fma_mixhi_f16      : f16hi = mix mix mix       : to<f16>(fma(a, b, c))
@@ -306,6 +322,8 @@ PACKED = {
     "fmac_f16": "v_fmac_f16",
     "max_f16": "v_max_f16",
     "min_f16": "v_min_f16",
+    "max_num_f16": "v_max_num_f16",
+    "min_num_f16": "v_min_num_f16",
     "add_u16": "v_add_nc_u16",
     "add_i16": "v_add_nc_i16",
     "sub_u16": "v_sub_nc_u16",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,203 +9,28 @@ from typing import Any
 from zlib import crc32
 
 import gmpy2
+from isa_evaluator import run
 from isa_harness import Check, Lane, Machine, Source, accepted, names_of, width
-from pseudocode import EXACT, FORMATS, Value, compute, exponent_bits, integer, parse, rounded, run
+from isa_operands import INLINE, inline, literal, register, sgpr
+from isa_syntax import parse
+from isa_texts import (
+    APPROXIMATE,
+    FLUSHED,
+    HALVES,
+    MOVES,
+    OWN,
+    SIGNLESS,
+    UNORDERED_ZEROS,
+    float_value,
+    flush,
+    same_floats,
+    text_of,
+)
+from isa_values import Value, compute, integer, rounded
 
 from parity.emulator.isa import KEEPS_HIGH, Semantics, semantics
 from parity.emulator.operands import modified
 from parity.emulator.writer import Unknown
-
-#: Approximations of the hardware, computed correctly rounded by the emulator: one ULP apart is agreement.
-APPROXIMATE = re.compile(r"v_(exp|log|rcp|rcp_iflag|rsq|sqrt|sin|cos)_(f16|f32|f64)$")
-#: Those of f32 take subnormal operands as zero and give zero for subnormal results.
-FLUSHED = re.compile(r"v_(exp|log|rcp|rcp_iflag|rsq|sqrt|sin|cos)_f32$")
-#: The sign of a zero result is not specified.
-SIGNLESS = re.compile(r"v_(sin|cos)_")
-#: CDNA's text does not order the zeros as RDNA's does; the compiler counts on +0 > -0 everywhere.
-UNORDERED_ZEROS = re.compile(r"v_(pk_)?(max|min|med)3?_f")
-#: Results with a float in each half.
-HALVES = ("v_cvt_pk_rtz_f16_f32",)
-#: Moves, whose results are the bits of a source even where the table calls them floats.
-MOVES = re.compile(r"v_(cndmask|mov|swap)_")
-
-
-def _float(kind: str, bits: int) -> Value:
-    return Value("F", width(kind), bits)
-
-
-def _turns(function: Callable[[Any], Any]) -> Callable[[str, Sequence[int]], int]:
-    """Sine and cosine of revolutions: the text rounds 2 pi to the type first, which the hardware does not do."""
-
-    def value(kind: str, operands: Sequence[int]) -> int:
-        x = _float(kind, operands[0]).number
-        with gmpy2.context(EXACT):
-            turn = x - gmpy2.rint(x)  # a NaN for infinities
-            if turn * 2 == gmpy2.rint(turn * 2) and function is gmpy2.sin:
-                result = gmpy2.mpfr(0)
-            else:
-                result = function(turn * 2 * gmpy2.const_pi())
-            if turn * 4 == gmpy2.rint(turn * 4) and function is gmpy2.cos:
-                result = gmpy2.rint(result)
-        return rounded(result, "F", width(kind)).bits
-
-    return value
-
-
-def _nearest_even(kind: str, operands: Sequence[int]) -> int:
-    """IEEE roundToIntegralTiesToEven: the text adds 0.5 in the type, which rounds, and loses the sign of zero."""
-    x = _float(kind, operands[0])
-    return compute(gmpy2.rint, x).bits | x.bits & 1 << x.width - 1
-
-
-def _fract(kind: str, operands: Sequence[int]) -> int:
-    """The fraction x - floor(x), but below 1: the largest number below 1 where the difference rounds to 1."""
-    x = _float(kind, operands[0])
-    r = compute(lambda n: n - gmpy2.rint_floor(n), x)
-    return rounded(1, "F", r.width).bits - 1 if r.number == 1 else r.bits
-
-
-def _trig_preop(kind: str, operands: Sequence[int]) -> int:
-    """Bits ``shift`` to ``shift + 53`` of 2 / pi (1201 bits): the text masks the low ones, against its description."""
-    x, part = _float(kind, operands[0]), operands[1] & 31
-    exponent = exponent_bits(x)
-    shift = part * 53 + max(exponent - 1077, 0)
-    with gmpy2.context(precision=1600):
-        two_over_pi = int(gmpy2.rint_floor(gmpy2.exp2(1202) / gmpy2.const_pi()))
-    bits = (two_over_pi << shift >> 1201 - 53) & (1 << 53) - 1
-    with gmpy2.context(EXACT):
-        return rounded(bits * gmpy2.exp2(-53 - shift + 128 * (exponent >= 1968)), "F", 64).bits
-
-
-#: Instructions whose text is not literally what they compute: the manual's description instead.
-OWN: dict[str, Callable[[str, Sequence[int]], int]] = {
-    **{f"v_sin_{t}": _turns(gmpy2.sin) for t in ("f16", "f32")},
-    **{f"v_cos_{t}": _turns(gmpy2.cos) for t in ("f16", "f32")},
-    **{f"v_rndne_{t}": _nearest_even for t in ("f16", "f32", "f64")},
-    **{f"v_fract_{t}": _fract for t in ("f16", "f32", "f64")},
-    "v_trig_preop_f64": _trig_preop,
-}
-#: Texts with an obvious slip: what is replaced, by what, and why.
-AMENDED = (
-    (r"v_div_fmas_(f32|f64)", r"2\.0F? \*\* (32|64) \* fma", lambda m: f"({_far(m[1])}) * fma_unrounded",
-     "the quotient is scaled back by the factor of v_div_scale, up or down by the size of the addend, and rounded once"),
-    (r"v_div_fixup_f32", r"exponent\(S1\.f32\) == 255", "exponent(S2.f32) - exponent(S1.f32) > 128",
-     "a denominator of exponent 255 was dealt with above; the scaled quotient may be inf - inf"),
-    (r"v_div_fixup_f64", r"exponent\(S1\.f64\) == 2047", "exponent(S2.f64) - exponent(S1.f64) > 1024",
-     "a denominator of exponent 2047 was dealt with above; the scaled quotient may be inf - inf"),
-    (r"v_div_scale_f32", r"1\.0 / 64'F\(S1\.f32\) == DENORM\.f64", "1.0F / S1.f32 == DENORM.f32",
-     "the reciprocal of an f32 is never a subnormal f64"),
-    (r"v_div_scale_f32", r"(DENORM\.f32\)\) then\s+VCC = 0x1LL;\s+if S0\.f32 == S1\.f32 then\s+D0\.f32 = ldexp\(S0\.f32, )64", r"\g<1>-64",
-     "up, as the text says, overflows a denominator whose reciprocal is subnormal"),
-    (r"v_div_scale_f64", r"(DENORM\.f64\)\) then\s+VCC = 0x1LL;\s+if S0\.f64 == S1\.f64 then\s+D0\.f64 = ldexp\(S0\.f64, )128", r"\g<1>-128",
-     "up, as the text says, overflows a denominator whose reciprocal is subnormal"),
-    (r"v_pk_mov_b32", r"(S[01])\.u32\[", r"\g<1>.u64[", "the operands are pairs of registers"),
-    (r"v_frexp_exp_i(?:16|32)_(f\d+)", r"exponent\(S0\.f\d+\)", lambda m: f"exponent_of_normalised(S0.f{m[0][-3:-1]})",
-     "the description is original = mantissa * 2 ** exponent, which the exponent field of a subnormal does not give"),
-)  # fmt: skip
-
-
-def _far(power: str) -> str:
-    kind, up, bias = ("f32", 64, 127) if power == "32" else ("f64", 128, 1023)
-    return f"exponent(S2.{kind}) > {bias} ? 2.0 ** {up} : 2.0 ** (0 - {up})"
-
-
-def text_of(machine: Machine, entry: str) -> str:
-    """The pseudo-code of an entry, slips mended."""
-    text = re.sub(r"//.*", "", machine.text(entry) or "")
-    for name, old, new, _ in AMENDED:
-        if re.fullmatch(name, entry):
-            text, count = re.subn(old, new, text)
-            assert count, f"nothing to amend in {entry}: {old}"
-    return text
-
-
-def same_floats(fields: Sequence[tuple[int, str]], ulps: int = 0, zeros: bool = False) -> Callable[[int, int], bool]:
-    """Equality of registers with floats at these bits: all NaNs are equal, ``ulps`` steps apart is equal.
-
-    With ``zeros`` both zeros are.
-    """
-
-    def same(got: int, want: int) -> bool:
-        for low, kind in fields:
-            bits = width(kind)
-            ones = (1 << bits) - 1
-            g, w = got >> low & ones, want >> low & ones
-            infinity = (2 * FORMATS["F", bits][1] + 1) << FORMATS["F", bits][0]
-            magnitude = ones >> 1
-            if (
-                (g & magnitude > infinity and w & magnitude > infinity)
-                or (
-                    ulps
-                    and (g ^ w) >> bits - 1 == 0
-                    and abs(g - w) <= ulps
-                    and max(g & magnitude, w & magnitude) <= infinity
-                )
-                or (zeros and not (g | w) & magnitude)
-            ):
-                g = w
-            if g != w:
-                return False
-            got, want = got & ~(ones << low), want & ~(ones << low)
-        return got == want
-
-    return same
-
-
-def is_nan(kind: str, bits: int) -> bool:
-    """Whether the lowest bits of a register hold a NaN of this float type."""
-    return bool(gmpy2.is_nan(_float(kind, bits & (1 << width(kind)) - 1).number))
-
-
-def flush(kind: str, bits: int) -> int:
-    """A subnormal becomes zero of its sign."""
-    fraction, bias = FORMATS["F", width(kind)]
-    return bits & 1 << width(kind) - 1 if not bits >> fraction & (2 * bias + 1) else bits
-
-
-# --- operands --------------------------------------------------------------------------------------------------------
-
-_INLINE = {"f": ("1.0", "-4.0", "0.15915494", "0.5"), "m": ("2.0",), "i": ("-5", "64"), "u": ("17", "-16")}
-_PI = {16: 0x3118, 32: 0x3E22F983, 64: 0x3FC45F306DC9C882}
-_LITERAL = {16: 0x4248, 32: 0x40490FDB, 64: 0x40091EB8}
-
-
-def register(machine: Machine, i: int, kind: str, half: int = 0) -> Source:
-    """Operand ``i`` in a VGPR; ``half`` selects 16 of its bits for a 16-bit type."""
-    if kind == "mask":
-        return Source(machine.mask(20 + 2 * i), lambda lane: lane.scalar[i] >> lane.index & 1, kind)
-    first, bits = 4 + 2 * i, width(kind)
-    if bits == 16:
-        suffix = (".l", ".h")[half] if machine.half_registers else ""
-        return Source(f"v{first}{suffix}", lambda lane: lane.vector[i] >> 16 * half & 0xFFFF, kind)
-    text = f"v[{first}:{first + 1}]" if bits == 64 else f"v{first}"
-    return Source(text, lambda lane: lane.vector[i] & (1 << bits) - 1, kind)
-
-
-def sgpr(i: int, kind: str) -> Source:
-    first, bits = 20 + 2 * i, width(kind)
-    text = f"s[{first}:{first + 1}]" if bits == 64 else f"s{first}"
-    return Source(text, lambda lane: lane.scalar[i] & (1 << bits) - 1, kind)
-
-
-def inline(text: str, kind: str) -> Source:
-    """An inline constant: integers are sign-extended, floats are of the operand's type."""
-    bits = width(kind)
-    if text.startswith("0.159"):
-        value = _PI[bits]
-    elif "." in text:
-        value = rounded(float(text), "F", bits).bits
-    else:
-        value = int(text) & (1 << bits) - 1
-    return Source(text, lambda lane: value, kind)
-
-
-def literal(kind: str) -> Source:
-    """A literal: 32 bits, of which an f64 operand takes the high word, a 64-bit integer the sign extension."""
-    bits, value = width(kind), _LITERAL[width(kind)]
-    word = value << 32 if kind == "f64" else value
-    return Source(f"{value:#x}", lambda lane: word & (1 << bits) - 1, kind)
-
 
 # --- vector instructions ---------------------------------------------------------------------------------------------
 
@@ -242,14 +66,15 @@ def vector_checks(machine: Machine, entry: str, name: str, known: Semantics) -> 
     turn = crc32(f"{machine.target} {entry}".encode())
     for i, kind in enumerate(kinds):
         if kind != "mask":
-            constants = (sgpr(i, kind), literal(kind), *(inline(t, kind) for t in _INLINE[kind[0]]))
+            constants = (sgpr(i, kind), literal(kind), *(inline(t, kind) for t in INLINE[kind[0]]))
             source = constants[(turn + 2 * i) % len(constants)]
             yield make([*plain[:i], source, *plain[i + 1 :]])
     if any(width_or_zero(k) == 16 for k in (*kinds, *known.results)) and "mix" not in kinds:
         wide = width_or_zero(known.results[0]) != 16
         for halves, high in (((1, 1, 1), 1), ((0, 1, 0), 1), ((1, 0, 1), 0), ((0, 0, 0), 1)):
             if not (wide and high) and not (high and "OPSEL" in (machine.text(entry) or "")):
-                yield make([register(machine, i, k, h) for (i, k), h in zip(enumerate(kinds), halves, strict=False)], halves=halves, high=high)  # fmt: skip
+                chosen = [register(machine, i, k, halves[i]) for i, k in enumerate(kinds)]
+                yield make(chosen, halves=halves, high=high)
     if "mix" in kinds:
         for select, high in (
             ((0, 0, 0), (1, 1, 1)),
@@ -290,7 +115,7 @@ class Maker:
         floats = result[0] == "f" and not MOVES.match(entry)
         at = 16 if result == "f16hi" else 0
         self.kind = result.removesuffix("hi")
-        zeros = bool(SIGNLESS.match(entry) or (machine.target == "gfx90a" and UNORDERED_ZEROS.match(entry)))
+        zeros = bool(SIGNLESS.match(entry) or (machine.generation == 9 and UNORDERED_ZEROS.match(entry)))
         self.same = same_floats([(at, self.kind)], ulps, zeros) if floats else int.__eq__
         if entry in HALVES:
             self.same = same_floats([(0, "f16"), (16, "f16")])
@@ -317,7 +142,7 @@ class Maker:
         destination = "{dd}" if result.endswith("64") else "{d}"
         if width_or_zero(result) == 16 and machine.half_registers and result != "f16hi" and "mix" not in known.sources:
             destination += (".l", ".h")[high]
-        targets = {"mask": "{m}", "exec": "{m}" if machine.target == "gfx90a" else "", "lane0": "{m}"}
+        targets = {"mask": "{m}", "exec": "{m}" if machine.generation == 9 else "", "lane0": "{m}"}
         outputs = [targets.get(r, destination if i == 0 else "") for i, r in enumerate(known.results)]
         modifiers = []
         if halves and not machine.half_registers:
@@ -328,7 +153,8 @@ class Maker:
         if neg:
             modifiers.append(f"neg_lo:[{','.join(map(str, neg))}]")
         modifiers += ["clamp"] * clamp + [omod] * bool(omod)
-        text = f"{self.name} {', '.join(x for x in (*outputs, *(s.text for s in sources)) if x)} {' '.join(modifiers)}".strip()
+        shown = ", ".join(x for x in (*outputs, *(s.text for s in sources)) if x)
+        text = " ".join((self.name, shown, *modifiers))
         signed = any(s.text[0] in "-|" for s in sources)
         before: tuple[str, ...] = ()
         after: tuple[str, ...] = ()
@@ -336,7 +162,7 @@ class Maker:
             before = (f"s_mov_b{machine.lanes} {{vcc}}, {{old_vcc}}",)
         if "exec" in known.results:
             read, restore = f"s_mov_b{machine.lanes} {{m}}, {{exec}}", f"s_mov_b{machine.lanes} {{exec}}, {{old_exec}}"
-            both = machine.target == "gfx90a"  # generation 9 writes an SGPR, too
+            both = machine.generation == 9  # generation 9 writes an SGPR, too
             after = (restore,) if both and signed else (read, restore)
 
         def want(lane: Lane) -> tuple[int | None, int | None]:
@@ -403,7 +229,7 @@ class Maker:
 
 def clears_high(machine: Machine, entry: str, result: str) -> bool:
     """Generation 9 writes zeros above most 16-bit results; there is no pseudo-code that says so."""
-    return machine.target == "gfx90a" and result in ("f16", "i16", "u16") and entry not in KEEPS_HIGH
+    return machine.generation == 9 and result in ("f16", "i16", "u16") and entry not in KEEPS_HIGH
 
 
 def width_or_zero(kind: str) -> int:
@@ -411,7 +237,7 @@ def width_or_zero(kind: str) -> int:
 
 
 def output_modifiers(kind: str, bits: int, clamp: bool, omod: str) -> int:
-    value = _float(kind, bits)
+    value = float_value(kind, bits)
     if omod:
         factor = {"mul:2": 2.0, "mul:4": 4.0, "div:2": 0.5}[omod]
         value = compute(gmpy2.mul, value, rounded(factor, "F", width(kind)))
@@ -453,7 +279,8 @@ def _first_lane(machine: Machine, entry: str, name: str) -> Iterator[Check]:
     zero, text = "s_mov_b32 s{n1}, 0", f"{name} s{{n}}, v4"
     move = f"s_mov_b{machine.lanes} {{exec}},"
     yield Check(entry, text, want, before=(zero,), mask=True, scalar=True)
-    yield Check(entry, text, lambda lane: want(lane, 0), before=(zero, f"{move} 0"), after=(f"{move} {{old_exec}}",), mask=True, scalar=True)  # fmt: skip
+    nobody = {"before": (zero, f"{move} 0"), "after": (f"{move} {{old_exec}}",)}
+    yield Check(entry, text, lambda lane: want(lane, 0), mask=True, scalar=True, **nobody)
 
 
 def _packed(machine: Machine, entry: str, name: str, known: Semantics) -> Iterator[Check]:
@@ -462,7 +289,7 @@ def _packed(machine: Machine, entry: str, name: str, known: Semantics) -> Iterat
     kind, moves = known.results[0], entry == "v_pk_mov_b32"
     count, bits = 2 if moves else len(known.sources), width(kind)
     floats, ones = kind[0] == "f", (1 << bits) - 1
-    zeros = machine.target == "gfx90a" and bool(UNORDERED_ZEROS.match(entry))
+    zeros = machine.generation == 9 and bool(UNORDERED_ZEROS.match(entry))
     same = same_floats([(0, kind), (bits, kind)], zeros=zeros) if floats else int.__eq__
     destination = "{d}" if bits == 16 else "{dd}"
 
@@ -521,12 +348,18 @@ def _packed(machine: Machine, entry: str, name: str, known: Semantics) -> Iterat
 # --- scalar instructions ---------------------------------------------------------------------------------------------
 
 
+def _low_halves_same(got: int, want: int) -> bool:
+    """Of an f16 in a scalar register: what the upper half is afterwards, the text does not say."""
+    return same_floats([(0, "f16")])(got & 0xFFFF, want & 0xFFFF)
+
+
 def scalar_checks(machine: Machine, entry: str, name: str, known: Semantics) -> Iterator[Check]:
     """The result, and SCC in bit 0 of a second check."""
     kinds = [f"u{machine.lanes}" if k == "mask" else k for k in known.sources]
     text = text_of(machine, entry)
     program = parse(text.replace("u64", f"u{machine.lanes}") if entry.endswith("saveexec") else text)
     (result,) = known.results
+    ulps = 1 if APPROXIMATE.match(entry) else 0
     bits = 64 if result.endswith("64") or (result == "exec" and machine.lanes == 64) else 32
 
     def operand(i: int, kind: str, how: str) -> Source:
@@ -538,13 +371,11 @@ def scalar_checks(machine: Machine, entry: str, name: str, known: Semantics) -> 
             return sgpr(i, kind)
         return inline("-7" if kind[0] in "iu" and i == 0 else "35", kind) if how == "other" else literal(kind)
 
-    for hows in (
-        ("plain", "plain"),
-        ("other", "plain"),
-        ("plain", "other"),
-        ("literal", "plain"),
-        ("plain", "literal"),
-    ):
+    constant = {"s_fmaak": 2, "s_fmamk": 1}.get(entry[:7])
+    variants = [("plain", "plain"), ("other", "plain"), ("plain", "other"), ("literal", "plain"), ("plain", "literal")]
+    if constant:
+        variants = [tuple("literal" if i == constant else "plain" for i in range(3))]
+    for hows in variants:
         if any(k in ("k16", "uk16") and h == "literal" for k, h in zip(kinds, hows, strict=False)):
             continue
         sources = [operand(i, k, h) for i, (k, h) in enumerate(zip(kinds, hows, strict=False))]
@@ -561,7 +392,14 @@ def scalar_checks(machine: Machine, entry: str, name: str, known: Semantics) -> 
                 for s, x in zip(sources, operands, strict=True):
                     if s.kind in ("k16", "uk16"):
                         names["SIMM16"] = integer(x, "U", 16)
+                if constant:
+                    names["SIMM32"] = names[f"S{constant}"]
+                    names["S1"] = names["S2"] if constant == 1 else names["S1"]
+                if FLUSHED.match(entry):
+                    names["S0"] = Value("B", 64, flush("f32", operands[0]))
                 run(program, names, machine.library)
+                if FLUSHED.match(entry):
+                    names["D0"] = Value("B", 32, flush("f32", names["D0"].bits))
                 if what == "scc":
                     return None, names["SCC"].bits
                 if what == "exec":
@@ -576,7 +414,10 @@ def scalar_checks(machine: Machine, entry: str, name: str, known: Semantics) -> 
             }[what]
             before = ("s_mov_b64 s[26:27], s[30:31]", "s_cmp_lg_u32 s28, 0")
             after = (*read, f"s_mov_b{machine.lanes} {{exec}}, {{old_exec}}") if result == "exec" else read
-            yield Check(entry, text, want, before=before, after=after, mask=True, scalar=True)
+            same = int.__eq__
+            if result[0] == "f" and what == "result":
+                same = _low_halves_same if result == "f16" else same_floats([(0, result)], ulps)
+            yield Check(entry, text, want, same, before, after, mask=True, scalar=True)
 
 
 # --- all of them -----------------------------------------------------------------------------------------------------
@@ -587,11 +428,8 @@ def checks_of(machine: Machine, entry: str, name: str) -> Iterator[Check]:
     assert known
     if entry.endswith("class_f16") and machine.half_registers:  # the classes are in 16 bits, then
         known = replace(known, sources=("f16", "u16"))
-    checks = (scalar_checks if known.scalar else vector_checks)(machine, entry, name, known)
-    if machine.half_registers:
-        return checks
-    # The operations themselves are the same on every target: of all but one a third of the variants is enough.
-    return (check for i, check in enumerate(checks) if i == 0 or (i + crc32(entry.encode())) % 3 == 0)
+    checks = (scalar_checks if known.scalar or known.uniform else vector_checks)(machine, entry, name, known)
+    return (c for i, c in enumerate(checks) if i == 0 or (i + crc32(entry.encode())) % machine.share == 0)
 
 
 def spelled(machine: Machine, entries: Sequence[str], folder: Path) -> dict[str, str]:

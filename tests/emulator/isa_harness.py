@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pseudocode import FORMATS, Value, integer
+from isa_values import FORMATS, Value, integer
 
 from parity import codeobject, emulator, zig
 from parity.cache import Cache
 from parity.emulator.isa_names import _RENAMED, canonical
+from parity.toolchain.targets import TARGETS
 
 MASKS = (0x5A3C_96F1_2F1E_A5C3, ~0, 0xE7FF_7B9F_C1BD_F7EE)
 ONES = (1 << 64) - 1
@@ -30,13 +31,19 @@ ONES = (1 << 64) - 1
 class Machine:
     """A target, where its pseudo-code is, and how its assembly spells what the harness needs.
 
-    There is no text for RDNA 2 and CDNA 2: what RDNA 3 or CDNA 3 has under the same name stands for it.
+    There is no text for RDNA 2 and CDNA 2: what RDNA 3 or CDNA 3 has under the same name stands for it. One of
+    ``share`` variants of an instruction is checked, as the operations are the same everywhere: all on one target.
     """
 
     target: str
     lanes: int
     families: tuple[str, ...]
     half_registers: bool = False
+    share: int = 3
+
+    @property
+    def generation(self) -> int:
+        return TARGETS[self.target].generation
 
     def text(self, entry: str) -> str | None:
         """The pseudo-code of an instruction of the emulator's tables."""
@@ -44,7 +51,7 @@ class Machine:
 
     def spellings(self, entry: str) -> list[str]:
         """The names under which the manuals have it; the assembler knows which one is right."""
-        names = {name: None for f in ("rdna3", "cdna") for name in _library(f).get(entry, ("", ()))[1]}
+        names = {name: None for f in _FAMILIES for name in _library(f).get(entry, ("", ()))[1]}
         return [*names] + [old for old in _OLD_NAMES.get(entry, ()) if old not in names]
 
     @functools.cached_property
@@ -58,7 +65,7 @@ class Machine:
     @property
     def old(self) -> bool:
         """Whether memory instructions count in dwords: the spelling before gfx11."""
-        return not self.half_registers
+        return self.generation < 11
 
 
 @functools.cache
@@ -74,19 +81,22 @@ def _library(family: str) -> dict[str, tuple[str, tuple[str, ...]]]:
 
 def manual_names() -> set[str]:
     """Every instruction that a manual has text for, by its name in the emulator's tables."""
-    return {name for family in ("rdna3", "cdna") for name in _library(family)}
+    return {name for family in _FAMILIES for name in _library(family)}
 
 
 _OLD_NAMES: dict[str, list[str]] = {}
 for _old, _new in _RENAMED.items():
     _OLD_NAMES.setdefault(_new, []).append(_old)
 
+_FAMILIES = ("rdna3", "rdna4", "cdna")
 MACHINES = {
     m.target: m
     for m in (
-        Machine("gfx1100", 32, ("rdna3",), True),
+        Machine("gfx1100", 32, ("rdna3",), True, share=1),
         Machine("gfx1030", 32, ("rdna3", "cdna")),
         Machine("gfx90a", 64, ("cdna", "rdna3")),
+        Machine("gfx942", 64, ("cdna", "rdna3"), share=8),
+        Machine("gfx1201", 32, ("rdna4", "rdna3"), share=4),
     )
 }
 
@@ -137,7 +147,9 @@ def width(kind: str) -> int:
 class Check:
     """One instruction to execute: ``text`` has ``{d}`` and ``{m}`` for its vector and its mask destination.
 
-    ``want`` gives for an active lane (or for all, if it writes ``everywhere``) the 64 bits of the destination and the bit of the mask (``None``: not written).
+    ``want`` gives for an active lane (or for all, if it writes ``everywhere``) the 64 bits of the destination and the
+    bit of the mask (``None``: not compared). Of a ``scalar`` instruction the first lane has the result in the place of
+    the mask. A check of ``memory`` has 8 bytes at ``v3 + s[6:7]``, offset ``{at}``, which are compared instead.
     """
 
     entry: str
@@ -149,6 +161,7 @@ class Check:
     mask: bool = False
     scalar: bool = False
     everywhere: bool = False
+    memory: bool = False
 
 
 # --- operands of a kernel --------------------------------------------------------------------------------------------
@@ -189,7 +202,8 @@ def _edges(kind: str) -> tuple[int, ...]:
     inf, one = (2 * bias + 1) << fraction, bias << fraction
     half = 1 << fraction - 1
     plain = [0, 1, half, (1 << fraction) - 1, 1 << fraction, one, one - 1, one + 1, one + half, one - (1 << fraction),
-             one - (1 << fraction) - 1, (2 << fraction) + one, inf - 1, inf, inf | half, inf | 1, inf | half | 5]  # fmt: skip
+             one - (1 << fraction) - 1, (2 << fraction) + one, inf - 1, inf, inf | half, inf | 1,
+             inf | half | 5]  # fmt: skip
     return tuple(x | s for x in plain for s in (0, top))
 
 
@@ -252,6 +266,7 @@ def _registers(lane: Lane) -> list[list[Value]]:
 _HEAD = '\t.amdgcn_target "amdgcn-amd-amdhsa--{target}"\n\t.text\n'
 _DESCRIPTOR = """\t.section\t.rodata,"a",@progbits
 \t.amdhsa_kernel {name}
+\t\t.amdhsa_group_segment_fixed_size 1024
 \t\t.amdhsa_user_sgpr_count 14
 \t\t.amdhsa_user_sgpr_kernarg_segment_ptr 1
 \t\t.amdhsa_system_sgpr_workgroup_id_x 1
@@ -268,29 +283,32 @@ _METADATA = """  - .name: {name}
     .kernarg_segment_size: 24
     .sgpr_count: 104
     .vgpr_count: 256
-    .group_segment_fixed_size: 0
+    .group_segment_fixed_size: 1024
     .private_segment_fixed_size: 0
     .wavefront_size: {lanes}
 """
-#: Registers: s[16:17] EXEC, s[18:19] VCC, s[20:25] the scalar a b c, s[26:27] and s[30:31] old, s28 SCC; v[4:9] a b c, v[10:11] old.
+#: Registers: s[16:17] EXEC, s[18:19] VCC, s[20:25] the scalar a b c, s[26:27] and s[30:31] old, s28 SCC;
+#: v[4:9] a b c, v[10:11] old.
 _EXEC, _VCC, _SCC, _OLD = 16, 18, 28, 26
 _FIRST_MASK, _FIRST_VECTOR, MASKS_PER_KERNEL, CHECKS_PER_KERNEL = 32, 16, 34, 100
 
 
 def _prologue(machine: Machine, stride: int) -> Iterator[str]:
-    load = ("s_load_dwordx4", "s_load_dwordx2", "s_load_dwordx16") if machine.old else ("s_load_b128", "s_load_b64", "s_load_b512")  # fmt: skip
-    vector = "global_load_dwordx4" if machine.old else "global_load_b128"
-    add = "v_add_u32" if machine.target == "gfx90a" else "v_add_nc_u32"
+    kinds = ("dwordx2", "dwordx4", "dwordx16") if machine.old else ("b64", "b128", "b512")
+    pair, four, sixteen = (f"load_{kind}" for kind in kinds)
+    add = "v_add_u32" if machine.generation == 9 else "v_add_nc_u32"
+    if machine.generation >= 12:
+        yield "s_mov_b32 s14, ttmp9"
     yield from (
-        f"{load[0]} s[4:7], s[0:1], 0x0",
-        f"{load[1]} s[8:9], s[0:1], 0x10",
+        f"s_{four} s[4:7], s[0:1], 0x0",
+        f"s_{pair} s[8:9], s[0:1], 0x10",
         "s_lshl_b32 s10, s14, 6",
-        f"{load[2]} s[16:31], s[8:9], s10",
+        f"s_{sixteen} s[16:31], s[8:9], s10",
         f"s_lshl_b32 s11, s14, {machine.lanes.bit_length() - 1}",
         f"{add} v1, s11, v0",
         "v_lshlrev_b32 v2, 5, v1",
-        f"{vector} v[4:7], v2, s[4:5]",
-        f"{vector} v[8:11], v2, s[4:5] offset:16",
+        f"global_{four} v[4:7], v2, s[4:5]",
+        f"global_{four} v[8:11], v2, s[4:5] offset:16",
         f"v_mul_u32_u24 v3, {stride:#x}, v1",
     )
 
@@ -299,9 +317,18 @@ def _move_mask(machine: Machine, target: str, source: str) -> str:
     return f"s_mov_b{machine.lanes} {target}, {source}"
 
 
+def _places(machine: Machine, vector: int = 20, mask: int = 32, at: int = 0) -> dict[str, str | int]:
+    """What stands for the names in braces in the text of a check."""
+    execs, vccs = ("exec_lo", "vcc_lo") if machine.lanes == 32 else ("exec", "vcc")
+    return {
+        "d": f"v{vector}", "dd": f"v[{vector}:{vector + 1}]", "m": machine.mask(mask), "n": mask, "n1": mask + 1,
+        "exec": execs, "vcc": vccs, "old_exec": machine.mask(_EXEC), "old_vcc": machine.mask(_VCC), "at": at,
+    }  # fmt: skip
+
+
 def _body(machine: Machine, checks: Sequence[Check]) -> Iterator[str]:
     """One kernel: 16 bytes of output per check and lane, the destination and the mask."""
-    execs, vccs = ("exec_lo", "vcc_lo") if machine.lanes == 32 else ("exec", "vcc")
+    execs = _places(machine)["exec"]
     store = "global_store_dwordx2" if machine.old else "global_store_b64"
     yield from _prologue(machine, 16 * len(checks))
     vectors = {i: f"{_FIRST_VECTOR + 2 * i}" for i in range(len(checks))}
@@ -315,11 +342,9 @@ def _body(machine: Machine, checks: Sequence[Check]) -> Iterator[str]:
     yield _move_mask(machine, execs, machine.mask(_EXEC))
     for i, check in enumerate(checks):
         d = int(vectors[i])
-        m = machine.mask(masks[i]) if check.mask else ""
         text = (*check.before, check.text, *check.after)
         for line in text:
-            yield line.format(d=f"v{d}", dd=f"v[{d}:{d + 1}]", m=m, exec=execs, vcc=vccs, old_exec=machine.mask(_EXEC),
-                              old_vcc=machine.mask(_VCC), n=masks.get(i, 0), n1=masks.get(i, 0) + 1)  # fmt: skip
+            yield line.format(**_places(machine, d, masks.get(i, 0), 16 * i + 8))
     yield _move_mask(machine, execs, "-1")
     for i, check in enumerate(checks):
         if not check.scalar:
@@ -392,10 +417,11 @@ def _differences(check: Check, groups: Sequence[Sequence[Lane]], got: np.ndarray
             asked = lane.active or check.scalar or check.everywhere
             value, mask = check.want(lane) if asked else (lane.vector[3], 0 if check.mask else None)
             x, m = int(got[g, lane.index, 0]), int(got[g, lane.index, 1])
-            bit = m if check.scalar else m >> lane.index & 1
+            whole = check.scalar or check.memory
+            bit = m if whole else m >> lane.index & 1
             if not check.scalar and value is not None and not check.same(x, value):
                 wrong, first = wrong + 1, first or f"{_show(lane)}: {x:#x} instead of {value:#x}"
-            if mask is not None and not (check.same(bit, mask) if check.scalar else bit == mask):
+            if mask is not None and not (check.same(bit, mask) if whole else bit == mask):
                 wrong, first = wrong + 1, first or f"{_show(lane)}: mask {bit:#x} instead of {mask:#x}"
     if wrong:
         yield f"{check.text}: {wrong} differ, first {first}"
@@ -403,18 +429,16 @@ def _differences(check: Check, groups: Sequence[Sequence[Lane]], got: np.ndarray
 
 def _show(lane: Lane) -> str:
     vector = " ".join(f"{n}={x:#x}" for n, x in zip("abcd", lane.vector, strict=True))
-    return f"lane {lane.index} {'on' if lane.active else 'off'} {vector} scalar {lane.scalar[0]:#x} vcc {lane.vcc >> lane.index & 1}"
+    state = f"{'on' if lane.active else 'off'} {vector} scalar {lane.scalar[0]:#x} vcc {lane.vcc >> lane.index & 1}"
+    return f"lane {lane.index} {state}"
 
 
 def accepted(machine: Machine, checks: Sequence[Check], folder: Path) -> list[Check]:
     """The checks that the assembler of the target takes: it knows which modifiers an instruction has."""
-    execs, vccs = ("exec_lo", "vcc_lo") if machine.lanes == 32 else ("exec", "vcc")
-    lines = [
-        "\t" + check.text.format(d="v20", dd="v[20:21]", m=machine.mask(32), exec=execs, vcc=vccs, n=32, n1=33)
-        for check in checks
-    ]
+    lines = ["\t" + check.text.format(**_places(machine)) for check in checks]
     source = folder / f"{machine.target}.s"
     source.write_text("\n".join(lines) + "\n")
-    arguments = ["clang", "-x", "assembler", "--target=amdgcn-amd-amdhsa", f"-mcpu={machine.target}", "-c", source, "-o", folder / "x.o"]  # fmt: skip
+    target = ["--target=amdgcn-amd-amdhsa", f"-mcpu={machine.target}"]
+    arguments = ["clang", "-x", "assembler", *target, "-c", source, "-o", folder / "x.o"]
     refused = {int(n) for n in re.findall(r"\.s:(\d+):\d+: error:", zig.run(arguments).stderr)}
     return [check for i, check in enumerate(checks, 1) if i not in refused]

@@ -10,9 +10,13 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from isa_checks import Maker, is_nan, register, text_of, width_or_zero
+from isa_checks import Maker, width_or_zero
+from isa_evaluator import run
 from isa_harness import Check, Lane, Machine, Source, names_of
-from pseudocode import integer, parse, run
+from isa_operands import register
+from isa_syntax import parse
+from isa_texts import is_nan, text_of
+from isa_values import integer
 
 from parity.emulator.isa import semantics
 
@@ -52,7 +56,8 @@ DPP: dict[str, Callable[[int, int], int | None]] = {
     "wave_ror:1": lambda i, n: (i - 1) % n,
     "dpp8:[7,0,6,1,5,2,4,3]": lambda i, n: i & ~7 | (7, 0, 6, 1, 5, 2, 4, 3)[i & 7],
 }
-_DPP_OPTIONS = ("", "row_mask:0xf bank_mask:0xf bound_ctrl:1", "row_mask:0x1 bank_mask:0xf", "row_mask:0xf bank_mask:0x9",
+_DPP_OPTIONS = ("", "row_mask:0xf bank_mask:0xf bound_ctrl:1", "row_mask:0x1 bank_mask:0xf",
+                "row_mask:0xf bank_mask:0x9",
                 "row_mask:0xf bank_mask:0xf fi:1", "row_mask:0xf bank_mask:0xf bound_ctrl:1 fi:1", "fi:1")  # fmt: skip
 _DPP_ENTRIES = ("v_mov_b32", "v_add_f32", "v_add_nc_u32", "v_max_i32", "v_cndmask_b32", "v_cmp_lt_f32")
 
@@ -106,7 +111,8 @@ def _copy_vcc(machine: Machine) -> str:
 
 # --- SDWA ------------------------------------------------------------------------------------------------------------
 
-_PARTS = {"BYTE_0": (0, 8), "BYTE_1": (8, 8), "BYTE_2": (16, 8), "BYTE_3": (24, 8), "WORD_0": (0, 16), "WORD_1": (16, 16),
+_PARTS = {"BYTE_0": (0, 8), "BYTE_1": (8, 8), "BYTE_2": (16, 8), "BYTE_3": (24, 8), "WORD_0": (0, 16),
+          "WORD_1": (16, 16),
           "DWORD": (0, 32)}  # fmt: skip
 _SDWA_ENTRIES = ("v_mov_b32", "v_and_b32", "v_add_nc_u32", "v_lshlrev_b32", "v_max_i32", "v_add_f16", "v_add_f32",
                  "v_cvt_f32_u32", "v_cvt_f32_f16", "v_cmp_eq_u32", "v_cmp_lt_f16", "v_lshrrev_b16")  # fmt: skip
@@ -203,7 +209,8 @@ def _scalar_read(machine: Machine, operands: str) -> Check:
         names = _registers(machine, lane, "v_readlane_b32", S1=integer(_scalar(lane, at), "U"))
         return None, names["D0"].bits  # type: ignore[attr-defined]
 
-    return Check("v_readlane_b32", f"v_readlane_b32 {operands}", want, before=("s_mov_b32 s{n1}, 0",), mask=True, scalar=True)  # fmt: skip
+    text, zero = f"v_readlane_b32 {operands}", "s_mov_b32 s{n1}, 0"
+    return Check("v_readlane_b32", text, want, before=(zero,), mask=True, scalar=True)
 
 
 def _written(machine: Machine, value: str, at: str) -> Check:

@@ -93,29 +93,30 @@ INLINE V<f32> fract(V<f32> x) { V<f32> r = x - floor(x); return sel(r >= 1.0f, a
 INLINE V<f64> fract(V<f64> x) { V<f64> r = x - floor(x); return sel(r >= 1.0, all<f64>(0x1.fffffffffffffp-1), r); }
 INLINE V<f16> fract(V<f16> x) { V<f16> r = x - floor(x); return sel(r >= (f16)1, all<f16>((f16)0x1.ffcp-1), r); }
 
-// Maximum and minimum (RDNA3 ISA, V_MAX_F32, with WAVE_MODE.IEEE): +0 beats -0, a number beats a quiet NaN, and a
-// signalling NaN beats all and becomes quiet.
-template <class T, class U> INLINE V<T> with_nans(V<T> a, V<T> b, V<T> r) {
+// Maximum and minimum: +0 beats -0, and a number beats a quiet NaN. With WAVE_MODE.IEEE (RDNA3 ISA, V_MAX_F32) a
+// signalling NaN beats all and becomes quiet; max_num and min_num of generation 12 treat all NaNs alike.
+template <class T, class U, bool IEEE> INLINE V<T> with_nans(V<T> a, V<T> b, V<T> r) {
   constexpr U QUIET = sizeof(T) == 2 ? 0x200 : sizeof(T) == 4 ? 0x400000 : 1ul << 51;
   auto signals = [](V<T> x) { return bools(x != x) & bools((as<U>(x) & QUIET) == 0); };
-  r = sel(a != a, b, sel(b != b, a, r));
-  r = sel(signals(b), as<T>(as<U>(b) | QUIET), r);
-  return sel(signals(a), as<T>(as<U>(a) | QUIET), r);
+  auto quiet = [](V<T> x) { return as<T>(as<U>(x) | QUIET); };
+  B both = bools(a != a) & bools(b != b);
+  r = sel(both, quiet(a), sel(a != a, b, sel(b != b, a, r)));
+  return IEEE ? sel(signals(a), quiet(a), sel(signals(b), quiet(b), r)) : r;
 }
-template <class T, class U> INLINE V<T> larger(V<T> a, V<T> b) {
+template <class T, class U, bool IEEE> INLINE V<T> larger(V<T> a, V<T> b) {
   V<T> r = sel(a == b, as<T>(as<U>(a) & as<U>(b)), sel(a > b, a, b));
-  return mask(bools(a != a) | bools(b != b)) ? with_nans<T, U>(a, b, r) : r;
+  return mask(bools(a != a) | bools(b != b)) ? with_nans<T, U, IEEE>(a, b, r) : r;
 }
-template <class T, class U> INLINE V<T> smaller(V<T> a, V<T> b) {
+template <class T, class U, bool IEEE> INLINE V<T> smaller(V<T> a, V<T> b) {
   V<T> r = sel(a == b, as<T>(as<U>(a) | as<U>(b)), sel(a < b, a, b));
-  return mask(bools(a != a) | bools(b != b)) ? with_nans<T, U>(a, b, r) : r;
+  return mask(bools(a != a) | bools(b != b)) ? with_nans<T, U, IEEE>(a, b, r) : r;
 }
-INLINE V<f16> max(V<f16> a, V<f16> b) { return larger<f16, u16>(a, b); }
-INLINE V<f32> max(V<f32> a, V<f32> b) { return larger<f32, u32>(a, b); }
-INLINE V<f64> max(V<f64> a, V<f64> b) { return larger<f64, u64>(a, b); }
-INLINE V<f16> min(V<f16> a, V<f16> b) { return smaller<f16, u16>(a, b); }
-INLINE V<f32> min(V<f32> a, V<f32> b) { return smaller<f32, u32>(a, b); }
-INLINE V<f64> min(V<f64> a, V<f64> b) { return smaller<f64, u64>(a, b); }
+#define EXTREMES(T, U)                                                               \
+  INLINE V<T> max(V<T> a, V<T> b) { return larger<T, U, true>(a, b); }                \
+  INLINE V<T> min(V<T> a, V<T> b) { return smaller<T, U, true>(a, b); }               \
+  INLINE V<T> max_num(V<T> a, V<T> b) { return larger<T, U, false>(a, b); }           \
+  INLINE V<T> min_num(V<T> a, V<T> b) { return smaller<T, U, false>(a, b); }
+EXTREMES(f16, u16) EXTREMES(f32, u32) EXTREMES(f64, u64)
 template <class T> INLINE V<T> max(V<T> a, V<T> b) { return a > b ? a : b; }
 template <class T> INLINE V<T> min(V<T> a, V<T> b) { return a < b ? a : b; }
 template <class T> INLINE T max(T a, T b) { return a > b ? a : b; }
@@ -133,10 +134,12 @@ template <class T> INLINE T bfe_scalar(T x, u32 field) {
 template <class X> INLINE X med3(X a, X b, X c) { return max(min(a, b), min(max(a, b), c)); }
 // v_med3_f32: a NaN among the sources makes it the minimum of the three (RDNA3 ISA, V_MED3_F32).
 template <class T> INLINE V<T> med3f(V<T> a, V<T> b, V<T> c) {
-  B nan = bools(a != a) | bools(b != b) | bools(c != c);
-  V<T> top = max(max(a, b), c);
-  V<T> r = sel(top == a, max(b, c), sel(top == b, max(a, c), max(a, b)));
-  return sel(nan, min(min(a, b), c), r);
+  V<T> top = max(max(a, b), c), r = sel(top == a, max(b, c), sel(top == b, max(a, c), max(a, b)));
+  return sel(bools(a != a) | bools(b != b) | bools(c != c), min(min(a, b), c), r);
+}
+template <class T> INLINE V<T> med3_num(V<T> a, V<T> b, V<T> c) {
+  V<T> least = min_num(min_num(a, b), c);
+  return sel(bools(a != a) | bools(b != b) | bools(c != c), least, med3f(a, b, c));
 }
 
 // Float to integer truncates, saturates, and takes NaN to 0.

@@ -1,0 +1,161 @@
+"""How the texts are read: what is approximate, what is not literally meant, when two results are the same."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import gmpy2
+from isa_harness import Machine, width
+from isa_values import EXACT, FORMATS, Value, compute, exponent_bits, rounded
+
+#: Approximations of the hardware, computed correctly rounded by the emulator: one ULP apart is agreement.
+APPROXIMATE = re.compile(r"v_(?:s_)?(exp|log|rcp|rcp_iflag|rsq|sqrt|sin|cos)_(f16|f32|f64)$")
+#: Those of f32 take subnormal operands as zero and give zero for subnormal results.
+FLUSHED = re.compile(r"v_(?:s_)?(exp|log|rcp|rcp_iflag|rsq|sqrt|sin|cos)_f32$")
+#: The sign of a zero result is not specified.
+SIGNLESS = re.compile(r"v_(sin|cos)_")
+#: CDNA's text does not order the zeros as RDNA's does; the compiler counts on +0 > -0 everywhere.
+UNORDERED_ZEROS = re.compile(r"v_(pk_)?(max|min|med)3?_f")
+#: Results with a float in each half.
+HALVES = ("v_cvt_pk_rtz_f16_f32",)
+#: Moves, whose results are the bits of a source even where the table calls them floats.
+MOVES = re.compile(r"v_(cndmask|mov|swap)_")
+
+
+def float_value(kind: str, bits: int) -> Value:
+    return Value("F", width(kind), bits)
+
+
+def _turns(function: Callable[[Any], Any]) -> Callable[[str, Sequence[int]], int]:
+    """Sine and cosine of revolutions: the text rounds 2 pi to the type first, which the hardware does not do."""
+
+    def value(kind: str, operands: Sequence[int]) -> int:
+        x = float_value(kind, operands[0]).number
+        with gmpy2.context(EXACT):
+            turn = x - gmpy2.rint(x)  # a NaN for infinities
+            if turn * 2 == gmpy2.rint(turn * 2) and function is gmpy2.sin:
+                result = gmpy2.mpfr(0)
+            else:
+                result = function(turn * 2 * gmpy2.const_pi())
+            if turn * 4 == gmpy2.rint(turn * 4) and function is gmpy2.cos:
+                result = gmpy2.rint(result)
+        return rounded(result, "F", width(kind)).bits
+
+    return value
+
+
+def _nearest_even(kind: str, operands: Sequence[int]) -> int:
+    """IEEE roundToIntegralTiesToEven: the text adds 0.5 in the type, which rounds, and loses the sign of zero."""
+    x = float_value(kind, operands[0])
+    return compute(gmpy2.rint, x).bits | x.bits & 1 << x.width - 1
+
+
+def _fract(kind: str, operands: Sequence[int]) -> int:
+    """The fraction x - floor(x), but below 1: the largest number below 1 where the difference rounds to 1."""
+    x = float_value(kind, operands[0])
+    r = compute(lambda n: n - gmpy2.rint_floor(n), x)
+    return rounded(1, "F", r.width).bits - 1 if r.number == 1 else r.bits
+
+
+def _trig_preop(kind: str, operands: Sequence[int]) -> int:
+    """Bits ``shift`` to ``shift + 53`` of 2 / pi (1201 bits): the text masks the low ones, against its description."""
+    x, part = float_value(kind, operands[0]), operands[1] & 31
+    exponent = exponent_bits(x)
+    shift = part * 53 + max(exponent - 1077, 0)
+    with gmpy2.context(precision=1600):
+        two_over_pi = int(gmpy2.rint_floor(gmpy2.exp2(1202) / gmpy2.const_pi()))
+    bits = (two_over_pi << shift >> 1201 - 53) & (1 << 53) - 1
+    with gmpy2.context(EXACT):
+        return rounded(bits * gmpy2.exp2(-53 - shift + 128 * (exponent >= 1968)), "F", 64).bits
+
+
+#: Instructions whose text is not literally what they compute: the manual's description instead.
+OWN: dict[str, Callable[[str, Sequence[int]], int]] = {
+    **{f"v_sin_{t}": _turns(gmpy2.sin) for t in ("f16", "f32")},
+    **{f"v_cos_{t}": _turns(gmpy2.cos) for t in ("f16", "f32")},
+    **{f"v_rndne_{t}": _nearest_even for t in ("f16", "f32", "f64")},
+    **{f"v_fract_{t}": _fract for t in ("f16", "f32", "f64")},
+    "v_trig_preop_f64": _trig_preop,
+}
+#: Texts with an obvious slip: what is replaced, by what, and why.
+AMENDED = (
+    (r"v_div_fmas_(f32|f64)", r"2\.0F? \*\* (32|64) \* fma", lambda m: f"({_far(m[1])}) * fma_unrounded",
+     "the factor is that of v_div_scale, up or down by the size of the addend, and the product is rounded once"),
+    (r"v_div_fixup_f32", r"exponent\(S1\.f32\) == 255", "exponent(S2.f32) - exponent(S1.f32) > 128",
+     "a denominator of exponent 255 was dealt with above; the scaled quotient may be inf - inf"),
+    (r"v_div_fixup_f64", r"exponent\(S1\.f64\) == 2047", "exponent(S2.f64) - exponent(S1.f64) > 1024",
+     "a denominator of exponent 2047 was dealt with above; the scaled quotient may be inf - inf"),
+    (r"v_div_scale_f32", r"1\.0 / 64'F\(S1\.f32\) == DENORM\.f64", "1.0F / S1.f32 == DENORM.f32",
+     "the reciprocal of an f32 is never a subnormal f64"),
+    (r"v_div_scale_f32",
+     r"(DENORM\.f32\)\) then\s+VCC = 0x1LL;\s+if S0\.f32 == S1\.f32 then\s+D0\.f32 = ldexp\(S0\.f32, )64",
+     r"\g<1>-64",
+     "up, as the text says, overflows a denominator whose reciprocal is subnormal"),
+    (r"v_div_scale_f64",
+     r"(DENORM\.f64\)\) then\s+VCC = 0x1LL;\s+if S0\.f64 == S1\.f64 then\s+D0\.f64 = ldexp\(S0\.f64, )128",
+     r"\g<1>-128",
+     "up, as the text says, overflows a denominator whose reciprocal is subnormal"),
+    (r"v_pk_mov_b32", r"(S[01])\.u32\[", r"\g<1>.u64[", "the operands are pairs of registers"),
+    (r"v_frexp_exp_i(?:16|32)_(f\d+)", r"exponent\(S0\.f\d+\)", lambda m: f"exponent_of_normalised(S0.f{m[0][-3:-1]})",
+     "the description is original = mantissa * 2 ** exponent, which the exponent field of a subnormal does not give"),
+)  # fmt: skip
+
+
+def _far(power: str) -> str:
+    kind, up, bias = ("f32", 64, 127) if power == "32" else ("f64", 128, 1023)
+    return f"exponent(S2.{kind}) > {bias} ? 2.0 ** {up} : 2.0 ** (0 - {up})"
+
+
+def text_of(machine: Machine, entry: str) -> str:
+    """The pseudo-code of an entry, slips mended."""
+    text = re.sub(r"//.*", "", machine.text(entry) or "")
+    for name, old, new, _ in AMENDED:
+        if re.fullmatch(name, entry):
+            text, count = re.subn(old, new, text)
+            assert count, f"nothing to amend in {entry}: {old}"
+    return text
+
+
+def same_floats(fields: Sequence[tuple[int, str]], ulps: int = 0, zeros: bool = False) -> Callable[[int, int], bool]:
+    """Equality of registers with floats at these bits: all NaNs are equal, ``ulps`` steps apart is equal.
+
+    With ``zeros`` both zeros are.
+    """
+
+    def same(got: int, want: int) -> bool:
+        for low, kind in fields:
+            bits = width(kind)
+            ones = (1 << bits) - 1
+            g, w = got >> low & ones, want >> low & ones
+            infinity = (2 * FORMATS["F", bits][1] + 1) << FORMATS["F", bits][0]
+            magnitude = ones >> 1
+            if (
+                (g & magnitude > infinity and w & magnitude > infinity)
+                or (
+                    ulps
+                    and (g ^ w) >> bits - 1 == 0
+                    and abs(g - w) <= ulps
+                    and max(g & magnitude, w & magnitude) <= infinity
+                )
+                or (zeros and not (g | w) & magnitude)
+            ):
+                g = w
+            if g != w:
+                return False
+            got, want = got & ~(ones << low), want & ~(ones << low)
+        return got == want
+
+    return same
+
+
+def is_nan(kind: str, bits: int) -> bool:
+    """Whether the lowest bits of a register hold a NaN of this float type."""
+    return bool(gmpy2.is_nan(float_value(kind, bits & (1 << width(kind)) - 1).number))
+
+
+def flush(kind: str, bits: int) -> int:
+    """A subnormal becomes zero of its sign."""
+    fraction, bias = FORMATS["F", width(kind)]
+    return bits & 1 << width(kind) - 1 if not bits >> fraction & (2 * bias + 1) else bits
