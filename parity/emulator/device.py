@@ -33,8 +33,8 @@ _KINDS = {
 _DISPATCH_AT, _KERNARG_AT = 256, 1024
 _SCALAR = 0xFFFFFFFF
 _WHOLE_WAVE = 1 << 31
-# As in workgroups.cpp and wavefronts.h: wavefronts of a workgroup, the stack of one, bytes of a trace. LDS is that of the
-# largest device.
+# As in workgroups.cpp and wavefronts.h: wavefronts of a workgroup, the stack of one, the trace of a byte. LDS is that
+# of the largest device.
 _WAVES, _STACK = 32, 1 << 20
 _LDS = 1 << 18
 _TRACED, _TRACE_BYTES = 1 << 24, 24

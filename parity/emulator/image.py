@@ -15,6 +15,18 @@ _SECTION = re.compile(r"\t\.(section|text|data|bss)\b\s*([\w.]*)")
 _LABEL = re.compile(r"([\w.$]+):")
 _SIZES = {".byte": 1, ".short": 2, ".long": 4, ".quad": 8}
 _ZEROS = frozenset((".zero", ".skip", ".space"))
+_DECLARATIONS = (
+    "\t.size",
+    "\t.type",
+    "\t.globl",
+    "\t.weak",
+    "\t.protected",
+    "\t.hidden",
+    "\t.ident",
+    "\t.addrsig",
+    "\t;",
+    ";",
+)
 _DATA = (".rodata", ".data", ".bss")
 
 
@@ -52,8 +64,8 @@ def image_of(listing: str) -> Image:
             _append(content, writable, bytes(-len(content) % size), False)
         elif inside and (data := _bytes(text, number)) is not None:
             _append(content, writable, data, not section.startswith(".rodata"))
-        else:
-            inside = inside and text.startswith(("\t.size", "\t.type", "\t.globl", "\t.protected", "\t.hidden", "\t;"))
+        elif inside and not text.startswith(_DECLARATIONS):
+            raise UsageError(f"listing line {number}: parity does not know the directive {text.split()[0]} of data")
     return Image(bytes(content), symbols, bytes(writable))
 
 
