@@ -58,7 +58,7 @@ def wheel(session: nox.Session) -> None:
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """Measure the emulator, and the throughput and memory of whole runs."""
+    """Measure the emulator, and the throughput and memory of whole runs (arguments: selectors, --target)."""
     session.install("-e", ".[emulated]", "--group", "bench")
     for module in ("benchmarks.emulator", "benchmarks.throughput"):
         session.run("python", "-m", module, *session.posargs)
@@ -66,6 +66,6 @@ def bench(session: nox.Session) -> None:
 
 @nox.session
 def soak(session: nox.Session) -> None:
-    """Run 200,000 generated cases over 5 seeds (arguments: those of parity run); records stay in parity-out/."""
+    """Run 300,000 cases, 5 seeds on 3 targets (arguments: those of parity run); records stay in parity-out/."""
     session.install("-e", ".[emulated]")
     session.run("python", "-m", "benchmarks.soak", *session.posargs)
