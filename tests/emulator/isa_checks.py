@@ -155,7 +155,7 @@ class Maker:
         modifiers += ["clamp"] * clamp + [omod] * bool(omod)
         shown = ", ".join(x for x in (*outputs, *(s.text for s in sources)) if x)
         text = " ".join((self.name, shown, *modifiers))
-        signed = any(s.text[0] in "-|" for s in sources)
+        signed = any(s.text.startswith(("-", "|")) for s in sources)
         before: tuple[str, ...] = ()
         after: tuple[str, ...] = ()
         if entry.startswith("v_div_fmas"):

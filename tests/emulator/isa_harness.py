@@ -186,9 +186,19 @@ def lanes_of(machine: Machine, kinds: Sequence[str], seed: int, count: int = 0) 
                 vector[1] = vector[0]
             if rng.random() < 0.1:
                 vector[2] = vector[rng.integers(2)]
+            if not count and kinds[0][0] == "f" and kinds[0] == kinds[1] == kinds[2] and i % 16 == 5:
+                vector[:3] = _hard_triple(kinds[0])
             group.append(Lane(i, tuple(vector), scalar, MASKS[g % len(MASKS)] & ones, vcc, scc, group))
         groups.append(group)
     return groups
+
+
+def _hard_triple(kind: str) -> list[int]:
+    """A product halfway between two numbers, and an addend far below it that decides: two roundings go wrong."""
+    fraction, bias = FORMATS["F", width(kind)]
+    one, top = bias << fraction, 1 << width(kind) - 1
+    triple = (one + 1, one | 1 << fraction - 1, top | 1)
+    return [sum(x << at for at in range(0, 64, width(kind))) for x in triple]
 
 
 @functools.cache
@@ -321,8 +331,9 @@ def _places(machine: Machine, vector: int = 20, mask: int = 32, at: int = 0) -> 
     """What stands for the names in braces in the text of a check."""
     execs, vccs = ("exec_lo", "vcc_lo") if machine.lanes == 32 else ("exec", "vcc")
     return {
-        "d": f"v{vector}", "dd": f"v[{vector}:{vector + 1}]", "m": machine.mask(mask), "n": mask, "n1": mask + 1,
-        "exec": execs, "vcc": vccs, "old_exec": machine.mask(_EXEC), "old_vcc": machine.mask(_VCC), "at": at,
+        "d": f"v{vector}", "d1": f"v{vector + 1}", "dd": f"v[{vector}:{vector + 1}]", "at": at,
+        "m": machine.mask(mask), "n": mask, "n1": mask + 1,
+        "exec": execs, "vcc": vccs, "old_exec": machine.mask(_EXEC), "old_vcc": machine.mask(_VCC),
     }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Checks of operands that come from other lanes (DPP), from parts of registers (SDWA), and of exchanges between lanes.
+"""Checks of operands from other lanes (DPP) and parts of registers (SDWA), of dual issue, and of lane exchanges.
 
 The pseudo-code has no word on DPP and SDWA: what they do to the operands is written here after the manuals' chapters
 "Data Parallel Processing" (RDNA3, RDNA2, CDNA3) and "Sub-Dword Addressing" (RDNA2, Vega).
@@ -15,12 +15,12 @@ from isa_evaluator import run
 from isa_harness import Check, Lane, Machine, Source, names_of
 from isa_operands import register
 from isa_syntax import parse
-from isa_texts import is_nan, text_of
+from isa_texts import is_nan, same_floats, text_of
 from isa_values import integer
 
 from parity.emulator.isa import semantics
 
-__all__ = ["dpp_checks", "lane_checks", "sdwa_checks"]
+__all__ = ["dpp_checks", "dual_checks", "lane_checks", "sdwa_checks"]
 
 
 # --- DPP -------------------------------------------------------------------------------------------------------------
@@ -176,6 +176,55 @@ def _part(whole: Source, kind: str, part: str, extend: bool) -> Source:
         return x & 0xFFFF if kind.endswith("16") else x
 
     return Source(f"sext({whole.text})" if extend else whole.text, bits, kind)
+
+
+# --- dual issue ------------------------------------------------------------------------------------------------------
+
+_DUAL = ("v_add_f32", "v_sub_f32", "v_subrev_f32", "v_mul_f32", "v_mul_dx9_zero_f32", "v_max_f32", "v_min_f32",
+         "v_fmac_f32", "v_cndmask_b32", "v_mov_b32", "v_add_nc_u32", "v_lshlrev_b32", "v_and_b32")  # fmt: skip
+
+
+def dual_checks(machine: Machine) -> Iterator[Check]:
+    """Candidates: every operation in each half of a pair, and a pair whose halves read what the other one writes."""
+    for i, first in enumerate(_DUAL):
+        for second in (_DUAL[(i + 3) % len(_DUAL)], _DUAL[(i + 7) % len(_DUAL)]):
+            yield _dual(machine, first, second)
+
+    def swapped(lane: Lane) -> tuple[int, None]:
+        old = lane.vector[3]
+        return old >> 32 | (old & 0xFFFFFFFF) << 32, None
+
+    yield Check("v_mov_b32", "v_dual_mov_b32 {d}, {d1} :: v_dual_mov_b32 {d1}, {d}", swapped)
+
+
+def _dual(machine: Machine, first: str, second: str) -> Check:
+    halves = [_half(machine, entry, i) for i, entry in enumerate((first, second))]
+
+    def want(lane: Lane) -> tuple[int, None]:
+        words = []
+        for i, half in enumerate(halves):
+            own = replace(lane, vector=(*lane.vector[:3], lane.vector[3] >> 32 * i & 0xFFFFFFFF))
+            words.append((half.want(own)[0] or 0) & 0xFFFFFFFF)
+        return words[0] | words[1] << 32, None
+
+    floats = [(32 * i, "f32") for i, entry in enumerate((first, second)) if entry.endswith("f32")]
+    before = (f"s_mov_b{machine.lanes} {{vcc}}, {{old_vcc}}",)
+    return Check(first, " :: ".join(half.text for half in halves), want, same_floats(floats), before)
+
+
+def _half(machine: Machine, entry: str, which: int) -> Check:
+    """An operation on the lower or upper words of a and b."""
+    known = semantics(entry)
+    assert known
+    sources = [
+        Source(f"v{4 + 2 * i + which}", lambda lane, i=i: lane.vector[i] >> 32 * which & 0xFFFFFFFF, kind)
+        for i, kind in enumerate(known.sources)
+        if kind != "mask"
+    ]
+    if "mask" in known.sources:
+        sources.append(Source("", lambda lane: lane.vcc >> lane.index & 1, "mask"))  # not printed
+    check = Maker(machine, entry, entry.replace("v_", "v_dual_"), known)(sources)
+    return replace(check, text=check.text.replace("{d}", ("{d}", "{d1}")[which]).rstrip(", "))
 
 
 # --- exchanges between lanes -----------------------------------------------------------------------------------------

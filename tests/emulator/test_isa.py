@@ -10,7 +10,7 @@ import pytest
 from isa_accesses import EXCUSED, access_checks
 from isa_checks import checks_of, spelled
 from isa_harness import MACHINES, Machine, Work, accepted, execute, lanes_of, manual_names
-from isa_routing import dpp_checks, lane_checks, sdwa_checks
+from isa_routing import dpp_checks, dual_checks, lane_checks, sdwa_checks
 from isa_texts import AMENDED, OWN
 
 from parity.emulator.isa import semantics, table_entries
@@ -70,14 +70,14 @@ def test_instructions_do_what_the_manual_says(machine, family, cache, tmp_path):
     assert not differences, "\n".join(differences)
 
 
-@pytest.mark.parametrize("checks", [dpp_checks, sdwa_checks, lane_checks, access_checks])
+@pytest.mark.parametrize("checks", [dpp_checks, sdwa_checks, dual_checks, lane_checks, access_checks])
 @pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
-def test_operands_of_other_lanes_and_parts_of_registers(machine, checks, cache, tmp_path):
+def test_other_forms_of_operands_and_instructions(machine, checks, cache, tmp_path):
     found = accepted(machine, list(checks(machine)), tmp_path)
-    if checks is sdwa_checks and machine.generation > 10:
-        assert not found, "no SDWA since RDNA 3"
+    missing = {sdwa_checks: machine.generation > 10, dual_checks: machine.generation < 11}.get(checks, False)
+    assert bool(found) != missing
+    if missing:
         return
-    assert found
     kinds = ["f16", "f16", "f16", "f16"] if checks is sdwa_checks else ["f32", "u32", "u32", "u32"]
     work = [(found, lanes_of(machine, kinds, seed=11))]
     if checks is access_checks:
