@@ -289,7 +289,7 @@ def main() -> None:
     tinygrad(options.repeats)
     if not options.no_cold:
         whole = f"reduce, {len(codes[options.target[0]]['reduce'].kernels)} kernels"
-        print(f"\n{'translate and compile, s, cold':32}{'uexp_f32':>18}{whole:>24}")
+        print(f"\n{'translate and compile, s, cold':32}{'runtime, uexp_f32':>18}{whole:>24}")
         for target in options.target:
             cold(target, codes[target])
 

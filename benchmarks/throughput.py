@@ -1,4 +1,4 @@
-"""Cases per second and memory of warm runs: ``python -m benchmarks.throughput [SELECTOR...]``.
+"""Cases per second and memory of warm runs: ``python -m benchmarks.throughput [SELECTOR...] [--target T,..]``.
 
 The first run of each fills the caches and does not count. Memory is the largest sum of the resident sets of the
 process and its workers, sampled every 50 ms (pages that they share count more than once).
@@ -6,6 +6,7 @@ process and its workers, sampled every 50 ms (pages that they share count more t
 
 from __future__ import annotations
 
+import argparse
 import json
 import subprocess
 import sys
@@ -14,6 +15,8 @@ import time
 from pathlib import Path
 
 import psutil
+
+from parity.toolchain import DEFAULT_TARGETS
 
 EXAMPLES = (20, 60)
 REPEATS = 2
@@ -50,10 +53,15 @@ def _resident(pid: int) -> int:
     return total
 
 
-def main(selectors: list[str]) -> None:
+def main() -> None:
     """Print a line per measurement: the best of some warm runs."""
-    plans = [(f"{n} examples", [*selectors, "--examples", str(n)]) for n in EXAMPLES]
-    for title, arguments in [("one launch", [LAUNCH]), *plans]:
+    parser = argparse.ArgumentParser("python -m benchmarks.throughput", description=__doc__)
+    parser.add_argument("selectors", nargs="*", metavar="SELECTOR", help="as for parity run; default: all")
+    parser.add_argument("--target", default=",".join(DEFAULT_TARGETS), metavar="T,..", help="default: %(default)s")
+    options = parser.parse_args()
+    plans = [(f"{n} examples", [*options.selectors, "--examples", str(n)]) for n in EXAMPLES]
+    for title, chosen in [("one launch", [LAUNCH]), *plans]:
+        arguments = [*chosen, "--target", options.target]
         measure(arguments)
         seconds, memory, totals = min((measure(arguments) for _ in range(REPEATS)), key=lambda result: result[0])
         cases = totals["cases"]
@@ -63,4 +71,4 @@ def main(selectors: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()
