@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import traceback
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from parity.codeobject import CodeObject
 from parity.compare import Status, Verdict
@@ -29,12 +29,20 @@ class Worker:
     suite: Suite
     runner: Runner
     sessions: dict[str, Session] = field(default_factory=dict)
+    drawn: dict[Task, list[tuple[str, str]]] = field(default_factory=dict)
 
     def session(self, target: str) -> Session:
         """The device of a target, opened on first use."""
         if target not in self.sessions:
             self.sessions[target] = self.runner.open(target, checked=self.plan.checked)
         return self.sessions[target]
+
+    def texts(self, task: Task) -> list[tuple[str, str]]:
+        """The cases of a task, which are the same for every target: drawing costs more than running them."""
+        key = replace(task, target="")
+        if key not in self.drawn:
+            self.drawn[key] = self.plan.draw(self.suite, task)
+        return self.drawn[key]
 
     def perform(self, task: Task, texts: list[tuple[str, str]]) -> list[CaseRecord]:
         """Check cases of one entry. The first failures of each kind are shrunk."""
@@ -114,4 +122,4 @@ def prepare(module: str, target: str, kernels: tuple[str, ...]) -> None:
 
 def perform(task: Task) -> list[CaseRecord]:
     """Run a task."""
-    return _worker.perform(task, _worker.plan.draw(_worker.suite, task))
+    return _worker.perform(task, _worker.texts(task))
