@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from isa_evaluator import run
 from isa_harness import Check, Lane, Machine, manual_names, names_of
@@ -97,7 +97,9 @@ def _check(machine: Machine, entry: str, name: str) -> Check:
     return Check(entry, f"{name} {operands}{place}{flags}", want, same, before, after, memory=True)
 
 
-def _operands(entry: str, lds: bool, bits: int, pair: bool, loads: bool, stores: bool):
+def _operands(
+    entry: str, lds: bool, bits: int, pair: bool, loads: bool, stores: bool
+) -> tuple[tuple[str, ...], tuple[str, ...], Callable[[int, int, int], int]]:
     """Preparations, the printed data operands, and the bits of the first of them."""
     low = (1 << bits) - 1
 

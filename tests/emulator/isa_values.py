@@ -15,13 +15,14 @@ from typing import Any
 import gmpy2
 
 EXACT = gmpy2.context(precision=400, emin=gmpy2.get_emin_min(), emax=gmpy2.get_emax_max())
-_WIDE = gmpy2.context(precision=400, emin=gmpy2.get_emin_min(), emax=1024)  # as exact, but overflows like an f64
+#: Holds any sum of an f64 and a product of two, but overflows as an f64 does.
+_WIDE = gmpy2.context(precision=4400, emin=gmpy2.get_emin_min(), emax=1024)
 _CONTEXTS = {
     ("F", 16): gmpy2.context(precision=11, emin=-23, emax=16, subnormalize=True),
     ("BF", 16): gmpy2.context(precision=8, emin=-132, emax=128, subnormalize=True),
     ("F", 32): gmpy2.context(precision=24, emin=-148, emax=128, subnormalize=True),
     ("F", 64): gmpy2.context(precision=53, emin=-1073, emax=1024, subnormalize=True),
-    ("F", 0): EXACT,
+    ("F", 0): gmpy2.context(EXACT, precision=4400),
 }
 FORMATS = {("F", 16): (10, 15), ("F", 32): (23, 127), ("F", 64): (52, 1023), ("BF", 16): (7, 127)}
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from isa_accesses import EXCUSED, access_checks
 from isa_checks import checks_of, spelled
-from isa_harness import MACHINES, Machine, Work, accepted, execute, lanes_of, manual_names
+from isa_harness import MACHINES, Check, Machine, Work, accepted, execute, lanes_of, manual_names
 from isa_routing import dpp_checks, dual_checks, lane_checks, sdwa_checks
 from isa_texts import AMENDED, OWN
 
@@ -49,9 +50,9 @@ for _entry in _entries():
     FAMILIES[_family(_entry)].append(_entry)
 
 
-def _work(machine: Machine, entries: list[str], folder) -> Iterator[Work]:
+def _work(machine: Machine, entries: list[str], folder: Path) -> Iterator[Work]:
     """The checks of entries, together if their operands are of the same types."""
-    together: dict[tuple[str, ...], list] = defaultdict(list)
+    together: dict[tuple[str, ...], list[Check]] = defaultdict(list)
     for entry, name in spelled(machine, entries, folder).items():
         known = semantics(entry)
         kinds = [k if k != "mask" else "u64" for k in known.sources]
