@@ -35,8 +35,8 @@ _SLACK = 1 + 2.0**-20
 def softmax(x: Array, grid: Grid) -> Expected:
     """exp(x - m) / sum(exp(x - m)) with the maximum m of each row; x (rows, columns).
 
-    The reciprocal of the sum is a factor. Half types round every step but the sum, which is one of f32. A row with a NaN
-    or an infinite maximum is NaN.
+    The reciprocal of the sum is a factor. Half types round every step but the sum, which is one of f32. A row is NaN if
+    it holds a NaN or if its maximum is infinite.
     """
     dtype = of_array(x)
     depth = tree_depth(x.shape[1], grid.threads)
