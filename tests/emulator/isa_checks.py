@@ -398,6 +398,8 @@ def scalar_checks(machine: Machine, entry: str, name: str, known: Semantics) -> 
                 if FLUSHED.match(entry):
                     names["S0"] = Value("B", 64, flush("f32", operands[0]))
                 run(program, names, machine.library)
+                if described := OWN.get(f"v_{entry[2:]}"):
+                    names["D0"] = Value("B", 32, described(result, operands))
                 if FLUSHED.match(entry):
                     names["D0"] = Value("B", 32, flush("f32", names["D0"].bits))
                 if what == "scc":

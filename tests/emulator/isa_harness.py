@@ -32,14 +32,16 @@ class Machine:
     """A target, where its pseudo-code is, and how its assembly spells what the harness needs.
 
     There is no text for RDNA 2 and CDNA 2: what RDNA 3 or CDNA 3 has under the same name stands for it. One of
-    ``share`` variants of an instruction is checked, as the operations are the same everywhere: all on one target.
+    ``share`` variants of an instruction is checked, as the operations are the same everywhere: all on one target. What
+    has the same name on the target that this one is ``like`` is not checked again.
     """
 
     target: str
     lanes: int
     families: tuple[str, ...]
     half_registers: bool = False
-    share: int = 3
+    share: int = 1
+    like: str = ""
 
     @property
     def generation(self) -> int:
@@ -92,11 +94,11 @@ _FAMILIES = ("rdna3", "rdna4", "cdna")
 MACHINES = {
     m.target: m
     for m in (
-        Machine("gfx1100", 32, ("rdna3",), True, share=1),
-        Machine("gfx1030", 32, ("rdna3", "cdna")),
-        Machine("gfx90a", 64, ("cdna", "rdna3")),
-        Machine("gfx942", 64, ("cdna", "rdna3"), share=8),
-        Machine("gfx1201", 32, ("rdna4", "rdna3"), share=4),
+        Machine("gfx1100", 32, ("rdna3",), True),
+        Machine("gfx1030", 32, ("rdna3", "cdna"), share=6),
+        Machine("gfx90a", 64, ("cdna", "rdna3"), share=6),
+        Machine("gfx942", 64, ("cdna", "rdna3"), share=6, like="gfx90a"),
+        Machine("gfx1201", 32, ("rdna4", "rdna3"), share=2, like="gfx1100"),
     )
 }
 
@@ -174,7 +176,7 @@ def lanes_of(machine: Machine, kinds: Sequence[str], seed: int, count: int = 0) 
     """
     rng = np.random.default_rng(seed)
     groups = []
-    for g in range(count or 96 // machine.lanes + 1):
+    for g in range(count or 64 // machine.lanes + 1):
         scalar = tuple(_draw(rng, k) for k in kinds)
         scalar = (scalar[0], scalar[0], *scalar[2:]) if g % 8 == 7 else scalar
         vcc, scc = int(rng.integers(0, 1 << 64, dtype=np.uint64)), g & 1

@@ -53,14 +53,18 @@ for _entry in _entries():
 def _work(machine: Machine, entries: list[str], folder: Path) -> Iterator[Work]:
     """The checks of entries, together if their operands are of the same types."""
     together: dict[tuple[str, ...], list[Check]] = defaultdict(list)
-    for entry, name in spelled(machine, entries, folder).items():
+    names = spelled(machine, entries, folder)
+    elsewhere = spelled(MACHINES[machine.like], entries, folder) if machine.like else {}
+    for entry, name in names.items():
+        if elsewhere.get(entry) == name:
+            continue
         known = semantics(entry)
         kinds = [k if k != "mask" else "u64" for k in known.sources]
         old = known.results[0].removesuffix("hi")
         kinds += ["u32"] * (3 - len(kinds)) + [old if re.match(r"[fiu]\d", old) else "u32"]
         together[tuple(kinds)] += checks_of(machine, entry, name)
     for kinds, checks in together.items():
-        count = 40 if checks[0].entry.startswith("s_") else 0
+        count = 24 if checks[0].entry.startswith("s_") else 0
         yield accepted(machine, checks, folder), lanes_of(machine, kinds, seed=7, count=count)
 
 
