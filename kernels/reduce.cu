@@ -51,7 +51,7 @@ constexpr u32 NOWHERE = ~0u;
 
 /**
  * Keeps the candidate it has unless the other is better, so that ties go to the earlier element of a thread and to the
- * lower slot of the tree: among the best elements wins the one whose thread number, read backwards in bits, is smallest.
+ * lower thread of the tree: of the best elements that one wins whose thread number, read backwards in bits, is smallest.
  * A NaN is neither better nor worse: it stays where it came first, and is not taken in from elsewhere.
  */
 template <class Better>
@@ -92,8 +92,8 @@ __device__ __forceinline__ size_t index_of_term(size_t o, size_t term, size_t nu
 }
 
 /**
- * out[o] += the sum of its elements. After dims and strides, `info` has the length of each summed dim, then its stride in
- * a contiguous tensor of these dims.
+ * out[o] += the sum of its elements. After dims and strides, `info` has the length of each summed dim, then its stride
+ * in a contiguous tensor of these dims.
  *
  * Consecutive threads share an output, as many as there are terms or threads in the block. The sum comes once and in
  * a fixed order, not by one atomic addition per element, which AMD GPUs do not have for 16-bit types.

@@ -35,8 +35,8 @@ struct Maximum {
 };
 
 /**
- * The first of every `count` consecutive threads of the block gets the values of all of them, folded over a halving tree:
- * t takes in t + ceil(count / 2), and so on. The order depends on nothing but `count`, which may be any number.
+ * The first of every `count` consecutive threads of the block gets the values of all of them, folded over a halving
+ * tree: t takes in t + ceil(count / 2), and so on. The order depends on nothing but `count`, which may be any number.
  */
 template <class T, class Fold>
 __device__ __forceinline__ T over_threads(u32 count, T value, Fold fold) {

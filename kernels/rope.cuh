@@ -1,5 +1,5 @@
 // Rotary position embedding: pairs of elements of a vector of d are turned by angles whose cosines and sines are tables
-// of (time, d / 2) or, if stride_b is not 0, of (batch, time, d / 2). stride_b is then the number of elements of a batch.
+// of (time, d / 2) or, if stride_b is not 0, of (batch, time, d / 2). stride_b is the number of elements of a batch.
 #pragma once
 
 #include "elementwise.cuh"

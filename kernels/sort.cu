@@ -1,8 +1,8 @@
 // asort_asc_<type>, asort_desc_<type>: the order of each row of a matrix with contiguous rows, one block per row.
 //
 // A bitonic network (Batcher 1968) over the indices 0 .. ncols_pad - 1 in dynamic shared memory, 4 * ncols_pad bytes.
-// Indices from ncols on are padding, which belongs behind everything else. Equal elements may come in any order; around a
-// NaN, which compares to nothing, the order is that of the network, but always a permutation.
+// Indices from ncols on are padding, which belongs behind everything else. Equal elements may come in any order; around
+// a NaN, which compares to nothing, the order is that of the network, but always a permutation.
 #include "dtypes.cuh"
 
 template <class T, class Before>
