@@ -51,7 +51,7 @@ constexpr u32 NOWHERE = ~0u;
 
 /**
  * Keeps the candidate it has unless the other is better, so that ties go to the earlier element of a thread and to the
- * lower thread of the tree: of the best elements that one wins whose thread number, read backwards in bits, is smallest.
+ * lower thread of the tree: of the best elements that one wins whose thread number, read backwards in bits, is least.
  * A NaN is neither better nor worse: it stays where it came first, and is not taken in from elsewhere.
  */
 template <class Better>
