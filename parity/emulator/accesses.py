@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from parity.emulator.isa_memory import ATOMICS, CACHE_POLICY, DS_CROSS_LANE, LOADS, STORES
+from parity.emulator.isa_memory import ATOMICS, CACHE_POLICY, LOADS, STORES
 from parity.emulator.operands import registers, scalar, vector, write, write_scalar
 from parity.emulator.parse import Instruction
 from parity.emulator.writer import Unknown, Writer
@@ -18,9 +18,6 @@ _PAIR = re.compile(r"2addr_(stride64_)?b(32|64)$")
 
 def emit_access(w: Writer, item: Instruction, name: str) -> bool:
     """Write the C++ of a memory instruction by its canonical name; False if it is none."""
-    if name.startswith("ds_") and name.removeprefix("ds_") in DS_CROSS_LANE:
-        _cross_lane(w, item, name)
-        return True
     match = _ACCESS.match(name)
     if not match and name.startswith("ds_"):
         match = re.match(r"(ds)_(())?(\w+)$", name)  # an LDS atomic does not say so
@@ -195,7 +192,7 @@ def _pair(w: Writer, item: Instruction, verb: str, bits: int, step: int) -> None
     w.put("}")
 
 
-# --- atomics, and exchanges between lanes ----------------------------------------------------------------------------
+# --- atomics ---------------------------------------------------------------------------------------------------------
 
 
 def _atomic(w: Writer, item: Instruction, space: str, kind: str) -> None:
@@ -236,41 +233,3 @@ def _atomic(w: Writer, item: Instruction, space: str, kind: str) -> None:
     if target:
         w.put(*write(w, target, unit, "old"))
     w.put("}")
-
-
-def _cross_lane(w: Writer, item: Instruction, name: str) -> None:
-    if name == "ds_swizzle_b32":
-        target, data = item.operands
-        pattern = item.modifiers[0].removeprefix("offset:") if item.modifiers else "0"
-        value = f"swizzle({vector(w, data, 'u32')}, exec, {_swizzle(pattern)}u)"
-    else:
-        target, lanes, data = item.operands
-        offset = _modifiers(item).get("offset", 0)
-        function = name.removeprefix("ds_").removesuffix("_b32")
-        value = f"{function}(c, exec, {w.number}, {vector(w, lanes, 'u32')} + {offset}u, {vector(w, data, 'u32')})"
-    w.put("{", *write(w, target, "u32", value), "}")
-
-
-def _swizzle(pattern: str) -> int:
-    """The 16 bits of a swizzle from the way the assembler prints them (RDNA3 ISA, DS_SWIZZLE_B32)."""
-    match = re.fullmatch(r"swizzle\((\w+),\s*(.*)\)", pattern)
-    if not match:
-        return int(pattern, 0)
-    mode, rest = match[1], [part.strip() for part in match[2].split(",")]
-    if mode == "QUAD_PERM":
-        return 0x8000 | sum(int(lane) << 2 * i for i, lane in enumerate(rest))
-    if mode == "BITMASK_PERM":
-        bits = rest[0].strip('"')
-        masks = {"0": (0, 0, 0), "1": (0, 1, 0), "p": (1, 0, 0), "i": (1, 0, 1)}
-        fields = [0, 0, 0]
-        for letter in bits:
-            fields = [field << 1 | bit for field, bit in zip(fields, masks[letter], strict=True)]
-        return fields[0] | fields[1] << 5 | fields[2] << 10
-    size = int(rest[0])
-    if mode == "SWAP":
-        return 0x1F | size << 10
-    if mode == "REVERSE":
-        return 0x1F | (size - 1) << 10
-    if mode == "BROADCAST":
-        return (0x1F & ~(size - 1)) | int(rest[1]) << 5
-    raise Unknown(f"swizzle mode {mode}")

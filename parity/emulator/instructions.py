@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 
 from parity.emulator.accesses import emit_access
 from parity.emulator.dpp import routing
+from parity.emulator.exchanges import EXCHANGES
 from parity.emulator.isa import BRANCHES, IGNORED, KEEPS_HIGH, Semantics, semantics
 from parity.emulator.isa_names import canonical
 from parity.emulator.operands import (
@@ -44,17 +45,10 @@ def emit(w: Writer, item: Instruction) -> None:
         _CONTROL[name](w, item)
     elif name in BRANCHES:
         _branch(w, item.operands[0], BRANCHES[name])
+    elif name in EXCHANGES:
+        EXCHANGES[name](w, item)
     elif emit_access(w, item, name):
         return
-    elif name == "v_readlane_b32":
-        refuse_modifiers(item)
-        value, lane = vector(w, item.operands[1], "u32"), scalar(w, item.operands[2], "u32")
-        w.put(*write_scalar(w, item.operands[0], "u32", f"({value})[{lane} & (LANES - 1)]"))
-    elif name == "v_writelane_b32":
-        refuse_modifiers(item)
-        (target,) = registers(w, item.operands[0])
-        lane, value = scalar(w, item.operands[2], "u32"), scalar(w, item.operands[1], "u32")
-        w.put(f"{target}[{lane} & (LANES - 1)] = {value};")
     elif item.paired:
         _dual(w, item, item.paired)
     elif (known := semantics(name)) is None:

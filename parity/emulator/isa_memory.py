@@ -5,7 +5,7 @@ Semantics: RDNA3 Instruction Set Architecture, chapters 10 to 12.
 
 from __future__ import annotations
 
-__all__ = ["ATOMICS", "CACHE_POLICY", "DS_CROSS_LANE", "LOADS", "STORES"]
+__all__ = ["ATOMICS", "CACHE_POLICY", "LOADS", "STORES"]
 
 #: Loads by the part after ``_load_``: element as stored, and the registers it fills (``lo``/``hi``: that half).
 LOADS = {
@@ -56,9 +56,6 @@ ATOMICS = {
     "dec": "old == 0 || old > x ? x : old - 1",
     "pk_add": "old + x",
 }
-
-#: Exchanges between lanes that go through the LDS unit and touch no memory: ``ds_{name}``.
-DS_CROSS_LANE = ("bpermute_b32", "permute_b32", "swizzle_b32")
 
 #: Cache policy bits of memory instructions.
 CACHE_POLICY = frozenset({"glc", "slc", "dlc", "sc0", "sc1", "nt"})

@@ -228,6 +228,28 @@ def test_exchanges_between_lanes(run):
     assert np.array_equal(run("row_shift", x, x)[1], np.where(at % 16 == 0, -1, np.roll(x, 1)))
 
 
+def test_swizzles(run):
+    at = np.arange(256)
+    x = INTS * 3 + 1
+    out = run("swizzles", x, np.zeros(6 * 256, np.int32))[1].reshape(6, 256)
+    bits = at & ~31 | ((at & 31 & 0x15) | 0x02) ^ 0x09
+    for got, source in zip(out, (at ^ 2, at ^ 7, at & ~7 | 3, bits, at ^ 3), strict=False):
+        assert np.array_equal(got, x[source])
+    assert np.array_equal(out[5], -4 * x)
+
+
+def test_rows_of_lanes(run):
+    if TARGETS[run.code.target].generation < 10:
+        pytest.skip("permlane came with generation 10")
+    at = np.arange(256)
+    x = INTS * 3 + 1
+    out = run("rows", x, np.zeros(4 * 256, np.int32))[1].reshape(4, 256)
+    assert np.array_equal(out[0], x[at ^ 15])
+    assert np.array_equal(out[1], x[at ^ 31])
+    assert np.array_equal(out[2], np.where(at & 1, -2, -1))  # the source of an odd lane is even, and off
+    assert np.array_equal(out[3], np.where(at & 1, 0, -1))
+
+
 def test_an_exchange_across_lane_32_is_noted(run):
     x = INTS * 3
     out = run("bpermute_over_32", x, x)[1]

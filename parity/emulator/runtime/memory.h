@@ -90,6 +90,8 @@ INLINE u32 atomic(Context *c, Mask exec, u64 base, V<u32> lo, V<u32> hi, u32 ins
 RUNTIME V<u32> bpermute(Context *, Mask exec, u32 instruction, In<u32> at, In<u32> x);
 RUNTIME V<u32> permute(Context *, Mask exec, u32 instruction, In<u32> at, In<u32> x);
 RUNTIME V<u32> swizzle(In<u32> x, Mask exec, u32 pattern);
+RUNTIME V<u32> permlane16(In<u32> x, Mask exec, u64 select, u32 other_row, u32 inactive, u32 bound, In<u32> old);
+RUNTIME V<u32> swapped_halves(In<u32> x);
 
 // --- workgroups ---
 RUNTIME u32 barrier(Context *, Mask exec, u32 instruction);

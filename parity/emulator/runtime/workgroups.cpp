@@ -34,6 +34,23 @@ V<u32> swizzle(In<u32> x, Mask exec, u32 pattern) {
   return out.vector();
 }
 
+// A lane that is off gives its value if `inactive`, else 0 if `bound`, else the reader keeps its own (V_PERMLANE16_B32).
+V<u32> permlane16(In<u32> x, Mask exec, u64 select, u32 other_row, u32 inactive, u32 bound, In<u32> old) {
+  const Lanes<u32> value(x), own(old);
+  Lanes<u32> out;
+  for (u32 i = 0; i < LANES; i++) {
+    u32 from = ((i & ~15u) | (select >> 4 * (i & 15) & 15)) ^ (other_row ? 16 : 0);
+    out[i] = inactive || exec >> from & 1 ? value[from] : bound ? 0 : own[i];
+  }
+  return out.vector();
+}
+V<u32> swapped_halves(In<u32> x) {
+  const Lanes<u32> value(x);
+  Lanes<u32> out;
+  for (u32 i = 0; i < LANES; i++) out[i] = value[i ^ 32 % LANES];
+  return out.vector();
+}
+
 // --- workgroups: wavefronts take turns; each has a stack of its own, and a barrier goes on with the next ---
 constexpr u64 STACK = 1 << 20;
 RUNTIME void parity_switch(void **from, void *to);

@@ -157,6 +157,32 @@ KERNEL row_shift(const int* x, int* out) {
     out[threadIdx.x] = __builtin_amdgcn_update_dpp(-1, x[threadIdx.x], 0x111, 0xf, 0xf, false);
 }
 KERNEL swap_16(const int* x, int* out) { out[threadIdx.x] = __builtin_amdgcn_ds_swizzle(x[threadIdx.x], 0x401f); }
+KERNEL swizzles(const int* x, int* out) {
+    const int v = x[threadIdx.x], n = blockDim.x;
+    out += threadIdx.x;
+    out[0 * n] = __builtin_amdgcn_ds_swizzle(v, 0x8000 | 0x4e);            // quads 2 3 0 1
+    out[1 * n] = __builtin_amdgcn_ds_swizzle(v, 0x1f | 7 << 10);           // reversed eights
+    out[2 * n] = __builtin_amdgcn_ds_swizzle(v, (0x1f & ~7) | 3 << 5);     // lane 3 of eight to all
+    out[3 * n] = __builtin_amdgcn_ds_swizzle(v, 0x15 | 0x02 << 5 | 0x09 << 10);  // any bits
+    out[4 * n] = __builtin_amdgcn_ds_permute(4 * (threadIdx.x ^ 3), v);
+    int a = v, b = -v;
+    asm("v_swap_b32 %0, %1" : "+v"(a), "+v"(b));
+    out[5 * n] = a - 3 * b;
+}
+/** Rows of 16 reversed, rows exchanged and reversed; lanes that are off keep or give 0; the halves of 64 exchanged. */
+KERNEL rows(const int* x, int* out) {
+    const int v = x[threadIdx.x], n = blockDim.x;
+    out += threadIdx.x;
+    out[0] = out[n] = out[2 * n] = out[3 * n] = -1;
+#if defined(__gfx1030__) || defined(__gfx1100__) || defined(__gfx1201__)
+    out[0] = __builtin_amdgcn_permlane16(-2, v, 0x89abcdef, 0x01234567, false, false);
+    out[n] = __builtin_amdgcn_permlanex16(-2, v, 0x89abcdef, 0x01234567, false, false);
+    if (threadIdx.x & 1) {
+        out[2 * n] = __builtin_amdgcn_permlane16(-2, v, 0x89abcdef, 0x01234567, false, false);
+        out[3 * n] = __builtin_amdgcn_permlane16(-2, v, 0x89abcdef, 0x01234567, false, true);
+    }
+#endif
+}
 KERNEL ballot(const int* x, u64* out) { out[threadIdx.x] = __builtin_amdgcn_ballot_w64(x[threadIdx.x] & 1); }
 KERNEL first_active(const int* x, int* out) {
     out[threadIdx.x] = -1;
