@@ -82,7 +82,7 @@ def test_an_offset_beyond_the_lds_is_a_fault(run):
     with pytest.raises(MemoryFault) as caught:
         run("past_lds", INTS, INTS, 256, shared=1024)
     assert (caught.value.kind, caught.value.buffer, caught.value.offset) == ("out-of-bounds read", "LDS", 1024)
-    with pytest.raises(MemoryFault, match="(?s)out-of-bounds write.*LDS"):
+    with pytest.raises(MemoryFault, match=r"(?s)out-of-bounds write.*LDS"):
         run("past_lds", INTS, INTS, 256, shared=1020)
     with pytest.raises(MemoryFault, match="out-of-bounds read"):
         run("past_lds", INTS, INTS, 2**29, shared=1024)  # 2 GiB further on
@@ -97,7 +97,7 @@ def test_lds_that_nothing_wrote_is_a_fault(run):
 
 
 def test_more_lds_than_the_target_has(run):
-    with pytest.raises(UsageError, match="needs 65544 bytes of LDS .0 static, 65544 dynamic.*can have 65536"):
+    with pytest.raises(UsageError, match=r"needs 65544 bytes of LDS .0 static, 65544 dynamic.*can have 65536"):
         run("reversed_by_lds", np.zeros(8), np.zeros(8), 8, block=8, shared=65544)
     with pytest.raises(UsageError, match="at most 1024 threads"):
         run("reversed_by_lds", np.zeros(8), np.zeros(8), 8, block=1025, shared=8)
@@ -148,7 +148,7 @@ def test_a_barrier_that_some_lanes_miss(run):
 
 def test_a_barrier_that_some_wavefronts_miss(run):
     with pytest.raises(
-        DivergentBarrier, match="the wavefront of threads 128 and up|the wavefront of threads 192 and up"
+        DivergentBarrier, match=r"the wavefront of threads 128 and up|the wavefront of threads 192 and up"
     ):
         run("divergent_waves", INTS, INTS, seed=0)
     run("divergent_waves", INTS, INTS, block=128)

@@ -169,6 +169,7 @@ u32 scalar_load_checked(Context *c, u64 at, u32 words, u32 instruction, u32 *out
   switch (words) {
   case 1: return load_words<1>(c, at, instruction, out);
   case 2: return load_words<2>(c, at, instruction, out);
+  case 3: return load_words<3>(c, at, instruction, out);
   case 4: return load_words<4>(c, at, instruction, out);
   case 8: return load_words<8>(c, at, instruction, out);
   default: return load_words<16>(c, at, instruction, out);
