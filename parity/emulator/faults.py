@@ -92,8 +92,7 @@ class DataRace(ParityError):
         self.lane, self.workgroup = lane, workgroup
         who = "all lanes (scalar)" if lane is None else f"lane {lane}"
         super().__init__(
-            f"data race in kernel {kernel!r}: two wavefronts access {memory}, at least one writes, and no barrier is "
-            f"between them\n"
+            f"data race in kernel {kernel!r} at {memory}: two wavefronts, one of them writes, no barrier between them\n"
             f"  first:  {other.text} at {place(other)}\n"
             f"  second: {instruction.text} at {place(instruction)}, workgroup {workgroup}, {who}"
         )
