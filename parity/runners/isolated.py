@@ -89,6 +89,7 @@ class _Process:
         self._connection, theirs = Pipe()
         # What the driver prints, of a failed assertion above all, is part of the fault and not for the terminal.
         self._printed: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
+        self._printed_before = 0
         self._known: set[str] = set()
         command = [sys.executable, "-m", "parity.runners.isolated", str(theirs.fileno())]
         self._popen = subprocess.Popen(
@@ -105,6 +106,7 @@ class _Process:
             raise NotAvailable(f"the device cannot be opened: {problem}")
 
     def execute(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer], seconds: float) -> Outcome:
+        self._printed_before = os.fstat(self._printed.fileno()).st_size
         try:
             if code.digest not in self._known:
                 self._connection.send(replace(code, listing=""))
@@ -129,8 +131,8 @@ class _Process:
         self._popen.wait()
 
     def _output(self) -> str:
-        """The first lines that the process printed, which name the cause; the others are often thousands alike."""
-        self._printed.seek(0)
+        """The first lines printed since the launch, which name the cause; the others are often thousands alike."""
+        self._printed.seek(self._printed_before)
         lines = self._printed.read(4096).decode(errors="replace").splitlines()[:8]
         return "".join(f"\n{line}" for line in lines)
 

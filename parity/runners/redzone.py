@@ -75,7 +75,7 @@ class Arena:
         side = f"{-offset} bytes before its start" if offset < 0 else f"{offset - size} bytes behind its end"
         itemsize = self.buffers[name].dtype.itemsize
         return (
-            f"{where.size} bytes outside of the buffers were changed; the first is byte {offset} (element "
+            f"bytes changed outside of the buffers: {where.size}; the first is byte {offset} (element "
             f"{offset // itemsize}) of {name!r}, which has {size} bytes ({size // itemsize} elements): {side}"
         )
 
