@@ -81,14 +81,13 @@ class CudaDevice:
             after = self._launch(code, launch, arena)
         except self._errors as error:
             name, _, text = str(error).partition(": ")
-            return Outcome(arena.contents(arena.image), Fault(name, f"{text}; in {launch}", self._is_lost()))
+            return Outcome(arena.contents(arena.image), Fault(name, text, self._is_lost()))
         except MissingKernel as error:
             return Outcome(arena.contents(arena.image), Fault("missing kernel", str(error)))
         except ParityError as error:
             return Outcome(arena.contents(arena.image), Fault("error", str(error)))
         damage = arena.damage(after)
-        fault = Fault("out-of-bounds write", f"{damage}; in {launch}") if damage else None
-        return Outcome(arena.contents(after), fault)
+        return Outcome(arena.contents(after), Fault("out-of-bounds write", damage) if damage else None)
 
     def _load(self, code: CodeObject) -> Any:
         if code.binary is None:
@@ -108,7 +107,7 @@ class CudaDevice:
             args = tuple(_argument(arg, arena, memory.data.ptr) for arg in launch.args)
             function(launch.grid, launch.block, args, shared_mem=launch.shared_bytes)
             self._stream.synchronize()
-            after: np.ndarray[Any, np.dtype[np.uint8]] = memory.get(stream=self._stream)
+            after: np.ndarray[Any, np.dtype[np.uint8]] = memory.get()
             return after
 
     def _is_lost(self) -> bool:
