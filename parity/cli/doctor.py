@@ -90,7 +90,7 @@ def _compilers() -> Iterator[Finding]:
     except ParityError as error:
         yield Finding("compilers", "device libraries", "", str(error), needed=True)
     for name, what in (
-        ("nvcc", "install the CUDA toolkit to check that the sources still compile as CUDA"),
+        ("nvcc", "install the CUDA toolkit (or its wheels) to build for CUDA targets"),
         ("hipcc", "install ROCm; parity does not need it"),
         ("hipify-perl", "install ROCm; parity has a translator of its own"),
         ("hipify-clang", "install ROCm; parity has a translator of its own"),
