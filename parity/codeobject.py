@@ -1,4 +1,4 @@
-"""Code objects: what a compiler made of one module for one AMD target, and what its metadata says of each kernel."""
+"""Code objects: what a compiler made of one module for one target, and what its metadata says of each kernel."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _FILE = re.compile(r'^\t\.file\t\d+ (?:"(?P<folder>[^"]*)" )?"(?P<name>[^"]*)"',
 class Argument:
     """One argument of a kernel: ``size`` bytes at byte ``offset`` of the kernarg segment.
 
-    ``kind`` is the metadata's value kind: ``by_value``, ``global_buffer``, ``dynamic_shared_pointer``, ... ``name`` is
-    empty if the compiler did not keep it.
+    ``kind`` is the metadata's value kind: ``by_value``, ``global_buffer``, ``dynamic_shared_pointer``, ..., or empty
+    where it may be a pointer or a value (PTX does not always say). ``name`` is empty if the compiler did not keep it.
     """
 
     name: str
@@ -59,8 +59,8 @@ class Kernel:
 class CodeObject:
     """The built artefact of one module for one target.
 
-    ``listing`` is the assembly text, ``digest`` the SHA-256 that identifies it, ``sources`` the files its line table
-    names. ``hsaco`` is the loadable file, if one was made.
+    ``listing`` is the assembly text (AMD) or the PTX (CUDA), ``digest`` the SHA-256 that identifies it, ``sources`` the
+    files it was made of. ``binary`` is the loadable file (HSACO, cubin), if one was made.
     """
 
     module: str
@@ -69,10 +69,10 @@ class CodeObject:
     kernels: Mapping[str, Kernel]
     digest: str
     sources: tuple[Path, ...] = ()
-    hsaco: Path | None = None
+    binary: Path | None = None
 
 
-def parse(listing: str, module: str, *, hsaco: Path | None = None) -> CodeObject:
+def parse(listing: str, module: str, *, binary: Path | None = None) -> CodeObject:
     """The code object of an assembly listing for ``amdgcn-amd-amdhsa``.
 
     Raises:
@@ -86,7 +86,7 @@ def parse(listing: str, module: str, *, hsaco: Path | None = None) -> CodeObject
         raise UsageError(
             f"the metadata of module {module!r} has no usable {error}; parity reads code object version 5 of clang 22"
         ) from error
-    return CodeObject(module, target, listing, kernels, digest(listing), tuple(_sources(listing)), hsaco)
+    return CodeObject(module, target, listing, kernels, digest(listing), tuple(_sources(listing)), binary)
 
 
 def first_difference(kernel: Kernel, given: Sequence[tuple[int, bool | None]]) -> str:
@@ -101,7 +101,7 @@ def first_difference(kernel: Kernel, given: Sequence[tuple[int, bool | None]]) -
         what = f"argument {i} {argument.name!r} at byte {argument.offset} of kernel {kernel.name!r}"
         if size != argument.size:
             return f"{what} has {argument.size} bytes, not {size}"
-        if pointer is not None and pointer != (argument.kind != "by_value"):
+        if pointer is not None and argument.kind and pointer != (argument.kind != "by_value"):
             return f"{what} is {'passed by value, not a pointer' if pointer else 'a pointer, not passed by value'}"
     if len(given) < len(kernel.args):
         argument = kernel.args[len(given)]

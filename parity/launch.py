@@ -127,10 +127,12 @@ class Fault:
     """Why a launch did not run to its end.
 
     ``kind`` is a short class ("out-of-bounds read", "never-written read", "timeout", ...); ``message`` the whole story.
+    ``lost`` says that the device could not be used any more and was opened again, which costs seconds.
     """
 
     kind: str
     message: str
+    lost: bool = False
 
 
 @dataclass(frozen=True)

@@ -23,10 +23,10 @@ from parity.cache import default_root
 from parity.cli.options import add_json
 from parity.cli.terminal import output
 from parity.engine.run import processors
-from parity.errors import ParityError
+from parity.errors import MissingTool, ParityError
 from parity.runners import runner, runners
 from parity.suite import find_suite
-from parity.toolchain import device_library
+from parity.toolchain import device_library, nvcc
 
 __all__ = ["Finding", "findings", "main", "options"]
 
@@ -89,8 +89,11 @@ def _compilers() -> Iterator[Finding]:
         yield Finding("compilers", "device libraries", str(device_library()))
     except ParityError as error:
         yield Finding("compilers", "device libraries", "", str(error), needed=True)
+    try:
+        yield Finding("compilers", "nvcc", str(nvcc()))
+    except MissingTool as error:
+        yield Finding("compilers", "nvcc", "", f"only for CUDA targets: {error.install}")
     for name, what in (
-        ("nvcc", "install the CUDA toolkit to check that the sources still compile as CUDA"),
         ("hipcc", "install ROCm; parity does not need it"),
         ("hipify-perl", "install ROCm; parity has a translator of its own"),
         ("hipify-clang", "install ROCm; parity has a translator of its own"),

@@ -20,7 +20,7 @@ from parity.cli.options import add_drawing, add_folders, add_jobs, add_json, add
 from parity.cli.terminal import errors, output, progress
 from parity.engine import CaseRecord, Plan, RecordWriter, environment, tasks_of
 from parity.engine import run as execute
-from parity.errors import NotAvailable, UsageError, nearest
+from parity.errors import NotAvailable
 from parity.op import Entry
 from parity.report import (
     Column,
@@ -37,7 +37,7 @@ from parity.report import (
 )
 from parity.runners import Evidence, Runner, available
 from parity.suite import Selection, Suite
-from parity.toolchain import DEFAULT_TARGETS, TARGETS, Built, build
+from parity.toolchain import DEFAULT_TARGETS, TARGETS, Built, build, target
 
 __all__ = ["main", "options"]
 
@@ -121,10 +121,9 @@ def _work(arguments: argparse.Namespace) -> Work:
     suite, selection = select(arguments)
     entries = dict.fromkeys([*selection.entries, *(suite.entry(case) for case in selection.cases)])
     runner = available(arguments.runner)
-    known = tuple(dict.fromkeys([*TARGETS, *runner.targets()]))
-    for target in arguments.target:
-        if target not in known:
-            raise UsageError(f"unknown target {target!r}; known: {' '.join(known)}{nearest(target, known)}")
+    for name in arguments.target:
+        if name not in runner.targets():
+            target(name)
     usual = [t for t in runner.targets() if t in DEFAULT_TARGETS or t not in TARGETS]
     work = Work(suite, selection, tuple(entries), runner, tuple(dict.fromkeys(arguments.target or usual)))
     if not work.runnable:

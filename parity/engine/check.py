@@ -31,13 +31,14 @@ _STATUS = {
 
 @dataclass(frozen=True)
 class Checked:
-    """A verdict with what a person needs to understand it."""
+    """A verdict with what a person needs to understand it. ``lost``: the device had to be opened again."""
 
     case: Case
     verdict: Verdict
     launch: str
     inputs: dict[str, str]
     instructions: int | None = None
+    lost: bool = False
 
 
 def check(op: Op, case: Case, code: CodeObject, session: Session, vendor: Vendor) -> Checked:
@@ -56,11 +57,13 @@ def check(op: Op, case: Case, code: CodeObject, session: Session, vendor: Vendor
     if verdict.first is not None and verdict.kind not in ("input modified", "outside of the output"):
         place = verdict.first.coordinates
         inputs = {name: show(array[place]) for name, array in call.inputs.items() if array.shape == call.layout.shape}
-    return Checked(case, verdict, str(call.launch), inputs, outcome.instructions)
+    lost = outcome.fault is not None and outcome.fault.lost
+    return Checked(case, verdict, str(call.launch), inputs, outcome.instructions, lost)
 
 
 def _fault(fault: Fault) -> Verdict:
-    return Verdict(_STATUS.get(fault.kind, Status.FAIL), fault.kind, detail=fault.message)
+    usual = Status.CRASH if fault.lost else Status.FAIL
+    return Verdict(_STATUS.get(fault.kind, usual), fault.kind, detail=fault.message)
 
 
 def _judge(call: Call, outcome: Outcome, vendor: Vendor) -> Verdict:

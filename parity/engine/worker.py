@@ -60,7 +60,8 @@ class Worker:
                 continue
             record = self._record(entry, task.target, checked, title)
             failure = checked.verdict.status, checked.verdict.kind
-            wanted = task.shrink and failure not in shrunk and len(shrunk) < FAILURES_TO_SHRINK
+            # Each attempt at a failure that costs the device would cost seconds.
+            wanted = task.shrink and not checked.lost and failure not in shrunk and len(shrunk) < FAILURES_TO_SHRINK
             if wanted and failure[0] in (Status.FAIL, Status.TIMEOUT):
                 shrunk.add(failure)
                 record = self._with_minimal(record, entry, task, checked, code)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal, Protocol, runtime_checkable
 
-from parity.codeobject import CodeObject
-from parity.launch import Buffer, Launch, Outcome
+from parity.codeobject import CodeObject, Kernel, first_difference
+from parity.launch import Buffer, Launch, Outcome, Pointer
 
-__all__ = ["Evidence", "Probe", "Runner", "Session", "Vendor"]
+__all__ = ["Evidence", "Probe", "Runner", "Session", "Vendor", "mismatch"]
 
 Vendor = Literal["amd", "cuda"]
 
@@ -64,3 +64,9 @@ class Runner(Protocol):
 
     def open(self, target: str, *, checked: bool = True) -> Session:
         """A device for that target; ``checked`` asks for memory checks where the runner has them."""
+
+
+def mismatch(kernel: Kernel, launch: Launch) -> str:
+    """What is wrong first in the arguments of a launch, in the terms of the kernel's metadata; empty if they fit."""
+    given = [(8, True) if isinstance(arg, Pointer) else (len(arg.bytes), False) for arg in launch.args]
+    return first_difference(kernel, given)

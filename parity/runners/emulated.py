@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from parity.cache import Cache, default_root
-from parity.codeobject import CodeObject, first_difference
+from parity.codeobject import CodeObject
 from parity.emulator import (
     Allocation,
     BadCall,
@@ -25,7 +25,7 @@ from parity.emulator import (
 )
 from parity.errors import MissingTool, ParityError, UsageError
 from parity.launch import Buffer, Fault, Launch, Outcome, Pointer
-from parity.runners.base import Evidence, Probe, Session, Vendor
+from parity.runners.base import Evidence, Probe, Session, Vendor, mismatch
 from parity.toolchain import TARGETS, MissingKernel, ModuleStore, device_library
 from parity.zig import zig
 
@@ -147,8 +147,7 @@ class EmulatedSession:
         device.reset()
         self._places.clear()
         kernel = self.modules.function(code, launch.kernel)
-        given = [(8, True) if isinstance(arg, Pointer) else (len(arg.bytes), False) for arg in launch.args]
-        if problem := first_difference(kernel, given):
+        if problem := mismatch(kernel, launch):
             raise UsageError(f"{problem}; the op declares {launch}")
         places = self._places
         for name, buffer in buffers.items():

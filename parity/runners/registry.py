@@ -10,12 +10,13 @@ from parity.runners.base import Runner
 __all__ = ["available", "runner", "runners"]
 
 GROUP = "parity.runners"
+BUILT_IN = {"emulated": "parity.runners.emulated:Emulated", "cuda": "parity.runners.cuda:Cuda"}
 
 
 def runners() -> dict[str, str]:
     """Name and import path of every runner; nothing is imported."""
     found = {point.name: point.value for point in entry_points(group=GROUP)}
-    return {"emulated": "parity.runners.emulated:Emulated", **found}
+    return {**BUILT_IN, **found}
 
 
 def runner(name: str) -> Runner:

@@ -1,4 +1,7 @@
-"""From a folder of CUDA sources to code objects: hipify and compile every module for every target, in parallel."""
+"""From a folder of CUDA sources to code objects: every module for every target, in parallel.
+
+For AMD targets the sources are hipified and compiled; for CUDA targets they are compiled as they are.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from pathlib import Path
 from parity.cache import Cache, default_root, digest
 from parity.codeobject import CodeObject, kernel_from_dict, kernel_to_dict, parse
 from parity.errors import UsageError, nearest
-from parity.toolchain import compiler
+from parity.toolchain import compiler, cuda
 from parity.toolchain.hipify import Finding, defined_macros, hipify
 from parity.toolchain.targets import TARGETS, Target, target
 
@@ -30,8 +33,8 @@ class Built:
     """What became of one module for one target: a code object, or the error that prevented it.
 
     ``hip`` is the hipified source beside the code object, ``replaced`` how often each CUDA name was translated,
-    ``unmapped`` and ``hazards`` what hipify left to a person. ``seconds`` is the time this took now, ``cached`` whether
-    that was only to find it in the cache.
+    ``unmapped`` and ``hazards`` what hipify left to a person; a CUDA target has none of these. ``seconds`` is the time
+    this took now, ``cached`` whether that was only to find it in the cache.
     """
 
     module: str
@@ -130,7 +133,7 @@ def build(
     include: Sequence[Path] = (),
     done: Callable[[Built], None] | None = None,
 ) -> list[Built]:
-    """Hipify and compile modules of ``folder`` (all by default) for targets (all by default).
+    """Hipify and compile modules of ``folder`` (all by default) for targets (all AMD targets by default).
 
     ``include`` are further folders with headers; ``jobs`` limits how many compilers run at once (one per processor by
     default); ``done`` is called with every result as it arrives, from the thread that made it. The result is ordered by
@@ -145,7 +148,8 @@ def build(
     paths = find_modules(folder, modules)
     chosen = [target(name) for name in (TARGETS if targets is None else targets)]
     store = cache or Cache(default_root() / "build")
-    fingerprints = {t.name: digest(_own_digest(), compiler.fingerprint(t)) for t in chosen}
+    tools = {"amd": compiler.fingerprint, "cuda": cuda.fingerprint}
+    fingerprints = {t.name: digest(_own_digest(), tools[t.vendor](t)) for t in chosen}
     texts: dict[Path, str] = {}
     sources = [_Source(m, folder, p, include, _closure(p, (folder, *include), texts)) for m, p in paths.items()]
 
@@ -164,18 +168,19 @@ def _build_one(source: _Source, target: Target, fingerprint: str, cache: Cache) 
     parts = [part for path in sorted(source.files) for part in (source.name(path), source.files[path])]
     key = digest(fingerprint, source.module, *map(source.name, source.include), *map(_encode, parts))
     try:
-        folder, cached = cache.get(key, functools.partial(_fill, source, target))
+        fill = _compile_cuda if target.vendor == "cuda" else _compile_amd
+        folder, cached = cache.get(key, functools.partial(fill, source, target))
     except compiler.CompileError as error:
         return Built(source.module, target.name, time.perf_counter() - start, error=error)
     record = json.loads((folder / _RECORD).read_text())
     code = CodeObject(
         source.module,
         target.name,
-        (folder / f"{source.module}.s").read_text(),
+        (folder / record["listing"]).read_text(),
         {k["name"]: kernel_from_dict(k) for k in record["kernels"]},
         record["digest"],
         tuple(_original(Path(name), source.folder) for name in record["sources"]),
-        folder / f"{source.module}.hsaco",
+        folder / record["binary"],
     )
     return Built(
         source.module,
@@ -183,14 +188,14 @@ def _build_one(source: _Source, target: Target, fingerprint: str, cache: Cache) 
         time.perf_counter() - start,
         cached,
         code,
-        hip=folder / record["hip"],
+        hip=folder / record["hip"] if record["hip"] else None,
         replaced=record["replaced"],
         unmapped=tuple(Finding(**f) for f in record["unmapped"]),
         hazards=tuple(Finding(**f) for f in record["hazards"]),
     )
 
 
-def _fill(source: _Source, target: Target, folder: Path) -> None:
+def _compile_amd(source: _Source, target: Target, folder: Path) -> None:
     own = frozenset().union(*(defined_macros(text) for text in source.files.values()))
     replaced: dict[str, int] = {}
     unmapped: list[Finding] = []
@@ -218,16 +223,50 @@ def _fill(source: _Source, target: Target, folder: Path) -> None:
         include=[staged / os.path.relpath(path, source.root) for path in (source.folder, *source.include)],
         originals={source.name(path): str(path) for path in source.files},
     )
-    compiler.assemble(listing, folder / f"{source.module}.hsaco", target)
+    hsaco = folder / f"{source.module}.hsaco"
+    compiler.assemble(listing, hsaco, target)
     code = parse(listing.read_text(), source.module)
+    _write_record(
+        folder,
+        code,
+        listing,
+        hsaco,
+        # The line table's file 0 is the hipified text itself, which no line refers to.
+        sources=[path.as_posix() for path in code.sources if path != Path(main.name)],
+        hip=main.relative_to(folder).as_posix(),
+        replaced=replaced,
+        unmapped=[asdict(f) for f in unmapped],
+        hazards=[asdict(f) for f in hazards],
+    )
+
+
+def _compile_cuda(source: _Source, target: Target, folder: Path) -> None:
+    ptx, cubin = folder / f"{source.module}.ptx", folder / f"{source.module}.cubin"
+    code = cuda.compile_module(source.path, ptx, cubin, target, include=(source.folder, *source.include))
+    _write_record(folder, code, ptx, cubin, sources=[source.name(path) for path in source.files])
+
+
+def _write_record(
+    folder: Path,
+    code: CodeObject,
+    listing: Path,
+    binary: Path,
+    *,
+    sources: Sequence[str],
+    hip: str = "",
+    replaced: Mapping[str, int] | None = None,
+    unmapped: Sequence[object] = (),
+    hazards: Sequence[object] = (),
+) -> None:
     record = {
         "digest": code.digest,
-        # The line table's file 0 is the hipified text itself, which no line refers to.
-        "sources": [path.as_posix() for path in code.sources if path != Path(main.name)],
-        "hip": main.relative_to(folder).as_posix(),
-        "replaced": replaced,
-        "unmapped": [asdict(f) for f in unmapped],
-        "hazards": [asdict(f) for f in hazards],
+        "listing": listing.name,
+        "binary": binary.name,
+        "sources": sources,
+        "hip": hip,
+        "replaced": replaced or {},
+        "unmapped": unmapped,
+        "hazards": hazards,
         "kernels": [kernel_to_dict(k) for k in code.kernels.values()],
     }
     (folder / _RECORD).write_text(json.dumps(record))

@@ -1,8 +1,10 @@
-"""The AMD targets a module can be built for: one row per target."""
+"""The targets a module can be built for: a row per AMD target; CUDA's follow from their names."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from typing import Literal
 
 from parity.errors import UsageError, nearest
 
@@ -11,12 +13,13 @@ __all__ = ["DEFAULT_TARGETS", "TARGETS", "Target", "target"]
 
 @dataclass(frozen=True)
 class Target:
-    """An AMD GPU architecture.
+    """A GPU architecture.
 
     ``wavefront`` is the number of lanes of the code the compiler makes by default, ``isa`` the number by which the
     device library knows it (major * 1000 + minor * 100 + stepping), ``packed_ids`` says that the three coordinates of a
     work-item come packed in v0 and not in v0, v1 and v2, ``lds_bytes`` is the LDS one workgroup can have, ``vgprs`` the
-    vector registers one lane can address (AGPRs included).
+    vector registers one lane can address (AGPRs included). Of a CUDA target ``isa`` is the compute capability in the
+    same form, a wavefront is a warp, and LDS is shared memory.
     """
 
     name: str
@@ -25,6 +28,7 @@ class Target:
     packed_ids: bool = True
     lds_bytes: int = 65536
     vgprs: int = 256
+    vendor: Literal["amd", "cuda"] = "amd"
 
     @property
     def generation(self) -> int:
@@ -52,12 +56,18 @@ DEFAULT_TARGETS = ("gfx1030", "gfx1100", "gfx90a")
 
 
 def target(name: str) -> Target:
-    """The target of that name.
+    """The target of that name: a row of ``TARGETS``, or ``sm_`` and a compute capability (``sm_90``, ``sm_100a``).
 
     Raises:
         UsageError: parity cannot build for it.
     """
-    try:
+    if name in TARGETS:
         return TARGETS[name]
-    except KeyError:
-        raise UsageError(f"unknown target {name!r}; known: {' '.join(TARGETS)}{nearest(name, TARGETS)}") from None
+    if match := _CUDA.fullmatch(name):
+        major, minor = int(match["major"]), int(match["minor"])
+        # 48 KiB is what a block has without asking for more; a thread has 255 registers since sm_35.
+        return Target(name, 32, major * 1000 + minor * 100, lds_bytes=49152, vgprs=255, vendor="cuda")
+    raise UsageError(f"unknown target {name!r}; known: {' '.join(TARGETS)} sm_NN{nearest(name, TARGETS)}")
+
+
+_CUDA = re.compile(r"sm_(?P<major>[1-9]\d?)(?P<minor>\d)[af]?")

@@ -15,11 +15,11 @@ from parity.errors import UsageError
 PLUGIN = '''
 import os, time
 import numpy as np
-from parity.launch import Outcome
+from parity.launch import Fault, Outcome
 from parity.runners import Evidence, Probe
 
 class Fragile:
-    """Negates; dies of 3 elements, hangs on 4, raises on 5, is wrong for 7."""
+    """Negates; dies of 3 elements, hangs on 4, raises on 5, is wrong for 7, loses its device on 8."""
     name, evidence, vendor = "fragile", Evidence.NOT_RUN, "amd"
     def probe(self): return Probe(True)
     def targets(self): return ("gfx1100",)
@@ -30,6 +30,7 @@ class Fragile:
         if numel == 3: os._exit(7)
         if numel == 4: time.sleep(3600)
         if numel == 5: raise RuntimeError("five")
+        if numel == 8: return Outcome({}, Fault("cudaErrorAssert", "device-side assert triggered", lost=True))
         x = buffers["x"].data
         return Outcome({**{n: b.data.copy() for n, b in buffers.items()}, "out": x if numel == 7 else -x})
 '''
@@ -72,6 +73,14 @@ def test_a_crash_a_hang_and_an_exception_cost_one_case_each(suite):
     assert "exit code 7" in by_size[3].verdict.detail
     assert "RuntimeError: five" in by_size[5].verdict.detail
     assert by_size[7].minimal is None  # the search for it met the case that dies
+
+
+@pytest.mark.usefixtures("plugin")
+def test_a_case_that_costs_the_device_is_a_crash_with_the_device_s_words_and_is_not_made_smaller(suite):
+    lost, after = run(plan_for(suite, 8, 9), suite, jobs=1)
+    assert (lost.verdict.status, lost.verdict.kind, lost.minimal) == (Status.CRASH, "cudaErrorAssert", None)
+    assert "device-side assert triggered" in lost.verdict.detail
+    assert after.verdict.passed
 
 
 @pytest.mark.usefixtures("plugin")

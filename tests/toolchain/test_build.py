@@ -69,7 +69,7 @@ def test_every_module_for_every_target_in_order(kernels, cache):
         ("x", 16, 8),
         ("y", 24, 8),
     ]
-    assert scale.code_object.hsaco.read_bytes()[:4] == b"\x7fELF"
+    assert scale.code_object.binary.read_bytes()[:4] == b"\x7fELF"
 
 
 def test_the_second_build_compiles_nothing_and_gives_the_same(kernels, cache, monkeypatch):

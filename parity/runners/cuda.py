@@ -1,0 +1,136 @@
+"""The runner that executes CUDA code on an NVIDIA GPU, through CuPy."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from parity.codeobject import CodeObject
+from parity.errors import MissingTool, NotAvailable, ParityError, UsageError
+from parity.launch import Buffer, Fault, Launch, Outcome, Pointer, Scalar
+from parity.runners.base import Evidence, Probe, Session, Vendor, mismatch
+from parity.runners.isolated import Isolated
+from parity.runners.redzone import RED_BYTES, Arena
+from parity.toolchain import MissingKernel, ModuleStore, nvcc
+
+__all__ = ["Cuda", "CudaDevice"]
+
+INSTALL = "python -m pip install cupy-cuda13x (cupy-cuda12x for a driver of CUDA 12)"
+
+SHARED_BYTES = 48 * 1024
+"""Dynamic shared memory above this has to be asked for per kernel (CUDA C++ Programming Guide, "Shared Memory")."""
+
+
+class Cuda:
+    """Executes cubins on the GPUs of this machine, every launch between red zones and in a process that may die."""
+
+    name = "cuda"
+    evidence = Evidence.HARDWARE
+    vendor: Vendor = "cuda"
+
+    def probe(self) -> Probe:
+        """Needs CuPy, nvcc, and a GPU with its driver. CuPy is imported only if it is there."""
+        if importlib.util.find_spec("cupy") is None:
+            return Probe(False, "CuPy is not installed", f"install it with: {INSTALL}")
+        try:
+            nvcc()
+        except MissingTool as error:
+            return Probe(False, f"{error.tool} not found", f"install it with: {error.install}")
+        try:
+            found = _capabilities()
+        except Exception as error:
+            return Probe(False, f"CuPy finds no GPU ({error})", "it needs an NVIDIA GPU and a driver; see nvidia-smi")
+        return Probe(True) if found else Probe(False, "this machine has no NVIDIA GPU", "see nvidia-smi")
+
+    def targets(self) -> tuple[str, ...]:
+        """The architectures of the GPUs: none where there is no GPU or no CuPy."""
+        return tuple(dict.fromkeys(_capabilities())) if self.probe().available else ()
+
+    def open(self, target: str, *, checked: bool = True) -> Session:
+        return Isolated("parity.runners.cuda:CudaDevice", (target, checked))
+
+
+class CudaDevice:
+    """One GPU, used by this process alone or beside others; ``checked`` puts red zones around buffers.
+
+    Raises:
+        NotAvailable: no GPU of this machine is of that target.
+    """
+
+    def __init__(self, target: str, checked: bool) -> None:
+        places = [i for i, name in enumerate(_capabilities()) if name == target]
+        if not places:
+            raise NotAvailable(f"no GPU here is {target}")
+        self._cupy: Any = importlib.import_module("cupy")
+        # Processes that were started together have numbers in a row, so this spreads them over the GPUs.
+        self._cupy.cuda.Device(places[os.getpid() % len(places)]).use()
+        self._errors = (self._cupy.cuda.runtime.CUDARuntimeError, self._cupy.cuda.driver.CUDADriverError)
+        self._stream = self._cupy.cuda.Stream(non_blocking=True)
+        self._red_bytes = RED_BYTES if checked else 0
+        self.modules: ModuleStore[Any, Any] = ModuleStore(self._load, lambda module, name: module.get_function(name))
+
+    def execute(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Outcome:
+        """Run one launch and wait for its end; errors of the device and changed red zones are faults."""
+        arena = Arena.of(buffers, self._red_bytes)
+        try:
+            after = self._launch(code, launch, arena)
+        except self._errors as error:
+            name, _, text = str(error).partition(": ")
+            return Outcome(arena.contents(arena.image), Fault(name, text, self._is_lost()))
+        except MissingKernel as error:
+            return Outcome(arena.contents(arena.image), Fault("missing kernel", str(error)))
+        except ParityError as error:
+            return Outcome(arena.contents(arena.image), Fault("error", str(error)))
+        damage = arena.damage(after)
+        return Outcome(arena.contents(after), Fault("out-of-bounds write", damage) if damage else None)
+
+    def _load(self, code: CodeObject) -> Any:
+        if code.binary is None:
+            raise UsageError(f"module {code.module!r} for {code.target} has no cubin; build it again")
+        return self._cupy.RawModule(path=str(code.binary))
+
+    def _launch(self, code: CodeObject, launch: Launch, arena: Arena) -> np.ndarray[Any, np.dtype[np.uint8]]:
+        """The content of the arena after the launch."""
+        function = self.modules.function(code, launch.kernel)
+        if problem := mismatch(code.kernels[launch.kernel], launch):
+            raise UsageError(f"{problem}; the op declares {launch}")
+        if launch.shared_bytes > SHARED_BYTES:
+            function.max_dynamic_shared_size_bytes = launch.shared_bytes
+        with self._stream:
+            memory = self._cupy.empty(len(arena.image), np.uint8)
+            memory.set(arena.image, stream=self._stream)
+            args = tuple(_argument(arg, arena, memory.data.ptr) for arg in launch.args)
+            function(launch.grid, launch.block, args, shared_mem=launch.shared_bytes)
+            self._stream.synchronize()
+            after: np.ndarray[Any, np.dtype[np.uint8]] = memory.get()
+            return after
+
+    def _is_lost(self) -> bool:
+        """Whether the error stays: then it is returned by every further call."""
+        try:
+            self._cupy.cuda.runtime.deviceSynchronize()
+        except self._errors:
+            return True
+        return False
+
+
+def _argument(arg: Pointer | Scalar, arena: Arena, base: int) -> Any:
+    """A NumPy scalar with the bytes of an argument; CuPy passes it by value, whatever its type means."""
+    if isinstance(arg, Pointer):
+        if arg.buffer is None:
+            return np.uint64(0)
+        itemsize = arena.buffers[arg.buffer].dtype.itemsize
+        return np.uint64(base + arena.places[arg.buffer][0] + arg.offset * itemsize)
+    data = arg.bytes
+    return np.frombuffer(data, f"u{len(data)}")[0]
+
+
+def _capabilities() -> list[str]:
+    """The target of every GPU, by its number. No context is made for that."""
+    cupy: Any = importlib.import_module("cupy")
+    return [f"sm_{cupy.cuda.Device(i).compute_capability}" for i in range(cupy.cuda.runtime.getDeviceCount())]

@@ -1,0 +1,183 @@
+"""A device in a process of its own, because some errors of a GPU end every use of it by the process that has it.
+
+After an illegal address or a failed assertion each CUDA call returns that error until the process ends, and a kernel
+that does not end cannot be stopped in any other way. So the process that launches is not the one that checks: it is
+ended, the launch has its fault, and the next launch finds a fresh one.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import queue
+import subprocess
+import sys
+import tempfile
+import threading
+import traceback
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from typing import IO, Any, Protocol
+
+from parity.codeobject import CodeObject
+from parity.errors import NotAvailable
+from parity.launch import Buffer, Fault, Launch, Outcome
+
+__all__ = ["Executor", "Isolated"]
+
+START_SECONDS = 120.0
+"""Limit for opening a device: importing CuPy and making a context, on a machine where many do so at once."""
+
+LAUNCH_SECONDS = 20.0
+"""Limit for one launch with its copies; the largest case takes milliseconds."""
+
+
+class Executor(Protocol):
+    """What runs inside the process."""
+
+    def execute(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Outcome:
+        """As ``Session.execute``; a fault that is ``lost`` ends the process."""
+
+
+class Isolated:
+    """A session whose launches happen in another process, which is started when it is needed.
+
+    ``executor`` is the import path (``module:name``) of what makes the executor there, called with ``arguments``.
+    """
+
+    def __init__(
+        self,
+        executor: str,
+        arguments: Sequence[Any] = (),
+        *,
+        start_seconds: float = START_SECONDS,
+        launch_seconds: float = LAUNCH_SECONDS,
+    ) -> None:
+        self._executor, self._arguments = executor, tuple(arguments)
+        self._start_seconds, self._launch_seconds = start_seconds, launch_seconds
+        self._process: _Process | None = None
+
+    def prepare(self, code: CodeObject, kernels: Sequence[str]) -> None:
+        """Nothing: a module is loaded with its first launch."""
+
+    def execute(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Outcome:
+        """Run one launch.
+
+        Raises:
+            NotAvailable: the device cannot be opened.
+        """
+        if self._process is None:
+            self._process = _Process(self._executor, self._arguments, self._start_seconds)
+        outcome = self._process.execute(code, launch, buffers, self._launch_seconds)
+        if outcome.fault and outcome.fault.lost:
+            self.close()
+        return outcome
+
+    def close(self) -> None:
+        """End the process; the next launch starts another."""
+        if self._process is not None:
+            self._process.end()
+            self._process = None
+
+
+class _Process:
+    """One process with an open device. It ends by itself when the connection to it is closed."""
+
+    def __init__(self, executor: str, arguments: tuple[Any, ...], seconds: float) -> None:
+        self._connection, theirs = Pipe()
+        # What the driver prints, of a failed assertion above all, is part of the fault and not for the terminal.
+        self._printed: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
+        self._printed_before = 0
+        self._known: set[str] = set()
+        command = [sys.executable, "-m", "parity.runners.isolated", str(theirs.fileno())]
+        self._popen = subprocess.Popen(
+            command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=self._printed, stderr=self._printed
+        )
+        theirs.close()
+        try:
+            self._connection.send((executor, arguments))
+            problem = self._connection.recv() if self._connection.poll(seconds) else f"not ready after {seconds:g} s"
+        except (EOFError, OSError):
+            problem = f"its process died with exit code {self._popen.wait()}{self._output()}"
+        if problem:
+            self.end()
+            raise NotAvailable(f"the device cannot be opened: {problem}")
+
+    def execute(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer], seconds: float) -> Outcome:
+        self._printed_before = os.fstat(self._printed.fileno()).st_size
+        try:
+            if code.digest not in self._known:
+                self._connection.send(replace(code, listing=""))
+                self._known.add(code.digest)
+            self._connection.send((code.digest, launch, dict(buffers)))
+            if self._connection.poll(seconds):
+                outcome: Outcome = self._connection.recv()
+            else:
+                outcome = _lost(buffers, Fault("timeout", f"no end within {seconds:g} s; the process was ended", True))
+        except (EOFError, OSError):
+            fault = Fault("crash", f"the device's process died with exit code {self._popen.wait()}", True)
+            outcome = _lost(buffers, fault)
+        if outcome.fault and outcome.fault.lost:
+            self.end()
+            fault = replace(outcome.fault, message=outcome.fault.message + self._output())
+            return replace(outcome, fault=fault)
+        return outcome
+
+    def end(self) -> None:
+        self._connection.close()
+        self._popen.kill()
+        self._popen.wait()
+
+    def _output(self) -> str:
+        """The first lines printed since the launch, which name the cause; the others are often thousands alike."""
+        self._printed.seek(self._printed_before)
+        lines = self._printed.read(4096).decode(errors="replace").splitlines()[:8]
+        return "".join(f"\n{line}" for line in lines)
+
+
+def _lost(buffers: Mapping[str, Buffer], fault: Fault) -> Outcome:
+    """What is known of the buffers when the device's memory is gone: what they held before."""
+    return Outcome({name: buffer.data for name, buffer in buffers.items()}, fault)
+
+
+def _serve(connection: Connection) -> None:
+    """Answer requests until the other side closes the connection."""
+    requests: queue.SimpleQueue[Any] = queue.SimpleQueue()
+
+    def read() -> None:
+        # In a thread, so that the end of the other side ends this process even during a kernel without end.
+        while True:
+            try:
+                requests.put(connection.recv())
+            except (EOFError, OSError):
+                os._exit(0)
+
+    threading.Thread(target=read, daemon=True).start()
+    path, arguments = requests.get()
+    module, _, name = path.partition(":")
+    try:
+        executor: Executor = getattr(importlib.import_module(module), name)(*arguments)
+    except Exception as error:
+        traceback.print_exc()
+        connection.send(f"{type(error).__name__}: {error}")
+        return
+    connection.send("")
+    codes: dict[str, CodeObject] = {}
+    while True:
+        request = requests.get()
+        if isinstance(request, CodeObject):
+            codes[request.digest] = request
+            continue
+        digest, launch, buffers = request
+        try:
+            outcome = executor.execute(codes[digest], launch, buffers)
+        except Exception as error:  # a defect of the executor costs this launch only
+            traceback.print_exc()
+            outcome = _lost(buffers, Fault("error", f"{type(error).__name__}: {error}"))
+        connection.send(outcome)
+
+
+if __name__ == "__main__":
+    _serve(Connection(int(sys.argv[1])))

@@ -1,0 +1,88 @@
+"""Buffers of a launch in one piece of device memory, with red zones between them.
+
+Hardware does not stop a write behind the end of a buffer if memory is mapped there, so what lies there is known before
+the launch and looked at afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from parity.launch import Buffer
+
+__all__ = ["ALIGNMENT", "RED_BYTES", "Arena", "Bytes"]
+
+Bytes = np.ndarray[Any, np.dtype[np.uint8]]
+
+ALIGNMENT = 256
+"""Alignment of every buffer in bytes, which is what cudaMalloc and hipMalloc promise."""
+
+RED_BYTES = 8192
+"""The least distance between buffers: 1024 threads that each write one f64 too far."""
+
+
+@dataclass(frozen=True)
+class Arena:
+    """Where every buffer of a launch lies in one piece of memory, and what that holds before the launch.
+
+    ``image`` is the memory's content, ``places`` maps each buffer to its first byte and its number of bytes.
+    """
+
+    buffers: Mapping[str, Buffer]
+    places: Mapping[str, tuple[int, int]]
+    image: Bytes
+
+    @staticmethod
+    def of(buffers: Mapping[str, Buffer], red_bytes: int = RED_BYTES) -> Arena:
+        """Lay out the buffers with at least ``red_bytes`` before, between and behind them (0: none, nothing checked).
+
+        Red zones begin with the byte behind a buffer. They hold noise, so that a write of any value changes them, and
+        so does a copy of one part to another.
+        """
+        places = {}
+        end = 0
+        for name, buffer in buffers.items():
+            start = _aligned(end + red_bytes)
+            end = start + buffer.data.nbytes
+            places[name] = start, buffer.data.nbytes
+        image = np.frombuffer(np.random.default_rng(0).bytes(_aligned(end + red_bytes) or ALIGNMENT), np.uint8).copy()
+        for name, (start, size) in places.items():
+            image[start : start + size] = np.ascontiguousarray(buffers[name].data).view(np.uint8)
+        return Arena(buffers, places, image)
+
+    def contents(self, after: Bytes) -> dict[str, np.ndarray[Any, Any]]:
+        """Every buffer in the memory's content after the launch."""
+        return {
+            name: after[start : start + size].copy().view(self.buffers[name].dtype.numpy)
+            for name, (start, size) in self.places.items()
+        }
+
+    def damage(self, after: Bytes) -> str:
+        """What was written outside of the buffers: how much, and where first; empty if nothing was."""
+        changed = after != self.image
+        for start, size in self.places.values():
+            changed[start : start + size] = False
+        where = np.flatnonzero(changed)
+        if not where.size:
+            return ""
+        first = int(where[0])
+        name, (start, size) = min(self.places.items(), key=lambda item: _distance(first, *item[1]))
+        offset = first - start
+        side = f"{-offset} bytes before its start" if offset < 0 else f"{offset - size} bytes behind its end"
+        itemsize = self.buffers[name].dtype.itemsize
+        return (
+            f"bytes changed outside of the buffers: {where.size}; the first is byte {offset} (element "
+            f"{offset // itemsize}) of {name!r}, which has {size} bytes ({size // itemsize} elements): {side}"
+        )
+
+
+def _aligned(address: int) -> int:
+    return -(-address // ALIGNMENT) * ALIGNMENT
+
+
+def _distance(address: int, start: int, size: int) -> int:
+    return start - address if address < start else address - (start + size) + 1

@@ -1,0 +1,248 @@
+"""The runner for NVIDIA GPUs: without one, against a stand-in of CuPy on host memory; with one, for real."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from parity.cache import Cache
+from parity.codeobject import CodeObject
+from parity.dtypes import dtype
+from parity.errors import MissingTool, NotAvailable
+from parity.launch import Buffer, Launch, Pointer, Scalar
+from parity.runners import Evidence, Runner, available, runner
+from parity.runners import cuda as module
+from parity.runners.cuda import Cuda, CudaDevice
+from parity.toolchain import build, target
+from parity.toolchain.cuda import parse_ptx
+
+PTX = """
+.visible .entry scale(
+	.param .u64 scale_param_0,
+	.param .u64 .ptr .global .align 2 scale_param_1,
+	.param .u64 .ptr .global .align 2 scale_param_2,
+	.param .align 2 .b8 scale_param_3[2]
+)
+"""
+
+
+class CudaError(RuntimeError):
+    """What the stand-in raises."""
+
+
+class Device:
+    """A stand-in of CuPy: ``kernel`` is what a launch does, given its arguments."""
+
+    def __init__(self, kernel, lost: bool = False) -> None:
+        self.kernel, self.lost, self.loads = kernel, lost, []
+        self.cuda = SimpleNamespace(
+            Device=self.device,
+            Stream=lambda non_blocking: self,
+            runtime=SimpleNamespace(
+                CUDARuntimeError=CudaError, getDeviceCount=lambda: 2, deviceSynchronize=self.synchronize_device
+            ),
+            driver=SimpleNamespace(CUDADriverError=CudaError),
+        )
+
+    def device(self, place):
+        return SimpleNamespace(compute_capability="90" if place else "80", use=lambda: None)
+
+    def synchronize_device(self):
+        if self.lost:
+            raise CudaError("cudaErrorIllegalAddress: an illegal memory access was encountered")
+
+    def empty(self, size, kind):
+        memory = np.zeros(size + 256, kind)
+        memory = memory[-memory.ctypes.data % 256 :][:size]
+        return SimpleNamespace(
+            data=SimpleNamespace(ptr=memory.ctypes.data),
+            set=lambda image, stream: memory.__setitem__(slice(None), image),
+            get=memory.copy,
+        )
+
+    def RawModule(self, path):  # noqa: N802 - CuPy's name
+        self.loads.append(path)
+        return SimpleNamespace(
+            get_function=lambda name: lambda grid, block, args, shared_mem: self.kernel(*args),
+        )
+
+    def synchronize(self):
+        pass
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        return None
+
+
+def scale(n, x, y, factor):
+    values = (ctypes.c_uint16 * int(n)).from_address(int(x))
+    results = (ctypes.c_uint16 * int(n)).from_address(int(y))
+    factor = np.array([factor], np.uint16).view(np.float16)[0]
+    results[:] = (np.array(values, np.uint16).view(np.float16) * factor).view(np.uint16).tolist()
+
+
+def code(tmp_path) -> CodeObject:
+    return parse_ptx(PTX, "module", target("sm_90"), binary=tmp_path / "module.cubin")
+
+
+def run(device, code, *, n=4, args=None):
+    half = dtype("f16")
+    buffers = {
+        "x": Buffer(half, np.arange(4, dtype=np.float16)),
+        "out": Buffer(half, np.zeros(4, np.float16), writable=True),
+    }
+    args = args or (Scalar(dtype("u64"), n), Pointer("x"), Pointer("out"), Scalar(half, 3))
+    return device.execute(code, Launch("scale", (1, 1, 1), (4, 1, 1), args), buffers)
+
+
+@pytest.fixture
+def opened(monkeypatch):
+    def do(kernel, **more):
+        stand_in = Device(kernel, **more)
+        monkeypatch.setitem(sys.modules, "cupy", stand_in)
+        return CudaDevice("sm_90", True), stand_in
+
+    return do
+
+
+def test_it_is_a_runner_of_hardware():
+    assert isinstance(runner("cuda"), Runner)
+    assert (runner("cuda").evidence, runner("cuda").vendor) == (Evidence.HARDWARE, "cuda")
+
+
+def test_without_cupy_it_says_what_to_install(monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    assert Cuda().targets() == ()
+    with pytest.raises(
+        NotAvailable, match="CuPy is not installed; install it with: python -m pip install cupy-cuda13x"
+    ):
+        available("cuda")
+
+
+def test_without_nvcc_it_says_what_to_install(monkeypatch):
+    def missing():
+        raise MissingTool("nvcc", "PATH", "python -m pip install nvidia-cuda-nvcc")
+
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())
+    monkeypatch.setattr(module, "nvcc", missing)
+    probe = Cuda().probe()
+    assert (probe.available, probe.reason) == (False, "nvcc not found")
+    assert "pip install nvidia-cuda-nvcc" in probe.install
+
+
+@pytest.mark.parametrize(
+    ("count", "says"),
+    [(lambda: 0, "no NVIDIA GPU"), (lambda: 1 / 0, "finds no GPU"), (lambda: 2, "")],
+    ids=["none", "no driver", "two"],
+)
+def test_the_gpus_decide(monkeypatch, opened, count, says):
+    _, stand_in = opened(scale)
+    stand_in.cuda.runtime.getDeviceCount = count
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())
+    monkeypatch.setattr(module, "nvcc", lambda: None)
+    probe = Cuda().probe()
+    assert probe.available is (not says)
+    assert says in probe.reason
+    assert Cuda().targets() == (() if says else ("sm_80", "sm_90"))
+
+
+def test_no_gpu_of_the_target(opened):
+    opened(scale)
+    with pytest.raises(NotAvailable, match="no GPU here is sm_100"):
+        CudaDevice("sm_100", True)
+
+
+def test_arguments_arrive_as_their_bytes_and_modules_are_loaded_once(opened, tmp_path):
+    device, stand_in = opened(scale)
+    for _ in range(2):
+        outcome = run(device, code(tmp_path))
+        assert outcome.fault is None
+        assert outcome.buffers["out"].tolist() == [0, 3, 6, 9]
+        assert outcome.buffers["x"].tolist() == [0, 1, 2, 3]
+    assert stand_in.loads == [str(tmp_path / "module.cubin")]
+
+
+def test_a_null_pointer_is_null_and_an_offset_counts_elements(opened, tmp_path):
+    seen = []
+    device, _ = opened(lambda *args: seen.append(args))
+    half, n = dtype("f16"), Scalar(dtype("u64"), 1)
+    run(device, code(tmp_path), args=(n, Pointer(None), Pointer("out"), Scalar(half, 1)))
+    run(device, code(tmp_path), args=(n, Pointer("x", 2), Pointer("out"), Scalar(half, 1)))
+    assert seen[0][1] == 0
+    assert seen[1][1] % 256 == 4
+
+
+def test_a_write_behind_a_buffer_is_a_fault(opened, tmp_path):
+    device, _ = opened(lambda n, x, y, factor: scale(n + np.uint64(1), x, y, factor))
+    outcome = run(device, code(tmp_path))
+    assert outcome.fault.kind == "out-of-bounds write"
+    assert "byte 8 (element 4) of 'out'" in outcome.fault.message
+    assert not outcome.fault.lost
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_an_error_of_the_device_is_a_fault_with_its_name(opened, tmp_path, lost):
+    def fail(*args):
+        raise CudaError("cudaErrorIllegalAddress: an illegal memory access was encountered")
+
+    device, _ = opened(fail, lost=lost)
+    fault = run(device, code(tmp_path)).fault
+    assert fault.kind == "cudaErrorIllegalAddress"
+    assert fault.message == "an illegal memory access was encountered"
+    assert fault.lost is lost
+
+
+def test_arguments_that_do_not_fit_are_found_before_the_launch(opened, tmp_path):
+    device, _ = opened(lambda *args: pytest.fail("was launched"))
+    fault = run(device, code(tmp_path), args=(Scalar(dtype("u64"), 4), Pointer("x"), Pointer("out"))).fault
+    assert fault.kind == "error"
+    assert "takes 4 arguments, not 3" in fault.message
+    swapped = (Scalar(dtype("u64"), 4), Scalar(dtype("u64"), 1), Pointer("out"), Scalar(dtype("f16"), 1))
+    assert "is a pointer, not passed by value" in run(device, code(tmp_path), args=swapped).fault.message
+
+
+KERNELS = """#include <cassert>
+extern "C" __global__ void fill(unsigned n, float* out) {
+    if (threadIdx.x < n) out[threadIdx.x] = 1.0f;
+}
+extern "C" __global__ void strict(unsigned n, float* out) { assert(n < 100); out[0] = 1.0f; }
+extern "C" __global__ void wild(unsigned n, float* out) { *(float*)(n * 16ull) = 1.0f; }
+"""
+
+
+@pytest.fixture(scope="module")
+def hardware(tmp_path_factory):
+    """A session on a real GPU, and the code of the kernels above."""
+    probe = Cuda().probe()
+    if not probe.available:
+        pytest.skip(f"needs an NVIDIA GPU: {probe.reason}; {probe.install}")
+    folder = tmp_path_factory.mktemp("kernels")
+    (folder / "some.cu").write_text(KERNELS)
+    name = Cuda().targets()[0]
+    (built,) = build(folder, targets=[name], cache=Cache(folder / "cache"))
+    return Cuda().open(name), built.code_object
+
+
+def on_hardware(hardware, kernel, n):
+    session, code = hardware
+    out = Buffer(dtype("f32"), np.zeros(8, np.float32), writable=True)
+    launch = Launch(kernel, (1, 1, 1), (32, 1, 1), (Scalar(dtype("u32"), n), Pointer("out")))
+    return session.execute(code, launch, {"out": out})
+
+
+def test_hardware_computes_and_survives_sticky_errors(hardware):
+    assert on_hardware(hardware, "fill", 8).buffers["out"].tolist() == [1] * 8
+    assert "byte 32 (element 8) of 'out'" in on_hardware(hardware, "fill", 9).fault.message
+    illegal = on_hardware(hardware, "wild", 1).fault
+    assert (illegal.kind, illegal.lost) == ("cudaErrorIllegalAddress", True)
+    failed = on_hardware(hardware, "strict", 100).fault
+    assert (failed.kind, failed.lost) == ("cudaErrorAssert", True)
+    assert "n < 100" in failed.message
+    assert on_hardware(hardware, "fill", 3).buffers["out"].tolist() == [1] * 3 + [0] * 5

@@ -1,0 +1,100 @@
+"""A device in a process of its own: what becomes of launches that end it."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import numpy as np
+import pytest
+
+from parity.codeobject import CodeObject
+from parity.dtypes import dtype
+from parity.errors import NotAvailable
+from parity.launch import Buffer, Launch
+from parity.runners.isolated import Isolated
+
+EXECUTOR = """
+import os, sys, time
+import numpy as np
+from parity.launch import Fault, Outcome
+
+class Executor:
+    def __init__(self, message=""):
+        if message:
+            raise RuntimeError(message)
+
+    def execute(self, code, launch, buffers):
+        if launch.kernel == "die":
+            print("k.cu:7: Assertion `i < n` failed", file=sys.stderr, flush=True)
+            os._exit(3)
+        if launch.kernel == "hang":
+            while True:
+                time.sleep(1)
+        if launch.kernel == "raise":
+            raise ValueError("a defect")
+        if launch.kernel == "lose":
+            return Outcome({}, Fault("cudaErrorIllegalAddress", "an illegal address", True))
+        print("printed by a kernel")
+        return Outcome({"pid": np.array([os.getpid()]), "x": buffers["x"].data * 2, "module": code.module})
+"""
+CODE = CodeObject("module", "sm_90", "a long listing", {}, "digest")
+
+
+@pytest.fixture
+def session(tmp_path, monkeypatch):
+    (tmp_path / "an_executor.py").write_text(EXECUTOR)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *sys.path]))
+    made = Isolated("an_executor:Executor", launch_seconds=60)
+    yield made
+    made.close()
+
+
+def launch(session, kernel="good"):
+    x = Buffer(dtype("bf16"), np.array([1, 2, 3], dtype("bf16").numpy))
+    return session.execute(CODE, Launch(kernel, (1, 1, 1), (1, 1, 1), ()), {"x": x})
+
+
+def test_launches_share_a_process_that_is_not_this_one(session):
+    first, second = launch(session), launch(session)
+    assert first.fault is None
+    assert first.buffers["x"].astype(float).tolist() == [2, 4, 6]
+    assert first.buffers["module"] == "module"
+    assert first.buffers["pid"] == second.buffers["pid"] != os.getpid()
+
+
+@pytest.mark.parametrize(
+    ("kernel", "kind", "says"),
+    [
+        ("die", "crash", "exit code 3\nk.cu:7: Assertion `i < n` failed"),
+        ("lose", "cudaErrorIllegalAddress", "an illegal address"),
+    ],
+)
+def test_a_launch_that_ends_the_process_costs_itself_only(session, kernel, kind, says):
+    before = launch(session)
+    outcome = launch(session, kernel)
+    assert outcome.fault.kind == kind
+    assert outcome.fault.lost
+    assert says in outcome.fault.message
+    after = launch(session)
+    assert after.fault is None
+    assert after.buffers["pid"] != before.buffers["pid"]
+
+
+def test_a_launch_without_end_is_ended(session):
+    session._launch_seconds = 0.2
+    fault = launch(session, "hang").fault
+    assert (fault.kind, fault.lost) == ("timeout", True)
+
+
+def test_a_defect_of_the_executor_is_an_error_and_keeps_the_process(session):
+    before = launch(session)
+    fault = launch(session, "raise").fault
+    assert (fault.kind, fault.message, fault.lost) == ("error", "ValueError: a defect", False)
+    assert launch(session).buffers["pid"] == before.buffers["pid"]
+
+
+def test_a_device_that_cannot_be_opened_says_why(session):
+    broken = Isolated("an_executor:Executor", ["no GPU of that kind"])
+    with pytest.raises(NotAvailable, match="cannot be opened: RuntimeError: no GPU of that kind"):
+        launch(broken)

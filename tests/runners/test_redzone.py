@@ -1,0 +1,79 @@
+"""The layout of buffers between red zones, with NumPy in the place of a device."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from parity.dtypes import dtype
+from parity.launch import Buffer
+from parity.runners.redzone import ALIGNMENT, RED_BYTES, Arena
+
+
+def buffer(name: str, values) -> Buffer:
+    return Buffer(dtype(name), np.array(values, dtype(name).numpy))
+
+
+@pytest.fixture
+def arena() -> Arena:
+    return Arena.of({"x": buffer("f32", range(10)), "empty": buffer("f64", []), "out": buffer("bf16", [1, 2, 3])})
+
+
+def test_buffers_are_aligned_and_keep_their_distance(arena):
+    end = 0
+    for start, size in arena.places.values():
+        assert start % ALIGNMENT == 0
+        assert start - end >= RED_BYTES
+        end = start + size
+    assert len(arena.image) - end >= RED_BYTES
+
+
+def test_an_untouched_memory_gives_the_buffers_back(arena):
+    contents = arena.contents(arena.image.copy())
+    assert {name: array.dtype for name, array in contents.items()} == {
+        name: b.dtype.numpy for name, b in arena.buffers.items()
+    }
+    assert contents["x"].tolist() == list(range(10))
+    assert contents["out"].astype(float).tolist() == [1, 2, 3]
+    assert contents["empty"].size == 0
+    assert arena.damage(arena.image.copy()) == ""
+
+
+def test_writes_to_a_buffer_are_no_damage(arena):
+    after = arena.image.copy()
+    start, size = arena.places["x"]
+    after[start : start + size] ^= 0xFF
+    assert arena.damage(after) == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "offset", "says"),
+    [
+        ("x", 40, r"byte 40 \(element 10\) of 'x', which has 40 bytes \(10 elements\): 0 bytes behind its end"),
+        ("x", -1, r"byte -1 \(element -1\) of 'x'.*1 bytes before its start"),
+        ("out", 6, r"byte 6 \(element 3\) of 'out', which has 6 bytes"),
+        ("empty", 8, r"byte 8 \(element 1\) of 'empty', which has 0 bytes"),
+        ("out", 6 + RED_BYTES - 1, "of 'out'"),
+    ],
+)
+def test_a_changed_byte_of_a_red_zone_is_named_by_the_nearest_buffer(arena, name, offset, says):
+    after = arena.image.copy()
+    after[arena.places[name][0] + offset] ^= 1
+    message = arena.damage(after)
+    assert message.startswith("bytes changed outside of the buffers: 1;")
+    assert re.search(says, message)
+
+
+def test_a_row_of_any_value_is_seen(arena):
+    start, size = arena.places["x"]
+    for value in range(256):
+        after = arena.image.copy()
+        after[start + size : start + size + 8] = value
+        assert "of 'x'" in arena.damage(after)
+
+
+def test_without_red_zones_there_is_still_room_for_an_empty_launch():
+    assert len(Arena.of({}, 0).image) > 0
+    assert Arena.of({"x": buffer("u8", [1] * 256)}, 0).contents(np.zeros(256, np.uint8))["x"].sum() == 0
