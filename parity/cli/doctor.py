@@ -142,7 +142,7 @@ def _runners() -> Iterator[Finding]:
         try:
             found = runner(name)
             probe = found.probe()
-            what = f"{found.evidence}, {' '.join(found.targets())}"
+            what = ", ".join(filter(None, (str(found.evidence), " ".join(found.targets()))))
         except ParityError as error:
             yield Finding("runners", name, "", str(error))
             continue
