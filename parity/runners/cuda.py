@@ -16,7 +16,7 @@ from parity.launch import Buffer, Fault, Launch, Outcome, Pointer, Scalar
 from parity.runners.base import Evidence, Probe, Session, Vendor, mismatch
 from parity.runners.isolated import Isolated
 from parity.runners.redzone import RED_BYTES, Arena
-from parity.toolchain import MissingKernel, ModuleStore, nvcc
+from parity.toolchain import MissingKernel, ModuleStore, nvcc, nvcc_version
 
 __all__ = ["Cuda", "CudaDevice"]
 
@@ -50,6 +50,19 @@ class Cuda:
     def targets(self) -> tuple[str, ...]:
         """The architectures of the GPUs: none where there is no GPU or no CuPy."""
         return tuple(dict.fromkeys(_capabilities())) if self.probe().available else ()
+
+    def describe(self) -> dict[str, str]:
+        """The GPUs, the driver, and the versions of CUDA, CuPy and nvcc."""
+        cupy: Any = importlib.import_module("cupy")
+        runtime = cupy.cuda.runtime
+        gpus = (runtime.getDeviceProperties(i)["name"].decode() for i in range(runtime.getDeviceCount()))
+        return {
+            "gpu": ", ".join(dict.fromkeys(gpus)),
+            "driver": str(runtime.driverGetVersion()),
+            "runtime": str(runtime.runtimeGetVersion()),
+            "cupy": cupy.__version__,
+            "nvcc": nvcc_version().strip().splitlines()[-1],
+        }
 
     def open(self, target: str, *, checked: bool = True) -> Session:
         return Isolated("parity.runners.cuda:CudaDevice", (target, checked))
