@@ -19,6 +19,7 @@ from pathlib import Path
 
 from parity.cli.options import add_drawing, add_folders, add_jobs, add_json, add_selection, names, select
 from parity.cli.terminal import errors, output, progress
+from parity.compare import Status
 from parity.engine import CaseRecord, Plan, RecordWriter, Task, environment, tasks_of
 from parity.engine import run as execute
 from parity.errors import NotAvailable
@@ -231,7 +232,7 @@ def _execute(plan: Plan, work: Work, arguments: argparse.Namespace) -> tuple[lis
                     for record in results:
                         writer.add(record)
                         records.append(record)
-                        failed += not record.verdict.passed
+                        failed += not record.verdict.passed and record.verdict.status is not Status.UNSUPPORTED
                         bars.update(bar, note=f"{len(records)} cases, {failed} failed")
     except KeyboardInterrupt:
         return records, time.perf_counter() - start, False
