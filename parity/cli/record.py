@@ -42,6 +42,8 @@ def main(arguments: argparse.Namespace) -> int:
     for name in targets:
         if name not in runner.targets():
             raise NotAvailable(f"the runner {runner.name!r} cannot run {name}, only {' '.join(runner.targets())}")
+    describe = getattr(runner, "describe", None)
+    device = describe() if describe else {}
     ops = {entry.op for entry in selection.entries} | {suite.op(case.op) for case in selection.cases}
     with progress() as bars:
         bar = bars.add_task("building", total=None, note="")
@@ -61,12 +63,11 @@ def main(arguments: argparse.Namespace) -> int:
             errors().print(f"{each.error}\n", style="red")
     if not cases:
         raise NotAvailable("nothing was recorded: no case could be executed")
-    describe = getattr(runner, "describe", None)
     head = {
         "runner": runner.name,
         "vendor": runner.vendor,
         "evidence": str(runner.evidence),
-        "device": describe() if describe else {},
+        "device": device,
         "seed": arguments.seed,
         "examples": arguments.examples,
         "environment": environment(plan),

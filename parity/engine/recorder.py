@@ -5,12 +5,14 @@ from __future__ import annotations
 import multiprocessing
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 
 import numpy as np
 
 from parity.engine import worker
 from parity.engine.plan import Plan, Task
 from parity.engine.run import Progress, processors
+from parity.errors import NotAvailable
 from parity.op import Entry
 from parity.runners.recording import RecordedCase, launch_digest
 from parity.suite import Suite
@@ -24,6 +26,9 @@ def outcomes(
     """Yield every case of a plan with its outcome, in the order of the plan.
 
     ``jobs`` is the number of worker processes (default: one per processor this process may use).
+
+    Raises:
+        NotAvailable: a process died, and its values with it.
     """
     pool = ProcessPoolExecutor(
         min(jobs or processors(), max(1, len(plan.tasks))),
@@ -37,6 +42,10 @@ def outcomes(
                 yield from cases
                 if progress:
                     progress("recording", done, len(plan.tasks))
+        except BrokenProcessPool as error:
+            raise NotAvailable(
+                "a worker process died while it recorded; parity run finds the case, record without its kernel"
+            ) from error
         finally:
             pool.shutdown(cancel_futures=True)
 

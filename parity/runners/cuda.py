@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,9 @@ from parity.toolchain import MissingKernel, ModuleStore, nvcc, nvcc_version
 __all__ = ["Cuda", "CudaDevice"]
 
 INSTALL = "python -m pip install cupy-cuda13x (cupy-cuda12x for a driver of CUDA 12)"
+
+DRIVER = Path("/sys/module/nvidia/version")
+"""Where Linux tells the version of the loaded driver."""
 
 SHARED_BYTES = 48 * 1024
 """Dynamic shared memory above this has to be asked for per kernel (CUDA C++ Programming Guide, "Shared Memory")."""
@@ -56,10 +60,12 @@ class Cuda:
         cupy: Any = importlib.import_module("cupy")
         runtime = cupy.cuda.runtime
         gpus = (runtime.getDeviceProperties(i)["name"].decode() for i in range(runtime.getDeviceCount()))
+        supported, used = runtime.driverGetVersion(), runtime.runtimeGetVersion()
         return {
             "gpu": ", ".join(dict.fromkeys(gpus)),
-            "driver": str(runtime.driverGetVersion()),
-            "runtime": str(runtime.runtimeGetVersion()),
+            "driver": DRIVER.read_text().strip() if DRIVER.is_file() else "unknown",
+            "driver's CUDA": _dotted(supported),
+            "runtime": _dotted(used),
             "cupy": cupy.__version__,
             "nvcc": nvcc_version().strip().splitlines()[-1],
         }
@@ -141,6 +147,11 @@ def _argument(arg: Pointer | Scalar, arena: Arena, base: int) -> Any:
         return np.uint64(base + arena.places[arg.buffer][0] + arg.offset * itemsize)
     data = arg.bytes
     return np.frombuffer(data, f"u{len(data)}")[0]
+
+
+def _dotted(version: int) -> str:
+    """13.0 of 13000, which is how CUDA gives its versions."""
+    return f"{version // 1000}.{version % 1000 // 10}"
 
 
 def _capabilities() -> list[str]:
