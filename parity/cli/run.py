@@ -11,14 +11,16 @@ import json
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from hashlib import sha256
 from pathlib import Path
 
 from parity.cli.options import add_drawing, add_folders, add_jobs, add_json, add_selection, names, select
 from parity.cli.terminal import errors, output, progress
-from parity.engine import CaseRecord, Plan, RecordWriter, environment, tasks_of
+from parity.compare import Status
+from parity.engine import CaseRecord, Plan, RecordWriter, Task, environment, tasks_of
 from parity.engine import run as execute
 from parity.errors import NotAvailable
 from parity.op import Entry
@@ -36,6 +38,8 @@ from parity.report import (
     write_reports,
 )
 from parity.runners import Evidence, Runner, available
+from parity.runners.recorded import Recorded
+from parity.runners.recording import Recording
 from parity.suite import Selection, Suite
 from parity.toolchain import DEFAULT_TARGETS, TARGETS, Built, build, target
 
@@ -56,7 +60,12 @@ def options(parser: argparse.ArgumentParser) -> None:
         metavar="T,..",
         help=f"targets; those the runner cannot run are compiled only (default: {' '.join(DEFAULT_TARGETS)})",
     )
-    parser.add_argument("--runner", default=DEFAULT_RUNNER, metavar="NAME", help="what executes (default: %(default)s)")
+    parser.add_argument(
+        "--runner",
+        default=DEFAULT_RUNNER,
+        metavar="NAME",
+        help="what executes (default: %(default)s); recorded=FILE replays the cases that parity record stored there",
+    )
     add_drawing(parser)
     add_jobs(parser)
     parser.add_argument("--full", action="store_true", help="print a line for every kernel")
@@ -89,6 +98,11 @@ def main(arguments: argparse.Namespace) -> int:
     work = _work(arguments)
     check_folder(arguments.output)
     console = errors() if arguments.json else output()
+    if isinstance(work.runner, Recorded):
+        recording = work.runner.recording
+        arguments.seed, arguments.examples = recording.head["seed"], recording.head["examples"]
+        for note in _changed(recording, work.suite):
+            errors().print(f"parity: {note}", style="yellow")
     built = _build(work, arguments.jobs)
     for each in built:
         if each.error:
@@ -105,7 +119,8 @@ def main(arguments: argparse.Namespace) -> int:
     else:
         _print_failures(work, records, reproduction)
         console.print(terminal(matrix, full=arguments.full))
-        console.print(_build_line(built))
+        if built:
+            console.print(_build_line(built))
         console.print(summary(matrix), style="bold red" if matrix.failed or not complete else "bold green")
         console.print(f"record, matrix and failures: {arguments.output}{os.sep}")
     if not complete:
@@ -125,7 +140,9 @@ def _work(arguments: argparse.Namespace) -> Work:
         if name not in runner.targets():
             target(name)
     usual = [t for t in runner.targets() if t in DEFAULT_TARGETS or t not in TARGETS]
-    work = Work(suite, selection, tuple(entries), runner, tuple(dict.fromkeys(arguments.target or usual)))
+    work = Work(
+        suite, selection, tuple(entries), runner, tuple(dict.fromkeys(arguments.target or usual or runner.targets()))
+    )
     if not work.runnable:
         raise NotAvailable(
             f"the runner {runner.name!r} cannot run {' or '.join(work.targets)}, only {' '.join(runner.targets())}; "
@@ -134,14 +151,27 @@ def _work(arguments: argparse.Namespace) -> Work:
     return work
 
 
+def _changed(recording: Recording, suite: Suite) -> Iterator[str]:
+    """Which kernel sources are not those whose values were recorded."""
+    for name, recorded in recording.head["environment"]["sources"].items():
+        path = suite.kernels / name
+        if path.suffix != ".py" and not (path.is_file() and sha256(path.read_bytes()).hexdigest() == recorded):
+            yield f"{name} changed since the recording: its values are those of the kernels as they were"
+
+
 def _build(work: Work, jobs: int | None) -> list[Built]:
+    targets = work.targets
+    if isinstance(work.runner, Recorded):  # its kernels ran elsewhere, so there is nothing to build
+        targets = tuple(target for target in targets if target not in work.runnable)
+        if not targets:
+            return []
     modules = [m for m in work.suite.modules if m in {entry.op.module for entry in work.entries}]
     with progress() as bars:
-        bar = bars.add_task("building", total=len(modules) * len(work.targets), note="")
+        bar = bars.add_task("building", total=len(modules) * len(targets), note="")
         return build(
             work.suite.kernels,
             modules,
-            work.targets,
+            targets,
             jobs=jobs,
             done=lambda built: bars.update(bar, advance=1, note=f"{built.module} {built.target}"),
         )
@@ -149,9 +179,12 @@ def _build(work: Work, jobs: int | None) -> list[Built]:
 
 def _plan(work: Work, built: Sequence[Built], arguments: argparse.Namespace) -> Plan:
     code = {(b.module, b.target): b.code_object for b in built if b.code_object}
-    tasks = tuple(
-        task for task in tasks_of(work.selection, work.runnable) if (task.op.partition(".")[0], task.target) in code
-    )
+    tasks = tasks_of(work.selection, work.runnable)
+    if isinstance(work.runner, Recorded):
+        recording = work.runner.recording
+        code.update(recording.code())
+        tasks = _recorded(tasks, recording, work.suite)
+    tasks = tuple(task for task in tasks if (task.op.partition(".")[0], task.target) in code)
     return Plan(
         work.suite.kernels.absolute(),
         work.suite.cases.absolute(),
@@ -162,6 +195,22 @@ def _plan(work: Work, built: Sequence[Built], arguments: argparse.Namespace) -> 
         arguments.checked,
         code,
     )
+
+
+def _recorded(tasks: Sequence[Task], recording: Recording, suite: Suite) -> tuple[Task, ...]:
+    """The tasks with the cases that were recorded; one that has none keeps its own, which are then not recorded.
+
+    Texts and not seeds, because other versions of what draws cases draw others. None is made smaller: the smaller ones
+    were not recorded.
+    """
+    texts: dict[tuple[str, str], list[str]] = {}
+    for case in recording.cases:
+        texts.setdefault((case.kernel, case.target), []).append(case.case)
+
+    def cases(task: Task) -> tuple[str, ...] | None:
+        return task.cases or tuple(texts.get((Entry(suite.op(task.op), task.dtypes).kernel, task.target), ())) or None
+
+    return tuple(replace(task, cases=cases(task), shrink=False) for task in tasks)
 
 
 def _execute(plan: Plan, work: Work, arguments: argparse.Namespace) -> tuple[list[CaseRecord], float, bool]:
@@ -183,7 +232,7 @@ def _execute(plan: Plan, work: Work, arguments: argparse.Namespace) -> tuple[lis
                     for record in results:
                         writer.add(record)
                         records.append(record)
-                        failed += not record.verdict.passed
+                        failed += not record.verdict.passed and record.verdict.status is not Status.UNSUPPORTED
                         bars.update(bar, note=f"{len(records)} cases, {failed} failed")
     except KeyboardInterrupt:
         return records, time.perf_counter() - start, False

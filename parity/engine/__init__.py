@@ -2,6 +2,18 @@
 
 from parity.engine.plan import Plan, Task, tasks_of
 from parity.engine.record import CaseRecord, Record, RecordWriter, environment, read_record
+from parity.engine.recorder import outcomes
 from parity.engine.run import run
 
-__all__ = ["CaseRecord", "Plan", "Record", "RecordWriter", "Task", "environment", "read_record", "run", "tasks_of"]
+__all__ = [
+    "CaseRecord",
+    "Plan",
+    "Record",
+    "RecordWriter",
+    "Task",
+    "environment",
+    "outcomes",
+    "read_record",
+    "run",
+    "tasks_of",
+]

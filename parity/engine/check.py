@@ -26,6 +26,7 @@ _STATUS = {
     "unknown instruction": Status.ERROR,
     "error": Status.ERROR,
     "missing kernel": Status.MISSING,
+    "not recorded": Status.UNSUPPORTED,
 }
 
 

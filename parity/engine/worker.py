@@ -16,7 +16,7 @@ from parity.op import Entry
 from parity.runners import Runner, Session, runner
 from parity.suite import Suite, load_suite
 
-__all__ = ["Worker", "perform", "prepare", "start"]
+__all__ = ["Worker", "current", "perform", "prepare", "start"]
 
 FAILURES_TO_SHRINK = 2
 
@@ -114,6 +114,11 @@ def start(plan: Plan) -> None:
     global _worker
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _worker = Worker(plan, load_suite(plan.kernels, plan.cases), runner(plan.runner))
+
+
+def current() -> Worker:
+    """The state of this process."""
+    return _worker
 
 
 def prepare(module: str, target: str, kernels: tuple[str, ...]) -> None:

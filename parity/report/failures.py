@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from parity.compare import Status
 from parity.engine import CaseRecord
 from parity.report.matrix import failure_class
 
@@ -31,7 +32,7 @@ def shown_failures(records: Iterable[CaseRecord]) -> list[tuple[CaseRecord, int]
     """Of every kernel the failures worth reading, shrunk ones first, each with how many are left out after it."""
     kernels: dict[tuple[str, str, str], list[CaseRecord]] = {}
     for record in records:
-        if not record.verdict.passed:
+        if not record.verdict.passed and record.verdict.status is not Status.UNSUPPORTED:
             kernels.setdefault((record.kernel, record.runner, record.target), []).append(record)
     chosen = []
     for failures in kernels.values():

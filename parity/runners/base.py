@@ -50,7 +50,10 @@ class Session(Protocol):
 
 @runtime_checkable
 class Runner(Protocol):
-    """What can execute launches: its name, the evidence its results are, and the maker of the devices."""
+    """What can execute launches: its name, the evidence its results are, and the maker of the devices.
+
+    A runner may have a method ``describe``: the device and its software, for a recording.
+    """
 
     name: str
     evidence: Evidence

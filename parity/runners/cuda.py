@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,14 @@ from parity.launch import Buffer, Fault, Launch, Outcome, Pointer, Scalar
 from parity.runners.base import Evidence, Probe, Session, Vendor, mismatch
 from parity.runners.isolated import Isolated
 from parity.runners.redzone import RED_BYTES, Arena
-from parity.toolchain import MissingKernel, ModuleStore, nvcc
+from parity.toolchain import MissingKernel, ModuleStore, nvcc, nvcc_version
 
 __all__ = ["Cuda", "CudaDevice"]
 
 INSTALL = "python -m pip install cupy-cuda13x (cupy-cuda12x for a driver of CUDA 12)"
+
+DRIVER = Path("/sys/module/nvidia/version")
+"""Where Linux tells the version of the loaded driver."""
 
 SHARED_BYTES = 48 * 1024
 """Dynamic shared memory above this has to be asked for per kernel (CUDA C++ Programming Guide, "Shared Memory")."""
@@ -50,6 +54,21 @@ class Cuda:
     def targets(self) -> tuple[str, ...]:
         """The architectures of the GPUs: none where there is no GPU or no CuPy."""
         return tuple(dict.fromkeys(_capabilities())) if self.probe().available else ()
+
+    def describe(self) -> dict[str, str]:
+        """The GPUs, the driver, and the versions of CUDA, CuPy and nvcc."""
+        cupy: Any = importlib.import_module("cupy")
+        runtime = cupy.cuda.runtime
+        gpus = (runtime.getDeviceProperties(i)["name"].decode() for i in range(runtime.getDeviceCount()))
+        supported, used = runtime.driverGetVersion(), runtime.runtimeGetVersion()
+        return {
+            "gpu": ", ".join(dict.fromkeys(gpus)),
+            "driver": DRIVER.read_text().strip() if DRIVER.is_file() else "unknown",
+            "driver's CUDA": _dotted(supported),
+            "runtime": _dotted(used),
+            "cupy": cupy.__version__,
+            "nvcc": nvcc_version().strip().splitlines()[-1],
+        }
 
     def open(self, target: str, *, checked: bool = True) -> Session:
         return Isolated("parity.runners.cuda:CudaDevice", (target, checked))
@@ -128,6 +147,11 @@ def _argument(arg: Pointer | Scalar, arena: Arena, base: int) -> Any:
         return np.uint64(base + arena.places[arg.buffer][0] + arg.offset * itemsize)
     data = arg.bytes
     return np.frombuffer(data, f"u{len(data)}")[0]
+
+
+def _dotted(version: int) -> str:
+    """13.0 of 13000, which is how CUDA gives its versions."""
+    return f"{version // 1000}.{version % 1000 // 10}"
 
 
 def _capabilities() -> list[str]:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from importlib.metadata import entry_points
 
-from parity.errors import NotAvailable, UsageError, nearest
+from parity.errors import NotAvailable, ParityError, UsageError, nearest
 from parity.runners.base import Runner
 
 __all__ = ["available", "runner", "runners"]
 
 GROUP = "parity.runners"
-BUILT_IN = {"emulated": "parity.runners.emulated:Emulated", "cuda": "parity.runners.cuda:Cuda"}
+BUILT_IN = {
+    "emulated": "parity.runners.emulated:Emulated",
+    "cuda": "parity.runners.cuda:Cuda",
+    "recorded": "parity.runners.recorded:Recorded",
+}
 
 
 def runners() -> dict[str, str]:
@@ -20,17 +24,20 @@ def runners() -> dict[str, str]:
 
 
 def runner(name: str) -> Runner:
-    """The runner of that name.
+    """The runner of that name; ``name=FILE`` makes it with that file.
 
     Raises:
         UsageError: there is none, or it cannot be imported.
     """
     known = runners()
+    name, equals, file = name.partition("=")
     if name not in known:
         raise UsageError(f"unknown runner {name!r}; installed: {' '.join(known)}{nearest(name, known)}")
     module, _, attribute = known[name].partition(":")
     try:
-        made = getattr(__import__(module, fromlist=[attribute]), attribute)()
+        made = getattr(__import__(module, fromlist=[attribute]), attribute)(*[file] * bool(equals))
+    except ParityError:
+        raise
     except Exception as error:
         raise UsageError(f"the runner {name!r} ({known[name]}) cannot be loaded: {error}") from error
     if not isinstance(made, Runner):

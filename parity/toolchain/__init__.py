@@ -2,7 +2,7 @@
 
 from parity.toolchain.build import Built, build, find_modules
 from parity.toolchain.compiler import CompileError, device_library
-from parity.toolchain.cuda import nvcc
+from parity.toolchain.cuda import nvcc, nvcc_version
 from parity.toolchain.hipify import Finding, Hipified, hipify
 from parity.toolchain.store import MissingKernel, ModuleStore
 from parity.toolchain.targets import DEFAULT_TARGETS, TARGETS, Target, target
@@ -22,5 +22,6 @@ __all__ = [
     "find_modules",
     "hipify",
     "nvcc",
+    "nvcc_version",
     "target",
 ]

@@ -109,6 +109,15 @@ def fingerprint(target: Target) -> str:
     return digest(target.name, *_FLAGS, _version(nvcc()))
 
 
+def nvcc_version() -> str:
+    """What ``nvcc --version`` prints.
+
+    Raises:
+        MissingTool: there is no compiler.
+    """
+    return _version(nvcc())
+
+
 def _arguments(parameters: str) -> Iterator[Argument]:
     offset = 0
     for match in _PARAM.finditer(parameters):

@@ -153,6 +153,18 @@ def test_the_gpus_decide(monkeypatch, opened, count, says):
     assert Cuda().targets() == (() if says else ("sm_80", "sm_90"))
 
 
+def test_it_describes_the_device_and_its_software(monkeypatch, opened):
+    _, stand_in = opened(scale)
+    runtime = stand_in.cuda.runtime
+    runtime.getDeviceProperties = lambda place: {"name": b"NVIDIA H200"}
+    runtime.driverGetVersion, runtime.runtimeGetVersion = (lambda: 13000), (lambda: 12090)
+    stand_in.__version__ = "14.0"
+    monkeypatch.setattr(module, "nvcc_version", lambda: "nvcc: NVIDIA (R)\nBuild cuda_13.0\n")
+    found = Cuda().describe()
+    assert (found["gpu"], found["cupy"], found["nvcc"]) == ("NVIDIA H200", "14.0", "Build cuda_13.0")
+    assert (found["driver's CUDA"], found["runtime"]) == ("13.0", "12.9")
+
+
 def test_no_gpu_of_the_target(opened):
     opened(scale)
     with pytest.raises(NotAvailable, match="no GPU here is sm_100"):

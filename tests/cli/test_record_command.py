@@ -1,0 +1,163 @@
+"""Values across machines: what one runner left behind, stored and replayed."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from parity.runners import recording as module
+from parity.runners.recording import read_recording, write_recording
+
+SELECTORS = ("unary.neg", "unary.exp")
+EMULATED = ("--runner", "emulated", "--target", "gfx1100")
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """A recording of two ops by the emulator."""
+    from parity.cli import main
+
+    path = tmp_path_factory.mktemp("recorded") / "some.zip"
+    assert main(["record", "-o", str(path), *SELECTORS, *EMULATED, "--examples", "3"]) == 0
+    return path
+
+
+def replay(parity, path, *arguments):
+    return parity("run", "--runner", f"recorded={path}", *arguments)
+
+
+def rewritten(source: Path, path: Path, change) -> Path:
+    """The zip file again, with what ``change`` makes of the data and the comment of its members."""
+    with zipfile.ZipFile(source) as old, zipfile.ZipFile(path, "w") as new:
+        for name in old.namelist():
+            new.writestr(name, change(name, old.read(name)), zipfile.ZIP_LZMA)
+        new.comment = change("comment", old.comment)
+    return path
+
+
+def test_a_replay_has_the_verdicts_of_the_run(parity, recorded):
+    there = json.loads(parity("run", *SELECTORS, *EMULATED, "--examples", "3", "--json").out)
+    here = json.loads(replay(parity, recorded, *SELECTORS, "--json").out)
+    assert [c["evidence"] for c in here["columns"]] == ["recorded"]
+    assert (here["examples"], here["seed"]) == (3, 0)
+    numbers = ("passed", "run", "budget", "divergences", "state")
+
+    def cells(document):
+        return [[{n: c.get(n) for n in numbers} for c in row["cells"]] for row in document["kernels"]]
+
+    assert cells(here) == cells(there)
+    assert len(cells(here)) == 10
+
+
+def test_a_wrong_value_that_was_recorded_is_a_failure(parity, recorded, tmp_path):
+    kept = read_recording(recorded)
+    spoilt = [
+        module.RecordedCase(**{**vars(c), "buffers": {n: bytes(len(d)) for n, d in c.buffers.items()}})
+        for c in kept.cases
+    ]
+    write_recording(tmp_path / "wrong.zip", kept.head, kept.code().values(), spoilt)
+    result = replay(parity, tmp_path / "wrong.zip", "uexp_f32")
+    assert result.code == 1
+    assert "FAIL  uexp_f32 on gfx1100 (recorded)" in result.out
+
+
+def test_the_head_says_where_the_values_are_from(recorded):
+    head = read_recording(recorded).head
+    assert (head["runner"], head["vendor"], head["evidence"]) == ("emulated", "amd", "emulated")
+    assert len(head["environment"]["sources"]["unary.cu"]) == 64
+    assert read_recording(recorded).targets == ("gfx1100",)
+
+
+def test_the_same_run_makes_the_same_file(parity, recorded, tmp_path):
+    again = tmp_path / "again.zip"
+    assert parity("record", "-o", again, *SELECTORS, *EMULATED, "--examples", "3").code == 0
+    assert again.read_bytes() == recorded.read_bytes()
+
+
+def test_nothing_is_compiled_for_a_replay(parity, recorded, monkeypatch, tmp_path):
+    monkeypatch.setenv("PARITY_CACHE", str(tmp_path / "cache"))
+    assert replay(parity, recorded, "uneg_f32").code == 0
+    assert not (tmp_path / "cache").exists()
+
+
+def test_what_was_not_recorded_is_no_failure(parity, recorded):
+    result = replay(parity, recorded, "unary.neg", "unary.abs")
+    assert result.code == 0
+    assert "unsupported" in result.out
+    assert "FAIL" not in result.out
+
+
+def test_another_case_alone_was_not_run(parity, recorded):
+    result = replay(parity, recorded, "unary.neg[f32](x=7~normal@12345)")
+    assert result.code == 3
+    assert "nothing was run" in result.err
+
+
+def test_changed_sources_are_told(parity, recorded, kernels):
+    with (kernels / "unary.cu").open("a") as file:
+        file.write("// changed\n")
+    result = replay(parity, recorded, "unary.neg", "--kernels", kernels)
+    assert result.code == 0
+    assert "unary.cu changed since the recording" in result.err
+    assert "binary.cu" not in result.err
+
+
+def flipped(name, data):
+    return bytes([data[0] ^ 1]) + data[1:] if name.startswith("outputs/") else data
+
+
+def unsealed(name, data):
+    return data.replace(b'"seed": 0', b'"seed": 1') if name == "head.json" else data
+
+
+def newer(name, data):
+    return data.replace(b"version 1", b"version 2") if name == "comment" else data
+
+
+def without_comment(name, data):
+    return b"" if name == "comment" else data
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (flipped, "was altered: outputs/gfx1100/unary.bin does not fit its checksum"),
+        (unsealed, "was altered: its head.json does not fit its seal"),
+        (newer, "has version 2 of the format"),
+        (without_comment, "not a recording of parity"),
+    ],
+)
+def test_an_altered_file_is_refused(parity, recorded, tmp_path, change, says):
+    result = replay(parity, rewritten(recorded, tmp_path / "altered.zip", change))
+    assert result.code == 2
+    assert says in " ".join(result.err.split())
+
+
+@pytest.mark.parametrize("share", [0, 0.5, 0.99])
+def test_a_cut_off_file_is_refused(parity, recorded, tmp_path, share):
+    data = recorded.read_bytes()
+    (tmp_path / "cut.zip").write_bytes(data[: int(len(data) * share)])
+    result = replay(parity, tmp_path / "cut.zip")
+    assert result.code == 2
+    assert "cut off" in result.err
+
+
+def test_every_altered_byte_of_the_values_is_found(parity, recorded, tmp_path):
+    with zipfile.ZipFile(recorded) as file:
+        start = file.getinfo("outputs/gfx1100/unary.bin").header_offset + 100
+    data = bytearray(recorded.read_bytes())
+    data[start] ^= 1
+    (tmp_path / "altered.zip").write_bytes(data)
+    result = replay(parity, tmp_path / "altered.zip")
+    assert result.code == 2
+    assert "altered" in result.err
+
+
+def test_a_missing_file_and_no_file(parity, tmp_path):
+    assert replay(parity, tmp_path / "none.zip").code == 2
+    result = parity("run", "--runner", "recorded")
+    assert result.code == 3
+    assert "--runner recorded=FILE" in result.err
