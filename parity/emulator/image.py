@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -39,6 +40,7 @@ class Image:
     writable: bytes
 
 
+@functools.lru_cache(maxsize=64)  # every kernel of a listing asks for it, and it reads the listing line by line
 def image_of(listing: str) -> Image:
     """The image of all data sections of a listing.
 

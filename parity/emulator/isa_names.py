@@ -15,7 +15,7 @@ v_add_u16 v_add_nc_u16              v_sub_u16 v_sub_nc_u16              v_subrev
 v_add_i16 v_add_nc_i16              v_sub_i16 v_sub_nc_i16
 v_addc_co_u32 v_add_co_ci_u32       v_subb_co_u32 v_sub_co_ci_u32       v_subbrev_co_u32 v_subrev_co_ci_u32
 v_ffbh_u32 v_clz_i32_u32            v_ffbh_i32 v_cls_i32                v_ffbl_b32 v_ctz_i32_b32
-v_mul_legacy_f32 v_mul_dx9_zero_f32 v_fma_legacy_f32 v_fma_dx9_zero_f32 v_readfirstlane v_readfirstlane_b32
+v_mul_legacy_f32 v_mul_dx9_zero_f32 v_fma_legacy_f32 v_fma_dx9_zero_f32
 v_cvt_flr_i32_f32 v_cvt_floor_i32_f32  v_cvt_rpi_i32_f32 v_cvt_nearest_i32_f32
 v_cvt_pkrtz_f16_f32 v_cvt_pk_rtz_f16_f32  v_dot2acc_f32_f16 v_dot2c_f32_f16  v_accvgpr_read v_accvgpr_read_b32
 v_accvgpr_write v_accvgpr_write_b32 v_accvgpr_mov v_accvgpr_mov_b32
@@ -27,7 +27,7 @@ v_mad_co_u64_u32 v_mad_u64_u32      v_mad_co_i64_i32 v_mad_i64_i32
 s_add_co_u32 s_add_u32              s_sub_co_u32 s_sub_u32              s_add_co_i32 s_add_i32
 s_add_co_ci_u32 s_addc_u32          s_sub_co_ci_u32 s_subb_u32          s_sub_co_i32 s_sub_i32
 s_barrier_wait s_barrier            ds_wrxchg_rtn_b32 ds_swap_rtn_b32
-ds_wrxchg_rtn_b64 ds_swap_rtn_b64   ds_bpermute ds_bpermute_b32
+ds_wrxchg_rtn_b64 ds_swap_rtn_b64
 ds_storexchg_rtn_b32 ds_swap_rtn_b32  ds_storexchg_rtn_b64 ds_swap_rtn_b64
 """
 _WORDS = _ALIASES.split()

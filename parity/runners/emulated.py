@@ -111,13 +111,17 @@ class EmulatedSession:
         """
         seed = _seed(launch)
 
+        def collected() -> dict[str, bytes]:
+            return {name: array.tobytes() for name, array in self._collect(buffers).items()}
+
         def result(seed: int = seed, fill: int = FILL, odd: int | None = None) -> dict[str, bytes]:
             self._launch(code, launch, buffers, seed, fill, odd)
-            return {name: array.tobytes() for name, array in self._collect(buffers).items()}
+            return collected()
 
         notes = []
         try:
-            usual = result()
+            crossing = self._launch(code, launch, buffers, seed).crossing
+            usual = collected()
             if result(fill=~FILL & 0xFFFFFFFF) != usual:
                 registers = self._device.registers(code, launch.kernel)
                 for i, (name, first) in enumerate(registers.items()):
@@ -125,7 +129,6 @@ class EmulatedSession:
                         notes.append(f"never-written read: register {name}, first met in {first.text} ({place(first)})")
             if any(result(seed=other) != usual for other in range(ORDERS)):
                 notes.append("depends on the order in which wavefronts run")
-            crossing = self._launch(code, launch, buffers, seed).crossing
             if crossing:
                 notes.append(f"values cross lanes 31 and 32 of a wavefront at {crossing}")
         except ParityError as error:
