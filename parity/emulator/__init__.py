@@ -1,5 +1,6 @@
 """Executes AMDGPU assembly listings on the CPU."""
 
+from parity.emulator.classes import CLASSES, class_of
 from parity.emulator.device import Device, LaunchStats, pack
 from parity.emulator.faults import (
     BadCall,
@@ -13,6 +14,7 @@ from parity.emulator.faults import (
 from parity.emulator.memory import Allocation
 
 __all__ = [
+    "CLASSES",
     "Allocation",
     "BadCall",
     "DataRace",
@@ -22,6 +24,7 @@ __all__ = [
     "LaunchStats",
     "MemoryFault",
     "UnknownInstruction",
+    "class_of",
     "pack",
     "place",
 ]

@@ -97,20 +97,18 @@ def _version() -> str:
 class Program:
     """The loaded kernels of one cache. Shared objects are loaded when a kernel of theirs is first asked for."""
 
-    def __init__(self, cache: Cache, fast: bool) -> None:
-        self._cache, self._fast = cache, fast
+    def __init__(self, cache: Cache, fast: bool, counted: bool = False) -> None:
+        self._cache, self._fast, self._counted = cache, fast, counted
         self._libraries: dict[str, ctypes.CDLL] = {}
 
-    def kernel(self, listing: str, target: Target, name: str) -> tuple[ctypes.CDLL, int]:
-        """The library with ``launch`` and the address of one kernel, translated and compiled if need be."""
-        (batch, symbol) = prepare(self._cache, listing, target, [name], fast=self._fast)[name]
+    def kernel(self, listing: str, target: Target, name: str) -> tuple[ctypes.CDLL, str]:
+        """The library with ``launch`` and the symbol of one kernel in it, translated and compiled if need be."""
+        places = prepare(self._cache, listing, target, [name], fast=self._fast, counted=self._counted)
+        batch, symbol = places[name]
         if batch not in self._libraries:
             folder, _ = self._cache.get(batch, _missing)
             self._libraries[batch] = ctypes.CDLL(str(folder / "kernels.so"))
-        library = self._libraries[batch]
-        address = ctypes.cast(getattr(library, symbol), ctypes.c_void_p).value
-        assert address is not None
-        return library, address
+        return self._libraries[batch], symbol
 
 
 def prepare(
@@ -120,11 +118,12 @@ def prepare(
     names: Sequence[str],
     *,
     fast: bool,
+    counted: bool = False,
     workers: int | None = None,
 ) -> Mapping[str, tuple[str, str]]:
     """Make sure that kernels of a listing are compiled; returns the batch and the symbol of each.
 
-    ``fast`` code takes more than twice as long to compile, see ``translate``.
+    ``fast`` code takes more than twice as long to compile; for this and ``counted`` see ``translate``.
 
     Raises:
         UnknownInstruction: a kernel has an instruction that the tables do not know.
@@ -136,7 +135,8 @@ def prepare(
     def key_of(name: str) -> str:
         bodies = bodies_of(listing, name)
         used = places if any("@rel32" in body.text for body in bodies) else ""
-        return digest(_version(), target.name, str(fast), used, *(_NOISE.sub("", body.text) for body in bodies))
+        kind = "counted" if counted else str(fast)
+        return digest(_version(), target.name, kind, used, *(_NOISE.sub("", body.text) for body in bodies))
 
     level = "-O2" if fast else "-O1"
     listed = {name: key_of(name) for name in names}
@@ -145,7 +145,7 @@ def prepare(
     sources: dict[str, str] = {}
     for name in names:
         if name not in found:
-            text = translate(function_of(listing, name), _SYMBOL, target, symbols, fast=fast)
+            text = translate(function_of(listing, name), _SYMBOL, target, symbols, fast=fast, counted=counted)
             waiting[name] = code = digest(_runtime_version(), str(target.wavefront), level, text)
             if not _place_of(cache, code):
                 sources[code] = text.replace(_SYMBOL, _symbol(code))

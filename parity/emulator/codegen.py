@@ -16,29 +16,40 @@ from parity.emulator.parse import Function, Instruction
 from parity.emulator.writer import Unknown, Writer
 from parity.toolchain.targets import Target
 
-__all__ = ["registers_of", "translate"]
+__all__ = ["COUNTERS", "blocks_of", "registers_of", "translate"]
 
 _CALLS = ("s_swappc_b64", "s_setpc_b64")
 
+COUNTERS = "_counters"
+"""What follows a kernel's symbol in the name of its counters."""
+
 
 def translate(
-    function: Function, symbol: str, target: Target, symbols: Mapping[str, int], *, fast: bool = False
+    function: Function,
+    symbol: str,
+    target: Target,
+    symbols: Mapping[str, int],
+    *,
+    fast: bool = False,
+    counted: bool = False,
 ) -> str:
     """C++ of a function ``symbol(Context *, exec, work-item ids, wave)`` that executes one wavefront of the kernel.
 
     ``symbols`` are the byte offsets of the code object's data in its image. ``fast`` code is there twice: once for EXEC
-    of all ones, see ``_full``, and once for any EXEC.
+    of all ones, see ``_full``, and once for any EXEC. ``counted`` code adds up how many wavefronts began each basic
+    block: in a global array of ``u64``, one for every item (see ``blocks_of``).
 
     Raises:
         UnknownInstruction: a mnemonic, operand or modifier is not in the tables.
     """
-    w, entry = _translated(function, target, symbols, fast)
+    w, entry = _translated(function, target, symbols, fast, symbol + COUNTERS if counted else "")
     declared = [
         f"{'V<u32>' if is_vector(register) else 'u32'} {register} = unwritten(c, {i});"
         for i, register in enumerate(sorted(w.registers))
     ]
     return "\n".join(
         [
+            *([f"EXPORTED u64 {w.counters}[{len(w.items)}]; u64 {w.counters}[{len(w.items)}];"] if counted else []),
             f"EXPORTED u32 {symbol}(Context *c, Mask exec, const V<u32> *ids, u32 wave) {{",
             "u32 scc = 0; Mask vcc = 0; i64 left = c->budget;",
             *declared,
@@ -59,18 +70,31 @@ def registers_of(function: Function, target: Target, symbols: Mapping[str, int])
     return found
 
 
-def _translated(function: Function, target: Target, symbols: Mapping[str, int], fast: bool) -> tuple[Writer, list[str]]:
-    """The translation and, apart, what stands before it."""
+def blocks_of(function: Function) -> dict[int, list[Instruction]]:
+    """The instructions of every basic block that count, by the number of the item it begins with."""
+    return _blocks(_items(function))
+
+
+def _items(function: Function) -> list[Instruction | str]:
+    """The instructions, and the labels that are branched to or called."""
     targets = {item.operands[0] for item in function.instructions if item.mnemonic in BRANCHES} | {*function.callees}
-    items = [item for item in function.items if isinstance(item, Instruction) or item in targets]
+    return [item for item in function.items if isinstance(item, Instruction) or item in targets]
+
+
+def _translated(
+    function: Function, target: Target, symbols: Mapping[str, int], fast: bool, counters: str = ""
+) -> tuple[Writer, list[str]]:
+    """The translation and, apart, what stands before it."""
+    items = _items(function)
     w = Writer(
         target,
         items,
         {item: i for i, item in enumerate(items) if isinstance(item, str)},
-        _block_sizes(items),
+        {start: len(block) for start, block in _blocks(items).items()},
         symbols,
         function.callees,
         [i for i, item in enumerate(items) if isinstance(item, Instruction) and item.mnemonic == "s_swappc_b64"],
+        counters,
     )
     try:
         if fast:
@@ -153,7 +177,7 @@ def _item(w: Writer, i: int, label: bool = True) -> None:
     if label and isinstance(item, str):
         w.put(f"{w.label(item)}:;")
     if w.sizes.get(i):
-        w.put(f"left -= {w.sizes[i]};")
+        w.put(f"left -= {w.sizes[i]};" + (f" {w.counters}[{i}]++;" if w.counters else ""))
     if isinstance(item, Instruction):
         emit(w, item)
 
@@ -199,15 +223,14 @@ def _entry(function: Function, w: Writer) -> list[str]:
     return lines
 
 
-def _block_sizes(items: Sequence[Instruction | str]) -> dict[int, int]:
-    """For the first item of every basic block the number of instructions in it that count."""
-    sizes: dict[int, int] = {}
+def _blocks(items: Sequence[Instruction | str]) -> dict[int, list[Instruction]]:
+    blocks: dict[int, list[Instruction]] = {}
     start, fresh = 0, True
     for i, item in enumerate(items):
         if fresh or isinstance(item, str):
             start = i
-            sizes[start] = 0
+            blocks[start] = []
         fresh = isinstance(item, Instruction) and (item.mnemonic in BRANCHES or item.mnemonic in _CALLS)
         if isinstance(item, Instruction) and item.mnemonic not in IGNORED:
-            sizes[start] += 1
-    return sizes
+            blocks[start].append(item)
+    return blocks

@@ -14,7 +14,8 @@ import numpy as np
 from parity.cache import Cache, default_root
 from parity.codeobject import CodeObject, Kernel, first_difference
 from parity.emulator.build import Program, prepare
-from parity.emulator.codegen import registers_of
+from parity.emulator.classes import class_of, totals
+from parity.emulator.codegen import COUNTERS, blocks_of, registers_of
 from parity.emulator.faults import BadCall, DataRace, DivergentBarrier, InstructionBudgetExceeded, MemoryFault, quoted
 from parity.emulator.image import image_of
 from parity.emulator.memory import BASE, NO_RESERVE, Allocation, Arena, Bytes
@@ -87,10 +88,12 @@ class LaunchStats:
 
     ``instructions`` is the number that all wavefronts executed, waits and hints not counted. ``crossing`` is the first
     instruction that exchanged values between lanes 0-31 and 32-63 of a wavefront of 64, as text, if one did.
+    ``classes`` are the instructions by class, see ``class_of``, on a device that counts.
     """
 
     instructions: int
     crossing: str | None = None
+    classes: Mapping[str, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -101,6 +104,8 @@ class _Loaded:
     address: int
     image: int
     barriers: bool
+    blocks: Mapping[int, Sequence[Instruction]]
+    counters: Any
 
 
 class Device:
@@ -110,6 +115,7 @@ class Device:
     are, and ``written`` is of no use. ``traced``: who accessed each byte is kept as well, and data races and divergent
     barriers are found (in the first 16 MiB of memory, and in LDS). That costs a few nanoseconds per access and lane, so
     a traced device runs code that is quicker to compile instead of code that is quicker to run.
+    ``counted``: launches say how many instructions of each class they executed, with code of a kind of its own.
     ``instruction_budget`` is per launch.
     """
 
@@ -118,13 +124,15 @@ class Device:
         *,
         checked: bool = True,
         traced: bool = False,
+        counted: bool = False,
         instruction_budget: int = 2_000_000_000,
         cache: Cache | None = None,
         capacity: int = 1 << 30,
     ) -> None:
         self.instruction_budget = instruction_budget
         self._cache = cache or Cache(default_root())
-        self._fast, self._program = not traced, Program(self._cache, fast=not traced)
+        self._fast, self._counted = not traced and not counted, counted
+        self._program = Program(self._cache, self._fast, counted)
         self._arena = Arena(capacity)
         self._loaded: dict[tuple[str, str], _Loaded] = {}
         arena = self._arena
@@ -149,7 +157,10 @@ class Device:
             UnknownInstruction: a kernel has an instruction that the emulator does not know.
         """
         names = list(code.kernels if kernels is None else kernels)
-        prepare(self._cache, code.listing, target(code.target), names, fast=self._fast, workers=workers)
+        prepare(
+            self._cache, code.listing, target(code.target), names,
+            fast=self._fast, counted=self._counted, workers=workers,
+        )  # fmt: skip
 
     def allocate(self, nbytes: int, name: str = "buffer") -> Allocation:
         """Memory of which no byte was written yet."""
@@ -246,6 +257,8 @@ class Device:
         self._place_scratch(noun.scratch_bytes, waves * loaded.target.wavefront)
         if context.ordinal > _ORDINALS:
             self._forget()
+        if self._counted:
+            ctypes.memset(loaded.counters, 0, ctypes.sizeof(loaded.counters))
         fault = loaded.launch(
             ctypes.byref(context), loaded.address, (ctypes.c_uint32 * 3)(*grid), (ctypes.c_uint32 * 3)(*block),
             loaded.barriers,
@@ -253,7 +266,9 @@ class Device:
         if fault:
             raise self._fault(code, kernel, fault)
         crossing = self._instruction(code, kernel, context.crossed - 1).text if context.crossed else None
-        return LaunchStats(self.instruction_budget - context.budget, crossing)
+        return LaunchStats(
+            self.instruction_budget - context.budget, crossing, _classes(loaded) if self._counted else None
+        )
 
     def _place_scratch(self, size: int, lanes: int) -> None:
         """Scratch memory for the lanes of one workgroup, with a gap after each."""
@@ -278,7 +293,9 @@ class Device:
             if name not in code.kernels:
                 raise UsageError(f"module {code.module!r} has no kernel {name!r}{nearest(name, code.kernels)}")
             where = target(code.target)
-            library, address = self._program.kernel(code.listing, where, name)
+            library, symbol = self._program.kernel(code.listing, where, name)
+            address = ctypes.cast(getattr(library, symbol), ctypes.c_void_p).value
+            assert address is not None
             launch = library.launch
             launch.argtypes = (*(ctypes.c_void_p,) * 4, ctypes.c_uint32)
             launch.restype = ctypes.c_uint32
@@ -286,7 +303,13 @@ class Device:
                 image = image_of(code.listing)
                 self._images[code.digest] = self._arena.place_image(image.content, image.writable)
             barriers = any("s_barrier" in body.text for body in bodies_of(code.listing, name))
-            self._loaded[key] = _Loaded(code.kernels[name], where, launch, address, self._images[code.digest], barriers)
+            blocks, counters = {}, None
+            if self._counted:
+                blocks = blocks_of(function_of(code.listing, name))
+                counters = (ctypes.c_uint64 * (max(blocks) + 1)).in_dll(library, symbol + COUNTERS)
+            self._loaded[key] = _Loaded(
+                code.kernels[name], where, launch, address, self._images[code.digest], barriers, blocks, counters
+            )
         return self._loaded[key]
 
     @staticmethod
@@ -366,6 +389,14 @@ def pack(kernel: Kernel, values: Sequence[Allocation | int | bytes | np.generic[
     for argument, raw in zip(kernel.args, raws, strict=True):
         segment[argument.offset : argument.offset + argument.size] = raw
     return bytes(segment)
+
+
+def _classes(loaded: _Loaded) -> Mapping[str, int]:
+    return totals(
+        (class_of(instruction.mnemonic), loaded.counters[start])
+        for start, block in loaded.blocks.items()
+        for instruction in block
+    )
 
 
 def _pages(size: int) -> Bytes:

@@ -26,7 +26,7 @@ class Writer:
     ``items`` are the instructions and the labels that are branched to, ``position`` says where a label is, and
     ``sizes`` how many instructions count in the basic block that an item begins. ``symbols`` are the byte offsets of
     the data that the code addresses, ``functions`` the labels of the functions that can be called, ``returns`` the
-    numbers of the items that call.
+    numbers of the items that call. ``counters`` names the array that counts how often blocks begin, if one does.
     """
 
     target: Target
@@ -36,6 +36,7 @@ class Writer:
     symbols: Mapping[str, int] = field(default_factory=dict)
     functions: Sequence[str] = ()
     returns: Sequence[int] = ()
+    counters: str = ""
     lines: list[str] = field(default_factory=list)
     registers: dict[str, int] = field(default_factory=dict)
     at: int = 0

@@ -44,7 +44,9 @@ class Session(Protocol):
         """Run a launch on fresh copies of the buffers.
 
         A kernel's misbehaviour is a fault of the outcome, not an exception. A session may have a method ``explain``,
-        called with the same arguments after a wrong result: it returns what it can find out, as lines of text.
+        called with the same arguments after a wrong result: it returns what it can find out, as lines of text. One
+        whose time says nothing may have a method ``count``, which runs the launch and returns how many instructions of
+        each class were issued.
         """
 
 

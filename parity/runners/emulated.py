@@ -68,15 +68,23 @@ FILL = 0xBAADF00D
 INSTRUCTIONS = 50_000_000
 """Instructions of one launch before it counts as an endless loop: some hundred times what the largest case needs."""
 
+COUNTED_INSTRUCTIONS = 2_000_000_000
+"""The same for a launch whose instructions are counted, which may be of the size of a benchmark."""
+
 
 class EmulatedSession:
     """One emulated device; a launch finds it empty and leaves it empty."""
 
-    def __init__(self, checked: bool) -> None:
+    def __init__(self, checked: bool, *, counted: bool = False) -> None:
         self._device = Device(
-            checked=checked, traced=checked, instruction_budget=INSTRUCTIONS, cache=Cache(default_root() / "emulator")
+            checked=checked,
+            traced=checked,
+            counted=counted,
+            instruction_budget=COUNTED_INSTRUCTIONS if counted else INSTRUCTIONS,
+            cache=Cache(default_root() / "emulator"),
         )
         self._places: dict[str, Allocation] = {}
+        self._counting: EmulatedSession | None = None
         self.modules = ModuleStore(lambda code: code.kernels, lambda kernels, name: kernels[name])
 
     def prepare(self, code: CodeObject, kernels: Sequence[str]) -> None:
@@ -104,6 +112,22 @@ class EmulatedSession:
         except ParityError as error:
             fault = Fault("error", str(error))
         return Outcome(self._collect(buffers), fault, stats.instructions if stats else None)
+
+    def count(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Mapping[str, int]:
+        """Run one launch and count the instructions that its wavefronts issue, by class (``emulator.CLASSES``).
+
+        One count is one instruction of one wavefront, whatever its lanes do: an instruction that is issued with EXEC 0
+        counts, one that a branch skips does not. Waits and hints do not count, so the sum is ``Outcome.instructions``.
+
+        Raises:
+            ParityError: the launch has a fault, which ``execute`` reports as such.
+        """
+        if self._counting is None:
+            self._counting = EmulatedSession(False, counted=True)
+        try:
+            return self._counting._launch(code, launch, buffers, _seed(launch)).classes or {}
+        finally:
+            self._counting._device.reset()
 
     def explain(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> tuple[str, ...]:
         """Whether the result depends on registers that nothing wrote or on the order of wavefronts, and whether values

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from parity.dtypes import dtype
+from parity.errors import ParityError
 from parity.runners import runner
 from parity.toolchain import build
 
@@ -105,3 +106,17 @@ def test_a_launch_beyond_the_limits_is_refused_before_anything_runs(suite, sessi
     ):
         after = outcome(suite, session, code, "unary.neg[f32](x=3~normal@0)", **change)[1]
         assert message in after.fault.message
+
+
+def test_instructions_are_counted_by_class(suite, session, code):
+    call, after = outcome(suite, session, code, "unary.neg[f32](x=4096~normal@0 null-info)")
+    counts = session.count(code["unary"], call.launch, call.buffers)
+    assert sum(counts.values()) == after.instructions
+    assert counts["vmem load"] == counts["vmem store"]
+    assert {"valu", "salu", "smem"} <= set(counts)
+    text = "unary.neg[f32](x=100~normal@0 null-info)"
+    long = outcome(suite, session, code, text)[0].launch.args
+    bad = type(call.launch)(**{**vars(call.launch), "args": (type(long[0])(long[0].dtype, 2**40), *long[1:])})
+    with pytest.raises(ParityError, match="out-of-bounds"):
+        session.count(code["unary"], bad, outcome(suite, session, code, text)[0].buffers)
+    assert session.count(code["unary"], call.launch, call.buffers) == counts
