@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from parity.dtypes import DTYPES
-from parity.engine import Plan
-from parity.engine.plan import tasks_of
+from parity.engine import Plan, columns_of, tasks_of
 from parity.engine.worker import Worker
 from parity.runners import runner
 from parity.suite import load_suite
@@ -71,11 +70,10 @@ def worker_for(
     module = selection.entries[0].op.module
     (built,) = build(suite.kernels, [module], [target])
     assert built.code_object, built.error
-    plan = Plan(
-        suite.kernels, suite.cases, "emulated", tasks_of(selection, [target]), examples, 0, True,
-        {(module, target): built.code_object},
-    )  # fmt: skip
-    return Worker(plan, suite, runner("emulated"))
+    (column,) = columns_of(runner("emulated"), [target])
+    tasks = tasks_of(selection, [column])
+    code = {(module, column): built.code_object}
+    return Worker(Plan(suite.kernels, suite.cases, tasks, examples, 0, True, code), suite)
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda f: f.name)
@@ -83,7 +81,7 @@ def test_a_planted_fault_is_caught_and_shrunk(fault, tmp_path):
     edit = (fault.file, fault.old, fault.new)
     worker = worker_for(tmp_path, fault.kernel, edit, examples=fault.examples, target=fault.target)
     (task,) = worker.plan.tasks
-    records = worker.perform(task, worker.plan.draw(worker.suite, task))
+    records = worker.perform(task)
     failures = [r for r in records if not r.verdict.passed]
     assert failures, "the fault was not caught"
     minimal = [r.minimal for r in failures if r.minimal and r.minimal.verdict.kind in fault.kinds]
@@ -102,7 +100,7 @@ def size_of(worker: Worker, text: str) -> int:
 def test_the_kernels_without_a_fault_pass_the_same_cases(kernel, target, tmp_path):
     worker = worker_for(tmp_path, kernel, target=target)
     (task,) = worker.plan.tasks
-    records = worker.perform(task, worker.plan.draw(worker.suite, task))
+    records = worker.perform(task)
     assert len(records) >= 50
     assert [r.case for r in records if not r.verdict.passed] == []
 
@@ -119,7 +117,7 @@ PLAIN_CASTS = (
 def divergences(worker: Worker) -> set[str]:
     """The known divergences that are met by all the cases of the worker's only task, which must pass."""
     (task,) = worker.plan.tasks
-    records = worker.perform(task, worker.plan.draw(worker.suite, task))
+    records = worker.perform(task)
     assert [r.case for r in records if not r.verdict.passed] == []
     return {d for r in records for d in r.verdict.divergences}
 

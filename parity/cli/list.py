@@ -65,8 +65,8 @@ def _dtypes(combinations: Sequence[tuple[str, ...]]) -> str:
 
 
 def _print_cases(suite: Suite, selection: Selection, examples: int, seed: int) -> None:
-    tasks = tasks_of(selection, ("",))
-    plan = Plan(suite.kernels, suite.cases, "", tasks, examples, seed, True, {})
+    tasks = tasks_of(selection, ())
+    plan = Plan(suite.kernels, suite.cases, tasks, examples, seed, True, {})
     console = output()
     for task in tasks:
         for title, case in plan.draw(suite, task):

@@ -10,6 +10,7 @@ from parity.dtypes import dtype
 from parity.suite import Selection, Suite, find_suite
 
 __all__ = [
+    "EXAMPLES",
     "add_drawing",
     "add_folders",
     "add_jobs",
@@ -65,7 +66,7 @@ def add_drawing(parser: argparse.ArgumentParser) -> None:
         type=positive,
         default=EXAMPLES,
         metavar="N",
-        help="cases to draw per kernel, beside the named ones (default: %(default)s)",
+        help=f"cases to draw per kernel, beside the named ones (default: {EXAMPLES})",
     )
     parser.add_argument(
         "--seed", type=int, default=0, metavar="N", help="the same seed draws the same cases everywhere (default: 0)"

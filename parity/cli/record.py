@@ -11,7 +11,7 @@ from pathlib import Path
 
 from parity.cli.options import add_drawing, add_folders, add_jobs, add_selection, names, select
 from parity.cli.terminal import errors, output, progress
-from parity.engine import Plan, environment, outcomes, tasks_of
+from parity.engine import Plan, columns_of, environment, outcomes, runnable, tasks_of
 from parity.errors import NotAvailable
 from parity.runners import available
 from parity.runners.recording import write_recording
@@ -49,10 +49,11 @@ def main(arguments: argparse.Namespace) -> int:
         bar = bars.add_task("building", total=None, note="")
         modules = [m for m in suite.modules if m in {op.module for op in ops}]
         built = build(suite.kernels, modules, targets, jobs=arguments.jobs)
-        code = {(b.module, b.target): b.code_object for b in built if b.code_object}
-        tasks = tuple(t for t in tasks_of(selection, targets) if (suite.op(t.op).module, t.target) in code)
+        columns = {column.target: column for column in columns_of(runner, targets, arguments.runner)}
+        code = {(b.module, columns[b.target]): b.code_object for b in built if b.code_object}
+        tasks = runnable(tasks_of(selection, columns.values()), suite, code)
         folders = suite.kernels.absolute(), suite.cases.absolute()
-        plan = Plan(*folders, arguments.runner, tasks, arguments.examples, arguments.seed, True, code)
+        plan = Plan(*folders, tasks, arguments.examples, arguments.seed, True, code)
 
         def report(what: str, done: int, total: int) -> None:
             bars.update(bar, description=what, completed=done, total=total)

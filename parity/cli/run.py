@@ -11,21 +11,20 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, replace
-from hashlib import sha256
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from parity.cli.options import add_drawing, add_folders, add_jobs, add_json, add_selection, names, select
+from parity.cli.columns import Columns, columns
+from parity.cli.options import EXAMPLES, add_drawing, add_folders, add_jobs, add_json, add_selection, names, select
 from parity.cli.terminal import errors, output, progress
 from parity.compare import Status
-from parity.engine import CaseRecord, Plan, RecordWriter, Task, environment, tasks_of
+from parity.engine import CaseRecord, Column, Plan, RecordWriter, environment, runnable, tasks_of
 from parity.engine import run as execute
-from parity.errors import NotAvailable
+from parity.errors import NotAvailable, UsageError
 from parity.op import Entry
 from parity.report import (
-    Column,
     Matrix,
     Reproduction,
     as_dict,
@@ -37,11 +36,9 @@ from parity.report import (
     terminal,
     write_reports,
 )
-from parity.runners import Evidence, Runner, available
-from parity.runners.recorded import Recorded
-from parity.runners.recording import Recording
+from parity.runners import Evidence
 from parity.suite import Selection, Suite
-from parity.toolchain import DEFAULT_TARGETS, TARGETS, Built, build, target
+from parity.toolchain import DEFAULT_TARGETS, Built, build
 
 __all__ = ["main", "options"]
 
@@ -58,15 +55,18 @@ def options(parser: argparse.ArgumentParser) -> None:
         action="extend",
         default=[],
         metavar="T,..",
-        help=f"targets; those the runner cannot run are compiled only (default: {' '.join(DEFAULT_TARGETS)})",
+        help=f"targets (default: {' '.join(DEFAULT_TARGETS)}, and what other runners have); a runner that can run none "
+        "of them keeps its own, and those that no runner can run are compiled only",
     )
     parser.add_argument(
         "--runner",
-        default=DEFAULT_RUNNER,
+        action="append",
         metavar="NAME",
-        help="what executes (default: %(default)s); recorded=FILE replays the cases that parity record stored there",
+        help=f"what executes (default: {DEFAULT_RUNNER}); recorded=FILE replays the cases that parity record stored "
+        "there. May be repeated: then the runners stand side by side, and CUDA is compared with AMD",
     )
     add_drawing(parser)
+    parser.set_defaults(seed=None, examples=None)
     add_jobs(parser)
     parser.add_argument("--full", action="store_true", help="print a line for every kernel")
     add_json(parser)
@@ -84,32 +84,26 @@ class Work:
     suite: Suite
     selection: Selection
     entries: tuple[Entry, ...]
-    runner: Runner
-    targets: tuple[str, ...]
-
-    @property
-    def runnable(self) -> tuple[str, ...]:
-        """The targets that the runner can run; the others are only compiled."""
-        return tuple(target for target in self.targets if target in self.runner.targets())
+    columns: Columns
+    seed: int
+    examples: int
 
 
 def main(arguments: argparse.Namespace) -> int:
     """Select, build, execute, report."""
+    arguments.runner = arguments.runner or [DEFAULT_RUNNER]
     work = _work(arguments)
     check_folder(arguments.output)
     console = errors() if arguments.json else output()
-    if isinstance(work.runner, Recorded):
-        recording = work.runner.recording
-        arguments.seed, arguments.examples = recording.head["seed"], recording.head["examples"]
-        for note in _changed(recording, work.suite):
-            errors().print(f"parity: {note}", style="yellow")
+    _warn(work.columns.changed_kernels(work.suite))
     built = _build(work, arguments.jobs)
     for each in built:
         if each.error:
             console.print(f"{each.error}\n", style="red")
     plan = _plan(work, built, arguments)
     records, seconds, complete = _execute(plan, work, arguments)
-    matrix = _matrix(work, built, records, seconds, complete, arguments)
+    _warn(work.columns.stale(records, work.suite))
+    matrix = _matrix(work, plan, built, records, seconds, complete)
     order = {row.kernel: place for place, row in enumerate(matrix.rows)}
     records.sort(key=lambda record: order[record.kernel])
     reproduction = _reproduction(arguments)
@@ -132,39 +126,33 @@ def main(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _warn(notes: Iterable[str]) -> None:
+    for note in notes:
+        errors().print(f"parity: {note}", style="yellow")
+
+
 def _work(arguments: argparse.Namespace) -> Work:
     suite, selection = select(arguments)
     entries = dict.fromkeys([*selection.entries, *(suite.entry(case) for case in selection.cases)])
-    runner = available(arguments.runner)
-    for name in arguments.target:
-        if name not in runner.targets():
-            target(name)
-    usual = [t for t in runner.targets() if t in DEFAULT_TARGETS or t not in TARGETS]
-    work = Work(
-        suite, selection, tuple(entries), runner, tuple(dict.fromkeys(arguments.target or usual or runner.targets()))
-    )
-    if not work.runnable:
-        raise NotAvailable(
-            f"the runner {runner.name!r} cannot run {' or '.join(work.targets)}, only {' '.join(runner.targets())}; "
-            "to see whether the kernels compile, use parity build"
-        )
-    return work
-
-
-def _changed(recording: Recording, suite: Suite) -> Iterator[str]:
-    """Which kernel sources are not those whose values were recorded."""
-    for name, recorded in recording.head["environment"]["sources"].items():
-        path = suite.kernels / name
-        if path.suffix != ".py" and not (path.is_file() and sha256(path.read_bytes()).hexdigest() == recorded):
-            yield f"{name} changed since the recording: its values are those of the kernels as they were"
+    chosen = columns(arguments.runner, arguments.target)
+    seed, examples = (arguments.seed or 0), (arguments.examples or EXAMPLES)
+    if not chosen.live:
+        head = next(iter(chosen.recordings.values())).head
+        if arguments.seed is not None or arguments.examples is not None:
+            raise UsageError(
+                "--seed and --examples draw cases, and a recording has only its own "
+                f"(seed {head['seed']}, {head['examples']} examples per kernel); leave them out, or add "
+                f"--runner {DEFAULT_RUNNER}, which runs drawn cases beside the recorded ones"
+            )
+        seed, examples = head["seed"], head["examples"]
+    return Work(suite, selection, tuple(entries), chosen, seed, examples)
 
 
 def _build(work: Work, jobs: int | None) -> list[Built]:
-    targets = work.targets
-    if isinstance(work.runner, Recorded):  # its kernels ran elsewhere, so there is nothing to build
-        targets = tuple(target for target in targets if target not in work.runnable)
-        if not targets:
-            return []
+    """Compile for what executes and for what is only compiled; recorded kernels ran elsewhere."""
+    targets = list(dict.fromkeys([*(column.target for column in work.columns.live), *work.columns.compiled]))
+    if not targets:
+        return []
     modules = [m for m in work.suite.modules if m in {entry.op.module for entry in work.entries}]
     with progress() as bars:
         bar = bars.add_task("building", total=len(modules) * len(targets), note="")
@@ -178,39 +166,23 @@ def _build(work: Work, jobs: int | None) -> list[Built]:
 
 
 def _plan(work: Work, built: Sequence[Built], arguments: argparse.Namespace) -> Plan:
-    code = {(b.module, b.target): b.code_object for b in built if b.code_object}
-    tasks = tasks_of(work.selection, work.runnable)
-    if isinstance(work.runner, Recorded):
-        recording = work.runner.recording
-        code.update(recording.code())
-        tasks = _recorded(tasks, recording, work.suite)
-    tasks = tuple(task for task in tasks if (task.op.partition(".")[0], task.target) in code)
+    objects = {(b.module, b.target): b.code_object for b in built if b.code_object}
+    code = {
+        (m, column): c for column in work.columns.live for (m, target), c in objects.items() if target == column.target
+    }
+    for column, recording in work.columns.recordings.items():
+        code |= {(m, column): c for (m, target), c in recording.code().items() if target == column.target}
+    tasks, problems = work.columns.with_recorded(tasks_of(work.selection, work.columns.runnable), work.suite)
+    _warn(problems)
     return Plan(
         work.suite.kernels.absolute(),
         work.suite.cases.absolute(),
-        arguments.runner,
-        tasks,
-        arguments.examples,
-        arguments.seed,
+        runnable(tasks, work.suite, code),
+        work.examples,
+        work.seed,
         arguments.checked,
         code,
     )
-
-
-def _recorded(tasks: Sequence[Task], recording: Recording, suite: Suite) -> tuple[Task, ...]:
-    """The tasks with the cases that were recorded; one that has none keeps its own, which are then not recorded.
-
-    Texts and not seeds, because other versions of what draws cases draw others. None is made smaller: the smaller ones
-    were not recorded.
-    """
-    texts: dict[tuple[str, str], list[str]] = {}
-    for case in recording.cases:
-        texts.setdefault((case.kernel, case.target), []).append(case.case)
-
-    def cases(task: Task) -> tuple[str, ...] | None:
-        return task.cases or tuple(texts.get((Entry(suite.op(task.op), task.dtypes).kernel, task.target), ())) or None
-
-    return tuple(replace(task, cases=cases(task), shrink=False) for task in tasks)
 
 
 def _execute(plan: Plan, work: Work, arguments: argparse.Namespace) -> tuple[list[CaseRecord], float, bool]:
@@ -241,24 +213,23 @@ def _execute(plan: Plan, work: Work, arguments: argparse.Namespace) -> tuple[lis
 
 def _matrix(
     work: Work,
+    plan: Plan,
     built: Sequence[Built],
     records: Sequence[CaseRecord],
     seconds: float,
     complete: bool,
-    arguments: argparse.Namespace,
 ) -> Matrix:
-    columns = [
-        Column(work.runner.name, target, str(work.runner.evidence if target in work.runnable else Evidence.COMPILED))
-        for target in work.targets
-    ]
+    compiled = [Column("", name, Evidence.COMPILED) for name in work.columns.compiled]
+    ran = {(Entry(work.suite.op(t.op), t.dtypes).kernel, column) for t in plan.tasks for column in t.columns}
     return make_matrix(
         work.entries,
-        columns,
+        [*work.columns.runnable, *compiled],
         records,
         uncompiled=[(b.module, b.target) for b in built if b.error],
+        unrecorded={(e.kernel, c) for e in work.entries for c in work.columns.recordings} - ran,
         seconds=seconds,
-        seed=arguments.seed,
-        examples=arguments.examples,
+        seed=plan.seed,
+        examples=plan.examples,
         complete=complete,
     )
 
@@ -268,8 +239,9 @@ def _reproduction(arguments: argparse.Namespace) -> Reproduction:
     found: list[str] = []
     if arguments.target:
         found += ["--target", ",".join(arguments.target)]
-    if arguments.runner != DEFAULT_RUNNER:
-        found += ["--runner", arguments.runner]
+    if arguments.runner != [DEFAULT_RUNNER]:
+        for spec in arguments.runner:
+            found += ["--runner", spec]
     if not arguments.checked:
         found += ["--no-check-memory"]
     for option, folder in (("--kernels", arguments.kernels_dir), ("--cases", arguments.cases_dir)):

@@ -4,5 +4,20 @@ from parity.compare.comparison import compare, unchanged
 from parity.compare.patterns import describe
 from parity.compare.ulps import bit_patterns, show, ulp_distance
 from parity.compare.verdict import Mismatch, Status, Verdict
+from parity.compare.witness import Comparison, Finding, Witness, who_is_wrong
 
-__all__ = ["Mismatch", "Status", "Verdict", "bit_patterns", "compare", "describe", "show", "ulp_distance", "unchanged"]
+__all__ = [
+    "Comparison",
+    "Finding",
+    "Mismatch",
+    "Status",
+    "Verdict",
+    "Witness",
+    "bit_patterns",
+    "compare",
+    "describe",
+    "show",
+    "ulp_distance",
+    "unchanged",
+    "who_is_wrong",
+]

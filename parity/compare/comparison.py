@@ -16,7 +16,7 @@ from parity.launch import POISON
 from parity.reference.expected import Bounds, Expected, Limits
 from parity.reference.rounding import half_ulp_of_max
 
-__all__ = ["compare", "unchanged"]
+__all__ = ["compare", "right_elements", "unchanged"]
 
 Array = np.ndarray[Any, Any]
 Vendor = Literal["amd", "cuda"]
@@ -43,6 +43,28 @@ def compare(expected: Expected, got: Array, *, vendor: Vendor, poison: Array | N
     if nominal and expected.bounds is None:
         return Verdict(Status.PASS, total=got.size)
 
+    exactly, divergences = _exactly(expected, got)
+    right, shares = _within(expected, got, vendor, exactly)
+    sharp = False
+    if expected.bounds is not None and not nominal and vendor == "amd" and right.all():
+        sharp = bool((_shares(expected.bounds(Limits("amd", "sharp")), got, exactly) > 1).any())
+        if (_shares(expected.bounds(Limits("cuda")), got, exactly) > 1).any():
+            divergences.append("D22")
+    budget = float(shares.max(initial=0.0))
+    if right.all():
+        return Verdict(Status.PASS, budget=budget, total=got.size, divergences=tuple(divergences), sharp=sharp)
+    return _failure(expected, got, ~right, shares, poison, budget, tuple(divergences))
+
+
+@np.errstate(all="ignore")
+def right_elements(expected: Expected, got: Array, vendor: Vendor) -> Array:
+    """Which elements of ``got`` are right by the rules of that vendor, bool in the logical shape."""
+    return _within(expected, got, vendor, _exactly(expected, got)[0])[0]
+
+
+def _exactly(expected: Expected, got: Array) -> tuple[Array, list[str]]:
+    """Which elements are right without a budget, and the known divergences that were met."""
+    value = expected.value
     right = _matches(value, got, expected.sign_of_zero) if expected.accepts is None else expected.accepts(got)
     divergences = []
     for name, other in expected.divergences.items():
@@ -55,21 +77,15 @@ def compare(expected: Expected, got: Array, *, vendor: Vendor, poison: Array | N
     right |= expected.unspecified
     if of_array(got).is_float:
         right |= expected.nan_allowed & np.isnan(got)
+    return right, divergences
 
-    exactly = right
-    shares = np.where(right, 0.0, math.inf)
-    sharp = False
-    if expected.bounds is not None and got.size:
-        shares = _shares(expected.bounds(Limits(vendor)), got, right)
-        right = right | ((shares <= 1) & ~_wrong_zero(value, got, expected.sign_of_zero))
-        if not nominal and vendor == "amd" and right.all():
-            sharp = bool((_shares(expected.bounds(Limits("amd", "sharp")), got, exactly) > 1).any())
-            if (_shares(expected.bounds(Limits("cuda")), got, exactly) > 1).any():
-                divergences.append("D22")
-    budget = float(shares.max(initial=0.0))
-    if right.all():
-        return Verdict(Status.PASS, budget=budget, total=got.size, divergences=tuple(divergences), sharp=sharp)
-    return _failure(expected, got, ~right, shares, poison, budget, tuple(divergences))
+
+def _within(expected: Expected, got: Array, vendor: Vendor, exactly: Array) -> tuple[Array, Array]:
+    """Which elements are right, exactly or by their budget; and the share of it that every element uses."""
+    if expected.bounds is None or not got.size:
+        return exactly, np.where(exactly, 0.0, math.inf)
+    shares = _shares(expected.bounds(Limits(vendor)), got, exactly)
+    return exactly | ((shares <= 1) & ~_wrong_zero(expected.value, got, expected.sign_of_zero)), shares
 
 
 def unchanged(name: str, before: Array, after: Array) -> Verdict | None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from parity.dtypes import of_array
 
-__all__ = ["bit_patterns", "show", "show_pair", "ulp_distance"]
+__all__ = ["bit_patterns", "show", "show_pair", "ulp_distance", "ulp_distances"]
 
 Array = np.ndarray[Any, Any]
 
@@ -29,6 +29,16 @@ def ulp_distance(x: np.generic, y: np.generic) -> float:
     if math.isnan(float(x)) or math.isnan(float(y)):
         return math.inf
     return float(abs(_order(x) - _order(y)))
+
+
+def ulp_distances(x: Array, y: Array) -> Array:
+    """``ulp_distance`` of every element of two float arrays, as float64."""
+    dtype = of_array(x)
+    sign = np.uint64(1 << (8 * dtype.itemsize - 1))
+    a, b = (bit_patterns(each).astype(np.uint64) for each in (x, y))
+    low, high = np.minimum(a & ~sign, b & ~sign), np.maximum(a & ~sign, b & ~sign)
+    distances = np.where((a & sign) == (b & sign), high - low, high + low).astype(np.float64)
+    return np.where(np.isnan(x) | np.isnan(y), math.inf, distances)
 
 
 def _order(x: np.generic) -> int:

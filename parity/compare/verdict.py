@@ -60,3 +60,8 @@ class Verdict:
     @property
     def passed(self) -> bool:
         return self.status is Status.PASS
+
+    @property
+    def judged(self) -> bool:
+        """Whether it is about the kernel: not for one that is missing, or a case that could not be run."""
+        return self.status in (Status.PASS, Status.FAIL, Status.CRASH, Status.TIMEOUT)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +19,9 @@ from parity.layout import contiguous
 from parity.op import Call, Op
 from parity.runners import Session, Vendor
 
-__all__ = ["Checked", "check", "minimize"]
+__all__ = ["Checked", "check", "judge", "minimize"]
+
+Array = np.ndarray[Any, Any]
 
 # What a fault of the runner says about the kernel; any other kind is a failure of the kernel.
 _STATUS = {
@@ -32,7 +35,11 @@ _STATUS = {
 
 @dataclass(frozen=True)
 class Checked:
-    """A verdict with what a person needs to understand it. ``lost``: the device had to be opened again."""
+    """A verdict with what a person needs to understand it.
+
+    ``lost``: the device had to be opened again. ``output`` is what the kernel left, in logical shape; None after a
+    fault.
+    """
 
     case: Case
     verdict: Verdict
@@ -40,26 +47,32 @@ class Checked:
     inputs: dict[str, str]
     instructions: int | None = None
     lost: bool = False
+    output: Array | None = None
 
 
 def check(op: Op, case: Case, code: CodeObject, session: Session, vendor: Vendor) -> Checked:
     """Run a case and compare."""
-    call = op.call(case)
+    return judge(case, op.call(case), code, session, vendor)
+
+
+def judge(case: Case, call: Call, code: CodeObject, session: Session, vendor: Vendor) -> Checked:
+    """Run a case that was made concrete, and compare."""
     if call.launch.kernel not in code.kernels:
         verdict = Verdict(
             Status.MISSING, "missing kernel", detail=f"{code.module} for {code.target} has no {call.launch.kernel}"
         )
         return Checked(case, verdict, str(call.launch), {})
     outcome = session.execute(code, call.launch, call.buffers)
-    verdict = _fault(outcome.fault) if outcome.fault else _judge(call, outcome, vendor)
+    verdict = _fault(outcome.fault) if outcome.fault else _compare(call, outcome, vendor)
+    output = None if outcome.fault else call.layout.view(outcome.buffers[call.output])
     if verdict.passed:
-        return Checked(case, verdict, "", {}, outcome.instructions)
+        return Checked(case, verdict, "", {}, outcome.instructions, output=output)
     inputs = {}
     if verdict.first is not None and verdict.kind not in ("input modified", "outside of the output"):
         place = verdict.first.coordinates
         inputs = {name: show(array[place]) for name, array in call.inputs.items() if array.shape == call.layout.shape}
     lost = outcome.fault is not None and outcome.fault.lost
-    return Checked(case, verdict, str(call.launch), inputs, outcome.instructions, lost)
+    return Checked(case, verdict, str(call.launch), inputs, outcome.instructions, lost, output)
 
 
 def _fault(fault: Fault) -> Verdict:
@@ -67,7 +80,7 @@ def _fault(fault: Fault) -> Verdict:
     return Verdict(_STATUS.get(fault.kind, usual), fault.kind, detail=fault.message)
 
 
-def _judge(call: Call, outcome: Outcome, vendor: Vendor) -> Verdict:
+def _compare(call: Call, outcome: Outcome, vendor: Vendor) -> Verdict:
     for name, buffer in call.buffers.items():
         if not buffer.writable:
             modified = unchanged(name, buffer.data, outcome.buffers[name])
@@ -93,10 +106,12 @@ def minimize(
     code: CodeObject,
     session: Session,
     vendor: Vendor,
+    hints: Iterable[Case] = (),
 ) -> Checked:
     """The simplest case that fails in the same way.
 
-    Hypothesis shrinks it; then single elements and plainer calls are tried on their own.
+    Hypothesis shrinks it, unless one of the ``hints`` fails in that way; then single elements and plainer calls are
+    tried on their own.
     """
 
     def attempt(case: Case) -> Checked | None:
@@ -111,11 +126,12 @@ def minimize(
     def fails(case: Case) -> bool:
         return attempt(case) is not None
 
+    best = next(filter(None, map(attempt, hints)), None)
     # Each attempt at an endless loop costs a whole instruction budget, too much for a search.
-    search = verdict.status is Status.FAIL
-    shrunk = find_minimal(op.cases(failing.dtypes), seed, examples, fails) if search else None
-    starts = [case for case in (shrunk, failing) if case is not None]
-    best = attempt(starts[0]) or attempt(failing)
+    if best is None and verdict.status is Status.FAIL:
+        shrunk = find_minimal(op.cases(failing.dtypes), seed, examples, fails)
+        best = attempt(shrunk) if shrunk else None
+    best = best or attempt(failing)
     if best is None:  # the failure does not repeat: say so by returning the original
         return Checked(failing, replace(verdict, detail=f"{verdict.detail} (did not fail again)".strip()), "", {})
     progress = True

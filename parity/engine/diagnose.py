@@ -9,8 +9,9 @@ from parity.case import Case
 from parity.codeobject import CodeObject
 from parity.compare import Status
 from parity.engine.check import Checked, check
+from parity.engine.plan import Column
 from parity.op import Op
-from parity.runners import Session, Vendor
+from parity.runners import Session
 
 __all__ = ["diagnose"]
 
@@ -18,32 +19,34 @@ __all__ = ["diagnose"]
 def diagnose(
     op: Op,
     failing: Checked,
-    target: str,
-    code: Mapping[str, CodeObject],
-    session: Callable[[str], Session],
-    vendor: Vendor,
+    column: Column,
+    code: Mapping[Column, CodeObject],
+    session: Callable[[Column], Session],
 ) -> Checked:
     """The failure with what else is known about it in its detail.
 
-    ``code`` maps every target of the run to the kernel's module. What the session itself can tell (``explain``) comes
-    first; then whether the case passes with other numbers of threads, or where a wavefront is of another width.
+    ``code`` maps every column that can run further launches to the kernel's module. What the session itself can tell
+    (``explain``) comes first; then whether the case passes with other numbers of threads, or where a wavefront is of
+    another width.
     """
     if failing.verdict.status is not Status.FAIL or failing.verdict.first is None:
         return failing
     call = op.call(failing.case)
     kernel = call.launch.kernel
-    explain = getattr(session(target), "explain", None)
-    notes: list[str] = list(explain(code[target], call.launch, call.buffers)) if explain else []
+    explain = getattr(session(column), "explain", None)
+    notes: list[str] = list(explain(code[column], call.launch, call.buffers)) if explain else []
 
-    def passes(case: Case, where: str) -> bool:
-        return check(op, case, code[where], session(where), vendor).verdict.passed
+    def passes(case: Case, where: Column) -> bool:
+        return check(op, case, code[where], session(where), where.vendor).verdict.passed
 
-    notes += _blocks(op, failing.case, lambda case: passes(case, target))
-    width = code[target].kernels[kernel].wavefront
+    notes += _blocks(op, failing.case, lambda case: passes(case, column))
+    width = code[column].kernels[kernel].wavefront
     for other, module in code.items():
         if kernel in module.kernels and module.kernels[kernel].wavefront != width and passes(failing.case, other):
             narrow = module.kernels[kernel].wavefront
-            notes.append(f"passes on {other}: correct only at width {narrow}, and here a wavefront has {width} lanes")
+            notes.append(
+                f"passes on {other.target}: correct only at width {narrow}, and here a wavefront has {width} lanes"
+            )
             break
     detail = "\n".join(part for part in (failing.verdict.detail, *notes) if part)
     return replace(failing, verdict=replace(failing.verdict, detail=detail))

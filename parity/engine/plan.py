@@ -3,29 +3,55 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from parity.codeobject import CodeObject
 from parity.generate import sample
 from parity.op import Entry
+from parity.runners import Evidence, Runner, Vendor
 from parity.suite import Selection, Suite
 
-__all__ = ["Plan", "Task", "tasks_of"]
+__all__ = ["Column", "Plan", "Task", "columns_of", "runnable", "tasks_of"]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A runner and one of its targets, and what kind of evidence its results are: a column of the matrix.
+
+    ``spec`` is what makes the runner (its name, or ``recorded=FILE``); ``device`` is what it ran on, if that is known.
+    """
+
+    runner: str
+    target: str
+    evidence: str = Evidence.EMULATED
+    vendor: Vendor = "amd"
+    spec: str = ""
+    device: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.target} {self.evidence}"
+
+    @property
+    def known_as(self) -> str:
+        """The column in a sentence."""
+        return f"{self.target} ({self.evidence}{f' on {self.device}' if self.device else ''})"
 
 
 @dataclass(frozen=True)
 class Task:
-    """The cases of one kernel entry on one target: ``cases`` by their text, or, if None, those the plan draws.
+    """The cases of one kernel entry, on every column that can run it.
 
-    ``shrink`` asks for the simplest case of a failure.
+    A case is its title (or an empty string) and its text. ``cases`` are these and no others, or, if None, those the
+    plan draws; ``also`` come beside drawn ones. ``shrink`` asks for the simplest case of a failure.
     """
 
     op: str
     dtypes: tuple[str, ...]
-    target: str
-    cases: tuple[str, ...] | None = None
+    columns: tuple[Column, ...]
+    cases: tuple[tuple[str, str], ...] | None = None
+    also: tuple[tuple[str, str], ...] = ()
     shrink: bool = True
 
 
@@ -33,23 +59,22 @@ class Task:
 class Plan:
     """A run: everything that decides its outcome, in a form that pickles (ops hold functions, so they are named).
 
-    ``examples`` cases are drawn per kernel entry beside the named ones, from ``seed``. ``code`` maps (module, target)
-    to what the toolchain built. A case that gives no answer within ``seconds`` is ended.
+    ``examples`` cases are drawn per kernel entry beside the named ones, from ``seed``. ``code`` maps a module and a
+    column to the code object that runs there. A case that gives no answer within ``seconds`` is ended.
     """
 
     kernels: Path
     cases: Path
-    runner: str
     tasks: tuple[Task, ...]
     examples: int
     seed: int
     checked: bool
-    code: Mapping[tuple[str, str], CodeObject]
+    code: Mapping[tuple[str, Column], CodeObject]
     seconds: float = 60.0
 
     @property
-    def targets(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(task.target for task in self.tasks))
+    def columns(self) -> tuple[Column, ...]:
+        return tuple(dict.fromkeys(column for task in self.tasks for column in task.columns))
 
     def seed_of(self, entry: Entry) -> int:
         """The seed of one kernel entry, so that its cases do not depend on what else is selected."""
@@ -57,20 +82,39 @@ class Plan:
 
     def draw(self, suite: Suite, task: Task) -> list[tuple[str, str]]:
         """Title (or an empty string) and text of every case of a task."""
-        entry = Entry(suite.op(task.op), task.dtypes)
         if task.cases is not None:
-            return [("", text) for text in task.cases]
-        drawn = sample(entry.op.cases(entry.dtypes), self.seed_of(entry), self.examples)
-        return [(title, str(case)) for title, case in entry.op.named_cases(entry.dtypes)] + [
-            ("", str(c)) for c in drawn
-        ]
+            return list(task.cases)
+        entry = Entry(suite.op(task.op), task.dtypes)
+        cases = [(title, str(case)) for title, case in entry.op.named_cases(entry.dtypes)]
+        cases += [("", str(c)) for c in sample(entry.op.cases(entry.dtypes), self.seed_of(entry), self.examples)]
+        drawn = {text for _, text in cases}
+        return cases + [(title, text) for title, text in task.also if text not in drawn]
 
 
-def tasks_of(selection: Selection, targets: Sequence[str]) -> tuple[Task, ...]:
-    """One task per kernel entry and target; explicit cases are grouped by entry."""
-    found = [Task(e.op.name, e.dtypes, target) for e in selection.entries for target in targets]
-    texts: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+def columns_of(runner: Runner, targets: Iterable[str], spec: str = "") -> tuple[Column, ...]:
+    """A column per target. ``spec`` is how the runner was asked for, if not by its name alone."""
+    describe = getattr(runner, "describe", None)
+    device = describe().get("gpu", "") if describe else ""
+    return tuple(
+        Column(runner.name, target, str(runner.evidence), runner.vendor, spec or runner.name, device)
+        for target in targets
+    )
+
+
+def tasks_of(selection: Selection, columns: Iterable[Column]) -> tuple[Task, ...]:
+    """One task per kernel entry; explicit cases are grouped by entry."""
+    everywhere = tuple(columns)
+    found = [Task(e.op.name, e.dtypes, everywhere) for e in selection.entries]
+    texts: dict[tuple[str, tuple[str, ...]], list[tuple[str, str]]] = {}
     for case in selection.cases:
-        texts.setdefault((case.op, case.dtypes), []).append(str(case))
-    found += [Task(*key, target, tuple(each)) for key, each in texts.items() for target in targets]
+        texts.setdefault((case.op, case.dtypes), []).append(("", str(case)))
+    found += [Task(*key, everywhere, tuple(each)) for key, each in texts.items()]
     return tuple(found)
+
+
+def runnable(tasks: Iterable[Task], suite: Suite, code: Container[tuple[str, Column]]) -> tuple[Task, ...]:
+    """The tasks on the columns that have code for them, without those that have none."""
+    found = (
+        replace(task, columns=tuple(c for c in task.columns if (suite.op(task.op).module, c) in code)) for task in tasks
+    )
+    return tuple(task for task in found if task.columns)

@@ -14,13 +14,31 @@ from types import TracebackType
 from typing import Any, TextIO
 
 import parity
-from parity.compare.verdict import Mismatch, Status, Verdict
+from parity.compare import Finding, Mismatch, Status, Verdict
 from parity.engine.plan import Plan
 from parity.errors import UsageError
 
-__all__ = ["CaseRecord", "Record", "RecordWriter", "environment", "read_record"]
+__all__ = ["Against", "CaseRecord", "Record", "RecordWriter", "environment", "read_record"]
 
 PACKAGES = ("numpy", "hypothesis", "ml_dtypes", "gmpy2", "ziglang", "quadrants")
+
+
+@dataclass(frozen=True)
+class Against:
+    """How a column compares with the other vendor's ``column`` in one case: ``compare.Comparison``, as stored.
+
+    ``value`` is what the other column has at the first wrong element, ``budget`` the largest share of its own budget
+    that it used (infinite if it failed).
+    """
+
+    column: str
+    finding: Finding
+    elements: int = 0
+    total: int = 0
+    ulps: float = 0.0
+    divergences: tuple[str, ...] = ()
+    value: str = ""
+    budget: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -28,7 +46,8 @@ class CaseRecord:
     """One case on one runner and target.
 
     ``title`` is set for named cases. ``inputs`` are the input values of the first wrong element, by tensor. ``minimal``
-    is the simplest case with the same failure.
+    is the simplest case with the same failure. ``against`` compares an AMD column with a CUDA column that ran the same
+    case, and a CUDA column that fails with an AMD column.
     """
 
     case: str
@@ -44,6 +63,7 @@ class CaseRecord:
     inputs: Mapping[str, str] = field(default_factory=dict)
     instructions: int | None = None
     minimal: CaseRecord | None = None
+    against: Against | None = None
 
 
 @dataclass(frozen=True)
@@ -67,8 +87,8 @@ def environment(plan: Plan, arguments: Iterable[str] = ()) -> dict[str, Any]:
         "arguments": list(arguments),
         "versions": versions,
         "machine": f"{platform.system()} {platform.machine()}",
-        "runner": plan.runner,
-        "targets": list(plan.targets),
+        "runners": list(dict.fromkeys(column.spec for column in plan.columns)),
+        "columns": [column.known_as for column in plan.columns],
         "examples": plan.examples,
         "seed": plan.seed,
         "checked": plan.checked,
@@ -77,7 +97,7 @@ def environment(plan: Plan, arguments: Iterable[str] = ()) -> dict[str, Any]:
             for folder, pattern in ((plan.kernels, "*.cu*"), (plan.cases, "*.py"))
             for path in sorted(folder.glob(pattern))
         },
-        "code objects": {f"{module} {target}": code.digest for (module, target), code in plan.code.items()},
+        "code objects": {f"{module} {column}": code.digest for (module, column), code in plan.code.items()},
         "entries": [f"{task.op}[{','.join(task.dtypes)}]" for task in plan.tasks],
     }
 
@@ -153,12 +173,19 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _case(line: dict[str, Any]) -> CaseRecord:
-    verdict = dict(line.pop("verdict"))
+    verdict, against = dict(line.pop("verdict")), line.pop("against", None)
     first = verdict.pop("first")
-    for distances in (verdict, first or {}):
+    for distances in (verdict, first or {}, against or {}):
         distances.update({name: math.inf for name in ("budget", "budgets", "ulps") if distances.get(name, 0) is None})
     verdict["status"] = Status(verdict["status"])
     verdict["divergences"] = tuple(verdict["divergences"])
     mismatch = Mismatch(**{**first, "coordinates": tuple(first["coordinates"])}) if first else None
+    if against:
+        against.update(finding=Finding(against["finding"]), divergences=tuple(against["divergences"]))
     minimal = line.pop("minimal")
-    return CaseRecord(**line, verdict=Verdict(**verdict, first=mismatch), minimal=_case(minimal) if minimal else None)
+    return CaseRecord(
+        **line,
+        verdict=Verdict(**verdict, first=mismatch),
+        minimal=_case(minimal) if minimal else None,
+        against=Against(**against) if against else None,
+    )

@@ -56,23 +56,25 @@ def _perform(task: Task) -> list[RecordedCase]:
 
 def _cases(here: worker.Worker, task: Task) -> Iterator[RecordedCase]:
     entry = Entry(here.suite.op(task.op), task.dtypes)
-    code = here.plan.code[entry.op.module, task.target]
-    for title, text in here.texts(task):
-        call = entry.op.call(entry.op.parse(text))
-        outcome = here.session(task.target).execute(code, call.launch, call.buffers)
-        changed = {}
-        if outcome.fault is None:
-            for name, buffer in call.buffers.items():
-                after = np.ascontiguousarray(outcome.buffers[name]).tobytes()
-                if after != buffer.data.tobytes():
-                    changed[name] = after
-        yield RecordedCase(
-            text,
-            title,
-            entry.op.module,
-            entry.kernel,
-            task.target,
-            launch_digest(call.launch, call.buffers),
-            changed,
-            outcome.fault,
-        )
+    texts = here.plan.draw(here.suite, task)
+    for column in task.columns:
+        code = here.plan.code[entry.op.module, column]
+        for title, text in texts:
+            call = entry.op.call(entry.op.parse(text))
+            outcome = here.session(column).execute(code, call.launch, call.buffers)
+            changed = {}
+            if outcome.fault is None:
+                for name, buffer in call.buffers.items():
+                    after = np.ascontiguousarray(outcome.buffers[name]).tobytes()
+                    if after != buffer.data.tobytes():
+                        changed[name] = after
+            yield RecordedCase(
+                text,
+                title,
+                entry.op.module,
+                entry.kernel,
+                column.target,
+                launch_digest(call.launch, call.buffers),
+                changed,
+                outcome.fault,
+            )

@@ -17,10 +17,9 @@ from pebble import ProcessExpired, ProcessPool
 
 from parity.compare import Status, Verdict
 from parity.engine import worker
-from parity.engine.plan import Plan, Task
+from parity.engine.plan import Column, Plan, Task
 from parity.engine.record import CaseRecord
 from parity.op import Entry
-from parity.runners import runner
 from parity.suite import Suite
 
 __all__ = ["Progress", "run"]
@@ -47,7 +46,7 @@ def run(plan: Plan, suite: Suite, *, jobs: int | None = None, progress: Progress
         _prepare(plan, suite, pool, report)
         report("running", 0, len(plan.tasks))
         open_tasks: dict[Any, Task] = {
-            pool.schedule(worker.perform, [task], timeout=CASES_PER_LIMIT * plan.seconds): task for task in plan.tasks
+            pool.schedule(worker.perform, [task], timeout=_limit(plan, task)): task for task in plan.tasks
         }
         for finished, future in enumerate(_completed(open_tasks), 1):
             try:
@@ -79,14 +78,20 @@ def processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def _limit(plan: Plan, task: Task) -> float:
+    """Seconds that a whole task may take."""
+    return CASES_PER_LIMIT * plan.seconds * len(task.columns)
+
+
 def _prepare(plan: Plan, suite: Suite, pool: ProcessPool, report: Progress) -> None:
     """Translate all kernels first, in batches: cheaper than one by one. A failure shows up again when it matters."""
-    kernels: dict[tuple[str, str], list[str]] = {}
+    kernels: dict[tuple[str, Column], list[str]] = {}
     for task in plan.tasks:
         entry = Entry(suite.op(task.op), task.dtypes)
-        code = plan.code.get((entry.op.module, task.target))
-        if code and entry.kernel in code.kernels:
-            kernels.setdefault((entry.op.module, task.target), []).append(entry.kernel)
+        for column in task.columns:
+            code = plan.code.get((entry.op.module, column))
+            if code and entry.kernel in code.kernels:
+                kernels.setdefault((entry.op.module, column), []).append(entry.kernel)
     batches = [
         (*key, tuple(names[i : i + BATCH])) for key, names in kernels.items() for i in range(0, len(names), BATCH)
     ]
@@ -106,24 +111,35 @@ def _completed(futures: dict[Any, Any]) -> Iterator[Future[Any]]:
 
 
 def _one_by_one(plan: Plan, suite: Suite, pool: ProcessPool, task: Task) -> Iterator[CaseRecord]:
-    entry = Entry(suite.op(task.op), task.dtypes)
-    for title, text in plan.draw(suite, task):
-        alone = replace(task, cases=(text,), shrink=False)
+    """Each case in a time limit of its own; if even that ends its process, on each column alone."""
+    for case in plan.draw(suite, task):
+        alone = replace(task, cases=(case,), shrink=False)
         try:
-            (record,) = pool.schedule(worker.perform, [alone], timeout=plan.seconds).result()
-        except FutureTimeout:
-            detail = f"no answer within {plan.seconds:g} s; its process was ended"
-            record = worker.blank(
-                runner(plan.runner), entry, task.target, text, Verdict(Status.TIMEOUT, "timeout", detail=detail)
-            )
-        except ProcessExpired as error:
-            detail = f"the process died with exit code {error.exitcode}"
-            record = worker.blank(
-                runner(plan.runner), entry, task.target, text, Verdict(Status.CRASH, "crash", detail=detail)
-            )
-        if record.verdict.status is Status.FAIL:
+            records = pool.schedule(worker.perform, [alone], timeout=plan.seconds).result()
+        except (ProcessExpired, FutureTimeout):
+            records = [
+                record
+                for column in task.columns
+                for record in _on_one(plan, suite, pool, replace(alone, columns=(column,)))
+            ]
+        if task.shrink and any(record.verdict.status is Status.FAIL for record in records):
             # The search for a simpler case may meet one that kills the process; then this one has to do.
             with contextlib.suppress(ProcessExpired, FutureTimeout):
-                limit = CASES_PER_LIMIT * plan.seconds
-                (record,) = pool.schedule(worker.perform, [replace(alone, shrink=True)], timeout=limit).result()
-        yield replace(record, title=title)
+                shrunk = replace(alone, shrink=True)
+                records = pool.schedule(worker.perform, [shrunk], timeout=_limit(plan, shrunk)).result()
+        yield from records
+
+
+def _on_one(plan: Plan, suite: Suite, pool: ProcessPool, task: Task) -> list[CaseRecord]:
+    """One case on one column, whatever becomes of the process."""
+    try:
+        found: list[CaseRecord] = pool.schedule(worker.perform, [task], timeout=plan.seconds).result()
+        return found
+    except FutureTimeout:
+        verdict = Verdict(
+            Status.TIMEOUT, "timeout", detail=f"no answer within {plan.seconds:g} s; its process was ended"
+        )
+    except ProcessExpired as error:
+        verdict = Verdict(Status.CRASH, "crash", detail=f"the process died with exit code {error.exitcode}")
+    ((title, text),) = plan.draw(suite, task)
+    return [worker.blank(Entry(suite.op(task.op), task.dtypes), task.columns[0], text, verdict, title)]

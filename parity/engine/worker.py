@@ -6,103 +6,135 @@ import signal
 import traceback
 from dataclasses import dataclass, field, replace
 
+from parity.case import Case
 from parity.codeobject import CodeObject
-from parity.compare import Status, Verdict
-from parity.engine.check import Checked, check, minimize
+from parity.compare import Status, Verdict, Witness
+from parity.engine.check import Checked, judge, minimize
 from parity.engine.diagnose import diagnose
-from parity.engine.plan import Plan, Task
-from parity.engine.record import CaseRecord
-from parity.op import Entry
-from parity.runners import Runner, Session, runner
+from parity.engine.plan import Column, Plan, Task
+from parity.engine.record import Against, CaseRecord
+from parity.engine.vendors import compared
+from parity.op import Call, Entry
+from parity.runners import Runner, Session, replayed, runner
 from parity.suite import Suite, load_suite
 
-__all__ = ["Worker", "current", "perform", "prepare", "start"]
+__all__ = ["Worker", "blank", "current", "perform", "prepare", "start"]
 
 FAILURES_TO_SHRINK = 2
 
 
 @dataclass
 class Worker:
-    """The state of one process: the suite, the runner, and a device per target."""
+    """The state of one process: the suite, and the runners and devices it has opened."""
 
     plan: Plan
     suite: Suite
-    runner: Runner
-    sessions: dict[str, Session] = field(default_factory=dict)
-    drawn: dict[Task, list[tuple[str, str]]] = field(default_factory=dict)
+    runners: dict[str, Runner] = field(default_factory=dict)
+    sessions: dict[Column, Session] = field(default_factory=dict)
+    brought: dict[Column, frozenset[str] | None] = field(default_factory=dict)
 
-    def session(self, target: str) -> Session:
-        """The device of a target, opened on first use."""
-        if target not in self.sessions:
-            self.sessions[target] = self.runner.open(target, checked=self.plan.checked)
-        return self.sessions[target]
+    def runner(self, column: Column) -> Runner:
+        """The runner of a column, made on first use."""
+        if column.spec not in self.runners:
+            self.runners[column.spec] = runner(column.spec)
+        return self.runners[column.spec]
 
-    def texts(self, task: Task) -> list[tuple[str, str]]:
-        """The cases of a task, which are the same for every target: drawing costs more than running them."""
-        key = replace(task, target="")
-        if key not in self.drawn:
-            self.drawn[key] = self.plan.draw(self.suite, task)
-        return self.drawn[key]
+    def session(self, column: Column) -> Session:
+        """The device of a column, opened on first use."""
+        if column not in self.sessions:
+            self.sessions[column] = self.runner(column).open(column.target, checked=self.plan.checked)
+        return self.sessions[column]
 
-    def perform(self, task: Task, texts: list[tuple[str, str]]) -> list[CaseRecord]:
-        """Check cases of one entry. The first failures of each kind are shrunk."""
+    def has(self, column: Column, text: str) -> bool:
+        """Whether a case can run there: one that replays has only what was recorded."""
+        if column not in self.brought:
+            recording = replayed(self.runner(column))
+            self.brought[column] = None if recording is None else recording.texts(column.target)
+        texts = self.brought[column]
+        return texts is None or text in texts
+
+    def is_live(self, column: Column) -> bool:
+        """Whether further launches are possible there."""
+        return replayed(self.runner(column)) is None
+
+    def perform(self, task: Task) -> list[CaseRecord]:
+        """Check the cases of one entry on all its columns, column by column in the result.
+
+        Of every column the first failures of each kind are shrunk.
+        """
         entry = Entry(self.suite.op(task.op), task.dtypes)
-        code = self.plan.code[entry.op.module, task.target]
-        session = self.session(task.target)
-        records: list[CaseRecord] = []
-        shrunk: set[tuple[Status, str]] = set()
-        for title, text in texts:
+        records: dict[Column, list[CaseRecord]] = {column: [] for column in task.columns}
+        minimal: dict[Column, dict[tuple[Status, str], Case]] = {column: {} for column in task.columns}
+        for title, text in self.plan.draw(self.suite, task):
+            columns = [column for column in task.columns if self.has(column, text)]
             try:
-                checked = check(entry.op, entry.op.parse(text), code, session, self.runner.vendor)
+                case = entry.op.parse(text)
+                call = entry.op.call(case)
             except Exception:  # a defect of the op's declaration or of parity costs this case only
-                verdict = Verdict(Status.ERROR, "error", detail=traceback.format_exc())
-                records.append(blank(self.runner, entry, task.target, text, verdict, title))
+                for column in columns:
+                    records[column].append(blank(entry, column, text, _defect(), title))
                 continue
-            record = self._record(entry, task.target, checked, title)
-            failure = checked.verdict.status, checked.verdict.kind
-            # Each attempt at a failure that costs the device would cost seconds.
-            wanted = task.shrink and not checked.lost and failure not in shrunk and len(shrunk) < FAILURES_TO_SHRINK
-            if wanted and failure[0] in (Status.FAIL, Status.TIMEOUT):
-                shrunk.add(failure)
-                record = self._with_minimal(record, entry, task, checked, code)
-            records.append(record)
-        return records
+            checked = {column: self._checked(entry, column, case, call) for column in columns}
+            witnesses = {column: Witness(each.verdict, each.output) for column, each in checked.items()}
+            against = compared(witnesses, call.expected)
+            for column, each in checked.items():
+                record = _record(entry, column, each, title, against.get(column))
+                failure = each.verdict.status, each.verdict.kind
+                # Each attempt at a failure that costs the device would cost seconds.
+                wanted = task.shrink and not each.lost and failure[0] in (Status.FAIL, Status.TIMEOUT)
+                known = minimal[column]
+                if wanted and self.is_live(column) and failure not in known and len(known) < FAILURES_TO_SHRINK:
+                    # The simplest case elsewhere is often the simplest here.
+                    hints = [cases[failure] for cases in minimal.values() if failure in cases]
+                    small = self._minimal(entry, task, column, each, hints)
+                    known[failure] = small.case
+                    record = replace(record, minimal=_record(entry, column, small))
+                records[column].append(record)
+        return [record for each in records.values() for record in each]
 
-    def _with_minimal(
-        self, record: CaseRecord, entry: Entry, task: Task, checked: Checked, code: CodeObject
-    ) -> CaseRecord:
+    def _checked(self, entry: Entry, column: Column, case: Case, call: Call) -> Checked:
+        try:
+            return judge(case, call, self._code(entry, column), self.session(column), column.vendor)
+        except Exception:  # likewise
+            return Checked(case, _defect(), "", {})
+
+    def _code(self, entry: Entry, column: Column) -> CodeObject:
+        return self.plan.code[entry.op.module, column]
+
+    def _minimal(self, entry: Entry, task: Task, column: Column, failing: Checked, hints: list[Case]) -> Checked:
         minimal = minimize(
             entry.op,
-            checked.case,
-            checked.verdict,
+            failing.case,
+            failing.verdict,
             self.plan.seed_of(entry),
             self.plan.examples,
-            code,
-            self.session(task.target),
-            self.runner.vendor,
+            self._code(entry, column),
+            self.session(column),
+            column.vendor,
+            hints,
         )
-        modules = {
-            target: self.plan.code[key]
-            for target in self.plan.targets
-            if (key := (entry.op.module, target)) in self.plan.code
-        }
-        minimal = diagnose(entry.op, minimal, task.target, modules, self.session, self.runner.vendor)
-        return CaseRecord(**{**vars(record), "minimal": self._record(entry, task.target, minimal, "")})
-
-    def _record(self, entry: Entry, target: str, checked: Checked, title: str) -> CaseRecord:
-        return blank(
-            self.runner, entry, target, str(checked.case), checked.verdict, title,
-            launch=checked.launch, inputs=checked.inputs, instructions=checked.instructions,
-        )  # fmt: skip
+        code = {each: self._code(entry, each) for each in task.columns if self.is_live(each)}
+        return diagnose(entry.op, minimal, column, code, self.session)
 
 
-def blank(
-    runner: Runner, entry: Entry, target: str, case: str, verdict: Verdict, title: str = "", **more: object
+def _defect() -> Verdict:
+    return Verdict(Status.ERROR, "error", detail=traceback.format_exc())
+
+
+def _record(
+    entry: Entry, column: Column, checked: Checked, title: str = "", against: Against | None = None
 ) -> CaseRecord:
+    return blank(
+        entry, column, str(checked.case), checked.verdict, title,
+        launch=checked.launch, inputs=checked.inputs, instructions=checked.instructions, against=against,
+    )  # fmt: skip
+
+
+def blank(entry: Entry, column: Column, case: str, verdict: Verdict, title: str = "", **more: object) -> CaseRecord:
     """The record of a case of an entry."""
     names = {"case": case, "op": entry.op.name, "kernel": entry.kernel, "module": entry.op.module, "title": title}
     return CaseRecord(
-        **names, runner=runner.name, target=target, evidence=str(runner.evidence), verdict=verdict, **more  # type: ignore[arg-type]
+        **names, runner=column.runner, target=column.target, evidence=column.evidence, verdict=verdict, **more  # type: ignore[arg-type]
     )  # fmt: skip
 
 
@@ -113,7 +145,7 @@ def start(plan: Plan) -> None:
     """Initialise this process. Ctrl-C is the parent's to handle."""
     global _worker
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _worker = Worker(plan, load_suite(plan.kernels, plan.cases), runner(plan.runner))
+    _worker = Worker(plan, load_suite(plan.kernels, plan.cases))
 
 
 def current() -> Worker:
@@ -121,11 +153,11 @@ def current() -> Worker:
     return _worker
 
 
-def prepare(module: str, target: str, kernels: tuple[str, ...]) -> None:
+def prepare(module: str, column: Column, kernels: tuple[str, ...]) -> None:
     """Make kernels ready to run, many at once."""
-    _worker.session(target).prepare(_worker.plan.code[module, target], kernels)
+    _worker.session(column).prepare(_worker.plan.code[module, column], kernels)
 
 
 def perform(task: Task) -> list[CaseRecord]:
     """Run a task."""
-    return _worker.perform(task, _worker.texts(task))
+    return _worker.perform(task)

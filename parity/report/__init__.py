@@ -2,12 +2,11 @@
 
 from parity.report.failures import Reproduction, failure_text, failures_file, shown_failures
 from parity.report.folder import check_folder, write_reports
-from parity.report.matrix import Cell, Column, Matrix, Row, State, make_matrix
+from parity.report.matrix import Cell, Matrix, Row, State, make_matrix
 from parity.report.render import as_csv, as_dict, as_json, markdown, plain, summary, terminal
 
 __all__ = [
     "Cell",
-    "Column",
     "Matrix",
     "Reproduction",
     "Row",

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from parity.compare import Status
-from parity.engine import CaseRecord
+from parity.engine import CaseRecord, Column
 from parity.op import Entry
+from parity.runners import Evidence
 
-__all__ = ["Cell", "Column", "Matrix", "Row", "State", "divergence_order", "failure_class", "make_matrix"]
+__all__ = ["Cell", "Matrix", "Row", "State", "divergence_order", "failure_class", "make_matrix"]
 
 
 class State(StrEnum):
@@ -23,24 +24,13 @@ class State(StrEnum):
     COMPILE_ERROR = "COMPILE ERROR"
     COMPILED = "compiled only"
     UNSUPPORTED = "unsupported"
+    NOT_RECORDED = "not recorded"
     NOT_RUN = "NOT RUN"
 
     @property
     def failed(self) -> bool:
         """Whether this is a parity failure (exit code 1)."""
         return self in (State.FAIL, State.MISSING, State.COMPILE_ERROR)
-
-
-@dataclass(frozen=True)
-class Column:
-    """A runner and a target, and what kind of evidence its results are."""
-
-    runner: str
-    target: str
-    evidence: str
-
-    def __str__(self) -> str:
-        return f"{self.target} {self.evidence}"
 
 
 @dataclass(frozen=True)
@@ -116,6 +106,7 @@ def make_matrix(
     records: Iterable[CaseRecord],
     *,
     uncompiled: Iterable[tuple[str, str]] = (),
+    unrecorded: Container[tuple[str, Column]] = (),
     seconds: float = 0.0,
     seed: int = 0,
     examples: int = 0,
@@ -123,7 +114,8 @@ def make_matrix(
 ) -> Matrix:
     """The matrix of these kernel entries, from the records of their cases.
 
-    ``uncompiled`` are the (module, target) that did not compile.
+    ``uncompiled`` are the (module, target) that did not compile, ``unrecorded`` the (kernel, column) of which a
+    recording has no case that was asked for.
     """
     broken = set(uncompiled)
     grouped: dict[tuple[str, str, str], list[CaseRecord]] = {}
@@ -131,9 +123,11 @@ def make_matrix(
         grouped.setdefault((record.kernel, record.runner, record.target), []).append(record)
 
     def cell(entry: Entry, column: Column) -> Cell:
-        if (entry.op.module, column.target) in broken:
+        if (entry.kernel, column) in unrecorded:
+            return Cell(State.NOT_RECORDED)
+        if (entry.op.module, column.target) in broken and column.evidence != Evidence.RECORDED:
             return Cell(State.COMPILE_ERROR)
-        if column.evidence == "compiled only":
+        if column.evidence == Evidence.COMPILED:
             return Cell(State.COMPILED)
         return _cell(grouped.get((entry.kernel, column.runner, column.target), []))
 

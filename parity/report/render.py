@@ -16,7 +16,13 @@ from parity.report.matrix import Cell, Matrix, Row, State, divergence_order
 
 __all__ = ["as_csv", "as_dict", "as_json", "markdown", "plain", "summary", "terminal"]
 
-STYLES = {State.PASS: "green", State.COMPILED: "cyan", State.NOT_RUN: "yellow", State.UNSUPPORTED: "yellow"}
+STYLES = {
+    State.PASS: "green",
+    State.COMPILED: "cyan",
+    State.NOT_RECORDED: "dim",
+    State.NOT_RUN: "yellow",
+    State.UNSUPPORTED: "yellow",
+}
 FAILED = "bold red"
 LEGEND = (
     "cases: passed/run; budget: the largest share of the allowed error that an element used; "

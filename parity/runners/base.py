@@ -9,8 +9,9 @@ from typing import Literal, Protocol, runtime_checkable
 
 from parity.codeobject import CodeObject, Kernel, first_difference
 from parity.launch import Buffer, Launch, Outcome, Pointer
+from parity.runners.recording import Recording
 
-__all__ = ["Evidence", "Probe", "Runner", "Session", "Vendor", "mismatch"]
+__all__ = ["Evidence", "Probe", "Runner", "Session", "Vendor", "mismatch", "replayed"]
 
 Vendor = Literal["amd", "cuda"]
 
@@ -54,7 +55,8 @@ class Session(Protocol):
 class Runner(Protocol):
     """What can execute launches: its name, the evidence its results are, and the maker of the devices.
 
-    A runner may have a method ``describe``: the device and its software, for a recording.
+    A runner may have a method ``describe``: the device ("gpu") and its software, for a recording. One that replays has
+    a property ``recording``: nothing is built for it, and it has results for the cases recorded there only.
     """
 
     name: str
@@ -69,6 +71,12 @@ class Runner(Protocol):
 
     def open(self, target: str, *, checked: bool = True) -> Session:
         """A device for that target; ``checked`` asks for memory checks where the runner has them."""
+
+
+def replayed(runner: Runner) -> Recording | None:
+    """What a runner replays; None for one that executes."""
+    found: Recording | None = getattr(runner, "recording", None)
+    return found
 
 
 def mismatch(kernel: Kernel, launch: Launch) -> str:

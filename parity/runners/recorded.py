@@ -50,6 +50,10 @@ class Recorded:
     def targets(self) -> tuple[str, ...]:
         return self._recording.targets if self._recording else ()
 
+    def describe(self) -> dict[str, str]:
+        """The device whose values these are, and its software."""
+        return dict(self.recording.head["device"])
+
     def open(self, target: str, *, checked: bool = True) -> Session:
         return RecordedSession([case for case in self.recording.cases if case.target == target])
 

@@ -74,6 +74,10 @@ class Recording:
     def targets(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(case.target for case in self.cases))
 
+    def texts(self, target: str) -> frozenset[str]:
+        """The cases that were recorded for that target."""
+        return frozenset(case.case for case in self.cases if case.target == target)
+
     def code(self) -> dict[tuple[str, str], CodeObject]:
         """The code objects by (module, target), with the metadata of their kernels but without their code."""
         found = {}

@@ -4,7 +4,7 @@ import textwrap
 
 import pytest
 
-from parity.engine import Plan, tasks_of
+from parity.engine import Plan, columns_of, tasks_of
 from parity.engine.worker import Worker
 from parity.runners import runner
 from parity.suite import load_suite
@@ -72,17 +72,14 @@ def detail(tmp_path, case: str, targets: list[str]) -> dict[str, str]:
         (tmp_path / folder).mkdir()
         (tmp_path / folder / name).write_text(textwrap.dedent(text))
     suite = load_suite(tmp_path / "kernels", tmp_path / "cases")
+    columns = {column.target: column for column in columns_of(runner("emulated"), targets)}
     code = {}
     for built in build(suite.kernels, ["waves"], targets):
         assert built.code_object, built.error
-        code["waves", built.target] = built.code_object
-    tasks = tasks_of(suite.select([case]), targets)
-    worker = Worker(Plan(suite.kernels, suite.cases, "emulated", tasks, 20, 0, True, code), suite, runner("emulated"))
-    found = {}
-    for task in tasks:
-        (record,) = worker.perform(task, worker.plan.draw(suite, task))
-        found[task.target] = "" if record.verdict.passed else record.minimal.verdict.detail
-    return found
+        code["waves", columns[built.target]] = built.code_object
+    (task,) = tasks_of(suite.select([case]), columns.values())
+    worker = Worker(Plan(suite.kernels, suite.cases, (task,), 20, 0, True, code), suite)
+    return {r.target: "" if r.verdict.passed else r.minimal.verdict.detail for r in worker.perform(task)}
 
 
 def test_a_kernel_that_needs_wavefronts_of_32(tmp_path):

@@ -9,8 +9,9 @@ import pytest
 
 from parity.codeobject import CodeObject, Kernel
 from parity.compare import Status
-from parity.engine import Plan, RecordWriter, environment, read_record, run, tasks_of
+from parity.engine import Column, Plan, RecordWriter, environment, read_record, run, tasks_of
 from parity.errors import UsageError
+from parity.runners import Evidence
 
 PLUGIN = '''
 import os, time
@@ -52,8 +53,9 @@ def plan_for(suite, *sizes: int, seconds: float = 5.0, examples: int = 1) -> Pla
     cases = [f"unary.neg[f32](x={n}~normal@0)" for n in sizes]
     kernel = Kernel("uneg_f32", (), 0, 0, 0, 0, 0, 32)
     code = CodeObject("unary", "gfx1100", "", {"uneg_f32": kernel}, "digest")
-    tasks = tasks_of(suite.select(cases), ["gfx1100"])
-    return Plan(suite.kernels, suite.cases, "fragile", tasks, examples, 0, True, {("unary", "gfx1100"): code}, seconds)
+    column = Column("fragile", "gfx1100", Evidence.NOT_RUN, "amd", "fragile")
+    tasks = tasks_of(suite.select(cases), [column])
+    return Plan(suite.kernels, suite.cases, tasks, examples, 0, True, {("unary", column): code}, seconds)
 
 
 @pytest.mark.usefixtures("plugin")
@@ -134,19 +136,17 @@ def test_a_record_that_cannot_be_written_names_the_way_out(tmp_path):
 
 def test_the_cases_of_a_kernel_do_not_depend_on_what_else_is_selected(suite):
     alone, whole = (
-        Plan(suite.kernels, suite.cases, "fragile", tasks_of(suite.select(s), ["gfx1100"]), 10, 4, True, {})
-        for s in (["ugelu_f16"], [])
+        Plan(suite.kernels, suite.cases, tasks_of(suite.select(s), []), 10, 4, True, {}) for s in (["ugelu_f16"], [])
     )
     (task,) = alone.tasks
     assert alone.draw(suite, task) == whole.draw(suite, next(t for t in whole.tasks if t == task))
 
 
-def test_tasks_group_explicit_cases_by_entry(suite):
+def test_tasks_group_explicit_cases_by_entry_and_run_on_every_column(suite):
     selection = suite.select(["uneg_f32", "unary.neg[f16](x=1~normal@0)", "unary.neg[f16](x=2~normal@0)"])
-    tasks = tasks_of(selection, ["gfx1030", "gfx1100"])
-    assert [(t.dtypes, t.target, t.cases and len(t.cases)) for t in tasks] == [
-        (("f32",), "gfx1030", None),
-        (("f32",), "gfx1100", None),
-        (("f16",), "gfx1030", 2),
-        (("f16",), "gfx1100", 2),
+    columns = Column("emulated", "gfx1030"), Column("emulated", "gfx1100")
+    tasks = tasks_of(selection, columns)
+    assert [(t.dtypes, t.columns, t.cases and len(t.cases)) for t in tasks] == [
+        (("f32",), columns, None),
+        (("f16",), columns, 2),
     ]

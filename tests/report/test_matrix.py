@@ -9,8 +9,8 @@ import math
 import pytest
 
 from parity.compare import Status, Verdict
-from parity.engine import CaseRecord
-from parity.report import Column, State, as_csv, as_json, make_matrix, markdown, plain, summary
+from parity.engine import CaseRecord, Column
+from parity.report import State, as_csv, as_json, make_matrix, markdown, plain, summary
 
 GFX = Column("emulated", "gfx1100", "emulated")
 

@@ -1,0 +1,146 @@
+"""The columns of a run: which runner runs which target, and what the recordings among them bring along."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+
+from parity.engine import CaseRecord, Column, Task, columns_of
+from parity.errors import NotAvailable, UsageError
+from parity.op import Entry
+from parity.runners import Runner, available, replayed
+from parity.runners.recording import Recording
+from parity.suite import Suite
+from parity.toolchain import DEFAULT_TARGETS, TARGETS, target
+
+__all__ = ["Columns", "columns"]
+
+NAMED = 3
+"""Recorded cases that a warning names one by one."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What runs, CUDA first; the recordings of the columns that replay; and the targets that are only compiled."""
+
+    runnable: tuple[Column, ...]
+    recordings: Mapping[Column, Recording]
+    compiled: tuple[str, ...]
+
+    @property
+    def live(self) -> tuple[Column, ...]:
+        """The columns that execute."""
+        return tuple(column for column in self.runnable if column not in self.recordings)
+
+    def with_recorded(self, tasks: Sequence[Task], suite: Suite) -> tuple[tuple[Task, ...], list[str]]:
+        """The tasks with what was recorded for them, and a warning for every recorded case that is none any more.
+
+        The recorded cases come beside drawn ones, or in their place where nothing executes. A task keeps a column that
+        replays only if one of its cases was recorded there. Texts and not seeds tell cases apart, because other
+        versions of what draws cases draw others.
+        """
+        kernels = {Entry(suite.op(task.op), task.dtypes).kernel for task in tasks}
+        found: dict[Column, dict[str, dict[str, str]]] = {column: {} for column in self.recordings}
+        problems: dict[str, str] = {}
+        for column, recording in self.recordings.items():
+            for case in recording.cases:
+                if case.target != column.target or case.kernel not in kernels:
+                    continue
+                try:
+                    suite.parse(case.case)
+                except UsageError as error:
+                    problems[case.case] = str(error)
+                    continue
+                found[column].setdefault(case.kernel, {})[case.case] = case.title
+
+        def one(task: Task) -> Task:
+            kernel = Entry(suite.op(task.op), task.dtypes).kernel
+            recorded = {column: texts.get(kernel, {}) for column, texts in found.items()}
+            if task.cases is not None:
+                wanted = {text for _, text in task.cases}
+                has = {column for column, texts in recorded.items() if wanted & set(texts)}
+            else:
+                has = {column for column, texts in recorded.items() if texts}
+                cases = {text: title for texts in recorded.values() for text, title in texts.items()}
+                also = tuple((title, text) for text, title in cases.items())
+                task = replace(task, also=also) if self.live else replace(task, cases=also)
+            return replace(task, columns=tuple(c for c in task.columns if c in has or c not in self.recordings))
+
+        return tuple(map(one, tasks)), list(_named(problems))
+
+    def changed_kernels(self, suite: Suite) -> Iterator[str]:
+        """Which kernel sources are not those whose values were recorded."""
+        for name in sorted({n for r in self._each() for n in _changed(r, suite) if not n.endswith(".py")}):
+            yield f"{name} changed since the recording: its values are those of the kernels as they were"
+
+    def stale(self, records: Iterable[CaseRecord], suite: Suite) -> Iterator[str]:
+        """What to say of recorded cases that now mean another launch or other inputs."""
+        stale = [record for record in records if record.verdict.kind == "not recorded"]
+        if stale:
+            files = sorted({n for r in self._each() for n in _changed(r, suite) if n.endswith(".py")})
+            why = f" ({', '.join(files)} changed since)" if files else ""
+            yield (
+                f"{len(stale)} recorded cases mean another launch or other inputs now{why}, such as {stale[0].case}: "
+                "they do not count; record again"
+            )
+
+    def _each(self) -> list[Recording]:
+        return list({id(recording): recording for recording in self.recordings.values()}.values())
+
+
+def columns(specs: Sequence[str], targets: Sequence[str]) -> Columns:
+    """What these runners run of these targets.
+
+    A runner that can run none of them keeps its own, so that targets of the emulator can be chosen beside a recording;
+    a target that no runner can run is compiled only. Without targets, every runner has its usual ones.
+
+    Raises:
+        UsageError: an unknown runner or target, or two runners for the same column.
+        NotAvailable: a runner cannot work here, or no runner can run any of the targets.
+    """
+    runners = {spec: available(spec) for spec in dict.fromkeys(specs)}
+    asked = tuple(dict.fromkeys(targets))
+    compiled = tuple(name for name in asked if not any(name in r.targets() for r in runners.values()))
+    for name in compiled:
+        target(name)
+    if asked and compiled == asked:
+        can = "; ".join(f"{spec!r} only {' '.join(r.targets())}" for spec, r in runners.items())
+        who = "the runner" if len(runners) == 1 else "no runner"
+        raise NotAvailable(
+            f"{who} cannot run {' or '.join(asked)}: {can}; to see whether the kernels compile, use parity build"
+        )
+    found: list[Column] = []
+    recordings = {}
+    for spec, runner in runners.items():
+        own = [name for name in asked if name in runner.targets()] or _usual(runner)
+        for column in columns_of(runner, own, spec):
+            for other in found:
+                if (other.runner, other.target) == (column.runner, column.target):
+                    raise UsageError(
+                        f"--runner {other.spec} and --runner {spec} both give {column}; "
+                        "one run shows one of them: leave one out, or compare the records of two runs"
+                    )
+            found.append(column)
+            if (recording := replayed(runner)) is not None:
+                recordings[column] = recording
+    return Columns(tuple(sorted(found, key=lambda column: column.vendor != "cuda")), recordings, compiled)
+
+
+def _usual(runner: Runner) -> list[str]:
+    return [t for t in runner.targets() if t in DEFAULT_TARGETS or t not in TARGETS] or list(runner.targets())
+
+
+def _changed(recording: Recording, suite: Suite) -> Iterator[str]:
+    """Names of the kernel sources and case files that are no longer as they were when this was recorded."""
+    for name, recorded in recording.head["environment"]["sources"].items():
+        path = (suite.cases if name.endswith(".py") else suite.kernels) / name
+        if not (path.is_file() and sha256(path.read_bytes()).hexdigest() == recorded):
+            yield name
+
+
+def _named(problems: Mapping[str, str]) -> Iterator[str]:
+    for text, problem in list(problems.items())[:NAMED]:
+        yield f"the recorded case {text} is left out, because it is none any more: {problem}"
+    if len(problems) > NAMED:
+        yield f"so are {len(problems) - NAMED} other recorded cases; record again"

@@ -1,0 +1,123 @@
+"""Who is wrong: what the outputs of CUDA and AMD for one case say about each other and about the reference."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+
+from parity.compare.comparison import right_elements
+from parity.compare.ulps import bit_patterns, ulp_distances
+from parity.compare.verdict import Verdict
+from parity.dtypes import of_array
+from parity.reference.expected import Expected, Limits
+
+__all__ = ["Comparison", "Finding", "Witness", "who_is_wrong"]
+
+Array = np.ndarray[Any, Any]
+
+
+class Finding(StrEnum):
+    """How CUDA's and AMD's results of one case compare, from the best to the worst."""
+
+    SAME = "same bits"
+    RIGHT = "both right"
+    RULES = "each by its own rule"
+    REFERENCE = "reference is suspect"
+    CUDA = "CUDA is wrong"
+    AMD = "AMD is wrong"
+    BOTH = "both are wrong"
+
+    @property
+    def agreement(self) -> bool:
+        """Whether both sides are right."""
+        return self in (Finding.SAME, Finding.RIGHT, Finding.RULES)
+
+
+@dataclass(frozen=True)
+class Witness:
+    """What one side did: the verdict on it, and its output in logical shape (None if it left none)."""
+
+    verdict: Verdict
+    output: Array | None = None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A finding, with how far apart the outputs are.
+
+    ``elements`` of ``total`` have other bits (any two NaN are the same, and elements for which any value is right do
+    not count); ``ulps`` is the largest distance among them, infinite for NaN against a number, 0 for integers.
+    ``divergences`` are the ids (D1 to D24) of the rules that one side follows and the other does not.
+    """
+
+    finding: Finding
+    elements: int = 0
+    total: int = 0
+    ulps: float = 0.0
+    divergences: tuple[str, ...] = ()
+
+
+# Failures of values that were computed: not of what was never written, and not of what was written elsewhere.
+_VALUES = ("value", "nan", "infinity", "sign of zero")
+
+
+@np.errstate(all="ignore")
+def who_is_wrong(cuda: Witness, amd: Witness, expected: Expected | None = None) -> Comparison | None:
+    """How the two results compare, or None if one side has none. ``expected`` is what both were judged by."""
+    if not (cuda.verdict.judged and amd.verdict.judged):
+        return None
+    apart, distances = _apart(cuda.output, amd.output, expected)
+    elements, ulps = int(apart.sum()), float(distances[apart].max(initial=0.0))
+    divergences: tuple[str, ...] = ()
+    match cuda.verdict.passed, amd.verdict.passed:
+        case True, False:
+            finding = Finding.AMD
+        case False, True:
+            finding = Finding.CUDA
+        case False, False:
+            finding = Finding.REFERENCE if _agree(cuda, amd, expected) else Finding.BOTH
+        case _:
+            ids = set(cuda.verdict.divergences) ^ set(amd.verdict.divergences)
+            divergences = tuple(sorted(ids, key=lambda name: (len(name), name))) if elements else ()
+            finding = Finding.RULES if divergences else Finding.RIGHT if elements else Finding.SAME
+    return Comparison(finding, elements, apart.size, ulps, divergences)
+
+
+def _apart(cuda: Array | None, amd: Array | None, expected: Expected | None) -> tuple[Array, Array]:
+    """Which elements have other bits, and how many ULP every element is apart."""
+    if cuda is None or amd is None:
+        return np.zeros(0, np.bool_), np.zeros(0)
+    apart = np.asarray(bit_patterns(cuda) != bit_patterns(amd))
+    if not apart.any():
+        return apart, np.zeros(apart.shape)
+    if not of_array(cuda).is_float:
+        distances = np.zeros(apart.shape)
+    else:
+        apart &= ~(np.isnan(cuda) & np.isnan(amd))
+        distances = ulp_distances(cuda, amd)
+    return (apart if expected is None else apart & ~np.asarray(expected.unspecified)), distances
+
+
+def _agree(cuda: Witness, amd: Witness, expected: Expected | None) -> bool:
+    """Whether both sides, which are wrong, say the same: wherever one of them is, some value would let both be right.
+
+    That is so for equal values, and for values no further apart than both budgets together. A budget is taken to grow
+    with the value: the reference that it belongs to may be far off.
+    """
+    if expected is None or cuda.output is None or amd.output is None:
+        return False
+    if cuda.verdict.kind not in _VALUES or amd.verdict.kind not in _VALUES:
+        return False
+    wrong = ~(right_elements(expected, cuda.output, "cuda") & right_elements(expected, amd.output, "amd"))
+    apart, _ = _apart(cuda.output, amd.output, expected)
+    if expected.bounds is None:
+        return not (apart & wrong).any()
+    theirs, ours = (side.output.astype(np.float64) for side in (cuda, amd) if side.output is not None)
+    limits = [expected.bounds(Limits(vendor)) for vendor in ("cuda", "amd")]
+    allowed = sum(np.maximum(bounds.below, bounds.above) for bounds in limits)
+    growth = np.nan_to_num(np.abs(ours) / np.abs(limits[1].centre), nan=1.0, posinf=1.0)
+    close = np.abs(theirs - ours) <= allowed * np.maximum(growth, 1.0)
+    return not (apart & wrong & ~close).any()

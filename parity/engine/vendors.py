@@ -1,0 +1,48 @@
+"""CUDA beside AMD in one case: which columns are compared, and what is kept of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+from parity.compare import Comparison, Witness, show, who_is_wrong
+from parity.engine.plan import Column
+from parity.engine.record import Against
+from parity.reference.expected import Expected
+
+__all__ = ["compared"]
+
+
+def compared(
+    witnesses: Mapping[Column, Witness], expected: Callable[[], Expected] | None = None
+) -> dict[Column, Against]:
+    """For every AMD column how it compares with CUDA's, and for CUDA's, if it fails, how it does with AMD's.
+
+    Of several CUDA columns the first that gave a result is the witness; of AMD's the first that passes, or else the
+    first. ``expected`` is asked for if two outputs are compared.
+    """
+    judged = {column: witness for column, witness in witnesses.items() if witness.verdict.judged}
+    cuda = next((column for column in judged if column.vendor == "cuda"), None)
+    ported = [column for column in judged if column.vendor == "amd"]
+    if cuda is None or not ported:
+        return {}
+    pairs = dict.fromkeys(ported, cuda)
+    if not judged[cuda].verdict.passed:
+        pairs[cuda] = min(ported, key=lambda column: not judged[column].verdict.passed)
+    found = {}
+    for mine, other in pairs.items():
+        amd = mine if mine.vendor == "amd" else other
+        outputs = judged[cuda].output is not None and judged[amd].output is not None
+        comparison = who_is_wrong(judged[cuda], judged[amd], expected() if expected and outputs else None)
+        if comparison:
+            found[mine] = _against(judged[mine], other, judged[other], comparison)
+    return found
+
+
+def _against(mine: Witness, column: Column, other: Witness, comparison: Comparison) -> Against:
+    first, output = mine.verdict.first, other.output
+    value = ""
+    if first is not None and output is not None and len(first.coordinates) == output.ndim:
+        value = show(output[first.coordinates])
+    budget = other.verdict.budget if other.verdict.passed else math.inf
+    return Against(column.known_as, **vars(comparison), value=value, budget=budget)
