@@ -22,7 +22,7 @@ from parity import zig
 from parity.cache import default_root
 from parity.cli.options import add_json
 from parity.cli.terminal import output
-from parity.engine.run import processors
+from parity.engine.pool import processors
 from parity.errors import MissingTool, ParityError
 from parity.runners import runner, runners
 from parity.suite import find_suite

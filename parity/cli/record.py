@@ -1,23 +1,31 @@
 """Run cases on a device and store what they leave behind, to be replayed on any machine: --runner recorded=FILE.
 
 The file holds every case with the values the kernel wrote, the device and its software, and digests of the sources.
-Nothing is compared: that is done where it is replayed. Exit code: 0 recorded, 2 wrong usage, 3 nothing was recorded.
+Nothing is compared: that is done where it is replayed. What there is so far is kept in FILE.partial, and the same
+command, started again after it was interrupted or killed, continues there. Exit code: 0 recorded, 2 wrong usage,
+3 nothing was recorded, 130 interrupted.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+from parity.cache import digest
 from parity.cli.options import add_drawing, add_folders, add_jobs, add_selection, names, select
 from parity.cli.terminal import errors, output, progress
-from parity.engine import Plan, columns_of, environment, outcomes, runnable, tasks_of
+from parity.engine import Journal, Plan, columns_of, environment, outcomes, runnable, tasks_of
 from parity.errors import NotAvailable
-from parity.runners import available
-from parity.runners.recording import write_recording
-from parity.toolchain import DEFAULT_TARGETS, TARGETS, build
+from parity.runners import Runner, available
+from parity.runners.recording import RecordedCase, write_recording
+from parity.suite import Suite
+from parity.toolchain import DEFAULT_TARGETS, TARGETS, Built, build
 
 __all__ = ["main", "options"]
+
+INTERRUPTED = 130
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -37,43 +45,29 @@ def main(arguments: argparse.Namespace) -> int:
     """Select, build, execute, store."""
     suite, selection = select(arguments)
     runner = available(arguments.runner)
-    usual = [t for t in runner.targets() if t in DEFAULT_TARGETS or t not in TARGETS]
-    targets = list(dict.fromkeys(arguments.target or usual))
-    for name in targets:
-        if name not in runner.targets():
-            raise NotAvailable(f"the runner {runner.name!r} cannot run {name}, only {' '.join(runner.targets())}")
-    describe = getattr(runner, "describe", None)
-    device = describe() if describe else {}
+    targets = _targets(runner, arguments.target)
     ops = {entry.op for entry in selection.entries} | {suite.op(case.op) for case in selection.cases}
-    with progress() as bars:
-        bar = bars.add_task("building", total=None, note="")
-        modules = [m for m in suite.modules if m in {op.module for op in ops}]
-        built = build(suite.kernels, modules, targets, jobs=arguments.jobs)
-        columns = {column.target: column for column in columns_of(runner, targets, arguments.runner)}
-        code = {(b.module, columns[b.target]): b.code_object for b in built if b.code_object}
-        tasks = runnable(tasks_of(selection, columns.values()), suite, code)
-        folders = suite.kernels.absolute(), suite.cases.absolute()
-        plan = Plan(*folders, tasks, arguments.examples, arguments.seed, True, code)
-
-        def report(what: str, done: int, total: int) -> None:
-            bars.update(bar, description=what, completed=done, total=total)
-
-        cases = list(outcomes(plan, suite, jobs=arguments.jobs, progress=report))
-    for each in built:
-        if each.error:
-            errors().print(f"{each.error}\n", style="red")
-    if not cases:
+    modules = [m for m in suite.modules if m in {op.module for op in ops}]
+    built = _build(suite, modules, targets, arguments.jobs)
+    columns = {column.target: column for column in columns_of(runner, targets, arguments.runner)}
+    code = {(b.module, columns[b.target]): b.code_object for b in built if b.code_object}
+    tasks = runnable(tasks_of(selection, columns.values()), suite, code)
+    if not tasks:
         raise NotAvailable("nothing was recorded: no case could be executed")
-    head = {
-        "runner": runner.name,
-        "vendor": runner.vendor,
-        "evidence": str(runner.evidence),
-        "device": device,
-        "seed": arguments.seed,
-        "examples": arguments.examples,
-        "environment": environment(plan),
-    }
-    write_recording(arguments.output, head, code.values(), cases)
+    folders = suite.kernels.absolute(), suite.cases.absolute()
+    plan = Plan(*folders, tasks, arguments.examples, arguments.seed, True, code)
+    head = _head(runner, plan)
+    partial = arguments.output.with_name(f"{arguments.output.name}.partial")
+    with Journal(partial, {"selection": digest(*map(repr, tasks)), **head}) as journal:
+        _print_start(journal, plan)
+        try:
+            cases = _execute(plan, suite, journal, arguments.jobs)
+            write_recording(arguments.output, head, code.values(), cases)
+        except KeyboardInterrupt:
+            kept = f"{_progress(journal, plan)} are in {journal.path}; the same command continues there"
+            errors().print(f"parity: interrupted; {kept}", style="red")
+            return INTERRUPTED
+        journal.remove()
     faults = sum(case.fault is not None for case in cases)
     size = arguments.output.stat().st_size
     kernels = len({case.kernel for case in cases})
@@ -82,3 +76,64 @@ def main(arguments: argparse.Namespace) -> int:
         f"{arguments.output} ({size / 1e6:.2f} MB)"
     )
     return 0
+
+
+def _targets(runner: Runner, wanted: Sequence[str]) -> list[str]:
+    usual = [t for t in runner.targets() if t in DEFAULT_TARGETS or t not in TARGETS]
+    targets = list(dict.fromkeys(wanted or usual))
+    for name in targets:
+        if name not in runner.targets():
+            raise NotAvailable(f"the runner {runner.name!r} cannot run {name}, only {' '.join(runner.targets())}")
+    return targets
+
+
+def _build(suite: Suite, modules: Sequence[str], targets: Sequence[str], jobs: int | None) -> list[Built]:
+    with progress() as bars:
+        bar = bars.add_task("building", total=len(modules) * len(targets), note="")
+        built = build(
+            suite.kernels,
+            modules,
+            targets,
+            jobs=jobs,
+            done=lambda built: bars.update(bar, advance=1, note=f"{built.module} {built.target}"),
+        )
+    for each in built:
+        if each.error:
+            errors().print(f"{each.error}\n", style="red")
+    return built
+
+
+def _head(runner: Runner, plan: Plan) -> dict[str, Any]:
+    """Where the values are from: everything that decides them."""
+    describe = getattr(runner, "describe", None)
+    return {
+        "runner": runner.name,
+        "vendor": runner.vendor,
+        "evidence": str(runner.evidence),
+        "device": describe() if describe else {},
+        "seed": plan.seed,
+        "examples": plan.examples,
+        "environment": environment(plan),
+    }
+
+
+def _print_start(journal: Journal, plan: Plan) -> None:
+    if journal.other:
+        text = f"{journal.path} is of another recording, which differs in {journal.other}: starting anew"
+        errors().print(f"parity: {text}", style="yellow")
+    elif len(journal):
+        errors().print(f"parity: resuming: {_progress(journal, plan)} are there")
+
+
+def _progress(journal: Journal, plan: Plan) -> str:
+    return f"{len(journal)} of {len(plan.tasks)} kernels"
+
+
+def _execute(plan: Plan, suite: Suite, journal: Journal, jobs: int | None) -> list[RecordedCase]:
+    with progress() as bars:
+        bar = bars.add_task("recording", total=len(plan.tasks), completed=len(journal), note="")
+
+        def report(what: str, done: int, total: int) -> None:
+            bars.update(bar, description=what, completed=done, total=total)
+
+        return list(outcomes(plan, suite, journal, jobs=jobs, progress=report))

@@ -1,5 +1,6 @@
 """The engine: a plan of kernels and cases, executed in isolated workers, recorded as results arrive."""
 
+from parity.engine.journal import Journal
 from parity.engine.plan import Column, Plan, Task, columns_of, runnable, tasks_of
 from parity.engine.record import Against, CaseRecord, Record, RecordWriter, environment, read_record
 from parity.engine.recorder import outcomes
@@ -9,6 +10,7 @@ __all__ = [
     "Against",
     "CaseRecord",
     "Column",
+    "Journal",
     "Plan",
     "Record",
     "RecordWriter",

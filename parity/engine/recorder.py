@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import TimeoutError as FutureTimeout
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
+from pebble import ProcessExpired, ProcessPool
 
 from parity.engine import worker
-from parity.engine.plan import Plan, Task
-from parity.engine.run import Progress, processors
-from parity.errors import NotAvailable
-from parity.op import Entry
+from parity.engine.journal import Journal
+from parity.engine.plan import Column, Plan, Task
+from parity.engine.pool import completed, default_jobs, worker_pool
+from parity.engine.run import Progress, task_limit
+from parity.errors import ParityError
+from parity.launch import Fault, Outcome
+from parity.op import Call, Entry
 from parity.runners.recording import RecordedCase, launch_digest
 from parity.suite import Suite
 
@@ -21,60 +25,88 @@ __all__ = ["outcomes"]
 
 
 def outcomes(
-    plan: Plan, suite: Suite, *, jobs: int | None = None, progress: Progress | None = None
+    plan: Plan, suite: Suite, journal: Journal, *, jobs: int | None = None, progress: Progress | None = None
 ) -> Iterator[RecordedCase]:
-    """Yield every case of a plan with its outcome, in the order of the plan.
+    """Execute the tasks that the journal lacks, keep them there, and yield all cases in the order of the plan.
 
-    ``jobs`` is the number of worker processes (default: one per processor this process may use).
+    ``jobs`` is the number of worker processes (default: ``default_jobs``). A case that kills or hangs its process has
+    that as its fault; the rest of its kernel runs again, case by case.
 
     Raises:
-        NotAvailable: a process died, and its values with it.
+        NotAvailable: the device cannot be opened.
+        UsageError: the journal cannot be written.
     """
-    pool = ProcessPoolExecutor(
-        min(jobs or processors(), max(1, len(plan.tasks))),
-        multiprocessing.get_context("spawn"),
-        initializer=worker.start,
-        initargs=(plan,),
-    )
-    with pool:
+    missing = [number for number in range(len(plan.tasks)) if number not in journal]
+    report = progress or (lambda what, done, total: None)
+    if missing:
+        with worker_pool(plan, min(jobs or default_jobs(plan), len(missing))) as pool:
+            for number, cases in _executed(plan, suite, pool, missing):
+                journal.add(number, cases)
+                report("recording", len(journal), len(plan.tasks))
+    for number in range(len(plan.tasks)):
+        yield from journal.cases(number)
+
+
+def _executed(
+    plan: Plan, suite: Suite, pool: ProcessPool, numbers: list[int]
+) -> Iterator[tuple[int, list[RecordedCase]]]:
+    """Tasks by their number as they finish; those that ended their process come last."""
+    tasks = {number: plan.tasks[number] for number in numbers}
+    open_tasks: dict[Any, int] = {
+        pool.schedule(_perform, [task], timeout=task_limit(plan, task)): number for number, task in tasks.items()
+    }
+    ended = []
+    for future in completed(open_tasks):
         try:
-            for done, cases in enumerate(pool.map(_perform, plan.tasks), 1):
-                yield from cases
-                if progress:
-                    progress("recording", done, len(plan.tasks))
-        except BrokenProcessPool as error:
-            raise NotAvailable(
-                "a worker process died while it recorded; parity run finds the case, record without its kernel"
-            ) from error
-        finally:
-            pool.shutdown(cancel_futures=True)
+            yield open_tasks[future], future.result()
+        except (ProcessExpired, FutureTimeout):
+            ended.append(open_tasks[future])
+    for number in ended:
+        yield number, list(_one_by_one(plan, suite, pool, plan.tasks[number]))
+
+
+def _one_by_one(plan: Plan, suite: Suite, pool: ProcessPool, task: Task) -> Iterator[RecordedCase]:
+    entry = Entry(suite.op(task.op), task.dtypes)
+    for column in task.columns:
+        for title, text in plan.draw(suite, task):
+            alone = replace(task, columns=(column,), cases=((title, text),))
+            try:
+                yield from pool.schedule(_perform, [alone], timeout=plan.seconds).result()
+                continue
+            except FutureTimeout:
+                fault = Fault("timeout", f"no end within {plan.seconds:g} s; its process was ended", True)
+            except ProcessExpired as error:
+                fault = Fault("crash", f"the process died with exit code {error.exitcode}", True)
+            yield _recorded(entry, column, title, text, entry.op.call(entry.op.parse(text)), Outcome({}, fault))
 
 
 def _perform(task: Task) -> list[RecordedCase]:
-    return list(_cases(worker.current(), task))
-
-
-def _cases(here: worker.Worker, task: Task) -> Iterator[RecordedCase]:
+    """Execute a task, inside of a worker process."""
+    here = worker.current()
     entry = Entry(here.suite.op(task.op), task.dtypes)
     texts = here.plan.draw(here.suite, task)
+    cases = []
     for column in task.columns:
-        code = here.plan.code[entry.op.module, column]
+        code, session = here.plan.code[entry.op.module, column], here.session(column)
         for title, text in texts:
             call = entry.op.call(entry.op.parse(text))
-            outcome = here.session(column).execute(code, call.launch, call.buffers)
-            changed = {}
-            if outcome.fault is None:
-                for name, buffer in call.buffers.items():
-                    after = np.ascontiguousarray(outcome.buffers[name]).tobytes()
-                    if after != buffer.data.tobytes():
-                        changed[name] = after
-            yield RecordedCase(
-                text,
-                title,
-                entry.op.module,
-                entry.kernel,
-                column.target,
-                launch_digest(call.launch, call.buffers),
-                changed,
-                outcome.fault,
-            )
+            try:
+                outcome = session.execute(code, call.launch, call.buffers)
+            except ParityError:
+                raise
+            except Exception as error:  # a defect of the runner costs this launch only
+                outcome = Outcome({}, Fault("error", f"{type(error).__name__}: {error}"))
+            cases.append(_recorded(entry, column, title, text, call, outcome))
+    return cases
+
+
+def _recorded(entry: Entry, column: Column, title: str, text: str, call: Call, outcome: Outcome) -> RecordedCase:
+    """A case with the buffers that its launch changed, or with its fault."""
+    changed = {}
+    if outcome.fault is None:
+        for name, buffer in call.buffers.items():
+            after = np.ascontiguousarray(outcome.buffers[name]).tobytes()
+            if after != buffer.data.tobytes():
+                changed[name] = after
+    launch = launch_digest(call.launch, call.buffers)
+    return RecordedCase(text, title, entry.op.module, entry.kernel, column.target, launch, changed, outcome.fault)

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import multiprocessing
-import os
-import signal
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import replace
-from multiprocessing import resource_tracker
 from typing import Any
 
 from pebble import ProcessExpired, ProcessPool
@@ -18,11 +13,12 @@ from pebble import ProcessExpired, ProcessPool
 from parity.compare import Status, Verdict
 from parity.engine import worker
 from parity.engine.plan import Column, Plan, Task
+from parity.engine.pool import completed, worker_pool
 from parity.engine.record import CaseRecord
 from parity.op import Entry
 from parity.suite import Suite
 
-__all__ = ["Progress", "run"]
+__all__ = ["Progress", "run", "task_limit"]
 
 Progress = Callable[[str, int, int], None]
 CASES_PER_LIMIT = 10
@@ -32,53 +28,26 @@ BATCH = 8
 def run(plan: Plan, suite: Suite, *, jobs: int | None = None, progress: Progress | None = None) -> Iterator[CaseRecord]:
     """Yield the record of every case, kernel by kernel as they finish.
 
-    ``jobs`` is the number of worker processes (default: one per processor this process may use). ``progress`` is called
-    with what is being done, how much of it is done, and how much there is. A case that crashes or hangs its process
-    costs that case only: the rest of its kernel runs again, case by case. Closing the iterator stops the workers.
+    ``jobs`` is the number of worker processes (default: ``default_jobs``). ``progress`` is called with what is being
+    done, how much of it is done, and how much there is. A case that crashes or hangs its process costs that case only:
+    the rest of its kernel runs again, case by case. Closing the iterator stops the workers.
     """
     report = progress or (lambda what, done, total: None)
-    pool = ProcessPool(
-        jobs or processors(), context=multiprocessing.get_context("spawn"), initializer=worker.start, initargs=[plan]
-    )
-    try:
-        with _interrupts_held():
-            pool.active  # noqa: B018 - starts the processes
+    with worker_pool(plan, jobs) as pool:
         _prepare(plan, suite, pool, report)
         report("running", 0, len(plan.tasks))
         open_tasks: dict[Any, Task] = {
-            pool.schedule(worker.perform, [task], timeout=_limit(plan, task)): task for task in plan.tasks
+            pool.schedule(worker.perform, [task], timeout=task_limit(plan, task)): task for task in plan.tasks
         }
-        for finished, future in enumerate(_completed(open_tasks), 1):
+        for finished, future in enumerate(completed(open_tasks), 1):
             try:
                 yield from future.result()
             except (ProcessExpired, FutureTimeout):
                 yield from _one_by_one(plan, suite, pool, open_tasks[future])
             report("running", finished, len(plan.tasks))
-    finally:
-        pool.stop()  # type: ignore[no-untyped-call]
-        pool.join()
 
 
-@contextlib.contextmanager
-def _interrupts_held() -> Iterator[None]:
-    """Processes that are started meanwhile do not see Ctrl-C, not even while they import what they need."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    resource_tracker.ensure_running()  # which lets interrupts through again when it starts
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def processors() -> int:
-    """Processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _limit(plan: Plan, task: Task) -> float:
+def task_limit(plan: Plan, task: Task) -> float:
     """Seconds that a whole task may take."""
     return CASES_PER_LIMIT * plan.seconds * len(task.columns)
 
@@ -98,16 +67,8 @@ def _prepare(plan: Plan, suite: Suite, pool: ProcessPool, report: Progress) -> N
     futures = {
         pool.schedule(worker.prepare, list(batch), timeout=CASES_PER_LIMIT * plan.seconds): batch for batch in batches
     }
-    for done, _ in enumerate(_completed(futures), 1):
+    for done, _ in enumerate(completed(futures), 1):
         report("preparing", done, len(batches))
-
-
-def _completed(futures: dict[Any, Any]) -> Iterator[Future[Any]]:
-    left = set(futures)
-    while left:
-        # A time limit, because a wait without one cannot be interrupted on every platform.
-        done, left = wait(left, timeout=1.0, return_when=FIRST_COMPLETED)
-        yield from sorted(done, key=list(futures).index)
 
 
 def _one_by_one(plan: Plan, suite: Suite, pool: ProcessPool, task: Task) -> Iterator[CaseRecord]:
@@ -126,7 +87,7 @@ def _one_by_one(plan: Plan, suite: Suite, pool: ProcessPool, task: Task) -> Iter
             # The search for a simpler case may meet one that kills the process; then this one has to do.
             with contextlib.suppress(ProcessExpired, FutureTimeout):
                 shrunk = replace(alone, shrink=True)
-                records = pool.schedule(worker.perform, [shrunk], timeout=_limit(plan, shrunk)).result()
+                records = pool.schedule(worker.perform, [shrunk], timeout=task_limit(plan, shrunk)).result()
         yield from records
 
 

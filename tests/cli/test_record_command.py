@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
 import zipfile
 from pathlib import Path
 
@@ -12,7 +18,8 @@ from parity.runners import recording as module
 from parity.runners.recording import read_recording, write_recording
 
 SELECTORS = ("unary.neg", "unary.exp")
-EMULATED = ("--runner", "emulated", "--target", "gfx1100")
+NEG_KERNELS, KERNELS = 5, 10
+EMULATED = ("--runner", "emulated", "--target", "gfx1100", "--examples", "3")
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +28,7 @@ def recorded(tmp_path_factory):
     from parity.cli import main
 
     path = tmp_path_factory.mktemp("recorded") / "some.zip"
-    assert main(["record", "-o", str(path), *SELECTORS, *EMULATED, "--examples", "3"]) == 0
+    assert main(["record", "-o", str(path), *SELECTORS, *EMULATED]) == 0
     return path
 
 
@@ -39,7 +46,7 @@ def rewritten(source: Path, path: Path, change) -> Path:
 
 
 def test_a_replay_has_the_verdicts_of_the_run(parity, recorded):
-    there = json.loads(parity("run", *SELECTORS, *EMULATED, "--examples", "3", "--json").out)
+    there = json.loads(parity("run", *SELECTORS, *EMULATED, "--json").out)
     here = json.loads(replay(parity, recorded, *SELECTORS, "--json").out)
     assert [c["evidence"] for c in here["columns"]] == ["recorded"]
     assert (here["examples"], here["seed"]) == (3, 0)
@@ -49,7 +56,7 @@ def test_a_replay_has_the_verdicts_of_the_run(parity, recorded):
         return [[{n: c.get(n) for n in numbers} for c in row["cells"]] for row in document["kernels"]]
 
     assert cells(here) == cells(there)
-    assert len(cells(here)) == 10
+    assert len(cells(here)) == KERNELS
 
 
 def test_a_wrong_value_that_was_recorded_is_a_failure(parity, recorded, tmp_path):
@@ -73,8 +80,83 @@ def test_the_head_says_where_the_values_are_from(recorded):
 
 def test_the_same_run_makes_the_same_file(parity, recorded, tmp_path):
     again = tmp_path / "again.zip"
-    assert parity("record", "-o", again, *SELECTORS, *EMULATED, "--examples", "3").code == 0
+    assert parity("record", "-o", again, *SELECTORS, *EMULATED).code == 0
     assert again.read_bytes() == recorded.read_bytes()
+
+
+HELD = """
+import os, time
+from parity.runners import emulated
+
+class Emulated(emulated.Emulated):
+    def open(self, target, *, checked=True):
+        session = super().open(target, checked=checked)
+        execute = session.execute
+
+        def held(code, launch, buffers):
+            while launch.kernel.startswith(os.environ.get("HELD", "none")):
+                time.sleep(1)
+            return execute(code, launch, buffers)
+
+        session.execute = held
+        return session
+"""
+
+
+@pytest.fixture
+def held(tmp_path, monkeypatch):
+    """Starts a recording that comes as far as the kernels of ``unary.exp``, and waits until it is there."""
+    folder = tmp_path / "plugins"
+    (folder / "held-1.0.dist-info").mkdir(parents=True)
+    (folder / "held.py").write_text(textwrap.dedent(HELD))
+    (folder / "held-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: held\nVersion: 1.0\n")
+    (folder / "held-1.0.dist-info" / "entry_points.txt").write_text("[parity.runners]\nemulated = held:Emulated\n")
+    started = []
+
+    def start(path, *arguments):
+        partial = path.with_name(f"{path.name}.partial")
+        before = {**os.environ, "HELD": "uexp_", "PYTHONPATH": os.pathsep.join([str(folder), *sys.path])}
+        command = [sys.executable, "-m", "parity", "record", "-o", str(path), *SELECTORS, *EMULATED, *arguments]
+        process = subprocess.Popen([*command, "-j", "1"], env=before, stderr=subprocess.PIPE, text=True)
+        started.append(process)
+        while not partial.is_file() or partial.read_bytes().count(b"\n") < 1 + NEG_KERNELS:
+            assert process.poll() is None, process.communicate()
+            time.sleep(0.05)
+        return process, partial
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate(timeout=60)
+
+
+def test_a_recording_that_was_killed_continues_and_leaves_the_same_file(parity, recorded, held, tmp_path):
+    path = tmp_path / "killed.zip"
+    process, partial = held(path)
+    process.send_signal(signal.SIGKILL)
+    process.communicate(timeout=60)  # which ends when its workers have ended too
+    assert process.returncode == -signal.SIGKILL
+    assert not path.exists()
+    with partial.open("ab") as file:
+        file.write(b"0123 a line that was cut o")
+    result = parity("record", "-o", path, *SELECTORS, *EMULATED)
+    assert result.code == 0
+    assert f"resuming: {NEG_KERNELS} of {KERNELS} kernels are there" in result.err
+    assert path.read_bytes() == recorded.read_bytes()
+    assert list(tmp_path.glob("*killed*")) == [path]
+
+
+def test_a_recording_that_was_interrupted_says_how_to_go_on(parity, recorded, held, tmp_path):
+    path = tmp_path / "interrupted.zip"
+    process, partial = held(path)
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert f"{NEG_KERNELS} of {KERNELS} kernels are in {partial}; the same command continues there" in told
+    anew = parity("record", "-o", path, *SELECTORS, *EMULATED, "--seed", "1")
+    assert "is of another recording, which differs in seed (0 there, 1 here)" in anew.err
+    assert read_recording(path).head["seed"] == 1
+    assert not partial.exists()
 
 
 def test_nothing_is_compiled_for_a_replay(parity, recorded, monkeypatch, tmp_path):

@@ -9,7 +9,7 @@ import pytest
 
 from parity.codeobject import CodeObject, Kernel
 from parity.compare import Status
-from parity.engine import Column, Plan, RecordWriter, environment, read_record, run, tasks_of
+from parity.engine import Column, Journal, Plan, RecordWriter, environment, outcomes, read_record, run, tasks_of
 from parity.errors import UsageError
 from parity.runners import Evidence
 
@@ -75,6 +75,20 @@ def test_a_crash_a_hang_and_an_exception_cost_one_case_each(suite):
     assert "exit code 7" in by_size[3].verdict.detail
     assert "RuntimeError: five" in by_size[5].verdict.detail
     assert by_size[7].minimal is None  # the search for it met the case that dies
+
+
+@pytest.mark.usefixtures("plugin")
+def test_a_crash_a_hang_and_an_exception_cost_a_recording_one_case_each(suite, tmp_path):
+    with Journal(tmp_path / "some.partial", {}) as journal:
+        cases = list(outcomes(plan_for(suite, 1, 3, 4, 5, 6), suite, journal, jobs=2))
+        assert list(outcomes(plan_for(suite, 1, 3, 4, 5, 6), suite, journal)) == cases
+    faults = {int(c.case.partition("x=")[2].partition("~")[0]): c.fault for c in cases}
+    assert list(faults) == [1, 3, 4, 5, 6]
+    assert (faults[1], faults[6]) == (None, None)
+    assert (faults[3].kind, faults[3].message) == ("crash", "the process died with exit code 7")
+    assert faults[4].kind == "timeout"
+    assert (faults[5].kind, faults[5].message) == ("error", "RuntimeError: five")
+    assert len({c.launch for c in cases}) == 5
 
 
 @pytest.mark.usefixtures("plugin")

@@ -1,0 +1,172 @@
+"""The journal of a recording: what it has so far, so that a recording that was killed goes on where it was.
+
+It is a file beside the recording to be, and is only appended to. A line is the SHA-256 of a JSON value and the value:
+first the plan, which is everything that decides the values, then one entry per task, with its number and its cases.
+Every line is on the disk before the next task is waited for; a line that was cut off counts as not written.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import zlib
+from base64 import b64decode, b64encode
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any
+
+from parity.errors import UsageError
+from parity.launch import Fault
+from parity.runners.recording import RecordedCase
+
+__all__ = ["Journal"]
+
+FORMAT = "journal of a parity recording, version 1"
+DIFFERENCES = 3
+"""How many differences to another plan are told."""
+
+
+class Journal:
+    """The journal at ``path``, open for this process alone. ``plan`` is a JSON object.
+
+    A journal of the same plan is continued; that of another plan is begun anew, and ``other`` says in what it differed.
+
+    Raises:
+        UsageError: the file cannot be written, is no journal, or another process is writing to it.
+    """
+
+    def __init__(self, path: Path, plan: Mapping[str, Any]) -> None:
+        self.path = path
+        self.other = ""
+        self._cases: dict[int, tuple[RecordedCase, ...]] = {}
+        wanted = json.loads(json.dumps({"format": FORMAT, **plan}))
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file: IO[bytes] = path.open("a+b")
+        except OSError as error:
+            raise self._unwritable(error) from error
+        try:
+            self._lock()
+            self._resume(wanted)
+        except BaseException:
+            self._file.close()
+            raise
+
+    def __len__(self) -> int:
+        """Number of tasks it has."""
+        return len(self._cases)
+
+    def __contains__(self, task: int) -> bool:
+        return task in self._cases
+
+    def cases(self, task: int) -> tuple[RecordedCase, ...]:
+        """The cases of a task."""
+        return self._cases[task]
+
+    def add(self, task: int, cases: Sequence[RecordedCase]) -> None:
+        """Keep the cases of a task, whatever happens to this process and to the machine afterwards.
+
+        Raises:
+            UsageError: it cannot be written.
+        """
+        self._write({"task": task, "cases": [_to_dict(case) for case in cases]})
+        self._cases[task] = tuple(cases)
+
+    def remove(self) -> None:
+        """Delete the file, because its recording is complete."""
+        self.path.unlink(missing_ok=True)
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+
+    def _lock(self) -> None:
+        """Keep other processes out; the system lets them in again when this one ends, however it ends."""
+        with contextlib.suppress(ImportError):
+            import fcntl  # not on every platform
+
+            try:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                raise UsageError(
+                    f"another process is recording to {self.path}; wait for it, or choose another file with -o"
+                ) from error
+
+    def _resume(self, wanted: dict[str, Any]) -> None:
+        self._file.seek(0)
+        lines = _lines(self._file)
+        found, end = next(lines, (None, 0))
+        if os.fstat(self._file.fileno()).st_size and not (isinstance(found, dict) and found.get("format") == FORMAT):
+            raise UsageError(
+                f"{self.path} is not the journal of a recording, or its first line was damaged; remove it, or choose "
+                "another file with -o"
+            )
+        if found == wanted:
+            for entry, after in lines:
+                self._cases[entry["task"]] = tuple(map(_from_dict, entry["cases"]))
+                end = after
+            self._file.truncate(end)
+            return
+        if found:
+            told = list(_differences(found, wanted))
+            more = f" and {len(told) - DIFFERENCES} more" if len(told) > DIFFERENCES else ""
+            self.other = ", ".join(told[:DIFFERENCES]) + more
+        self._file.truncate(0)
+        self._write(wanted)
+
+    def _write(self, value: object) -> None:
+        text = json.dumps(value, ensure_ascii=False).encode()
+        try:
+            self._file.write(_checksum(text) + b" " + text + b"\n")
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            raise self._unwritable(error) from error
+
+    def _unwritable(self, error: OSError) -> UsageError:
+        return UsageError(f"cannot write {self.path}: {error.strerror}; choose another file with -o")
+
+
+def _lines(file: IO[bytes]) -> Iterator[tuple[Any, int]]:
+    """The values of the file, each with the place where its line ends, up to the first line that is not whole."""
+    end = 0
+    for line in file:
+        checksum, _, text = line.partition(b" ")
+        if not text.endswith(b"\n") or checksum != _checksum(text[:-1]):
+            return
+        end += len(line)
+        yield json.loads(text), end
+
+
+def _checksum(text: bytes) -> bytes:
+    return hashlib.sha256(text).hexdigest().encode()
+
+
+def _to_dict(case: RecordedCase) -> dict[str, Any]:
+    buffers = {name: b64encode(zlib.compress(data, 1)).decode() for name, data in case.buffers.items()}
+    return {**asdict(case), "buffers": buffers}
+
+
+def _from_dict(line: Mapping[str, Any]) -> RecordedCase:
+    buffers = {name: zlib.decompress(b64decode(text)) for name, text in line["buffers"].items()}
+    fault = Fault(**line["fault"]) if line["fault"] else None
+    return RecordedCase(**{**line, "buffers": buffers, "fault": fault})
+
+
+def _differences(there: Mapping[str, Any], here: Mapping[str, Any], place: str = "") -> Iterator[str]:
+    """What differs between two plans, by its path; with the values where they are short."""
+    for key in {**here, **there}:
+        old, new = there.get(key), here.get(key)
+        if isinstance(old, dict) and isinstance(new, dict):
+            yield from _differences(old, new, f"{place}{key}: ")
+        elif old != new:
+            values = f" ({old} there, {new} here)"
+            yield f"{place}{key}" + (values if len(values) < 60 else "")

@@ -1,0 +1,88 @@
+"""The worker processes of a run or a recording."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from multiprocessing import resource_tracker
+from typing import Any
+
+from pebble import ProcessPool
+
+from parity.engine import worker
+from parity.engine.plan import Plan
+from parity.runners import Evidence, runner
+
+__all__ = ["completed", "default_jobs", "processors", "worker_pool"]
+
+
+@contextlib.contextmanager
+def worker_pool(plan: Plan, jobs: int | None = None) -> Iterator[ProcessPool]:
+    """Processes that execute a plan; they end with the block, and with this process however it ends."""
+    pool = ProcessPool(
+        jobs or default_jobs(plan),
+        context=multiprocessing.get_context("spawn"),
+        initializer=_start,
+        initargs=[plan],
+    )
+    try:
+        with _interrupts_held():
+            pool.active  # noqa: B018 - starts the processes
+        yield pool
+    finally:
+        pool.stop()  # type: ignore[no-untyped-call]
+        pool.join()
+
+
+def default_jobs(plan: Plan) -> int:
+    """One worker per processor this process may use, but no more than the devices of each runner serve."""
+    limits = [processors()]
+    for spec in dict.fromkeys(column.spec for column in plan.columns if column.evidence == Evidence.HARDWARE):
+        if most := getattr(runner(spec), "most_workers", None):
+            limits.append(most([column.target for column in plan.columns if column.spec == spec]))
+    return min(limits)
+
+
+def processors() -> int:
+    """Processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def completed(futures: dict[Any, Any]) -> Iterator[Future[Any]]:
+    """The futures as they finish; those that finished together in the order of the dict."""
+    left = set(futures)
+    while left:
+        # A time limit, because a wait without one cannot be interrupted on every platform.
+        done, left = wait(left, timeout=1.0, return_when=FIRST_COMPLETED)
+        yield from sorted(done, key=list(futures).index)
+
+
+def _start(plan: Plan) -> None:
+    """Initialise a worker process. In the middle of a case it would not see that nobody waits for it any more."""
+    if parent := multiprocessing.parent_process():
+
+        def watch() -> None:
+            parent.join()
+            os._exit(1)
+
+        threading.Thread(target=watch, daemon=True).start()
+    worker.start(plan)
+
+
+@contextlib.contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Processes that are started meanwhile do not see Ctrl-C, not even while they import what they need."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    resource_tracker.ensure_running()  # which lets interrupts through again when it starts
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

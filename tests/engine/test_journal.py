@@ -1,0 +1,82 @@
+"""The journal of a recording: what it holds survives, what was cut off is dropped, foreign files are left alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from parity.engine import Journal
+from parity.errors import UsageError
+from parity.launch import Fault
+from parity.runners.recording import RecordedCase
+
+PLAN = {"seed": 0, "environment": {"sources": {"unary.cu": "ab" * 32}, "versions": {"numpy": "2.0"}}}
+
+
+def case(number: int, fault: Fault | None = None) -> RecordedCase:
+    text = f"unary.neg[f32](x={number}~normal@0)"
+    return RecordedCase(text, "", "unary", "uneg_f32", "sm_90", f"{number}", {"out": bytes(range(number))}, fault)
+
+
+@pytest.fixture
+def path(tmp_path):
+    """A journal of two tasks."""
+    with Journal(tmp_path / "some.zip.partial", PLAN) as journal:
+        journal.add(3, [case(3), case(200)])
+        journal.add(1, [case(1, Fault("crash", "gone\nfor ever", True))])
+    return journal.path
+
+
+def test_what_was_added_is_there_again(path):
+    with Journal(path, PLAN) as journal:
+        assert (len(journal), 3 in journal, 0 in journal, journal.other) == (2, True, False, "")
+        assert journal.cases(3) == (case(3), case(200))
+        assert journal.cases(1)[0].fault == Fault("crash", "gone\nfor ever", True)
+        journal.add(0, [])
+    assert len(Journal(path, PLAN)) == 3
+
+
+def test_a_line_that_was_cut_off_anywhere_costs_its_task_only(path):
+    data = path.read_bytes()
+    last = data[:-1].rindex(b"\n") + 1
+    for end in range(last, len(data)):
+        path.write_bytes(data[:end])
+        with Journal(path, PLAN) as journal:
+            assert (3 in journal, 1 in journal) == (True, False)
+            journal.add(1, [case(1)])
+        with Journal(path, PLAN) as journal:
+            assert journal.cases(1) == (case(1),)
+
+
+def test_a_line_that_was_altered_is_dropped_with_all_behind_it(path):
+    head, first, second = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(head + first.replace(b"x=3", b"x=4") + second)
+    assert len(Journal(path, PLAN)) == 0
+
+
+def test_the_journal_of_another_plan_is_begun_anew_and_told(path):
+    other = {**PLAN, "seed": 1, "environment": {**PLAN["environment"], "sources": {"unary.cu": "cd" * 32}}}
+    with Journal(path, other) as journal:
+        assert len(journal) == 0
+        assert journal.other == "seed (0 there, 1 here), environment: sources: unary.cu"
+    with Journal(path, other) as journal:
+        assert journal.other == ""
+
+
+@pytest.mark.parametrize("text", ["a file of the user\n", "{}\n", "\n"])
+def test_a_file_that_is_no_journal_is_left_alone(tmp_path, text):
+    path = tmp_path / "some.zip.partial"
+    path.write_text(text)
+    with pytest.raises(UsageError, match="is not the journal of a recording"):
+        Journal(path, PLAN)
+    assert path.read_text() == text
+
+
+def test_two_recordings_do_not_share_a_journal(path):
+    with Journal(path, PLAN), pytest.raises(UsageError, match="another process is recording to"):
+        Journal(path, PLAN)
+
+
+def test_a_journal_that_cannot_be_written_names_the_way_out(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UsageError, match=r"cannot write .*choose another file with -o"):
+        Journal(tmp_path / "file" / "some.zip.partial", PLAN)
