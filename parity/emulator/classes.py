@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from parity.emulator.isa import IGNORED
 
-__all__ = ["CLASSES", "WAIT", "class_of", "totals"]
+__all__ = ["CLASSES", "WAIT", "class_of", "classifier", "totals"]
 
 WAIT = "wait"
 """The class of waits, hints and cache control, which compute nothing and are not counted as executed."""
 
-#: How the mnemonics of a class begin; of several begins that fit the longest decides. The families are the chapters of
-#: the RDNA3 and CDNA3 Instruction Set Architecture, the classes those of the hardware counters that rocprofiler lists.
+#: How the mnemonics of a class begin. The families are the chapters of the RDNA3 and CDNA3 Instruction Set
+#: Architecture, the classes those of the hardware counters that rocprofiler lists.
 #: A lane exchange through the hardware of LDS (ds_bpermute, ds_swizzle) is in its class. Buffers are what the compiler
 #: addresses scratch memory through where a target has no instructions for it, and nothing else.
 _BEGINS = {
@@ -29,22 +29,34 @@ _BEGINS = {
     "barrier": "s_barrier",
     "other": "s_endpgm s_sendmsg s_trap s_sethalt",
 }
-_CLASS = {begin: name for name, begins in _BEGINS.items() for begin in begins.split()}
 
 CLASSES = (*_BEGINS, WAIT)
 """All classes, in the order in which they are shown."""
 
 
-@functools.cache
+def classifier(begins: Mapping[str, str]) -> Callable[[str], str]:
+    """A function from mnemonics to classes. ``begins`` has, for each class, how the mnemonics of it begin; of several
+    begins that fit the longest decides, and ``other`` is what none fits.
+    """
+    known = {begin: name for name, several in begins.items() for begin in several.split()}
+
+    @functools.cache
+    def classified(mnemonic: str) -> str:
+        parts = (mnemonic[:length] for length in range(len(mnemonic), 0, -1))
+        return next((known[part] for part in parts if part in known), "other")
+
+    return classified
+
+
+_class_of = classifier(_BEGINS)
+
+
 def class_of(mnemonic: str) -> str:
-    """The class of an instruction; ``other`` for what belongs to none.
+    """The class of an AMD instruction.
 
     Matrix instructions are vector instructions, and both halves of a dual-issue pair are one instruction.
     """
-    if mnemonic in IGNORED:
-        return WAIT
-    begins = (mnemonic[:length] for length in range(len(mnemonic), 0, -1))
-    return next((_CLASS[begin] for begin in begins if begin in _CLASS), "other")
+    return WAIT if mnemonic in IGNORED else _class_of(mnemonic)
 
 
 def totals(counts: Iterable[tuple[str, int]]) -> Mapping[str, int]:

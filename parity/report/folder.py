@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from parity.engine import CaseRecord
@@ -12,7 +12,7 @@ from parity.report.failures import Reproduction, failures_file
 from parity.report.matrix import Matrix
 from parity.report.render import as_csv, as_json, markdown, plain, summary
 
-__all__ = ["check_folder", "write_reports"]
+__all__ = ["check_folder", "write_reports", "write_texts"]
 
 
 def check_folder(folder: Path) -> None:
@@ -41,6 +41,15 @@ def write_reports(folder: Path, matrix: Matrix, records: Sequence[CaseRecord], r
         "matrix.csv": as_csv(matrix),
         "failures.txt": failures_file(records, reproduction),
     }
+    write_texts(folder, texts)
+
+
+def write_texts(folder: Path, texts: Mapping[str, str]) -> None:
+    """Write each text into the file of its name.
+
+    Raises:
+        UsageError: a file cannot be written.
+    """
     for name, text in texts.items():
         try:
             (folder / name).write_text(text, encoding="utf-8")

@@ -1,0 +1,177 @@
+"""Renderings of the footprints of kernels: each is a function from footprints to text."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from rich.text import Text
+
+from parity.emulator import CLASSES
+from parity.static import Finding, Footprint
+
+__all__ = ["as_csv", "as_dict", "markdown", "terminal"]
+
+LEGEND = (
+    "regs: vector registers of a lane (CUDA: registers of a thread); occ: share of the wavefronts or warps that can be "
+    "resident which\nworkgroups of the largest size fill; bytes: code, with the functions that it calls"
+)
+LEGEND_FULL = f"{LEGEND}; sregs: scalar registers;\nfrom valu on: instructions of each class as they stand in the code"
+NAMES = 6
+
+Rows = Mapping[tuple[str, str], Mapping[str, Footprint]]
+
+
+def _percent(share: float | None) -> str:
+    return "" if share is None else f"{100 * share:.0f} %"
+
+
+def _number(number: int | None) -> str:
+    return "" if number is None else str(number)
+
+
+def _of_class(name: str) -> Callable[[Footprint], str]:
+    return lambda one: _number(None if one.mix is None else one.mix.get(name, 0))
+
+
+#: What is always shown, and what only if one of the kernels has some.
+COLUMNS: Mapping[str, Callable[[Footprint], str]] = {
+    "regs": lambda one: str(one.vgprs),
+    "occ": lambda one: _percent(one.occupancy),
+    "bytes": lambda one: _number(one.code_bytes),
+}
+IF_ANY: Mapping[str, Callable[[Footprint], str]] = {
+    "spills": lambda one: _number(one.spills),
+    "scratch B": lambda one: _number(one.scratch_bytes),
+    "LDS B": lambda one: _number(one.lds_bytes),
+}
+FULL: Mapping[str, Callable[[Footprint], str]] = {
+    "regs": COLUMNS["regs"],
+    "sregs": lambda one: _number(one.sgprs),
+    **IF_ANY,
+    "threads": lambda one: str(one.threads),
+    "occ": COLUMNS["occ"],
+    "bytes": COLUMNS["bytes"],
+    **{name: _of_class(name) for name in CLASSES},
+}
+
+
+def terminal(found: Sequence[Footprint], *, full: bool = False) -> Text:
+    """Aligned text: a line per kernel with the targets side by side.
+
+    ``full``: a line per kernel and target, with the instructions by class.
+    """
+    heads, lines = _full(found) if full else _across(found)
+    lines = [(of, [f"  {cells[0]}", *cells[1:]]) for of, cells in lines]
+    rows = [*heads, *(cells for _, cells in lines)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    left = 2 if full else 1
+    text = Text()
+
+    def put(cells: Sequence[str], style: str = "") -> None:
+        aligned = [c.ljust(w) if i < left else c.rjust(w) for i, (c, w) in enumerate(zip(cells, widths, strict=True))]
+        text.append("  ".join(aligned).rstrip() + "\n", style)
+
+    module = ""
+    for of, cells in lines:
+        if of != module:
+            text.append("\n" if module else "")
+            for i, head in enumerate(heads):
+                put([of if i == 0 else "", *head[1:]], "bold")
+            module = of
+        put(cells)
+    text.append(f"\n{LEGEND_FULL if full else LEGEND}\n", "dim")
+    return text
+
+
+def finding_lines(found: Sequence[Finding]) -> list[str]:
+    """The findings as lines, with the first few kernels of each."""
+    lines = []
+    for finding in found:
+        count = f"{len(finding.kernels)} kernel{'s' * (len(finding.kernels) > 1)}"
+        more = f" and {len(finding.kernels) - NAMES} more" if len(finding.kernels) > NAMES else ""
+        lines.append(f"{finding.what} ({finding.where}): {count}: {' '.join(finding.kernels[:NAMES])}{more}")
+    return lines
+
+
+def markdown(found: Sequence[Footprint], findings: Sequence[Finding], notes: Sequence[str] = ()) -> str:
+    """The findings as a list, and a GitHub table with a line per kernel and the targets side by side."""
+    heads, lines = _across(found)
+    names = _filled(heads[0])
+    table = [["module", "kernel", *(" ".join(pair).strip() for pair in zip(names[1:], heads[1][1:], strict=True))]]
+    table += [["---", "---", *["---:"] * (len(heads[0]) - 1)]]
+    table += [[module, f"`{cells[0]}`", *cells[1:]] for module, cells in lines]
+    items = [f"* {line}" for line in finding_lines(findings)] or ["* nothing stands out"]
+    return "\n".join(
+        [f"{len(_rows(found))} kernels", "", *items, "", *(f"| {' | '.join(line)} |" for line in table), "", LEGEND]
+        + [f"\n{note}" for note in notes]
+        + [""]
+    )
+
+
+def as_csv(found: Sequence[Footprint]) -> str:
+    """One line per kernel and target, with the instructions by class; empty is what is not known."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    names = [name for name in Footprint.__dataclass_fields__ if name != "mix"]
+    writer.writerow([*names, *(name.replace(" ", "_") for name in CLASSES)])
+    for one in found:
+        counts = ["" if one.mix is None else one.mix.get(name, 0) for name in CLASSES]
+        values = {**vars(one), "occupancy": "" if one.occupancy is None else f"{one.occupancy:.4g}"}
+        writer.writerow([*(values[name] for name in names), *counts])
+    return out.getvalue()
+
+
+def as_dict(found: Sequence[Footprint], findings: Sequence[Finding], notes: Sequence[str] = ()) -> dict[str, Any]:
+    """Plain data for JSON."""
+    return {
+        "kernels": [asdict(one) for one in found],
+        "findings": [asdict(finding) for finding in findings],
+        "notes": list(notes),
+    }
+
+
+def _rows(found: Sequence[Footprint]) -> Rows:
+    """By module and kernel, then target."""
+    rows: dict[tuple[str, str], dict[str, Footprint]] = {}
+    for one in found:
+        rows.setdefault((one.module, one.kernel), {})[one.target] = one
+    return rows
+
+
+def _across(found: Sequence[Footprint]) -> tuple[list[list[str]], list[tuple[str, list[str]]]]:
+    """Two lines of heads, and a line per kernel with its module."""
+    heads: list[list[str]] = [["kernel"], [""]]
+    groups: list[tuple[str, Callable[[Footprint], str]]] = []
+    for target in dict.fromkeys(one.target for one in found):
+        own = [one for one in found if one.target == target]
+        columns = {**COLUMNS, **{n: value for n, value in IF_ANY.items() if any(value(one) != "0" for one in own)}}
+        heads[0] += [target, *[""] * (len(columns) - 1)]
+        heads[1] += columns
+        groups += [(target, value) for value in columns.values()]
+    lines = []
+    for (module, kernel), sides in _rows(found).items():
+        cells = [value(sides[target]) if target in sides else "" for target, value in groups]
+        lines.append((module, [kernel, *cells]))
+    return heads, lines
+
+
+def _full(found: Sequence[Footprint]) -> tuple[list[list[str]], list[tuple[str, list[str]]]]:
+    """One line of heads, and a line per kernel and target with the module; the name stands on the first of a kernel."""
+    lines = []
+    for (module, kernel), sides in _rows(found).items():
+        for i, one in enumerate(sides.values()):
+            cells = (value(one) for value in FULL.values())
+            lines.append((module, [kernel if i == 0 else "", one.target, *cells]))
+    return [["kernel", "target", *FULL]], lines
+
+
+def _filled(names: Sequence[str]) -> list[str]:
+    """Every head that is empty is the one before."""
+    filled: list[str] = []
+    for name in names:
+        filled.append(name or (filled[-1] if filled else ""))
+    return filled

@@ -1,0 +1,92 @@
+"""What stands out when the footprints of a kernel on several targets are laid side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from parity.static.footprint import Footprint
+
+__all__ = ["APART", "MANY", "Finding", "findings"]
+
+APART = 2
+"""Occupancies or registers this many times apart are far apart."""
+
+MANY = 64
+"""Registers that a kernel must have somewhere for that to matter; with fewer the occupancy is hardly limited."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """``kernels`` of which the same can be said: ``what`` in a few words, ``where`` with targets and numbers."""
+
+    what: str
+    where: str
+    kernels: tuple[str, ...]
+
+
+Sides = Sequence[Footprint]
+
+
+def findings(found: Iterable[Footprint]) -> list[Finding]:
+    """What stands out, with the kernels of which it is true."""
+    kernels: dict[tuple[str, str], list[Footprint]] = {}
+    for one in found:
+        kernels.setdefault((one.module, one.kernel), []).append(one)
+    targets = list(dict.fromkeys(side.target for sides in kernels.values() for side in sides))
+    grouped: dict[tuple[str, str], list[str]] = {}
+    for what, where_of in _CHECKS.items():
+        for (_, name), sides in kernels.items():
+            if where := where_of(sides):
+                grouped.setdefault((what, where), []).append(name)
+    for (_, name), sides in kernels.items():
+        if missing := [name for name in targets if name not in {side.target for side in sides}]:
+            grouped.setdefault(("missing", " ".join(missing)), []).append(name)
+    return [Finding(what, where, tuple(names)) for (what, where), names in grouped.items()]
+
+
+def _vacuous(sides: Sides) -> str:
+    return " ".join(side.target for side in sides if side.stores is False)
+
+
+def _too_large(sides: Sides) -> str:
+    return ", ".join(f"{side.target} with {side.threads} threads" for side in sides if side.occupancy == 0)
+
+
+def _spills(sides: Sides) -> str:
+    return _some(sides, lambda side: side.spills)
+
+
+def _scratch(sides: Sides) -> str:
+    return _some(sides, lambda side: side.scratch_bytes)
+
+
+def _some(sides: Sides, number: Callable[[Footprint], int]) -> str:
+    """The targets with more than none, if there are others."""
+    some = [side.target for side in sides if number(side)]
+    none = [side.target for side in sides if not number(side)]
+    return f"{' '.join(some)}, not {' '.join(none)}" if some and none else ""
+
+
+def _occupancies(sides: Sides) -> str:
+    known = {side.target: side.occupancy for side in sides if side.occupancy}
+    if not known or max(known.values()) < APART * min(known.values()):
+        return ""
+    return ", ".join(f"{name} {100 * share:.0f} %" for name, share in known.items())
+
+
+def _registers(sides: Sides) -> str:
+    most, least = max(sides, key=lambda side: side.vgprs), min(sides, key=lambda side: side.vgprs)
+    if most.vgprs < MANY or most.vgprs < APART * least.vgprs:
+        return ""
+    return f"most on {most.target}, fewest on {least.target}"
+
+
+_CHECKS: Mapping[str, Callable[[Sides], str]] = {
+    "vacuous: no instruction writes global memory": _vacuous,
+    "cannot be launched": _too_large,
+    "spills on some targets only": _spills,
+    "scratch memory on some targets only": _scratch,
+    "occupancy far apart": _occupancies,
+    "registers far apart": _registers,
+}
