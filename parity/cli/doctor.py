@@ -25,12 +25,16 @@ from parity.cli.terminal import output
 from parity.engine.pool import processors
 from parity.errors import MissingTool, ParityError
 from parity.runners import runner, runners
+from parity.static import nvdisasm
 from parity.suite import find_suite
 from parity.toolchain import device_library, nvcc
 
 __all__ = ["Finding", "findings", "main", "options"]
 
-LIBRARIES = ("numpy", "ml_dtypes", "gmpy2", "hypothesis", "Pebble", "PyYAML", "platformdirs", "rich", "rich-argparse")
+LIBRARIES = (
+    *("numpy", "ml_dtypes", "gmpy2", "hypothesis", "Pebble", "PyYAML", "platformdirs", "pyelftools"),
+    *("rich", "rich-argparse"),
+)
 
 
 @dataclass(frozen=True)
@@ -93,6 +97,10 @@ def _compilers() -> Iterator[Finding]:
         yield Finding("compilers", "nvcc", str(nvcc()))
     except MissingTool as error:
         yield Finding("compilers", "nvcc", "", f"only for CUDA targets: {error.install}")
+    try:
+        yield Finding("compilers", "nvdisasm", str(nvdisasm()))
+    except MissingTool as error:
+        yield Finding("compilers", "nvdisasm", "", f"only for the instructions of CUDA code: {error.install}")
     for name, what in (
         ("hipcc", "install ROCm; parity does not need it"),
         ("hipify-perl", "install ROCm; parity has a translator of its own"),

@@ -154,7 +154,7 @@ def _across(found: Sequence[Footprint]) -> tuple[list[list[str]], list[tuple[str
         groups += [(target, value) for value in columns.values()]
     lines = []
     for (module, kernel), sides in _rows(found).items():
-        cells = [value(sides[target]) if target in sides else "" for target, value in groups]
+        cells = [_if_any(value(sides[target])) if target in sides else "" for target, value in groups]
         lines.append((module, [kernel, *cells]))
     return heads, lines
 
@@ -167,6 +167,10 @@ def _full(found: Sequence[Footprint]) -> tuple[list[list[str]], list[tuple[str, 
             cells = (value(one) for value in FULL.values())
             lines.append((module, [kernel if i == 0 else "", one.target, *cells]))
     return [["kernel", "target", *FULL]], lines
+
+
+def _if_any(number: str) -> str:
+    return "" if number == "0" else number
 
 
 def _filled(names: Sequence[str]) -> list[str]:

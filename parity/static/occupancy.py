@@ -33,10 +33,16 @@ class Limits:
     sgprs: int = 0
     sgpr_step: int = 16
 
+    def waves_of(self, vgprs: int, sgprs: int | None = None) -> int:
+        """How many wavefronts with so many registers one SIMD holds."""
+        waves = min(self.waves, self.vgprs // _rounded(max(vgprs, 1), self.vgpr_step))
+        if self.sgprs and sgprs:
+            waves = min(waves, self.sgprs // _rounded(sgprs, self.sgpr_step))
+        return waves
 
-# LLVM, AMDGPUBaseInfo.cpp: getTotalNumVGPRs, getVGPRAllocGranule, getMaxWavesPerEU, getTotalNumSGPRs,
-# getSGPRAllocGranule, getMaxWorkGroupsPerCU. LDS: the ISA documents; its steps: Mesa, ac_gpu_info.c,
-# lds_alloc_granularity.
+
+# LLVM, AMDGPUBaseInfo.cpp: getTotalNumVGPRs, getVGPRAllocGranule, getMaxWavesPerEU, getMaxWorkGroupsPerCU. SGPRs: the
+# occupancy functions of the HIP runtime, hip_platform.cpp. LDS: the ISA documents; its steps: Mesa, ac_gpu_info.c.
 _RDNA2 = Limits(4, 16, 1024, 16, 128 << 10, 1024, 32)
 _RDNA3 = Limits(4, 16, 1536, 24, 128 << 10, 1024, 32)
 _CDNA2 = Limits(4, 8, 512, 8, 64 << 10, 512, 16, sgprs=800)
@@ -84,11 +90,8 @@ def occupancy(
     """
     if (limits := limits_of(target)) is None:
         return None
-    waves = min(limits.waves, limits.vgprs // _rounded(max(vgprs, 1), limits.vgpr_step))
-    if limits.sgprs and sgprs:
-        waves = min(waves, limits.sgprs // _rounded(sgprs, limits.sgpr_step))
     per_group = -(-threads // target.wavefront)
-    groups = min(limits.simds * waves // per_group, limits.groups)
+    groups = min(limits.simds * limits.waves_of(vgprs, sgprs) // per_group, limits.groups)
     if shared := _rounded(shared_bytes + limits.shared_own, limits.shared_step):
         groups = min(groups, limits.shared // shared)
     return groups * per_group / (limits.simds * limits.waves)

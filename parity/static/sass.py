@@ -54,7 +54,8 @@ def nvdisasm() -> Path:
             return place
     raise MissingTool(
         "nvdisasm",
-        "PATH, the folder of nvcc, the Python packages nvidia-cuda-nvdisasm and triton",
+        "PATH, $CUDA_HOME/bin, /usr/local/cuda/bin, the folder of nvcc, "
+        "the Python packages nvidia-cuda-nvdisasm and triton",
         "python -m pip install nvidia-cuda-nvdisasm, or the CUDA toolkit",
     )
 
@@ -96,6 +97,9 @@ def _places() -> Iterator[Path]:
         yield Path(found)
     with contextlib.suppress(MissingTool):
         yield nvcc().resolve().with_name("nvdisasm")
+    for root in (os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"):
+        if root:
+            yield Path(root, "bin", "nvdisasm")
     for package, pattern in (("nvidia", "*/bin/nvdisasm"), ("triton", "backends/nvidia/bin/nvdisasm")):
         spec = importlib.util.find_spec(package)
         for folder in (spec.submodule_search_locations or []) if spec else []:

@@ -1,0 +1,100 @@
+"""`parity static`: the table, its forms, and what it says on machines that lack the CUDA tools."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import pytest
+
+from parity.errors import MissingTool
+from parity.static import sass
+from parity.toolchain import cuda, nvcc
+
+AMD = ("--target", "gfx1100,gfx90a")
+
+
+def test_a_line_per_kernel_with_the_targets_side_by_side(parity):
+    result = parity("static", "affine.affine", "--dtype", "f16,f32", *AMD)
+    assert result.code == 0
+    head, columns, f16, f32 = result.out.splitlines()[:4]
+    assert head.split() == ["affine", "gfx1100", "gfx90a"]
+    assert columns.split() == ["regs", "occ", "bytes"] * 2
+    assert [line.split()[0] for line in (f16, f32)] == ["affine_f16", "affine_f32"]
+    assert f16.count("100 %") == 2
+    assert "\x1b" not in result.out
+
+
+def test_columns_that_only_some_kernels_need(parity):
+    assert "LDS B" in parity("static", "reduce.argmax", "--target", "gfx1100").out
+    assert "LDS" not in parity("static", "affine", "--target", "gfx1100").out
+
+
+def test_full_is_a_line_per_kernel_and_target_with_instructions_by_class(parity):
+    lines = parity("static", "affine_f32", "--full", *AMD).out.splitlines()
+    assert lines[0].split()[:4] == ["affine", "target", "regs", "sregs"]
+    assert all(name in lines[0] for name in ("valu", "vmem load", "scratch B", "lds", "wait"))
+    assert [line.split()[:2] for line in lines[1:3]] == [["affine_f32", "gfx1100"], ["gfx90a", lines[2].split()[1]]]
+    assert len({len(line) for line in lines[:3]}) == 1
+
+
+def test_json_and_files_hold_all_there_is(parity, tmp_path):
+    folder = tmp_path / "reports"
+    result = parity("static", "fill.fill", "--dtype", "f32", "--json", "--output", folder, *AMD)
+    data = json.loads(result.out)
+    assert [(k["kernel"], k["target"]) for k in data["kernels"]] == [("fill_f32", "gfx1100"), ("fill_f32", "gfx90a")]
+    assert data["kernels"][0]["mix"]["vmem store"] == 1
+    rows = list(csv.DictReader((folder / "static.csv").read_text().splitlines()))
+    for row, kernel in zip(rows, data["kernels"], strict=True):
+        assert row["kernel"] == "fill_f32"
+        assert {name: int(row[name]) for name in ("vgprs", "sgprs", "code_bytes", "threads")} == {
+            name: kernel[name] for name in ("vgprs", "sgprs", "code_bytes", "threads")
+        }
+        assert {n: int(row[n.replace(" ", "_")]) for n in kernel["mix"]} == kernel["mix"]
+    text = (folder / "static.md").read_text()
+    assert "| module | kernel | gfx1100 regs | gfx1100 occ | gfx1100 bytes | gfx90a regs |" in text
+    assert "| fill | `fill_f32` |" in text
+
+
+def test_a_kernel_that_stores_nothing_is_named(parity, kernels):
+    (kernels / "fill.cu").write_text(
+        'extern "C" __global__ void fill_f32(float* out) {}\n'
+        'extern "C" __global__ void fill_u8(unsigned char* out) { *out = 1; }\n'
+    )
+    out = parity("static", "fill_f32", "fill_u8", "--kernels", kernels, "--target", "gfx1100").out
+    assert "vacuous: no instruction writes global memory (gfx1100): 1 kernel: fill_f32\n" in out
+    assert "vacuous" not in parity("static", "fill.fill", "--target", "gfx1100").out
+
+
+def test_without_nvcc_the_default_leaves_cuda_out_and_says_so(parity, monkeypatch):
+    monkeypatch.setattr(cuda, "_places", lambda: iter(()))
+    result = parity("static", "affine_f32")
+    assert result.code == 0
+    assert result.out.splitlines()[0].split() == ["affine", "gfx1030", "gfx1100", "gfx90a"]
+    assert "sm_90 left out: nvcc not found" in result.out
+    asked = parity("static", "affine_f32", "--target", "sm_90")
+    assert asked.code == 3
+    assert "nvcc not found" in asked.err
+
+
+def test_without_nvdisasm_cuda_has_no_instructions_and_the_output_says_what_to_install(parity, monkeypatch):
+    try:
+        nvcc()
+    except MissingTool as error:
+        pytest.skip(str(error))
+    monkeypatch.setattr(sass, "_places", lambda: iter(()))
+    result = parity("static", "affine_f32", "--target", "sm_90", "--json")
+    data = json.loads(result.out)
+    assert data["kernels"][0]["mix"] is None
+    assert data["kernels"][0]["code_bytes"] > 0
+    assert "nvdisasm not found" in data["notes"][0]
+    assert "pip install nvidia-cuda-nvdisasm" in data["notes"][0]
+
+
+def test_a_module_that_does_not_compile_costs_itself_only(parity, kernels):
+    (kernels / "affine.cu").write_text("this is no CUDA\n")
+    result = parity("static", "affine", "fill.fill", "--kernels", kernels, "--target", "gfx1100")
+    assert result.code == 1
+    assert "fill_f32" in result.out
+    assert "affine" in result.err
+    assert "Traceback" not in result.err

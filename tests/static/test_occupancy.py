@@ -1,0 +1,127 @@
+"""Occupancy: known values, and the vendors' own calculators."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from parity.errors import MissingTool
+from parity.static import LIMITS, limits_of, occupancy
+from parity.toolchain import TARGETS, build, nvcc, target
+
+# A process around NVIDIA's calculator, which is a header of the CUDA toolkit: a question per line, blocks per SM back.
+CALCULATOR = """
+#include <cuda_occupancy.h>
+#include <stdio.h>
+int main() {
+    int major, minor, warps, kib, threads, registers, shared;
+    while (scanf("%d %d %d %d %d %d %d", &major, &minor, &warps, &kib, &threads, &registers, &shared) == 7) {
+        cudaOccDeviceProp device;
+        device.computeMajor = major, device.computeMinor = minor;
+        device.maxThreadsPerBlock = 1024, device.maxThreadsPerMultiprocessor = 32 * warps;
+        device.regsPerBlock = device.regsPerMultiprocessor = 65536;
+        device.warpSize = 32, device.numSms = 1;
+        device.sharedMemPerBlock = 49152, device.sharedMemPerMultiprocessor = kib * 1024;
+        device.sharedMemPerBlockOptin = (kib - 1) * 1024, device.reservedSharedMemPerBlock = 1024;
+        cudaOccFuncAttributes kernel;
+        kernel.maxThreadsPerBlock = 1024, kernel.numRegs = registers, kernel.sharedSizeBytes = shared;
+        cudaOccDeviceState state;
+        cudaOccResult result;
+        int error = cudaOccMaxActiveBlocksPerMultiprocessor(&result, &device, &kernel, &state, threads, 0);
+        printf("%d\\n", error ? -1 : result.activeBlocksPerMultiprocessor);
+    }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "threads", "vgprs", "shared", "share"),
+    [
+        # 64 Ki registers: 2 blocks of 1024 threads have 32 each, one has 64
+        *[("sm_90", 1024, 32, 0, 1.0), ("sm_90", 1024, 33, 0, 0.5), ("sm_90", 1024, 40, 0, 0.5)],
+        *[("sm_90", 1024, 64, 0, 0.5), ("sm_90", 1024, 65, 0, 0.0), ("sm_90", 256, 40, 0, 0.75)],
+        # 32 blocks at most; 227 KiB and the system's 1 KiB are all there is
+        *[("sm_90", 32, 32, 0, 0.5), ("sm_90", 1024, 32, 227 << 10, 0.5), ("sm_90", 1024, 32, 228 << 10, 0.0)],
+        *[("sm_90a", 1024, 32, 0, 1.0), ("sm_86", 1024, 32, 0, 2 / 3)],
+        # 16 places for wavefronts on each of 4 SIMDs, 1024 or 1536 registers per lane
+        *[("gfx1030", 1024, 64, 0, 1.0), ("gfx1030", 1024, 65, 0, 0.5), ("gfx1030", 256, 65, 0, 0.75)],
+        *[("gfx1100", 1024, 96, 0, 1.0), ("gfx1100", 1024, 97, 0, 0.5), ("gfx1201", 256, 256, 0, 0.25)],
+        *[("gfx1100", 256, 24, 32 << 10, 0.5), ("gfx1100", 1024, 24, 64 << 10, 1.0)],
+        # 8 places on each of 4 SIMDs, 512 registers per lane, 64 KiB of LDS
+        *[("gfx90a", 1024, 64, 0, 1.0), ("gfx90a", 1024, 65, 0, 0.5), ("gfx90a", 256, 72, 0, 0.875)],
+        *[("gfx942", 256, 512, 0, 0.125), ("gfx942", 256, 24, 16 << 10, 0.5), ("gfx90a", 64, 24, 0, 0.5)],
+    ],
+)
+def test_known_values(name, threads, vgprs, shared, share):
+    assert occupancy(target(name), threads=threads, vgprs=vgprs, shared_bytes=shared) == pytest.approx(share)
+
+
+def test_scalar_registers_limit_gfx9_only():
+    shares = [occupancy(target("gfx90a"), threads=256, vgprs=24, sgprs=n) for n in (96, 97, 102)]
+    assert shares == [1.0, 0.875, 0.875]
+    assert occupancy(target("gfx1100"), threads=256, vgprs=24, sgprs=106) == 1.0
+
+
+def test_what_is_not_known_is_not_invented():
+    assert limits_of(target("sm_52")) is None
+    assert occupancy(target("sm_52"), threads=256, vgprs=32) is None
+    assert set(TARGETS) <= set(LIMITS)
+
+
+@pytest.fixture(scope="module")
+def calculator(tmp_path_factory):
+    try:
+        roots = [nvcc().resolve().parents[1], Path("/usr/local/cuda")]
+    except MissingTool as error:
+        pytest.skip(str(error))
+    found = [root / "include" for root in roots if (root / "include" / "cuda_occupancy.h").is_file()]
+    if not found:
+        pytest.skip(f"no cuda_occupancy.h beside {nvcc()}")
+    if not (compiler := shutil.which("c++")):
+        pytest.skip("no host compiler c++")
+    folder = tmp_path_factory.mktemp("calculator")
+    (folder / "calculator.cpp").write_text(CALCULATOR)
+    subprocess.run([compiler, "-w", f"-I{found[0]}", "calculator.cpp", "-o", "calculator"], cwd=folder, check=True)
+    return folder / "calculator"
+
+
+def test_nvidia_s_calculator_agrees(calculator):
+    questions, ours = [], []
+    for name in (name for name in LIMITS if name.startswith("sm_")):
+        where, limits = target(name), LIMITS[name]
+        major, minor = divmod(where.isa, 1000)
+        warps, kib = limits.simds * limits.waves, limits.shared >> 10
+        for threads, vgprs, shared in itertools.product(
+            (32, 64, 128, 256, 384, 1024), (1, 24, 32, 33, 40, 64, 65, 128, 168, 255), (0, 100, 4096, 20000, 49152)
+        ):
+            questions.append(f"{major} {minor // 100} {warps} {kib} {threads} {vgprs} {shared}\n")
+            share = occupancy(where, threads=threads, vgprs=vgprs, shared_bytes=shared)
+            ours.append(round(share * warps / (threads // 32)))
+    done = subprocess.run([calculator], input="".join(questions), capture_output=True, text=True, check=True)
+    theirs = list(map(int, done.stdout.split()))
+    wrong = [(q.split(), a, b) for q, a, b in zip(questions, ours, theirs, strict=True) if a != b]
+    assert not wrong, wrong[:5]
+    assert len(set(theirs)) > 5
+
+
+@pytest.mark.parametrize("name", ["gfx1030", "gfx1100", "gfx90a"])
+def test_the_compiler_s_own_estimate_agrees(suite, name):
+    """LLVM writes into a listing how many wavefronts a SIMD can hold.
+
+    It counts scalar registers of gfx9 one by one, HIP's calculator in steps of 16: kernels with 97 and up are left out.
+    """
+    limits, checked = LIMITS[name], 0
+    for built in build(suite.kernels, ["reduce", "unary"], [name]):
+        listing = built.code_object.listing
+        for kernel in built.code_object.kernels.values():
+            if limits.sgprs and kernel.sgprs > 96:
+                continue
+            estimate = re.search(r"; Occupancy: (\d+)", listing[listing.index(f"\n{kernel.name}:") :])
+            assert limits.waves_of(kernel.vgprs, kernel.sgprs) == int(estimate[1]), kernel
+            checked += 1
+    assert checked > 100
