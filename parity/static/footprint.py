@@ -7,9 +7,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from elftools.elf.elffile import ELFFile
-from elftools.elf.sections import SymbolTableSection
-
 from parity.codeobject import CodeObject, Kernel
 from parity.emulator.classes import class_of, totals
 from parity.emulator.parse import bodies_of
@@ -100,6 +97,9 @@ def _sass_mixes(cubin: Path | None) -> Mapping[str, Mapping[str, int]]:
 
 def _sizes(binary: Path) -> Mapping[str, int]:
     """The bytes of every section and function of an ELF file, by name."""
+    from elftools.elf.elffile import ELFFile  # here, because it takes a while and most commands do without
+    from elftools.elf.sections import SymbolTableSection
+
     with binary.open("rb") as file:
         elf = ELFFile(file)
         sizes = {section.name: section.data_size for section in elf.iter_sections()}
