@@ -24,7 +24,7 @@ from parity.cli.options import add_json
 from parity.cli.terminal import output
 from parity.engine.pool import processors
 from parity.errors import MissingTool, ParityError
-from parity.runners import runner, runners
+from parity.runners import described, runner, runners
 from parity.static import nvdisasm
 from parity.suite import find_suite
 from parity.toolchain import device_library, nvcc
@@ -156,6 +156,8 @@ def _runners() -> Iterator[Finding]:
             continue
         advice = "" if probe.available else "; ".join(text for text in (probe.reason, probe.install) if text)
         yield Finding("runners", name, what, advice)
+        if probe.available:
+            yield from (Finding("runners", f"{name}: {what}", value) for what, value in described(found).items())
 
 
 def _suite() -> Iterator[Finding]:

@@ -18,7 +18,7 @@ from parity.cli.options import add_drawing, add_folders, add_jobs, add_selection
 from parity.cli.terminal import errors, output, progress
 from parity.engine import Journal, Plan, columns_of, environment, outcomes, runnable, tasks_of
 from parity.errors import NotAvailable
-from parity.runners import Runner, available
+from parity.runners import Runner, available, described
 from parity.runners.recording import RecordedCase, write_recording
 from parity.suite import Suite
 from parity.toolchain import DEFAULT_TARGETS, TARGETS, Built, build
@@ -105,12 +105,11 @@ def _build(suite: Suite, modules: Sequence[str], targets: Sequence[str], jobs: i
 
 def _head(runner: Runner, plan: Plan) -> dict[str, Any]:
     """Where the values are from: everything that decides them."""
-    describe = getattr(runner, "describe", None)
     return {
         "runner": runner.name,
         "vendor": runner.vendor,
         "evidence": str(runner.evidence),
-        "device": describe() if describe else {},
+        "device": described(runner),
         "seed": plan.seed,
         "examples": plan.examples,
         "environment": environment(plan),

@@ -10,7 +10,7 @@ from pathlib import Path
 from parity.codeobject import CodeObject
 from parity.generate import sample
 from parity.op import Entry
-from parity.runners import Evidence, Runner, Vendor
+from parity.runners import Evidence, Runner, Vendor, described
 from parity.suite import Selection, Suite
 
 __all__ = ["Column", "Plan", "Task", "columns_of", "runnable", "tasks_of"]
@@ -93,8 +93,7 @@ class Plan:
 
 def columns_of(runner: Runner, targets: Iterable[str], spec: str = "") -> tuple[Column, ...]:
     """A column per target. ``spec`` is how the runner was asked for, if not by its name alone."""
-    describe = getattr(runner, "describe", None)
-    device = describe().get("gpu", "") if describe else ""
+    device = described(runner).get("gpu", "")
     return tuple(
         Column(runner.name, target, str(runner.evidence), runner.vendor, spec or runner.name, device)
         for target in targets

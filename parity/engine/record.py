@@ -17,6 +17,7 @@ import parity
 from parity.compare import Finding, Mismatch, Status, Verdict
 from parity.engine.plan import Plan
 from parity.errors import UsageError
+from parity.runners import Evidence, described, runner
 
 __all__ = ["Against", "CaseRecord", "Record", "RecordWriter", "environment", "read_record"]
 
@@ -83,11 +84,13 @@ def environment(plan: Plan, arguments: Iterable[str] = ()) -> dict[str, Any]:
             versions[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
             versions[package] = "missing"
+    hardware = dict.fromkeys(column.spec for column in plan.columns if column.evidence == Evidence.HARDWARE)
     return {
         "arguments": list(arguments),
         "versions": versions,
         "machine": f"{platform.system()} {platform.machine()}",
         "runners": list(dict.fromkeys(column.spec for column in plan.columns)),
+        "devices": {spec: described(runner(spec)) for spec in hardware},
         "columns": [column.known_as for column in plan.columns],
         "examples": plan.examples,
         "seed": plan.seed,

@@ -11,7 +11,7 @@ from parity.codeobject import CodeObject, Kernel, first_difference
 from parity.launch import Buffer, Launch, Outcome, Pointer
 from parity.runners.recording import Recording
 
-__all__ = ["Evidence", "Probe", "Runner", "Session", "Vendor", "mismatch", "replayed"]
+__all__ = ["Evidence", "Probe", "Runner", "Session", "Vendor", "described", "mismatch", "replayed"]
 
 Vendor = Literal["amd", "cuda"]
 
@@ -56,7 +56,9 @@ class Runner(Protocol):
     """What can execute launches: its name, the evidence its results are, and the maker of the devices.
 
     A runner may have a method ``describe``: the device ("gpu") and its software, for a recording. One that replays has
-    a property ``recording``: nothing is built for it, and it has results for the cases recorded there only.
+    a property ``recording``: nothing is built for it, and it has results for the cases recorded there only. One whose
+    devices are shared by the processes of a run may have a method ``most_workers``, called with the targets: how many
+    processes they serve.
     """
 
     name: str
@@ -71,6 +73,12 @@ class Runner(Protocol):
 
     def open(self, target: str, *, checked: bool = True) -> Session:
         """A device for that target; ``checked`` asks for memory checks where the runner has them."""
+
+
+def described(runner: Runner) -> dict[str, str]:
+    """What a runner says of its device and software; empty if it says nothing."""
+    describe = getattr(runner, "describe", None)
+    return dict(describe()) if describe else {}
 
 
 def replayed(runner: Runner) -> Recording | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import os
-from collections.abc import Mapping
+import multiprocessing
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,13 @@ DRIVER = Path("/sys/module/nvidia/version")
 
 SHARED_BYTES = 48 * 1024
 """Dynamic shared memory above this has to be asked for per kernel (CUDA C++ Programming Guide, "Shared Memory")."""
+
+WORKERS_PER_GPU = 16
+"""Processes on one GPU take turns (NVIDIA's documentation of MPS: without it, their contexts are time-sliced). A case
+keeps a processor busy for milliseconds and the GPU for microseconds, so this many still find it free."""
+
+WORKER_BYTES = 512 * 2**20
+"""Memory of a GPU for one process: context, loaded modules, buffers. No more than half of a GPU is taken in all."""
 
 
 class Cuda:
@@ -70,24 +77,33 @@ class Cuda:
             "nvcc": nvcc_version().strip().splitlines()[-1],
         }
 
+    def most_workers(self, targets: Sequence[str]) -> int:
+        """Processes that the GPUs of these targets serve together."""
+        runtime: Any = importlib.import_module("cupy").cuda.runtime
+        gpus = [place for place, target in enumerate(_capabilities()) if target in targets]
+        memory = (int(runtime.getDeviceProperties(place)["totalGlobalMem"]) for place in gpus)
+        return max(1, sum(min(WORKERS_PER_GPU, each // 2 // WORKER_BYTES) for each in memory))
+
     def open(self, target: str, *, checked: bool = True) -> Session:
-        return Isolated("parity.runners.cuda:CudaDevice", (target, checked))
+        return Isolated("parity.runners.cuda:CudaDevice", (target, checked, _worker()))
 
 
 class CudaDevice:
     """One GPU, used by this process alone or beside others; ``checked`` puts red zones around buffers.
 
+    ``worker`` is the number of the process for which this works: those from 0 on spread evenly over the GPUs of the
+    target. The driver shows only those in ``CUDA_VISIBLE_DEVICES``.
+
     Raises:
         NotAvailable: no GPU of this machine is of that target.
     """
 
-    def __init__(self, target: str, checked: bool) -> None:
+    def __init__(self, target: str, checked: bool, worker: int = 0) -> None:
         places = [i for i, name in enumerate(_capabilities()) if name == target]
         if not places:
             raise NotAvailable(f"no GPU here is {target}")
         self._cupy: Any = importlib.import_module("cupy")
-        # Processes that were started together have numbers in a row, so this spreads them over the GPUs.
-        self._cupy.cuda.Device(places[os.getpid() % len(places)]).use()
+        self._cupy.cuda.Device(places[worker % len(places)]).use()
         self._errors = (self._cupy.cuda.runtime.CUDARuntimeError, self._cupy.cuda.driver.CUDADriverError)
         self._stream = self._cupy.cuda.Stream(non_blocking=True)
         self._red_bytes = RED_BYTES if checked else 0
@@ -147,6 +163,12 @@ def _argument(arg: Pointer | Scalar, arena: Arena, base: int) -> Any:
         return np.uint64(base + arena.places[arg.buffer][0] + arg.offset * itemsize)
     data = arg.bytes
     return np.frombuffer(data, f"u{len(data)}")[0]
+
+
+def _worker() -> int:
+    """The number of this process among the workers of a run: the parent counts those it starts."""
+    identity = multiprocessing.current_process()._identity
+    return identity[-1] - 1 if identity else 0
 
 
 def _dotted(version: int) -> str:

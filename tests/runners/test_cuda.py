@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
+import os
 import sys
+from collections import Counter
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from parity.cache import Cache
-from parity.codeobject import CodeObject
+from parity.codeobject import CodeObject, Kernel
 from parity.dtypes import dtype
+from parity.engine import Column, Plan, tasks_of
+from parity.engine import run as execute
 from parity.errors import MissingTool, NotAvailable
 from parity.launch import Buffer, Launch, Pointer, Scalar
 from parity.runners import Evidence, Runner, available, runner
@@ -163,6 +168,70 @@ def test_it_describes_the_device_and_its_software(monkeypatch, opened):
     found = Cuda().describe()
     assert (found["gpu"], found["cupy"], found["nvcc"]) == ("NVIDIA H200", "14.0", "Build cuda_13.0")
     assert (found["driver's CUDA"], found["runtime"]) == ("13.0", "12.9")
+
+
+@pytest.mark.parametrize(
+    ("gib", "targets", "most"),
+    [(8, ["sm_90"], 8), (141, ["sm_90"], 16), (141, ["sm_80", "sm_90"], 32), (0, ["sm_90"], 1)],
+)
+def test_so_many_processes_share_a_gpu_as_find_room_on_it(opened, gib, targets, most):
+    _, stand_in = opened(scale)
+    stand_in.cuda.runtime.getDeviceProperties = lambda place: {"totalGlobalMem": gib * 2**30}
+    assert Cuda().most_workers(targets) == most
+
+
+CUPY = """
+import os, pathlib, time
+from types import SimpleNamespace
+
+LOG, WORKERS = pathlib.Path(os.environ["LOG"]), int(os.environ["WORKERS"])
+VISIBLE = [int(number) for number in os.environ["CUDA_VISIBLE_DEVICES"].split(",")]
+
+class Device:
+    def __init__(self, place):
+        self.number = VISIBLE[place]
+        self.compute_capability = "80" if self.number == 0 else "90"
+    def use(self):
+        with LOG.open("a") as file:
+            print(self.number, file=file)
+
+def RawModule(path):
+    while len(LOG.read_text().split()) < WORKERS:  # no process gets a second task before each has its first
+        time.sleep(0.01)
+    raise RuntimeError("cudaErrorInvalidImage: this is a stand-in")
+
+cuda = SimpleNamespace(
+    Device=Device,
+    Stream=lambda non_blocking: None,
+    runtime=SimpleNamespace(
+        CUDARuntimeError=RuntimeError, getDeviceCount=lambda: len(VISIBLE), deviceSynchronize=lambda: None
+    ),
+    driver=SimpleNamespace(CUDADriverError=RuntimeError),
+)
+"""
+
+
+@pytest.mark.parametrize(
+    ("visible", "gpus", "workers"), [("0,1,2", "12", [2, 2]), ("3,0,1,2", "123", [1, 1, 2]), ("2", "2", [4])]
+)
+def test_workers_spread_evenly_over_the_visible_gpus_of_the_target(
+    suite, monkeypatch, tmp_path, visible, gpus, workers
+):
+    (tmp_path / "cupy.py").write_text(CUPY)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *sys.path]))
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    monkeypatch.setenv("LOG", str(tmp_path / "log"))
+    monkeypatch.setenv("WORKERS", "4")
+    column = Column("cuda", "sm_90", Evidence.HARDWARE, "cuda", "cuda")
+    selection = suite.select([f"unary.{op}[f32](x=1~normal@0)" for op in ("neg", "abs", "exp", "log")])
+    tasks = [replace(task, shrink=False) for task in tasks_of(selection, [column])]
+    kernels = {name: Kernel(name, (), 0, 0, 0, 0, 0, 32) for name in ("uneg_f32", "uabs_f32", "uexp_f32", "ulog_f32")}
+    unary = CodeObject("unary", "sm_90", "", kernels, "digest", (), tmp_path / "unary.cubin")
+    plan = Plan(suite.kernels, suite.cases, tuple(tasks), 1, 0, True, {("unary", column): unary})
+    records = list(execute(plan, suite, jobs=4))
+    assert {record.verdict.kind for record in records} == {"cudaErrorInvalidImage"}
+    used = Counter((tmp_path / "log").read_text().split())
+    assert (sorted(used), sorted(used.values())) == (list(gpus), workers)
 
 
 def test_no_gpu_of_the_target(opened):
