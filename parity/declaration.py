@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -15,7 +16,12 @@ from parity.launch import Grid, elementwise
 from parity.layout import Layout
 from parity.reference.expected import Expected
 
-__all__ = ["Declaration", "Layouts", "Named", "Params", "Shape"]
+__all__ = ["Declaration", "Layouts", "Named", "Params", "Shape", "Work"]
+
+BENCH_BYTES = 2**28
+"""Size of the largest tensor of a contiguous case that is measured: 64 Mi elements of four bytes."""
+
+_SIZES = re.compile(r"(\d+)\|(\d+)")
 
 Layouts = Mapping[str, Layout]
 Params = Mapping[str, float | int]
@@ -49,6 +55,22 @@ class Named:
     title: str
     items: str
     only: Callable[..., bool] | None = None
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a case asks of a device at least: ``bytes`` to read and to write, ``operations`` to compute.
+
+    An addition, a comparison, a function is one operation; a fused multiply-add is two.
+    """
+
+    bytes: int
+    operations: int
+
+
+def one_per_element(layouts: Layouts, params: Params, shape: Shape) -> int:
+    """The operations of an elementwise kernel."""
+    return math.prod(shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +118,11 @@ class Declaration:
         named: cases that every run includes.
         scalars: further by-value arguments, type and value, computed from layouts, parameters and output shape;
             ``grid`` is passed by keyword to a function that names it.
+        bench: cases to measure, of which each number written ``big|small`` is big on hardware and small in an emulator
+            (default, if all tensors have one shape: 256 MiB of the widest type, contiguous).
+        operations: operations of a call (default: one per element of the output).
+        elements: elements read or written of those tensors (``out`` among them) for which that is not each element once
+            (twice for an output that is updated).
     """
 
     name: str
@@ -129,6 +156,9 @@ class Declaration:
     named: tuple[Named, ...] = ()
     scalars: Mapping[str, Callable[..., tuple[str, float | int]]] = field(default_factory=dict)
     spelling: Mapping[str, str] = field(default_factory=dict)
+    bench: tuple[Named, ...] = ()
+    operations: Callable[[Layouts, Params, Shape], int] = one_per_element
+    elements: Callable[[Layouts, Params, Shape], Mapping[str, int]] = lambda layouts, params, shape: {}
 
     def __post_init__(self) -> None:
         words = {"numel", "num_dims", "info", "out", *self.inputs, *self.params, *self.scalars}
@@ -215,6 +245,37 @@ class Declaration:
             raise UsageError(f"{case}: the kernel of {self.name} needs the launch of its own rule, which is {rule}")
         blocks, threads = case.launch
         return replace(rule, grid=(blocks, 1, 1), block=(threads, 1, 1))
+
+    def work(self, case: Case) -> Work:
+        """The bytes and operations of a case."""
+        layouts, params, types = case.layouts, dict(case.params), self.bind(case.dtypes)
+        shape = self.shape(layouts, params)
+        same = self.aliased[1] if self.aliased and "aliased" in case.flags else None
+        elements = {name: layouts[name].distinct for name in self.inputs if name in layouts and name != same}
+        elements["out"] = math.prod(shape) * (2 if self.updates else 1)
+        elements.update(self.elements(layouts, params, shape))
+        kinds = {**self.inputs, "out": self.output}
+        total = sum(count * self.dtype_of(kinds[name], types).itemsize for name, count in elements.items())
+        return Work(total, self.operations(layouts, params, shape))
+
+    def bench_items(self, dtypes: Sequence[str], small: bool = False) -> list[tuple[str, str]]:
+        """Title and items of the cases to measure; ``small`` ones have the same form."""
+        types = self.bind(dtypes)
+        bench = self.bench or self._one_contiguous(types)
+        choice = r"\2" if small else r"\1"
+        return [
+            (each.title, _SIZES.sub(choice, each.items)) for each in bench if each.only is None or each.only(*dtypes)
+        ]
+
+    def _one_contiguous(self, types: Mapping[str, DType]) -> Sequence[Named]:
+        if self.shape is not output_shape or self.fits is not same_shapes:
+            return ()
+        kinds = {**self.inputs, "out": self.output}
+        count = BENCH_BYTES // max(self.dtype_of(kind, types).itemsize for kind in kinds.values())
+        items = [f"{name}={count}|16384" + "~normal@0" * (name in self.filled) for name in self.tensors]
+        items += [f"{n}={1.5 if self.dtype_of(kind, types).is_float else 3}" for n, kind in self.params.items()]
+        items += ["null-info"] * ("null-info" in self.flags)
+        return (Named("contiguous", " ".join(items)),)
 
     def dims_and_strides(self, layouts: Layouts, params: Params) -> list[int]:
         """What ``info`` holds unless the op says something else."""

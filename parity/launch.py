@@ -13,7 +13,8 @@ from parity.dtypes import DType
 from parity.errors import UsageError
 
 __all__ = [
-    "BLOCK", "POISON", "Buffer", "Fault", "Grid", "Launch", "Outcome", "Pointer", "Scalar", "elementwise", "poisoned",
+    "BLOCK", "POISON", "Buffer", "Fault", "Grid", "Launch", "Outcome", "Pointer", "Scalar", "Tiled", "elementwise",
+    "poisoned",
 ]  # fmt: skip
 
 BLOCK = 1024
@@ -41,6 +42,24 @@ class Buffer:
     data: np.ndarray[Any, Any]
     defined: np.ndarray[Any, np.dtype[np.bool_]] | None = None
     writable: bool = False
+
+
+@dataclass(frozen=True)
+class Tiled:
+    """Device memory of one tensor for a launch that is timed, and not compared.
+
+    It has ``count`` elements and holds ``data`` over and over, because a host makes values far slower than a device
+    reads them. What a kernel changes in ``writable`` memory may not add up from one repetition to the next.
+    """
+
+    dtype: DType
+    data: np.ndarray[Any, Any]
+    count: int
+    writable: bool = False
+
+    @property
+    def nbytes(self) -> int:
+        return self.count * self.dtype.itemsize
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,11 @@ class Layout:
         return self.offset + sum((n - 1) * s for n, s in zip(self.shape, self.strides, strict=True)) + 1
 
     @property
+    def distinct(self) -> int:
+        """Number of elements of its buffer that the tensor has: a broadcast dim counts once."""
+        return math.prod(n for n, s in zip(self.shape, self.strides, strict=True) if s or n == 0)
+
+    @property
     def is_contiguous(self) -> bool:
         """Row-major without gaps; strides of size-1 dims, of empty tensors, and the offset do not matter."""
         if self.numel == 0:

@@ -20,12 +20,12 @@ from parity.case import Case, Tensor, split
 from parity.declaration import Declaration, Layouts, Named, Params, Shape
 from parity.dtypes import DTYPES, DType, dtype
 from parity.errors import UsageError, nearest
-from parity.generate.buffers import blank, filled
+from parity.generate.buffers import Memory, filled
 from parity.generate.data import STREAMS
 from parity.generate.indices import INDEX_STREAMS, is_sentinel
 from parity.generate.layouts import LAUNCHES, Draw, pick
 from parity.generate.params import parameter
-from parity.launch import BLOCK, Buffer, Launch, Pointer, Scalar
+from parity.launch import BLOCK, Buffer, Launch, Pointer, Scalar, Tiled
 from parity.layout import Layout, contiguous
 from parity.reference.expected import Expected
 
@@ -139,6 +139,8 @@ class Op(Declaration):
 
     def _check_ids(self, name: str, case: Case) -> None:
         tensor, bound = case.tensor(name), self.indices[name](case.layouts, dict(case.params))
+        if bound and tensor.data in self.index_data:  # whose ids are all right, and may be too many to look at
+            return
         kind = self.dtype_of(self.inputs[name], self.bind(case.dtypes))
         ids = tensor.layout.view(filled(name, kind, tensor, self.points, bound).data)
         wrong = (ids < 0) | (ids.astype(np.uint64) >= np.uint64(bound))
@@ -203,57 +205,91 @@ class Op(Declaration):
         head = f"{self.name}[{','.join(dtypes)}]"
         return [(n.title, self.parse(f"{head}({n.items})")) for n in self.named if n.only is None or n.only(*dtypes)]
 
+    def bench_cases(self, dtypes: Sequence[str], *, small: bool = False) -> list[tuple[str, Case]]:
+        """Title and case of everything that is measured for these dtypes, small enough for an emulator or not."""
+        head = f"{self.name}[{','.join(dtypes)}]"
+        return [(title, self.parse(f"{head}({items})")) for title, items in self.bench_items(dtypes, small)]
+
     def call(self, case: Case) -> Call:
         """Launch, buffers and expectation of a case.
 
         Raises:
             UsageError: no device can launch it, or an argument is too large for its type.
         """
-        types = self.bind(case.dtypes)
-        tensors, layouts, params = dict(case.tensors), case.layouts, dict(case.params)
-        shape = self.shape(layouts, params)
-        grid = self.grid(case)
-        in_place = self.in_place if "in-place" in case.flags else None
-        buffers: dict[str, Buffer] = {}
-        inputs: dict[str, Array] = {}
-        pointers = {name: Pointer(None) for name in self.inputs}
+        memory = self._memory(case)
+        launch = self._launch(case)
+        buffers = {name: each.buffer(self.points) for name, each in memory.items()} | self._info(case)
+        inputs = {}
+        for name in self.filled:
+            if name in case.layouts:
+                place, layout = self._place(name, case), case.layouts[name]
+                if place != name and place == "out":  # in place: what the kernel overwrites
+                    inputs[name] = memory["out"].tensor.layout.view(buffers["out"].data).copy()
+                else:
+                    inputs[name] = layout.view(buffers[place].data)
+
+        @functools.cache  # every column of a run asks for it
+        def expected() -> Expected:
+            types, params = self.bind(case.dtypes), dict(case.params)
+            scalars = [self.dtype_of(k, types).convert(params[n])[()] for n, k in self.params.items()]
+            arrays = [inputs.get(name) for name in self.filled]
+            offered = {"to": buffers["out"].dtype, "shape": self.shape(case.layouts, params), "grid": self.grid(case)}
+            found = self.reference(*arrays, *scalars, **_named(self.reference, **offered))
+            return replace(found, bounds=functools.cache(found.bounds)) if found.bounds else found
+
+        return Call(launch, buffers, "out", memory["out"].tensor.layout, inputs, expected)
+
+    def timed(self, case: Case) -> tuple[Launch, Mapping[str, Tiled]]:
+        """Launch and memory of a case whose result nobody looks at, however large it is.
+
+        Raises:
+            UsageError: no device can launch it, or an argument is too large for its type.
+        """
+        buffers = {name: each.tiled(self.points) for name, each in self._memory(case).items()}
+        info = {name: Tiled(each.dtype, each.data, len(each.data)) for name, each in self._info(case).items()}
+        return self._launch(case), {**buffers, **info}
+
+    def _place(self, name: str, case: Case) -> str:
+        """The name of the buffer that a tensor lies in."""
+        if "in-place" in case.flags and name == self.in_place:
+            return "out"
+        if "aliased" in case.flags and self.aliased and name == self.aliased[1]:
+            return self.aliased[0]
+        return name
+
+    def _memory(self, case: Case) -> dict[str, Memory]:
+        """What every buffer of a case holds, but for ``info``; the output is the last."""
+        types, tensors, layouts, params = self.bind(case.dtypes), dict(case.tensors), case.layouts, dict(case.params)
+        memory = {}
         for name, kind in self.inputs.items():
-            if name not in tensors:
-                continue
-            tensor = tensors[name]
-            if name == in_place:
-                tensor = Tensor(contiguous(shape), tensor.data, tensor.start)
-            bound = self.indices[name](layouts, params) if name in self.indices else None
-            buffers[name] = filled(name, self.dtype_of(kind, types), tensor, self.points, bound)
-            inputs[name] = tensor.layout.view(buffers[name].data)
-            pointers[name] = Pointer(name, tensors[name].layout.offset)
-        out_type = self.dtype_of(self.output, types)
-        out = layouts.get("out") or contiguous(shape)
-        if "aliased" in case.flags and self.aliased:
-            first, second = self.aliased
-            pointers[second] = pointers[first]
-            inputs[second] = inputs[first]
-            del buffers[second]
-        if in_place:
-            pointers[in_place] = Pointer(None)
-            source = buffers.pop(in_place)
-            inputs[in_place] = inputs[in_place].copy()
-            buffers["out"] = Buffer(out_type, source.data, None, writable=True)
-        elif self.updates:
-            buffers["out"] = filled("out", out_type, tensors["out"], self.points, writable=True)
-            inputs["out"] = out.view(buffers["out"].data)
-        else:
-            buffers["out"] = blank(out_type, out.span)
-        pointers["out"] = Pointer("out", out.offset)
-        if "info" in self.args.split() and "null-info" not in case.flags:
-            info = self.info or self.dims_and_strides
-            buffers["info"] = Buffer(SIZE_T, np.array(info({"out": out, **layouts}, params), np.uint64))
+            if name in tensors and self._place(name, case) == name:
+                bound = self.indices[name](layouts, params) if name in self.indices else None
+                memory[name] = Memory(name, self.dtype_of(kind, types), tensors[name], bound)
+        name, out = "out", tensors.get("out", Tensor(contiguous(self.shape(layouts, params))))
+        if "in-place" in case.flags and self.in_place:
+            name = self.in_place
+            out = replace(tensors[name], layout=out.layout)
+        memory["out"] = Memory(name, self.dtype_of(self.output, types), out, writable=True)
+        return memory
+
+    def _info(self, case: Case) -> dict[str, Buffer]:
+        """The buffer ``info``, if the case has one."""
+        if "info" not in self.args.split() or "null-info" in case.flags:
+            return {}
+        layouts, params = case.layouts, dict(case.params)
+        out = layouts.get("out") or contiguous(self.shape(layouts, params))
+        info = (self.info or self.dims_and_strides)({"out": out, **layouts}, params)
+        return {"info": Buffer(SIZE_T, np.array(info, np.uint64))}
+
+    def _launch(self, case: Case) -> Launch:
+        types, layouts, params = self.bind(case.dtypes), case.layouts, dict(case.params)
+        shape, grid = self.shape(layouts, params), self.grid(case)
         args: list[Pointer | Scalar] = []
         for word in self.args.split():
-            if word in pointers:
-                args.append(pointers[word])
+            if word in self.inputs or word == "out":
+                args.append(self._pointer(word, case))
             elif word == "info":
-                args.append(Pointer("info" if "info" in buffers else None))
+                args.append(Pointer(None if "null-info" in case.flags else "info"))
             elif word in params:
                 args.append(Scalar(self.dtype_of(self.params[word], types), params[word]))
             elif word in self.scalars:
@@ -262,17 +298,14 @@ class Op(Declaration):
                 args.append(Scalar(dtype(kind), _in_range(value, dtype(kind), word)))
             else:
                 args.append(Scalar(SIZE_T, math.prod(shape) if word == "numel" else len(shape)))
-        launch = Launch(self.kernel_name(case.dtypes), grid.grid, grid.block, tuple(args), grid.shared_bytes)
+        return Launch(self.kernel_name(case.dtypes), grid.grid, grid.block, tuple(args), grid.shared_bytes)
 
-        @functools.cache  # every column of a run asks for it
-        def expected() -> Expected:
-            scalars = [self.dtype_of(k, types).convert(params[n])[()] for n, k in self.params.items()]
-            arrays = [inputs.get(name) for name in self.filled]
-            wanted = _named(self.reference, to=out_type, shape=shape, grid=grid)
-            found = self.reference(*arrays, *scalars, **wanted)
-            return replace(found, bounds=functools.cache(found.bounds)) if found.bounds else found
-
-        return Call(launch, buffers, "out", out, inputs, expected)
+    def _pointer(self, name: str, case: Case) -> Pointer:
+        """The argument for a tensor: null for one that is left out, or read from the output."""
+        if name == "out":
+            return Pointer("out", case.layouts["out"].offset if "out" in case.layouts else 0)
+        place = self._place(name, case)
+        return Pointer(place, case.layouts[place].offset) if name in case.layouts and place != "out" else Pointer(None)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The command line: ``parity run``, ``record``, ``list``, ``show``, ``build``, ``static``, ``doctor``."""
+"""The command line: ``parity run``, ``record``, ``bench``, ``list``, ``show``, ``build``, ``static``, ``doctor``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from parity.errors import ParityError
 
 __all__ = ["main"]
 
-COMMANDS = ("run", "record", "list", "show", "build", "static", "doctor")
+COMMANDS = ("run", "record", "bench", "list", "show", "build", "static", "doctor")
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,41 @@ from parity.case import Tensor
 from parity.dtypes import DType
 from parity.generate.data import elements
 from parity.generate.indices import INDEX_STREAMS, ids
-from parity.launch import Buffer, poisoned
+from parity.launch import Buffer, Tiled, poisoned
 
-__all__ = ["blank", "filled"]
+__all__ = ["Memory", "blank", "filled"]
+
+
+TILE = 2**18
+"""Elements that are made for a launch that is timed; they are repeated to the size of the tensor."""
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What a buffer is to hold: the data of a tensor, or nothing yet if that has none.
+
+    ``name`` is the tensor's, which its data depend on; ``bound`` is the number of places that its elements index.
+    """
+
+    name: str
+    kind: DType
+    tensor: Tensor
+    bound: int | None = None
+    writable: bool = False
+
+    def buffer(self, points: tuple[float, ...] = ()) -> Buffer:
+        """All of it, for a launch whose results are compared."""
+        if not self.tensor.data:
+            return blank(self.kind, self.tensor.layout.span)
+        return filled(self.name, self.kind, self.tensor, points, self.bound, self.writable)
+
+    def tiled(self, points: tuple[float, ...] = ()) -> Tiled:
+        """The first elements over and over, for a launch that is timed."""
+        count = self.tensor.layout.span
+        data = np.empty(0, self.kind.numpy)
+        if self.tensor.data:
+            data = _stream(self.name, self.kind, self.tensor, min(count, TILE), points, self.bound)
+        return Tiled(self.kind, data, count, self.writable)
 
 
 def filled(
@@ -27,11 +60,7 @@ def filled(
     nothing may read. ``bound`` is the number of places that the elements index, if they do.
     """
     layout = tensor.layout
-    count = layout.span - layout.offset
-    if bound is not None and tensor.data in INDEX_STREAMS:
-        stream = ids(tensor.data, kind, tensor.start, count, name, bound)
-    else:
-        stream = elements(tensor.data, kind, tensor.start, count, name, points)
+    stream = _stream(name, kind, tensor, layout.span - layout.offset, points, bound)
     if layout.offset == 0 and layout.is_contiguous:
         return Buffer(kind, stream, writable=writable)
     data = poisoned(kind, layout.span)
@@ -40,6 +69,14 @@ def filled(
     data[layout.offset :] = stream
     data[~defined] = poisoned(kind, int((~defined).sum()))
     return Buffer(kind, data, defined, writable)
+
+
+def _stream(
+    name: str, kind: DType, tensor: Tensor, count: int, points: tuple[float, ...], bound: int | None
+) -> np.ndarray[Any, Any]:
+    if bound is not None and tensor.data in INDEX_STREAMS:
+        return ids(tensor.data, kind, tensor.start, count, name, bound)
+    return elements(tensor.data, kind, tensor.start, count, name, points)
 
 
 def blank(kind: DType, count: int) -> Buffer:

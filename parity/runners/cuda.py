@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import importlib
 import importlib.util
 import multiprocessing
@@ -13,10 +14,12 @@ import numpy as np
 
 from parity.codeobject import CodeObject
 from parity.errors import MissingTool, NotAvailable, ParityError, UsageError
-from parity.launch import Buffer, Fault, Launch, Outcome, Pointer, Scalar
+from parity.launch import POISON, Buffer, Fault, Launch, Outcome, Pointer, Scalar, Tiled
 from parity.runners.base import Evidence, Probe, Session, Vendor, mismatch
+from parity.runners.cuda_timing import Stopwatch
 from parity.runners.isolated import Isolated
 from parity.runners.redzone import RED_BYTES, Arena
+from parity.runners.timing import Timings
 from parity.toolchain import MissingKernel, ModuleStore, nvcc, nvcc_version
 
 __all__ = ["Cuda", "CudaDevice"]
@@ -107,6 +110,7 @@ class CudaDevice:
         self._errors = (self._cupy.cuda.runtime.CUDARuntimeError, self._cupy.cuda.driver.CUDADriverError)
         self._stream = self._cupy.cuda.Stream(non_blocking=True)
         self._red_bytes = RED_BYTES if checked else 0
+        self._stopwatch: Stopwatch | None = None
         self.modules: ModuleStore[Any, Any] = ModuleStore(self._load, lambda module, name: module.get_function(name))
 
     def execute(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Outcome:
@@ -124,22 +128,79 @@ class CudaDevice:
         damage = arena.damage(after)
         return Outcome(arena.contents(after), Fault("out-of-bounds write", damage) if damage else None)
 
+    def time(
+        self, code: CodeObject, launch: Launch, buffers: Mapping[str, Tiled], *, hot: bool, seconds: float
+    ) -> Timings | Fault:
+        """Time a launch, without red zones; an error of the device, or too little memory, is a fault."""
+        try:
+            function = self._function(code, launch)
+            with self._stream:
+                memory = {name: self._cupy.cuda.alloc(max(1, buffer.nbytes)) for name, buffer in buffers.items()}
+                for name, buffer in buffers.items():
+                    self._fill(memory[name], buffer)
+                # What the host wrote and the kernel changes is put back each time, so that sums do not run away.
+                kept = {n: self._kept(memory[n], b) for n, b in buffers.items() if b.writable and b.data.size}
+                places = {name: (memory[name].ptr, buffer.dtype.itemsize) for name, buffer in buffers.items()}
+                args = tuple(_argument(arg, places) for arg in launch.args)
+                if self._stopwatch is None:
+                    self._stopwatch = Stopwatch(self._cupy, self._stream)
+                return self._stopwatch.time(
+                    lambda: function(launch.grid, launch.block, args, shared_mem=launch.shared_bytes),
+                    lambda: [
+                        memory[n].copy_from_device_async(k, buffers[n].nbytes, self._stream) for n, k in kept.items()
+                    ],
+                    hot=hot,
+                    seconds=seconds,
+                )
+        except self._errors as error:
+            name, _, text = str(error).partition(": ")
+            return Fault(name, text, self._is_lost())
+        except self._cupy.cuda.memory.OutOfMemoryError as error:
+            return Fault("out of memory", str(error))
+        except ParityError as error:
+            return Fault("error", str(error))
+
+    def _fill(self, memory: Any, buffer: Tiled) -> None:
+        """Write the tile over and over; poison where there is none."""
+        memory.memset_async(POISON, max(1, buffer.nbytes), self._stream)
+        tile = np.ascontiguousarray(buffer.data[: buffer.count])
+        done = tile.nbytes
+        if done:
+            memory.copy_from_host_async(ctypes.c_void_p(tile.ctypes.data), done, self._stream)
+        while 0 < done < buffer.nbytes:
+            more = min(done, buffer.nbytes - done)
+            (memory + done).copy_from_device_async(memory, more, self._stream)
+            done += more
+
+    def _kept(self, memory: Any, buffer: Tiled) -> Any:
+        copy = self._cupy.cuda.alloc(buffer.nbytes)
+        copy.copy_from_device_async(memory, buffer.nbytes, self._stream)
+        return copy
+
     def _load(self, code: CodeObject) -> Any:
         if code.binary is None:
             raise UsageError(f"module {code.module!r} for {code.target} has no cubin; build it again")
         return self._cupy.RawModule(path=str(code.binary))
 
-    def _launch(self, code: CodeObject, launch: Launch, arena: Arena) -> np.ndarray[Any, np.dtype[np.uint8]]:
-        """The content of the arena after the launch."""
+    def _function(self, code: CodeObject, launch: Launch) -> Any:
         function = self.modules.function(code, launch.kernel)
         if problem := mismatch(code.kernels[launch.kernel], launch):
             raise UsageError(f"{problem}; the op declares {launch}")
         if launch.shared_bytes > SHARED_BYTES:
             function.max_dynamic_shared_size_bytes = launch.shared_bytes
+        return function
+
+    def _launch(self, code: CodeObject, launch: Launch, arena: Arena) -> np.ndarray[Any, np.dtype[np.uint8]]:
+        """The content of the arena after the launch."""
+        function = self._function(code, launch)
         with self._stream:
             memory = self._cupy.empty(len(arena.image), np.uint8)
             memory.set(arena.image, stream=self._stream)
-            args = tuple(_argument(arg, arena, memory.data.ptr) for arg in launch.args)
+            places = {
+                name: (memory.data.ptr + start, arena.buffers[name].dtype.itemsize)
+                for name, (start, _) in arena.places.items()
+            }
+            args = tuple(_argument(arg, places) for arg in launch.args)
             function(launch.grid, launch.block, args, shared_mem=launch.shared_bytes)
             self._stream.synchronize()
             after: np.ndarray[Any, np.dtype[np.uint8]] = memory.get()
@@ -154,13 +215,16 @@ class CudaDevice:
         return False
 
 
-def _argument(arg: Pointer | Scalar, arena: Arena, base: int) -> Any:
-    """A NumPy scalar with the bytes of an argument; CuPy passes it by value, whatever its type means."""
+def _argument(arg: Pointer | Scalar, places: Mapping[str, tuple[int, int]]) -> Any:
+    """A NumPy scalar with the bytes of an argument; CuPy passes it by value, whatever its type means.
+
+    ``places`` maps each buffer to its address and the size of its elements.
+    """
     if isinstance(arg, Pointer):
         if arg.buffer is None:
             return np.uint64(0)
-        itemsize = arena.buffers[arg.buffer].dtype.itemsize
-        return np.uint64(base + arena.places[arg.buffer][0] + arg.offset * itemsize)
+        address, itemsize = places[arg.buffer]
+        return np.uint64(address + arg.offset * itemsize)
     data = arg.bytes
     return np.frombuffer(data, f"u{len(data)}")[0]
 

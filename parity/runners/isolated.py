@@ -23,7 +23,8 @@ from typing import IO, Any, Protocol
 
 from parity.codeobject import CodeObject
 from parity.errors import NotAvailable
-from parity.launch import Buffer, Fault, Launch, Outcome
+from parity.launch import Buffer, Fault, Launch, Outcome, Tiled
+from parity.runners.timing import Timings
 
 __all__ = ["Executor", "Isolated"]
 
@@ -33,9 +34,12 @@ START_SECONDS = 120.0
 LAUNCH_SECONDS = 20.0
 """Limit for one launch with its copies; the largest case takes milliseconds."""
 
+TIME_SECONDS = 60.0
+"""Limit for timing a launch, beside what the caller gives it: buffers, and the repetitions of a slow kernel."""
+
 
 class Executor(Protocol):
-    """What runs inside the process."""
+    """What runs inside the process. It may have more methods of a session, such as ``time``."""
 
     def execute(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Outcome:
         """As ``Session.execute``; a fault that is ``lost`` ends the process."""
@@ -68,12 +72,38 @@ class Isolated:
         Raises:
             NotAvailable: the device cannot be opened.
         """
+        result = self._call("execute", code, launch, buffers, self._launch_seconds)
+        return result if isinstance(result, Outcome) else _untouched(buffers, result)
+
+    def time(
+        self,
+        code: CodeObject,
+        launch: Launch,
+        buffers: Mapping[str, Tiled],
+        *,
+        hot: bool = False,
+        seconds: float = 1.0,
+    ) -> Timings | Fault:
+        """As ``Session.time``.
+
+        Raises:
+            NotAvailable: the device cannot be opened.
+        """
+        limit = TIME_SECONDS + 2 * seconds
+        result: Timings | Fault = self._call("time", code, launch, buffers, limit, hot=hot, seconds=seconds)
+        return result
+
+    def _call(
+        self, method: str, code: CodeObject, launch: Launch, buffers: Mapping[str, Any], limit: float, **options: Any
+    ) -> Any:
+        """What the executor's method returns, or the fault that kept it from that."""
         if self._process is None:
             self._process = _Process(self._executor, self._arguments, self._start_seconds)
-        outcome = self._process.execute(code, launch, buffers, self._launch_seconds)
-        if outcome.fault and outcome.fault.lost:
+        result = self._process.call(method, code, launch, buffers, limit, options)
+        fault = result.fault if isinstance(result, Outcome) else result
+        if isinstance(fault, Fault) and fault.lost:
             self.close()
-        return outcome
+        return result
 
     def close(self) -> None:
         """End the process; the next launch starts another."""
@@ -105,25 +135,33 @@ class _Process:
             self.end()
             raise NotAvailable(f"the device cannot be opened: {problem}")
 
-    def execute(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer], seconds: float) -> Outcome:
+    def call(
+        self,
+        method: str,
+        code: CodeObject,
+        launch: Launch,
+        buffers: Mapping[str, Any],
+        seconds: float,
+        options: Mapping[str, Any],
+    ) -> Any:
         self._printed_before = os.fstat(self._printed.fileno()).st_size
         try:
             if code.digest not in self._known:
                 self._connection.send(replace(code, listing=""))
                 self._known.add(code.digest)
-            self._connection.send((code.digest, launch, dict(buffers)))
+            self._connection.send((method, code.digest, launch, dict(buffers), dict(options)))
             if self._connection.poll(seconds):
-                outcome: Outcome = self._connection.recv()
+                result = self._connection.recv()
             else:
-                outcome = _lost(buffers, Fault("timeout", f"no end within {seconds:g} s; the process was ended", True))
+                result = Fault("timeout", f"no end within {seconds:g} s; the process was ended", True)
         except (EOFError, OSError):
-            fault = Fault("crash", f"the device's process died with exit code {self._popen.wait()}", True)
-            outcome = _lost(buffers, fault)
-        if outcome.fault and outcome.fault.lost:
+            result = Fault("crash", f"the device's process died with exit code {self._popen.wait()}", True)
+        fault = result.fault if isinstance(result, Outcome) else result
+        if isinstance(fault, Fault) and fault.lost:
             self.end()
-            fault = replace(outcome.fault, message=outcome.fault.message + self._output())
-            return replace(outcome, fault=fault)
-        return outcome
+            whole = replace(fault, message=fault.message + self._output())
+            return replace(result, fault=whole) if isinstance(result, Outcome) else whole
+        return result
 
     def end(self) -> None:
         self._connection.close()
@@ -137,7 +175,7 @@ class _Process:
         return "".join(f"\n{line}" for line in lines)
 
 
-def _lost(buffers: Mapping[str, Buffer], fault: Fault) -> Outcome:
+def _untouched(buffers: Mapping[str, Buffer], fault: Fault) -> Outcome:
     """What is known of the buffers when the device's memory is gone: what they held before."""
     return Outcome({name: buffer.data for name, buffer in buffers.items()}, fault)
 
@@ -170,13 +208,13 @@ def _serve(connection: Connection) -> None:
         if isinstance(request, CodeObject):
             codes[request.digest] = request
             continue
-        digest, launch, buffers = request
+        method, digest, launch, buffers, options = request
         try:
-            outcome = executor.execute(codes[digest], launch, buffers)
+            result = getattr(executor, method)(codes[digest], launch, buffers, **options)
         except Exception as error:  # a defect of the executor costs this launch only
             traceback.print_exc()
-            outcome = _lost(buffers, Fault("error", f"{type(error).__name__}: {error}"))
-        connection.send(outcome)
+            result = Fault("error", f"{type(error).__name__}: {error}")
+        connection.send(result)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,231 @@
+"""Time kernels, each beside what the device can do at most; of emulated targets, count instructions instead.
+
+A kernel is timed only after some of its cases gave the right values. Its share is the time that the copy rate or the
+FLOP rate, measured in the same run, would allow, by the time it took: comparable across devices where seconds are not.
+Exit code: 0 measured, 1 a kernel is wrong, or slower than the baseline, 2 wrong usage, 3 nothing was measured or could
+be compared, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from parity.cli.options import add_folders, add_jobs, add_json, add_selection, names, select
+from parity.cli.terminal import errors, output, progress
+from parity.engine.baseline import Baseline, Changed, read_baseline
+from parity.engine.bench import Ceilings, Measurement, bench
+from parity.engine.plan import Column, Plan, columns_of, runnable, tasks_of
+from parity.engine.record import environment
+from parity.errors import NotAvailable, ParityError, UsageError
+from parity.report.bench import Results, bench_csv, bench_json, bench_markdown, bench_terminal
+from parity.runners import Evidence, Runner, available, runner, runners
+from parity.suite import Selection, Suite
+from parity.toolchain import DEFAULT_TARGETS, TARGETS, Built, build
+
+__all__ = ["main", "options"]
+
+FORMATS = {".json": bench_json, ".md": bench_markdown, ".csv": bench_csv}
+EXAMPLES = 3
+INTERRUPTED = 130
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    add_selection(parser)
+    parser.add_argument(
+        "--runner", metavar="NAME", help="what executes (default: a GPU if there is one, else emulated)"
+    )
+    parser.add_argument(
+        "--target", type=names, action="extend", default=[], metavar="T,..", help="default: those of the runner"
+    )
+    parser.add_argument("--hot", action="store_true", help="time with warm caches too, launch after launch")
+    parser.add_argument(
+        "--seconds", type=_positive, default=1.0, metavar="S", help="limit of one measurement (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--save",
+        type=_table,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="write the results to a .json file (a baseline), .md or .csv; may be given more than once",
+    )
+    parser.add_argument("--baseline", type=Path, metavar="FILE", help="compare with the results of --save FILE.json")
+    parser.add_argument(
+        "--threshold",
+        type=_positive,
+        default=5.0,
+        metavar="PERCENT",
+        help="change of a share that counts as faster or slower (default: %(default)g)",
+    )
+    add_jobs(parser)
+    add_json(parser)
+    add_folders(parser)
+
+
+@dataclass
+class Found:
+    """What was measured so far, and what ended it before its end."""
+
+    measurements: list[Measurement] = field(default_factory=list)
+    ceilings: dict[str, Ceilings] = field(default_factory=dict)
+    stopped: KeyboardInterrupt | NotAvailable | None = None
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Select, build, measure, compare, report."""
+    suite, selection = select(arguments)
+    baseline = read_baseline(arguments.baseline) if arguments.baseline else None
+    chosen = available(arguments.runner) if arguments.runner else _best()
+    targets = _targets(chosen, arguments.target)
+    built = _build(suite, selection, targets, arguments.jobs)
+    for each in built:
+        if each.error:
+            errors().print(f"{each.error}\n", style="red")
+    plan = _plan(suite, selection, columns_of(chosen, targets), built)
+    found = _measure(plan, suite, arguments)
+    if isinstance(found.stopped, NotAvailable) and not found.measurements:
+        raise found.stopped
+    results = Results(
+        found.measurements,
+        {column.target: column.device or column.runner for column in plan.columns},
+        found.ceilings,
+        environment=environment(plan, sys.argv[1:]),
+        complete=found.stopped is None,
+    )
+    if baseline:
+        threshold = arguments.threshold / 100
+        changes = [baseline.change(m, results.devices[m.target], threshold) for m in found.measurements]
+        results = replace(results, changes=changes)
+    for path in arguments.save:
+        _write(path, FORMATS[path.suffix](results))
+    if arguments.json:
+        print(bench_json(results), end="")
+    else:
+        output().print(bench_terminal(results))
+    console = errors() if arguments.json else output()
+    for line in _summary(results, baseline):
+        console.print(line)
+    if arguments.save:
+        console.print(f"saved: {' '.join(map(str, arguments.save))}")
+    if isinstance(found.stopped, KeyboardInterrupt):
+        return INTERRUPTED
+    if found.stopped:
+        raise found.stopped
+    return _code(results, built)
+
+
+def _best() -> Runner:
+    """A GPU if there is one, else the emulator."""
+    for name in runners():
+        with suppress(ParityError):
+            one = runner(name)
+            if one.evidence is Evidence.HARDWARE and one.probe().available:
+                return one
+    return available("emulated")
+
+
+def _targets(chosen: Runner, wanted: Sequence[str]) -> list[str]:
+    usual = [t for t in chosen.targets() if t in DEFAULT_TARGETS or t not in TARGETS]
+    targets = list(dict.fromkeys(wanted or usual))
+    for name in targets:
+        if name not in chosen.targets():
+            raise NotAvailable(f"the runner {chosen.name!r} cannot run {name}, only {' '.join(chosen.targets())}")
+    return targets
+
+
+def _build(suite: Suite, selection: Selection, targets: Sequence[str], jobs: int | None) -> list[Built]:
+    ops = {entry.op for entry in selection.entries} | {suite.op(case.op) for case in selection.cases}
+    modules = [m for m in suite.modules if m in {op.module for op in ops}]
+    with progress() as bars:
+        bar = bars.add_task("building", total=len(modules) * len(targets), note="")
+        return build(suite.kernels, modules, targets, jobs=jobs, done=lambda built: bars.update(bar, advance=1))
+
+
+def _plan(suite: Suite, selection: Selection, columns: Sequence[Column], built: Sequence[Built]) -> Plan:
+    code = {(b.module, c): b.code_object for b in built for c in columns if b.code_object and b.target == c.target}
+    folders = suite.kernels.absolute(), suite.cases.absolute()
+    order = {op: place for place, op in enumerate(suite.ops)}
+    tasks = sorted(runnable(tasks_of(selection, columns), suite, code), key=lambda task: order[task.op])
+    return Plan(*folders, tuple(tasks), EXAMPLES, 0, True, code)
+
+
+def _measure(plan: Plan, suite: Suite, arguments: argparse.Namespace) -> Found:
+    found = Found()
+    with progress() as bars:
+        bar = bars.add_task("preparing", total=None, note="")
+
+        def report(what: str, done: int, total: int) -> None:
+            bars.update(bar, description=what, completed=done, total=total)
+
+        try:
+            with closing(  # type: ignore[type-var]
+                bench(plan, suite, hot=arguments.hot, seconds=arguments.seconds, report=report)
+            ) as results:
+                for each in results:
+                    if isinstance(each, Measurement):
+                        found.measurements.append(each)
+                        bars.update(bar, note=each.kernel)
+                    else:
+                        found.ceilings[each.target] = each
+        except (KeyboardInterrupt, NotAvailable) as stopped:
+            found.stopped = stopped
+    return found
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}; choose another file with --save") from error
+
+
+def _summary(results: Results, baseline: Baseline | None) -> Iterator[str]:
+    measured = [m for m in results.measurements if not m.problem]
+    wrong = len(results.measurements) - len(measured)
+    text = f"{len({m.kernel for m in measured})} kernels, {len(measured)} cases measured"
+    yield ("" if results.complete else "interrupted: ") + text + (f", {wrong} not" if wrong else "")
+    if baseline:
+        counts = Counter(change.verdict for change in results.changes)
+        yield "since the baseline: " + ", ".join(f"{n} {verdict}" for verdict, n in counts.items())
+        made = {(m.target, m.case) for m in results.measurements}
+        missing = sum(key not in made for key in baseline.measurements)
+        if missing:
+            yield f"{missing} measurements of the baseline were not repeated"
+        if counts[Changed.OTHER]:
+            yield f"the baseline was measured on {'; '.join(dict.fromkeys(baseline.devices.values()))}"
+
+
+def _code(results: Results, built: Sequence[Built]) -> int:
+    slower = any(change.verdict is Changed.SLOWER for change in results.changes)
+    if slower or any(m.problem for m in results.measurements) or any(b.error for b in built):
+        return 1
+    if not results.measurements:
+        raise NotAvailable("nothing was measured: no kernel of the selection declares a case for it")
+    if results.changes and all(change.ratio is None for change in results.changes):
+        raise NotAvailable("nothing could be compared: the baseline has no such measurement of this device")
+    return 0
+
+
+def _positive(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
+    return number
+
+
+def _table(text: str) -> Path:
+    path = Path(text)
+    if path.suffix not in FORMATS:
+        raise argparse.ArgumentTypeError(f"{text!r} does not end in {' or '.join(FORMATS)}")
+    return path

@@ -1,0 +1,125 @@
+"""Measurements stored as a baseline, and what has become of them."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from parity.engine.bench import Measurement
+from parity.errors import UsageError
+from parity.runners.timing import Timing, Timings
+
+__all__ = ["FORMAT", "VERSION", "Baseline", "Change", "Changed", "compare_shares", "read_baseline"]
+
+FORMAT, VERSION = "parity bench", 1
+
+CONFIDENCE = 2.0
+"""Standard errors on either side within which the true ratio is taken to lie (95 %)."""
+
+
+class Changed(StrEnum):
+    """What became of a kernel's share of what its device can do."""
+
+    FASTER = "FASTER"
+    SAME = "SAME"
+    SLOWER = "SLOWER"
+    AMBIGUOUS = "AMBIGUOUS"
+    NEW = "not in the baseline"
+    OTHER = "another device"
+    UNMEASURED = "not measured"
+
+
+@dataclass(frozen=True)
+class Change:
+    """A verdict, with the ratio of the share to that of the baseline and its relative uncertainty (95 %)."""
+
+    verdict: Changed
+    ratio: float | None = None
+    uncertainty: float = 0.0
+
+    def __str__(self) -> str:
+        if self.ratio is None:
+            return str(self.verdict)
+        return f"{self.verdict} {100 * (self.ratio - 1):+.1f} % (±{100 * self.uncertainty:.1f})"
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """Stored measurements and the devices they are of, by target."""
+
+    devices: Mapping[str, str]
+    measurements: Mapping[tuple[str, str], Measurement]
+
+    def change(self, now: Measurement, device: str, threshold: float) -> Change:
+        """What has become of a measurement; ``device`` is what it was made on."""
+        then = self.measurements.get((now.target, now.case))
+        if now.timings is None:
+            return Change(Changed.UNMEASURED)
+        if then is None or then.timings is None:
+            return Change(Changed.NEW)
+        if self.devices.get(now.target) != device:
+            return Change(Changed.OTHER)
+        return compare_shares(now, then, threshold)
+
+
+def compare_shares(now: Measurement, then: Measurement, threshold: float) -> Change:
+    """Whether a share differs by more than ``threshold`` (0.05: 5 %), as far as both are known.
+
+    AMBIGUOUS if the interval in which the ratio lies holds values on both sides of a limit.
+    """
+    assert now.share and then.share
+    ratio, uncertainty = now.share / then.share, CONFIDENCE * math.hypot(now.error, then.error)
+    low, high = ratio * (1 - uncertainty), ratio * (1 + uncertainty)
+    if high < 1 - threshold:
+        verdict = Changed.SLOWER
+    elif low > 1 + threshold:
+        verdict = Changed.FASTER
+    elif low >= 1 - threshold and high <= 1 + threshold:
+        verdict = Changed.SAME
+    else:
+        verdict = Changed.AMBIGUOUS
+    return Change(verdict, ratio, uncertainty)
+
+
+def read_baseline(path: Path) -> Baseline:
+    """The measurements that ``parity bench --save FILE.json`` wrote.
+
+    Raises:
+        UsageError: the file cannot be read or is something else.
+    """
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from error
+    except ValueError as error:
+        raise UsageError(
+            f"{path} is not JSON ({error}); write a baseline with parity bench --save FILE.json"
+        ) from error
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise UsageError(f"{path} holds no measurements; write a baseline with parity bench --save FILE.json")
+    if data.get("version") != VERSION:
+        raise UsageError(f"{path} has version {data.get('version')} of the format; this parity reads {VERSION}")
+    try:
+        return Baseline(data["devices"], _by_case(_measurement(m) for m in data["measurements"]))
+    except (KeyError, TypeError) as error:
+        raise UsageError(f"{path} is not complete ({error!r}); write it again") from error
+
+
+def _by_case(measurements: Iterable[Measurement]) -> dict[tuple[str, str], Measurement]:
+    return {(m.target, m.case): m for m in measurements}
+
+
+def _measurement(data: Mapping[str, Any]) -> Measurement:
+    fields = {name: data[name] for name in Measurement.__dataclass_fields__}
+    timings = fields["timings"]
+    if timings:
+        cold, hot = (Timing(**t) if t else None for t in (timings["cold"], timings["hot"]))
+        assert cold is not None
+        timings = Timings(cold, hot, timings["host"], tuple(timings["notes"]))
+    dtypes, notes = tuple(fields["dtypes"]), tuple(fields["notes"])
+    return Measurement(**{**fields, "timings": timings, "dtypes": dtypes, "notes": notes})

@@ -1,0 +1,285 @@
+"""What kernels cost: seconds beside what the device can do, or instructions where seconds mean nothing.
+
+A kernel is measured only after some of its cases gave the right values there. On hardware every measurement lies
+between two of the same copy of 1 GiB, so that a device that grows hot or is shared is noticed; what the device could do
+at most is known from these copies and from chains of multiply-adds, measured in the same run.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from parity.case import Case
+from parity.codeobject import CodeObject
+from parity.dtypes import DTYPES
+from parity.engine.check import check
+from parity.engine.plan import Column, Plan, Task
+from parity.errors import NotAvailable
+from parity.launch import Fault, Launch, Pointer, Scalar, Tiled
+from parity.op import Entry
+from parity.runners import Session, runner
+from parity.runners.timing import ERROR, Timing, Timings
+from parity.suite import Suite
+from parity.toolchain import build
+
+__all__ = ["Ceilings", "Measurement", "bench", "ceiling_code"]
+
+COPY_BYTES = 2**30
+COPY_BLOCK = 4 * 256 * 16
+"""Bytes that one block of 256 threads copies (``copy`` of ceilings.cu)."""
+
+FMA_BLOCKS, FMA_ROUNDS, FMA_CHAINS = 2**14, 512, 8
+
+REFERENCE_SECONDS = 0.2
+"""Limit of one measurement of the copy; it needs about a tenth of that."""
+
+DRIFT = 0.02
+"""Difference between the copies before and after a measurement from which on it does not count."""
+
+CHECKS = 3
+"""Cases to draw, and named cases, that have to pass before a kernel is measured."""
+
+Report = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class Ceilings:
+    """What a device can do: bytes copied per second (read and written), operations per second (a multiply-add is two).
+
+    ``empty`` are the seconds between two events around an empty kernel, ``host`` those the host takes to launch it.
+    """
+
+    target: str
+    copy: float
+    f32: float
+    f64: float
+    empty: float
+    host: float
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One case of one kernel on one runner and target.
+
+    ``bytes`` and ``operations`` are what the case asks for at least, ``elements`` those of its output. ``copy`` is the
+    rate of the copies around it, ``drift`` their relative difference, ``rate`` the operations per second that the
+    device can do in this type. Of an emulated target there are ``instructions`` by class, and no ``timings``.
+    ``problem`` says why there is neither.
+    """
+
+    module: str
+    op: str
+    dtypes: tuple[str, ...]
+    kernel: str
+    title: str
+    case: str
+    runner: str
+    target: str
+    evidence: str
+    bytes: int = 0
+    operations: int = 0
+    elements: int = 0
+    timings: Timings | None = None
+    copy: float = 0.0
+    drift: float = 0.0
+    rate: float = 0.0
+    instructions: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    problem: str = ""
+
+    @property
+    def bound(self) -> str:
+        """The ceiling that binds: what the device would be busy with for longer."""
+        return "copy" if self._copying >= self._computing else "FLOPs"
+
+    @property
+    def share(self) -> float | None:
+        """The time that the binding ceiling allows, by the cold median: comparable across devices."""
+        return self.share_of(self.timings.cold) if self.timings else None
+
+    def share_of(self, timing: Timing) -> float:
+        return max(self._copying, self._computing) / timing.median
+
+    @property
+    def error(self) -> float:
+        """Relative standard error of the share: that of the median, and half of the difference of the copies."""
+        return math.hypot(self.timings.cold.error, self.drift / 2) if self.timings else math.inf
+
+    @property
+    def _copying(self) -> float:
+        return self.bytes / self.copy if self.copy else 0.0
+
+    @property
+    def _computing(self) -> float:
+        return self.operations / self.rate if self.rate else 0.0
+
+
+def ceiling_code(target: str) -> CodeObject:
+    """The kernels that measure what a device can do, for a target.
+
+    Raises:
+        CompileError: the compiler refused them.
+    """
+    (built,) = build(Path(__file__).parent / "ceilings", ["ceilings"], [target])
+    if built.error:
+        raise built.error
+    assert built.code_object is not None
+    return built.code_object
+
+
+def bench(
+    plan: Plan, suite: Suite, *, hot: bool = False, seconds: float = 1.0, report: Report | None = None
+) -> Iterator[Ceilings | Measurement]:
+    """Yield the ceilings of every column that can be timed, and after them the measurements of its kernels.
+
+    One after the other, in this process: what else runs would change what is measured. ``hot`` measures with warm
+    caches as well; a measurement takes about ``seconds`` at most. ``report`` is called with what is being done, how
+    much of it is done, and how much there is.
+
+    Raises:
+        NotAvailable: a runner can neither time nor count, or the device cannot do even a copy.
+    """
+    done, total = 0, sum(len(task.columns) for task in plan.tasks)
+    for column in plan.columns:
+        session = runner(column.spec).open(column.target, checked=plan.checked)
+        meter = _meter(session, column.target, hot, seconds)
+        if isinstance(meter, _Timer):
+            yield meter.ceilings
+        for task in plan.tasks:
+            if column in task.columns:
+                if report:
+                    report("measuring", done, total)
+                yield from _measurements(plan, suite, task, column, session, meter)
+                done += 1
+
+
+def _measurements(
+    plan: Plan, suite: Suite, task: Task, column: Column, session: Session, meter: _Timer | _Counter
+) -> Iterator[Measurement]:
+    entry = Entry(suite.op(task.op), task.dtypes)
+    op, code = entry.op, plan.code[entry.op.module, column]
+    blank = partial(
+        Measurement, entry.op.module, op.name, entry.dtypes, entry.kernel,
+        runner=column.runner, target=column.target, evidence=column.evidence,
+    )  # fmt: skip
+    if task.cases is not None:
+        cases = [(title, op.parse(text)) for title, text in task.cases]
+    else:
+        cases = op.bench_cases(entry.dtypes, small=meter.small)
+    if not cases:
+        yield blank("", entry.name, problem="its op declares no case to measure")
+        return
+    for case in _checks(plan, suite, entry) if not meter.small else [case for _, case in cases]:
+        verdict = check(op, case, code, session, column.vendor).verdict
+        if not verdict.passed:
+            yield blank("", str(case), problem=f"not measured, because it is wrong here: {verdict.kind}")
+            return
+    for title, case in cases:
+        work = op.work(case)
+        elements = math.prod(op.shape(case.layouts, dict(case.params)))
+        sizes: dict[str, Any] = {"bytes": work.bytes, "operations": work.operations, "elements": elements}
+        yield blank(title, str(case), **sizes, **meter.measure(entry, case, code))
+
+
+def _checks(plan: Plan, suite: Suite, entry: Entry) -> list[Case]:
+    """Cases that have to pass before a kernel is timed: what is timed in small, named ones, drawn ones."""
+    drawn = plan.draw(suite, Task(entry.op.name, entry.dtypes, ()))
+    named = [text for title, text in drawn if title][:CHECKS]
+    texts = [*named, *(text for title, text in drawn if not title)]
+    small = [case for _, case in entry.op.bench_cases(entry.dtypes, small=True)]
+    return [*small, *(entry.op.parse(text) for text in texts)]
+
+
+def _meter(session: Session, target: str, hot: bool, seconds: float) -> _Timer | _Counter:
+    if hasattr(session, "time"):
+        return _Timer(session, target, hot, seconds)
+    if hasattr(session, "count"):
+        return _Counter(session)
+    raise NotAvailable(f"what runs {target} can neither be timed nor count instructions; see parity doctor for others")
+
+
+class _Counter:
+    """Counts the instructions of a session whose seconds mean nothing."""
+
+    small = True
+
+    def __init__(self, session: Any) -> None:
+        self._session = session
+
+    def measure(self, entry: Entry, case: Case, code: CodeObject) -> dict[str, Any]:
+        call = entry.op.call(case)
+        return {"instructions": dict(self._session.count(code, call.launch, call.buffers))}
+
+
+class _Timer:
+    """Times the launches of a session, each between two copies."""
+
+    small = False
+
+    def __init__(self, session: Any, target: str, hot: bool, seconds: float) -> None:
+        self._session, self._code, self._hot, self._seconds = session, ceiling_code(target), hot, seconds
+        empty = self._reference("nothing", 1, {})
+        self._before = self._copy()
+        f32, f64 = self._multiply_adds("f32"), self._multiply_adds("f64")
+        self._before = self._copy()
+        self.ceilings = Ceilings(target, self._before, f32, f64, empty.cold.median, empty.host)
+
+    def measure(self, entry: Entry, case: Case, code: CodeObject) -> dict[str, Any]:
+        launch, buffers = entry.op.timed(case)
+        wide = "f64" in entry.dtypes
+        for _ in range(2):  # once more if the device changed meanwhile
+            timings = self._session.time(code, launch, buffers, hot=self._hot, seconds=self._seconds)
+            if isinstance(timings, Fault):
+                return {"problem": f"{timings.kind}: {timings.message}"}
+            before, after = self._before, self._copy()
+            self._before = after
+            drift = abs(after - before) / before
+            if drift <= DRIFT:
+                break
+        return {
+            "timings": timings,
+            "copy": (before + after) / 2,
+            "drift": drift,
+            "rate": self.ceilings.f64 if wide else self.ceilings.f32,
+            "notes": (*timings.notes, *_doubts(timings, drift)),
+        }
+
+    def _copy(self) -> float:
+        """Bytes per second, read and written."""
+        tile = np.arange(2**16, dtype=np.uint32)
+        count = COPY_BYTES // 4
+        buffers = {name: Tiled(DTYPES["u32"], tile, count, writable=name == "out") for name in ("x", "out")}
+        buffers["out"] = Tiled(DTYPES["u32"], tile[:0], count, writable=True)
+        timings = self._reference("copy", COPY_BYTES // COPY_BLOCK, buffers, Pointer("x"), Pointer("out"))
+        return 2 * COPY_BYTES / timings.cold.median
+
+    def _multiply_adds(self, name: str) -> float:
+        """Operations per second."""
+        kind = DTYPES[name]
+        out = Tiled(kind, np.empty(0, kind.numpy), 1, writable=True)
+        args = Scalar(DTYPES["u32"], FMA_ROUNDS), Scalar(kind, 0.5), Pointer("out")
+        timings = self._reference(f"fma_{name}", FMA_BLOCKS, {"out": out}, *args)
+        return 2.0 * FMA_BLOCKS * 256 * FMA_ROUNDS * FMA_CHAINS / timings.cold.median
+
+    def _reference(self, kernel: str, blocks: int, buffers: Mapping[str, Tiled], *args: Pointer | Scalar) -> Timings:
+        launch = Launch(kernel, (blocks, 1, 1), (256, 1, 1), args)
+        timings: Timings | Fault = self._session.time(self._code, launch, buffers, hot=False, seconds=REFERENCE_SECONDS)
+        if isinstance(timings, Fault):
+            raise NotAvailable(
+                f"what the device can do cannot be measured: {kernel}: {timings.kind}: {timings.message}"
+            )
+        return timings
+
+
+def _doubts(timings: Timings, drift: float) -> Iterator[str]:
+    if drift > DRIFT:
+        yield f"the copies before and after differ by {100 * drift:.1f} %"
+    if timings.cold.error > 2 * ERROR:
+        yield f"known to {100 * timings.cold.error:.1f} % only"

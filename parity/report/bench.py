@@ -1,0 +1,209 @@
+"""Renderings of measurements: each is a function from measurements to text."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from rich.text import Text
+
+import parity
+from parity.engine.baseline import FORMAT, VERSION, Change, Changed
+from parity.engine.bench import Ceilings, Measurement
+
+__all__ = ["Results", "bench_csv", "bench_dict", "bench_json", "bench_markdown", "bench_terminal", "si"]
+
+PREFIXES = ((12, "T"), (9, "G"), (6, "M"), (3, "k"), (0, ""), (-3, "m"), (-6, "u"), (-9, "n"))
+GOOD, FAIR = 0.8, 0.5
+STYLES = {Changed.FASTER: "green", Changed.SAME: "green", Changed.SLOWER: "bold red"}
+LEGEND = (
+    "time: median of cold launches, caches flushed; share: the time that the device's copy rate or FLOP rate allows, "
+    "by the time it took"
+)
+COUNTS = "instructions that wavefronts issued, per element of the output; no time, and no measure of speed"
+
+
+@dataclass(frozen=True)
+class Results:
+    """What a run of ``parity bench`` found, in the order in which it was measured.
+
+    ``devices`` and ``ceilings`` are by target, ``changes`` belong to the measurements if there is a baseline.
+    """
+
+    measurements: Sequence[Measurement]
+    devices: Mapping[str, str] = field(default_factory=dict)
+    ceilings: Mapping[str, Ceilings] = field(default_factory=dict)
+    changes: Sequence[Change] = ()
+    environment: Mapping[str, Any] = field(default_factory=dict)
+    complete: bool = True
+
+
+def si(value: float, unit: str) -> str:
+    """Three digits with a prefix: 4.09 TB/s, 131 us."""
+    if value == 0:
+        return f"0 {unit}"
+    exponent, prefix = next((e, p) for e, p in PREFIXES if value >= 0.9995 * 10.0**e or (e, p) == PREFIXES[-1])
+    scaled = value / 10.0**exponent
+    return f"{scaled:.{0 if scaled >= 99.95 else 1 if scaled >= 9.995 else 2}f} {prefix}{unit}"
+
+
+def bench_terminal(results: Results) -> Text:
+    """The measurements as aligned text with colours, grouped by module and target."""
+    text = Text()
+    for target, ceilings in results.ceilings.items():
+        text.append(f"{_ceilings(target, results.devices.get(target, ''), ceilings)}\n")
+    lines = [_line(*each) for each in _with_changes(results)]
+    widths = [max((len(line[i]) for line in lines), default=0) for i in range(len(lines[0]))] if lines else []
+    group = ""
+    for (m, change), line in zip(_with_changes(results), lines, strict=True):
+        if group != (group := f"{m.module} on {m.target} ({m.evidence})"):
+            text.append(f"\n{group}\n", "bold")
+        cells = [
+            cell.rjust(width) if i in NUMBERS else cell.ljust(width)
+            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ]
+        for i, cell in enumerate(cells):
+            if cell.strip() or widths[i]:
+                text.append("  ").append(cell, _style(i, m, change))
+        text.rstrip()
+        text.append("\n")
+    timed = any(m.timings for m in results.measurements)
+    counted = any(m.instructions for m in results.measurements)
+    for legend, shown in ((LEGEND, timed), (COUNTS, counted)):
+        if shown:
+            text.append(f"\n{legend}", "dim")
+    return text
+
+
+def bench_markdown(results: Results) -> str:
+    """The measurements as a GitHub table."""
+    head = [
+        "module",
+        "target",
+        "kernel",
+        "case",
+        "time",
+        "±",
+        "rate",
+        "share",
+        "hot",
+        "instructions",
+        "change",
+        "notes",
+    ]
+    rows = [head, ["---"] * len(head)]
+    for m, change in _with_changes(results):
+        kernel, *rest = _line(m, change)
+        rows.append([m.module, f"{m.target} {m.evidence}", f"`{kernel}`", *rest])
+    lines = [_ceilings(t, results.devices.get(t, ""), c) for t, c in results.ceilings.items()]
+    table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    return "\n\n".join([*lines, table, LEGEND]) + "\n"
+
+
+def bench_csv(results: Results) -> str:
+    """One line per measurement; seconds, bytes and operations as they are."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    names = ["module", "op", "dtypes", "kernel", "title", "case", "runner", "target", "evidence", "bytes"]
+    names += ["operations", "elements"]
+    times = ["median", "low", "high", "error", "repetitions"]
+    heads = [f"{kind}_{name}" for kind in ("cold", "hot") for name in times]
+    writer.writerow(
+        [*names, *heads, "host", "copy_rate", "operation_rate", "share", "bound", "instructions", "change", "notes"]
+    )
+    for m, change in _with_changes(results):
+        values: list[object] = [getattr(m, name) for name in names]
+        values[2] = ",".join(m.dtypes)
+        for timing in (m.timings.cold, m.timings.hot) if m.timings else (None, None):
+            values += [_number(getattr(timing, name)) for name in times] if timing else [""] * len(times)
+        share = "" if m.share is None else f"{m.share:.4f}"
+        host = _number(m.timings.host) if m.timings else ""
+        values += [host, _number(m.copy), _number(m.rate), share, m.bound if m.timings else ""]
+        values += [
+            "; ".join(f"{name} {count}" for name, count in m.instructions.items()),
+            change.verdict if change else "",
+        ]
+        writer.writerow([*values, "; ".join(_notes(m))])
+    return out.getvalue()
+
+
+def bench_dict(results: Results) -> dict[str, Any]:
+    """The measurements as plain data for JSON, which ``read_baseline`` reads."""
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "parity": parity.__version__,
+        "complete": results.complete,
+        "devices": dict(results.devices),
+        "ceilings": {target: asdict(each) for target, each in results.ceilings.items()},
+        "environment": dict(results.environment),
+        "measurements": [
+            {**asdict(m), "share": m.share, "bound": m.bound if m.timings else None}
+            | ({"change": {**asdict(change), "verdict": str(change.verdict)}} if change else {})
+            for m, change in _with_changes(results)
+        ],
+    }
+
+
+def bench_json(results: Results) -> str:
+    """The measurements as JSON text."""
+    return json.dumps(bench_dict(results), indent=1, allow_nan=False) + "\n"
+
+
+NUMBERS = (2, 3, 4, 5, 6)
+SHARE, CHANGE = 5, 8
+
+
+def _line(m: Measurement, change: Change | None) -> list[str]:
+    """Kernel, case, time, its error, rate, share, hot, instructions, change, notes."""
+    title = m.title or (m.case.partition("(")[2].removesuffix(")") if m.timings or m.instructions else "")
+    cells = [m.kernel, title, "", "", "", "", "", "", str(change) if change else "", "; ".join(_notes(m))]
+    if m.timings:
+        cold, hot = m.timings.cold, m.timings.hot
+        moving = m.bound == "copy"
+        rate = si(m.bytes / cold.median, "B/s") if moving else si(m.operations / cold.median, "FLOPS")
+        cells[2:6] = [si(cold.median, "s"), f"±{100 * cold.error:.1f} %", rate, _share(m, m.share_of(cold))]
+        if hot:
+            cells[6] = f"hot {si(hot.median, 's')}, {_share(m, m.share_of(hot))}"
+    if m.instructions and m.elements:
+        total = sum(m.instructions.values())
+        each = "  ".join(f"{name} {count / m.elements:.3g}" for name, count in m.instructions.items() if count)
+        cells[7] = f"{total / m.elements:.3g}" + (f" = {each}" if len(m.instructions) > 1 else "")
+    return cells
+
+
+def _share(m: Measurement, share: float) -> str:
+    return f"{100 * share:.0f} % of {m.bound}"
+
+
+def _notes(m: Measurement) -> list[str]:
+    return [m.problem] * bool(m.problem) + list(m.notes)
+
+
+def _style(column: int, m: Measurement, change: Change | None) -> str:
+    if m.problem:
+        return "bold red"
+    if column == CHANGE and change:
+        return STYLES.get(change.verdict, "yellow")
+    if column == SHARE and m.share is not None:
+        return "green" if m.share >= GOOD else "" if m.share >= FAIR else "yellow"
+    return ""
+
+
+def _ceilings(target: str, device: str, c: Ceilings) -> str:
+    rates = f"copy {si(c.copy, 'B/s')}, f32 {si(c.f32, 'FLOPS')}, f64 {si(c.f64, 'FLOPS')}"
+    launch = f"a launch costs the host {si(c.host, 's')} and, empty, the device {si(c.empty, 's')}"
+    return f"{target}{f' ({device})' if device else ''}: {rates}; {launch}"
+
+
+def _with_changes(results: Results) -> list[tuple[Measurement, Change | None]]:
+    changes: list[Change | None] = [*results.changes] or [None] * len(results.measurements)
+    return list(zip(results.measurements, changes, strict=True))
+
+
+def _number(value: float) -> str:
+    return f"{value:.6g}"
