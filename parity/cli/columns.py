@@ -80,8 +80,9 @@ class Columns:
         if stale:
             files = sorted({n for r in self._each() for n in _changed(r, suite) if n.endswith(".py")})
             why = f" ({', '.join(files)} changed since)" if files else ""
+            mean = "recorded cases mean" if len(stale) > 1 else "recorded case means"
             yield (
-                f"{len(stale)} recorded cases mean another launch or other inputs now{why}, such as {stale[0].case}: "
+                f"{len(stale)} {mean} another launch or other inputs now{why}, such as {stale[0].case}: "
                 "they do not count; record again"
             )
 

@@ -31,6 +31,7 @@ def ulp_distance(x: np.generic, y: np.generic) -> float:
     return float(abs(_order(x) - _order(y)))
 
 
+@np.errstate(all="ignore")
 def ulp_distances(x: Array, y: Array) -> Array:
     """``ulp_distance`` of every element of two float arrays, as float64."""
     dtype = of_array(x)

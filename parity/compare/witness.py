@@ -69,6 +69,8 @@ def who_is_wrong(cuda: Witness, amd: Witness, expected: Expected | None = None) 
     """How the two results compare, or None if one side has none. ``expected`` is what both were judged by."""
     if not (cuda.verdict.judged and amd.verdict.judged):
         return None
+    if cuda.verdict.passed and amd.verdict.passed and (cuda.output is None or amd.output is None):
+        return None
     apart, distances = _apart(cuda.output, amd.output, expected)
     elements, ulps = int(apart.sum()), float(distances[apart].max(initial=0.0))
     divergences: tuple[str, ...] = ()

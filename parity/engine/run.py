@@ -10,11 +10,12 @@ from typing import Any
 
 from pebble import ProcessExpired, ProcessPool
 
-from parity.compare import Status, Verdict
+from parity.compare import Status, Verdict, Witness
 from parity.engine import worker
 from parity.engine.plan import Column, Plan, Task
 from parity.engine.pool import completed, worker_pool
 from parity.engine.record import CaseRecord
+from parity.engine.vendors import compared
 from parity.op import Entry
 from parity.suite import Suite
 
@@ -78,17 +79,20 @@ def _one_by_one(plan: Plan, suite: Suite, pool: ProcessPool, task: Task) -> Iter
         try:
             records = pool.schedule(worker.perform, [alone], timeout=plan.seconds).result()
         except (ProcessExpired, FutureTimeout):
-            records = [
-                record
-                for column in task.columns
-                for record in _on_one(plan, suite, pool, replace(alone, columns=(column,)))
-            ]
+            records = _on_each(plan, suite, pool, alone)
         if task.shrink and any(record.verdict.status is Status.FAIL for record in records):
             # The search for a simpler case may meet one that kills the process; then this one has to do.
             with contextlib.suppress(ProcessExpired, FutureTimeout):
                 shrunk = replace(alone, shrink=True)
                 records = pool.schedule(worker.perform, [shrunk], timeout=task_limit(plan, shrunk)).result()
         yield from records
+
+
+def _on_each(plan: Plan, suite: Suite, pool: ProcessPool, task: Task) -> list[CaseRecord]:
+    """One case on each column in turn; the vendors are compared by their verdicts."""
+    found = {column: _on_one(plan, suite, pool, replace(task, columns=(column,))) for column in task.columns}
+    against = compared({column: Witness(record.verdict) for column, records in found.items() for record in records})
+    return [replace(record, against=against.get(column)) for column, records in found.items() for record in records]
 
 
 def _on_one(plan: Plan, suite: Suite, pool: ProcessPool, task: Task) -> list[CaseRecord]:

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from parity.compare import Status
+from parity.compare import Finding, Status
 from parity.engine import CaseRecord
 from parity.report.matrix import failure_class
 
@@ -71,8 +71,34 @@ def failure_text(record: CaseRecord, reproduction: Reproduction, source: str = "
             lines.append(("apart", apart + budgets))
         lines.append(("wrong", f"{verdict.wrong} of {verdict.total}: {verdict.pattern}"))
     lines.append(("because", verdict.detail.rstrip()))
+    lines.append(("who", _who(record, small)))
     lines += [("kernel", source), ("again", reproduction.of(small))]
     return "\n".join([head, *(_line(label, value) for label, value in lines if value)])
+
+
+def _who(record: CaseRecord, shown: CaseRecord) -> str:
+    """Who is wrong, by what the other vendor's column has for this case. That is known of the case as it was found."""
+    against = record.against
+    if against is None:
+        return ""
+    other, here = against.column, record.target
+    place = "" if shown.case == record.case else "in the case as found, "
+    match against.finding:
+        case Finding.AMD | Finding.CUDA:
+            used = f"within {math.ceil(100 * against.budget)} % of its budget" if against.budget else "as expected"
+            got = record.verdict.first.got if record.verdict.first else ""
+            values = (
+                f"gives {against.value}" + (f" where {here} gives {got}" if place else "")
+                if against.value
+                else "passes"
+            )
+            return f"{here} is wrong: {place}{other} {values}, {used}"
+        case Finding.REFERENCE:
+            near = f"no more than {against.ulps:.6g} ULP away" if against.ulps else "the same"
+            return f"the reference is suspect: {place}{other} fails as well and gives {against.value}, {near}"
+        case _:
+            gives = f": {place}the latter gives {against.value}" if against.value else ""
+            return f"{here} and {other} are both wrong, and differ{gives}"
 
 
 def failures_file(records: Sequence[CaseRecord], reproduction: Reproduction) -> str:

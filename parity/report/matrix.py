@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from parity.compare import Status
-from parity.engine import CaseRecord, Column
+from parity.compare import Finding, Status
+from parity.engine import Against, CaseRecord, Column
 from parity.op import Entry
 from parity.runners import Evidence
 
-__all__ = ["Cell", "Matrix", "Row", "State", "divergence_order", "failure_class", "make_matrix"]
+__all__ = ["Agreement", "Cell", "Matrix", "Row", "State", "failure_class", "joined", "make_matrix", "sort_divergences"]
 
 
 class State(StrEnum):
@@ -34,12 +34,33 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True)
+class Agreement:
+    """How the cases of an AMD column compare with those of CUDA's column ``witness``.
+
+    ``findings`` counts cases; where both are right, ``ulps`` is the largest distance and ``elements`` the most elements
+    that differ in a case; ``divergences`` are the rules by which they differ.
+    """
+
+    witness: str
+    findings: Mapping[Finding, int]
+    ulps: float = 0.0
+    elements: int = 0
+    divergences: tuple[str, ...] = ()
+
+    @property
+    def cases(self) -> int:
+        """Number of cases that both ran."""
+        return sum(self.findings.values())
+
+
+@dataclass(frozen=True)
 class Cell:
     """One kernel in one column.
 
     ``run`` counts executed cases, ``worst`` is the largest share of an error budget that a passing case used (1.0 = at
     the limit), ``sharp`` counts cases with a result between the sharp and the hard limit, ``failures`` counts failed
-    cases by class, ``divergences`` are the known CUDA/AMD divergences that passing cases met.
+    cases by class, ``divergences`` are the known CUDA/AMD divergences that passing cases met, ``agreement`` compares an
+    AMD column with CUDA's, if there is one.
     """
 
     state: State
@@ -51,6 +72,7 @@ class Cell:
     failures: Mapping[str, int] = field(default_factory=dict)
     unsupported: int = 0
     instructions: int = 0
+    agreement: Agreement | None = None
 
     @property
     def failed(self) -> int:
@@ -83,6 +105,10 @@ class Matrix:
     def cells(self) -> list[Cell]:
         """All cells, row by row."""
         return [cell for row in self.rows for cell in row.cells]
+
+    def by_column(self) -> list[tuple[Column, list[Cell]]]:
+        """Every column with its cells, from top to bottom."""
+        return [(column, [row.cells[place] for row in self.rows]) for place, column in enumerate(self.columns)]
 
     @property
     def executed(self) -> int:
@@ -129,7 +155,10 @@ def make_matrix(
             return Cell(State.COMPILE_ERROR)
         if column.evidence == Evidence.COMPILED:
             return Cell(State.COMPILED)
-        return _cell(grouped.get((entry.kernel, column.runner, column.target), []))
+        found = grouped.get((entry.kernel, column.runner, column.target), [])
+        made = _cell(found)
+        against = [record.against for record in found if record.against] if column.vendor == "amd" else []
+        return replace(made, agreement=_agreement(against)) if against else made
 
     rows = tuple(
         Row(entry.op.module, entry.op.name, entry.dtypes, entry.kernel, tuple(cell(entry, c) for c in columns))
@@ -156,10 +185,33 @@ def _cell(records: Sequence[CaseRecord]) -> Cell:
         passed=len(passing),
         worst=max((verdict.budget for verdict in passing), default=0.0),
         sharp=sum(verdict.sharp for verdict in passing),
-        divergences=tuple(sorted({d for verdict in passing for d in verdict.divergences}, key=divergence_order)),
+        divergences=sort_divergences(d for verdict in passing for d in verdict.divergences),
         failures=dict(failures.most_common()),
         unsupported=len(records) - len(executed),
         instructions=sum(record.instructions or 0 for record in executed),
+    )
+
+
+def _agreement(against: Sequence[Against]) -> Agreement:
+    both_right = [each for each in against if each.finding is Finding.RIGHT]
+    return Agreement(
+        against[0].column,
+        Counter(each.finding for each in against),
+        ulps=max((each.ulps for each in both_right), default=0.0),
+        elements=max((each.elements for each in both_right), default=0),
+        divergences=sort_divergences(d for each in against for d in each.divergences),
+    )
+
+
+def joined(agreements: Iterable[Agreement]) -> Agreement:
+    """Several as one, with the largest of each figure; there must be one."""
+    each = list(agreements)
+    return Agreement(
+        each[0].witness,
+        sum((Counter(one.findings) for one in each), Counter()),
+        ulps=max(one.ulps for one in each),
+        elements=max(one.elements for one in each),
+        divergences=sort_divergences(d for one in each for d in one.divergences),
     )
 
 
@@ -168,7 +220,6 @@ def failure_class(record: CaseRecord) -> str:
     return record.verdict.kind or str(record.verdict.status)
 
 
-def divergence_order(name: str) -> tuple[int, str]:
-    """Key that sorts D2 before D10."""
-    number = name[1:]
-    return (int(number) if number.isdigit() else 0, name)
+def sort_divergences(names: Iterable[str]) -> tuple[str, ...]:
+    """Each once, D2 before D10."""
+    return tuple(sorted(set(names), key=lambda name: (int(name[1:]) if name[1:].isdigit() else 0, name)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,7 +13,9 @@ from typing import Any
 from rich.text import Text
 
 import parity
-from parity.report.matrix import Cell, Matrix, Row, State, divergence_order
+from parity.compare import Finding
+from parity.report.agreement import AGREEMENT, AGREEMENT_LEGEND, agreement_of, agreement_summary, is_compared
+from parity.report.matrix import Agreement, Cell, Matrix, Row, State, joined, sort_divergences
 
 __all__ = ["as_csv", "as_dict", "as_json", "markdown", "plain", "summary", "terminal"]
 
@@ -35,32 +38,41 @@ def terminal(matrix: Matrix, *, full: bool = False) -> Text:
 
     One line per op, dtypes together, for what passes; a line per kernel for what does not. ``full``: a line per kernel.
     """
-    groups = [(head, [_fields(cell) for cell in cells]) for head, cells in _lines(matrix.rows, full)]
-    heads = max((len(label) for (_, label, _), _ in groups), default=0)
-    names = max((len(types) for (_, _, types), _ in groups), default=0)
-    widths = [
-        [max(len(fields[column][i]) for _, fields in groups) for i in range(4)] for column in range(len(matrix.columns))
-    ]
     text = Text()
-    module = ""
-    for (of, label, types), cells in groups:
-        if of != module:
-            text.append("\n" if module else "").append(of.ljust(heads + names + 6), "bold")
-            for column, width in zip(matrix.columns, widths, strict=True):
-                text.append(str(column).ljust(sum(width) + 8), "bold")
-            text.rstrip()
-            text.append("\n")
-            module = of
-        text.append(f"  {label.ljust(heads)}  {types.ljust(names)}  ")
-        for (state, counts, budget, notes), width in zip(cells, widths, strict=True):
+    for module, lines in itertools.groupby(_lines(matrix.rows, full), key=lambda line: line[0][0]):
+        text.append("\n" if text else "")
+        _module(text, module, matrix, list(lines))
+    text.append(f"\n{_legend(matrix)}\n", "dim")
+    if agreement := agreement_summary(matrix):
+        text.append(f"\n{agreement}\n")
+    return text
+
+
+def _module(text: Text, module: str, matrix: Matrix, lines: Sequence[tuple[tuple[str, str, str], list[Cell]]]) -> None:
+    """Append a heading and the lines of one module, aligned."""
+    heads = max(len(label) for (_, label, _), _ in lines)
+    types = max(len(dtypes) for (_, _, dtypes), _ in lines)
+    table = [[_fields(cell) for cell in cells] for _, cells in lines]
+    # A field that is empty everywhere takes no place, or four columns would be too wide.
+    widths = [[max(len(each[i]) for each in column) + 2 for i in range(4)] for column in zip(*table, strict=True)]
+    widths = [[width if width > 2 else 0 for width in each] for each in widths]
+    totals = [max(sum(width), len(str(column)) + 2) for column, width in zip(matrix.columns, widths, strict=True)]
+    text.append(module.ljust(heads + types + 6), "bold")
+    for column, total in zip(matrix.columns, totals, strict=True):
+        text.append(str(column).ljust(total), "bold")
+    text.append(AGREEMENT if is_compared(matrix) else "", "bold")
+    text.rstrip()
+    text.append("\n")
+    for ((_, label, dtypes), cells), fields in zip(lines, table, strict=True):
+        text.append(f"  {label.ljust(heads)}  {dtypes.ljust(types)}  ")
+        for (state, counts, budget, notes), width, total in zip(fields, widths, totals, strict=True):
             style = STYLES.get(State(state), FAILED)
             text.append(state.ljust(width[0]), style)
-            text.append(f"  {counts.rjust(width[1])}  {budget.rjust(width[2])}  ")
-            text.append(notes.ljust(width[3]) + "  ", "" if style != FAILED else style)
+            text.append(f"{counts.rjust(width[1] - 2)}  {budget.rjust(width[2] - 2)}  " if width[1] else "")
+            text.append(notes.ljust(total - sum(width[:3])), "" if style != FAILED else style)
+        text.append(agreement_of(matrix.columns, cells, brief=True))
         text.rstrip()
         text.append("\n")
-    text.append(f"\n{LEGEND}\n", "dim")
-    return text
 
 
 def plain(matrix: Matrix, *, full: bool = False) -> str:
@@ -74,7 +86,7 @@ def summary(matrix: Matrix) -> str:
     kernels = len({row.kernel for row, cell in ((r, c) for r in matrix.rows for c in r.cells) if cell.run})
     parts = [f"{kernels} kernels", f"{matrix.executed} cases", f"{matrix.passed} passed"]
     parts.append(f"{matrix.executed - matrix.passed} failed")
-    for state in (State.COMPILE_ERROR, State.MISSING, State.NOT_RUN, State.UNSUPPORTED):
+    for state in (State.COMPILE_ERROR, State.MISSING, State.NOT_RUN, State.NOT_RECORDED, State.UNSUPPORTED):
         count = sum(cell.state is state for cell in cells)
         if count:
             parts.append(f"{count} {str(state).lower()}")
@@ -85,30 +97,56 @@ def summary(matrix: Matrix) -> str:
 
 def markdown(matrix: Matrix, *, full: bool = False) -> str:
     """The matrix as a GitHub table."""
-    lines = [["module", "op", "dtypes", *map(str, matrix.columns)]]
+    last = [AGREEMENT] if is_compared(matrix) else []
+    lines = [["module", "op", "dtypes", *map(str, matrix.columns), *last]]
     lines += [["---"] * len(lines[0])]
     for (module, label, types), cells in _lines(matrix.rows, full):
         texts = (" ".join(field for field in _fields(cell) if field) for cell in cells)
-        lines.append([module, f"`{label}`", types, *texts])
+        lines.append([module, f"`{label}`", types, *texts, *([agreement_of(matrix.columns, cells)] if last else [])])
     table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    return f"{table}\n\n{summary(matrix)}\n\n{LEGEND}\n"
+    parts = [table, summary(matrix), agreement_summary(matrix), _legend(matrix).replace("\n", "\n\n")]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _legend(matrix: Matrix) -> str:
+    return f"{LEGEND}\n{AGREEMENT_LEGEND}" if is_compared(matrix) else LEGEND
 
 
 def as_csv(matrix: Matrix) -> str:
-    """One line per kernel; the fields of a column begin with its target and evidence."""
+    """One line per kernel; the fields of a column begin with its target and evidence.
+
+    An AMD column that was compared with CUDA's has three more: cases by finding, and where both are right the largest
+    distance in ULP and the most elements that differ.
+    """
     fields = ("state", "run", "passed", "worst_budget", "sharp", "divergences", "failures")
+    compared = ("against_cuda", "against_cuda_ulps", "against_cuda_elements")
+    with_cuda = [any(cell.agreement for cell in cells) for _, cells in matrix.by_column()]
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     prefixes = [str(column).replace(" ", "_") for column in matrix.columns]
-    writer.writerow(["module", "op", "dtypes", "kernel", *(f"{p}_{field}" for p in prefixes for field in fields)])
+    names = [
+        f"{prefix}_{field}"
+        for prefix, more in zip(prefixes, with_cuda, strict=True)
+        for field in (*fields, *(compared if more else ()))
+    ]
+    writer.writerow(["module", "op", "dtypes", "kernel", *names])
     for row in matrix.rows:
         values: list[object] = []
-        for cell in row.cells:
+        for cell, more in zip(row.cells, with_cuda, strict=True):
             failures = "; ".join(f"{kind} {count}" for kind, count in cell.failures.items())
             worst = f"{cell.worst:.6g}" if cell.passed else ""
             values += [cell.state, cell.run, cell.passed, worst, cell.sharp, " ".join(cell.divergences), failures]
+            values += _compared(cell.agreement) if more else []
         writer.writerow([row.module, row.op, ",".join(row.dtypes), row.kernel, *values])
     return out.getvalue()
+
+
+def _compared(agreement: Agreement | None) -> list[object]:
+    if agreement is None:
+        return ["", "", ""]
+    findings = (f"{finding} {agreement.findings[finding]}" for finding in Finding if finding in agreement.findings)
+    by = f" ({' '.join(agreement.divergences)})" if agreement.divergences else ""
+    return ["; ".join(findings) + by, f"{agreement.ulps:.6g}", agreement.elements]
 
 
 def as_dict(matrix: Matrix) -> dict[str, Any]:
@@ -145,6 +183,7 @@ def as_dict(matrix: Matrix) -> dict[str, Any]:
                         "failures": dict(cell.failures),
                         "unsupported": cell.unsupported,
                         "instructions": cell.instructions,
+                        "against": _strict(cell.agreement),
                     }
                     for column, cell in zip(matrix.columns, row.cells, strict=True)
                 ],
@@ -152,6 +191,12 @@ def as_dict(matrix: Matrix) -> dict[str, Any]:
             for row in matrix.rows
         ],
     }
+
+
+def _strict(agreement: Agreement | None) -> dict[str, Any] | None:
+    if agreement is None:
+        return None
+    return {**vars(agreement), "ulps": agreement.ulps if math.isfinite(agreement.ulps) else None}
 
 
 def as_json(matrix: Matrix) -> str:
@@ -189,13 +234,15 @@ def _dtypes(group: Sequence[Row]) -> str:
 def _sum(cells: Iterable[Cell]) -> Cell:
     """Cells of one state as one."""
     each = list(cells)
+    agreements = [cell.agreement for cell in each if cell.agreement]
     return Cell(
         each[0].state,
         run=sum(cell.run for cell in each),
         passed=sum(cell.passed for cell in each),
         worst=max(cell.worst for cell in each),
         sharp=sum(cell.sharp for cell in each),
-        divergences=tuple(sorted({d for cell in each for d in cell.divergences}, key=divergence_order)),
+        divergences=sort_divergences(d for cell in each for d in cell.divergences),
+        agreement=joined(agreements) if agreements else None,
     )
 
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from parity.compare import Mismatch, Status, Verdict
-from parity.engine import CaseRecord
+from parity.compare import Finding, Mismatch, Status, Verdict
+from parity.engine import Against, CaseRecord
 from parity.errors import UsageError
 from parity.report import Reproduction, check_folder, failure_text, failures_file, shown_failures
 
@@ -45,6 +45,57 @@ def test_a_failure_tells_everything():
         "parity run 'unary.exp[f32](x=1~mixed@9)'",
     ):
         assert part in text
+
+
+AGAINST = Against("sm_90 (recorded on NVIDIA H200)", Finding.AMD, 4, 12, 9.0, value="1.5", budget=0.113)
+FAULT = Verdict(Status.FAIL, "out-of-bounds read", detail="far out")
+SMALL = replace(RECORD, case="unary.exp[f32](x=1~mixed@9)")
+
+
+@pytest.mark.parametrize(
+    ("record", "says"),
+    [
+        (
+            replace(RECORD, against=AGAINST),
+            "gfx1100 is wrong: sm_90 (recorded on NVIDIA H200) gives 1.5, within 12 % of its budget",
+        ),
+        (
+            replace(RECORD, against=replace(AGAINST, budget=0.0), minimal=SMALL),
+            "gfx1100 is wrong: in the case as found, sm_90 (recorded on NVIDIA H200) gives 1.5 where gfx1100 gives "
+            "1.25, as expected",
+        ),
+        (
+            replace(RECORD, verdict=FAULT, against=replace(AGAINST, value="")),
+            "gfx1100 is wrong: sm_90 (recorded on NVIDIA H200) passes, within 12 % of its budget",
+        ),
+        (
+            replace(
+                RECORD, target="sm_90", against=replace(AGAINST, finding=Finding.CUDA, column="gfx1100 (emulated)")
+            ),
+            "sm_90 is wrong: gfx1100 (emulated) gives 1.5, within 12 % of its budget",
+        ),
+        (
+            replace(RECORD, against=replace(AGAINST, finding=Finding.REFERENCE, ulps=0.0)),
+            "the reference is suspect: sm_90 (recorded on NVIDIA H200) fails as well and gives 1.5, the same",
+        ),
+        (
+            replace(RECORD, against=replace(AGAINST, finding=Finding.REFERENCE)),
+            "the reference is suspect: sm_90 (recorded on NVIDIA H200) fails as well and gives 1.5, "
+            "no more than 9 ULP away",
+        ),
+        (
+            replace(RECORD, against=replace(AGAINST, finding=Finding.BOTH)),
+            "gfx1100 and sm_90 (recorded on NVIDIA H200) are both wrong, and differ: the latter gives 1.5",
+        ),
+    ],
+)
+def test_who_is_wrong(record, says):
+    (line,) = [line for line in failure_text(record, Reproduction()).splitlines() if line.startswith("  who")]
+    assert line.split(maxsplit=1)[1] == says
+
+
+def test_without_another_vendor_nobody_is_said_to_be_wrong():
+    assert "  who" not in failure_text(RECORD, Reproduction())
 
 
 def test_where_no_distance_makes_sense_none_is_told():

@@ -102,7 +102,8 @@ def test_the_text_is_aligned_ascii(entries, suite):
     everything = suite.entries
     text = plain(matrix_of(everything, [record(entry, passing(0.25)) for entry in everything]))
     assert text.isascii()
-    assert len({line.index("pass ") for line in text.splitlines() if "pass " in line}) == 1
+    for module in text.split("\n\n"):
+        assert len({line.index("pass ") for line in module.splitlines() if "pass " in line}) <= 1
     assert not any(line.endswith(" ") for line in text.splitlines())
 
 

@@ -1,0 +1,77 @@
+"""CUDA beside AMD in words: per kernel for the matrix, and for the whole run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from parity.compare import Finding
+from parity.engine import Column
+from parity.report.matrix import Agreement, Cell, Matrix, joined
+
+__all__ = ["AGREEMENT", "AGREEMENT_LEGEND", "agreement_of", "agreement_summary", "describe", "is_compared"]
+
+AGREEMENT = "CUDA/AMD"
+AGREEMENT_LEGEND = (
+    "CUDA/AMD, of the cases that both ran: n ULP: both right, at most so far apart; n differ: both right, not the same "
+    "in n elements; D..: each right by its own rule"
+)
+_WRONG = {
+    Finding.AMD: "AMD wrong",
+    Finding.CUDA: "CUDA wrong",
+    Finding.REFERENCE: "reference?",
+    Finding.BOTH: "both wrong",
+}
+
+
+def is_compared(matrix: Matrix) -> bool:
+    """Whether any case ran on CUDA and on AMD."""
+    return any(cell.agreement for cell in matrix.cells())
+
+
+def describe(agreement: Agreement) -> str:
+    """An agreement in a few words: who is wrong in how many cases, or how close the right results are."""
+    words = [
+        f"{text} x{agreement.findings[finding]}" for finding, text in _WRONG.items() if agreement.findings.get(finding)
+    ]
+    words += agreement.divergences
+    if agreement.findings.get(Finding.RIGHT):
+        words.append(_apart(agreement))
+    return " ".join(words) or str(Finding.SAME)
+
+
+def _apart(agreement: Agreement) -> str:
+    if math.isinf(agreement.ulps):
+        return "NaN or number"
+    ulps = (
+        f"{agreement.ulps:.0f}"
+        if agreement.ulps < 10_000
+        else f"{agreement.ulps:.0e}".replace("e+0", "e").replace("e+", "e")
+    )
+    return f"{ulps} ULP" if agreement.ulps else f"{agreement.elements} differ"
+
+
+def agreement_of(columns: Sequence[Column], cells: Sequence[Cell], *, brief: bool = False) -> str:
+    """The agreement of all AMD columns in one kernel: once if they have the same, else by target.
+
+    ``brief``: where nobody is wrong the largest differences stand for all targets.
+    """
+    found = {column: cell.agreement for column, cell in zip(columns, cells, strict=True) if cell.agreement}
+    texts = {column: describe(agreement) for column, agreement in found.items()}
+    if len(set(texts.values())) <= 1:
+        return next(iter(texts.values()), "")
+    wrong = {column: text for column, text in texts.items() if any(found[column].findings.get(f) for f in _WRONG)}
+    if brief and not wrong:
+        return describe(joined(found.values()))
+    return ", ".join(f"{column.target} {text}" for column, text in (wrong if brief else texts).items())
+
+
+def agreement_summary(matrix: Matrix) -> str:
+    """The agreement of the run in one line; empty if nothing was compared."""
+    found = [cell.agreement for cell in matrix.cells() if cell.agreement]
+    if not found:
+        return ""
+    total = joined(found)
+    targets = [column.target for column, cells in matrix.by_column() if any(cell.agreement for cell in cells)]
+    counts = [f"{total.findings[finding]} {finding}" for finding in Finding if total.findings.get(finding)]
+    return f"{' '.join(targets)} against {total.witness}: {total.cases} results compared, {', '.join(counts)}"

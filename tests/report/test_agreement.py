@@ -1,0 +1,119 @@
+"""CUDA beside AMD in the matrix, in every rendering."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from dataclasses import replace
+
+import pytest
+
+from parity.compare import Finding, Status, Verdict
+from parity.engine import Against, CaseRecord, Column
+from parity.report import as_csv, as_json, make_matrix, markdown, plain
+
+CUDA = Column("recorded", "sm_90", "recorded", "cuda", "recorded=h200.zip", "NVIDIA H200")
+AMD = tuple(Column("emulated", target, "emulated") for target in ("gfx1030", "gfx1100", "gfx90a"))
+COLUMNS = (CUDA, *AMD)
+SAME = Against(CUDA.known_as, Finding.SAME, 0, 12)
+CLOSE = Against(CUDA.known_as, Finding.RIGHT, 3, 12, 2.0)
+WRONG = Against(CUDA.known_as, Finding.AMD, 1, 12, 9.0)
+RULES = Against(CUDA.known_as, Finding.RULES, 1, 12, 1e6, ("D5", "D14"))
+
+
+def record(entry, column, against=None, verdict=None):
+    found = verdict or Verdict(Status.PASS, budget=0.25)
+    case = CaseRecord("c", entry.op.name, entry.kernel, entry.op.module, column.runner, column.target, "", found)
+    return replace(case, against=against)
+
+
+def matrix_of(entries, by_target):
+    """A matrix in which every kernel has these comparisons on these targets, and passes on CUDA."""
+    records = [record(entry, CUDA) for entry in entries]
+    records += [record(e, c, against) for e in entries for c in AMD for against in by_target[c.target]]
+    return make_matrix(entries, COLUMNS, records, seconds=1.0)
+
+
+def everywhere(*against):
+    return {column.target: against for column in AMD}
+
+
+@pytest.fixture
+def entries(suite):
+    return suite.select(["uexp_f32"]).entries
+
+
+def last_field(text):
+    (line,) = [line for line in text.splitlines() if line.startswith("  ")]
+    return line.rpartition("%")[2].strip()
+
+
+@pytest.mark.parametrize(
+    ("against", "text"),
+    [
+        ([SAME, SAME], "same bits"),
+        ([SAME, CLOSE], "2 ULP"),
+        ([CLOSE, replace(CLOSE, ulps=0.0), RULES], "D5 D14 2 ULP"),
+        ([replace(CLOSE, ulps=0.0)], "3 differ"),
+        ([replace(CLOSE, ulps=98304.0)], "1e5 ULP"),
+        ([replace(CLOSE, ulps=math.inf)], "NaN or number"),
+        ([SAME, RULES], "D5 D14"),
+        ([WRONG, SAME, WRONG], "AMD wrong x2"),
+        ([replace(WRONG, finding=Finding.CUDA), CLOSE], "CUDA wrong x1 2 ULP"),
+        ([replace(WRONG, finding=Finding.REFERENCE)], "reference? x1"),
+        ([replace(WRONG, finding=Finding.BOTH)], "both wrong x1"),
+    ],
+)
+def test_one_field_for_all_targets(entries, against, text):
+    assert last_field(plain(matrix_of(entries, everywhere(*against)))) == text
+
+
+def test_targets_that_differ_are_as_far_apart_as_the_worst_and_named_if_one_is_wrong(entries):
+    close = {"gfx1030": [SAME], "gfx1100": [CLOSE], "gfx90a": [replace(CLOSE, ulps=7.0)]}
+    assert last_field(plain(matrix_of(entries, close))) == "7 ULP"
+    assert "gfx1030 same bits, gfx1100 2 ULP, gfx90a 7 ULP" in markdown(matrix_of(entries, close))
+    assert last_field(plain(matrix_of(entries, {**close, "gfx90a": [WRONG]}))) == "gfx90a AMD wrong x1"
+
+
+def test_the_whole_suite_in_four_columns_fits_160_characters(suite):
+    def case(entry, column):
+        ported, rules = column in AMD, entry.op.name == "unary.exp"
+        verdict = Verdict(Status.PASS, budget=1.0, divergences=("D14",) if ported and rules else ())
+        return record(entry, column, (RULES if rules else CLOSE) if ported else None, verdict)
+
+    records = [case(e, c) for e in suite.entries for c in COLUMNS for _ in range(21 if c in AMD else 7)]
+    text = plain(make_matrix(suite.entries, COLUMNS, records, seconds=1.0))
+    assert [line for line in text.splitlines() if len(line) > 160] == []
+
+
+def test_the_run_in_one_line(entries):
+    text = plain(matrix_of(entries, everywhere(SAME, CLOSE, WRONG)))
+    assert (
+        "gfx1030 gfx1100 gfx90a against sm_90 (recorded on NVIDIA H200): 9 results compared, "
+        "3 same bits, 3 both right, 3 AMD is wrong" in text
+    )
+
+
+def test_csv_and_json_have_every_target(entries):
+    matrix = matrix_of(entries, {**everywhere(SAME), "gfx90a": [CLOSE, RULES]})
+    (row, *_) = csv.DictReader(as_csv(matrix).splitlines())
+    assert row["gfx90a_emulated_against_cuda"] == "both right 1; each by its own rule 1 (D5 D14)"
+    assert (row["gfx90a_emulated_against_cuda_ulps"], row["gfx90a_emulated_against_cuda_elements"]) == ("2", "3")
+    assert row["gfx1100_emulated_against_cuda"] == "same bits 1"
+    assert "sm_90_recorded_against_cuda" not in row
+    cell = json.loads(as_json(matrix))["kernels"][0]["cells"][3]
+    assert cell["against"] == {
+        "witness": CUDA.known_as,
+        "findings": {"both right": 1, "each by its own rule": 1},
+        "ulps": 2.0,
+        "elements": 3,
+        "divergences": ["D5", "D14"],
+    }
+
+
+def test_nothing_is_said_of_cuda_where_nothing_was_compared(entries):
+    matrix = make_matrix(entries, AMD, [record(e, c) for e in entries for c in AMD], seconds=1.0)
+    for text in (plain(matrix), markdown(matrix)):
+        assert "CUDA/AMD" not in text.replace("known CUDA/AMD divergences", "")
+    assert "against" not in as_csv(matrix)
