@@ -49,8 +49,8 @@ _CDNA2 = Limits(4, 8, 512, 8, 64 << 10, 512, 16, sgprs=800)
 
 
 def _sm(warps: int, blocks: int, kib: int) -> Limits:
-    """An SM: 64 Ki registers, for each warp in units of 256, on four partitions; 1 KiB of shared memory per block is
-    the system's since compute capability 8.0 (CUDA C++ Programming Guide, and the CUDA occupancy calculator).
+    """An SM since compute capability 8.0: 64 Ki registers, for each warp in units of 256, on four partitions; 1 KiB of
+    shared memory per block is the system's (CUDA C++ Programming Guide, and ``cuda_occupancy.h`` of the toolkit).
     """
     return Limits(4, warps // 4, 512, 8, kib << 10, 128, blocks, shared_own=1024)
 
@@ -63,6 +63,7 @@ LIMITS = {
     "gfx942": _CDNA2,
     # CUDA C++ Programming Guide, "Technical Specifications per Compute Capability": resident warps, resident blocks,
     # shared memory of an SM in KiB.
+    "sm_75": Limits(4, 8, 512, 8, 64 << 10, 256, 16),
     "sm_80": _sm(64, 32, 164),
     "sm_86": _sm(48, 16, 100),
     "sm_87": _sm(48, 16, 164),

@@ -56,6 +56,11 @@ def code(request, built):
     return built[request.param]
 
 
+@pytest.fixture(params=TARGETS)
+def any_code(request, built):
+    return built[request.param]
+
+
 def written(code, text):
     """The code object with this assembly as the code of block_sum."""
     text = text.format(**REGISTERS[TARGETS[code.target].wavefront])
@@ -113,7 +118,8 @@ def test_one_count_is_one_wavefront_s_issue_whatever_its_lanes_do(code, cache):
         assert counts == {"valu": 9 * waves, "salu": 6 * waves, "other": 3 * waves}
 
 
-def test_accesses_of_a_compiled_kernel(code, cache):
+def test_accesses_of_a_compiled_kernel(any_code, cache):
+    code = any_code
     """Every wavefront of block_sum stores to LDS once before the loop; one of each block writes the result."""
     out = np.zeros(3, np.float32)
     counts = launched(code, "block_sum", FLOATS, out, 256, grid=3, cache=cache, counted=True).classes
@@ -123,7 +129,8 @@ def test_accesses_of_a_compiled_kernel(code, cache):
     assert counts["lds"] >= 3 * (waves + 8 * 2 + 1)
 
 
-def test_the_classes_add_up_to_all_instructions(code, cache):
+def test_the_classes_add_up_to_all_instructions(any_code, cache):
+    code = any_code
     for kernel, values, options in (
         ("block_sum", (FLOATS, np.zeros(5, np.float32), 200), {"grid": 5}),
         ("reversed_by_lds", (np.zeros(100), np.zeros(100), 100), {"block": 100, "shared": 800}),

@@ -19,15 +19,15 @@ CALCULATOR = """
 #include <cuda_occupancy.h>
 #include <stdio.h>
 int main() {
-    int major, minor, warps, kib, threads, registers, shared;
-    while (scanf("%d %d %d %d %d %d %d", &major, &minor, &warps, &kib, &threads, &registers, &shared) == 7) {
+    int major, minor, warps, kib, own, threads, registers, shared;
+    while (scanf("%d %d %d %d %d %d %d %d", &major, &minor, &warps, &kib, &own, &threads, &registers, &shared) == 8) {
         cudaOccDeviceProp device;
         device.computeMajor = major, device.computeMinor = minor;
         device.maxThreadsPerBlock = 1024, device.maxThreadsPerMultiprocessor = 32 * warps;
         device.regsPerBlock = device.regsPerMultiprocessor = 65536;
         device.warpSize = 32, device.numSms = 1;
         device.sharedMemPerBlock = 49152, device.sharedMemPerMultiprocessor = kib * 1024;
-        device.sharedMemPerBlockOptin = (kib - 1) * 1024, device.reservedSharedMemPerBlock = 1024;
+        device.sharedMemPerBlockOptin = kib * 1024 - own, device.reservedSharedMemPerBlock = own;
         cudaOccFuncAttributes kernel;
         kernel.maxThreadsPerBlock = 1024, kernel.numRegs = registers, kernel.sharedSizeBytes = shared;
         cudaOccDeviceState state;
@@ -99,7 +99,7 @@ def test_nvidia_s_calculator_agrees(calculator):
         for threads, vgprs, shared in itertools.product(
             (32, 64, 128, 256, 384, 1024), (1, 24, 32, 33, 40, 64, 65, 128, 168, 255), (0, 100, 4096, 20000, 49152)
         ):
-            questions.append(f"{major} {minor // 100} {warps} {kib} {threads} {vgprs} {shared}\n")
+            questions.append(f"{major} {minor // 100} {warps} {kib} {limits.shared_own} {threads} {vgprs} {shared}\n")
             share = occupancy(where, threads=threads, vgprs=vgprs, shared_bytes=shared)
             ours.append(round(share * warps / (threads // 32)))
     done = subprocess.run([calculator], input="".join(questions), capture_output=True, text=True, check=True)
