@@ -1,6 +1,6 @@
 """Recordings: what launches left behind on one machine, in a file that another machine can replay.
 
-A recording is a zip file (LZMA) with these members and nothing else:
+A recording is a zip file (LZMA) with these members:
 
 * ``head.json``: ``format``, ``version``, where the values are from (``runner``, ``vendor``, ``evidence``, ``device``,
   ``environment``), how the cases were drawn (``seed``, ``examples``), ``modules`` (per "module target" the digest of
@@ -9,6 +9,7 @@ A recording is a zip file (LZMA) with these members and nothing else:
   (``launch_digest``), ``fault`` (null, or kind and message) and ``buffers``: [first byte, bytes] of each buffer that
   the launch changed.
 * ``outputs/TARGET/MODULE.bin``: those buffers, little-endian, one behind the other.
+* ``attached/NAME``: optional; whatever else belongs to these cases. A reader that does not know one leaves it alone.
 
 The comment of the zip file is the seal: format, version, and the SHA-256 of ``head.json``.
 """
@@ -18,10 +19,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from lzma import LZMAError
 from pathlib import Path
 from typing import Any
@@ -32,13 +34,39 @@ from parity.cache import digest
 from parity.codeobject import CodeObject, kernel_from_dict, kernel_to_dict
 from parity.errors import UsageError
 from parity.launch import Buffer, Fault, Launch, Outcome, Pointer
+from parity.shape import misfit
 
 __all__ = ["VERSION", "RecordedCase", "Recording", "launch_digest", "read_recording", "write_recording"]
 
 FORMAT = "parity recording"
 VERSION = 1
-HEAD, CASES = "head.json", "cases.jsonl"
+HEAD, CASES, ATTACHED = "head.json", "cases.jsonl", "attached/"
 _EPOCH = (1980, 1, 1, 0, 0, 0)
+
+_ARGUMENT = {"name": str, "offset": int, "size": int, "kind": str}
+_NUMBERS = ("kernarg_bytes", "sgprs", "vgprs", "lds_bytes", "scratch_bytes", "wavefront", "spills", "max_threads")
+_KERNEL = {"name": str, "args": [_ARGUMENT], "hidden": [_ARGUMENT], **dict.fromkeys(_NUMBERS, int)}
+_HEAD = {
+    **dict.fromkeys(("runner", "evidence"), str),
+    **dict.fromkeys(("seed", "examples"), int),
+    "vendor": {"amd", "cuda"},
+    "device": {str: str},
+    "environment": {"sources": {str: str}},
+    "modules": {str: {"digest": str, "kernels": [_KERNEL]}},
+    "members": {str: str},
+}
+_CASE = {
+    **dict.fromkeys(("case", "title", "module", "kernel", "target", "launch"), str),
+    "buffers": {str: [int]},
+    "fault": (type(None), {"kind": str, "message": str, "lost": bool}),
+}
+
+
+UNREADABLE = (
+    *(zipfile.BadZipFile, zlib.error, LZMAError, EOFError, struct.error),
+    *(NotImplementedError, RuntimeError, ValueError, OverflowError, MemoryError),
+)
+"""What the zip module raises for a file that it cannot read."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +84,11 @@ class RecordedCase:
 
     def outcome(self, before: Mapping[str, Buffer]) -> Outcome:
         """The outcome of that launch on the buffers it was given."""
+        for name, data in self.buffers.items():
+            if name not in before or len(data) != before[name].data.nbytes:
+                has = f"has {before[name].data.nbytes}" if name in before else "is none of the launch"
+                fault = Fault("error", f"the recording has {len(data)} bytes of the buffer {name!r}, which {has}")
+                return Outcome({each: buffer.data for each, buffer in before.items()}, fault)
         after = {
             name: np.frombuffer(self.buffers[name], buffer.dtype.numpy) if name in self.buffers else buffer.data
             for name, buffer in before.items()
@@ -65,10 +98,11 @@ class RecordedCase:
 
 @dataclass(frozen=True)
 class Recording:
-    """A recording as read back: its head, and its cases in the order in which they were drawn."""
+    """A recording as read back: its head, its cases in the order in which they were drawn, what else is attached."""
 
     head: Mapping[str, Any]
     cases: tuple[RecordedCase, ...]
+    attached: Mapping[str, bytes] = field(default_factory=dict)
 
     @property
     def targets(self) -> tuple[str, ...]:
@@ -97,7 +131,11 @@ def launch_digest(launch: Launch, buffers: Mapping[str, Buffer]) -> str:
 
 
 def write_recording(
-    path: Path, head: Mapping[str, Any], code: Iterable[CodeObject], cases: Iterable[RecordedCase]
+    path: Path,
+    head: Mapping[str, Any],
+    code: Iterable[CodeObject],
+    cases: Iterable[RecordedCase],
+    attached: Mapping[str, bytes] | None = None,
 ) -> None:
     """Write a recording; ``head`` says where the values are from, the rest of it is added here.
 
@@ -115,7 +153,11 @@ def write_recording(
             places[name] = len(stored), len(data)
             stored += data
         lines.append(json.dumps({**asdict(case), "buffers": places}, ensure_ascii=False))
-    members = {CASES: "".join(f"{line}\n" for line in lines).encode(), **{n: bytes(d) for n, d in outputs.items()}}
+    members = {
+        CASES: "".join(f"{line}\n" for line in lines).encode(),
+        **{name: bytes(data) for name, data in outputs.items()},
+        **{ATTACHED + name: data for name, data in (attached or {}).items()},
+    }
     whole = {
         "format": FORMAT,
         "version": VERSION,
@@ -134,6 +176,8 @@ def write_recording(
             for name, data in {HEAD: text, **members}.items():
                 file.writestr(zipfile.ZipInfo(name, _EPOCH), data, zipfile.ZIP_LZMA)
             file.comment = _seal(text, VERSION)
+        with scratch.open("rb") as written:
+            os.fsync(written.fileno())
         scratch.replace(path)
     except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror}; choose another file with -o") from error
@@ -145,14 +189,15 @@ def read_recording(path: Path) -> Recording:
     """The recording in a file, every byte of it checked.
 
     Raises:
-        UsageError: the file cannot be read, is no recording, has another version, is cut off or was altered.
+        UsageError: the file cannot be read, is no recording, has another version, is cut off, was altered, or lacks
+            something that a recording has.
     """
     try:
         with zipfile.ZipFile(path) as file:
             return _read(path, file)
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
-    except (zipfile.BadZipFile, zlib.error, LZMAError, EOFError, NotImplementedError) as error:
+    except UNREADABLE as error:
         raise UsageError(
             f"{path} is not a recording of parity, or it was cut off or altered ({error}); copy or record it again"
         ) from error
@@ -168,21 +213,49 @@ def _read(path: Path, file: zipfile.ZipFile) -> Recording:
     text = file.read(HEAD)
     if file.comment != _seal(text, VERSION):
         raise UsageError(f"{path} was altered: its {HEAD} does not fit its seal; copy or record it again")
-    head = json.loads(text)
+    head = _json(text, _HEAD, f"{path} is malformed: {HEAD}")
     if sorted(file.namelist()) != sorted([HEAD, *head["members"]]):
         raise UsageError(f"{path} was altered: it does not have the members that its head names")
     members = {name: file.read(name) for name in head["members"]}
     for name, data in members.items():
         if hashlib.sha256(data).hexdigest() != head["members"][name]:
             raise UsageError(f"{path} was altered: {name} does not fit its checksum; copy or record it again")
-    return Recording(head, tuple(_case(json.loads(line), members) for line in members[CASES].splitlines()))
+    if CASES not in members:
+        raise UsageError(f"{path} is malformed: it has no member {CASES}")
+    lines = enumerate(members[CASES].splitlines(), 1)
+    cases = tuple(_case(line, members, f"{path} is malformed: {CASES}, line {number}") for number, line in lines)
+    attached = {name.removeprefix(ATTACHED): data for name, data in members.items() if name.startswith(ATTACHED)}
+    recording = Recording(head, cases, attached)
+    try:
+        recording.code()
+    except TypeError as error:
+        raise UsageError(f"{path} is malformed: {HEAD}: modules: {error}") from error
+    return recording
 
 
-def _case(line: dict[str, Any], members: Mapping[str, bytes]) -> RecordedCase:
-    stored = members[_output(line["target"], line["module"])]
-    buffers = {name: stored[start : start + size] for name, (start, size) in line["buffers"].items()}
-    fault = Fault(**line["fault"]) if line["fault"] else None
-    return RecordedCase(**{**line, "buffers": buffers, "fault": fault})
+def _case(text: bytes, members: Mapping[str, bytes], place: str) -> RecordedCase:
+    line = _json(text, _CASE, place)
+    member = _output(line["target"], line["module"])
+    stored = members.get(member, b"")
+    buffers = {}
+    for name, span in line["buffers"].items():
+        if len(span) != 2 or min(span) < 0 or sum(span) > len(stored):
+            raise UsageError(f"{place}: buffers: {name} is {span}, no part of the {len(stored)} bytes of {member}")
+        buffers[name] = stored[span[0] : sum(span)]
+    names = ("case", "title", "module", "kernel", "target", "launch")
+    fault = Fault(*(line["fault"][name] for name in ("kind", "message", "lost"))) if line["fault"] else None
+    return RecordedCase(**{name: line[name] for name in names}, buffers=buffers, fault=fault)
+
+
+def _json(text: bytes, shape: object, place: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise UsageError(f"{place} is not JSON: {error}") from error
+    if problem := misfit(value, shape, place):
+        raise UsageError(problem)
+    found: dict[str, Any] = value
+    return found
 
 
 def _output(target: str, module: str) -> str:
