@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from parity.errors import MissingTool
-from parity.static import LIMITS, limits_of, occupancy
+from parity.runners import runner
+from parity.static import LIMITS, footprints, limits_of, occupancy
 from parity.toolchain import TARGETS, build, nvcc, target
 
 # A process around NVIDIA's calculator, which is a header of the CUDA toolkit: a question per line, blocks per SM back.
@@ -125,3 +126,31 @@ def test_the_compiler_s_own_estimate_agrees(suite, name):
             assert limits.waves_of(kernel.vgprs, kernel.sgprs) == int(estimate[1]), kernel
             checked += 1
     assert checked > 100
+
+
+@pytest.fixture(scope="module")
+def gpu():
+    """CuPy and the target of the first GPU."""
+    probe = runner("cuda").probe()
+    if not probe.available:
+        pytest.skip(probe.reason)
+    cupy = pytest.importorskip("cupy")
+    return cupy, f"sm_{cupy.cuda.Device(0).compute_capability}"
+
+
+def test_a_gpu_s_driver_agrees(gpu, suite):
+    """The registers, local and shared memory that the driver sees in a loaded kernel, and its occupancy."""
+    cupy, name = gpu
+    limits = LIMITS.get(name)
+    if limits is None:
+        pytest.skip(f"the limits of {name} are not known")
+    with cupy.cuda.Device(0):
+        for built in build(suite.kernels, ["affine", "conv", "reduce", "sort"], [name]):
+            module = cupy.RawModule(path=str(built.code_object.binary))
+            for one in footprints(built.code_object, built.entries):
+                loaded = module.get_function(one.kernel)
+                assert (loaded.num_regs, loaded.shared_size_bytes) == (one.vgprs, one.lds_bytes), one
+                assert loaded.local_size_bytes >= one.scratch_bytes, one
+                blocks = cupy.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(loaded.kernel.ptr, one.threads, 0)
+                share = blocks * (one.threads // 32) / (limits.simds * limits.waves)
+                assert share == pytest.approx(one.occupancy), one
