@@ -26,7 +26,12 @@ PAIRS = Named(
 
 
 def binary(
-    name: str, kernel: str, function: Callable[..., Expected], output: str = "T", named: tuple[Named, ...] = ()
+    name: str,
+    kernel: str,
+    function: Callable[..., Expected],
+    output: str = "T",
+    named: tuple[Named, ...] = (),
+    bench: tuple[Named, ...] = (),
 ) -> Op:
     """An op of two tensors of one dtype; lhs and rhs may be the same memory."""
     return Op(
@@ -44,6 +49,7 @@ def binary(
             PAIRS,
             *named,
         ),
+        bench=bench,
     )
 
 
@@ -52,7 +58,12 @@ D7 = (Named("D7: signed zeros and NaN on either side", "lhs=9~points@0 rhs=9~poi
 D9 = (Named("D9: division by zero and MIN / -1 must not trap", "lhs=90~special@0 rhs=90~special@2", is_integer),)
 D21 = (Named("D21: a NaN counts as a NaN whatever its bits", "lhs=300~bits@0 rhs=300~bits@0", is_float),)
 
-add = binary("add", "badd", reference.add, named=(*WRAPS, *D21))
+BENCH = (
+    Named("one transposed", "lhs=8192|128x8192|128:1,8192|128~normal@0 rhs=8192|128x8192|128~normal@0"),
+    Named("a row for all rows", "lhs=8192|128x8192|128~normal@0 rhs=8192|128x8192|128:0,1~normal@0"),
+)
+
+add = binary("add", "badd", reference.add, named=(*WRAPS, *D21), bench=BENCH)
 sub = binary("sub", "bsub", reference.sub, named=WRAPS)
 mul = binary("mul", "bmul", reference.mul, named=WRAPS)
 div = binary("div", "bdiv", reference.div, named=D9)

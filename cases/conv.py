@@ -134,7 +134,22 @@ class Convolution:
     def info(self, layouts: Layouts, params: Params) -> list[int]:
         return [n for name in ("src", "weight") for n in (*layouts[name].shape, *layouts[name].strides)]
 
-    def op(self, function: Callable[..., Any], extent_args: dict[str, Scalar], *named: Named) -> Op:
+    def operations(self, layouts: Layouts, params: Params, shape: Shape) -> int:
+        """Two for each tap that meets an element, and not the padding around it."""
+        src, weight = layouts["src"].shape, layouts["weight"].shape
+        channels = math.prod(weight[:2])
+        outer, inner = (src, shape) if self.transposed else (shape, src)
+        meetings = (
+            sum(
+                0 <= i * int(params["stride"]) - int(params["padding"]) + k * int(params["dilation"]) < reach
+                for i in range(count)
+                for k in range(taps)
+            )
+            for count, reach, taps in zip(outer[2:], inner[2:], weight[2:], strict=True)
+        )
+        return 2 * src[0] * channels * math.prod(meetings)
+
+    def op(self, function: Callable[..., Any], extent_args: dict[str, Scalar], bench: Named, *named: Named) -> Op:
         """The op of that reference function; its kernel has the same name."""
         params = ("stride", "padding", *(("out_padding",) if self.transposed else ()), "dilation")
         return Op(
@@ -152,6 +167,8 @@ class Convolution:
             reference=function,
             scalars={"src_numel": src_numel, **extent_args},
             named=named,
+            operations=self.operations,
+            bench=(bench,),
         )
 
 
@@ -166,6 +183,7 @@ def case(title: str, src: str, weight: str, data: str = "small", types: Any = No
 conv1d = Convolution(1, False, SIGNALS).op(
     reference.conv1d,
     extents(l_out=2),
+    case("signals", "16|1x128|4x4096|33", "128|4x128|4x3", padding=1),
     case("integers show every term", "2x3x17", "4x3x5", padding=2),
     case("dilation spreads taps, not positions", "1x2x9", "2x2x3", stride=2, padding=1, dilation=3),
     case("windows hang over both edges", "1x1x2", "1x1x5", padding=3),
@@ -178,6 +196,7 @@ conv1d = Convolution(1, False, SIGNALS).op(
 conv2d = Convolution(2, False, IMAGES).op(
     reference.conv2d,
     extents(w_out=3, h_out=2),
+    case("images", "32|1x64|4x56|9x56|9", "64|4x64|4x3x3", padding=1),
     case("integers show every term", "2x3x5x7", "4x3x3x2", padding=1),
     case("taps of rows and of columns", "1x1x3x9", "1x1x2x5"),
     case("dilation with stride", "1x2x9x8", "2x2x3x2", stride=2, padding=2, dilation=3),
@@ -197,6 +216,7 @@ conv2d = Convolution(2, False, IMAGES).op(
 conv_transpose1d = Convolution(1, True, SIGNALS).op(
     reference.conv_transpose1d,
     extents(l_out=2),
+    case("signals", "16|1x128|4x2048|17", "128|4x128|4x4", stride=2, padding=1, out_padding=0),
     case("integers show every term", "2x3x9", "3x4x5", padding=2, out_padding=0),
     case("positions that no tap meets", "1x2x5", "2x2x2", stride=3, padding=1, out_padding=2),
     case("stride and dilation have a common factor", "1x2x6", "2x1x3", stride=2, padding=1, out_padding=1, dilation=2),
@@ -206,6 +226,7 @@ conv_transpose1d = Convolution(1, True, SIGNALS).op(
 conv_transpose2d = Convolution(2, True, SPREAD_IMAGES).op(
     reference.conv_transpose2d,
     extents(w_out=3, h_out=2),
+    case("images", "32|1x64|4x28|5x28|5", "64|4x64|4x4x4", stride=2, padding=1, out_padding=0),
     case("integers show every term", "2x3x3x4", "3x4x3x2", padding=1, out_padding=0),
     case("positions that no tap meets", "1x2x3x2", "2x2x1x2", stride=3, out_padding=2),
     case(
@@ -223,6 +244,7 @@ def of_image(
     layouts: Callable[[Draw, Sequence[str]], dict[str, Any]],
     shape: Callable[[Layouts, Params], Shape],
     fits: Callable[[Layouts, Params], str],
+    bench: tuple[str, str],
     *named: tuple[Any, ...],
     **more: Any,
 ) -> Op:
@@ -241,6 +263,7 @@ def of_image(
         data=DATA,
         reference=getattr(reference, name),
         named=tuple(Named(*each) for each in named),
+        bench=(Named(*bench),),
         **more,
     )
 
@@ -287,6 +310,7 @@ im2col1d = of_image(
     of_signals.layouts,
     of_signals.shape,
     of_signals.fits,
+    ("signals", "src=64|1x128|4x4096|33~normal@0 l_k=3 stride=1 padding=1 dilation=1"),
     ("windows hang over both edges", "src=2x3x2~normal@0 l_k=5 stride=1 padding=3 dilation=1"),
     ("dilation with stride", "src=2x2x11~normal@0 l_k=3 stride=2 padding=1 dilation=3"),
     ("several blocks", "src=1x2x700~normal@0 l_k=2 stride=1 padding=1 dilation=1"),
@@ -300,6 +324,7 @@ im2col = of_image(
     of_images.layouts,
     of_images.shape,
     of_images.fits,
+    ("images", "src=32|1x64|4x56|9x56|9~normal@0 h_k=3 w_k=3 stride=1 padding=1 dilation=1"),
     ("windows hang over all edges", "src=1x2x1x2~normal@0 h_k=3 w_k=5 stride=1 padding=3 dilation=1"),
     ("dilation with stride", "src=1x2x9x8~normal@0 h_k=3 w_k=2 stride=2 padding=2 dilation=3"),
     ("rows and columns differ", "src=2x3x4x7~normal@0 h_k=1 w_k=4 stride=1 padding=0 dilation=1"),
@@ -331,10 +356,12 @@ col2im1d = of_image(
     columns_of_signals,
     added_columns,
     columns_fit,
+    ("signals", "src=64|1x2048|17x128|4x4~small@0 stride=2"),
     ("integers show every term", "src=2x7x3x5~small@0 stride=2"),
     ("gaps between the columns", "src=1x4x2x2~small@0 stride=3"),
     ("half types round at every addition, k ascending", "src=1x5x3x5~normal@0 stride=1"),
     ("several blocks", "src=1x301x2x4~normal@0 stride=2"),
+    operations=lambda layouts, params, shape: layouts["src"].numel,
     scalars={**extents(l_out=2), "l_in": of_src(1), "c_out": of_src(2), "k_size": of_src(3)},
 )
 
@@ -373,10 +400,12 @@ def pool(name: str, *named: tuple[Any, ...]) -> Op:
         pool_layouts,
         pool_shape,
         pool_fits,
+        ("images", "src=32|1x64|4x112|13x112|13~small@0 w_k=3 h_k=3 w_stride=2 h_stride=2"),
         ("w goes with axis 2, h with axis 3", "src=1x2x7x5~normal@0 w_k=3 h_k=2 w_stride=2 h_stride=1"),
         ("the rest of an axis is left out", "src=2x1x8x6~normal@0 w_k=3 h_k=4 w_stride=3 h_stride=3"),
         ("several blocks", "src=1x3x21x36~normal@0 w_k=2 h_k=2 w_stride=1 h_stride=1"),
         *named,
+        operations=lambda layouts, params, shape: math.prod(shape) * int(params["w_k"]) * int(params["h_k"]),
         scalars={"src_numel": src_numel},
     )
 
@@ -433,6 +462,7 @@ upsample_nearest2d = of_image(
     nearest_layouts,
     nearest_shape,
     nearest_fits,
+    ("images", "src=32|1x64|4x56|9x56|9~normal@0 w_out=112|18 h_out=112|18 w_scale=0.5 h_scale=0.5"),
     (
         "w goes with axis 2, h with axis 3",
         "src=2x3x2x5~normal@0 w_out=6 h_out=5 w_scale=0.3333333333333333 h_scale=1.0",
@@ -479,6 +509,7 @@ upsample_bilinear2d = of_image(
     bilinear_layouts,
     bilinear_shape,
     bilinear_fits,
+    ("images", f"src=32|1x64|4x56|9x56|9~normal@0 w_out=112|18 h_out=112|18 align_corners=0 {NOT_GIVEN}"),
     ("corners aligned", f"src=2x3x3x5~normal@0 w_out=9 h_out=7 align_corners=1 {NOT_GIVEN}"),
     ("corners not aligned", f"src=2x3x3x5~normal@0 w_out=9 h_out=7 align_corners=0 {NOT_GIVEN}"),
     ("to one element, corners aligned", f"src=1x1x4x4~normal@0 w_out=1 h_out=1 align_corners=1 {NOT_GIVEN}"),
@@ -493,4 +524,5 @@ upsample_bilinear2d = of_image(
         "src=1x1x4x5~normal@0 w_out=11 h_out=6 align_corners=0 has_scale_h=0 scale_h=0.0 has_scale_w=1 scale_w=2.3",
     ),
     ("several blocks", f"src=1x1x9x9~normal@0 w_out=36 h_out=33 align_corners=0 {NOT_GIVEN}"),
+    operations=lambda layouts, params, shape: 7 * math.prod(shape),  # three interpolations, without the weights
 )

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from parity import reference
 from parity.generate import destination, line, rows
 from parity.layout import Layout
-from parity.op import Layouts, Op, Params, Shape
+from parity.op import Layouts, Named, Op, Params, Shape
 
 Scalar = Callable[[Layouts, Params, Shape], tuple[str, int]]
 
@@ -63,5 +63,6 @@ copy2d = Op(
     layouts=rows,
     refuses=not_rows,
     reference=reference.copy,
+    bench=(Named("padded rows of 1024", "src=65536|16x1024:1056,1~normal@0 out=65536|16x1024"),),
     scalars={"d1": extent(0), "d2": extent(1), "src_stride": row_stride("src"), "dst_stride": row_stride("out")},
 )

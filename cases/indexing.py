@@ -94,6 +94,22 @@ class Rows:
         tensors = (f"{name}={contiguous(shape)}~{streams[name]}@0" for name, shape in shapes.items())
         return Named(probe.title, f"{' '.join(tensors)} dim=1")
 
+    def bench(self) -> tuple[Named, ...]:
+        """Whole rows in any order, if there is one id for each; columns of a stack of matrices."""
+        stack = "64|2x1024|16x1024|32"
+        ids = "1024|16" if self.one_id_per_row else stack
+        rest = f" out={stack}~small@0" if self.updates else ""
+        columns = Named("columns", f"ids={ids}~index@0 inp={stack}~small@0{rest} dim=1")
+        rest = " out=65536|64x1024~small@0" if self.updates else ""
+        rows = Named("rows of 1024", f"ids=65536|64~index@0 inp=65536|64x1024~small@0{rest} dim=0")
+        return (rows, columns) if self.one_id_per_row else (columns,)
+
+    def elements(self, layouts: Layouts, params: Params, shape: Shape) -> dict[str, int]:
+        """Of what the ids point into, those that they pick, each id on its own; both ways if they are updated."""
+        if not self.updates:
+            return {"inp": math.prod(shape)}
+        return {"out": 2 * min(layouts["inp"].numel, layouts["out"].numel)}
+
     @property
     def strided_ids(self) -> bool:
         """Only index_select is told strides."""
@@ -150,6 +166,7 @@ def op(
         indices={"ids": rows.extent},
         reference=function,
         named=tuple(map(rows.named, (MANY, *probes))),
+        bench=rows.bench(),
         scalars={
             "left": size(left),
             "right": size(right),
@@ -159,7 +176,7 @@ def op(
             "ids_rank": size(lambda layouts, params: len(layouts["ids"].shape)),
         },
         **{"updates": True, "launch": one_thread_per_column} if rows.updates else {"shape": rows.picked},
-        **{"types": (*TYPES, *F8), **more},
+        **{"types": (*TYPES, *F8), "elements": rows.elements, **more},
     )
 
 
@@ -206,4 +223,5 @@ scatter = op(
     Rows(updates=True),
     LAST_ONE,
     types=TYPES,
+    elements=lambda layouts, params, shape: {"out": min(layouts["inp"].numel, layouts["out"].numel)},
 )

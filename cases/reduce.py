@@ -47,6 +47,10 @@ def terms(layouts: Layouts, params: Params) -> int:
     return math.prod(shape[len(shape) - int(params["reduced"]) :])
 
 
+def one_per_term(layouts: Layouts, params: Params, shape: Shape) -> int:
+    return layouts["x"].numel
+
+
 def draw_sum(draw: Draw, names: Sequence[str]) -> dict[str, Any]:
     return draw_reduction(draw, ((3,), (2, 3), (3, 1, 4), (5, 13), (33, 31), (0,), (2, 0), ()))
 
@@ -127,6 +131,13 @@ def fast(
             Named("8192 columns", "x=2x8192~small@0 reduced=1"),
             Named("the reduced dim is the slowest in memory", "x=3x70:1,3~normal@0 reduced=1"),
             *named,
+        ),
+        operations=one_per_term,
+        bench=(
+            Named("rows of 1024", "x=65536|8x1024~normal@0 reduced=1"),
+            Named("rows of 8192", "x=8192|2x8192~normal@0 reduced=1"),
+            Named("rows of 65536", "x=1024|1x65536|16384~normal@0 reduced=1"),
+            Named("columns", "x=65536|32x1024:1,65536|32~normal@0 reduced=1"),
         ),
         **more,
     )
@@ -228,6 +239,11 @@ sum_onto = Op(
         Named("nothing is added", "x=3x0~normal@0 out=3~normal@7 over=2"),
         Named("D15: sums of subnormals", "x=2x7:0,0~points@4 out=2~points@4 over=2", lambda t: t in ("f32", "bf16")),
     ),
+    operations=one_per_term,
+    bench=(
+        Named("rows of 1024", "x=65536|8x1024~normal@0 out=65536|8~normal@7 over=2"),
+        Named("columns", "x=65536|512x1024|32~normal@0 out=1024|32~normal@7 over=1"),
+    ),
 )
 
 
@@ -287,13 +303,14 @@ def per_row(
     function: Callable[..., Expected],
     args: str,
     *extra: Named,
+    per_element: int,
     weights: str = "",
     **more: Any,
 ) -> Op:
-    """An op of the rows of a contiguous matrix, with weights as long as a row."""
+    """An op of the rows of a contiguous matrix, with weights as long as a row, and operations for each element."""
     inputs = ("x", *weights.split())
     rest = " eps=1e-05" if weights else ""
-    tails = {n: "".join(f" {w}={n}~normal@0" for w in weights.split()) + rest for n in (1, 9, 1025, 8192)}
+    tails = {n: "".join(f" {w}={n}~normal@0" for w in weights.split()) + rest for n in (1, 9, 1024, 1025, 8192)}
     special = tuple(Named(n.title, n.items.format(more=tails[9])) for n in SPECIAL_ROWS)
     return Op(
         f"reduce.{name}",
@@ -317,6 +334,8 @@ def per_row(
             *special,
             *extra,
         ),
+        operations=lambda layouts, params, shape: per_element * math.prod(shape),
+        bench=(Named("rows of 1024", f"x=65536|4x1024~normal@0{tails[1024]}"),),
         **more,
     )
 
@@ -327,6 +346,7 @@ softmax = per_row(
     reference.softmax,
     "x out n_cols",
     Named("D14: exponents for which exp vanishes", "x=1x300~bits@0"),
+    per_element=5,  # maximum, difference, exp, sum, quotient
     launch=group_per_row,
 )
 rmsnorm = per_row(
@@ -336,6 +356,7 @@ rmsnorm = per_row(
     "x out alpha n_cols block_size eps",
     Named("squares overflow in f32", "x=2x40~special@60 alpha=40~unit@0 eps=1e-05"),
     Named("without weights", "x=3x65~normal@0 no-alpha eps=1e-06"),
+    per_element=4,  # square, sum, and two products
     weights="alpha",
     launch=block_per_row,
     threads=(32, 64, 96, 256, 1024),
@@ -347,6 +368,7 @@ layernorm = per_row(
     "x out alpha beta n_cols block_size eps",
     Named("a mean far larger than the deviations", "x=2x9~points@45 alpha=9~normal@0 beta=9~normal@0 eps=1e-05"),
     Named("without weights", "x=3x65~normal@0 no-alpha no-beta eps=1e-06"),
+    per_element=7,  # sum, square, sum, difference, two products, sum
     weights="alpha beta",
     launch=block_per_row,
     threads=(32, 64, 96, 256, 1024),
@@ -398,6 +420,7 @@ def stride_b(layouts: Layouts, params: Params, shape: Shape) -> tuple[str, int]:
 def rope(name: str, function: Callable[..., Expected], args: str, draw: Any, time: int, **scalars: Scalar) -> Op:
     """One thread per pair of elements."""
     shape = "2x3x5x8" if time == 2 else "2x5x3x8"
+    large = "8|1x32|2x2048|16x128" if time == 2 else "8|1x2048|16x32|2x128"
     return Op(
         f"reduce.{name}",
         kernel=name + "_{T}",
@@ -416,6 +439,8 @@ def rope(name: str, function: Callable[..., Expected], args: str, draw: Any, tim
             Named("D10: products cancel", f"x={shape}~small@0 cos=2x5x4~near@0 sin=2x5x4~near@0"),
         ),
         points=(1.0, 0.70710678, 1 / 3, 0.1),
+        operations=lambda layouts, params, shape: 3 * math.prod(shape),
+        bench=(Named("heads of 128", f"x={large}~normal@0 cos=2048|16x64~unit@0 sin=2048|16x64~unit@0"),),
     )
 
 

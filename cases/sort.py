@@ -1,5 +1,6 @@
 """sort.cu: the order of every row."""
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -49,6 +50,8 @@ def argsort(order: str, function: Callable[..., Expected]) -> Op:
         },
         layouts=draw_rows,
         fits=rows,
+        operations=lambda layouts, params, shape: math.prod(shape) * max(1, padded(shape[1]).bit_length() - 1),
+        bench=(Named("rows of 1024", "x=65536|4x1024~normal@0"),),
         launch=block_per_row,
         threads=(32, 64, 100, 1024),
         grid_stride=False,

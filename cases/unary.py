@@ -59,6 +59,7 @@ def unary(
     params: str = "",
     values: tuple[float, ...] = (),
     named: tuple[Named, ...] = (),
+    bench: tuple[Named, ...] = (),
 ) -> Op:
     """An op of one tensor; its kernel is ``u`` + name, and its parameters come before the input."""
     assignments = "".join(f" {param}=1.5" for param in params.split())
@@ -79,6 +80,7 @@ def unary(
             Named("every f8", f"x=256~patterns@0{assignments}", lambda t: t == "f8_e4m3"),
             *named,
         ),
+        bench=bench,
     )
 
 
@@ -87,11 +89,15 @@ def at_points(title: str, points: tuple[float, ...], *types: str, items: str = "
     return (Named(title, f"x={len(points)}~points@0{items}", lambda t: t in (types or FLOATS)),)
 
 
+TRANSPOSED = Named("transposed", "x=8192|128x8192|128:1,8192|128~normal@0")
+EVERY_OTHER = Named("every other element", "x=8192|128x4096|64:8192|128,2~normal@0")
+
 copy = unary(
     "copy",
     reference.copy,
     types=("u8", "u32", "i64", *FLOATS),
     named=(Named("D21: NaN payloads are compared as NaN", "x=500~bits@0", lambda t: t in FLOATS),),
+    bench=(TRANSPOSED, EVERY_OTHER),
 )
 neg = unary("neg", reference.neg)
 abs_ = unary("abs", reference.abs)
@@ -117,6 +123,7 @@ exp = unary(
         *at_points("D14: subnormal results, which ocml gives up below -103.28", EXP, "f32"),
         Named("D13: subnormal arguments", "x=2000~bits@0", lambda t: t == "f32"),
     ),
+    bench=(TRANSPOSED,),
 )
 LOG = (1.0, 0.5, 2.0, 0.9999999, 1.0000001, 1e-40, 1e-45, 5e-324, 6e-8, 10.0, 0.0, -1.0, inf)
 log = unary("log", reference.log, LOG, named=at_points("D13: subnormal arguments", LOG))

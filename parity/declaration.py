@@ -13,7 +13,7 @@ from parity.dtypes import DType, dtype
 from parity.errors import UsageError, nearest
 from parity.generate.layouts import Draw, broadcasting
 from parity.launch import Grid, elementwise
-from parity.layout import Layout
+from parity.layout import Layout, contiguous
 from parity.reference.expected import Expected
 
 __all__ = ["Declaration", "Layouts", "Named", "Params", "Shape", "Work"]
@@ -118,8 +118,9 @@ class Declaration:
         named: cases that every run includes.
         scalars: further by-value arguments, type and value, computed from layouts, parameters and output shape;
             ``grid`` is passed by keyword to a function that names it.
-        bench: cases to measure, of which each number written ``big|small`` is big on hardware and small in an emulator
-            (default, if all tensors have one shape: 256 MiB of the widest type, contiguous).
+        bench: cases to measure, of which each number written ``big|small`` is big on hardware and small in an emulator.
+            If all tensors have one shape and may be of rank 1, they come beside one of contiguous tensors, 256 MiB of
+            the widest type.
         operations: operations of a call (default: one per element of the output).
         elements: elements read or written of those tensors (``out`` among them) for which that is not each element once
             (twice for an output that is updated).
@@ -261,18 +262,16 @@ class Declaration:
     def bench_items(self, dtypes: Sequence[str], small: bool = False) -> list[tuple[str, str]]:
         """Title and items of the cases to measure; ``small`` ones have the same form."""
         types = self.bind(dtypes)
-        bench = self.bench or self._one_contiguous(types)
-        choice = r"\2" if small else r"\1"
-        return [
-            (each.title, _SIZES.sub(choice, each.items)) for each in bench if each.only is None or each.only(*dtypes)
-        ]
+        chosen = [n for n in (*self._contiguous(types), *self.bench) if n.only is None or n.only(*dtypes)]
+        return [(each.title, _SIZES.sub(r"\2" if small else r"\1", each.items)) for each in chosen]
 
-    def _one_contiguous(self, types: Mapping[str, DType]) -> Sequence[Named]:
-        if self.shape is not output_shape or self.fits is not same_shapes:
-            return ()
+    def _contiguous(self, types: Mapping[str, DType]) -> Sequence[Named]:
         kinds = {**self.inputs, "out": self.output}
         count = BENCH_BYTES // max(self.dtype_of(kind, types).itemsize for kind in kinds.values())
-        items = [f"{name}={count}|16384" + "~normal@0" * (name in self.filled) for name in self.tensors]
+        if self.shape is not output_shape or self.fits is not same_shapes or self.refuses(contiguous((count,))):
+            return ()
+        data = "~normal@0" if "normal" in self.data else f"~{self.data[0]}@0"
+        items = [f"{name}={count}|16384" + data * (name in self.filled) for name in self.tensors]
         items += [f"{n}={1.5 if self.dtype_of(kind, types).is_float else 3}" for n, kind in self.params.items()]
         items += ["null-info"] * ("null-info" in self.flags)
         return (Named("contiguous", " ".join(items)),)

@@ -238,6 +238,8 @@ class _Timer:
             timings = self._session.time(code, launch, buffers, hot=self._hot, seconds=self._seconds)
             if isinstance(timings, Fault):
                 return {"problem": f"{timings.kind}: {timings.message}"}
+            if timings.cold.median <= 0:
+                return {"problem": "between the events around it no time passed"}
             before, after = self._before, self._copy()
             self._before = after
             drift = abs(after - before) / before

@@ -16,7 +16,7 @@ from parity.launch import Buffer, Tiled, poisoned
 __all__ = ["Memory", "blank", "filled"]
 
 
-TILE = 2**18
+TILE, TILE_OF_IDS = 2**18, 2**20
 """Elements that are made for a launch that is timed; they are repeated to the size of the tensor."""
 
 
@@ -44,7 +44,8 @@ class Memory:
         count = self.tensor.layout.span
         data = np.empty(0, self.kind.numpy)
         if self.tensor.data:
-            data = _stream(self.name, self.kind, self.tensor, min(count, TILE), points, self.bound)
+            tile = TILE if self.bound is None else TILE_OF_IDS  # few ids would read the same few places
+            data = _stream(self.name, self.kind, self.tensor, min(count, tile), points, self.bound)
         return Tiled(self.kind, data, count, self.writable)
 
 

@@ -33,7 +33,7 @@ LARGEST_BATCH = 100
 class Timing:
     """Seconds of one repetition: median, 5th and 95th percentile.
 
-    ``error`` is the relative standard error of the median, ``repetitions`` how many there were.
+    ``error`` is the relative standard error of the median (1: nothing is known), ``repetitions`` how many there were.
     """
 
     median: float
@@ -71,8 +71,8 @@ def summarize(samples: Sequence[float]) -> Timing:
     reach = math.sqrt(n)
     below, above = max(0, math.floor((n - 1) / 2 - reach)), min(n - 1, math.ceil((n - 1) / 2 + reach))
     spread = float(ordered[above] - ordered[below]) / 4
-    drift = float(abs(np.median(array[: n // 2]) - np.median(array[n // 2 :]))) / 2 if n > 1 else math.inf
-    error = max(spread, drift) / median if median > 0 else math.inf
+    drift = float(abs(np.median(array[: n // 2]) - np.median(array[n // 2 :]))) / 2 if n > 1 else median
+    error = min(1.0, max(spread, drift) / median) if median > 0 else 1.0
     low, high = (float(q) for q in np.quantile(array, (0.05, 0.95)))
     return Timing(median, low, high, error, n)
 

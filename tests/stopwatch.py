@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
 from parity.launch import Fault
-from parity.runners import Evidence, Probe
+from parity.runners import Evidence, Probe, registry
 from parity.runners.emulated import Emulated
 from parity.runners.timing import Timing, Timings
+
+made: Stopwatch
+"""The one that the runner ``stopwatch`` is."""
 
 TIMES = {"nothing": 2e-6, "copy": 5e-4, "fma_f32": 6e-4, "fma_f64": 1.2e-3}
 """4.29 TB/s, 57 TFLOPS of f32 and 29 of f64, give or take."""
@@ -30,6 +35,24 @@ class Stopwatch:
 
     def open(self, target, *, checked=True):
         return Session(self, Emulated().open(target, checked=checked))
+
+
+@pytest.fixture
+def stopwatch(monkeypatch):
+    """Makes ``stopwatch`` a runner with these times."""
+    monkeypatch.setitem(registry.BUILT_IN, "stopwatch", f"{__name__}:current")
+
+    def use(gpu="an invented GPU", **scripts):
+        global made
+        made = Stopwatch(gpu, **scripts)
+        return made
+
+    use()
+    return use
+
+
+def current():
+    return made
 
 
 class Session:

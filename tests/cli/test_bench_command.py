@@ -1,0 +1,143 @@
+"""``parity bench``: what it prints and stores, and how it leaves."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+from stopwatch import stopwatch  # noqa: F401 - a fixture
+
+TIMED = ("bench", "--runner", "stopwatch", "--target", "gfx1100")
+
+
+@pytest.fixture
+def baseline(parity, stopwatch, tmp_path):  # noqa: F811
+    path = tmp_path / "base.json"
+    assert parity(*TIMED, "uneg_f32", "uabs_f32", "--save", path).code == 0
+    return path
+
+
+def test_a_line_for_every_kernel_with_its_share(parity, stopwatch):  # noqa: F811
+    stopwatch(uneg_f32=1.36e-4, badd_f32=2.8e-4)
+    result = parity(*TIMED, "uneg_f32", "badd_f32")
+    assert result.code == 0
+    assert "gfx1100 (an invented GPU): copy 4.29 TB/s, f32 57.3 TFLOPS, f64 28.6 TFLOPS" in result.out
+    assert "a launch costs the host 6.00 us and, empty, the device 2.00 us" in result.out
+    assert "unary on gfx1100 (hardware)\n  uneg_f32  contiguous" in result.out
+    assert "136 us  ±0.1 %  3.95 TB/s  92 % of copy" in result.out
+    assert "2 kernels, 4 cases measured" in result.out
+
+
+def test_instructions_are_no_time(parity):
+    result = parity("bench", "uneg_f32", "--runner", "emulated", "--target", "gfx1100,gfx90a")
+    assert result.code == 0
+    assert "unary on gfx90a (emulated)" in result.out
+    assert "valu" in result.out
+    assert "no time, and no measure of speed" in result.out
+    assert "us" not in result.out.replace("contiguous", "")
+
+
+def test_the_default_runner_is_the_best_there_is(parity, stopwatch, monkeypatch):  # noqa: F811
+    from parity.runners import registry
+
+    assert "(hardware)" in parity("bench", "uneg_f32").out
+    monkeypatch.delitem(registry.BUILT_IN, "stopwatch")
+    assert "(emulated)" in parity("bench", "uneg_f32").out
+
+
+def test_a_gpu_that_is_asked_for_and_not_there(parity):
+    from parity.runners import runner
+
+    if runner("cuda").probe().available:
+        pytest.skip("there is one")
+    result = parity("bench", "--runner", "cuda")
+    assert result.code == 3
+    assert "install it with" in result.err
+
+
+def test_results_in_three_forms(parity, stopwatch, tmp_path):  # noqa: F811
+    files = [tmp_path / f"bench.{kind}" for kind in ("json", "md", "csv")]
+    result = parity(*TIMED, "uneg_f32", "--hot", *(part for file in files for part in ("--save", file)))
+    data, markdown, table = (file.read_text() for file in files)
+    assert json.loads(data)["measurements"][0]["share"] == pytest.approx(0.625)
+    assert "| unary | gfx1100 hardware | `uneg_f32` | contiguous | 200 us |" in markdown
+    (row,) = csv.DictReader(io.StringIO(table))
+    assert (row["kernel"], row["cold_median"], row["hot_median"], row["share"]) == (
+        "uneg_f32", "0.0002", "0.0001", "0.6250",
+    )  # fmt: skip
+    assert f"saved: {' '.join(map(str, files))}" in result.out
+
+
+def test_json_alone_on_standard_output(parity, stopwatch):  # noqa: F811
+    document = json.loads(parity(*TIMED, "uneg_f32", "--json").out)
+    assert (document["complete"], document["devices"]) == (True, {"gfx1100": "an invented GPU"})
+
+
+@pytest.mark.parametrize(("seconds", "verdict", "code"), [(2e-4, "SAME", 0), (3e-4, "SLOWER", 1), (1e-4, "FASTER", 0)])
+def test_the_exit_code_tells_what_became_of_a_kernel(parity, stopwatch, baseline, seconds, verdict, code):  # noqa: F811
+    stopwatch(uneg_f32=seconds)
+    result = parity(*TIMED, "uneg_f32", "--baseline", baseline)
+    assert result.code == code
+    assert f"since the baseline: 1 {verdict}" in result.out
+    assert "1 measurements of the baseline were not repeated" in result.out
+
+
+def test_what_is_not_in_the_baseline_is_said(parity, stopwatch, baseline):  # noqa: F811
+    result = parity(*TIMED, "uneg_f32", "uceil_f32", "--baseline", baseline)
+    assert result.code == 0
+    assert "1 not in the baseline" in result.out
+
+
+def test_the_baseline_of_another_device_compares_nothing(parity, stopwatch, baseline):  # noqa: F811
+    stopwatch(gpu="another GPU", uneg_f32=9e-4)
+    result = parity(*TIMED, "uneg_f32", "--baseline", baseline)
+    assert result.code == 3
+    assert "1 another device" in result.out
+    assert "the baseline was measured on an invented GPU" in result.out
+    assert "nothing could be compared" in result.err
+
+
+def test_an_interruption_keeps_what_was_measured(parity, stopwatch, tmp_path, monkeypatch):  # noqa: F811
+    from stopwatch import Session
+
+    usual = Session.time
+
+    def interrupted(self, code, launch, buffers, **options):
+        if launch.kernel == "uabs_f32":
+            raise KeyboardInterrupt
+        return usual(self, code, launch, buffers, **options)
+
+    monkeypatch.setattr(Session, "time", interrupted)
+    path = tmp_path / "part.json"
+    result = parity(*TIMED, "uneg_f32", "uabs_f32", "--save", path)
+    assert result.code == 130
+    assert "interrupted: 1 kernels, 1 cases measured" in result.out
+    document = json.loads(path.read_text())
+    assert (document["complete"], len(document["measurements"])) == (False, 1)
+
+
+def test_a_device_that_is_lost_for_good_keeps_what_was_measured(parity, stopwatch):  # noqa: F811
+    from parity.launch import Fault
+
+    stopwatch(copy=[5e-4, 5e-4, 5e-4, Fault("cudaErrorDevicesUnavailable", "busy", True)])
+    result = parity(*TIMED, "uneg_f32", "uabs_f32")
+    assert result.code == 3
+    assert "1 kernels, 1 cases measured" in result.out
+    assert "cudaErrorDevicesUnavailable" in result.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--save", "results.txt"), "does not end in .json or .md or .csv"),
+        (("--seconds", "0"), "is not a number above 0"),
+        (("--baseline", "nowhere.json"), "cannot read nowhere.json"),
+        (("--save", "/dev/null/x.json"), "cannot write /dev/null/x.json"),
+    ],
+)
+def test_wrong_usage(parity, stopwatch, arguments, message):  # noqa: F811
+    result = parity(*TIMED, "uneg_f32", *arguments)
+    assert result.code == 2
+    assert message in result.err
