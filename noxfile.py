@@ -58,9 +58,9 @@ def wheel(session: nox.Session) -> None:
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """Measure the emulator, and the throughput and memory of whole runs (arguments: selectors, --target)."""
+    """Measure the emulator, whole runs, and the loading of modules (arguments: selectors, --target)."""
     session.install("-e", ".[emulated]", "--group", "bench")
-    for module in ("benchmarks.emulator", "benchmarks.throughput"):
+    for module in ("benchmarks.emulator", "benchmarks.throughput", "benchmarks.loading"):
         session.run("python", "-m", module, *session.posargs)
 
 

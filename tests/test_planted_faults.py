@@ -1,4 +1,7 @@
-"""The tester is tested: faults planted in copies of the kernels must be caught, and shrunk to a few elements."""
+"""The tester is tested: faults planted in copies of the kernels must be caught, and shrunk to a few elements.
+
+On the emulator always, and on an NVIDIA GPU where there is one (``-k gpu`` for these alone).
+"""
 
 from __future__ import annotations
 
@@ -6,24 +9,29 @@ import re
 import shutil
 import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from parity.dtypes import DTYPES
-from parity.engine import Plan, columns_of, tasks_of
+from parity.engine import Column, Plan, columns_of, tasks_of
+from parity.engine.pool import processors
 from parity.engine.worker import Worker
-from parity.runners import runner
+from parity.runners import Session, runner
 from parity.suite import load_suite
-from parity.toolchain import build
+from parity.toolchain import Built, build
 
 ROOT = Path(__file__).parent.parent
 
 
 @dataclass(frozen=True)
 class Fault:
-    """``old`` becomes ``new`` in one file; the kernel must fail in one of these ways, in a case of few elements."""
+    """``old`` becomes ``new`` in one file; the kernel must fail in one of these ways, in a case of few elements.
+
+    ``emulated_only`` says why a GPU does not show it, if it does not.
+    """
 
     name: str
     file: str
@@ -34,7 +42,20 @@ class Fault:
     elements: int = 1
     examples: int = 100
     target: str = "gfx1100"
+    emulated_only: str = ""
 
+    @property
+    def edit(self) -> tuple[str, str, str]:
+        return self.file, self.old, self.new
+
+    @property
+    def kinds_on_gpu(self) -> tuple[str, ...]:
+        """How it fails where reads are not checked: by what happens to lie there, or by an illegal address."""
+        seen_as = ("value", "nan", "infinity", "cudaErrorIllegalAddress")
+        return (*self.kinds, *(seen_as if EMULATED_KINDS & set(self.kinds) else ()))
+
+
+EMULATED_KINDS = {"out-of-bounds read", "never-written read"}
 
 FAULTS = [
     Fault(**row)
@@ -53,33 +74,43 @@ def for_types_of(kernel: str, text: str) -> str:
     )
 
 
-def worker_for(
-    tmp_path: Path, kernel: str, *edits: tuple[str, str, str], examples: int = 100, target: str = "gfx1100"
-) -> Worker:
-    """A worker on a copy of the kernels with some edits (file, old, new), for one kernel entry."""
-    shutil.copytree(ROOT / "kernels", tmp_path / "kernels")
+def built_for(folder: Path, module: str, kernel: str, edits: Sequence[tuple[str, str, str]], target: str) -> Built:
+    """A copy of the kernels with some edits (file, old, new), of which one module is built for one kernel entry."""
+    shutil.copytree(ROOT / "kernels", folder)
     for file, old, new in edits:
-        path = tmp_path / "kernels" / file
+        path = folder / file
         text = path.read_text()
         assert old in text, f"{file} no longer holds {old!r}"
         path.write_text(text.replace(old, new))
-    for path in (tmp_path / "kernels").glob("*.cu"):
+    for path in folder.glob("*.cu"):
         path.write_text(for_types_of(kernel, path.read_text()))
-    suite = load_suite(tmp_path / "kernels", ROOT / "cases")
+    (built,) = build(folder, [module], [target])
+    return built
+
+
+def worker_for(
+    tmp_path: Path,
+    kernel: str,
+    *edits: tuple[str, str, str],
+    examples: int = 100,
+    target: str = "gfx1100",
+    gpu: tuple[Column, Session] | None = None,
+) -> Worker:
+    """A worker on a copy of the kernels with some edits (file, old, new), for one kernel entry."""
+    column, sessions = (gpu[0], dict([gpu])) if gpu else (columns_of(runner("emulated"), [target])[0], {})
+    suite = load_suite(ROOT / "kernels", ROOT / "cases")
     selection = suite.select([kernel])
     module = selection.entries[0].op.module
-    (built,) = build(suite.kernels, [module], [target])
+    built = built_for(tmp_path / "kernels", module, kernel, edits, column.target)
     assert built.code_object, built.error
-    (column,) = columns_of(runner("emulated"), [target])
     tasks = tasks_of(selection, [column])
     code = {(module, column): built.code_object}
-    return Worker(Plan(suite.kernels, suite.cases, tasks, examples, 0, True, code), suite)
+    return Worker(Plan(tmp_path / "kernels", suite.cases, tasks, examples, 0, True, code), suite, sessions=sessions)
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda f: f.name)
 def test_a_planted_fault_is_caught_and_shrunk(fault, tmp_path):
-    edit = (fault.file, fault.old, fault.new)
-    worker = worker_for(tmp_path, fault.kernel, edit, examples=fault.examples, target=fault.target)
+    worker = worker_for(tmp_path, fault.kernel, fault.edit, examples=fault.examples, target=fault.target)
     (task,) = worker.plan.tasks
     records = worker.perform(task)
     failures = [r for r in records if not r.verdict.passed]
@@ -103,6 +134,57 @@ def test_the_kernels_without_a_fault_pass_the_same_cases(kernel, target, tmp_pat
     records = worker.perform(task)
     assert len(records) >= 50
     assert [r.case for r in records if not r.verdict.passed] == []
+
+
+@pytest.fixture(scope="module")
+def gpu(request, suite, tmp_path_factory):
+    """A column of the runner ``cuda`` and its open device; what the tests of this file need is built, all at once."""
+    cuda = runner("cuda")
+    probe = cuda.probe()
+    if not probe.available:
+        pytest.skip(f"needs an NVIDIA GPU: {probe.reason}; {probe.install}")
+    (column, *_) = columns_of(cuda, cuda.targets())
+    folder = tmp_path_factory.mktemp("gpu")
+    chosen = [item.callspec.params for item in request.session.items if "gpu" in getattr(item, "fixturenames", ())]
+    wanted = [(p["fault"].kernel, [p["fault"].edit]) if "fault" in p else (p["kernel"], []) for p in chosen]
+
+    def build_ahead(number: int) -> None:
+        kernel, edits = wanted[number]
+        module = suite.select([kernel]).entries[0].op.module
+        built_for(folder / str(number), module, kernel, edits, column.target)
+        shutil.rmtree(folder / str(number))
+
+    with ThreadPoolExecutor(processors()) as pool:
+        list(pool.map(build_ahead, range(len(wanted))))
+    return column, cuda.open(column.target)
+
+
+@pytest.mark.parametrize("fault", [f for f in FAULTS if not f.emulated_only], ids=lambda f: f.name)
+def test_a_planted_fault_is_caught_on_a_gpu(fault, gpu, tmp_path):
+    worker = worker_for(tmp_path, fault.kernel, fault.edit, examples=fault.examples, gpu=gpu)
+    (task,) = worker.plan.tasks
+    seen = set()
+    # Case by case: each further launch that ends the device's process would cost seconds.
+    for case in worker.plan.draw(worker.suite, task):
+        alone = replace(task, cases=(case,))
+        (record,) = worker.perform(replace(alone, shrink=False))
+        if record.verdict.passed:
+            continue
+        seen.add(record.verdict.kind)
+        if record.verdict.kind in fault.kinds_on_gpu:
+            break
+    else:
+        pytest.fail(f"failed as {seen}" if seen else "the fault was not caught")
+    (record,) = worker.perform(alone)
+    if record.minimal and len(fault.kinds_on_gpu) == 1:
+        assert size_of(worker, record.minimal.case) <= fault.elements, record.minimal.case
+
+
+@pytest.mark.parametrize("kernel", sorted({fault.kernel for fault in FAULTS}))
+def test_the_kernels_without_a_fault_pass_the_same_cases_on_a_gpu(kernel, gpu, tmp_path):
+    worker = worker_for(tmp_path, kernel, gpu=gpu)
+    (task,) = worker.plan.tasks
+    assert [r.case for r in worker.perform(task) if not r.verdict.passed] == []
 
 
 # A port that left C's casts as they were does what AMD's rules allow and CUDA's do not.

@@ -1,0 +1,67 @@
+"""Modules are loaded once: a run of many ops of one module loads it with the first launch and never again."""
+
+from __future__ import annotations
+
+import ctypes
+from collections import Counter
+
+import pytest
+
+from parity.emulator import build as emulator_build
+from parity.engine import Plan, columns_of, tasks_of
+from parity.engine.worker import Worker
+from parity.runners import runner
+from parity.runners.cuda import CudaDevice
+from parity.toolchain import build
+
+OPS = ("unary.neg", "unary.abs", "unary.recip")
+
+
+def worker_for(suite, name, target, session):
+    """A worker whose session is ``session``, with the tasks of some ops of one module."""
+    (column,) = columns_of(runner(name), [target])
+    (built,) = build(suite.kernels, ["unary"], [target])
+    tasks = tasks_of(suite.select(OPS, ["f32", "f64"]), [column])
+    code = {("unary", column): built.code_object}
+    return Worker(Plan(suite.kernels, suite.cases, tasks, 3, 0, True, code), suite, sessions={column: session})
+
+
+def run(worker):
+    """Number of launches, which all pass."""
+    records = [record for task in worker.plan.tasks for record in worker.perform(task)]
+    assert {record.module for record in records if record.verdict.passed} == {"unary"}
+    assert all(record.verdict.passed for record in records)
+    return len(records)
+
+
+def check_that_it_is_loaded_once(worker, modules):
+    launches = run(worker)
+    assert len({task.op for task in worker.plan.tasks}) == len(OPS)
+    assert (modules.loads, len(modules), modules.lookups) == (1, 1, launches)
+    assert run(worker) == launches
+    assert (modules.loads, len(modules), modules.lookups) == (1, 1, 2 * launches)
+
+
+def test_the_emulator_loads_a_module_once(suite, monkeypatch):
+    loaded = Counter()
+
+    class Library(ctypes.CDLL):
+        def __init__(self, name, *more, **others):
+            loaded[name] += 1
+            super().__init__(name, *more, **others)
+
+    monkeypatch.setattr(emulator_build.ctypes, "CDLL", Library)
+    session = runner("emulated").open("gfx1100")
+    worker = worker_for(suite, "emulated", "gfx1100", session)
+    check_that_it_is_loaded_once(worker, session.modules)
+    assert set(loaded.values()) == {1}, "a shared object was loaded again"
+    assert len(loaded) <= len(worker.plan.tasks)
+
+
+def test_a_gpu_loads_a_module_once(suite):
+    probe = runner("cuda").probe()
+    if not probe.available:
+        pytest.skip(f"needs an NVIDIA GPU: {probe.reason}; {probe.install}")
+    target = runner("cuda").targets()[0]
+    device = CudaDevice(target, True)
+    check_that_it_is_loaded_once(worker_for(suite, "cuda", target, device), device.modules)
