@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
@@ -69,10 +69,15 @@ class Columns:
 
         return tuple(map(one, tasks)), list(_named(problems))
 
-    def changed_kernels(self, suite: Suite) -> Iterator[str]:
-        """Which kernel sources are not those whose values were recorded."""
-        for name in sorted({n for r in self._each() for n in _changed(r, suite) if not n.endswith(".py")}):
-            yield f"{name} changed since the recording: its values are those of the kernels as they were"
+    def changed_kernels(self, suite: Suite, kernels: Container[str]) -> Iterator[str]:
+        """What to say of sources of these kernels that are not those whose values were recorded."""
+        modules = {case.module for recording in self._each() for case in recording.cases if case.kernel in kernels}
+        sources = {name for recording in self._each() for name in _changed(recording, suite)}
+        changed = [n for n in sorted(sources) if n.endswith(".cuh") or n.removesuffix(".cu") in modules]
+        if changed and modules:
+            yield (
+                f"{', '.join(changed)} changed since the recording: its values are those of the kernels as they were"
+            )
 
     def stale(self, records: Iterable[CaseRecord], suite: Suite) -> Iterator[str]:
         """What to say of recorded cases that now mean another launch or other inputs."""

@@ -95,7 +95,7 @@ def main(arguments: argparse.Namespace) -> int:
     work = _work(arguments)
     check_folder(arguments.output)
     console = errors() if arguments.json else output()
-    _warn(work.columns.changed_kernels(work.suite))
+    _warn(work.columns.changed_kernels(work.suite, {entry.kernel for entry in work.entries}))
     built = _build(work, arguments.jobs)
     for each in built:
         if each.error:

@@ -80,12 +80,19 @@ def _one_by_one(plan: Plan, suite: Suite, pool: ProcessPool, task: Task) -> Iter
             records = pool.schedule(worker.perform, [alone], timeout=plan.seconds).result()
         except (ProcessExpired, FutureTimeout):
             records = _on_each(plan, suite, pool, alone)
-        if task.shrink and any(record.verdict.status is Status.FAIL for record in records):
-            # The search for a simpler case may meet one that kills the process; then this one has to do.
-            with contextlib.suppress(ProcessExpired, FutureTimeout):
-                shrunk = replace(alone, shrink=True)
-                records = pool.schedule(worker.perform, [shrunk], timeout=task_limit(plan, shrunk)).result()
-        yield from records
+        for record in records:
+            wanted = task.shrink and record.verdict.status is Status.FAIL
+            yield _with_minimal(plan, pool, alone, record) if wanted else record
+
+
+def _with_minimal(plan: Plan, pool: ProcessPool, task: Task, record: CaseRecord) -> CaseRecord:
+    """The record with the simplest case of its failure, if the search for it does not meet one that ends a process."""
+    where = tuple(c for c in task.columns if (c.runner, c.target) == (record.runner, record.target))
+    search = replace(task, columns=where, shrink=True)
+    with contextlib.suppress(ProcessExpired, FutureTimeout):
+        (found,) = pool.schedule(worker.perform, [search], timeout=task_limit(plan, search)).result()
+        return replace(record, minimal=found.minimal)
+    return record
 
 
 def _on_each(plan: Plan, suite: Suite, pool: ProcessPool, task: Task) -> list[CaseRecord]:

@@ -34,28 +34,41 @@ class Fragile:
         if numel == 8: return Outcome({}, Fault("cudaErrorAssert", "device-side assert triggered", lost=True))
         x = buffers["x"].data
         return Outcome({**{n: b.data.copy() for n, b in buffers.items()}, "out": x if numel == 7 else -x})
+
+class Steady:
+    """Negates, whatever comes, on a device of the other vendor."""
+    name, evidence, vendor = "steady", Evidence.NOT_RUN, "cuda"
+    def probe(self): return Probe(True)
+    def targets(self): return ("sm_90",)
+    def open(self, target, *, checked=True): return self
+    def prepare(self, code, kernels): pass
+    def execute(self, code, launch, buffers):
+        return Outcome({**{n: b.data.copy() for n, b in buffers.items()}, "out": -buffers["x"].data})
 '''
 
 
 @pytest.fixture
 def plugin(tmp_path, monkeypatch):
-    """The runner ``fragile``, installed where every new process finds it."""
+    """The runners ``fragile`` and ``steady``, installed where every new process finds them."""
     (tmp_path / "fragile.py").write_text(textwrap.dedent(PLUGIN))
     info = tmp_path / "fragile-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: fragile\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[parity.runners]\nfragile = fragile:Fragile\n")
+    (info / "entry_points.txt").write_text("[parity.runners]\nfragile = fragile:Fragile\nsteady = fragile:Steady\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
 
 
-def plan_for(suite, *sizes: int, seconds: float = 5.0, examples: int = 1) -> Plan:
+FRAGILE = Column("fragile", "gfx1100", Evidence.NOT_RUN, "amd", "fragile")
+STEADY = Column("steady", "sm_90", Evidence.NOT_RUN, "cuda", "steady")
+
+
+def plan_for(suite, *sizes: int, seconds: float = 5.0, examples: int = 1, columns=(FRAGILE,)) -> Plan:
     cases = [f"unary.neg[f32](x={n}~normal@0)" for n in sizes]
     kernel = Kernel("uneg_f32", (), 0, 0, 0, 0, 0, 32)
     code = CodeObject("unary", "gfx1100", "", {"uneg_f32": kernel}, "digest")
-    column = Column("fragile", "gfx1100", Evidence.NOT_RUN, "amd", "fragile")
-    tasks = tasks_of(suite.select(cases), [column])
-    return Plan(suite.kernels, suite.cases, tasks, examples, 0, True, {("unary", column): code}, seconds)
+    objects = {("unary", column): code for column in columns}
+    return Plan(suite.kernels, suite.cases, tasks_of(suite.select(cases), columns), examples, 0, True, objects, seconds)
 
 
 @pytest.mark.usefixtures("plugin")
@@ -89,6 +102,34 @@ def test_a_crash_a_hang_and_an_exception_cost_a_recording_one_case_each(suite, t
     assert faults[4].kind == "timeout"
     assert (faults[5].kind, faults[5].message) == ("error", "RuntimeError: five")
     assert len({c.launch for c in cases}) == 5
+
+
+@pytest.mark.usefixtures("plugin")
+def test_a_crash_costs_one_case_on_one_column_and_the_other_one_knows_who_is_wrong(suite):
+    records = list(run(plan_for(suite, 1, 3, 7, columns=(STEADY, FRAGILE)), suite, jobs=1))
+    status = [(r.runner, str(r.verdict.status), r.against and str(r.against.finding)) for r in records]
+    assert status == [
+        ("steady", "pass", None),
+        ("fragile", "pass", "same bits"),
+        ("steady", "pass", None),
+        ("fragile", "crash", "AMD is wrong"),
+        ("steady", "pass", None),
+        ("fragile", "fail", "AMD is wrong"),
+    ]
+    assert [r.against.elements for r in records if r.verdict.kind == "value"] == [7]
+
+
+@pytest.mark.usefixtures("plugin")
+def test_a_record_keeps_how_the_vendors_compare(suite, tmp_path):
+    plan = plan_for(suite, 1, 7, columns=(STEADY, FRAGILE))
+    records = list(run(plan, suite, jobs=1))
+    with RecordWriter(tmp_path / "record.jsonl", environment(plan)) as writer:
+        for record in records:
+            writer.add(record)
+    back = read_record(tmp_path / "record.jsonl")
+    assert list(back.cases) == records
+    assert back.environment["runners"] == ["steady", "fragile"]
+    assert back.environment["columns"] == ["sm_90 (not run)", "gfx1100 (not run)"]
 
 
 @pytest.mark.usefixtures("plugin")
