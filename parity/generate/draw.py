@@ -48,11 +48,17 @@ def sample(strategy: SearchStrategy[T], seed: int, count: int) -> list[T]:
 
 
 def find_minimal(strategy: SearchStrategy[T], seed: int, count: int, fails: Callable[[T], bool]) -> T | None:
-    """The simplest draw that ``fails``, found by Hypothesis's shrinker; None if none of the ``count`` draws does."""
+    """The simplest draw that ``fails``, found by Hypothesis's shrinker; None if none of the ``count`` draws does.
+
+    Each draw is tried once: a race may fail and then pass, which Hypothesis would refuse to go on with.
+    """
     simplest: list[T] = []
+    failed: dict[T, bool] = {}
 
     def attempt(value: T) -> None:
-        if fails(value):
+        if value not in failed:
+            failed[value] = fails(value)
+        if failed[value]:
             simplest[:] = [value]
             raise _Stop
 

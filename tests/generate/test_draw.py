@@ -79,6 +79,17 @@ def test_shrinking_finds_the_simplest_failing_draw():
     assert find_minimal(pairs, 0, 200, lambda p: False) is None
 
 
+def test_what_fails_now_and_then_is_shrunk_all_the_same():
+    tried = []
+
+    def fails(value):
+        tried.append(value)
+        return value >= 10 and tried.count(value) == 1
+
+    assert find_minimal(st.integers(0, 1000), 0, 200, fails) == 10
+    assert len(set(tried)) == len(tried)
+
+
 @pytest.mark.parametrize("error", [ValueError("a defect"), KeyboardInterrupt()])
 def test_an_error_inside_the_test_function_is_not_swallowed(error):
     def fails(_: int) -> bool:
