@@ -151,13 +151,13 @@ def _runners() -> Iterator[Finding]:
             found = runner(name)
             probe = found.probe()
             what = ", ".join(filter(None, (str(found.evidence), " ".join(found.targets()))))
+            device = described(found) if probe.available else {}
         except ParityError as error:
             yield Finding("runners", name, "", str(error))
             continue
         advice = "" if probe.available else "; ".join(text for text in (probe.reason, probe.install) if text)
         yield Finding("runners", name, what, advice)
-        if probe.available:
-            yield from (Finding("runners", f"{name}: {what}", value) for what, value in described(found).items())
+        yield from (Finding("runners", f"{name}: {part}", value) for part, value in device.items())
 
 
 def _suite() -> Iterator[Finding]:

@@ -118,6 +118,15 @@ def test_doctor_says_what_to_install(parity, monkeypatch):
     assert "no compiler; python -m pip install ziglang" in result.out
 
 
+def test_doctor_names_the_device_of_a_runner_and_its_software(parity, monkeypatch):
+    from parity.runners.emulated import Emulated
+
+    monkeypatch.setattr(Emulated, "describe", lambda self: {"gpu": "NVIDIA H200", "driver": "580.1"}, raising=False)
+    lines = [line.split() for line in parity("doctor").out.splitlines()]
+    assert ["ok", "emulated:", "gpu", "NVIDIA", "H200"] in lines
+    assert ["ok", "emulated:", "driver", "580.1"] in lines
+
+
 def test_doctor_survives_a_cache_that_cannot_be_written(parity, monkeypatch, tmp_path):
     (tmp_path / "file").touch()
     monkeypatch.setenv("PARITY_CACHE", str(tmp_path / "file" / "cache"))

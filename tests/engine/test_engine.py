@@ -168,6 +168,16 @@ def test_a_record_reads_back_as_it_was_written(suite, tmp_path):
     assert "unary.cu" in back.environment["sources"]
 
 
+def test_a_record_names_the_hardware_it_is_from(suite, monkeypatch):
+    from parity.runners.emulated import Emulated
+
+    monkeypatch.setattr(Emulated, "describe", lambda self: {"gpu": "NVIDIA H200", "driver": "580.1"}, raising=False)
+    columns = Column("emulated", "gfx1100"), Column("emulated", "gfx1030", Evidence.HARDWARE, spec="emulated")
+    for column, devices in zip(columns, ({}, {"emulated": {"gpu": "NVIDIA H200", "driver": "580.1"}}), strict=True):
+        plan = Plan(suite.kernels, suite.cases, tasks_of(suite.select(["uneg_f32"]), [column]), 1, 0, True, {})
+        assert environment(plan)["devices"] == devices
+
+
 def test_a_record_cut_off_in_the_middle_of_a_line_loses_that_line_only(tmp_path):
     path = tmp_path / "record.jsonl"
     path.write_text('{"environment": {}}\n{"case": "una')
