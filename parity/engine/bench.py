@@ -29,7 +29,7 @@ from parity.runners.timing import ERROR, Timing, Timings
 from parity.suite import Suite
 from parity.toolchain import build
 
-__all__ = ["Ceilings", "Measurement", "bench", "ceiling_code"]
+__all__ = ["Ceilings", "Measurement", "Timer", "bench", "ceiling_code"]
 
 COPY_BYTES = 2**30
 COPY_BLOCK = 4 * 256 * 16
@@ -150,7 +150,7 @@ def bench(
     for column in plan.columns:
         session = runner(column.spec).open(column.target, checked=plan.checked)
         meter = _meter(session, column.target, hot, seconds)
-        if isinstance(meter, _Timer):
+        if isinstance(meter, Timer):
             yield meter.ceilings
         for task in plan.tasks:
             if column in task.columns:
@@ -161,7 +161,7 @@ def bench(
 
 
 def _measurements(
-    plan: Plan, suite: Suite, task: Task, column: Column, session: Session, meter: _Timer | _Counter
+    plan: Plan, suite: Suite, task: Task, column: Column, session: Session, meter: Timer | Counter
 ) -> Iterator[Measurement]:
     entry = Entry(suite.op(task.op), task.dtypes)
     op, code = entry.op, plan.code[entry.op.module, column]
@@ -197,15 +197,15 @@ def _checks(plan: Plan, suite: Suite, entry: Entry) -> list[Case]:
     return [*small, *(entry.op.parse(text) for text in texts)]
 
 
-def _meter(session: Session, target: str, hot: bool, seconds: float) -> _Timer | _Counter:
+def _meter(session: Session, target: str, hot: bool, seconds: float) -> Timer | Counter:
     if hasattr(session, "time"):
-        return _Timer(session, target, hot, seconds)
+        return Timer(session, target, hot, seconds)
     if hasattr(session, "count"):
-        return _Counter(session)
+        return Counter(session)
     raise NotAvailable(f"what runs {target} can neither be timed nor count instructions; see parity doctor for others")
 
 
-class _Counter:
+class Counter:
     """Counts the instructions of a session whose seconds mean nothing."""
 
     small = True
@@ -218,7 +218,7 @@ class _Counter:
         return {"instructions": dict(self._session.count(code, call.launch, call.buffers))}
 
 
-class _Timer:
+class Timer:
     """Times the launches of a session, each between two copies."""
 
     small = False
@@ -226,9 +226,9 @@ class _Timer:
     def __init__(self, session: Any, target: str, hot: bool, seconds: float) -> None:
         self._session, self._code, self._hot, self._seconds = session, ceiling_code(target), hot, seconds
         empty = self._reference("nothing", 1, {})
-        self._before = self._copy()
+        self._before = self.copy()
         f32, f64 = self._multiply_adds("f32"), self._multiply_adds("f64")
-        self._before = self._copy()
+        self._before = self.copy()
         self.ceilings = Ceilings(target, self._before, f32, f64, empty.cold.median, empty.host)
 
     def measure(self, entry: Entry, case: Case, code: CodeObject) -> dict[str, Any]:
@@ -240,7 +240,7 @@ class _Timer:
                 return {"problem": f"{timings.kind}: {timings.message}"}
             if timings.cold.median <= 0:
                 return {"problem": "between the events around it no time passed"}
-            before, after = self._before, self._copy()
+            before, after = self._before, self.copy()
             self._before = after
             drift = abs(after - before) / before
             if drift <= DRIFT:
@@ -253,12 +253,13 @@ class _Timer:
             "notes": (*timings.notes, *_doubts(timings, drift)),
         }
 
-    def _copy(self) -> float:
-        """Bytes per second, read and written."""
-        tile = np.arange(2**16, dtype=np.uint32)
-        count = COPY_BYTES // 4
-        buffers = {name: Tiled(DTYPES["u32"], tile, count, writable=name == "out") for name in ("x", "out")}
-        buffers["out"] = Tiled(DTYPES["u32"], tile[:0], count, writable=True)
+    def copy(self) -> float:
+        """Bytes per second, read and written, of a copy of 1 GiB."""
+        tile, count = np.arange(2**16, dtype=np.uint32), COPY_BYTES // 4
+        buffers = {
+            "x": Tiled(DTYPES["u32"], tile, count),
+            "out": Tiled(DTYPES["u32"], tile[:0], count, writable=True),
+        }
         timings = self._reference("copy", COPY_BYTES // COPY_BLOCK, buffers, Pointer("x"), Pointer("out"))
         return 2 * COPY_BYTES / timings.cold.median
 

@@ -6,7 +6,8 @@ import ctypes
 import importlib
 import importlib.util
 import multiprocessing
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from parity.runners.redzone import RED_BYTES, Arena
 from parity.runners.timing import Timings
 from parity.toolchain import MissingKernel, ModuleStore, nvcc, nvcc_version
 
-__all__ = ["Cuda", "CudaDevice"]
+__all__ = ["Cuda", "CudaDevice", "Placed"]
 
 INSTALL = "python -m pip install cupy-cuda13x (cupy-cuda12x for a driver of CUDA 12)"
 
@@ -91,6 +92,19 @@ class Cuda:
         return Isolated("parity.runners.cuda:CudaDevice", (target, checked, _worker()))
 
 
+@dataclass(frozen=True)
+class Placed:
+    """A launch whose buffers lie in memory: both functions enqueue on CuPy's current stream.
+
+    ``launch`` launches the kernel, ``restore`` puts back what the host wrote into memory that the kernel changes.
+    ``memory`` is CuPy's pointer to each buffer.
+    """
+
+    launch: Callable[[], None]
+    restore: Callable[[], None]
+    memory: Mapping[str, Any]
+
+
 class CudaDevice:
     """One GPU, used by this process alone or beside others; ``checked`` puts red zones around buffers.
 
@@ -108,7 +122,7 @@ class CudaDevice:
         self._cupy: Any = importlib.import_module("cupy")
         self._cupy.cuda.Device(places[worker % len(places)]).use()
         self._errors = (self._cupy.cuda.runtime.CUDARuntimeError, self._cupy.cuda.driver.CUDADriverError)
-        self._stream = self._cupy.cuda.Stream(non_blocking=True)
+        self.stream = self._cupy.cuda.Stream(non_blocking=True)
         self._red_bytes = RED_BYTES if checked else 0
         self._stopwatch: Stopwatch | None = None
         self.modules: ModuleStore[Any, Any] = ModuleStore(self._load, lambda module, name: module.get_function(name))
@@ -133,25 +147,11 @@ class CudaDevice:
     ) -> Timings | Fault:
         """Time a launch, without red zones; an error of the device, or too little memory, is a fault."""
         try:
-            function = self._function(code, launch)
-            with self._stream:
-                memory = {name: self._cupy.cuda.alloc(max(1, buffer.nbytes)) for name, buffer in buffers.items()}
-                for name, buffer in buffers.items():
-                    self._fill(memory[name], buffer)
-                # What the host wrote and the kernel changes is put back each time, so that sums do not run away.
-                kept = {n: self._kept(memory[n], b) for n, b in buffers.items() if b.writable and b.data.size}
-                places = {name: (memory[name].ptr, buffer.dtype.itemsize) for name, buffer in buffers.items()}
-                args = tuple(_argument(arg, places) for arg in launch.args)
+            with self.stream:
+                placed = self.place(code, launch, buffers)
                 if self._stopwatch is None:
-                    self._stopwatch = Stopwatch(self._cupy, self._stream)
-                return self._stopwatch.time(
-                    lambda: function(launch.grid, launch.block, args, shared_mem=launch.shared_bytes),
-                    lambda: [
-                        memory[n].copy_from_device_async(k, buffers[n].nbytes, self._stream) for n, k in kept.items()
-                    ],
-                    hot=hot,
-                    seconds=seconds,
-                )
+                    self._stopwatch = Stopwatch(self._cupy, self.stream)
+                return self._stopwatch.time(placed.launch, placed.restore, hot=hot, seconds=seconds)
         except self._errors as error:
             name, _, text = str(error).partition(": ")
             return Fault(name, text, self._is_lost())
@@ -160,21 +160,49 @@ class CudaDevice:
         except ParityError as error:
             return Fault("error", str(error))
 
+    def place(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Tiled]) -> Placed:
+        """Put the buffers into memory of their own, so that the launch can be repeated.
+
+        Raises:
+            UsageError: the code object has no such kernel, or the arguments do not fit.
+        """
+        function = self._function(code, launch)
+        memory = {name: self._cupy.cuda.alloc(max(1, buffer.nbytes)) for name, buffer in buffers.items()}
+        for name, buffer in buffers.items():
+            self._fill(memory[name], buffer)
+        # What the host wrote and the kernel changes is put back each time, so that sums do not run away.
+        kept = [
+            (memory[name], self._copy(memory[name], buffer.nbytes), buffer.nbytes)
+            for name, buffer in buffers.items()
+            if buffer.writable and buffer.data.size
+        ]
+        places = {name: (memory[name].ptr, buffer.dtype.itemsize) for name, buffer in buffers.items()}
+        args = tuple(_argument(arg, places) for arg in launch.args)
+
+        def enqueue() -> None:
+            function(launch.grid, launch.block, args, shared_mem=launch.shared_bytes)
+
+        def restore() -> None:
+            for place, copy, size in kept:
+                place.copy_from_device_async(copy, size)
+
+        return Placed(enqueue, restore, memory)
+
     def _fill(self, memory: Any, buffer: Tiled) -> None:
         """Write the tile over and over; poison where there is none."""
-        memory.memset_async(POISON, max(1, buffer.nbytes), self._stream)
+        memory.memset_async(POISON, max(1, buffer.nbytes))
         tile = np.ascontiguousarray(buffer.data[: buffer.count])
         done = tile.nbytes
         if done:
-            memory.copy_from_host_async(ctypes.c_void_p(tile.ctypes.data), done, self._stream)
+            memory.copy_from_host_async(ctypes.c_void_p(tile.ctypes.data), done)
         while 0 < done < buffer.nbytes:
             more = min(done, buffer.nbytes - done)
-            (memory + done).copy_from_device_async(memory, more, self._stream)
+            (memory + done).copy_from_device_async(memory, more)
             done += more
 
-    def _kept(self, memory: Any, buffer: Tiled) -> Any:
-        copy = self._cupy.cuda.alloc(buffer.nbytes)
-        copy.copy_from_device_async(memory, buffer.nbytes, self._stream)
+    def _copy(self, memory: Any, size: int) -> Any:
+        copy = self._cupy.cuda.alloc(size)
+        copy.copy_from_device_async(memory, size)
         return copy
 
     def _load(self, code: CodeObject) -> Any:
@@ -193,16 +221,16 @@ class CudaDevice:
     def _launch(self, code: CodeObject, launch: Launch, arena: Arena) -> np.ndarray[Any, np.dtype[np.uint8]]:
         """The content of the arena after the launch."""
         function = self._function(code, launch)
-        with self._stream:
+        with self.stream:
             memory = self._cupy.empty(len(arena.image), np.uint8)
-            memory.set(arena.image, stream=self._stream)
+            memory.set(arena.image, stream=self.stream)
             places = {
                 name: (memory.data.ptr + start, arena.buffers[name].dtype.itemsize)
                 for name, (start, _) in arena.places.items()
             }
             args = tuple(_argument(arg, places) for arg in launch.args)
             function(launch.grid, launch.block, args, shared_mem=launch.shared_bytes)
-            self._stream.synchronize()
+            self.stream.synchronize()
             after: np.ndarray[Any, np.dtype[np.uint8]] = memory.get()
             return after
 

@@ -15,10 +15,10 @@ __all__ = ["Stopwatch", "throttling"]
 FLUSH_BYTES = 256 * 2**20
 """At least this much is written to flush the L2 cache: it takes the GPU longer than the next launch takes the host."""
 
-HOT_SECONDS = 1e-3
-"""About how long a graph of launches runs, beside which the time between two events is nothing."""
+HOT_SECONDS = 2e-3
+"""About how long a graph of launches runs, beside which it is nothing how long it takes to launch."""
 
-HOT_LAUNCHES = 100
+HOT_LAUNCHES = 400
 """The most launches of a graph."""
 
 # Why clocks are lower than they could be: nvmlClocksEventReasons of NVML, except "idle" and the user's own settings.
@@ -65,14 +65,18 @@ class Stopwatch:
 
     def _hot(self, launch: Callable[[], object], restore: Callable[[], object], cold: Timing, seconds: float) -> Timing:
         """Of one launch of many that follow each other in a graph, which leaves the host out."""
-        count = int(min(HOT_LAUNCHES, max(1, HOT_SECONDS / cold.median)))
-        self._stream.begin_capture()
-        for _ in range(count):
-            launch()
-        graph = self._stream.end_capture()
+        graph, count = self.graph(launch, cold.median)
         timing = measure(lambda n: self._sample(n, lambda: graph.launch(self._stream), restore), seconds=seconds)
         per_launch = (timing.median / count, timing.low / count, timing.high / count)
         return Timing(*per_launch, timing.error, timing.repetitions)
+
+    def graph(self, launch: Callable[[], object], seconds: float) -> tuple[Any, int]:
+        """A graph of as many launches of so many seconds as the hot timing is made of, and their number."""
+        count = int(min(HOT_LAUNCHES, max(1, HOT_SECONDS / seconds)))
+        self._stream.begin_capture()
+        for _ in range(count):
+            launch()
+        return self._stream.end_capture(), count
 
     def _sample(self, count: int, work: Callable[[], object], before: Callable[[], object]) -> Sequence[float]:
         """Seconds of the work, ``count`` times; all of it is enqueued before the first is awaited."""

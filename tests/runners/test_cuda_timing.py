@@ -41,7 +41,7 @@ class Memory:
     def __add__(self, offset):
         return Memory(self.gpu, self.array[offset:])
 
-    def memset_async(self, value, size, stream):
+    def memset_async(self, value, size, stream=None):
         def set_bytes():
             self.array[:size] = value
             if size >= 2 * L2:
@@ -49,11 +49,11 @@ class Memory:
 
         self.gpu.do(set_bytes, 50e-6 if size >= 2 * L2 else 1e-6)
 
-    def copy_from_host_async(self, pointer, size, stream):
+    def copy_from_host_async(self, pointer, size, stream=None):
         data = np.frombuffer((ctypes.c_uint8 * size).from_address(pointer.value), np.uint8).copy()
         self.gpu.do(lambda: self.array.__setitem__(slice(size), data), 1e-6)
 
-    def copy_from_device_async(self, source, size, stream):
+    def copy_from_device_async(self, source, size, stream=None):
         self.gpu.do(lambda: self.array.__setitem__(slice(size), source.array[:size].copy()), 1e-6)
 
 

@@ -11,13 +11,14 @@ import pytest
 from parity.codeobject import CodeObject
 from parity.dtypes import dtype
 from parity.errors import NotAvailable
-from parity.launch import Buffer, Launch
+from parity.launch import Buffer, Fault, Launch, Tiled
 from parity.runners.isolated import Isolated
 
 EXECUTOR = """
 import os, sys, time
 import numpy as np
 from parity.launch import Fault, Outcome
+from parity.runners.timing import Timing, Timings
 
 class Executor:
     def __init__(self, message=""):
@@ -37,6 +38,11 @@ class Executor:
             return Outcome({}, Fault("cudaErrorIllegalAddress", "an illegal address", True))
         print("printed by a kernel")
         return Outcome({"pid": np.array([os.getpid()]), "x": buffers["x"].data * 2, "module": code.module})
+
+    def time(self, code, launch, buffers, *, hot, seconds):
+        self.execute(code, launch, buffers)
+        timing = Timing(seconds, seconds, seconds, 0.0, buffers["x"].count)
+        return Timings(timing, timing if hot else None, host=os.getpid())
 """
 CODE = CodeObject("module", "sm_90", "a long listing", {}, "digest")
 
@@ -98,3 +104,28 @@ def test_a_device_that_cannot_be_opened_says_why(session):
     broken = Isolated("an_executor:Executor", ["no GPU of that kind"])
     with pytest.raises(NotAvailable, match="cannot be opened: RuntimeError: no GPU of that kind"):
         launch(broken)
+
+
+def timed(session, kernel="good", **options):
+    x = Tiled(dtype("f32"), np.zeros(3, np.float32), 1000)
+    return session.time(CODE, Launch(kernel, (1, 1, 1), (1, 1, 1), ()), {"x": x}, **options)
+
+
+def test_a_launch_is_timed_in_the_process_that_executes(session):
+    pid = launch(session).buffers["pid"][0]
+    timings = timed(session, seconds=0.5, hot=True)
+    assert (timings.cold.median, timings.cold.repetitions, timings.host) == (0.5, 1000, pid)
+    assert timings.hot == timings.cold
+    assert timed(session).hot is None
+
+
+def test_a_process_that_dies_while_it_times_is_a_fault(session):
+    fault = timed(session, "die")
+    assert isinstance(fault, Fault)
+    assert (fault.kind, fault.lost) == ("crash", True)
+    assert "Assertion" in fault.message
+    assert launch(session).fault is None
+
+
+def test_a_defect_while_timing_is_a_fault(session):
+    assert timed(session, "raise") == Fault("error", "ValueError: a defect")

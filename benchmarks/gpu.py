@@ -1,0 +1,97 @@
+"""An NVIDIA GPU in this process, for programs that compare parity's kernels and timer with others."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import Any
+
+from parity.case import Case
+from parity.codeobject import CodeObject
+from parity.engine.bench import Timer
+from parity.op import Op
+from parity.runners import available
+from parity.runners.cuda import CudaDevice, Placed
+from parity.runners.cuda_timing import Stopwatch
+from parity.runners.timing import Timings
+from parity.suite import Suite, find_suite
+from parity.toolchain import build
+
+__all__ = ["Gpu", "open_gpu"]
+
+
+@dataclass(eq=False)
+class Gpu:
+    """An open device with the suite's kernels; nothing is isolated here, so a broken kernel ends the program."""
+
+    cupy: Any
+    device: CudaDevice
+    target: str
+    suite: Suite
+    name: str
+
+    @functools.cached_property
+    def stopwatch(self) -> Stopwatch:
+        return Stopwatch(self.cupy, self.device.stream)
+
+    @functools.cached_property
+    def ceilings(self) -> Timer:
+        """What the device can do at most; its ``copy`` measures that again."""
+        return Timer(self.device, self.target, False, 1.0)
+
+    @functools.cache  # noqa: B019 - one object for the whole program
+    def code(self, module: str) -> CodeObject:
+        (built,) = build(self.suite.kernels, [module], [self.target])
+        if built.error:
+            raise built.error
+        assert built.code_object is not None
+        return built.code_object
+
+    def place(self, text: str) -> tuple[Placed, Case]:
+        """A case in the device's memory."""
+        op, case = self.op(text)
+        launch, buffers = op.timed(case)
+        with self.device.stream:
+            placed = self.device.place(self.code(op.module), launch, buffers)
+        self.device.stream.synchronize()
+        return placed, case
+
+    def op(self, text: str) -> tuple[Op, Case]:
+        case = self.suite.parse(text)
+        return self.suite.op(case.op), case
+
+    def time(self, placed: Placed, *, hot: bool = False) -> Timings:
+        """The timings of a placed launch, or of another function that enqueues on CuPy's current stream."""
+        with self.device.stream:
+            return self.stopwatch.time(placed.launch, placed.restore, hot=hot, seconds=1.0)
+
+    def array(self, text: str, placed: Placed, name: str) -> Any:
+        """A tensor of a case as an array of CuPy, in the memory where it was placed; only types that NumPy has."""
+        op, case = self.op(text)
+        kinds = {**op.inputs, "out": op.output}
+        dtype = op.dtype_of(kinds[name], op.bind(case.dtypes)).numpy
+        shape = op.shape(case.layouts, dict(case.params))
+        strides = None
+        if name in case.layouts:
+            layout = case.layouts[name]
+            shape, strides = layout.shape, tuple(s * dtype.itemsize for s in layout.strides)
+        return self.cupy.ndarray(shape, dtype, memptr=placed.memory[name], strides=strides)
+
+    def free(self) -> None:
+        """Give memory that nothing uses back to the driver, for the other libraries."""
+        self.device.stream.synchronize()
+        self.cupy.get_default_memory_pool().free_all_blocks()
+
+
+def open_gpu() -> Gpu:
+    """The first GPU of this machine.
+
+    Raises:
+        NotAvailable: there is none, or CuPy or nvcc is missing.
+    """
+    runner = available("cuda")
+    target = runner.targets()[0]
+    import cupy
+
+    name = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
+    return Gpu(cupy, CudaDevice(target, False), target, find_suite(), name)
