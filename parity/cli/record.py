@@ -17,7 +17,7 @@ from parity.cache import digest
 from parity.cli.options import add_drawing, add_folders, add_jobs, add_selection, names, select
 from parity.cli.terminal import errors, output, progress
 from parity.engine import Journal, Plan, columns_of, environment, outcomes, runnable, tasks_of
-from parity.errors import NotAvailable
+from parity.errors import NotAvailable, UsageError
 from parity.runners import Runner, available, described
 from parity.runners.recording import RecordedCase, write_recording
 from parity.suite import Suite
@@ -43,6 +43,8 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> int:
     """Select, build, execute, store."""
+    if arguments.output.is_dir():
+        raise UsageError(f"{arguments.output} is a folder; name a file with -o")
     suite, selection = select(arguments)
     runner = available(arguments.runner)
     targets = _targets(runner, arguments.target)

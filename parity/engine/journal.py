@@ -86,7 +86,8 @@ class Journal:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._file.close()
+        with contextlib.suppress(OSError):  # of a write that failed before, on a full disk for one
+            self._file.close()
 
     def _lock(self) -> None:
         """Keep other processes out; the system lets them in again when this one ends, however it ends."""

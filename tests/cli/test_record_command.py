@@ -159,6 +159,12 @@ def test_a_recording_that_was_interrupted_says_how_to_go_on(parity, recorded, he
     assert not partial.exists()
 
 
+def test_a_folder_is_refused_before_anything_runs(parity, tmp_path):
+    result = parity("record", "-o", tmp_path, *SELECTORS, *EMULATED)
+    assert result.code == 2
+    assert "is a folder" in result.err
+
+
 def test_nothing_is_compiled_for_a_replay(parity, recorded, monkeypatch, tmp_path):
     monkeypatch.setenv("PARITY_CACHE", str(tmp_path / "cache"))
     assert replay(parity, recorded, "uneg_f32").code == 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import resource
+
 import pytest
 
 from parity.engine import Journal
@@ -74,6 +76,18 @@ def test_a_file_that_is_no_journal_is_left_alone(tmp_path, text):
 def test_two_recordings_do_not_share_a_journal(path):
     with Journal(path, PLAN), pytest.raises(UsageError, match="another process is recording to"):
         Journal(path, PLAN)
+
+
+def test_a_full_disk_costs_what_did_not_fit_only(path):
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        with pytest.raises(UsageError, match="cannot write"), Journal(path, PLAN) as journal:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 100, hard))
+            journal.add(0, [case(0)])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    with Journal(path, PLAN) as journal:
+        assert (len(journal), 0 in journal) == (2, False)
 
 
 def test_a_journal_that_cannot_be_written_names_the_way_out(tmp_path):
