@@ -40,19 +40,7 @@ class Columns:
         replays only if one of its cases was recorded there. Texts and not seeds tell cases apart, because other
         versions of what draws cases draw others.
         """
-        kernels = {Entry(suite.op(task.op), task.dtypes).kernel for task in tasks}
-        found: dict[Column, dict[str, dict[str, str]]] = {column: {} for column in self.recordings}
-        problems: dict[str, str] = {}
-        for column, recording in self.recordings.items():
-            for case in recording.cases:
-                if case.target != column.target or case.kernel not in kernels:
-                    continue
-                try:
-                    suite.parse(case.case)
-                except UsageError as error:
-                    problems[case.case] = str(error)
-                    continue
-                found[column].setdefault(case.kernel, {})[case.case] = case.title
+        found, problems = self._recorded(suite, {Entry(suite.op(task.op), task.dtypes).kernel for task in tasks})
 
         def one(task: Task) -> Task:
             kernel = Entry(suite.op(task.op), task.dtypes).kernel
@@ -68,6 +56,25 @@ class Columns:
             return replace(task, columns=tuple(c for c in task.columns if c in has or c not in self.recordings))
 
         return tuple(map(one, tasks)), list(_named(problems))
+
+    def _recorded(
+        self, suite: Suite, kernels: Container[str]
+    ) -> tuple[dict[Column, dict[str, dict[str, str]]], dict[str, str]]:
+        """By column and kernel the texts and titles of recorded cases, and what is wrong with those that are none."""
+        found: dict[Column, dict[str, dict[str, str]]] = {column: {} for column in self.recordings}
+        problems: dict[str, str] = {}
+        for column, recording in self.recordings.items():
+            for case in recording.cases:
+                if case.target != column.target or case.kernel not in kernels:
+                    continue
+                try:
+                    now = suite.entry(suite.parse(case.case)).kernel
+                    if now != case.kernel:
+                        raise UsageError(f"it called {case.kernel}, and calls {now} now")
+                    found[column].setdefault(case.kernel, {})[case.case] = case.title
+                except UsageError as error:
+                    problems[case.case] = str(error)
+        return found, problems
 
     def changed_kernels(self, suite: Suite, kernels: Container[str]) -> Iterator[str]:
         """What to say of sources of these kernels that are not those whose values were recorded."""

@@ -88,7 +88,8 @@ class Worker:
                     hints = [cases[failure] for cases in minimal.values() if failure in cases]
                     small = self._minimal(entry, task, column, each, hints)
                     known[failure] = small.case
-                    record = replace(record, minimal=_record(entry, column, small))
+                    beside = self._beside(entry, task, column, small)
+                    record = replace(record, minimal=_record(entry, column, small, against=beside))
                 records[column].append(record)
         return [record for each in records.values() for record in each]
 
@@ -115,6 +116,17 @@ class Worker:
         )
         code = {each: self._code(entry, each) for each in task.columns if self.is_live(each)}
         return diagnose(entry.op, minimal, column, code, self.session)
+
+    def _beside(self, entry: Entry, task: Task, column: Column, small: Checked) -> Against | None:
+        """How the other vendor does in a case that was made small, if it can be launched there."""
+        others = [each for each in task.columns if each.vendor != column.vendor and self.is_live(each)]
+        if not others:
+            return None
+        call = entry.op.call(small.case)
+        checked = {each: self._checked(entry, each, small.case, call) for each in others} | {column: small}
+        return compared({c: Witness(each.verdict, each.output) for c, each in checked.items()}, call.expected).get(
+            column
+        )
 
 
 def _defect() -> Verdict:

@@ -77,12 +77,12 @@ def failure_text(record: CaseRecord, reproduction: Reproduction, source: str = "
 
 
 def _who(record: CaseRecord, shown: CaseRecord) -> str:
-    """Who is wrong, by what the other vendor's column has for this case. That is known of the case as it was found."""
-    against = record.against
+    """Who is wrong, by what the other vendor has for the case that is shown, or else for the case as it was found."""
+    against = shown.against or record.against
     if against is None:
         return ""
     other, here = against.column, record.target
-    place = "" if shown.case == record.case else "in the case as found, "
+    place = "" if shown.against or shown.case == record.case else "in the case as found, "
     match against.finding:
         case Finding.AMD | Finding.CUDA:
             used = f"within {math.ceil(100 * against.budget)} % of its budget" if against.budget else "as expected"

@@ -44,17 +44,26 @@ class Steady:
     def prepare(self, code, kernels): pass
     def execute(self, code, launch, buffers):
         return Outcome({**{n: b.data.copy() for n, b in buffers.items()}, "out": -buffers["x"].data})
+
+class Idle(Steady):
+    """Does not negate."""
+    name, vendor = "idle", "amd"
+    def targets(self): return ("gfx1100",)
+    def execute(self, code, launch, buffers):
+        return Outcome({**{n: b.data.copy() for n, b in buffers.items()}, "out": buffers["x"].data})
 '''
 
 
 @pytest.fixture
 def plugin(tmp_path, monkeypatch):
-    """The runners ``fragile`` and ``steady``, installed where every new process finds them."""
+    """The runners ``fragile``, ``steady`` and ``idle``, installed where every new process finds them."""
     (tmp_path / "fragile.py").write_text(textwrap.dedent(PLUGIN))
     info = tmp_path / "fragile-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: fragile\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[parity.runners]\nfragile = fragile:Fragile\nsteady = fragile:Steady\n")
+    (info / "entry_points.txt").write_text(
+        "[parity.runners]\nfragile = fragile:Fragile\nsteady = fragile:Steady\nidle = fragile:Idle\n"
+    )
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
 
@@ -117,6 +126,16 @@ def test_a_crash_costs_one_case_on_one_column_and_the_other_one_knows_who_is_wro
         ("fragile", "fail", "AMD is wrong"),
     ]
     assert [r.against.elements for r in records if r.verdict.kind == "value"] == [7]
+
+
+@pytest.mark.usefixtures("plugin")
+def test_the_simplest_case_is_run_by_the_other_vendor_too(suite):
+    idle = Column("idle", "gfx1100", Evidence.NOT_RUN, "amd", "idle")
+    _, failing = run(plan_for(suite, 7, columns=(STEADY, idle)), suite, jobs=1)
+    small = failing.minimal
+    assert "x=1~" in small.case
+    assert (small.against.finding, small.against.total) == ("AMD is wrong", 1)
+    assert float(small.against.value) == float(small.verdict.first.expected)
 
 
 @pytest.mark.usefixtures("plugin")
