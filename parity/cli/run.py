@@ -252,8 +252,9 @@ def _reproduction(arguments: argparse.Namespace) -> Reproduction:
 
 def _print_failures(work: Work, records: Sequence[CaseRecord], reproduction: Reproduction) -> None:
     console = output()
-    for record, more in shown_failures(records):
-        head, _, body = failure_text(record, reproduction, _source(work.suite, record.module)).partition("\n")
+    for failure in shown_failures(records):
+        record, more = failure.records[0], failure.more
+        head, _, body = failure_text(failure, reproduction, _source(work.suite, record.module)).partition("\n")
         console.print(head, style="bold red")
         console.print(body)
         if more:
@@ -277,7 +278,8 @@ def _print_json(
     ]
     document["failures"] = [
         {**asdict(record), "reproduce": reproduction.of(record.minimal or record)}
-        for record, _ in shown_failures(records)
+        for failure in shown_failures(records)
+        for record in failure.records
     ]
     print(json.dumps(strict(document), indent=1, allow_nan=False))
 

@@ -1,12 +1,13 @@
 """What a run found, for people and for programs: the matrix and the failures."""
 
-from parity.report.failures import Reproduction, failure_text, failures_file, shown_failures
+from parity.report.failures import Failure, Reproduction, failure_text, failures_file, shown_failures
 from parity.report.folder import check_folder, write_reports
 from parity.report.matrix import Cell, Matrix, Row, State, make_matrix
 from parity.report.render import as_csv, as_dict, as_json, markdown, plain, summary, terminal
 
 __all__ = [
     "Cell",
+    "Failure",
     "Matrix",
     "Reproduction",
     "Row",

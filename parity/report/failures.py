@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from parity.compare import Finding, Status
 from parity.engine import CaseRecord
 from parity.report.matrix import failure_class
 
-__all__ = ["Reproduction", "failure_text", "failures_file", "shown_failures"]
+__all__ = ["Failure", "Reproduction", "failure_text", "failures_file", "shown_failures"]
 
 SHOWN_PER_KERNEL = 2
 
@@ -28,28 +28,61 @@ class Reproduction:
         return f"{self.command} {shlex.join([record.case, *self.options])}"
 
 
-def shown_failures(records: Iterable[CaseRecord]) -> list[tuple[CaseRecord, int]]:
-    """Of every kernel the failures worth reading, shrunk ones first, each with how many are left out after it."""
+@dataclass(frozen=True)
+class Failure:
+    """A failure worth reading: of one case, and the same on the target of each of the ``records``.
+
+    ``more`` failing cases of the kernel are left out after it.
+    """
+
+    records: tuple[CaseRecord, ...]
+    more: int = 0
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        return tuple(record.target for record in self.records)
+
+
+def shown_failures(records: Iterable[CaseRecord]) -> list[Failure]:
+    """Of every kernel the failures worth reading, shrunk ones first; those that targets share are one."""
     kernels: dict[tuple[str, str, str], list[CaseRecord]] = {}
-    for record in records:
-        if not record.verdict.passed and record.verdict.status is not Status.UNSUPPORTED:
-            kernels.setdefault((record.kernel, record.runner, record.target), []).append(record)
-    chosen = []
+    for record in filter(_failed, records):
+        kernels.setdefault((record.kernel, record.runner, record.target), []).append(record)
+    chosen: list[Failure] = []
     for failures in kernels.values():
         # One for every class, and those that were made small before others.
         classes: dict[str, CaseRecord] = {}
         for record in sorted(failures, key=lambda r: r.minimal is None):
             classes.setdefault(failure_class(record), record)
         shown = list(classes.values())[:SHOWN_PER_KERNEL]
-        chosen += [(record, 0) for record in shown[:-1]] + [(shown[-1], len(failures) - len(shown))]
+        for record in shown:
+            more = len(failures) - len(shown) if record is shown[-1] else 0
+            same = next(
+                (n for n, f in enumerate(chosen) if _without_target(f.records[0]) == _without_target(record)), None
+            )
+            if same is None:
+                chosen.append(Failure((record,), more))
+            else:
+                chosen[same] = Failure((*chosen[same].records, record), chosen[same].more + more)
     return chosen
 
 
-def failure_text(record: CaseRecord, reproduction: Reproduction, source: str = "") -> str:
+def _failed(record: CaseRecord) -> bool:
+    return not record.verdict.passed and record.verdict.status is not Status.UNSUPPORTED
+
+
+def _without_target(record: CaseRecord) -> CaseRecord:
+    minimal = _without_target(record.minimal) if record.minimal else None
+    return replace(record, target="", instructions=None, minimal=minimal)
+
+
+def failure_text(failure: Failure, reproduction: Reproduction, source: str = "") -> str:
     """A failure in lines of a label and a value. ``source`` is the file of the kernel."""
+    record = failure.records[0]
     small = record.minimal or record
     verdict = small.verdict
-    head = f"FAIL  {record.kernel} on {record.target} ({record.evidence}): {failure_class(record)}"
+    targets = _and(failure.targets)
+    head = f"FAIL  {record.kernel} on {targets} ({record.evidence}): {failure_class(record)}"
     lines: list[tuple[str, str]] = [("case", small.case)]
     if small.case != record.case:
         lines.append(("found as", record.case))
@@ -71,46 +104,48 @@ def failure_text(record: CaseRecord, reproduction: Reproduction, source: str = "
             lines.append(("apart", apart + budgets))
         lines.append(("wrong", f"{verdict.wrong} of {verdict.total}: {verdict.pattern}"))
     lines.append(("because", verdict.detail.rstrip()))
-    lines.append(("who", _who(record, small)))
+    lines.append(("who", _who(record, small, targets)))
     lines += [("kernel", source), ("again", reproduction.of(small))]
     return "\n".join([head, *(_line(label, value) for label, value in lines if value)])
 
 
-def _who(record: CaseRecord, shown: CaseRecord) -> str:
+def _who(record: CaseRecord, shown: CaseRecord, here: str) -> str:
     """Who is wrong, by what the other vendor has for the case that is shown, or else for the case as it was found."""
     against = shown.against or record.against
     if against is None:
         return ""
-    other, here = against.column, record.target
+    other = against.column
     place = "" if shown.against or shown.case == record.case else "in the case as found, "
     match against.finding:
         case Finding.AMD | Finding.CUDA:
             used = f"within {math.ceil(100 * against.budget)} % of its budget" if against.budget else "as expected"
-            got = record.verdict.first.got if record.verdict.first else ""
-            values = (
-                f"gives {against.value}" + (f" where {here} gives {got}" if place else "")
-                if against.value
-                else "passes"
-            )
-            return f"{here} is wrong: {place}{other} {values}, {used}"
+            gives = f"gives {against.value}" if against.value else "passes"
+            here_it_is = f"; here it is {record.verdict.first.got}" if place and record.verdict.first else ""
+            are = "is" if here == record.target else "are"
+            return f"{here} {are} wrong: {place}{other} {gives}, {used}{here_it_is}"
         case Finding.REFERENCE:
             near = f"no more than {against.ulps:.6g} ULP away" if against.ulps else "the same"
             return f"the reference is suspect: {place}{other} fails as well and gives {against.value}, {near}"
         case _:
             gives = f": {place}the latter gives {against.value}" if against.value else ""
-            return f"{here} and {other} are both wrong, and differ{gives}"
+            return f"{here} and {other} are wrong, and differ{gives}"
 
 
 def failures_file(records: Sequence[CaseRecord], reproduction: Reproduction) -> str:
     """All failures: those worth reading in full, then every other failing case as the command that runs it."""
-    shown = [record for record, _ in shown_failures(records)]
-    ids = {id(record) for record in shown}
-    rest = [record for record in records if not record.verdict.passed and id(record) not in ids]
-    blocks = [failure_text(record, reproduction) for record in shown]
+    shown = shown_failures(records)
+    ids = {id(record) for failure in shown for record in failure.records}
+    rest = [record for record in records if _failed(record) and id(record) not in ids]
+    blocks = [failure_text(failure, reproduction) for failure in shown]
     if rest:
         lines = [f"{record.kernel} {failure_class(record)}: {reproduction.of(record)}" for record in rest]
         blocks.append("\n".join(["Further failing cases:", *lines]))
     return "\n\n".join(blocks) + ("\n" if blocks else "no failures\n")
+
+
+def _and(names: Sequence[str]) -> str:
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _line(label: str, value: str) -> str:

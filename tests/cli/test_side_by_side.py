@@ -126,7 +126,7 @@ def test_faults_on_both_sides(parity, emulated, kernels, tmp_path):
     result = beside(parity, rewritten(emulated, tmp_path / "wrong.zip", one_more), "--kernels", kernels)
     assert result.code == 1
     assert "both wrong x" in result.out
-    assert "are both wrong" in result.out
+    assert f"sm_90 (recorded on {DEVICE}) are wrong, and differ" in result.out
 
 
 def test_the_command_that_repeats_a_case_names_the_runners(parity, emulated, tmp_path):

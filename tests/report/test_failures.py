@@ -11,7 +11,7 @@ import pytest
 from parity.compare import Finding, Mismatch, Status, Verdict
 from parity.engine import Against, CaseRecord
 from parity.errors import UsageError
-from parity.report import Reproduction, check_folder, failure_text, failures_file, shown_failures
+from parity.report import Failure, Reproduction, check_folder, failure_text, failures_file, shown_failures
 
 VERDICT = Verdict(
     Status.FAIL,
@@ -36,9 +36,13 @@ RECORD = CaseRecord(
 )
 
 
+def text_of(record, source=""):
+    return failure_text(Failure((record,)), Reproduction(), source)
+
+
 def test_a_failure_tells_everything():
     minimal = replace(RECORD, case="unary.exp[f32](x=1~mixed@9)")
-    text = failure_text(replace(RECORD, minimal=minimal), Reproduction(), "kernels/unary.cu")
+    text = text_of(replace(RECORD, minimal=minimal), "kernels/unary.cu")
     for part in (
         *("uexp_f32", "gfx1100", "emulated", "value", "x=1~mixed@9", "x=4x3~mixed@3", "<<<1x1x1", "(1, 0)", "x = 0.4"),
         *("1.5", "1.25", "2.09715e+06 ULP", "31 times", "4 of 12", "every 3rd", "kernels/unary.cu"),
@@ -61,8 +65,8 @@ SMALL = replace(RECORD, case="unary.exp[f32](x=1~mixed@9)")
         ),
         (
             replace(RECORD, against=replace(AGAINST, budget=0.0), minimal=SMALL),
-            "gfx1100 is wrong: in the case as found, sm_90 (recorded on NVIDIA H200) gives 1.5 where gfx1100 gives "
-            "1.25, as expected",
+            "gfx1100 is wrong: in the case as found, sm_90 (recorded on NVIDIA H200) gives 1.5, as expected; here it "
+            "is 1.25",
         ),
         (
             replace(RECORD, verdict=FAULT, against=replace(AGAINST, value="")),
@@ -85,27 +89,27 @@ SMALL = replace(RECORD, case="unary.exp[f32](x=1~mixed@9)")
         ),
         (
             replace(RECORD, against=replace(AGAINST, finding=Finding.BOTH)),
-            "gfx1100 and sm_90 (recorded on NVIDIA H200) are both wrong, and differ: the latter gives 1.5",
+            "gfx1100 and sm_90 (recorded on NVIDIA H200) are wrong, and differ: the latter gives 1.5",
         ),
     ],
 )
 def test_who_is_wrong(record, says):
-    (line,) = [line for line in failure_text(record, Reproduction()).splitlines() if line.startswith("  who")]
+    (line,) = [line for line in text_of(record).splitlines() if line.startswith("  who")]
     assert line.split(maxsplit=1)[1] == says
 
 
 def test_without_another_vendor_nobody_is_said_to_be_wrong():
-    assert "  who" not in failure_text(RECORD, Reproduction())
+    assert "  who" not in text_of(RECORD)
 
 
 def test_where_no_distance_makes_sense_none_is_told():
     nan = replace(VERDICT, first=Mismatch((0,), "1.5", "nan", math.inf, math.inf))
-    assert "ULP" not in failure_text(replace(RECORD, verdict=nan), Reproduction())
+    assert "ULP" not in text_of(replace(RECORD, verdict=nan))
 
 
 def test_a_fault_shows_its_whole_message():
     fault = Verdict(Status.FAIL, "out-of-bounds read", detail="line one\n  line two")
-    lines = failure_text(replace(RECORD, verdict=fault), Reproduction()).splitlines()
+    lines = text_of(replace(RECORD, verdict=fault)).splitlines()
     assert any("line one" in line for line in lines)
     assert any("line two" in line for line in lines)
     assert not any("expected" in line for line in lines)
@@ -121,7 +125,25 @@ def test_a_few_failures_per_kernel_are_shown_and_the_rest_counted():
     small = replace(RECORD, minimal=RECORD)
     crash = replace(RECORD, verdict=Verdict(Status.CRASH, "crash"))
     shown = shown_failures([*plain, small, crash, replace(RECORD, verdict=Verdict(Status.PASS))])
-    assert [(record, more) for record, more in shown] == [(small, 0), (crash, 5)]
+    assert shown == [Failure((small,), 0), Failure((crash,), 5)]
+
+
+def test_what_fails_alike_on_several_targets_is_shown_once():
+    here = replace(RECORD, minimal=SMALL, against=AGAINST)
+    there = replace(here, target="gfx90a", minimal=replace(SMALL, target="gfx90a"))
+    other = replace(here, target="gfx1030", inputs={"x": "0.5"})
+    more = [replace(record, case="another") for record in (here, there)]
+    shown = shown_failures([here, more[0], there, more[1], other])
+    assert shown == [Failure((here, there), 2), Failure((other,))]
+    text = failure_text(shown[0], Reproduction())
+    assert text.startswith("FAIL  uexp_f32 on gfx1100 and gfx90a (emulated): value\n")
+    assert "gfx1100 and gfx90a are wrong: in the case as found, sm_90" in text
+
+
+def test_a_case_that_could_not_be_run_is_no_failure():
+    unsupported = replace(RECORD, verdict=Verdict(Status.UNSUPPORTED, "not recorded"))
+    assert shown_failures([unsupported]) == []
+    assert failures_file([unsupported], Reproduction()) == "no failures\n"
 
 
 def test_the_file_names_every_failing_case():
