@@ -150,7 +150,7 @@ def _compared(agreement: Agreement | None) -> list[object]:
 
 
 def as_dict(matrix: Matrix) -> dict[str, Any]:
-    """The matrix as plain data for JSON: every kernel, every column, and the totals."""
+    """The matrix as plain data for JSON: every kernel and column, the totals, and how AMD columns compare with CUDA."""
     return {
         "parity": parity.__version__,
         "complete": matrix.complete,
@@ -162,6 +162,11 @@ def as_dict(matrix: Matrix) -> dict[str, Any]:
         "passed": matrix.passed,
         "failed": matrix.executed - matrix.passed,
         "columns": [vars(column) for column in matrix.columns],
+        "against": {
+            str(column): _strict(joined(found))
+            for column, cells in matrix.by_column()
+            if (found := [cell.agreement for cell in cells if cell.agreement])
+        },
         "kernels": [
             {
                 "module": row.module,

@@ -102,8 +102,11 @@ def test_csv_and_json_have_every_target(entries):
     assert (row["gfx90a_emulated_against_cuda_ulps"], row["gfx90a_emulated_against_cuda_elements"]) == ("2", "3")
     assert row["gfx1100_emulated_against_cuda"] == "same bits 1"
     assert "sm_90_recorded_against_cuda" not in row
-    cell = json.loads(as_json(matrix))["kernels"][0]["cells"][3]
-    assert cell["against"] == {
+    data = json.loads(as_json(matrix))
+    assert data["against"]["gfx1100 emulated"]["findings"] == {"same bits": 1}
+    assert list(data["against"]) == ["gfx1030 emulated", "gfx1100 emulated", "gfx90a emulated"]
+    assert data["kernels"][0]["cells"][3]["against"] == data["against"]["gfx90a emulated"]
+    assert data["against"]["gfx90a emulated"] == {
         "witness": CUDA.known_as,
         "findings": {"both right": 1, "each by its own rule": 1},
         "ulps": 2.0,
