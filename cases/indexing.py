@@ -176,6 +176,7 @@ def op(
             "ids_rank": size(lambda layouts, params: len(layouts["ids"].shape)),
         },
         **{"updates": True, "launch": one_thread_per_column} if rows.updates else {"shape": rows.picked},
+        operations=lambda layouts, params, shape: layouts["inp"].numel if rows.updates else math.prod(shape),
         **{"types": (*TYPES, *F8), "elements": rows.elements, **more},
     )
 

@@ -136,7 +136,7 @@ def fast(
         bench=(
             Named("rows of 1024", "x=65536|8x1024~normal@0 reduced=1"),
             Named("rows of 8192", "x=8192|2x8192~normal@0 reduced=1"),
-            Named("rows of 65536", "x=1024|1x65536|16384~normal@0 reduced=1"),
+            Named("long rows", "x=1024|1x65536|16384~normal@0 reduced=1"),
             Named("columns", "x=65536|32x1024:1,65536|32~normal@0 reduced=1"),
         ),
         **more,

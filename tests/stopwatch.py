@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from parity.launch import Fault
-from parity.runners import Evidence, Probe, registry
+from parity.runners import Evidence, Probe
 from parity.runners.emulated import Emulated
 from parity.runners.timing import Timing, Timings
 
@@ -37,18 +35,11 @@ class Stopwatch:
         return Session(self, Emulated().open(target, checked=checked))
 
 
-@pytest.fixture
-def stopwatch(monkeypatch):
-    """Makes ``stopwatch`` a runner with these times."""
-    monkeypatch.setitem(registry.BUILT_IN, "stopwatch", f"{__name__}:current")
-
-    def use(gpu="an invented GPU", **scripts):
-        global made
-        made = Stopwatch(gpu, **scripts)
-        return made
-
-    use()
-    return use
+def use(gpu="an invented GPU", **scripts):
+    """Make the runner ``stopwatch`` one with these times, and return it."""
+    global made
+    made = Stopwatch(gpu, **scripts)
+    return made
 
 
 def current():

@@ -190,7 +190,7 @@ def _write(path: Path, text: str) -> None:
 def _summary(results: Results, baseline: Baseline | None) -> Iterator[str]:
     measured = [m for m in results.measurements if not m.problem]
     wrong = len(results.measurements) - len(measured)
-    text = f"{len({m.kernel for m in measured})} kernels, {len(measured)} cases measured"
+    text = f"{_count(len({m.kernel for m in measured}), 'kernel')}, {_count(len(measured), 'case')} measured"
     yield ("" if results.complete else "interrupted: ") + text + (f", {wrong} not" if wrong else "")
     if baseline:
         counts = Counter(change.verdict for change in results.changes)
@@ -198,9 +198,13 @@ def _summary(results: Results, baseline: Baseline | None) -> Iterator[str]:
         made = {(m.target, m.case) for m in results.measurements}
         missing = sum(key not in made for key in baseline.measurements)
         if missing:
-            yield f"{missing} measurements of the baseline were not repeated"
+            yield f"of the baseline, {_count(missing, 'measurement')} not repeated"
         if counts[Changed.OTHER]:
             yield f"the baseline was measured on {'; '.join(dict.fromkeys(baseline.devices.values()))}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"
 
 
 def _code(results: Results, built: Sequence[Built]) -> int:

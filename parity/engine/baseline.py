@@ -14,7 +14,7 @@ from parity.engine.bench import Measurement
 from parity.errors import UsageError
 from parity.runners.timing import Timing, Timings
 
-__all__ = ["FORMAT", "VERSION", "Baseline", "Change", "Changed", "compare_shares", "read_baseline"]
+__all__ = ["FORMAT", "VERSION", "Baseline", "Change", "Changed", "compare_counts", "compare_shares", "read_baseline"]
 
 FORMAT, VERSION = "parity bench", 1
 
@@ -29,6 +29,8 @@ class Changed(StrEnum):
     SAME = "SAME"
     SLOWER = "SLOWER"
     AMBIGUOUS = "AMBIGUOUS"
+    FEWER = "fewer instructions"
+    MORE = "more instructions"
     NEW = "not in the baseline"
     OTHER = "another device"
     UNMEASURED = "not measured"
@@ -36,7 +38,7 @@ class Changed(StrEnum):
 
 @dataclass(frozen=True)
 class Change:
-    """A verdict, with the ratio of the share to that of the baseline and its relative uncertainty (95 %)."""
+    """A verdict, with the ratio of share or number to that of the baseline, and its relative uncertainty (95 %)."""
 
     verdict: Changed
     ratio: float | None = None
@@ -45,7 +47,8 @@ class Change:
     def __str__(self) -> str:
         if self.ratio is None:
             return str(self.verdict)
-        return f"{self.verdict} {100 * (self.ratio - 1):+.1f} % (±{100 * self.uncertainty:.1f})"
+        uncertain = f" (±{100 * self.uncertainty:.1f})" if self.uncertainty else ""
+        return f"{self.verdict} {100 * (self.ratio - 1):+.1f} %{uncertain}"
 
 
 @dataclass(frozen=True)
@@ -58,13 +61,13 @@ class Baseline:
     def change(self, now: Measurement, device: str, threshold: float) -> Change:
         """What has become of a measurement; ``device`` is what it was made on."""
         then = self.measurements.get((now.target, now.case))
-        if now.timings is None:
+        if now.problem:
             return Change(Changed.UNMEASURED)
-        if then is None or then.timings is None:
+        if then is None or then.problem or then.evidence != now.evidence:
             return Change(Changed.NEW)
         if self.devices.get(now.target) != device:
             return Change(Changed.OTHER)
-        return compare_shares(now, then, threshold)
+        return (compare_shares if now.timings else compare_counts)(now, then, threshold)
 
 
 def compare_shares(now: Measurement, then: Measurement, threshold: float) -> Change:
@@ -84,6 +87,15 @@ def compare_shares(now: Measurement, then: Measurement, threshold: float) -> Cha
     else:
         verdict = Changed.AMBIGUOUS
     return Change(verdict, ratio, uncertainty)
+
+
+def compare_counts(now: Measurement, then: Measurement, threshold: float) -> Change:
+    """Whether the number of instructions differs by more than ``threshold``; the ratio is that of the numbers."""
+    ratio = sum(now.instructions.values()) / max(1, sum(then.instructions.values()))
+    verdict = Changed.SAME
+    if abs(ratio - 1) > threshold:
+        verdict = Changed.FEWER if ratio < 1 else Changed.MORE
+    return Change(verdict, ratio)
 
 
 def read_baseline(path: Path) -> Baseline:

@@ -68,10 +68,10 @@ class Ceilings:
 class Measurement:
     """One case of one kernel on one runner and target.
 
-    ``bytes`` and ``operations`` are what the case asks for at least, ``elements`` those of its output. ``copy`` is the
-    rate of the copies around it, ``drift`` their relative difference, ``rate`` the operations per second that the
-    device can do in this type. Of an emulated target there are ``instructions`` by class, and no ``timings``.
-    ``problem`` says why there is neither.
+    ``bytes`` and ``operations`` are what the case asks for at least, ``elements`` those of its largest tensor.
+    ``copy`` is the rate of the copies around it, ``drift`` their relative difference, ``rate`` the operations per
+    second that the device can do in this type. Of an emulated target there are ``instructions`` by class, and no
+    ``timings``. ``problem`` says why there is neither.
     """
 
     module: str
@@ -183,7 +183,8 @@ def _measurements(
             return
     for title, case in cases:
         work = op.work(case)
-        elements = math.prod(op.shape(case.layouts, dict(case.params)))
+        shape = op.shape(case.layouts, dict(case.params))
+        elements = max(math.prod(shape), *(layout.numel for layout in case.layouts.values()))
         sizes: dict[str, Any] = {"bytes": work.bytes, "operations": work.operations, "elements": elements}
         yield blank(title, str(case), **sizes, **meter.measure(entry, case, code))
 

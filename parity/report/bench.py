@@ -19,12 +19,12 @@ __all__ = ["Results", "bench_csv", "bench_dict", "bench_json", "bench_markdown",
 
 PREFIXES = ((12, "T"), (9, "G"), (6, "M"), (3, "k"), (0, ""), (-3, "m"), (-6, "u"), (-9, "n"))
 GOOD, FAIR = 0.8, 0.5
-STYLES = {Changed.FASTER: "green", Changed.SAME: "green", Changed.SLOWER: "bold red"}
+STYLES = {Changed.FASTER: "green", Changed.SAME: "green", Changed.FEWER: "green", Changed.SLOWER: "bold red"}
 LEGEND = (
     "time: median of cold launches, caches flushed; share: the time that the device's copy rate or FLOP rate allows, "
     "by the time it took"
 )
-COUNTS = "instructions that wavefronts issued, per element of the output; no time, and no measure of speed"
+COUNTS = "instructions that wavefronts issued, per element of the largest tensor; no time, and no measure of speed"
 
 
 @dataclass(frozen=True)
@@ -57,20 +57,14 @@ def bench_terminal(results: Results) -> Text:
     for target, ceilings in results.ceilings.items():
         text.append(f"{_ceilings(target, results.devices.get(target, ''), ceilings)}\n")
     lines = [_line(*each) for each in _with_changes(results)]
-    widths = [max((len(line[i]) for line in lines), default=0) for i in range(len(lines[0]))] if lines else []
+    used = [max((len(line[i]) for line in lines), default=0) for i in range(len(HEADS))]
+    widths = [max(width, len(head)) if width else 0 for width, head in zip(used, HEADS, strict=True)]
     group = ""
     for (m, change), line in zip(_with_changes(results), lines, strict=True):
         if group != (group := f"{m.module} on {m.target} ({m.evidence})"):
             text.append(f"\n{group}\n", "bold")
-        cells = [
-            cell.rjust(width) if i in NUMBERS else cell.ljust(width)
-            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ]
-        for i, cell in enumerate(cells):
-            if cell.strip() or widths[i]:
-                text.append("  ").append(cell, _style(i, m, change))
-        text.rstrip()
-        text.append("\n")
+            _append(text, HEADS, widths, ["dim"] * len(HEADS))
+        _append(text, line, widths, [_style(i, m, change) for i in range(len(HEADS))])
     timed = any(m.timings for m in results.measurements)
     counted = any(m.instructions for m in results.measurements)
     for legend, shown in ((LEGEND, timed), (COUNTS, counted)):
@@ -81,20 +75,7 @@ def bench_terminal(results: Results) -> Text:
 
 def bench_markdown(results: Results) -> str:
     """The measurements as a GitHub table."""
-    head = [
-        "module",
-        "target",
-        "kernel",
-        "case",
-        "time",
-        "±",
-        "rate",
-        "share",
-        "hot",
-        "instructions",
-        "change",
-        "notes",
-    ]
+    head = ["module", "target", *HEADS]
     rows = [head, ["---"] * len(head)]
     for m, change in _with_changes(results):
         kernel, *rest = _line(m, change)
@@ -154,8 +135,18 @@ def bench_json(results: Results) -> str:
     return json.dumps(bench_dict(results), indent=1, allow_nan=False) + "\n"
 
 
+HEADS = ("kernel", "case", "time", "error", "rate", "share", "hot", "instructions", "since the baseline", "notes")
 NUMBERS = (2, 3, 4, 5, 6)
 SHARE, CHANGE = 5, 8
+
+
+def _append(text: Text, cells: Sequence[str], widths: Sequence[int], styles: Sequence[str]) -> None:
+    """A line of the table; columns without width are left out."""
+    for i, (cell, width, style) in enumerate(zip(cells, widths, styles, strict=True)):
+        if width:
+            text.append("  ").append(cell.rjust(width) if i in NUMBERS else cell.ljust(width), style)
+    text.rstrip()
+    text.append("\n")
 
 
 def _line(m: Measurement, change: Change | None) -> list[str]:
@@ -168,7 +159,7 @@ def _line(m: Measurement, change: Change | None) -> list[str]:
         rate = si(m.bytes / cold.median, "B/s") if moving else si(m.operations / cold.median, "FLOPS")
         cells[2:6] = [si(cold.median, "s"), f"±{100 * cold.error:.1f} %", rate, _share(m, m.share_of(cold))]
         if hot:
-            cells[6] = f"hot {si(hot.median, 's')}, {_share(m, m.share_of(hot))}"
+            cells[6] = f"{si(hot.median, 's')}, {_share(m, m.share_of(hot))}"
     if m.instructions and m.elements:
         total = sum(m.instructions.values())
         each = "  ".join(f"{name} {count / m.elements:.3g}" for name, count in m.instructions.items() if count)

@@ -7,25 +7,25 @@ import io
 import json
 
 import pytest
-from stopwatch import stopwatch  # noqa: F401 - a fixture
 
 TIMED = ("bench", "--runner", "stopwatch", "--target", "gfx1100")
 
 
 @pytest.fixture
-def baseline(parity, stopwatch, tmp_path):  # noqa: F811
+def baseline(parity, stopwatch, tmp_path):
     path = tmp_path / "base.json"
     assert parity(*TIMED, "uneg_f32", "uabs_f32", "--save", path).code == 0
     return path
 
 
-def test_a_line_for_every_kernel_with_its_share(parity, stopwatch):  # noqa: F811
+def test_a_line_for_every_kernel_with_its_share(parity, stopwatch):
     stopwatch(uneg_f32=1.36e-4, badd_f32=2.8e-4)
     result = parity(*TIMED, "uneg_f32", "badd_f32")
     assert result.code == 0
     assert "gfx1100 (an invented GPU): copy 4.29 TB/s, f32 57.3 TFLOPS, f64 28.6 TFLOPS" in result.out
     assert "a launch costs the host 6.00 us and, empty, the device 2.00 us" in result.out
-    assert "unary on gfx1100 (hardware)\n  uneg_f32  contiguous" in result.out
+    assert "unary on gfx1100 (hardware)\n  kernel    case" in result.out
+    assert "\n  uneg_f32  contiguous" in result.out
     assert "136 us  ±0.1 %  3.95 TB/s  92 % of copy" in result.out
     assert "2 kernels, 4 cases measured" in result.out
 
@@ -39,7 +39,7 @@ def test_instructions_are_no_time(parity):
     assert "us" not in result.out.replace("contiguous", "")
 
 
-def test_the_default_runner_is_the_best_there_is(parity, stopwatch, monkeypatch):  # noqa: F811
+def test_the_default_runner_is_the_best_there_is(parity, stopwatch, monkeypatch):
     from parity.runners import registry
 
     assert "(hardware)" in parity("bench", "uneg_f32").out
@@ -57,7 +57,7 @@ def test_a_gpu_that_is_asked_for_and_not_there(parity):
     assert "install it with" in result.err
 
 
-def test_results_in_three_forms(parity, stopwatch, tmp_path):  # noqa: F811
+def test_results_in_three_forms(parity, stopwatch, tmp_path):
     files = [tmp_path / f"bench.{kind}" for kind in ("json", "md", "csv")]
     result = parity(*TIMED, "uneg_f32", "--hot", *(part for file in files for part in ("--save", file)))
     data, markdown, table = (file.read_text() for file in files)
@@ -70,27 +70,27 @@ def test_results_in_three_forms(parity, stopwatch, tmp_path):  # noqa: F811
     assert f"saved: {' '.join(map(str, files))}" in result.out
 
 
-def test_json_alone_on_standard_output(parity, stopwatch):  # noqa: F811
+def test_json_alone_on_standard_output(parity, stopwatch):
     document = json.loads(parity(*TIMED, "uneg_f32", "--json").out)
     assert (document["complete"], document["devices"]) == (True, {"gfx1100": "an invented GPU"})
 
 
 @pytest.mark.parametrize(("seconds", "verdict", "code"), [(2e-4, "SAME", 0), (3e-4, "SLOWER", 1), (1e-4, "FASTER", 0)])
-def test_the_exit_code_tells_what_became_of_a_kernel(parity, stopwatch, baseline, seconds, verdict, code):  # noqa: F811
+def test_the_exit_code_tells_what_became_of_a_kernel(parity, stopwatch, baseline, seconds, verdict, code):
     stopwatch(uneg_f32=seconds)
     result = parity(*TIMED, "uneg_f32", "--baseline", baseline)
     assert result.code == code
     assert f"since the baseline: 1 {verdict}" in result.out
-    assert "1 measurements of the baseline were not repeated" in result.out
+    assert "of the baseline, 1 measurement not repeated" in result.out
 
 
-def test_what_is_not_in_the_baseline_is_said(parity, stopwatch, baseline):  # noqa: F811
+def test_what_is_not_in_the_baseline_is_said(parity, stopwatch, baseline):
     result = parity(*TIMED, "uneg_f32", "uceil_f32", "--baseline", baseline)
     assert result.code == 0
     assert "1 not in the baseline" in result.out
 
 
-def test_the_baseline_of_another_device_compares_nothing(parity, stopwatch, baseline):  # noqa: F811
+def test_the_baseline_of_another_device_compares_nothing(parity, stopwatch, baseline):
     stopwatch(gpu="another GPU", uneg_f32=9e-4)
     result = parity(*TIMED, "uneg_f32", "--baseline", baseline)
     assert result.code == 3
@@ -99,7 +99,7 @@ def test_the_baseline_of_another_device_compares_nothing(parity, stopwatch, base
     assert "nothing could be compared" in result.err
 
 
-def test_an_interruption_keeps_what_was_measured(parity, stopwatch, tmp_path, monkeypatch):  # noqa: F811
+def test_an_interruption_keeps_what_was_measured(parity, stopwatch, tmp_path, monkeypatch):
     from stopwatch import Session
 
     usual = Session.time
@@ -113,18 +113,18 @@ def test_an_interruption_keeps_what_was_measured(parity, stopwatch, tmp_path, mo
     path = tmp_path / "part.json"
     result = parity(*TIMED, "uneg_f32", "uabs_f32", "--save", path)
     assert result.code == 130
-    assert "interrupted: 1 kernels, 1 cases measured" in result.out
+    assert "interrupted: 1 kernel, 1 case measured" in result.out
     document = json.loads(path.read_text())
     assert (document["complete"], len(document["measurements"])) == (False, 1)
 
 
-def test_a_device_that_is_lost_for_good_keeps_what_was_measured(parity, stopwatch):  # noqa: F811
+def test_a_device_that_is_lost_for_good_keeps_what_was_measured(parity, stopwatch):
     from parity.launch import Fault
 
     stopwatch(copy=[5e-4, 5e-4, 5e-4, Fault("cudaErrorDevicesUnavailable", "busy", True)])
     result = parity(*TIMED, "uneg_f32", "uabs_f32")
     assert result.code == 3
-    assert "1 kernels, 1 cases measured" in result.out
+    assert "1 kernel, 1 case measured" in result.out
     assert "cudaErrorDevicesUnavailable" in result.err
 
 
@@ -137,7 +137,19 @@ def test_a_device_that_is_lost_for_good_keeps_what_was_measured(parity, stopwatc
         (("--save", "/dev/null/x.json"), "cannot write /dev/null/x.json"),
     ],
 )
-def test_wrong_usage(parity, stopwatch, arguments, message):  # noqa: F811
+def test_wrong_usage(parity, stopwatch, arguments, message):
     result = parity(*TIMED, "uneg_f32", *arguments)
     assert result.code == 2
     assert message in result.err
+
+
+def test_of_emulated_targets_the_numbers_of_instructions_are_compared(parity, tmp_path):
+    path, command = tmp_path / "base.json", ("bench", "uneg_f32", "--runner", "emulated", "--target", "gfx1100")
+    assert parity(*command, "--save", path).code == 0
+    assert "since the baseline: 1 SAME" in parity(*command, "--baseline", path).out
+    data = json.loads(path.read_text())
+    data["measurements"][0]["instructions"] = {"valu": 1}
+    path.write_text(json.dumps(data))
+    result = parity(*command, "--baseline", path)
+    assert result.code == 0
+    assert "since the baseline: 1 more instructions" in result.out

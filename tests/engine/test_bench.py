@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from stopwatch import stopwatch  # noqa: F401 - a fixture
 
 from parity.engine import Plan, columns_of, runnable, tasks_of
 from parity.engine.bench import Ceilings, Measurement, bench
@@ -29,7 +28,7 @@ def measured(suite):
     return do
 
 
-def test_ceilings_are_rates_of_known_work(stopwatch, measured):  # noqa: F811
+def test_ceilings_are_rates_of_known_work(stopwatch, measured):
     ceilings, *_ = measured("uneg_f32")
     assert isinstance(ceilings, Ceilings)
     assert ceilings.copy == pytest.approx(2 * 2**30 / 5e-4)
@@ -38,14 +37,14 @@ def test_ceilings_are_rates_of_known_work(stopwatch, measured):  # noqa: F811
     assert (ceilings.empty, ceilings.host) == (2e-6, 6e-6)
 
 
-def test_the_share_is_what_the_copy_rate_allows(stopwatch, measured):  # noqa: F811
+def test_the_share_is_what_the_copy_rate_allows(stopwatch, measured):
     stopwatch(uneg_f32=2 * 1.25e-4)
     _, m = measured("uneg_f32")
     assert (m.bytes, m.operations, m.elements) == (2**29, 2**26, 2**26)
     assert (m.bound, m.share) == ("copy", pytest.approx(0.5))
 
 
-def test_the_flop_rate_binds_where_there_is_more_to_compute(stopwatch, measured):  # noqa: F811
+def test_the_flop_rate_binds_where_there_is_more_to_compute(stopwatch, measured):
     stopwatch(conv2d_f64=1e-3)
     ceilings, m = measured("conv2d_f64")
     assert m.bound == "FLOPs"
@@ -53,13 +52,13 @@ def test_the_flop_rate_binds_where_there_is_more_to_compute(stopwatch, measured)
     assert m.share == pytest.approx(m.operations / ceilings.f64 / 1e-3)
 
 
-def test_every_measurement_lies_between_two_copies(stopwatch, measured):  # noqa: F811
+def test_every_measurement_lies_between_two_copies(stopwatch, measured):
     watch = stopwatch()
     measured("uneg_f32", "uabs_f32")
     assert watch.timed == ["nothing", "copy", "fma_f32", "fma_f64", "copy", "uneg_f32", "copy", "uabs_f32", "copy"]
 
 
-def test_a_device_that_changes_meanwhile_is_measured_once_more(stopwatch, measured):  # noqa: F811
+def test_a_device_that_changes_meanwhile_is_measured_once_more(stopwatch, measured):
     watch = stopwatch(copy=[5e-4, 5e-4, 6e-4], uneg_f32=[1e-3, 2e-4])
     _, m = measured("uneg_f32")
     assert watch.timed[-4:] == ["uneg_f32", "copy", "uneg_f32", "copy"]
@@ -68,14 +67,14 @@ def test_a_device_that_changes_meanwhile_is_measured_once_more(stopwatch, measur
     assert m.copy == pytest.approx(2 * 2**30 / 6e-4)
 
 
-def test_a_device_that_goes_on_changing_is_marked(stopwatch, measured):  # noqa: F811
+def test_a_device_that_goes_on_changing_is_marked(stopwatch, measured):
     stopwatch(copy=[5e-4, 5e-4, 6e-4, 8e-4])
     _, m = measured("uneg_f32")
     assert m.notes == ("the copies before and after differ by 25.0 %",)
     assert m.error > 0.12
 
 
-def test_a_wrong_kernel_is_not_timed(stopwatch, measured, tmp_path, suite):  # noqa: F811
+def test_a_wrong_kernel_is_not_timed(stopwatch, measured, tmp_path, suite):
     watch = stopwatch()
     for path in suite.kernels.iterdir():
         text = path.read_text()
@@ -86,30 +85,30 @@ def test_a_wrong_kernel_is_not_timed(stopwatch, measured, tmp_path, suite):  # n
     assert "uneg_f32" not in watch.timed
 
 
-def test_a_fault_while_timing_is_a_problem_of_that_kernel(stopwatch, measured):  # noqa: F811
+def test_a_fault_while_timing_is_a_problem_of_that_kernel(stopwatch, measured):
     stopwatch(uneg_f32=Fault("timeout", "no end within 62 s", True))
     _, neg, abs_ = measured("uneg_f32", "uabs_f32")
     assert (neg.problem, neg.timings) == ("timeout: no end within 62 s", None)
     assert abs_.share
 
 
-def test_a_clock_that_stands_still_is_a_problem(stopwatch, measured):  # noqa: F811
+def test_a_clock_that_stands_still_is_a_problem(stopwatch, measured):
     stopwatch(uneg_f32=0.0)
     assert measured("uneg_f32")[1].problem == "between the events around it no time passed"
 
 
-def test_without_a_copy_nothing_can_be_said(stopwatch, measured):  # noqa: F811
+def test_without_a_copy_nothing_can_be_said(stopwatch, measured):
     stopwatch(copy=Fault("out of memory", "1 GiB"))
     with pytest.raises(NotAvailable, match="cannot be measured: copy: out of memory: 1 GiB"):
         measured("uneg_f32")
 
 
-def test_hot_is_measured_if_asked_for(stopwatch, measured):  # noqa: F811
+def test_hot_is_measured_if_asked_for(stopwatch, measured):
     assert measured("uneg_f32")[1].timings.hot is None
     assert measured("uneg_f32", hot=True)[1].timings.hot.median == 1e-4
 
 
-def test_a_case_is_measured_as_it_is_given(stopwatch, measured):  # noqa: F811
+def test_a_case_is_measured_as_it_is_given(stopwatch, measured):
     _, m = measured("unary.neg[f16](x=1000x1000:1,1000~unit@0)")
     assert (m.case, m.bytes) == ("unary.neg[f16](x=1000x1000:1,1000~unit@0)", 4_000_000)
 
@@ -123,7 +122,7 @@ def test_of_an_emulated_target_instructions_are_counted_and_nothing_is_timed(mea
     assert m.case == "unary.neg[f32](x=16384~normal@0 null-info)"
 
 
-def test_a_runner_that_can_neither_time_nor_count_says_so(stopwatch, measured, monkeypatch):  # noqa: F811
+def test_a_runner_that_can_neither_time_nor_count_says_so(stopwatch, measured, monkeypatch):
     from stopwatch import Session
 
     monkeypatch.delattr(Session, "time")
