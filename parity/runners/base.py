@@ -80,7 +80,7 @@ class Runner(Protocol):
 def described(runner: Runner) -> dict[str, str]:
     """What a runner says of its device and software; empty if it says nothing."""
     describe = getattr(runner, "describe", None)
-    return dict(describe()) if describe else {}
+    return {str(what): str(value) for what, value in describe().items()} if describe else {}
 
 
 def replayed(runner: Runner) -> Recording | None:

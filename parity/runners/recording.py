@@ -6,8 +6,8 @@ A recording is a zip file (LZMA) with these members:
   ``environment``), how the cases were drawn (``seed``, ``examples``), ``modules`` (per "module target" the digest of
   the code object and the metadata of its kernels) and ``members``: the SHA-256 of every other member.
 * ``cases.jsonl``: a line per case: ``case`` (its text), ``title``, ``module``, ``kernel``, ``target``, ``launch``
-  (``launch_digest``), ``fault`` (null, or kind and message) and ``buffers``: [first byte, bytes] of each buffer that
-  the launch changed.
+  (``launch_digest``), ``fault`` (null, or kind, message and whether the device was lost) and ``buffers``: [first
+  byte, bytes] of each buffer that the launch changed.
 * ``outputs/TARGET/MODULE.bin``: those buffers, little-endian, one behind the other.
 * ``attached/NAME``: optional; whatever else belongs to these cases. A reader that does not know one leaves it alone.
 
@@ -61,8 +61,7 @@ _CASE = {
     "fault": (type(None), {"kind": str, "message": str, "lost": bool}),
 }
 
-
-UNREADABLE = (
+_UNREADABLE = (
     *(zipfile.BadZipFile, zlib.error, LZMAError, EOFError, struct.error),
     *(NotImplementedError, RuntimeError, ValueError, OverflowError, MemoryError),
 )
@@ -197,7 +196,7 @@ def read_recording(path: Path) -> Recording:
             return _read(path, file)
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
-    except UNREADABLE as error:
+    except _UNREADABLE as error:
         raise UsageError(
             f"{path} is not a recording of parity, or it was cut off or altered ({error}); copy or record it again"
         ) from error
