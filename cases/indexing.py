@@ -47,6 +47,7 @@ class Probe:
     ids: int
     index: str
     data: str
+    launch: str = ""
 
 
 MANY = Probe("300 rows: 255 is none to u8, and a row to wider ids", rows=300, ids=40, index="sentinel", data="normal")
@@ -92,7 +93,7 @@ class Rows:
         shapes = self.shapes((2,), probe.rows, probe.ids, (3,))
         streams = {name: probe.index if name == "ids" else probe.data for name in shapes}
         tensors = (f"{name}={contiguous(shape)}~{streams[name]}@0" for name, shape in shapes.items())
-        return Named(probe.title, f"{' '.join(tensors)} dim=1")
+        return Named(probe.title, f"{' '.join(tensors)} dim=1{probe.launch and ' launch=' + probe.launch}")
 
     def bench(self) -> tuple[Named, ...]:
         """Whole rows in any order, if there is one id for each; columns of a stack of matrices."""
@@ -184,6 +185,7 @@ def op(
 SUMS = ("small", "normal", "mixed", "special", "near", "bits")
 INTEGER_PROBE = Probe("integer probe: many rows to few", rows=5, ids=65, index="repeat", data="small")
 ROUNDINGS = Probe("every addition rounds", rows=3, ids=33, index="repeat", data="normal")
+SHARED = Probe("blocks share their work", rows=5, ids=700, index="sentinel", data="normal", launch="4100x1")
 LAST_ONE = Probe("of equal ids the last one stays", rows=3, ids=33, index="repeat", data="normal")
 
 index_select = op(
@@ -192,10 +194,11 @@ index_select = op(
     reference.index_select,
     "numel ids_rank info ids inp out left src_dim ids_dim right",
     Rows(one_id_per_row=True),
+    SHARED,
     strided=("ids",),
     null_info=False,
 )
-gather = op("gather", "gather", reference.gather, "numel ids inp out left src_dim ids_dim right", Rows())
+gather = op("gather", "gather", reference.gather, "numel ids inp out left src_dim ids_dim right", Rows(), SHARED)
 index_add = op(
     "index_add",
     "ia",

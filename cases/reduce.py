@@ -129,6 +129,9 @@ def fast(
         named=(
             Named("special values", "x=3x110~special@0 reduced=1"),
             Named("8192 columns", "x=2x8192~small@0 reduced=1"),
+            Named("more outputs than are worth a block each", "x=1025x37+1~normal@0 reduced=1 threads=64"),
+            Named("as many, with gaps", "x=1025x3:5,1~small@0 reduced=1 threads=64"),
+            Named("a block for 32 outputs", "x=1030x5~small@0 reduced=1 threads=1024", lambda t: t in ("f16", "f32")),
             Named("the reduced dim is the slowest in memory", "x=3x70:1,3~normal@0 reduced=1"),
             *named,
         ),

@@ -19,26 +19,58 @@ template <> __device__ __forceinline__ u8 lowest() { return 0; }
 template <> __device__ __forceinline__ u32 lowest() { return 0; }
 template <> __device__ __forceinline__ i64 lowest() { return i64(1ull << 63); }
 
+/** From so many outputs on, a block for each would cost more than the work that it does. */
+constexpr u32 MANY = 1024;
+
 /**
- * Thread 0 gets the fold of this block's `terms` elements, which follow each other in the linear index. Thread t folds
- * the elements t, t + blockDim.x, ... into `start`, the block then folds over its threads.
+ * store(o, the fold of the elements of output o) for each of this block's outputs. The elements, `terms` of them,
+ * follow each other in the linear index. Thread t of the block folds the elements t, t + blockDim.x, ... into
+ * `nothing`, the block then folds over its threads.
+ *
+ * With an element for each thread at most, a group of lanes can do the same alone. Then one block in several has the
+ * outputs of them all, and the others end at once.
  */
-template <class V, class T, class Load, class Fold>
-__device__ __forceinline__ V fold_of_block(size_t terms, size_t num_dims, const size_t* info, const T* src, V start,
-                                           Load load, Fold fold) {
+template <class V, class T, class Load, class Fold, class Store>
+__device__ __forceinline__ void fold_terms(size_t terms, size_t num_dims, const size_t* info, const T* src, V nothing,
+                                           Load load, Fold fold, Store store) {
+    const u32 threads = blockDim.x, group = threadIdx.x / GROUP, lane = threadIdx.x % GROUP;
+    const bool shared = gridDim.x >= MANY && terms <= threads && (threads & (threads - 1)) == 0;
+    if (shared && blockIdx.x & (threads - 1) / GROUP) return;
+
     const Layouts<1> at(num_dims, info);
-    V value = start;
-    for (size_t i = threadIdx.x; i < terms; i += blockDim.x)
-        value = fold(value, load(src[at(blockIdx.x * terms + i).of[0]], i));
-    return over_threads(blockDim.x, value, fold);
+    if (shared && at.contiguous) {
+        const size_t o = size_t(blockIdx.x) + group;
+        if (o >= gridDim.x) return;
+        const T* row = src + o * terms;
+        const V folded = over_slots(u32(terms), nothing, [&](u32 t) { return load(row[t], t); }, fold);
+        if (lane == 0) store(o, folded);
+        return;
+    }
+
+    __shared__ V slots[MAX_THREADS];
+    const u32 outputs = shared ? (threads + GROUP - 1) / GROUP : 1, left = gridDim.x - blockIdx.x;
+    for (u32 n = 0; n < outputs && n < left; ++n) {
+        const size_t o = size_t(blockIdx.x) + n, row = o * terms;
+        V value = nothing;
+        const auto take = [&](size_t i, T x) { value = fold(value, load(x, i)); };
+        if (at.contiguous)
+            for_each_loaded<8>(src + row, terms, size_t(threadIdx.x), threads, take);
+        else
+            for (size_t i = threadIdx.x; i < terms; i += threads) take(i, src[at(row + i).of[0]]);
+        __syncthreads();  // the output before may still be read
+        slots[threadIdx.x] = value;
+        __syncthreads();
+        if (group > 0) continue;
+        const V folded = over_slots(threads, nothing, [&](u32 t) { return slots[t]; }, fold);
+        if (lane == 0) store(o, folded);
+    }
 }
 
-#define FAST(name, Fold, T, start)                                                                                   \
+#define FAST(name, Fold, T, nothing)                                                                                 \
     KERNEL fast_##name##_##T(const size_t src_numel, const size_t terms, const size_t num_dims, const size_t* info,  \
                              const T* src, T* dst) {                                                                 \
-        const auto load = [](T x, size_t) { return x; };                                                             \
-        const T folded = fold_of_block<T>(terms, num_dims, info, src, start, load, Fold());                          \
-        if (threadIdx.x == 0) dst[blockIdx.x] = folded;                                                              \
+        fold_terms<T>(terms, num_dims, info, src, nothing, [](T x, size_t) { return x; }, Fold(),                    \
+                      [=](size_t o, T folded) { dst[o] = folded; });                                                 \
     }
 
 /** An element and its number in the row; NOWHERE before any element was seen. */
@@ -48,6 +80,10 @@ struct Candidate {
     u32 index;
 };
 constexpr u32 NOWHERE = ~0u;
+
+template <class T> __device__ __forceinline__ Candidate<T> of_lane_xor(Candidate<T> x, u32 mask) {
+    return {of_lane_xor(x.value, mask), of_lane_xor(x.index, mask)};
+}
 
 /**
  * Keeps the candidate it has unless the other is better, so that ties go to the earlier element of a thread and to the
@@ -70,13 +106,14 @@ struct Greater {
     template <class T> __device__ __forceinline__ bool operator()(T x, T y) const { return x > y; }
 };
 
-#define FAST_ARG(name, Better, T, start)                                                                              \
-    KERNEL fast_##name##_##T(const size_t src_numel, const size_t terms, const size_t num_dims, const size_t* info,   \
-                             const T* src, u32* dst) {                                                                \
-        const auto load = [](T x, size_t i) { return Candidate<T>{x, u32(i)}; };                                      \
-        const Candidate<T> nothing = {start, NOWHERE};                                                                \
-        const auto best = fold_of_block<Candidate<T>>(terms, num_dims, info, src, nothing, load, Choice<Better>());   \
-        if (threadIdx.x == 0) dst[blockIdx.x] = num_dims ? best.index % info[num_dims - 1] : best.index;              \
+#define FAST_ARG(name, Better, T, start)                                                                             \
+    KERNEL fast_##name##_##T(const size_t src_numel, const size_t terms, const size_t num_dims, const size_t* info,  \
+                             const T* src, u32* dst) {                                                               \
+        const Candidate<T> nothing = {start, NOWHERE};                                                               \
+        fold_terms(terms, num_dims, info, src, nothing, [](T x, size_t i) { return Candidate<T>{x, u32(i)}; },       \
+                   Choice<Better>(), [=](size_t o, Candidate<T> best) {                                              \
+                       dst[o] = num_dims ? best.index % info[num_dims - 1] : best.index;                             \
+                   });                                                                                               \
     }
 
 /** The element of a contiguous tensor that is number `term` of those that are summed to output o. */
@@ -134,13 +171,11 @@ __device__ __forceinline__ void sum(size_t numel, size_t num_dims, size_t num_su
         softmax<Wide>(src + row, dst + row, n_cols);                                                               \
     }                                                                                                              \
     KERNEL rmsnorm_##T(const T* src, T* dst, const T* alpha, const int n_cols, const int, const float eps) {       \
-        const size_t row = size_t(blockIdx.x) * n_cols;                                                            \
-        rms_norm(src + row, dst + row, alpha, n_cols, eps);                                                        \
+        rms_norm(src, dst, alpha, n_cols, eps);                                                                    \
     }                                                                                                              \
     KERNEL layernorm_##T(const T* src, T* dst, const T* alpha, const T* beta, const int n_cols, const int,         \
                          const float eps) {                                                                        \
-        const size_t row = size_t(blockIdx.x) * n_cols;                                                            \
-        layer_norm(src + row, dst + row, alpha, beta, n_cols, eps);                                                \
+        layer_norm(src, dst, alpha, beta, n_cols, eps);                                                            \
     }
 
 #define ROPE(T)                                                                                                    \

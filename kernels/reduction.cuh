@@ -53,6 +53,24 @@ __device__ __forceinline__ T over_threads(u32 count, T value, Fold fold) {
     return value;
 }
 
+/**
+ * body(i, x[i]) for i = first, first + step, ... < n, in this order. Loads are issued several at a time, ahead of their
+ * use: what a memory gives depends on how many are on their way.
+ */
+template <u32 AHEAD, class T, class Index, class Body>
+__device__ __forceinline__ void for_each_loaded(const T* x, Index n, Index first, u32 step, Body body) {
+    Index i = first;
+    for (; i + Index(AHEAD - 1) * step < n; i += Index(AHEAD) * step) {
+        T loaded[AHEAD];
+#pragma unroll
+        for (u32 k = 0; k < AHEAD; ++k) loaded[k] = x[i + Index(k) * step];
+#pragma unroll
+        for (u32 k = 0; k < AHEAD; ++k) body(i + Index(k) * step, loaded[k]);
+    }
+#pragma unroll 1
+    for (; i < n; i += step) body(i, x[i]);
+}
+
 template <class T> __device__ __forceinline__ T of_lane_xor(T x, u32 mask) {
     return __shfl_xor_sync(0xffffffffu, x, mask, GROUP);
 }
@@ -71,13 +89,53 @@ __device__ __forceinline__ T over_group(T value, Fold fold) {
     return value;
 }
 
-/** Every thread gets the sum over the block, which may have any multiple of 32 threads. */
-__device__ __forceinline__ f32 sum_over_groups(f32 value) {
+/**
+ * The first lane of a group gets load(0) ... load(count - 1), folded over the halving tree of MAX_THREADS slots, those
+ * from `count` on being empty: slot t takes in t + 512, then t + 256, and so on. It is the tree of over_threads for any
+ * power of two, without a thread for every slot: a lane has the slots lane, lane + 32, ... and takes them in passes.
+ */
+template <class V, class Load, class Fold>
+__device__ __forceinline__ V over_slots(u32 count, V nothing, Load load, Fold fold) {
+    constexpr u32 AHEAD = 8, PASSES = MAX_THREADS / GROUP / AHEAD;
+    const u32 lane = threadIdx.x % GROUP;
+    const auto pass = [&](u32 first) {
+        V values[AHEAD];
+#pragma unroll
+        for (u32 k = 0; k < AHEAD; ++k) values[k] = load(wrapping::minimum(first + k * GROUP * PASSES, count - 1));
+#pragma unroll
+        for (u32 k = 0; k < AHEAD; ++k)
+            values[k] = first + k * GROUP * PASSES < count ? fold(nothing, values[k]) : nothing;
+#pragma unroll
+        for (u32 half = AHEAD / 2; half > 0; half /= 2) {
+#pragma unroll
+            for (u32 k = 0; k < half; ++k) values[k] = fold(values[k], values[k + half]);
+        }
+        return values[0];
+    };
+
+    V total = nothing;
+#pragma unroll 1
+    for (u32 odd = 0; odd < 2; ++odd) {
+        V sum = nothing;
+#pragma unroll 1
+        for (u32 p = odd; p < PASSES && p * GROUP < count; p += 2) sum = fold(sum, pass(p * GROUP + lane));
+        total = fold(total, sum);
+    }
+#pragma unroll 1
+    for (u32 half = GROUP / 2; half > 0; half /= 2) {
+        const V other = of_lane_xor(total, half);
+        if (lane + half < blockDim.x) total = fold(total, other);
+    }
+    return total;
+}
+
+/** Every thread gets the sum over its team: the threads team * size, ..., team * size + size - 1, a multiple of 32. */
+__device__ __forceinline__ f32 sum_over_team(f32 value, u32 team, u32 size) {
     __shared__ f32 sums[MAX_THREADS / GROUP];
     const u32 group = threadIdx.x / GROUP, lane = threadIdx.x % GROUP;
     value = over_group(value, Sum());
     __syncthreads();  // a previous call may still read
     if (lane == 0) sums[group] = value;
     __syncthreads();
-    return over_group(lane < blockDim.x / GROUP ? sums[lane] : 0.0f, Sum());
+    return over_group(lane < size / GROUP ? sums[team * (size / GROUP) + lane] : 0.0f, Sum());
 }
