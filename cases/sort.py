@@ -60,6 +60,7 @@ def argsort(order: str, function: Callable[..., Expected]) -> Op:
         named=(
             Named("special values", "x=1x110~special@0"),
             Named("1025 columns", "x=2x1025~normal@0"),
+            Named("more columns than the block holds in registers", "x=1x500~normal@0 threads=100"),
             Named("8192 columns: 32 KiB of shared memory", "x=1x8192~normal@0", lambda t: t == "f32"),
             Named("few different values", "x=3x100~small@0"),
             Named("in order already, and reversed", "x=1x200~patterns@0"),
