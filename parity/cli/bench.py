@@ -9,19 +9,17 @@ be compared, 130 interrupted.
 from __future__ import annotations
 
 import argparse
-import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import closing, suppress
-from dataclasses import dataclass, field, replace
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
+from parity.cli.measuring import measure, results_of
 from parity.cli.options import add_folders, add_jobs, add_json, add_selection, names, select
 from parity.cli.terminal import errors, output, progress
 from parity.engine.baseline import Baseline, Changed, read_baseline
-from parity.engine.bench import Ceilings, Measurement, bench
 from parity.engine.plan import Column, Plan, columns_of, runnable, tasks_of
-from parity.engine.record import environment
 from parity.errors import NotAvailable, ParityError, UsageError
 from parity.report.bench import Results, bench_csv, bench_json, bench_markdown, bench_terminal
 from parity.runners import Evidence, Runner, available, runner, runners
@@ -69,15 +67,6 @@ def options(parser: argparse.ArgumentParser) -> None:
     add_folders(parser)
 
 
-@dataclass
-class Found:
-    """What was measured so far, and what ended it before its end."""
-
-    measurements: list[Measurement] = field(default_factory=list)
-    ceilings: dict[str, Ceilings] = field(default_factory=dict)
-    stopped: KeyboardInterrupt | NotAvailable | None = None
-
-
 def main(arguments: argparse.Namespace) -> int:
     """Select, build, measure, compare, report."""
     suite, selection = select(arguments)
@@ -89,16 +78,10 @@ def main(arguments: argparse.Namespace) -> int:
         if each.error:
             errors().print(f"{each.error}\n", style="red")
     plan = _plan(suite, selection, columns_of(chosen, targets), built)
-    found = _measure(plan, suite, arguments)
+    found = measure(plan, suite, hot=arguments.hot, seconds=arguments.seconds)
     if isinstance(found.stopped, NotAvailable) and not found.measurements:
         raise found.stopped
-    results = Results(
-        found.measurements,
-        {column.target: column.device or column.runner for column in plan.columns},
-        found.ceilings,
-        environment=environment(plan, sys.argv[1:]),
-        complete=found.stopped is None,
-    )
+    results = results_of(found, plan)
     if baseline:
         threshold = arguments.threshold / 100
         changes = [baseline.change(m, results.devices[m.target], threshold) for m in found.measurements]
@@ -154,29 +137,6 @@ def _plan(suite: Suite, selection: Selection, columns: Sequence[Column], built: 
     order = {op: place for place, op in enumerate(suite.ops)}
     tasks = sorted(runnable(tasks_of(selection, columns), suite, code), key=lambda task: order[task.op])
     return Plan(*folders, tuple(tasks), EXAMPLES, 0, True, code)
-
-
-def _measure(plan: Plan, suite: Suite, arguments: argparse.Namespace) -> Found:
-    found = Found()
-    with progress() as bars:
-        bar = bars.add_task("preparing", total=None, note="")
-
-        def report(what: str, done: int, total: int) -> None:
-            bars.update(bar, description=what, completed=done, total=total)
-
-        try:
-            with closing(  # type: ignore[type-var]
-                bench(plan, suite, hot=arguments.hot, seconds=arguments.seconds, report=report)
-            ) as results:
-                for each in results:
-                    if isinstance(each, Measurement):
-                        found.measurements.append(each)
-                        bars.update(bar, note=each.kernel)
-                    else:
-                        found.ceilings[each.target] = each
-        except (KeyboardInterrupt, NotAvailable) as stopped:
-            found.stopped = stopped
-    return found
 
 
 def _write(path: Path, text: str) -> None:

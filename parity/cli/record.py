@@ -14,12 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from parity.cache import digest
+from parity.cli.measuring import measure, results_of
 from parity.cli.options import add_drawing, add_folders, add_jobs, add_selection, names, select
 from parity.cli.terminal import errors, output, progress
 from parity.engine import Journal, Plan, columns_of, environment, outcomes, runnable, tasks_of
 from parity.errors import NotAvailable, UsageError
+from parity.report.bench import bench_json
 from parity.runners import Runner, available, described
-from parity.runners.recording import RecordedCase, write_recording
+from parity.runners.recording import MEASUREMENTS, RecordedCase, write_recording
 from parity.suite import Suite
 from parity.toolchain import DEFAULT_TARGETS, TARGETS, Built, build
 
@@ -36,6 +38,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--target", type=names, action="extend", default=[], metavar="T,..", help="default: those of the runner"
     )
+    parser.add_argument("--time", action="store_true", help="measure as well, as parity bench does; a replay shows it")
     add_drawing(parser)
     add_jobs(parser)
     add_folders(parser)
@@ -64,7 +67,8 @@ def main(arguments: argparse.Namespace) -> int:
         _print_start(journal, plan)
         try:
             cases = _execute(plan, suite, journal, arguments.jobs)
-            write_recording(arguments.output, head, code.values(), cases)
+            attached = {MEASUREMENTS: _measure(plan, suite)} if arguments.time else {}
+            write_recording(arguments.output, head, code.values(), cases, attached)
         except KeyboardInterrupt:
             kept = f"{_progress(journal, plan)} are in {journal.path}; the same command continues there"
             errors().print(f"parity: interrupted; {kept}", style="red")
@@ -78,6 +82,18 @@ def main(arguments: argparse.Namespace) -> int:
         f"{arguments.output} ({size / 1e6:.2f} MB)"
     )
     return 0
+
+
+def _measure(plan: Plan, suite: Suite) -> bytes:
+    """The measurements of the kernels, as ``parity bench`` stores them.
+
+    Raises:
+        KeyboardInterrupt, NotAvailable: what ended it.
+    """
+    found = measure(plan, suite)
+    if found.stopped:
+        raise found.stopped
+    return bench_json(results_of(found, plan)).encode()
 
 
 def _targets(runner: Runner, wanted: Sequence[str]) -> list[str]:

@@ -11,17 +11,20 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from parity.cli.columns import Columns, columns
+from parity.cli.measuring import measure
 from parity.cli.options import EXAMPLES, add_drawing, add_folders, add_jobs, add_json, add_selection, names, select
 from parity.cli.terminal import errors, output, progress
 from parity.compare import Status
 from parity.engine import CaseRecord, Column, Plan, RecordWriter, environment, runnable, tasks_of
 from parity.engine import run as execute
+from parity.engine.baseline import parse_baseline
+from parity.engine.bench import Measurement
 from parity.errors import NotAvailable, UsageError
 from parity.op import Entry
 from parity.report import (
@@ -37,6 +40,7 @@ from parity.report import (
     write_reports,
 )
 from parity.runners import Evidence
+from parity.runners.recording import MEASUREMENTS
 from parity.suite import Selection, Suite
 from parity.toolchain import DEFAULT_TARGETS, Built, build
 
@@ -73,6 +77,9 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-check-memory", dest="checked", action="store_false", help="faster: do not check every memory access"
     )
+    parser.add_argument(
+        "--time", action="store_true", help="measure too, as parity bench does, and show it in the matrix"
+    )
     add_folders(parser)
     parser.add_argument("--output", type=Path, default=Path("parity-out"), metavar="DIR", help="default: %(default)s")
 
@@ -103,7 +110,8 @@ def main(arguments: argparse.Namespace) -> int:
     plan = _plan(work, built, arguments)
     records, seconds, complete = _execute(plan, work, arguments)
     _warn(work.columns.stale(records, work.suite))
-    matrix = _matrix(work, plan, built, records, seconds, complete)
+    measured = _measured(plan, work, arguments.time and complete)
+    matrix = _matrix(work, plan, built, records, seconds, complete, measured)
     order = {row.kernel: place for place, row in enumerate(matrix.rows)}
     records.sort(key=lambda record: order[record.kernel])
     reproduction = _reproduction(arguments)
@@ -211,6 +219,32 @@ def _execute(plan: Plan, work: Work, arguments: argparse.Namespace) -> tuple[lis
     return records, time.perf_counter() - start, True
 
 
+def _measured(plan: Plan, work: Work, now: bool) -> dict[tuple[str, Column], Measurement]:
+    """What was recorded of the cost of kernels, and, if it is to be found out ``now``, that of what executes here."""
+    found: list[tuple[Column, Measurement]] = []
+    for column, recording in work.columns.recordings.items():
+        if MEASUREMENTS in recording.attached:
+            text = recording.attached[MEASUREMENTS].decode(errors="replace")
+            try:
+                stored = parse_baseline(text, f"{MEASUREMENTS} of {column.spec}")
+            except UsageError as error:  # not worth the values of a whole run
+                _warn([f"what was measured is not shown: {error}"])
+                continue
+            found += [(column, m) for m in stored.measurements.values() if m.target == column.target]
+    if now:
+        live = [replace(task, columns=tuple(c for c in task.columns if c in work.columns.live)) for task in plan.tasks]
+        result = measure(replace(plan, tasks=tuple(task for task in live if task.columns)), work.suite)
+        if result.stopped:
+            _warn([f"not everything was measured: {result.stopped or 'interrupted'}"])
+        places = {(column.runner, column.target): column for column in work.columns.live}
+        found += [(places[m.runner, m.target], m) for m in result.measurements]
+    first: dict[tuple[str, Column], Measurement] = {}
+    for column, m in found:
+        if not m.problem:
+            first.setdefault((m.kernel, column), m)
+    return first
+
+
 def _matrix(
     work: Work,
     plan: Plan,
@@ -218,6 +252,7 @@ def _matrix(
     records: Sequence[CaseRecord],
     seconds: float,
     complete: bool,
+    measured: Mapping[tuple[str, Column], Measurement],
 ) -> Matrix:
     compiled = [Column("", name, Evidence.COMPILED) for name in work.columns.compiled]
     ran = {(Entry(work.suite.op(t.op), t.dtypes).kernel, column) for t in plan.tasks for column in t.columns}
@@ -226,6 +261,7 @@ def _matrix(
         [*work.columns.runnable, *compiled],
         records,
         uncompiled=[(b.module, b.target) for b in built if b.error],
+        measured=measured,
         unrecorded={(e.kernel, c) for e in work.entries for c in work.columns.recordings} - ran,
         seconds=seconds,
         seed=plan.seed,

@@ -14,7 +14,17 @@ from parity.engine.bench import Measurement
 from parity.errors import UsageError
 from parity.runners.timing import Timing, Timings
 
-__all__ = ["FORMAT", "VERSION", "Baseline", "Change", "Changed", "compare_counts", "compare_shares", "read_baseline"]
+__all__ = [
+    "FORMAT",
+    "VERSION",
+    "Baseline",
+    "Change",
+    "Changed",
+    "compare_counts",
+    "compare_shares",
+    "parse_baseline",
+    "read_baseline",
+]
 
 FORMAT, VERSION = "parity bench", 1
 
@@ -105,9 +115,24 @@ def read_baseline(path: Path) -> Baseline:
         UsageError: the file cannot be read or is something else.
     """
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(
+            f"{path} is not JSON ({error}); write a baseline with parity bench --save FILE.json"
+        ) from error
+    return parse_baseline(text, str(path))
+
+
+def parse_baseline(text: str, path: str) -> Baseline:
+    """The measurements in a text; ``path`` is where it is from.
+
+    Raises:
+        UsageError: the text is something else.
+    """
+    try:
+        data = json.loads(text)
     except ValueError as error:
         raise UsageError(
             f"{path} is not JSON ({error}); write a baseline with parity bench --save FILE.json"

@@ -108,6 +108,11 @@ class Measurement:
         return max(self._copying, self._computing) / timing.median
 
     @property
+    def per_element(self) -> float | None:
+        """Instructions that wavefronts issued, per element of the largest tensor."""
+        return sum(self.instructions.values()) / self.elements if self.instructions and self.elements else None
+
+    @property
     def error(self) -> float:
         """Relative standard error of the share: that of the median, and half of the difference of the copies."""
         return math.hypot(self.timings.cold.error, self.drift / 2) if self.timings else math.inf

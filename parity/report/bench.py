@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -15,7 +15,18 @@ import parity
 from parity.engine.baseline import FORMAT, VERSION, Change, Changed
 from parity.engine.bench import Ceilings, Measurement
 
-__all__ = ["Results", "bench_csv", "bench_dict", "bench_json", "bench_markdown", "bench_terminal", "si"]
+__all__ = [
+    "Results",
+    "bench_csv",
+    "bench_dict",
+    "bench_json",
+    "bench_markdown",
+    "bench_terminal",
+    "si",
+    "slowest",
+    "speed_legend",
+    "speed_of",
+]
 
 PREFIXES = ((12, "T"), (9, "G"), (6, "M"), (3, "k"), (0, ""), (-3, "m"), (-6, "u"), (-9, "n"))
 GOOD, FAIR = 0.8, 0.5
@@ -135,6 +146,32 @@ def bench_json(results: Results) -> str:
     return json.dumps(bench_dict(results), indent=1, allow_nan=False) + "\n"
 
 
+def speed_of(m: Measurement | None) -> str:
+    """A measurement in a cell of the matrix."""
+    if m is None or m.share is None:
+        return "" if m is None or m.per_element is None else f"{m.per_element:.3g} instr."
+    return _share(m, m.share)
+
+
+def speed_legend(measurements: Sequence[Measurement]) -> Iterator[str]:
+    """What the matrix has to say of such measurements."""
+    if any(m.timings for m in measurements):
+        yield (
+            "% of copy, of FLOPs: the time that the device's copy rate or FLOP rate allows, by the time it took; "
+            "the least of a line"
+        )
+    if any(m.instructions for m in measurements):
+        yield f"instr.: {COUNTS}; the most of a line"
+
+
+def slowest(measurements: Sequence[Measurement]) -> Measurement | None:
+    """The one with the smallest share, or else with the most instructions per element."""
+    timed = [m for m in measurements if m.share is not None]
+    if timed:
+        return min(timed, key=lambda m: m.share or 0.0)
+    return max(measurements, key=lambda m: m.per_element or 0.0, default=None)
+
+
 HEADS = ("kernel", "case", "time", "error", "rate", "share", "hot", "instructions", "since the baseline", "notes")
 NUMBERS = (2, 3, 4, 5, 6)
 SHARE, CHANGE = 5, 8
@@ -160,10 +197,9 @@ def _line(m: Measurement, change: Change | None) -> list[str]:
         cells[2:6] = [si(cold.median, "s"), f"±{100 * cold.error:.1f} %", rate, _share(m, m.share_of(cold))]
         if hot:
             cells[6] = f"{si(hot.median, 's')}, {_share(m, m.share_of(hot))}"
-    if m.instructions and m.elements:
-        total = sum(m.instructions.values())
+    if m.per_element is not None:
         each = "  ".join(f"{name} {count / m.elements:.3g}" for name, count in m.instructions.items() if count)
-        cells[7] = f"{total / m.elements:.3g}" + (f" = {each}" if len(m.instructions) > 1 else "")
+        cells[7] = f"{m.per_element:.3g}" + (f" = {each}" if len(m.instructions) > 1 else "")
     return cells
 
 

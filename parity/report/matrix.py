@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from parity.compare import Finding, Status
 from parity.engine import Against, CaseRecord, Column
+from parity.engine.bench import Measurement
 from parity.op import Entry
 from parity.runners import Evidence
 
@@ -60,7 +61,7 @@ class Cell:
     ``run`` counts executed cases, ``worst`` is the largest share of an error budget that a passing case used (1.0 = at
     the limit), ``sharp`` counts cases with a result between the sharp and the hard limit, ``failures`` counts failed
     cases by class, ``divergences`` are the known CUDA/AMD divergences that passing cases met, ``agreement`` compares an
-    AMD column with CUDA's, if there is one.
+    AMD column with CUDA's, if there is one, and ``measured`` is the first case that was measured, if any was.
     """
 
     state: State
@@ -73,6 +74,7 @@ class Cell:
     unsupported: int = 0
     instructions: int = 0
     agreement: Agreement | None = None
+    measured: Measurement | None = None
 
     @property
     def failed(self) -> int:
@@ -133,6 +135,7 @@ def make_matrix(
     *,
     uncompiled: Iterable[tuple[str, str]] = (),
     unrecorded: Container[tuple[str, Column]] = (),
+    measured: Mapping[tuple[str, Column], Measurement] | None = None,
     seconds: float = 0.0,
     seed: int = 0,
     examples: int = 0,
@@ -141,7 +144,7 @@ def make_matrix(
     """The matrix of these kernel entries, from the records of their cases.
 
     ``uncompiled`` are the (module, target) that did not compile, ``unrecorded`` the (kernel, column) of which a
-    recording has no case that was asked for.
+    recording has no case that was asked for; ``measured`` is a measurement for each (kernel, column) that has one.
     """
     broken = set(uncompiled)
     grouped: dict[tuple[str, str, str], list[CaseRecord]] = {}
@@ -156,7 +159,7 @@ def make_matrix(
         if column.evidence == Evidence.COMPILED:
             return Cell(State.COMPILED)
         found = grouped.get((entry.kernel, column.runner, column.target), [])
-        made = _cell(found)
+        made = replace(_cell(found), measured=(measured or {}).get((entry.kernel, column)))
         against = [record.against for record in found if record.against] if column.vendor == "amd" else []
         return replace(made, agreement=_agreement(against)) if against else made
 

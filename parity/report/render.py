@@ -15,6 +15,7 @@ from rich.text import Text
 import parity
 from parity.compare import Finding
 from parity.report.agreement import AGREEMENT, AGREEMENT_LEGEND, agreement_of, agreement_summary, is_compared
+from parity.report.bench import slowest, speed_legend, speed_of
 from parity.report.matrix import Agreement, Cell, Matrix, Row, State, joined, sort_divergences
 
 __all__ = ["as_csv", "as_dict", "as_json", "markdown", "plain", "summary", "terminal"]
@@ -54,7 +55,7 @@ def _module(text: Text, module: str, matrix: Matrix, lines: Sequence[tuple[tuple
     types = max(len(dtypes) for (_, _, dtypes), _ in lines)
     table = [[_fields(cell) for cell in cells] for _, cells in lines]
     # A field that is empty everywhere takes no place, or four columns would be too wide.
-    widths = [[max(len(each[i]) for each in column) + 2 for i in range(4)] for column in zip(*table, strict=True)]
+    widths = [[max(len(each[i]) for each in column) + 2 for i in range(5)] for column in zip(*table, strict=True)]
     widths = [[width if width > 2 else 0 for width in each] for each in widths]
     totals = [max(sum(width), len(str(column)) + 2) for column, width in zip(matrix.columns, widths, strict=True)]
     text.append(module.ljust(heads + types + 6), "bold")
@@ -65,11 +66,12 @@ def _module(text: Text, module: str, matrix: Matrix, lines: Sequence[tuple[tuple
     text.append("\n")
     for ((_, label, dtypes), cells), fields in zip(lines, table, strict=True):
         text.append(f"  {label.ljust(heads)}  {dtypes.ljust(types)}  ")
-        for (state, counts, budget, notes), width, total in zip(fields, widths, totals, strict=True):
+        for (state, counts, budget, speed, notes), width, total in zip(fields, widths, totals, strict=True):
             style = STYLES.get(State(state), FAILED)
             text.append(state.ljust(width[0]), style)
             text.append(f"{counts.rjust(width[1] - 2)}  {budget.rjust(width[2] - 2)}  " if width[1] else "")
-            text.append(notes.ljust(total - sum(width[:3])), "" if style != FAILED else style)
+            text.append(f"{speed.rjust(width[3] - 2)}  " if width[3] else "")
+            text.append(notes.ljust(total - sum(width[:4])), "" if style != FAILED else style)
         text.append(agreement_of(matrix.columns, cells, brief=True))
         text.rstrip()
         text.append("\n")
@@ -109,7 +111,9 @@ def markdown(matrix: Matrix, *, full: bool = False) -> str:
 
 
 def _legend(matrix: Matrix) -> str:
-    return f"{LEGEND}\n{AGREEMENT_LEGEND}" if is_compared(matrix) else LEGEND
+    measured = [cell.measured for cell in matrix.cells() if cell.measured]
+    parts = [LEGEND, AGREEMENT_LEGEND if is_compared(matrix) else "", *speed_legend(measured)]
+    return "\n".join(part for part in parts if part)
 
 
 def as_csv(matrix: Matrix) -> str:
@@ -189,6 +193,9 @@ def as_dict(matrix: Matrix) -> dict[str, Any]:
                         "unsupported": cell.unsupported,
                         "instructions": cell.instructions,
                         "against": _strict(cell.agreement),
+                        "share": cell.measured.share if cell.measured else None,
+                        "bound": cell.measured.bound if cell.measured and cell.measured.timings else None,
+                        "instructions_per_element": cell.measured.per_element if cell.measured else None,
                     }
                     for column, cell in zip(matrix.columns, row.cells, strict=True)
                 ],
@@ -248,14 +255,15 @@ def _sum(cells: Iterable[Cell]) -> Cell:
         sharp=sum(cell.sharp for cell in each),
         divergences=sort_divergences(d for cell in each for d in cell.divergences),
         agreement=joined(agreements) if agreements else None,
+        measured=slowest([cell.measured for cell in each if cell.measured]),
     )
 
 
-def _fields(cell: Cell) -> tuple[str, str, str, str]:
-    """State, counts, budget and notes as text."""
+def _fields(cell: Cell) -> tuple[str, str, str, str, str]:
+    """State, counts, budget, speed and notes as text."""
     counts = f"{cell.passed}/{cell.run}" if cell.run else ""
     notes = [f"{kind} x{count}" for kind, count in cell.failures.items()] if cell.run else []
     budget = ""
     if cell.passed and not cell.failed:
         budget = "exact" if cell.worst == 0 else f"{max(1, math.ceil(100 * cell.worst))} %"
-    return str(cell.state), counts, budget, " ".join([*notes, *cell.divergences])
+    return str(cell.state), counts, budget, speed_of(cell.measured), " ".join([*notes, *cell.divergences])

@@ -36,11 +36,15 @@ from parity.errors import UsageError
 from parity.launch import Buffer, Fault, Launch, Outcome, Pointer
 from parity.shape import misfit
 
-__all__ = ["VERSION", "RecordedCase", "Recording", "launch_digest", "read_recording", "write_recording"]
+__all__ = ["MEASUREMENTS", "VERSION", "RecordedCase", "Recording", "launch_digest", "read_recording", "write_recording"]
 
 FORMAT = "parity recording"
 VERSION = 1
 HEAD, CASES, ATTACHED = "head.json", "cases.jsonl", "attached/"
+
+MEASUREMENTS = "bench.json"
+"""What is attached if the kernels were measured too: the file that ``parity bench --save`` writes."""
+
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 _ARGUMENT = {"name": str, "offset": int, "size": int, "kind": str}

@@ -10,7 +10,9 @@ import pytest
 
 from parity.compare import Status, Verdict
 from parity.engine import CaseRecord, Column
+from parity.engine.bench import Measurement
 from parity.report import State, as_csv, as_json, make_matrix, markdown, plain, summary
+from parity.runners.timing import Timing, Timings
 
 GFX = Column("emulated", "gfx1100", "emulated")
 
@@ -140,3 +142,32 @@ def test_markdown_is_a_table(entries):
 
 def test_an_interrupted_run_says_so(entries):
     assert summary(matrix_of(entries, [], complete=False)).startswith("interrupted")
+
+
+def measured(kernel, seconds, **more):
+    timing = Timing(seconds, seconds, seconds, 0.001, 50)
+    return Measurement(
+        "unary", "unary.neg", ("f32",), kernel, "contiguous", "case", "cuda", "sm_90", "hardware",
+        **{"bytes": 2**29, "elements": 2**26, "timings": Timings(timing), "copy": 4e12, "rate": 6e13, **more},
+    )  # fmt: skip
+
+
+def test_a_line_shows_the_least_share_of_its_kernels(entries):
+    places = [("uneg_f32", 1.5e-4), ("uneg_f16", 2e-4), ("uexp_f32", 1e-2)]
+    each = {(kernel, GFX): measured(kernel, seconds) for kernel, seconds in places}
+    matrix = matrix_of(entries, [record(e, passing()) for e in entries], measured=each)
+    text = plain(matrix)
+    assert "67 % of copy" in text
+    assert "1 % of copy" in text
+    assert "89 %" not in text
+    assert "% of copy, of FLOPs: the time that the device's copy rate or FLOP rate allows" in text
+    full = plain(matrix, full=True)
+    assert "89 % of copy" in full
+    assert json.loads(as_json(matrix))["kernels"][0]["cells"][0].keys() >= {"share", "bound"}
+
+
+def test_instructions_stand_where_there_is_no_time(entries):
+    each = {("uneg_f32", GFX): measured("uneg_f32", 1.0, timings=None, instructions={"valu": 2**26, "salu": 2**25})}
+    text = plain(matrix_of(entries, [record(e, passing()) for e in entries], measured=each))
+    assert "1.5 instr." in text
+    assert "of copy" not in text
