@@ -7,21 +7,43 @@
 
 #include "dtypes.cuh"
 
+/**
+ * The blocks that work. The launch rule gives every element a thread, and in a large grid starting these blocks takes
+ * longer than moving the data; so there the first of every 16 blocks works for all of them, and the others end at once.
+ */
+struct Workers {
+    static constexpr u32 LARGE_GRID = 4096;
+    const u32 shift = gridDim.x < LARGE_GRID ? 0 : 4;
+
+    __device__ __forceinline__ bool idle() const { return blockIdx.x & ((1u << shift) - 1); }
+    __device__ __forceinline__ size_t rank() const { return blockIdx.x >> shift; }
+    __device__ __forceinline__ size_t count() const { return ((gridDim.x - 1) >> shift) + 1; }
+};
+
 /** Calls body(i) once for each i < numel, spread over the whole grid. */
 template <class Body>
 __device__ __forceinline__ void for_each_index(size_t numel, Body body) {
-    const size_t step = size_t(gridDim.x) * blockDim.x;
-    for (size_t i = size_t(blockIdx.x) * blockDim.x + threadIdx.x; i < numel; i += step) body(i);
+    const Workers workers;
+    if (workers.idle()) return;
+    const size_t step = workers.count() * blockDim.x;
+    for (size_t i = workers.rank() * blockDim.x + threadIdx.x; i < numel; i += step) body(i);
 }
 
 /**
- * floor(index / dim), for indices below 2^53. Compilers expand a 64-bit integer division to a hundred instructions on
- * AMD GPUs. The quotient in f64 has the right floor: from below, a quotient comes no nearer to an integer k than 1/dim,
- * which is more than half an ulp of it as long as k * dim <= 2^53.
+ * floor(index / dim), for indices below 2^48. Compilers expand a 64-bit integer division to a hundred instructions, or to
+ * a call that holds many registers.
  */
 __device__ __forceinline__ size_t quotient(size_t index, size_t dim) {
     if ((index | dim) >> 32 == 0) return u32(index) / u32(dim);
-    return size_t(f64(index) / f64(dim));
+    const f64 d = f64(dim);
+    f64 inverse = rsqrtf(f32(d));
+    inverse *= inverse;
+    // Good to 20 bits; each step of Newton's method doubles that.
+    inverse += inverse * fma(-d, inverse, 1.0);
+    inverse += inverse * fma(-d, inverse, 1.0);
+    const size_t near = size_t(f64(index) * inverse);  // wrong by 1 at most
+    const size_t low = near - (near * dim > index);
+    return low + (index - low * dim >= dim);
 }
 
 /** Where the elements of one linear index lie in each of N operands. */
@@ -67,11 +89,70 @@ struct Layouts {
     }
 };
 
+/** N elements that are read or written at once. */
+template <class T, u32 N>
+struct alignas(N * sizeof(T)) Vector {
+    T of[N];
+};
+
+template <u32 N, class T> __device__ __forceinline__ Vector<T, N>* vectors(T* p) {
+    return reinterpret_cast<Vector<T, N>*>(p);
+}
+template <u32 N, class T> __device__ __forceinline__ const Vector<T, N>* vectors(const T* p) {
+    return reinterpret_cast<const Vector<T, N>*>(p);
+}
+template <u32 N, class T> __device__ __forceinline__ bool aligned(const T* p) {
+    return reinterpret_cast<size_t>(p) % (N * sizeof(T)) == 0;
+}
+
+/** How many elements of these types one vector has: 16 bytes, the widest access of a GPU, hold them, and 4 at most. */
+template <class... T>
+constexpr u32 VECTOR = ((sizeof(T) <= 4) && ...) ? 4 : 2;
+
+template <class D, u32 N, class Op, class... S>
+__device__ __forceinline__ Vector<D, N> map_vector(Op op, const Vector<S, N>&... in) {
+    Vector<D, N> out;
+#pragma unroll
+    for (u32 k = 0; k < N; ++k) out.of[k] = op(in.of[k]...);
+    return out;
+}
+
+/** out[i] = op(x[i]...), then the same for y and the vector that lies blockDim.x further on. */
+template <class D, u32 N, class Op, class... S>
+__device__ __forceinline__ void map_two(Vector<D, N>* out, Op op, Vector<S, N>... x, Vector<S, N>... y) {
+#pragma unroll 1  // op, which may be long, stands here once for each element of one vector
+    for (u32 k = 0; k < 2; ++k, out += blockDim.x) {
+        *out = map_vector<D, N, Op, S...>(op, x...);
+        ((x = y), ...);
+    }
+}
+
+/**
+ * out[i] = op(in[i]...) for contiguous operands, else out[i] = element(i); out is contiguous. Blocks that have enough
+ * to do take vectors, two per thread at a time, so that the loads of both are in flight together.
+ */
+template <class D, class Element, class Op, class... S>
+__device__ __forceinline__ void walk(size_t numel, Workers workers, bool contiguous, D* out, Element element, Op op,
+                                     const S*... in) {
+    constexpr u32 N = VECTOR<D, S...>;
+    size_t first = workers.rank() * blockDim.x, step = workers.count() * blockDim.x;
+    if (contiguous && numel >= step * 2 * N && (aligned<N>(in) && ... && aligned<N>(out))) {
+        const u32 tile = blockDim.x * 2 * N, t = threadIdx.x, next = t + blockDim.x;
+        for (first *= 2 * N; first + tile <= numel; first += step * 2 * N)
+            map_two<D, N, Op, S...>(vectors<N>(out + first) + t, op, vectors<N>(in + first)[t]...,
+                                    vectors<N>(in + first)[next]...);
+        step = blockDim.x;  // one block is left with elements that do not fill a tile
+    }
+    for (size_t i = first + threadIdx.x; i < numel; i += step) out[i] = element(i);
+}
+
 /** out[i] = op(x[i]); out is contiguous. */
 template <class S, class D, class Op>
 __device__ __forceinline__ void map(size_t numel, size_t num_dims, const size_t* info, const S* x, D* out, Op op) {
+    const Workers workers;
+    if (workers.idle()) return;
     const Layouts<1> at(num_dims, info);
-    for_each_index(numel, [&](size_t i) { out[i] = op(x[at(i).of[0]]); });
+    walk(numel, workers, at.contiguous, out, [&](size_t i) { return op(x[at(i).of[0]]); }, op, x);
 }
 
 /** As map; without an input the operand is read from out at the linear index, whatever `info` says. */
@@ -85,9 +166,12 @@ __device__ __forceinline__ void map_in_place(size_t numel, size_t num_dims, cons
 template <class T, class D, class Op>
 __device__ __forceinline__ void zip(size_t numel, size_t num_dims, const size_t* info, const T* x, const T* y, D* out,
                                     Op op) {
+    const Workers workers;
+    if (workers.idle()) return;
     const Layouts<2> at(num_dims, info);
-    for_each_index(numel, [&](size_t i) {
+    const auto element = [&](size_t i) {
         const Offsets<2> offsets = at(i);
-        out[i] = op(x[offsets.of[0]], y[offsets.of[1]]);
-    });
+        return op(x[offsets.of[0]], y[offsets.of[1]]);
+    };
+    walk(numel, workers, at.contiguous, out, element, op, x, y);
 }

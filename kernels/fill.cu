@@ -3,8 +3,10 @@
 #include "elementwise.cuh"
 
 #define FILL(T)                                                                                                  \
-    KERNEL fill_##T(T* buf, T value, const size_t numel) {                                                       \
-        for_each_index(numel, [=](size_t i) { buf[i] = value; });                                                \
+    ELEMENTWISE fill_##T(T* buf, T value, const size_t numel) {                                                  \
+        const Workers workers;                                                                                   \
+        const auto same = [=](auto...) { return value; };                                                        \
+        if (!workers.idle()) walk(numel, workers, true, buf, same, same);                                        \
     }                                                                                                            \
     KERNEL const_set_##T(const size_t numel, const size_t num_dims, const size_t* info, const T value, T* out) { \
         const Layouts<1> at(num_dims, info);                                                                     \

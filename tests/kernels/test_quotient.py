@@ -1,0 +1,53 @@
+"""quotient() of kernels/elementwise.cuh, as compiled, against Python's integers: the floor of index / dim."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from entry_table import KERNELS
+
+from parity.dtypes import DTYPES
+from parity.launch import Buffer, Launch, Pointer, Scalar, poisoned
+from parity.runners import runner
+from parity.toolchain import build
+
+EMULATED = runner("emulated")
+KERNEL = """
+#include "elementwise.cuh"
+
+KERNEL quotients(const size_t numel, const size_t* index, const size_t* dim, size_t* out) {
+    for_each_index(numel, [=](size_t i) { out[i] = quotient(index[i], dim[i]); });
+}
+"""
+LIMIT = 2**48
+
+
+def pairs() -> np.ndarray:
+    """Indices and dims of every magnitude, and those around the multiples of a dim, where the floor changes."""
+    draw = np.random.default_rng(1)
+    index, dim = (2 ** draw.uniform(0, 48, (2, 20_000))).astype(np.uint64)
+    multiple = index // dim * dim
+    near = [(multiple + np.uint64(1) - np.uint64(d), dim) for d in (0, 1, 2)]
+    edges = [2**32 - 1, 2**32, 2**32 + 1, LIMIT - 1]
+    more = [np.array([(i, d) for i in edges for d in [1, 2, 3, *edges]], np.uint64).T]
+    found = np.concatenate([np.array([index, dim]), *map(np.array, near), *more], axis=1)
+    return found[:, found[0] < LIMIT]
+
+
+@pytest.mark.parametrize("target", EMULATED.targets())
+def test_the_quotient_is_exact_below_2_to_the_48(target, tmp_path):
+    (tmp_path / "quotients.cu").write_text(KERNEL)
+    (built,) = build(tmp_path, ["quotients"], [target], include=[KERNELS])
+    assert built.code_object, built.error
+    index, dim = pairs()
+    kind = DTYPES["u64"]
+    buffers = {
+        "index": Buffer(kind, index),
+        "dim": Buffer(kind, dim),
+        "out": Buffer(kind, poisoned(kind, index.size), np.zeros(index.size, np.bool_), writable=True),
+    }
+    args = (Scalar(kind, index.size), Pointer("index"), Pointer("dim"), Pointer("out"))
+    launch = Launch("quotients", (40, 1, 1), (256, 1, 1), args)
+    outcome = EMULATED.open(target).execute(built.code_object, launch, buffers)
+    assert outcome.fault is None
+    np.testing.assert_array_equal(outcome.buffers["out"], index // dim)
