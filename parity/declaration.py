@@ -28,6 +28,15 @@ Params = Mapping[str, float | int]
 Shape = tuple[int, ...]
 
 
+WALKS = (
+    ("more elements than threads, and some left over", "2051", "launch=2x33"),
+    ("many blocks: some may work for others", "2x1031", "launch=4096x1"),
+    ("more elements than threads, transposed", "33x65:1,33", "launch=1x32"),
+    ("more elements than threads, from the second one on", "1030+1", "launch=1x32"),
+)
+"""Title, layout and launch of what each kernel that walks over elements has to get right, fast ways and slow ones."""
+
+
 def output_shape(layouts: Layouts, params: Params) -> Shape:
     """The shape of the output of an op whose tensors all have one shape."""
     return layouts["out"].shape if "out" in layouts else next(iter(layouts.values())).shape
@@ -265,16 +274,35 @@ class Declaration:
         chosen = [n for n in (*self._contiguous(types), *self.bench) if n.only is None or n.only(*dtypes)]
         return [(each.title, _SIZES.sub(r"\2" if small else r"\1", each.items)) for each in chosen]
 
+    def named_items(self, dtypes: Sequence[str]) -> list[tuple[str, str]]:
+        """Title and items of the cases that every run includes."""
+        types = self.bind(dtypes)
+        walks = WALKS if self.grid_stride else ()
+        found = [
+            Named(title, f"{self._items(layout, types)} {launch}")
+            for title, layout, launch in walks
+            if self._one_shape(Layout.parse(layout))
+        ]
+        return [(each.title, each.items) for each in (*found, *self.named) if each.only is None or each.only(*dtypes)]
+
     def _contiguous(self, types: Mapping[str, DType]) -> Sequence[Named]:
         kinds = {**self.inputs, "out": self.output}
         count = BENCH_BYTES // max(self.dtype_of(kind, types).itemsize for kind in kinds.values())
-        if self.shape is not output_shape or self.fits is not same_shapes or self.refuses(contiguous((count,))):
+        if not self._one_shape(contiguous((count,))):
             return ()
+        flags = " null-info" * ("null-info" in self.flags)
+        return (Named("contiguous", self._items(f"{count}|16384", types) + flags),)
+
+    def _one_shape(self, layout: Layout) -> bool:
+        """Whether all tensors may have this layout."""
+        return self.shape is output_shape and self.fits is same_shapes and not self.refuses(layout)
+
+    def _items(self, layout: str, types: Mapping[str, DType]) -> str:
+        """The items of a case whose tensors have one layout."""
         data = "~normal@0" if "normal" in self.data else f"~{self.data[0]}@0"
-        items = [f"{name}={count}|16384" + data * (name in self.filled) for name in self.tensors]
+        items = [f"{name}={layout}" + data * (name in self.filled) for name in self.tensors]
         items += [f"{n}={1.5 if self.dtype_of(kind, types).is_float else 3}" for n, kind in self.params.items()]
-        items += ["null-info"] * ("null-info" in self.flags)
-        return (Named("contiguous", " ".join(items)),)
+        return " ".join(items)
 
     def dims_and_strides(self, layouts: Layouts, params: Params) -> list[int]:
         """What ``info`` holds unless the op says something else."""

@@ -203,7 +203,7 @@ class Op(Declaration):
     def named_cases(self, dtypes: Sequence[str]) -> list[tuple[str, Case]]:
         """Title and case of every named case for these dtypes."""
         head = f"{self.name}[{','.join(dtypes)}]"
-        return [(n.title, self.parse(f"{head}({n.items})")) for n in self.named if n.only is None or n.only(*dtypes)]
+        return [(title, self.parse(f"{head}({items})")) for title, items in self.named_items(dtypes)]
 
     def bench_cases(self, dtypes: Sequence[str], *, small: bool = False) -> list[tuple[str, Case]]:
         """Title and case of everything that is measured for these dtypes, small enough for an emulator or not."""

@@ -35,8 +35,8 @@ PLANES = (
     (1023, 2),
 )
 LAUNCHES = (None, None, None, None, (1, 32), (1, 64), (2, 33), (3, 64), (1, 1), (5, 1024), (4096, 1))
-"""Launches to draw: mostly the op's rule, else too few threads (a grid-stride loop goes round), too many, or many blocks
-(a kernel may leave the work to some of them)."""
+"""Launches to draw: mostly the op's rule, else too few threads (a grid-stride loop goes round), too many, or so many
+blocks that a kernel may leave the work to some of them."""
 
 
 def pick(draw: Draw, options: Sequence[T]) -> T:
