@@ -43,9 +43,6 @@ REFERENCE_SECONDS = 0.2
 DRIFT = 0.02
 """Difference between the copies before and after a measurement from which on it does not count."""
 
-CHECKS = 3
-"""Cases to draw, and named cases, that have to pass before a kernel is measured."""
-
 Report = Callable[[str, int, int], None]
 
 
@@ -196,11 +193,9 @@ def _measurements(
 
 def _checks(plan: Plan, suite: Suite, entry: Entry) -> list[Case]:
     """Cases that have to pass before a kernel is timed: what is timed in small, named ones, drawn ones."""
-    drawn = plan.draw(suite, Task(entry.op.name, entry.dtypes, ()))
-    named = [text for title, text in drawn if title][:CHECKS]
-    texts = [*named, *(text for title, text in drawn if not title)]
     small = [case for _, case in entry.op.bench_cases(entry.dtypes, small=True)]
-    return [*small, *(entry.op.parse(text) for text in texts)]
+    texts = (text for _, text in plan.draw(suite, Task(entry.op.name, entry.dtypes, ())))
+    return [*small, *map(entry.op.parse, texts)]
 
 
 def _meter(session: Session, target: str, hot: bool, seconds: float) -> Timer | Counter:

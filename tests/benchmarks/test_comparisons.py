@@ -1,0 +1,46 @@
+"""The programs that compare with other timers and libraries: what of them needs no GPU."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+from benchmarks.libraries import OPERATIONS, Result
+from benchmarks.timers import CASES, Row, agree, table
+from parity.runners.timing import Timing, Timings
+
+
+@pytest.mark.parametrize("text", [*CASES, *(operation.case for operation in OPERATIONS)])
+def test_every_case_can_be_launched(suite, text):
+    case = suite.parse(text)
+    launch, memory = suite.op(case.op).timed(case)
+    assert launch.kernel in {entry.kernel for entry in suite.entries}
+    assert sum(each.nbytes for each in memory.values()) < 24 * 2**30
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.title)
+def test_calls_take_the_tensors_of_their_case(suite, operation):
+    op = suite.op(suite.parse(operation.case).op)
+    for call in (operation.torch, operation.cupy):
+        if call:
+            assert set(list(inspect.signature(call).parameters)[1:]) == {*op.inputs, "out"}
+
+
+def row(triton=5e-6, cupy=4e-6):
+    return Row("case", (5e-6, 5e-6), triton, (4e-6, 4e-6), cupy, 400)
+
+
+def test_timers_agree_within_three_percent():
+    assert agree([row(), row(5.1e-6), row(cupy=3.9e-6)])
+    assert not agree([row(), row(5.2e-6)])
+    assert not agree([row(cupy=3.8e-6)])
+    assert "| `case` | 5.00 us / 5.00 us | 5.10 us | 0.980 | 4.00 us / 4.00 us | 4.00 us | 400 | 1.000 |" in table(
+        [row(5.1e-6)]
+    )
+
+
+def test_a_ratio_above_one_says_that_ours_is_faster():
+    ours, theirs = (Timings(Timing(s, s, s, 0.0, 50)) for s in (1e-4, 2e-4))
+    cells = Result(OPERATIONS[0], 9e-5, {"parity": ours, "PyTorch": theirs, "CuPy": "TypeError: no"}).cells()
+    assert cells[2:] == ["100 us", "90 %", "200 us", "45 %", "2.00", "TypeError: no", "", ""]
