@@ -71,6 +71,8 @@ def main(arguments: argparse.Namespace) -> int:
     """Select, build, measure, compare, report."""
     suite, selection = select(arguments)
     baseline = read_baseline(arguments.baseline) if arguments.baseline else None
+    for path in arguments.save:
+        _write(path)  # now, and not after minutes of measuring
     chosen = available(arguments.runner) if arguments.runner else _best()
     targets = _targets(chosen, arguments.target)
     built = _build(suite, selection, targets, arguments.jobs)
@@ -86,8 +88,6 @@ def main(arguments: argparse.Namespace) -> int:
         threshold = arguments.threshold / 100
         changes = [baseline.change(m, results.devices[m.target], threshold) for m in found.measurements]
         results = replace(results, changes=changes)
-    for path in arguments.save:
-        _write(path, FORMATS[path.suffix](results))
     if arguments.json:
         print(bench_json(results), end="")
     else:
@@ -95,6 +95,8 @@ def main(arguments: argparse.Namespace) -> int:
     console = errors() if arguments.json else output()
     for line in _summary(results, baseline):
         console.print(line)
+    for path in arguments.save:
+        _write(path, FORMATS[path.suffix](results))
     if arguments.save:
         console.print(f"saved: {' '.join(map(str, arguments.save))}")
     if isinstance(found.stopped, KeyboardInterrupt):
@@ -139,10 +141,12 @@ def _plan(suite: Suite, selection: Selection, columns: Sequence[Column], built: 
     return Plan(*folders, tuple(tasks), EXAMPLES, 0, True, code)
 
 
-def _write(path: Path, text: str) -> None:
+def _write(path: Path, text: str = "") -> None:
+    """Write to a file; without a text, only see whether that will be possible."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        with path.open("w" if text else "a", encoding="utf-8") as file:
+            file.write(text)
     except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror}; choose another file with --save") from error
 

@@ -128,3 +128,32 @@ def test_a_runner_that_can_neither_time_nor_count_says_so(stopwatch, measured, m
     monkeypatch.delattr(Session, "time")
     with pytest.raises(NotAvailable, match="can neither be timed nor count"):
         measured("uneg_f32")
+
+
+def test_a_small_case_is_compared_itself_before_it_is_timed(stopwatch, measured, tmp_path, suite):
+    """A fault that only one value shows."""
+    watch = stopwatch()
+    for path in suite.kernels.iterdir():
+        text = path.read_text().replace("FLOATS(UNARY, uneg, -x)", "FLOATS(UNARY, uneg, x == T(42.0f) ? x : -x)")
+        (tmp_path / path.name).write_text(text)
+    case = "unary.neg[f16](x=65536~patterns@0)"
+    _, m = measured(case, kernels=tmp_path)
+    assert m.problem == "not measured, because it is wrong here: value"
+    assert m.case == case
+    assert "uneg_f16" not in watch.timed
+
+
+def test_a_defect_costs_one_kernel(stopwatch, measured, monkeypatch):
+    from stopwatch import Session
+
+    usual = Session.time
+
+    def defective(self, code, launch, buffers, **options):
+        if launch.kernel == "uneg_f32":
+            raise ValueError("a defect")
+        return usual(self, code, launch, buffers, **options)
+
+    monkeypatch.setattr(Session, "time", defective)
+    _, neg, abs_ = measured("uneg_f32", "uabs_f32")
+    assert neg.problem == "ValueError: a defect"
+    assert abs_.share
