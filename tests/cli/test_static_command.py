@@ -43,7 +43,7 @@ def test_json_and_files_hold_all_there_is(parity, tmp_path):
     result = parity("static", "fill.fill", "--dtype", "f32", "--json", "--output", folder, *AMD)
     data = json.loads(result.out)
     assert [(k["kernel"], k["target"]) for k in data["kernels"]] == [("fill_f32", "gfx1100"), ("fill_f32", "gfx90a")]
-    assert data["kernels"][0]["mix"]["vmem store"] == 1
+    assert data["kernels"][0]["mix"]["vmem store"] >= 1
     rows = list(csv.DictReader((folder / "static.csv").read_text().splitlines()))
     for row, kernel in zip(rows, data["kernels"], strict=True):
         assert row["kernel"] == "fill_f32"
