@@ -129,9 +129,13 @@ def fast(
         named=(
             Named("special values", "x=3x110~special@0 reduced=1"),
             Named("8192 columns", "x=2x8192~small@0 reduced=1"),
-            Named("more outputs than are worth a block each", "x=1025x37+1~normal@0 reduced=1 threads=64"),
-            Named("as many, with gaps", "x=1025x3:5,1~small@0 reduced=1 threads=64"),
-            Named("a block for 32 outputs", "x=1030x5~small@0 reduced=1 threads=1024", lambda t: t in ("f16", "f32")),
+            Named(
+                "more outputs than are worth a block each",
+                "x=4097x37+1~normal@0 reduced=1 threads=64",
+                lambda t: t in ("u8", "i64", "f16", "f32"),
+            ),
+            Named("as many, with gaps", "x=4097x3:5,1~small@0 reduced=1 threads=32", lambda t: t in ("i64", "f32")),
+            Named("ties among as many", "x=4130x100~small@0 reduced=1", lambda t: t in ("u8", "f32")),
             Named("the reduced dim is the slowest in memory", "x=3x70:1,3~normal@0 reduced=1"),
             *named,
         ),
@@ -333,6 +337,7 @@ def per_row(
         named=(
             Named("special values", f"x=110x1~special@0{tails[1]}"),
             Named("1025 columns", f"x=2x1025~normal@0{tails[1025]}"),
+            Named("1024 columns: a block may have several rows", f"x=17x1024~normal@0{tails[1024]}"),
             Named("8192 columns", f"x=1x8192~unit@0{tails[8192]}"),
             *special,
             *extra,

@@ -3,7 +3,7 @@
 #include "functions.cuh"
 
 #define AFFINE(T, expression)                                                                              \
-    ELEMENTWISE affine_##T(const size_t numel, const size_t num_dims, const size_t* info, const T* inp, T* out, \
+    STREAMING affine_##T(const size_t numel, const size_t num_dims, const size_t* info, const T* inp, T* out, \
                       const T mul, const T add) {                                                          \
         map_in_place(numel, num_dims, info, inp, out, [=](T x) -> T { return expression; });               \
     }

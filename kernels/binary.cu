@@ -3,7 +3,7 @@
 #include "functions.cuh"
 
 #define BINARY(name, T, D, expression)                                                                           \
-    ELEMENTWISE name##_##T(const size_t numel, const size_t num_dims, const size_t* info, const T* lhs, const T* rhs, \
+    STREAMING name##_##T(const size_t numel, const size_t num_dims, const size_t* info, const T* lhs, const T* rhs, \
                       D* out) {                                                                                  \
         zip(numel, num_dims, info, lhs, rhs, out, [](T x, T y) -> D { return expression; });                     \
     }

@@ -3,7 +3,7 @@
 #include "elementwise.cuh"
 
 #define CAST(S, D)                                                                                               \
-    ELEMENTWISE cast_##S##_##D(const size_t numel, const size_t num_dims, const size_t* info, const S* inp, D* out) { \
+    STREAMING cast_##S##_##D(const size_t numel, const size_t num_dims, const size_t* info, const S* inp, D* out) { \
         map(numel, num_dims, info, inp, out, [](S x) -> D { return to_##D(x); });                                \
     }
 #define CAST_TO_FLOATS(S) CAST(S, f16) CAST(S, bf16) CAST(S, f32) CAST(S, f64)

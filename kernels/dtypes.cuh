@@ -24,4 +24,4 @@ using fp8_e4m3 = f8_e4m3;  // as the entries of ternary.cu and unary.cu spell it
 
 // At least two such blocks at a time on an NVIDIA multiprocessor: one computes while the other waits for memory. (To a
 // HIP compiler it says two wavefronts per SIMD, which 1024 threads always are.)
-#define ELEMENTWISE extern "C" __global__ void __launch_bounds__(1024, 2)
+#define STREAMING extern "C" __global__ void __launch_bounds__(1024, 2)

@@ -3,7 +3,7 @@
 #include "elementwise.cuh"
 
 #define FILL(T)                                                                                                  \
-    ELEMENTWISE fill_##T(T* buf, T value, const size_t numel) {                                                  \
+    STREAMING fill_##T(T* buf, T value, const size_t numel) {                                                  \
         const Workers workers;                                                                                   \
         const auto same = [=](auto...) { return value; };                                                        \
         if (!workers.idle()) walk(numel, workers, true, buf, same, same);                                        \

@@ -21,75 +21,16 @@ __device__ __forceinline__ bool picks(I id, size_t count) {
     return id != none && size_t(id) < count;  // a negative id becomes larger than any count
 }
 
-/** Of so many blocks and more, one in SHARED has the elements of them all: a block with little to do costs too much. */
-constexpr u32 MANY_BLOCKS = 4096, SHARED = 16;
-
-__device__ __forceinline__ bool another_block_does_it() { return gridDim.x >= MANY_BLOCKS && blockIdx.x % SHARED; }
-
-/** The coordinates of a linear index in [l, j, r]. */
-struct Place {
-    size_t l, j, r;
-
-    __device__ __forceinline__ Place(size_t i, size_t count, size_t right) {
-        const size_t row = quotient(i, right);
-        l = quotient(row, count);
-        j = row - l * count;
-        r = i - row * right;
-    }
-
-    /** Of the sum of two indices; it carries as numbers do, which spares divisions. */
-    __device__ __forceinline__ void add(const Place& step, size_t count, size_t right) {
-        l += step.l;
-        j += step.j;
-        r += step.r;
-        if (r >= right) r -= right, ++j;
-        if (j >= count) j -= count, ++l;
-    }
-};
-
-/**
- * out[l, j, r] = inp[l, id_at(j, i), r] for each i = [l, j, r] < numel, where out has `count` rows; 0 for "none".
- * `ahead`: ids may be read several at a time.
- */
+/** out[l, j, r] = inp[l, id_at(j, i), r] for each i = [l, j, r] < numel, where out has `count` rows; 0 for "none". */
 template <class T, class Ids>
 __device__ __forceinline__ void pick_rows(size_t numel, const T* inp, T* out, size_t src_dim, size_t count,
-                                          size_t right, bool ahead, Ids id_at) {
-    if (numel == 0) return;
-    constexpr u32 AHEAD = 4;
-    constexpr size_t NONE = ~size_t(0);
-    const u32 left = gridDim.x - blockIdx.x, several = gridDim.x < MANY_BLOCKS ? 1 : left < SHARED ? left : SHARED;
-    const u32 threads = blockDim.x;
-    const Place step(threads, count, right);
-
-    for (size_t base = size_t(blockIdx.x) * threads; base < numel; base += size_t(gridDim.x) * threads) {
-        const size_t end = base + several * threads < numel ? base + several * threads : numel;
-        size_t i = base + threadIdx.x;
-        Place at(i, count, right);
-        const auto next = [&] {
-            const auto id = id_at(at.j, i);
-            const size_t from = picks(id, src_dim) ? (at.l * src_dim + size_t(id)) * right + at.r : NONE;
-            at.add(step, count, right);
-            i += threads;
-            return from;
-        };
-        while (ahead && i + (AHEAD - 1) * threads < end) {
-            T* to = out + i;
-            size_t from[AHEAD];
-            T picked[AHEAD];
-#pragma unroll
-            for (u32 k = 0; k < AHEAD; ++k) from[k] = next();
-#pragma unroll
-            for (u32 k = 0; k < AHEAD; ++k) picked[k] = from[k] == NONE ? T(0.0f) : inp[from[k]];
-#pragma unroll
-            for (u32 k = 0; k < AHEAD; ++k) to[size_t(k) * threads] = picked[k];
-        }
-#pragma unroll 1
-        while (i < end) {
-            T& to = out[i];
-            const size_t from = next();
-            to = from == NONE ? T(0.0f) : inp[from];
-        }
-    }
+                                          size_t right, Ids id_at) {
+    const auto picked = [&](size_t i) {
+        const size_t row = quotient(i, right), l = quotient(row, count);
+        const auto id = id_at(row - l * count, i);
+        return picks(id, src_dim) ? inp[(l * src_dim + size_t(id)) * right + (i - row * right)] : T{};
+    };
+    for_each_index(numel, [&](size_t i) { out[i] = picked(i); });
 }
 
 /**
@@ -109,21 +50,30 @@ __device__ __forceinline__ void update_rows(const T* inp, T* out, size_t left, s
     });
 }
 
+/** As pick_rows, where an id picks `right` elements that follow each other: by vectors if they are whole ones. */
+template <class T, class Ids>
+__device__ __forceinline__ void pick_whole_rows(size_t numel, const T* inp, T* out, size_t src_dim, size_t count,
+                                                size_t right, Ids id_at) {
+    constexpr u32 N = VECTOR<T>;
+    if (right % N == 0 && aligned<N>(inp) && aligned<N>(out))
+        pick_rows(numel / N, vectors<N>(inp), vectors<N>(out), src_dim, count, right / N, id_at);
+    else
+        pick_rows(numel, inp, out, src_dim, count, right, id_at);
+}
+
 // The strides in `info` are those of the ids. (The CUDA kernels apply them to inp instead.)
-#define PICK(I, T)                                                                                      \
-    KERNEL is_##I##_##T(const size_t numel, const size_t num_dims, const size_t* info, const I* ids,    \
-                        const T* inp, T* out, const size_t left, const size_t src_dim,                  \
-                        const size_t ids_dim, const size_t right) {                                     \
-        if (another_block_does_it()) return;                                                            \
-        const Layouts<1> at(num_dims, info);                                                            \
-        pick_rows(numel, inp, out, src_dim, ids_dim, right, at.contiguous,                              \
-                  [&](size_t j, size_t) { return ids[at(j).of[0]]; });                                  \
-    }                                                                                                   \
-    KERNEL gather_##I##_##T(const size_t numel, const I* ids, const T* inp, T* out, const size_t left,  \
-                            const size_t src_dim, const size_t ids_dim, const size_t right) {           \
-        if (another_block_does_it()) return;                                                            \
-        pick_rows(numel, inp, out, src_dim, ids_dim, right, true,                                       \
-                  [=](size_t, size_t i) { return ids[i]; });                                            \
+#define PICK(I, T)                                                                                               \
+    STREAMING is_##I##_##T(const size_t numel, const size_t num_dims, const size_t* info, const I* ids,        \
+                             const T* inp, T* out, const size_t left, const size_t src_dim,                      \
+                             const size_t ids_dim, const size_t right) {                                         \
+        if (Workers().idle()) return;                                                                            \
+        const Layouts<1> at(num_dims, info);                                                                     \
+        const auto id_at = [&](size_t j, size_t) { return ids[at(j).of[0]]; };                                   \
+        pick_whole_rows(numel, inp, out, src_dim, ids_dim, right, id_at);                                        \
+    }                                                                                                            \
+    STREAMING gather_##I##_##T(const size_t numel, const I* ids, const T* inp, T* out, const size_t left,      \
+                                 const size_t src_dim, const size_t ids_dim, const size_t right) {               \
+        pick_rows(numel, inp, out, src_dim, ids_dim, right, [=](size_t, size_t i) { return ids[i]; });           \
     }
 #define ADD(I, T, sum)                                                                                 \
     KERNEL ia_##I##_##T(const I* ids, const size_t ids_dim, const T* inp, T* out, const size_t left,   \

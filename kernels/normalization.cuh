@@ -1,6 +1,4 @@
 // Softmax and norms of contiguous rows of n elements.
-//
-// Every pass reads the row again, which comes from the cache.
 #pragma once
 
 #include "reduction.cuh"
@@ -20,42 +18,61 @@ __device__ __forceinline__ void softmax(const T* x, T* out, u32 n) {
 }
 
 /**
- * The threads of a block that share a row. Where a row has an element for each thread at most, they are two groups of
- * lanes, and one block in several has the rows of them all.
+ * A row of n elements and the threads of a block that have it: two groups of lanes for a short row in a block of 1024,
+ * which keep it in registers. Such a block has 16 rows, those of the blocks after it, which end at once.
  */
-struct Team {
-    u32 several, size;
+template <class T>
+struct Row {
+    static constexpr u32 FEW = 2 * GROUP, KEPT = MAX_THREADS / FEW;
+    const T* x;
+    const u32 n;
+    const bool is_short;
+    T kept[KEPT];
 
-    __device__ __forceinline__ explicit Team(u32 n) {
-        constexpr u32 SMALL = 2 * GROUP;
-        const bool small = n <= blockDim.x && (blockDim.x & (blockDim.x - 1)) == 0 && blockDim.x > SMALL;
-        several = small ? blockDim.x / SMALL : 1;
-        size = small ? SMALL : blockDim.x;
+    __device__ __forceinline__ Row(const T* x, u32 n)
+        : x(x), n(n), is_short(blockDim.x == MAX_THREADS && n - 1 < MAX_THREADS) {}
+
+    __device__ __forceinline__ bool idle() const { return is_short && blockIdx.x % (MAX_THREADS / FEW); }
+    __device__ __forceinline__ u32 team() const { return is_short ? threadIdx.x / FEW : 0; }
+    __device__ __forceinline__ u32 threads() const { return is_short ? FEW : blockDim.x; }
+    __device__ __forceinline__ size_t number() const { return size_t(blockIdx.x) + team(); }
+
+    __device__ __forceinline__ void load() {
+        const bool exists = number() < gridDim.x;
+        x += exists ? number() * n : 0;
+#pragma unroll
+        for (u32 k = 0; is_short && k < KEPT; ++k) {
+            const u32 i = threadIdx.x % FEW + k * FEW;
+            kept[k] = x[i < n ? i : 0];
+        }
     }
 
-    __device__ __forceinline__ bool idle() const { return blockIdx.x & (several - 1); }
-    __device__ __forceinline__ u32 number() const { return several > 1 ? threadIdx.x / (2 * GROUP) : 0; }
-    __device__ __forceinline__ size_t row() const { return size_t(blockIdx.x) + number(); }
-
-    /** body(i, x[i]) for the elements of the team's row that are this thread's. */
-    template <class T, class Body>
-    __device__ __forceinline__ void for_each(const T* x, u32 n, Body body) const {
-        if (row() < gridDim.x) for_each_loaded<8>(x + row() * n, n, threadIdx.x - number() * size, size, body);
+    /** body(i, x[i]) for the elements of the row that are this thread's. */
+    template <class Body>
+    __device__ __forceinline__ void for_each(Body body) const {
+        if (number() >= gridDim.x) return;
+        if (!is_short) return for_each_loaded<4>(x, n, threadIdx.x, blockDim.x, body);
+#pragma unroll
+        for (u32 k = 0; k < KEPT; ++k) {
+            const u32 i = threadIdx.x % FEW + k * FEW;
+            if (i < n) body(i, kept[k]);
+        }
     }
 
-    __device__ __forceinline__ f32 sum(f32 value) const { return sum_over_team(value, number(), size); }
+    __device__ __forceinline__ f32 sum(f32 value) const { return sum_over_team(value, team(), threads()); }
 };
 
 /** In f32 for every type, f64 included. A null alpha is a factor of 1. */
 template <class T>
 __device__ __forceinline__ void rms_norm(const T* x, T* out, const T* alpha, u32 n, f32 eps) {
-    const Team team(n);
-    if (team.idle()) return;
+    Row<T> row(x, n);
+    if (row.idle()) return;
+    row.load();
     f32 squares = 0;
-    team.for_each(x, n, [&](u32, T value) { squares += to_f32(value) * to_f32(value); });
-    const f32 scale = rsqrtf(team.sum(squares) / n + eps);
-    out += team.row() * n;
-    team.for_each(x, n, [&](u32 i, T value) {
+    row.for_each([&](u32, T value) { squares += to_f32(value) * to_f32(value); });
+    const f32 scale = rsqrtf(row.sum(squares) / n + eps);
+    out += row.number() * n;
+    row.for_each([&](u32 i, T value) {
         const f32 normed = to_f32(value) * scale;
         out[i] = T(alpha ? normed * to_f32(alpha[i]) : normed);
     });
@@ -69,18 +86,19 @@ __device__ __forceinline__ void rms_norm(const T* x, T* out, const T* alpha, u32
  */
 template <class T>
 __device__ __forceinline__ void layer_norm(const T* x, T* out, const T* alpha, const T* beta, u32 n, f32 eps) {
-    const Team team(n);
-    if (team.idle()) return;
+    Row<T> row(x, n);
+    if (row.idle()) return;
+    row.load();
     f32 sum = 0, squares = 0;
-    team.for_each(x, n, [&](u32, T value) { sum += to_f32(value); });
-    const f32 mean = team.sum(sum) / n;
-    team.for_each(x, n, [&](u32, T value) {
+    row.for_each([&](u32, T value) { sum += to_f32(value); });
+    const f32 mean = row.sum(sum) / n;
+    row.for_each([&](u32, T value) {
         const f32 deviation = to_f32(value) - mean;
         squares += deviation * deviation;
     });
-    const f32 scale = rsqrtf(team.sum(squares) / n + eps);
-    out += team.row() * n;
-    team.for_each(x, n, [&](u32 i, T value) {
+    const f32 scale = rsqrtf(row.sum(squares) / n + eps);
+    out += row.number() * n;
+    row.for_each([&](u32 i, T value) {
         const f32 normed = (to_f32(value) - mean) * scale;
         const f32 scaled = alpha ? normed * to_f32(alpha[i]) : normed;
         out[i] = T(beta ? scaled + to_f32(beta[i]) : scaled);

@@ -19,58 +19,57 @@ template <> __device__ __forceinline__ u8 lowest() { return 0; }
 template <> __device__ __forceinline__ u32 lowest() { return 0; }
 template <> __device__ __forceinline__ i64 lowest() { return i64(1ull << 63); }
 
-/** From so many outputs on, a block for each would cost more than the work that it does. */
-constexpr u32 MANY = 1024;
+/**
+ * How many outputs a block has. To start a block for each of very many would take longer than to read their elements; so
+ * one block in 32 has the outputs of all, each by a group of lanes, and the others end at once.
+ */
+__device__ __forceinline__ u32 outputs_of_block() { return gridDim.x < 4096 ? 1 : 32; }
 
 /**
  * store(o, the fold of the elements of output o) for each of this block's outputs. The elements, `terms` of them,
  * follow each other in the linear index. Thread t of the block folds the elements t, t + blockDim.x, ... into
- * `nothing`, the block then folds over its threads.
- *
- * With an element for each thread at most, a group of lanes can do the same alone. Then one block in several has the
- * outputs of them all, and the others end at once.
+ * `nothing`, the block then folds over its threads. A group of lanes does the same in another order, unless there is
+ * an element for each thread at most; where the `order` matters it does so in that case only.
  */
-template <class V, class T, class Load, class Fold, class Store>
+template <bool order, class V, class T, class Load, class Fold, class Store>
 __device__ __forceinline__ void fold_terms(size_t terms, size_t num_dims, const size_t* info, const T* src, V nothing,
-                                           Load load, Fold fold, Store store) {
-    const u32 threads = blockDim.x, group = threadIdx.x / GROUP, lane = threadIdx.x % GROUP;
-    const bool shared = gridDim.x >= MANY && terms <= threads && (threads & (threads - 1)) == 0;
-    if (shared && blockIdx.x & (threads - 1) / GROUP) return;
-
+                                           T empty, Load load, Fold fold, Store store) {
+    const u32 outputs = outputs_of_block();
+    if (blockIdx.x & (outputs - 1)) return;
     const Layouts<1> at(num_dims, info);
-    if (shared && at.contiguous) {
-        const size_t o = size_t(blockIdx.x) + group;
-        if (o >= gridDim.x) return;
-        const T* row = src + o * terms;
-        const V folded = over_slots(u32(terms), nothing, [&](u32 t) { return load(row[t], t); }, fold);
-        if (lane == 0) store(o, folded);
+    const u32 groups = blockDim.x / GROUP, left = gridDim.x - blockIdx.x, end = left < outputs ? left : outputs;
+    const bool tree = (blockDim.x & (blockDim.x - 1)) == 0 && terms <= blockDim.x;
+    if (outputs > 1 && at.contiguous && blockDim.x % GROUP == 0 && (tree || !order)) {
+        for (u32 n = threadIdx.x / GROUP; n < end; n += groups) {
+            const size_t o = size_t(blockIdx.x) + n;
+            V value = nothing;
+            for (size_t i = 0; i < terms; i += MAX_THREADS) {
+                const auto numbered = [&](T x, size_t slot) { return load(x, i + slot); };
+                value = fold(value, over_slots(src + o * terms + i, terms - i, nothing, empty, numbered, fold));
+            }
+            value = over_group_in_order(value, fold);
+            if (threadIdx.x % GROUP == 0) store(o, value);
+        }
         return;
     }
-
-    __shared__ V slots[MAX_THREADS];
-    const u32 outputs = shared ? (threads + GROUP - 1) / GROUP : 1, left = gridDim.x - blockIdx.x;
-    for (u32 n = 0; n < outputs && n < left; ++n) {
+    for (u32 n = 0; n < end; ++n) {
         const size_t o = size_t(blockIdx.x) + n, row = o * terms;
         V value = nothing;
         const auto take = [&](size_t i, T x) { value = fold(value, load(x, i)); };
         if (at.contiguous)
-            for_each_loaded<8>(src + row, terms, size_t(threadIdx.x), threads, take);
+            for_each_loaded<8>(src + row, terms, size_t(threadIdx.x), blockDim.x, take);
         else
-            for (size_t i = threadIdx.x; i < terms; i += threads) take(i, src[at(row + i).of[0]]);
-        __syncthreads();  // the output before may still be read
-        slots[threadIdx.x] = value;
-        __syncthreads();
-        if (group > 0) continue;
-        const V folded = over_slots(threads, nothing, [&](u32 t) { return slots[t]; }, fold);
-        if (lane == 0) store(o, folded);
+            for (size_t i = threadIdx.x; i < terms; i += blockDim.x) take(i, src[at(row + i).of[0]]);
+        value = over_threads(blockDim.x, value, fold);
+        if (threadIdx.x == 0) store(o, value);
     }
 }
 
 #define FAST(name, Fold, T, nothing)                                                                                 \
-    KERNEL fast_##name##_##T(const size_t src_numel, const size_t terms, const size_t num_dims, const size_t* info,  \
+    STREAMING fast_##name##_##T(const size_t src_numel, const size_t terms, const size_t num_dims, const size_t* info,  \
                              const T* src, T* dst) {                                                                 \
-        fold_terms<T>(terms, num_dims, info, src, nothing, [](T x, size_t) { return x; }, Fold(),                    \
-                      [=](size_t o, T folded) { dst[o] = folded; });                                                 \
+        fold_terms<false, T>(terms, num_dims, info, src, nothing, nothing, [](T x, size_t) { return x; }, Fold(),    \
+                             [=](size_t o, T folded) { dst[o] = folded; });                                          \
     }
 
 /** An element and its number in the row; NOWHERE before any element was seen. */
@@ -107,13 +106,14 @@ struct Greater {
 };
 
 #define FAST_ARG(name, Better, T, start)                                                                             \
-    KERNEL fast_##name##_##T(const size_t src_numel, const size_t terms, const size_t num_dims, const size_t* info,  \
+    STREAMING fast_##name##_##T(const size_t src_numel, const size_t terms, const size_t num_dims, const size_t* info,  \
                              const T* src, u32* dst) {                                                               \
         const Candidate<T> nothing = {start, NOWHERE};                                                               \
-        fold_terms(terms, num_dims, info, src, nothing, [](T x, size_t i) { return Candidate<T>{x, u32(i)}; },       \
-                   Choice<Better>(), [=](size_t o, Candidate<T> best) {                                              \
-                       dst[o] = num_dims ? best.index % info[num_dims - 1] : best.index;                             \
-                   });                                                                                               \
+        const auto load = [](T x, size_t i) { return Candidate<T>{x, u32(i)}; };                                     \
+        fold_terms<true>(terms, num_dims, info, src, nothing, start, load, Choice<Better>(),                         \
+                         [=](size_t o, Candidate<T> best) {                                                          \
+                             dst[o] = num_dims ? best.index % info[num_dims - 1] : best.index;                       \
+                         });                                                                                         \
     }
 
 /** The element of a contiguous tensor that is number `term` of those that are summed to output o. */
@@ -170,10 +170,10 @@ __device__ __forceinline__ void sum(size_t numel, size_t num_dims, size_t num_su
         const size_t row = size_t(blockIdx.x) * n_cols;                                                            \
         softmax<Wide>(src + row, dst + row, n_cols);                                                               \
     }                                                                                                              \
-    KERNEL rmsnorm_##T(const T* src, T* dst, const T* alpha, const int n_cols, const int, const float eps) {       \
+    STREAMING rmsnorm_##T(const T* src, T* dst, const T* alpha, const int n_cols, const int, const float eps) {       \
         rms_norm(src, dst, alpha, n_cols, eps);                                                                    \
     }                                                                                                              \
-    KERNEL layernorm_##T(const T* src, T* dst, const T* alpha, const T* beta, const int n_cols, const int,         \
+    STREAMING layernorm_##T(const T* src, T* dst, const T* alpha, const T* beta, const int n_cols, const int,         \
                          const float eps) {                                                                        \
         layer_norm(src, dst, alpha, beta, n_cols, eps);                                                            \
     }

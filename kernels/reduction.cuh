@@ -89,44 +89,53 @@ __device__ __forceinline__ T over_group(T value, Fold fold) {
     return value;
 }
 
-/**
- * The first lane of a group gets load(0) ... load(count - 1), folded over the halving tree of MAX_THREADS slots, those
- * from `count` on being empty: slot t takes in t + 512, then t + 256, and so on. It is the tree of over_threads for any
- * power of two, without a thread for every slot: a lane has the slots lane, lane + 32, ... and takes them in passes.
- */
-template <class V, class Load, class Fold>
-__device__ __forceinline__ V over_slots(u32 count, V nothing, Load load, Fold fold) {
-    constexpr u32 AHEAD = 8, PASSES = MAX_THREADS / GROUP / AHEAD;
-    const u32 lane = threadIdx.x % GROUP;
-    const auto pass = [&](u32 first) {
-        V values[AHEAD];
+/** The fold of N values over a halving tree: value k takes in value k + N / 2, and so on. */
+template <u32 N, class V, class Fold>
+__device__ __forceinline__ V over_values(V* values, Fold fold) {
+    if constexpr (N > 1) {
 #pragma unroll
-        for (u32 k = 0; k < AHEAD; ++k) values[k] = load(wrapping::minimum(first + k * GROUP * PASSES, count - 1));
-#pragma unroll
-        for (u32 k = 0; k < AHEAD; ++k)
-            values[k] = first + k * GROUP * PASSES < count ? fold(nothing, values[k]) : nothing;
-#pragma unroll
-        for (u32 half = AHEAD / 2; half > 0; half /= 2) {
-#pragma unroll
-            for (u32 k = 0; k < half; ++k) values[k] = fold(values[k], values[k + half]);
-        }
+        for (u32 k = 0; k < N / 2; ++k) values[k] = fold(values[k], values[k + N / 2]);
+        return over_values<N / 2>(values, fold);
+    } else {
         return values[0];
-    };
-
-    V total = nothing;
-#pragma unroll 1
-    for (u32 odd = 0; odd < 2; ++odd) {
-        V sum = nothing;
-#pragma unroll 1
-        for (u32 p = odd; p < PASSES && p * GROUP < count; p += 2) sum = fold(sum, pass(p * GROUP + lane));
-        total = fold(total, sum);
     }
+}
+
+/**
+ * A lane's share of the fold of load(x[i], i), i < count, over the halving tree of MAX_THREADS slots, those from `count`
+ * on being `empty`: slot i takes in i + 512, then i + 256, and so on. A lane has the slots lane, lane + 32, ... and takes
+ * them in four passes, so that few registers hold many loads; over_group_in_order goes on from there.
+ */
+template <class V, class T, class Load, class Fold>
+__device__ __forceinline__ V over_slots(const T* x, size_t count, V nothing, T empty, Load load, Fold fold) {
+    constexpr u32 PASSES = 4, EACH = MAX_THREADS / GROUP / PASSES, STEP = PASSES * GROUP;
+    V total = nothing, half = nothing;
 #pragma unroll 1
-    for (u32 half = GROUP / 2; half > 0; half /= 2) {
-        const V other = of_lane_xor(total, half);
-        if (lane + half < blockDim.x) total = fold(total, other);
+    for (u32 n = 0; n < PASSES; ++n) {
+        const u32 pass = n % 2 * 2 + n / 2;  // 0 and 2, whose fold takes in that of 1 and 3
+        const u32 first = pass * GROUP + threadIdx.x % GROUP;
+        const u32 filled = count < MAX_THREADS ? (u32(count) + STEP - 1 - first) / STEP : EACH;
+        T loaded[EACH];
+#pragma unroll
+        for (u32 k = 0; k < EACH; ++k) {
+            loaded[k] = empty;
+            if (k < filled) loaded[k] = x[first + k * STEP];
+        }
+        V values[EACH];
+#pragma unroll
+        for (u32 k = 0; k < EACH; ++k) values[k] = load(loaded[k], first + k * STEP);
+        const V value = over_values<EACH>(values, fold);
+        half = n % 2 ? fold(half, value) : value;
+        if (n % 2) total = fold(total, half);
     }
     return total;
+}
+
+/** The first lane of a group gets the fold over its lanes: lane t takes in t + 16, then t + 8, and so on. */
+template <class V, class Fold>
+__device__ __forceinline__ V over_group_in_order(V value, Fold fold) {
+    for (u32 half = GROUP / 2; half > 0; half /= 2) value = fold(value, of_lane_xor(value, half));
+    return value;
 }
 
 /** Every thread gets the sum over its team: the threads team * size, ..., team * size + size - 1, a multiple of 32. */

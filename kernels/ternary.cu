@@ -16,7 +16,7 @@ __device__ __forceinline__ void choose(size_t numel, size_t num_dims, const size
 }
 
 #define WHERE(C, T)                                                                                           \
-    ELEMENTWISE where_##C##_##T(const size_t numel, const size_t num_dims, const size_t* info, const C* condition, \
+    STREAMING where_##C##_##T(const size_t numel, const size_t num_dims, const size_t* info, const C* condition, \
                            const T* on_true, const T* on_false, T* out) {                                     \
         choose(numel, num_dims, info, condition, on_true, on_false, out);                                     \
     }

@@ -4,13 +4,13 @@
 
 // Operands of type S are converted to T, in which the expression is computed, and results to S.
 #define UNARY(name, S, compute, expression)                                                                  \
-    ELEMENTWISE name##_##S(const size_t numel, const size_t num_dims, const size_t* info, const S* inp, S* out) { \
+    STREAMING name##_##S(const size_t numel, const size_t num_dims, const size_t* info, const S* inp, S* out) { \
         using T = compute;                                                                                   \
         map_in_place(numel, num_dims, info, inp, out, [](T x) -> T { return expression; });                  \
     }
 
 #define UNARY_PARAM(name, S, compute, expression)                                                       \
-    ELEMENTWISE name##_##S(const size_t numel, const size_t num_dims, const size_t* info, const S parameter, \
+    STREAMING name##_##S(const size_t numel, const size_t num_dims, const size_t* info, const S parameter, \
                       const S* inp, S* out) {                                                           \
         using T = compute;                                                                              \
         const T param = parameter;                                                                      \
