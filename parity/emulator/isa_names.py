@@ -26,6 +26,7 @@ s_flbit_i32_i64 s_cls_i32_i64
 v_mad_co_u64_u32 v_mad_u64_u32      v_mad_co_i64_i32 v_mad_i64_i32
 s_add_co_u32 s_add_u32              s_sub_co_u32 s_sub_u32              s_add_co_i32 s_add_i32
 s_add_co_ci_u32 s_addc_u32          s_sub_co_ci_u32 s_subb_u32          s_sub_co_i32 s_sub_i32
+s_addk_co_i32 s_addk_i32
 s_barrier_wait s_barrier            ds_wrxchg_rtn_b32 ds_swap_rtn_b32
 ds_wrxchg_rtn_b64 ds_swap_rtn_b64
 ds_storexchg_rtn_b32 ds_swap_rtn_b32  ds_storexchg_rtn_b64 ds_swap_rtn_b64
