@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-__all__ = ["MissingTool", "NotAvailable", "ParityError", "UsageError", "nearest"]
+__all__ = ["MissingTool", "NotAvailable", "ParityError", "Unsupported", "UsageError", "nearest"]
 
 
 class ParityError(Exception):
@@ -34,6 +34,10 @@ class MissingTool(NotAvailable):
     def __init__(self, tool: str, looked: str, install: str) -> None:
         super().__init__(f"{tool} not found (looked for {looked}); install it with: {install}")
         self.tool, self.looked, self.install = tool, looked, install
+
+
+class Unsupported(ParityError):
+    """A runner does not do what a case asks for; the message says what. Nobody failed."""
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

@@ -1,4 +1,4 @@
-"""Launches: what a runner executes, as pure data."""
+"""What a runner executes, as pure data: launches of kernels, and computations of ops."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from parity.dtypes import DType
 from parity.errors import UsageError
 
 __all__ = [
-    "BLOCK", "POISON", "Buffer", "Fault", "Grid", "Launch", "Outcome", "Pointer", "Scalar", "Tiled", "elementwise",
-    "poisoned",
+    "BLOCK", "POISON", "Buffer", "Computation", "Fault", "Grid", "Launch", "Outcome", "Pointer", "Scalar", "Tiled",
+    "elementwise", "poisoned",
 ]  # fmt: skip
 
 BLOCK = 1024
@@ -139,6 +139,24 @@ class Launch:
     def __str__(self) -> str:
         geometry = Grid(self.grid, self.block, self.shared_bytes)
         return f"{self.kernel}{geometry}({', '.join(map(str, self.args))})"
+
+
+@dataclass(frozen=True)
+class Computation:
+    """A case for a library that has the op, and no kernel of ours.
+
+    ``op`` is the op's name and ``dtypes`` are its dtypes, by their names. ``inputs`` are arrays in logical shape with
+    the strides of the case, in the order of the reference's arguments (the last is ``out``, if the op updates that); an
+    input that the case leaves out is missing. ``params`` are NumPy scalars of the types that the kernel takes. Expected
+    is an array of ``dtype`` and ``shape``. bf16 and f8 are the types of ml_dtypes.
+    """
+
+    op: str
+    dtypes: tuple[str, ...]
+    inputs: Mapping[str, np.ndarray[Any, Any]]
+    params: Mapping[str, Any]
+    dtype: DType
+    shape: tuple[int, ...]
 
 
 @dataclass(frozen=True)

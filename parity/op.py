@@ -25,7 +25,7 @@ from parity.generate.data import STREAMS
 from parity.generate.indices import INDEX_STREAMS, is_sentinel
 from parity.generate.layouts import LAUNCHES, Draw, pick
 from parity.generate.params import parameter
-from parity.launch import BLOCK, Buffer, Launch, Pointer, Scalar, Tiled
+from parity.launch import BLOCK, Buffer, Computation, Launch, Pointer, Scalar, Tiled
 from parity.layout import Layout, contiguous
 from parity.reference.expected import Expected
 
@@ -52,6 +52,7 @@ class Call:
     output: str
     layout: Layout
     inputs: Mapping[str, Array]
+    computation: Computation
     expected: Callable[[], Expected]
 
 
@@ -228,16 +229,19 @@ class Op(Declaration):
                 else:
                     inputs[name] = layout.view(buffers[place].data)
 
+        types, params = self.bind(case.dtypes), dict(case.params)
+        scalars = {name: self.dtype_of(kind, types).convert(params[name])[()] for name, kind in self.params.items()}
+        shape = self.shape(case.layouts, params)
+        computation = Computation(self.name, case.dtypes, inputs, scalars, buffers["out"].dtype, shape)
+
         @functools.cache  # every column of a run asks for it
         def expected() -> Expected:
-            types, params = self.bind(case.dtypes), dict(case.params)
-            scalars = [self.dtype_of(k, types).convert(params[n])[()] for n, k in self.params.items()]
             arrays = [inputs.get(name) for name in self.filled]
-            offered = {"to": buffers["out"].dtype, "shape": self.shape(case.layouts, params), "grid": self.grid(case)}
-            found = self.reference(*arrays, *scalars, **_named(self.reference, **offered))
+            offered = {"to": computation.dtype, "shape": shape, "grid": self.grid(case)}
+            found = self.reference(*arrays, *scalars.values(), **_named(self.reference, **offered))
             return replace(found, bounds=functools.cache(found.bounds)) if found.bounds else found
 
-        return Call(launch, buffers, "out", memory["out"].tensor.layout, inputs, expected)
+        return Call(launch, buffers, "out", memory["out"].tensor.layout, inputs, computation, expected)
 
     def timed(self, case: Case) -> tuple[Launch, Mapping[str, Tiled]]:
         """Launch and memory of a case whose result nobody looks at, however large it is.

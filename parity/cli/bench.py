@@ -22,7 +22,7 @@ from parity.engine.baseline import Baseline, Changed, read_baseline
 from parity.engine.plan import Column, Plan, columns_of, runnable, tasks_of
 from parity.errors import NotAvailable, ParityError, UsageError
 from parity.report.bench import Results, bench_csv, bench_json, bench_markdown, bench_terminal
-from parity.runners import Evidence, Runner, available, runner, runners
+from parity.runners import Evidence, Runner, kernel_runner, runners
 from parity.suite import Selection, Suite
 from parity.toolchain import DEFAULT_TARGETS, TARGETS, Built, build
 
@@ -73,7 +73,7 @@ def main(arguments: argparse.Namespace) -> int:
     baseline = read_baseline(arguments.baseline) if arguments.baseline else None
     for path in arguments.save:
         _write(path)  # now, and not after minutes of measuring
-    chosen = available(arguments.runner) if arguments.runner else _best()
+    chosen = kernel_runner(arguments.runner, "parity bench") if arguments.runner else _best()
     targets = _targets(chosen, arguments.target)
     built = _build(suite, selection, targets, arguments.jobs)
     for each in built:
@@ -110,10 +110,10 @@ def _best() -> Runner:
     """A GPU if there is one, else the emulator."""
     for name in runners():
         with suppress(ParityError):
-            one = runner(name)
-            if one.evidence is Evidence.HARDWARE and one.probe().available:
+            one = kernel_runner(name, "parity bench")
+            if one.evidence is Evidence.HARDWARE:
                 return one
-    return available("emulated")
+    return kernel_runner("emulated", "parity bench")
 
 
 def _targets(chosen: Runner, wanted: Sequence[str]) -> list[str]:

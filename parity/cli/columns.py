@@ -9,7 +9,7 @@ from hashlib import sha256
 from parity.engine import CaseRecord, Column, Task, columns_of
 from parity.errors import NotAvailable, UsageError
 from parity.op import Entry
-from parity.runners import Runner, available, replayed
+from parity.runners import OpRunner, Runner, available, replayed
 from parity.runners.recording import Recording
 from parity.suite import Suite
 from parity.toolchain import DEFAULT_TARGETS, TARGETS, target
@@ -22,11 +22,20 @@ NAMED = 3
 
 @dataclass(frozen=True)
 class Columns:
-    """What runs, CUDA first; the recordings of the columns that replay; and the targets that are only compiled."""
+    """What runs, CUDA first; the recordings of the columns that replay; and the targets that are only compiled.
+
+    ``problems`` say why runners that were asked for beside these cannot work here.
+    """
 
     runnable: tuple[Column, ...]
     recordings: Mapping[Column, Recording]
     compiled: tuple[str, ...]
+    problems: tuple[str, ...] = ()
+
+    @property
+    def built(self) -> tuple[Column, ...]:
+        """The columns that kernels are built for."""
+        return tuple(column for column in self.live if not column.op_level)
 
     @property
     def live(self) -> tuple[Column, ...]:
@@ -108,11 +117,20 @@ def columns(specs: Sequence[str], targets: Sequence[str]) -> Columns:
     A runner that can run none of them keeps its own, so that targets of the emulator can be chosen beside a recording;
     a target that no runner can run is compiled only. Without targets, every runner has its usual ones.
 
+    Of several runners those that cannot work here are problems, and the others run.
+
     Raises:
         UsageError: an unknown runner or target, or two runners for the same column.
-        NotAvailable: a runner cannot work here, or no runner can run any of the targets.
+        NotAvailable: no runner can work here, or none can run any of the targets.
     """
-    runners = {spec: available(spec) for spec in dict.fromkeys(specs)}
+    runners, problems = {}, []
+    for spec in dict.fromkeys(specs):
+        try:
+            runners[spec] = available(spec)
+        except NotAvailable as error:
+            problems.append(str(error))
+    if not runners:
+        raise NotAvailable("\n".join(problems))
     asked = tuple(dict.fromkeys(targets))
     compiled = tuple(name for name in asked if not any(name in r.targets() for r in runners.values()))
     for name in compiled:
@@ -137,10 +155,12 @@ def columns(specs: Sequence[str], targets: Sequence[str]) -> Columns:
             found.append(column)
             if (recording := replayed(runner)) is not None:
                 recordings[column] = recording
-    return Columns(tuple(sorted(found, key=lambda column: column.vendor != "cuda")), recordings, compiled)
+    return Columns(
+        tuple(sorted(found, key=lambda column: column.vendor != "cuda")), recordings, compiled, tuple(problems)
+    )
 
 
-def _usual(runner: Runner) -> list[str]:
+def _usual(runner: Runner | OpRunner) -> list[str]:
     return [t for t in runner.targets() if t in DEFAULT_TARGETS or t not in TARGETS] or list(runner.targets())
 
 

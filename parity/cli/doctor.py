@@ -24,7 +24,8 @@ from parity.cli.options import add_json
 from parity.cli.terminal import output
 from parity.engine.pool import processors
 from parity.errors import MissingTool, ParityError
-from parity.runners import described, runner, runners
+from parity.runners import described, probed, problems, runner, runners
+from parity.runners.registry import BUILT_IN
 from parity.static import nvdisasm
 from parity.suite import find_suite
 from parity.toolchain import device_library, nvcc
@@ -149,8 +150,8 @@ def _runners() -> Iterator[Finding]:
     for name in runners():
         try:
             found = runner(name)
-            probe = found.probe()
-            what = ", ".join(filter(None, (str(found.evidence), " ".join(found.targets()))))
+            probe = probed(found)
+            what = ", ".join(filter(None, (str(found.evidence), " ".join(found.targets() if probe.available else ()))))
             device = described(found) if probe.available else {}
         except ParityError as error:
             yield Finding("runners", name, "", str(error))
@@ -158,6 +159,7 @@ def _runners() -> Iterator[Finding]:
         advice = "" if probe.available else "; ".join(text for text in (probe.reason, probe.install) if text)
         yield Finding("runners", name, what, advice)
         yield from (Finding("runners", f"{name}: {part}", value) for part, value in device.items())
+    yield from (Finding("runners", name, "", problem) for name, problem in problems() if name in BUILT_IN)
 
 
 def _suite() -> Iterator[Finding]:

@@ -20,7 +20,7 @@ from parity.cli.terminal import errors, output, progress
 from parity.engine import Journal, Plan, columns_of, environment, outcomes, runnable, tasks_of
 from parity.errors import NotAvailable, UsageError
 from parity.report.bench import bench_json
-from parity.runners import Runner, available, described
+from parity.runners import Runner, described, kernel_runner
 from parity.runners.recording import MEASUREMENTS, RecordedCase, write_recording
 from parity.suite import Suite
 from parity.toolchain import DEFAULT_TARGETS, TARGETS, Built, build
@@ -49,7 +49,7 @@ def main(arguments: argparse.Namespace) -> int:
     if arguments.output.is_dir():
         raise UsageError(f"{arguments.output} is a folder; name a file with -o")
     suite, selection = select(arguments)
-    runner = available(arguments.runner)
+    runner = kernel_runner(arguments.runner, "parity record")
     targets = _targets(runner, arguments.target)
     ops = {entry.op for entry in selection.entries} | {suite.op(case.op) for case in selection.cases}
     modules = [m for m in suite.modules if m in {op.module for op in ops}]

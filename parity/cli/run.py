@@ -101,6 +101,7 @@ def main(arguments: argparse.Namespace) -> int:
     arguments.runner = arguments.runner or [DEFAULT_RUNNER]
     work = _work(arguments)
     check_folder(arguments.output)
+    _warn(work.columns.problems)
     console = errors() if arguments.json else output()
     _warn(work.columns.changed_kernels(work.suite, {entry.kernel for entry in work.entries}))
     built = _build(work, arguments.jobs)
@@ -131,6 +132,8 @@ def main(arguments: argparse.Namespace) -> int:
         return 1
     if not matrix.executed:
         raise NotAvailable("nothing was run: no case could be executed")
+    if work.columns.problems:
+        raise NotAvailable("not everything was run: " + "; ".join(work.columns.problems))
     return 0
 
 
@@ -158,7 +161,7 @@ def _work(arguments: argparse.Namespace) -> Work:
 
 def _build(work: Work, jobs: int | None) -> list[Built]:
     """Compile for what executes and for what is only compiled; recorded kernels ran elsewhere."""
-    targets = list(dict.fromkeys([*(column.target for column in work.columns.live), *work.columns.compiled]))
+    targets = list(dict.fromkeys([*(column.target for column in work.columns.built), *work.columns.compiled]))
     if not targets:
         return []
     modules = [m for m in work.suite.modules if m in {entry.op.module for entry in work.entries}]
@@ -176,7 +179,7 @@ def _build(work: Work, jobs: int | None) -> list[Built]:
 def _plan(work: Work, built: Sequence[Built], arguments: argparse.Namespace) -> Plan:
     objects = {(b.module, b.target): b.code_object for b in built if b.code_object}
     code = {
-        (m, column): c for column in work.columns.live for (m, target), c in objects.items() if target == column.target
+        (m, column): c for column in work.columns.built for (m, target), c in objects.items() if target == column.target
     }
     for column, recording in work.columns.recordings.items():
         code |= {(m, column): c for (m, target), c in recording.code().items() if target == column.target}
@@ -232,7 +235,7 @@ def _measured(plan: Plan, work: Work, now: bool) -> dict[tuple[str, Column], Mea
                 continue
             found += [(column, m) for m in stored.measurements.values() if m.target == column.target]
     if now:
-        live = [replace(task, columns=tuple(c for c in task.columns if c in work.columns.live)) for task in plan.tasks]
+        live = [replace(task, columns=tuple(c for c in task.columns if c in work.columns.built)) for task in plan.tasks]
         result = measure(replace(plan, tasks=tuple(task for task in live if task.columns)), work.suite)
         if result.stopped:
             _warn([f"not everything was measured: {result.stopped or 'interrupted'}"])

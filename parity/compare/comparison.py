@@ -19,7 +19,7 @@ from parity.reference.rounding import half_ulp_of_max
 __all__ = ["compare", "right_elements", "unchanged"]
 
 Array = np.ndarray[Any, Any]
-Vendor = Literal["amd", "cuda"]
+Vendor = Literal["amd", "cuda", "host"]
 
 
 @np.errstate(all="ignore")

@@ -25,7 +25,7 @@ from parity.engine.plan import Column, Plan, Task
 from parity.errors import NotAvailable
 from parity.launch import Fault, Launch, Pointer, Scalar, Tiled
 from parity.op import Entry
-from parity.runners import Session, runner
+from parity.runners import Session, kernel_runner
 from parity.runners.timing import ERROR, Timing, Timings
 from parity.suite import Suite
 from parity.toolchain import build
@@ -154,7 +154,7 @@ def bench(
     """
     done, total = 0, sum(len(task.columns) for task in plan.tasks)
     for column in plan.columns:
-        session = runner(column.spec).open(column.target, checked=plan.checked)
+        session = kernel_runner(column.spec, "measuring").open(column.target, checked=plan.checked)
         meter = _meter(session, column.target, hot, seconds)
         if isinstance(meter, Timer):
             yield meter.ceilings

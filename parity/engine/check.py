@@ -12,12 +12,12 @@ import numpy as np
 from parity.case import Case, Tensor
 from parity.codeobject import CodeObject
 from parity.compare import Status, Verdict, compare, show, unchanged
-from parity.errors import UsageError
+from parity.errors import Unsupported, UsageError
 from parity.generate import find_minimal
 from parity.launch import Fault, Outcome
 from parity.layout import contiguous
 from parity.op import Call, Op
-from parity.runners import Session, Vendor
+from parity.runners import Library, Session, Vendor
 
 __all__ = ["Checked", "check", "judge", "minimize"]
 
@@ -50,13 +50,16 @@ class Checked:
     output: Array | None = None
 
 
-def check(op: Op, case: Case, code: CodeObject, session: Session, vendor: Vendor) -> Checked:
+def check(op: Op, case: Case, code: CodeObject | None, session: Session | Library, vendor: Vendor) -> Checked:
     """Run a case and compare."""
     return judge(case, op.call(case), code, session, vendor)
 
 
-def judge(case: Case, call: Call, code: CodeObject, session: Session, vendor: Vendor) -> Checked:
-    """Run a case that was made concrete, and compare."""
+def judge(case: Case, call: Call, code: CodeObject | None, session: Session | Library, vendor: Vendor) -> Checked:
+    """Run a case that was made concrete, and compare. A Library needs no ``code``."""
+    if isinstance(session, Library):
+        return _computed(case, call, session, vendor)
+    assert code is not None
     if call.launch.kernel not in code.kernels:
         verdict = Verdict(
             Status.MISSING, "missing kernel", detail=f"{code.module} for {code.target} has no {call.launch.kernel}"
@@ -67,12 +70,41 @@ def judge(case: Case, call: Call, code: CodeObject, session: Session, vendor: Ve
     output = None if outcome.fault else call.layout.view(outcome.buffers[call.output])
     if verdict.passed:
         return Checked(case, verdict, "", {}, outcome.instructions, output=output)
-    inputs = {}
-    if verdict.first is not None and verdict.kind not in ("input modified", "outside of the output"):
-        place = verdict.first.coordinates
-        inputs = {name: show(array[place]) for name, array in call.inputs.items() if array.shape == call.layout.shape}
     lost = outcome.fault is not None and outcome.fault.lost
-    return Checked(case, verdict, str(call.launch), inputs, outcome.instructions, lost, output)
+    return Checked(case, verdict, str(call.launch), _inputs(call, verdict), outcome.instructions, lost, output)
+
+
+def _computed(case: Case, call: Call, library: Library, vendor: Vendor) -> Checked:
+    """Let a library compute a case, and compare."""
+    before = {name: buffer.data.copy() for name, buffer in call.buffers.items()}
+    expected = call.expected()
+    try:
+        output = np.asarray(library.compute(call.computation))
+    except Unsupported as reason:
+        return Checked(case, Verdict(Status.UNSUPPORTED, "unsupported", detail=str(reason)), "", {})
+    finally:
+        changed = [unchanged(name, before[name], buffer.data) for name, buffer in call.buffers.items()]
+        for name, buffer in call.buffers.items():
+            buffer.data[...] = before[name]  # which other columns use as well
+    verdict = next(filter(None, changed), None) or _misfit(call, output) or compare(expected, output, vendor=vendor)
+    return Checked(case, verdict, "", {} if verdict.passed else _inputs(call, verdict), output=output)
+
+
+def _misfit(call: Call, output: Array) -> Verdict | None:
+    """A failure if an output is no array of the dtype and shape that were asked for, else None."""
+    asked = call.computation
+    for kind, got, wanted in (("dtype", output.dtype, asked.dtype.numpy), ("shape", output.shape, asked.shape)):
+        if got != wanted:
+            return Verdict(Status.FAIL, kind, detail=f"the output has the {kind} {got}, and has to have {wanted}")
+    return None
+
+
+def _inputs(call: Call, verdict: Verdict) -> dict[str, str]:
+    """The inputs of the first wrong element, as text."""
+    if verdict.first is None or verdict.kind in ("input modified", "outside of the output"):
+        return {}
+    place = verdict.first.coordinates
+    return {name: show(array[place]) for name, array in call.inputs.items() if array.shape == call.layout.shape}
 
 
 def _fault(fault: Fault) -> Verdict:
@@ -103,8 +135,8 @@ def minimize(
     verdict: Verdict,
     seed: int,
     examples: int,
-    code: CodeObject,
-    session: Session,
+    code: CodeObject | None,
+    session: Session | Library,
     vendor: Vendor,
     hints: Iterable[Case] = (),
 ) -> Checked:

@@ -11,7 +11,7 @@ from parity.compare import Status
 from parity.engine.check import Checked, check
 from parity.engine.plan import Column
 from parity.op import Op
-from parity.runners import Session
+from parity.runners import Library, Session
 
 __all__ = ["diagnose"]
 
@@ -21,7 +21,7 @@ def diagnose(
     failing: Checked,
     column: Column,
     code: Mapping[Column, CodeObject],
-    session: Callable[[Column], Session],
+    session: Callable[[Column], Session | Library],
 ) -> Checked:
     """The failure with what else is known about it in its detail.
 

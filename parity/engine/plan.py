@@ -10,7 +10,7 @@ from pathlib import Path
 from parity.codeobject import CodeObject
 from parity.generate import sample
 from parity.op import Entry
-from parity.runners import Evidence, Runner, Vendor, described
+from parity.runners import Evidence, OpRunner, Runner, Vendor, described
 from parity.suite import Selection, Suite
 
 __all__ = ["Column", "Plan", "Task", "columns_of", "runnable", "tasks_of"]
@@ -31,7 +31,12 @@ class Column:
     device: str = ""
 
     def __str__(self) -> str:
-        return f"{self.target} {self.evidence}"
+        return f"{self.runner} {self.target}" if self.op_level else f"{self.target} {self.evidence}"
+
+    @property
+    def op_level(self) -> bool:
+        """Whether the runner computes ops with a library, so that nothing is built for it."""
+        return self.evidence == Evidence.LIBRARY
 
     @property
     def known_as(self) -> str:
@@ -60,7 +65,7 @@ class Plan:
     """A run: everything that decides its outcome, in a form that pickles (ops hold functions, so they are named).
 
     ``examples`` cases are drawn per kernel entry beside the named ones, from ``seed``. ``code`` maps a module and a
-    column to the code object that runs there. A case that gives no answer within ``seconds`` is ended.
+    column to the code object that runs there, if one does. A case that gives no answer within ``seconds`` is ended.
     """
 
     kernels: Path
@@ -91,7 +96,7 @@ class Plan:
         return cases + [(title, text) for title, text in task.also if text not in drawn]
 
 
-def columns_of(runner: Runner, targets: Iterable[str], spec: str = "") -> tuple[Column, ...]:
+def columns_of(runner: Runner | OpRunner, targets: Iterable[str], spec: str = "") -> tuple[Column, ...]:
     """A column per target. ``spec`` is how the runner was asked for, if not by its name alone."""
     device = described(runner).get("gpu", "")
     return tuple(
@@ -112,8 +117,9 @@ def tasks_of(selection: Selection, columns: Iterable[Column]) -> tuple[Task, ...
 
 
 def runnable(tasks: Iterable[Task], suite: Suite, code: Container[tuple[str, Column]]) -> tuple[Task, ...]:
-    """The tasks on the columns that have code for them, without those that have none."""
+    """The tasks on the columns that have code for them, or need none; without tasks that are left with no column."""
     found = (
-        replace(task, columns=tuple(c for c in task.columns if (suite.op(task.op).module, c) in code)) for task in tasks
+        replace(task, columns=tuple(c for c in task.columns if c.op_level or (suite.op(task.op).module, c) in code))
+        for task in tasks
     )
     return tuple(task for task in found if task.columns)

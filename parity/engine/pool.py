@@ -16,7 +16,8 @@ from pebble import ProcessPool
 
 from parity.engine import worker
 from parity.engine.plan import Plan
-from parity.runners import Evidence, runner
+from parity.runners import runner
+from parity.runners.base import DEVICES
 
 __all__ = ["completed", "default_jobs", "processors", "worker_pool"]
 
@@ -42,7 +43,7 @@ def worker_pool(plan: Plan, jobs: int | None = None) -> Iterator[ProcessPool]:
 def default_jobs(plan: Plan) -> int:
     """One worker per processor this process may use, but no more than the devices of each runner serve."""
     limits = [processors()]
-    for spec in dict.fromkeys(column.spec for column in plan.columns if column.evidence == Evidence.HARDWARE):
+    for spec in dict.fromkeys(column.spec for column in plan.columns if column.evidence in DEVICES):
         if most := getattr(runner(spec), "most_workers", None):
             limits.append(most([column.target for column in plan.columns if column.spec == spec]))
     return min(limits)

@@ -17,7 +17,8 @@ import parity
 from parity.compare import Finding, Mismatch, Status, Verdict
 from parity.engine.plan import Plan
 from parity.errors import UsageError
-from parity.runners import Evidence, described, runner
+from parity.runners import described, runner
+from parity.runners.base import DEVICES
 
 __all__ = ["Against", "CaseRecord", "Record", "RecordWriter", "environment", "read_record"]
 
@@ -84,7 +85,7 @@ def environment(plan: Plan, arguments: Iterable[str] = ()) -> dict[str, Any]:
             versions[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
             versions[package] = "missing"
-    hardware = dict.fromkeys(column.spec for column in plan.columns if column.evidence == Evidence.HARDWARE)
+    hardware = dict.fromkeys(column.spec for column in plan.columns if column.evidence in DEVICES)
     return {
         "arguments": list(arguments),
         "versions": versions,

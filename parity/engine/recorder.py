@@ -87,7 +87,7 @@ def _perform(task: Task) -> list[RecordedCase]:
     texts = here.plan.draw(here.suite, task)
     cases = []
     for column in task.columns:
-        code, session = here.plan.code[entry.op.module, column], here.session(column)
+        code, session = here.plan.code[entry.op.module, column], here.kernels(column)
         for title, text in texts:
             call = entry.op.call(entry.op.parse(text))
             try:

@@ -18,10 +18,12 @@ def compared(
 ) -> dict[Column, Against]:
     """For every AMD column how it compares with CUDA's, and for CUDA's, if it fails, how it does with AMD's.
 
-    Of several CUDA columns the first that gave a result is the witness; of AMD's the first that passes, or else the
-    first. ``expected`` is asked for if two outputs are compared.
+    Only columns that ran the kernel count. Of several CUDA columns the first that gave a result is the witness; of
+    AMD's the first that passes, or else the first. ``expected`` is asked for if two outputs are compared.
     """
-    judged = {column: witness for column, witness in witnesses.items() if witness.verdict.judged}
+    judged = {
+        column: witness for column, witness in witnesses.items() if witness.verdict.judged and not column.op_level
+    }
     cuda = next((column for column in judged if column.vendor == "cuda"), None)
     ported = [column for column in judged if column.vendor == "amd"]
     if cuda is None or not ported:

@@ -15,7 +15,7 @@ from parity.engine.plan import Column, Plan, Task
 from parity.engine.record import Against, CaseRecord
 from parity.engine.vendors import compared
 from parity.op import Call, Entry
-from parity.runners import Runner, Session, replayed, runner
+from parity.runners import Library, OpRunner, Runner, Session, replayed, runner
 from parity.suite import Suite, load_suite
 
 __all__ = ["Worker", "blank", "current", "perform", "prepare", "start"]
@@ -29,21 +29,32 @@ class Worker:
 
     plan: Plan
     suite: Suite
-    runners: dict[str, Runner] = field(default_factory=dict)
-    sessions: dict[Column, Session] = field(default_factory=dict)
+    runners: dict[str, Runner | OpRunner] = field(default_factory=dict)
+    sessions: dict[Column, Session | Library] = field(default_factory=dict)
     brought: dict[Column, frozenset[str] | None] = field(default_factory=dict)
 
-    def runner(self, column: Column) -> Runner:
+    def runner(self, column: Column) -> Runner | OpRunner:
         """The runner of a column, made on first use."""
         if column.spec not in self.runners:
             self.runners[column.spec] = runner(column.spec)
         return self.runners[column.spec]
 
-    def session(self, column: Column) -> Session:
+    def session(self, column: Column) -> Session | Library:
         """The device of a column, opened on first use."""
         if column not in self.sessions:
-            self.sessions[column] = self.runner(column).open(column.target, checked=self.plan.checked)
+            found = self.runner(column)
+            self.sessions[column] = (
+                found.open(column.target, checked=self.plan.checked)
+                if isinstance(found, Runner)
+                else Library(found, column.target)
+            )
         return self.sessions[column]
+
+    def kernels(self, column: Column) -> Session:
+        """The device of a column that runs kernels."""
+        found = self.session(column)
+        assert not isinstance(found, Library)
+        return found
 
     def has(self, column: Column, text: str) -> bool:
         """Whether a case can run there: one that replays has only what was recorded."""
@@ -99,8 +110,8 @@ class Worker:
         except Exception:  # likewise
             return Checked(case, _defect(), "", {})
 
-    def _code(self, entry: Entry, column: Column) -> CodeObject:
-        return self.plan.code[entry.op.module, column]
+    def _code(self, entry: Entry, column: Column) -> CodeObject | None:
+        return None if column.op_level else self.plan.code[entry.op.module, column]
 
     def _minimal(self, entry: Entry, task: Task, column: Column, failing: Checked, hints: list[Case]) -> Checked:
         minimal = minimize(
@@ -114,13 +125,16 @@ class Worker:
             column.vendor,
             hints,
         )
-        code = {each: self._code(entry, each) for each in task.columns if self.is_live(each)}
+        if column.op_level:
+            return minimal
+        columns = [each for each in task.columns if self.is_live(each) and not each.op_level]
+        code = {each: self.plan.code[entry.op.module, each] for each in columns}
         return diagnose(entry.op, minimal, column, code, self.session)
 
     def _beside(self, entry: Entry, task: Task, column: Column, small: Checked) -> Against | None:
         """How the other vendor does in a case that was made small, if it can be launched there."""
         others = [each for each in task.columns if each.vendor != column.vendor and self.is_live(each)]
-        if not others:
+        if column.op_level or not others:
             return None
         call = entry.op.call(small.case)
         checked = {each: self._checked(entry, each, small.case, call) for each in others} | {column: small}
@@ -167,7 +181,7 @@ def current() -> Worker:
 
 def prepare(module: str, column: Column, kernels: tuple[str, ...]) -> None:
     """Make kernels ready to run, many at once."""
-    _worker.session(column).prepare(_worker.plan.code[module, column], kernels)
+    _worker.kernels(column).prepare(_worker.plan.code[module, column], kernels)
 
 
 def perform(task: Task) -> list[CaseRecord]:

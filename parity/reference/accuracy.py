@@ -28,11 +28,13 @@ def accuracy(function: str, dtype: str, limits: Limits) -> float:
     """Largest error of a device function against the exact value, in ULP of ``dtype``.
 
     CUDA publishes distances to the correctly rounded result, to which 1/2 is added; OpenCL's full profile, which AMD
-    follows, publishes distances to the exact value.
+    follows, publishes distances to the exact value. A library on the host is given what either of them is given.
 
     Raises:
         UsageError: the table has no such row.
     """
+    if limits.vendor == "host":
+        return max(accuracy(function, dtype, Limits(vendor, limits.level)) for vendor in ("amd", "cuda"))
     try:
         return _table()[function, dtype, limits.vendor, limits.level]
     except KeyError:

@@ -17,11 +17,12 @@ Array = np.ndarray[Any, Any]
 class Limits:
     """Whose documented function accuracy a budget is derived from.
 
-    ``vendor`` is the maker of the device; ``hard`` limits are documented maxima (beyond them a result fails), ``sharp``
-    ones are the worst that was ever seen (beyond them a result is reported).
+    ``vendor`` is the maker of the device, or "host" for a library that documents none, which is given the wider of both
+    vendors' limits. ``hard`` limits are documented maxima (beyond them a result fails), ``sharp`` ones are the worst
+    that was ever seen (beyond them a result is reported).
     """
 
-    vendor: Literal["amd", "cuda"]
+    vendor: Literal["amd", "cuda", "host"]
     level: Literal["hard", "sharp"] = "hard"
 
 

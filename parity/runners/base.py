@@ -1,19 +1,29 @@
-"""The runner protocol."""
+"""The runner protocol.
+
+A runner of kernels has ``open``, which gives a session that executes launches of compiled kernels. A runner of ops has
+``compute`` instead: a library that has the op, and no kernel of ours. Nothing is built for it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
+
+import numpy as np
 
 from parity.codeobject import CodeObject, Kernel, first_difference
-from parity.launch import Buffer, Launch, Outcome, Pointer
+from parity.launch import Buffer, Computation, Launch, Outcome, Pointer
 from parity.runners.recording import Recording
 
-__all__ = ["Evidence", "Probe", "Runner", "Session", "Vendor", "described", "mismatch", "replayed"]
+__all__ = [
+    "DEVICES", "Evidence", "Library", "OpRunner", "Probe", "Runner", "Session", "Vendor", "described", "mismatch",
+    "replayed",
+]  # fmt: skip
 
-Vendor = Literal["amd", "cuda"]
+Vendor = Literal["amd", "cuda", "host"]
+"""Whose accuracy limits are those of a device; "host" for a library on a CPU, which may be as far off as either."""
 
 
 class Evidence(StrEnum):
@@ -22,8 +32,14 @@ class Evidence(StrEnum):
     HARDWARE = "hardware"
     EMULATED = "emulated"
     RECORDED = "recorded"
+    LIBRARY = "library"
+    """A library computed it with code of its own, which says nothing of the kernel."""
     COMPILED = "compiled only"
     NOT_RUN = "not run"
+
+
+DEVICES = (Evidence.HARDWARE, Evidence.LIBRARY)
+"""What is known from a device of this machine, which a record describes."""
 
 
 @dataclass(frozen=True)
@@ -77,13 +93,47 @@ class Runner(Protocol):
         """A device for that target; ``checked`` asks for memory checks where the runner has them."""
 
 
-def described(runner: Runner) -> dict[str, str]:
+@runtime_checkable
+class OpRunner(Protocol):
+    """What computes ops; its evidence is ``Evidence.LIBRARY``. It may have ``describe`` and ``most_workers``."""
+
+    name: str
+    evidence: Evidence
+    vendor: Vendor
+
+    def probe(self) -> Probe:
+        """Whether it can work here. Quick, and never raises."""
+
+    def targets(self) -> tuple[str, ...]:
+        """The devices it can compute on: words that name them in the matrix."""
+
+    def compute(self, target: str, asked: Computation) -> np.ndarray[Any, Any]:
+        """The output of a case, an array of the dtype and shape asked for. The inputs must stay as they are.
+
+        Raises:
+            Unsupported: it does not have this op, or not for these dtypes or parameters.
+        """
+
+
+@dataclass(frozen=True)
+class Library:
+    """A device of an OpRunner, open."""
+
+    runner: OpRunner
+    target: str
+
+    def compute(self, asked: Computation) -> np.ndarray[Any, Any]:
+        """As ``OpRunner.compute``."""
+        return self.runner.compute(self.target, asked)
+
+
+def described(runner: Runner | OpRunner) -> dict[str, str]:
     """What a runner says of its device and software; empty if it says nothing."""
     describe = getattr(runner, "describe", None)
     return {str(what): str(value) for what, value in describe().items()} if describe else {}
 
 
-def replayed(runner: Runner) -> Recording | None:
+def replayed(runner: Runner | OpRunner) -> Recording | None:
     """What a runner replays; None for one that executes."""
     found: Recording | None = getattr(runner, "recording", None)
     return found

@@ -1,13 +1,19 @@
-"""The runners that are installed, by name."""
+"""The runners that are installed, by name: those of parity, and those of the entry-point group ``parity.runners``.
+
+A defect of a plug-in makes its runner one that is not available, in a message that names the package; everything else
+goes on.
+"""
 
 from __future__ import annotations
 
-from importlib.metadata import entry_points
+from collections.abc import Iterator
+from importlib.metadata import EntryPoint, entry_points
+from typing import get_args
 
 from parity.errors import NotAvailable, ParityError, UsageError, nearest
-from parity.runners.base import Runner
+from parity.runners.base import Evidence, OpRunner, Probe, Runner, Vendor
 
-__all__ = ["available", "runner", "runners"]
+__all__ = ["available", "kernel_runner", "probed", "problems", "runner", "runners"]
 
 GROUP = "parity.runners"
 BUILT_IN = {
@@ -18,34 +24,48 @@ BUILT_IN = {
 
 
 def runners() -> dict[str, str]:
-    """Name and import path of every runner; nothing is imported."""
-    found = {point.name: point.value for point in entry_points(group=GROUP)}
-    return {**BUILT_IN, **found}
+    """Name and import path of every runner; nothing is imported. A plug-in cannot take a name of parity's own."""
+    return {**{point.name: point.value for point in entry_points(group=GROUP)}, **BUILT_IN}
 
 
-def runner(name: str) -> Runner:
-    """The runner of that name; ``name=FILE`` makes it with that file.
+def problems() -> Iterator[tuple[str, str]]:
+    """The names that more than one package wants, and what to do; nothing is imported."""
+    for name, points in _plugins().items():
+        if name in BUILT_IN:
+            yield name, f"{_packages(points)}: the name {name!r} is parity's own; the package has to choose another"
+        elif len(points) > 1:
+            yield name, f"{_packages(points)} both offer a runner {name!r}; uninstall one of them"
+
+
+def runner(name: str) -> Runner | OpRunner:
+    """The runner of that name; ``name=WORD`` makes it with that word: a file, a device, as it says.
 
     Raises:
-        UsageError: there is none, or it cannot be imported.
+        UsageError: there is none.
+        NotAvailable: more than one package offers it, it cannot be made, or it lacks what a runner has.
     """
     known = runners()
-    name, equals, file = name.partition("=")
+    name, equals, word = name.partition("=")
     if name not in known:
         raise UsageError(f"unknown runner {name!r}; installed: {' '.join(known)}{nearest(name, known)}")
+    plugins = [] if name in BUILT_IN else _plugins()[name]
+    if len(plugins) > 1:
+        raise NotAvailable(dict(problems())[name])
     module, _, attribute = known[name].partition(":")
+    whose = f"the runner {name!r} of {_packages(plugins) or known[name]}"
     try:
-        made = getattr(__import__(module, fromlist=[attribute]), attribute)(*[file] * bool(equals))
+        made = getattr(__import__(module, fromlist=[attribute]), attribute)(*[word] * bool(equals))
     except ParityError:
         raise
-    except Exception as error:
-        raise UsageError(f"the runner {name!r} ({known[name]}) cannot be loaded: {error}") from error
-    if not isinstance(made, Runner):
-        raise UsageError(f"{known[name]} is not a runner: it needs name, evidence, vendor, probe, targets and open")
-    return made
+    except (Exception, SystemExit) as error:
+        raise NotAvailable(f"{whose} cannot be loaded: {type(error).__name__}: {error}") from error
+    if lacks := ", ".join(_lacks(made, name)):
+        raise NotAvailable(f"{whose} is not a runner: {lacks}")
+    found: Runner | OpRunner = made
+    return found
 
 
-def available(name: str) -> Runner:
+def available(name: str) -> Runner | OpRunner:
     """The runner of that name, if it can work on this machine.
 
     Raises:
@@ -53,9 +73,66 @@ def available(name: str) -> Runner:
         NotAvailable: it cannot work here; the message says why and what to install.
     """
     found = runner(name)
-    probe = found.probe()
+    probe = probed(found)
     if not probe.available:
         raise NotAvailable(
             f"the runner {name!r} cannot work here: {probe.reason}" + (f"; {probe.install}" if probe.install else "")
         )
     return found
+
+
+def probed(found: Runner | OpRunner) -> Probe:
+    """Whether a runner can work here; a defect in what says so is a reason why it cannot."""
+    whose = f"{type(found).__module__}.{type(found).__qualname__}"
+    try:
+        probe = found.probe()
+        targets = found.targets() if probe.available else ()
+    except ParityError:
+        raise
+    except Exception as error:
+        return Probe(False, f"asked whether it can, {whose} raised {type(error).__name__}: {error}")
+    if isinstance(targets, str) or not all(isinstance(each, str) and each.split() == [each] for each in targets):
+        return Probe(False, f"the targets of {whose} have to be a tuple of words, and are {targets!r}")
+    return probe
+
+
+def kernel_runner(name: str, what: str) -> Runner:
+    """The runner of that name, for ``what`` only a runner of kernels can do.
+
+    Raises:
+        UsageError, NotAvailable: as ``available``, or it computes ops.
+    """
+    found = available(name)
+    if not isinstance(found, Runner):
+        raise UsageError(f"{what} is about kernels, and the runner {name!r} has none: it computes ops with a library")
+    return found
+
+
+def _plugins() -> dict[str, list[EntryPoint]]:
+    """The entry points by name; the same one of the same package counts once."""
+    found: dict[str, dict[tuple[str, str], EntryPoint]] = {}
+    for point in entry_points(group=GROUP):
+        found.setdefault(point.name, {})[_package(point), point.value] = point
+    return {name: list(points.values()) for name, points in found.items()}
+
+
+def _package(point: EntryPoint) -> str:
+    return point.dist.name if point.dist else point.module
+
+
+def _packages(points: list[EntryPoint]) -> str:
+    return " and ".join(sorted(f"{_package(point)} ({point.value})" for point in points))
+
+
+def _lacks(made: object, name: str) -> Iterator[str]:
+    """What keeps an object from being a runner of that name."""
+    methods = [method for method in ("probe", "targets") if not callable(getattr(made, method, None))]
+    if not (hasattr(made, "open") or hasattr(made, "compute")):
+        methods.append("open (for kernels) or compute (for ops)")
+    if methods:
+        yield f"it lacks the methods {', '.join(methods)}" if len(methods) > 1 else f"it lacks the method {methods[0]}"
+    evidence = (Evidence.LIBRARY,) if hasattr(made, "compute") else [each for each in Evidence if each != "library"]
+    for attribute, known in (("evidence", evidence), ("vendor", get_args(Vendor)), ("name", (name,))):
+        value = getattr(made, attribute, None)
+        if value not in known:
+            yield f"its {attribute} has to be {' or '.join(map(repr, map(str, known)))}, and is {value!r}"

@@ -1,23 +1,36 @@
-"""The registry: what is installed, and what is said about a plug-in that cannot be used."""
+"""The registry: what is installed, and what is said about a plug-in that cannot be used. The rest still works."""
 
 from __future__ import annotations
 
 import pytest
 
+from parity.cli.columns import columns
+from parity.cli.doctor import findings
 from parity.errors import NotAvailable, UsageError
-from parity.runners import Evidence, Runner, available, runner, runners
+from parity.runners import Evidence, Runner, available, kernel_runner, problems, runner, runners
+
+LIBRARY = """
+import numpy as np
+from parity.runners import Evidence, Probe
+
+class Other:
+    name, evidence, vendor = 'other', Evidence.LIBRARY, 'host'
+    def probe(self): return Probe(True)
+    def targets(self): return ('cpu',)
+    def compute(self, target, asked): raise NotImplementedError
+"""
 
 
 @pytest.fixture
 def install(tmp_path, monkeypatch):
     """Installs a plug-in ``other`` with that source text."""
 
-    def do(source: str, name: str = "other_runner") -> None:
+    def do(source: str, name: str = "other_runner", point: str = "other") -> None:
         (tmp_path / f"{name}.py").write_text(source)
         info = tmp_path / f"{name}-1.0.dist-info"
         info.mkdir()
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
-        (info / "entry_points.txt").write_text(f"[parity.runners]\nother = {name}:Other\n")
+        (info / "entry_points.txt").write_text(f"[parity.runners]\n{point} = {name}:Other\n")
         monkeypatch.syspath_prepend(str(tmp_path))
 
     return do
@@ -38,15 +51,55 @@ def test_listing_runners_imports_nothing(install):
 @pytest.mark.parametrize(
     ("source", "name", "says"),
     [
-        ("raise RuntimeError('broken')", "breaks_on_import", "cannot be loaded: broken"),
-        ("class Another: pass", "lacks_the_class", "cannot be loaded"),
-        ("class Other:\n    name = 'other'\n", "lacks_methods", "is not a runner: it needs"),
+        ("raise RuntimeError('broken')", "breaks_on_import", "cannot be loaded: RuntimeError: broken"),
+        ("raise SystemExit(1)", "leaves_on_import", "cannot be loaded: SystemExit: 1"),
+        ("class Another: pass", "lacks_the_class", "cannot be loaded: AttributeError"),
+        ("class Other:\n    name = 'other'\n", "lacks_methods", r"lacks the methods probe, targets, open .* evidence"),
+        (LIBRARY.replace("def compute", "def cmpute"), "lacks_compute", r"lacks the method open \(for .* or compute"),
+        (LIBRARY.replace("'other'", "'another'"), "has_another_name", "its name has to be 'other', and is 'another'"),
+        (LIBRARY.replace("LIBRARY", "HARDWARE"), "claims_hardware", "its evidence has to be 'library'"),
+        (
+            LIBRARY.replace("'host'", "'intel'"),
+            "has_no_vendor",
+            "vendor has to be 'amd' or 'cuda' or 'host', and is 'i",
+        ),
+        (LIBRARY.replace("Probe(True)", "1 / 0"), "raises_in_probe", "raises_in_probe.Other raised ZeroDivisionError"),
+        (LIBRARY.replace("('cpu',)", "'cpu'"), "has_no_tuple", "has_no_tuple.Other have to be a tuple of words"),
     ],
 )
-def test_a_plugin_that_is_no_runner_is_explained(install, source, name, says):
+def test_a_plugin_that_is_no_runner_is_named_and_the_rest_runs(install, source, name, says):
     install(source, name)
-    with pytest.raises(UsageError, match=says):
+    with pytest.raises(NotAvailable, match=says) as error:
+        available("other")
+    assert name in str(error.value)
+    chosen = columns(["other", "emulated"], ["gfx1100"])
+    assert [str(column) for column in chosen.runnable] == ["gfx1100 emulated"]
+    assert chosen.problems == (str(error.value),)
+    found = {finding.name: finding for finding in findings() if finding.group == "runners"}
+    assert found["emulated"].ok
+    assert not found["other"].ok
+
+
+def test_a_name_that_two_packages_want_is_nobody_s(install):
+    install(LIBRARY, "first_package")
+    install(LIBRARY, "second_package")
+    with pytest.raises(NotAvailable, match=r"first_package .* and second_package .* both offer .*'other'; uninstall"):
         runner("other")
+    assert runner("emulated").name == "emulated"
+
+
+def test_a_plugin_cannot_take_the_name_of_a_runner_of_parity(install):
+    install(LIBRARY.replace("'other'", "'emulated'"), "taker", "emulated")
+    assert isinstance(runner("emulated"), Runner)
+    assert [name for name, _ in problems()] == ["emulated"]
+    (finding,) = [each for each in findings() if each.name == "emulated" and not each.ok]
+    assert "taker" in finding.advice
+
+
+def test_what_is_about_kernels_refuses_a_library(install):
+    install(LIBRARY, "a_library")
+    with pytest.raises(UsageError, match="parity bench is about kernels, and the runner 'other' has none"):
+        kernel_runner("other", "parity bench")
 
 
 def test_an_unknown_runner_is_answered_with_the_nearest():

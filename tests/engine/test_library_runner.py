@@ -1,0 +1,95 @@
+"""Runners of ops: a library is judged like a kernel, and nothing is built for it. With one installed as a plug-in."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from parity.compare import Finding, Status
+from parity.engine import Column, Plan, run, tasks_of
+from parity.runners import Evidence
+
+PLUGIN = '''
+import os
+import numpy as np
+from parity.runners import Evidence, Probe, Unsupported
+
+class Numbers:
+    """Negates, but for some numbers of elements."""
+    name, evidence, vendor = "numbers", Evidence.LIBRARY, "host"
+    def probe(self): return Probe(True)
+    def targets(self): return ("here",)
+    def compute(self, target, asked):
+        if asked.op != "unary.neg" or asked.dtypes != ("f32",):
+            raise Unsupported(f"numbers have no {asked.op} for {asked.dtypes[0]}")
+        x = asked.inputs["x"]
+        if x.size == 3: os._exit(7)
+        if x.size == 4: return -x.astype(np.float64)
+        if x.size == 5: raise RuntimeError("five")
+        if x.size == 6: return -x[1:]
+        if x.size == 7: x[3] = 4
+        return x.copy() if x.size > 100 else -x
+'''
+LIBRARY = Column("numbers", "here", Evidence.LIBRARY, "host", "numbers")
+
+
+@pytest.fixture
+def plugin(tmp_path, monkeypatch):
+    package = tmp_path / "site"
+    (package / "numbers_runner-1.0.dist-info").mkdir(parents=True)
+    (package / "numbers_runner.py").write_text(PLUGIN)
+    (package / "numbers_runner-1.0.dist-info" / "METADATA").write_text("Name: numbers-runner\nVersion: 1.0\n")
+    (package / "numbers_runner-1.0.dist-info" / "entry_points.txt").write_text(
+        "[parity.runners]\nnumbers = numbers_runner:Numbers\n"
+    )
+    monkeypatch.syspath_prepend(str(package))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(package), *filter(None, [os.environ.get("PYTHONPATH")])]))
+
+
+def plan(suite, *selectors):
+    tasks = tasks_of(suite.select(selectors), [LIBRARY])
+    return Plan(suite.kernels, suite.cases, tasks, 5, 0, True, {}, seconds=20)
+
+
+@pytest.mark.usefixtures("plugin")
+def test_each_case_has_its_verdict_and_a_crash_costs_that_case_only(suite):
+    sizes = [1, 3, 4, 5, 6, 7, "2x3:1,2+1"]
+    records = list(run(plan(suite, *(f"unary.neg[f32](x={size}~special@0)" for size in sizes)), suite, jobs=1))
+    verdicts = [record.verdict for record in records]
+    assert [(v.status, v.kind) for v in verdicts] == [
+        (Status.PASS, ""),
+        (Status.CRASH, "crash"),
+        (Status.FAIL, "dtype"),
+        (Status.ERROR, "error"),
+        (Status.FAIL, "shape"),
+        (Status.FAIL, "input modified"),
+        (Status.FAIL, "shape"),
+    ]
+    assert verdicts[2].detail == "the output has the dtype float64, and has to have float32"
+    assert "five" in verdicts[3].detail
+    assert str(LIBRARY) == "numbers here"
+
+
+@pytest.mark.usefixtures("plugin")
+def test_a_wrong_value_is_made_small_and_what_it_lacks_is_unsupported(suite):
+    texts = "unary.neg[f32](x=200~normal@0)", "unary.neg[f16](x=2~normal@0)"
+    wrong, lacking = run(plan(suite, *texts), suite, jobs=1)
+    assert wrong.verdict.kind == "value"
+    assert wrong.minimal.case == "unary.neg[f32](x=101~normal@0)"
+    assert (lacking.verdict.status, lacking.verdict.detail) == (
+        Status.UNSUPPORTED,
+        "numbers have no unary.neg for f16",
+    )
+
+
+@pytest.mark.usefixtures("plugin")
+def test_a_library_is_no_witness_for_or_against_a_kernel(suite):
+    from parity.compare import Verdict, Witness
+    from parity.engine.vendors import compared
+
+    cuda, amd = Column("cuda", "sm_90", vendor="cuda"), Column("emulated", "gfx1100")
+    theirs = Column("numbers", "cuda:0", Evidence.LIBRARY, "cuda")
+    witnesses = {column: Witness(Verdict(Status.FAIL, "crash")) for column in (theirs, amd)}
+    assert compared(witnesses) == {}
+    assert compared({**witnesses, cuda: Witness(Verdict(Status.PASS))})[amd].finding is Finding.AMD
