@@ -9,7 +9,7 @@ import sys
 import tomllib
 import traceback
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from parity.case import Case, split
@@ -17,6 +17,9 @@ from parity.errors import UsageError, nearest
 from parity.op import Entry, Op
 
 __all__ = ["Selection", "Suite", "find_suite", "load_suite"]
+
+KNOWN = "known-issues"
+"""The setting that names the file of known issues; without it, the file of this name is read where there is one."""
 
 
 @dataclass(frozen=True)
@@ -29,11 +32,12 @@ class Selection:
 
 @dataclass(frozen=True)
 class Suite:
-    """The ops of a folder of case files, and the folder of the kernels they call."""
+    """The ops of a folder of case files, the folder of the kernels they call, and the file of known issues, if any."""
 
     kernels: Path
     cases: Path
     ops: Mapping[str, Op] = field(repr=False)
+    known: Path | None = None
 
     @functools.cached_property
     def entries(self) -> tuple[Entry, ...]:
@@ -97,10 +101,13 @@ def _matches(entry: Entry, selector: str) -> bool:
     return any(name == selector or fnmatch.fnmatchcase(name, selector) for name in names)
 
 
-def find_suite(start: Path | None = None, kernels: Path | None = None, cases: Path | None = None) -> Suite:
+def find_suite(
+    start: Path | None = None, kernels: Path | None = None, cases: Path | None = None, known: Path | None = None
+) -> Suite:
     """The suite of the project around ``start`` (default: the working folder), else the one shipped with parity.
 
-    ``kernels`` and ``cases`` replace what the project says.
+    ``kernels``, ``cases`` and ``known`` (the file of known issues) replace what the project says; known issues of the
+    project are none of other ``cases``.
 
     Raises:
         UsageError: the configuration is wrong or a folder cannot be used.
@@ -110,17 +117,20 @@ def find_suite(start: Path | None = None, kernels: Path | None = None, cases: Pa
         config = folder / "pyproject.toml"
         table = _table(config)
         if table is not None:
-            settings = ("kernels", "cases")
+            settings = ("kernels", "cases", KNOWN)
             unknown = set(table) - set(settings)
             if unknown:
                 word = sorted(unknown)[0]
                 raise UsageError(f"{config}: [tool.parity] has no setting {word!r}{nearest(word, settings)}")
             home = {name: folder / str(table.get(name, name)) for name in ("kernels", "cases")}
+            issues = folder / str(table.get(KNOWN, f"{KNOWN}.toml"))
+            if not cases and (KNOWN in table or issues.is_file()):
+                known = known or issues
             break
     else:
         shipped = Path(__file__).parent / "_suite"
         home = {name: shipped / name for name in ("kernels", "cases")}
-    return load_suite(kernels or home["kernels"], cases or home["cases"])
+    return replace(load_suite(kernels or home["kernels"], cases or home["cases"]), known=known)
 
 
 def _table(config: Path) -> dict[str, object] | None:

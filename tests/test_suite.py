@@ -113,6 +113,20 @@ def test_the_suite_is_found_from_a_folder_below_the_project(folders):
     assert find_suite(folders / "deep" / "down").kernels == folders / "kernels"
 
 
+def test_the_file_of_known_issues_belongs_to_the_cases_of_the_project(folders):
+    config = folders / "pyproject.toml"
+    config.write_text("[tool.parity]\n")
+    assert find_suite(folders).known is None
+    usual, mine, other = folders / "known-issues.toml", folders / "mine.toml", folders / "other.toml"
+    usual.write_text("")
+    assert find_suite(folders).known == usual
+    assert find_suite(folders, kernels=folders / "kernels").known == usual
+    assert find_suite(folders, cases=folders / "cases").known is None
+    assert find_suite(folders, known=other).known == other
+    config.write_text('[tool.parity]\nknown-issues = "mine.toml"\n')
+    assert find_suite(folders).known == mine  # although it is not there
+
+
 @pytest.mark.parametrize(
     ("config", "says"),
     [

@@ -83,7 +83,9 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 def suite_of(arguments: argparse.Namespace) -> Suite:
     """The suite that the options name."""
-    return find_suite(kernels=arguments.kernels_dir, cases=arguments.cases_dir)
+    return find_suite(
+        kernels=arguments.kernels_dir, cases=arguments.cases_dir, known=getattr(arguments, "known_issues", None)
+    )
 
 
 def select(arguments: argparse.Namespace) -> tuple[Suite, Selection]:

@@ -1,7 +1,8 @@
 """Run cases, compare every value with its reference, and print the matrix.
 
 The record (one JSON line per case), the matrix (text, Markdown, JSON, CSV) and the failures are also written to the
-output folder. Exit code: 0 all passed, 1 a failure, 2 wrong usage, 3 nothing was run, 130 interrupted.
+output folder. Exit code: 0 all passed, or failed in a known way; 1 a failure, or a known issue to look at again;
+2 wrong usage, or a mistake in the file of known issues; 3 nothing was run; 130 interrupted.
 """
 
 from __future__ import annotations
@@ -20,8 +21,7 @@ from parity.cli.columns import Columns, columns
 from parity.cli.measuring import measure
 from parity.cli.options import EXAMPLES, add_drawing, add_folders, add_jobs, add_json, add_selection, names, select
 from parity.cli.terminal import errors, output, progress
-from parity.compare import Status
-from parity.engine import CaseRecord, Column, Plan, RecordWriter, environment, runnable, tasks_of
+from parity.engine import CaseRecord, Column, Known, Plan, RecordWriter, environment, known_issues, runnable, tasks_of
 from parity.engine import run as execute
 from parity.engine.baseline import parse_baseline
 from parity.engine.bench import Measurement
@@ -81,6 +81,12 @@ def options(parser: argparse.ArgumentParser) -> None:
         "--time", action="store_true", help="measure too, as parity bench does, and show it in the matrix"
     )
     add_folders(parser)
+    parser.add_argument(
+        "--known-issues",
+        type=Path,
+        metavar="FILE",
+        help="failures to expect (default: known-issues.toml beside pyproject.toml, where there is one)",
+    )
     parser.add_argument("--output", type=Path, default=Path("parity-out"), metavar="DIR", help="default: %(default)s")
 
 
@@ -94,6 +100,7 @@ class Work:
     columns: Columns
     seed: int
     examples: int
+    known: Known
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -103,6 +110,7 @@ def main(arguments: argparse.Namespace) -> int:
     check_folder(arguments.output)
     _warn(work.columns.problems)
     console = errors() if arguments.json else output()
+    _warn(work.known.mistakes)
     _warn(work.columns.changed_kernels(work.suite, {entry.kernel for entry in work.entries}))
     built = _build(work, arguments.jobs)
     for each in built:
@@ -132,6 +140,8 @@ def main(arguments: argparse.Namespace) -> int:
         return 1
     if not matrix.executed:
         raise NotAvailable("nothing was run: no case could be executed")
+    if work.known.mistakes:
+        raise UsageError(f"everything else passed, but {work.known.mistakes[0]}")
     if work.columns.problems:
         raise NotAvailable("not everything was run: " + "; ".join(work.columns.problems))
     return 0
@@ -156,7 +166,7 @@ def _work(arguments: argparse.Namespace) -> Work:
                 f"--runner {DEFAULT_RUNNER}, which runs drawn cases beside the recorded ones"
             )
         seed, examples = head["seed"], head["examples"]
-    return Work(suite, selection, tuple(entries), chosen, seed, examples)
+    return Work(suite, selection, tuple(entries), chosen, seed, examples, known_issues(suite, chosen.runnable))
 
 
 def _build(work: Work, jobs: int | None) -> list[Built]:
@@ -188,11 +198,12 @@ def _plan(work: Work, built: Sequence[Built], arguments: argparse.Namespace) -> 
     return Plan(
         work.suite.kernels.absolute(),
         work.suite.cases.absolute(),
-        runnable(tasks, work.suite, code),
+        runnable(work.known.with_cases(tasks, work.suite), work.suite, code),
         work.examples,
         work.seed,
         arguments.checked,
         code,
+        known=work.known,
     )
 
 
@@ -215,7 +226,7 @@ def _execute(plan: Plan, work: Work, arguments: argparse.Namespace) -> tuple[lis
                     for record in results:
                         writer.add(record)
                         records.append(record)
-                        failed += not record.verdict.passed and record.verdict.status is not Status.UNSUPPORTED
+                        failed += record.failed
                         bars.update(bar, note=f"{len(records)} cases, {failed} failed")
     except KeyboardInterrupt:
         return records, time.perf_counter() - start, False
@@ -270,7 +281,18 @@ def _matrix(
         seed=plan.seed,
         examples=plan.examples,
         complete=complete,
+        issues=work.known.review(records, _drawn(work, plan) if complete else ()),
     )
+
+
+def _drawn(work: Work, plan: Plan) -> set[str]:
+    """The kernels of which no case is left out that a run draws if it is asked for nothing else."""
+    if work.examples < EXAMPLES and work.columns.live:
+        return set()
+    picked = {(case.op, case.dtypes) for case in work.selection.cases}
+    return {
+        Entry(work.suite.op(task.op), task.dtypes).kernel for task in plan.tasks if (task.op, task.dtypes) not in picked
+    }
 
 
 def _reproduction(arguments: argparse.Namespace) -> Reproduction:

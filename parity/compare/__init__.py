@@ -3,7 +3,7 @@
 from parity.compare.comparison import compare, unchanged
 from parity.compare.patterns import describe
 from parity.compare.ulps import bit_patterns, show, ulp_distance
-from parity.compare.verdict import Mismatch, Status, Verdict
+from parity.compare.verdict import Mismatch, Status, Verdict, general
 from parity.compare.witness import Comparison, Finding, Witness, who_is_wrong
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "bit_patterns",
     "compare",
     "describe",
+    "general",
     "show",
     "ulp_distance",
     "unchanged",

@@ -8,8 +8,8 @@ from typing import Any, Literal
 import numpy as np
 
 from parity.compare.patterns import describe
-from parity.compare.ulps import bit_patterns, show_pair, ulp_distance
-from parity.compare.verdict import Mismatch, Status, Verdict
+from parity.compare.ulps import bit_patterns, show_pair, ulp_distance, ulp_distances
+from parity.compare.verdict import Mismatch, Status, Verdict, general
 from parity.dtypes import of_array
 from parity.errors import UsageError
 from parity.launch import POISON
@@ -163,14 +163,23 @@ def _failure(
     unwritten = np.asarray(wrong & poison)
     classes = {"unwritten": unwritten & (2 * unwritten.sum() >= wrong.sum())}
     if of_array(got).is_float:
-        classes["nan"] = wrong & (np.isnan(value) | np.isnan(got))
-        classes["infinity"] = wrong & (np.isinf(value) | np.isinf(got))
+        classes["nan for a number"] = wrong & np.isnan(got)
+        classes["a number for nan"] = wrong & np.isnan(value)
+        classes["infinity for a number"] = wrong & np.isinf(got) & ~np.isinf(value)
+        classes["a number for infinity"] = wrong & np.isinf(value) & ~np.isinf(got)
+        classes["infinity of the other sign"] = wrong & np.isinf(value) & np.isinf(got)
         zeros = (value == 0) & (got == 0)
         classes["value"] = wrong & ~zeros
         classes["sign of zero"] = wrong & zeros
     else:
         classes["value"] = wrong
-    kind, members = next((kind, members) for kind, members in classes.items() if members.any())
+    left = wrong
+    kinds: dict[str, Array] = {}
+    for name, candidates in classes.items():
+        if (members := left & candidates).any():
+            kinds[name], left = members, left & ~members
+    kind = general(next(iter(kinds)))
+    members = np.logical_or.reduce([each for name, each in kinds.items() if general(name) == kind])
     index = np.unravel_index(int(np.flatnonzero(members)[0]), wrong.shape)
     return Verdict(
         Status.FAIL,
@@ -181,7 +190,16 @@ def _failure(
         first=_mismatch(value, got, index, float(shares[index])),
         pattern=describe(wrong),
         divergences=divergences,
+        kinds=tuple(kinds),
+        ulps=_largest_distance(value, got, kinds["value"]) if "value" in kinds else 0.0,
     )
+
+
+def _largest_distance(value: Array, got: Array, members: Array) -> float:
+    x, y = value[members], got[members]
+    if of_array(got).is_float:
+        return float(ulp_distances(x, y).max())
+    return float((np.maximum(x, y).astype(np.uint64) - np.minimum(x, y).astype(np.uint64)).max())
 
 
 def _mismatch(value: Array, got: Array, index: tuple[Any, ...], share: float) -> Mismatch:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = ["Mismatch", "Status", "Verdict"]
+__all__ = ["Mismatch", "Status", "Verdict", "general"]
 
 
 class Status(StrEnum):
@@ -40,10 +40,11 @@ class Verdict:
     """Outcome of one case on one runner.
 
     ``kind`` is the class of a failure (empty for a pass): "value", "unwritten", "nan", "sign of zero", "input
-    modified", "out-of-bounds read", ... Two failures are the same failure if status and kind agree. ``budget`` is the
-    worst share of its budget that any element used (1.0 = at the limit). ``pattern`` says in words which elements are
-    wrong. ``divergences`` are ids of known CUDA/AMD divergences that were met; ``sharp`` says that a result lies
-    between the sharp and the hard limit.
+    modified", "out-of-bounds read", ... Two failures are the same failure if status and kind agree. ``kinds`` has every
+    class that a wrong element is of, those of NaN and infinities with their direction ("nan for a number"). ``budget``
+    is the worst share of its budget that any element used (1.0 = at the limit), ``ulps`` the largest distance in the
+    class "value". ``pattern`` says in words which elements are wrong. ``divergences`` are ids of known CUDA/AMD
+    divergences that were met; ``sharp`` says that a result lies between the sharp and the hard limit.
     """
 
     status: Status
@@ -56,6 +57,8 @@ class Verdict:
     divergences: tuple[str, ...] = ()
     sharp: bool = False
     detail: str = ""
+    kinds: tuple[str, ...] = ()
+    ulps: float = 0.0
 
     @property
     def passed(self) -> bool:
@@ -65,3 +68,8 @@ class Verdict:
     def judged(self) -> bool:
         """Whether it is about the kernel: not for one that is missing, or a case that could not be run."""
         return self.status in (Status.PASS, Status.FAIL, Status.CRASH, Status.TIMEOUT)
+
+
+def general(kind: str) -> str:
+    """The class of a failure without its direction: "nan" for "nan for a number"."""
+    return next((name for name in ("nan", "infinity") if name in kind.split()), kind)

@@ -1,6 +1,7 @@
 """The engine: a plan of kernels and cases, executed in isolated workers, recorded as results arrive."""
 
 from parity.engine.journal import Journal
+from parity.engine.known import Issue, Known, Reviewed, known_issues
 from parity.engine.plan import Column, Plan, Task, columns_of, runnable, tasks_of
 from parity.engine.record import Against, CaseRecord, Record, RecordWriter, environment, read_record
 from parity.engine.recorder import outcomes
@@ -10,13 +11,17 @@ __all__ = [
     "Against",
     "CaseRecord",
     "Column",
+    "Issue",
     "Journal",
+    "Known",
     "Plan",
     "Record",
     "RecordWriter",
+    "Reviewed",
     "Task",
     "columns_of",
     "environment",
+    "known_issues",
     "outcomes",
     "read_record",
     "run",

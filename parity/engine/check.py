@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -139,8 +139,9 @@ def minimize(
     session: Session | Library,
     vendor: Vendor,
     hints: Iterable[Case] = (),
+    is_known: Callable[[Checked], bool] = lambda checked: False,
 ) -> Checked:
-    """The simplest case that fails in the same way.
+    """The simplest case that fails in the same way, and not in one that is known.
 
     Hypothesis shrinks it, unless one of the ``hints`` fails in that way; then single elements and plainer calls are
     tried on their own.
@@ -153,7 +154,7 @@ def minimize(
             return None
         checked = check(op, case, code, session, vendor)
         same = (checked.verdict.status, checked.verdict.kind) == (verdict.status, verdict.kind)
-        return checked if same else None
+        return checked if same and not is_known(checked) else None
 
     def fails(case: Case) -> bool:
         return attempt(case) is not None

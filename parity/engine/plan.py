@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Container, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from parity.codeobject import CodeObject
+from parity.engine.known import Known
 from parity.generate import sample
 from parity.op import Entry
 from parity.runners import Evidence, OpRunner, Runner, Vendor, described
@@ -65,7 +66,8 @@ class Plan:
     """A run: everything that decides its outcome, in a form that pickles (ops hold functions, so they are named).
 
     ``examples`` cases are drawn per kernel entry beside the named ones, from ``seed``. ``code`` maps a module and a
-    column to the code object that runs there, if one does. A case that gives no answer within ``seconds`` is ended.
+    column to the code object that runs there, if one does. A case that gives no answer within ``seconds`` is ended. A
+    failure that is ``known`` is marked, and not made smaller.
     """
 
     kernels: Path
@@ -76,6 +78,7 @@ class Plan:
     checked: bool
     code: Mapping[tuple[str, Column], CodeObject]
     seconds: float = 60.0
+    known: Known = field(default_factory=Known)
 
     @property
     def columns(self) -> tuple[Column, ...]:

@@ -49,7 +49,7 @@ class CaseRecord:
 
     ``title`` is set for named cases. ``inputs`` are the input values of the first wrong element, by tensor. ``minimal``
     is the simplest case with the same failure. ``against`` compares an AMD column with a CUDA column that ran the same
-    case, and a CUDA column that fails with an AMD column.
+    case, and a CUDA column that fails with an AMD column. ``known`` is the place of the known issue that it is.
     """
 
     case: str
@@ -66,6 +66,12 @@ class CaseRecord:
     instructions: int | None = None
     minimal: CaseRecord | None = None
     against: Against | None = None
+    known: str = ""
+
+    @property
+    def failed(self) -> bool:
+        """Whether it was executed and failed, in a way that is not known."""
+        return not (self.verdict.passed or self.verdict.status is Status.UNSUPPORTED or self.known)
 
 
 @dataclass(frozen=True)
@@ -182,7 +188,8 @@ def _case(line: dict[str, Any]) -> CaseRecord:
     for distances in (verdict, first or {}, against or {}):
         distances.update({name: math.inf for name in ("budget", "budgets", "ulps") if distances.get(name, 0) is None})
     verdict["status"] = Status(verdict["status"])
-    verdict["divergences"] = tuple(verdict["divergences"])
+    for names in ("divergences", "kinds"):
+        verdict[names] = tuple(verdict.get(names, ()))
     mismatch = Mismatch(**{**first, "coordinates": tuple(first["coordinates"])}) if first else None
     if against:
         against.update(finding=Finding(against["finding"]), divergences=tuple(against["divergences"]))

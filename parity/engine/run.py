@@ -81,7 +81,7 @@ def _one_by_one(plan: Plan, suite: Suite, pool: ProcessPool, task: Task) -> Iter
         except (ProcessExpired, FutureTimeout):
             records = _on_each(plan, suite, pool, alone)
         for record in records:
-            wanted = task.shrink and record.verdict.status is Status.FAIL
+            wanted = task.shrink and record.verdict.status is Status.FAIL and not record.known
             yield _with_minimal(plan, pool, alone, record) if wanted else record
 
 
@@ -114,4 +114,5 @@ def _on_one(plan: Plan, suite: Suite, pool: ProcessPool, task: Task) -> list[Cas
     except ProcessExpired as error:
         verdict = Verdict(Status.CRASH, "crash", detail=f"the process died with exit code {error.exitcode}")
     ((title, text),) = plan.draw(suite, task)
-    return [worker.blank(Entry(suite.op(task.op), task.dtypes), task.columns[0], text, verdict, title)]
+    record = worker.blank(Entry(suite.op(task.op), task.dtypes), task.columns[0], text, verdict, title)
+    return [plan.known.mark(record)]

@@ -83,22 +83,23 @@ class Worker:
                 call = entry.op.call(case)
             except Exception:  # a defect of the op's declaration or of parity costs this case only
                 for column in columns:
-                    records[column].append(blank(entry, column, text, _defect(), title))
+                    records[column].append(self.plan.known.mark(blank(entry, column, text, _defect(), title)))
                 continue
             checked = {column: self._checked(entry, column, case, call) for column in columns}
             witnesses = {column: Witness(each.verdict, each.output) for column, each in checked.items()}
             against = compared(witnesses, call.expected)
             for column, each in checked.items():
-                record = _record(entry, column, each, title, against.get(column))
+                record = self.plan.known.mark(_record(entry, column, each, title, against.get(column)))
                 failure = each.verdict.status, each.verdict.kind
                 # Each attempt at a failure that costs the device would cost seconds.
-                wanted = task.shrink and not each.lost and failure[0] in (Status.FAIL, Status.TIMEOUT)
-                known = minimal[column]
-                if wanted and self.is_live(column) and failure not in known and len(known) < FAILURES_TO_SHRINK:
+                wanted = task.shrink and record.failed and not each.lost
+                wanted = wanted and failure[0] in (Status.FAIL, Status.TIMEOUT)
+                found = minimal[column]
+                if wanted and self.is_live(column) and failure not in found and len(found) < FAILURES_TO_SHRINK:
                     # The simplest case elsewhere is often the simplest here.
                     hints = [cases[failure] for cases in minimal.values() if failure in cases]
                     small = self._minimal(entry, task, column, each, hints)
-                    known[failure] = small.case
+                    found[failure] = small.case
                     beside = self._beside(entry, task, column, small)
                     record = replace(record, minimal=_record(entry, column, small, against=beside))
                 records[column].append(record)
@@ -114,6 +115,7 @@ class Worker:
         return None if column.op_level else self.plan.code[entry.op.module, column]
 
     def _minimal(self, entry: Entry, task: Task, column: Column, failing: Checked, hints: list[Case]) -> Checked:
+        known = self.plan.known
         minimal = minimize(
             entry.op,
             failing.case,
@@ -124,6 +126,7 @@ class Worker:
             self.session(column),
             column.vendor,
             hints,
+            lambda checked: bool(known.mark(_record(entry, column, checked)).known),
         )
         if column.op_level:
             return minimal

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from parity.compare import Finding, Status
+from parity.compare import Finding
 from parity.engine import CaseRecord
 from parity.report.matrix import failure_class
 
@@ -46,7 +46,7 @@ class Failure:
 def shown_failures(records: Iterable[CaseRecord]) -> list[Failure]:
     """Of every kernel the failures worth reading, shrunk ones first; those that targets share are one."""
     kernels: dict[tuple[str, str, str], list[CaseRecord]] = {}
-    for record in filter(_failed, records):
+    for record in (record for record in records if record.failed):
         kernels.setdefault((record.kernel, record.runner, record.target), []).append(record)
     chosen: list[Failure] = []
     for failures in kernels.values():
@@ -65,10 +65,6 @@ def shown_failures(records: Iterable[CaseRecord]) -> list[Failure]:
             else:
                 chosen[same] = Failure((*chosen[same].records, record), chosen[same].more + more)
     return chosen
-
-
-def _failed(record: CaseRecord) -> bool:
-    return not record.verdict.passed and record.verdict.status is not Status.UNSUPPORTED
 
 
 def _without_target(record: CaseRecord) -> CaseRecord:
@@ -135,11 +131,18 @@ def failures_file(records: Sequence[CaseRecord], reproduction: Reproduction) -> 
     """All failures: those worth reading in full, then every other failing case as the command that runs it."""
     shown = shown_failures(records)
     ids = {id(record) for failure in shown for record in failure.records}
-    rest = [record for record in records if _failed(record) and id(record) not in ids]
+    rest = [record for record in records if record.failed and id(record) not in ids]
     blocks = [failure_text(failure, reproduction) for failure in shown]
     if rest:
         lines = [f"{record.kernel} {failure_class(record)}: {reproduction.of(record)}" for record in rest]
         blocks.append("\n".join(["Further failing cases:", *lines]))
+    known = [
+        f"{record.known}: {record.kernel} {failure_class(record)}: {reproduction.of(record)}"
+        for record in records
+        if record.known
+    ]
+    if known:
+        blocks.append("\n".join(["Known issues:", *known]))
     return "\n\n".join(blocks) + ("\n" if blocks else "no failures\n")
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from parity.compare import Finding, Status
-from parity.engine import Against, CaseRecord, Column
+from parity.engine import Against, CaseRecord, Column, Reviewed
 from parity.engine.bench import Measurement
 from parity.op import Entry
 from parity.runners import Evidence
@@ -17,9 +17,13 @@ __all__ = ["Agreement", "Cell", "Matrix", "Row", "State", "failure_class", "join
 
 
 class State(StrEnum):
-    """What is known of one kernel on one runner and target. Only PASS is a success, and it needs an executed case."""
+    """What is known of one kernel on one runner and target. Only PASS is a success, and it needs an executed case.
+
+    KNOWN: cases fail, all of them in a way that is a known issue.
+    """
 
     PASS = "pass"
+    KNOWN = "known"
     FAIL = "FAIL"
     MISSING = "MISSING KERNEL"
     COMPILE_ERROR = "COMPILE ERROR"
@@ -60,8 +64,9 @@ class Cell:
 
     ``run`` counts executed cases, ``worst`` is the largest share of an error budget that a passing case used (1.0 = at
     the limit), ``sharp`` counts cases with a result between the sharp and the hard limit, ``failures`` counts failed
-    cases by class, ``divergences`` are the known CUDA/AMD divergences that passing cases met, ``agreement`` compares an
-    AMD column with CUDA's, if there is one, and ``measured`` is the first case that was measured, if any was.
+    cases by class, ``known`` those whose failure is a known issue, ``divergences`` are the known CUDA/AMD divergences
+    that passing cases met, ``agreement`` compares an AMD column with CUDA's, if there is one, and ``measured`` is the
+    first case that was measured, if any was.
     """
 
     state: State
@@ -71,6 +76,7 @@ class Cell:
     sharp: int = 0
     divergences: tuple[str, ...] = ()
     failures: Mapping[str, int] = field(default_factory=dict)
+    known: Mapping[str, int] = field(default_factory=dict)
     unsupported: int = 0
     instructions: int = 0
     agreement: Agreement | None = None
@@ -78,8 +84,8 @@ class Cell:
 
     @property
     def failed(self) -> int:
-        """Number of executed cases that failed."""
-        return self.run - self.passed
+        """Number of executed cases that failed, and not in a known way."""
+        return self.run - self.passed - sum(self.known.values())
 
 
 @dataclass(frozen=True)
@@ -95,7 +101,10 @@ class Row:
 
 @dataclass(frozen=True)
 class Matrix:
-    """The aggregate of a run. ``complete`` is False if it was interrupted; ``seconds`` is the time of the execution."""
+    """The aggregate of a run. ``complete`` is False if it was interrupted; ``seconds`` is the time of the execution.
+
+    ``issues`` are the known issues that were met, or that have to be looked at again.
+    """
 
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
@@ -103,6 +112,7 @@ class Matrix:
     seed: int
     examples: int
     complete: bool = True
+    issues: tuple[Reviewed, ...] = ()
 
     def cells(self) -> list[Cell]:
         """All cells, row by row."""
@@ -123,9 +133,14 @@ class Matrix:
         return sum(cell.passed for cell in self.cells())
 
     @property
+    def known(self) -> int:
+        """Number of cases that failed in a known way."""
+        return sum(sum(cell.known.values()) for cell in self.cells())
+
+    @property
     def failed(self) -> bool:
-        """Whether anything failed: a case, a compilation, or a kernel that is not there."""
-        return any(cell.state.failed for cell in self.cells())
+        """Whether anything failed: a case, a compilation, a kernel that is not there, or what is said of an issue."""
+        return any(cell.state.failed for cell in self.cells()) or any(each.complaint for each in self.issues)
 
 
 def make_matrix(
@@ -140,11 +155,13 @@ def make_matrix(
     seed: int = 0,
     examples: int = 0,
     complete: bool = True,
+    issues: Iterable[Reviewed] = (),
 ) -> Matrix:
     """The matrix of these kernel entries, from the records of their cases.
 
     ``uncompiled`` are the (module, target) that did not compile, ``unrecorded`` the (kernel, column) of which a
-    recording has no case that was asked for; ``measured`` is a measurement for each (kernel, column) that has one.
+    recording has no case that was asked for; ``measured`` is a measurement for each (kernel, column) that has one;
+    ``issues`` are the known issues as reviewed.
     """
     broken = set(uncompiled)
     grouped: dict[tuple[str, str, str], list[CaseRecord]] = {}
@@ -167,17 +184,20 @@ def make_matrix(
         Row(entry.op.module, entry.op.name, entry.dtypes, entry.kernel, tuple(cell(entry, c) for c in columns))
         for entry in entries
     )
-    return Matrix(tuple(columns), rows, seconds, seed, examples, complete)
+    return Matrix(tuple(columns), rows, seconds, seed, examples, complete, tuple(issues))
 
 
 def _cell(records: Sequence[CaseRecord]) -> Cell:
-    if any(record.verdict.status is Status.MISSING for record in records):
+    if any(record.verdict.status is Status.MISSING and record.failed for record in records):
         return Cell(State.MISSING, failures={str(Status.MISSING): 1})
     executed = [record for record in records if record.verdict.status is not Status.UNSUPPORTED]
     passing = [record.verdict for record in executed if record.verdict.passed]
-    failures = Counter(failure_class(record) for record in executed if not record.verdict.passed)
+    failures = Counter(failure_class(record) for record in executed if record.failed)
+    known = Counter(failure_class(record) for record in executed if record.known)
     if failures:
         state = State.FAIL
+    elif known:
+        state = State.KNOWN
     elif executed:
         state = State.PASS
     else:
@@ -190,6 +210,7 @@ def _cell(records: Sequence[CaseRecord]) -> Cell:
         sharp=sum(verdict.sharp for verdict in passing),
         divergences=sort_divergences(d for verdict in passing for d in verdict.divergences),
         failures=dict(failures.most_common()),
+        known=dict(known.most_common()),
         unsupported=len(records) - len(executed),
         instructions=sum(record.instructions or 0 for record in executed),
     )

@@ -7,6 +7,7 @@ import io
 import itertools
 import json
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -22,6 +23,7 @@ __all__ = ["as_csv", "as_dict", "as_json", "markdown", "plain", "summary", "term
 
 STYLES = {
     State.PASS: "green",
+    State.KNOWN: "magenta",
     State.COMPILED: "cyan",
     State.NOT_RECORDED: "dim",
     State.NOT_RUN: "yellow",
@@ -46,6 +48,10 @@ def terminal(matrix: Matrix, *, full: bool = False) -> Text:
     text.append(f"\n{_legend(matrix)}\n", "dim")
     if agreement := agreement_summary(matrix):
         text.append(f"\n{agreement}\n")
+    if matrix.issues:
+        text.append("\nknown issues\n", "bold")
+        for each in matrix.issues:
+            text.append(f"  {each}\n", FAILED if each.complaint else "")
     return text
 
 
@@ -87,7 +93,11 @@ def summary(matrix: Matrix) -> str:
     cells = matrix.cells()
     kernels = len({row.kernel for row, cell in ((r, c) for r in matrix.rows for c in r.cells) if cell.run})
     parts = [f"{kernels} kernels", f"{matrix.executed} cases", f"{matrix.passed} passed"]
-    parts.append(f"{matrix.executed - matrix.passed} failed")
+    parts.append(f"{matrix.executed - matrix.passed - matrix.known} failed")
+    if matrix.known:
+        parts.append(f"{matrix.known} known")
+    if wrong := sum(bool(each.complaint) for each in matrix.issues):
+        parts.append(f"{wrong} known {'issues' if wrong > 1 else 'issue'} to look at")
     for state in (State.COMPILE_ERROR, State.MISSING, State.NOT_RUN, State.NOT_RECORDED, State.UNSUPPORTED):
         count = sum(cell.state is state for cell in cells)
         if count:
@@ -106,7 +116,8 @@ def markdown(matrix: Matrix, *, full: bool = False) -> str:
         texts = (" ".join(field for field in _fields(cell) if field) for cell in cells)
         lines.append([module, f"`{label}`", types, *texts, *([agreement_of(matrix.columns, cells)] if last else [])])
     table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-    parts = [table, summary(matrix), agreement_summary(matrix), _legend(matrix).replace("\n", "\n\n")]
+    issues = "\n".join(f"* {f'**{each}**' if each.complaint else each}" for each in matrix.issues)
+    parts = [table, summary(matrix), agreement_summary(matrix), issues, _legend(matrix).replace("\n", "\n\n")]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -122,7 +133,7 @@ def as_csv(matrix: Matrix) -> str:
     An AMD column that was compared with CUDA's has three more: cases by finding, and where both are right the largest
     distance in ULP and the most elements that differ.
     """
-    fields = ("state", "run", "passed", "worst_budget", "sharp", "divergences", "failures")
+    fields = ("state", "run", "passed", "worst_budget", "sharp", "divergences", "failures", "known")
     compared = ("against_cuda", "against_cuda_ulps", "against_cuda_elements")
     with_cuda = [any(cell.agreement for cell in cells) for _, cells in matrix.by_column()]
     out = io.StringIO()
@@ -137,9 +148,20 @@ def as_csv(matrix: Matrix) -> str:
     for row in matrix.rows:
         values: list[object] = []
         for cell, more in zip(row.cells, with_cuda, strict=True):
-            failures = "; ".join(f"{kind} {count}" for kind, count in cell.failures.items())
+            failures, known = (
+                "; ".join(f"{kind} {n}" for kind, n in each.items()) for each in (cell.failures, cell.known)
+            )
             worst = f"{cell.worst:.6g}" if cell.passed else ""
-            values += [cell.state, cell.run, cell.passed, worst, cell.sharp, " ".join(cell.divergences), failures]
+            values += [
+                cell.state,
+                cell.run,
+                cell.passed,
+                worst,
+                cell.sharp,
+                " ".join(cell.divergences),
+                failures,
+                known,
+            ]
             values += _compared(cell.agreement) if more else []
         writer.writerow([row.module, row.op, ",".join(row.dtypes), row.kernel, *values])
     return out.getvalue()
@@ -164,7 +186,21 @@ def as_dict(matrix: Matrix) -> dict[str, Any]:
         "kernels_total": len(matrix.rows),
         "cases": matrix.executed,
         "passed": matrix.passed,
-        "failed": matrix.executed - matrix.passed,
+        "failed": matrix.executed - matrix.passed - matrix.known,
+        "known": matrix.known,
+        "known_issues": [
+            {
+                "place": each.issue.place,
+                "cases": list(each.issue.selectors),
+                "reason": each.issue.reason,
+                "link": each.issue.link,
+                "expires": each.issue.expires.isoformat(),
+                "known": each.cases,
+                "columns": list(each.columns),
+                "complaint": each.complaint,
+            }
+            for each in matrix.issues
+        ],
         "columns": [vars(column) for column in matrix.columns],
         "against": {
             str(column): _strict(joined(found))
@@ -190,6 +226,7 @@ def as_dict(matrix: Matrix) -> dict[str, Any]:
                         "sharp": cell.sharp,
                         "divergences": list(cell.divergences),
                         "failures": dict(cell.failures),
+                        "known": dict(cell.known),
                         "unsupported": cell.unsupported,
                         "instructions": cell.instructions,
                         "against": _strict(cell.agreement),
@@ -253,6 +290,7 @@ def _sum(cells: Iterable[Cell]) -> Cell:
         passed=sum(cell.passed for cell in each),
         worst=max(cell.worst for cell in each),
         sharp=sum(cell.sharp for cell in each),
+        known=dict(sum((Counter(cell.known) for cell in each), Counter()).most_common()),
         divergences=sort_divergences(d for cell in each for d in cell.divergences),
         agreement=joined(agreements) if agreements else None,
         measured=slowest([cell.measured for cell in each if cell.measured]),
@@ -263,6 +301,7 @@ def _fields(cell: Cell) -> tuple[str, str, str, str, str]:
     """State, counts, budget, speed and notes as text."""
     counts = f"{cell.passed}/{cell.run}" if cell.run else ""
     notes = [f"{kind} x{count}" for kind, count in cell.failures.items()] if cell.run else []
+    notes += [f"{'known ' if notes else ''}{kind} x{count}" for kind, count in cell.known.items()]
     budget = ""
     if cell.passed and not cell.failed:
         budget = "exact" if cell.worst == 0 else f"{max(1, math.ceil(100 * cell.worst))} %"

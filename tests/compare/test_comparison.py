@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from parity import reference
-from parity.compare import Status, compare, show, ulp_distance, unchanged
+from parity.compare import Status, compare, general, show, ulp_distance, unchanged
 from parity.dtypes import dtype
 from parity.errors import UsageError
 from parity.launch import poisoned
@@ -72,6 +72,28 @@ def test_kinds(value, other, kind):
     verdict = compare(expected(value, sign_of_zero=True), got(other), vendor="amd")
     assert verdict.kind == kind
     assert math.isinf(verdict.first.ulps) == (kind == "nan")
+
+
+def test_every_wrong_element_is_of_one_class():
+    value = expected(1.0, math.nan, math.inf, 1.0, math.inf, 0.0, 1.0, 2.0, sign_of_zero=True)
+    verdict = compare(value, got(math.nan, 1.0, 1.0, math.inf, -math.inf, -0.0, 1.5, 2.0), vendor="amd")
+    infinities = ("infinity for a number", "a number for infinity", "infinity of the other sign")
+    assert verdict.kinds == ("nan for a number", "a number for nan", *infinities, "value", "sign of zero")
+    assert [general(kind) for kind in verdict.kinds] == ["nan"] * 2 + ["infinity"] * 3 + ["value", "sign of zero"]
+    assert verdict.kind == "nan"
+    assert verdict.ulps == 2**22
+
+
+@pytest.mark.parametrize(
+    ("dtype", "right", "wrong", "distance"),
+    [
+        (F32, (1.0, 2.0, math.nan), (1.0000001, 2.0000005, 0.0), 2),
+        (np.int64, (-(2**63), 0), (2**63 - 1, 5), 2**64),
+        (np.uint8, (0, 9), (255, 3), 255),
+    ],
+)
+def test_the_largest_distance_of_a_wrong_value(dtype, right, wrong, distance):
+    assert compare(expected(*right, dtype=dtype), got(*wrong, dtype=dtype), vendor="amd").ulps == distance
 
 
 def test_nan_payload_and_sign_do_not_matter():

@@ -1,0 +1,344 @@
+"""Known issues: failures that a project expects, as data in a TOML file, each with its signature and an expiry date.
+
+    [[issue]]
+    cases = "unary.gelu"                 # selectors as of parity run; a list of them, or one
+    runner = "torch"                     # patterns; left out: every runner
+    target = ["gfx10*", "gfx90a"]        # patterns; left out: every target
+    toolchain = "ziglang >=0.17,<0.18"   # left out: every version
+    failure = "value"                    # the class or classes that the matrix and the failures name
+    ulps = 4                             # for "value": how far an element may be off
+    reason = "tanh of the device library"
+    link = "https://example.org/42"      # may be left out
+    expires = 2027-06-30
+
+A failure is known if all its wrong elements have the signature. Of "nan" and "infinity" the direction may be said: "nan
+for a number", "a number for nan". ``says`` is a text that the message of a fault contains. What ``toolchain`` names is
+a Python package or something that the runner tells of its device (``nvcc``, ``driver``).
+
+An issue has to be looked at again when it has expired, when what it covers fails in another way, and when it fails no
+longer: that is decided by the cases that it names, which are run whenever their kernel is; or, if it names none, by all
+cases drawn for its kernels.
+"""
+
+from __future__ import annotations
+
+import datetime
+import functools
+import math
+import os
+import re
+import tomllib
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from packaging.requirements import InvalidRequirement, Requirement
+
+from parity.compare import Status, Verdict, general
+from parity.errors import UsageError, nearest
+from parity.runners import described, replayed, runner
+from parity.suite import Suite
+
+if TYPE_CHECKING:
+    from parity.engine.plan import Column, Task
+    from parity.engine.record import CaseRecord
+
+__all__ = ["Issue", "Known", "Reviewed", "known_issues"]
+
+REQUIRED = ("cases", "failure", "reason", "expires")
+OPTIONAL = ("runner", "target", "toolchain", "ulps", "says", "link")
+SIGNATURE = {"value": "ulps", "error": "says", "crash": "says"}
+"""What a signature needs beside a class that alone would hide quite different failures."""
+_HEADER = re.compile(r"\s*\[\[\s*issue\s*\]\]")
+_VERSION = re.compile(r"\d+(?:\.\d+)*")
+
+
+@dataclass(frozen=True)
+class Issue:
+    """One entry of the file, found at ``place``.
+
+    It covers all cases of its ``kernels``, and ``cases`` by their text, on ``columns`` (runner and target). ``ulps`` is
+    the largest distance of an element in the class "value", in units in the last place of the output's dtype.
+    """
+
+    place: str
+    selectors: tuple[str, ...]
+    failure: tuple[str, ...]
+    reason: str
+    expires: datetime.date
+    expired: bool
+    ulps: float = math.inf
+    says: str = ""
+    link: str = ""
+    kernels: frozenset[str] = field(default=frozenset(), repr=False)
+    cases: frozenset[str] = field(default=frozenset(), repr=False)
+    columns: frozenset[tuple[str, str]] = field(default=frozenset(), repr=False)
+
+    def covers(self, record: CaseRecord) -> bool:
+        """Whether it is about this case on this runner and target."""
+        here = (record.runner, record.target) in self.columns
+        return here and (record.kernel in self.kernels or record.case in self.cases)
+
+    def differs(self, verdict: Verdict) -> str:
+        """In what a failure is another than the known one; empty if it is that."""
+        kinds = verdict.kinds or (verdict.kind or str(verdict.status),)
+        other = [kind for kind in kinds if not {kind, general(kind)} & set(self.failure)]
+        if other:
+            return f"{' and '.join(other)}, not {' or '.join(self.failure)}"
+        if "value" in kinds and verdict.ulps > self.ulps:
+            return f"{verdict.ulps:.6g} ULP, more than {self.ulps:.6g}"
+        if self.says not in verdict.detail:
+            return f"its message does not contain {self.says!r}"
+        return ""
+
+
+@dataclass(frozen=True)
+class Reviewed:
+    """What has become of an issue in a run: how many failures it explains, where, and what is wrong with it."""
+
+    issue: Issue
+    cases: int
+    columns: tuple[str, ...]
+    complaint: str = ""
+
+    def __str__(self) -> str:
+        issue = self.issue
+        head = f"{issue.place}: {' '.join(issue.selectors)}"
+        if self.complaint:
+            return f"{head} {self.complaint}"
+        count = f"{self.cases} {'cases' if self.cases > 1 else 'case'}"
+        why = f"{issue.reason} ({issue.link})" if issue.link else issue.reason
+        return f"{head}, {count} on {', '.join(self.columns)}: {why}; until {issue.expires}"
+
+
+@dataclass(frozen=True)
+class Known:
+    """The known issues of a suite on the columns of a run, and the ``mistakes`` of their file, each with its place."""
+
+    issues: tuple[Issue, ...] = ()
+    mistakes: tuple[str, ...] = ()
+
+    def mark(self, record: CaseRecord) -> CaseRecord:
+        """The record, with the place of the issue that its failure is, if it is known."""
+        if not _failed(record):
+            return record
+        found = (i for i in self.issues if not i.expired and i.covers(record) and not i.differs(record.verdict))
+        return replace(record, known=next((issue.place for issue in found), ""))
+
+    def with_cases(self, tasks: Iterable[Task], suite: Suite) -> tuple[Task, ...]:
+        """The tasks, with the cases that issues name beside drawn ones."""
+        found: dict[tuple[str, tuple[str, ...]], dict[tuple[str, str], None]] = {}
+        for text in (text for issue in self.issues for text in sorted(issue.cases)):
+            case = suite.parse(text)
+            found.setdefault((case.op, case.dtypes), {})["", text] = None
+        return tuple(
+            replace(task, also=(*task.also, *found.get((task.op, task.dtypes), ()))) if task.cases is None else task
+            for task in tasks
+        )
+
+    def review(self, records: Sequence[CaseRecord], drawn: Container[str]) -> tuple[Reviewed, ...]:
+        """What has become of every issue whose cases were run.
+
+        ``records`` are marked; ``drawn`` are the kernels of which all cases were run that a full run draws.
+        """
+        executed = [record for record in records if record.verdict.status is not Status.UNSUPPORTED]
+        found = ((issue, [record for record in executed if issue.covers(record)]) for issue in self.issues)
+        reviewed = (_reviewed(issue, covered, drawn) for issue, covered in found if covered)
+        return tuple(each for each in reviewed if each.cases or each.complaint)
+
+
+def _reviewed(issue: Issue, covered: Sequence[CaseRecord], drawn: Container[str]) -> Reviewed:
+    mine = [record for record in covered if record.known == issue.place]
+    others = [record for record in covered if _failed(record) and not record.known]
+    columns = tuple(dict.fromkeys(f"{record.target} {record.evidence}" for record in mine))
+    complaint = ""
+    if issue.expired:
+        failing = f"{_count(others)} failed; mend that, or set another date" if others else "nothing failed; remove it"
+        complaint = f"expired on {issue.expires}: {failing}"
+    elif others:
+        first = others[0]
+        complaint = f"has another signature on {first.target}: {issue.differs(first.verdict)} in {first.case}"
+    elif not mine and _all_ran(issue, covered, drawn):
+        where = ", ".join(dict.fromkeys(f"{record.target} {record.evidence}" for record in covered))
+        complaint = f"no longer fails on {where}: {_count(covered)} passed; remove the entry"
+    return Reviewed(issue, len(mine), columns, complaint)
+
+
+def _count(records: Sequence[CaseRecord]) -> str:
+    return f"{len(records)} {'case' if len(records) == 1 else 'cases'}"
+
+
+def _all_ran(issue: Issue, covered: Sequence[CaseRecord], drawn: Container[str]) -> bool:
+    if issue.cases:
+        return issue.cases <= {record.case for record in covered}
+    return all(kernel in drawn for kernel in issue.kernels)
+
+
+def _failed(record: CaseRecord) -> bool:
+    return not record.verdict.passed and record.verdict.status is not Status.UNSUPPORTED
+
+
+def known_issues(suite: Suite, columns: Iterable[Column], today: datetime.date | None = None) -> Known:
+    """The known issues of a suite on these columns.
+
+    A mistake in the file costs its entry, or, if it is no TOML, all of them; it is told in ``Known.mistakes``.
+    """
+    if suite.known is None:
+        return Known()
+    shown = os.path.relpath(suite.known) if suite.known.is_relative_to(Path.cwd()) else str(suite.known)
+    try:
+        text = suite.known.read_text(encoding="utf-8")
+        document = tomllib.loads(text)
+    except OSError as error:
+        return Known(mistakes=(f"cannot read the known issues {shown}: {error.strerror}",))
+    except UnicodeDecodeError as error:
+        return Known(mistakes=(f"{shown} is not UTF-8: {error}",))
+    except tomllib.TOMLDecodeError as error:
+        at = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
+        place = f"{shown}, line {at[1]}, column {at[2]}" if at else shown
+        reason = str(error).partition(" (at ")[0]
+        return Known(mistakes=(f"{place}: {reason}; no issue is known in this run",))
+    lines = text.splitlines()
+    mistakes = [
+        f"{shown}, line {_line_of(lines, name)}: unknown {name!r}{nearest(name, ['issue'])}; entries begin with "
+        "[[issue]]"
+        for name in document
+        if name != "issue"
+    ]
+    tables = document.get("issue", [])
+    if not (isinstance(tables, list) and all(isinstance(table, dict) for table in tables)):
+        mistakes.append(f"{shown}, line {_line_of(lines, 'issue')}: write [[issue]], with two brackets")
+        tables = []
+    issues = []
+    places = tuple(columns)
+    for table, (start, end) in zip(tables, _spans(lines, len(tables)), strict=True):
+        try:
+            issues.append(_issue(table, f"{shown}, line {start}", suite, places, today or datetime.date.today()))
+        except _Mistake as mistake:
+            line = _line_of(lines[:end], mistake.key, start)
+            mistakes.append(f"{shown}, line {line}: {mistake}; the entry is left out")
+    return Known(tuple(issues), tuple(mistakes))
+
+
+class _Mistake(Exception):
+    """What is wrong with the value of a key."""
+
+    def __init__(self, key: str, text: str) -> None:
+        super().__init__(text)
+        self.key = key
+
+
+def _issue(
+    table: Mapping[str, Any], place: str, suite: Suite, columns: Sequence[Column], today: datetime.date
+) -> Issue:
+    known = (*REQUIRED, *OPTIONAL)
+    for key in table:
+        if key not in known:
+            near = nearest(key, known) or f"; it has {', '.join(known)}"
+            raise _Mistake(key, f"an issue has no {key!r}{near}")
+    for key in REQUIRED:
+        if key not in table:
+            raise _Mistake("", f"the issue has no {key!r}")
+    failure = _texts(table, "failure")
+    for kind in failure:
+        if (needed := SIGNATURE.get(kind)) and needed not in table:
+            what = (
+                "how far an element may be off (inf: any)" if needed == "ulps" else "a text that its message contains"
+            )
+            raise _Mistake("failure", f"the failure {kind!r} needs {needed!r}: {what}")
+    expires = table["expires"]
+    if type(expires) is not datetime.date:
+        raise _Mistake("expires", f"expires = {expires!r} is not a date; write it as {today.year + 1}-06-30, unquoted")
+    ulps = table.get("ulps", math.inf)
+    if isinstance(ulps, bool) or not isinstance(ulps, int | float) or not ulps > 0:
+        raise _Mistake("ulps", f"ulps = {ulps!r} is not a number above 0")
+    selectors = _texts(table, "cases")
+    try:
+        selection = suite.select(selectors)
+    except UsageError as error:
+        raise _Mistake("cases", str(error)) from error
+    patterns = {key: _texts(table, key) if key in table else ("*",) for key in ("runner", "target")}
+    requirements = _requirements(_texts(table, "toolchain") if "toolchain" in table else ())
+    return Issue(
+        place,
+        selectors,
+        failure,
+        _text(table, "reason"),
+        expires,
+        expires < today,
+        float(ulps),
+        _text(table, "says"),
+        _text(table, "link"),
+        frozenset(entry.kernel for entry in selection.entries),
+        frozenset(map(str, selection.cases)),
+        frozenset(
+            (column.runner, column.target)
+            for column in columns
+            if any(fnmatchcase(column.runner, pattern) for pattern in patterns["runner"])
+            and any(fnmatchcase(column.target, pattern) for pattern in patterns["target"])
+            and all(_fits(requirement, column) for requirement in requirements)
+        ),
+    )
+
+
+def _text(table: Mapping[str, Any], key: str) -> str:
+    value = table.get(key, "")
+    if not isinstance(value, str) or (key in table and not value.strip()):
+        raise _Mistake(key, f"{key} = {value!r} is not a text")
+    return value
+
+
+def _texts(table: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    value = table[key]
+    values = value if isinstance(value, list) else [value]
+    if not values or not all(isinstance(each, str) and each.strip() for each in values):
+        raise _Mistake(key, f"{key} = {value!r} is neither a text nor a list of texts")
+    return tuple(values)
+
+
+def _requirements(texts: Iterable[str]) -> list[Requirement]:
+    try:
+        return [Requirement(text) for text in texts]
+    except InvalidRequirement as error:
+        reason = str(error).splitlines()[0]
+        raise _Mistake("toolchain", f"{reason}; write it like 'ziglang >=0.17,<0.18'") from error
+
+
+def _fits(requirement: Requirement, column: Column) -> bool:
+    """Whether the column has that tool or package, in one of the versions."""
+    version = _VERSION.search(_facts(column).get(requirement.name) or _installed(requirement.name))
+    return version is not None and requirement.specifier.contains(version[0], prereleases=True)
+
+
+@functools.cache
+def _facts(column: Column) -> Mapping[str, str]:
+    """Versions by what the runner says of itself; of a replay those of the time of the recording."""
+    made = runner(column.spec or column.runner)
+    recording = replayed(made)
+    then = recording.head["environment"]["versions"] if recording else {}
+    return {**then, **described(made)}
+
+
+def _installed(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+def _spans(lines: Sequence[str], count: int) -> Iterator[tuple[int, int]]:
+    """First line of every entry, from 1, and the line before the next, because tomllib does not tell."""
+    starts = [number for number, line in enumerate(lines, 1) if _HEADER.match(line)]
+    if len(starts) != count:  # a header in a text of several lines, or entries written inline
+        starts = [_line_of(lines, "issue")] * count
+        return zip(starts, [len(lines)] * count, strict=True)
+    return zip(starts, [*(start - 1 for start in starts[1:]), len(lines)], strict=False)
+
+
+def _line_of(lines: Sequence[str], key: str, start: int = 1) -> int:
+    """The line of a key or table of that name, from line ``start`` on; ``start`` if it is not found."""
+    pattern = re.compile(rf"\s*\[*\s*[\"']?{re.escape(key)}[\"']?\s*[\]=.]")
+    return next((n for n, line in enumerate(lines, 1) if n >= start and key and pattern.match(line)), start)

@@ -1,0 +1,179 @@
+"""Known issues: what they hide, and all that they do not."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from parity.engine import read_record
+
+RUN = ("run", "affine_f32", "affine_f16", "--target", "gfx1100", "-j", "1")
+CASE = "affine.affine[f32](x=3~normal@5 mul=2.0 add=0.5)"
+ISSUE = {
+    "cases": "affine_f32",
+    "failure": "value",
+    "ulps": "inf",
+    "reason": "subtracts",
+    "link": "https://example.org/7",
+    "expires": "9999-12-31",
+}
+
+
+def toml(**changes):
+    """An entry of the file; a change to None leaves a key out."""
+    pairs = {key: value for key, value in {**ISSUE, **changes}.items() if value is not None}
+    bare = ("ulps", "expires")
+    lines = (f"{key} = {value if key in bare else json.dumps(value)}" for key, value in pairs.items())
+    return "\n".join(["[[issue]]", *lines, "", ""])
+
+
+def spoiled(kernels, expression):
+    """Kernels of which affine_f32 alone is wrong."""
+    path = kernels / "affine.cu"
+    text = path.read_text()
+    assert "AFFINE_FLOAT(f32)" in text
+    path.write_text(text.replace("AFFINE_FLOAT(f32)", f"AFFINE(f32, {expression})"))
+    return kernels
+
+
+@pytest.fixture
+def faulty(kernels):
+    return spoiled(kernels, "x * mul - add")
+
+
+@pytest.fixture
+def known(parity, tmp_path):
+    """Runs affine with such a file of known issues."""
+
+    def run(text, *arguments, command=RUN):
+        path = tmp_path / "known.toml"
+        path.write_text(text)
+        return parity(*command, "--known-issues", path, *arguments)
+
+    return run
+
+
+def test_a_known_failure_is_shown_and_does_not_fail_the_run(known, faulty, tmp_path):
+    result = known(toml(), "--kernels", faulty, "--full")
+    assert result.code == 0
+    assert "FAIL" not in result.out
+    (line,) = [line for line in result.out.splitlines() if line.startswith("  affine_f32")]
+    assert line.split()[2] == "known"
+    assert " 0 failed, 2" in result.out  # and so many known
+    assert f"{tmp_path / 'known.toml'}, line 1: affine_f32, " in result.out
+    assert "on gfx1100 emulated: subtracts (https://example.org/7); until 9999-12-31" in result.out
+    out = tmp_path / "out"
+    cases = [case for case in read_record(out / "record.jsonl").cases if case.known]
+    assert {case.kernel for case in cases} == {"affine_f32"}
+    assert {case.minimal for case in cases} == {None}
+    data = json.loads((out / "matrix.json").read_text())
+    assert (data["failed"], data["known"]) == (0, len(cases))
+    assert data["cases"] == data["passed"] + data["known"]
+    assert [(each["known"], each["complaint"]) for each in data["known_issues"]] == [(len(cases), "")]
+    (cell,) = (k["cells"][0] for k in data["kernels"] if k["kernel"] == "affine_f32")
+    assert (cell["state"], cell["failed"], sum(cell["known"].values())) == ("known", 0, len(cases))
+    assert "https://example.org/7" in (out / "matrix.md").read_text()
+    assert f"affine_f32 value: parity run '{cases[0].case}'" in (out / "failures.txt").read_text()
+    assert json.loads(known(toml(), "--kernels", faulty, "--json").out)["failures"] == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"ulps": "4"}, "ULP, more than 4"),
+        ({"failure": "nan"}, "value, not nan"),
+        ({"failure": ["out-of-bounds read"]}, "not out-of-bounds read"),
+        ({"says": "some message"}, "does not contain 'some message'"),
+    ],
+    ids=str,
+)
+def test_another_signature_fails(known, faulty, changes, message):
+    result = known(toml(**changes), "--kernels", faulty)
+    assert result.code == 1
+    assert "FAIL  affine_f32 on gfx1100" in result.out
+    (line,) = [line for line in result.out.splitlines() if "known.toml, line 1: " in line]
+    assert "has another signature on gfx1100: " in line
+    assert message in line
+    assert "1 known issue to look at" in result.out
+
+
+def test_what_is_shown_of_another_failure_is_never_the_known_one(known, kernels, tmp_path):
+    """All elements are one ULP off, and those above 2 by 1000: the simplest wrong case would be a known one."""
+    off = "__float_as_uint(x * mul + add) + (x > 2.0f ? 1000u : 1u)"
+    spoiled(kernels, f"__uint_as_float({off})")
+    result = known(toml(failure=["value", "nan"], ulps="1"), "--kernels", kernels)
+    assert result.code == 1
+    cases = read_record(tmp_path / "out" / "record.jsonl").cases
+    assert any(case.known for case in cases)
+    failed = [case for case in cases if case.failed]
+    assert min(case.verdict.ulps for case in failed) > 1
+    assert min(case.minimal.verdict.ulps for case in failed if case.minimal) > 1
+
+
+def test_an_expired_entry_fails(known, faulty):
+    result = known(toml(expires="2020-02-29"), "--kernels", faulty)
+    assert result.code == 1
+    assert "line 1: affine_f32 expired on 2020-02-29: " in result.out
+    assert "FAIL  affine_f32" in result.out
+    assert known(toml(expires="2020-02-29")).code == 1  # although nothing fails
+
+
+def test_an_entry_that_no_longer_fails_fails(known):
+    result = known(toml() + toml(cases="affine_u8"))
+    assert result.code == 1
+    (line,) = [line for line in result.out.splitlines() if "known.toml" in line]
+    assert "line 1: affine_f32 no longer fails on gfx1100 emulated: " in line
+    assert "FAIL" not in result.out
+
+
+def test_a_run_of_less_does_not_say_that_nothing_fails_any_longer(known):
+    of_others = toml() + toml(cases="affine")
+    assert known(toml(), "--examples", "2").code == 0
+    assert known(of_others, command=("run", CASE, "affine_f16", "--target", "gfx1100", "-j", "1")).code == 0
+
+
+def test_a_case_that_an_entry_names_is_run_and_decides(known, faulty, tmp_path):
+    result = known(toml(cases=[CASE, "affine_f32"]), "--kernels", faulty, "--examples", "1")
+    assert result.code == 0
+    assert CASE in {case.case for case in read_record(tmp_path / "out" / "record.jsonl").cases if case.known}
+    assert known(toml(cases=CASE), "--kernels", faulty, "--examples", "1").code == 1  # others fail as well
+    result = known(toml(cases=[CASE, "affine_f32"]), "--examples", "1")
+    assert result.code == 1
+    assert "no longer fails" in result.out
+
+
+def test_side_by_side_an_entry_is_about_its_own_runner(known, parity, faulty, tmp_path):
+    few = ("--kernels", faulty, "--examples", "1")
+    assert parity("record", "-o", tmp_path / "a.zip", *RUN[1:], "--runner", "emulated", *few).code == 0
+    both = ("--runner", "emulated", "--runner", f"recorded={tmp_path / 'a.zip'}", *few)
+    result = known(toml(runner="recorded", target="gfx11*", toolchain="ziglang >=0.1"), *both, "--full")
+    assert result.code == 1
+    (line,) = [line for line in result.out.splitlines() if line.startswith("  affine_f32")]
+    assert re.search(r" FAIL .* known ", line)
+    assert "FAIL  affine_f32 on gfx1100 (emulated)" in result.out
+    assert "FAIL  affine_f32 on gfx1100 (recorded)" not in result.out
+
+
+def test_a_mistake_names_its_line_and_the_rest_runs(known):
+    result = known(toml(cases="afine") + toml(cases="affine_f16"), "--examples", "1")
+    said = " ".join(result.err.split())
+    assert result.code == 2
+    assert "known.toml, line 2: 'afine' names no op, module or kernel entry; did you mean affine" in said
+    assert "Traceback" not in said
+    assert "2 kernels, " in result.out
+    assert " 0 failed" in result.out
+
+
+def test_a_file_of_the_project_counts_and_a_missing_one_is_a_mistake(
+    parity, faulty, affine_cases, tmp_path, monkeypatch
+):
+    settings = f'[tool.parity]\nkernels = "{faulty}"\ncases = "{affine_cases}"\n'
+    (tmp_path / "pyproject.toml").write_text(settings)
+    (tmp_path / "known-issues.toml").write_text(toml())
+    monkeypatch.chdir(tmp_path)
+    run = ("run", "affine_f32", "--target", "gfx1100", "--examples", "1", "-j", "1")
+    assert parity(*run).code == 0
+    (tmp_path / "pyproject.toml").write_text(f'{settings}known-issues = "ours.toml"\n')
+    assert "cannot read the known issues ours.toml" in parity(*run, "--dtype", "f32").err
