@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import itanium_demangler
 import yaml
 
 from parity.cache import digest
 from parity.errors import UsageError
 
-__all__ = ["Argument", "CodeObject", "Kernel", "first_difference", "kernel_from_dict", "kernel_to_dict", "parse"]
+__all__ = [
+    "Argument",
+    "CodeObject",
+    "Kernel",
+    "first_difference",
+    "kernel_from_dict",
+    "kernel_to_dict",
+    "parse",
+    "spelled",
+]
 
 _BEGIN, _END = "\t.amdgpu_metadata\n", "\t.end_amdgpu_metadata"
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -70,6 +81,39 @@ class CodeObject:
     digest: str
     sources: tuple[Path, ...] = ()
     binary: Path | None = None
+
+    def symbol(self, name: str) -> str:
+        """The symbol of the kernel of that name: itself, or that of a kernel so called in the source.
+
+        One with C++ linkage is called ``scale<float>``, ``ops::scale<__half>``, or, where several have one name, by its
+        whole signature. What is not found is returned as it is.
+        """
+        return name if name in self.kernels else self._called.get(_spaceless(name), name)
+
+    @functools.cached_property
+    def _called(self) -> Mapping[str, str]:
+        """The symbols of kernels with C++ linkage, by what the source calls them."""
+        found: dict[str, str] = {}
+        several: set[str] = set()
+        for symbol in self.kernels:
+            for name in map(_spaceless, spelled(symbol)):
+                if found.setdefault(name, symbol) != symbol:
+                    several.add(name)
+        return {name: symbol for name, symbol in found.items() if name not in several}
+
+
+def spelled(symbol: str) -> tuple[str, ...]:
+    """What a source calls a mangled symbol: without its arguments, and with them; empty for one of C linkage."""
+    tree = itanium_demangler.parse(symbol) if symbol.startswith("_Z") else None
+    if tree is None:
+        return ()
+    if tree.kind != "func":
+        return (str(tree),)
+    return str(tree.name), f"{tree.name}({', '.join(map(str, tree.arg_tys))})"
+
+
+def _spaceless(name: str) -> str:
+    return name.replace(" ", "")
 
 
 def parse(listing: str, module: str, *, binary: Path | None = None) -> CodeObject:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -11,7 +13,7 @@ from typing import Any
 from parity.case import Case
 from parity.dtypes import DType, dtype
 from parity.errors import UsageError, nearest
-from parity.generate.layouts import Draw, broadcasting
+from parity.generate.layouts import Draw, broadcasting, dense
 from parity.launch import Grid, elementwise
 from parity.layout import Layout, contiguous
 from parity.reference.expected import Expected
@@ -27,6 +29,9 @@ Layouts = Mapping[str, Layout]
 Params = Mapping[str, float | int]
 Shape = tuple[int, ...]
 
+
+COUNTS = ("numel", "num_dims", "info")
+"""Arguments that a kernel may take in any integer type."""
 
 WALKS = (
     ("more elements than threads, and some left over", "2051", "launch=2x33"),
@@ -52,6 +57,11 @@ def same_shapes(layouts: Layouts, params: Params) -> str:
 def one_thread_per_element(layouts: Layouts, params: Params, shape: Shape, threads: int | None) -> Grid:
     """The launch of an elementwise kernel."""
     return elementwise(math.prod(shape), threads)
+
+
+def not_dense(layout: Layout) -> str:
+    """What is wrong with a layout for a kernel that is told no strides."""
+    return "" if layout.is_contiguous else "the kernel takes contiguous tensors only"
 
 
 @dataclass(frozen=True)
@@ -95,8 +105,10 @@ class Declaration:
             not by its name.
         types: the dtype combinations, each as text: ``"f32"`` or ``"f32,u8"``, in the order of the variables.
         args: the kernel's arguments in order, words separated by blanks: a tensor, a parameter, a name of ``scalars``,
-            ``numel`` or ``num_dims`` of the output, or ``info`` (dims, then the strides of each tensor of ``strided``;
-            u64).
+            ``numel`` or ``num_dims`` of the output, or ``info`` (dims, then the strides of each tensor of
+            ``strided``). The last three are u64, or what follows a colon: ``numel:i32``.
+        source: the file of the kernel below the folder of kernels, if it is not ``module.cu`` there; a code object
+            built elsewhere (``.hsaco``, ``.co``) where an LLVM disassembler is present.
         reference: called with the inputs (logical arrays; None for one that is left out; last the former content of an
             output that is updated) and the parameters, positionally; ``to`` (the output's DType), ``shape`` (of the
             output) and ``grid`` (the launch's Grid) are passed by keyword to a reference that names them.
@@ -105,7 +117,8 @@ class Declaration:
             with a layout of its own that is written in place, or, if ``updates`` is set, one with data of its own that
             the kernel changes.
         params: name and type of the parameters. One that is no argument of the kernel is only part of the case.
-        layouts: draws the layouts, and the values of those parameters that have to fit them.
+        layouts: draws the layouts, and the values of those parameters that have to fit them (default: of one shape, and
+            contiguous if the kernel takes no ``info``).
         shape: the output's logical shape (default: the common shape).
         fits: says what of the layouts and parameters does not fit together, or returns an empty string (default: all
             shapes have to be equal). It must find everything that would make the kernel or another function here fail.
@@ -125,6 +138,8 @@ class Declaration:
         data: the streams that the other inputs are drawn from. ``points``: values that matter for this op.
         values: values for the parameters beside the usual ones.
         named: cases that every run includes.
+        workspace: further arguments that the kernel writes and nobody looks at (scratch memory, or an output that is an
+            op of its own): name, and a function of layouts, parameters and output shape to type and number of elements.
         scalars: further by-value arguments, type and value, computed from layouts, parameters and output shape;
             ``grid`` is passed by keyword to a function that names it.
         bench: cases to measure, of which each number written ``big|small`` is big on hardware and small in an emulator.
@@ -165,26 +180,52 @@ class Declaration:
     values: tuple[float, ...] = ()
     named: tuple[Named, ...] = ()
     scalars: Mapping[str, Callable[..., tuple[str, float | int]]] = field(default_factory=dict)
+    workspace: Mapping[str, Callable[[Layouts, Params, Shape], tuple[str, int]]] = field(default_factory=dict)
     spelling: Mapping[str, str] = field(default_factory=dict)
     bench: tuple[Named, ...] = ()
     operations: Callable[[Layouts, Params, Shape], int] = one_per_element
     elements: Callable[[Layouts, Params, Shape], Mapping[str, int]] = lambda layouts, params, shape: {}
+    source: str = ""
+    where: str = field(init=False, default="")
 
     def __post_init__(self) -> None:
-        words = {"numel", "num_dims", "info", "out", *self.inputs, *self.params, *self.scalars}
+        object.__setattr__(self, "where", _caller())
+        if "info" not in self.takes and self.layouts is broadcasting:  # whoever is told no strides can use none
+            object.__setattr__(self, "layouts", dense)
+            object.__setattr__(self, "refuses", not_dense)
+        words = {"numel", "num_dims", "info", "out", *self.inputs, *self.params, *self.scalars, *self.workspace}
         in_place = (self.in_place,) if self.in_place else ()
         for what, names, known in (
-            ("argument", self.args.split(), words),
+            ("argument", self.takes, words),
             ("strided tensor", self.strided, {*self.inputs, "out"}),
             ("input", (*self.optional, *self.indices, *(self.aliased or ()), *in_place), self.inputs),
         ):
             for name in names:
                 if name not in known:
                     raise UsageError(f"op {self.name}: unknown {what} {name!r}{nearest(name, known)}")
+        for word in self.args.split():
+            name, colon, kind = word.partition(":")
+            if colon and (name not in COUNTS or dtype(kind).is_float):
+                raise UsageError(f"op {self.name}: {word!r}: only {', '.join(COUNTS)} take a type, one of integers")
 
     @property
     def module(self) -> str:
         return self.name.partition(".")[0]
+
+    @property
+    def file(self) -> str:
+        """The file of the kernel, below the folder of kernels."""
+        return self.source or f"{self.module}.cu"
+
+    @functools.cached_property
+    def arguments(self) -> tuple[tuple[str, DType], ...]:
+        """The words of ``args``; those that count something with the type that they have."""
+        return tuple((name, dtype(kind or "u64")) for name, _, kind in (w.partition(":") for w in self.args.split()))
+
+    @property
+    def takes(self) -> tuple[str, ...]:
+        """The names in ``args``."""
+        return tuple(name for name, _ in self.arguments)
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -205,7 +246,7 @@ class Declaration:
     def flags(self) -> tuple[str, ...]:
         """Flags that a case may carry."""
         allowed = {
-            "null-info": "info" in self.args.split() and self.null_info and self.info is None,
+            "null-info": "info" in self.takes and self.null_info and self.info is None,
             "in-place": self.in_place is not None,
             "aliased": self.aliased is not None,
             **{f"no-{name}": True for name in self.optional},
@@ -308,3 +349,11 @@ class Declaration:
         """What ``info`` holds unless the op says something else."""
         strided = [layouts[name] for name in self.with_strides]
         return [*strided[0].shape, *(stride for layout in strided for stride in layout.strides)]
+
+
+def _caller() -> str:
+    """File and line of the declaration: the nearest place in the stack that is none of the classes themselves."""
+    frame = sys._getframe(1)
+    while frame.f_back and frame.f_globals.get("__name__") in ("parity.declaration", "parity.op", "dataclasses"):
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"

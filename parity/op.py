@@ -17,15 +17,16 @@ import numpy as np
 from hypothesis import strategies as st
 
 from parity.case import Case, Tensor, split
+from parity.codeobject import CodeObject
 from parity.declaration import Declaration, Layouts, Named, Params, Shape
-from parity.dtypes import DTYPES, DType, dtype
+from parity.dtypes import DType, dtype
 from parity.errors import UsageError, nearest
 from parity.generate.buffers import Memory, filled
 from parity.generate.data import STREAMS
 from parity.generate.indices import INDEX_STREAMS, is_sentinel
 from parity.generate.layouts import LAUNCHES, Draw, pick
 from parity.generate.params import parameter
-from parity.launch import BLOCK, Buffer, Computation, Launch, Pointer, Scalar, Tiled
+from parity.launch import BLOCK, Buffer, Computation, Launch, Pointer, Scalar, Tiled, poisoned
 from parity.layout import Layout, contiguous
 from parity.reference.expected import Expected
 
@@ -33,7 +34,6 @@ __all__ = ["Call", "Entry", "Layouts", "Named", "Op", "Params", "Shape"]
 
 Array = np.ndarray[Any, Any]
 
-SIZE_T = DTYPES["u64"]
 MAX_RANK = 8
 """More dims than any framework passes to these kernels."""
 WINDOW = 96
@@ -54,6 +54,10 @@ class Call:
     inputs: Mapping[str, Array]
     computation: Computation
     expected: Callable[[], Expected]
+
+    def on(self, code: CodeObject) -> Call:
+        """The call with the kernel's symbol in that code object, which is not its name if it has C++ linkage."""
+        return replace(self, launch=replace(self.launch, kernel=code.symbol(self.launch.kernel)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,7 +223,8 @@ class Op(Declaration):
         """
         memory = self._memory(case)
         launch = self._launch(case)
-        buffers = {name: each.buffer(self.points) for name, each in memory.items()} | self._info(case)
+        buffers = {name: each.buffer(self.points) for name, each in memory.items()}
+        buffers |= self._info(case) | self._workspace(case)
         inputs = {}
         for name in self.filled:
             if name in case.layouts:
@@ -238,7 +243,8 @@ class Op(Declaration):
         def expected() -> Expected:
             arrays = [inputs.get(name) for name in self.filled]
             offered = {"to": computation.dtype, "shape": shape, "grid": self.grid(case)}
-            found = self.reference(*arrays, *scalars.values(), **_named(self.reference, **offered))
+            with np.errstate(all="ignore"):  # NaN, infinities and overflow are what the data are for
+                found = self.reference(*arrays, *scalars.values(), **_named(self.reference, **offered))
             return replace(found, bounds=functools.cache(found.bounds)) if found.bounds else found
 
         return Call(launch, buffers, "out", memory["out"].tensor.layout, inputs, computation, expected)
@@ -251,7 +257,8 @@ class Op(Declaration):
         """
         buffers = {name: each.tiled(self.points) for name, each in self._memory(case).items()}
         info = {name: Tiled(each.dtype, each.data, len(each.data)) for name, each in self._info(case).items()}
-        return self._launch(case), {**buffers, **info}
+        scratch = {n: Tiled(w.dtype, w.data, len(w.data), writable=True) for n, w in self._workspace(case).items()}
+        return self._launch(case), {**buffers, **info, **scratch}
 
     def _place(self, name: str, case: Case) -> str:
         """The name of the buffer that a tensor lies in."""
@@ -278,20 +285,33 @@ class Op(Declaration):
 
     def _info(self, case: Case) -> dict[str, Buffer]:
         """The buffer ``info``, if the case has one."""
-        if "info" not in self.args.split() or "null-info" in case.flags:
+        if "info" not in self.takes or "null-info" in case.flags:
             return {}
         layouts, params = case.layouts, dict(case.params)
         out = layouts.get("out") or contiguous(self.shape(layouts, params))
         info = (self.info or self.dims_and_strides)({"out": out, **layouts}, params)
-        return {"info": Buffer(SIZE_T, np.array(info, np.uint64))}
+        kind = dict(self.arguments)["info"]
+        return {"info": Buffer(kind, np.array([_in_range(int(number), kind, "info") for number in info], kind.numpy))}
+
+    def _workspace(self, case: Case) -> dict[str, Buffer]:
+        """The buffers that the kernel writes and nobody looks at; it must not read what it has not written."""
+        layouts, params = case.layouts, dict(case.params)
+        found = {}
+        for name, of in self.workspace.items():
+            kind, count = of(layouts, params, self.shape(layouts, params))
+            undefined = np.zeros(count, np.bool_)
+            found[name] = Buffer(dtype(kind), poisoned(dtype(kind), count), undefined, writable=True)
+        return found
 
     def _launch(self, case: Case) -> Launch:
         types, layouts, params = self.bind(case.dtypes), case.layouts, dict(case.params)
         shape, grid = self.shape(layouts, params), self.grid(case)
         args: list[Pointer | Scalar] = []
-        for word in self.args.split():
+        for word, size in self.arguments:
             if word in self.inputs or word == "out":
                 args.append(self._pointer(word, case))
+            elif word in self.workspace:
+                args.append(Pointer(word))
             elif word == "info":
                 args.append(Pointer(None if "null-info" in case.flags else "info"))
             elif word in params:
@@ -301,7 +321,7 @@ class Op(Declaration):
                 kind, value = scalar(layouts, params, shape, **_named(scalar, grid=grid))
                 args.append(Scalar(dtype(kind), _in_range(value, dtype(kind), word)))
             else:
-                args.append(Scalar(SIZE_T, math.prod(shape) if word == "numel" else len(shape)))
+                args.append(Scalar(size, _in_range(math.prod(shape) if word == "numel" else len(shape), size, word)))
         return Launch(self.kernel_name(case.dtypes), grid.grid, grid.block, tuple(args), grid.shared_bytes)
 
     def _pointer(self, name: str, case: Case) -> Pointer:

@@ -8,15 +8,19 @@ import importlib.util
 import sys
 import tomllib
 import traceback
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from parity.case import Case, split
 from parity.errors import UsageError, nearest
 from parity.op import Entry, Op
 
-__all__ = ["Selection", "Suite", "find_suite", "load_suite"]
+__all__ = ["Project", "Selection", "Suite", "find_project", "find_suite", "load_suite"]
+
+SETTINGS: dict[str, type] = {"kernels": str, "cases": str, "known-issues": str, "include": list, "flags": list}
+"""What ``[tool.parity]`` may say, and as what."""
 
 KNOWN = "known-issues"
 """The setting that names the file of known issues; without it, the file of this name is read where there is one."""
@@ -32,12 +36,19 @@ class Selection:
 
 @dataclass(frozen=True)
 class Suite:
-    """The ops of a folder of case files, the folder of the kernels they call, and the file of known issues, if any."""
+    """The ops of a folder of case files, the folder of the kernels they call, and the file of known issues, if any.
+
+    ``include`` are further folders with headers and ``flags`` options of every compiler. ``problems`` says, with file
+    and line, what of the folders cannot be used; everything else can.
+    """
 
     kernels: Path
     cases: Path
     ops: Mapping[str, Op] = field(repr=False)
     known: Path | None = None
+    include: tuple[Path, ...] = ()
+    flags: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
 
     @functools.cached_property
     def entries(self) -> tuple[Entry, ...]:
@@ -47,6 +58,16 @@ class Suite:
     @functools.cached_property
     def modules(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(op.module for op in self.ops.values()))
+
+    @functools.cached_property
+    def files(self) -> Mapping[str, Path]:
+        """The file of each module, whether it is there or not."""
+        return {op.module: self.kernels / op.file for op in self.ops.values()}
+
+    @functools.cached_property
+    def missing(self) -> tuple[str, ...]:
+        """The modules whose file is not there."""
+        return tuple(module for module, path in self.files.items() if not path.is_file())
 
     def op(self, name: str) -> Op:
         """The op of that name.
@@ -101,39 +122,65 @@ def _matches(entry: Entry, selector: str) -> bool:
     return any(name == selector or fnmatch.fnmatchcase(name, selector) for name in names)
 
 
-def find_suite(
-    start: Path | None = None, kernels: Path | None = None, cases: Path | None = None, known: Path | None = None
-) -> Suite:
-    """The suite of the project around ``start`` (default: the working folder), else the one shipped with parity.
+@dataclass(frozen=True)
+class Project:
+    """What ``[tool.parity]`` says: the folders, known issues, and how the kernels are compiled."""
 
-    ``kernels``, ``cases`` and ``known`` (the file of known issues) replace what the project says; known issues of the
-    project are none of other ``cases``.
+    kernels: Path
+    cases: Path
+    known: Path | None = None
+    include: tuple[Path, ...] = ()
+    flags: tuple[str, ...] = ()
+
+
+def find_project(
+    start: Path | None = None, kernels: Path | None = None, cases: Path | None = None, known: Path | None = None
+) -> Project:
+    """The project around ``start`` (default: the working folder), else the suite shipped with parity.
+
+    ``kernels``, ``cases`` and ``known`` replace what the project says; its known issues are none of other ``cases``.
+    Nothing has to exist yet.
 
     Raises:
-        UsageError: the configuration is wrong or a folder cannot be used.
+        UsageError: the configuration is wrong.
     """
     place = (start or Path.cwd()).resolve()
     for folder in (place, *place.parents):
         config = folder / "pyproject.toml"
         table = _table(config)
         if table is not None:
-            settings = ("kernels", "cases", KNOWN)
-            unknown = set(table) - set(settings)
-            if unknown:
-                word = sorted(unknown)[0]
-                raise UsageError(f"{config}: [tool.parity] has no setting {word!r}{nearest(word, settings)}")
-            home = {name: folder / str(table.get(name, name)) for name in ("kernels", "cases")}
-            issues = folder / str(table.get(KNOWN, f"{KNOWN}.toml"))
-            if not cases and (KNOWN in table or issues.is_file()):
-                known = known or issues
+            _check_settings(config, table)
+            issues = folder / table.get(KNOWN, f"{KNOWN}.toml")
+            found = Project(
+                folder / table.get("kernels", "kernels"),
+                folder / table.get("cases", "cases"),
+                issues if not cases and (KNOWN in table or issues.is_file()) else None,
+                tuple(folder / name for name in table.get("include", ())),
+                tuple(table.get("flags", ())),
+            )
             break
     else:
         shipped = Path(__file__).parent / "_suite"
-        home = {name: shipped / name for name in ("kernels", "cases")}
-    return replace(load_suite(kernels or home["kernels"], cases or home["cases"]), known=known)
+        found = Project(shipped / "kernels", shipped / "cases")
+    return replace(
+        found, kernels=kernels or found.kernels, cases=cases or found.cases, known=known or found.known
+    )
 
 
-def _table(config: Path) -> dict[str, object] | None:
+def find_suite(
+    start: Path | None = None, kernels: Path | None = None, cases: Path | None = None, known: Path | None = None
+) -> Suite:
+    """The suite of ``find_project``.
+
+    Raises:
+        UsageError: the configuration is wrong, or a folder cannot be used.
+    """
+    project = find_project(start, kernels, cases, known)
+    suite = load_suite(project.kernels, project.cases, include=project.include, flags=project.flags)
+    return replace(suite, known=project.known)
+
+
+def _table(config: Path) -> dict[str, Any] | None:
     try:
         document = tomllib.loads(config.read_text())
     except OSError:
@@ -146,38 +193,69 @@ def _table(config: Path) -> dict[str, object] | None:
     return table
 
 
-def load_suite(kernels: Path, cases: Path) -> Suite:
-    """The suite of these two folders.
+def _check_settings(config: Path, table: Mapping[str, object]) -> None:
+    for name, value in table.items():
+        if name not in SETTINGS:
+            raise UsageError(f"{config}: [tool.parity] has no setting {name!r}{nearest(name, SETTINGS)}")
+        if SETTINGS[name] is str and not isinstance(value, str):
+            raise UsageError(f"{config}: [tool.parity] {name} = {value!r} is not a text")
+        if SETTINGS[name] is list and not (isinstance(value, list) and all(isinstance(each, str) for each in value)):
+            raise UsageError(f"{config}: [tool.parity] {name} = {value!r} is not a list of texts")
+
+
+def load_suite(kernels: Path, cases: Path, *, include: Sequence[Path] = (), flags: Sequence[str] = ()) -> Suite:
+    """The suite of these folders. A case file with an error, or an op whose kernel has no file, is a problem of it.
 
     Raises:
-        UsageError: a folder is missing or empty, or a case file has an error (with file and line).
+        UsageError: a folder is missing or empty, or nothing in it can be used (with file and line).
     """
-    _require(kernels, "*.cu", "kernels")
+    if not kernels.is_dir():
+        raise UsageError(f"the kernels folder {kernels} does not exist; set [tool.parity] kernels in pyproject.toml")
     ops: dict[str, Op] = {}
-    for path in _require(cases, "*.py", "cases"):
-        for op in _ops(path):
+    problems: list[str] = []
+    for path in _case_files(cases):
+        try:
+            declared = _ops(path)
+        except UsageError as error:
+            problems.append(f"{error}; the ops of this file are left out")
+            continue
+        for op in declared:
             if op.name in ops and ops[op.name] is not op:
-                raise UsageError(f"{path}: the op {op.name} is declared twice")
-            ops[op.name] = op
+                problems.append(f"{op.where}: the op {op.name} is declared already at {ops[op.name].where}")
+            else:
+                ops[op.name] = op
+    files: dict[str, Op] = {}
+    for name, op in list(ops.items()):
+        first = files.setdefault(op.module, op)
+        if first.file != op.file:
+            problems.append(
+                f"{op.where}: {name} is in {op.file}, but {first.name} in {first.file}: one file per module"
+            )
+            del ops[name]
     if not ops:
-        raise UsageError(f"the files of {cases} declare no op")
-    for op in ops.values():
-        if not (kernels / f"{op.module}.cu").is_file():
-            known = [path.stem for path in kernels.glob("*.cu")]
-            raise UsageError(f"op {op.name}: there is no {kernels / op.module}.cu{nearest(op.module, known)}")
-    return Suite(kernels, cases, ops)
+        raise UsageError("\n".join(problems) or f"the files of {cases} declare no op")
+    suite = Suite(kernels, cases, ops, include=tuple(include), flags=tuple(flags))
+    for module in suite.missing:
+        known = [path.name for path in kernels.glob("*.cu")]
+        names = [op.name for op in ops.values() if op.module == module]
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        near = nearest(files[module].file, known)
+        problems.append(f"{files[module].where}: op {names[0]}{more}: there is no {suite.files[module]}{near}")
+    if len(suite.missing) == len(suite.files):
+        raise UsageError("\n".join(problems))
+    return replace(suite, problems=tuple(problems))
 
 
-def _require(folder: Path, pattern: str, what: str) -> list[Path]:
+def _case_files(folder: Path) -> list[Path]:
     if not folder.is_dir():
-        raise UsageError(f"the {what} folder {folder} does not exist; set [tool.parity] {what} in pyproject.toml")
-    found = sorted(path for path in folder.glob(pattern) if not path.name.startswith("_"))
+        raise UsageError(f"the cases folder {folder} does not exist; set [tool.parity] cases in pyproject.toml")
+    found = sorted(path for path in folder.glob("*.py") if not path.name.startswith("_"))
     if not found:
-        raise UsageError(f"the {what} folder {folder} holds no {pattern}")
+        raise UsageError(f"the cases folder {folder} holds no *.py")
     return found
 
 
-def _ops(path: Path) -> Iterable[Op]:
+def _ops(path: Path) -> list[Op]:
     name = f"parity_cases_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:  # pragma: no cover - a .py file always has a loader
@@ -187,9 +265,9 @@ def _ops(path: Path) -> Iterable[Op]:
     try:
         spec.loader.exec_module(module)
     except SyntaxError as error:
-        raise UsageError(f"{error.filename}, line {error.lineno}: {error.msg}") from error
+        raise UsageError(f"{error.filename}:{error.lineno}: {error.msg}") from error
     except Exception as error:
         lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
-        where = f"{path}, line {lines[-1]}" if lines else str(path)
+        where = f"{path}:{lines[-1]}" if lines else str(path)
         raise UsageError(f"{where}: {type(error).__name__}: {error}") from error
     return [value for value in vars(module).values() if isinstance(value, Op)]

@@ -1,4 +1,4 @@
-"""The command line: ``parity run``, ``record``, ``bench``, ``list``, ``show``, ``build``, ``static``, ``doctor``."""
+"""The command line, ``parity COMMAND``: a module for each command."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from parity.errors import ParityError
 
 __all__ = ["main"]
 
-COMMANDS = ("run", "record", "bench", "list", "show", "build", "static", "doctor")
+COMMANDS = ("init", "run", "record", "bench", "list", "show", "build", "static", "doctor")
+WRONG_USAGE = 2
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 
@@ -28,6 +29,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         arguments = _parser().parse_args(argv)
         code: int = arguments.command(arguments)
+        problems: tuple[str, ...] = getattr(arguments, "problems", ())
+        if problems and not code:
+            code = WRONG_USAGE  # all that could be used is well, but a part of the suite could not
         sys.stdout.flush()
     except ParityError as error:
         _say(f"parity: {error}")
@@ -40,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     except SystemExit as leaving:  # argparse: help, version, wrong usage
-        return leaving.code if isinstance(leaving.code, int) else 2
+        return leaving.code if isinstance(leaving.code, int) else WRONG_USAGE
     return code
 
 

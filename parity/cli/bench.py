@@ -24,7 +24,7 @@ from parity.errors import NotAvailable, ParityError, UsageError
 from parity.report.bench import Results, bench_csv, bench_json, bench_markdown, bench_terminal
 from parity.runners import Evidence, Runner, kernel_runner, runners
 from parity.suite import Selection, Suite
-from parity.toolchain import DEFAULT_TARGETS, TARGETS, Built, build
+from parity.toolchain import DEFAULT_TARGETS, TARGETS, Built, build_suite
 
 __all__ = ["main", "options"]
 
@@ -130,7 +130,7 @@ def _build(suite: Suite, selection: Selection, targets: Sequence[str], jobs: int
     modules = [m for m in suite.modules if m in {op.module for op in ops}]
     with progress() as bars:
         bar = bars.add_task("building", total=len(modules) * len(targets), note="")
-        return build(suite.kernels, modules, targets, jobs=jobs, done=lambda built: bars.update(bar, advance=1))
+        return build_suite(suite, modules, targets, jobs=jobs, done=lambda built: bars.update(bar, advance=1))
 
 
 def _plan(suite: Suite, selection: Selection, columns: Sequence[Column], built: Sequence[Built]) -> Plan:

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
 
 from rich.text import Text
 
-from parity.cli.options import add_folders, add_jobs, add_json, names, suite_of
+from parity.cli.options import add_folders, add_jobs, add_json, names
 from parity.cli.terminal import errors, output, progress
-from parity.toolchain import DEFAULT_TARGETS, Built, build, find_modules, target
+from parity.codeobject import spelled
+from parity.errors import UsageError, nearest
+from parity.suite import Project, find_project, load_suite
+from parity.toolchain import DEFAULT_TARGETS, Built, Finding, build, find_modules, target
 
 __all__ = ["main", "options"]
 
@@ -24,6 +31,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--target", type=names, action="extend", metavar="T,..", help=f"default: {' '.join(DEFAULT_TARGETS)}"
     )
+    parser.add_argument("--signatures", action="store_true", help="print the kernels and what they take")
     add_jobs(parser)
     add_json(parser)
     add_folders(parser)
@@ -31,27 +39,44 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> int:
     """Build, and print the table; 1 if something does not compile."""
-    folder = suite_of(arguments).kernels
-    modules = find_modules(folder, arguments.modules or None)
+    project = find_project(kernels=arguments.kernels_dir, cases=arguments.cases_dir)
+    modules = _modules(project, arguments.modules)
     targets = [target(name).name for name in dict.fromkeys(arguments.target or DEFAULT_TARGETS)]
     with progress() as bars:
         bar = bars.add_task("building", total=len(modules) * len(targets), note="")
         built = build(
-            folder,
+            project.kernels,
             modules,
             targets,
             jobs=arguments.jobs,
+            include=project.include,
+            flags=project.flags,
             done=lambda one: bars.update(bar, advance=1, note=f"{one.module} {one.target}"),
         )
     if arguments.json:
         print(json.dumps([_as_dict(one) for one in built], indent=1))
     else:
         output().print(_table(built))
-        _print_findings(built)
+        if arguments.signatures:
+            _print_kernels(built)
+        _print_findings(built, project.kernels)
     for one in built:
         if one.error:
             errors().print(str(one.error), style="red")
     return 1 if any(one.error for one in built) else 0
+
+
+def _modules(project: Project, wanted: Sequence[str]) -> dict[str, Path]:
+    """The files to build, by module: those of the suite, and all others of the folder by their names."""
+    found = find_modules(project.kernels)
+    with suppress(UsageError):  # there are no case files yet, or they are of no use: the sources compile without
+        suite = load_suite(project.kernels, project.cases)
+        declared = {suite.files[module]: module for module in suite.modules if module not in suite.missing}
+        found = {declared.get(path, name): path for name, path in found.items()}
+    for name in wanted:
+        if name not in found:
+            raise UsageError(f"no module {name!r} in {project.kernels}; it has {' '.join(found)}{nearest(name, found)}")
+    return {name: found[name] for name in wanted or found}
 
 
 def _numbers(one: Built) -> list[int]:
@@ -69,6 +94,7 @@ def _as_dict(one: Built) -> dict[str, object]:
         "kernels": list(one.entries),
         "hip": str(one.hip) if one.hip else None,
         "replaced": dict(one.replaced or {}),
+        "errors": [vars(finding) for finding in one.error.findings] if one.error else [],
         "unmapped": [vars(finding) for finding in one.unmapped],
         "hazards": [vars(finding) for finding in one.hazards],
     }
@@ -90,12 +116,30 @@ def _table(built: Sequence[Built]) -> Text:
     return text
 
 
-def _print_findings(built: Sequence[Built]) -> None:
-    """What hipify left to a person, once for all targets."""
+def _print_kernels(built: Sequence[Built]) -> None:
+    """The kernels and what they take, once for all targets, in the words that an op is declared with."""
+    kernels = {symbol: kernel for one in built if one.code_object for symbol, kernel in one.code_object.kernels.items()}
+    for symbol, kernel in kernels.items():
+        names = (argument.name.rpartition(".")[0] or argument.name or "?" for argument in kernel.args)
+        sizes = ("pointer" if a.kind == "global_buffer" else f"{a.size} bytes" for a in kernel.args)
+        takes = ", ".join(f"{name}: {size}" for name, size in zip(names, sizes, strict=True))
+        output().print(f"{(spelled(symbol) or (symbol,))[0]}({takes})")
+
+
+def _print_findings(built: Sequence[Built], kernels: Path) -> None:
+    """What is left to a person, once for all targets: file by file, line by line."""
+    found: dict[tuple[Finding, str], list[str]] = {}
+    for one in built:
+        for kind, findings in (
+            ("error", one.error.findings if one.error else ()),
+            ("could not be mapped to HIP", one.unmapped),
+            ("means something different on AMD GPUs", one.hazards),
+        ):
+            for finding in findings:
+                place = os.path.relpath(kernels / finding.file)
+                found.setdefault((replace(finding, file=place), kind), []).append(one.target)
     console = output()
-    for title, kind in (
-        ("could not be mapped to HIP", "unmapped"),
-        ("means something different on AMD GPUs", "hazards"),
-    ):
-        for finding in dict.fromkeys(finding for one in built for finding in getattr(one, kind)):
-            console.print(f"{finding} ({title})", style="yellow")
+    every = {one.target for one in built}
+    for (finding, kind), targets in sorted(found.items(), key=lambda each: (each[0][0].file, each[0][0].line)):
+        where = "" if set(targets) == every else f": {' '.join(dict.fromkeys(targets))}"
+        console.print(f"{finding} ({kind}{where})", style="red" if kind == "error" else "yellow")

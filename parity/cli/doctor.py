@@ -33,7 +33,17 @@ from parity.toolchain import device_library, nvcc
 __all__ = ["Finding", "findings", "main", "options"]
 
 LIBRARIES = (
-    *("numpy", "ml_dtypes", "gmpy2", "hypothesis", "Pebble", "PyYAML", "platformdirs", "pyelftools"),
+    *(
+        "numpy",
+        "ml_dtypes",
+        "gmpy2",
+        "hypothesis",
+        "itanium_demangler",
+        "Pebble",
+        "PyYAML",
+        "platformdirs",
+        "pyelftools",
+    ),
     *("rich", "rich-argparse"),
 )
 

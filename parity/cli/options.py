@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+from parity.cli.terminal import errors
 from parity.dtypes import dtype
 from parity.suite import Selection, Suite, find_suite
 
@@ -82,10 +83,14 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 
 def suite_of(arguments: argparse.Namespace) -> Suite:
-    """The suite that the options name."""
-    return find_suite(
+    """The suite that the options name. What in it cannot be used is said, and remembered for the exit code."""
+    suite = find_suite(
         kernels=arguments.kernels_dir, cases=arguments.cases_dir, known=getattr(arguments, "known_issues", None)
     )
+    arguments.problems = suite.problems
+    for problem in suite.problems:
+        errors().print(f"parity: {problem}", style="yellow")
+    return suite
 
 
 def select(arguments: argparse.Namespace) -> tuple[Suite, Selection]:

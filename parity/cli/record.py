@@ -23,7 +23,7 @@ from parity.report.bench import bench_json
 from parity.runners import Runner, described, kernel_runner
 from parity.runners.recording import MEASUREMENTS, RecordedCase, write_recording
 from parity.suite import Suite
-from parity.toolchain import DEFAULT_TARGETS, TARGETS, Built, build
+from parity.toolchain import DEFAULT_TARGETS, TARGETS, Built, build_suite
 
 __all__ = ["main", "options"]
 
@@ -108,8 +108,8 @@ def _targets(runner: Runner, wanted: Sequence[str]) -> list[str]:
 def _build(suite: Suite, modules: Sequence[str], targets: Sequence[str], jobs: int | None) -> list[Built]:
     with progress() as bars:
         bar = bars.add_task("building", total=len(modules) * len(targets), note="")
-        built = build(
-            suite.kernels,
+        built = build_suite(
+            suite,
             modules,
             targets,
             jobs=jobs,

@@ -30,6 +30,7 @@ from parity.op import Entry
 from parity.report import (
     Matrix,
     Reproduction,
+    State,
     as_dict,
     check_folder,
     failure_text,
@@ -42,12 +43,14 @@ from parity.report import (
 from parity.runners import Evidence
 from parity.runners.recording import MEASUREMENTS
 from parity.suite import Selection, Suite
-from parity.toolchain import DEFAULT_TARGETS, Built, build
+from parity.toolchain import DEFAULT_TARGETS, Built, build_suite
 
 __all__ = ["main", "options"]
 
 DEFAULT_RUNNER = "emulated"
 INTERRUPTED = 130
+NAMED = 12
+"""Missing kernels that are named."""
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -132,6 +135,8 @@ def main(arguments: argparse.Namespace) -> int:
         console.print(terminal(matrix, full=arguments.full))
         if built:
             console.print(_build_line(built))
+        if missing := _missing_line(matrix, work.suite.kernels):
+            console.print(missing, style="bold red")
         console.print(summary(matrix), style="bold red" if matrix.failed or not complete else "bold green")
         console.print(f"record, matrix and failures: {arguments.output}{os.sep}")
     if not complete:
@@ -177,8 +182,8 @@ def _build(work: Work, jobs: int | None) -> list[Built]:
     modules = [m for m in work.suite.modules if m in {entry.op.module for entry in work.entries}]
     with progress() as bars:
         bar = bars.add_task("building", total=len(modules) * len(targets), note="")
-        return build(
-            work.suite.kernels,
+        return build_suite(
+            work.suite,
             modules,
             targets,
             jobs=jobs,
@@ -276,6 +281,7 @@ def _matrix(
         records,
         uncompiled=[(b.module, b.target) for b in built if b.error],
         measured=measured,
+        missing=work.suite.missing,
         unrecorded={(e.kernel, c) for e in work.entries for c in work.columns.recordings} - ran,
         seconds=seconds,
         seed=plan.seed,
@@ -315,7 +321,8 @@ def _print_failures(work: Work, records: Sequence[CaseRecord], reproduction: Rep
     console = output()
     for failure in shown_failures(records):
         record, more = failure.records[0], failure.more
-        head, _, body = failure_text(failure, reproduction, _source(work.suite, record.module)).partition("\n")
+        source, declared = _relative(work.suite.files[record.module]), _relative(work.suite.op(record.op).where)
+        head, _, body = failure_text(failure, reproduction, source, declared).partition("\n")
         console.print(head, style="bold red")
         console.print(body)
         if more:
@@ -325,9 +332,15 @@ def _print_failures(work: Work, records: Sequence[CaseRecord], reproduction: Rep
         console.print()
 
 
-def _source(suite: Suite, module: str) -> str:
-    path = suite.kernels / f"{module}.cu"
-    return os.path.relpath(path) if path.is_relative_to(Path.cwd()) else str(path)
+def _relative(path: Path | str) -> str:
+    return os.path.relpath(path) if Path(path).is_relative_to(Path.cwd()) else str(path)
+
+
+def _missing_line(matrix: Matrix, kernels: Path) -> str:
+    """What ops call and the folder does not have, which is how a fork differs from what it was made of."""
+    names = [row.kernel for row in matrix.rows if any(cell.state is State.MISSING for cell in row.cells)]
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return f"missing in {_relative(kernels)}: {' '.join(names[:NAMED])}{more}" if names else ""
 
 
 def _print_json(

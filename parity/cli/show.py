@@ -37,7 +37,7 @@ def main(arguments: argparse.Namespace) -> int:
     call = op.call(case)
     launch = call.launch
     expected = call.expected()
-    source = suite.kernels / f"{op.module}.cu"
+    source = suite.files[op.module]
     console = output()
     for label, value in (
         ("case", str(case)),

@@ -13,7 +13,7 @@ from parity.errors import MissingTool
 from parity.report.folder import check_folder, write_texts
 from parity.report.static import as_csv, as_dict, finding_lines, markdown, terminal
 from parity.static import Footprint, findings, footprints, nvdisasm
-from parity.toolchain import DEFAULT_TARGETS, build, nvcc, target
+from parity.toolchain import DEFAULT_TARGETS, build_suite, nvcc, target
 
 __all__ = ["main", "options"]
 
@@ -45,8 +45,8 @@ def main(arguments: argparse.Namespace) -> int:
     targets, notes = _targets(arguments.target)
     with progress() as bars:
         bar = bars.add_task("building", total=len(kernels) * len(targets), note="")
-        built = build(
-            suite.kernels,
+        built = build_suite(
+            suite,
             kernels,
             targets,
             jobs=arguments.jobs,
@@ -57,7 +57,10 @@ def main(arguments: argparse.Namespace) -> int:
         for one in built:
             bars.update(bar, advance=1, note=f"{one.module} {one.target}")
             if one.code_object:
-                found += footprints(one.code_object, kernels[one.module])
+                names = {name: one.code_object.symbol(name) for name in kernels[one.module]}
+                found += footprints(one.code_object, names.values())
+                absent = [name for name, symbol in names.items() if symbol not in one.code_object.kernels]
+                notes += [f"{one.module} for {one.target} has no {' '.join(absent)}"] * bool(absent)
     marked = findings(found)
     if arguments.json:
         print(json.dumps(as_dict(found, marked, notes), indent=1))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -229,7 +229,7 @@ class Counter:
         self._session = session
 
     def measure(self, entry: Entry, case: Case, code: CodeObject) -> dict[str, Any]:
-        call = entry.op.call(case)
+        call = entry.op.call(case).on(code)
         return {"instructions": dict(self._session.count(code, call.launch, call.buffers))}
 
 
@@ -250,7 +250,8 @@ class Timer:
         launch, buffers = entry.op.timed(case)
         wide = "f64" in entry.dtypes
         for _ in range(2):  # once more if the device changed meanwhile
-            timings = self._session.time(code, launch, buffers, hot=self._hot, seconds=self._seconds)
+            placed = replace(launch, kernel=code.symbol(launch.kernel))
+            timings = self._session.time(code, placed, buffers, hot=self._hot, seconds=self._seconds)
             if isinstance(timings, Fault):
                 return {"problem": f"{timings.kind}: {timings.message}"}
             if timings.cold.median <= 0:

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from parity.case import Case, Tensor
-from parity.codeobject import CodeObject
+from parity.codeobject import CodeObject, spelled
 from parity.compare import Status, Verdict, compare, show, unchanged
-from parity.errors import Unsupported, UsageError
+from parity.errors import Unsupported, UsageError, nearest
 from parity.generate import find_minimal
 from parity.launch import Fault, Outcome
 from parity.layout import contiguous
@@ -22,6 +22,9 @@ from parity.runners import Library, Session, Vendor
 __all__ = ["Checked", "check", "judge", "minimize"]
 
 Array = np.ndarray[Any, Any]
+
+KERNELS_NAMED = 8
+"""Kernels of a code object that are named where another one was looked for."""
 
 # What a fault of the runner says about the kernel; any other kind is a failure of the kernel.
 _STATUS = {
@@ -60,12 +63,11 @@ def judge(case: Case, call: Call, code: CodeObject | None, session: Session | Li
     if isinstance(session, Library):
         return _computed(case, call, session, vendor)
     assert code is not None
-    if call.launch.kernel not in code.kernels:
-        verdict = Verdict(
-            Status.MISSING, "missing kernel", detail=f"{code.module} for {code.target} has no {call.launch.kernel}"
-        )
+    launch = call.on(code).launch
+    if launch.kernel not in code.kernels:
+        verdict = Verdict(Status.MISSING, "missing kernel", detail=missing(code, launch.kernel))
         return Checked(case, verdict, str(call.launch), {})
-    outcome = session.execute(code, call.launch, call.buffers)
+    outcome = session.execute(code, launch, call.buffers)
     verdict = _fault(outcome.fault) if outcome.fault else _compare(call, outcome, vendor)
     output = None if outcome.fault else call.layout.view(outcome.buffers[call.output])
     if verdict.passed:
@@ -105,6 +107,13 @@ def _inputs(call: Call, verdict: Verdict) -> dict[str, str]:
         return {}
     place = verdict.first.coordinates
     return {name: show(array[place]) for name, array in call.inputs.items() if array.shape == call.layout.shape}
+
+
+def missing(code: CodeObject, name: str) -> str:
+    """What to say of a kernel that a code object does not have."""
+    names = [(spelled(symbol) or (symbol,))[0] for symbol in code.kernels]
+    near = nearest(name, names) or f"; it has {', '.join(names[:KERNELS_NAMED]) or 'no kernels'}"
+    return f"{code.module} has no {name}{near}"
 
 
 def _fault(fault: Fault) -> Verdict:

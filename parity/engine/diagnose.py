@@ -31,7 +31,7 @@ def diagnose(
     """
     if failing.verdict.status is not Status.FAIL or failing.verdict.first is None:
         return failing
-    call = op.call(failing.case)
+    call = op.call(failing.case).on(code[column])
     kernel = call.launch.kernel
     explain = getattr(session(column), "explain", None)
     notes: list[str] = list(explain(code[column], call.launch, call.buffers)) if explain else []

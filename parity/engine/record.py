@@ -103,8 +103,8 @@ def environment(plan: Plan, arguments: Iterable[str] = ()) -> dict[str, Any]:
         "seed": plan.seed,
         "checked": plan.checked,
         "sources": {
-            path.name: hashlib.sha256(path.read_bytes()).hexdigest()
-            for folder, pattern in ((plan.kernels, "*.cu*"), (plan.cases, "*.py"))
+            path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+            for folder, pattern in ((plan.kernels, "**/*.cu*"), (plan.cases, "*.py"))
             for path in sorted(folder.glob(pattern))
         },
         "code objects": {f"{module} {column}": code.digest for (module, column), code in plan.code.items()},

@@ -89,7 +89,7 @@ def _perform(task: Task) -> list[RecordedCase]:
     for column in task.columns:
         code, session = here.plan.code[entry.op.module, column], here.kernels(column)
         for title, text in texts:
-            call = entry.op.call(entry.op.parse(text))
+            call = entry.op.call(entry.op.parse(text)).on(code)
             try:
                 outcome = session.execute(code, call.launch, call.buffers)
             except ParityError:

@@ -60,8 +60,8 @@ def _prepare(plan: Plan, suite: Suite, pool: ProcessPool, report: Progress) -> N
         entry = Entry(suite.op(task.op), task.dtypes)
         for column in task.columns:
             code = plan.code.get((entry.op.module, column))
-            if code and entry.kernel in code.kernels:
-                kernels.setdefault((entry.op.module, column), []).append(entry.kernel)
+            if code and code.symbol(entry.kernel) in code.kernels:
+                kernels.setdefault((entry.op.module, column), []).append(code.symbol(entry.kernel))
     batches = [
         (*key, tuple(names[i : i + BATCH])) for key, names in kernels.items() for i in range(0, len(names), BATCH)
     ]

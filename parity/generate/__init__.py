@@ -2,12 +2,14 @@
 
 from parity.generate.data import STREAMS, elements
 from parity.generate.draw import find_minimal, hermetic, sample
-from parity.generate.layouts import Draw, broadcasting, destination, line, pick, rows
+from parity.generate.layouts import Draw, aligned, broadcasting, dense, destination, line, pick, rows
 
 __all__ = [
     "STREAMS",
     "Draw",
+    "aligned",
     "broadcasting",
+    "dense",
     "destination",
     "elements",
     "find_minimal",

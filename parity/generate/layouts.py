@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from parity.layout import Layout, contiguous
 
-__all__ = ["LAUNCHES", "Draw", "broadcasting", "destination", "line", "rows"]
+__all__ = ["LAUNCHES", "Draw", "aligned", "broadcasting", "dense", "destination", "line", "rows"]
 
 T = TypeVar("T")
 Draw = Callable[[st.SearchStrategy[Any]], Any]
@@ -97,6 +97,18 @@ def destination(draw: Draw, names: Sequence[str]) -> dict[str, Layout]:
     """One shape for all tensors; layouts in which no two elements share a place, so each may be written."""
     common = shape(draw)
     return {name: layout(draw, common, ("contiguous", "transposed", "sliced")) for name in names}
+
+
+def dense(draw: Draw, names: Sequence[str]) -> dict[str, Layout]:
+    """One shape for all tensors, each contiguous, at any offset."""
+    common = shape(draw)
+    return {name: contiguous(common, pick(draw, (0, 0, 1, 3))) for name in names}
+
+
+def aligned(draw: Draw, names: Sequence[str]) -> dict[str, Layout]:
+    """One shape for all tensors, each contiguous from the start of its buffer, which is aligned for any vector."""
+    common = shape(draw)
+    return {name: contiguous(common) for name in names}
 
 
 def line(draw: Draw, names: Sequence[str]) -> dict[str, Layout]:

@@ -63,6 +63,7 @@ from parity.reference.unary import (
     sqrt,
     tanh,
 )  # fmt: skip
+from parity.reference.within import within
 
 __all__ = [
     "Bounds", "Expected", "Limits", "abs", "accuracy", "add", "affine", "argmax", "argmin", "argsort_ascending",
@@ -72,5 +73,5 @@ __all__ = [
     "max_pool2d", "maximum", "minimum", "mul", "ne", "neg", "normcdf", "powf", "recip", "reduce_max", "reduce_min",
     "reduce_sum", "relu", "rms_norm", "rope", "rope_interleaved", "rope_thd", "round", "scatter", "scatter_add",
     "sigmoid", "sign", "silu", "sin", "softmax", "sqr", "sqrt", "sub", "sum_onto", "tanh", "upsample_bilinear2d",
-    "upsample_nearest2d", "where",
+    "upsample_nearest2d", "where", "within",
 ]  # fmt: skip

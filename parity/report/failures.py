@@ -14,6 +14,7 @@ from parity.report.matrix import failure_class
 __all__ = ["Failure", "Reproduction", "failure_text", "failures_file", "shown_failures"]
 
 SHOWN_PER_KERNEL = 2
+MISSING, MISFIT = "missing kernel", "error"
 
 
 @dataclass(frozen=True)
@@ -72,8 +73,11 @@ def _without_target(record: CaseRecord) -> CaseRecord:
     return replace(record, target="", instructions=None, minimal=minimal)
 
 
-def failure_text(failure: Failure, reproduction: Reproduction, source: str = "") -> str:
-    """A failure in lines of a label and a value. ``source`` is the file of the kernel."""
+def failure_text(failure: Failure, reproduction: Reproduction, source: str = "", declared: str = "") -> str:
+    """A failure in lines of a label and a value. ``source`` is the file of the kernel.
+
+    ``declared`` is the place of the op, shown where kernel and declaration do not fit together.
+    """
     record = failure.records[0]
     small = record.minimal or record
     verdict = small.verdict
@@ -101,7 +105,8 @@ def failure_text(failure: Failure, reproduction: Reproduction, source: str = "")
         lines.append(("wrong", f"{verdict.wrong} of {verdict.total}: {verdict.pattern}"))
     lines.append(("because", verdict.detail.rstrip()))
     lines.append(("who", _who(record, small, targets)))
-    lines += [("kernel", source), ("again", reproduction.of(small))]
+    misfit = failure_class(record) in (MISSING, MISFIT)
+    lines += [("kernel", source), ("declared", declared if misfit else ""), ("again", reproduction.of(small))]
     return "\n".join([head, *(_line(label, value) for label, value in lines if value)])
 
 

@@ -150,6 +150,7 @@ def make_matrix(
     *,
     uncompiled: Iterable[tuple[str, str]] = (),
     unrecorded: Container[tuple[str, Column]] = (),
+    missing: Container[str] = (),
     measured: Mapping[tuple[str, Column], Measurement] | None = None,
     seconds: float = 0.0,
     seed: int = 0,
@@ -160,22 +161,25 @@ def make_matrix(
     """The matrix of these kernel entries, from the records of their cases.
 
     ``uncompiled`` are the (module, target) that did not compile, ``unrecorded`` the (kernel, column) of which a
-    recording has no case that was asked for; ``measured`` is a measurement for each (kernel, column) that has one;
-    ``issues`` are the known issues as reviewed.
+    recording has no case that was asked for, ``missing`` the modules that have no source; ``measured`` is a measurement
+    for each (kernel, column) that has one; ``issues`` are the known issues as reviewed.
     """
     broken = set(uncompiled)
-    grouped: dict[tuple[str, str, str], list[CaseRecord]] = {}
+    grouped: dict[tuple[str, str, str, str], list[CaseRecord]] = {}
     for record in records:
-        grouped.setdefault((record.kernel, record.runner, record.target), []).append(record)
+        # Two ops may share a kernel: each has an output of its own.
+        grouped.setdefault((record.op, record.kernel, record.runner, record.target), []).append(record)
 
     def cell(entry: Entry, column: Column) -> Cell:
         if (entry.kernel, column) in unrecorded:
             return Cell(State.NOT_RECORDED)
+        if entry.op.module in missing and column.evidence != Evidence.RECORDED:
+            return Cell(State.MISSING, failures={str(Status.MISSING): 1})
         if (entry.op.module, column.target) in broken and column.evidence != Evidence.RECORDED:
             return Cell(State.COMPILE_ERROR)
         if column.evidence == Evidence.COMPILED:
             return Cell(State.COMPILED)
-        found = grouped.get((entry.kernel, column.runner, column.target), [])
+        found = grouped.get((entry.op.name, entry.kernel, column.runner, column.target), [])
         made = replace(_cell(found), measured=(measured or {}).get((entry.kernel, column)))
         against = [record.against for record in found if record.against] if column.vendor == "amd" else []
         return replace(made, agreement=_agreement(against)) if against else made

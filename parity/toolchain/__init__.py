@@ -1,6 +1,6 @@
 """From CUDA sources to code objects that run: hipify, compile, cache, load."""
 
-from parity.toolchain.build import Built, build, find_modules
+from parity.toolchain.build import Built, build, build_suite, find_modules
 from parity.toolchain.compiler import CompileError, device_library
 from parity.toolchain.cuda import nvcc, nvcc_version
 from parity.toolchain.hipify import Finding, Hipified, hipify
@@ -18,6 +18,7 @@ __all__ = [
     "ModuleStore",
     "Target",
     "build",
+    "build_suite",
     "device_library",
     "find_modules",
     "hipify",

@@ -18,11 +18,12 @@ from pathlib import Path
 from parity.cache import Cache, default_root, digest
 from parity.codeobject import CodeObject, kernel_from_dict, kernel_to_dict, parse
 from parity.errors import UsageError, nearest
+from parity.suite import Suite
 from parity.toolchain import compiler, cuda
 from parity.toolchain.hipify import Finding, defined_macros, hipify
 from parity.toolchain.targets import TARGETS, Target, target
 
-__all__ = ["Built", "build", "find_modules"]
+__all__ = ["Built", "build", "build_suite", "find_modules"]
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.MULTILINE)
 _RECORD = "build.json"
@@ -92,6 +93,7 @@ class _Source:
     path: Path
     include: tuple[Path, ...]
     files: Mapping[Path, str]
+    flags: tuple[str, ...] = ()
 
     @functools.cached_property
     def root(self) -> str:
@@ -104,14 +106,16 @@ class _Source:
 
 
 def find_modules(folder: Path, modules: Iterable[str] | None = None) -> dict[str, Path]:
-    """The ``.cu`` file of each module in ``folder``, by name in alphabetical order; all, or those asked for.
+    """The ``.cu`` file of each module in ``folder`` in alphabetical order; all, or those asked for.
+
+    A module is called like its file, with the folders below ``folder`` that it is in, without ``.cu``.
 
     Raises:
         UsageError: the folder does not exist or holds no ``.cu`` file, or a module is not in it.
     """
     if not folder.is_dir():
         raise UsageError(f"no kernels folder {folder}; set 'kernels' in [tool.parity] of pyproject.toml")
-    found = {path.stem: path for path in sorted(folder.glob("*.cu"))}
+    found = {path.relative_to(folder).as_posix().removesuffix(".cu"): path for path in sorted(folder.rglob("*.cu"))}
     if not found:
         raise UsageError(f"the kernels folder {folder} holds no .cu file; a module is one .cu file")
     if modules is None:
@@ -125,17 +129,19 @@ def find_modules(folder: Path, modules: Iterable[str] | None = None) -> dict[str
 
 def build(
     folder: Path,
-    modules: Iterable[str] | None = None,
+    modules: Iterable[str] | Mapping[str, Path] | None = None,
     targets: Iterable[str] | None = None,
     *,
     cache: Cache | None = None,
     jobs: int | None = None,
     include: Sequence[Path] = (),
+    flags: Sequence[str] = (),
     done: Callable[[Built], None] | None = None,
 ) -> list[Built]:
     """Hipify and compile modules of ``folder`` (all by default) for targets (all AMD targets by default).
 
-    ``include`` are further folders with headers; ``jobs`` limits how many compilers run at once (one per processor by
+    ``modules`` may map names to files. ``include`` are further folders with headers, ``flags`` further options of the
+    compiler; ``jobs`` limits how many compilers run at once (one per processor by
     default); ``done`` is called with every result as it arrives, from the thread that made it. The result is ordered by
     module, then target. A module that does not compile is a result with an error; the others go on.
 
@@ -145,13 +151,16 @@ def build(
     """
     folder = folder.absolute()
     include = tuple(path.absolute() for path in include)
-    paths = find_modules(folder, modules)
+    paths = modules if isinstance(modules, Mapping) else find_modules(folder, modules)
     chosen = [target(name) for name in (TARGETS if targets is None else targets)]
     store = cache or Cache(default_root() / "build")
     tools = {"amd": compiler.fingerprint, "cuda": cuda.fingerprint}
     fingerprints = {t.name: digest(_own_digest(), tools[t.vendor](t)) for t in chosen}
     texts: dict[Path, str] = {}
-    sources = [_Source(m, folder, p, include, _closure(p, (folder, *include), texts)) for m, p in paths.items()]
+    sources = [
+        _Source(m, folder, path, include, _closure(path, (folder, *include), texts), tuple(flags))
+        for m, path in ((m, path.absolute()) for m, path in paths.items())
+    ]
 
     def one(task: tuple[_Source, Target]) -> Built:
         built = _build_one(*task, fingerprints[task[1].name], store)
@@ -163,15 +172,33 @@ def build(
         return list(pool.map(one, [(source, t) for source in sources for t in chosen]))
 
 
+def build_suite(
+    suite: Suite,
+    modules: Iterable[str],
+    targets: Iterable[str],
+    *,
+    jobs: int | None = None,
+    done: Callable[[Built], None] | None = None,
+) -> list[Built]:
+    """Build these modules of a suite in the way that its project says; those whose file is missing are left out.
+
+    Raises:
+        UsageError, MissingTool: as ``build``.
+    """
+    paths = {module: suite.files[module] for module in modules if module not in suite.missing}
+    return build(suite.kernels, paths, targets, jobs=jobs, include=suite.include, flags=suite.flags, done=done)
+
+
 def _build_one(source: _Source, target: Target, fingerprint: str, cache: Cache) -> Built:
     start = time.perf_counter()
     parts = [part for path in sorted(source.files) for part in (source.name(path), source.files[path])]
-    key = digest(fingerprint, source.module, *map(source.name, source.include), *map(_encode, parts))
+    key = digest(fingerprint, source.module, *source.flags, *map(source.name, source.include), *map(_encode, parts))
     try:
         fill = _compile_cuda if target.vendor == "cuda" else _compile_amd
         folder, cached = cache.get(key, functools.partial(fill, source, target))
     except compiler.CompileError as error:
-        return Built(source.module, target.name, time.perf_counter() - start, error=error)
+        seconds = time.perf_counter() - start
+        return Built(source.module, target.name, seconds, error=error, unmapped=error.unmapped, hazards=error.hazards)
     record = json.loads((folder / _RECORD).read_text())
     code = CodeObject(
         source.module,
@@ -200,6 +227,7 @@ def _compile_amd(source: _Source, target: Target, folder: Path) -> None:
     replaced: dict[str, int] = {}
     unmapped: list[Finding] = []
     hazards: list[Finding] = []
+    hosted = False
     staged = folder / "hip"
     main = staged
     for path, text in source.files.items():
@@ -213,17 +241,24 @@ def _compile_amd(source: _Source, target: Target, folder: Path) -> None:
         place.write_bytes(_encode(head + hip.text))
         for name, count in hip.replaced.items():
             replaced[name] = replaced.get(name, 0) + count
+        hosted = hosted or _is_hosted(hip.text, path, source)
         unmapped += hip.unmapped
         hazards += hip.hazards
-    listing = folder / f"{source.module}.s"
-    compiler.compile_listing(
-        main,
-        listing,
-        target,
-        include=[staged / os.path.relpath(path, source.root) for path in (source.folder, *source.include)],
-        originals={source.name(path): str(path) for path in source.files},
-    )
-    hsaco = folder / f"{source.module}.hsaco"
+    listing = folder / f"{source.path.stem}.s"
+    try:
+        compiler.compile_listing(
+            main,
+            listing,
+            target,
+            include=[staged / os.path.relpath(path, source.root) for path in (source.folder, *source.include)],
+            flags=source.flags,
+            hosted=hosted,
+            originals={source.name(path): str(path) for path in source.files},
+        )
+    except compiler.CompileError as error:
+        error.unmapped, error.hazards = tuple(unmapped), tuple(hazards)
+        raise
+    hsaco = folder / f"{source.path.stem}.hsaco"
     compiler.assemble(listing, hsaco, target)
     code = parse(listing.read_text(), source.module)
     _write_record(
@@ -241,8 +276,9 @@ def _compile_amd(source: _Source, target: Target, folder: Path) -> None:
 
 
 def _compile_cuda(source: _Source, target: Target, folder: Path) -> None:
-    ptx, cubin = folder / f"{source.module}.ptx", folder / f"{source.module}.cubin"
-    code = cuda.compile_module(source.path, ptx, cubin, target, include=(source.folder, *source.include))
+    ptx, cubin = folder / f"{source.path.stem}.ptx", folder / f"{source.path.stem}.cubin"
+    include = (source.folder, *source.include)
+    code = cuda.compile_module(source.path, ptx, cubin, target, include=include, flags=source.flags)
     _write_record(folder, code, ptx, cubin, sources=[source.name(path) for path in source.files])
 
 
@@ -294,13 +330,20 @@ def _closure(path: Path, folders: Sequence[Path], texts: dict[Path, str]) -> dic
     return found
 
 
+def _is_hosted(hip: str, path: Path, source: _Source) -> bool:
+    """Whether a hipified file includes headers of the host's C++ library beyond what device code needs."""
+    places = [path.parent, source.folder, *source.include, compiler.FREESTANDING, compiler.HEADERS]
+    return not all(any((place / header).is_file() for place in places) for header in _INCLUDE.findall(hip))
+
+
 def _encode(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
 def _original(name: Path, folder: Path) -> Path:
-    if name.parts[:1] == (compiler.HEADERS_ALIAS,):
-        return compiler.HEADERS.joinpath(*name.parts[1:])
+    for alias, place in ((compiler.HEADERS_ALIAS, compiler.HEADERS), (compiler.LIBRARY_ALIAS, compiler.host_library())):
+        if name.parts[:1] == (alias,):
+            return place.joinpath(*name.parts[1:])
     return Path(os.path.normpath(folder / name))
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from parity import zig
 from parity.cache import digest
 from parity.errors import MissingTool, ParityError
+from parity.toolchain.hipify import Finding, table
 from parity.toolchain.targets import Target
 
 __all__ = ["HEADERS", "CompileError", "assemble", "compile_listing", "device_library", "fingerprint"]
@@ -25,14 +26,27 @@ __all__ = ["HEADERS", "CompileError", "assemble", "compile_listing", "device_lib
 HEADERS = Path(__file__).with_name("include")
 """The freestanding HIP device headers."""
 
+FREESTANDING = HEADERS / "freestanding"
+"""The standard headers that device code usually needs; any other comes with the host's C++ library."""
+
 HEADERS_ALIAS = "parity-include"
 """What a listing calls the folder ``HEADERS``, so that it is the same text on every machine."""
+
+LIBRARY_ALIAS = "host-include"
+"""What a listing calls the folder of the host's C and C++ library."""
 
 # -fuse-cuid=none: the default puts a symbol with a hash of the source's path into the listing.
 _FLAGS = (
     *("-x", "hip", "--target=x86_64-linux-gnu", "--offload-device-only", "-nogpuinc", "-nogpulib", "-nostdinc"),
     *("-O3", "-std=c++17", "-gline-tables-only", "-mcode-object-version=5", "-fhip-kernel-arg-name"),
     *("-D__HIP_PLATFORM_AMD__=1", "-ffile-compilation-dir=.", "-fuse-cuid=none", "-fno-color-diagnostics"),
+)
+_LIBCPP = (
+    *("ABI_VERSION=1", "ABI_NAMESPACE=__1", "HARDENING_MODE_DEFAULT=_LIBCPP_HARDENING_MODE_NONE"),
+    *("HARDENING_MODE=_LIBCPP_HARDENING_MODE_NONE", "ASSERTION_SEMANTIC_DEFAULT=_LIBCPP_ASSERTION_SEMANTIC_IGNORE"),
+    *("HAS_THREADS=1", "HAS_THREAD_API_PTHREAD=1", "HAS_MONOTONIC_CLOCK=1", "HAS_FILESYSTEM=1", "HAS_LOCALIZATION=1"),
+    *("HAS_WIDE_CHARACTERS=1", "HAS_UNICODE=1", "HAS_RANDOM_DEVICE=1", "HAS_TIME_ZONE_DATABASE=0", "HAS_MUSL_LIBC=0"),
+    *("HAS_TERMINAL=0", "HAS_VENDOR_AVAILABILITY_ANNOTATIONS=0"),
 )
 _ASSEMBLER_FLAGS = ("--target=amdgcn-amd-amdhsa", "-mcode-object-version=5")
 _LIBRARY = ("ocml.bc", "ockl.bc")
@@ -49,6 +63,12 @@ CONTROL(unsigned char, __oclc_wavefrontsize64, {wave64})
 CONTROL(int, __oclc_ISA_version, {isa})
 CONTROL(int, __oclc_ABI_version, 500)
 """
+# clang: FILE:LINE:COLUMN: error: TEXT; nvcc: FILE(LINE): error: TEXT
+_ERROR = re.compile(
+    r"^(?P<file>[^\s:(][^:(\n]*)(?::(?P<line>\d+):(?P<column>\d+)|\((?P<nvcc>\d+)\)): (?:fatal )?error: (?P<text>.*)$",
+    re.MULTILINE,
+)
+_QUOTED = re.compile(r"'([^']+)'|\"([^\"]+)\"")
 _DIAGNOSTIC = re.compile(r"^(In file included from )?([^\s:][^:\n]*):(?=\d+[:,])", re.MULTILINE)
 
 
@@ -58,6 +78,25 @@ class CompileError(ParityError):
     def __init__(self, module: str, target: str, log: str) -> None:
         super().__init__(f"module {module!r} does not compile for {target}:\n{log.strip()}")
         self.module, self.target, self.log = module, target, log
+        self.unmapped: tuple[Finding, ...] = ()
+        self.hazards: tuple[Finding, ...] = ()
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """The errors in the log, each with its place, the identifier it is about, and what is known to replace that."""
+        return tuple(map(_finding, _ERROR.finditer(self.log)))
+
+
+def _finding(error: re.Match[str]) -> Finding:
+    names, headers = table()
+    quoted = _QUOTED.search(error["text"])
+    name = (quoted[1] or quoted[2]) if quoted else ""
+    rule = names.get(name) or headers.get(name)
+    advice = rule.note or f"HIP has {rule.hip}" if rule and (rule.note or rule.hip) else ""
+    if not advice and any(name == known.hip for known in (*names.values(), *headers.values())):
+        advice = "parity's own HIP headers do not have it, an installed ROCm does"
+    text = f"{error['text']}; {advice}" if advice else error["text"]
+    return Finding(name, error["file"], int(error["line"] or error["nvcc"]), int(error["column"] or 1), text)
 
 
 def compile_listing(
@@ -66,11 +105,15 @@ def compile_listing(
     target: Target,
     *,
     include: Sequence[Path] = (),
+    flags: Sequence[str] = (),
+    hosted: bool = False,
     originals: Mapping[str, str] | None = None,
 ) -> None:
     """Compile the HIP file ``source`` to the assembly listing ``output``.
 
-    ``originals`` translates the names that ``#line`` gave to the paths that error messages show.
+    ``flags`` come after parity's own, and win. A ``hosted`` source includes headers of the host's C++ library, for the
+    host functions beside its kernels. ``originals`` translates the names that ``#line`` gave to the paths that error
+    messages show.
 
     Raises:
         CompileError: the compiler refused it.
@@ -82,8 +125,10 @@ def compile_listing(
             "clang",
             *_FLAGS,
             f"--offload-arch={target.name}",
+            *flags,
             *(part for folder in include for part in ("-I", folder)),
             *("-isystem", HEADERS, f"-fdebug-prefix-map={HEADERS}={HEADERS_ALIAS}"),
+            *(_hosted() if hosted else ("-isystem", FREESTANDING)),
             *(
                 part
                 for file in (*_bitcode(), controls)
@@ -132,6 +177,22 @@ def device_library() -> Path:
         "the Python package quadrants, $ROCM_PATH, /opt/rocm",
         "python -m pip install quadrants",
     )
+
+
+def host_library() -> Path:
+    """The folder of zig's libraries, libc++ and the headers of glibc among them."""
+    return zig.zig().parent / "lib"
+
+
+def _hosted() -> Iterator[str | Path]:
+    # What zig itself passes for x86_64-linux-gnu; libc++ is configured by macros there, not by a __config_site.
+    library = host_library()
+    for folder in ("libcxx/include", "libcxxabi/include", "include"):
+        yield from ("-isystem", library / folder)
+    for folder in ("x86-linux-gnu", "generic-glibc", "x86-linux-any", "any-linux-any"):
+        yield from ("-isystem", library / "libc" / "include" / folder)
+    yield f"-fdebug-prefix-map={library}={LIBRARY_ALIAS}"
+    yield from (f"-D_LIBCPP_{setting}" for setting in _LIBCPP)
 
 
 def fingerprint(target: Target) -> str:

@@ -57,7 +57,9 @@ def nvcc() -> Path:
     )
 
 
-def compile_module(source: Path, ptx: Path, cubin: Path, target: Target, *, include: Sequence[Path] = ()) -> CodeObject:
+def compile_module(
+    source: Path, ptx: Path, cubin: Path, target: Target, *, include: Sequence[Path] = (), flags: Sequence[str] = ()
+) -> CodeObject:
     """Compile the CUDA file ``source``, as it is, to ``ptx`` and ``cubin``.
 
     Raises:
@@ -65,7 +67,7 @@ def compile_module(source: Path, ptx: Path, cubin: Path, target: Target, *, incl
         MissingTool: there is no compiler.
     """
     folders = [part for folder in include for part in ("-I", str(folder))]
-    _run(source.stem, target, "-ptx", *_FLAGS, *folders, str(source), "-o", str(ptx))
+    _run(source.stem, target, "-ptx", *_FLAGS, *flags, *folders, str(source), "-o", str(ptx))
     log = _run(source.stem, target, "-cubin", "-Xptxas", "-v", str(ptx), "-o", str(cubin))
     return parse_ptx(ptx.read_text(), source.stem, target, log, binary=cubin)
 

@@ -182,9 +182,9 @@ def test_empty_and_broken_folders(parity, tmp_path, affine_cases):
     path.write_text("from parity.op import Op\n\nnumber = 1 / 0\n")
     result = parity("run", "--cases", affine_cases)
     assert result.code == 2
-    assert f"{path}, line 3: ZeroDivisionError" in result.err
+    assert f"{path}:3: ZeroDivisionError" in result.err
     path.write_text("def broken(:\n")
-    assert f"{path}, line 1" in parity("run", "--cases", affine_cases).err
+    assert f"{path}:1: " in parity("run", "--cases", affine_cases).err
 
 
 def test_missing_compiler(parity, monkeypatch):

@@ -5,16 +5,12 @@
 #pragma once
 
 #include <hip/atomic_functions.h>
+#include <hip/hip_runtime_api.h>
 #include <hip/host_defines.h>
 #include <hip/math_functions.h>
 #include <hip/warp_functions.h>
 #include <stddef.h>
 #include <stdint.h>
-
-struct dim3 {
-    unsigned x, y, z;
-    __host__ __device__ constexpr dim3(unsigned x = 1, unsigned y = 1, unsigned z = 1) : x(x), y(y), z(z) {}
-};
 
 // The first implicit argument is the number of blocks in x, y and z, as three 32-bit integers.
 __HIP_INLINE__ unsigned __hip_num_blocks(int axis) {

@@ -1,0 +1,143 @@
+"""Kernels that are not parity's: a project from nothing, a folder with ways of its own, a fork of the kernels."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+FOREIGN = Path(__file__).parents[1] / "foreign"
+TARGET = ("--target", "gfx1100")
+
+
+@pytest.fixture
+def foreign(tmp_path, parity, monkeypatch):
+    """A copy of a folder of kernels that were not written for parity; the working folder."""
+    folder = Path(shutil.copytree(FOREIGN, tmp_path / "foreign"))
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def edit(path, old, new):
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+def test_a_project_from_nothing_runs_at_once_and_sees_a_fault(parity, tmp_path, monkeypatch):
+    assert parity("init", tmp_path / "mine").code == 0
+    monkeypatch.chdir(tmp_path / "mine")
+    result = parity("run", *TARGET)
+    assert result.code == 0 and "leaky_relu  f32  pass" in result.out and result.err == ""
+    edit(Path("kernels/leaky_relu.cu"), "> 0.0f", "> 1e-3f")
+    result = parity("run", *TARGET)
+    assert result.code == 1 and "FAIL  leaky_relu_f32 on gfx1100 (emulated): value" in result.out
+
+
+def test_init_keeps_what_is_there(parity, tmp_path):
+    config = tmp_path / "pyproject.toml"
+    config.write_text('[project]\nname = "mine"\n')
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "own.cu").write_text("")
+    result = parity("init", tmp_path, "--kernels", "src")
+    assert result.code == 0 and "parity build" in result.out
+    assert config.read_text().startswith('[project]\nname = "mine"\n') and 'kernels = "src"' in config.read_text()
+    assert sorted(path.name for path in tmp_path.rglob("*.*")) == ["own.cu", "pyproject.toml"]
+    assert "has a [tool.parity] already" in parity("init", tmp_path).err
+
+
+def test_init_overwrites_nothing(parity, tmp_path):
+    (tmp_path / "cases").mkdir()
+    (tmp_path / "cases" / "leaky_relu.py").write_text("mine")
+    assert "leaky_relu.py exists already" in parity("init", tmp_path).err
+    assert (tmp_path / "cases" / "leaky_relu.py").read_text() == "mine"
+    assert not (tmp_path / "pyproject.toml").exists()
+
+
+def test_a_foreign_folder_is_tested_as_it_is(parity, foreign):
+    result = parity("run", *TARGET)
+    assert result.code == 0, result.out + result.err
+    assert [line.split()[:3] for line in result.out.splitlines()[1:4]] == [
+        ["swiglu", "f32", "f16"],
+        ["low", "f32", "pass"],
+        ["high", "f32", "pass"],
+    ]
+
+
+def test_faults_in_a_foreign_folder_are_seen(parity, foreign):
+    source = foreign / "src" / "activations" / "swiglu-fused.v2.cu"
+    edit(source, "expf(-gate)", "expf(-0.999f * gate)")
+    edit(source, "hi[i] = fmaxf(x[i], 0.0f);", "hi[i] = fmaxf(x[i], 1e-30f);")
+    result = parity("run", *TARGET)
+    assert result.code == 1
+    for kernel in ("ops::swiglu<float>", "ops::swiglu<__half>", "minmax"):
+        assert f"FAIL  {kernel} on gfx1100 (emulated): value" in result.out
+    assert "kernel    src/activations/swiglu-fused.v2.cu" in result.out
+    assert "low                  f32  pass" in result.out
+
+
+def test_an_abi_that_does_not_fit_costs_its_op_only_and_names_the_declaration(parity, foreign):
+    edit(foreign / "parity" / "activations.py", 'args="out x rows cols"', 'args="out x rows"')
+    result = parity("run", *TARGET)
+    assert result.code == 1
+    assert "takes 4 arguments, not 3: the first one missing is 'cols' (4 bytes at byte 20)" in result.out
+    assert "declared  parity/activations.py:41" in result.out and "low                  f32  pass" in result.out
+
+
+def test_a_kernel_that_is_not_there_is_named_with_what_is(parity, foreign):
+    edit(foreign / "parity" / "activations.py", '"ops::swiglu<{T}>"', '"swiglu<{T}>"')
+    result = parity("run", *TARGET)
+    assert result.code == 1 and "did you mean ops::swiglu<float>" in result.out
+    assert "missing in src: swiglu<float> swiglu<__half>" in result.out
+
+
+def test_a_case_file_with_an_error_costs_its_ops_only(parity, foreign):
+    (foreign / "parity" / "broken.py").write_text("\nboom()\n")
+    result = parity("run", "activations.high", *TARGET)
+    assert result.code == 2 and "high  f32  pass" in result.out
+    assert f"{Path('parity/broken.py').absolute()}:2: NameError" in result.err
+
+
+def test_what_compiles_is_shown_before_any_op_is_declared(parity, foreign):
+    shutil.rmtree(foreign / "parity")
+    result = parity("build", "--signatures", *TARGET)
+    assert result.code == 0
+    assert "ops::swiglu<__half>(out: pointer, x: pointer, rows: 4 bytes, cols: 4 bytes)" in result.out
+
+
+def test_what_does_not_compile_is_listed_by_file_and_line(parity, foreign):
+    (foreign / "src" / "bad.cu").write_text(
+        "#include <cuda_runtime.h>\n"
+        'extern "C" __global__ void bad(int* x) {\n    x[0] = __dp4a(x[1], x[2], nosuch);\n    __nanosleep(4);\n}\n'
+    )
+    result = parity("build", "bad", *TARGET, "--target", "gfx90a")
+    assert result.code == 1
+    lines = [line for line in result.out.splitlines() if line.startswith("src/bad.cu:")]
+    assert "src/bad.cu:3:31: nosuch: use of undeclared identifier 'nosuch' (error)" in lines
+    assert any(
+        line.startswith("src/bad.cu:3:12: __dp4a: no HIP function; use __builtin_amdgcn_sdot4") for line in lines
+    )
+    assert any("__nanosleep" in line and "__builtin_amdgcn_s_sleep" in line for line in lines)
+    document = json.loads(parity("build", "bad", *TARGET, "--json").out)
+    assert {error["name"] for error in document[0]["errors"]} >= {"nosuch"}
+
+
+def test_a_fork_is_tested_with_the_same_cases_and_what_it_lacks_is_named(parity, kernels):
+    (kernels / "sort.cu").unlink()
+    edit(kernels / "affine.cu", "AFFINE_FLOAT(bf16)", "")
+    result = parity("run", "affine", "sort.argsort_asc", "--kernels", kernels, *TARGET, "--examples", "2")
+    assert result.code == 1
+    assert "f16 f32 f64 f8_e4m3 u8 u32 i16 i32 i64  pass" in result.out
+    assert f"missing in {kernels}: affine_bf16 asort_asc_u8" in result.out
+    assert f"there is no {kernels / 'sort.cu'}" in result.err and "cases/sort.py:" in result.err
+
+
+@pytest.mark.parametrize("command", ["list", "static", "bench"])
+def test_every_command_says_what_a_fork_lacks_and_does_the_rest(parity, kernels, command):
+    (kernels / "sort.cu").unlink()
+    target = () if command == "list" else TARGET
+    result = parity(command, "affine", "--dtype", "f32", "--kernels", kernels, *target)
+    assert result.code == 2 and f"there is no {kernels / 'sort.cu'}" in result.err
+    assert ("affine.affine" if command == "list" else "affine_f32") in result.out
