@@ -162,9 +162,7 @@ def find_project(
     else:
         shipped = Path(__file__).parent / "_suite"
         found = Project(shipped / "kernels", shipped / "cases")
-    return replace(
-        found, kernels=kernels or found.kernels, cases=cases or found.cases, known=known or found.known
-    )
+    return replace(found, kernels=kernels or found.kernels, cases=cases or found.cases, known=known or found.known)
 
 
 def find_suite(
@@ -242,6 +240,8 @@ def load_suite(kernels: Path, cases: Path, *, include: Sequence[Path] = (), flag
         near = nearest(files[module].file, known)
         problems.append(f"{files[module].where}: op {names[0]}{more}: there is no {suite.files[module]}{near}")
     if len(suite.missing) == len(suite.files):
+        if not any(kernels.rglob("*.cu")):
+            raise UsageError(f"the kernels folder {kernels} holds no *.cu")
         raise UsageError("\n".join(problems))
     return replace(suite, problems=tuple(problems))
 

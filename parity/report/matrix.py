@@ -173,7 +173,7 @@ def make_matrix(
     def cell(entry: Entry, column: Column) -> Cell:
         if (entry.kernel, column) in unrecorded:
             return Cell(State.NOT_RECORDED)
-        if entry.op.module in missing and column.evidence != Evidence.RECORDED:
+        if entry.op.module in missing and column.evidence != Evidence.RECORDED and not column.op_level:
             return Cell(State.MISSING, failures={str(Status.MISSING): 1})
         if (entry.op.module, column.target) in broken and column.evidence != Evidence.RECORDED:
             return Cell(State.COMPILE_ERROR)
