@@ -93,7 +93,7 @@ def _in_scratch(w: Writer, lanes: str) -> str:
 
 
 def _in_lds(w: Writer, lanes: str, offset: int) -> str:
-    return f"c->lds, {_copy(vector(w, lanes, 'u32') + f' + {offset}u')}, all(0u)"  # the sum has 32 bits
+    return f"c->lds, {_copy(vector(w, lanes, 'u32') + f' + (u32){offset}ul')}, all(0u)"  # the sum has 32 bits
 
 
 def _copy(value: str) -> str:
@@ -117,7 +117,7 @@ def _scalar_load(w: Writer, item: Instruction, kind: str) -> None:
     names = registers(w, target)
     if len(names) != words:
         raise Unknown(f"{len(names)} registers for {item.mnemonic}")
-    w.put(f"{{ u32 x[{words}]; if (scalar_load<{words}>(c, {' + '.join(terms)}, {w.number}, x)) return 1;")
+    w.put(f"{{ u32 x[{words}]; if (scalar_load<{words}>(c, {' + '.join(terms)}, {w.here}, x)) return 1;")
     if words == 1:
         w.put(*write_scalar(w, target, "u32", "x[0]"), "}")
     elif words == 2:
@@ -134,7 +134,7 @@ def _load(w: Writer, item: Instruction, space: str, kind: str) -> None:
     address = _address(w, item, space, rest)
     if element in ("x3", "x4"):
         n, names = int(element[1]), registers(w, target)
-        w.put(f"{{ V<u32> x[{n}]; if (gather(c, exec, {address}, {4 * n}, {w.number}, x)) return 1;")
+        w.put(f"{{ V<u32> x[{n}]; if (gather(c, exec, {address}, {4 * n}, {w.here}, x)) return 1;")
         w.put(*(f"{name} = sel(unmask(exec), x[{i}], {name});" for i, name in enumerate(names)), "}")
         return
     stored = element.replace("i", "u")
@@ -145,7 +145,7 @@ def _load(w: Writer, item: Instruction, space: str, kind: str) -> None:
         into, value = "half", f"as<u16>(to<{element[0]}16>({value}))"
     elif element != into:
         value = f"to<{into}>({value})"
-    w.put(f"{{ V<{stored}> x; if (load_{stored}(c, exec, {address}, {w.number}, &x)) return 1;")
+    w.put(f"{{ V<{stored}> x; if (load_{stored}(c, exec, {address}, {w.here}, &x)) return 1;")
     if into == "half":
         (name,) = registers(w, target)
         w.put(f"{name} = sel(unmask(exec), {'put_hi' if high else 'put_lo'}({name}, {value}), {name}); }}")
@@ -163,11 +163,11 @@ def _store(w: Writer, item: Instruction, space: str, kind: str) -> None:
     if element in ("x3", "x4"):
         names = registers(w, data)
         w.put(f"{{ const V<u32> x[] = {{{', '.join(names)}}};")
-        w.put(f"if (scatter(c, exec, {address}, {4 * len(names)}, {w.number}, x)) return 1; }}")
+        w.put(f"if (scatter(c, exec, {address}, {4 * len(names)}, {w.here}, x)) return 1; }}")
         return
     value = vector(w, data.partition(".")[0], "u64" if element == "u64" else "u32")
     value = f"{value} >> {16 if data.endswith('.h') else shift}"
-    w.put(f"if (store_{element}(c, exec, {address}, {w.number}, to<{element}>({value}))) return 1;")
+    w.put(f"if (store_{element}(c, exec, {address}, {w.here}, to<{element}>({value}))) return 1;")
 
 
 def _pair(w: Writer, item: Instruction, verb: str, bits: int, step: int) -> None:
@@ -181,10 +181,10 @@ def _pair(w: Writer, item: Instruction, verb: str, bits: int, step: int) -> None
         offset = given.get(f"offset{i}", 0) * size
         at = _in_lds(w, lanes, offset)
         if verb == "load":
-            w.put(f"V<{kind}> x{i}; if (load_{kind}(c, exec, {at}, {w.number}, &x{i})) return 1;")
+            w.put(f"V<{kind}> x{i}; if (load_{kind}(c, exec, {at}, {w.here}, &x{i})) return 1;")
         else:
             value = vector(w, operands[i], kind)
-            w.put(f"if (store_{kind}(c, exec, {at}, {w.number}, V<{kind}>({value}))) return 1;")
+            w.put(f"if (store_{kind}(c, exec, {at}, {w.here}, V<{kind}>({value}))) return 1;")
     if verb == "load":
         names = registers(w, operands[0])
         words = [f"{part}(x{i})" for i in range(2) for part in ("lo32", "hi32")] if bits == 64 else ["x0", "x1"]
@@ -229,7 +229,7 @@ def _atomic(w: Writer, item: Instruction, space: str, kind: str) -> None:
     body = f"[](Atom<{kind}> old, Atom<{kind}> x, Atom<{kind}> cmp) -> Atom<{kind}> {{ return {expression}; }}"
     given = f"V<{unit}>({values[0]}), V<{unit}>({values[1] if compares else values[0]})"
     w.put(f"{{ V<{unit}> old;")
-    w.put(f"if (atomic<{kind}>(c, exec, {address}, {w.number}, {given}, &old, {body})) return 1;")
+    w.put(f"if (atomic<{kind}>(c, exec, {address}, {w.here}, {given}, &old, {body})) return 1;")
     if target:
         w.put(*write(w, target, unit, "old"))
     w.put("}")

@@ -6,7 +6,8 @@ Branches become ``goto``. What one instruction becomes is said in ``instructions
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
 
 from parity.emulator.faults import UnknownInstruction
 from parity.emulator.instructions import END, emit
@@ -16,7 +17,7 @@ from parity.emulator.parse import Function, Instruction
 from parity.emulator.writer import Unknown, Writer
 from parity.toolchain.targets import Target
 
-__all__ = ["COUNTERS", "blocks_of", "registers_of", "translate"]
+__all__ = ["COUNTERS", "blocks_of", "entry_of", "registers_of", "teaching", "translate", "writer_of"]
 
 _CALLS = ("s_swappc_b64", "s_setpc_b64")
 
@@ -85,8 +86,18 @@ def _translated(
     function: Function, target: Target, symbols: Mapping[str, int], fast: bool, counters: str = ""
 ) -> tuple[Writer, list[str]]:
     """The translation and, apart, what stands before it."""
+    w = writer_of(function, target, symbols, counters)
+    with teaching(function, w):
+        if fast:
+            _full(w)
+        _general(w)
+    return w, entry_of(function, w)
+
+
+def writer_of(function: Function, target: Target, symbols: Mapping[str, int], counters: str = "") -> Writer:
+    """A writer that is about to translate a kernel."""
     items = _items(function)
-    w = Writer(
+    return Writer(
         target,
         items,
         {item: i for i, item in enumerate(items) if isinstance(item, str)},
@@ -96,14 +107,15 @@ def _translated(
         [i for i, item in enumerate(items) if isinstance(item, Instruction) and item.mnemonic == "s_swappc_b64"],
         counters,
     )
+
+
+@contextlib.contextmanager
+def teaching(function: Function, w: Writer) -> Iterator[None]:
+    """Say which instruction it is that is not known."""
     try:
-        if fast:
-            _full(w)
-        _general(w)
+        yield
     except Unknown as unknown:
         raise UnknownInstruction(str(unknown), function.name, function.instructions[w.number]) from None
-    entry = _entry(function, w)
-    return w, entry
 
 
 def _general(w: Writer) -> None:
@@ -177,12 +189,12 @@ def _item(w: Writer, i: int, label: bool = True) -> None:
     if label and isinstance(item, str):
         w.put(f"{w.label(item)}:;")
     if w.sizes.get(i):
-        w.put(f"left -= {w.sizes[i]};" + (f" {w.counters}[{i}]++;" if w.counters else ""))
+        w.put(f"left -= {w.sizes[i]}l;" + (f" {w.counters}[{i}]++;" if w.counters else ""))
     if isinstance(item, Instruction):
         emit(w, item)
 
 
-def _entry(function: Function, w: Writer) -> list[str]:
+def entry_of(function: Function, w: Writer) -> list[str]:
     """What the hardware puts into registers before the first instruction: LLVM AMDGPU usage, initial kernel state."""
     d, lines, at = function.descriptor, [], 0
 

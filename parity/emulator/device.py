@@ -13,7 +13,7 @@ import numpy as np
 
 from parity.cache import Cache, default_root
 from parity.codeobject import CodeObject, Kernel, first_difference
-from parity.emulator.build import Program, prepare
+from parity.emulator.build import Executable, Programs
 from parity.emulator.classes import class_of, totals
 from parity.emulator.codegen import COUNTERS, blocks_of, registers_of
 from parity.emulator.faults import BadCall, DataRace, DivergentBarrier, InstructionBudgetExceeded, MemoryFault, quoted
@@ -79,6 +79,7 @@ class _Context(ctypes.Structure):
         ("trace_bytes", ctypes.c_uint64),
         ("ordinal", ctypes.c_uint32),
         ("running", ctypes.c_uint64),
+        ("program", ctypes.c_void_p),
     )
 
 
@@ -101,7 +102,7 @@ class _Loaded:
     kernel: Kernel
     target: Target
     launch: Any
-    address: int
+    executable: Executable
     image: int
     barriers: bool
     blocks: Mapping[int, Sequence[Instruction]]
@@ -131,8 +132,8 @@ class Device:
     ) -> None:
         self.instruction_budget = instruction_budget
         self._cache = cache or Cache(default_root())
-        self._fast, self._counted = not traced and not counted, counted
-        self._program = Program(self._cache, self._fast, counted)
+        self._counted = counted
+        self._programs = Programs(self._cache, "counted" if counted else "threaded" if traced else "compiled")
         self._arena = Arena(capacity)
         self._loaded: dict[tuple[str, str], _Loaded] = {}
         arena = self._arena
@@ -157,10 +158,7 @@ class Device:
             UnknownInstruction: a kernel has an instruction that the emulator does not know.
         """
         names = list(code.kernels if kernels is None else kernels)
-        prepare(
-            self._cache, code.listing, target(code.target), names,
-            fast=self._fast, counted=self._counted, workers=workers,
-        )  # fmt: skip
+        self._programs.prepare(code.listing, target(code.target), names, workers=workers)
 
     def allocate(self, nbytes: int, name: str = "buffer") -> Allocation:
         """Memory of which no byte was written yet."""
@@ -259,9 +257,11 @@ class Device:
             self._forget()
         if self._counted:
             ctypes.memset(loaded.counters, 0, ctypes.sizeof(loaded.counters))
+        program = loaded.executable.program
+        context.program = ctypes.addressof(program) if program else None
         fault = loaded.launch(
-            ctypes.byref(context), loaded.address, (ctypes.c_uint32 * 3)(*grid), (ctypes.c_uint32 * 3)(*block),
-            loaded.barriers,
+            ctypes.byref(context), loaded.executable.address,
+            (ctypes.c_uint32 * 3)(*grid), (ctypes.c_uint32 * 3)(*block), loaded.barriers,
         )  # fmt: skip
         if fault:
             raise self._fault(code, kernel, fault)
@@ -293,9 +293,8 @@ class Device:
             if name not in code.kernels:
                 raise UsageError(f"module {code.module!r} has no kernel {name!r}{nearest(name, code.kernels)}")
             where = target(code.target)
-            library, symbol = self._program.kernel(code.listing, where, name)
-            address = ctypes.cast(getattr(library, symbol), ctypes.c_void_p).value
-            assert address is not None
+            executable = self._programs.kernel(code.listing, where, name)
+            library, symbol = executable.library, executable.symbol
             launch = library.launch
             launch.argtypes = (*(ctypes.c_void_p,) * 4, ctypes.c_uint32)
             launch.restype = ctypes.c_uint32
@@ -308,7 +307,7 @@ class Device:
                 blocks = blocks_of(function_of(code.listing, name))
                 counters = (ctypes.c_uint64 * (max(blocks) + 1)).in_dll(library, symbol + COUNTERS)
             self._loaded[key] = _Loaded(
-                code.kernels[name], where, launch, address, self._images[code.digest], barriers, blocks, counters
+                code.kernels[name], where, launch, executable, self._images[code.digest], barriers, blocks, counters
             )
         return self._loaded[key]
 

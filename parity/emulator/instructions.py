@@ -67,13 +67,13 @@ def emit(w: Writer, item: Instruction) -> None:
 def _branch(w: Writer, target: str, condition: str) -> None:
     if target not in w.position:
         raise Unknown(f"label {target}")
-    stop = f"if (left < 0) {{ c->fault = TIMEOUT; c->instruction = {w.number}; return 1; }} "
+    stop = f"if (left < 0) {{ c->fault = TIMEOUT; c->instruction = {w.here}; return 1; }} "
     jump = f"{stop if w.position[target] <= w.at else ''}goto {w.label(target)};"
     w.put(f"if ({condition}) {{ {jump} }}" if condition else jump)
 
 
 def _barrier(w: Writer, item: Instruction) -> None:
-    w.put(f"c->budget = left; if (barrier(c, exec, {w.number})) return 1;", "left = c->budget;")
+    w.put(f"c->budget = left; if (barrier(c, exec, {w.here})) return 1;", "left = c->budget;")
 
 
 def _getpc(w: Writer, item: Instruction) -> None:
@@ -86,13 +86,13 @@ def _call(w: Writer, item: Instruction) -> None:
     w.put(*write_scalar(w, item.operands[0], "u64", f"{w.at}ul"))
     for name in w.functions:
         w.put(f"if (callee == {w.position[name]}) goto {w.label(name)};")
-    w.put(f"return bad_call(c, {w.number}); }}", f"{w.copy}return_{w.at}:;")
+    w.put(f"return bad_call(c, {w.here}); }}", f"{w.copy}return_{w.at}:;")
 
 
 def _jump(w: Writer, item: Instruction) -> None:
     w.put(f"switch ({scalar(w, item.operands[0], 'u64')}) {{")
     w.put(*(f"case {at}: goto {w.copy}return_{at};" for at in w.returns))
-    w.put(f"default: return bad_call(c, {w.number}); }}")
+    w.put(f"default: return bad_call(c, {w.here}); }}")
 
 
 def _setreg(w: Writer, item: Instruction) -> None:

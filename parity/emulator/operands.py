@@ -110,7 +110,7 @@ def scalar(w: Writer, operand: str, kind: str) -> str:
         kind = f"u{w.target.wavefront}"
     if kind in ("k16", "uk16"):
         value = int(operand, 0) & 0xFFFF
-        return f"{value - (1 << 16) if kind == 'k16' and value >> 15 else value}"
+        return f"{value - (1 << 16) if kind == 'k16' and value >> 15 else value}l"
     if (bits := _constant(operand, kind)) is not None:
         return f"({kind}){bits:#x}ul"
     if operand in ("scc", "src_scc"):

@@ -48,6 +48,11 @@ class Writer:
         """The number of the current instruction."""
         return self._numbers[self.at]
 
+    @property
+    def here(self) -> str:
+        """The same as C++."""
+        return f"{self.number}ul"
+
     @functools.cached_property
     def _numbers(self) -> list[int]:
         """How many instructions stand before each item."""

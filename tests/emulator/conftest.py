@@ -27,13 +27,14 @@ def code(cache):
 
 @pytest.fixture(scope="session")
 def prepared(code, cache):
-    emulator.Device(cache=cache).prepare(code)
+    for traced in (False, True):
+        emulator.Device(cache=cache, traced=traced).prepare(code)
     return code
 
 
-@pytest.fixture
-def device(cache, prepared):
-    return emulator.Device(cache=cache, instruction_budget=5_000_000)
+@pytest.fixture(params=[False, True], ids=["compiled", "threaded"])
+def device(request, cache, prepared):
+    return emulator.Device(cache=cache, traced=request.param, instruction_budget=5_000_000)
 
 
 @dataclass

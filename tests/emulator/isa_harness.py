@@ -407,7 +407,8 @@ def execute(machine: Machine, cache: Cache, work: Sequence[Work]) -> Iterator[st
     portioned = [(portion, groups) for checks, groups in work for portion in kernels_of(checks)]
     portions = [portion for portion, _ in portioned]
     code = codeobject.parse(listing_of(machine, portions), "checks")
-    device = emulator.Device(cache=cache, capacity=1 << 24)
+    # One target runs compiled code, the others threaded code: an instruction has one text for both.
+    device = emulator.Device(cache=cache, capacity=1 << 24, traced=bool(machine.like or machine.share > 1))
     device.prepare(code, workers=1)
     for i, (portion, groups) in enumerate(portioned):
         lanes, waves = _records(groups)

@@ -48,7 +48,7 @@ def built(cache):
     found = {}
     for each in build(HERE / "kernels", ["workgroups"], TARGETS, cache=cache):
         assert each.error is None, each.error
-        emulator.Device(cache=cache).prepare(each.code_object)
+        emulator.Device(cache=cache, traced=True).prepare(each.code_object)
         found[each.target] = each.code_object
     return found
 

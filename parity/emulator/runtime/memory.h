@@ -9,6 +9,7 @@ enum Fault { NONE, READ_OUTSIDE, WRITE_OUTSIDE, READ_UNWRITTEN, TIMEOUT, RACE, D
 constexpr u32 SHARED = 0x00010000, PRIVATE = 0x00020000;
 struct Trace;
 struct Group;
+struct Program;
 struct Context {
   u8 *data, *shadow;         // host copies of device memory and its state, one byte of state per byte
   u64 base, size;            // device address of data[0], bytes
@@ -31,6 +32,7 @@ struct Context {
   u64 trace_bytes;
   u32 ordinal;               // of the last wavefront that ran on this device
   Group *running;
+  const Program *program;    // what "threaded" executes
 };
 INLINE u32 unwritten(const Context *c, u32 number) { return number == c->odd ? ~c->fill : c->fill; }
 // Vector accesses are at base + hi:lo of each lane.

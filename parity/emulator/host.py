@@ -1,0 +1,247 @@
+"""Compile C++ functions in batches with the host compiler, and load what was compiled.
+
+One cache entry per batch holds a shared object; a tiny entry names the batch of every function. So a function is
+compiled once, whoever needs it, and a change of one function compiles that function alone.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+import platform
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NoReturn
+
+from parity import zig
+from parity.cache import Cache, digest
+from parity.errors import NotAvailable, ParityError
+
+__all__ = ["SYMBOL", "Functions", "forget", "host_features", "note", "noted", "runtime_version"]
+
+SYMBOL = "THE_FUNCTION"
+"""What stands for the name of a function in its text."""
+
+
+_HERE = Path(__file__).parent
+_BATCH_BYTES = 200_000
+_FLAGS = [
+    "-x",
+    "c++",
+    "-std=c++20",
+    "-fPIC",
+    "-ffreestanding",
+    "-nostdinc",
+    "-fno-exceptions",
+    "-fno-rtti",
+    "-fvisibility=hidden",
+    "-ffp-contract=off",
+    "-fno-math-errno",
+    "-Xclang",
+    "-ffloat16-excess-precision=none",
+    "-fno-strict-aliasing",
+    "-fno-asynchronous-unwind-tables",
+    "-Xclang",
+    "-disable-lifetime-markers",
+    "-Wno-psabi",
+    "-w",
+]
+
+
+@functools.cache
+def host_features() -> str:
+    """The compiler's name for this processor, which is part of every cache key.
+
+    Raises:
+        NotAvailable: the processor lacks fused multiply-add, or is of another architecture.
+    """
+    machine = platform.machine()
+    if machine in ("aarch64", "arm64"):
+        return "aarch64"
+    if machine not in ("x86_64", "AMD64"):
+        raise NotAvailable(f"the emulator runs on x86-64 and aarch64 Linux, not on {machine}")
+    found = zig.run(["clang", "-march=native", "-dM", "-E", "-x", "c", os.devnull]).stdout
+    names = set(re.findall(r"^#define __(\w+)__ 1$", found, re.MULTILINE))
+    if missing := {"FMA", "AVX2", "F16C"} - names:
+        raise NotAvailable(
+            f"the emulator needs a processor with {', '.join(sorted(missing))} (x86-64-v3, 2013 or later)"
+        )
+    return " ".join(sorted(names))
+
+
+def _machine_flags() -> list[str]:
+    return [] if host_features() == "aarch64" else ["-march=native", "-mprefer-vector-width=512"]
+
+
+@functools.cache
+def runtime_version() -> str:
+    """Digest of everything but the translation that decides what is compiled from it."""
+    return digest(*(p.read_bytes() for p in sorted(_HERE.glob("runtime/*"))), zig.version(), host_features(), *_FLAGS)
+
+
+class Functions:
+    """The compiled functions of one cache. Shared objects are loaded when a function of theirs is first asked for."""
+
+    def __init__(self, cache: Cache) -> None:
+        self._cache = cache
+        self._places: dict[str, tuple[str, str]] = {}
+        self._whole: set[str] = set()
+        self._libraries: dict[str, ctypes.CDLL] = {}
+
+    @staticmethod
+    def key(text: str, lanes: int, level: str) -> str:
+        """The key of a function, whose text has SYMBOL in place of its name."""
+        return digest(runtime_version(), str(lanes), level, text)
+
+    def __contains__(self, key: str) -> bool:
+        if key in self._places:
+            return True
+        if (text := noted(self._cache, key, "place")) is None:
+            return False
+        batch, symbol = text.split()
+        if batch not in self._whole:
+            if noted(self._cache, batch, "") is None:
+                forget(self._cache, key)  # else it would point to a batch that is gone for ever
+                return False
+            self._whole.add(batch)
+        self._places[key] = batch, symbol
+        return True
+
+    def compile(self, texts: Mapping[str, str], lanes: int, level: str, workers: int | None = None) -> None:
+        """Compile functions, given by key."""
+        batches = list(_batches({key: text.replace(SYMBOL, _name(key)) for key, text in texts.items()}))
+
+        def build(batch: Mapping[str, str]) -> str:
+            return _build(self._cache, lanes, level, list(batch.values()))
+
+        if len(batches) > 1:
+            with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
+                built = list(pool.map(build, batches))
+        else:
+            built = [build(batch) for batch in batches]
+        for batch, where in zip(batches, built, strict=True):
+            self._whole.add(where)
+            for key in batch:
+                self._places[key] = where, _name(key)
+                note(self._cache, key, "place", f"{where} {_name(key)}")
+
+    def load(self, key: str) -> tuple[ctypes.CDLL, str]:
+        """The library that holds a function which is there, and its symbol."""
+        batch, symbol = self._places[key]
+        if batch not in self._libraries:
+            folder, _ = self._cache.get(batch, _missing)
+            self._libraries[batch] = ctypes.CDLL(str(folder / "kernels.so"))
+        return self._libraries[batch], symbol
+
+
+def _name(key: str) -> str:
+    return f"kernel_{key[:32]}"
+
+
+# --- small entries of the cache --------------------------------------------------------------------------------------
+
+
+def note(cache: Cache, key: str, name: str, text: str) -> None:
+    """Keep a text in the cache, as a file of that name."""
+
+    def write(folder: Path) -> None:
+        (folder / name).write_text(text)
+
+    cache.get(key, write)
+
+
+def noted(cache: Cache, key: str, name: str) -> str | None:
+    """The text of a file of an entry ("" for no name); None if there is no such entry."""
+    try:
+        folder, _ = cache.get(key, _absent)
+    except _Absent:
+        return None
+    return (folder / name).read_text() if name else ""
+
+
+def forget(cache: Cache, key: str) -> None:
+    """Remove an entry."""
+    try:
+        folder, _ = cache.get(key, _absent)
+    except _Absent:
+        return
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+class _Absent(Exception):
+    pass
+
+
+def _absent(_: Path) -> None:
+    raise _Absent
+
+
+def _missing(folder: Path) -> NoReturn:
+    raise ParityError(f"the cache entry {folder} was removed while it was in use; run again")
+
+
+# --- the compiler ----------------------------------------------------------------------------------------------------
+
+
+def _batches(texts: Mapping[str, str]) -> Iterator[dict[str, str]]:
+    batch: dict[str, str] = {}
+    size = 0
+    for key, text in texts.items():
+        if batch and size + len(text) > _BATCH_BYTES:
+            yield batch
+            batch, size = {}, 0
+        batch[key] = text
+        size += len(text)
+    if batch:
+        yield batch
+
+
+def _build(cache: Cache, lanes: int, level: str, sources: Sequence[str]) -> str:
+    runtime, _ = cache.get(
+        digest(runtime_version(), "runtime", str(lanes)), lambda folder: _compile_runtime(folder, lanes)
+    )
+    key = digest(runtime_version(), "batch", str(lanes), level, *sources)
+
+    def build(folder: Path) -> None:
+        code = folder / "kernels.cpp"
+        code.write_text('#include "threaded.h"\n' + "\n".join(sources) + "\n")
+        _run(
+            [
+                "clang",
+                *_FLAGS,
+                *_machine_flags(),
+                level,
+                f"-DLANES={lanes}",
+                f"-I{_HERE / 'runtime'}",
+                "-c",
+                code,
+                "-o",
+                folder / "kernels.o",
+            ]
+        )
+        _run(["ld.lld", "-shared", folder / "kernels.o", *sorted(runtime.glob("*.o")), "-o", folder / "kernels.so"])
+        (folder / "kernels.o").unlink()
+        code.unlink()
+
+    cache.get(key, build)
+    return key
+
+
+def _compile_runtime(folder: Path, lanes: int) -> None:
+    for source in (_HERE / "runtime").glob("*.cpp"):
+        target = folder / f"{source.stem}.o"
+        _run(["clang", *_FLAGS, *_machine_flags(), "-O2", f"-DLANES={lanes}", "-c", source, "-o", target])
+
+
+def _run(arguments: Sequence[str | Path]) -> subprocess.CompletedProcess[str]:
+    done = zig.run(arguments)
+    if done.returncode:
+        raise ParityError(
+            f"the host compiler failed on generated code, a defect of the emulator:\n{done.stderr[:2000]}"
+        )
+    return done

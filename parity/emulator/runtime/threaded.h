@@ -1,0 +1,45 @@
+// Threaded code: a kernel is an array of operations, and the step of each of them goes on with the next one's.
+// The steps of all kernels are few, so they are quick to compile; registers lie in memory.
+#pragma once
+#include "memory.h"
+
+struct State;
+struct Operation;
+typedef u32 Step(State *, const Operation *);
+struct Operation {
+  Step *step;
+  const u64 *numbers; // of registers, of operations to go on with, and constants, in the order of the step's text
+};
+struct Program {
+  const Operation *code;
+  const u32 *registers; // in the order of their numbers for unwritten(); VECTOR is set for a VGPR
+  u64 count, vectors;   // of registers; of the array that holds the VGPRs
+};
+constexpr u32 VECTOR = 1u << 31;
+struct State { // of one wavefront
+  Context *c;
+  const Operation *code;
+  const V<u32> *ids;
+  V<u32> *vector;
+  u32 *scalar;
+  i64 left;
+  Mask exec, vcc;
+  u32 scc, wave;
+};
+
+#define S(i) t->scalar[o->numbers[i]]
+#define W(i) t->vector[o->numbers[i]]
+#define N(i) o->numbers[i]
+#define GO_ON(next) do { const Operation *n = next; [[clang::musttail]] return n->step(t, n); } while (0)
+#define GO_TO(i) GO_ON(t->code + o->numbers[i])
+#define STEP(name, ...)                                                                                        \
+  EXPORTED u32 name(State *t, const Operation *o) {                                                            \
+    Context *const c = t->c;                                                                                   \
+    const V<u32> *const ids = t->ids;                                                                          \
+    const u32 wave = t->wave;                                                                                  \
+    Mask &exec = t->exec, &vcc = t->vcc;                                                                       \
+    u32 &scc = t->scc;                                                                                         \
+    i64 &left = t->left;                                                                                       \
+    __VA_ARGS__                                                                                                \
+    GO_ON(o + 1);                                                                                              \
+  }

@@ -1,0 +1,62 @@
+"""Threaded code: the steps that kernels share, and that they do what compiled code does."""
+
+import re
+
+import numpy as np
+import pytest
+
+from parity import emulator
+from parity.cache import Cache
+from parity.emulator.image import image_of
+from parity.emulator.parse import function_of
+from parity.emulator.threaded import VECTOR, Threaded, thread
+from parity.toolchain.targets import TARGETS
+
+
+def threaded(code, kernel) -> Threaded:
+    return thread(function_of(code.listing, kernel), TARGETS[code.target], image_of(code.listing).symbols)
+
+
+def test_steps_have_no_registers_constants_or_places_of_a_kernel(code):
+    for kernel in code.kernels:
+        for step in threaded(code, kernel).steps:
+            assert not re.search(r"\b[sv]\d+\b|\bgoto\b|\dul\b", step), step
+
+
+def test_a_step_says_what_its_numbers_are(code):
+    found = threaded(code, "add_f32")
+    (at,) = (i for i, step in enumerate(found.code) if "f32" in found.steps[step] and "a + b" in found.steps[step])
+    a, b, target, old = found.numbers[at]
+    assert target == old
+    assert {VECTOR + n for n in (a, b, target)} <= {*found.registers}
+    assert found.vectors > max(a, b, target)
+
+
+def test_what_kernels_share_is_compiled_once(code, tmp_path, monkeypatch):
+    compiled = []
+    device = emulator.Device(cache=Cache(tmp_path), traced=True)
+    original = emulator.build.Functions.compile
+    monkeypatch.setattr(
+        emulator.build.Functions, "compile",
+        lambda self, texts, *others: (compiled.append({*texts}), original(self, texts, *others)),
+    )  # fmt: skip
+    for kernel in ("add_f32", "div_f64", "collatz", "add_f32"):
+        device.prepare(code, [kernel])
+    assert all(compiled[:3])
+    assert not compiled[0] & compiled[1] | (compiled[0] | compiled[1]) & compiled[2]
+    assert compiled[3] == set()
+    assert len(compiled[2]) < len(threaded(code, "collatz").steps)
+
+
+@pytest.mark.parametrize("kernel", ["collatz", "every_other", "reversed"])
+def test_it_does_what_compiled_code_does(code, cache, kernel):
+    results = []
+    for traced in (False, True):
+        device = emulator.Device(cache=cache, traced=traced)
+        x, out = device.allocate(400, "x"), device.allocate(400, "out")
+        device.write(x, np.arange(1, 101, dtype=np.int32))
+        args = emulator.pack(code.kernels[kernel], [100, x, out])
+        stats = device.launch(code, kernel, grid=(2, 1, 1), block=(64, 1, 1), args=args, seed=7)
+        results.append((stats.instructions, device.read(out).tobytes(), device.written(out).tobytes()))
+    assert results[0] == results[1]
+    assert results[0][0] > 0
