@@ -26,7 +26,7 @@ def matrix(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """Test parity itself (arguments: those of pytest)."""
     session.install("-e", ".[emulated]", "--group", "test")
-    session.run("pytest", "-n", "auto", *session.posargs)
+    session.run("pytest", "-n", "auto", "--dist", "loadgroup", *session.posargs)
 
 
 @nox.session

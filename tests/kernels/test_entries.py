@@ -23,9 +23,10 @@ def cache(tmp_path_factory) -> Cache:
     return Cache(tmp_path_factory.mktemp("build"))
 
 
-@pytest.fixture(scope="module", params=TARGETS)
-def built(request, cache) -> dict[str, Built]:
-    return {b.module: b for b in build(KERNELS, ENTRIES, [request.param], cache=cache)}
+# All tests of a target in one process: they build it once.
+@pytest.fixture(scope="module", params=[pytest.param(t, marks=pytest.mark.xdist_group(t)) for t in TARGETS])
+def built(request) -> dict[str, Built]:
+    return {b.module: b for b in build(KERNELS, ENTRIES, [request.param])}
 
 
 @pytest.fixture(scope="module")
