@@ -11,8 +11,9 @@ from parity.codeobject import CodeObject
 from parity.engine.bench import Timer
 from parity.op import Op
 from parity.runners import available
-from parity.runners.cuda import CudaDevice, Placed
-from parity.runners.cuda_timing import Stopwatch
+from parity.runners.cuda import CudaDevice, CudaDriver
+from parity.runners.gpu import GpuDevice, Placed
+from parity.runners.stopwatch import Stopwatch
 from parity.runners.timing import Timings
 from parity.suite import Suite, find_suite
 from parity.toolchain import build
@@ -25,14 +26,19 @@ class Gpu:
     """An open device with the suite's kernels; nothing is isolated here, so a broken kernel ends the program."""
 
     cupy: Any
-    device: CudaDevice
+    device: GpuDevice
     target: str
     suite: Suite
     name: str
 
+    @property
+    def stream(self) -> Any:
+        assert isinstance(self.device.driver, CudaDriver)
+        return self.device.driver.stream
+
     @functools.cached_property
     def stopwatch(self) -> Stopwatch:
-        return Stopwatch(self.cupy, self.device.stream)
+        return Stopwatch(self.device.driver)
 
     @functools.cached_property
     def ceilings(self) -> Timer:
@@ -51,9 +57,9 @@ class Gpu:
         """A case in the device's memory."""
         op, case = self.op(text)
         launch, buffers = op.timed(case)
-        with self.device.stream:
+        with self.stream:
             placed = self.device.place(self.code(op.module), launch, buffers)
-        self.device.stream.synchronize()
+        self.stream.synchronize()
         return placed, case
 
     def op(self, text: str) -> tuple[Op, Case]:
@@ -62,7 +68,7 @@ class Gpu:
 
     def time(self, placed: Placed, *, hot: bool = False) -> Timings:
         """The timings of a placed launch, or of another function that enqueues on CuPy's current stream."""
-        with self.device.stream:
+        with self.stream:
             return self.stopwatch.time(placed.launch, placed.restore, hot=hot, seconds=1.0)
 
     def array(self, text: str, placed: Placed, name: str) -> Any:
@@ -79,7 +85,7 @@ class Gpu:
 
     def free(self) -> None:
         """Give memory that nothing uses back to the driver, for the other libraries."""
-        self.device.stream.synchronize()
+        self.stream.synchronize()
         self.cupy.get_default_memory_pool().free_all_blocks()
 
 

@@ -20,7 +20,7 @@ from typing import Any
 
 from benchmarks.gpu import Gpu, open_gpu
 from parity.report.bench import si
-from parity.runners.cuda import Placed
+from parity.runners.gpu import Placed
 from parity.runners.timing import Timings
 
 Call = Callable[..., Any]
@@ -200,14 +200,14 @@ def measure(gpu: Gpu, operation: Operation, torch: Any) -> Result:
 
 def _time(gpu: Gpu, library: Any, call: Call, arrays: dict[str, Any], sorts: bool) -> Timings | str:
     cupy, is_torch = gpu.cupy, library is not gpu.cupy
-    with gpu.device.stream:
+    with gpu.stream:
         given = {**arrays, "out": cupy.empty_like(arrays["out"], dtype=cupy.int64 if sorts else None)}
-    gpu.device.stream.synchronize()
+    gpu.stream.synchronize()
     used = {name: library.as_tensor(each, device="cuda") for name, each in given.items()} if is_torch else given
     stream = contextlib.nullcontext()
     if is_torch:
-        stream = library.cuda.stream(library.cuda.ExternalStream(gpu.device.stream.ptr))
-    with stream, gpu.device.stream:
+        stream = library.cuda.stream(library.cuda.ExternalStream(gpu.stream.ptr))
+    with stream, gpu.stream:
         result = call(library, **used)
         result = cupy.asarray(used["out"] if result is None else result)
         ours, theirs = arrays["out"], result
@@ -267,7 +267,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _memcpy(gpu: Gpu) -> float:
     """Bytes per second, read and written, of the driver's copy of 1 GiB on the device."""
     size = 2**30
-    with gpu.device.stream:
+    with gpu.stream:
         source, destination = gpu.cupy.cuda.alloc(size), gpu.cupy.cuda.alloc(size)
         source.memset_async(1, size)
         copy = Placed(lambda: destination.copy_from_device_async(source, size), lambda: None, {})

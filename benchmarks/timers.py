@@ -71,10 +71,10 @@ def measure(gpu: Any, case: str) -> Row:
 
     placed, _ = gpu.place(case)
     before = gpu.time(placed, hot=True)
-    with gpu.device.stream:
-        graph, launches = gpu.stopwatch.graph(placed.launch, before.cold.median)
     triton = do_bench(placed.launch, warmup=50, rep=300, return_mode="median") * 1e-3
-    found = benchmark(graph.launch, n_repeat=200, n_warmup=20, max_duration=2.0)
+    with gpu.stream:
+        work, launches = gpu.stopwatch.repeated(placed.launch, before.cold.median)
+        found = benchmark(work, n_repeat=200, n_warmup=20, max_duration=2.0)
     cupy = float(np.median(found.gpu_times)) / launches
     after = gpu.time(placed, hot=True)
     return Row(

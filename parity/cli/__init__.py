@@ -14,7 +14,7 @@ from parity.errors import ParityError
 
 __all__ = ["main"]
 
-COMMANDS = ("init", "run", "record", "bench", "list", "show", "build", "static", "doctor")
+COMMANDS = ("init", "run", "record", "bench", "list", "show", "build", "static", "doctor", "hip-emulator")
 WRONG_USAGE = 2
 INTERRUPTED = 130
 BROKEN_PIPE = 141
@@ -67,7 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"parity {parity.__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name in COMMANDS:
-        module = importlib.import_module(f"parity.cli.{name}")
+        module = importlib.import_module(f"parity.cli.{name.replace('-', '_')}")
         text = (module.__doc__ or "").strip()
         command = commands.add_parser(
             name,

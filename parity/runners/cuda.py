@@ -5,25 +5,22 @@ from __future__ import annotations
 import ctypes
 import importlib
 import importlib.util
-import multiprocessing
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from parity.codeobject import CodeObject
-from parity.errors import MissingTool, NotAvailable, ParityError, UsageError
-from parity.launch import POISON, Buffer, Fault, Launch, Outcome, Pointer, Scalar, Tiled
-from parity.runners.base import Evidence, Probe, Session, Vendor, mismatch
-from parity.runners.cuda_timing import Stopwatch
+from parity.errors import MissingTool, NotAvailable
+from parity.launch import Launch
+from parity.runners.base import Evidence, Probe, Session, Vendor
+from parity.runners.gpu import GpuDevice, most_workers, worker_number
 from parity.runners.isolated import Isolated
-from parity.runners.redzone import RED_BYTES, Arena
-from parity.runners.timing import Timings
-from parity.toolchain import MissingKernel, ModuleStore, nvcc, nvcc_version
+from parity.runners.redzone import Bytes
+from parity.toolchain import nvcc, nvcc_version
 
-__all__ = ["Cuda", "CudaDevice", "Placed"]
+__all__ = ["Cuda", "CudaDevice", "CudaDriver", "throttling"]
 
 INSTALL = "python -m pip install cupy-cuda13x (cupy-cuda12x for a driver of CUDA 12)"
 
@@ -33,12 +30,14 @@ DRIVER = Path("/sys/module/nvidia/version")
 SHARED_BYTES = 48 * 1024
 """Dynamic shared memory above this has to be asked for per kernel (CUDA C++ Programming Guide, "Shared Memory")."""
 
-WORKERS_PER_GPU = 16
-"""Processes on one GPU take turns (NVIDIA's documentation of MPS: without it, their contexts are time-sliced). A case
-keeps a processor busy for milliseconds and the GPU for microseconds, so this many still find it free."""
-
-WORKER_BYTES = 512 * 2**20
-"""Memory of a GPU for one process: context, loaded modules, buffers. No more than half of a GPU is taken in all."""
+# Why clocks are lower than they could be: nvmlClocksEventReasons of NVML, except "idle" and the user's own settings.
+REASONS = {
+    0x04: "power cap",
+    0x08: "hardware slowdown",
+    0x20: "software thermal slowdown",
+    0x40: "hardware thermal slowdown",
+    0x80: "hardware power brake",
+}
 
 
 class Cuda:
@@ -85,28 +84,23 @@ class Cuda:
         """Processes that the GPUs of these targets serve together."""
         runtime: Any = importlib.import_module("cupy").cuda.runtime
         gpus = [place for place, target in enumerate(_capabilities()) if target in targets]
-        memory = (int(runtime.getDeviceProperties(place)["totalGlobalMem"]) for place in gpus)
-        return max(1, sum(min(WORKERS_PER_GPU, each // 2 // WORKER_BYTES) for each in memory))
+        return most_workers([int(runtime.getDeviceProperties(place)["totalGlobalMem"]) for place in gpus])
 
     def open(self, target: str, *, checked: bool = True) -> Session:
-        return Isolated("parity.runners.cuda:CudaDevice", (target, checked, _worker()))
+        return Isolated("parity.runners.cuda:CudaDevice", (target, checked, worker_number()))
 
 
-@dataclass(frozen=True)
-class Placed:
-    """A launch whose buffers lie in memory: both functions enqueue on CuPy's current stream.
+def CudaDevice(target: str, checked: bool, worker: int = 0) -> GpuDevice:  # noqa: N802 - it makes one
+    """The GPU of that target for the worker of that number, with red zones around buffers if ``checked``.
 
-    ``launch`` launches the kernel, ``restore`` puts back what the host wrote into memory that the kernel changes.
-    ``memory`` is CuPy's pointer to each buffer.
+    Raises:
+        NotAvailable: no GPU of this machine is of that target.
     """
-
-    launch: Callable[[], None]
-    restore: Callable[[], None]
-    memory: Mapping[str, Any]
+    return GpuDevice(CudaDriver(target, worker), checked)
 
 
-class CudaDevice:
-    """One GPU, used by this process alone or beside others; ``checked`` puts red zones around buffers.
+class CudaDriver:
+    """A GPU through CuPy, on a stream of its own.
 
     ``worker`` is the number of the process for which this works: those from 0 on spread evenly over the GPUs of the
     target. The driver shows only those in ``CUDA_VISIBLE_DEVICES``.
@@ -115,7 +109,7 @@ class CudaDevice:
         NotAvailable: no GPU of this machine is of that target.
     """
 
-    def __init__(self, target: str, checked: bool, worker: int = 0) -> None:
+    def __init__(self, target: str, worker: int = 0) -> None:
         places = [i for i, name in enumerate(_capabilities()) if name == target]
         if not places:
             raise NotAvailable(f"no GPU here is {target}")
@@ -123,144 +117,98 @@ class CudaDevice:
         self._cupy.cuda.Device(places[worker % len(places)]).use()
         self._errors = (self._cupy.cuda.runtime.CUDARuntimeError, self._cupy.cuda.driver.CUDADriverError)
         self.stream = self._cupy.cuda.Stream(non_blocking=True)
-        self._red_bytes = RED_BYTES if checked else 0
-        self._stopwatch: Stopwatch | None = None
-        self.modules: ModuleStore[Any, Any] = ModuleStore(self._load, lambda module, name: module.get_function(name))
 
-    def execute(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Outcome:
-        """Run one launch and wait for its end; errors of the device and changed red zones are faults."""
-        arena = Arena.of(buffers, self._red_bytes)
-        try:
-            after = self._launch(code, launch, arena)
-        except self._errors as error:
-            name, _, text = str(error).partition(": ")
-            return Outcome(arena.contents(arena.image), Fault(name, text, self._is_lost()))
-        except MissingKernel as error:
-            return Outcome(arena.contents(arena.image), Fault("missing kernel", str(error)))
-        except ParityError as error:
-            return Outcome(arena.contents(arena.image), Fault("error", str(error)))
-        damage = arena.damage(after)
-        return Outcome(arena.contents(after), Fault("out-of-bounds write", damage) if damage else None)
+    @property
+    def errors(self) -> tuple[type[Exception], ...]:
+        return self._errors
 
-    def time(
-        self, code: CodeObject, launch: Launch, buffers: Mapping[str, Tiled], *, hot: bool, seconds: float
-    ) -> Timings | Fault:
-        """Time a launch, without red zones; an error of the device, or too little memory, is a fault."""
-        try:
-            with self.stream:
-                placed = self.place(code, launch, buffers)
-                if self._stopwatch is None:
-                    self._stopwatch = Stopwatch(self._cupy, self.stream)
-                return self._stopwatch.time(placed.launch, placed.restore, hot=hot, seconds=seconds)
-        except self._errors as error:
-            name, _, text = str(error).partition(": ")
-            return Fault(name, text, self._is_lost())
-        except self._cupy.cuda.memory.OutOfMemoryError as error:
-            return Fault("out of memory", str(error))
-        except ParityError as error:
-            return Fault("error", str(error))
+    @property
+    def l2_bytes(self) -> int:
+        return int(self._cupy.cuda.Device().attributes["L2CacheSize"])
 
-    def place(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Tiled]) -> Placed:
-        """Put the buffers into memory of their own, so that the launch can be repeated.
+    def active(self) -> Any:
+        return self.stream
 
-        Raises:
-            UsageError: the code object has no such kernel, or the arguments do not fit.
-        """
-        function = self._function(code, launch)
-        memory = {name: self._cupy.cuda.alloc(max(1, buffer.nbytes)) for name, buffer in buffers.items()}
-        for name, buffer in buffers.items():
-            self._fill(memory[name], buffer)
-        # What the host wrote and the kernel changes is put back each time, so that sums do not run away.
-        kept = [
-            (memory[name], self._copy(memory[name], buffer.nbytes), buffer.nbytes)
-            for name, buffer in buffers.items()
-            if buffer.writable and buffer.data.size
-        ]
-        places = {name: (memory[name].ptr, buffer.dtype.itemsize) for name, buffer in buffers.items()}
-        args = tuple(_argument(arg, places) for arg in launch.args)
-
-        def enqueue() -> None:
-            function(launch.grid, launch.block, args, shared_mem=launch.shared_bytes)
-
-        def restore() -> None:
-            for place, copy, size in kept:
-                place.copy_from_device_async(copy, size)
-
-        return Placed(enqueue, restore, memory)
-
-    def _fill(self, memory: Any, buffer: Tiled) -> None:
-        """Write the tile over and over; poison where there is none."""
-        memory.memset_async(POISON, max(1, buffer.nbytes))
-        tile = np.ascontiguousarray(buffer.data[: buffer.count])
-        done = tile.nbytes
-        if done:
-            memory.copy_from_host_async(ctypes.c_void_p(tile.ctypes.data), done)
-        while 0 < done < buffer.nbytes:
-            more = min(done, buffer.nbytes - done)
-            (memory + done).copy_from_device_async(memory, more)
-            done += more
-
-    def _copy(self, memory: Any, size: int) -> Any:
-        copy = self._cupy.cuda.alloc(size)
-        copy.copy_from_device_async(memory, size)
-        return copy
-
-    def _load(self, code: CodeObject) -> Any:
-        if code.binary is None:
-            raise UsageError(f"module {code.module!r} for {code.target} has no cubin; build it again")
+    def load(self, code: CodeObject) -> Any:
         return self._cupy.RawModule(path=str(code.binary))
 
-    def _function(self, code: CodeObject, launch: Launch) -> Any:
-        function = self.modules.function(code, launch.kernel)
-        if problem := mismatch(code.kernels[launch.kernel], launch):
-            raise UsageError(f"{problem}; the op declares {launch}")
+    def find(self, module: Any, name: str) -> Any:
+        return module.get_function(name)
+
+    def launch(self, function: Any, launch: Launch, args: list[bytes]) -> None:
         if launch.shared_bytes > SHARED_BYTES:
             function.max_dynamic_shared_size_bytes = launch.shared_bytes
-        return function
+        # CuPy passes a NumPy scalar by value, whatever its type means.
+        values = tuple(np.frombuffer(data, f"u{len(data)}")[0] for data in args)
+        function(launch.grid, launch.block, values, shared_mem=launch.shared_bytes)
 
-    def _launch(self, code: CodeObject, launch: Launch, arena: Arena) -> np.ndarray[Any, np.dtype[np.uint8]]:
-        """The content of the arena after the launch."""
-        function = self._function(code, launch)
-        with self.stream:
-            memory = self._cupy.empty(len(arena.image), np.uint8)
-            memory.set(arena.image, stream=self.stream)
-            places = {
-                name: (memory.data.ptr + start, arena.buffers[name].dtype.itemsize)
-                for name, (start, _) in arena.places.items()
-            }
-            args = tuple(_argument(arg, places) for arg in launch.args)
-            function(launch.grid, launch.block, args, shared_mem=launch.shared_bytes)
-            self.stream.synchronize()
-            after: np.ndarray[Any, np.dtype[np.uint8]] = memory.get()
-            return after
+    def allocate(self, nbytes: int) -> Any:
+        return self._cupy.cuda.alloc(nbytes)
 
-    def _is_lost(self) -> bool:
-        """Whether the error stays: then it is returned by every further call."""
+    def address(self, memory: Any) -> int:
+        return int(memory.ptr)
+
+    def upload(self, memory: Any, data: Bytes) -> None:
+        memory.copy_from_host_async(ctypes.c_void_p(data.ctypes.data), data.nbytes)
+
+    def download(self, memory: Any, nbytes: int) -> Bytes:
+        data = np.empty(nbytes, np.uint8)
+        memory.copy_to_host_async(ctypes.c_void_p(data.ctypes.data), nbytes)
+        self.stream.synchronize()
+        return data
+
+    def fill(self, memory: Any, value: int, nbytes: int) -> None:
+        memory.memset_async(value, nbytes)
+
+    def copy(self, memory: Any, source: Any, nbytes: int, offset: int = 0) -> None:
+        (memory + offset if offset else memory).copy_from_device_async(source, nbytes)
+
+    def synchronize(self) -> None:
+        self.stream.synchronize()
+
+    def is_lost(self) -> bool:
         try:
             self._cupy.cuda.runtime.deviceSynchronize()
         except self._errors:
             return True
         return False
 
+    def event(self) -> Any:
+        return self._cupy.cuda.Event()
 
-def _argument(arg: Pointer | Scalar, places: Mapping[str, tuple[int, int]]) -> Any:
-    """A NumPy scalar with the bytes of an argument; CuPy passes it by value, whatever its type means.
+    def record(self, event: Any) -> None:
+        event.record(self.stream)
 
-    ``places`` maps each buffer to its address and the size of its elements.
-    """
-    if isinstance(arg, Pointer):
-        if arg.buffer is None:
-            return np.uint64(0)
-        address, itemsize = places[arg.buffer]
-        return np.uint64(address + arg.offset * itemsize)
-    data = arg.bytes
-    return np.frombuffer(data, f"u{len(data)}")[0]
+    def seconds(self, begin: Any, end: Any) -> float:
+        return float(self._cupy.cuda.get_elapsed_time(begin, end)) * 1e-3
+
+    def repeated(self, work: Callable[[], object], count: int) -> Callable[[], object]:
+        """A graph, which leaves the host out."""
+        self.stream.begin_capture()
+        for _ in range(count):
+            work()
+        graph = self.stream.end_capture()
+        return lambda: graph.launch(self.stream)
+
+    def notes(self) -> tuple[str, ...]:
+        device = self._cupy.cuda.Device()
+        reasons = throttling(self._cupy.cuda.runtime.deviceGetPCIBusId(device.id))
+        return (f"clocks lowered: {', '.join(reasons)}",) if reasons else ()
 
 
-def _worker() -> int:
-    """The number of this process among the workers of a run: the parent counts those it starts."""
-    identity = multiprocessing.current_process()._identity
-    return identity[-1] - 1 if identity else 0
+def throttling(bus: str) -> list[str]:
+    """Why the clocks of the GPU at a PCI bus id are lower than they could be; nothing where NVML does not say."""
+    try:
+        nvml = ctypes.CDLL("libnvidia-ml.so.1")
+        if nvml.nvmlInit_v2():
+            return []
+        handle, reasons = ctypes.c_void_p(), ctypes.c_ulonglong()
+        failed = nvml.nvmlDeviceGetHandleByPciBusId_v2(bus.encode(), ctypes.byref(handle))
+        if failed or nvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle, ctypes.byref(reasons)):
+            return []
+    except (OSError, AttributeError):  # no driver, or one without these functions
+        return []
+    return [text for bit, text in REASONS.items() if reasons.value & bit]
 
 
 def _dotted(version: int) -> str:

@@ -19,6 +19,7 @@ GROUP = "parity.runners"
 BUILT_IN = {
     "emulated": "parity.runners.emulated:Emulated",
     "cuda": "parity.runners.cuda:Cuda",
+    "rocm": "parity.runners.rocm:Rocm",
     "recorded": "parity.runners.recorded:Recorded",
 }
 

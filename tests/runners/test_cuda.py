@@ -40,6 +40,21 @@ class CudaError(RuntimeError):
     """What the stand-in raises."""
 
 
+class Memory:
+    """Device memory in host memory, aligned as that of a GPU."""
+
+    def __init__(self, size) -> None:
+        memory = np.zeros(size + 256, np.uint8)
+        self.array = memory[-memory.ctypes.data % 256 :][:size]
+        self.ptr = self.array.ctypes.data
+
+    def copy_from_host_async(self, pointer, size):
+        ctypes.memmove(self.ptr, pointer, size)
+
+    def copy_to_host_async(self, pointer, size):
+        ctypes.memmove(pointer, self.ptr, size)
+
+
 class Device:
     """A stand-in of CuPy: ``kernel`` is what a launch does, given its arguments."""
 
@@ -48,6 +63,7 @@ class Device:
         self.cuda = SimpleNamespace(
             Device=self.device,
             Stream=lambda non_blocking: self,
+            alloc=Memory,
             runtime=SimpleNamespace(
                 CUDARuntimeError=CudaError, getDeviceCount=lambda: 2, deviceSynchronize=self.synchronize_device
             ),
@@ -60,15 +76,6 @@ class Device:
     def synchronize_device(self):
         if self.lost:
             raise CudaError("cudaErrorIllegalAddress: an illegal memory access was encountered")
-
-    def empty(self, size, kind):
-        memory = np.zeros(size + 256, kind)
-        memory = memory[-memory.ctypes.data % 256 :][:size]
-        return SimpleNamespace(
-            data=SimpleNamespace(ptr=memory.ctypes.data),
-            set=lambda image, stream: memory.__setitem__(slice(None), image),
-            get=memory.copy,
-        )
 
     def RawModule(self, path):  # noqa: N802 - CuPy's name
         self.loads.append(path)

@@ -11,7 +11,7 @@ import pytest
 
 from parity.dtypes import dtype
 from parity.launch import POISON, Fault, Launch, Pointer, Scalar, Tiled
-from parity.runners import cuda_timing
+from parity.runners import cuda, stopwatch
 from parity.runners.cuda import CudaDevice
 from parity.toolchain import target
 from parity.toolchain.cuda import parse_ptx
@@ -139,8 +139,8 @@ def add(n, x, out):
 
 @pytest.fixture
 def opened(monkeypatch):
-    monkeypatch.setattr(cuda_timing, "FLUSH_BYTES", 0)
-    monkeypatch.setattr(cuda_timing, "throttling", lambda bus: [])
+    monkeypatch.setattr(stopwatch, "FLUSH_BYTES", 0)
+    monkeypatch.setattr(cuda, "throttling", lambda bus: [])
 
     def do(kernel=add, **more):
         gpu = Gpu(kernel, **more)
@@ -208,7 +208,7 @@ def test_a_hot_graph_of_updates_begins_anew_each_time(opened, tmp_path):
         largest.append(float(np.max(np.frombuffer(written, np.float32))))
 
     times(opened(watch)[0], tmp_path, hot=True, out=np.zeros(5, np.float32))
-    assert max(largest) <= 7.0 * cuda_timing.HOT_LAUNCHES
+    assert max(largest) <= 7.0 * stopwatch.HOT_LAUNCHES
 
 
 def test_too_little_memory_is_a_fault(opened, tmp_path):
@@ -235,8 +235,8 @@ def test_without_nvml_nothing_is_said_of_clocks(monkeypatch):
     def missing(name):
         raise OSError
 
-    monkeypatch.setattr(cuda_timing.ctypes, "CDLL", missing)
-    assert cuda_timing.throttling("0000:00:00.0") == []
+    monkeypatch.setattr(cuda.ctypes, "CDLL", missing)
+    assert cuda.throttling("0000:00:00.0") == []
 
 
 def test_reasons_of_low_clocks_are_named(monkeypatch):
@@ -249,5 +249,5 @@ def test_reasons_of_low_clocks_are_named(monkeypatch):
         nvmlDeviceGetHandleByPciBusId_v2=lambda bus, handle: 0,
         nvmlDeviceGetCurrentClocksThrottleReasons=reasons,
     )
-    monkeypatch.setattr(cuda_timing.ctypes, "CDLL", lambda name: nvml)
-    assert cuda_timing.throttling("0000:00:00.0") == ["power cap", "hardware thermal slowdown"]
+    monkeypatch.setattr(cuda.ctypes, "CDLL", lambda name: nvml)
+    assert cuda.throttling("0000:00:00.0") == ["power cap", "hardware thermal slowdown"]

@@ -1,0 +1,445 @@
+"""What HIP does, on one emulated device that stands for several GPUs: memory, modules, launches, streams and events."""
+
+from __future__ import annotations
+
+import bisect
+import os
+import struct
+import sys
+import time
+import zlib
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from parity.cache import Cache, default_root
+from parity.codeobject import CodeObject
+from parity.emulator import (
+    Allocation,
+    BadCall,
+    DataRace,
+    Device,
+    DivergentBarrier,
+    InstructionBudgetExceeded,
+    MemoryFault,
+    UnknownInstruction,
+)
+from parity.errors import ParityError, UsageError, nearest
+from parity.hip.images import code_of
+from parity.hip.library import DEVICE_NAME, errors
+from parity.toolchain import Target, target
+
+__all__ = ["HipError", "PlantedFault", "Runtime"]
+
+CAPACITY = 8 << 30
+"""Address space for device memory; more than there is memory, because freed addresses are not always used again."""
+
+INSTRUCTIONS = 2_000_000_000
+"""Instructions of one launch before it counts as an endless loop."""
+
+VERSION = 7 * 10_000_000
+"""HIP 7.0.0, as hipRuntimeGetVersion gives it."""
+
+CLOCK_KHZ = 1_000_000
+_NUMBERS = {name: value for value, name, _ in errors()}
+_NULL_STREAMS = (0, 1, 2)  # the null stream, hipStreamLegacy, hipStreamPerThread
+
+# What a launch does to every later call: these errors stay until the process ends.
+STICKY = frozenset(
+    ("hipErrorIllegalAddress", "hipErrorLaunchFailure", "hipErrorLaunchTimeOut", "hipErrorAssert", "hipErrorUnknown")
+)
+
+# Where hipDeviceProp_tR0600 of HIP 6 and 7 has the fields that are filled in, and the format of each (struct).
+_PROPERTIES_BYTES = 1472
+_PROPERTIES = {
+    "name": (0, "256s"),
+    "total_memory": (288, "Q"),
+    "shared_bytes": (296, "Q"),
+    "registers": (304, "i"),
+    "wavefront": (308, "i"),
+    "threads": (320, "i"),
+    "block": (324, "3i"),
+    "grid": (336, "3i"),
+    "clock_khz": (348, "i"),
+    "major": (360, "i"),
+    "minor": (364, "i"),
+    "processors": (388, "i"),
+    "bus": (584, "i"),
+    "unified_addresses": (604, "i"),
+    "l2_bytes": (616, "i"),
+    "threads_per_processor": (624, "i"),
+    "architecture": (1160, "256s"),
+}
+
+# hipDeviceAttribute_t of what hipDeviceGetAttribute answers.
+_ATTRIBUTES = {
+    5: "clock_khz",
+    19: "l2_bytes",
+    23: "major",
+    56: "threads",
+    57: "threads_per_processor",
+    61: "minor",
+    63: "processors",
+    67: "bus",
+    71: "registers",
+    74: "shared_bytes",
+    87: "wavefront",
+    **{26 + i: f"block {i}" for i in range(3)},
+    **{29 + i: f"grid {i}" for i in range(3)},
+}
+
+
+class HipError(Exception):
+    """A call that returns an error: its name (hipError_t), and why, for a person."""
+
+    def __init__(self, name: str, why: str = "") -> None:
+        super().__init__(why or name)
+        self.name, self.why = name, why
+
+    @property
+    def number(self) -> int:
+        return _NUMBERS[self.name]
+
+
+@dataclass(frozen=True)
+class PlantedFault:
+    """A function that fails: ``API=ERROR`` at every call, ``API=ERROR@N`` at the N-th alone.
+
+    The error ``exit`` ends the process that is the device.
+    """
+
+    api: str
+    error: str
+    call: int | None
+
+    @staticmethod
+    def parse(text: str) -> PlantedFault:
+        """The fault that a text names.
+
+        Raises:
+            UsageError: it is not of that form, or there is no such error.
+        """
+        api, equals, rest = text.partition("=")
+        error, at, number = rest.partition("@")
+        if not (api and equals) or (at and not (number.isdigit() and int(number))):
+            raise UsageError(f"{text!r} is not a fault: write API=ERROR, or API=ERROR@N for the N-th call")
+        if error not in _NUMBERS and error != "exit":
+            raise UsageError(f"unknown error {error!r} in {text!r}{nearest(error, [*_NUMBERS, 'exit'])}")
+        return PlantedFault(api, error, int(number) if at else None)
+
+
+class Runtime:
+    """The state behind one process of HIP. Every public method is an action that ``amdhip64.c`` asks for.
+
+    They take the number of the GPU, the arguments, and what came with them; they return a value, and bytes. All GPUs
+    share one memory, so that no two of them have the same address for different things. After a kernel has failed every
+    action does, with the same error, as on a GPU whose context is lost.
+    """
+
+    def __init__(self, targets: Sequence[str], memory: int, faults: Sequence[PlantedFault] = ()) -> None:
+        self._targets: list[Target] = [target(name) for name in targets]
+        self._memory, self._faults = memory, faults
+        self._device = Device(
+            checked=True,
+            traced=True,
+            instruction_budget=INSTRUCTIONS,
+            cache=Cache(default_root() / "emulator"),
+            capacity=CAPACITY,
+        )
+        self._base = self._device.allocate(0, "base").address
+        self._live: dict[int, Allocation] = {}
+        self._addresses: list[int] = []
+        self._freed: dict[int, list[Allocation]] = {}
+        self._used = 0
+        self._names = 0
+        self._objects: dict[int, Any] = {}
+        self._handles = 0x10000
+        self._calls: Counter[str] = Counter()
+        self._lost: HipError | None = None
+
+    def perform(
+        self, api: str, action: str, device: int, arguments: Sequence[int], data: bytes
+    ) -> tuple[int, int, bytes]:
+        """Error number, value and bytes of a call; an error's story goes to standard error."""
+        try:
+            self._plant(api)
+            if self._lost and action not in ("hello", "properties", "bus", "attribute"):
+                raise self._lost
+            value, result = getattr(self, f"do_{action}")(device, arguments, data) or (0, b"")
+            return 0, value, result
+        except HipError as error:
+            if error is not self._lost and error.why:
+                print(f"{api}: {error.name}: {error.why}", file=sys.stderr, flush=True)
+            return error.number, 0, b""
+
+    def _plant(self, api: str) -> None:
+        self._calls[api] += 1
+        for fault in self._faults:
+            if fault.api == api and fault.call in (None, self._calls[api]):
+                if fault.error == "exit":
+                    os._exit(1)
+                error = HipError(fault.error, "planted")
+                if fault.error in STICKY:
+                    self._lost = error
+                raise error
+
+    # Devices
+
+    def do_hello(self, *_: Any) -> tuple[int, bytes]:
+        """The number of GPUs; the first address of their memory, and how many bytes follow."""
+        return len(self._targets), struct.pack("<2Q", self._base & -4096, CAPACITY)
+
+    def do_nothing(self, *_: Any) -> None:
+        """A question whose answer is that the device is well."""
+
+    def do_version(self, *_: Any) -> tuple[int, bytes]:
+        return 0, struct.pack("<i", VERSION)
+
+    def do_properties(self, _: int, arguments: Sequence[int], data: bytes) -> tuple[int, bytes]:
+        content = bytearray(_PROPERTIES_BYTES)
+        values = self._properties(arguments[0])
+        for name, (offset, format) in _PROPERTIES.items():
+            value = values[name]
+            struct.pack_into(f"<{format}", content, offset, *(value if isinstance(value, tuple) else (value,)))
+        return 0, bytes(content)
+
+    def do_attribute(self, _: int, arguments: Sequence[int], data: bytes) -> tuple[int, bytes]:
+        attribute, device = arguments[:2]
+        if attribute not in _ATTRIBUTES:
+            raise HipError("hipErrorInvalidValue", f"the emulated GPUs have no attribute {attribute}")
+        name, _space, axis = _ATTRIBUTES[attribute].partition(" ")
+        value = self._properties(device)[name]
+        return 0, struct.pack("<i", value[int(axis)] if axis else value)
+
+    def do_bus(self, _: int, arguments: Sequence[int], data: bytes) -> tuple[int, bytes]:
+        self._target(arguments[0])
+        return 0, f"0000:{arguments[0] + 1:02x}:00.0".encode()
+
+    def do_memory(self, *_: Any) -> tuple[int, bytes]:
+        return 0, struct.pack("<2Q", self._memory - self._used, self._memory)
+
+    def do_reset(self, *_: Any) -> None:
+        self._live.clear()
+        self._objects.clear()
+        self._forget_memory()
+
+    def _target(self, device: int) -> Target:
+        if not 0 <= device < len(self._targets):
+            raise HipError("hipErrorInvalidDevice", f"there are {len(self._targets)} GPUs, and no number {device}")
+        return self._targets[device]
+
+    def _properties(self, device: int) -> dict[str, Any]:
+        found = self._target(device)
+        return {
+            "name": f"{DEVICE_NAME} ({found})".encode(),
+            "architecture": found.name.encode(),
+            "total_memory": self._memory,
+            "shared_bytes": found.lds_bytes,
+            "registers": 65536,
+            "wavefront": found.wavefront,
+            "threads": 1024,
+            "block": (1024, 1024, 1024),
+            "grid": (2**31 - 1, 2**16 - 1, 2**16 - 1),
+            "clock_khz": CLOCK_KHZ,
+            "major": found.generation,
+            "minor": found.isa // 100 % 10,
+            "processors": 1,
+            "bus": device + 1,
+            "unified_addresses": 1,
+            "l2_bytes": 1 << 20,
+            "threads_per_processor": 2048,
+        }
+
+    # Memory
+
+    def do_allocate(self, _: int, arguments: Sequence[int], data: bytes) -> tuple[int, bytes]:
+        """The address of new memory; none for 0 bytes."""
+        size = arguments[0]
+        if not size:
+            return 0, b""
+        if self._used + size > self._memory:
+            raise HipError(
+                "hipErrorOutOfMemory", f"{size} bytes wanted, {self._memory - self._used} of {self._memory} left"
+            )
+        # Only memory of the same size is used again, so that what lies behind a buffer is never part of another one.
+        again = self._freed.get(size)
+        self._names += 1
+        try:
+            place = again.pop() if again else self._device.allocate(size, f"allocation {self._names} of {size} bytes")
+        except UsageError as error:
+            raise HipError("hipErrorOutOfMemory", str(error)) from error
+        self._live[place.address] = place
+        bisect.insort(self._addresses, place.address)
+        self._used += size
+        return place.address, b""
+
+    def do_free(self, _: int, arguments: Sequence[int], data: bytes) -> None:
+        address = arguments[0]
+        if not address:
+            return
+        if address not in self._live:
+            raise HipError("hipErrorInvalidValue", f"{address:#x} is not the address of memory that was allocated")
+        place = self._live.pop(address)
+        self._addresses.remove(address)
+        self._used -= place.size
+        if not self._live:
+            self._forget_memory()
+            return
+        nothing = np.zeros(place.size, np.uint8)
+        self._device.write(place, nothing, defined=nothing)
+        self._freed.setdefault(place.size, []).append(place)
+
+    def _forget_memory(self) -> None:
+        self._device.reset()
+        self._addresses.clear()
+        self._freed.clear()
+        self._used = 0
+
+    def do_upload(self, _: int, arguments: Sequence[int], data: bytes) -> None:
+        if data:
+            place, offset = self._find(arguments[0], len(data))
+            self._device.write(place, np.frombuffer(data, np.uint8), offset=offset)
+
+    def do_download(self, _: int, arguments: Sequence[int], data: bytes) -> tuple[int, bytes]:
+        address, size = arguments[:2]
+        return 0, self._read(address, size).tobytes()
+
+    def do_copy(self, _: int, arguments: Sequence[int], data: bytes) -> None:
+        to, source, size = arguments[:3]
+        content = self._read(source, size)
+        if size:
+            origin, at = self._find(source, size)
+            place, offset = self._find(to, size)
+            defined = self._device.written(origin)[at : at + size]
+            self._device.write(place, content, defined=defined, offset=offset)
+
+    def do_fill(self, _: int, arguments: Sequence[int], data: bytes) -> None:
+        address, value, width, count = arguments[:4]
+        pattern = (value & ((1 << 8 * width) - 1)).to_bytes(width, "little")
+        self.do_upload(0, (address,), pattern * count)
+
+    def _read(self, address: int, size: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
+        if not size:
+            return np.zeros(0, np.uint8)
+        place, offset = self._find(address, size)
+        return self._device.read(place)[offset : offset + size]
+
+    def _find(self, address: int, size: int) -> tuple[Allocation, int]:
+        """The allocation that holds these bytes, and where in it they begin."""
+        i = bisect.bisect_right(self._addresses, address) - 1
+        if i >= 0:
+            place = self._live[self._addresses[i]]
+            if address + size <= place.address + place.size:
+                return place, address - place.address
+        raise HipError("hipErrorInvalidValue", f"{size} bytes at {address:#x} are not inside of allocated memory")
+
+    # Streams and events
+
+    def do_make_stream(self, *_: Any) -> tuple[int, bytes]:
+        return self._keep("stream"), b""
+
+    def do_make_event(self, *_: Any) -> tuple[int, bytes]:
+        return self._keep(Event()), b""
+
+    def do_destroy(self, _: int, arguments: Sequence[int], data: bytes) -> None:
+        self._object(arguments[0], object)
+        del self._objects[arguments[0]]
+
+    def do_synchronize(self, _: int, arguments: Sequence[int], data: bytes) -> None:
+        if arguments and arguments[0] not in _NULL_STREAMS:
+            self._object(arguments[0], str)
+
+    def do_record(self, _: int, arguments: Sequence[int], data: bytes) -> None:
+        event, stream = arguments[:2]
+        self.do_synchronize(0, (stream,), b"")
+        self._object(event, Event).at = time.perf_counter()
+
+    def do_recorded(self, _: int, arguments: Sequence[int], data: bytes) -> None:
+        self._object(arguments[0], Event)
+
+    def do_elapsed(self, _: int, arguments: Sequence[int], data: bytes) -> tuple[int, bytes]:
+        begin, end = (self._object(handle, Event).at for handle in arguments[:2])
+        if begin is None or end is None:
+            raise HipError("hipErrorInvalidHandle", "an event that was not recorded has no time")
+        return 0, struct.pack("<f", 1e3 * (end - begin))
+
+    def _keep(self, made: Any) -> int:
+        self._handles += 1
+        self._objects[self._handles] = made
+        return self._handles
+
+    def _object(self, handle: int, kind: type[Any]) -> Any:
+        found = self._objects.get(handle)
+        if found is None or not isinstance(found, kind):
+            raise HipError("hipErrorInvalidHandle", f"{handle:#x} is no handle of that kind")
+        return found
+
+    # Modules
+
+    def do_load(self, device: int, arguments: Sequence[int], data: bytes) -> tuple[int, bytes]:
+        try:
+            code = code_of(data)
+        except UsageError as error:
+            raise HipError("hipErrorInvalidImage", str(error)) from error
+        if code.target != self._target(device).name:
+            raise HipError(
+                "hipErrorNoBinaryForGpu",
+                f"module {code.module!r} is for {code.target}; GPU {device} is {self._target(device)}",
+            )
+        return self._keep(code), b""
+
+    def do_find(self, _: int, arguments: Sequence[int], data: bytes) -> tuple[int, bytes]:
+        """The handle of a kernel; the bytes and number of its arguments, then offset and size of each."""
+        code: CodeObject = self._object(arguments[0], CodeObject)
+        name = data.decode(errors="replace")
+        if name not in code.kernels:
+            raise HipError(
+                "hipErrorNotFound", f"module {code.module!r} has no kernel {name!r}{nearest(name, code.kernels)}"
+            )
+        arguments_of = code.kernels[name].args
+        size = max((each.offset + each.size for each in arguments_of), default=0)
+        places = b"".join(struct.pack("<2I", each.offset, each.size) for each in arguments_of)
+        return self._keep((arguments[0], name)), struct.pack("<2I", size, len(arguments_of)) + places
+
+    def do_launch(self, device: int, arguments: Sequence[int], data: bytes) -> None:
+        """Run a kernel. What it does wrong is told by the next call, as by a GPU."""
+        module, kernel = self._object(arguments[0], tuple)
+        code: CodeObject = self._object(module, CodeObject)
+        (gx, gy, gz, bx, by, bz, shared_bytes, stream) = arguments[1:9]
+        self.do_synchronize(0, (stream,), b"")
+        size = max((each.offset + each.size for each in code.kernels[kernel].args), default=0)
+        geometry = f"{kernel} {arguments[1:8]}"
+        try:
+            self._device.launch(
+                code,
+                kernel,
+                grid=(gx, gy, gz),
+                block=(bx, by, bz),
+                args=data[:size].ljust(size, b"\0"),
+                shared_bytes=shared_bytes,
+                seed=zlib.crc32(geometry.encode()) | 1,
+            )
+        except UnknownInstruction as error:
+            raise HipError("hipErrorNotSupported", str(error)) from error
+        except MemoryFault as error:
+            self._fail("hipErrorIllegalAddress", error)
+        except InstructionBudgetExceeded as error:
+            self._fail("hipErrorLaunchTimeOut", error)
+        except (DataRace, DivergentBarrier, BadCall) as error:
+            self._fail("hipErrorLaunchFailure", error)
+        except ParityError as error:
+            raise HipError("hipErrorInvalidConfiguration", str(error)) from error
+
+    def _fail(self, name: str, error: ParityError) -> None:
+        self._lost = HipError(name, str(error))
+        print(f"{name}: {error}", file=sys.stderr, flush=True)
+
+
+@dataclass
+class Event:
+    """An event, and when it was recorded."""
+
+    at: float | None = None

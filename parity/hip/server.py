@@ -1,0 +1,69 @@
+"""The process that emulates the GPU for one program: answers the requests of ``amdhip64.c`` until that ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import struct
+import sys
+
+from parity.errors import ParityError
+from parity.hip.runtime import PlantedFault, Runtime
+from parity.toolchain import DEFAULT_TARGETS
+
+__all__ = ["main"]
+
+MEMORY = 4 << 30
+"""Bytes of device memory, if nothing else was asked for."""
+
+# struct Request and struct Reply of amdhip64.c.
+_REQUEST = struct.Struct("<48s24sq12QQ")
+_REPLY = struct.Struct("<qQQ")
+
+
+def main(number: int) -> None:
+    """Serve the socket with this file number."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the program decides when it ends
+    os.dup2(2, 1)  # the program's output is its own
+    with socket.socket(fileno=number) as connection:
+        try:
+            _serve(connection, _runtime())
+        except ParityError as error:
+            print(f"parity: {error}", file=sys.stderr)
+            sys.exit(1)
+
+
+def _runtime() -> Runtime:
+    """What the environment asks for."""
+    names = os.environ.get("PARITY_HIP_TARGETS", "")
+    faults = [PlantedFault.parse(text) for text in os.environ.get("PARITY_HIP_FAULTS", "").split()]
+    memory = int(os.environ.get("PARITY_HIP_MEMORY") or MEMORY)
+    return Runtime([name for name in names.split(",") if name] or DEFAULT_TARGETS, memory, faults)
+
+
+def _serve(connection: socket.socket, runtime: Runtime) -> None:
+    while head := _receive(connection, _REQUEST.size):
+        api, action, device, *arguments, size = _REQUEST.unpack(head)
+        data = _receive(connection, size)
+        answer = runtime.perform(_text(api), _text(action), device, arguments, data)
+        error, value, result = answer
+        connection.sendall(_REPLY.pack(error, value, len(result)))
+        connection.sendall(result)
+
+
+def _receive(connection: socket.socket, size: int) -> bytes:
+    """That many bytes; fewer only if the other side has gone."""
+    parts = bytearray(size)
+    view = memoryview(parts)
+    done = 0
+    while done < size:
+        received = connection.recv_into(view[done:])
+        if not received:
+            return b""
+        done += received
+    return bytes(parts)
+
+
+def _text(field: bytes) -> str:
+    return field.rstrip(b"\0").decode()

@@ -1,0 +1,219 @@
+"""What every GPU runner does, whatever the runtime below: red zones, poison, arguments, faults, repeated launches."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from parity.codeobject import CodeObject
+from parity.errors import ParityError, UsageError
+from parity.launch import POISON, Buffer, Fault, Launch, Outcome, Pointer, Scalar, Tiled
+from parity.runners.base import mismatch
+from parity.runners.redzone import RED_BYTES, Arena, Bytes
+from parity.runners.stopwatch import Stopwatch, Timeline
+from parity.runners.timing import Timings
+from parity.toolchain import MissingKernel, ModuleStore
+
+__all__ = ["Driver", "GpuDevice", "Placed", "most_workers", "worker_number"]
+
+WORKERS_PER_GPU = 16
+"""Processes on one GPU take turns (NVIDIA's documentation of MPS: without it, their contexts are time-sliced). A case
+keeps a processor busy for milliseconds and the GPU for microseconds, so this many still find it free."""
+
+WORKER_BYTES = 512 * 2**20
+"""Memory of a GPU for one process: context, loaded modules, buffers. No more than half of a GPU is taken in all."""
+
+
+class Driver(Timeline, Protocol):
+    """One GPU as its runtime shows it, and one stream of work.
+
+    What enqueues does so on the stream that ``active`` makes current. Every error of the runtime is one of ``errors``,
+    with the text ``name: story``.
+    """
+
+    @property
+    def errors(self) -> tuple[type[Exception], ...]:
+        """What its methods raise."""
+
+    def active(self) -> AbstractContextManager[Any]:
+        """Inside of it the methods that enqueue and allocate may be called."""
+
+    def load(self, code: CodeObject) -> Any:
+        """The module of a code object that has a binary."""
+
+    def find(self, module: Any, name: str) -> Any:
+        """A function of a module."""
+
+    def launch(self, function: Any, launch: Launch, args: list[bytes]) -> None:
+        """Enqueue a launch; ``args`` are the bytes of each argument."""
+
+    def address(self, memory: Any) -> int:
+        """Where device memory begins."""
+
+    def upload(self, memory: Any, data: Bytes) -> None:
+        """Enqueue a copy of host memory to the begin of device memory."""
+
+    def download(self, memory: Any, nbytes: int) -> Bytes:
+        """The bytes of device memory, when all that was enqueued is done."""
+
+    def copy(self, memory: Any, source: Any, nbytes: int, offset: int = 0) -> None:
+        """Enqueue a copy between device memories, to byte ``offset`` of the first."""
+
+    def is_lost(self) -> bool:
+        """Whether an error stays: then it is returned by every further call."""
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A launch whose buffers lie in memory: both functions enqueue on the current stream.
+
+    ``launch`` launches the kernel, ``restore`` puts back what the host wrote into memory that the kernel changes.
+    ``memory`` is the driver's object for each buffer.
+    """
+
+    launch: Callable[[], None]
+    restore: Callable[[], None]
+    memory: Mapping[str, Any]
+
+
+class GpuDevice:
+    """One GPU, used by this process alone or beside others; ``checked`` puts red zones around buffers."""
+
+    def __init__(self, driver: Driver, checked: bool) -> None:
+        self.driver = driver
+        self._red_bytes = RED_BYTES if checked else 0
+        self._stopwatch: Stopwatch | None = None
+        self.modules: ModuleStore[Any, Any] = ModuleStore(self._load, driver.find)
+
+    def execute(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Outcome:
+        """Run one launch and wait for its end; errors of the device and changed red zones are faults."""
+        arena = Arena.of(buffers, self._red_bytes)
+        try:
+            after = self._launch(code, launch, arena)
+        except self.driver.errors as error:
+            return Outcome(arena.contents(arena.image), self._fault(error))
+        except MissingKernel as error:
+            return Outcome(arena.contents(arena.image), Fault("missing kernel", str(error)))
+        except ParityError as error:
+            return Outcome(arena.contents(arena.image), Fault("error", str(error)))
+        damage = arena.damage(after)
+        return Outcome(arena.contents(after), Fault("out-of-bounds write", damage) if damage else None)
+
+    def time(
+        self, code: CodeObject, launch: Launch, buffers: Mapping[str, Tiled], *, hot: bool, seconds: float
+    ) -> Timings | Fault:
+        """Time a launch, without red zones; an error of the device, or too little memory, is a fault."""
+        try:
+            with self.driver.active():
+                placed = self.place(code, launch, buffers)
+                if self._stopwatch is None:
+                    self._stopwatch = Stopwatch(self.driver)
+                return self._stopwatch.time(placed.launch, placed.restore, hot=hot, seconds=seconds)
+        except self.driver.errors as error:
+            return self._fault(error)
+        except MemoryError as error:
+            return Fault("out of memory", str(error))
+        except ParityError as error:
+            return Fault("error", str(error))
+
+    def place(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Tiled]) -> Placed:
+        """Put the buffers into memory of their own, so that the launch can be repeated.
+
+        Raises:
+            UsageError: the code object has no such kernel, or the arguments do not fit.
+        """
+        driver = self.driver
+        function = self._function(code, launch)
+        memory = {name: driver.allocate(max(1, buffer.nbytes)) for name, buffer in buffers.items()}
+        for name, buffer in buffers.items():
+            self._fill(memory[name], buffer)
+        # What the host wrote and the kernel changes is put back each time, so that sums do not run away.
+        kept = [
+            (memory[name], self._copy(memory[name], buffer.nbytes), buffer.nbytes)
+            for name, buffer in buffers.items()
+            if buffer.writable and buffer.data.size
+        ]
+        places = {name: (driver.address(memory[name]), buffer.dtype.itemsize) for name, buffer in buffers.items()}
+        args = [_argument(arg, places) for arg in launch.args]
+
+        def enqueue() -> None:
+            driver.launch(function, launch, args)
+
+        def restore() -> None:
+            for place, copy, size in kept:
+                driver.copy(place, copy, size)
+
+        return Placed(enqueue, restore, memory)
+
+    def _fill(self, memory: Any, buffer: Tiled) -> None:
+        """Write the tile over and over; poison where there is none."""
+        self.driver.fill(memory, POISON, max(1, buffer.nbytes))
+        tile = np.ascontiguousarray(buffer.data[: buffer.count]).view(np.uint8)
+        done = tile.nbytes
+        if done:
+            self.driver.upload(memory, tile)
+        while 0 < done < buffer.nbytes:
+            more = min(done, buffer.nbytes - done)
+            self.driver.copy(memory, memory, more, offset=done)
+            done += more
+
+    def _copy(self, memory: Any, size: int) -> Any:
+        copy = self.driver.allocate(size)
+        self.driver.copy(copy, memory, size)
+        return copy
+
+    def _load(self, code: CodeObject) -> Any:
+        if code.binary is None:
+            raise UsageError(f"module {code.module!r} for {code.target} has no code object file; build it again")
+        return self.driver.load(code)
+
+    def _function(self, code: CodeObject, launch: Launch) -> Any:
+        function = self.modules.function(code, launch.kernel)
+        if problem := mismatch(code.kernels[launch.kernel], launch):
+            raise UsageError(f"{problem}; the op declares {launch}")
+        return function
+
+    def _launch(self, code: CodeObject, launch: Launch, arena: Arena) -> Bytes:
+        """The content of the arena after the launch."""
+        driver = self.driver
+        function = self._function(code, launch)
+        with driver.active():
+            memory = driver.allocate(len(arena.image))
+            driver.upload(memory, arena.image)
+            start = driver.address(memory)
+            places = {
+                name: (start + offset, arena.buffers[name].dtype.itemsize) for name, (offset, _) in arena.places.items()
+            }
+            driver.launch(function, launch, [_argument(arg, places) for arg in launch.args])
+            driver.synchronize()
+            return driver.download(memory, len(arena.image))
+
+    def _fault(self, error: Exception) -> Fault:
+        name, _, text = str(error).partition(": ")
+        return Fault(name, text, self.driver.is_lost())
+
+
+def most_workers(memories: list[int]) -> int:
+    """Processes that GPUs with so many bytes of memory serve together."""
+    return max(1, sum(min(WORKERS_PER_GPU, each // 2 // WORKER_BYTES) for each in memories))
+
+
+def worker_number() -> int:
+    """The number of this process among the workers of a run, from 0 on: the parent counts those it starts."""
+    identity = multiprocessing.current_process()._identity
+    return identity[-1] - 1 if identity else 0
+
+
+def _argument(arg: Pointer | Scalar, places: Mapping[str, tuple[int, int]]) -> bytes:
+    """The bytes of an argument. ``places`` maps each buffer to its address and the size of its elements."""
+    if isinstance(arg, Scalar):
+        return arg.bytes
+    if arg.buffer is None:
+        return bytes(8)
+    address, itemsize = places[arg.buffer]
+    return (address + arg.offset * itemsize).to_bytes(8, "little")

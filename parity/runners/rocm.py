@@ -1,0 +1,280 @@
+"""The runner that executes AMD code on an AMD GPU, through hip-python."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import functools
+import importlib
+import importlib.metadata
+import importlib.util
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from parity import zig
+from parity.codeobject import CodeObject
+from parity.errors import MissingTool, NotAvailable
+from parity.hip import DEVICE_NAME
+from parity.launch import Launch
+from parity.runners.base import Evidence, Probe, Session, Vendor
+from parity.runners.gpu import GpuDevice, most_workers, worker_number
+from parity.runners.isolated import Isolated
+from parity.runners.redzone import Bytes
+from parity.toolchain import TARGETS, device_library
+
+__all__ = ["HipDriver", "HipError", "Rocm", "RocmDevice"]
+
+INSTALL = "python -m pip install 'parity-harness[rocm]'"
+
+NON_BLOCKING = 1
+"""hipStreamNonBlocking: work on the null stream does not wait for this one, nor this one for it."""
+
+
+class Rocm:
+    """Executes HSACOs on the GPUs of this machine, every launch between red zones and in a process that may die.
+
+    Where the library that hip-python finds is parity's own (``parity hip-emulator``), the evidence is that of the
+    emulator.
+    """
+
+    name = "rocm"
+    vendor: Vendor = "amd"
+
+    @property
+    def evidence(self) -> Evidence:
+        """Hardware, unless the GPUs say that they are none."""
+        with contextlib.suppress(Exception):
+            if _is_installed() and any(gpu.name.startswith(DEVICE_NAME) for gpu in _gpus()):
+                return Evidence.EMULATED
+        return Evidence.HARDWARE
+
+    def probe(self) -> Probe:
+        """Needs hip-python, the compiler, and a GPU with ROCm's driver. hip-python is imported only if it is there."""
+        if not _is_installed():
+            return Probe(False, "hip-python is not installed", f"install it with: {INSTALL}")
+        try:
+            zig.zig()
+            device_library()
+        except MissingTool as error:
+            return Probe(False, f"{error.tool} not found", f"install it with: {error.install}")
+        try:
+            found = _gpus()
+        except Exception as error:
+            return Probe(False, f"hip-python finds no GPU ({error})", "it needs an AMD GPU, and ROCm; see rocminfo")
+        if not found:
+            return Probe(False, "this machine has no AMD GPU", "see rocminfo")
+        if not any(gpu.target in TARGETS for gpu in found):
+            names = " ".join(dict.fromkeys(gpu.target for gpu in found))
+            return Probe(False, f"the GPUs here are {names}; parity builds for {' '.join(TARGETS)}")
+        return Probe(True)
+
+    def targets(self) -> tuple[str, ...]:
+        """The targets of the GPUs: none where there is no GPU or no hip-python."""
+        if not self.probe().available:
+            return ()
+        return tuple(dict.fromkeys(gpu.target for gpu in _gpus() if gpu.target in TARGETS))
+
+    def describe(self) -> dict[str, str]:
+        """The GPUs, the versions of driver and runtime, hip-python and the compiler."""
+        hip = _hip()
+        return {
+            "gpu": ", ".join(dict.fromkeys(gpu.name for gpu in _gpus())),
+            "driver": _dotted(_checked(hip.hipDriverGetVersion())),
+            "runtime": _dotted(_checked(hip.hipRuntimeGetVersion())),
+            "hip-python": importlib.metadata.version("hip-python"),
+            "compiler": zig.version(),
+        }
+
+    def most_workers(self, targets: Sequence[str]) -> int:
+        """Processes that the GPUs of these targets serve together."""
+        return most_workers([gpu.memory for gpu in _gpus() if gpu.target in targets])
+
+    def open(self, target: str, *, checked: bool = True) -> Session:
+        return Isolated("parity.runners.rocm:RocmDevice", (target, checked, worker_number()))
+
+
+def RocmDevice(target: str, checked: bool, worker: int = 0) -> GpuDevice:  # noqa: N802 - it makes one
+    """The GPU of that target for the worker of that number, with red zones around buffers if ``checked``.
+
+    Raises:
+        NotAvailable: no GPU of this machine is of that target.
+    """
+    return GpuDevice(HipDriver(target, worker), checked)
+
+
+class HipError(Exception):
+    """A call of HIP returned an error: its name, and what HIP says of it."""
+
+
+class HipMemory:
+    """Device memory, freed with this object."""
+
+    def __init__(self, hip: Any, nbytes: int) -> None:
+        self._hip = hip
+        self._memory = _checked(hip.hipMalloc(nbytes))
+        self.address = int(self._memory.as_c_void_p().value)
+
+    def __del__(self) -> None:
+        # After an error that stays this one fails as well, and whoever frees memory cannot do anything about it.
+        if hasattr(self, "address"):
+            with contextlib.suppress(Exception):
+                self._hip.hipFree(self.address)
+
+
+class HipDriver:
+    """A GPU through hip-python, on a stream of its own.
+
+    ``worker`` is the number of the process for which this works: those from 0 on spread evenly over the GPUs of the
+    target. HIP shows only those in ``HIP_VISIBLE_DEVICES``.
+
+    Raises:
+        NotAvailable: no GPU of this machine is of that target.
+    """
+
+    errors: tuple[type[Exception], ...] = (HipError,)
+
+    def __init__(self, target: str, worker: int = 0) -> None:
+        places = [i for i, gpu in enumerate(_gpus()) if gpu.target == target]
+        if not places:
+            raise NotAvailable(f"no GPU here is {target}")
+        self._hip = _hip()
+        self._kind = self._hip.hipMemcpyKind
+        self.place = places[worker % len(places)]
+        _checked(self._hip.hipSetDevice(self.place))
+        self._stream = _checked(self._hip.hipStreamCreateWithFlags(NON_BLOCKING))
+
+    @property
+    def l2_bytes(self) -> int:
+        return int(_checked(self._hip.hipGetDeviceProperties(self.place)).l2CacheSize)
+
+    def active(self) -> contextlib.AbstractContextManager[None]:
+        return contextlib.nullcontext()
+
+    def load(self, code: CodeObject) -> Any:
+        assert code.binary is not None
+        return _checked(self._hip.hipModuleLoadData(code.binary.read_bytes()))
+
+    def find(self, module: Any, name: str) -> Any:
+        return _checked(self._hip.hipModuleGetFunction(module, name.encode()))
+
+    def launch(self, function: Any, launch: Launch, args: list[bytes]) -> None:
+        values = [ctypes.create_string_buffer(data, len(data)) for data in args]
+        places = (ctypes.c_void_p * len(values))(*map(ctypes.addressof, values))
+        _checked(
+            self._hip.hipModuleLaunchKernel(
+                function, *launch.grid, *launch.block, launch.shared_bytes, self._stream,
+                ctypes.c_void_p(ctypes.addressof(places)), None,
+            )
+        )  # fmt: skip
+
+    def allocate(self, nbytes: int) -> HipMemory:
+        return HipMemory(self._hip, nbytes)
+
+    def address(self, memory: HipMemory) -> int:
+        return memory.address
+
+    def upload(self, memory: HipMemory, data: Bytes) -> None:
+        self._copy(memory.address, data.ctypes.data, data.nbytes, self._kind.hipMemcpyHostToDevice)
+
+    def download(self, memory: HipMemory, nbytes: int) -> Bytes:
+        data = np.empty(nbytes, np.uint8)
+        self._copy(data.ctypes.data, memory.address, nbytes, self._kind.hipMemcpyDeviceToHost)
+        self.synchronize()
+        return data
+
+    def fill(self, memory: HipMemory, value: int, nbytes: int) -> None:
+        _checked(self._hip.hipMemsetAsync(memory.address, value, nbytes, self._stream))
+
+    def copy(self, memory: HipMemory, source: HipMemory, nbytes: int, offset: int = 0) -> None:
+        self._copy(memory.address + offset, source.address, nbytes, self._kind.hipMemcpyDeviceToDevice)
+
+    def _copy(self, to: int, source: int, nbytes: int, kind: Any) -> None:
+        _checked(self._hip.hipMemcpyAsync(to, source, nbytes, kind, self._stream))
+
+    def synchronize(self) -> None:
+        _checked(self._hip.hipStreamSynchronize(self._stream))
+
+    def is_lost(self) -> bool:
+        try:
+            _checked(self._hip.hipDeviceSynchronize())
+        except HipError:
+            return True
+        return False
+
+    def event(self) -> Any:
+        return _checked(self._hip.hipEventCreate())
+
+    def record(self, event: Any) -> None:
+        _checked(self._hip.hipEventRecord(event, self._stream))
+
+    def seconds(self, begin: Any, end: Any) -> float:
+        return float(_checked(self._hip.hipEventElapsedTime(begin, end))) * 1e-3
+
+    def repeated(self, work: Callable[[], object], count: int) -> Callable[[], object]:
+        """One launch after the other: a kernel that is quicker than its launch is measured as slow as that."""
+
+        def all_of_them() -> None:
+            for _ in range(count):
+                work()
+
+        return all_of_them
+
+    def notes(self) -> tuple[str, ...]:
+        return ()
+
+
+@dataclass(frozen=True)
+class _Gpu:
+    name: str
+    target: str
+    memory: int
+
+
+@functools.cache
+def _gpus() -> tuple[_Gpu, ...]:
+    """The GPUs by their numbers.
+
+    Raises:
+        HipError: there are none, or ROCm's driver is missing.
+    """
+    hip = _hip()
+    found = []
+    for number in range(_checked(hip.hipGetDeviceCount())):
+        properties = _checked(hip.hipGetDeviceProperties(number))
+        # gfx90a:sramecc+:xnack- is a gfx90a; code that names no features runs with any of them.
+        target = _text(properties.gcnArchName).partition(":")[0]
+        found.append(_Gpu(_text(properties.name), target, int(properties.totalGlobalMem)))
+    return tuple(found)
+
+
+def _is_installed() -> bool:
+    return importlib.util.find_spec("hip") is not None
+
+
+def _hip() -> Any:
+    return importlib.import_module("hip").hip
+
+
+def _checked(result: Any) -> Any:
+    """What a call returned beside its error code, if that was success.
+
+    Raises:
+        HipError: it was not.
+    """
+    error, *values = result
+    if error.value:
+        _, text = _hip().hipGetErrorString(error)
+        raise HipError(f"{error.name}: {_text(text)}")
+    return values[0] if len(values) == 1 else tuple(values)
+
+
+def _text(value: Any) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def _dotted(version: int) -> str:
+    """7.1.25424 of 70125424, which is how HIP gives its versions."""
+    return f"{version // 10_000_000}.{version // 100_000 % 100}.{version % 100_000}"
