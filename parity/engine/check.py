@@ -31,6 +31,8 @@ _STATUS = {
     "timeout": Status.TIMEOUT,
     "unknown instruction": Status.ERROR,
     "error": Status.ERROR,
+    "out of memory": Status.ERROR,
+    "unusable code object": Status.ERROR,
     "missing kernel": Status.MISSING,
     "not recorded": Status.UNSUPPORTED,
 }

@@ -28,6 +28,16 @@ keeps a processor busy for milliseconds and the GPU for microseconds, so this ma
 WORKER_BYTES = 512 * 2**20
 """Memory of a GPU for one process: context, loaded modules, buffers. No more than half of a GPU is taken in all."""
 
+# What errors of a runtime mean that say nothing about the kernel's work; any other is a kind of its own.
+KINDS = {
+    "hipErrorOutOfMemory": "out of memory",
+    "hipErrorNotFound": "missing kernel",
+    "hipErrorInvalidImage": "unusable code object",
+    "hipErrorInvalidKernelFile": "unusable code object",
+    "hipErrorNoBinaryForGpu": "unusable code object",
+    "hipErrorSharedObjectInitFailed": "unusable code object",
+}
+
 
 class Driver(Timeline, Protocol):
     """One GPU as its runtime shows it, and one stream of work.
@@ -87,6 +97,7 @@ class GpuDevice:
     def __init__(self, driver: Driver, checked: bool) -> None:
         self.driver = driver
         self._red_bytes = RED_BYTES if checked else 0
+        self._errors: tuple[type[Exception], ...] = (*driver.errors, MemoryError, ParityError)
         self._stopwatch: Stopwatch | None = None
         self.modules: ModuleStore[Any, Any] = ModuleStore(self._load, driver.find)
 
@@ -95,12 +106,8 @@ class GpuDevice:
         arena = Arena.of(buffers, self._red_bytes)
         try:
             after = self._launch(code, launch, arena)
-        except self.driver.errors as error:
+        except self._errors as error:
             return Outcome(arena.contents(arena.image), self._fault(error))
-        except MissingKernel as error:
-            return Outcome(arena.contents(arena.image), Fault("missing kernel", str(error)))
-        except ParityError as error:
-            return Outcome(arena.contents(arena.image), Fault("error", str(error)))
         damage = arena.damage(after)
         return Outcome(arena.contents(after), Fault("out-of-bounds write", damage) if damage else None)
 
@@ -114,12 +121,8 @@ class GpuDevice:
                 if self._stopwatch is None:
                     self._stopwatch = Stopwatch(self.driver)
                 return self._stopwatch.time(placed.launch, placed.restore, hot=hot, seconds=seconds)
-        except self.driver.errors as error:
+        except self._errors as error:
             return self._fault(error)
-        except MemoryError as error:
-            return Fault("out of memory", str(error))
-        except ParityError as error:
-            return Fault("error", str(error))
 
     def place(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Tiled]) -> Placed:
         """Put the buffers into memory of their own, so that the launch can be repeated.
@@ -194,8 +197,13 @@ class GpuDevice:
             return driver.download(memory, len(arena.image))
 
     def _fault(self, error: Exception) -> Fault:
+        if isinstance(error, MemoryError):
+            return Fault("out of memory", str(error))
+        if isinstance(error, ParityError):
+            return Fault("missing kernel" if isinstance(error, MissingKernel) else "error", str(error))
         name, _, text = str(error).partition(": ")
-        return Fault(name, text, self.driver.is_lost())
+        kind = KINDS.get(name, name)
+        return Fault(kind, text if kind == name else str(error), self.driver.is_lost())
 
 
 def most_workers(memories: list[int]) -> int:

@@ -155,10 +155,16 @@ class HipDriver:
 
     def load(self, code: CodeObject) -> Any:
         assert code.binary is not None
-        return _checked(self._hip.hipModuleLoadData(code.binary.read_bytes()))
+        try:
+            return _checked(self._hip.hipModuleLoadData(code.binary.read_bytes()))
+        except HipError as error:
+            raise HipError(f"{error} ({code.binary})") from error
 
     def find(self, module: Any, name: str) -> Any:
-        return _checked(self._hip.hipModuleGetFunction(module, name.encode()))
+        try:
+            return _checked(self._hip.hipModuleGetFunction(module, name.encode()))
+        except HipError as error:
+            raise HipError(f"{error} ({name})") from error
 
     def launch(self, function: Any, launch: Launch, args: list[bytes]) -> None:
         values = [ctypes.create_string_buffer(data, len(data)) for data in args]

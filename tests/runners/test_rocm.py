@@ -1,0 +1,252 @@
+"""The runner for AMD GPUs: hip-python itself, on a libamdhip64 that runs kernels in the emulator."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from parity.dtypes import dtype
+from parity.engine import Plan, columns_of, tasks_of
+from parity.errors import NotAvailable
+from parity.hip import environment
+from parity.launch import Buffer, Launch, Pointer, Scalar, Tiled
+from parity.runners import Evidence, Runner, available, rocm, runner
+from parity.runners.isolated import Isolated
+from parity.runners.timing import Timings
+from parity.toolchain import build
+
+needs_hip = pytest.mark.skipif(
+    importlib.util.find_spec("hip") is None, reason=f"needs hip-python; install it with: {rocm.INSTALL}"
+)
+
+KERNELS = """
+extern "C" __global__ void fill(unsigned n, float* out) {
+    if (threadIdx.x < n) out[threadIdx.x] = 1.0f;
+}
+extern "C" __global__ void wild(unsigned n, float* out) { *(float*)(n * 16ull) = 1.0f; }
+extern "C" __global__ void endless(unsigned n, float* out) { while (n) out[0] += n; }
+"""
+
+
+@pytest.fixture
+def emulated(monkeypatch):
+    """Set the environment of a machine with such GPUs; HIP is only ever loaded in other processes."""
+
+    def do(*targets, **more):
+        for name, value in environment(targets or ("gfx1100",), **more).items():
+            monkeypatch.setenv(name, value)
+
+    return do
+
+
+@pytest.fixture
+def opened(emulated):
+    """A session on such a machine, with faults planted or with little memory."""
+    sessions = []
+
+    def do(target="gfx1100", **more):
+        emulated(target, **more)
+        sessions.append(Isolated("parity.runners.rocm:RocmDevice", (target, True)))
+        return sessions[-1]
+
+    yield do
+    for session in sessions:
+        session.close()
+
+
+@pytest.fixture(scope="module")
+def code(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("kernels")
+    (folder / "some.cu").write_text(KERNELS)
+    (built,) = build(folder, targets=["gfx1100"])
+    return built.code_object
+
+
+def run(session, code, kernel="fill", n=8):
+    out = Buffer(dtype("f32"), np.zeros(8, np.float32), writable=True)
+    launch = Launch(kernel, (1, 1, 1), (32, 1, 1), (Scalar(dtype("u32"), n), Pointer("out")))
+    return session.execute(code, launch, {"out": out})
+
+
+def test_it_is_a_runner_of_hardware(monkeypatch):
+    monkeypatch.setattr(rocm, "_is_installed", lambda: False)
+    assert isinstance(runner("rocm"), Runner)
+    assert (runner("rocm").evidence, runner("rocm").vendor) == (Evidence.HARDWARE, "amd")
+
+
+def test_without_hip_python_it_says_what_to_install(monkeypatch):
+    monkeypatch.setattr(rocm, "_is_installed", lambda: False)
+    assert runner("rocm").targets() == ()
+    with pytest.raises(NotAvailable, match="hip-python is not installed; install it with: python -m pip install"):
+        available("rocm")
+
+
+@pytest.mark.parametrize(
+    ("gpus", "says"),
+    [
+        ([], "no AMD GPU"),
+        ([rocm._Gpu("AMD Radeon", "gfx1036", 1)], "the GPUs here are gfx1036"),
+        (None, "finds no GPU"),
+    ],
+    ids=["none", "of another target", "no driver"],
+)
+def test_without_a_gpu_it_says_so(monkeypatch, gpus, says):
+    def found():
+        if gpus is None:
+            raise rocm.HipError("hipErrorNoDevice: no ROCm-capable device is detected")
+        return tuple(gpus)
+
+    monkeypatch.setattr(rocm, "_is_installed", lambda: True)
+    monkeypatch.setattr(rocm, "_gpus", found)
+    assert says in runner("rocm").probe().reason
+    assert runner("rocm").targets() == ()
+    assert runner("rocm").evidence == Evidence.HARDWARE
+
+
+@needs_hip
+@pytest.mark.parametrize("target", ["gfx1100", "gfx90a"])
+def test_it_computes_what_the_emulated_runner_computes_bit_for_bit(suite, opened, target):
+    kernels = (
+        *("affine_f32", "badd_f16", "cast_f32_bf16", "im2col_f32", "fill_f64", "gather_u32_f32", "fast_sum_f32"),
+        *("asort_asc_f32", "where_u8_f32", "ugelu_f16"),
+    )
+    chosen = [entry for entry in suite.entries if entry.kernel in kernels]
+    session, emulator = opened(target), runner("emulated").open(target)
+    codes = {}
+    for built in build(suite.kernels, sorted({entry.op.module for entry in chosen}), [target]):
+        codes[built.module] = built.code_object
+    plan = Plan(suite.kernels, suite.cases, (), 2, 0, True, {})
+    assert set(codes) == set(suite.modules)
+    for entry in chosen:
+        tasks = tasks_of(suite.select([entry.kernel]), columns_of(runner("emulated"), [target]))
+        for _, text in plan.draw(suite, tasks[0])[-4:]:
+            call = entry.op.call(entry.op.parse(text))
+            ours, theirs = (s.execute(codes[entry.op.module], call.launch, call.buffers) for s in (session, emulator))
+            assert (ours.fault, theirs.fault) == (None, None), text
+            for name, buffer in theirs.buffers.items():
+                assert ours.buffers[name].tobytes() == buffer.tobytes(), (text, name)
+
+
+@needs_hip
+def test_a_write_behind_a_buffer_is_a_fault(opened, code):
+    session = opened()
+    assert run(session, code).buffers["out"].tolist() == [1] * 8
+    fault = run(session, code, n=9).fault
+    assert (fault.kind, fault.lost) == ("out-of-bounds write", False)
+    assert "byte 32 (element 8) of 'out'" in fault.message
+
+
+@needs_hip
+def test_an_illegal_address_costs_the_launch_and_the_device_but_not_the_next_launch(opened, code):
+    session = opened()
+    fault = run(session, code, "wild").fault
+    assert (fault.kind, fault.lost) == ("hipErrorIllegalAddress", True)
+    assert "out-of-bounds write of 4 bytes in kernel 'wild' at some.cu:5" in fault.message
+    assert run(session, code, n=3).buffers["out"].tolist() == [1] * 3 + [0] * 5
+
+
+@needs_hip
+@pytest.mark.parametrize(
+    ("fault", "kind", "says", "lost"),
+    [
+        ("hipMalloc=hipErrorOutOfMemory", "out of memory", "hipErrorOutOfMemory", False),
+        ("hipModuleLaunchKernel=hipErrorLaunchFailure", "hipErrorLaunchFailure", "unspecified launch failure", True),
+        ("hipModuleLaunchKernel=hipErrorInvalidValue", "hipErrorInvalidValue", "invalid argument", False),
+        ("hipMemcpyAsync=hipErrorECCNotCorrectable@2", "hipErrorECCNotCorrectable", "uncorrectable ECC error", False),
+        ("hipStreamSynchronize=exit", "hipErrorUnknown", "unknown error", True),
+    ],
+    ids=["out of memory", "launch failure", "launch refused", "copy back", "device lost"],
+)
+def test_an_error_of_hip_is_a_fault_with_its_name(opened, code, fault, kind, says, lost):
+    found = run(opened(faults=[fault]), code).fault
+    assert (found.kind, found.lost) == (kind, lost)
+    assert says in found.message
+
+
+@needs_hip
+def test_memory_that_is_really_too_small(opened, code):
+    fault = run(opened(memory=4096), code).fault
+    assert (fault.kind, fault.message) == ("out of memory", "hipErrorOutOfMemory: out of memory")
+
+
+@needs_hip
+def test_a_device_that_cannot_be_opened_says_why(opened, code):
+    with pytest.raises(NotAvailable, match="hipErrorOperatingSystem: OS call failed"):
+        run(opened(faults=["hipStreamCreateWithFlags=hipErrorOperatingSystem"]), code)
+    with pytest.raises(NotAvailable, match="no GPU here is gfx90a"):
+        run(Isolated("parity.runners.rocm:RocmDevice", ("gfx90a", True)), code)
+
+
+@needs_hip
+def test_a_kernel_that_the_code_object_lacks_is_missing(opened, code):
+    kernels = {**code.kernels, "fall": code.kernels["fill"]}
+    fault = run(opened(), replace(code, kernels=kernels), "fall").fault
+    assert fault.kind == "missing kernel"
+    assert fault.message == "hipErrorNotFound: named symbol not found (fall)"
+
+
+@needs_hip
+@pytest.mark.parametrize("damage", ["cut off", "a byte", "no ELF", "empty", "other GPU"])
+def test_a_code_object_that_cannot_be_loaded_is_no_failure_of_the_kernel(opened, code, tmp_path, damage):
+    content = code.binary.read_bytes()
+    file = tmp_path / "damaged.hsaco"
+    file.write_bytes(
+        {
+            "cut off": content[: len(content) // 2],
+            "a byte": content[:-9] + bytes([content[-9] ^ 1]) + content[-8:],
+            "no ELF": b"#!/bin/sh" + content[9:],
+            "empty": b"",
+            "other GPU": content,
+        }[damage]
+    )
+    target = "gfx90a" if damage == "other GPU" else "gfx1100"
+    fault = run(opened(target), replace(code, binary=file, digest=damage)).fault
+    assert (fault.kind, fault.lost) == ("unusable code object", False)
+    assert str(file) in fault.message
+    assert ("hipErrorNoBinaryForGpu" if damage == "other GPU" else "hipErrorInvalidImage") in fault.message
+
+
+@needs_hip
+def test_workers_spread_over_the_gpus_of_the_target(emulated):
+    emulated("gfx90a", "gfx1100", "gfx1030", "gfx1100")
+    program = (
+        "from parity.runners.rocm import HipDriver, Rocm\n"
+        "print([HipDriver('gfx1100', worker).place for worker in range(3)], Rocm().targets())\n"
+        "print(Rocm().evidence, Rocm().describe()['gpu'], Rocm().most_workers(['gfx1100']))"
+    )
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert found.stdout.splitlines() == [
+        "[1, 3, 1] ('gfx90a', 'gfx1100', 'gfx1030')",
+        "emulated parity's emulator (gfx90a), parity's emulator (gfx1100), parity's emulator (gfx1030) 8",
+    ]
+
+
+@needs_hip
+def test_events_time_a_launch_and_what_it_updates_is_put_back(opened, code):
+    f32 = dtype("f32")
+    launch = Launch("fill", (1, 1, 1), (32, 1, 1), (Scalar(dtype("u32"), 8), Pointer("out")))
+    out = Tiled(f32, np.ones(3, np.float32), 8, writable=True)
+    timings = opened().time(code, launch, {"out": out}, hot=True, seconds=0.05)
+    assert isinstance(timings, Timings), timings
+    assert min(timings.cold.median, timings.hot.median, timings.host) > 0
+
+
+@needs_hip
+def test_a_run_from_the_command_line_is_shown_as_emulated(tmp_path):
+    command = (
+        "-m parity hip-emulator --target gfx90a -- {0} -m parity run unary.neg --dtype f32 --runner rocm --examples 2 "
+        "-j 1 --json --output {1}"
+    )
+    arguments = command.format(sys.executable, tmp_path / "out").split()
+    found = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, env=os.environ)
+    assert found.returncode == 0, found.stderr
+    assert "hardware" not in found.stdout
+    (column,) = json.loads(found.stdout)["columns"]
+    assert (column["runner"], column["target"], column["evidence"]) == ("rocm", "gfx90a", "emulated")
