@@ -1,7 +1,7 @@
 """Run cases, compare every value with its reference, and print the matrix.
 
-The record (one JSON line per case), the matrix (text, Markdown, JSON, CSV) and the failures are also written to the
-output folder. Exit code: 0 all passed, or failed in a known way; 1 a failure, or a known issue to look at again;
+The record (one JSON line per case), the matrix (text, Markdown, JSON, CSV, JUnit XML) and the failures are also written
+to the output folder. Exit code: 0 all passed, or failed in a known way; 1 a failure, or a known issue to look at again;
 2 wrong usage, or a mistake in the file of known issues; 3 nothing was run; 130 interrupted.
 """
 

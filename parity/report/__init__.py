@@ -2,6 +2,7 @@
 
 from parity.report.failures import Failure, Reproduction, failure_text, failures_file, shown_failures
 from parity.report.folder import check_folder, write_reports
+from parity.report.junit import junit
 from parity.report.matrix import Cell, Matrix, Row, State, make_matrix
 from parity.report.render import as_csv, as_dict, as_json, markdown, plain, summary, terminal
 
@@ -18,6 +19,7 @@ __all__ = [
     "check_folder",
     "failure_text",
     "failures_file",
+    "junit",
     "make_matrix",
     "markdown",
     "plain",

@@ -9,6 +9,7 @@ from pathlib import Path
 from parity.engine import CaseRecord
 from parity.errors import UsageError
 from parity.report.failures import Reproduction, failures_file
+from parity.report.junit import junit
 from parity.report.matrix import Matrix
 from parity.report.render import as_csv, as_json, markdown, plain, summary
 
@@ -40,6 +41,7 @@ def write_reports(folder: Path, matrix: Matrix, records: Sequence[CaseRecord], r
         "matrix.json": as_json(matrix),
         "matrix.csv": as_csv(matrix),
         "failures.txt": failures_file(records, reproduction),
+        "junit.xml": junit(matrix, records, reproduction),
     }
     write_texts(folder, texts)
 

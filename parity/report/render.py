@@ -301,7 +301,7 @@ def _fields(cell: Cell) -> tuple[str, str, str, str, str]:
     """State, counts, budget, speed and notes as text."""
     counts = f"{cell.passed}/{cell.run}" if cell.run else ""
     notes = [f"{kind} x{count}" for kind, count in cell.failures.items()] if cell.run else []
-    notes += [f"{'known ' if notes else ''}{kind} x{count}" for kind, count in cell.known.items()]
+    notes += [f"{'known: ' if notes else ''}{kind} x{count}" for kind, count in cell.known.items()]
     budget = ""
     if cell.passed and not cell.failed:
         budget = "exact" if cell.worst == 0 else f"{max(1, math.ceil(100 * cell.worst))} %"

@@ -24,7 +24,8 @@ def test_a_run_that_passes(parity, tmp_path):
     assert "\x1b" not in result.out
     assert result.out.isascii()
     files = {path.name for path in (tmp_path / "out").iterdir()}
-    assert files == {"record.jsonl", "matrix.txt", "matrix.md", "matrix.json", "matrix.csv", "failures.txt"}
+    matrix = {f"matrix.{kind}" for kind in ("txt", "md", "json", "csv")}
+    assert files == {"record.jsonl", *matrix, "failures.txt", "junit.xml"}
     record = read_record(tmp_path / "out" / "record.jsonl")
     assert record.complete
     data = json.loads((tmp_path / "out" / "matrix.json").read_text())

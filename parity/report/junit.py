@@ -1,0 +1,81 @@
+"""The matrix as JUnit XML, which CI systems show: a suite per column, a test per kernel.
+
+A failed kernel has its failures as text; one that was not executed, or that fails in a known way, is skipped and says
+why. Elements and attributes are those of Jenkins' schema (junit-10.xsd of its xUnit plug-in), the narrowest in use.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from parity.engine import CaseRecord, Column, Reviewed
+from parity.report.failures import Reproduction, failure_text, shown_failures
+from parity.report.matrix import Cell, Matrix, Row, State
+
+__all__ = ["junit"]
+
+_COUNTERS = {"failure": "failures", "error": "errors", "skipped": "skipped"}
+_RESULT = {State.PASS: "", State.FAIL: "failure", State.MISSING: "error", State.COMPILE_ERROR: "error"}
+_NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def junit(matrix: Matrix, records: Iterable[CaseRecord], reproduction: Reproduction) -> str:
+    """The matrix, its failures and the known issues to look at as one document."""
+    found: dict[tuple[str, str, str], list[CaseRecord]] = {}
+    for record in records:
+        found.setdefault((record.kernel, record.runner, record.target), []).append(record)
+    root = Element("testsuites", name="parity")
+    for place, column in enumerate(matrix.columns):
+        tests = [
+            _kernel(
+                row, row.cells[place], column, found.get((row.kernel, column.runner, column.target), ()), reproduction
+            )
+            for row in matrix.rows
+        ]
+        root.append(_suite(str(column), tests, {"runner": column.spec or column.runner, "seed": str(matrix.seed)}))
+    if matrix.issues:
+        root.append(_suite("known issues", [_issue(each) for each in matrix.issues]))
+    indent(root)
+    return tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _suite(name: str, tests: Sequence[Element], properties: dict[str, str] | None = None) -> Element:
+    results = Counter(_COUNTERS[child.tag] for test in tests for child in test)
+    suite = Element("testsuite", name=name, tests=str(len(tests)))
+    for counter in _COUNTERS.values():
+        suite.set(counter, str(results[counter]))
+    if properties:
+        listed = SubElement(suite, "properties")
+        for key, value in properties.items():
+            SubElement(listed, "property", name=key, value=value)
+    suite.extend(tests)
+    return suite
+
+
+def _kernel(row: Row, cell: Cell, column: Column, records: Sequence[CaseRecord], reproduction: Reproduction) -> Element:
+    result = _RESULT.get(cell.state, "skipped")
+    message = f"{cell.state}: {', '.join(f'{kind} x{count}' for kind, count in (cell.failures or cell.known).items())}"
+    places = ", ".join(dict.fromkeys(record.known for record in records if record.known))
+    text = "\n\n".join(failure_text(failure, reproduction) for failure in shown_failures(records))
+    return _test(row.op, f"{row.kernel} on {column}", result, f"{message} ({places})" if places else message, text)
+
+
+def _issue(reviewed: Reviewed) -> Element:
+    result = "failure" if reviewed.complaint else "skipped"
+    return _test("known issues", reviewed.issue.place, result, str(reviewed))
+
+
+def _test(group: str, name: str, result: str, message: str, text: str = "") -> Element:
+    test = Element("testcase", classname=group, name=name)
+    if result:
+        told = SubElement(test, result, message=_clean(message.rstrip(": ")))
+        told.text = _clean(text) or None
+    return test
+
+
+def _clean(text: str) -> str:
+    """The text without characters that XML cannot hold, which the message of a fault may have."""
+    return _NOT_XML.sub("?", text)

@@ -1,0 +1,77 @@
+"""JUnit XML: what a CI system reads off it."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+import pytest
+
+from parity.compare import Status, Verdict
+from parity.engine import CaseRecord, Column, Issue, Reviewed
+from parity.report import Reproduction, junit, make_matrix
+
+COLUMNS = (Column("emulated", "gfx1100"), Column("recorded", "sm_90", "recorded", "cuda", "recorded=a.zip"))
+AGAIN = Reproduction("parity run")
+
+
+def record(entry, verdict, **more):
+    names = (entry.op.name, entry.kernel, entry.op.module)
+    return CaseRecord("unary.neg[f32](x=1~mixed@0)", *names, "emulated", "gfx1100", "emulated", verdict, **more)
+
+
+@pytest.fixture
+def suites(suite):
+    """Reads the document of such records of unary.neg, one per kernel; as suites by name."""
+    entries = suite.select(["unary.neg"]).entries
+
+    def read(*made, **more):
+        records = [
+            record(entry, *each) if isinstance(each, tuple) else each(entry)
+            for entry, each in zip(entries, made, strict=False)
+        ]
+        matrix = make_matrix(entries, COLUMNS, records, **more)
+        root = ElementTree.fromstring(junit(matrix, records, AGAIN))
+        assert root.tag == "testsuites"
+        return {each.get("name"): each for each in root}
+
+    return read
+
+
+def counts(suite):
+    return {name: int(suite.get(name)) for name in ("tests", "failures", "errors", "skipped")}
+
+
+def test_passed_failed_missing_and_not_run(suites):
+    fault = Verdict(Status.FAIL, "out-of-bounds read", detail="of 4 bytes\x00 \x1b[31m <here> & there")
+    found = suites((Verdict(Status.PASS),), (fault,), (Verdict(Status.MISSING, "missing kernel"),))
+    assert list(found) == ["gfx1100 emulated", "sm_90 recorded"]
+    emulated = found["gfx1100 emulated"]
+    tests = emulated.findall("testcase")
+    assert counts(emulated) == {"tests": len(tests), "failures": 1, "errors": 1, "skipped": len(tests) - 3}
+    assert {test.get("classname") for test in tests} == {"unary.neg"}
+    assert len({test.get("name") for each in found.values() for test in each.findall("testcase")}) == 2 * len(tests)
+    passed, failed, missing, *rest = tests
+    assert list(passed) == []
+    failure = failed.find("failure")
+    assert failure.get("message") == "FAIL: out-of-bounds read x1"
+    assert "of 4 bytes? ?[31m <here> & there" in failure.text
+    assert "parity run 'unary.neg[f32](x=1~mixed@0)'" in failure.text
+    assert missing.find("error").get("message") == "MISSING KERNEL: missing kernel x1"
+    assert {test.find("skipped").get("message") for test in rest} == {"NOT RUN"}
+    assert [each.get("value") for each in found["sm_90 recorded"].iter("property")] == ["recorded=a.zip", "0"]
+
+
+def test_known_issues_are_skipped_unless_they_have_to_be_looked_at(suites, suite):
+    import datetime
+
+    issues = [
+        Issue(f"known.toml, line {line}", ("unary.neg",), ("value",), "why", datetime.date(2030, 1, 1), False)
+        for line in (1, 9)
+    ]
+    reviewed = Reviewed(issues[0], 1, ("gfx1100 emulated",)), Reviewed(issues[1], 0, (), "no longer fails")
+    found = suites(lambda entry: record(entry, Verdict(Status.FAIL, "value"), known=issues[0].place), issues=reviewed)
+    first = found["gfx1100 emulated"].find("testcase")
+    assert first.find("skipped").get("message") == "known: value x1 (known.toml, line 1)"
+    assert counts(found["gfx1100 emulated"])["failures"] == 0
+    assert counts(found["known issues"]) == {"tests": 2, "failures": 1, "errors": 0, "skipped": 1}
+    assert "no longer fails" in found["known issues"].find(".//failure").get("message")
