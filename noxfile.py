@@ -1,6 +1,7 @@
 """The chores of parity, one session each: ``nox -l`` lists them, ``nox -s NAME -- ARGUMENTS`` runs one."""
 
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import nox
@@ -11,6 +12,10 @@ nox.options.reuse_existing_virtualenvs = True
 
 # The values that CUDA gave on an H200, beside AMD code on this CPU.
 RUNNERS = ("--runner", "emulated", "--runner", "recorded=reports/h200.zip")
+TARGETS = ("gfx1030", "gfx1100", "gfx90a", "gfx942", "gfx1201")
+# What executes, and the extra that installs what it needs.
+EXTRAS = {"emulated": "[emulated]", "cuda": "[cuda]", "rocm": "[rocm]"}
+OUTPUT = Path("parity-out")
 
 
 @nox.session
@@ -23,6 +28,40 @@ def matrix(session: nox.Session) -> None:
 
 
 @nox.session
+@nox.parametrize("target", TARGETS)
+def parity(session: nox.Session, target: str) -> None:
+    """Run the suite on the CPU for one AMD target; reports in parity-out/TARGET (arguments: those of parity run)."""
+    session.install("-e", ".[emulated]")
+    session.env["PARITY_COMMAND"] = "nox -s matrix --"
+    session.run("parity", "run", "--target", target, "--output", str(OUTPUT / target), *session.posargs)
+
+
+@nox.session
+@nox.parametrize("runner", list(EXTRAS))
+def record(session: nox.Session, runner: str) -> None:
+    """Record what a device computes in parity-out/RUNNER.zip, and judge it (arguments: those of parity record)."""
+    session.install("-e", f".{EXTRAS[runner]}")
+    file = OUTPUT / f"{runner}.zip"
+    session.run("parity", "record", "--runner", runner, "--output", str(file), *session.posargs)
+    _replay(session, OUTPUT / runner, [str(file)])
+
+
+@nox.session
+def compare(session: nox.Session) -> None:
+    """Compare recordings value by value, CUDA with AMD (arguments: their files; default: parity-out/*.zip)."""
+    session.install("-e", ".")
+    files = session.posargs or sorted(map(str, OUTPUT.glob("*.zip")))
+    if not files:
+        session.error(f"no recording in {OUTPUT}; make one on a machine with a GPU: nox -s \"record(runner='cuda')\"")
+    _replay(session, OUTPUT / "compare", files)
+
+
+def _replay(session: nox.Session, output: Path, files: Sequence[str]) -> None:
+    runners = [argument for file in files for argument in ("--runner", f"recorded={file}")]
+    session.run("parity", "run", *runners, "--output", str(output))
+
+
+@nox.session
 def tests(session: nox.Session) -> None:
     """Test parity itself (arguments: those of pytest)."""
     session.install("-e", ".[emulated]", "--group", "test")
@@ -31,10 +70,12 @@ def tests(session: nox.Session) -> None:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Check style and formatting with ruff."""
+    """Check style and formatting with ruff, and the workflow of GitHub Actions against its schema."""
     session.install("--group", "lint")
     session.run("ruff", "check")
     session.run("ruff", "format", "--check")
+    workflows = map(str, sorted(Path(".github", "workflows").glob("*.yml")))
+    session.run("check-jsonschema", "--builtin-schema", "vendor.github-workflows", *workflows)
 
 
 @nox.session

@@ -163,7 +163,7 @@ def _reviewed(issue: Issue, covered: Sequence[CaseRecord], drawn: Container[str]
         complaint = f"has another signature on {first.target}: {issue.differs(first.verdict)} in {first.case}"
     elif not mine and _all_ran(issue, covered, drawn):
         where = ", ".join(dict.fromkeys(f"{record.target} {record.evidence}" for record in covered))
-        complaint = f"no longer fails on {where}: {_count(covered)} passed; remove the entry"
+        complaint = f"no longer fails on {where}: none of {_count(covered)} did so; remove the entry"
     return Reviewed(issue, len(mine), columns, complaint)
 
 
