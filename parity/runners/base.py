@@ -31,6 +31,8 @@ class Evidence(StrEnum):
 
     HARDWARE = "hardware"
     EMULATED = "emulated"
+    EMULATED_HIP = "emulated HIP"
+    """Emulated too, by way of HIP's own calls."""
     RECORDED = "recorded"
     LIBRARY = "library"
     """A library computed it with code of its own, which says nothing of the kernel."""

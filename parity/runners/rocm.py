@@ -48,7 +48,7 @@ class Rocm:
         """Hardware, unless the GPUs say that they are none."""
         with contextlib.suppress(Exception):
             if _is_installed() and any(gpu.name.startswith(DEVICE_NAME) for gpu in _gpus()):
-                return Evidence.EMULATED
+                return Evidence.EMULATED_HIP
         return Evidence.HARDWARE
 
     def probe(self) -> Probe:

@@ -224,7 +224,7 @@ def test_workers_spread_over_the_gpus_of_the_target(emulated):
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert found.stdout.splitlines() == [
         "[1, 3, 1] ('gfx90a', 'gfx1100', 'gfx1030')",
-        "emulated parity's emulator (gfx90a), parity's emulator (gfx1100), parity's emulator (gfx1030) 8",
+        "emulated HIP parity's emulator (gfx90a), parity's emulator (gfx1100), parity's emulator (gfx1030) 8",
     ]
 
 
@@ -249,4 +249,4 @@ def test_a_run_from_the_command_line_is_shown_as_emulated(tmp_path):
     assert found.returncode == 0, found.stderr
     assert "hardware" not in found.stdout
     (column,) = json.loads(found.stdout)["columns"]
-    assert (column["runner"], column["target"], column["evidence"]) == ("rocm", "gfx90a", "emulated")
+    assert (column["runner"], column["target"], column["evidence"]) == ("rocm", "gfx90a", "emulated HIP")

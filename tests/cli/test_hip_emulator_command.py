@@ -1,0 +1,69 @@
+"""``parity hip-emulator``: a C program that knows nothing of parity runs without a GPU."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from parity import zig
+from parity.cli import main
+from parity.hip import library
+from parity.toolchain import build
+
+PROGRAM = Path(__file__).parent.parent / "hip" / "program.c"
+KERNEL = """
+extern "C" __global__ void twice(const unsigned char* x, unsigned* out) { out[threadIdx.x] = 2 * x[threadIdx.x]; }
+"""
+
+
+def test_a_c_program_runs_on_the_emulator(tmp_path):
+    (tmp_path / "twice.cu").write_text(KERNEL)
+    (built,) = build(tmp_path, targets=["gfx1100"])
+    program = tmp_path / "program"
+    made = zig.run(["cc", PROGRAM, "-o", program, "-L", library() / "lib", "-lamdhip64"])
+    assert made.returncode == 0, made.stderr
+    command = [sys.executable, "-m", "parity", "hip-emulator", "--target", "gfx1100,gfx90a", "--", program]
+    ran = subprocess.run([*command, built.code_object.binary], capture_output=True, text=True)
+    assert ran.stdout.splitlines() == [
+        "2 GPUs, the last is parity's emulator (gfx90a)",
+        "2 4 6 400",
+        "hipErrorIllegalAddress, hipErrorIllegalAddress, hipErrorIllegalAddress",
+    ]
+    assert "out-of-bounds write of 4 bytes in kernel 'twice' at twice.cu:2" in ran.stderr
+    assert "0 bytes past the end of buffer 'allocation 2 of 16 bytes'" in ran.stderr
+
+
+def test_it_prints_an_environment_for_the_shell(monkeypatch, capsys):
+    monkeypatch.setenv("LD_LIBRARY_PATH", "/some/where")
+    monkeypatch.setenv("ROCM_PATH", "/opt/rocm")
+    assert main(["hip-emulator", "--target", "gfx90a", "--memory", "64M", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    folder = str(library())
+    assert found == {
+        "LD_LIBRARY_PATH": f"{folder}/lib:/some/where",
+        "ROCM_PATH": folder,
+        "PARITY_HIP_TARGETS": "gfx90a",
+        "PARITY_HIP_MEMORY": str(64 << 20),
+    }
+    assert main(["hip-emulator"]) == 0
+    printed = capsys.readouterr()
+    assert f"export ROCM_PATH={folder}" in printed.out.splitlines()
+    assert "graphs" in printed.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--target", "gfx9"], "no emulated GPU is 'gfx9'"),
+        (["--fault", "hipMalloc=hipErrorOutOfMem"], "did you mean hipErrorOutOfMemory"),
+        (["--memory", "much"], "'much' is not a number of bytes"),
+        (["--", "/no/such/program"], "no program '/no/such/program'"),
+    ],
+)
+def test_wrong_usage_says_what_is_right(capsys, arguments, says):
+    assert main(["hip-emulator", *arguments]) == 2
+    assert says in capsys.readouterr().err.replace("\n", " ")

@@ -1,0 +1,133 @@
+"""What HIP does on the emulator: memory, errors that stay, faults that are planted."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+
+from parity.errors import UsageError
+from parity.hip.library import errors
+from parity.hip.runtime import PlantedFault, Runtime
+from parity.toolchain import build
+
+NUMBERS = {name: number for number, name, _ in errors()}
+KERNEL = """
+extern "C" __global__ void twice(const unsigned char* x, unsigned* out) { out[threadIdx.x] = 2 * x[threadIdx.x]; }
+"""
+
+
+@pytest.fixture
+def runtime():
+    return Runtime(["gfx1100", "gfx90a"], 1 << 20)
+
+
+@pytest.fixture(scope="module")
+def image(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("kernels")
+    (folder / "twice.cu").write_text(KERNEL)
+    (built,) = build(folder, targets=["gfx1100"])
+    return built.code_object.binary.read_bytes()
+
+
+def do(runtime, action, *arguments, data=b"", device=0, error="hipSuccess", api="hipSomething"):
+    number, value, result = runtime.perform(api, action, device, [*arguments, *[0] * (12 - len(arguments))], data)
+    assert number == NUMBERS[error]
+    return result or value
+
+
+def launch(runtime, image, x, out, **more):
+    module = do(runtime, "load", data=image)
+    runtime_handles = runtime.perform("hipModuleGetFunction", "find", 0, [module], b"twice")
+    size, count, *places = struct.unpack("<6I", runtime_handles[2])
+    assert (size, count, places) == (16, 2, [0, 8, 8, 8])
+    do(runtime, "launch", runtime_handles[1], 1, 1, 1, 4, 1, 1, 0, 0, data=struct.pack("<2Q", x, out), **more)
+
+
+def test_a_kernel_works_on_memory_that_was_written(runtime, image):
+    x, out = do(runtime, "allocate", 4), do(runtime, "allocate", 16)
+    do(runtime, "upload", x, data=bytes([1, 2, 3, 4]))
+    launch(runtime, image, x, out)
+    assert struct.unpack("<4I", do(runtime, "download", out, 16)) == (2, 4, 6, 8)
+    assert struct.unpack("<2I", do(runtime, "download", out + 4, 8)) == (4, 6)
+
+
+def test_what_a_kernel_does_wrong_is_told_by_every_later_call(runtime, image, capfd):
+    x, out = do(runtime, "allocate", 3), do(runtime, "allocate", 16)
+    do(runtime, "upload", x, data=bytes(3))
+    launch(runtime, image, x, out)
+    do(runtime, "synchronize", error="hipErrorIllegalAddress")
+    do(runtime, "allocate", 1, error="hipErrorIllegalAddress")
+    told = capfd.readouterr().err
+    assert told.count("out-of-bounds read of 1 bytes in kernel 'twice' at twice.cu:2") == 1
+    assert "of buffer 'allocation 1 of 3 bytes'" in told
+
+
+@pytest.mark.parametrize("why", ["new", "freed"])
+def test_memory_that_nobody_wrote_is_not_read(runtime, image, why):
+    x, out = do(runtime, "allocate", 4), do(runtime, "allocate", 16)
+    if why == "freed":
+        do(runtime, "upload", x, data=bytes(4))
+        do(runtime, "free", x)
+    launch(runtime, image, x, out)
+    do(runtime, "synchronize", error="hipErrorIllegalAddress")
+
+
+def test_copies_and_fills(runtime):
+    a, b = do(runtime, "allocate", 8), do(runtime, "allocate", 8)
+    do(runtime, "fill", a, 0x01020304, 4, 2)
+    do(runtime, "fill", a + 1, 0xFFFF_FFFF_FFFF_FFFF, 1, 2)
+    do(runtime, "copy", b, a, 8)
+    assert do(runtime, "download", b, 8) == bytes([4, 255, 255, 1, 4, 3, 2, 1])
+    for action, arguments in (
+        ("download", (b, 9)),
+        ("fill", (a + 7, 0, 1, 2)),
+        ("copy", (a, b + 4, 8)),
+        ("free", (a + 1,)),
+    ):
+        do(runtime, action, *arguments, error="hipErrorInvalidValue")
+
+
+def test_memory_that_was_freed_is_there_again(runtime):
+    kept = do(runtime, "allocate", 64)
+    for _ in range(100):
+        do(runtime, "free", do(runtime, "allocate", 600_000))
+    do(runtime, "allocate", 1 << 20, error="hipErrorOutOfMemory")
+    left, total = struct.unpack("<2Q", do(runtime, "memory"))
+    assert (total - left, total) == (64, 1 << 20)
+    do(runtime, "free", kept)
+    do(runtime, "free", kept, error="hipErrorInvalidValue")
+    do(runtime, "free", 0)
+
+
+def test_handles_of_another_kind_are_refused(runtime, image):
+    stream, event, module = do(runtime, "make_stream"), do(runtime, "make_event"), do(runtime, "load", data=image)
+    do(runtime, "record", event, stream)
+    do(runtime, "record", stream, event, error="hipErrorInvalidHandle")
+    do(runtime, "elapsed", event, do(runtime, "make_event"), error="hipErrorInvalidHandle")
+    do(runtime, "find", event, data=b"twice", error="hipErrorInvalidHandle")
+    do(runtime, "find", module, data=b"thrice", error="hipErrorNotFound")
+    do(runtime, "destroy", module)
+    do(runtime, "find", module, data=b"twice", error="hipErrorInvalidHandle")
+    do(runtime, "load", data=image, device=1, error="hipErrorNoBinaryForGpu")
+
+
+def test_a_planted_fault_comes_at_its_call(image):
+    runtime = Runtime(["gfx1100"], 1 << 20, [PlantedFault.parse("hipMalloc=hipErrorOutOfMemory@2")])
+    for error in ("hipSuccess", "hipErrorOutOfMemory", "hipSuccess"):
+        do(runtime, "allocate", 1, api="hipMalloc", error=error)
+        do(runtime, "allocate", 1, api="hipMallocAsync")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("hipMalloc", "write API=ERROR"),
+        ("=hipErrorUnknown", "write API=ERROR"),
+        ("hipMalloc=hipErrorUnknown@0", "write API=ERROR"),
+        ("hipMalloc=hipErrorOutOfMemry", "did you mean hipErrorOutOfMemory"),
+    ],
+)
+def test_a_fault_that_cannot_be_planted_is_refused(text, says):
+    with pytest.raises(UsageError, match=says):
+        PlantedFault.parse(text)
