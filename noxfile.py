@@ -108,6 +108,13 @@ def bench(session: nox.Session) -> None:
 
 
 @nox.session
+def hip(session: nox.Session) -> None:
+    """Run the suite through hip-python on HIP without a GPU, and compare every bit (arguments: selectors, --target)."""
+    session.install("-e", ".[rocm]")
+    session.run("python", "-m", "benchmarks.through_hip", *session.posargs)
+
+
+@nox.session
 def soak(session: nox.Session) -> None:
     """Run 300,000 cases, 5 seeds on 3 targets (arguments: those of parity run); records stay in parity-out/."""
     session.install("-e", ".[emulated]")

@@ -103,16 +103,16 @@ static hipError_t exchange(struct Request *request, const void *in, uint64_t *va
 
 static hipError_t start(void) {
     int ends[2];
-    char number[16], program[] =
-        "import sys; sys.path.insert(0, sys.argv[2]); from parity.hip.server import main; main(int(sys.argv[1]))";
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends)) return hipErrorNotInitialized;
-    int inherited = dup(ends[1]);
-    close(ends[1]);
-    snprintf(number, sizeof number, "%d", inherited);
-    char *command[] = {HIP_PYTHON, "-P", "-c", program, number, HIP_ROOT, NULL};
+    char program[] = "import sys; sys.path.insert(0, sys.argv[1]); from parity.hip.server import main; main(3)";
+    char *command[] = {HIP_PYTHON, "-P", "-c", program, HIP_ROOT, NULL};
+    posix_spawn_file_actions_t files;
     pid_t child;
-    int failed = posix_spawn(&child, HIP_PYTHON, NULL, NULL, command, environ);
-    close(inherited);
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends)) return hipErrorNotInitialized;
+    posix_spawn_file_actions_init(&files);
+    posix_spawn_file_actions_adddup2(&files, ends[1], 3);
+    int failed = posix_spawn(&child, HIP_PYTHON, &files, NULL, command, environ);
+    posix_spawn_file_actions_destroy(&files);
+    close(ends[1]);
     connection = ends[0];
     owner = getpid();
     struct Request hello = {.action = "hello"};

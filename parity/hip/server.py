@@ -36,10 +36,13 @@ def main(number: int) -> None:
 
 def _runtime() -> Runtime:
     """What the environment asks for."""
-    names = os.environ.get("PARITY_HIP_TARGETS", "")
+    names = [name for name in os.environ.get("PARITY_HIP_TARGETS", "").split(",") if name] or list(DEFAULT_TARGETS)
+    if visible := os.environ.get("HIP_VISIBLE_DEVICES"):
+        numbers = [int(number) for number in visible.split(",") if number.strip().isdigit()]
+        names = [names[number] for number in numbers if number < len(names)]
     faults = [PlantedFault.parse(text) for text in os.environ.get("PARITY_HIP_FAULTS", "").split()]
     memory = int(os.environ.get("PARITY_HIP_MEMORY") or MEMORY)
-    return Runtime([name for name in names.split(",") if name] or DEFAULT_TARGETS, memory, faults)
+    return Runtime(names, memory, faults)
 
 
 def _serve(connection: socket.socket, runtime: Runtime) -> None:

@@ -214,26 +214,42 @@ def test_a_code_object_that_cannot_be_loaded_is_no_failure_of_the_kernel(opened,
 
 
 @needs_hip
-def test_workers_spread_over_the_gpus_of_the_target(emulated):
+@pytest.mark.parametrize(
+    ("visible", "places", "targets", "workers"),
+    [("", [1, 3, 1], "gfx90a gfx1100 gfx1030", 8), ("3,0", [0, 0, 0], "gfx1100 gfx90a", 4)],
+    ids=["all", "some"],
+)
+def test_workers_spread_over_the_visible_gpus_of_the_target(emulated, monkeypatch, visible, places, targets, workers):
     emulated("gfx90a", "gfx1100", "gfx1030", "gfx1100")
+    monkeypatch.setenv("HIP_VISIBLE_DEVICES", visible)
     program = (
         "from parity.runners.rocm import HipDriver, Rocm\n"
-        "print([HipDriver('gfx1100', worker).place for worker in range(3)], Rocm().targets())\n"
+        "print([HipDriver('gfx1100', worker).place for worker in range(3)], *Rocm().targets())\n"
         "print(Rocm().evidence, Rocm().describe()['gpu'], Rocm().most_workers(['gfx1100']))"
     )
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert found.stdout.splitlines() == [
-        "[1, 3, 1] ('gfx90a', 'gfx1100', 'gfx1030')",
-        "emulated HIP parity's emulator (gfx90a), parity's emulator (gfx1100), parity's emulator (gfx1030) 8",
-    ]
+    gpus = ", ".join(f"parity's emulator ({target})" for target in targets.split())
+    assert found.stdout.splitlines() == [f"{places} {targets}", f"emulated HIP {gpus} {workers}"]
+
+
+SMALL_FLUSH = """
+from parity.runners import stopwatch
+from parity.runners.rocm import RocmDevice
+
+stopwatch.FLUSH_BYTES = 1 << 20
+"""
 
 
 @needs_hip
-def test_events_time_a_launch_and_what_it_updates_is_put_back(opened, code):
-    f32 = dtype("f32")
+def test_events_time_a_launch_and_what_it_updates_is_put_back(emulated, code, tmp_path, monkeypatch):
+    emulated()
+    (tmp_path / "small_flush.py").write_text(SMALL_FLUSH)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *sys.path]))
     launch = Launch("fill", (1, 1, 1), (32, 1, 1), (Scalar(dtype("u32"), 8), Pointer("out")))
-    out = Tiled(f32, np.ones(3, np.float32), 8, writable=True)
-    timings = opened().time(code, launch, {"out": out}, hot=True, seconds=0.05)
+    out = Tiled(dtype("f32"), np.ones(3, np.float32), 8, writable=True)
+    session = Isolated("small_flush:RocmDevice", ("gfx1100", True))
+    timings = session.time(code, launch, {"out": out}, hot=True, seconds=0.05)
+    session.close()
     assert isinstance(timings, Timings), timings
     assert min(timings.cold.median, timings.hot.median, timings.host) > 0
 

@@ -1,0 +1,76 @@
+"""The suite through HIP's own calls: does the runner ``rocm``, on HIP without a GPU, give the bits of ``emulated``?
+
+    python -m benchmarks.through_hip [SELECTOR...] [--target gfx1100,gfx90a] [--examples N]
+
+Every buffer of every case is compared, also those a kernel only reads.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+
+from parity.cli.options import EXAMPLES, names, positive
+from parity.engine import Plan, columns_of, tasks_of
+from parity.hip import environment
+from parity.launch import Outcome
+from parity.op import Entry
+from parity.runners import available
+from parity.suite import Suite, find_suite
+from parity.toolchain import build
+
+TARGETS = ("gfx1100", "gfx90a")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Compare; 1 if a bit differs."""
+    parser = argparse.ArgumentParser("python -m benchmarks.through_hip", description=__doc__)
+    parser.add_argument("selectors", nargs="*", metavar="SELECTOR")
+    parser.add_argument("--target", type=names, default=TARGETS, metavar="T,..")
+    parser.add_argument("--examples", type=positive, default=EXAMPLES, metavar="N")
+    options = parser.parse_args(arguments)
+    os.environ.update(environment(options.target))
+    suite = find_suite()
+    wrong = 0
+    for target in options.target:
+        start, cases = time.perf_counter(), 0
+        for text, problem in compared(suite, target, options.selectors, options.examples):
+            cases += 1
+            if problem:
+                wrong += 1
+                print(f"{target}: {text}: {problem}", flush=True)
+        print(f"{target}: {cases} cases in {time.perf_counter() - start:.0f} s", flush=True)
+    print(f"{wrong} differ" if wrong else "all have the same bits")
+    return 1 if wrong else 0
+
+
+def compared(suite: Suite, target: str, selectors: Sequence[str], examples: int) -> Iterator[tuple[str, str]]:
+    """Every case, and what differs in it."""
+    runners = [available(name) for name in ("emulated", "rocm")]
+    tasks = tasks_of(suite.select(selectors), columns_of(runners[0], [target]))
+    plan = Plan(suite.kernels, suite.cases, tasks, examples, 0, True, {})
+    modules = {suite.op(task.op).module for task in tasks}
+    code = {built.module: built.code_object for built in build(suite.kernels, sorted(modules), [target])}
+    sessions = [runner.open(target) for runner in runners]
+    for task in tasks:
+        entry = Entry(suite.op(task.op), task.dtypes)
+        for _, text in plan.draw(suite, task):
+            call = entry.op.call(entry.op.parse(text))
+            module = code[entry.op.module]
+            ours, theirs = (session.execute(module, call.launch, call.buffers) for session in sessions)
+            yield text, _difference(ours, theirs)
+
+
+def _difference(ours: Outcome, theirs: Outcome) -> str:
+    for outcome in (ours, theirs):
+        if outcome.fault:
+            return f"{outcome.fault.kind}: {outcome.fault.message}"
+    changed = [name for name in ours.buffers if ours.buffers[name].tobytes() != theirs.buffers[name].tobytes()]
+    return f"other bits in {', '.join(changed)}" if changed else ""
+
+
+if __name__ == "__main__":
+    sys.exit(main())
