@@ -14,7 +14,7 @@ nox.options.reuse_existing_virtualenvs = True
 RUNNERS = ("--runner", "emulated", "--runner", "recorded=reports/h200.zip")
 TARGETS = ("gfx1030", "gfx1100", "gfx90a", "gfx942", "gfx1201")
 # What executes, and the extra that installs what it needs.
-EXTRAS = {"emulated": "[emulated]", "cuda": "[cuda]", "rocm": "[rocm]"}
+EXTRAS = {"emulated": "[emulated]", "cuda": "[cuda]", "rocm": "[emulated,rocm]"}
 OUTPUT = Path("parity-out")
 
 

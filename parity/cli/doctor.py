@@ -39,6 +39,7 @@ LIBRARIES = (
         "gmpy2",
         "hypothesis",
         "itanium_demangler",
+        "packaging",
         "Pebble",
         "PyYAML",
         "platformdirs",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -66,6 +67,35 @@ def test_one_failing_case_fails_its_kernel_and_the_run(entries):
     assert (found.state, found.run, found.passed, found.failed) == (State.FAIL, 3, 1, 2)
     assert found.failures == {"value": 1, "timeout": 1}
     assert matrix.failed
+
+
+def known(entry, kind="value"):
+    return replace(record(entry, Verdict(Status.FAIL, kind)), known="known-issues.toml, line 3")
+
+
+def test_known_failures_count_apart_and_do_not_fail_the_run(entries):
+    first, second, *_ = entries
+    matrix = matrix_of(entries, [record(first, passing(0.2)), known(first), known(first, "nan"), known(second)])
+    found = cell(matrix, first.kernel)
+    assert (found.state, found.run, found.passed, found.failed) == (State.KNOWN, 3, 1, 0)
+    assert found.known == {"value": 1, "nan": 1}
+    assert (matrix.executed, matrix.passed, matrix.known, matrix.failed) == (4, 1, 3, False)
+    assert "1 passed, 0 failed, 3 known" in summary(matrix)
+    assert "value x2 nan x1" in plain(matrix)  # the kernels of an op in one line
+    assert json.loads(as_json(matrix))["known"] == 3
+
+
+def test_a_failure_beside_known_ones_fails(entries):
+    matrix = matrix_of(entries, [known(entries[0]), record(entries[0], Verdict(Status.FAIL, "nan"))])
+    assert cell(matrix, entries[0].kernel).state is State.FAIL
+    assert matrix.failed
+    assert "nan x1 known: value x1" in plain(matrix)
+    assert [row for row in csv.DictReader(as_csv(matrix).splitlines()) if row["gfx1100_emulated_known"] == "value 1"]
+
+
+def test_a_missing_kernel_may_be_known(entries):
+    missing = replace(record(entries[0], Verdict(Status.MISSING, "missing kernel")), known="known-issues.toml, line 3")
+    assert cell(matrix_of(entries, [missing]), entries[0].kernel).state is State.KNOWN
 
 
 @pytest.mark.parametrize("status", [s for s in Status if s not in (Status.PASS, Status.UNSUPPORTED)])
