@@ -181,6 +181,21 @@ def test_targets_that_a_recording_does_not_have_leave_its_column(parity, cuda):
     assert re.search(r"sm_90 recorded +gfx90a emulated +CUDA/AMD", result.out)
 
 
+def test_recordings_are_compared_without_either_device(parity, cuda, emulated, tmp_path):
+    def compare(*recordings):
+        return parity("run", KERNEL, *(word for each in recordings for word in ("--runner", f"recorded={each}")))
+
+    cases = len(read_recording(cuda).cases)
+    result = compare(emulated, cuda)
+    assert result.code == 0
+    assert re.search(r"sm_90 recorded +gfx1100 recorded +CUDA/AMD", result.out)
+    assert f"gfx1100 against sm_90 (recorded on {DEVICE}): {cases} results compared, {cases} same bits" in result.out
+    result = compare(rewritten(emulated, tmp_path / "wrong.zip", one_more), emulated)
+    assert result.code == 1
+    assert re.search(r"sm_90 is wrong: gfx1100 \(recorded\) gives \S+, as expected", result.out)
+    assert "AMD wrong" not in result.out
+
+
 @pytest.mark.parametrize("option", ["--seed", "--examples"])
 def test_drawing_beside_nothing_but_a_recording_is_refused(parity, cuda, option):
     result = parity("run", "--runner", f"recorded={cuda}", option, "7")
