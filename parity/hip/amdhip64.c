@@ -23,6 +23,7 @@
 #define API __attribute__((visibility("default")))
 #define ARGUMENTS 12
 #define PROPERTIES_BYTES 1472
+#define OLD_PROPERTIES_BYTES 792
 
 typedef int hipError_t;
 enum {
@@ -83,18 +84,24 @@ static int transfer(int sending, void *data, size_t bytes) {
     return 1;
 }
 
+static hipError_t lost(void) {
+    static int told;
+    if (!told++) fprintf(stderr, "parity: the device is lost: the process that emulates it has ended\n");
+    return hipErrorUnknown;
+}
+
 // One request and its answer, with the mutex held. At most `size` bytes of the answer are kept in `out`.
 static hipError_t exchange(struct Request *request, const void *in, uint64_t *value, void *out, size_t size) {
     struct Reply reply;
     char rest[4096];
     if (!transfer(1, request, sizeof *request) || !transfer(1, (void *)in, request->bytes) ||
         !transfer(0, &reply, sizeof reply))
-        return hipErrorUnknown;
+        return lost();
     size_t kept = reply.bytes < size ? reply.bytes : size;
-    if (!transfer(0, out, kept)) return hipErrorUnknown;
+    if (!transfer(0, out, kept)) return lost();
     for (uint64_t left = reply.bytes - kept; left;) {
         size_t part = left < sizeof rest ? left : sizeof rest;
-        if (!transfer(0, rest, part)) return hipErrorUnknown;
+        if (!transfer(0, rest, part)) return lost();
         left -= part;
     }
     if (value) *value = reply.value;
@@ -118,10 +125,7 @@ static hipError_t start(void) {
     struct Request hello = {.action = "hello"};
     uint64_t range[2];
     uint64_t count;
-    if (failed || exchange(&hello, NULL, &count, range, sizeof range)) {
-        fprintf(stderr, "parity: the process that emulates the GPU cannot be started with %s\n", HIP_PYTHON);
-        return hipErrorNotInitialized;
-    }
+    if (failed || exchange(&hello, NULL, &count, range, sizeof range)) return hipErrorNotInitialized;
     devices = (int64_t)count;
     memory_begin = range[0];
     memory_end = range[0] + range[1];
@@ -216,6 +220,10 @@ API hipError_t hipDeviceGet(int *device, int ordinal) {
 }
 API hipError_t hipGetDevicePropertiesR0600(void *properties, int device) {
     return ASK_BYTES("properties", properties, PROPERTIES_BYTES, (uint64_t)device);
+}
+// What programs call that were compiled with a HIP before 6.
+API hipError_t hipGetDeviceProperties(void *properties, int device) {
+    return ASK_BYTES("properties", properties, OLD_PROPERTIES_BYTES, (uint64_t)device, 1);
 }
 API hipError_t hipDeviceGetName(char *name, int size, int device) {
     char properties[PROPERTIES_BYTES];

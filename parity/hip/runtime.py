@@ -52,26 +52,27 @@ STICKY = frozenset(
     ("hipErrorIllegalAddress", "hipErrorLaunchFailure", "hipErrorLaunchTimeOut", "hipErrorAssert", "hipErrorUnknown")
 )
 
-# Where hipDeviceProp_tR0600 of HIP 6 and 7 has the fields that are filled in, and the format of each (struct).
-_PROPERTIES_BYTES = 1472
-_PROPERTIES = {
-    "name": (0, "256s"),
-    "total_memory": (288, "Q"),
-    "shared_bytes": (296, "Q"),
-    "registers": (304, "i"),
-    "wavefront": (308, "i"),
-    "threads": (320, "i"),
-    "block": (324, "3i"),
-    "grid": (336, "3i"),
-    "clock_khz": (348, "i"),
-    "major": (360, "i"),
-    "minor": (364, "i"),
-    "processors": (388, "i"),
-    "bus": (584, "i"),
-    "unified_addresses": (604, "i"),
-    "l2_bytes": (616, "i"),
-    "threads_per_processor": (624, "i"),
-    "architecture": (1160, "256s"),
+# Where hipDeviceProp_t has the fields that are filled in, in HIP 6 and 7 (hipDeviceProp_tR0600) and before, and the
+# format of each (struct).
+_PROPERTIES_BYTES, _OLD_PROPERTIES_BYTES = 1472, 792
+_PROPERTIES: dict[str, tuple[int, int | None, str]] = {
+    "name": (0, 0, "256s"),
+    "total_memory": (288, 256, "Q"),
+    "shared_bytes": (296, 264, "Q"),
+    "registers": (304, 272, "i"),
+    "wavefront": (308, 276, "i"),
+    "threads": (320, 280, "i"),
+    "block": (324, 284, "3i"),
+    "grid": (336, 296, "3i"),
+    "clock_khz": (348, 308, "i"),
+    "major": (360, 328, "i"),
+    "minor": (364, 332, "i"),
+    "processors": (388, 336, "i"),
+    "bus": (584, 368, "i"),
+    "unified_addresses": (604, None, "i"),
+    "l2_bytes": (616, 340, "i"),
+    "threads_per_processor": (624, 344, "i"),
+    "architecture": (1160, 396, "256s"),
 }
 
 # hipDeviceAttribute_t of what hipDeviceGetAttribute answers.
@@ -199,11 +200,15 @@ class Runtime:
         return 0, struct.pack("<i", VERSION)
 
     def do_properties(self, _: int, arguments: Sequence[int], data: bytes) -> tuple[int, bytes]:
-        content = bytearray(_PROPERTIES_BYTES)
-        values = self._properties(arguments[0])
-        for name, (offset, format) in _PROPERTIES.items():
+        """The struct for a GPU, as it was before HIP 6 if the second argument is 1."""
+        device, old = arguments[:2]
+        content = bytearray(_OLD_PROPERTIES_BYTES if old else _PROPERTIES_BYTES)
+        values = self._properties(device)
+        for name, (offset, old_offset, format) in _PROPERTIES.items():
             value = values[name]
-            struct.pack_into(f"<{format}", content, offset, *(value if isinstance(value, tuple) else (value,)))
+            place = old_offset if old else offset
+            if place is not None:
+                struct.pack_into(f"<{format}", content, place, *(value if isinstance(value, tuple) else (value,)))
         return 0, bytes(content)
 
     def do_attribute(self, _: int, arguments: Sequence[int], data: bytes) -> tuple[int, bytes]:

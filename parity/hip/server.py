@@ -29,6 +29,8 @@ def main(number: int) -> None:
     with socket.socket(fileno=number) as connection:
         try:
             _serve(connection, _runtime())
+        except ConnectionError:  # the program ended without waiting for an answer
+            return
         except ParityError as error:
             print(f"parity: {error}", file=sys.stderr)
             sys.exit(1)

@@ -63,6 +63,15 @@ def test_what_a_kernel_does_wrong_is_told_by_every_later_call(runtime, image, ca
     assert "of buffer 'allocation 1 of 3 bytes'" in told
 
 
+@pytest.mark.parametrize(("old", "size", "memory", "wavefront"), [(0, 1472, 288, 308), (1, 792, 256, 276)])
+def test_properties_lie_where_that_version_of_hip_has_them(runtime, old, size, memory, wavefront):
+    found = do(runtime, "properties", 1, old)
+    assert (len(found), found[: found.index(0)]) == (size, b"parity's emulator (gfx90a)")
+    assert struct.unpack_from("<Q", found, memory) == (1 << 20,)
+    assert struct.unpack_from("<i", found, wavefront) == (64,)
+    do(runtime, "properties", 2, old, error="hipErrorInvalidDevice")
+
+
 @pytest.mark.parametrize("why", ["new", "freed"])
 def test_memory_that_nobody_wrote_is_not_read(runtime, image, why):
     x, out = do(runtime, "allocate", 4), do(runtime, "allocate", 16)

@@ -160,7 +160,7 @@ def test_an_illegal_address_costs_the_launch_and_the_device_but_not_the_next_lau
         ("hipModuleLaunchKernel=hipErrorLaunchFailure", "hipErrorLaunchFailure", "unspecified launch failure", True),
         ("hipModuleLaunchKernel=hipErrorInvalidValue", "hipErrorInvalidValue", "invalid argument", False),
         ("hipMemcpyAsync=hipErrorECCNotCorrectable@2", "hipErrorECCNotCorrectable", "uncorrectable ECC error", False),
-        ("hipStreamSynchronize=exit", "hipErrorUnknown", "unknown error", True),
+        ("hipStreamSynchronize=exit", "hipErrorUnknown", "the device is lost", True),
     ],
     ids=["out of memory", "launch failure", "launch refused", "copy back", "device lost"],
 )
