@@ -80,6 +80,19 @@ class Suite:
             raise UsageError(f"unknown op {name!r}{near}")
         return self.ops[name]
 
+    def ops_of(self, file: Path) -> tuple[Op, ...]:
+        """The ops that a case file declares; an op that two files share is the first one's."""
+        return tuple(op for op in self.ops.values() if self._files[op.name] == file)
+
+    @functools.cached_property
+    def _files(self) -> dict[str, Path]:
+        found: dict[str, Path] = {}
+        for path in sorted(self.cases.glob("*.py")):
+            for value in vars(sys.modules.get(f"parity_cases_{path.stem}")).values():
+                if isinstance(value, Op):
+                    found.setdefault(value.name, path)
+        return found
+
     def parse(self, text: str) -> Case:
         """The case with that text.
 

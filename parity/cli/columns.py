@@ -6,13 +6,14 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
+from parity.codeobject import CodeObject
 from parity.engine import CaseRecord, Column, Task, columns_of
 from parity.errors import NotAvailable, UsageError
 from parity.op import Entry
 from parity.runners import OpRunner, Runner, available, replayed
 from parity.runners.recording import Recording
 from parity.suite import Suite
-from parity.toolchain import DEFAULT_TARGETS, TARGETS, target
+from parity.toolchain import DEFAULT_TARGETS, TARGETS, Built, target
 
 __all__ = ["Columns", "columns"]
 
@@ -36,6 +37,14 @@ class Columns:
     def built(self) -> tuple[Column, ...]:
         """The columns that kernels are built for."""
         return tuple(column for column in self.live if not column.op_level)
+
+    def code(self, built: Iterable[Built]) -> dict[tuple[str, Column], CodeObject]:
+        """The code object of a module and a column: of those that were built, or of a recording."""
+        objects = {(b.module, b.target): b.code_object for b in built if b.code_object}
+        found = {(m, c): code for c in self.built for (m, target), code in objects.items() if target == c.target}
+        for c, recording in self.recordings.items():
+            found |= {(m, c): code for (m, target), code in recording.code().items() if target == c.target}
+        return found
 
     @property
     def live(self) -> tuple[Column, ...]:

@@ -192,12 +192,7 @@ def _build(work: Work, jobs: int | None) -> list[Built]:
 
 
 def _plan(work: Work, built: Sequence[Built], arguments: argparse.Namespace) -> Plan:
-    objects = {(b.module, b.target): b.code_object for b in built if b.code_object}
-    code = {
-        (m, column): c for column in work.columns.built for (m, target), c in objects.items() if target == column.target
-    }
-    for column, recording in work.columns.recordings.items():
-        code |= {(m, column): c for (m, target), c in recording.code().items() if target == column.target}
+    code = work.columns.code(built)
     tasks, problems = work.columns.with_recorded(tasks_of(work.selection, work.columns.runnable), work.suite)
     _warn(problems)
     return Plan(

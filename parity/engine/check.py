@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import traceback
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -83,15 +84,25 @@ def _computed(case: Case, call: Call, library: Library, vendor: Vendor) -> Check
     before = {name: buffer.data.copy() for name, buffer in call.buffers.items()}
     expected = call.expected()
     try:
-        output = np.asarray(library.compute(call.computation))
+        with np.errstate(all="ignore"):
+            output = np.asarray(library.compute(call.computation))
     except Unsupported as reason:
         return Checked(case, Verdict(Status.UNSUPPORTED, "unsupported", detail=str(reason)), "", {})
+    except Exception as error:
+        own = error.__traceback__ and error.__traceback__.tb_next  # without the frame of this function
+        detail = "".join(traceback.format_exception(type(error), error, own))
+        return Checked(case, Verdict(Status.ERROR, "error", detail=detail), "", {})
     finally:
-        changed = [unchanged(name, before[name], buffer.data) for name, buffer in call.buffers.items()]
+        changed = [_written(name, before[name], buffer.data) for name, buffer in call.buffers.items()]
         for name, buffer in call.buffers.items():
             buffer.data[...] = before[name]  # which other columns use as well
     verdict = next(filter(None, changed), None) or _misfit(call, output) or compare(expected, output, vendor=vendor)
     return Checked(case, verdict, "", {} if verdict.passed else _inputs(call, verdict), output=output)
+
+
+def _written(name: str, before: Array, after: Array) -> Verdict | None:
+    modified = unchanged(name, before, after)
+    return modified and replace(modified, detail=f"the memory of {name} was written to, and has to stay as it is")
 
 
 def _misfit(call: Call, output: Array) -> Verdict | None:

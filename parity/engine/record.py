@@ -20,7 +20,7 @@ from parity.errors import UsageError
 from parity.runners import described, runner
 from parity.runners.base import DEVICES
 
-__all__ = ["Against", "CaseRecord", "Record", "RecordWriter", "environment", "read_record"]
+__all__ = ["Against", "CaseRecord", "Record", "RecordWriter", "as_line", "environment", "from_line", "read_record"]
 
 PACKAGES = ("numpy", "hypothesis", "ml_dtypes", "gmpy2", "ziglang", "quadrants")
 
@@ -143,8 +143,22 @@ class RecordWriter:
         self._file.close()
 
     def _write(self, line: object) -> None:
-        self._file.write(json.dumps(_strict(line), ensure_ascii=False, allow_nan=False) + "\n")
+        self._file.write(_line(line) + "\n")
         self._file.flush()
+
+
+def as_line(record: CaseRecord) -> str:
+    """A record as one line of JSON."""
+    return _line(asdict(record))
+
+
+def from_line(line: str) -> CaseRecord:
+    """The record that ``as_line`` wrote."""
+    return _case(json.loads(line))
+
+
+def _line(value: object) -> str:
+    return json.dumps(_strict(value), ensure_ascii=False, allow_nan=False)
 
 
 def _strict(value: Any) -> Any:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import replace
-from typing import Any
 
 from pebble import ProcessExpired, ProcessPool
 
@@ -19,7 +19,7 @@ from parity.engine.vendors import compared
 from parity.op import Entry
 from parity.suite import Suite
 
-__all__ = ["Progress", "run", "task_limit"]
+__all__ = ["Progress", "perform", "prepare", "run", "scheduled", "task_limit"]
 
 Progress = Callable[[str, int, int], None]
 CASES_PER_LIMIT = 10
@@ -35,17 +35,28 @@ def run(plan: Plan, suite: Suite, *, jobs: int | None = None, progress: Progress
     """
     report = progress or (lambda what, done, total: None)
     with worker_pool(plan, jobs) as pool:
-        _prepare(plan, suite, pool, report)
+        prepare(plan, suite, pool, report)
         report("running", 0, len(plan.tasks))
-        open_tasks: dict[Any, Task] = {
-            pool.schedule(worker.perform, [task], timeout=task_limit(plan, task)): task for task in plan.tasks
-        }
+        open_tasks = {scheduled(plan, pool, task): task for task in plan.tasks}
         for finished, future in enumerate(completed(open_tasks), 1):
-            try:
-                yield from future.result()
-            except (ProcessExpired, FutureTimeout):
-                yield from _one_by_one(plan, suite, pool, open_tasks[future])
+            yield from perform(plan, suite, pool, open_tasks[future], future)
             report("running", finished, len(plan.tasks))
+
+
+def scheduled(plan: Plan, pool: ProcessPool, task: Task) -> Future[list[CaseRecord]]:
+    """A task on its way through a pool of workers; ``perform`` gives its records."""
+    future: Future[list[CaseRecord]] = pool.schedule(worker.perform, [task], timeout=task_limit(plan, task))
+    return future
+
+
+def perform(
+    plan: Plan, suite: Suite, pool: ProcessPool, task: Task, future: Future[list[CaseRecord]]
+) -> Iterator[CaseRecord]:
+    """The records of a task that was scheduled; case by case, if it ended its process."""
+    try:
+        yield from future.result()
+    except (ProcessExpired, FutureTimeout):
+        yield from _one_by_one(plan, suite, pool, task)
 
 
 def task_limit(plan: Plan, task: Task) -> float:
@@ -53,7 +64,7 @@ def task_limit(plan: Plan, task: Task) -> float:
     return CASES_PER_LIMIT * plan.seconds * len(task.columns)
 
 
-def _prepare(plan: Plan, suite: Suite, pool: ProcessPool, report: Progress) -> None:
+def prepare(plan: Plan, suite: Suite, pool: ProcessPool, report: Progress) -> None:
     """Translate all kernels first, in batches: cheaper than one by one. A failure shows up again when it matters."""
     kernels: dict[tuple[str, Column], list[str]] = {}
     for task in plan.tasks:

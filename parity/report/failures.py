@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from parity.compare import Finding
 from parity.engine import CaseRecord
 from parity.report.matrix import failure_class
+from parity.runners import Evidence
 
 __all__ = ["Failure", "Reproduction", "failure_text", "failures_file", "shown_failures"]
 
@@ -82,7 +83,11 @@ def failure_text(failure: Failure, reproduction: Reproduction, source: str = "",
     small = record.minimal or record
     verdict = small.verdict
     targets = _and(failure.targets)
-    head = f"FAIL  {record.kernel} on {targets} ({record.evidence}): {failure_class(record)}"
+    if record.evidence == Evidence.LIBRARY:
+        who = f"{record.case.partition('(')[0]} by {record.runner} on {targets}"
+    else:
+        who = f"{record.kernel} on {targets} ({record.evidence})"
+    head = f"FAIL  {who}: {failure_class(record)}"
     lines: list[tuple[str, str]] = [("case", small.case)]
     if small.case != record.case:
         lines.append(("found as", record.case))

@@ -1,0 +1,157 @@
+"""Checks for tests: a Python function, or a kernel, against the reference of an op."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from parity.cli.columns import columns
+from parity.cli.options import EXAMPLES
+from parity.engine import CaseRecord, Column, Plan, Task, run, runnable, tasks_of
+from parity.engine.worker import Worker
+from parity.errors import UsageError
+from parity.launch import Computation
+from parity.op import Op
+from parity.report import Reproduction
+from parity.runners import Evidence, OpRunner, Probe, Vendor
+from parity.suite import Suite, find_suite
+from parity.testing.failure import ParityFailure, failure_of, source_of
+from parity.toolchain import build
+
+__all__ = ["ParityCheck"]
+
+HERE = "python"
+"""The target of a Python function."""
+
+
+@dataclass(frozen=True)
+class ParityCheck:
+    """Checks one op, in a test: ``parity_check(my_gelu, op="unary.gelu", dtype="f16")``.
+
+    A function is called as the reference of the op is: with the inputs (NumPy arrays with the strides of the case; None
+    for one that is left out), then the parameters; and by keyword, if it names them, with ``shape``, that of the
+    output, and ``to``, its ``DType``. It returns the output, an array of that shape and dtype, and leaves its inputs as
+    they are. It may raise ``parity.runners.Unsupported``. It runs in the process of the test.
+
+    Without a function the kernel of the op is built and run: ``parity_check(op="unary.gelu", target="gfx1100")``.
+    """
+
+    def __call__(
+        self,
+        function: Callable[..., Any] | None = None,
+        /,
+        *,
+        op: str = "",
+        dtype: str | Sequence[str] = (),
+        cases: Sequence[str] = (),
+        runner: str = "emulated",
+        target: str | Sequence[str] = (),
+        examples: int = EXAMPLES,
+        seed: int = 0,
+        kernels: Path | None = None,
+        suite: Suite | None = None,
+    ) -> list[CaseRecord]:
+        """Run the cases that ``parity run`` would, or ``cases`` by their text, and return what was found.
+
+        ``op`` is its name in the suite of the project, or in the one that comes with parity if the project has none;
+        ``dtype`` the dtypes, such as ``"f16"``, or ``"f32,u8"`` for an op of two (default: all that the op has).
+        ``runner`` and ``target`` say what runs the kernel, and for what, as for ``parity run``; ``kernels`` is another
+        folder with the sources of the kernels. ``examples`` cases are drawn per kernel from ``seed``.
+
+        Raises:
+            ParityFailure: a case failed; the message shows the simplest one.
+            UsageError: there is no such op, dtype or case.
+            NotAvailable: the runner cannot work here.
+        """
+        __tracebackhide__ = True
+        suite = suite or find_suite(kernels=kernels)
+        selection = suite.select([*cases, *_entries(suite, op, dtype)])
+        if function:
+            column = Column(getattr(function, "__name__", "function"), HERE, Evidence.LIBRARY, "host", "function")
+            plan = _plan(suite, tasks_of(selection, [column]), examples, seed)
+            made: OpRunner = Function(function, column.runner, suite)
+            worker = Worker(plan, suite, runners={column.spec: made})
+            records = [record for task in plan.tasks for record in worker.perform(task)]
+            again: Reproduction = _Call(column.runner)
+            source = ""
+        else:
+            chosen = columns([runner], [target] if isinstance(target, str) and target else target)
+            tasks = tasks_of(selection, chosen.runnable)
+            modules = dict.fromkeys(suite.op(task.op).module for task in tasks)
+            built = build(suite.kernels, modules, [column.target for column in chosen.built]) if chosen.built else []
+            for each in built:
+                if each.error:
+                    raise ParityFailure(str(each.error))
+            code = chosen.code(built)
+            plan = replace(_plan(suite, runnable(tasks, suite, code), examples, seed), code=code)
+            records = list(run(plan, suite, jobs=1))
+            again, source = Reproduction(), ", ".join(source_of(suite, module) for module in modules)
+        if failure := failure_of(records, again, source):
+            raise failure
+        if not any(record.verdict.judged for record in records):
+            reasons = dict.fromkeys(record.verdict.detail for record in records)
+            raise ParityFailure(f"nothing was checked: {'; '.join(reasons) or 'there is no case'}")
+        return records
+
+
+@dataclass
+class Function:
+    """A Python function as a runner of ops."""
+
+    function: Callable[..., Any]
+    name: str
+    suite: Suite
+    evidence: Evidence = Evidence.LIBRARY
+    vendor: Vendor = "host"
+
+    def probe(self) -> Probe:
+        """It is there."""
+        return Probe(True)
+
+    def targets(self) -> tuple[str, ...]:
+        return (HERE,)
+
+    def compute(self, target: str, asked: Computation) -> np.ndarray[Any, Any]:
+        """Call the function."""
+        op = self.suite.op(asked.op)
+        inputs = [asked.inputs.get(name) for name in op.filled]
+        return np.asarray(
+            self.function(*inputs, *asked.params.values(), **self._named(shape=asked.shape, to=asked.dtype))
+        )
+
+    def _named(self, **offered: Any) -> dict[str, Any]:
+        """Those of the offered arguments that the function names."""
+        try:
+            names = inspect.signature(self.function).parameters
+        except ValueError:  # a function of C that does not say
+            return {}
+        return {name: value for name, value in offered.items() if name in names}
+
+
+@dataclass(frozen=True)
+class _Call(Reproduction):
+    """A function is no command: what runs one of its cases again is a line of the test."""
+
+    def of(self, record: CaseRecord) -> str:
+        return f"parity_check({self.command}, cases=[{record.case!r}])"
+
+
+def _entries(suite: Suite, name: str, dtype: str | Sequence[str]) -> list[str]:
+    if not name:
+        return []
+    op: Op = suite.op(name)
+    dtypes = dtype if isinstance(dtype, str) else ",".join(dtype)
+    if dtypes:
+        op.bind(dtypes.split(","))
+    return [entry.name.replace("[", "[[]") for entry in op.entries() if dtypes in ("", ",".join(entry.dtypes))]
+
+
+def _plan(suite: Suite, tasks: Sequence[Task], examples: int, seed: int) -> Plan:
+    if not tasks:
+        raise UsageError("parity_check needs an op, or cases")
+    return Plan(suite.kernels.absolute(), suite.cases.absolute(), tuple(tasks), examples, seed, True, {})

@@ -1,0 +1,147 @@
+"""Runs the kernels that pytest selected, in the engine's worker processes, in the order in which pytest asks."""
+
+from __future__ import annotations
+
+import fcntl
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from parity.cli.columns import Columns
+from parity.engine import CaseRecord, Column, Plan, Task, runnable
+from parity.engine.pool import completed, processors, worker_pool
+from parity.engine.run import perform, prepare, scheduled
+from parity.op import Entry
+from parity.suite import Suite
+from parity.toolchain import Built, build
+
+__all__ = ["Execution", "Settings"]
+
+AHEAD = 2
+"""Kernels that are scheduled before pytest asks for them, per worker process."""
+
+Key = tuple[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is to be run, as the options of pytest say."""
+
+    suite: Suite
+    columns: Columns
+    examples: int
+    seed: int
+
+
+class Execution:
+    """The kernels that were selected, built and on their way through a pool of workers. A context manager.
+
+    ``lock`` is the file that the processes of one run of pytest-xdist share: the first builds and translates for all
+    of them, and each then works with one process of its own. ``report`` is told what is being done, how much of it is
+    done, and how much there is.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        selected: Sequence[tuple[Entry, Column]],
+        lock: Path | None,
+        report: Callable[[str, int, int], None],
+    ) -> None:
+        self.settings, self._lock, self._report = settings, lock, report
+        columns: dict[Key, list[Column]] = {}
+        for entry, column in selected:
+            columns.setdefault(_key(entry), []).append(column)
+        tasks = [Task(*key, tuple(dict.fromkeys(each))) for key, each in columns.items()]
+        # The columns of a kernel are one task, so that CUDA and AMD are compared.
+        self._wanted, self.problems = settings.columns.with_recorded(tasks, settings.suite)
+        self._futures: dict[Key, Future[list[CaseRecord]]] = {}
+        self._found: dict[Key, list[CaseRecord]] = {}
+        self._exits = ExitStack()
+        self.built: list[Built] = []
+
+    def __enter__(self) -> Execution:
+        with self._exits as exits:  # which are left at once if something fails
+            with _shared(self._lock) as first:
+                self._build()
+                if self._lock is None:
+                    self._pool = exits.enter_context(worker_pool(self.plan))
+                    prepare(self.plan, self.settings.suite, self._pool, self._report)
+                elif first:
+                    with worker_pool(self.plan) as pool:
+                        prepare(self.plan, self.settings.suite, pool, self._report)
+            if self._lock:
+                self._pool = exits.enter_context(worker_pool(self.plan, 1))
+            self._exits = exits.pop_all()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._exits.close()
+
+    def _build(self) -> None:
+        settings = self.settings
+        wanted = {settings.suite.op(task.op).module for task in self._wanted}
+        targets = list(dict.fromkeys(c.target for t in self._wanted for c in t.columns if c in settings.columns.built))
+        if targets:
+            modules = [module for module in settings.suite.modules if module in wanted]
+            total = len(modules) * len(targets)
+
+            def done(built: Built) -> None:
+                self.built.append(built)
+                self._report("building", len(self.built), total)
+
+            self._report("building", 0, total)
+            build(settings.suite.kernels, modules, targets, done=done)
+        code = settings.columns.code(self.built)
+        tasks = runnable(self._wanted, settings.suite, code)
+        folders = settings.suite.kernels.absolute(), settings.suite.cases.absolute()
+        self.plan = Plan(*folders, tasks, settings.examples, settings.seed, True, code)
+        self._tasks = {(task.op, task.dtypes): task for task in tasks}
+        self._order = list(self._tasks)
+
+    def compile_error(self, entry: Entry, column: Column) -> str:
+        """Why there is no code for a kernel; empty if there is."""
+        return next(
+            (str(b.error) for b in self.built if b.error and (b.module, b.target) == (entry.op.module, column.target)),
+            "",
+        )
+
+    def records(self, entry: Entry, column: Column) -> list[CaseRecord]:
+        """The cases of a kernel on a column; none if nothing can be run there."""
+        key = _key(entry)
+        if key not in self._tasks:
+            return []
+        if key not in self._found:
+            self._schedule(key)
+            future = self._futures.pop(key)
+            next(iter(completed({future: key})))  # which Ctrl-C can interrupt
+            found = perform(self.plan, self.settings.suite, self._pool, self._tasks[key], future)
+            self._found[key] = list(found)
+        return [r for r in self._found[key] if (r.runner, r.target) == (column.runner, column.target)]
+
+    def _schedule(self, key: Key) -> None:
+        """Send a kernel to the workers, and the next ones too, unless other processes may run those."""
+        ahead = 1 if self._lock else 1 + AHEAD * processors()
+        place = self._order.index(key)
+        for each in self._order[place : place + ahead]:
+            if each not in self._futures and each not in self._found:
+                self._futures[each] = scheduled(self.plan, self._pool, self._tasks[each])
+
+
+def _key(entry: Entry) -> Key:
+    return entry.op.name, entry.dtypes
+
+
+@contextmanager
+def _shared(lock: Path | None) -> Iterator[bool]:
+    """Alone among the processes that share the file; whether this is the first of them."""
+    if lock is None:
+        yield True
+        return
+    with lock.open("a+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.seek(0)
+        yield not file.read()
+        file.write("done")

@@ -1,0 +1,101 @@
+"""Test items: a case file, and in it one item for each kernel and column."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from parity.compare import Status
+from parity.engine import CaseRecord, Column
+from parity.engine.record import as_line
+from parity.op import Entry
+from parity.testing.failure import ParityFailure, failure_of, source_of
+
+if TYPE_CHECKING:
+    from parity.testing.plugin import SuitePlugin
+
+__all__ = ["CaseFile", "KernelItem"]
+
+
+class CaseFile(pytest.File):
+    """A file of the cases folder."""
+
+    suite: SuitePlugin
+
+    def collect(self) -> Iterator[pytest.Item]:
+        """An item for each kernel and column."""
+        settings = self.suite.settings
+        labels = _labels(settings.columns.runnable)
+        for op in settings.suite.ops_of(self.path):
+            for entry in op.entries():
+                for column in settings.columns.runnable:
+                    name = f"{op.name}[{','.join(entry.dtypes)}-{labels[column]}]"
+                    yield KernelItem.from_parent(self, name=name, entry=entry, column=column)
+
+
+def _labels(columns: Sequence[Column]) -> dict[Column, str]:
+    """What tells the columns apart in the name of an item: the target, with its runner where that is needed."""
+    count = Counter(column.target for column in columns)
+    plain = {column: count[column.target] == 1 and not column.op_level for column in columns}
+    return {column: column.target if plain[column] else f"{column.runner}-{column.target}" for column in columns}
+
+
+class KernelItem(pytest.Item):
+    """The cases of one kernel on one column."""
+
+    def __init__(self, *, name: str, parent: CaseFile, entry: Entry, column: Column, **more: Any) -> None:
+        # Spelled out, because pytest reads what is in brackets as parameters when it compares ids, for --lf say.
+        super().__init__(name=name, parent=parent, nodeid=f"{parent.nodeid}::{name}", **more)
+        self.entry, self.column = entry, column
+        self.found: list[CaseRecord] = []
+        self.compiled = True
+        self.add_marker("parity")
+
+    @property
+    def suite(self) -> SuitePlugin:
+        """The plugin that collected it."""
+        assert isinstance(self.parent, CaseFile)
+        return self.parent.suite
+
+    def runtest(self) -> None:
+        """Run the cases.
+
+        Raises:
+            ParityFailure: a case failed, or the kernel did not compile.
+            pytest.skip.Exception: the runner does not have this op, or the recording not this kernel.
+        """
+        execution = self.suite.execution
+        if error := execution.compile_error(self.entry, self.column):
+            self.compiled = False
+            raise ParityFailure(error)
+        self.found = execution.records(self.entry, self.column)
+        settings, column = self.suite.settings, self.column
+        source = "" if column.op_level else source_of(settings.suite, self.entry.op.module)
+        if failure := failure_of(self.found, self.suite.reproduction(column), source):
+            raise failure
+        if all(record.verdict.status is Status.UNSUPPORTED for record in self.found):
+            reasons = Counter(record.verdict.detail.partition("\n")[0] for record in self.found)
+            pytest.skip(next(iter(reasons), "not recorded" if self.column.evidence == "recorded" else "no case to run"))
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *more: Any) -> Any:
+        """A failure as the command line shows it."""
+        if isinstance(excinfo.value, ParityFailure):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo, *more)
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        """Where it is, and a title that does not end in its id, in which pytest would replace dots."""
+        return self.path, None, f"{self.entry.name} on {self.column}"
+
+    def sent(self) -> dict[str, Any]:
+        """What goes with the report to the process that prints the matrix, in types that every transport has."""
+        return {
+            "entry": [self.entry.op.name, list(self.entry.dtypes)],
+            "column": [self.column.runner, self.column.target],
+            "compiled": self.compiled,
+            "records": [as_line(record) for record in self.found],
+        }

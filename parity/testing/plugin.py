@@ -1,0 +1,229 @@
+"""The hooks of ``pytest --parity``: collect the suite, run it, send records to where the matrix is printed."""
+
+from __future__ import annotations
+
+import io
+import os
+import tempfile
+import time
+import zlib
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+from rich.text import Text
+
+from parity.cli.columns import Columns, columns
+from parity.cli.options import EXAMPLES
+from parity.engine import CaseRecord, Column
+from parity.engine.record import from_line
+from parity.errors import ParityError, UsageError
+from parity.op import Entry
+from parity.report import Matrix, Reproduction, check_folder, make_matrix, summary, terminal, write_reports
+from parity.suite import find_suite
+from parity.testing.execution import Execution, Settings
+from parity.testing.items import CaseFile, KernelItem
+
+__all__ = ["SuitePlugin"]
+
+DEFAULT_RUNNER = "emulated"
+LOCK = "parity_lock"
+
+
+class SuitePlugin:
+    """One run of pytest with ``--parity``: in its only process, in a worker of pytest-xdist, or in the controller."""
+
+    execution: Execution
+
+    def __init__(self, config: pytest.Config) -> None:
+        """Find the suite and the runners.
+
+        Raises:
+            pytest.UsageError: there are none.
+        """
+        self.config = config
+        config.addinivalue_line("markers", "parity: the cases of a kernel, collected by --parity")
+        try:
+            self.settings = _settings(config)
+            if config.option.parity_output:
+                check_folder(Path(config.option.parity_output))
+        except ParityError as error:
+            raise pytest.UsageError(f"--parity: {error}") from error
+        # A worker of pytest-xdist is given the lock by its controller.
+        given = getattr(config, "workerinput", {}).get(LOCK)
+        self._is_worker, self._lock = given is not None, Path(given) if given else None
+        self._records, self._uncompiled = list[CaseRecord](), set[tuple[str, str]]()
+        self._entries: dict[tuple[str, tuple[str, ...]], Entry] = {}
+        self._ran: set[tuple[str, str]] = set()
+        self._start = time.perf_counter()
+        self._add_folder()
+
+    def _add_folder(self) -> None:
+        """Have pytest collect the cases folder, unless it was told what to collect."""
+        config, source = self.config, pytest.Config.ArgsSource
+        folder = self.settings.suite.cases.resolve()
+        if config.args_source is source.ARGS:
+            return
+        if not any(folder.is_relative_to(Path(arg).resolve()) for arg in config.args if "::" not in arg):
+            config.args.append(str(folder))
+
+    def reproduction(self, column: Column | None = None) -> Reproduction:
+        """How to run a case again on a column, or on all."""
+        options: list[str] = []
+        target = [column.target] if column else self.config.option.parity_target
+        if target:
+            options += ["--target", ",".join(target)]
+        specs = [column.spec] if column else self.config.option.parity_runner
+        if specs and specs != [DEFAULT_RUNNER]:
+            options += [word for spec in specs for word in ("--runner", spec)]
+        for name in ("kernels", "cases"):
+            if folder := getattr(self.config.option, f"parity_{name}"):
+                options += [f"--{name}", folder]
+        return Reproduction(os.environ.get("PARITY_COMMAND") or "parity run", tuple(options))
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_collect_file(
+        self, file_path: Path, parent: pytest.Collector
+    ) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+        """A case file is a file of kernels, and no module of tests."""
+        found = yield
+        if file_path.suffix != ".py" or file_path.parent != self.settings.suite.cases.resolve():
+            return found
+        if not self.settings.suite.ops_of(self.settings.suite.cases / file_path.name):
+            return []
+        file: CaseFile = CaseFile.from_parent(parent, path=file_path)
+        file.suite = self
+        return [file]
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, Any, Any]:
+        """Build and translate once before the first item; end the workers after the last."""
+        items = [item for item in session.items if isinstance(item, KernelItem)]
+        if not items or session.config.option.collectonly or session.testsfailed:
+            return (yield)
+        selected = [(item.entry, item.column) for item in items]
+        try:
+            with Execution(self.settings, selected, self._lock, self._progress) as self.execution:
+                self._progress("", 0, 0)
+                return (yield)
+        except ParityError as error:
+            raise pytest.UsageError(f"--parity: {error}") from error
+
+    def _progress(self, what: str, done: int, total: int) -> None:
+        reporter = self.config.pluginmanager.get_plugin("terminalreporter")
+        if reporter and reporter.isatty and not self._is_worker:
+            reporter.rewrite(f"parity: {what} {done} of {total}" if what else "", erase=True)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Give what a kernel's cases found to the report, which travels to the controller."""
+        report = yield
+        if isinstance(item, KernelItem) and call.when == "call":
+            report.parity = item.sent()  # type: ignore[attr-defined]
+        return report
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Keep what a report brought, where the matrix is printed."""
+        sent = getattr(report, "parity", None)
+        if sent is None or self._is_worker:
+            return
+        (op, dtypes), column = sent["entry"], tuple(sent["column"])
+        entry = Entry(self.settings.suite.op(op), tuple(dtypes))
+        self._entries[op, entry.dtypes] = entry
+        self._ran.add(column)
+        if not sent["compiled"]:
+            self._uncompiled.add((entry.op.module, column[1]))
+        self._records += map(from_line, sent["records"])
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        """Print the matrix of what was run."""
+        if self._is_worker or not self._entries:
+            return
+        matrix = self._matrix()
+        terminalreporter.section("parity", sep="=", bold=True)
+        text = terminal(matrix)
+        text.append("\n" + summary(matrix), "bold red" if matrix.failed else "bold green")
+        terminalreporter.write_line(_rendered(text, terminalreporter.hasmarkup))
+        for problem in self.settings.columns.problems:
+            terminalreporter.write_line(f"parity: {problem}", yellow=True)
+        if folder := self.config.option.parity_output:
+            write_reports(Path(folder), matrix, self._records, self.reproduction())
+            terminalreporter.write_line(f"matrix and failures: {folder}{os.sep}")
+
+    def _matrix(self) -> Matrix:
+        order = {entry.name: place for place, entry in enumerate(self.settings.suite.entries)}
+        return make_matrix(
+            sorted(self._entries.values(), key=lambda entry: order[entry.name]),
+            [column for column in self.settings.columns.runnable if (column.runner, column.target) in self._ran],
+            self._records,
+            uncompiled=self._uncompiled,
+            seconds=time.perf_counter() - self._start,
+            seed=self.settings.seed,
+            examples=self.settings.examples,
+        )
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """Give the workers of pytest-xdist one lock."""
+        if self._lock is None:
+            handle, name = tempfile.mkstemp(prefix="parity-", suffix=".lock")
+            os.close(handle)
+            self._lock = Path(name)
+        node.workerinput[LOCK] = str(self._lock)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
+        """Send the columns of a kernel to one worker, which then compares them; all else one by one, as usual."""
+        if config.option.dist != "load":
+            return None
+        from xdist.scheduler import LoadScopeScheduling
+
+        folder = f"{self.settings.suite.cases.name}/"
+
+        class ByKernel(LoadScopeScheduling):  # type: ignore[misc]
+            def _split_scope(self, nodeid: str) -> str:
+                return str(nodeid.rpartition("-")[0] if folder in nodeid and "[" in nodeid else nodeid)
+
+        return ByKernel(config, log)
+
+    def pytest_unconfigure(self) -> None:
+        """Remove the lock, unless it is the controller's."""
+        if self._lock and not self._is_worker:
+            self._lock.unlink(missing_ok=True)
+
+
+def _settings(config: pytest.Config) -> Settings:
+    """What the options say.
+
+    Raises:
+        UsageError, NotAvailable: no suite, or no runner that works here.
+    """
+    option = config.option
+    folders = {
+        name: Path(given) if (given := getattr(option, f"parity_{name}")) else None for name in ("kernels", "cases")
+    }
+    suite = find_suite(**folders)
+    chosen: Columns = columns(option.parity_runner or [DEFAULT_RUNNER], option.parity_target)
+    if chosen.compiled:
+        raise UsageError(f"no runner can run {' or '.join(chosen.compiled)}; to see whether it compiles: parity build")
+    examples, seed = option.parity_examples, option.parity_seed
+    if examples is None and config.getoption("--hypothesis-profile", None):
+        from hypothesis import settings
+
+        examples = settings.default.max_examples  # type: ignore[union-attr]
+    if seed is None and (given := config.getoption("--hypothesis-seed", None)) is not None:
+        seed = int(given) if str(given).isdecimal() else zlib.crc32(str(given).encode())
+    return Settings(suite, chosen, examples or EXAMPLES, seed or 0)
+
+
+def _rendered(text: Text, coloured: bool) -> str:
+    if not coloured:
+        return text.plain
+    console = Console(file=io.StringIO(), force_terminal=True, color_system="standard", highlight=False)
+    with console.capture() as capture:
+        console.print(text, soft_wrap=True)
+    return capture.get()

@@ -1,0 +1,80 @@
+"""The fixture ``parity_check``: Python functions and kernels, judged in a test."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from parity import reference
+from parity.errors import UsageError
+from parity.runners import Unsupported
+from parity.testing import ParityCheck, ParityFailure
+
+
+@pytest.fixture
+def parity_check():
+    """That of the plugin, which is not there where parity is on the path and not installed."""
+    return ParityCheck()
+
+
+NEG = {"op": "unary.neg", "dtype": "f32", "examples": 3}
+
+
+def test_a_right_function_passes_and_what_was_found_comes_back(parity_check, suite):
+    records = parity_check(np.negative, **NEG, suite=suite)
+    assert len(records) > 3
+    assert {record.runner for record in records} == {"negative"}
+
+
+def test_without_a_dtype_all_are_checked_and_parameters_come_after_inputs(parity_check, suite):
+    def elu(x, alpha):
+        return reference.elu(x, alpha).value
+
+    records = parity_check(elu, op="unary.elu", examples=2, suite=suite)
+    assert len({record.kernel for record in records}) == 5
+
+
+def test_a_function_may_ask_for_shape_and_dtype(parity_check, suite):
+    asked = []
+
+    def zeros(x, *, shape, to):
+        asked.append((shape, to.name))
+        return np.zeros(shape, to.numpy)
+
+    with pytest.raises(ParityFailure, match="value"):
+        parity_check(zeros, cases=["unary.neg[f32](x=2x3~normal@0)"], suite=suite)
+    assert asked[0] == ((2, 3), "f32")
+
+
+@pytest.mark.parametrize(
+    ("function", "says"),
+    [
+        (lambda x: x * 2, "unary.neg[f32] by <lambda> on python: value"),
+        (lambda x: -x.astype(np.float64), "because   the output has the dtype float64, and has to have float32"),
+        (lambda x: np.negative(x).reshape(-1)[:1], "has the shape (1,), and has to have"),
+        (lambda x: np.negative(x, out=x), "the memory of x was written to, and has to stay as it is"),
+        (lambda x: x.nothing, "AttributeError: 'numpy.ndarray' object has no attribute 'nothing'"),
+    ],
+)
+def test_a_wrong_function_fails_with_the_simplest_case(parity_check, suite, function, says):
+    with pytest.raises(ParityFailure) as error:
+        parity_check(function, **NEG, suite=suite)
+    assert says in str(error.value)
+    assert "again     parity_check(<lambda>, cases=['unary.neg[f32](" in str(error.value)
+
+
+def test_nothing_checked_is_no_pass(parity_check, suite):
+    def never(x):
+        raise Unsupported("not today")
+
+    with pytest.raises(ParityFailure, match="nothing was checked: not today"):
+        parity_check(never, **NEG, suite=suite)
+    with pytest.raises(UsageError, match=r"did you mean unary\.neg"):
+        parity_check(never, op="unary.nge", suite=suite)
+    with pytest.raises(UsageError, match="does not exist for"):
+        parity_check(never, op="unary.neg", dtype="u8", suite=suite)
+
+
+def test_a_kernel_is_built_and_run(parity_check, suite):
+    records = parity_check(cases=["unary.neg[f32](x=3~mixed@0)"], target="gfx1100", suite=suite)
+    assert [(r.kernel, r.target, r.verdict.passed) for r in records] == [("uneg_f32", "gfx1100", True)]

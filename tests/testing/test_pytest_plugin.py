@@ -1,0 +1,119 @@
+"""``pytest --parity`` in a project of its own, as its user runs it."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from importlib.metadata import entry_points
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+INSTALLED = any(point.value == "parity.pytest_plugin" for point in entry_points(group="pytest11"))
+PROFILE = """
+from hypothesis import settings
+settings.register_profile("few", max_examples=2)
+"""
+
+
+@pytest.fixture
+def project(tmp_path):
+    """Runs pytest in a project with the kernels and cases of ``affine``, and a test of its own."""
+    (tmp_path / "pyproject.toml").write_text('[tool.parity]\n[tool.pytest.ini_options]\ntestpaths = ["tests"]\n')
+    for folder in ("kernels", "cases", "tests"):
+        (tmp_path / folder).mkdir()
+    for source in (ROOT / "kernels").glob("*.cuh"):
+        shutil.copy(source, tmp_path / "kernels")
+    shutil.copy(ROOT / "kernels" / "affine.cu", tmp_path / "kernels")
+    shutil.copy(ROOT / "cases" / "affine.py", tmp_path / "cases")
+    (tmp_path / "tests" / "test_own.py").write_text("def test_own(): pass\n")
+    (tmp_path / "conftest.py").write_text(PROFILE)
+
+    def run(*arguments: str, examples=("--parity-examples", "2")) -> tuple[int, str]:
+        plugin = () if INSTALLED else ("-p", "parity.pytest_plugin")
+        command = [sys.executable, "-m", "pytest", *plugin, "--parity-target", "gfx1100", *examples]
+        done = subprocess.run([*command, *arguments], cwd=tmp_path, capture_output=True, text=True, timeout=300)
+        return done.returncode, done.stdout + done.stderr
+
+    run.folder = tmp_path
+    return run
+
+
+def test_without_parity_nothing_is_imported_or_collected(project):
+    (project.folder / "conftest.py").write_text(
+        "import sys\n"
+        "def pytest_unconfigure():\n"
+        "    print('heavy:', [m for m in ('numpy', 'hypothesis', 'rich', 'parity.suite') if m in sys.modules])\n"
+    )
+    code, out = project("-p", "no:hypothesispytest", "-s")
+    assert code == 0
+    assert "1 passed" in out
+    assert "heavy: []" in out
+
+
+def test_kernels_are_items_beside_other_tests_and_the_matrix_comes_last(project):
+    code, out = project("--parity", "-v", "-k", "f16 or own")
+    assert code == 0
+    assert "tests/test_own.py::test_own PASSED" in out
+    assert re.search(r"cases/affine.py::affine.affine\[f16-gfx1100\] PASSED", out)
+    assert "3 passed" in out
+    matrix = out[out.index("= parity =") :]
+    assert re.search(r"affine +gfx1100 emulated\n  affine  f16 bf16  pass +\d+/\d+", matrix)
+    assert "again" not in out
+
+
+def test_one_kernel_is_named_and_a_name_that_is_none_is_an_error(project):
+    code, out = project("--parity", "--collect-only", "cases/affine.py::affine.affine[f32-gfx1100]")
+    assert (code, "1 test collected" in out) == (0, True)
+    code, out = project("--parity", "cases/affine.py::affine.affine[f32-gfx90a]")
+    assert (code, "not found" in out) == (4, True)
+
+
+def test_a_fault_is_shown_as_on_the_command_line_also_by_xdist_and_is_run_again_by_lf(project):
+    source = project.folder / "kernels" / "affine.cu"
+    text = source.read_text()
+    source.write_text(text.replace("x * mul + add", "x * add + mul"))
+    code, out = project("--parity", "-n", "2", "-k", "f32 or own", "--junitxml", "junit.xml")
+    assert code == 1
+    assert "1 failed, 1 passed" in out
+    assert "FAIL  affine_f32 on gfx1100 (emulated): value" in out
+    assert "again     parity run 'affine.affine[f32](" in out
+    assert re.search(r"affine_f32  f32  FAIL .* value x\d+", out)
+    (failure,) = ElementTree.parse(project.folder / "junit.xml").iter("failure")
+    assert failure.get("message").startswith("FAIL  affine_f32 on gfx1100 (emulated): value")
+    assert "Traceback" not in out
+    code, out = project("--parity", "--lf", "-x", "cases")
+    assert (code, "1 failed" in out, "passed," in out.splitlines()[-1]) == (1, True, False)
+
+
+def test_what_does_not_compile_fails_with_the_compiler_s_words(project):
+    source = project.folder / "kernels" / "affine.cu"
+    source.write_text(source.read_text() + "\nint broken = nothing_of_that_name;\n")
+    code, out = project("--parity", "-k", "f16")
+    assert code == 1
+    assert "nothing_of_that_name" in out
+    assert "COMPILE ERROR" in out
+
+
+def test_the_profile_of_hypothesis_says_how_many_cases(project, suite):
+    _, out = project("--parity", "--hypothesis-profile", "few", "-k", "u32", examples=())
+    named = len(suite.op("affine.affine").named_cases(["u32"]))
+    assert f"1 kernels, {named + 2} cases" in out
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--parity-runner", "emulate"], "unknown runner 'emulate'.* did you mean emulated"),
+        (["--parity-cases", "nowhere"], "the cases folder nowhere does not exist"),
+    ],
+)
+def test_wrong_usage_is_one_line(project, options, says):
+    code, out = project("--parity", *options)
+    assert code == 4
+    assert re.search(f"^ERROR: --parity: .*{says}", out, re.MULTILINE)
+    assert "Traceback" not in out
