@@ -39,7 +39,7 @@ class Suite:
     """The ops of a folder of case files, the folder of the kernels they call, and the file of known issues, if any.
 
     ``include`` are further folders with headers and ``flags`` options of every compiler. ``problems`` says, with file
-    and line, what of the folders cannot be used; everything else can.
+    and line, what of the folders cannot be used; everything else can. ``declared`` is the case file of each op.
     """
 
     kernels: Path
@@ -49,6 +49,7 @@ class Suite:
     include: tuple[Path, ...] = ()
     flags: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
+    declared: Mapping[str, Path] = field(default_factory=dict, repr=False)
 
     @functools.cached_property
     def entries(self) -> tuple[Entry, ...]:
@@ -82,16 +83,7 @@ class Suite:
 
     def ops_of(self, file: Path) -> tuple[Op, ...]:
         """The ops that a case file declares; an op that two files share is the first one's."""
-        return tuple(op for op in self.ops.values() if self._files[op.name] == file)
-
-    @functools.cached_property
-    def _files(self) -> dict[str, Path]:
-        found: dict[str, Path] = {}
-        for path in sorted(self.cases.glob("*.py")):
-            for value in vars(sys.modules.get(f"parity_cases_{path.stem}")).values():
-                if isinstance(value, Op):
-                    found.setdefault(value.name, path)
-        return found
+        return tuple(op for op in self.ops.values() if self.declared[op.name] == file)
 
     def parse(self, text: str) -> Case:
         """The case with that text.
@@ -223,6 +215,7 @@ def load_suite(kernels: Path, cases: Path, *, include: Sequence[Path] = (), flag
     if not kernels.is_dir():
         raise UsageError(f"the kernels folder {kernels} does not exist; set [tool.parity] kernels in pyproject.toml")
     ops: dict[str, Op] = {}
+    places: dict[str, Path] = {}
     problems: list[str] = []
     for path in _case_files(cases):
         try:
@@ -235,6 +228,7 @@ def load_suite(kernels: Path, cases: Path, *, include: Sequence[Path] = (), flag
                 problems.append(f"{op.where}: the op {op.name} is declared already at {ops[op.name].where}")
             else:
                 ops[op.name] = op
+                places.setdefault(op.name, path)
     files: dict[str, Op] = {}
     for name, op in list(ops.items()):
         first = files.setdefault(op.module, op)
@@ -245,7 +239,7 @@ def load_suite(kernels: Path, cases: Path, *, include: Sequence[Path] = (), flag
             del ops[name]
     if not ops:
         raise UsageError("\n".join(problems) or f"the files of {cases} declare no op")
-    suite = Suite(kernels, cases, ops, include=tuple(include), flags=tuple(flags))
+    suite = Suite(kernels, cases, ops, include=tuple(include), flags=tuple(flags), declared=places)
     for module in suite.missing:
         known = [path.name for path in kernels.glob("*.cu")]
         names = [op.name for op in ops.values() if op.module == module]

@@ -20,8 +20,8 @@ from parity.op import Op
 from parity.report import Reproduction
 from parity.runners import Evidence, OpRunner, Probe, Vendor
 from parity.suite import Suite, find_suite
-from parity.testing.failure import ParityFailure, failure_of, source_of
-from parity.toolchain import build
+from parity.testing.failure import ParityFailure, failure_of
+from parity.toolchain import build_suite
 
 __all__ = ["ParityCheck"]
 
@@ -78,20 +78,20 @@ class ParityCheck:
             worker = Worker(plan, suite, runners={column.spec: made})
             records = [record for task in plan.tasks for record in worker.perform(task)]
             again: Reproduction = _Call(column.runner)
-            source = ""
         else:
             chosen = columns([runner], [target] if isinstance(target, str) and target else target)
             tasks = tasks_of(selection, chosen.runnable)
             modules = dict.fromkeys(suite.op(task.op).module for task in tasks)
-            built = build(suite.kernels, modules, [column.target for column in chosen.built]) if chosen.built else []
+            targets = [column.target for column in chosen.built]
+            built = build_suite(suite, modules, targets) if targets else []
             for each in built:
                 if each.error:
                     raise ParityFailure(str(each.error))
             code = chosen.code(built)
             plan = replace(_plan(suite, runnable(tasks, suite, code), examples, seed), code=code)
             records = list(run(plan, suite, jobs=1))
-            again, source = Reproduction(), ", ".join(source_of(suite, module) for module in modules)
-        if failure := failure_of(records, again, source):
+            again = Reproduction()
+        if failure := failure_of(records, again, None if function else suite):
             raise failure
         if not any(record.verdict.judged for record in records):
             reasons = dict.fromkeys(record.verdict.detail for record in records)

@@ -11,11 +11,12 @@ from pathlib import Path
 
 from parity.cli.columns import Columns
 from parity.engine import CaseRecord, Column, Plan, Task, runnable
+from parity.engine.known import Known
 from parity.engine.pool import completed, processors, worker_pool
 from parity.engine.run import perform, prepare, scheduled
 from parity.op import Entry
 from parity.suite import Suite
-from parity.toolchain import Built, build
+from parity.toolchain import Built, build_suite
 
 __all__ = ["Execution", "Settings"]
 
@@ -31,6 +32,7 @@ class Settings:
 
     suite: Suite
     columns: Columns
+    known: Known
     examples: int
     seed: int
 
@@ -93,11 +95,11 @@ class Execution:
                 self._report("building", len(self.built), total)
 
             self._report("building", 0, total)
-            build(settings.suite.kernels, modules, targets, done=done)
+            build_suite(settings.suite, modules, targets, done=done)
         code = settings.columns.code(self.built)
-        tasks = runnable(self._wanted, settings.suite, code)
+        tasks = runnable(settings.known.with_cases(self._wanted, settings.suite), settings.suite, code)
         folders = settings.suite.kernels.absolute(), settings.suite.cases.absolute()
-        self.plan = Plan(*folders, tasks, settings.examples, settings.seed, True, code)
+        self.plan = Plan(*folders, tasks, settings.examples, settings.seed, True, code, known=settings.known)
         self._tasks = {(task.op, task.dtypes): task for task in tasks}
         self._order = list(self._tasks)
 

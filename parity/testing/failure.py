@@ -10,23 +10,25 @@ from parity.engine import CaseRecord
 from parity.report import Reproduction, failure_text, shown_failures
 from parity.suite import Suite
 
-__all__ = ["ParityFailure", "failure_of", "source_of"]
+__all__ = ["ParityFailure", "failure_of"]
 
 
 class ParityFailure(AssertionError):
     """A case failed; the message is what the command line shows."""
 
 
-def failure_of(records: Sequence[CaseRecord], reproduction: Reproduction, source: str = "") -> ParityFailure | None:
-    """The failures worth reading, of the kernel of the file ``source``; None if there is none."""
+def failure_of(
+    records: Sequence[CaseRecord], reproduction: Reproduction, suite: Suite | None = None
+) -> ParityFailure | None:
+    """The failures worth reading, or None if there is none. ``suite`` tells where a kernel is, if there is a kernel."""
     texts = []
     for failure in shown_failures(records):
-        text, more = failure_text(failure, reproduction, source), failure.more
+        record, more = failure.records[0], failure.more
+        places = (str(suite.files[record.module]), suite.op(record.op).where) if suite else ()
+        text = failure_text(failure, reproduction, *map(_relative, places))
         texts.append(text + (f"\n  and {more} more failing {'cases' if more > 1 else 'case'}" if more else ""))
     return ParityFailure("\n\n".join(texts)) if texts else None
 
 
-def source_of(suite: Suite, module: str) -> str:
-    """The file of a module's kernels, from where pytest was called."""
-    path = suite.kernels / f"{module}.cu"
-    return os.path.relpath(path) if path.is_relative_to(Path.cwd()) else str(path)
+def _relative(path: str) -> str:
+    return os.path.relpath(path) if Path(path).is_relative_to(Path.cwd()) else path

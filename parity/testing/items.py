@@ -13,7 +13,7 @@ from parity.compare import Status
 from parity.engine import CaseRecord, Column
 from parity.engine.record import as_line
 from parity.op import Entry
-from parity.testing.failure import ParityFailure, failure_of, source_of
+from parity.testing.failure import ParityFailure, failure_of
 
 if TYPE_CHECKING:
     from parity.testing.plugin import SuitePlugin
@@ -68,15 +68,20 @@ class KernelItem(pytest.Item):
             ParityFailure: a case failed, or the kernel did not compile.
             pytest.skip.Exception: the runner does not have this op, or the recording not this kernel.
         """
-        execution = self.suite.execution
+        execution, suite = self.suite.execution, self.suite.settings.suite
+        if self.entry.op.module in suite.missing and not self.column.op_level:
+            raise ParityFailure(f"there is no {suite.files[self.entry.op.module]}")
         if error := execution.compile_error(self.entry, self.column):
             self.compiled = False
             raise ParityFailure(error)
         self.found = execution.records(self.entry, self.column)
         settings, column = self.suite.settings, self.column
-        source = "" if column.op_level else source_of(settings.suite, self.entry.op.module)
-        if failure := failure_of(self.found, self.suite.reproduction(column), source):
+        if failure := failure_of(
+            self.found, self.suite.reproduction(column), None if column.op_level else settings.suite
+        ):
             raise failure
+        if known := [record.known for record in self.found if record.known]:
+            pytest.xfail(f"{len(known)} known: {', '.join(dict.fromkeys(known))}")
         if all(record.verdict.status is Status.UNSUPPORTED for record in self.found):
             reasons = Counter(record.verdict.detail.partition("\n")[0] for record in self.found)
             pytest.skip(next(iter(reasons), "not recorded" if self.column.evidence == "recorded" else "no case to run"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import os
 import tempfile
@@ -18,6 +19,7 @@ from rich.text import Text
 from parity.cli.columns import Columns, columns
 from parity.cli.options import EXAMPLES
 from parity.engine import CaseRecord, Column
+from parity.engine.known import known_issues
 from parity.engine.record import from_line
 from parity.errors import ParityError, UsageError
 from parity.op import Entry
@@ -139,21 +141,39 @@ class SuitePlugin:
             self._uncompiled.add((entry.op.module, column[1]))
         self._records += map(from_line, sent["records"])
 
+    @property
+    def _problems(self) -> tuple[str, ...]:
+        """What of the suite, of its known issues and of the runners cannot be used."""
+        settings = self.settings
+        return (*settings.suite.problems, *settings.known.mistakes, *settings.columns.problems)
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """A run that passed fails for a known issue to look at again, and for what could not be used."""
+        if self._entries and session.exitstatus == pytest.ExitCode.OK and (self._matrix.failed or self._problems):
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Print the matrix of what was run."""
         if self._is_worker or not self._entries:
             return
-        matrix = self._matrix()
+        matrix = self._matrix
         terminalreporter.section("parity", sep="=", bold=True)
         text = terminal(matrix)
         text.append("\n" + summary(matrix), "bold red" if matrix.failed else "bold green")
         terminalreporter.write_line(_rendered(text, terminalreporter.hasmarkup))
-        for problem in self.settings.columns.problems:
-            terminalreporter.write_line(f"parity: {problem}", yellow=True)
+        for problem in self._problems:
+            terminalreporter.write_line(f"parity: {problem}", red=True)
         if folder := self.config.option.parity_output:
             write_reports(Path(folder), matrix, self._records, self.reproduction())
             terminalreporter.write_line(f"matrix and failures: {folder}{os.sep}")
 
+    @property
+    def _drawn(self) -> set[str]:
+        """The kernels of which all cases were run that ``parity run`` draws."""
+        few = self.settings.examples < EXAMPLES and self.settings.columns.live
+        return set() if few else {entry.kernel for entry in self._entries.values()}
+
+    @functools.cached_property
     def _matrix(self) -> Matrix:
         order = {entry.name: place for place, entry in enumerate(self.settings.suite.entries)}
         return make_matrix(
@@ -164,6 +184,8 @@ class SuitePlugin:
             seconds=time.perf_counter() - self._start,
             seed=self.settings.seed,
             examples=self.settings.examples,
+            missing=self.settings.suite.missing,
+            issues=self.settings.known.review(self._records, self._drawn),
         )
 
     @pytest.hookimpl(optionalhook=True)
@@ -204,7 +226,8 @@ def _settings(config: pytest.Config) -> Settings:
     """
     option = config.option
     folders = {
-        name: Path(given) if (given := getattr(option, f"parity_{name}")) else None for name in ("kernels", "cases")
+        name: Path(given) if (given := getattr(option, f"parity_{name}")) else None
+        for name in ("kernels", "cases", "known")
     }
     suite = find_suite(**folders)
     chosen: Columns = columns(option.parity_runner or [DEFAULT_RUNNER], option.parity_target)
@@ -217,7 +240,7 @@ def _settings(config: pytest.Config) -> Settings:
         examples = settings.default.max_examples  # type: ignore[union-attr]
     if seed is None and (given := config.getoption("--hypothesis-seed", None)) is not None:
         seed = int(given) if str(given).isdecimal() else zlib.crc32(str(given).encode())
-    return Settings(suite, chosen, examples or EXAMPLES, seed or 0)
+    return Settings(suite, chosen, known_issues(suite, chosen.runnable), examples or EXAMPLES, seed or 0)
 
 
 def _rendered(text: Text, coloured: bool) -> str:

@@ -88,6 +88,16 @@ def test_a_fault_is_shown_as_on_the_command_line_also_by_xdist_and_is_run_again_
     assert "Traceback" not in out
     code, out = project("--parity", "--lf", "-x", "cases")
     assert (code, "1 failed" in out, "passed," in out.splitlines()[-1]) == (1, True, False)
+    (project.folder / "known-issues.toml").write_text(
+        '[[issue]]\ncases = "affine_f32"\nfailure = ["value", "nan", "infinity"]\nulps = inf\n'
+        'reason = "planted"\nexpires = 2999-01-01\n'
+    )
+    code, out = project("--parity", "-k", "f32-", "-rx")
+    assert (code, "1 xfailed" in out) == (0, True), out
+    assert "XFAIL cases/affine.py::affine.affine[f32-gfx1100]" in out
+    source.write_text(text)
+    code, out = project("--parity", "-k", "f32-", examples=("--parity-examples", "20"))
+    assert (code, "1 passed" in out, "no longer fails" in out) == (1, True, True)
 
 
 def test_what_does_not_compile_fails_with_the_compiler_s_words(project):
