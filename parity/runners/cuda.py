@@ -135,12 +135,14 @@ class CudaDriver:
     def find(self, module: Any, name: str) -> Any:
         return module.get_function(name)
 
-    def launch(self, function: Any, launch: Launch, args: list[bytes]) -> None:
+    def packed(self, args: list[bytes]) -> Any:
+        # CuPy passes a NumPy scalar by value, whatever its type means.
+        return tuple(np.frombuffer(data, f"u{len(data)}")[0] for data in args)
+
+    def launch(self, function: Any, launch: Launch, args: Any) -> None:
         if launch.shared_bytes > SHARED_BYTES:
             function.max_dynamic_shared_size_bytes = launch.shared_bytes
-        # CuPy passes a NumPy scalar by value, whatever its type means.
-        values = tuple(np.frombuffer(data, f"u{len(data)}")[0] for data in args)
-        function(launch.grid, launch.block, values, shared_mem=launch.shared_bytes)
+        function(launch.grid, launch.block, args, shared_mem=launch.shared_bytes)
 
     def allocate(self, nbytes: int) -> Any:
         return self._cupy.cuda.alloc(nbytes)

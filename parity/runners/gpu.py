@@ -59,8 +59,11 @@ class Driver(Timeline, Protocol):
     def find(self, module: Any, name: str) -> Any:
         """A function of a module."""
 
-    def launch(self, function: Any, launch: Launch, args: list[bytes]) -> None:
-        """Enqueue a launch; ``args`` are the bytes of each argument."""
+    def packed(self, args: list[bytes]) -> Any:
+        """Arguments as ``launch`` takes them, of the bytes of each."""
+
+    def launch(self, function: Any, launch: Launch, args: Any) -> None:
+        """Enqueue a launch with packed arguments."""
 
     def address(self, memory: Any) -> int:
         """Where device memory begins."""
@@ -142,7 +145,7 @@ class GpuDevice:
             if buffer.writable and buffer.data.size
         ]
         places = {name: (driver.address(memory[name]), buffer.dtype.itemsize) for name, buffer in buffers.items()}
-        args = [_argument(arg, places) for arg in launch.args]
+        args = driver.packed([_argument(arg, places) for arg in launch.args])
 
         def enqueue() -> None:
             driver.launch(function, launch, args)
@@ -192,7 +195,7 @@ class GpuDevice:
             places = {
                 name: (start + offset, arena.buffers[name].dtype.itemsize) for name, (offset, _) in arena.places.items()
             }
-            driver.launch(function, launch, [_argument(arg, places) for arg in launch.args])
+            driver.launch(function, launch, driver.packed([_argument(arg, places) for arg in launch.args]))
             driver.synchronize()
             return driver.download(memory, len(arena.image))
 

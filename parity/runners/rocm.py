@@ -166,9 +166,12 @@ class HipDriver:
         except HipError as error:
             raise HipError(f"{error} ({name})") from error
 
-    def launch(self, function: Any, launch: Launch, args: list[bytes]) -> None:
+    def packed(self, args: list[bytes]) -> Any:
         values = [ctypes.create_string_buffer(data, len(data)) for data in args]
-        places = (ctypes.c_void_p * len(values))(*map(ctypes.addressof, values))
+        return values, (ctypes.c_void_p * len(values))(*map(ctypes.addressof, values))
+
+    def launch(self, function: Any, launch: Launch, args: Any) -> None:
+        _, places = args
         _checked(
             self._hip.hipModuleLaunchKernel(
                 function, *launch.grid, *launch.block, launch.shared_bytes, self._stream,
