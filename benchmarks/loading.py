@@ -103,7 +103,7 @@ def measured(suite: Suite, selectors: Sequence[str], name: str, target: str) -> 
     for entry in suite.select(selectors).entries:
         cases.setdefault(entry.op.module, []).append(first_case(entry))
     codes = {}
-    for built in build(suite.kernels, dict.fromkeys([*cases, *suite.modules[:2]]), [target]):
+    for built in build(suite.kernels, [*dict.fromkeys([*cases, *suite.modules[:2]])], [target]):
         if not built.code_object:
             raise built.error or ParityError(f"{built.module} was not built for {target}")
         codes[built.module] = built.code_object

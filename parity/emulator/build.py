@@ -12,7 +12,7 @@ import functools
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import accumulate, chain
 from pathlib import Path
 from typing import Any, Literal
@@ -116,7 +116,12 @@ class Programs:
                 missing |= {key: text for key, text in texts.items() if key not in self._functions}
         self._functions.compile(missing, target.wavefront, _LEVELS[self._kind], workers)
         for name, recipe in made.items():
-            note(self._cache, keys[name], "kernel.json", json.dumps(asdict(recipe)))
+            note(
+                self._cache,
+                keys[name],
+                "kernel.json",
+                json.dumps({"functions": recipe.functions, "threaded": recipe.threaded and vars(recipe.threaded)}),
+            )
         return found | made
 
     def kernel(self, listing: str, target: Target, name: str) -> Executable:

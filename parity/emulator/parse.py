@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import dataclass
 
@@ -59,7 +60,8 @@ class Body:
     line: int
 
 
-def bodies_of(listing: str, name: str) -> list[Body]:
+@functools.lru_cache(maxsize=64)  # a kernel's are asked for again and again, and found by reading the listing
+def bodies_of(listing: str, name: str) -> tuple[Body, ...]:
     """The code of kernel ``name``, from its label to the end of its descriptor, and of all functions it can call.
 
     Raises:
@@ -79,12 +81,13 @@ def bodies_of(listing: str, name: str) -> list[Body]:
     found = {name: _body(listing, name, start, max(end, stop))}
     waiting = [name]
     while waiting:
-        for symbol in dict.fromkeys(_SYMBOL.findall(found[waiting.pop()].text)):
+        text = found[waiting.pop()].text
+        for symbol in dict.fromkeys(_SYMBOL.findall(text) if "@rel32@lo" in text else ()):  # mostly there is none
             if symbol not in found and f"\t.type\t{symbol},@function" in listing:
                 start = listing.find(f"\n{symbol}:")
                 found[symbol] = _body(listing, symbol, start, listing.find("\n.Lfunc_end", start))
                 waiting.append(symbol)
-    return list(found.values())
+    return tuple(found.values())
 
 
 def _body(listing: str, name: str, start: int, end: int) -> Body:

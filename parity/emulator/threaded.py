@@ -34,7 +34,6 @@ _SLOT = re.compile(
     r"|\b(?P<number>0x[0-9a-f]+(?=ul\b)|\d+(?=u?l\b))u?l"
     r"|goto (?P<label>\w+);"
 )
-_LABEL = re.compile(r"^(\w+):;\n?", re.MULTILINE)
 _PREFIX = "t"
 
 
@@ -75,11 +74,11 @@ def thread(function: Function, target: Target, symbols: Mapping[str, int]) -> Th
                 texts.append(f"left -= {w.sizes[i]}l;")
             if isinstance(item, Instruction):
                 emit(w, item)
-                text = "\n".join(w.lines)
-                for label in _LABEL.findall(text):  # where a call returns to
-                    places[label] = len(texts) + 2
-                if text := _LABEL.sub("", text):
-                    texts.append(text)
+                if lines := [line for line in w.lines if not line.endswith(":;")]:
+                    texts.append("\n".join(lines))
+                for line in w.lines:
+                    if line.endswith(":;"):  # where a call returns to
+                        places[line.removesuffix(":;")] = len(texts) + 1
     texts = ["\n".join(entry_of(function, w)), *texts, END]
     steps: dict[str, int] = {}
     code, numbers = [], []
