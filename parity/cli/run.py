@@ -21,7 +21,18 @@ from parity.cli.columns import Columns, columns
 from parity.cli.measuring import measure
 from parity.cli.options import EXAMPLES, add_drawing, add_folders, add_jobs, add_json, add_selection, names, select
 from parity.cli.terminal import errors, output, progress
-from parity.engine import CaseRecord, Column, Known, Plan, RecordWriter, environment, known_issues, runnable, tasks_of
+from parity.engine import (
+    CaseRecord,
+    Column,
+    Known,
+    Plan,
+    RecordWriter,
+    environment,
+    known_issues,
+    runnable,
+    tasks_of,
+    uncompiled,
+)
 from parity.engine import run as execute
 from parity.engine.baseline import parse_baseline
 from parity.engine.bench import Measurement
@@ -171,7 +182,15 @@ def _work(arguments: argparse.Namespace) -> Work:
                 f"--runner {DEFAULT_RUNNER}, which runs drawn cases beside the recorded ones"
             )
         seed, examples = head["seed"], head["examples"]
-    return Work(suite, selection, tuple(entries), chosen, seed, examples, known_issues(suite, chosen.runnable))
+    return Work(
+        suite,
+        selection,
+        tuple(entries),
+        chosen,
+        seed,
+        examples,
+        known_issues(suite, chosen.runnable + _compiled(chosen)),
+    )
 
 
 def _build(work: Work, jobs: int | None) -> list[Built]:
@@ -268,13 +287,16 @@ def _matrix(
     complete: bool,
     measured: Mapping[tuple[str, Column], Measurement],
 ) -> Matrix:
-    compiled = [Column("", name, Evidence.COMPILED) for name in work.columns.compiled]
+    columns = work.columns.runnable + _compiled(work.columns)
+    errors = {(b.module, b.target): b.error.log for b in built if b.error}
+    unbuilt = [work.known.mark(record) for record in uncompiled(work.entries, columns, errors)]
     ran = {(Entry(work.suite.op(t.op), t.dtypes).kernel, column) for t in plan.tasks for column in t.columns}
     return make_matrix(
         work.entries,
-        [*work.columns.runnable, *compiled],
+        columns,
         records,
-        uncompiled=[(b.module, b.target) for b in built if b.error],
+        uncompiled=errors,
+        expected={(each.kernel, each.runner, each.target) for each in unbuilt if each.known},
         measured=measured,
         missing=work.suite.missing,
         unrecorded={(e.kernel, c) for e in work.entries for c in work.columns.recordings} - ran,
@@ -282,8 +304,12 @@ def _matrix(
         seed=plan.seed,
         examples=plan.examples,
         complete=complete,
-        issues=work.known.review(records, _drawn(work, plan) if complete else ()),
+        issues=work.known.review([*records, *unbuilt], _drawn(work, plan) if complete else ()),
     )
+
+
+def _compiled(columns: Columns) -> tuple[Column, ...]:
+    return tuple(Column("", name, Evidence.COMPILED) for name in columns.compiled)
 
 
 def _drawn(work: Work, plan: Plan) -> set[str]:

@@ -12,7 +12,8 @@
     expires = 2027-06-30
 
 A failure is known if all its wrong elements have the signature. Of "nan" and "infinity" the direction may be said: "nan
-for a number", "a number for nan". ``says`` is a text that the message of a fault contains. What ``toolchain`` names is
+for a number", "a number for nan". ``says`` is a text that the message of a fault contains, or the compiler's, if the
+failure is a "compile error". What ``toolchain`` names is
 a Python package or something that the runner tells of its device (``nvcc``, ``driver``).
 
 An issue has to be looked at again when it has expired, when what it covers fails in another way, and when it fails no
@@ -46,11 +47,14 @@ if TYPE_CHECKING:
     from parity.engine.plan import Column, Task
     from parity.engine.record import CaseRecord
 
-__all__ = ["Issue", "Known", "Reviewed", "known_issues"]
+__all__ = ["COMPILE_ERROR", "Issue", "Known", "Reviewed", "known_issues"]
+
+COMPILE_ERROR = "compile error"
+"""The class of what is wrong with a kernel for which there is no code."""
 
 REQUIRED = ("cases", "failure", "reason", "expires")
 OPTIONAL = ("runner", "target", "toolchain", "ulps", "says", "link")
-SIGNATURE = {"value": "ulps", "error": "says", "crash": "says"}
+SIGNATURE = {"value": "ulps", "error": "says", "crash": "says", COMPILE_ERROR: "says"}
 """What a signature needs beside a class that alone would hide quite different failures."""
 _HEADER = re.compile(r"\s*\[\[\s*issue\s*\]\]")
 _VERSION = re.compile(r"\d+(?:\.\d+)*")
@@ -60,8 +64,9 @@ _VERSION = re.compile(r"\d+(?:\.\d+)*")
 class Issue:
     """One entry of the file, found at ``place``.
 
-    It covers all cases of its ``kernels``, and ``cases`` by their text, on ``columns`` (runner and target). ``ulps`` is
-    the largest distance of an element in the class "value", in units in the last place of the output's dtype.
+    It covers all cases of ``kernels`` (op and kernel), and ``cases`` by their text, on ``columns`` (runner and target).
+    ``ulps`` is the largest distance of an element in the class "value", in units in the last place of the output's
+    dtype.
     """
 
     place: str
@@ -73,14 +78,14 @@ class Issue:
     ulps: float = math.inf
     says: str = ""
     link: str = ""
-    kernels: frozenset[str] = field(default=frozenset(), repr=False)
+    kernels: frozenset[tuple[str, str]] = field(default=frozenset(), repr=False)
     cases: frozenset[str] = field(default=frozenset(), repr=False)
     columns: frozenset[tuple[str, str]] = field(default=frozenset(), repr=False)
 
     def covers(self, record: CaseRecord) -> bool:
         """Whether it is about this case on this runner and target."""
         here = (record.runner, record.target) in self.columns
-        return here and (record.kernel in self.kernels or record.case in self.cases)
+        return here and ((record.op, record.kernel) in self.kernels or record.case in self.cases)
 
     def differs(self, verdict: Verdict) -> str:
         """In what a failure is another than the known one; empty if it is that."""
@@ -160,7 +165,9 @@ def _reviewed(issue: Issue, covered: Sequence[CaseRecord], drawn: Container[str]
         complaint = f"expired on {issue.expires}: {failing}"
     elif others:
         first = others[0]
-        complaint = f"has another signature on {first.target}: {issue.differs(first.verdict)} in {first.case}"
+        complaint = (
+            f"has another signature on {first.target}: {issue.differs(first.verdict)} in {first.case or first.kernel}"
+        )
     elif not mine and _all_ran(issue, covered, drawn):
         where = ", ".join(dict.fromkeys(f"{record.target} {record.evidence}" for record in covered))
         complaint = f"no longer fails on {where}: none of {_count(covered)} did so; remove the entry"
@@ -174,7 +181,7 @@ def _count(records: Sequence[CaseRecord]) -> str:
 def _all_ran(issue: Issue, covered: Sequence[CaseRecord], drawn: Container[str]) -> bool:
     if issue.cases:
         return issue.cases <= {record.case for record in covered}
-    return all(kernel in drawn for kernel in issue.kernels)
+    return all(kernel in drawn for _, kernel in issue.kernels)
 
 
 def _failed(record: CaseRecord) -> bool:
@@ -272,7 +279,7 @@ def _issue(
         float(ulps),
         _text(table, "says"),
         _text(table, "link"),
-        frozenset(entry.kernel for entry in selection.entries),
+        frozenset((entry.op.name, entry.kernel) for entry in selection.entries),
         frozenset(map(str, selection.cases)),
         frozenset(
             (column.runner, column.target)
@@ -316,6 +323,8 @@ def _fits(requirement: Requirement, column: Column) -> bool:
 @functools.cache
 def _facts(column: Column) -> Mapping[str, str]:
     """Versions by what the runner says of itself; of a replay those of the time of the recording."""
+    if not column.runner:  # what is compiled only
+        return {}
     made = runner(column.spec or column.runner)
     recording = replayed(made)
     then = recording.head["environment"]["versions"] if recording else {}

@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import platform
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib import metadata
 from pathlib import Path
@@ -15,12 +15,24 @@ from typing import Any, TextIO
 
 import parity
 from parity.compare import Finding, Mismatch, Status, Verdict
-from parity.engine.plan import Plan
+from parity.engine.known import COMPILE_ERROR
+from parity.engine.plan import Column, Plan
 from parity.errors import UsageError
-from parity.runners import described, runner
+from parity.op import Entry
+from parity.runners import Evidence, described, runner
 from parity.runners.base import DEVICES
 
-__all__ = ["Against", "CaseRecord", "Record", "RecordWriter", "as_line", "environment", "from_line", "read_record"]
+__all__ = [
+    "Against",
+    "CaseRecord",
+    "Record",
+    "RecordWriter",
+    "as_line",
+    "environment",
+    "from_line",
+    "read_record",
+    "uncompiled",
+]
 
 PACKAGES = ("numpy", "hypothesis", "ml_dtypes", "gmpy2", "ziglang", "quadrants")
 
@@ -110,6 +122,24 @@ def environment(plan: Plan, arguments: Iterable[str] = ()) -> dict[str, Any]:
         "code objects": {f"{module} {column}": code.digest for (module, column), code in plan.code.items()},
         "entries": [f"{task.op}[{','.join(task.dtypes)}]" for task in plan.tasks],
     }
+
+
+def uncompiled(
+    entries: Iterable[Entry], columns: Sequence[Column], errors: Mapping[tuple[str, str], str]
+) -> list[CaseRecord]:
+    """A record without a case for every kernel that has no code on a column.
+
+    ``errors`` are what the compiler said, by module and target.
+    """
+    return [
+        CaseRecord(
+            "", entry.op.name, entry.kernel, entry.op.module, column.runner, column.target, column.evidence,
+            Verdict(Status.ERROR, COMPILE_ERROR, detail=errors[entry.op.module, column.target]),
+        )
+        for entry in entries
+        for column in columns
+        if (entry.op.module, column.target) in errors and column.evidence != Evidence.RECORDED
+    ]  # fmt: skip
 
 
 class RecordWriter:

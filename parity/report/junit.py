@@ -24,14 +24,18 @@ _NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 def junit(matrix: Matrix, records: Iterable[CaseRecord], reproduction: Reproduction) -> str:
     """The matrix, its failures and the known issues to look at as one document."""
-    found: dict[tuple[str, str, str], list[CaseRecord]] = {}
+    found: dict[tuple[str, str, str, str], list[CaseRecord]] = {}
     for record in records:
-        found.setdefault((record.kernel, record.runner, record.target), []).append(record)
+        found.setdefault((record.op, record.kernel, record.runner, record.target), []).append(record)
     root = Element("testsuites", name="parity")
     for place, column in enumerate(matrix.columns):
         tests = [
             _kernel(
-                row, row.cells[place], column, found.get((row.kernel, column.runner, column.target), ()), reproduction
+                row,
+                row.cells[place],
+                column,
+                found.get((row.op, row.kernel, column.runner, column.target), ()),
+                reproduction,
             )
             for row in matrix.rows
         ]

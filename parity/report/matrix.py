@@ -149,6 +149,7 @@ def make_matrix(
     records: Iterable[CaseRecord],
     *,
     uncompiled: Iterable[tuple[str, str]] = (),
+    expected: Container[tuple[str, str, str]] = (),
     unrecorded: Container[tuple[str, Column]] = (),
     missing: Container[str] = (),
     measured: Mapping[tuple[str, Column], Measurement] | None = None,
@@ -160,9 +161,10 @@ def make_matrix(
 ) -> Matrix:
     """The matrix of these kernel entries, from the records of their cases.
 
-    ``uncompiled`` are the (module, target) that did not compile, ``unrecorded`` the (kernel, column) of which a
-    recording has no case that was asked for, ``missing`` the modules that have no source; ``measured`` is a measurement
-    for each (kernel, column) that has one; ``issues`` are the known issues as reviewed.
+    ``uncompiled`` are the (module, target) that did not compile, ``expected`` the (kernel, runner, target) where that
+    is known, ``unrecorded`` the (kernel, column) of which a recording has no case that was asked for, ``missing`` the
+    modules that have no source; ``measured`` is a measurement for each (kernel, column) that has one; ``issues`` are
+    the known issues as reviewed.
     """
     broken = set(uncompiled)
     grouped: dict[tuple[str, str, str, str], list[CaseRecord]] = {}
@@ -176,7 +178,8 @@ def make_matrix(
         if entry.op.module in missing and column.evidence != Evidence.RECORDED and not column.op_level:
             return Cell(State.MISSING, failures={str(Status.MISSING): 1})
         if (entry.op.module, column.target) in broken and column.evidence != Evidence.RECORDED:
-            return Cell(State.COMPILE_ERROR)
+            known = (entry.kernel, column.runner, column.target) in expected
+            return Cell(State.KNOWN if known else State.COMPILE_ERROR)
         if column.evidence == Evidence.COMPILED:
             return Cell(State.COMPILED)
         found = grouped.get((entry.op.name, entry.kernel, column.runner, column.target), [])

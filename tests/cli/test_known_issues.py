@@ -177,3 +177,18 @@ def test_a_file_of_the_project_counts_and_a_missing_one_is_a_mistake(
     assert parity(*run).code == 0
     (tmp_path / "pyproject.toml").write_text(f'{settings}known-issues = "ours.toml"\n')
     assert "cannot read the known issues ours.toml" in parity(*run, "--dtype", "f32").err
+
+
+def test_a_module_that_does_not_compile_may_be_known(known, kernels):
+    path = kernels / "fill.cu"
+    path.write_text(path.read_text() + "\nint broken = undeclared;\n")
+    run = ("run", "fill.fill", "affine_u8", "--target", "gfx1100", "--examples", "1", "-j", "1", "--kernels", kernels)
+    issue = {"cases": "fill", "failure": "compile error", "ulps": None}
+    result = known(toml(**issue, says="identifier 'undeclared'"), command=run)
+    assert result.code == 0
+    assert "COMPILE ERROR" not in result.out
+    assert "line 1: fill, " in result.out
+    result = known(toml(**issue, says="another error"), command=run)
+    assert result.code == 1
+    assert "COMPILE ERROR" in result.out
+    assert "has another signature on gfx1100: its message does not contain 'another error'" in result.out

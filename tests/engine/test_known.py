@@ -109,6 +109,10 @@ def test_runner_target_and_toolchain_say_where(read, monkeypatch, changes, place
     assert [f"{c.runner}/{c.target}" for c in found] == places.split()
 
 
+def test_ops_that_share_a_kernel_have_issues_of_their_own(read):
+    assert not read(toml()).mark(replace(record(), op="affine.other")).known
+
+
 def test_the_last_day_counts(read):
     assert knows(read(toml(expires="2026-11-21")), value(1)) == [True]
     known = read(toml(expires="2026-11-20"))
