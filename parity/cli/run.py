@@ -31,7 +31,6 @@ from parity.engine import (
     known_issues,
     runnable,
     tasks_of,
-    uncompiled,
 )
 from parity.engine import run as execute
 from parity.engine.baseline import parse_baseline
@@ -289,14 +288,12 @@ def _matrix(
 ) -> Matrix:
     columns = work.columns.runnable + _compiled(work.columns)
     errors = {(b.module, b.target): b.error.log for b in built if b.error}
-    unbuilt = [work.known.mark(record) for record in uncompiled(work.entries, columns, errors)]
     ran = {(Entry(work.suite.op(t.op), t.dtypes).kernel, column) for t in plan.tasks for column in t.columns}
     return make_matrix(
         work.entries,
         columns,
         records,
         uncompiled=errors,
-        expected={(each.kernel, each.runner, each.target) for each in unbuilt if each.known},
         measured=measured,
         missing=work.suite.missing,
         unrecorded={(e.kernel, c) for e in work.entries for c in work.columns.recordings} - ran,
@@ -304,7 +301,8 @@ def _matrix(
         seed=plan.seed,
         examples=plan.examples,
         complete=complete,
-        issues=work.known.review([*records, *unbuilt], _drawn(work, plan) if complete else ()),
+        known=work.known,
+        drawn=_drawn(work, plan) if complete else (),
     )
 
 

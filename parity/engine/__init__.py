@@ -3,7 +3,7 @@
 from parity.engine.journal import Journal
 from parity.engine.known import Issue, Known, Reviewed, known_issues
 from parity.engine.plan import Column, Plan, Task, columns_of, runnable, tasks_of
-from parity.engine.record import Against, CaseRecord, Record, RecordWriter, environment, read_record, uncompiled
+from parity.engine.record import Against, CaseRecord, Record, RecordWriter, environment, read_record, without_code
 from parity.engine.recorder import outcomes
 from parity.engine.run import run
 
@@ -27,5 +27,5 @@ __all__ = [
     "run",
     "runnable",
     "tasks_of",
-    "uncompiled",
+    "without_code",
 ]

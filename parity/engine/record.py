@@ -31,7 +31,7 @@ __all__ = [
     "environment",
     "from_line",
     "read_record",
-    "uncompiled",
+    "without_code",
 ]
 
 PACKAGES = ("numpy", "hypothesis", "ml_dtypes", "gmpy2", "ziglang", "quadrants")
@@ -124,7 +124,7 @@ def environment(plan: Plan, arguments: Iterable[str] = ()) -> dict[str, Any]:
     }
 
 
-def uncompiled(
+def without_code(
     entries: Iterable[Entry], columns: Sequence[Column], errors: Mapping[tuple[str, str], str]
 ) -> list[CaseRecord]:
     """A record without a case for every kernel that has no code on a column.

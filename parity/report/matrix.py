@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from parity.compare import Finding, Status
-from parity.engine import Against, CaseRecord, Column, Reviewed
+from parity.engine import Against, CaseRecord, Column, Known, Reviewed, without_code
 from parity.engine.bench import Measurement
 from parity.op import Entry
 from parity.runners import Evidence
@@ -148,8 +148,7 @@ def make_matrix(
     columns: Sequence[Column],
     records: Iterable[CaseRecord],
     *,
-    uncompiled: Iterable[tuple[str, str]] = (),
-    expected: Container[tuple[str, str, str]] = (),
+    uncompiled: Mapping[tuple[str, str], str] | None = None,
     unrecorded: Container[tuple[str, Column]] = (),
     missing: Container[str] = (),
     measured: Mapping[tuple[str, Column], Measurement] | None = None,
@@ -157,18 +156,21 @@ def make_matrix(
     seed: int = 0,
     examples: int = 0,
     complete: bool = True,
-    issues: Iterable[Reviewed] = (),
+    known: Known | None = None,
+    drawn: Container[str] = (),
 ) -> Matrix:
     """The matrix of these kernel entries, from the records of their cases.
 
-    ``uncompiled`` are the (module, target) that did not compile, ``expected`` the (kernel, runner, target) where that
-    is known, ``unrecorded`` the (kernel, column) of which a recording has no case that was asked for, ``missing`` the
-    modules that have no source; ``measured`` is a measurement for each (kernel, column) that has one; ``issues`` are
-    the known issues as reviewed.
+    ``uncompiled`` is what the compiler said of each (module, target) that did not compile, ``unrecorded`` are the
+    (kernel, column) of which a recording has no case that was asked for, ``missing`` the modules that have no source;
+    ``measured`` is a measurement for each (kernel, column) that has one. The issues that are ``known`` are reviewed;
+    ``drawn`` are the kernels of which all cases were run that a full run draws.
     """
-    broken = set(uncompiled)
+    found, known, errors = list(records), known or Known(), uncompiled or {}
+    unbuilt = [known.mark(record) for record in without_code(entries, columns, errors)]
+    excused = {(record.op, record.kernel, record.runner, record.target) for record in unbuilt if record.known}
     grouped: dict[tuple[str, str, str, str], list[CaseRecord]] = {}
-    for record in records:
+    for record in found:
         # Two ops may share a kernel: each has an output of its own.
         grouped.setdefault((record.op, record.kernel, record.runner, record.target), []).append(record)
 
@@ -177,21 +179,21 @@ def make_matrix(
             return Cell(State.NOT_RECORDED)
         if entry.op.module in missing and column.evidence != Evidence.RECORDED and not column.op_level:
             return Cell(State.MISSING, failures={str(Status.MISSING): 1})
-        if (entry.op.module, column.target) in broken and column.evidence != Evidence.RECORDED:
-            known = (entry.kernel, column.runner, column.target) in expected
-            return Cell(State.KNOWN if known else State.COMPILE_ERROR)
+        place = (entry.op.name, entry.kernel, column.runner, column.target)
+        if (entry.op.module, column.target) in errors and column.evidence != Evidence.RECORDED:
+            return Cell(State.KNOWN if place in excused else State.COMPILE_ERROR)
         if column.evidence == Evidence.COMPILED:
             return Cell(State.COMPILED)
-        found = grouped.get((entry.op.name, entry.kernel, column.runner, column.target), [])
-        made = replace(_cell(found), measured=(measured or {}).get((entry.kernel, column)))
-        against = [record.against for record in found if record.against] if column.vendor == "amd" else []
+        mine = grouped.get(place, [])
+        made = replace(_cell(mine), measured=(measured or {}).get((entry.kernel, column)))
+        against = [record.against for record in mine if record.against] if column.vendor == "amd" else []
         return replace(made, agreement=_agreement(against)) if against else made
 
     rows = tuple(
         Row(entry.op.module, entry.op.name, entry.dtypes, entry.kernel, tuple(cell(entry, c) for c in columns))
         for entry in entries
     )
-    return Matrix(tuple(columns), rows, seconds, seed, examples, complete, tuple(issues))
+    return Matrix(tuple(columns), rows, seconds, seed, examples, complete, known.review([*found, *unbuilt], drawn))
 
 
 def _cell(records: Sequence[CaseRecord]) -> Cell:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from parity.compare import Status
-from parity.engine import CaseRecord, Column
+from parity.engine import CaseRecord, Column, without_code
 from parity.engine.record import as_line
 from parity.op import Entry
 from parity.testing.failure import ParityFailure, failure_of
@@ -52,7 +52,7 @@ class KernelItem(pytest.Item):
         super().__init__(name=name, parent=parent, nodeid=f"{parent.nodeid}::{name}", **more)
         self.entry, self.column = entry, column
         self.found: list[CaseRecord] = []
-        self.compiled = True
+        self.error = ""
         self.add_marker("parity")
 
     @property
@@ -72,7 +72,11 @@ class KernelItem(pytest.Item):
         if self.entry.op.module in suite.missing and not self.column.op_level:
             raise ParityFailure(f"there is no {suite.files[self.entry.op.module]}")
         if error := execution.compile_error(self.entry, self.column):
-            self.compiled = False
+            self.error = error
+            where = self.entry.op.module, self.column.target
+            (record,) = without_code([self.entry], [self.column], {where: error})
+            if place := self.suite.settings.known.mark(record).known:
+                pytest.xfail(f"does not compile, which is known: {place}")
             raise ParityFailure(error)
         self.found = execution.records(self.entry, self.column)
         settings, column = self.suite.settings, self.column
@@ -101,6 +105,6 @@ class KernelItem(pytest.Item):
         return {
             "entry": [self.entry.op.name, list(self.entry.dtypes)],
             "column": [self.column.runner, self.column.target],
-            "compiled": self.compiled,
+            "error": self.error,
             "records": [as_line(record) for record in self.found],
         }

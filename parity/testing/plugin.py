@@ -56,7 +56,7 @@ class SuitePlugin:
         # A worker of pytest-xdist is given the lock by its controller.
         given = getattr(config, "workerinput", {}).get(LOCK)
         self._is_worker, self._lock = given is not None, Path(given) if given else None
-        self._records, self._uncompiled = list[CaseRecord](), set[tuple[str, str]]()
+        self._records, self._uncompiled = list[CaseRecord](), dict[tuple[str, str], str]()
         self._entries: dict[tuple[str, tuple[str, ...]], Entry] = {}
         self._ran: set[tuple[str, str]] = set()
         self._start = time.perf_counter()
@@ -137,8 +137,8 @@ class SuitePlugin:
         entry = Entry(self.settings.suite.op(op), tuple(dtypes))
         self._entries[op, entry.dtypes] = entry
         self._ran.add(column)
-        if not sent["compiled"]:
-            self._uncompiled.add((entry.op.module, column[1]))
+        if sent["error"]:
+            self._uncompiled[entry.op.module, column[1]] = sent["error"]
         self._records += map(from_line, sent["records"])
 
     @property
@@ -185,7 +185,8 @@ class SuitePlugin:
             seed=self.settings.seed,
             examples=self.settings.examples,
             missing=self.settings.suite.missing,
-            issues=self.settings.known.review(self._records, self._drawn),
+            known=self.settings.known,
+            drawn=self._drawn,
         )
 
     @pytest.hookimpl(optionalhook=True)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import datetime
 from xml.etree import ElementTree
 
 import pytest
 
 from parity.compare import Status, Verdict
-from parity.engine import CaseRecord, Column, Issue, Reviewed
+from parity.engine import CaseRecord, Column, Issue, Known
 from parity.report import Reproduction, junit, make_matrix
 
 COLUMNS = (Column("emulated", "gfx1100"), Column("recorded", "sm_90", "recorded", "cuda", "recorded=a.zip"))
@@ -62,14 +63,19 @@ def test_passed_failed_missing_and_not_run(suites):
 
 
 def test_known_issues_are_skipped_unless_they_have_to_be_looked_at(suites, suite):
-    import datetime
-
-    issues = [
-        Issue(f"known.toml, line {line}", ("unary.neg",), ("value",), "why", datetime.date(2030, 1, 1), False)
-        for line in (1, 9)
-    ]
-    reviewed = Reviewed(issues[0], 1, ("gfx1100 emulated",)), Reviewed(issues[1], 0, (), "no longer fails")
-    found = suites(lambda entry: record(entry, Verdict(Status.FAIL, "value"), known=issues[0].place), issues=reviewed)
+    met, mended = suite.select(["unary.neg"]).entries[:2]
+    columns = frozenset({("emulated", "gfx1100")})
+    issues = tuple(
+        Issue(f"known.toml, line {line}", (entry.name,), ("value",), "why", datetime.date(2030, 1, 1), False,
+              kernels=frozenset({(entry.op.name, entry.kernel)}), columns=columns)
+        for line, entry in ((1, met), (9, mended))
+    )  # fmt: skip
+    found = suites(
+        lambda entry: record(entry, Verdict(Status.FAIL, "value"), known=issues[0].place),
+        (Verdict(Status.PASS),),
+        known=Known(issues),
+        drawn={mended.kernel},
+    )
     first = found["gfx1100 emulated"].find("testcase")
     assert first.find("skipped").get("message") == "known: value x1 (known.toml, line 1)"
     assert counts(found["gfx1100 emulated"])["failures"] == 0

@@ -106,7 +106,7 @@ def test_every_other_status_is_a_failure(entries, status):
 def test_a_missing_kernel_and_a_compile_error_appear_as_such(entries):
     missing = matrix_of(entries, [record(entries[0], Verdict(Status.MISSING, "missing kernel"))])
     assert "MISSING KERNEL" in plain(missing)
-    broken = matrix_of(entries, [], uncompiled=[("unary", "gfx1100")])
+    broken = matrix_of(entries, [], uncompiled={("unary", "gfx1100"): "error"})
     assert {cell.state for cell in broken.cells()} == {State.COMPILE_ERROR}
     assert broken.failed
     assert "10 compile error" in summary(broken)

@@ -107,6 +107,13 @@ def test_what_does_not_compile_fails_with_the_compiler_s_words(project):
     assert code == 1
     assert "nothing_of_that_name" in out
     assert "COMPILE ERROR" in out
+    (project.folder / "known-issues.toml").write_text(
+        "[[issue]]\ncases = 'affine'\nfailure = 'compile error'\nsays = 'nothing_of_that_name'\n"
+        "reason = 'not ported'\nexpires = 9999-12-31\n"
+    )
+    code, out = project("--parity", "-k", "f16", "-rx")
+    assert (code, "does not compile, which is known" in out, "COMPILE ERROR" in out) == (0, True, False), out
+    assert "not ported; until 9999-12-31" in out
 
 
 def test_the_profile_of_hypothesis_says_how_many_cases(project, suite):
