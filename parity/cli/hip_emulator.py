@@ -20,7 +20,7 @@ from parity.cli.options import add_json, names
 from parity.cli.terminal import errors
 from parity.errors import UsageError, nearest
 from parity.hip import LACKS, environment
-from parity.hip.runtime import PlantedFault
+from parity.hip.faults import PlantedFault
 from parity.toolchain import DEFAULT_TARGETS, TARGETS
 
 __all__ = ["main", "options"]

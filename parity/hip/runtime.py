@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from parity.cache import Cache, default_root
-from parity.codeobject import CodeObject
+from parity.codeobject import CodeObject, Kernel
 from parity.emulator import (
     Allocation,
     BadCall,
@@ -28,108 +28,23 @@ from parity.emulator import (
     UnknownInstruction,
 )
 from parity.errors import ParityError, UsageError, nearest
+from parity.hip.faults import STICKY, HipError, PlantedFault
 from parity.hip.images import code_of
-from parity.hip.library import DEVICE_NAME, errors
+from parity.hip.properties import ATTRIBUTES, as_struct, properties
 from parity.toolchain import Target, target
 
-__all__ = ["HipError", "PlantedFault", "Runtime"]
+__all__ = ["Runtime"]
 
 CAPACITY = 8 << 30
 """Address space for device memory; more than there is memory, because freed addresses are not always used again."""
 
-INSTRUCTIONS = 2_000_000_000
+INSTRUCTIONS = 500_000_000
 """Instructions of one launch before it counts as an endless loop."""
 
 VERSION = 7 * 10_000_000
 """HIP 7.0.0, as hipRuntimeGetVersion gives it."""
 
-CLOCK_KHZ = 1_000_000
-_NUMBERS = {name: value for value, name, _ in errors()}
 _NULL_STREAMS = (0, 1, 2)  # the null stream, hipStreamLegacy, hipStreamPerThread
-
-# What a launch does to every later call: these errors stay until the process ends.
-STICKY = frozenset(
-    ("hipErrorIllegalAddress", "hipErrorLaunchFailure", "hipErrorLaunchTimeOut", "hipErrorAssert", "hipErrorUnknown")
-)
-
-# Where hipDeviceProp_t has the fields that are filled in, in HIP 6 and 7 (hipDeviceProp_tR0600) and before, and the
-# format of each (struct).
-_PROPERTIES_BYTES, _OLD_PROPERTIES_BYTES = 1472, 792
-_PROPERTIES: dict[str, tuple[int, int | None, str]] = {
-    "name": (0, 0, "256s"),
-    "total_memory": (288, 256, "Q"),
-    "shared_bytes": (296, 264, "Q"),
-    "registers": (304, 272, "i"),
-    "wavefront": (308, 276, "i"),
-    "threads": (320, 280, "i"),
-    "block": (324, 284, "3i"),
-    "grid": (336, 296, "3i"),
-    "clock_khz": (348, 308, "i"),
-    "major": (360, 328, "i"),
-    "minor": (364, 332, "i"),
-    "processors": (388, 336, "i"),
-    "bus": (584, 368, "i"),
-    "unified_addresses": (604, None, "i"),
-    "l2_bytes": (616, 340, "i"),
-    "threads_per_processor": (624, 344, "i"),
-    "architecture": (1160, 396, "256s"),
-}
-
-# hipDeviceAttribute_t of what hipDeviceGetAttribute answers.
-_ATTRIBUTES = {
-    5: "clock_khz",
-    19: "l2_bytes",
-    23: "major",
-    56: "threads",
-    57: "threads_per_processor",
-    61: "minor",
-    63: "processors",
-    67: "bus",
-    71: "registers",
-    74: "shared_bytes",
-    87: "wavefront",
-    **{26 + i: f"block {i}" for i in range(3)},
-    **{29 + i: f"grid {i}" for i in range(3)},
-}
-
-
-class HipError(Exception):
-    """A call that returns an error: its name (hipError_t), and why, for a person."""
-
-    def __init__(self, name: str, why: str = "") -> None:
-        super().__init__(why or name)
-        self.name, self.why = name, why
-
-    @property
-    def number(self) -> int:
-        return _NUMBERS[self.name]
-
-
-@dataclass(frozen=True)
-class PlantedFault:
-    """A function that fails: ``API=ERROR`` at every call, ``API=ERROR@N`` at the N-th alone.
-
-    The error ``exit`` ends the process that is the device.
-    """
-
-    api: str
-    error: str
-    call: int | None
-
-    @staticmethod
-    def parse(text: str) -> PlantedFault:
-        """The fault that a text names.
-
-        Raises:
-            UsageError: it is not of that form, or there is no such error.
-        """
-        api, equals, rest = text.partition("=")
-        error, at, number = rest.partition("@")
-        if not (api and equals) or (at and not (number.isdigit() and int(number))):
-            raise UsageError(f"{text!r} is not a fault: write API=ERROR, or API=ERROR@N for the N-th call")
-        if error not in _NUMBERS and error != "exit":
-            raise UsageError(f"unknown error {error!r} in {text!r}{nearest(error, [*_NUMBERS, 'exit'])}")
-        return PlantedFault(api, error, int(number) if at else None)
 
 
 class Runtime:
@@ -159,7 +74,7 @@ class Runtime:
         self._objects: dict[int, Any] = {}
         self._handles = 0x10000
         self._calls: Counter[str] = Counter()
-        self._lost: HipError | None = None
+        self._lost = ""
 
     def perform(
         self, api: str, action: str, device: int, arguments: Sequence[int], data: bytes
@@ -168,11 +83,11 @@ class Runtime:
         try:
             self._plant(api)
             if self._lost and action not in ("hello", "properties", "bus", "attribute"):
-                raise self._lost
+                raise HipError(self._lost)
             value, result = getattr(self, f"do_{action}")(device, arguments, data) or (0, b"")
             return 0, value, result
         except HipError as error:
-            if error is not self._lost and error.why:
+            if error.why:
                 print(f"{api}: {error.name}: {error.why}", file=sys.stderr, flush=True)
             return error.number, 0, b""
 
@@ -182,10 +97,9 @@ class Runtime:
             if fault.api == api and fault.call in (None, self._calls[api]):
                 if fault.error == "exit":
                     os._exit(1)
-                error = HipError(fault.error, "planted")
                 if fault.error in STICKY:
-                    self._lost = error
-                raise error
+                    self._lost = fault.error
+                raise HipError(fault.error, "planted")
 
     # Devices
 
@@ -201,21 +115,13 @@ class Runtime:
 
     def do_properties(self, _: int, arguments: Sequence[int], data: bytes) -> tuple[int, bytes]:
         """The struct for a GPU, as it was before HIP 6 if the second argument is 1."""
-        device, old = arguments[:2]
-        content = bytearray(_OLD_PROPERTIES_BYTES if old else _PROPERTIES_BYTES)
-        values = self._properties(device)
-        for name, (offset, old_offset, format) in _PROPERTIES.items():
-            value = values[name]
-            place = old_offset if old else offset
-            if place is not None:
-                struct.pack_into(f"<{format}", content, place, *(value if isinstance(value, tuple) else (value,)))
-        return 0, bytes(content)
+        return 0, as_struct(self._properties(arguments[0]), old=bool(arguments[1]))
 
     def do_attribute(self, _: int, arguments: Sequence[int], data: bytes) -> tuple[int, bytes]:
         attribute, device = arguments[:2]
-        if attribute not in _ATTRIBUTES:
+        if attribute not in ATTRIBUTES:
             raise HipError("hipErrorInvalidValue", f"the emulated GPUs have no attribute {attribute}")
-        name, _space, axis = _ATTRIBUTES[attribute].partition(" ")
+        name, _space, axis = ATTRIBUTES[attribute].partition(" ")
         value = self._properties(device)[name]
         return 0, struct.pack("<i", value[int(axis)] if axis else value)
 
@@ -237,26 +143,7 @@ class Runtime:
         return self._targets[device]
 
     def _properties(self, device: int) -> dict[str, Any]:
-        found = self._target(device)
-        return {
-            "name": f"{DEVICE_NAME} ({found})".encode(),
-            "architecture": found.name.encode(),
-            "total_memory": self._memory,
-            "shared_bytes": found.lds_bytes,
-            "registers": 65536,
-            "wavefront": found.wavefront,
-            "threads": 1024,
-            "block": (1024, 1024, 1024),
-            "grid": (2**31 - 1, 2**16 - 1, 2**16 - 1),
-            "clock_khz": CLOCK_KHZ,
-            "major": found.generation,
-            "minor": found.isa // 100 % 10,
-            "processors": 1,
-            "bus": device + 1,
-            "unified_addresses": 1,
-            "l2_bytes": 1 << 20,
-            "threads_per_processor": 2048,
-        }
+        return properties(self._target(device), device, self._memory)
 
     # Memory
 
@@ -404,18 +291,17 @@ class Runtime:
             raise HipError(
                 "hipErrorNotFound", f"module {code.module!r} has no kernel {name!r}{nearest(name, code.kernels)}"
             )
-        arguments_of = code.kernels[name].args
-        size = max((each.offset + each.size for each in arguments_of), default=0)
-        places = b"".join(struct.pack("<2I", each.offset, each.size) for each in arguments_of)
-        return self._keep((arguments[0], name)), struct.pack("<2I", size, len(arguments_of)) + places
+        kernel = code.kernels[name]
+        places = b"".join(struct.pack("<2I", each.offset, each.size) for each in kernel.args)
+        return self._keep((arguments[0], name)), struct.pack("<2I", _explicit_bytes(kernel), len(kernel.args)) + places
 
     def do_launch(self, device: int, arguments: Sequence[int], data: bytes) -> None:
         """Run a kernel. What it does wrong is told by the next call, as by a GPU."""
         module, kernel = self._object(arguments[0], tuple)
         code: CodeObject = self._object(module, CodeObject)
-        (gx, gy, gz, bx, by, bz, shared_bytes, stream) = arguments[1:9]
+        gx, gy, gz, bx, by, bz, shared_bytes, stream = arguments[1:9]
         self.do_synchronize(0, (stream,), b"")
-        size = max((each.offset + each.size for each in code.kernels[kernel].args), default=0)
+        size = _explicit_bytes(code.kernels[kernel])
         geometry = f"{kernel} {arguments[1:8]}"
         try:
             self._device.launch(
@@ -439,8 +325,12 @@ class Runtime:
             raise HipError("hipErrorInvalidConfiguration", str(error)) from error
 
     def _fail(self, name: str, error: ParityError) -> None:
-        self._lost = HipError(name, str(error))
+        self._lost = name
         print(f"{name}: {error}", file=sys.stderr, flush=True)
+
+
+def _explicit_bytes(kernel: Kernel) -> int:
+    return max((each.offset + each.size for each in kernel.args), default=0)
 
 
 @dataclass

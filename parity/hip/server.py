@@ -9,7 +9,8 @@ import struct
 import sys
 
 from parity.errors import ParityError
-from parity.hip.runtime import PlantedFault, Runtime
+from parity.hip.faults import PlantedFault
+from parity.hip.runtime import Runtime
 from parity.toolchain import DEFAULT_TARGETS
 
 __all__ = ["main"]

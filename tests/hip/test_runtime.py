@@ -7,13 +7,16 @@ import struct
 import pytest
 
 from parity.errors import UsageError
+from parity.hip import runtime as module
+from parity.hip.faults import PlantedFault
 from parity.hip.library import errors
-from parity.hip.runtime import PlantedFault, Runtime
+from parity.hip.runtime import Runtime
 from parity.toolchain import build
 
 NUMBERS = {name: number for number, name, _ in errors()}
 KERNEL = """
 extern "C" __global__ void twice(const unsigned char* x, unsigned* out) { out[threadIdx.x] = 2 * x[threadIdx.x]; }
+extern "C" __global__ void endless(const unsigned char* x, volatile unsigned* out) { while (true) out[0] = 1; }
 """
 
 
@@ -36,12 +39,12 @@ def do(runtime, action, *arguments, data=b"", device=0, error="hipSuccess", api=
     return result or value
 
 
-def launch(runtime, image, x, out, **more):
+def launch(runtime, image, x, out, kernel=b"twice"):
     module = do(runtime, "load", data=image)
-    runtime_handles = runtime.perform("hipModuleGetFunction", "find", 0, [module], b"twice")
+    runtime_handles = runtime.perform("hipModuleGetFunction", "find", 0, [module], kernel)
     size, count, *places = struct.unpack("<6I", runtime_handles[2])
     assert (size, count, places) == (16, 2, [0, 8, 8, 8])
-    do(runtime, "launch", runtime_handles[1], 1, 1, 1, 4, 1, 1, 0, 0, data=struct.pack("<2Q", x, out), **more)
+    do(runtime, "launch", runtime_handles[1], 1, 1, 1, 4, 1, 1, 0, 0, data=struct.pack("<2Q", x, out))
 
 
 def test_a_kernel_works_on_memory_that_was_written(runtime, image):
@@ -61,6 +64,14 @@ def test_what_a_kernel_does_wrong_is_told_by_every_later_call(runtime, image, ca
     told = capfd.readouterr().err
     assert told.count("out-of-bounds read of 1 bytes in kernel 'twice' at twice.cu:2") == 1
     assert "of buffer 'allocation 1 of 3 bytes'" in told
+
+
+def test_a_kernel_without_end_is_ended(image, monkeypatch, capfd):
+    monkeypatch.setattr(module, "INSTRUCTIONS", 10_000)
+    runtime = Runtime(["gfx1100"], 1 << 20)
+    launch(runtime, image, 0, do(runtime, "allocate", 16), b"endless")
+    do(runtime, "synchronize", error="hipErrorLaunchTimeOut")
+    assert "endless" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(("old", "size", "memory", "wavefront"), [(0, 1472, 288, 308), (1, 792, 256, 276)])
