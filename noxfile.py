@@ -100,6 +100,14 @@ def wheel(session: nox.Session) -> None:
 
 
 @nox.session
+def rocm(session: nox.Session) -> None:
+    """Test the suite as the installed ROCm compiles it (arguments: those of parity run)."""
+    session.install("-e", ".[emulated]")
+    session.run("parity", "doctor")
+    session.run("parity", "run", "--toolchain", "rocm", *(session.posargs or ("--target", "gfx1030,gfx90a")))
+
+
+@nox.session
 def bench(session: nox.Session) -> None:
     """Measure the emulator, whole runs, and the loading of modules (arguments: selectors, --target)."""
     session.install("-e", ".[emulated]", "--group", "bench")

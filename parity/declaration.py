@@ -107,8 +107,7 @@ class Declaration:
         args: the kernel's arguments in order, words separated by blanks: a tensor, a parameter, a name of ``scalars``,
             ``numel`` or ``num_dims`` of the output, or ``info`` (dims, then the strides of each tensor of
             ``strided``). The last three are u64, or what follows a colon: ``numel:i32``.
-        source: the file of the kernel below the folder of kernels, if it is not ``module.cu`` there; a code object
-            built elsewhere (``.hsaco``, ``.co``) where an LLVM disassembler is present.
+        source: the file of the kernel below the folder of kernels, if it is not ``module.cu`` there.
         reference: called with the inputs (logical arrays; None for one that is left out; last the former content of an
             output that is updated) and the parameters, positionally; ``to`` (the output's DType), ``shape`` (of the
             output) and ``grid`` (the launch's Grid) are passed by keyword to a reference that names them.

@@ -28,6 +28,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     logging.basicConfig(format="parity: %(message)s", level=logging.WARNING, force=True)
     try:
         arguments = _parser().parse_args(argv)
+        if toolchain := getattr(arguments, "toolchain", None):
+            from parity.toolchain import VARIABLE
+
+            os.environ[VARIABLE] = toolchain
         code: int = arguments.command(arguments)
         problems: tuple[str, ...] = getattr(arguments, "problems", ())
         if problems and not code:

@@ -28,7 +28,7 @@ from parity.runners import described, probed, problems, runner, runners
 from parity.runners.registry import BUILT_IN
 from parity.static import nvdisasm
 from parity.suite import find_suite
-from parity.toolchain import device_library, nvcc
+from parity.toolchain import TARGETS, VARIABLE, chosen_rocm, device_library, installed_rocm, nvcc
 
 __all__ = ["Finding", "findings", "main", "options"]
 
@@ -113,13 +113,33 @@ def _compilers() -> Iterator[Finding]:
         yield Finding("compilers", "nvdisasm", str(nvdisasm()))
     except MissingTool as error:
         yield Finding("compilers", "nvdisasm", "", f"only for the instructions of CUDA code: {error.install}")
-    for name, what in (
-        ("hipcc", "install ROCm; parity does not need it"),
-        ("hipify-perl", "install ROCm; parity has a translator of its own"),
-        ("hipify-clang", "install ROCm; parity has a translator of its own"),
-    ):
-        path = shutil.which(name)
-        yield Finding("compilers", name, path or "", "" if path else what)
+    yield from _rocm()
+
+
+def _rocm() -> Iterator[Finding]:
+    """The installed ROCm, and what compiles for AMD targets."""
+    rocm = installed_rocm()
+    if rocm is None:
+        yield Finding("compilers", "ROCm", "", "install it to compile with AMD's own; parity does not need it")
+    else:
+        yield Finding("compilers", "ROCm", str(rocm))
+        yield Finding("compilers", "ROCm: clang", str(rocm.clang or ""), "" if rocm.clang else "not found behind hipcc")
+        missing = "not found: install rocm-device-libs"
+        yield Finding("compilers", "ROCm: libraries", str(rocm.library or ""), "" if rocm.library else missing)
+        known = " ".join(name for name, target in TARGETS.items() if rocm.knows(target))
+        yield Finding("compilers", "ROCm: targets", known, "" if known else "it compiles for none of parity's")
+        found = " ".join(map(str, rocm.hipifiers))
+        missing = "not there; parity has a translator of its own"
+        yield Finding("compilers", "ROCm: hipify", found, "" if found else missing)
+    try:
+        tools = {name: chosen_rocm(target) for name, target in TARGETS.items()}
+    except ParityError as error:
+        yield Finding("compilers", "used for AMD", "", str(error), needed=True)
+        return
+    by_rocm = " ".join(name for name, tool in tools.items() if tool)
+    by_wheels = " ".join(name for name, tool in tools.items() if not tool)
+    parts = [f"{what}: {names}" for what, names in (("ROCm", by_rocm), ("wheels", by_wheels)) if names]
+    yield Finding("compilers", "used for AMD", f"{'; '.join(parts)} ({VARIABLE}={os.environ.get(VARIABLE) or 'auto'})")
 
 
 def _gpus() -> Iterator[Finding]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from parity.cli.terminal import errors
 from parity.dtypes import dtype
 from parity.suite import Selection, Suite, find_suite
+from parity.toolchain import TOOLCHAINS, VARIABLE
 
 __all__ = [
     "EXAMPLES",
@@ -59,6 +60,12 @@ def add_folders(parser: argparse.ArgumentParser, *, cases: Sequence[str] = ("--c
         "--kernels", "--kernels-dir", dest="kernels_dir", type=Path, metavar="DIR", help="folder of the .cu files"
     )
     parser.add_argument(*cases, dest="cases_dir", type=Path, metavar="DIR", help="folder of the case files")
+    parser.add_argument(
+        "--toolchain",
+        choices=TOOLCHAINS,
+        help=f"what compiles for AMD targets: an installed ROCm, the wheels, or (auto, the default, or ${VARIABLE}) a "
+        "ROCm of version 6 or newer if there is one, else the wheels",
+    )
 
 
 def add_drawing(parser: argparse.ArgumentParser) -> None:

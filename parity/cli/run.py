@@ -330,6 +330,8 @@ def _reproduction(arguments: argparse.Namespace) -> Reproduction:
             found += ["--runner", spec]
     if not arguments.checked:
         found += ["--no-check-memory"]
+    if arguments.toolchain:
+        found += ["--toolchain", arguments.toolchain]
     for option, folder in (("--kernels", arguments.kernels_dir), ("--cases", arguments.cases_dir)):
         if folder:
             found += [option, str(folder)]

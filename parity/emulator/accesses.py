@@ -111,7 +111,7 @@ def _scalar_load(w: Writer, item: Instruction, kind: str) -> None:
     terms = [scalar(w, base, "u64")]
     for offset in offsets:
         if offset != "null":
-            literal = offset[:2] == "0x" or offset.lstrip("-").isdigit()
+            literal = offset.lstrip("-")[:1].isdigit()
             terms.append(f"(i64){scalar(w, offset, 'i32' if literal else 'u32')}")
     terms.append(f"{_modifiers(item).get('offset', 0)}l")
     names = registers(w, target)

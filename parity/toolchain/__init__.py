@@ -4,24 +4,34 @@ from parity.toolchain.build import Built, build, build_suite, find_modules
 from parity.toolchain.compiler import CompileError, device_library
 from parity.toolchain.cuda import nvcc, nvcc_version
 from parity.toolchain.hipify import Finding, Hipified, hipify
+from parity.toolchain.rocm import TOOLCHAINS, VARIABLE, Rocm
+from parity.toolchain.rocm import chosen as chosen_rocm
+from parity.toolchain.rocm import find as find_rocm
+from parity.toolchain.rocm import installed as installed_rocm
 from parity.toolchain.store import MissingKernel, ModuleStore
 from parity.toolchain.targets import DEFAULT_TARGETS, TARGETS, Target, target
 
 __all__ = [
     "DEFAULT_TARGETS",
     "TARGETS",
+    "TOOLCHAINS",
+    "VARIABLE",
     "Built",
     "CompileError",
     "Finding",
     "Hipified",
     "MissingKernel",
     "ModuleStore",
+    "Rocm",
     "Target",
     "build",
     "build_suite",
+    "chosen_rocm",
     "device_library",
     "find_modules",
+    "find_rocm",
     "hipify",
+    "installed_rocm",
     "nvcc",
     "nvcc_version",
     "target",

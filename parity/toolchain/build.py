@@ -19,7 +19,7 @@ from parity.cache import Cache, default_root, digest
 from parity.codeobject import CodeObject, kernel_from_dict, kernel_to_dict, parse
 from parity.errors import UsageError, nearest
 from parity.suite import Suite
-from parity.toolchain import compiler, cuda
+from parity.toolchain import compiler, cuda, rocm
 from parity.toolchain.hipify import Finding, defined_macros, hipify
 from parity.toolchain.targets import TARGETS, Target, target
 
@@ -154,7 +154,7 @@ def build(
     paths = modules if isinstance(modules, Mapping) else find_modules(folder, modules)
     chosen = [target(name) for name in (TARGETS if targets is None else targets)]
     store = cache or Cache(default_root() / "build")
-    tools = {"amd": compiler.fingerprint, "cuda": cuda.fingerprint}
+    tools = {"amd": _amd_fingerprint, "cuda": cuda.fingerprint}
     fingerprints = {t.name: digest(_own_digest(), tools[t.vendor](t)) for t in chosen}
     texts: dict[Path, str] = {}
     sources = [
@@ -222,11 +222,17 @@ def _build_one(source: _Source, target: Target, fingerprint: str, cache: Cache) 
     )
 
 
+def _amd_fingerprint(target: Target) -> str:
+    installed = rocm.chosen(target)
+    return installed.fingerprint(target) if installed else compiler.fingerprint(target)
+
+
 def _compile_amd(source: _Source, target: Target, folder: Path) -> None:
     own = frozenset().union(*(defined_macros(text) for text in source.files.values()))
     replaced: dict[str, int] = {}
     unmapped: list[Finding] = []
     hazards: list[Finding] = []
+    installed = rocm.chosen(target)
     hosted = False
     staged = folder / "hip"
     main = staged
@@ -238,28 +244,27 @@ def _compile_amd(source: _Source, target: Target, folder: Path) -> None:
             place = main = place.with_suffix(".hip")
             head = "#include <hip/hip_runtime.h>\n" + head
         place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_bytes(_encode(head + hip.text))
+        place.write_bytes(_encode(head + (rocm.with_plain_coordinates(hip.text) if installed else hip.text)))
         for name, count in hip.replaced.items():
             replaced[name] = replaced.get(name, 0) + count
         hosted = hosted or _is_hosted(hip.text, path, source)
         unmapped += hip.unmapped
         hazards += hip.hazards
-    listing = folder / f"{source.path.stem}.s"
+    listing, hsaco = folder / f"{source.path.stem}.s", folder / f"{source.path.stem}.hsaco"
+    compile_it = installed.compile if installed else functools.partial(compiler.compile_listing, hosted=hosted)
     try:
-        compiler.compile_listing(
+        compile_it(
             main,
             listing,
             target,
             include=[staged / os.path.relpath(path, source.root) for path in (source.folder, *source.include)],
             flags=source.flags,
-            hosted=hosted,
             originals={source.name(path): str(path) for path in source.files},
         )
     except compiler.CompileError as error:
         error.unmapped, error.hazards = tuple(unmapped), tuple(hazards)
         raise
-    hsaco = folder / f"{source.path.stem}.hsaco"
-    compiler.assemble(listing, hsaco, target)
+    (installed.assemble if installed else compiler.assemble)(listing, hsaco, target)
     code = parse(listing.read_text(), source.module)
     _write_record(
         folder,

@@ -140,9 +140,13 @@ def compile_listing(
     )
     controls.unlink()
     if result.returncode:
-        names = originals or {}
-        log = _DIAGNOSTIC.sub(lambda m: f"{m[1] or ''}{names.get(m[2], m[2])}:", result.stderr)
+        log = in_terms_of_the_source(result.stderr, originals or {})
         raise CompileError(source.stem, target.name, log or f"the compiler left with code {result.returncode}")
+
+
+def in_terms_of_the_source(log: str, originals: Mapping[str, str]) -> str:
+    """What a compiler said, with the paths of the files that it knows by the names of ``#line``."""
+    return _DIAGNOSTIC.sub(lambda m: f"{m[1] or ''}{originals.get(m[2], m[2])}:", log)
 
 
 def assemble(listing: Path, output: Path, target: Target) -> None:

@@ -1,12 +1,14 @@
 """Launches, memory, faults and the cache, through the public interface."""
 
 import dataclasses
+import re
 
 import numpy as np
 import pytest
 
 from parity import codeobject, emulator
 from parity.emulator import InstructionBudgetExceeded, MemoryFault, UnknownInstruction
+from parity.emulator.parse import bodies_of
 from parity.errors import UsageError
 
 
@@ -29,6 +31,23 @@ def test_inactive_lanes_write_nothing(run, device):
 def test_addresses_that_go_down(run):
     x = np.arange(77, dtype=np.int32)
     assert np.array_equal(run("reversed", x, out=np.int32), x[::-1])
+
+
+@pytest.mark.parametrize("offset", ["-0x4", "-4"])
+def test_scalar_loads_below_their_base(cache, code, offset):
+    """As older compilers make them."""
+    (load,) = re.findall(r"\ts_load_b32 s\d+, s\[\d+:\d+\], 0x0\n", bodies_of(code.listing, "last")[0].text)
+    low, high = re.findall(r"\[(\d+):(\d+)\]", load)[0]
+    beyond = f"\ts_add_u32 s{low}, s{low}, 4\n\ts_addc_u32 s{high}, s{high}, 0\n" + load.replace("0x0", offset)
+    device = emulator.Device(cache=cache)
+    x = np.array([11, 22, 33], np.int32)
+    there, out = device.allocate(x.nbytes, "x"), device.allocate(4, "out")
+    device.write(there, x)
+    module = changed(code, load, beyond)
+    device.launch(
+        module, "last", grid=(1, 1, 1), block=(1, 1, 1), args=emulator.pack(module.kernels["last"], [3, there, out])
+    )
+    assert device.read(out).view(np.int32)[0] == 33
 
 
 def test_grid_and_block_of_three_dimensions(device, code):

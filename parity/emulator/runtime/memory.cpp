@@ -88,9 +88,11 @@ static u32 trace_one(Context *c, u64 at, u32 bytes, u32 lane, u32 instruction, b
   }
   return 0;
 }
+constexpr u64 ARGUMENTS = 2048; // bytes for the kernarg segment
 static u32 trace(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 bytes, u32 instruction, bool writes, Mask same) {
   Wave &w = c->running->wave[c->running->current];
-  w.busy = 1;
+  // To look at the arguments or the size of the launch (with a vector load, in older compilers) is no work yet.
+  if (exec && base + pair(lo[first(exec)], hi[first(exec)]) - c->kernarg >= ARGUMENTS) w.busy = 1;
   if (exec & w.missed) return fault(c, DIVERGENT_BARRIER, 0, 0, first(exec & w.missed), w.instruction);
   for (Mask m = exec; m; m &= m - 1) {
     u32 i = first(m);

@@ -1,0 +1,215 @@
+"""An installed ROCm as the compiler for AMD targets: hipcc or amdclang++ with its own headers and device libraries.
+
+``$PARITY_TOOLCHAIN`` says what compiles: ``rocm``, ``wheels``, or ``auto`` (the default): a ROCm of version 6 or newer
+for the targets that it knows, else the wheels. An older one is used on request alone, because it lacks headers and
+targets that ports are written for today.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from parity.cache import digest
+from parity.errors import MissingTool, UsageError, nearest
+from parity.toolchain.compiler import HEADERS, HEADERS_ALIAS, CompileError, in_terms_of_the_source
+from parity.toolchain.targets import Target
+
+__all__ = ["TOOLCHAINS", "VARIABLE", "Rocm", "chosen", "find", "installed", "with_plain_coordinates"]
+
+VARIABLE = "PARITY_TOOLCHAIN"
+TOOLCHAINS = ("auto", "wheels", "rocm")
+OLDEST = (6, 0)
+"""The oldest ROCm that is used without being asked for."""
+
+FRONT_ENDS = ("hipcc", "amdclang++")
+HIPIFIERS = ("hipify-perl", "hipify-clang")
+# Headers that a ROCm may be too old to have; looked for after its own.
+SUPPLEMENT = HEADERS / "supplement"
+
+_FLAGS = (
+    *("-x", "hip", "--offload-device-only", "-S", "-O3", "-std=c++17", "-gline-tables-only"),
+    *("-mcode-object-version=5", "-ffile-compilation-dir=.", "-fuse-cuid=none", "-fno-color-diagnostics"),
+    "-Wno-unused-command-line-argument",  # those of the linker, which old hipccs always pass
+)
+_ASSEMBLER_FLAGS = ("-x", "assembler", "--target=amdgcn-amd-amdhsa", "-mcode-object-version=5")
+_COORDINATE = re.compile(r"\b(?:threadIdx|blockIdx|blockDim|gridDim)\s*\.\s*[xyz]\b")
+_VERSION = re.compile(r"#define HIP_VERSION_(MAJOR|MINOR|PATCH) (\d+)")
+_CLANG = re.compile(r'^ *"([^"]+)" "-cc1"', re.MULTILINE)
+_LIBRARY = re.compile(r'"([^"]+/ocml\.bc)"')
+
+
+@dataclass(frozen=True)
+class Rocm:
+    """An installed ROCm: its folder, its HIP version, and the program that compiles."""
+
+    root: Path
+    version: tuple[int, ...]
+    compiler: Path
+
+    def __str__(self) -> str:
+        return f"{self.compiler.name} of HIP {'.'.join(map(str, self.version))}, {self.compiler}"
+
+    @functools.cached_property
+    def clang(self) -> Path | None:
+        """The clang behind ``hipcc``."""
+        match = _CLANG.search(self._dry_run("gfx1030").stderr)
+        return Path(match[1]) if match else None
+
+    @functools.cached_property
+    def library(self) -> Path | None:
+        """The folder of the device libraries."""
+        match = _LIBRARY.search(self._dry_run("gfx1030").stderr)
+        return Path(os.path.normpath(match[1])).parent if match else None
+
+    @property
+    def hipifiers(self) -> tuple[Path, ...]:
+        """The translators that came with it."""
+        return tuple(path for name in HIPIFIERS if (path := self.root / "bin" / name).is_file())
+
+    def knows(self, target: Target) -> bool:
+        """Whether it can compile for a target: whether clang and the device libraries have it."""
+        run = self._dry_run(target.name)
+        # Old ones say that they have no library for it, and leave with 0.
+        return run.returncode == 0 and "error:" not in run.stderr
+
+    def fingerprint(self, target: Target) -> str:
+        """Digest of everything but the source that decides what a compilation yields."""
+        library = self.library
+        stamp = str((library / "ocml.bc").stat().st_mtime_ns) if library and library.is_dir() else ""
+        headers = (path.read_bytes() for path in sorted(HEADERS.rglob("*.h")))
+        return digest(str(self), str(self.clang), str(library), stamp, " ".join(_FLAGS), target.name, *headers)
+
+    def compile(
+        self,
+        source: Path,
+        listing: Path,
+        target: Target,
+        *,
+        include: Sequence[Path] = (),
+        flags: Sequence[str] = (),
+        originals: Mapping[str, str] | None = None,
+    ) -> None:
+        """Compile the HIP file ``source`` to an assembly listing; the arguments are those of ``compile_listing``.
+
+        Raises:
+            CompileError: the compiler refused it.
+        """
+        if not self.knows(target):
+            raise CompileError(source.stem, target.name, f"{self} does not know {target}; use --toolchain wheels")
+        result = self._run(
+            self.compiler,
+            *_FLAGS,
+            f"--offload-arch={target.name}",
+            *flags,
+            *(part for folder in include for part in ("-I", folder)),
+            *("-idirafter", SUPPLEMENT, f"-fdebug-prefix-map={HEADERS}={HEADERS_ALIAS}"),
+            *(source.name, "-o", listing.resolve()),
+            cwd=source.parent,
+        )
+        if result.returncode:
+            raise CompileError(source.stem, target.name, in_terms_of_the_source(result.stderr, originals or {}))
+
+    def assemble(self, listing: Path, output: Path, target: Target) -> None:
+        """Make the loadable HSACO ``output`` of an assembly listing.
+
+        Raises:
+            CompileError: assembler or linker refused it, which is a defect of the toolchain.
+        """
+        clang = self.clang or self.compiler
+        result = self._run(clang, *_ASSEMBLER_FLAGS, f"-mcpu={target.name}", listing, "-o", output)
+        if result.returncode:
+            raise CompileError(listing.stem, target.name, result.stderr)
+
+    @functools.cache  # noqa: B019 - there are few of these, and they live as long as the process
+    def _dry_run(self, target: str) -> subprocess.CompletedProcess[str]:
+        """What ``-###`` prints: the commands that a compilation would consist of."""
+        empty = SUPPLEMENT / "empty.hip"
+        return self._run(self.compiler, *_FLAGS, f"--offload-arch={target}", "-###", empty, "-o", os.devnull)
+
+    def _run(self, program: Path, *arguments: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+        # Without HIP_PLATFORM, an old hipcc compiles for NVIDIA wherever there is an nvcc.
+        return subprocess.run(
+            [str(program), *map(str, arguments)],
+            capture_output=True, text=True, check=False, cwd=cwd, stdin=subprocess.DEVNULL,
+            env={**os.environ, "HIP_PLATFORM": "amd"},
+        )  # fmt: skip
+
+
+def with_plain_coordinates(text: str) -> str:
+    """The source with every ``threadIdx.x`` as ``unsigned(threadIdx.x)``.
+
+    In CUDA that is its type. In HIP it is an object that converts to it, from which a template deduces another type.
+    """
+    return _COORDINATE.sub(r"unsigned(\g<0>)", text)
+
+
+def installed() -> Rocm | None:
+    """The ROCm below ``$ROCM_PATH``, ``/opt/rocm``, around the ``hipcc`` on PATH, or of the distribution (``/usr``)."""
+    return next(map(_rocm, filter(_is_rocm, _roots())), None)
+
+
+def find() -> Rocm:
+    """The installed ROCm.
+
+    Raises:
+        MissingTool: there is none.
+    """
+    found = installed()
+    if found is None:
+        raise MissingTool(
+            "ROCm (hipcc or amdclang++, and include/hip)",
+            "$ROCM_PATH, /opt/rocm, PATH, /usr",
+            "the packages of AMD (rocm-hip-sdk) or of your distribution (Debian, Ubuntu: apt install hipcc)",
+        )
+    return found
+
+
+def chosen(target: Target) -> Rocm | None:
+    """The ROCm that compiles for an AMD target; None for the wheels.
+
+    Raises:
+        UsageError: ``$PARITY_TOOLCHAIN`` is none of ``TOOLCHAINS``.
+        MissingTool: a ROCm was asked for, and there is none.
+    """
+    asked = os.environ.get(VARIABLE) or TOOLCHAINS[0]
+    if asked not in TOOLCHAINS:
+        raise UsageError(f"{VARIABLE}={asked} is no toolchain: {' '.join(TOOLCHAINS)}{nearest(asked, TOOLCHAINS)}")
+    if asked == "wheels":
+        return None
+    if asked == "rocm":
+        return find()
+    found = installed()
+    return found if found and found.version >= OLDEST and found.knows(target) else None
+
+
+def _roots() -> Iterator[Path]:
+    for root in (os.environ.get("ROCM_PATH"), "/opt/rocm"):
+        if root:
+            yield Path(root)
+    for name in FRONT_ENDS:
+        if path := shutil.which(name):
+            yield Path(path).parents[1]
+    yield Path("/usr")
+
+
+def _is_rocm(root: Path) -> bool:
+    return any((root / "bin" / name).is_file() for name in FRONT_ENDS) and _version_file(root).is_file()
+
+
+def _version_file(root: Path) -> Path:
+    return root / "include" / "hip" / "hip_version.h"
+
+
+@functools.cache
+def _rocm(root: Path) -> Rocm:
+    numbers = dict(_VERSION.findall(_version_file(root).read_text()))
+    version = tuple(int(numbers.get(part, 0)) for part in ("MAJOR", "MINOR", "PATCH"))
+    front = next(path for name in FRONT_ENDS if (path := root / "bin" / name).is_file())
+    return Rocm(root, version, front)
