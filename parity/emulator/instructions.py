@@ -262,11 +262,11 @@ def _packed_move(w: Writer, operands: list[str], target: str, lists: dict[str, l
 
 
 def _word_of(w: Writer, operand: str, which: int) -> str:
-    """One register of a pair; a constant has no upper word of its own."""
+    """One register of a pair; a constant has no upper word of its own, but 0 is 0 in both."""
     if operand[:1] in "sva" and "[" in operand:
         return registers(w, operand)[which]
     if operand in ("vcc", "exec"):
         return f"{operand}_{'hi' if which else 'lo'}"
-    if which:
+    if which and operand != "0":
         raise Unknown(f"upper word of {operand}")
     return operand
