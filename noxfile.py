@@ -109,6 +109,15 @@ def rocm(session: nox.Session) -> None:
 
 
 @nox.session
+@nox.parametrize("example", ("torch", "array-api"))
+def examples(session: nox.Session, example: str) -> None:
+    """Install a runner of a third party beside parity, and run its tests (arguments: those of pytest)."""
+    session.install(".", f"examples/parity-{example}", "pytest")
+    with session.chdir(f"examples/parity-{example}"):
+        session.run("pytest", *session.posargs)
+
+
+@nox.session
 def bench(session: nox.Session) -> None:
     """Measure the emulator, whole runs, and the loading of modules (arguments: selectors, --target)."""
     session.install("-e", ".[emulated]", "--group", "bench")
