@@ -83,7 +83,7 @@ class Suite:
 
     def ops_of(self, file: Path) -> tuple[Op, ...]:
         """The ops that a case file declares; an op that two files share is the first one's."""
-        return tuple(op for op in self.ops.values() if self.declared[op.name] == file)
+        return tuple(op for op in self.ops.values() if self.declared[op.name] == file.resolve())
 
     def parse(self, text: str) -> Case:
         """The case with that text.
@@ -228,7 +228,7 @@ def load_suite(kernels: Path, cases: Path, *, include: Sequence[Path] = (), flag
                 problems.append(f"{op.where}: the op {op.name} is declared already at {ops[op.name].where}")
             else:
                 ops[op.name] = op
-                places.setdefault(op.name, path)
+                places.setdefault(op.name, path.resolve())
     files: dict[str, Op] = {}
     for name, op in list(ops.items()):
         first = files.setdefault(op.module, op)

@@ -158,7 +158,7 @@ class Known:
 def _reviewed(issue: Issue, covered: Sequence[CaseRecord], drawn: Container[str]) -> Reviewed:
     mine = [record for record in covered if record.known == issue.place]
     others = [record for record in covered if _failed(record) and not record.known]
-    columns = tuple(dict.fromkeys(f"{record.target} {record.evidence}" for record in mine))
+    columns = tuple(dict.fromkeys(record.column for record in mine))
     complaint = ""
     if issue.expired:
         failing = f"{_count(others)} failed; mend that, or set another date" if others else "nothing failed; remove it"
@@ -169,7 +169,7 @@ def _reviewed(issue: Issue, covered: Sequence[CaseRecord], drawn: Container[str]
             f"has another signature on {first.target}: {issue.differs(first.verdict)} in {first.case or first.kernel}"
         )
     elif not mine and _all_ran(issue, covered, drawn):
-        where = ", ".join(dict.fromkeys(f"{record.target} {record.evidence}" for record in covered))
+        where = ", ".join(dict.fromkeys(record.column for record in covered))
         complaint = f"no longer fails on {where}: none of {_count(covered)} did so; remove the entry"
     return Reviewed(issue, len(mine), columns, complaint)
 

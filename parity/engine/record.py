@@ -85,6 +85,11 @@ class CaseRecord:
         """Whether it was executed and failed, in a way that is not known."""
         return not (self.verdict.passed or self.verdict.status is Status.UNSUPPORTED or self.known)
 
+    @property
+    def column(self) -> str:
+        """The column of the matrix, as that calls it."""
+        return str(Column(self.runner, self.target, self.evidence))
+
 
 @dataclass(frozen=True)
 class Record:

@@ -7,9 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 import numpy as np
 import parity_torch
+import pytest
 from parity_torch import Torch
 
 from parity.dtypes import dtype
@@ -55,12 +55,12 @@ def test_a_planted_fault_is_found(parity_check, monkeypatch):
 
     parity_check(neg, op="unary.neg", dtype="f32")
     monkeypatch.setitem(parity_torch.OPS, "unary.neg", lambda x: x.abs())
-    with pytest.raises(ParityFailure, match="unary.neg\\[f32\\] by neg on python: value"):
+    with pytest.raises(ParityFailure, match=r"unary\.neg\[f32\] by neg on python: value"):
         parity_check(neg, op="unary.neg", dtype="f32")
 
 
 def test_what_it_does_not_have_is_unsupported():
-    with pytest.raises(Unsupported, match="PyTorch has no conv.conv1d"):
+    with pytest.raises(Unsupported, match=r"PyTorch has no conv\.conv1d"):
         Torch().compute("cpu", asked("conv.conv1d", np.zeros(3, np.float32)))
 
 
