@@ -108,6 +108,12 @@ def test_what_does_not_compile_fails_with_the_compiler_s_words(project):
     assert "nothing_of_that_name" in out
     assert "COMPILE ERROR" in out
     (project.folder / "known-issues.toml").write_text(
+        '[[issue]]\ncases = "affine"\nfailure = "compile error"\nsays = "nothing_of_that_name"\n'
+        'reason = "planted"\nexpires = 2999-01-01\n'
+    )
+    code, out = project("--parity", "-k", "f16")
+    assert (code, "2 xfailed" in out) == (0, True), out
+    (project.folder / "known-issues.toml").write_text(
         "[[issue]]\ncases = 'affine'\nfailure = 'compile error'\nsays = 'nothing_of_that_name'\n"
         "reason = 'not ported'\nexpires = 9999-12-31\n"
     )
