@@ -23,11 +23,14 @@ __all__ = [
     "kernel_from_dict",
     "kernel_to_dict",
     "parse",
+    "prebuilt",
+    "source_of",
     "spelled",
 ]
 
 _BEGIN, _END = "\t.amdgpu_metadata\n", "\t.end_amdgpu_metadata"
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_PREBUILT = re.compile(r"(?P<module>.+?)(?:[-.](?P<target>gfx\w+))?\.(?:hsaco|co)")
 _FILE = re.compile(r'^\t\.file\t\d+ (?:"(?P<folder>[^"]*)" )?"(?P<name>[^"]*)"', re.MULTILINE)
 
 
@@ -131,6 +134,23 @@ def parse(listing: str, module: str, *, binary: Path | None = None) -> CodeObjec
             f"the metadata of module {module!r} has no usable {error}; parity reads code object version 5 of clang 22"
         ) from error
     return CodeObject(module, target, listing, kernels, digest(listing), tuple(_sources(listing)), binary)
+
+
+def prebuilt(source: Path) -> dict[str, Path]:
+    """The code objects that stand in place of a source that is not there, by target.
+
+    ``unary.hsaco``, whose target is ``""``, ``unary-gfx1100.hsaco`` or ``unary.gfx1100.co`` for ``unary.cu``.
+    """
+    if source.is_file() or not source.parent.is_dir():
+        return {}
+    matches = ((_PREBUILT.fullmatch(path.name), path) for path in sorted(source.parent.iterdir()))
+    return {match["target"] or "": path for match, path in matches if match and match["module"] == source.stem}
+
+
+def source_of(path: Path) -> Path:
+    """The source in whose place a code object stands, see ``prebuilt``; of any other file itself."""
+    match = _PREBUILT.fullmatch(path.name)
+    return path.with_name(f"{match['module']}.cu") if match else path
 
 
 def first_difference(kernel: Kernel, given: Sequence[tuple[int, bool | None]]) -> str:

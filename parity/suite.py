@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from parity.case import Case, split
+from parity.codeobject import prebuilt
 from parity.errors import UsageError, nearest
 from parity.op import Entry, Op
 
@@ -67,8 +68,8 @@ class Suite:
 
     @functools.cached_property
     def missing(self) -> tuple[str, ...]:
-        """The modules whose file is not there."""
-        return tuple(module for module, path in self.files.items() if not path.is_file())
+        """The modules whose file is not there, and no code object in its place."""
+        return tuple(module for module, path in self.files.items() if not path.is_file() and not prebuilt(path))
 
     def op(self, name: str) -> Op:
         """The op of that name.
@@ -248,7 +249,7 @@ def load_suite(kernels: Path, cases: Path, *, include: Sequence[Path] = (), flag
         problems.append(f"{files[module].where}: op {names[0]}{more}: there is no {suite.files[module]}{near}")
     if len(suite.missing) == len(suite.files):
         if not any(kernels.rglob("*.cu")):
-            raise UsageError(f"the kernels folder {kernels} holds no *.cu")
+            raise UsageError(f"the kernels folder {kernels} holds no *.cu, and no code object")
         raise UsageError("\n".join(problems))
     return replace(suite, problems=tuple(problems))
 

@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
 from parity.cache import default_root
 from parity.codeobject import CodeObject, parse
-from parity.errors import UsageError
+from parity.errors import MissingTool, UsageError
+from parity.toolchain.disassembler import listing_of
 
 __all__ = ["code_of"]
 
 
 def code_of(image: bytes) -> CodeObject:
-    """The code object with these bytes, with the listing that was kept beside it when parity built it.
+    """The code object with these bytes: the listing that parity built it from, else what a disassembler says of it.
 
     Raises:
-        UsageError: parity did not build it.
+        UsageError: parity did not build it, and it cannot be disassembled.
     """
     for path in (default_root() / "build").glob("*/*/*.hsaco"):
         if path.stat().st_size == len(image) and path.read_bytes() == image:
             return parse(_listing(path).read_text(), path.stem, binary=path)
-    raise UsageError(
-        f"no code object in {default_root() / 'build'} has these {len(image)} bytes: it is damaged, or parity did not "
-        "build it; build its source with parity, in the same cache"
-    )
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "module.hsaco")
+            path.write_bytes(image)
+            return parse(listing_of(path, f"the code object of {len(image)} bytes"), "module")
+    except (MissingTool, UsageError) as error:
+        raise UsageError(
+            f"no code object in {default_root() / 'build'} has these {len(image)} bytes: parity did not build it, and "
+            f"{error}; build its source with parity, in the same cache"
+        ) from error
 
 
 def _listing(binary: Path) -> Path:

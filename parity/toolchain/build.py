@@ -1,6 +1,7 @@
 """From a folder of CUDA sources to code objects: every module for every target, in parallel.
 
-For AMD targets the sources are hipified and compiled; for CUDA targets they are compiled as they are.
+For AMD targets the sources are hipified and compiled; for CUDA targets they are compiled as they are. Code objects that
+stand in place of a source are disassembled.
 """
 
 from __future__ import annotations
@@ -12,14 +13,14 @@ import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from parity.cache import Cache, default_root, digest
-from parity.codeobject import CodeObject, kernel_from_dict, kernel_to_dict, parse
+from parity.codeobject import CodeObject, kernel_from_dict, kernel_to_dict, parse, prebuilt, source_of
 from parity.errors import UsageError, nearest
 from parity.suite import Suite
-from parity.toolchain import compiler, cuda, rocm
+from parity.toolchain import compiler, cuda, disassembler, rocm
 from parity.toolchain.hipify import Finding, defined_macros, hipify
 from parity.toolchain.targets import TARGETS, Target, target
 
@@ -86,7 +87,7 @@ class Built:
 
 @dataclass(frozen=True)
 class _Source:
-    """One module: its ``.cu`` file and all files it may include, as path and text."""
+    """One module: its ``.cu`` file and all files it may include, as path and text; or code objects in its place."""
 
     module: str
     folder: Path
@@ -94,6 +95,7 @@ class _Source:
     include: tuple[Path, ...]
     files: Mapping[Path, str]
     flags: tuple[str, ...] = ()
+    prebuilt: Mapping[str, Path] = field(default_factory=dict)
 
     @functools.cached_property
     def root(self) -> str:
@@ -108,16 +110,18 @@ class _Source:
 def find_modules(folder: Path, modules: Iterable[str] | None = None) -> dict[str, Path]:
     """The ``.cu`` file of each module in ``folder`` in alphabetical order; all, or those asked for.
 
-    A module is called like its file, with the folders below ``folder`` that it is in, without ``.cu``.
+    A module is called like its file, with the folders below ``folder`` that it is in, without ``.cu``. The file of one
+    that is given as code objects is not there.
 
     Raises:
         UsageError: the folder does not exist or holds no ``.cu`` file, or a module is not in it.
     """
     if not folder.is_dir():
         raise UsageError(f"no kernels folder {folder}; set 'kernels' in [tool.parity] of pyproject.toml")
-    found = {path.relative_to(folder).as_posix().removesuffix(".cu"): path for path in sorted(folder.rglob("*.cu"))}
+    files = sorted({source_of(path) for pattern in ("*.cu", "*.hsaco", "*.co") for path in folder.rglob(pattern)})
+    found = {path.relative_to(folder).as_posix().removesuffix(".cu"): path for path in files}
     if not found:
-        raise UsageError(f"the kernels folder {folder} holds no .cu file; a module is one .cu file")
+        raise UsageError(f"the kernels folder {folder} holds no .cu file, and no code object; a module is one .cu file")
     if modules is None:
         return found
     wanted = tuple(modules)
@@ -155,15 +159,18 @@ def build(
     chosen = [target(name) for name in (TARGETS if targets is None else targets)]
     store = cache or Cache(default_root() / "build")
     tools = {"amd": _amd_fingerprint, "cuda": cuda.fingerprint}
-    fingerprints = {t.name: digest(_own_digest(), tools[t.vendor](t)) for t in chosen}
     texts: dict[Path, str] = {}
-    sources = [
-        _Source(m, folder, path, include, _closure(path, (folder, *include), texts), tuple(flags))
-        for m, path in ((m, path.absolute()) for m, path in paths.items())
-    ]
+    sources = []
+    for module, path in ((m, path.absolute()) for m, path in paths.items()):
+        given = prebuilt(path)
+        files = {} if given else _closure(path, (folder, *include), texts)
+        sources.append(_Source(module, folder, path, include, files, tuple(flags), given))
+    compiled = not all(source.prebuilt for source in sources)
+    fingerprints = {t.name: digest(_own_digest(), tools[t.vendor](t)) for t in chosen if compiled}
 
     def one(task: tuple[_Source, Target]) -> Built:
-        built = _build_one(*task, fingerprints[task[1].name], store)
+        source, t = task
+        built = _read_one(*task, store) if source.prebuilt else _build_one(*task, fingerprints[t.name], store)
         if done:
             done(built)
         return built
@@ -199,6 +206,41 @@ def _build_one(source: _Source, target: Target, fingerprint: str, cache: Cache) 
     except compiler.CompileError as error:
         seconds = time.perf_counter() - start
         return Built(source.module, target.name, seconds, error=error, unmapped=error.unmapped, hazards=error.hazards)
+    return _built(source, target, folder, time.perf_counter() - start, cached)
+
+
+def _read_one(source: _Source, target: Target, cache: Cache) -> Built:
+    """What became of a module that is given as code objects."""
+    start = time.perf_counter()
+    path = source.prebuilt.get(target.name) or source.prebuilt.get("")
+    try:
+        if path is None or target.vendor == "cuda":
+            raise UsageError(f"{source.path.name} is not there, in its place {_names(source.prebuilt.values())}")
+        tools = disassembler.find_disassembler()
+        key = digest(_own_digest(), source.module, str(tools), path.read_bytes())
+        folder, cached = cache.get(key, functools.partial(_disassemble, source, path))
+        found = json.loads((folder / _RECORD).read_text())["target"]
+        if found != target.name:
+            raise UsageError(f"{path.name} is for {found}, not for {target}")
+    except UsageError as problem:
+        error = compiler.UnusableCodeObject(source.module, target.name, str(problem))
+        return Built(source.module, target.name, time.perf_counter() - start, error=error)
+    return _built(source, target, folder, time.perf_counter() - start, cached)
+
+
+def _disassemble(source: _Source, path: Path, folder: Path) -> None:
+    listing, hsaco = folder / f"{source.path.stem}.s", folder / f"{source.path.stem}.hsaco"
+    hsaco.write_bytes(path.read_bytes())
+    listing.write_text(disassembler.listing_of(hsaco, path.name))
+    _write_record(folder, parse(listing.read_text(), source.module), listing, hsaco, sources=[source.name(path)])
+
+
+def _names(paths: Iterable[Path]) -> str:
+    return ", ".join(path.name for path in paths)
+
+
+def _built(source: _Source, target: Target, folder: Path, seconds: float, cached: bool) -> Built:
+    """What is in a folder of the cache."""
     record = json.loads((folder / _RECORD).read_text())
     code = CodeObject(
         source.module,
@@ -212,7 +254,7 @@ def _build_one(source: _Source, target: Target, fingerprint: str, cache: Cache) 
     return Built(
         source.module,
         target.name,
-        time.perf_counter() - start,
+        seconds,
         cached,
         code,
         hip=folder / record["hip"] if record["hip"] else None,
@@ -300,6 +342,7 @@ def _write_record(
     hazards: Sequence[object] = (),
 ) -> None:
     record = {
+        "target": code.target,
         "digest": code.digest,
         "listing": listing.name,
         "binary": binary.name,

@@ -21,7 +21,9 @@ from parity.errors import MissingTool, ParityError
 from parity.toolchain.hipify import Finding, table
 from parity.toolchain.targets import Target
 
-__all__ = ["HEADERS", "CompileError", "assemble", "compile_listing", "device_library", "fingerprint"]
+__all__ = [
+    "HEADERS", "CompileError", "UnusableCodeObject", "assemble", "compile_listing", "device_library", "fingerprint",
+]  # fmt: skip
 
 HEADERS = Path(__file__).with_name("include")
 """The freestanding HIP device headers."""
@@ -85,6 +87,14 @@ class CompileError(ParityError):
     def findings(self) -> tuple[Finding, ...]:
         """The errors in the log, each with its place, the identifier it is about, and what is known to replace that."""
         return tuple(map(_finding, _ERROR.finditer(self.log)))
+
+
+class UnusableCodeObject(CompileError):
+    """A code object that is given in place of a source cannot be used for a target; the message says why."""
+
+    def __init__(self, module: str, target: str, log: str) -> None:
+        super().__init__(module, target, log)
+        self.args = (f"the code object of module {module!r} cannot be used for {target}: {log}",)
 
 
 def _finding(error: re.Match[str]) -> Finding:

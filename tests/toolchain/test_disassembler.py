@@ -1,0 +1,147 @@
+"""Code objects given in place of sources: what the real compiler made, without the listing it was made of."""
+
+import numpy as np
+import pytest
+
+from parity import emulator
+from parity.cache import Cache
+from parity.errors import MissingTool
+from parity.toolchain import DEFAULT_TARGETS, build, disassembler
+
+SOURCE = """
+__device__ const double table[3] = {0.5, -3.0, 7.25};
+__device__ float bias[7] = {0, 0, 1.5f};
+__device__ float zero[9];
+
+__device__ __noinline__ float power(float x, unsigned n) {
+    float y = x;
+    while (n--) y *= x;
+    return y;
+}
+
+extern "C" __global__ void mixed(size_t n, const float* x, float* y) {
+    __shared__ float tile[64];
+    size_t i = blockIdx.x * size_t(blockDim.x) + threadIdx.x;
+    tile[threadIdx.x] = i < n ? power(x[i], i % 5) : 0.0f;
+    __syncthreads();
+    bias[5] = 2;
+    if (i < n) y[i] = tile[blockDim.x - 1 - threadIdx.x] * table[i % 3] + bias[i % 3] + zero[i % 9];
+}
+
+extern "C" __global__ void other(float* x) { x[threadIdx.x] += 1; }
+"""
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    return Cache(tmp_path_factory.mktemp("cache"))
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory, cache):
+    folder = tmp_path_factory.mktemp("kernels")
+    (folder / "module.cu").write_text(SOURCE)
+    results = build(folder, targets=DEFAULT_TARGETS, cache=cache)
+    assert not any(built.error for built in results), results
+    return {built.target: built.code_object for built in results}
+
+
+@pytest.fixture
+def tools():
+    try:
+        return disassembler.find_disassembler()
+    except MissingTool as missing:
+        pytest.skip(str(missing))
+
+
+@pytest.fixture
+def given(tmp_path, compiled, cache, tools):
+    """Builds from a folder with these code objects and nothing else."""
+
+    def read(files, targets=DEFAULT_TARGETS):
+        for name, content in files.items():
+            (tmp_path / name).write_bytes(content)
+        return build(tmp_path, targets=targets, cache=cache)
+
+    return read
+
+
+@pytest.fixture
+def binaries(compiled):
+    return {name: code.binary.read_bytes() for name, code in compiled.items()}
+
+
+def values(code, cache):
+    device = emulator.Device(cache=cache, traced=True)
+    x, y = device.allocate(400, "x"), device.allocate(400, "y")
+    device.write(x, np.linspace(-2, 2, 100, dtype=np.float32))
+    args = emulator.pack(code.kernels["mixed"], [100, x, y])
+    device.launch(code, "mixed", grid=(2, 1, 1), block=(64, 1, 1), args=args)
+    return device.read(y).view(np.float32)
+
+
+def expected():
+    x = np.linspace(-2, 2, 100, dtype=np.float32)
+    i = np.arange(100)
+    tile = np.zeros(128, np.float32)
+    tile[:100] = x ** (i % 5 + 1)
+    reverse = tile.reshape(2, 64)[:, ::-1].ravel()[:100]
+    return reverse * np.array([0.5, -3, 7.25])[i % 3] + np.array([0, 0, 1.5])[i % 3]
+
+
+def test_a_code_object_computes_what_its_source_says(given, binaries, compiled, cache):
+    names = {"gfx1030": "module-gfx1030.hsaco", "gfx1100": "module.gfx1100.co", "gfx90a": "module.hsaco"}
+    results = given({names[target]: content for target, content in binaries.items()})
+    assert [(built.module, built.target, built.error) for built in results] == [("module", t, None) for t in binaries]
+    for built in results:
+        assert built.code_object.kernels == compiled[built.target].kernels
+        np.testing.assert_allclose(values(built.code_object, cache), expected(), rtol=1e-5)
+
+
+def test_a_kernel_is_placed_in_its_source(given, binaries):
+    (built,) = given({"module.hsaco": binaries["gfx90a"]}, ["gfx90a"])
+    (look,) = [
+        i for i in emulator.parse.function_of(built.code_object.listing, "other").instructions if "store" in i.text
+    ]
+    assert look.source == f"module.cu:{1 + SOURCE[: SOURCE.index('other')].count(chr(10))}"
+
+
+def test_what_cannot_be_used_is_said(given, binaries):
+    good = binaries["gfx1030"]
+    cases = {
+        "module.hsaco is for gfx1030, not for gfx90a": good,
+        "module.hsaco is cut off: it has 4000 bytes of": good[:4000],
+        "module.hsaco is a bundle for several targets": b"__CLANG_OFFLOAD_BUNDLE__" + good,
+        "module.hsaco is no code object: it does not begin like an ELF file": b"BC" + good,
+        "has no metadata that names its target": good.replace(b"amdhsa.target", b"amdhsa.tarjet"),
+    }
+    for message, content in cases.items():
+        (built,) = given({"module.hsaco": content}, ["gfx90a"])
+        assert message in str(built.error), built
+
+
+def test_a_target_without_a_code_object(given, binaries):
+    (built,) = given({"module-gfx1030.co": binaries["gfx1030"]}, ["sm_90"])
+    assert "module.cu is not there, in its place module-gfx1030.co" in str(built.error)
+
+
+def test_an_instruction_that_the_llvm_misreads_is_not_guessed(compiled, tools, monkeypatch):
+    real = disassembler.Disassembler.run
+
+    def forgetful(self, name, *arguments, text=None):
+        run = real(self, name, *arguments, text=text)
+        run.stdout = run.stdout.replace("v_mul_f32_e32 v", "v_mul_f32_e32 -v") if name == "llvm-objdump" else run.stdout
+        return run
+
+    monkeypatch.setattr(disassembler.Disassembler, "run", forgetful)
+    listing = disassembler.listing_of(compiled["gfx1030"].binary)
+    assert "not_read_by_llvm" in listing
+    assert "-v" not in listing
+
+
+def test_without_a_disassembler_the_message_says_what_to_install(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("ROCM_PATH", str(tmp_path))
+    if not disassembler.Path("/opt/rocm").exists():
+        with pytest.raises(MissingTool, match="apt install llvm"):
+            disassembler.find_disassembler()
