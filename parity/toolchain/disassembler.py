@@ -19,10 +19,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from elftools.common.exceptions import ELFError
-from elftools.elf.elffile import ELFFile
-from elftools.elf.sections import SymbolTableSection
-
 from parity.errors import MissingTool, UsageError
 from parity.toolchain.targets import Target, target
 
@@ -129,6 +125,9 @@ def listing_of(path: Path, name: str = "") -> str:
         MissingTool: there is no disassembler.
     """
     name = name or path.name
+    from elftools.common.exceptions import ELFError  # here, because it takes a while and most commands do without
+    from elftools.elf.elffile import ELFFile
+
     content = path.read_bytes()
     if content.startswith(_BUNDLES):
         raise UsageError(
@@ -154,7 +153,8 @@ def _listing(elf: Any, path: Path, name: str, tools: Disassembler) -> Iterator[s
     metadata, where = _metadata(path, name, tools)
     if any(s["sh_type"] in ("SHT_RELA", "SHT_REL") and s["sh_size"] for s in elf.iter_sections()):
         raise UsageError(f"{name} has addresses in its data (relocations), which parity cannot place")
-    symbols = {s.name: s for t in elf.iter_sections() if isinstance(t, SymbolTableSection) for s in t.iter_symbols()}
+    tables = [elf.get_section_by_name(table) for table in (".dynsym", ".symtab")]
+    symbols = {s.name: s for table in tables if table for s in table.iter_symbols()}
     functions = {name: s for name, s in symbols.items() if s["st_info"]["type"] == "STT_FUNC" and s["st_size"]}
     names = {s["st_value"]: name for name, s in functions.items()}
     lines = _disassembled(path, name, where, tools)
