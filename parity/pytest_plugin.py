@@ -47,6 +47,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     group.addoption("--parity-kernels", metavar="DIR", help="folder of the .cu files")
     group.addoption("--parity-cases", metavar="DIR", help="folder of the case files")
+    group.addoption(
+        "--parity-toolchain", metavar="NAME", help="what compiles for AMD targets, as --toolchain of parity run"
+    )
     group.addoption("--parity-known", metavar="FILE", help="failures to expect, as --known-issues of parity run")
     group.addoption(
         "--parity-output", metavar="DIR", help="write the matrix and the failures there, as parity run does"

@@ -10,6 +10,7 @@ from parity.runners import registry
 from parity.suite import Suite, load_suite
 
 ROOT = Path(__file__).parent.parent
+pytest_plugins = ["pytester"]
 
 
 @pytest.fixture(scope="session")

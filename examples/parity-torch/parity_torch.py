@@ -42,6 +42,8 @@ OPS: dict[str, Callable[..., Any]] = {
     "binary.ge": lambda x, y: x >= y,
     "cast.convert": lambda x: x,
     "reduce.softmax": lambda x: functional.softmax(x, dim=-1),
+    "sort.argsort_asc": lambda x: x.argsort(dim=-1),
+    "sort.argsort_desc": lambda x: x.argsort(dim=-1, descending=True),
     "ternary.where": lambda condition, x, y: torch.where(condition != 0, x, y),
     "unary.copy": lambda x: x.clone(),
     "unary.neg": lambda x: -x,

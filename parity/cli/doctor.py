@@ -167,7 +167,7 @@ def _libraries() -> Iterator[Finding]:
 
 def _cache() -> Iterator[Finding]:
     root = default_root()
-    size = sum(path.stat().st_size for path in root.rglob("*") if path.is_file())
+    size = _size(root)
     try:
         root.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=root).close()
@@ -175,6 +175,18 @@ def _cache() -> Iterator[Finding]:
     except OSError as error:
         advice = f"cannot be written ({error.strerror}); set PARITY_CACHE to a writable folder"
     yield Finding("cache", "folder", f"{root}, {size / 2**20:.1f} MiB", advice, needed=True)
+
+
+def _size(folder: str | Path) -> int:
+    """The bytes of the files below a folder, as far as they can be seen; others may be at work there."""
+    try:
+        with os.scandir(folder) as entries:
+            return sum(
+                _size(entry.path) if entry.is_dir(follow_symlinks=False) else entry.stat(follow_symlinks=False).st_size
+                for entry in entries
+            )
+    except OSError:
+        return 0
 
 
 def _runners() -> Iterator[Finding]:

@@ -168,26 +168,44 @@ class Device:
         """Copy an array's bytes to byte ``offset``; ``defined`` (bool per byte) says which of them count as written.
 
         Raises:
-            UsageError: the bytes do not fit.
+            UsageError: the bytes do not fit, or the allocation was freed.
         """
         raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-        span = self._arena.span(allocation)
-        if offset < 0 or offset + raw.size > allocation.size:
-            raise UsageError(
-                f"{raw.size} bytes at offset {offset} do not fit into buffer {allocation.name!r} "
-                f"of {allocation.size} bytes"
-            )
-        at = slice(span.start + offset, span.start + offset + raw.size)
+        at = self._part(allocation, offset, raw.size)
         self._arena.data[at] = raw
         self._arena.state[at] = 3 if defined is None else np.where(np.asarray(defined, bool).reshape(-1), 3, 1)
 
-    def read(self, allocation: Allocation) -> Bytes:
-        """The bytes of an allocation (copy)."""
-        return self._arena.data[self._arena.span(allocation)].copy()
+    def read(self, allocation: Allocation, offset: int = 0, size: int | None = None) -> Bytes:
+        """The ``size`` bytes of an allocation from ``offset`` on (default: all that follow), as a copy.
 
-    def written(self, allocation: Allocation) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Which bytes of an allocation were written, by the host or by a kernel."""
-        return np.equal(self._arena.state[self._arena.span(allocation)], 3)
+        Raises:
+            UsageError: it does not have them, or was freed.
+        """
+        return self._arena.data[self._part(allocation, offset, size)].copy()
+
+    def written(
+        self, allocation: Allocation, offset: int = 0, size: int | None = None
+    ) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Which of these bytes were written, by the host or by a kernel; the arguments are those of ``read``."""
+        return np.equal(self._arena.state[self._part(allocation, offset, size)], 3)
+
+    def _part(self, allocation: Allocation, offset: int, size: int | None) -> slice:
+        """Where bytes of an allocation are in the arena."""
+        span = self._arena.span(allocation)
+        size = allocation.size - offset if size is None else size
+        if offset < 0 or size < 0 or offset + size > allocation.size:
+            raise UsageError(
+                f"buffer {allocation.name!r} of {allocation.size} bytes does not have {size} bytes at offset {offset}"
+            )
+        return slice(span.start + offset, span.start + offset + size)
+
+    def free(self, allocation: Allocation) -> None:
+        """Make memory inaccessible, to be used again by an allocation of the same size.
+
+        Raises:
+            UsageError: it was freed already.
+        """
+        self._arena.free(allocation)
 
     @staticmethod
     def registers(code: CodeObject, kernel: str) -> Mapping[str, Instruction]:

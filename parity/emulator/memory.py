@@ -19,6 +19,7 @@ BASE = 0x7F40_0000_0000
 
 _WRITABLE, _READABLE = 1, 2
 _RED_ZONE = 256
+_ALIGNMENT = 256
 NO_RESERVE = 0x4000
 _CLEAR_LIMIT = 1 << 22
 
@@ -47,16 +48,22 @@ class Arena:
         flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | NO_RESERVE
         self._maps = [mmap.mmap(-1, capacity, flags=flags) for _ in range(2)]
         self.data, self.state = (np.frombuffer(m, np.uint8) for m in self._maps)
-        self.allocations: list[Allocation] = []
+        self.allocations: list[Allocation] = []  # by address
+        self._freed: dict[int, list[int]] = {}
         self._top, self.end = system, capacity
 
-    def allocate(self, size: int, name: str, alignment: int = 256) -> Allocation:
+    def allocate(self, size: int, name: str) -> Allocation:
         """New memory in state "never written".
 
         Raises:
             UsageError: a negative size, or more memory than the arena has.
         """
-        start = -(-(self._top + _RED_ZONE) // alignment) * alignment
+        if again := self._freed.get(size):
+            allocation = Allocation(name, BASE + again.pop(), size)
+            bisect.insort(self.allocations, allocation, key=_address)
+            self.state[self.span(allocation)] = _WRITABLE
+            return allocation
+        start = -(-(self._top + _RED_ZONE) // _ALIGNMENT) * _ALIGNMENT
         if size < 0 or start + size + _RED_ZONE > self.end:
             raise UsageError(
                 f"cannot allocate {size} bytes for {name!r}: {self.end - start} of {self.capacity} bytes of "
@@ -68,15 +75,26 @@ class Arena:
         self.allocations.append(allocation)
         return allocation
 
+    def free(self, allocation: Allocation) -> None:
+        """Make memory inaccessible. Only an allocation of the same size uses it again, so the red zones stay.
+
+        Raises:
+            UsageError: it was freed already.
+        """
+        span = self.span(allocation)
+        self.state[span] = 0
+        self.allocations.remove(allocation)
+        self._freed.setdefault(allocation.size, []).append(span.start)
+
     def span(self, allocation: Allocation) -> slice:
         """The bytes of an allocation in ``data`` and ``state``.
 
         Raises:
-            UsageError: the allocation was freed by ``reset``.
+            UsageError: the allocation was freed.
         """
         start = allocation.address - BASE
         if allocation not in self.allocations:
-            raise UsageError(f"buffer {allocation.name!r} was freed by reset() or belongs to another device")
+            raise UsageError(f"buffer {allocation.name!r} was freed or belongs to another device")
         return slice(start, start + allocation.size)
 
     def place(self, at: int, content: bytes) -> int:
@@ -116,7 +134,7 @@ class Arena:
 
     def nearest(self, address: int) -> Allocation | None:
         """The allocation that holds an address, or the one whose begin or end is closest to it."""
-        i = bisect.bisect_right(self.allocations, address, key=lambda a: a.address)
+        i = bisect.bisect_right(self.allocations, address, key=_address)
         around = self.allocations[max(i - 1, 0) : i + 1]
         return min(around, key=lambda a: max(a.address - address, address - (a.address + a.size), 0), default=None)
 
@@ -130,3 +148,8 @@ class Arena:
             ctypes.memset(self.state.ctypes.data, 0, self._top)
         self._top = self._system
         self.allocations.clear()
+        self._freed.clear()
+
+
+def _address(allocation: Allocation) -> int:
+    return allocation.address

@@ -41,8 +41,8 @@ def worker_pool(plan: Plan, jobs: int | None = None) -> Iterator[ProcessPool]:
 
 
 def default_jobs(plan: Plan) -> int:
-    """One worker per processor this process may use, but no more than the devices of each runner serve."""
-    limits = [processors()]
+    """One worker per processor this process may use, if there is work for so many, and devices of each runner."""
+    limits = [processors(), max(1, sum(len(task.columns) for task in plan.tasks))]
     for spec in dict.fromkeys(column.spec for column in plan.columns if column.evidence in DEVICES):
         if most := getattr(runner(spec), "most_workers", None):
             limits.append(most([column.target for column in plan.columns if column.spec == spec]))

@@ -68,7 +68,6 @@ class Runtime:
         self._base = self._device.allocate(0, "base").address
         self._live: dict[int, Allocation] = {}
         self._addresses: list[int] = []
-        self._freed: dict[int, list[Allocation]] = {}
         self._used = 0
         self._names = 0
         self._objects: dict[int, Any] = {}
@@ -156,11 +155,9 @@ class Runtime:
             raise HipError(
                 "hipErrorOutOfMemory", f"{size} bytes wanted, {self._memory - self._used} of {self._memory} left"
             )
-        # Only memory of the same size is used again, so that what lies behind a buffer is never part of another one.
-        again = self._freed.get(size)
         self._names += 1
         try:
-            place = again.pop() if again else self._device.allocate(size, f"allocation {self._names} of {size} bytes")
+            place = self._device.allocate(size, f"allocation {self._names} of {size} bytes")
         except UsageError as error:
             raise HipError("hipErrorOutOfMemory", str(error)) from error
         self._live[place.address] = place
@@ -180,14 +177,11 @@ class Runtime:
         if not self._live:
             self._forget_memory()
             return
-        nothing = np.zeros(place.size, np.uint8)
-        self._device.write(place, nothing, defined=nothing)
-        self._freed.setdefault(place.size, []).append(place)
+        self._device.free(place)
 
     def _forget_memory(self) -> None:
         self._device.reset()
         self._addresses.clear()
-        self._freed.clear()
         self._used = 0
 
     def do_upload(self, _: int, arguments: Sequence[int], data: bytes) -> None:
@@ -205,7 +199,7 @@ class Runtime:
         if size:
             origin, at = self._find(source, size)
             place, offset = self._find(to, size)
-            defined = self._device.written(origin)[at : at + size]
+            defined = self._device.written(origin, at, size)
             self._device.write(place, content, defined=defined, offset=offset)
 
     def do_fill(self, _: int, arguments: Sequence[int], data: bytes) -> None:
@@ -217,7 +211,7 @@ class Runtime:
         if not size:
             return np.zeros(0, np.uint8)
         place, offset = self._find(address, size)
-        return self._device.read(place)[offset : offset + size]
+        return self._device.read(place, offset, size)
 
     def _find(self, address: int, size: int) -> tuple[Allocation, int]:
         """The allocation that holds these bytes, and where in it they begin."""

@@ -21,12 +21,13 @@ from parity.cli.options import EXAMPLES
 from parity.engine import CaseRecord, Column
 from parity.engine.known import known_issues
 from parity.engine.record import from_line
-from parity.errors import ParityError, UsageError
+from parity.errors import ParityError, UsageError, nearest
 from parity.op import Entry
 from parity.report import Matrix, Reproduction, check_folder, make_matrix, summary, terminal, write_reports
 from parity.suite import find_suite
 from parity.testing.execution import Execution, Settings
 from parity.testing.items import CaseFile, KernelItem
+from parity.toolchain import TOOLCHAINS, VARIABLE
 
 __all__ = ["SuitePlugin"]
 
@@ -60,6 +61,9 @@ class SuitePlugin:
         self._entries: dict[tuple[str, tuple[str, ...]], Entry] = {}
         self._ran: set[tuple[str, str]] = set()
         self._start = time.perf_counter()
+        self._environment = pytest.MonkeyPatch()
+        if toolchain := config.option.parity_toolchain:
+            self._environment.setenv(VARIABLE, toolchain)
         self._add_folder()
 
     def _add_folder(self) -> None:
@@ -80,9 +84,9 @@ class SuitePlugin:
         specs = [column.spec] if column else self.config.option.parity_runner
         if specs and specs != [DEFAULT_RUNNER]:
             options += [word for spec in specs for word in ("--runner", spec)]
-        for name in ("kernels", "cases"):
-            if folder := getattr(self.config.option, f"parity_{name}"):
-                options += [f"--{name}", folder]
+        for name in ("toolchain", "kernels", "cases"):
+            if given := getattr(self.config.option, f"parity_{name}"):
+                options += [f"--{name}", given]
         return Reproduction(os.environ.get("PARITY_COMMAND") or "parity run", tuple(options))
 
     @pytest.hookimpl(wrapper=True)
@@ -214,7 +218,8 @@ class SuitePlugin:
         return ByKernel(config, log)
 
     def pytest_unconfigure(self) -> None:
-        """Remove the lock, unless it is the controller's."""
+        """Leave the environment as it was, and remove the lock, unless it is the controller's."""
+        self._environment.undo()
         if self._lock and not self._is_worker:
             self._lock.unlink(missing_ok=True)
 
@@ -223,9 +228,11 @@ def _settings(config: pytest.Config) -> Settings:
     """What the options say.
 
     Raises:
-        UsageError, NotAvailable: no suite, or no runner that works here.
+        UsageError, NotAvailable: no suite, no toolchain of that name, or no runner that works here.
     """
     option = config.option
+    if (asked := option.parity_toolchain) not in (None, *TOOLCHAINS):
+        raise UsageError(f"{asked!r} is no toolchain: {' '.join(TOOLCHAINS)}{nearest(asked, TOOLCHAINS)}")
     folders = {
         name: Path(given) if (given := getattr(option, f"parity_{name}")) else None
         for name in ("kernels", "cases", "known")

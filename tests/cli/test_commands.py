@@ -109,6 +109,15 @@ def test_doctor(parity):
     assert all(finding["found"] or finding["advice"] for finding in data)
 
 
+def test_doctor_measures_the_cache(parity, monkeypatch, tmp_path):
+    monkeypatch.setenv("PARITY_CACHE", str(tmp_path))
+    for part in ("one", "two/three"):
+        (tmp_path / part).mkdir(parents=True)
+        (tmp_path / part / "file").write_bytes(bytes(3 << 19))
+    (tmp_path / "away").symlink_to("nowhere")
+    assert f"{tmp_path}, 3.0 MiB" in parity("doctor").out.replace("\n", "")
+
+
 def test_doctor_says_what_to_install(parity, monkeypatch):
     from parity.runners.emulated import Emulated
 

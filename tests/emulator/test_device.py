@@ -175,10 +175,37 @@ def test_memory_is_fresh_after_reset(device):
     b = device.allocate(16, "b")
     assert b.address == a.address
     assert not device.written(b).any()
-    with pytest.raises(UsageError, match="freed by reset"):
+    with pytest.raises(UsageError, match="'a' was freed"):
         device.read(a)
-    with pytest.raises(UsageError, match="do not fit"):
+    with pytest.raises(UsageError, match="does not have 20 bytes at offset 0"):
         device.write(b, np.ones(5, np.float32))
+
+
+def test_a_part_is_read(device):
+    a = device.allocate(8, "a")
+    device.write(a, np.array([1, 2, 3], np.uint8), offset=2)
+    assert device.read(a, 2, 3).tolist() == [1, 2, 3]
+    assert device.read(a, 4).tolist()[0] == 3
+    assert device.written(a, 1, 3).tolist() == [False, True, True]
+    for part in ((6, 3), (-1, 1), (9,), (0, -1)):
+        with pytest.raises(UsageError, match="'a' of 8 bytes does not have"):
+            device.read(a, *part)
+
+
+def test_freed_memory_is_out_of_bounds_until_it_is_used_again(device, code):
+    a, b, c = (device.allocate(400, name) for name in "abc")
+    device.write(a, np.zeros(100, np.int32))
+    device.free(b)
+    with pytest.raises(MemoryFault) as caught:
+        args = emulator.pack(code.kernels["reversed"], [100, a, b])
+        device.launch(code, "reversed", grid=(1, 1, 1), block=(128, 1, 1), args=args)
+    assert caught.value.kind == "out-of-bounds write"
+    with pytest.raises(UsageError, match="'b' was freed"):
+        device.free(b)
+    assert device.allocate(100, "smaller").address > c.address
+    again = device.allocate(400, "again")
+    assert again.address == b.address
+    assert not device.written(again).any()
 
 
 def test_nothing_is_compiled_twice(cache, code, monkeypatch):

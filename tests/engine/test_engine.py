@@ -9,7 +9,7 @@ import pytest
 
 from parity.codeobject import CodeObject, Kernel
 from parity.compare import Status
-from parity.engine import Column, Journal, Plan, RecordWriter, environment, outcomes, read_record, run, tasks_of
+from parity.engine import Column, Journal, Plan, RecordWriter, environment, outcomes, pool, read_record, run, tasks_of
 from parity.errors import UsageError
 from parity.runners import Evidence
 
@@ -78,6 +78,14 @@ def plan_for(suite, *sizes: int, seconds: float = 5.0, examples: int = 1, column
     code = CodeObject("unary", "gfx1100", "", {"uneg_f32": kernel}, "digest")
     objects = {("unary", column): code for column in columns}
     return Plan(suite.kernels, suite.cases, tasks_of(suite.select(cases), columns), examples, 0, True, objects, seconds)
+
+
+def test_there_are_no_more_processes_than_kernels_and_columns(suite, monkeypatch):
+    monkeypatch.setattr(pool, "processors", lambda: 64)
+    assert pool.default_jobs(plan_for(suite, 1, 2, 3)) == 1
+    assert pool.default_jobs(plan_for(suite, 1, 2, 3, columns=(FRAGILE, STEADY))) == 2
+    monkeypatch.setattr(pool, "processors", lambda: 1)
+    assert pool.default_jobs(plan_for(suite, 1, 2, 3, columns=(FRAGILE, STEADY))) == 1
 
 
 @pytest.mark.usefixtures("plugin")

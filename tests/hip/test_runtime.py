@@ -83,14 +83,15 @@ def test_properties_lie_where_that_version_of_hip_has_them(runtime, old, size, m
     do(runtime, "properties", 2, old, error="hipErrorInvalidDevice")
 
 
-@pytest.mark.parametrize("why", ["new", "freed"])
-def test_memory_that_nobody_wrote_is_not_read(runtime, image, why):
-    x, out = do(runtime, "allocate", 4), do(runtime, "allocate", 16)
-    if why == "freed":
-        do(runtime, "upload", x, data=bytes(4))
-        do(runtime, "free", x)
-    launch(runtime, image, x, out)
+@pytest.mark.parametrize(("freed", "says"), [(None, "never-written read"), (0, "of-bounds read"), (1, "bounds write")])
+def test_memory_that_nobody_wrote_or_that_was_freed_is_not_used(runtime, image, capfd, freed, says):
+    places = do(runtime, "allocate", 4), do(runtime, "allocate", 16)
+    if freed is not None:
+        do(runtime, "upload", places[0], data=bytes(4))
+        do(runtime, "free", places[freed])
+    launch(runtime, image, *places)
     do(runtime, "synchronize", error="hipErrorIllegalAddress")
+    assert says in capfd.readouterr().err
 
 
 def test_copies_and_fills(runtime):

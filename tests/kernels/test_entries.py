@@ -26,7 +26,7 @@ def cache(tmp_path_factory) -> Cache:
 # All tests of a target in one process: they build it once.
 @pytest.fixture(scope="module", params=[pytest.param(t, marks=pytest.mark.xdist_group(t)) for t in TARGETS])
 def built(request) -> dict[str, Built]:
-    return {b.module: b for b in build(KERNELS, ENTRIES, [request.param])}
+    return {b.module: b for b in build(KERNELS, [*ENTRIES], [request.param])}
 
 
 @pytest.fixture(scope="module")

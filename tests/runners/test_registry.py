@@ -23,7 +23,8 @@ class Other:
 
 @pytest.fixture
 def install(tmp_path, monkeypatch):
-    """Installs a plug-in ``other`` with that source text."""
+    """Installs a plug-in ``other`` with that source text. ``findings`` need not look through a cache of any size."""
+    monkeypatch.setenv("PARITY_CACHE", str(tmp_path / "cache"))
 
     def do(source: str, name: str = "other_runner", point: str = "other") -> None:
         (tmp_path / f"{name}.py").write_text(source)
