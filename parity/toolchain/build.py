@@ -229,10 +229,11 @@ def _read_one(source: _Source, target: Target, cache: Cache) -> Built:
 
 
 def _disassemble(source: _Source, path: Path, folder: Path) -> None:
-    listing, hsaco = folder / f"{source.path.stem}.s", folder / f"{source.path.stem}.hsaco"
-    hsaco.write_bytes(path.read_bytes())
-    listing.write_text(disassembler.listing_of(hsaco, path.name))
-    _write_record(folder, parse(listing.read_text(), source.module), listing, hsaco, sources=[source.name(path)])
+    # Not called .hsaco as those that parity compiled, whose listing is known and not read back.
+    listing, copy = folder / f"{source.path.stem}.s", folder / f"{source.path.stem}.co"
+    copy.write_bytes(path.read_bytes())
+    listing.write_text(disassembler.listing_of(copy, path.name))
+    _write_record(folder, parse(listing.read_text(), source.module), listing, copy, sources=[source.name(path)])
 
 
 def _names(paths: Iterable[Path]) -> str:

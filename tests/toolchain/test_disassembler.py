@@ -139,6 +139,19 @@ def test_a_program_of_the_hip_emulator_may_bring_its_own_code_object(binaries, c
         code_of(binaries["gfx90a"][:999])
 
 
+def test_what_parity_compiled_is_executed_by_the_listing_that_it_was_assembled_from(tools, monkeypatch, tmp_path):
+    monkeypatch.setenv("PARITY_CACHE", str(tmp_path / "cache"))
+    for name in ("sources", "given"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "sources" / "module.cu").write_text(SOURCE)
+    (compiled,) = build(tmp_path / "sources", targets=["gfx90a"])
+    binary = compiled.code_object.binary.read_bytes()
+    (tmp_path / "given" / "module.hsaco").write_bytes(binary)
+    (read,) = build(tmp_path / "given", targets=["gfx90a"])
+    assert read.code_object.listing != compiled.code_object.listing
+    assert code_of(binary).listing == compiled.code_object.listing
+
+
 def test_an_instruction_that_the_llvm_misreads_is_not_guessed(compiled, tools, monkeypatch):
     real = disassembler.Disassembler.run
 
