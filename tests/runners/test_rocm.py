@@ -199,7 +199,7 @@ def test_a_code_object_that_cannot_be_loaded_is_no_failure_of_the_kernel(opened,
     file.write_bytes(
         {
             "cut off": content[: len(content) // 2],
-            "a byte": content[:-9] + bytes([content[-9] ^ 1]) + content[-8:],
+            "a byte": content[:18] + bytes([content[18] ^ 1]) + content[19:],  # e_machine: another processor's
             "no ELF": b"#!/bin/sh" + content[9:],
             "empty": b"",
             "other GPU": content,
