@@ -112,7 +112,7 @@ def rocm(session: nox.Session) -> None:
 @nox.parametrize("example", ("torch", "array-api"))
 def examples(session: nox.Session, example: str) -> None:
     """Install a runner of a third party beside parity, and run its tests (arguments: those of pytest)."""
-    session.install(".", f"examples/parity-{example}", "pytest")
+    session.install(".", f"examples/parity-{example}", "pytest", "--constraint", "examples/versions.txt")
     with session.chdir(f"examples/parity-{example}"):
         session.run("pytest", *session.posargs)
 
