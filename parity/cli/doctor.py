@@ -28,7 +28,7 @@ from parity.runners import described, probed, problems, runner, runners
 from parity.runners.registry import BUILT_IN
 from parity.static import nvdisasm
 from parity.suite import find_suite
-from parity.toolchain import TARGETS, VARIABLE, chosen_rocm, device_library, installed_rocm, nvcc
+from parity.toolchain import TARGETS, VARIABLE, chosen_rocm, device_library, find_disassembler, installed_rocm, nvcc
 
 __all__ = ["Finding", "findings", "main", "options"]
 
@@ -105,14 +105,15 @@ def _compilers() -> Iterator[Finding]:
         yield Finding("compilers", "device libraries", str(device_library()))
     except ParityError as error:
         yield Finding("compilers", "device libraries", "", str(error), needed=True)
-    try:
-        yield Finding("compilers", "nvcc", str(nvcc()))
-    except MissingTool as error:
-        yield Finding("compilers", "nvcc", "", f"only for CUDA targets: {error.install}")
-    try:
-        yield Finding("compilers", "nvdisasm", str(nvdisasm()))
-    except MissingTool as error:
-        yield Finding("compilers", "nvdisasm", "", f"only for the instructions of CUDA code: {error.install}")
+    for name, find, purpose in (
+        ("nvcc", nvcc, "only for CUDA targets"),
+        ("nvdisasm", nvdisasm, "only for the instructions of CUDA code"),
+        ("llvm-objdump", find_disassembler, "only for code objects in place of sources"),
+    ):
+        try:
+            yield Finding("compilers", name, str(find()))
+        except MissingTool as error:
+            yield Finding("compilers", name, "", f"{purpose}: {error.install}")
     yield from _rocm()
 
 

@@ -3,6 +3,7 @@
 from parity.toolchain.build import Built, build, build_suite, find_modules
 from parity.toolchain.compiler import CompileError, device_library
 from parity.toolchain.cuda import nvcc, nvcc_version
+from parity.toolchain.disassembler import find_disassembler
 from parity.toolchain.hipify import Finding, Hipified, hipify
 from parity.toolchain.rocm import TOOLCHAINS, VARIABLE, Rocm
 from parity.toolchain.rocm import chosen as chosen_rocm
@@ -28,6 +29,7 @@ __all__ = [
     "build_suite",
     "chosen_rocm",
     "device_library",
+    "find_disassembler",
     "find_modules",
     "find_rocm",
     "hipify",
