@@ -103,10 +103,11 @@ class Declaration:
         name: ``module.op``; the module names the ``.cu`` file.
         kernel: entry name with the type variables in braces: ``cast_{S}_{D}``. ``spelling``: how it spells a dtype, if
             not by its name.
+        library: there is no kernel; what libraries compute is judged, and ``kernel`` is only the name of its rows.
         types: the dtype combinations, each as text: ``"f32"`` or ``"f32,u8"``, in the order of the variables.
         args: the kernel's arguments in order, words separated by blanks: a tensor, a parameter, a name of ``scalars``,
             ``numel`` or ``num_dims`` of the output, or ``info`` (dims, then the strides of each tensor of
-            ``strided``). The last three are u64, or what follows a colon: ``numel:i32``.
+            ``strided``). The last three are u64, or what follows a colon: ``numel:i32``. None where there is no kernel.
         source: the file of the kernel below the folder of kernels, if it is not ``module.cu`` there.
         reference: called with the inputs (logical arrays; None for one that is left out; last the former content of an
             output that is updated) and the parameters, positionally; ``to`` (the output's DType), ``shape`` (of the
@@ -154,6 +155,7 @@ class Declaration:
     types: tuple[str, ...]
     args: str
     reference: Callable[..., Expected]
+    library: bool = False
     inputs: Mapping[str, str] = field(default_factory=dict)
     output: str = "T"
     params: Mapping[str, str] = field(default_factory=dict)
@@ -189,7 +191,8 @@ class Declaration:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "where", _caller())
-        if "info" not in self.takes and self.layouts is broadcasting:  # whoever is told no strides can use none
+        # A kernel that is told no strides can use none.
+        if "info" not in self.takes and self.layouts is broadcasting and not self.library:
             object.__setattr__(self, "layouts", dense)
             object.__setattr__(self, "refuses", not_dense)
         words = {"numel", "num_dims", "info", "out", *self.inputs, *self.params, *self.scalars, *self.workspace}

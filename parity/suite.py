@@ -54,17 +54,23 @@ class Suite:
 
     @functools.cached_property
     def entries(self) -> tuple[Entry, ...]:
-        """All kernel entries, in the order of declaration."""
+        """All entries, in the order of declaration."""
         return tuple(entry for op in self.ops.values() for entry in op.entries())
+
+    @property
+    def kernel_entries(self) -> tuple[Entry, ...]:
+        """The entries that have a kernel."""
+        return tuple(entry for entry in self.entries if not entry.op.library)
 
     @functools.cached_property
     def modules(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(op.module for op in self.ops.values()))
+        """The modules that have kernels."""
+        return tuple(self.files)
 
     @functools.cached_property
     def files(self) -> Mapping[str, Path]:
-        """The file of each module, whether it is there or not."""
-        return {op.module: self.kernels / op.file for op in self.ops.values()}
+        """The file of each module that has kernels, whether it is there or not."""
+        return {op.module: self.kernels / op.file for op in self.ops.values() if not op.library}
 
     @functools.cached_property
     def missing(self) -> tuple[str, ...]:
@@ -114,7 +120,7 @@ class Suite:
                 continue
             found = [entry for entry in self.entries if _matches(entry, selector)]
             if not found:
-                known = [*self.ops, *self.modules, *(entry.kernel for entry in self.entries)]
+                known = [*self.ops, *(op.module for op in self.ops.values()), *(entry.kernel for entry in self.entries)]
                 raise UsageError(f"{selector!r} names no op, module or kernel entry{nearest(selector, known)}")
             chosen.update(dict.fromkeys(found))
         entries = [e for e in chosen if not dtypes or set(dtypes) & set(e.dtypes)]
@@ -247,7 +253,7 @@ def load_suite(kernels: Path, cases: Path, *, include: Sequence[Path] = (), flag
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
         near = nearest(files[module].file, known)
         problems.append(f"{files[module].where}: op {names[0]}{more}: there is no {suite.files[module]}{near}")
-    if len(suite.missing) == len(suite.files):
+    if suite.files and len(suite.missing) == len(suite.files):
         if not any(kernels.rglob("*.cu")):
             raise UsageError(f"the kernels folder {kernels} holds no *.cu, and no code object")
         raise UsageError("\n".join(problems))

@@ -14,7 +14,13 @@ from parity.suite import find_suite, load_suite
 def test_the_suite_of_this_repository_calls_every_kernel_of_the_table_once(suite):
     with (Path(__file__).parent / "kernels" / "entries.csv").open(encoding="utf-8", newline="") as file:
         kernels = {(row["module"], row["kernel"]) for row in csv.DictReader(file)}
-    assert sorted((e.op.module, e.kernel) for e in suite.entries) == sorted(kernels)
+    assert sorted((e.op.module, e.kernel) for e in suite.kernel_entries) == sorted(kernels)
+
+
+def test_an_op_of_libraries_has_rows_and_needs_no_source(suite):
+    rows = [entry for entry in suite.entries if entry.op.library]
+    assert {entry.op.name for entry in rows} == {"gemm.matmul"}
+    assert "gemm" not in suite.modules and not suite.missing and not suite.problems
 
 
 @pytest.mark.parametrize(

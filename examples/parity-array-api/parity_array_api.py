@@ -26,7 +26,7 @@ FUNCTIONS = {
     "binary.le": "less_equal", "binary.gt": "greater", "binary.ge": "greater_equal", "unary.neg": "negative",
     "unary.abs": "abs", "unary.sign": "sign", "unary.ceil": "ceil", "unary.floor": "floor", "unary.round": "round",
     "unary.sqr": "square", "unary.sqrt": "sqrt", "unary.exp": "exp", "unary.log": "log",
-    "unary.sin": "sin", "unary.cos": "cos", "unary.tanh": "tanh",
+    "unary.sin": "sin", "unary.cos": "cos", "unary.tanh": "tanh", "gemm.matmul": "matmul",
 }  # fmt: skip
 """Ops that are one function of the standard."""
 

@@ -41,6 +41,7 @@ OPS: dict[str, Callable[..., Any]] = {
     "binary.gt": lambda x, y: x > y,
     "binary.ge": lambda x, y: x >= y,
     "cast.convert": lambda x: x,
+    "gemm.matmul": lambda a, b: a @ b,
     "reduce.softmax": lambda x: functional.softmax(x, dim=-1),
     "sort.argsort_asc": lambda x: x.argsort(dim=-1),
     "sort.argsort_desc": lambda x: x.argsort(dim=-1, descending=True),

@@ -212,7 +212,9 @@ def _suite() -> Iterator[Finding]:
     except ParityError as error:
         yield Finding("suite", "kernels", "", str(error))
         return
-    yield Finding("suite", "kernels", f"{suite.kernels}: {len(suite.modules)} modules, {len(suite.entries)} kernels")
+    yield Finding(
+        "suite", "kernels", f"{suite.kernels}: {len(suite.modules)} modules, {len(suite.kernel_entries)} kernels"
+    )
     yield Finding("suite", "cases", f"{suite.cases}: {len(suite.ops)} ops")
 
 

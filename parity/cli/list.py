@@ -33,9 +33,10 @@ def main(arguments: argparse.Namespace) -> int:
     entries = tuple(dict.fromkeys([*selection.entries, *(suite.entry(case) for case in selection.cases)]))
     console = output()
     console.print(_table(entries))
-    ops = {entry.op.name for entry in entries}
-    modules = {entry.op.module for entry in entries}
-    console.print(f"\n{len(modules)} modules, {len(ops)} ops, {len(entries)} kernels")
+    kernels = [entry for entry in entries if not entry.op.library]
+    ops = {entry.op.name for entry in kernels}
+    modules = {entry.op.module for entry in kernels}
+    console.print(f"\n{len(modules)} modules, {len(ops)} ops, {len(kernels)} kernels")
     return 0
 
 
@@ -49,7 +50,7 @@ def _table(entries: Iterable[Entry]) -> Text:
     for name, each in ops.items():
         op = each[0].op
         text.append("\n" if text else "").append(name.ljust(width), "bold")
-        text.append(f"  {kernels[name]:>3} x {op.kernel}  ")
+        text.append(f"  {kernels[name]:>3} x {'a library' if op.library else op.kernel}  ")
         text.append(_dtypes([entry.dtypes for entry in each]), "cyan")
     return text
 

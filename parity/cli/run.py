@@ -342,7 +342,8 @@ def _print_failures(work: Work, records: Sequence[CaseRecord], reproduction: Rep
     console = output()
     for failure in shown_failures(records):
         record, more = failure.records[0], failure.more
-        source, declared = _relative(work.suite.files[record.module]), _relative(work.suite.op(record.op).where)
+        source = _relative(work.suite.files.get(record.module, ""))
+        declared = _relative(work.suite.op(record.op).where)
         head, _, body = failure_text(failure, reproduction, source, declared).partition("\n")
         console.print(head, style="bold red")
         console.print(body)

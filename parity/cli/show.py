@@ -12,7 +12,7 @@ import numpy as np
 from parity.cli.options import add_folders, suite_of
 from parity.cli.terminal import output
 from parity.compare import show
-from parity.launch import Buffer
+from parity.launch import Buffer, Launch
 from parity.op import Call
 from parity.reference import Limits
 from parity.reference.expected import Expected
@@ -37,14 +37,12 @@ def main(arguments: argparse.Namespace) -> int:
     call = op.call(case)
     launch = call.launch
     expected = call.expected()
-    source = suite.files[op.module]
+    kernel = "none; libraries compute it" if op.library else f"{launch.kernel} of {suite.files[op.module]}"
     console = output()
     for label, value in (
         ("case", str(case)),
-        ("kernel", f"{launch.kernel} of {source}"),
-        ("arguments", op.args),
-        ("launch", str(launch)),
-        ("grid", f"{_dims(launch.grid)} blocks of {_dims(launch.block)} threads, {launch.shared_bytes} B shared"),
+        ("kernel", kernel),
+        *(() if op.library else _launch(op.args, launch)),
         *(
             (("tensor" if i == 0 else ""), f"{name}: {_tensor(tensor)}")
             for i, (name, tensor) in enumerate(case.tensors)
@@ -63,6 +61,12 @@ def main(arguments: argparse.Namespace) -> int:
     if hidden > 0:
         console.print(f"... and {hidden} more (--elements N)")
     return 0
+
+
+def _launch(args: str, launch: Launch) -> Iterator[tuple[str, str]]:
+    yield "arguments", args
+    yield "launch", str(launch)
+    yield "grid", f"{_dims(launch.grid)} blocks of {_dims(launch.block)} threads, {launch.shared_bytes} B shared"
 
 
 def _dims(dims: tuple[int, int, int]) -> str:

@@ -40,7 +40,7 @@ def main(arguments: argparse.Namespace) -> int:
         check_folder(arguments.output)
     entries = [*selection.entries, *(suite.entry(case) for case in selection.cases)]
     kernels: dict[str, list[str]] = {}
-    for entry in dict.fromkeys(entries):
+    for entry in dict.fromkeys(entry for entry in entries if not entry.op.library):
         kernels.setdefault(entry.op.module, []).append(entry.kernel)
     targets, notes = _targets(arguments.target)
     with progress() as bars:

@@ -33,6 +33,7 @@ from parity.reference.conv import (
 from parity.reference.expected import Bounds, Expected, Limits
 from parity.reference.indexing import gather, index_add, index_select, scatter, scatter_add
 from parity.reference.normalize import layer_norm, rms_norm, softmax
+from parity.reference.products import matmul
 from parity.reference.reduce import argmax, argmin, reduce_max, reduce_min, reduce_sum, sum_onto
 from parity.reference.resample import upsample_bilinear2d, upsample_nearest2d
 from parity.reference.rope import rope, rope_interleaved, rope_thd
@@ -70,8 +71,8 @@ __all__ = [
     "argsort_descending", "avg_pool2d", "cast", "ceil", "col2im1d", "conv1d", "conv2d", "conv_transpose1d",
     "conv_transpose2d", "copy", "cos", "div", "elu", "eq", "erf", "exp", "fill", "floor", "gather", "ge", "gelu",
     "gelu_erf", "gt", "im2col", "im2col1d", "index_add", "index_select", "layer_norm", "le", "log", "lt",
-    "max_pool2d", "maximum", "minimum", "mul", "ne", "neg", "normcdf", "powf", "recip", "reduce_max", "reduce_min",
-    "reduce_sum", "relu", "rms_norm", "rope", "rope_interleaved", "rope_thd", "round", "scatter", "scatter_add",
-    "sigmoid", "sign", "silu", "sin", "softmax", "sqr", "sqrt", "sub", "sum_onto", "tanh", "upsample_bilinear2d",
-    "upsample_nearest2d", "where", "within",
+    "matmul", "max_pool2d", "maximum", "minimum", "mul", "ne", "neg", "normcdf", "powf", "recip", "reduce_max",
+    "reduce_min", "reduce_sum", "relu", "rms_norm", "rope", "rope_interleaved", "rope_thd", "round", "scatter",
+    "scatter_add", "sigmoid", "sign", "silu", "sin", "softmax", "sqr", "sqrt", "sub", "sum_onto", "tanh",
+    "upsample_bilinear2d", "upsample_nearest2d", "where", "within",
 ]  # fmt: skip

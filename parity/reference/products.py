@@ -24,7 +24,7 @@ from parity.reference.halves import hull_bounds
 from parity.reference.real import doubles
 from parity.reference.rounding import Array, smallest, store, to_grid, ulp, unit_roundoff, wide
 
-__all__ = ["mean", "sum_of_products"]
+__all__ = ["matmul", "mean", "sum_of_products"]
 
 _F32, _F64 = DTYPES["f32"], DTYPES["f64"]
 _EXACT = gmpy2.context(precision=128)
@@ -42,6 +42,11 @@ def sum_of_products(left: Array, right: Array) -> Expected:
     if dtype is not total.accumulator:
         return total.expected_between(*total.ends)
     return total.expected_around(total.error * _SLACK)
+
+
+def matmul(a: Array, b: Array) -> Expected:
+    """The product of matrices of shapes (m, k) and (k, n)."""
+    return sum_of_products(a[:, None, :], b.T[None, :, :])
 
 
 @np.errstate(all="ignore")
@@ -94,7 +99,7 @@ class _Total:
         plain = np.asarray(self.terms.sum(axis=-1))
         if self.dtype is not _F64:
             return plain * self.factor, 0.0
-        left, right = (a.reshape(-1, a.shape[-1]).tolist() for a in np.broadcast_arrays(self.left, self.right))
+        left, right = (a.reshape(plain.size, a.shape[-1]).tolist() for a in np.broadcast_arrays(self.left, self.right))
         multiply, add, factor = _EXACT.mul, _EXACT.fsum, self.factor
         exact = [multiply(add(list(map(multiply, *rows))), factor) for rows in zip(left, right, strict=True)]
         return doubles(exact, plain.shape)

@@ -19,7 +19,8 @@ __all__ = ["Agreement", "Cell", "Matrix", "Row", "State", "failure_class", "join
 class State(StrEnum):
     """What is known of one kernel on one runner and target. Only PASS is a success, and it needs an executed case.
 
-    KNOWN: cases fail, all of them in a way that is a known issue.
+    KNOWN: cases fail, all of them in a way that is a known issue. NO_KERNEL: the op has none to run, only libraries
+    compute it.
     """
 
     PASS = "pass"
@@ -31,6 +32,7 @@ class State(StrEnum):
     UNSUPPORTED = "unsupported"
     NOT_RECORDED = "not recorded"
     NOT_RUN = "NOT RUN"
+    NO_KERNEL = "not run"
 
     @property
     def failed(self) -> bool:
@@ -175,6 +177,8 @@ def make_matrix(
         grouped.setdefault((record.op, record.kernel, record.runner, record.target), []).append(record)
 
     def cell(entry: Entry, column: Column) -> Cell:
+        if entry.op.library and not column.op_level:
+            return Cell(State.NO_KERNEL)
         if (entry.kernel, column) in unrecorded:
             return Cell(State.NOT_RECORDED)
         if entry.op.module in missing and column.evidence != Evidence.RECORDED and not column.op_level:

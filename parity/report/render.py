@@ -27,6 +27,7 @@ STYLES = {
     State.COMPILED: "cyan",
     State.NOT_RECORDED: "dim",
     State.NOT_RUN: "yellow",
+    State.NO_KERNEL: "dim",
     State.UNSUPPORTED: "yellow",
 }
 FAILED = "bold red"
@@ -34,6 +35,7 @@ LEGEND = (
     "cases: passed/run; budget: the largest share of the allowed error that an element used; "
     "D..: known CUDA/AMD divergences that were met"
 )
+NO_KERNEL = "not run: an op without a kernel, which libraries compute (parity run gemm --runner hipblas, for one)"
 
 
 def terminal(matrix: Matrix, *, full: bool = False) -> Text:
@@ -123,7 +125,9 @@ def markdown(matrix: Matrix, *, full: bool = False) -> str:
 
 def _legend(matrix: Matrix) -> str:
     measured = [cell.measured for cell in matrix.cells() if cell.measured]
-    parts = [LEGEND, AGREEMENT_LEGEND if is_compared(matrix) else "", *speed_legend(measured)]
+    libraries = any(cell.state is State.NO_KERNEL for cell in matrix.cells())
+    parts = [LEGEND, NO_KERNEL if libraries else "", AGREEMENT_LEGEND if is_compared(matrix) else ""]
+    parts += speed_legend(measured)
     return "\n".join(part for part in parts if part)
 
 

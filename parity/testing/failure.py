@@ -24,7 +24,7 @@ def failure_of(
     texts = []
     for failure in shown_failures(records):
         record, more = failure.records[0], failure.more
-        places = (str(suite.files[record.module]), suite.op(record.op).where) if suite else ()
+        places = (str(suite.files.get(record.module, "")), suite.op(record.op).where) if suite else ()
         text = failure_text(failure, reproduction, *map(_relative, places))
         texts.append(text + (f"\n  and {more} more failing {'cases' if more > 1 else 'case'}" if more else ""))
     return ParityFailure("\n\n".join(texts)) if texts else None

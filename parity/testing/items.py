@@ -33,6 +33,8 @@ class CaseFile(pytest.File):
         for op in settings.suite.ops_of(self.path):
             for entry in op.entries():
                 for column in settings.columns.runnable:
+                    if op.library and not column.op_level:
+                        continue
                     name = f"{op.name}[{','.join(entry.dtypes)}-{labels[column]}]"
                     yield KernelItem.from_parent(self, name=name, entry=entry, column=column)
 

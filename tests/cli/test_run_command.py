@@ -33,6 +33,15 @@ def test_a_run_that_passes(parity, tmp_path):
     assert len(list(csv.DictReader((tmp_path / "out" / "matrix.csv").open()))) == 18
 
 
+def test_an_op_that_only_libraries_compute_is_not_run_and_no_failure(parity):
+    alone = parity("run", "gemm", *ONE)
+    assert alone.code == 3
+    assert "matmul  f16 bf16 f32 f64  not run" in alone.out
+    beside = parity("run", "gemm", "affine_f32", "--examples", "1", *ONE)
+    assert beside.code == 0
+    assert "1 kernels, " in beside.out
+
+
 def test_the_same_seed_gives_the_same_matrix(parity, tmp_path):
     for jobs in "12":
         parity("run", "affine", "--examples", "3", "--seed", "5", "-j", jobs, "--output", tmp_path / jobs)

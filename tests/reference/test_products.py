@@ -10,7 +10,7 @@ from verdicts import fails, passes
 
 from parity.dtypes import DTYPES, dtype
 from parity.reference import Limits
-from parity.reference.products import mean, sum_of_products
+from parity.reference.products import matmul, mean, sum_of_products
 
 FLOATS = [dtype(name) for name in ("f16", "bf16", "f32", "f64")]
 ALL = pytest.mark.parametrize("kind", FLOATS, ids=str)
@@ -174,3 +174,13 @@ def test_a_mean_over_one_more_element_fails(kind):
     x = np.random.default_rng(5).standard_normal((20, 9)).astype(kind.numpy)
     wrong = (x.astype(np.float64).sum(axis=1) / 10).astype(kind.numpy)
     fails(mean(x), wrong)
+
+
+@ALL
+def test_a_product_of_matrices(kind):
+    a, b = (np.arange(12).reshape(shape).astype(kind.numpy) for shape in ((3, 4), (4, 3)))
+    exact = a.astype(np.float64) @ b.astype(np.float64)
+    passes(matmul(a, b), exact.astype(kind.numpy))
+    fails(matmul(a, b), exact.T.astype(kind.numpy))
+    nothing = matmul(a[:, :0], b[:0])
+    passes(nothing, np.zeros((3, 3), kind.numpy))

@@ -119,6 +119,17 @@ def test_compiled_only_is_no_pass_and_no_failure(entries):
     assert matrix.executed == 0
 
 
+def test_an_op_of_libraries_is_run_by_them_only(entries, suite):
+    (entry,) = suite.select(["matmul_f32"]).entries
+    library = Column("hipblas", "gfx1100", "library")
+    done = replace(record(entry, passing()), runner="hipblas", evidence="library")
+    matrix = matrix_of([entry], [done], (GFX, library))
+    assert [each.state for each in matrix.cells()] == [State.NO_KERNEL, State.PASS]
+    assert not matrix.failed
+    assert "not run: an op without a kernel" in plain(matrix)
+    assert "not run:" not in plain(matrix_of(entries, []))
+
+
 def test_what_passes_is_a_line_per_op_and_what_fails_a_line_per_kernel(entries):
     records = [record(entry, passing(0.25)) for entry in entries[:-1]]
     records.append(record(entries[-1], Verdict(Status.FAIL, "value")))

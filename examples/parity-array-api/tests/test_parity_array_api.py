@@ -17,7 +17,7 @@ from parity.runners import Computation, Unsupported, available
 from parity.testing import ParityFailure
 
 KNOWN = Path(__file__).parents[1] / "known-issues.toml"
-SELECTORS = ("affine", "binary", "cast", "ternary", "unary", "reduce.max", "reduce.min")
+SELECTORS = ("affine", "binary", "cast", "ternary", "unary", "reduce.max", "reduce.min", "gemm")
 
 
 def asked(op, x):
