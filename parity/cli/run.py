@@ -392,13 +392,15 @@ def strict(value: object) -> object:
 
 
 def _build_line(built: Sequence[Built]) -> str:
-    fresh = [b for b in built if not b.cached]
+    fresh = [b for b in built if not b.cached and not b.error]
+    failed = sum(bool(b.error) for b in built)
     targets = " ".join(dict.fromkeys(b.target for b in built))
     modules = len({b.module for b in built})
     text = f"{modules} {'modules' if modules > 1 else 'module'} built for {targets}"
     unmapped = sum(len(b.unmapped) for b in built)
     if unmapped:
         text += f"; {unmapped} identifiers that hipify could not map (see parity build)"
-    return text + (
-        f"; {len(fresh)} compiled, {len(built) - len(fresh)} from the cache" if fresh else ", all from the cache"
-    )
+    if not fresh and not failed:
+        return text + ", all from the cache"
+    text += f"; {len(fresh)} compiled, {len(built) - len(fresh) - failed} from the cache"
+    return text + (f", {failed} with errors" if failed else "")
