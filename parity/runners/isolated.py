@@ -39,7 +39,10 @@ TIME_SECONDS = 60.0
 
 
 class Executor(Protocol):
-    """What runs inside the process. It may have more methods of a session, such as ``time``."""
+    """What runs inside the process. It may have more methods of a session, such as ``time``.
+
+    One that is only asked (``Isolated.ask``) needs none of these.
+    """
 
     def execute(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Outcome:
         """As ``Session.execute``; a fault that is ``lost`` ends the process."""
@@ -72,7 +75,7 @@ class Isolated:
         Raises:
             NotAvailable: the device cannot be opened.
         """
-        result = self._call("execute", code, launch, buffers, self._launch_seconds)
+        result = self._call("execute", code, (launch, dict(buffers)), self._launch_seconds)
         return result if isinstance(result, Outcome) else _untouched(buffers, result)
 
     def time(
@@ -90,16 +93,24 @@ class Isolated:
             NotAvailable: the device cannot be opened.
         """
         limit = TIME_SECONDS + 2 * seconds
-        result: Timings | Fault = self._call("time", code, launch, buffers, limit, hot=hot, seconds=seconds)
+        result: Timings | Fault = self._call("time", code, (launch, dict(buffers)), limit, hot=hot, seconds=seconds)
         return result
 
+    def ask(self, method: str, *arguments: Any) -> Any:
+        """What a method of the executor returns that is about no code object, or the fault that kept it from that.
+
+        Raises:
+            NotAvailable: the device cannot be opened.
+        """
+        return self._call(method, None, arguments, self._launch_seconds)
+
     def _call(
-        self, method: str, code: CodeObject, launch: Launch, buffers: Mapping[str, Any], limit: float, **options: Any
+        self, method: str, code: CodeObject | None, arguments: tuple[Any, ...], limit: float, **options: Any
     ) -> Any:
         """What the executor's method returns, or the fault that kept it from that."""
         if self._process is None:
             self._process = _Process(self._executor, self._arguments, self._start_seconds)
-        result = self._process.call(method, code, launch, buffers, limit, options)
+        result = self._process.call(method, code, arguments, limit, options)
         fault = result.fault if isinstance(result, Outcome) else result
         if isinstance(fault, Fault) and fault.lost:
             self.close()
@@ -138,18 +149,17 @@ class _Process:
     def call(
         self,
         method: str,
-        code: CodeObject,
-        launch: Launch,
-        buffers: Mapping[str, Any],
+        code: CodeObject | None,
+        arguments: tuple[Any, ...],
         seconds: float,
         options: Mapping[str, Any],
     ) -> Any:
         self._printed_before = os.fstat(self._printed.fileno()).st_size
         try:
-            if code.digest not in self._known:
+            if code is not None and code.digest not in self._known:
                 self._connection.send(replace(code, listing=""))
                 self._known.add(code.digest)
-            self._connection.send((method, code.digest, launch, dict(buffers), dict(options)))
+            self._connection.send((method, code and code.digest, arguments, dict(options)))
             if self._connection.poll(seconds):
                 result = self._connection.recv()
             else:
@@ -208,9 +218,10 @@ def _serve(connection: Connection) -> None:
         if isinstance(request, CodeObject):
             codes[request.digest] = request
             continue
-        method, digest, launch, buffers, options = request
+        method, digest, arguments, options = request
+        code = () if digest is None else (codes[digest],)
         try:
-            result = getattr(executor, method)(codes[digest], launch, buffers, **options)
+            result = getattr(executor, method)(*code, *arguments, **options)
         except Exception as error:  # a defect of the executor costs this launch only
             traceback.print_exc()
             result = Fault("error", f"{type(error).__name__}: {error}")

@@ -20,6 +20,8 @@ BUILT_IN = {
     "emulated": "parity.runners.emulated:Emulated",
     "cuda": "parity.runners.cuda:Cuda",
     "rocm": "parity.runners.rocm:Rocm",
+    "hipblas": "parity.runners.hip_libraries:HipBlas",
+    "hipblaslt": "parity.runners.hip_libraries:HipBlasLt",
     "recorded": "parity.runners.recorded:Recorded",
 }
 

@@ -25,7 +25,7 @@ from parity.runners.isolated import Isolated
 from parity.runners.redzone import Bytes
 from parity.toolchain import TARGETS, device_library
 
-__all__ = ["HipDriver", "HipError", "Rocm", "RocmDevice"]
+__all__ = ["INSTALL", "Gpu", "HipDriver", "HipError", "Rocm", "RocmDevice", "gpu_problem", "gpus", "software"]
 
 INSTALL = "python -m pip install 'parity-harness[rocm]'"
 
@@ -47,27 +47,21 @@ class Rocm:
     def evidence(self) -> Evidence:
         """Hardware, unless the GPUs say that they are none."""
         with contextlib.suppress(Exception):
-            if _is_installed() and any(gpu.name.startswith(DEVICE_NAME) for gpu in _gpus()):
+            if _is_installed() and any(gpu.name.startswith(DEVICE_NAME) for gpu in gpus()):
                 return Evidence.EMULATED_HIP
         return Evidence.HARDWARE
 
     def probe(self) -> Probe:
-        """Needs hip-python, the compiler, and a GPU with ROCm's driver. hip-python is imported only if it is there."""
-        if not _is_installed():
-            return Probe(False, "hip-python is not installed", f"install it with: {INSTALL}")
+        """Needs hip-python, a GPU with ROCm's driver, and the compiler. hip-python is imported only if it is there."""
+        if problem := gpu_problem():
+            return problem
         try:
             zig.zig()
             device_library()
         except MissingTool as error:
             return Probe(False, f"{error.tool} not found", f"install it with: {error.install}")
-        try:
-            found = _gpus()
-        except Exception as error:
-            return Probe(False, f"hip-python finds no GPU ({error})", "it needs an AMD GPU, and ROCm; see rocminfo")
-        if not found:
-            return Probe(False, "this machine has no AMD GPU", "see rocminfo")
-        if not any(gpu.target in TARGETS for gpu in found):
-            names = " ".join(dict.fromkeys(gpu.target for gpu in found))
+        if not any(gpu.target in TARGETS for gpu in gpus()):
+            names = " ".join(dict.fromkeys(gpu.target for gpu in gpus()))
             return Probe(False, f"the GPUs here are {names}; parity builds for {' '.join(TARGETS)}")
         return Probe(True)
 
@@ -75,22 +69,15 @@ class Rocm:
         """The targets of the GPUs: none where there is no GPU or no hip-python."""
         if not self.probe().available:
             return ()
-        return tuple(dict.fromkeys(gpu.target for gpu in _gpus() if gpu.target in TARGETS))
+        return tuple(dict.fromkeys(gpu.target for gpu in gpus() if gpu.target in TARGETS))
 
     def describe(self) -> dict[str, str]:
         """The GPUs, the versions of driver and runtime, hip-python and the compiler."""
-        hip = _hip()
-        return {
-            "gpu": ", ".join(dict.fromkeys(gpu.name for gpu in _gpus())),
-            "driver": _dotted(_checked(hip.hipDriverGetVersion())),
-            "runtime": _dotted(_checked(hip.hipRuntimeGetVersion())),
-            "hip-python": importlib.metadata.version("hip-python"),
-            "compiler": zig.version(),
-        }
+        return {**software(), "compiler": zig.version()}
 
     def most_workers(self, targets: Sequence[str]) -> int:
         """Processes that the GPUs of these targets serve together."""
-        return most_workers([gpu.memory for gpu in _gpus() if gpu.target in targets])
+        return most_workers([gpu.memory for gpu in gpus() if gpu.target in targets])
 
     def open(self, target: str, *, checked: bool = True) -> Session:
         return Isolated("parity.runners.rocm:RocmDevice", (target, checked, worker_number()))
@@ -137,14 +124,14 @@ class HipDriver:
     errors: tuple[type[Exception], ...] = (HipError,)
 
     def __init__(self, target: str, worker: int = 0) -> None:
-        places = [i for i, gpu in enumerate(_gpus()) if gpu.target == target]
+        places = [i for i, gpu in enumerate(gpus()) if gpu.target == target]
         if not places:
             raise NotAvailable(f"no GPU here is {target}")
         self._hip = _hip()
         self._kind = self._hip.hipMemcpyKind
         self.place = places[worker % len(places)]
         _checked(self._hip.hipSetDevice(self.place))
-        self._stream = _checked(self._hip.hipStreamCreateWithFlags(NON_BLOCKING))
+        self.stream = _checked(self._hip.hipStreamCreateWithFlags(NON_BLOCKING))
 
     @property
     def l2_bytes(self) -> int:
@@ -174,7 +161,7 @@ class HipDriver:
         _, places = args
         _checked(
             self._hip.hipModuleLaunchKernel(
-                function, *launch.grid, *launch.block, launch.shared_bytes, self._stream,
+                function, *launch.grid, *launch.block, launch.shared_bytes, self.stream,
                 ctypes.c_void_p(ctypes.addressof(places)), None,
             )
         )  # fmt: skip
@@ -195,16 +182,16 @@ class HipDriver:
         return data
 
     def fill(self, memory: HipMemory, value: int, nbytes: int) -> None:
-        _checked(self._hip.hipMemsetAsync(memory.address, value, nbytes, self._stream))
+        _checked(self._hip.hipMemsetAsync(memory.address, value, nbytes, self.stream))
 
     def copy(self, memory: HipMemory, source: HipMemory, nbytes: int, offset: int = 0) -> None:
         self._copy(memory.address + offset, source.address, nbytes, self._kind.hipMemcpyDeviceToDevice)
 
     def _copy(self, to: int, source: int, nbytes: int, kind: Any) -> None:
-        _checked(self._hip.hipMemcpyAsync(to, source, nbytes, kind, self._stream))
+        _checked(self._hip.hipMemcpyAsync(to, source, nbytes, kind, self.stream))
 
     def synchronize(self) -> None:
-        _checked(self._hip.hipStreamSynchronize(self._stream))
+        _checked(self._hip.hipStreamSynchronize(self.stream))
 
     def is_lost(self) -> bool:
         try:
@@ -217,7 +204,7 @@ class HipDriver:
         return _checked(self._hip.hipEventCreate())
 
     def record(self, event: Any) -> None:
-        _checked(self._hip.hipEventRecord(event, self._stream))
+        _checked(self._hip.hipEventRecord(event, self.stream))
 
     def seconds(self, begin: Any, end: Any) -> float:
         return float(_checked(self._hip.hipEventElapsedTime(begin, end))) * 1e-3
@@ -236,14 +223,16 @@ class HipDriver:
 
 
 @dataclass(frozen=True)
-class _Gpu:
+class Gpu:
+    """A GPU as HIP shows it: name, target (``gfx90a``) and bytes of memory."""
+
     name: str
     target: str
     memory: int
 
 
 @functools.cache
-def _gpus() -> tuple[_Gpu, ...]:
+def gpus() -> tuple[Gpu, ...]:
     """The GPUs by their numbers.
 
     Raises:
@@ -255,12 +244,39 @@ def _gpus() -> tuple[_Gpu, ...]:
         properties = _checked(hip.hipGetDeviceProperties(number))
         # gfx90a:sramecc+:xnack- is a gfx90a; code that names no features runs with any of them.
         target = _text(properties.gcnArchName).partition(":")[0]
-        found.append(_Gpu(_text(properties.name), target, int(properties.totalGlobalMem)))
+        found.append(Gpu(_text(properties.name), target, int(properties.totalGlobalMem)))
     return tuple(found)
 
 
 def _is_installed() -> bool:
+    """Whether hip-python is there; it is not imported."""
     return importlib.util.find_spec("hip") is not None
+
+
+def gpu_problem() -> Probe | None:
+    """Why hip-python cannot be used with an AMD GPU here; None if it can. Never raises."""
+    if not _is_installed():
+        return Probe(False, "hip-python is not installed", f"install it with: {INSTALL}")
+    try:
+        found = gpus()
+    except Exception as error:
+        return Probe(False, f"hip-python finds no GPU ({error})", "it needs an AMD GPU, and ROCm; see rocminfo")
+    return None if found else Probe(False, "this machine has no AMD GPU", "see rocminfo")
+
+
+def software() -> dict[str, str]:
+    """The GPUs, the versions of driver and runtime, and hip-python.
+
+    Raises:
+        HipError: there are no GPUs, or ROCm's driver is missing.
+    """
+    hip = _hip()
+    return {
+        "gpu": ", ".join(dict.fromkeys(gpu.name for gpu in gpus())),
+        "driver": _dotted(_checked(hip.hipDriverGetVersion())),
+        "runtime": _dotted(_checked(hip.hipRuntimeGetVersion())),
+        "hip-python": importlib.metadata.version("hip-python"),
+    }
 
 
 def _hip() -> Any:

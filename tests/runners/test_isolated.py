@@ -39,6 +39,9 @@ class Executor:
         print("printed by a kernel")
         return Outcome({"pid": np.array([os.getpid()]), "x": buffers["x"].data * 2, "module": code.module})
 
+    def version(self, what):
+        return Fault("error", what) if what == "none" else (what, os.getpid())
+
     def time(self, code, launch, buffers, *, hot, seconds):
         self.execute(code, launch, buffers)
         timing = Timing(seconds, seconds, seconds, 0.0, buffers["x"].count)
@@ -67,6 +70,12 @@ def test_launches_share_a_process_that_is_not_this_one(session):
     assert first.buffers["x"].astype(float).tolist() == [2, 4, 6]
     assert first.buffers["module"] == "module"
     assert first.buffers["pid"] == second.buffers["pid"] != os.getpid()
+
+
+def test_an_executor_is_asked_what_is_about_no_code_object(session):
+    assert session.ask("version", "driver") == ("driver", launch(session).buffers["pid"])
+    assert session.ask("version", "none") == Fault("error", "none")
+    assert session.ask("size").message.startswith("AttributeError: 'Executor' object has no attribute 'size'")
 
 
 @pytest.mark.parametrize(

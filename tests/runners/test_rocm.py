@@ -91,7 +91,7 @@ def test_without_hip_python_it_says_what_to_install(monkeypatch):
     ("gpus", "says"),
     [
         ([], "no AMD GPU"),
-        ([rocm._Gpu("AMD Radeon", "gfx1036", 1)], "the GPUs here are gfx1036"),
+        ([rocm.Gpu("AMD Radeon", "gfx1036", 1)], "the GPUs here are gfx1036"),
         (None, "finds no GPU"),
     ],
     ids=["none", "of another target", "no driver"],
@@ -103,7 +103,7 @@ def test_without_a_gpu_it_says_so(monkeypatch, gpus, says):
         return tuple(gpus)
 
     monkeypatch.setattr(rocm, "_is_installed", lambda: True)
-    monkeypatch.setattr(rocm, "_gpus", found)
+    monkeypatch.setattr(rocm, "gpus", found)
     assert says in runner("rocm").probe().reason
     assert runner("rocm").targets() == ()
     assert runner("rocm").evidence == Evidence.HARDWARE

@@ -1,0 +1,329 @@
+"""hipBLAS and hipBLASLt on an AMD GPU, through hip-python: runners of matrix products, with kernels of AMD's own.
+
+A process of its own calls the library, because an error may stay until that ends, and because rocBLAS ends it itself
+where it has no kernels for a GPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import numpy as np
+
+from parity.errors import Unsupported
+from parity.launch import Computation, Fault
+from parity.runners.base import Evidence, Probe, Vendor
+from parity.runners.gemm import Matrix, Product, product
+from parity.runners.gpu import most_workers, worker_number
+from parity.runners.isolated import Isolated
+from parity.runners.redzone import Bytes
+from parity.runners.rocm import INSTALL, HipDriver, HipError, HipMemory, gpu_problem, gpus, software
+
+__all__ = ["HipBlas", "HipBlasDevice", "HipBlasLt", "HipBlasLtDevice", "LibraryError"]
+
+WORKSPACE_BYTES = 32 << 20
+"""The most memory that hipBLASLt may ask for beside the operands."""
+
+SECONDS = 60.0
+"""Limit for one product: the first one loads the library's kernels."""
+
+NAN = 0xFF
+"""Every byte of memory that is not an operand's, a NaN in all types: reading it, or not writing it, shows."""
+
+TYPES = {"f16": "HIP_R_16F", "bf16": "HIP_R_16BF", "f32": "HIP_R_32F", "f64": "HIP_R_64F"}
+NOT_THERE = ("HIPBLAS_STATUS_NOT_SUPPORTED", "HIPBLAS_STATUS_ARCH_MISMATCH")
+UNSUPPORTED = "unsupported"
+"""The kind of a fault that is none: the library does not have what was asked for."""
+
+
+class LibraryError(Exception):
+    """A call of a library failed: the name of the status it returned, and which call that was."""
+
+
+class _Library:
+    """A library that multiplies matrices on the GPUs of this machine.
+
+    ``dtypes`` are those it has for a product; f16 and bf16 are summed in f32.
+    """
+
+    name: str
+    dtypes: tuple[str, ...]
+    evidence = Evidence.LIBRARY
+    vendor: Vendor = "amd"
+
+    def __init__(self) -> None:
+        self._sessions: dict[str, Isolated] = {}
+
+    def probe(self) -> Probe:
+        """Needs hip-python with its extra ``libraries``, an AMD GPU with ROCm's driver, and the library of ROCm."""
+        if problem := gpu_problem():
+            return problem
+        binding = _binding(self.name)
+        if binding is None:
+            missing = f"hip-python has no {self.name}: its extra 'libraries' is not installed"
+            return Probe(False, missing, f"install it with: {INSTALL}")
+        try:
+            self._load(binding)
+        except Exception as error:
+            install = f"install {self.name} of ROCm, and set ROCM_PATH or LD_LIBRARY_PATH if it is in another place"
+            return Probe(False, f"hip-python cannot load lib{self.name}.so ({error})", install)
+        return Probe(True)
+
+    def _load(self, binding: Any) -> None:
+        """Call what refuses to work without a handle: the binding loads the library with the first call.
+
+        A handle would take the GPU, or end the process.
+        """
+        raise NotImplementedError
+
+    def targets(self) -> tuple[str, ...]:
+        """The targets of the GPUs: none where there is no GPU or no library."""
+        return tuple(dict.fromkeys(gpu.target for gpu in gpus())) if self.probe().available else ()
+
+    def describe(self) -> dict[str, str]:
+        """The GPUs, the versions of driver and runtime, hip-python and the library."""
+        session = self._opened(gpus()[0].target)
+        version = session.ask("version")
+        session.close()
+        return {**software(), self.name: version.message.partition("\n")[0] if isinstance(version, Fault) else version}
+
+    def most_workers(self, targets: Sequence[str]) -> int:
+        """Processes that the GPUs of these targets serve together."""
+        return most_workers([gpu.memory for gpu in gpus() if gpu.target in targets])
+
+    def compute(self, target: str, asked: Computation) -> np.ndarray[Any, Any]:
+        """The product of ``a`` (m, k) and ``b`` (k, n), each with rows or columns without gaps; zeros where k is 0.
+
+        Raises:
+            Unsupported: it is another op, dtype or memory layout, or the library says that it does not have it.
+            LibraryError: a call failed, or the process did.
+            NotAvailable: the GPU cannot be opened.
+        """
+        wanted = product(asked, self.dtypes)
+        if wanted.is_empty:  # there is no operand to point at, and libraries differ in whether they take that
+            return np.zeros(asked.shape, asked.dtype.numpy)
+        result = self._session(target).ask("multiply", wanted)
+        if isinstance(result, Fault):
+            if result.kind == UNSUPPORTED:
+                raise Unsupported(result.message)
+            raise LibraryError(f"{result.kind}: {result.message}")
+        found: Bytes = result
+        return found.view(asked.dtype.numpy).reshape(asked.shape)
+
+    def _session(self, target: str) -> Isolated:
+        if target not in self._sessions:
+            self._sessions[target] = self._opened(target)
+        return self._sessions[target]
+
+    def _opened(self, target: str) -> Isolated:
+        device = f"{__name__}:{type(self).__name__}Device"
+        return Isolated(device, (target, worker_number()), launch_seconds=SECONDS)
+
+
+class HipBlas(_Library):
+    """hipBLAS: ``hipblasGemmEx`` with the default algorithm."""
+
+    name = "hipblas"
+    dtypes = ("f16", "bf16", "f32", "f64")
+
+    def _load(self, binding: Any) -> None:
+        binding.hipblasSetStream(None, None)
+
+
+class HipBlasLt(_Library):
+    """hipBLASLt: ``hipblasLtMatmul`` with the algorithm that its heuristic puts first."""
+
+    name = "hipblaslt"
+    dtypes = ("f16", "bf16", "f32")
+
+    def _load(self, binding: Any) -> None:
+        binding.hipblasLtGetVersion(None)
+
+
+class _Device:
+    """A library on a GPU, in the process that calls it. Every status is checked.
+
+    Raises:
+        NotAvailable: no GPU of this machine is of that target.
+    """
+
+    binding: str
+    prefix: str
+    """How the names of the library's functions begin."""
+
+    def __init__(self, target: str, worker: int = 0) -> None:
+        self.driver = HipDriver(target, worker)
+        self.hip, self.hipblas, self._functions = (_binding(name) for name in ("hip", "hipblas", self.binding))
+
+    def multiply(self, wanted: Product) -> Bytes | Fault:
+        """The bytes of a product that is not empty; a fault is named after a status or error, or ``UNSUPPORTED``."""
+        try:
+            return self._multiply(wanted)
+        except Unsupported as reason:
+            return Fault(UNSUPPORTED, str(reason))
+        except (LibraryError, HipError) as error:
+            name, _, story = str(error).partition(": ")
+            return Fault(name, story, self.driver.is_lost())
+
+    def _multiply(self, wanted: Product) -> Bytes:
+        driver = self.driver
+        left, right = (self._placed(matrix, wanted.itemsize) for matrix in (wanted.left, wanted.right))
+        out = self._memory(wanted.nbytes)
+        with self.made() as handle:
+            self.enqueue(handle, wanted, left.address, right.address, out.address)
+            return driver.download(out, wanted.nbytes)
+
+    def enqueue(self, handle: Any, wanted: Product, left: int, right: int, out: int) -> None:
+        """Let the library multiply what lies at these addresses, on the driver's stream."""
+        raise NotImplementedError
+
+    def _placed(self, matrix: Matrix, itemsize: int) -> HipMemory:
+        """An operand in memory of the size that BLAS takes for granted: whole columns, the last one too."""
+        memory = self._memory(matrix.columns * matrix.leading * itemsize)
+        self.driver.upload(memory, matrix.data)
+        return memory
+
+    def _memory(self, nbytes: int) -> HipMemory:
+        memory = self.driver.allocate(nbytes)
+        self.driver.fill(memory, NAN, nbytes)
+        return memory
+
+    def call(self, function: str, *arguments: Any) -> Any:
+        """What a function of the library returns beside its status; its name is without the prefix.
+
+        Raises:
+            Unsupported: the library says that it does not have this.
+            LibraryError: any other status but success.
+        """
+        status, *values = getattr(self._functions, self.prefix + function)(*arguments)
+        if status.name in NOT_THERE:
+            raise Unsupported(f"{self.prefix}{function} returned {status.name}")
+        if status.value:
+            raise LibraryError(f"{status.name}: returned by {self.prefix}{function}")
+        return values[0] if len(values) == 1 else tuple(values)
+
+    @contextmanager
+    def made(self, what: str = "", *arguments: Any) -> Iterator[Any]:
+        """An object of the library, by default a handle, that is destroyed at the end."""
+        made = self.call(f"{what}Create", *arguments)
+        try:
+            yield made
+        except BaseException:
+            # What comes after an error may well fail too, and must not hide it.
+            getattr(self._functions, f"{self.prefix}{what}Destroy")(made)
+            raise
+        self.call(f"{what}Destroy", made)
+
+    def type(self, dtype: str) -> Any:
+        """The hipDataType of a dtype."""
+        return getattr(self.hip.hipDataType, TYPES[dtype])
+
+    def operation(self, matrix: Matrix) -> Any:
+        """The hipblasOperation_t of an operand."""
+        operations = self.hipblas.hipblasOperation_t
+        return operations.HIPBLAS_OP_T if matrix.transposed else operations.HIPBLAS_OP_N
+
+
+class HipBlasDevice(_Device):
+    """hipBLAS on a GPU."""
+
+    binding = prefix = "hipblas"
+
+    def version(self) -> str:
+        """The version of the library."""
+        number = np.zeros(1, np.int32)
+        with self.made() as handle:
+            self.call("GetVersion", handle, number)
+        return _dotted(int(number[0]), 10_000)
+
+    def enqueue(self, handle: Any, wanted: Product, left: int, right: int, out: int) -> None:
+        """As ``_Device.enqueue``."""
+        compute = self.hipblas.hipblasComputeType_t
+        is_double = wanted.dtype == "f64"
+        one, zero = (np.full(1, value, np.float64 if is_double else np.float32) for value in (1, 0))
+        kind = self.type(wanted.dtype)
+        self.call("SetStream", handle, self.driver.stream)
+        self.call(
+            "GemmEx", handle, self.operation(wanted.left), self.operation(wanted.right),
+            wanted.rows, wanted.columns, wanted.inner,
+            one, left, kind, wanted.left.leading, right, kind, wanted.right.leading,
+            zero, out, kind, wanted.rows,
+            compute.HIPBLAS_COMPUTE_64F if is_double else compute.HIPBLAS_COMPUTE_32F,
+            self.hipblas.hipblasGemmAlgo_t.HIPBLAS_GEMM_DEFAULT,
+        )  # fmt: skip
+
+
+class HipBlasLtDevice(_Device):
+    """hipBLASLt on a GPU."""
+
+    binding, prefix = "hipblaslt", "hipblasLt"
+
+    def version(self) -> str:
+        """The version of the library."""
+        with self.made() as handle:
+            return _dotted(self.call("GetVersion", handle), 100_000)
+
+    def enqueue(self, handle: Any, wanted: Product, left: int, right: int, out: int) -> None:
+        """As ``_Device.enqueue``; done when it returns, because the workspace is freed then."""
+        one, zero = np.ones(1, np.float32), np.zeros(1, np.float32)
+        with ExitStack() as stack:
+            operation = stack.enter_context(self._operation(wanted))
+            layouts = [stack.enter_context(layout) for layout in self._layouts(wanted)]
+            algorithm = self._algorithm(handle, wanted, operation, layouts)
+            size = algorithm.workspaceSize
+            workspace = self.driver.allocate(size) if size else None
+            a, b, d = layouts
+            self.call(
+                "Matmul", handle, operation, one, left, a, right, b, zero, out, d, out, d,
+                algorithm.algo, workspace and workspace.address, size, self.driver.stream,
+            )  # fmt: skip
+            self.driver.synchronize()
+
+    @contextmanager
+    def _operation(self, wanted: Product) -> Iterator[Any]:
+        """The description of a product: types of its sums and scalars, and which operands are transposed."""
+        attributes = self._functions.hipblasLtMatmulDescAttributes_t
+        single = self.hipblas.hipblasComputeType_t.HIPBLAS_COMPUTE_32F
+        with self.made("MatmulDesc", single, self.type("f32")) as made:
+            for attribute, matrix in (
+                (attributes.HIPBLASLT_MATMUL_DESC_TRANSA, wanted.left),
+                (attributes.HIPBLASLT_MATMUL_DESC_TRANSB, wanted.right),
+            ):
+                value = np.full(1, self.operation(matrix).value, np.int32)
+                self.call("MatmulDescSetAttribute", made, attribute, value, value.nbytes)
+            yield made
+
+    def _layouts(self, wanted: Product) -> list[Any]:
+        """The layouts of the operands and of the result, to be entered."""
+        places = [(matrix.rows, matrix.columns, matrix.leading) for matrix in (wanted.left, wanted.right)]
+        places.append((wanted.rows, wanted.columns, wanted.rows))
+        return [self.made("MatrixLayout", self.type(wanted.dtype), *place) for place in places]
+
+    def _algorithm(self, handle: Any, wanted: Product, operation: Any, layouts: Sequence[Any]) -> Any:
+        """The result of the heuristic.
+
+        Raises:
+            Unsupported: there is none.
+        """
+        a, b, d = layouts
+        found = self._functions.hipblasLtMatmulHeuristicResult_t()
+        limit = self._functions.hipblasLtMatmulPreferenceAttributes_t.HIPBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES
+        value = np.full(1, WORKSPACE_BYTES, np.uint64)
+        with self.made("MatmulPreference") as preference:
+            self.call("MatmulPreferenceSetAttribute", preference, limit, value, value.nbytes)
+            count = self.call("MatmulAlgoGetHeuristic", handle, operation, a, b, d, d, preference, 1, found)
+        if not count or int(found.state):
+            raise Unsupported(f"the heuristic of hipBLASLt has no algorithm for {wanted}")
+        return found
+
+
+def _binding(name: str) -> Any:
+    """A module of hip-python; None if the wheel with it is not installed."""
+    return getattr(__import__("hip", fromlist=[name]), name, None)
+
+
+def _dotted(version: int, major: int) -> str:
+    """1.2.3 of 10203, where ``major`` is 10000."""
+    return f"{version // major}.{version % major // 100}.{version % 100}"
