@@ -101,6 +101,8 @@ def measured(suite: Suite, selectors: Sequence[str], name: str, target: str) -> 
     """The rows of one runner and target."""
     cases: dict[str, list[str]] = {}
     for entry in suite.select(selectors).entries:
+        if entry.op.library:
+            continue
         cases.setdefault(entry.op.module, []).append(first_case(entry))
     codes = {}
     for built in build(suite.kernels, [*dict.fromkeys([*cases, *suite.modules[:2]])], [target]):

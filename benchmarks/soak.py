@@ -21,7 +21,7 @@ CASES = 300_000
 
 def examples() -> int:
     """Cases to draw per kernel, seed and target, beside the named ones, so that all together are ``CASES``."""
-    entries = find_suite().entries
+    entries = find_suite().kernel_entries
     named = sum(len(entry.op.named_cases(entry.dtypes)) for entry in entries)
     wanted = CASES / (len(SEEDS) * len(DEFAULT_TARGETS))
     return max(1, -int(-(wanted - named) // len(entries)))

@@ -14,13 +14,13 @@ import time
 from collections.abc import Iterator, Sequence
 
 from parity.cli.options import EXAMPLES, names, positive
-from parity.engine import Plan, columns_of, tasks_of
+from parity.engine import Plan, columns_of, runnable, tasks_of
 from parity.hip import environment
 from parity.launch import Outcome
 from parity.op import Entry
 from parity.runners import available
 from parity.suite import Suite, find_suite
-from parity.toolchain import build
+from parity.toolchain import build_suite
 
 TARGETS = ("gfx1100", "gfx90a")
 
@@ -50,16 +50,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def compared(suite: Suite, target: str, selectors: Sequence[str], examples: int) -> Iterator[tuple[str, str]]:
     """Every case, and what differs in it."""
     runners = [available(name) for name in ("emulated", "rocm")]
-    tasks = tasks_of(suite.select(selectors), columns_of(runners[0], [target]))
-    plan = Plan(suite.kernels, suite.cases, tasks, examples, 0, True, {})
-    modules = {suite.op(task.op).module for task in tasks}
-    code = {built.module: built.code_object for built in build(suite.kernels, sorted(modules), [target])}
+    selection, (column,) = suite.select(selectors), columns_of(runners[0], [target])
+    built = build_suite(suite, suite.modules_of(suite.entries_of(selection)), [target])
+    code = {(each.module, column): each.code_object for each in built if each.code_object}
+    tasks = runnable(tasks_of(selection, [column]), suite, code)
+    plan = Plan(suite.kernels, suite.cases, tasks, examples, 0, True, code)
     sessions = [runner.open(target) for runner in runners]
     for task in tasks:
         entry = Entry(suite.op(task.op), task.dtypes)
         for _, text in plan.draw(suite, task):
             call = entry.op.call(entry.op.parse(text))
-            module = code[entry.op.module]
+            module = code[entry.op.module, column]
             ours, theirs = (session.execute(module, call.launch, call.buffers) for session in sessions)
             yield text, _difference(ours, theirs)
 

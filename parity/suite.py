@@ -8,7 +8,7 @@ import importlib.util
 import sys
 import tomllib
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -76,6 +76,15 @@ class Suite:
     def missing(self) -> tuple[str, ...]:
         """The modules whose file is not there, and no code object in its place."""
         return tuple(module for module, path in self.files.items() if not path.is_file() and not prebuilt(path))
+
+    def entries_of(self, selection: Selection) -> tuple[Entry, ...]:
+        """What a selection is about, each entry once: those selected, then those of cases."""
+        return tuple(dict.fromkeys([*selection.entries, *map(self.entry, selection.cases)]))
+
+    def modules_of(self, entries: Iterable[Entry]) -> list[str]:
+        """The modules with the kernels of these entries, in the order of declaration; an op of libraries has none."""
+        wanted = {entry.op.module for entry in entries if not entry.op.library}
+        return [module for module in self.modules if module in wanted]
 
     def op(self, name: str) -> Op:
         """The op of that name.

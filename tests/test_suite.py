@@ -21,6 +21,7 @@ def test_an_op_of_libraries_has_rows_and_needs_no_source(suite):
     rows = [entry for entry in suite.entries if entry.op.library]
     assert {entry.op.name for entry in rows} == {"gemm.matmul"}
     assert "gemm" not in suite.modules and not suite.missing and not suite.problems
+    assert suite.modules_of(suite.entries_of(suite.select(["unary.gelu", "gemm", "affine"]))) == ["affine", "unary"]
 
 
 @pytest.mark.parametrize(

@@ -126,8 +126,7 @@ def _targets(chosen: Runner, wanted: Sequence[str]) -> list[str]:
 
 
 def _build(suite: Suite, selection: Selection, targets: Sequence[str], jobs: int | None) -> list[Built]:
-    ops = {entry.op for entry in selection.entries} | {suite.op(case.op) for case in selection.cases}
-    modules = [m for m in suite.modules if m in {op.module for op in ops}]
+    modules = suite.modules_of(suite.entries_of(selection))
     with progress() as bars:
         bar = bars.add_task("building", total=len(modules) * len(targets), note="")
         return build_suite(suite, modules, targets, jobs=jobs, done=lambda built: bars.update(bar, advance=1))

@@ -30,7 +30,7 @@ def main(arguments: argparse.Namespace) -> int:
     if arguments.cases:
         _print_cases(suite, selection, arguments.examples, arguments.seed)
         return 0
-    entries = tuple(dict.fromkeys([*selection.entries, *(suite.entry(case) for case in selection.cases)]))
+    entries = suite.entries_of(selection)
     console = output()
     console.print(_table(entries))
     kernels = [entry for entry in entries if not entry.op.library]

@@ -51,9 +51,7 @@ def main(arguments: argparse.Namespace) -> int:
     suite, selection = select(arguments)
     runner = kernel_runner(arguments.runner, "parity record")
     targets = _targets(runner, arguments.target)
-    ops = {entry.op for entry in selection.entries} | {suite.op(case.op) for case in selection.cases}
-    modules = [m for m in suite.modules if m in {op.module for op in ops}]
-    built = _build(suite, modules, targets, arguments.jobs)
+    built = _build(suite, suite.modules_of(suite.entries_of(selection)), targets, arguments.jobs)
     columns = {column.target: column for column in columns_of(runner, targets, arguments.runner)}
     code = {(b.module, columns[b.target]): b.code_object for b in built if b.code_object}
     tasks = runnable(tasks_of(selection, columns.values()), suite, code)

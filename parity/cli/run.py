@@ -169,7 +169,6 @@ def _warn(notes: Iterable[str]) -> None:
 
 def _work(arguments: argparse.Namespace) -> Work:
     suite, selection = select(arguments)
-    entries = dict.fromkeys([*selection.entries, *(suite.entry(case) for case in selection.cases)])
     chosen = columns(arguments.runner, arguments.target)
     seed, examples = (arguments.seed or 0), (arguments.examples or EXAMPLES)
     if not chosen.live:
@@ -184,7 +183,7 @@ def _work(arguments: argparse.Namespace) -> Work:
     return Work(
         suite,
         selection,
-        tuple(entries),
+        suite.entries_of(selection),
         chosen,
         seed,
         examples,
@@ -197,7 +196,7 @@ def _build(work: Work, jobs: int | None) -> list[Built]:
     targets = list(dict.fromkeys([*(column.target for column in work.columns.built), *work.columns.compiled]))
     if not targets:
         return []
-    modules = [m for m in work.suite.modules if m in {entry.op.module for entry in work.entries}]
+    modules = work.suite.modules_of(work.entries)
     with progress() as bars:
         bar = bars.add_task("building", total=len(modules) * len(targets), note="")
         return build_suite(

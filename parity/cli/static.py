@@ -38,10 +38,10 @@ def main(arguments: argparse.Namespace) -> int:
     suite, selection = select(arguments)
     if arguments.output:
         check_folder(arguments.output)
-    entries = [*selection.entries, *(suite.entry(case) for case in selection.cases)]
     kernels: dict[str, list[str]] = {}
-    for entry in dict.fromkeys(entry for entry in entries if not entry.op.library):
-        kernels.setdefault(entry.op.module, []).append(entry.kernel)
+    for entry in suite.entries_of(selection):
+        if not entry.op.library:
+            kernels.setdefault(entry.op.module, []).append(entry.kernel)
     targets, notes = _targets(arguments.target)
     with progress() as bars:
         bar = bars.add_task("building", total=len(kernels) * len(targets), note="")

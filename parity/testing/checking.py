@@ -81,7 +81,7 @@ class ParityCheck:
         else:
             chosen = columns([runner], [target] if isinstance(target, str) and target else target)
             tasks = tasks_of(selection, chosen.runnable)
-            modules = dict.fromkeys(suite.op(task.op).module for task in tasks)
+            modules = suite.modules_of(suite.entries_of(selection))
             targets = [column.target for column in chosen.built]
             built = build_suite(suite, modules, targets) if targets else []
             for each in built:
@@ -153,5 +153,5 @@ def _entries(suite: Suite, name: str, dtype: str | Sequence[str]) -> list[str]:
 
 def _plan(suite: Suite, tasks: Sequence[Task], examples: int, seed: int) -> Plan:
     if not tasks:
-        raise UsageError("parity_check needs an op, or cases")
+        raise UsageError("there is nothing to run: the op has no kernel with a source; give parity_check a function")
     return Plan(suite.kernels.absolute(), suite.cases.absolute(), tuple(tasks), examples, seed, True, {})

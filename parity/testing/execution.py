@@ -84,10 +84,9 @@ class Execution:
 
     def _build(self) -> None:
         settings = self.settings
-        wanted = {settings.suite.op(task.op).module for task in self._wanted}
         targets = list(dict.fromkeys(c.target for t in self._wanted for c in t.columns if c in settings.columns.built))
         if targets:
-            modules = [module for module in settings.suite.modules if module in wanted]
+            modules = settings.suite.modules_of(Entry(settings.suite.op(task.op), task.dtypes) for task in self._wanted)
             total = len(modules) * len(targets)
 
             def done(built: Built) -> None:

@@ -78,3 +78,13 @@ def test_nothing_checked_is_no_pass(parity_check, suite):
 def test_a_kernel_is_built_and_run(parity_check, suite):
     records = parity_check(cases=["unary.neg[f32](x=3~mixed@0)"], target="gfx1100", suite=suite)
     assert [(r.kernel, r.target, r.verdict.passed) for r in records] == [("uneg_f32", "gfx1100", True)]
+
+
+def test_an_op_that_only_libraries_compute_takes_a_function(parity_check, suite):
+    with pytest.raises(UsageError, match="the op has no kernel with a source; give parity_check a function"):
+        parity_check(op="gemm.matmul", dtype="f64", suite=suite)
+
+    def multiply(a, b):
+        return np.matmul(a, b)
+
+    assert parity_check(multiply, op="gemm.matmul", dtype="f64", examples=5, suite=suite)
