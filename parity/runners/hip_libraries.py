@@ -6,6 +6,7 @@ where it has no kernels for a GPU.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -84,10 +85,7 @@ class _Library:
 
     def describe(self) -> dict[str, str]:
         """The GPUs, the versions of driver and runtime, hip-python and the library."""
-        session = self._opened(gpus()[0].target)
-        version = session.ask("version")
-        session.close()
-        return {**software(), self.name: version.message.partition("\n")[0] if isinstance(version, Fault) else version}
+        return {**software(), self.name: _version(self._executor, gpus()[0].target)}
 
     def most_workers(self, targets: Sequence[str]) -> int:
         """Processes that the GPUs of these targets serve together."""
@@ -114,12 +112,13 @@ class _Library:
 
     def _session(self, target: str) -> Isolated:
         if target not in self._sessions:
-            self._sessions[target] = self._opened(target)
+            self._sessions[target] = _opened(self._executor, target)
         return self._sessions[target]
 
-    def _opened(self, target: str) -> Isolated:
-        device = f"{__name__}:{type(self).__name__}Device"
-        return Isolated(device, (target, worker_number()), launch_seconds=SECONDS)
+    @property
+    def _executor(self) -> str:
+        """What runs in the process, by its import path."""
+        return f"{__name__}:{type(self).__name__}Device"
 
 
 class HipBlas(_Library):
@@ -317,6 +316,19 @@ class HipBlasLtDevice(_Device):
         if not count or int(found.state):
             raise Unsupported(f"the heuristic of hipBLASLt has no algorithm for {wanted}")
         return found
+
+
+def _opened(executor: str, target: str) -> Isolated:
+    return Isolated(executor, (target, worker_number()), launch_seconds=SECONDS)
+
+
+@functools.cache  # a run describes its columns more than once, and each time would be a process
+def _version(executor: str, target: str) -> str:
+    """The version of a library, or why it does not tell."""
+    session = _opened(executor, target)
+    version = session.ask("version")
+    session.close()
+    return version.message.partition("\n")[0] if isinstance(version, Fault) else str(version)
 
 
 def _binding(name: str) -> Any:
