@@ -68,6 +68,11 @@ class Kernel:
     max_threads: int = 1024
     hidden: tuple[Argument, ...] = ()
 
+    @property
+    def explicit_bytes(self) -> int:
+        """Size of the part of the kernarg segment that ``args`` take."""
+        return max((argument.offset + argument.size for argument in self.args), default=0)
+
 
 @dataclass(frozen=True)
 class CodeObject:

@@ -7,9 +7,11 @@ alone and leaves with ``exit_code``; a traceback is only ever shown for a defect
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Iterable
+from pathlib import Path
 
-__all__ = ["MissingTool", "NotAvailable", "ParityError", "Unsupported", "UsageError", "nearest"]
+__all__ = ["MissingTool", "NotAvailable", "ParityError", "Unsupported", "UsageError", "nearest", "shown"]
 
 
 class ParityError(Exception):
@@ -44,3 +46,8 @@ def nearest(word: str, known: Iterable[str]) -> str:
     """A ``"; did you mean a, b?"`` tail for an unknown name, or an empty string."""
     close = difflib.get_close_matches(word, list(known), n=3, cutoff=0.5)
     return f"; did you mean {', '.join(close)}?" if close else ""
+
+
+def shown(path: Path | str) -> str:
+    """A path as messages show it: from the working folder, if it is below that."""
+    return os.path.relpath(path) if Path(path).is_relative_to(Path.cwd()) else str(path)

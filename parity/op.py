@@ -30,7 +30,7 @@ from parity.launch import BLOCK, Buffer, Computation, Launch, Pointer, Scalar, T
 from parity.layout import Layout, contiguous
 from parity.reference.expected import Expected
 
-__all__ = ["Call", "Entry", "Layouts", "Named", "Op", "Params", "Shape"]
+__all__ = ["Call", "Entry", "Layouts", "Named", "Op", "Params", "Shape", "wanted"]
 
 Array = np.ndarray[Any, Any]
 
@@ -244,7 +244,7 @@ class Op(Declaration):
             arrays = [inputs.get(name) for name in self.filled]
             offered = {"to": computation.dtype, "shape": shape, "grid": self.grid(case)}
             with np.errstate(all="ignore"):  # NaN, infinities and overflow are what the data are for
-                found = self.reference(*arrays, *scalars.values(), **_named(self.reference, **offered))
+                found = self.reference(*arrays, *scalars.values(), **wanted(self.reference, **offered))
             return replace(found, bounds=functools.cache(found.bounds)) if found.bounds else found
 
         return Call(launch, buffers, "out", memory["out"].tensor.layout, inputs, computation, expected)
@@ -318,7 +318,7 @@ class Op(Declaration):
                 args.append(Scalar(self.dtype_of(self.params[word], types), params[word]))
             elif word in self.scalars:
                 scalar = self.scalars[word]
-                kind, value = scalar(layouts, params, shape, **_named(scalar, grid=grid))
+                kind, value = scalar(layouts, params, shape, **wanted(scalar, grid=grid))
                 args.append(Scalar(dtype(kind), _in_range(value, dtype(kind), word)))
             else:
                 args.append(Scalar(size, _in_range(math.prod(shape) if word == "numel" else len(shape), size, word)))
@@ -348,9 +348,13 @@ class Entry:
         return f"{self.op.name}[{','.join(self.dtypes)}]"
 
 
-def _named(function: Callable[..., Any], **offered: Any) -> dict[str, Any]:
+def wanted(function: Callable[..., Any], **offered: Any) -> dict[str, Any]:
     """Those of the offered arguments that the function names."""
-    return {name: value for name, value in offered.items() if name in inspect.signature(function).parameters}
+    try:
+        names = inspect.signature(function).parameters
+    except ValueError:  # a function of C that does not say
+        return {}
+    return {name: value for name, value in offered.items() if name in names}
 
 
 def _launch(text: str) -> tuple[int, int]:

@@ -12,6 +12,7 @@ from parity.suite import Selection, Suite, find_suite
 from parity.toolchain import TOOLCHAINS, VARIABLE
 
 __all__ = [
+    "DEFAULT_RUNNER",
     "EXAMPLES",
     "add_drawing",
     "add_folders",
@@ -24,6 +25,7 @@ __all__ = [
     "suite_of",
 ]
 
+DEFAULT_RUNNER = "emulated"
 EXAMPLES = 20
 
 

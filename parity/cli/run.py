@@ -19,7 +19,17 @@ from pathlib import Path
 
 from parity.cli.columns import Columns, columns
 from parity.cli.measuring import measure
-from parity.cli.options import EXAMPLES, add_drawing, add_folders, add_jobs, add_json, add_selection, names, select
+from parity.cli.options import (
+    DEFAULT_RUNNER,
+    EXAMPLES,
+    add_drawing,
+    add_folders,
+    add_jobs,
+    add_json,
+    add_selection,
+    names,
+    select,
+)
 from parity.cli.terminal import errors, output, progress
 from parity.engine import (
     CaseRecord,
@@ -35,7 +45,7 @@ from parity.engine import (
 from parity.engine import run as execute
 from parity.engine.baseline import parse_baseline
 from parity.engine.bench import Measurement
-from parity.errors import NotAvailable, UsageError
+from parity.errors import NotAvailable, UsageError, shown
 from parity.op import Entry
 from parity.report import (
     Matrix,
@@ -57,7 +67,6 @@ from parity.toolchain import DEFAULT_TARGETS, Built, build_suite
 
 __all__ = ["main", "options"]
 
-DEFAULT_RUNNER = "emulated"
 INTERRUPTED = 130
 NAMED = 12
 """Missing kernels that are named."""
@@ -341,8 +350,8 @@ def _print_failures(work: Work, records: Sequence[CaseRecord], reproduction: Rep
     console = output()
     for failure in shown_failures(records):
         record, more = failure.records[0], failure.more
-        source = _relative(work.suite.files.get(record.module, ""))
-        declared = _relative(work.suite.op(record.op).where)
+        source = shown(work.suite.files.get(record.module, ""))
+        declared = shown(work.suite.op(record.op).where)
         head, _, body = failure_text(failure, reproduction, source, declared).partition("\n")
         console.print(head, style="bold red")
         console.print(body)
@@ -353,15 +362,11 @@ def _print_failures(work: Work, records: Sequence[CaseRecord], reproduction: Rep
         console.print()
 
 
-def _relative(path: Path | str) -> str:
-    return os.path.relpath(path) if Path(path).is_relative_to(Path.cwd()) else str(path)
-
-
 def _missing_line(matrix: Matrix, kernels: Path) -> str:
     """What ops call and the folder does not have, which is how a fork differs from what it was made of."""
     names = [row.kernel for row in matrix.rows if any(cell.state is State.MISSING for cell in row.cells)]
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return f"missing in {_relative(kernels)}: {' '.join(names[:NAMED])}{more}" if names else ""
+    return f"missing in {shown(kernels)}: {' '.join(names[:NAMED])}{more}" if names else ""
 
 
 def _print_json(

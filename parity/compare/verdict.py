@@ -65,6 +65,11 @@ class Verdict:
         return self.status is Status.PASS
 
     @property
+    def failed(self) -> bool:
+        """Whether it was executed, or should have been, and did not pass."""
+        return self.status not in (Status.PASS, Status.UNSUPPORTED)
+
+    @property
     def judged(self) -> bool:
         """Whether it is about the kernel: not for one that is missing, or a case that could not be run."""
         return self.status in (Status.PASS, Status.FAIL, Status.CRASH, Status.TIMEOUT)

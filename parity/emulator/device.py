@@ -255,7 +255,7 @@ class Device:
                 f"kernel {kernel!r} needs {lds} bytes of LDS ({noun.lds_bytes} static, {shared_bytes} dynamic); a "
                 f"workgroup on {loaded.target} can have {loaded.target.lds_bytes}"
             )
-        expected = _explicit_bytes(noun)
+        expected = noun.explicit_bytes
         if len(args) != expected:
             raise UsageError(
                 f"kernel {kernel!r} takes {expected} bytes of arguments, not {len(args)}; build them with pack()"
@@ -402,7 +402,7 @@ def pack(kernel: Kernel, values: Sequence[Allocation | int | bytes | np.generic[
         given.append((len(raws[-1]), None if isinstance(value, int) else pointer))
     if problem := first_difference(kernel, given):
         raise UsageError(problem)
-    segment = bytearray(_explicit_bytes(kernel))
+    segment = bytearray(kernel.explicit_bytes)
     for argument, raw in zip(kernel.args, raws, strict=True):
         segment[argument.offset : argument.offset + argument.size] = raw
     return bytes(segment)
@@ -420,10 +420,6 @@ def _pages(size: int) -> Bytes:
     """Zeroed memory that takes room from the first touch on."""
     pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | NO_RESERVE)
     return np.frombuffer(pages, np.uint8)
-
-
-def _explicit_bytes(kernel: Kernel) -> int:
-    return max((a.offset + a.size for a in kernel.args), default=0)
 
 
 def _kernarg(kernel: Kernel, args: bytes, grid: Triple, block: Triple, shared_bytes: int) -> bytes:

@@ -13,8 +13,8 @@
 
 A failure is known if all its wrong elements have the signature. Of "nan" and "infinity" the direction may be said: "nan
 for a number", "a number for nan". ``says`` is a text that the message of a fault contains, or the compiler's, if the
-failure is a "compile error". What ``toolchain`` names is
-a Python package or something that the runner tells of its device (``nvcc``, ``driver``).
+failure is a "compile error". What ``toolchain`` names is a Python package or something that the runner tells of its
+device (``nvcc``, ``driver``).
 
 An issue has to be looked at again when it has expired, when what it covers fails in another way, and when it fails no
 longer: that is decided by the cases that it names, which are run whenever their kernel is; or, if it names none, by all
@@ -26,20 +26,18 @@ from __future__ import annotations
 import datetime
 import functools
 import math
-import os
 import re
 import tomllib
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from importlib import metadata
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from packaging.requirements import InvalidRequirement, Requirement
 
 from parity.compare import Status, Verdict, general
-from parity.errors import UsageError, nearest
+from parity.errors import UsageError, nearest, shown
 from parity.runners import described, replayed, runner
 from parity.suite import Suite
 
@@ -128,7 +126,7 @@ class Known:
 
     def mark(self, record: CaseRecord) -> CaseRecord:
         """The record, with the place of the issue that its failure is, if it is known."""
-        if not _failed(record):
+        if not record.verdict.failed:
             return record
         found = (i for i in self.issues if not i.expired and i.covers(record) and not i.differs(record.verdict))
         return replace(record, known=next((issue.place for issue in found), ""))
@@ -157,7 +155,7 @@ class Known:
 
 def _reviewed(issue: Issue, covered: Sequence[CaseRecord], drawn: Container[str]) -> Reviewed:
     mine = [record for record in covered if record.known == issue.place]
-    others = [record for record in covered if _failed(record) and not record.known]
+    others = [record for record in covered if record.failed]
     columns = tuple(dict.fromkeys(record.column for record in mine))
     complaint = ""
     if issue.expired:
@@ -184,10 +182,6 @@ def _all_ran(issue: Issue, covered: Sequence[CaseRecord], drawn: Container[str])
     return all(kernel in drawn for _, kernel in issue.kernels)
 
 
-def _failed(record: CaseRecord) -> bool:
-    return not record.verdict.passed and record.verdict.status is not Status.UNSUPPORTED
-
-
 def known_issues(suite: Suite, columns: Iterable[Column], today: datetime.date | None = None) -> Known:
     """The known issues of a suite on these columns.
 
@@ -195,38 +189,38 @@ def known_issues(suite: Suite, columns: Iterable[Column], today: datetime.date |
     """
     if suite.known is None:
         return Known()
-    shown = os.path.relpath(suite.known) if suite.known.is_relative_to(Path.cwd()) else str(suite.known)
+    file = shown(suite.known)
     try:
         text = suite.known.read_text(encoding="utf-8")
         document = tomllib.loads(text)
     except OSError as error:
-        return Known(mistakes=(f"cannot read the known issues {shown}: {error.strerror}",))
+        return Known(mistakes=(f"cannot read the known issues {file}: {error.strerror}",))
     except UnicodeDecodeError as error:
-        return Known(mistakes=(f"{shown} is not UTF-8: {error}",))
+        return Known(mistakes=(f"{file} is not UTF-8: {error}",))
     except tomllib.TOMLDecodeError as error:
         at = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
-        place = f"{shown}, line {at[1]}, column {at[2]}" if at else shown
+        place = f"{file}, line {at[1]}, column {at[2]}" if at else file
         reason = str(error).partition(" (at ")[0]
         return Known(mistakes=(f"{place}: {reason}; no issue is known in this run",))
     lines = text.splitlines()
     mistakes = [
-        f"{shown}, line {_line_of(lines, name)}: unknown {name!r}{nearest(name, ['issue'])}; entries begin with "
+        f"{file}, line {_line_of(lines, name)}: unknown {name!r}{nearest(name, ['issue'])}; entries begin with "
         "[[issue]]"
         for name in document
         if name != "issue"
     ]
     tables = document.get("issue", [])
     if not (isinstance(tables, list) and all(isinstance(table, dict) for table in tables)):
-        mistakes.append(f"{shown}, line {_line_of(lines, 'issue')}: write [[issue]], with two brackets")
+        mistakes.append(f"{file}, line {_line_of(lines, 'issue')}: write [[issue]], with two brackets")
         tables = []
     issues = []
     places = tuple(columns)
     for table, (start, end) in zip(tables, _spans(lines, len(tables)), strict=True):
         try:
-            issues.append(_issue(table, f"{shown}, line {start}", suite, places, today or datetime.date.today()))
+            issues.append(_issue(table, f"{file}, line {start}", suite, places, today or datetime.date.today()))
         except _Mistake as mistake:
             line = _line_of(lines[:end], mistake.key, start)
-            mistakes.append(f"{shown}, line {line}: {mistake}; the entry is left out")
+            mistakes.append(f"{file}, line {line}: {mistake}; the entry is left out")
     return Known(tuple(issues), tuple(mistakes))
 
 

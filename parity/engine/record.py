@@ -83,7 +83,7 @@ class CaseRecord:
     @property
     def failed(self) -> bool:
         """Whether it was executed and failed, in a way that is not known."""
-        return not (self.verdict.passed or self.verdict.status is Status.UNSUPPORTED or self.known)
+        return self.verdict.failed and not self.known
 
     @property
     def column(self) -> str:

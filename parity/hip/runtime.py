@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from parity.cache import Cache, default_root
-from parity.codeobject import CodeObject, Kernel
+from parity.codeobject import CodeObject
 from parity.emulator import (
     Allocation,
     BadCall,
@@ -287,7 +287,7 @@ class Runtime:
             )
         kernel = code.kernels[name]
         places = b"".join(struct.pack("<2I", each.offset, each.size) for each in kernel.args)
-        return self._keep((arguments[0], name)), struct.pack("<2I", _explicit_bytes(kernel), len(kernel.args)) + places
+        return self._keep((arguments[0], name)), struct.pack("<2I", kernel.explicit_bytes, len(kernel.args)) + places
 
     def do_launch(self, device: int, arguments: Sequence[int], data: bytes) -> None:
         """Run a kernel. What it does wrong is told by the next call, as by a GPU."""
@@ -295,7 +295,7 @@ class Runtime:
         code: CodeObject = self._object(module, CodeObject)
         gx, gy, gz, bx, by, bz, shared_bytes, stream = arguments[1:9]
         self.do_synchronize(0, (stream,), b"")
-        size = _explicit_bytes(code.kernels[kernel])
+        size = code.kernels[kernel].explicit_bytes
         geometry = f"{kernel} {arguments[1:8]}"
         try:
             self._device.launch(
@@ -321,10 +321,6 @@ class Runtime:
     def _fail(self, name: str, error: ParityError) -> None:
         self._lost = name
         print(f"{name}: {error}", file=sys.stderr, flush=True)
-
-
-def _explicit_bytes(kernel: Kernel) -> int:
-    return max((each.offset + each.size for each in kernel.args), default=0)
 
 
 @dataclass

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from parity.cli.columns import columns
-from parity.cli.options import EXAMPLES
+from parity.cli.options import DEFAULT_RUNNER, EXAMPLES
 from parity.engine import CaseRecord, Column, Plan, Task, run, runnable, tasks_of
 from parity.engine.worker import Worker
 from parity.errors import UsageError
 from parity.launch import Computation
-from parity.op import Op
+from parity.op import Op, wanted
 from parity.report import Reproduction
 from parity.runners import Evidence, OpRunner, Probe, Vendor
 from parity.suite import Suite, find_suite
@@ -49,7 +48,7 @@ class ParityCheck:
         op: str = "",
         dtype: str | Sequence[str] = (),
         cases: Sequence[str] = (),
-        runner: str = "emulated",
+        runner: str = DEFAULT_RUNNER,
         target: str | Sequence[str] = (),
         examples: int = EXAMPLES,
         seed: int = 0,
@@ -120,17 +119,8 @@ class Function:
         """Call the function."""
         op = self.suite.op(asked.op)
         inputs = [asked.inputs.get(name) for name in op.filled]
-        return np.asarray(
-            self.function(*inputs, *asked.params.values(), **self._named(shape=asked.shape, to=asked.dtype))
-        )
-
-    def _named(self, **offered: Any) -> dict[str, Any]:
-        """Those of the offered arguments that the function names."""
-        try:
-            names = inspect.signature(self.function).parameters
-        except ValueError:  # a function of C that does not say
-            return {}
-        return {name: value for name, value in offered.items() if name in names}
+        offered = wanted(self.function, shape=asked.shape, to=asked.dtype)
+        return np.asarray(self.function(*inputs, *asked.params.values(), **offered))
 
 
 @dataclass(frozen=True)

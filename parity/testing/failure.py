@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from pathlib import Path
 
 from parity.engine import CaseRecord
+from parity.errors import shown
 from parity.report import Reproduction, failure_text, shown_failures
 from parity.suite import Suite
 
@@ -24,11 +23,7 @@ def failure_of(
     texts = []
     for failure in shown_failures(records):
         record, more = failure.records[0], failure.more
-        places = (str(suite.files.get(record.module, "")), suite.op(record.op).where) if suite else ()
-        text = failure_text(failure, reproduction, *map(_relative, places))
+        places = (suite.files.get(record.module, ""), suite.op(record.op).where) if suite else ()
+        text = failure_text(failure, reproduction, *map(shown, places))
         texts.append(text + (f"\n  and {more} more failing {'cases' if more > 1 else 'case'}" if more else ""))
     return ParityFailure("\n\n".join(texts)) if texts else None
-
-
-def _relative(path: str) -> str:
-    return os.path.relpath(path) if Path(path).is_relative_to(Path.cwd()) else path

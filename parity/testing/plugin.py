@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.text import Text
 
 from parity.cli.columns import Columns, columns
-from parity.cli.options import EXAMPLES
+from parity.cli.options import DEFAULT_RUNNER, EXAMPLES
 from parity.engine import CaseRecord, Column
 from parity.engine.known import known_issues
 from parity.engine.record import from_line
@@ -31,7 +31,6 @@ from parity.toolchain import TOOLCHAINS, VARIABLE
 
 __all__ = ["SuitePlugin"]
 
-DEFAULT_RUNNER = "emulated"
 LOCK = "parity_lock"
 
 

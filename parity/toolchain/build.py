@@ -145,9 +145,9 @@ def build(
     """Hipify and compile modules of ``folder`` (all by default) for targets (all AMD targets by default).
 
     ``modules`` may map names to files. ``include`` are further folders with headers, ``flags`` further options of the
-    compiler; ``jobs`` limits how many compilers run at once (one per processor by
-    default); ``done`` is called with every result as it arrives, from the thread that made it. The result is ordered by
-    module, then target. A module that does not compile is a result with an error; the others go on.
+    compiler; ``jobs`` limits how many compilers run at once (one per processor by default); ``done`` is called with
+    every result as it arrives, from the thread that made it. The result is ordered by module, then target. A module
+    that does not compile is a result with an error; the others go on.
 
     Raises:
         UsageError: no such folder, module or target, or the cache folder cannot be written.
