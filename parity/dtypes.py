@@ -1,4 +1,4 @@
-"""Element types: one row per type, with the numbers that the error bounds need."""
+"""Element types: one row per type, with the numbers that the error bounds need; and the formats of quantized blocks."""
 
 from __future__ import annotations
 
@@ -20,14 +20,18 @@ class DType:
     ``precision`` is p, the number of significand bits with the hidden one; ``emin`` the exponent of the smallest
     normal number. Both are 0 for integers. Unit roundoff is u = 2**-p; the smallest subnormal is 2**(emin - p + 1).
     A float type that ``saturates`` has no infinities: what lies beyond its largest value becomes that.
+
+    An element of kind ``block`` is a whole block of quantized values, ``values`` of them, which share their scales; its
+    NumPy type is a structure with the fields in memory, little-endian and without gaps.
     """
 
     name: str
     numpy: np.dtype[Any]
-    kind: Literal["float", "int", "uint"]
+    kind: Literal["float", "int", "uint", "block"]
     precision: int = 0
     emin: int = 0
     saturates: bool = False
+    values: int = 1
 
     @property
     def itemsize(self) -> int:
@@ -39,9 +43,13 @@ class DType:
         return self.kind == "float"
 
     @property
+    def is_block(self) -> bool:
+        return self.kind == "block"
+
+    @property
     def bits(self) -> np.dtype[Any]:
-        """The unsigned integer type of the same size, for bit patterns."""
-        return np.dtype(f"u{self.itemsize}")
+        """The unsigned integer type of the same size, for bit patterns; plain bytes for a block."""
+        return np.dtype(f"V{self.itemsize}" if self.is_block else f"u{self.itemsize}")
 
     @property
     def max(self) -> float | int:
@@ -67,6 +75,24 @@ class DType:
         return self.name
 
 
+HALF = "<f2"
+
+BLOCKS: dict[str, tuple[int, list[tuple[Any, ...]]]] = {
+    "q4_0": (32, [("d", HALF), ("qs", "u1", 16)]),
+    "q4_1": (32, [("d", HALF), ("m", HALF), ("qs", "u1", 16)]),
+    "q5_0": (32, [("d", HALF), ("qh", "<u4"), ("qs", "u1", 16)]),
+    "q5_1": (32, [("d", HALF), ("m", HALF), ("qh", "<u4"), ("qs", "u1", 16)]),
+    "q8_0": (32, [("d", HALF), ("qs", "i1", 32)]),
+    "q8_1": (32, [("d", HALF), ("s", HALF), ("qs", "i1", 32)]),
+    "q2_K": (256, [("scales", "u1", 16), ("qs", "u1", 64), ("d", HALF), ("dmin", HALF)]),
+    "q3_K": (256, [("hmask", "u1", 32), ("qs", "u1", 64), ("scales", "u1", 12), ("d", HALF)]),
+    "q4_K": (256, [("d", HALF), ("dmin", HALF), ("scales", "u1", 12), ("qs", "u1", 128)]),
+    "q5_K": (256, [("d", HALF), ("dmin", HALF), ("scales", "u1", 12), ("qh", "u1", 32), ("qs", "u1", 128)]),
+    "q6_K": (256, [("ql", "u1", 128), ("qh", "u1", 64), ("scales", "i1", 16), ("d", HALF)]),
+    "q8_K": (256, [("d", "<f4"), ("qs", "i1", 256), ("bsums", "<i2", 16)]),
+}
+"""Values per block and fields of the formats of GGUF files (ggml-common.h there; its q8_1 is the one of CUDA)."""
+
 DTYPES: dict[str, DType] = {
     d.name: d
     for d in (
@@ -81,6 +107,7 @@ DTYPES: dict[str, DType] = {
         DType("bf16", np.dtype(ml_dtypes.bfloat16), "float", 8, -126),
         DType("f32", np.dtype(np.float32), "float", 24, -126),
         DType("f64", np.dtype(np.float64), "float", 53, -1022),
+        *(DType(name, np.dtype(fields), "block", values=values) for name, (values, fields) in BLOCKS.items()),
     )
 }
 
