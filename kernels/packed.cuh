@@ -1,0 +1,50 @@
+// Four signed or unsigned bytes in a word, and words at addresses that are aligned to less than a word.
+#pragma once
+
+#include "convert.cuh"
+
+/** The word at p, which is aligned to ALIGN bytes: little-endian, as all memory here. */
+template <u32 ALIGN>
+__device__ __forceinline__ u32 word(const u8* p) {
+    if constexpr (ALIGN >= 4) {
+        return *reinterpret_cast<const u32*>(p);
+    } else {
+        const uint16_t* halves = reinterpret_cast<const uint16_t*>(p);
+        return halves[0] | u32(halves[1]) << 16;
+    }
+}
+
+__device__ __forceinline__ f32 half_at(const u8* p) { return to_f32(*reinterpret_cast<const f16*>(p)); }
+
+/** Byte k of a word, with its sign. */
+__device__ __forceinline__ i32 signed_byte(u32 word, u32 k) { return int8_t(word >> 8 * k); }
+
+/** A one in each of the four bytes; times n, an n in each. */
+constexpr u32 ONES = 0x01010101;
+
+/** The low four bits of x, each as bit `to` of its byte: bit k goes to byte k. */
+template <u32 TO>
+__device__ __forceinline__ u32 bit_per_byte(u32 x) {
+    return (x & 15) * (0x00204081u << TO) & (ONES << TO);
+}
+
+/** Each byte less n, for bytes from 0 to 127 and n up to 127: no byte borrows from the next. */
+__device__ __forceinline__ u32 bytes_minus(u32 x, u32 n) {
+    return ((x | 0x80 * ONES) - n * ONES) ^ 0x80 * ONES;
+}
+
+/** sum + a[0] b[0] + ... + a[3] b[3], of signed bytes: one instruction, where the target has one. */
+__device__ __forceinline__ i32 dot4(u32 a, u32 b, i32 sum) {
+#ifdef __HIPCC__
+#if __has_builtin(__builtin_amdgcn_sdot4)
+    return __builtin_amdgcn_sdot4(i32(a), i32(b), sum, false);
+#elif __has_builtin(__builtin_amdgcn_sudot4)
+    return __builtin_amdgcn_sudot4(true, i32(a), true, i32(b), sum, false);
+#else
+    for (u32 k = 0; k < 4; ++k) sum += signed_byte(a, k) * signed_byte(b, k);
+    return sum;
+#endif
+#else
+    return __dp4a(i32(a), i32(b), sum);
+#endif
+}

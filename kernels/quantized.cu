@@ -1,0 +1,209 @@
+// dequantize_block_<format>_<type>: blocks to floats.
+// get_rows_<format>: rows of a table of blocks, picked by ids, as floats.
+// quantize_q8_1: rows of floats to blocks.
+// dequantize_mul_mat_vec_<format>: weights times a vector of floats, a group of 32 lanes per row.
+// mul_mat_vec_<format>_q8_1_cuda<n>: weights times n vectors of blocks, a block per row or per two rows.
+// indexed_moe_forward_<format>_q8_1: each row of an expert times a vector of blocks; ids say which expert.
+// mul_mat_<format>: weights times many vectors of blocks, a block per tile.
+//
+// Nothing here reads past the end of a row of weights, nor the padding of a vector: a host need not set either.
+#include "tiles.cuh"
+
+template <class T>
+__device__ __forceinline__ void store_four(T* out, const Vector<f32, 4>& values) {
+    if (aligned<4>(out)) {
+        Vector<T, 4> rounded;
+#pragma unroll
+        for (u32 k = 0; k < 4; ++k) rounded.of[k] = T(values.of[k]);
+        *vectors<4>(out) = rounded;
+    } else {
+#pragma unroll
+        for (u32 k = 0; k < 4; ++k) out[k] = T(values.of[k]);
+    }
+}
+
+/** The quads from number `first` to `end` of an array of blocks, each `step`-th. */
+template <class F, class T>
+__device__ __forceinline__ void dequantize(const u8* blocks, T* out, size_t first, size_t end, size_t step) {
+    constexpr u32 QUADS = F::VALUES / 4;
+    for (size_t n = first; n < end; n += step)
+        store_four(out + n * 4, weights<F>(blocks + n / QUADS * F::BYTES, u32(n % QUADS)));
+}
+
+/** What a block of threads has: `share` values of `count`. */
+template <class F, class T>
+__device__ __forceinline__ void dequantize_share(const void* x, T* y, size_t count, u32 share) {
+    const size_t first = size_t(blockIdx.x) * share / 4, end = first + share / 4;
+    dequantize<F>(static_cast<const u8*>(x), y, first + threadIdx.x, end < count / 4 ? end : count / 4, blockDim.x);
+}
+
+#define DEQUANTIZE_BLOCKS(format, T)                                                                    \
+    KERNEL dequantize_block_##format##_##T(const void* x, T* y, const int blocks) {                     \
+        dequantize_share<format>(x, y, size_t(blocks) * format::VALUES, 256);                           \
+    }
+#define DEQUANTIZE_VALUES(format, T)                                                                    \
+    KERNEL dequantize_block_##format##_##T(const void* x, T* y, const int count) {                      \
+        dequantize_share<format>(x, y, size_t(count), 512);                                             \
+    }
+#define DEQUANTIZE_SUPER(format, T)                                                                     \
+    KERNEL dequantize_block_##format##_##T(const void* x, T* y) {                                       \
+        dequantize_share<format>(x, y, size_t(gridDim.x) * format::VALUES, format::VALUES);             \
+    }
+#define DEQUANTIZE(T)            \
+    DEQUANTIZE_BLOCKS(q4_0, T)   \
+    DEQUANTIZE_BLOCKS(q4_1, T)   \
+    DEQUANTIZE_BLOCKS(q8_0, T)   \
+    DEQUANTIZE_VALUES(q5_0, T)   \
+    DEQUANTIZE_VALUES(q5_1, T)   \
+    DEQUANTIZE_SUPER(q2_K, T)    \
+    DEQUANTIZE_SUPER(q3_K, T)    \
+    DEQUANTIZE_SUPER(q4_K, T)    \
+    DEQUANTIZE_SUPER(q5_K, T)    \
+    DEQUANTIZE_SUPER(q6_K, T)    \
+    DEQUANTIZE_SUPER(q8_K, T)
+DEQUANTIZE(f32)
+DEQUANTIZE(f16)
+
+/** Row number ids[blockIdx.x] of the table; the blocks of the grid along y share it. */
+template <class F>
+__device__ __forceinline__ void get_row(const void* table, const u32* ids, f32* dst, i64 length, size_t row_bytes) {
+    const u8* row = static_cast<const u8*>(table) + ids[blockIdx.x] * row_bytes;
+    const size_t first = size_t(blockIdx.y) * blockDim.x + threadIdx.x, step = size_t(gridDim.y) * blockDim.x;
+    dequantize<F>(row, dst + blockIdx.x * size_t(length), first, size_t(length) / 4, step);
+}
+
+template <class T>
+__device__ __forceinline__ void get_plain_row(const T* table, const u32* ids, f32* dst, i64 length) {
+    const size_t first = size_t(blockIdx.y) * blockDim.x + threadIdx.x, step = size_t(gridDim.y) * blockDim.x;
+    const size_t from = ids[blockIdx.x] * size_t(length), to = blockIdx.x * size_t(length);
+    for (size_t i = first; i < size_t(length); i += step) dst[to + i] = to_f32(table[from + i]);
+}
+
+#define GET_ROWS(format)                                                                                              \
+    KERNEL get_rows_##format(const void* table, const u32* ids, f32* dst, const int64_t length, const size_t stride) { \
+        get_row<format>(table, ids, dst, length, stride);                                                             \
+    }
+#define GET_PLAIN_ROWS(T)                                                                                             \
+    KERNEL get_rows_##T(const T* table, const u32* ids, f32* dst, const int64_t length, const size_t) {               \
+        get_plain_row(table, ids, dst, length);                                                                       \
+    }
+
+/** A group of 32 lanes per block. A NaN counts for the sum alone, and its own quant is 0. */
+KERNEL quantize_q8_1(const f32* x, void* y, const int length, const int padded) {
+    const u32 column = blockIdx.x * blockDim.x + threadIdx.x;
+    if (column >= u32(padded)) return;
+    const size_t row = blockIdx.y;
+    const f32 value = column < u32(length) ? x[row * u32(length) + column] : 0.0f;
+    const f32 largest = over_group(fabsf(value), [](f32 a, f32 b) { return fmaxf(a, b); });
+    const f32 sum = over_group(value, Sum());
+    const f32 d = largest / 127.0f, ratio = roundf(value / d);
+    q8_1& block = static_cast<q8_1*>(y)[(row * u32(padded) + column) / 32];
+    // Only a d that has lost its bits below the normal numbers can let the ratio be larger than 127.
+    const f32 quant = ratio == ratio ? fminf(fmaxf(ratio, -127.0f), 127.0f) : 0.0f;
+    reinterpret_cast<int8_t*>(block.quads)[threadIdx.x % 32] = int8_t(quant);
+    if (threadIdx.x % 32 == 0) block.d = to_f16(d), block.s = to_f16(sum);
+}
+
+template <class F>
+__device__ __forceinline__ void vector_of_floats(const void* w, const f32* y, f32* dst, u32 ncols) {
+    const u32 blocks = ncols / F::VALUES;
+    const u8* row = static_cast<const u8*>(w) + size_t(blockIdx.x) * blocks * F::BYTES;
+    const f32 product = multiply<F>(row, y, blocks);
+    if (threadIdx.x == 0) dst[blockIdx.x] = product;
+}
+
+#define VECTOR_OF_FLOATS(name, format)                                                                                 \
+    KERNEL dequantize_mul_mat_vec_##name(const void* w, const f32* y, f32* dst, const int ncols, const int nrows) {    \
+        if (blockIdx.x < u32(nrows)) vector_of_floats<format>(w, y, dst, u32(ncols));                                  \
+    }
+
+/** ROWS rows of weights per block, THREADS threads; a row beyond the last one is not stored. */
+template <class F, u32 COLUMNS, u32 ROWS, u32 THREADS>
+__device__ __forceinline__ void vectors_of_blocks(const void* w, const void* y, f32* dst, u32 ncols, u32 nrows,
+                                                  u32 nrows_y, u32 nrows_dst) {
+    const u32 row0 = blockIdx.x * ROWS, blocks = ncols / F::VALUES;
+    const u8* rows[ROWS];
+#pragma unroll
+    for (u32 r = 0; r < ROWS; ++r) {
+        const u32 row = row0 + r < nrows ? row0 + r : nrows - 1;
+        rows[r] = static_cast<const u8*>(w) + size_t(row) * blocks * F::BYTES;
+    }
+    const auto store = [=](u32 r, u32 column, f32 product) {
+        if (row0 + r < nrows) dst[size_t(column) * nrows_dst + row0 + r] = product;
+    };
+    multiply<F, ROWS, COLUMNS, THREADS>(rows, static_cast<const q8_1*>(y), nrows_y / 32, blocks, store);
+}
+
+#define BLOCK_OF(threads) extern "C" __global__ void __launch_bounds__(threads)
+
+#define VECTORS_OF_BLOCKS(format, n, rows, threads)                                                                   \
+    BLOCK_OF(threads) mul_mat_vec_##format##_q8_1_cuda##n(                                                            \
+        const void* w, const void* y, f32* dst, const int ncols, const int nrows, const int nrows_y,                  \
+        const int nrows_dst) {                                                                                        \
+        vectors_of_blocks<format, n, rows, threads>(w, y, dst, u32(ncols), u32(nrows), u32(nrows_y), u32(nrows_dst)); \
+    }
+
+template <class F, u32 COLUMNS, u32 ROWS>
+__device__ __forceinline__ void many_vectors(const void* w, const void* y, f32* dst, u32 ncols, u32 nrows, u32 columns,
+                                             u32 nrows_y, u32 nrows_dst) {
+    multiply_tiles<F, COLUMNS, ROWS>(static_cast<const u8*>(w), static_cast<const q8_1*>(y), dst, ncols, nrows, columns,
+                                     nrows_y / 32, nrows_dst);
+}
+
+#define MANY_VECTORS(format, columns, rows)                                                                            \
+    BLOCK_OF(128) mul_mat_##format(const void* w, const void* y, f32* dst, const int ncols, const int nrows,           \
+                                   const int ncols_y, const int nrows_y, const int nrows_dst) {                        \
+        many_vectors<format, columns, rows>(w, y, dst, u32(ncols), u32(nrows), u32(ncols_y), u32(nrows_y),             \
+                                            u32(nrows_dst));                                                           \
+    }
+
+#define PRODUCTS(format, name, columns, rows)                                                                          \
+    GET_ROWS(format)                                                                                                   \
+    VECTOR_OF_FLOATS(name, format)                                                                                     \
+    VECTORS_OF_BLOCKS(format, 1, 1, 128)                                                                               \
+    VECTORS_OF_BLOCKS(format, 2, 2, 128)                                                                               \
+    VECTORS_OF_BLOCKS(format, 3, 2, 128)                                                                               \
+    VECTORS_OF_BLOCKS(format, 4, 2, 128)                                                                               \
+    VECTORS_OF_BLOCKS(format, 5, 2, 64)                                                                                \
+    VECTORS_OF_BLOCKS(format, 6, 2, 64)                                                                                \
+    VECTORS_OF_BLOCKS(format, 7, 2, 64)                                                                                \
+    VECTORS_OF_BLOCKS(format, 8, 2, 64)                                                                                \
+    MANY_VECTORS(format, columns, rows)
+
+GET_PLAIN_ROWS(f32)
+GET_PLAIN_ROWS(f16)
+GET_PLAIN_ROWS(bf16)
+PRODUCTS(q4_0, q4_0_cuda, 64, 128)
+PRODUCTS(q4_1, q4_1_cuda, 64, 128)
+PRODUCTS(q5_0, q5_0_cuda, 128, 64)
+PRODUCTS(q5_1, q5_1_cuda, 128, 64)
+PRODUCTS(q8_0, q8_0_cuda, 128, 64)
+PRODUCTS(q2_K, q2_k, 64, 128)
+PRODUCTS(q3_K, q3_k, 128, 128)
+PRODUCTS(q4_K, q4_k, 64, 128)
+PRODUCTS(q5_K, q5_k, 64, 128)
+PRODUCTS(q6_K, q6_k, 64, 64)
+
+/** Output row blockIdx.x of task (batch, choice) = (blockIdx.y, blockIdx.z). */
+template <class F>
+__device__ __forceinline__ void expert(const void* w, const void* y, const u32* ids, f32* dst, u32 n, u32 k, u32 choices,
+                                       u32 padded, u32 vectors) {
+    const u32 task = blockIdx.y * choices + blockIdx.z, blocks = k / F::VALUES, row = blockIdx.x;
+    const u8* rows[] = {static_cast<const u8*>(w) + (size_t(ids[task]) * n + row) * blocks * F::BYTES};
+    const q8_1* vector = static_cast<const q8_1*>(y) + size_t(vectors == 1 ? blockIdx.y : task) * (padded / 32);
+    const auto store = [=](u32, u32, f32 product) { dst[size_t(task) * n + row] = product; };
+    multiply<F, 1, 1, 128>(rows, vector, 0, blocks, store);
+}
+
+#define EXPERTS(format, name)                                                                                          \
+    BLOCK_OF(128) indexed_moe_forward_##name##_q8_1(const void* w, const void* y, const u32* ids, f32* dst,            \
+                                                    const int n, const int k, const int batch, const int topk,         \
+                                                    const int k_padded, const int input_dim1) {                        \
+        expert<format>(w, y, ids, dst, u32(n), u32(k), u32(topk), u32(k_padded), u32(input_dim1));                     \
+    }
+EXPERTS(q2_K, q2k)
+EXPERTS(q3_K, q3k)
+EXPERTS(q4_K, q4k)
+EXPERTS(q5_K, q5k)
+EXPERTS(q6_K, q6k)
+EXPERTS(q8_0, q8_0)

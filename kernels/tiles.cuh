@@ -1,0 +1,114 @@
+// Quantized weights times many vectors of q8_1: tiles of the result, from tiles in shared memory.
+#pragma once
+
+#include "products.cuh"
+
+/**
+ * A tile of weights, ROWS rows of SPAN values, and one of activations, COLUMNS vectors of as many. What lies beyond the
+ * last row, the last vector or the end of the rows is 0, and not read.
+ */
+template <class F, u32 COLUMNS, u32 ROWS>
+struct Tile {
+    static constexpr u32 SPAN = 128, QUADS = SPAN / 4, GROUPS = F::GROUP < SPAN ? SPAN / F::GROUP : 1;
+    static constexpr u32 THREADS = 128, BLOCKS = SPAN / 32;
+    static constexpr Offset OFFSET = F::MATRIX;
+    static constexpr bool HAS_OFFSET = OFFSET != Offset::NONE;
+
+    // One word more per row, so that the lanes of a group, which have a row each, use different banks.
+    u32 quads[ROWS][QUADS + 1];
+    f32 scales[ROWS][GROUPS + 1], offsets[HAS_OFFSET ? ROWS : 1][GROUPS + 1];
+    Vector<u32, 4> activations[COLUMNS][QUADS / 4];
+    f32 d[COLUMNS][BLOCKS], s[COLUMNS][BLOCKS];
+
+    /** The values from `first` on of the rows from `w` on. */
+    __device__ __forceinline__ void load_weights(u32 t, const u8* w, size_t row_bytes, u32 rows, u32 first, u32 values) {
+#pragma unroll 4
+        for (u32 i = t; i < ROWS * QUADS; i += THREADS) {
+            const u32 row = i / QUADS, n = i % QUADS, value = first + n * 4;
+            const bool exists = row < rows && value < values;
+            const u8* block = w + row * row_bytes + size_t(value / F::VALUES) * F::BYTES;
+            const u32 quad = value % F::VALUES / 4;
+            Weights<F, 1, OFFSET> weights = {};
+            if (exists) weights.load(block, quad);
+            quads[row][n] = weights.quads[0];
+            if (n % (QUADS / GROUPS) == 0) {
+                scales[row][n / (QUADS / GROUPS)] = weights.scale;
+                if (HAS_OFFSET) offsets[row][n / (QUADS / GROUPS)] = weights.offset;
+            }
+        }
+    }
+
+    /** The blocks from number `first` on of the vectors from y on, which lie `stride` blocks apart. */
+    __device__ __forceinline__ void load_activations(u32 t, const q8_1* y, size_t stride, u32 columns, u32 first,
+                                                     u32 blocks) {
+#pragma unroll 4
+        for (u32 i = t; i < COLUMNS * QUADS; i += THREADS) {
+            const u32 column = i / QUADS, n = i % QUADS, number = first + n / 8;
+            const bool exists = column < columns && number < blocks;
+            const q8_1* block = y + column * stride + number;
+            activations[column][n / 4].of[n % 4] = exists ? block->quads[n % 8] : 0;
+            if (n % 8 == 0) {
+                d[column][n / 8] = exists ? to_f32(block->d) : 0;
+                s[column][n / 8] = exists ? to_f32(block->s) : 0;
+            }
+        }
+    }
+};
+
+/**
+ * dst[column * dst_stride + row] for the tile of this block, of 32 x 4 threads. A thread has every 32nd row of it, and
+ * every fourth column.
+ */
+template <class F, u32 COLUMNS, u32 ROWS>
+__device__ __forceinline__ void multiply_tiles(const u8* w, const q8_1* y, f32* dst, u32 values, u32 rows, u32 columns,
+                                               u32 stride, size_t dst_stride) {
+    using T = Tile<F, COLUMNS, ROWS>;
+    constexpr u32 QUADS = F::GROUP < 32 ? F::GROUP / 4 : 8, MY_ROWS = ROWS / 32, MY_COLUMNS = COLUMNS / 4;
+    __shared__ T tile;
+    const u32 lane = threadIdx.x, t = threadIdx.y * 32 + lane;
+    const u32 row0 = blockIdx.x * ROWS, column0 = blockIdx.y * COLUMNS;
+    const size_t row_bytes = size_t(values / F::VALUES) * F::BYTES;
+    w += row0 * row_bytes, y += size_t(column0) * stride, rows -= row0, columns -= column0;
+
+    f32 sums[MY_ROWS][MY_COLUMNS] = {};
+    for (u32 first = 0; first < values; first += T::SPAN) {
+        __syncthreads();  // the tile before may still be read
+        tile.load_weights(t, w, row_bytes, rows, first, values);
+        tile.load_activations(t, y, stride, columns, first / 32, values / 32);
+        __syncthreads();
+#pragma unroll 1
+        for (u32 quad = 0; quad < T::QUADS; quad += QUADS) {
+            const u32 block = quad / 8, group = quad / QUADS;
+            Weights<F, QUADS, T::OFFSET> weights[MY_ROWS];
+#pragma unroll
+            for (u32 r = 0; r < MY_ROWS; ++r) {
+                const u32 row = lane + r * 32;
+#pragma unroll
+                for (u32 k = 0; k < QUADS; ++k) weights[r].quads[k] = tile.quads[row][quad + k];
+                weights[r].scale = tile.scales[row][group];
+                if (T::HAS_OFFSET) weights[r].offset = tile.offsets[row][group];
+            }
+#pragma unroll
+            for (u32 c = 0; c < MY_COLUMNS; ++c) {
+                if (c * 4 >= columns) continue;
+                const u32 column = threadIdx.y + c * 4;
+                Vector<u32, 4> activations[QUADS / 4];
+#pragma unroll
+                for (u32 k = 0; k < QUADS / 4; ++k) activations[k] = tile.activations[column][quad / 4 + k];
+                const f32 d = tile.d[column][block], s = tile.s[column][block];
+#pragma unroll
+                for (u32 r = 0; r < MY_ROWS; ++r) {
+                    sums[r][c] += product<F, QUADS, T::OFFSET>(weights[r], activations[0].of, d);
+                    if (T::OFFSET == Offset::WHOLE) sums[r][c] -= weights[r].offset * s;
+                }
+            }
+        }
+    }
+#pragma unroll
+    for (u32 r = 0; r < MY_ROWS; ++r)
+#pragma unroll
+        for (u32 c = 0; c < MY_COLUMNS; ++c) {
+            const u32 row = lane + r * 32, column = threadIdx.y + c * 4;
+            if (row < rows && column < columns) dst[(column0 + column) * dst_stride + row0 + row] = sums[r][c];
+        }
+}
