@@ -4,8 +4,9 @@
 // share a scale, and in some formats a minimum: a weight is scale * (q - BIAS) - minimum, where q is a small integer.
 // Four such q make a quad: a word with one of them in each byte, in the order of the row.
 //
-// The quads of one word of the block lie in PLANES planes, STRIDE quads apart: in the low and the high half of its bytes
-// for 4 bits, for example.
+// The low bits of the q lie in words from byte QUANTS on. Such a word has one quad in each of PLANES planes, which are
+// STRIDE quads apart: one in the low and one in the high halves of its bytes, for example. So STRIDE words make a chunk
+// of PLANES * STRIDE quads.
 #pragma once
 
 #include "elementwise.cuh"
@@ -18,148 +19,183 @@ enum class Offset {
     WHOLE,  // by the sum before it was quantized, which its block holds
 };
 
-/** Blocks of 32 with one scale. */
-template <u32 SIZE, u32 SHIFT>
-struct Simple {
-    static constexpr u32 VALUES = 32, BYTES = SIZE, ALIGN = SIZE % 4 ? 2 : 4, GROUP = 32;
-    static constexpr u32 PLANES = 2, STRIDE = 4;
+/** What the formats have in common, unless they say otherwise. */
+template <u32 VALUES_, u32 BYTES_, u32 GROUP_, u32 QUANTS_, u32 PLANES_, u32 STRIDE_>
+struct Format {
+    static constexpr u32 VALUES = VALUES_, BYTES = BYTES_, GROUP = GROUP_, ALIGN = BYTES % 4 ? 2 : 4;
+    static constexpr u32 QUANTS = QUANTS_, PLANES = PLANES_, STRIDE = STRIDE_;
     static constexpr i32 BIAS = 0;
     static constexpr bool MINIMUM = false;
-    static constexpr Offset VECTOR = Offset::WHOLE, MATRIX = Offset::WHOLE;
+    static constexpr Offset VECTOR = Offset::NONE, MATRIX = Offset::NONE;  // in mul_mat_vec and in mul_mat
 
-    static __device__ __forceinline__ f32 scale(const u8* block, u32) { return half_at(block); }
-    static __device__ __forceinline__ f32 minimum(const u8* block, u32) { return -half_at(block + 2); }
-    /** Four bits of each byte of the quants, which are at SHIFT: those of quads 0 to 3 are low, of 4 to 7 high. */
-    static __device__ __forceinline__ u32 nibbles(const u8* block, u32 quad) {
-        return word<ALIGN>(block + SHIFT + quad % 4 * 4) >> quad / 4 * 4 & 15 * ONES;
-    }
-    /** The fifth bits of a quad, of the 32 at SHIFT - 4. */
-    static __device__ __forceinline__ u32 fifth_bits(const u8* block, u32 quad) {
-        return bit_per_byte<4>(word<ALIGN>(block + SHIFT - 4) >> quad * 4);
+    using Scales = f32[PLANES];
+    template <u32 N> using Quads = u32[PLANES][N];
+
+    /** Adds the high bits of the N quads from number n of a chunk on, in each plane. */
+    template <u32 N> static __device__ __forceinline__ void add_high_bits(const u8*, u32, u32, Quads<N>&) {}
+};
+
+/** 32 values with one scale, which comes first; a minimum, if there is one, is stored with the other sign. */
+template <u32 BYTES, u32 QUANTS, u32 PLANES = 2>
+struct Block : Format<32, BYTES, 32, QUANTS, PLANES, 8 / PLANES> {
+    using Base = Format<32, BYTES, 32, QUANTS, PLANES, 8 / PLANES>;
+
+    template <class F>
+    static __device__ __forceinline__ void load_scales(const u8* block, u32, u32, typename Base::Scales& scales,
+                                                       typename Base::Scales& minima) {
+#pragma unroll
+        for (u32 p = 0; p < PLANES; ++p) {
+            scales[p] = half_at(block);
+            if (F::MINIMUM) minima[p] = -half_at(block + 2);
+        }
     }
 };
 
-struct q4_0 : Simple<18, 2> {
+/** As Block, with a fifth bit for each value in the word before the quants. */
+template <u32 BYTES, u32 QUANTS>
+struct FiveBitBlock : Block<BYTES, QUANTS> {
+    using Base = typename Block<BYTES, QUANTS>::Base;
+
+    template <u32 N>
+    static __device__ __forceinline__ void add_high_bits(const u8* block, u32, u32 n,
+                                                         typename Base::template Quads<N>& quads) {
+        const u32 bits = word<Base::ALIGN>(block + QUANTS - 4) >> n * 4;
+#pragma unroll
+        for (u32 p = 0; p < 2; ++p)
+#pragma unroll
+            for (u32 k = 0; k < N; ++k) quads[p][k] |= bit_per_byte<4>(bits >> (p * 4 + k) * 4);
+    }
+};
+
+struct q4_0 : Block<18, 2> {
     static constexpr i32 BIAS = 8;
-    static __device__ __forceinline__ u32 quad(const u8* block, u32 n) { return nibbles(block, n); }
+    static constexpr Offset VECTOR = Offset::WHOLE, MATRIX = Offset::WHOLE;
 };
 
-struct q4_1 : Simple<20, 4> {
+struct q4_1 : Block<20, 4> {
     static constexpr bool MINIMUM = true;
-    static __device__ __forceinline__ u32 quad(const u8* block, u32 n) { return nibbles(block, n); }
+    static constexpr Offset VECTOR = Offset::WHOLE, MATRIX = Offset::WHOLE;
 };
 
-struct q5_0 : Simple<22, 6> {
+struct q5_0 : FiveBitBlock<22, 6> {
     static constexpr i32 BIAS = 16;
-    static constexpr Offset MATRIX = Offset::NONE;
-    static __device__ __forceinline__ u32 quad(const u8* block, u32 n) { return nibbles(block, n) | fifth_bits(block, n); }
+    static constexpr Offset VECTOR = Offset::WHOLE, MATRIX = Offset::NONE;
 };
 
-struct q5_1 : Simple<24, 8> {
+struct q5_1 : FiveBitBlock<24, 8> {
     static constexpr bool MINIMUM = true;
-    static __device__ __forceinline__ u32 quad(const u8* block, u32 n) { return nibbles(block, n) | fifth_bits(block, n); }
+    static constexpr Offset VECTOR = Offset::WHOLE, MATRIX = Offset::WHOLE;
 };
 
-struct q8_0 : Simple<34, 2> {
-    static constexpr u32 PLANES = 1, STRIDE = 8;
-    static constexpr Offset VECTOR = Offset::NONE, MATRIX = Offset::NONE;
-    static __device__ __forceinline__ u32 quad(const u8* block, u32 n) { return word<ALIGN>(block + 2 + n * 4); }
-};
+struct q8_0 : Block<34, 2, 1> {};
 
-/** Blocks of 256. */
-template <u32 SIZE, u32 VALUES_PER_SCALE>
-struct Super {
-    static constexpr u32 VALUES = 256, BYTES = SIZE, ALIGN = SIZE % 4 ? 2 : 4, GROUP = VALUES_PER_SCALE;
-    static constexpr i32 BIAS = 0;
-    static constexpr bool MINIMUM = false;
-    static constexpr Offset VECTOR = Offset::NONE, MATRIX = Offset::NONE;
-
-    static __device__ __forceinline__ f32 minimum(const u8*, u32) { return 0; }
-    /** Two bits of each byte of the quants at p: 32 bytes hold the quads n of four planes. */
-    static __device__ __forceinline__ u32 pairs(const u8* p, u32 n) {
-        return word<ALIGN>(p + n / 32 * 32 + n % 8 * 4) >> n / 8 % 4 * 2 & 3 * ONES;
-    }
-};
-
-struct q2_K : Super<84, 16> {
-    static constexpr u32 PLANES = 4, STRIDE = 8;
+/** Groups of 16; 4 bits for a scale and 4 for a minimum. */
+struct q2_K : Format<256, 84, 16, 16, 4, 8> {
     static constexpr bool MINIMUM = true;
     static constexpr Offset VECTOR = Offset::SUM, MATRIX = Offset::SUM;
-    static __device__ __forceinline__ u32 quad(const u8* block, u32 n) { return pairs(block + 16, n); }
-    static __device__ __forceinline__ f32 scale(const u8* block, u32 group) {
-        return half_at(block + 80) * f32(block[group] & 15);
-    }
-    static __device__ __forceinline__ f32 minimum(const u8* block, u32 group) {
-        return half_at(block + 82) * f32(block[group] >> 4);
+
+    template <class F>
+    static __device__ __forceinline__ void load_scales(const u8* block, u32 chunk, u32 n, Scales& scales,
+                                                       Scales& minima) {
+        const f32 d = half_at(block + 80), dmin = half_at(block + 82);
+#pragma unroll
+        for (u32 p = 0; p < PLANES; ++p) {
+            const u32 both = word<ALIGN>(block + chunk * 8 + p / 2 * 4) >> (n / 4 * 8 + p % 2 * 16);
+            scales[p] = d * f32(both & 15), minima[p] = dmin * f32(both >> 4 & 15);
+        }
     }
 };
 
-struct q3_K : Super<110, 16> {
-    static constexpr u32 PLANES = 4, STRIDE = 8;
+/** Groups of 16; scales of 6 bits, whose low 4 are in one place and high 2 in another. */
+struct q3_K : Format<256, 110, 16, 32, 4, 8> {
     static constexpr i32 BIAS = 4;
-    static __device__ __forceinline__ u32 quad(const u8* block, u32 n) {
-        const u32 third_bits = word<ALIGN>(block + n % 8 * 4) >> n / 8 & ONES;
-        return pairs(block + 32, n) | third_bits << 2;
+
+    template <u32 N>
+    static __device__ __forceinline__ void add_high_bits(const u8* block, u32 chunk, u32 n, Quads<N>& quads) {
+        u32 bits[N];
+        words<ALIGN>(block + n * 4, bits);
+#pragma unroll
+        for (u32 p = 0; p < PLANES; ++p)
+#pragma unroll
+            for (u32 k = 0; k < N; ++k) quads[p][k] |= (bits[k] >> (chunk * 4 + p) & ONES) << 2;
     }
-    static __device__ __forceinline__ f32 scale(const u8* block, u32 group) {
-        const u32 low = block[96 + group % 8] >> group / 8 * 4 & 15, high = block[104 + group % 4] >> group / 4 * 2 & 3;
-        return half_at(block + 108) * f32(i32(low | high << 4) - 32);
+
+    template <class F>
+    static __device__ __forceinline__ void load_scales(const u8* block, u32 chunk, u32 n, Scales& scales, Scales&) {
+        const f32 d = half_at(block + 108);
+        const u32 high = word<ALIGN>(block + 104) >> (n / 4 * 8 + chunk * 4);
+#pragma unroll
+        for (u32 p = 0; p < PLANES; ++p) {
+            const u32 low = word<ALIGN>(block + 96 + p / 2 * 4) >> (n / 4 * 8 + chunk * 4);
+            const u32 scale = (low >> p % 2 * 16 & 15) | (high >> (p % 2 * 16 + p / 2 * 2) & 3) << 4;
+            scales[p] = d * f32(i32(scale) - 32);
+        }
     }
 };
 
-/** The formats with 4 and 5 bits. */
-template <u32 SIZE>
-struct Wide : Super<SIZE, 32> {
-    using Super<SIZE, 32>::ALIGN;
-    static constexpr u32 PLANES = 2, STRIDE = 8;
+/** Groups of 32, two to a chunk; a scale and a minimum of 6 bits each, in 12 bytes. */
+template <u32 BYTES, u32 QUANTS>
+struct SixBitScales : Format<256, BYTES, 32, QUANTS, 2, 8> {
+    using Base = Format<256, BYTES, 32, QUANTS, 2, 8>;
     static constexpr bool MINIMUM = true;
     static constexpr Offset VECTOR = Offset::SUM, MATRIX = Offset::WHOLE;
 
-    /** Six bits of the 12 bytes at block[4]: the scale of a group, or its minimum (`second`). */
-    static __device__ __forceinline__ u32 six_bits(const u8* block, u32 group, u32 second) {
-        const u8 *scales = block + 4, first = scales[group % 4 + second * 4];
-        if (group < 4) return first & 63;
-        return (scales[group + 4] >> second * 4 & 15) | first >> 6 << 4;
-    }
-    static __device__ __forceinline__ f32 scale(const u8* block, u32 group) {
-        return half_at(block) * f32(six_bits(block, group, 0));
-    }
-    static __device__ __forceinline__ f32 minimum(const u8* block, u32 group) {
-        return half_at(block + 2) * f32(six_bits(block, group, 1));
-    }
-    /** Four bits of each byte of the quants at p: 32 bytes hold the quads n of two planes. */
-    static __device__ __forceinline__ u32 nibbles(const u8* p, u32 n) {
-        return word<ALIGN>(p + n / 16 * 32 + n % 8 * 4) >> n / 8 % 2 * 4 & 15 * ONES;
+    template <class F>
+    static __device__ __forceinline__ void load_scales(const u8* block, u32 chunk, u32, typename Base::Scales& scales,
+                                                       typename Base::Scales& minima) {
+        const f32 d = half_at(block), dmin = half_at(block + 2);
+        // Those of both groups of the chunk at once: bytes 0 to 3 are of the scales, 4 to 7 of the minima, each with six
+        // bits of groups 0 to 3 and the top two of 4 to 7, whose other four are in bytes 8 to 11, scales below minima.
+        const uint16_t* pairs = reinterpret_cast<const uint16_t*>(block + 4) + chunk % 2;
+        const u32 first = pairs[0], second = pairs[2], third = pairs[4];
+        const u32 scale = chunk < 2 ? first & 0x3f3f : (third & 0x0f0f) | (first >> 2 & 0x3030);
+        const u32 minimum = chunk < 2 ? second & 0x3f3f : (third >> 4 & 0x0f0f) | (second >> 2 & 0x3030);
+        scales[0] = d * f32(scale & 255), scales[1] = d * f32(scale >> 8);
+        minima[0] = dmin * f32(minimum & 255), minima[1] = dmin * f32(minimum >> 8);
     }
 };
 
-struct q4_K : Wide<144> {
-    static __device__ __forceinline__ u32 quad(const u8* block, u32 n) { return nibbles(block + 16, n); }
-};
+struct q4_K : SixBitScales<144, 16> {};
 
-struct q5_K : Wide<176> {
-    static __device__ __forceinline__ u32 quad(const u8* block, u32 n) {
-        const u32 fifth_bits = word<ALIGN>(block + 16 + n % 8 * 4) >> n / 8 & ONES;
-        return nibbles(block + 48, n) | fifth_bits << 4;
+struct q5_K : SixBitScales<176, 48> {
+    template <u32 N>
+    static __device__ __forceinline__ void add_high_bits(const u8* block, u32 chunk, u32 n, Quads<N>& quads) {
+        u32 bits[N];
+        words<ALIGN>(block + 16 + n * 4, bits);
+#pragma unroll
+        for (u32 p = 0; p < PLANES; ++p)
+#pragma unroll
+            for (u32 k = 0; k < N; ++k) quads[p][k] |= (bits[k] >> (chunk * 2 + p) & ONES) << 4;
     }
 };
 
-struct q6_K : Super<210, 16> {
-    static constexpr u32 PLANES = 2, STRIDE = 16;
+/** Groups of 16; scales of 8 bits, with sign. */
+struct q6_K : Format<256, 210, 16, 0, 2, 16> {
     static constexpr i32 BIAS = 32;
-    static __device__ __forceinline__ u32 quad(const u8* block, u32 n) {
-        const u32 low = word<ALIGN>(block + n / 32 * 64 + n % 16 * 4) >> n / 16 % 2 * 4 & 15 * ONES;
-        return low | pairs(block + 128, n) << 4;
+
+    template <u32 N>
+    static __device__ __forceinline__ void add_high_bits(const u8* block, u32 chunk, u32 n, Quads<N>& quads) {
+        u32 bits[N];
+        words<ALIGN>(block + 128 + chunk * 32 + n % 8 * 4, bits);
+#pragma unroll
+        for (u32 p = 0; p < PLANES; ++p)
+#pragma unroll
+            for (u32 k = 0; k < N; ++k) quads[p][k] |= (bits[k] >> (n / 8 * 2 + p * 4) & 3 * ONES) << 4;
     }
-    static __device__ __forceinline__ f32 scale(const u8* block, u32 group) {
-        return half_at(block + 208) * f32(int8_t(block[192 + group]));
+
+    template <class F>
+    static __device__ __forceinline__ void load_scales(const u8* block, u32 chunk, u32 n, Scales& scales, Scales&) {
+        const f32 d = half_at(block + 208);
+#pragma unroll
+        for (u32 p = 0; p < PLANES; ++p) scales[p] = d * f32(int8_t(block[192 + chunk * 8 + n / 4 + p * 4]));
     }
 };
 
-struct q8_K : Super<292, 256> {
-    static constexpr u32 PLANES = 1, STRIDE = 64;
-    static __device__ __forceinline__ u32 quad(const u8* block, u32 n) { return word<ALIGN>(block + 4 + n * 4); }
-    static __device__ __forceinline__ f32 scale(const u8* block, u32) { return *reinterpret_cast<const f32*>(block); }
+struct q8_K : Format<256, 292, 256, 4, 1, 64> {
+    template <class F>
+    static __device__ __forceinline__ void load_scales(const u8* block, u32, u32, Scales& scales, Scales&) {
+        scales[0] = *reinterpret_cast<const f32*>(block);
+    }
 };
 
 /** A block of 32 activations: its scale, the sum of the activations before they were quantized, and their quants. */
@@ -168,16 +204,55 @@ struct q8_1 {
     u32 quads[8];
 };
 
-/** The four weights of a quad, in f32. They round once, and only where there is a minimum or a scale in f32. */
-template <class F>
-__device__ __forceinline__ Vector<f32, 4> weights(const u8* block, u32 n) {
-    const u32 quad = F::quad(block, n), group = n * 4 / F::GROUP;
-    const f32 scale = F::scale(block, group), minimum = F::MINIMUM ? F::minimum(block, group) : 0;
-    Vector<f32, 4> values;
+/**
+ * The share of a row that a thread takes at a time: N consecutive words of a block, which are N quads in each plane.
+ * Those of one plane are in one group, and in one block of activations.
+ */
+template <class F, u32 N>
+struct Share {
+    static constexpr u32 PER_BLOCK = F::VALUES / 4 / F::PLANES / N;
+    static_assert(F::STRIDE % N == 0 && F::GROUP / 4 % N == 0 && 8 % N == 0);
+
+    u32 quads[F::PLANES][N];
+    f32 scales[F::PLANES], minima[F::PLANES];
+
+    /** Share number n of the block. */
+    __device__ __forceinline__ void load(const u8* block, u32 n) {
+        u32 low[N];
+        words<F::ALIGN>(block + F::QUANTS + n * N * 4, low);
 #pragma unroll
-    for (u32 k = 0; k < 4; ++k) {
-        const f32 product = scale * f32(signed_byte(quad, k) - F::BIAS);
-        values.of[k] = F::MINIMUM ? product - minimum : product;
+        for (u32 p = 0; p < F::PLANES; ++p)
+#pragma unroll
+            for (u32 k = 0; k < N; ++k) quads[p][k] = low[k] >> p * (8 / F::PLANES) & (0xff >> (8 - 8 / F::PLANES)) * ONES;
+        const u32 chunk = n * N / F::STRIDE, first = n * N % F::STRIDE;
+        F::template add_high_bits<N>(block, chunk, first, quads);
+        F::template load_scales<F>(block, chunk, first, scales, minima);
     }
-    return values;
-}
+
+    /** The number in the block of the first quad of share n in a plane. */
+    static __device__ __forceinline__ u32 quad(u32 n, u32 plane) {
+        return n * N / F::STRIDE * F::PLANES * F::STRIDE + plane * F::STRIDE + n * N % F::STRIDE;
+    }
+
+    /** Four weights in f32. They round once, and only where there is a minimum or a scale in f32. */
+    __device__ __forceinline__ Vector<f32, 4> weights(u32 plane, u32 k) const {
+        Vector<f32, 4> values;
+#pragma unroll
+        for (u32 i = 0; i < 4; ++i) {
+            const f32 product = scales[plane] * f32(signed_byte(quads[plane][k], i) - F::BIAS);
+            values.of[i] = F::MINIMUM ? product - minima[plane] : product;
+        }
+        return values;
+    }
+
+    /** Makes the quads and minima those of a product with q8_1, and the minima what its OFFSET is a factor of. */
+    template <Offset OFFSET> __device__ __forceinline__ void prepare() {
+#pragma unroll
+        for (u32 p = 0; p < F::PLANES; ++p) {
+            if (F::BIAS && OFFSET != Offset::NONE) minima[p] = scales[p] * f32(F::BIAS);
+#pragma unroll
+            for (u32 k = 0; F::BIAS && OFFSET == Offset::NONE && k < N; ++k)
+                quads[p][k] = bytes_minus(quads[p][k], F::BIAS);
+        }
+    }
+};

@@ -14,6 +14,31 @@ __device__ __forceinline__ u32 word(const u8* p) {
     }
 }
 
+/**
+ * N words from p on. If p is aligned to half a word only, N - 1 of the loads are still of aligned words, and two of
+ * halves: those words are shifted by half a word where p lies between two.
+ */
+template <u32 ALIGN, u32 N>
+__device__ __forceinline__ void words(const u8* p, u32 (&out)[N]) {
+    if constexpr (ALIGN >= 4 || N == 1) {
+#pragma unroll
+        for (u32 k = 0; k < N; ++k) out[k] = word<ALIGN>(p + k * 4);
+    } else {
+        const bool between = reinterpret_cast<size_t>(p) % 4;
+        const uint16_t* halves = reinterpret_cast<const uint16_t*>(p);
+        const u32 first = halves[between ? 0 : N * 2 - 2], last = halves[N * 2 - 1];
+        const u32* aligned = reinterpret_cast<const u32*>(p + (between ? 2 : 0));
+        u32 before = first << 16;
+#pragma unroll
+        for (u32 k = 0; k < N - 1; ++k) {
+            const u32 loaded = aligned[k];
+            out[k] = between ? before >> 16 | loaded << 16 : loaded;
+            before = loaded;
+        }
+        out[N - 1] = (between ? before >> 16 : first) | last << 16;
+    }
+}
+
 __device__ __forceinline__ f32 half_at(const u8* p) { return to_f32(*reinterpret_cast<const f16*>(p)); }
 
 /** Byte k of a word, with its sign. */

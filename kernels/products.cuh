@@ -4,63 +4,30 @@
 #include "blocks.cuh"
 #include "reduction.cuh"
 
-/**
- * What one thread takes at a time: WORDS consecutive words of a block, in all planes. Each plane's share lies in one
- * group, and in one block of activations.
- */
-template <class F, u32 WORDS>
-struct Share {
-    static constexpr u32 PER_PLANE = F::STRIDE / WORDS, PER_BLOCK = F::VALUES / 4 / F::PLANES / WORDS;
-    static_assert(F::STRIDE % WORDS == 0 && F::GROUP / 4 % WORDS == 0 && 8 % WORDS == 0);
+/** How many words a thread takes at a time: a row of some thousand weights should keep all threads of a block busy. */
+template <class F> constexpr u32 WORDS = 4;
 
-    const u32 block, first;
-
-    /** Number n of the shares of a row. */
-    __device__ __forceinline__ explicit Share(u32 n)
-        : block(n / PER_BLOCK),
-          first(n % PER_BLOCK / PER_PLANE * F::PLANES * F::STRIDE + n % PER_PLANE * WORDS) {}
-
-    /** The first quad of the share in a plane. */
-    __device__ __forceinline__ u32 quad(u32 plane) const { return first + plane * F::STRIDE; }
-};
-
-/** Some quads of one group of weights, as a product with q8_1 takes them. */
-template <class F, u32 WORDS, Offset OFFSET>
-struct Weights {
-    u32 quads[WORDS];
-    f32 scale, offset;
-
-    __device__ __forceinline__ void load(const u8* block, u32 quad) {
+/** The sum of the products of some quads. */
+template <u32 N>
+__device__ __forceinline__ i32 dot(const u32 (&a)[N], const u32 (&b)[N]) {
+    i32 sum = 0;
 #pragma unroll
-        for (u32 k = 0; k < WORDS; ++k) {
-            quads[k] = F::quad(block, quad + k);
-            if (OFFSET == Offset::NONE && F::BIAS) quads[k] = bytes_minus(quads[k], F::BIAS);
-        }
-        const u32 group = quad * 4 / F::GROUP;
-        scale = F::scale(block, group);
-        if (OFFSET != Offset::NONE) offset = F::BIAS ? scale * f32(F::BIAS) : F::minimum(block, group);
-    }
-};
-
-/** The product of some weights with activations, whose block has the scale d and the sum s: without what s is for. */
-template <class F, u32 WORDS, Offset OFFSET>
-__device__ __forceinline__ f32 product(const Weights<F, WORDS, OFFSET>& weights, const u32* activations, f32 d) {
-    i32 dot = 0, sum = 0;
-#pragma unroll
-    for (u32 k = 0; k < WORDS; ++k) {
-        dot = dot4(weights.quads[k], activations[k], dot);
-        if (OFFSET == Offset::SUM) sum = dot4(ONES, activations[k], sum);
-    }
-    const f32 scaled = weights.scale * (d * f32(dot));
-    return OFFSET == Offset::SUM ? scaled - weights.offset * (d * f32(sum)) : scaled;
+    for (u32 k = 0; k < N; ++k) sum = dot4(a[k], b[k], sum);
+    return sum;
 }
 
-/** How many words a thread takes at a time: a row of some thousand weights should keep all threads of a block busy. */
-template <class F> constexpr u32 WORDS = F::VALUES == 32 || F::PLANES == 4 ? 2 : 4;
+/** The sum of the quants of some quads. */
+template <u32 N>
+__device__ __forceinline__ i32 sum_of(const u32 (&quads)[N]) {
+    i32 sum = 0;
+#pragma unroll
+    for (u32 k = 0; k < N; ++k) sum = dot4(ONES, quads[k], sum);
+    return sum;
+}
 
 /**
- * The products of ROWS rows of weights, which lie `row_bytes` apart, with COLUMNS vectors, which lie `stride` blocks of
- * q8_1 apart: store(row, column, product). A row has `blocks` blocks. All threads of the block work on them, THREADS.
+ * The products of ROWS rows of weights with COLUMNS vectors, which lie `stride` blocks of q8_1 apart:
+ * store(row, column, product). A row has `blocks` blocks. All threads of the block work on them, THREADS.
  */
 template <class F, u32 ROWS, u32 COLUMNS, u32 THREADS, class Store>
 __device__ __forceinline__ void multiply(const u8* const (&rows)[ROWS], const q8_1* y, u32 stride, u32 blocks,
@@ -71,25 +38,28 @@ __device__ __forceinline__ void multiply(const u8* const (&rows)[ROWS], const q8
     const u32 t = threadIdx.y * GROUP + threadIdx.x;
     f32 sums[ROWS][COLUMNS] = {};
     for (u32 n = t; n < blocks * Part::PER_BLOCK; n += THREADS) {
-        const Part part(n);
-        const q8_1* vector = y + size_t(part.block) * (F::VALUES / 32);
+        const u32 block = n / Part::PER_BLOCK, part = n % Part::PER_BLOCK;
+        Part parts[ROWS];
+#pragma unroll
+        for (u32 r = 0; r < ROWS; ++r) parts[r].load(rows[r] + size_t(block) * F::BYTES, part);
+#pragma unroll
+        for (u32 r = 0; r < ROWS; ++r) parts[r].template prepare<OFFSET>();
 #pragma unroll
         for (u32 plane = 0; plane < F::PLANES; ++plane) {
-            const u32 quad = part.quad(plane);
-            Weights<F, N, OFFSET> weights[ROWS];
-#pragma unroll
-            for (u32 r = 0; r < ROWS; ++r) weights[r].load(rows[r] + size_t(part.block) * F::BYTES, quad);
+            const u32 quad = Part::quad(part, plane);
 #pragma unroll
             for (u32 c = 0; c < COLUMNS; ++c) {
-                const q8_1& block = vector[size_t(c) * stride + quad / 8];
-                u32 activations[N];
+                const q8_1& activations = y[size_t(c) * stride + block * (F::VALUES / 32) + quad / 8];
+                u32 quads[N];
 #pragma unroll
-                for (u32 k = 0; k < N; ++k) activations[k] = block.quads[quad % 8 + k];
-                const f32 d = to_f32(block.d);
+                for (u32 k = 0; k < N; ++k) quads[k] = activations.quads[quad % 8 + k];
+                const f32 d = to_f32(activations.d);
+                const f32 sum = OFFSET == Offset::SUM ? d * f32(sum_of(quads)) : 0;
 #pragma unroll
                 for (u32 r = 0; r < ROWS; ++r) {
-                    sums[r][c] += product<F, N, OFFSET>(weights[r], activations, d);
-                    if (OFFSET == Offset::WHOLE && quad % 8 == 0) sums[r][c] -= weights[r].offset * to_f32(block.s);
+                    sums[r][c] += parts[r].scales[plane] * (d * f32(dot(parts[r].quads[plane], quads)));
+                    if (OFFSET == Offset::SUM) sums[r][c] -= parts[r].minima[plane] * sum;
+                    if (OFFSET == Offset::WHOLE && quad % 8 == 0) sums[r][c] -= parts[r].minima[plane] * to_f32(activations.s);
                 }
             }
         }
@@ -112,29 +82,35 @@ __device__ __forceinline__ void multiply(const u8* const (&rows)[ROWS], const q8
     }
 }
 
-/** One row of weights times a vector of f32, by one group of lanes, each of which gets it. */
-template <class F>
-__device__ __forceinline__ f32 multiply(const u8* row, const f32* y, u32 blocks) {
-    constexpr u32 N = WORDS<F>;
+/** One group of lanes: the products of ROWS rows of weights with a vector of f32, which every lane gets. */
+template <class F, u32 ROWS>
+__device__ __forceinline__ void multiply(const u8* const (&rows)[ROWS], const f32* y, u32 blocks, f32 (&sums)[ROWS]) {
+    constexpr u32 N = WORDS<F> < 2 ? 1 : 2;
     using Part = Share<F, N>;
-    f32 total = 0;
     for (u32 n = threadIdx.x; n < blocks * Part::PER_BLOCK; n += GROUP) {
-        const Part part(n);
-        const u8* block = row + size_t(part.block) * F::BYTES;
-        const f32* vector = y + size_t(part.block) * F::VALUES;
+        const u32 block = n / Part::PER_BLOCK, part = n % Part::PER_BLOCK;
+        Part parts[ROWS];
+#pragma unroll
+        for (u32 r = 0; r < ROWS; ++r) parts[r].load(rows[r] + size_t(block) * F::BYTES, part);
 #pragma unroll
         for (u32 plane = 0; plane < F::PLANES; ++plane) {
-            const u32 quad = part.quad(plane), group = quad * 4 / F::GROUP;
-            f32 dot = 0, sum = 0;
+            const f32* activations = y + size_t(block) * F::VALUES + Part::quad(part, plane) * 4;
+            f32 dots[ROWS] = {}, sum = 0;
 #pragma unroll
             for (u32 k = 0; k < N * 4; ++k) {
-                const f32 activation = vector[quad * 4 + k];
-                dot += f32(signed_byte(F::quad(block, quad + k / 4), k % 4) - F::BIAS) * activation;
+                const f32 activation = activations[k];
+#pragma unroll
+                for (u32 r = 0; r < ROWS; ++r)
+                    dots[r] += f32(signed_byte(parts[r].quads[plane][k / 4], k % 4) - F::BIAS) * activation;
                 sum += activation;
             }
-            total += F::scale(block, group) * dot;
-            if (F::MINIMUM) total -= F::minimum(block, group) * sum;
+#pragma unroll
+            for (u32 r = 0; r < ROWS; ++r) {
+                sums[r] += parts[r].scales[plane] * dots[r];
+                if (F::MINIMUM) sums[r] -= parts[r].minima[plane] * sum;
+            }
         }
     }
-    return over_group(total, Sum());
+#pragma unroll
+    for (u32 r = 0; r < ROWS; ++r) sums[r] = over_group(sums[r], Sum());
 }

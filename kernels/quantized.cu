@@ -9,6 +9,8 @@
 // Nothing here reads past the end of a row of weights, nor the padding of a vector: a host need not set either.
 #include "tiles.cuh"
 
+constexpr u32 ROWS_TOGETHER = 2;
+
 template <class T>
 __device__ __forceinline__ void store_four(T* out, const Vector<f32, 4>& values) {
     if (aligned<4>(out)) {
@@ -22,19 +24,27 @@ __device__ __forceinline__ void store_four(T* out, const Vector<f32, 4>& values)
     }
 }
 
-/** The quads from number `first` to `end` of an array of blocks, each `step`-th. */
+/** The words of quants from number `first` to `end` of an array of blocks, each `step`-th, as floats. */
 template <class F, class T>
 __device__ __forceinline__ void dequantize(const u8* blocks, T* out, size_t first, size_t end, size_t step) {
-    constexpr u32 QUADS = F::VALUES / 4;
-    for (size_t n = first; n < end; n += step)
-        store_four(out + n * 4, weights<F>(blocks + n / QUADS * F::BYTES, u32(n % QUADS)));
+    using Part = Share<F, 1>;
+    for (size_t n = first; n < end; n += step) {
+        const size_t block = n / Part::PER_BLOCK;
+        const u32 part = n % Part::PER_BLOCK;
+        Part share;
+        share.load(blocks + block * F::BYTES, part);
+#pragma unroll
+        for (u32 p = 0; p < F::PLANES; ++p)
+            store_four(out + block * F::VALUES + Part::quad(part, p) * 4, share.weights(p, 0));
+    }
 }
 
 /** What a block of threads has: `share` values of `count`. */
 template <class F, class T>
 __device__ __forceinline__ void dequantize_share(const void* x, T* y, size_t count, u32 share) {
-    const size_t first = size_t(blockIdx.x) * share / 4, end = first + share / 4;
-    dequantize<F>(static_cast<const u8*>(x), y, first + threadIdx.x, end < count / 4 ? end : count / 4, blockDim.x);
+    constexpr u32 EACH = 4 * F::PLANES;
+    const size_t first = size_t(blockIdx.x) * share / EACH, end = first + share / EACH, all = count / EACH;
+    dequantize<F>(static_cast<const u8*>(x), y, first + threadIdx.x, end < all ? end : all, blockDim.x);
 }
 
 #define DEQUANTIZE_BLOCKS(format, T)                                                                    \
@@ -69,7 +79,7 @@ template <class F>
 __device__ __forceinline__ void get_row(const void* table, const u32* ids, f32* dst, i64 length, size_t row_bytes) {
     const u8* row = static_cast<const u8*>(table) + ids[blockIdx.x] * row_bytes;
     const size_t first = size_t(blockIdx.y) * blockDim.x + threadIdx.x, step = size_t(gridDim.y) * blockDim.x;
-    dequantize<F>(row, dst + blockIdx.x * size_t(length), first, size_t(length) / 4, step);
+    dequantize<F>(row, dst + blockIdx.x * size_t(length), first, size_t(length) / (4 * F::PLANES), step);
 }
 
 template <class T>
@@ -104,34 +114,57 @@ KERNEL quantize_q8_1(const f32* x, void* y, const int length, const int padded) 
     if (threadIdx.x % 32 == 0) block.d = to_f16(d), block.s = to_f16(sum);
 }
 
+/** The bytes from one row of weights to the next. */
 template <class F>
-__device__ __forceinline__ void vector_of_floats(const void* w, const f32* y, f32* dst, u32 ncols) {
-    const u32 blocks = ncols / F::VALUES;
-    const u8* row = static_cast<const u8*>(w) + size_t(blockIdx.x) * blocks * F::BYTES;
-    const f32 product = multiply<F>(row, y, blocks);
-    if (threadIdx.x == 0) dst[blockIdx.x] = product;
+__device__ __forceinline__ size_t row_bytes(u32 ncols) {
+    return size_t(ncols / F::VALUES) * F::BYTES;
+}
+
+/**
+ * ROWS rows from `row` on. Where these are more than the launch rule gives a block, it has the rows of the blocks after
+ * it too, which end at once: so a thread uses each activation it loads several times. Beyond the last row it is that.
+ */
+template <class F, u32 ROWS>
+struct Rows {
+    const u8* at[ROWS];
+
+    __device__ __forceinline__ Rows(const void* w, u32 row, u32 end, u32 ncols) {
+#pragma unroll
+        for (u32 r = 0; r < ROWS; ++r)
+            at[r] = static_cast<const u8*>(w) + (row + r < end ? row + r : end - 1) * row_bytes<F>(ncols);
+    }
+};
+
+template <class F>
+__device__ __forceinline__ void vector_of_floats(const void* w, const f32* y, f32* dst, u32 ncols, u32 nrows) {
+    constexpr u32 ROWS = 4;
+    const u32 row = blockIdx.x;
+    if (row % ROWS) return;
+    const Rows<F, ROWS> rows(w, row, nrows, ncols);
+    f32 products[ROWS] = {};
+    multiply<F>(rows.at, y, ncols / F::VALUES, products);
+#pragma unroll
+    for (u32 r = 0; r < ROWS; ++r)
+        if (threadIdx.x == r && row + r < nrows) dst[row + r] = products[r];
 }
 
 #define VECTOR_OF_FLOATS(name, format)                                                                                 \
     KERNEL dequantize_mul_mat_vec_##name(const void* w, const f32* y, f32* dst, const int ncols, const int nrows) {    \
-        if (blockIdx.x < u32(nrows)) vector_of_floats<format>(w, y, dst, u32(ncols));                                  \
+        vector_of_floats<format>(w, y, dst, u32(ncols), u32(nrows));                                                   \
     }
 
-/** ROWS rows of weights per block, THREADS threads; a row beyond the last one is not stored. */
-template <class F, u32 COLUMNS, u32 ROWS, u32 THREADS>
+/** EACH rows per block by the launch rule, of THREADS threads. */
+template <class F, u32 COLUMNS, u32 EACH, u32 THREADS>
 __device__ __forceinline__ void vectors_of_blocks(const void* w, const void* y, f32* dst, u32 ncols, u32 nrows,
                                                   u32 nrows_y, u32 nrows_dst) {
-    const u32 row0 = blockIdx.x * ROWS, blocks = ncols / F::VALUES;
-    const u8* rows[ROWS];
-#pragma unroll
-    for (u32 r = 0; r < ROWS; ++r) {
-        const u32 row = row0 + r < nrows ? row0 + r : nrows - 1;
-        rows[r] = static_cast<const u8*>(w) + size_t(row) * blocks * F::BYTES;
-    }
+    constexpr u32 ROWS = ROWS_TOGETHER;
+    const u32 row = blockIdx.x * EACH;
+    if (row % ROWS) return;
+    const Rows<F, ROWS> rows(w, row, nrows, ncols);
     const auto store = [=](u32 r, u32 column, f32 product) {
-        if (row0 + r < nrows) dst[size_t(column) * nrows_dst + row0 + r] = product;
+        if (row + r < nrows) dst[size_t(column) * nrows_dst + row + r] = product;
     };
-    multiply<F, ROWS, COLUMNS, THREADS>(rows, static_cast<const q8_1*>(y), nrows_y / 32, blocks, store);
+    multiply<F, ROWS, COLUMNS, THREADS>(rows.at, static_cast<const q8_1*>(y), nrows_y / 32, ncols / F::VALUES, store);
 }
 
 #define BLOCK_OF(threads) extern "C" __global__ void __launch_bounds__(threads)
@@ -184,15 +217,19 @@ PRODUCTS(q4_K, q4_k, 64, 128)
 PRODUCTS(q5_K, q5_k, 64, 128)
 PRODUCTS(q6_K, q6_k, 64, 64)
 
-/** Output row blockIdx.x of task (batch, choice) = (blockIdx.y, blockIdx.z). */
+/** Rows of task (batch, choice) = (blockIdx.y, blockIdx.z). */
 template <class F>
 __device__ __forceinline__ void expert(const void* w, const void* y, const u32* ids, f32* dst, u32 n, u32 k, u32 choices,
                                        u32 padded, u32 vectors) {
-    const u32 task = blockIdx.y * choices + blockIdx.z, blocks = k / F::VALUES, row = blockIdx.x;
-    const u8* rows[] = {static_cast<const u8*>(w) + (size_t(ids[task]) * n + row) * blocks * F::BYTES};
+    constexpr u32 ROWS = ROWS_TOGETHER;
+    const u32 task = blockIdx.y * choices + blockIdx.z, row = blockIdx.x;
+    if (row % ROWS) return;
+    const Rows<F, ROWS> rows(static_cast<const u8*>(w) + size_t(ids[task]) * n * row_bytes<F>(k), row, n, k);
     const q8_1* vector = static_cast<const q8_1*>(y) + size_t(vectors == 1 ? blockIdx.y : task) * (padded / 32);
-    const auto store = [=](u32, u32, f32 product) { dst[size_t(task) * n + row] = product; };
-    multiply<F, 1, 1, 128>(rows, vector, 0, blocks, store);
+    const auto store = [=](u32 r, u32, f32 product) {
+        if (row + r < n) dst[size_t(task) * n + row + r] = product;
+    };
+    multiply<F, ROWS, 1, 128>(rows.at, vector, 0, k / F::VALUES, store);
 }
 
 #define EXPERTS(format, name)                                                                                          \

@@ -9,10 +9,9 @@
  */
 template <class F, u32 COLUMNS, u32 ROWS>
 struct Tile {
-    static constexpr u32 SPAN = 128, QUADS = SPAN / 4, GROUPS = F::GROUP < SPAN ? SPAN / F::GROUP : 1;
-    static constexpr u32 THREADS = 128, BLOCKS = SPAN / 32;
-    static constexpr Offset OFFSET = F::MATRIX;
-    static constexpr bool HAS_OFFSET = OFFSET != Offset::NONE;
+    static constexpr u32 SPAN = 128, QUADS = SPAN / 4, BLOCKS = SPAN / 32, THREADS = 128;
+    static constexpr u32 GROUPS = SPAN / F::GROUP, PER_GROUP = QUADS / GROUPS;
+    static constexpr bool HAS_OFFSET = F::MATRIX != Offset::NONE;
 
     // One word more per row, so that the lanes of a group, which have a row each, use different banks.
     u32 quads[ROWS][QUADS + 1];
@@ -22,18 +21,23 @@ struct Tile {
 
     /** The values from `first` on of the rows from `w` on. */
     __device__ __forceinline__ void load_weights(u32 t, const u8* w, size_t row_bytes, u32 rows, u32 first, u32 values) {
-#pragma unroll 4
-        for (u32 i = t; i < ROWS * QUADS; i += THREADS) {
-            const u32 row = i / QUADS, n = i % QUADS, value = first + n * 4;
-            const bool exists = row < rows && value < values;
-            const u8* block = w + row * row_bytes + size_t(value / F::VALUES) * F::BYTES;
-            const u32 quad = value % F::VALUES / 4;
-            Weights<F, 1, OFFSET> weights = {};
-            if (exists) weights.load(block, quad);
-            quads[row][n] = weights.quads[0];
-            if (n % (QUADS / GROUPS) == 0) {
-                scales[row][n / (QUADS / GROUPS)] = weights.scale;
-                if (HAS_OFFSET) offsets[row][n / (QUADS / GROUPS)] = weights.offset;
+        constexpr u32 WORDS = QUADS / F::PLANES;
+#pragma unroll 8
+        for (u32 i = t; i < ROWS * WORDS; i += THREADS) {
+            const u32 row = i / WORDS, n = first / 4 / F::PLANES + i % WORDS;
+            Share<F, 1> share = {};
+            if (row < rows && n * 4 * F::PLANES < values) {
+                share.load(w + row * row_bytes + size_t(n / share.PER_BLOCK) * F::BYTES, n % share.PER_BLOCK);
+                share.template prepare<F::MATRIX>();
+            }
+#pragma unroll
+            for (u32 p = 0; p < F::PLANES; ++p) {
+                const u32 quad = Share<F, 1>::quad(i % WORDS, p), group = quad / PER_GROUP;
+                quads[row][quad] = share.quads[p][0];
+                if (quad % PER_GROUP == 0) {
+                    scales[row][group] = share.scales[p];
+                    if (HAS_OFFSET) offsets[row][group] = share.minima[p];
+                }
             }
         }
     }
@@ -41,7 +45,7 @@ struct Tile {
     /** The blocks from number `first` on of the vectors from y on, which lie `stride` blocks apart. */
     __device__ __forceinline__ void load_activations(u32 t, const q8_1* y, size_t stride, u32 columns, u32 first,
                                                      u32 blocks) {
-#pragma unroll 4
+#pragma unroll 8
         for (u32 i = t; i < COLUMNS * QUADS; i += THREADS) {
             const u32 column = i / QUADS, n = i % QUADS, number = first + n / 8;
             const bool exists = column < columns && number < blocks;
@@ -63,7 +67,7 @@ template <class F, u32 COLUMNS, u32 ROWS>
 __device__ __forceinline__ void multiply_tiles(const u8* w, const q8_1* y, f32* dst, u32 values, u32 rows, u32 columns,
                                                u32 stride, size_t dst_stride) {
     using T = Tile<F, COLUMNS, ROWS>;
-    constexpr u32 QUADS = F::GROUP < 32 ? F::GROUP / 4 : 8, MY_ROWS = ROWS / 32, MY_COLUMNS = COLUMNS / 4;
+    constexpr u32 QUADS = T::PER_GROUP, MY_ROWS = ROWS / 32, MY_COLUMNS = COLUMNS / 4;
     __shared__ T tile;
     const u32 lane = threadIdx.x, t = threadIdx.y * 32 + lane;
     const u32 row0 = blockIdx.x * ROWS, column0 = blockIdx.y * COLUMNS;
@@ -78,28 +82,33 @@ __device__ __forceinline__ void multiply_tiles(const u8* w, const q8_1* y, f32* 
         __syncthreads();
 #pragma unroll 1
         for (u32 quad = 0; quad < T::QUADS; quad += QUADS) {
-            const u32 block = quad / 8, group = quad / QUADS;
-            Weights<F, QUADS, T::OFFSET> weights[MY_ROWS];
+            u32 weights[MY_ROWS][QUADS];
+            f32 scales[MY_ROWS], offsets[MY_ROWS];
 #pragma unroll
             for (u32 r = 0; r < MY_ROWS; ++r) {
                 const u32 row = lane + r * 32;
 #pragma unroll
-                for (u32 k = 0; k < QUADS; ++k) weights[r].quads[k] = tile.quads[row][quad + k];
-                weights[r].scale = tile.scales[row][group];
-                if (T::HAS_OFFSET) weights[r].offset = tile.offsets[row][group];
+                for (u32 k = 0; k < QUADS; ++k) weights[r][k] = tile.quads[row][quad + k];
+                scales[r] = tile.scales[row][quad / QUADS];
+                if (T::HAS_OFFSET) offsets[r] = tile.offsets[row][quad / QUADS];
             }
 #pragma unroll
             for (u32 c = 0; c < MY_COLUMNS; ++c) {
-                if (c * 4 >= columns) continue;
+                if (c * 4 >= columns) continue;  // for the whole block: what one thread has too many is 0
                 const u32 column = threadIdx.y + c * 4;
-                Vector<u32, 4> activations[QUADS / 4];
+                u32 activations[QUADS];
 #pragma unroll
-                for (u32 k = 0; k < QUADS / 4; ++k) activations[k] = tile.activations[column][quad / 4 + k];
-                const f32 d = tile.d[column][block], s = tile.s[column][block];
+                for (u32 k = 0; k < QUADS; k += 4) {
+                    const Vector<u32, 4> four = tile.activations[column][(quad + k) / 4];
+#pragma unroll
+                    for (u32 i = 0; i < 4; ++i) activations[k + i] = four.of[i];
+                }
+                const f32 d = tile.d[column][quad / 8];
+                const f32 factor = F::MATRIX == Offset::SUM ? d * f32(sum_of(activations)) : tile.s[column][quad / 8];
 #pragma unroll
                 for (u32 r = 0; r < MY_ROWS; ++r) {
-                    sums[r][c] += product<F, QUADS, T::OFFSET>(weights[r], activations[0].of, d);
-                    if (T::OFFSET == Offset::WHOLE) sums[r][c] -= weights[r].offset * s;
+                    sums[r][c] += scales[r] * (d * f32(dot(weights[r], activations)));
+                    if (T::HAS_OFFSET) sums[r][c] -= offsets[r] * factor;
                 }
             }
         }
