@@ -37,7 +37,7 @@ def test_the_same_bytes_pass_and_one_other_byte_fails(name, stream):
         assert (verdict.status, verdict.kind, verdict.wrong, verdict.total) == (Status.FAIL, "value", 1, 40)
         assert (verdict.first.coordinates, verdict.first.ulps, verdict.ulps) == ((2, 3), 1.0, 1.0)
         assert verdict.first.expected != verdict.first.got
-        assert verdict.first.unit == "bytes" and math.isinf(verdict.first.budgets)
+        assert verdict.first.unit == "byte" and math.isinf(verdict.first.budgets)
 
 
 def test_the_most_bytes_that_differ_are_the_distance_of_an_output():
@@ -47,6 +47,7 @@ def test_the_most_bytes_that_differ_are_the_distance_of_an_output():
     got["qs"][1, 2, 5:12] += 1
     verdict = compare(Expected(value), got, vendor="amd")
     assert (verdict.wrong, verdict.first.coordinates, verdict.first.ulps, verdict.ulps) == (2, (0, 1), 2.0, 7.0)
+    assert verdict.first.unit == "bytes"
     assert ulp_distance(value[1, 2], got[1, 2]) == 7.0
 
 
