@@ -13,6 +13,8 @@ from typing import Any
 from parity.case import Case
 from parity.dtypes import DType, dtype
 from parity.errors import UsageError, nearest
+from parity.generate.blocks import BLOCK_STREAMS
+from parity.generate.data import STREAMS, streams_of
 from parity.generate.layouts import Draw, broadcasting, dense
 from parity.launch import Grid, elementwise
 from parity.layout import Layout, contiguous
@@ -135,7 +137,8 @@ class Declaration:
         aliased: two inputs that may be the same memory.
         indices: inputs whose elements index something, with the number of places that has. ``index_data``: the streams
             they are drawn from; an id that is the maximum of its type is right only where ``sentinel`` is one of them.
-        data: the streams that the other inputs are drawn from. ``points``: values that matter for this op.
+        data: the streams that the other inputs are drawn from, each from those that its type has. ``points``: values
+            that matter for this op.
         values: values for the parameters beside the usual ones.
         named: cases that every run includes.
         workspace: further arguments that the kernel writes and nobody looks at (scratch memory, or an output that is an
@@ -201,6 +204,7 @@ class Declaration:
             ("argument", self.takes, words),
             ("strided tensor", self.strided, {*self.inputs, "out"}),
             ("input", (*self.optional, *self.indices, *(self.aliased or ()), *in_place), self.inputs),
+            ("data", self.data, {**STREAMS, **BLOCK_STREAMS}),
         ):
             for name in names:
                 if name not in known:
@@ -284,6 +288,20 @@ class Declaration:
         """The dtype that a type variable is bound to, or that a name means."""
         return types.get(kind) or dtype(kind)
 
+    def data_of(self, name: str, types: Mapping[str, DType]) -> tuple[str, ...]:
+        """The streams that a tensor's data are drawn from.
+
+        Raises:
+            UsageError: its type has none of those that the op names.
+        """
+        if name in self.indices:
+            return self.index_data
+        kind = self.dtype_of(self.tensors[name], types)
+        known = streams_of(kind)
+        if not any(stream in known for stream in self.data):
+            raise UsageError(f"op {self.name}: {name} is of {kind}, which has no data but {' '.join(known)}")
+        return tuple(stream for stream in self.data if stream in known)
+
     def grid(self, case: Case) -> Grid:
         """The geometry of a case's launch.
 
@@ -342,8 +360,9 @@ class Declaration:
 
     def _items(self, layout: str, types: Mapping[str, DType]) -> str:
         """The items of a case whose tensors have one layout."""
-        data = "~normal@0" if "normal" in self.data else f"~{self.data[0]}@0"
-        items = [f"{name}={layout}" + data * (name in self.filled) for name in self.tensors]
+        data = {name: self.data_of(name, types) for name in self.filled}
+        usual = {name: f"~{'normal' if 'normal' in streams else streams[0]}@0" for name, streams in data.items()}
+        items = [f"{name}={layout}{usual.get(name, '')}" for name in self.tensors]
         items += [f"{n}={1.5 if self.dtype_of(kind, types).is_float else 3}" for n, kind in self.params.items()]
         return " ".join(items)
 

@@ -53,23 +53,42 @@ class DType:
 
     @property
     def max(self) -> float | int:
-        """Largest finite value."""
+        """Largest finite value.
+
+        Raises:
+            UsageError: a block is no number.
+        """
+        self._is_number()
         if self.is_float:
             return float(ml_dtypes.finfo(self.numpy).max)  # type: ignore[no-untyped-call]
         return int(np.iinfo(self.numpy).max)
 
     @property
     def min(self) -> float | int:
-        """Smallest (most negative) finite value."""
+        """Smallest (most negative) finite value.
+
+        Raises:
+            UsageError: a block is no number.
+        """
+        self._is_number()
         return -self.max if self.is_float else int(np.iinfo(self.numpy).min)
 
     def convert(self, values: Any) -> np.ndarray[Any, Any]:
-        """Numbers as an array of this type, in the way of a host program: to nearest, integers keep their low bits."""
+        """Numbers as an array of this type, in the way of a host program: to nearest, integers keep their low bits.
+
+        Raises:
+            UsageError: a block is no number.
+        """
+        self._is_number()
         with np.errstate(all="ignore"):
             array = np.asarray(values, np.float64) if self.is_float else np.asarray(values)
             if self.saturates:
                 array = np.clip(array, self.min, self.max)
             return array.astype(self.numpy)
+
+    def _is_number(self) -> None:
+        if self.is_block:
+            raise UsageError(f"{self} is no number: it is a block of {self.values} values")
 
     def __str__(self) -> str:
         return self.name

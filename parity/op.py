@@ -22,7 +22,7 @@ from parity.declaration import Declaration, Layouts, Named, Params, Shape
 from parity.dtypes import DType, dtype
 from parity.errors import UsageError, nearest
 from parity.generate.buffers import Memory, filled
-from parity.generate.data import STREAMS
+from parity.generate.data import streams_of
 from parity.generate.indices import INDEX_STREAMS, is_sentinel
 from parity.generate.layouts import LAUNCHES, Draw, pick
 from parity.generate.params import parameter
@@ -115,6 +115,7 @@ class Op(Declaration):
             UsageError: what does not fit.
         """
         tensors, layouts, params = dict(case.tensors), case.layouts, dict(case.params)
+        types = self.bind(case.dtypes)
         for name, tensor in tensors.items():
             if len(tensor.layout.shape) > MAX_RANK:
                 raise UsageError(f"{name}={tensor} has {len(tensor.layout.shape)} dims; kernels take up to {MAX_RANK}")
@@ -123,7 +124,8 @@ class Op(Declaration):
         for name, tensor in tensors.items():
             if complaint := self.refuses(tensor.layout):
                 raise UsageError(f"{name}={tensor}: {complaint}")
-            streams = {**STREAMS, **(INDEX_STREAMS if name in self.indices else {})}
+            kind = self.dtype_of(self.tensors[name], types)
+            streams = (*streams_of(kind), *(INDEX_STREAMS if name in self.indices else ()))
             if name in self.filled and not tensor.data:
                 example = "index" if name in self.indices else "mixed"
                 raise UsageError(f"{name}={tensor} needs data: write {tensor.layout}~{example}@0")
@@ -131,7 +133,9 @@ class Op(Declaration):
                 raise UsageError(f"{name}={tensor}: {name} is only written, so it holds no data; drop ~{tensor.data}")
             if tensor.data and tensor.data not in streams:
                 near = nearest(tensor.data, streams)
-                raise UsageError(f"{name}={tensor}: unknown data {tensor.data!r}; known: {' '.join(streams)}{near}")
+                of = f" of {kind}" if kind.is_block else ""
+                known = f"known: {' '.join(streams)}{near}"
+                raise UsageError(f"{name}={tensor}: unknown data{of} {tensor.data!r}; {known}")
             if name == "out" and not tensor.layout.is_injective:
                 raise UsageError(f"out={tensor}: two elements share a place, so the result would depend on the order")
             if name in self.indices:
@@ -188,8 +192,7 @@ class Op(Declaration):
             for name, each in layouts.items():
                 if name in self.filled:
                     start = sum(draw(st.integers(0, WINDOW - 1)) * WINDOW**k for k in range(2))
-                    streams = self.index_data if name in self.indices else self.data
-                    tensors[name] = Tensor(each, pick(draw, streams), start)
+                    tensors[name] = Tensor(each, pick(draw, self.data_of(name, types)), start)
                 else:
                     tensors[name] = Tensor(each)
             if "aliased" in flags and self.aliased:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from parity.compare.patterns import describe
-from parity.compare.ulps import bit_patterns, show_pair, ulp_distance, ulp_distances
+from parity.compare.ulps import bit_patterns, bytes_apart, show_pair, ulp_distance, ulp_distances
 from parity.compare.verdict import Mismatch, Status, Verdict, general
 from parity.dtypes import of_array
 from parity.errors import UsageError
@@ -107,7 +107,9 @@ def unchanged(name: str, before: Array, after: Array) -> Verdict | None:
 
 
 def _matches(value: Array, got: Array, sign_of_zero: Array | bool) -> Array:
-    """Equal, or both NaN; zeros of either sign are equal unless ``sign_of_zero``."""
+    """Equal, or both NaN; zeros of either sign are equal unless ``sign_of_zero``. Blocks: the same bytes."""
+    if of_array(got).is_block:
+        return np.asarray(bit_patterns(value) == bit_patterns(got))
     same = np.asarray(value == got)
     if not of_array(got).is_float:
         return same
@@ -197,6 +199,8 @@ def _failure(
 
 def _largest_distance(value: Array, got: Array, members: Array) -> float:
     x, y = value[members], got[members]
+    if of_array(got).is_block:
+        return float(bytes_apart(x, y).max())
     if of_array(got).is_float:
         return float(ulp_distances(x, y).max())
     return float((np.maximum(x, y).astype(np.uint64) - np.minimum(x, y).astype(np.uint64)).max())
@@ -204,5 +208,7 @@ def _largest_distance(value: Array, got: Array, members: Array) -> float:
 
 def _mismatch(value: Array, got: Array, index: tuple[Any, ...], share: float) -> Mismatch:
     expected, actual = value[index], got[index]
-    texts = show_pair(expected, actual)
-    return Mismatch(tuple(int(i) for i in index), *texts, ulps=ulp_distance(expected, actual), budgets=share)
+    place, texts = tuple(int(i) for i in index), show_pair(expected, actual)
+    distance = ulp_distance(expected, actual)
+    unit = "ULP" if not of_array(got).is_block else "byte" if distance == 1 else "bytes"
+    return Mismatch(place, *texts, ulps=distance, budgets=share, unit=unit)

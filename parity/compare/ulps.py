@@ -9,26 +9,38 @@ import numpy as np
 
 from parity.dtypes import of_array
 
-__all__ = ["bit_patterns", "show", "show_pair", "ulp_distance", "ulp_distances"]
+__all__ = ["bit_patterns", "bytes_apart", "show", "show_pair", "ulp_distance", "ulp_distances"]
 
 Array = np.ndarray[Any, Any]
 
+SHOWN = 8
+"""Values of a field of a block that are shown."""
+
 
 def bit_patterns(x: Array) -> Array:
-    """The elements as unsigned integers of the same size."""
+    """The elements as unsigned integers of the same size; blocks as plain bytes, which can be equal or not."""
     return x.view(of_array(x).bits)
 
 
 def ulp_distance(x: np.generic, y: np.generic) -> float:
     """Number of representable values from ``x`` to ``y``: 0 for equal values, -0 and +0 included.
 
-    An infinity counts as the neighbour of the largest finite value; infinite for NaN. Integers: the difference.
+    An infinity counts as the neighbour of the largest finite value; infinite for NaN. Integers: the difference. Blocks:
+    the number of bytes that differ.
     """
+    if of_array(x).is_block:
+        return float(bytes_apart(np.asarray(x), np.asarray(y)))
     if not of_array(x).is_float:
         return float(abs(int(x) - int(y)))
     if math.isnan(float(x)) or math.isnan(float(y)):
         return math.inf
     return float(abs(_order(x) - _order(y)))
+
+
+def bytes_apart(x: Array, y: Array) -> Array:
+    """How many bytes of every element differ, int64 in the shape of both arrays."""
+    rows = (np.ascontiguousarray(each).reshape(-1).view(np.uint8).reshape(*each.shape, -1) for each in (x, y))
+    return np.asarray(np.count_nonzero(np.not_equal(*rows), axis=-1))
 
 
 @np.errstate(all="ignore")
@@ -51,8 +63,13 @@ def _order(x: np.generic) -> int:
 
 
 def show(x: np.generic) -> str:
-    """The shortest decimal text that rounds back to ``x``; exact in 8 bits, where 450 would stand for 448."""
+    """The shortest decimal text that rounds back to ``x``; exact in 8 bits, where 450 would stand for 448.
+
+    A block is shown by its fields: scales as numbers, of all others the first values (bytes without a sign in hex).
+    """
     dtype = of_array(x)
+    if dtype.is_block:
+        return _show_block(x)
     if not dtype.is_float:
         return str(int(x))
     if dtype.numpy.kind == "f":  # NumPy's own types; those of ml_dtypes print more digits than they hold
@@ -68,7 +85,9 @@ def show(x: np.generic) -> str:
 
 
 def show_pair(expected: np.generic, got: np.generic) -> tuple[str, str]:
-    """Both as text; with their bit patterns where the texts agree."""
+    """Both as text; with their bit patterns where the texts agree. Of blocks only fields that differ, from there on."""
+    if of_array(expected).is_block:
+        return _show_blocks(expected, got)
     texts = show(expected), show(got)
     if texts[0] != texts[1]:
         return texts
@@ -76,3 +95,36 @@ def show_pair(expected: np.generic, got: np.generic) -> tuple[str, str]:
     hexes = (f"{int(x.view(of_array(x).bits)):0{width}x}" for x in (expected, got))
     first, second = (f"{text} (0x{bits})" for text, bits in zip(texts, hexes, strict=True))
     return first, second
+
+
+def _show_block(block: Any) -> str:
+    return " ".join(_show_field(name, block[name]) for name in block.dtype.names)
+
+
+def _show_blocks(expected: Any, got: Any) -> tuple[str, str]:
+    pairs: list[tuple[str, ...]] = []
+    for name in expected.dtype.names:
+        x, y = expected[name], got[name]
+        if x.tobytes() == y.tobytes():
+            continue
+        if x.ndim:
+            at = int(np.flatnonzero(x != y)[0])
+            pairs.append((_show_field(name, x, at), _show_field(name, y, at)))
+        elif x.dtype.kind == "f":
+            pairs.append(tuple(f"{name}={text}" for text in show_pair(x, y)))
+        else:
+            pairs.append((_show_field(name, x), _show_field(name, y)))
+    first, second = (" ".join(texts) for texts in zip(*pairs, strict=True)) if pairs else (show(expected), show(got))
+    return first, second
+
+
+def _show_field(name: str, value: Any, start: int = 0) -> str:
+    """A field of a block, an array from one place in it on."""
+    if not value.ndim:
+        return f"{name}={_show_part(value)}"
+    text = " ".join(map(_show_part, value[start : start + SHOWN])) + " ..." * (start + SHOWN < len(value))
+    return f"{name}[{start}:]={text}" if start else f"{name}={text}"
+
+
+def _show_part(value: Any) -> str:
+    return f"{int(value):0{2 * value.itemsize}x}" if value.dtype.kind == "u" else str(value)

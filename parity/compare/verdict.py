@@ -24,8 +24,9 @@ class Status(StrEnum):
 class Mismatch:
     """One wrong element: its logical coordinates, the values as text, and how far apart they are.
 
-    ``ulps`` is the distance in units in the last place of the output's dtype, ``budgets`` in shares of what is allowed;
-    both are infinite where no distance makes sense (NaN against a number).
+    ``ulps`` is the distance in units in the last place of the output's dtype (or in ``unit``, if blocks differ in some
+    bytes), ``budgets`` in shares of what is allowed; both are infinite where no distance makes sense (NaN against a
+    number).
     """
 
     coordinates: tuple[int, ...]
@@ -33,6 +34,7 @@ class Mismatch:
     got: str
     ulps: float
     budgets: float
+    unit: str = "ULP"
 
 
 @dataclass(frozen=True)

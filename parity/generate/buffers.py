@@ -17,7 +17,7 @@ __all__ = ["Memory", "blank", "filled"]
 
 
 TILE, TILE_OF_IDS = 2**18, 2**20
-"""Elements that are made for a launch that is timed; they are repeated to the size of the tensor."""
+"""Values that are made for a launch that is timed; they are repeated to the size of the tensor."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Memory:
         data = np.empty(0, self.kind.numpy)
         if self.tensor.data:
             tile = TILE if self.bound is None else TILE_OF_IDS  # few ids would read the same few places
-            data = _stream(self.name, self.kind, self.tensor, min(count, tile), points, self.bound)
+            data = _stream(self.name, self.kind, self.tensor, min(count, tile // self.kind.values), points, self.bound)
         return Tiled(self.kind, data, count, self.writable)
 
 

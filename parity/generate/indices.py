@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from parity.dtypes import DType
-from parity.generate.data import field, mix
+from parity.generate.values import field, mix
 
 __all__ = ["INDEX_STREAMS", "ids", "is_sentinel"]
 

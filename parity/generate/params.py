@@ -7,8 +7,9 @@ import math
 from hypothesis import strategies as st
 
 from parity.dtypes import DType
-from parity.generate.data import elements, special_values
+from parity.generate.data import elements
 from parity.generate.layouts import Draw
+from parity.generate.values import special_values
 
 __all__ = ["parameter"]
 

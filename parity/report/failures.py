@@ -100,7 +100,7 @@ def failure_text(failure: Failure, reproduction: Reproduction, source: str = "",
         lines.append(("element", f"({place})" + (f"  {values}" if values else "")))
         lines += [("expected", first.expected), ("got", first.got)]
         if math.isfinite(first.ulps):
-            apart = f"{first.ulps:.6g} ULP"
+            apart = f"{first.ulps:.6g} {first.unit}"
             budgets = (
                 f", {first.budgets:.3g} times the allowed error"
                 if math.isfinite(first.budgets)

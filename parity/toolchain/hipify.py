@@ -7,6 +7,9 @@ reported, never guessed.
 One rule is more than a name: ``__shfl_xor_sync(0xffffffff, v, m)`` becomes ``__shfl_xor(v, m, 32)``, and the other
 shuffles alike. All lanes of a warp take part, so the mask says nothing; and a group of 32 lanes stays one where a
 wavefront has 64. Any other mask is a hazard.
+
+What stands opposite to ``#ifdef __HIPCC__`` (its ``#else``, the body of ``#ifndef``) is for CUDA only: it stays as it
+is, and nothing in it is reported.
 """
 
 from __future__ import annotations
@@ -75,13 +78,20 @@ _TOKEN = re.compile(
                 | "(?:\\.|[^"\\\n])*"? | '(?:\\.|[^'\\\n])*'? )
     | (?P<include> (?:\#[ \t]*include(?:_next)?|\b__has_include[ \t]*\()[ \t]*
                  (?P<open>[<"]) (?P<header>[^>"\n]+) [>"] )
+    | (?P<conditional> ^[ \t]*\#[ \t]*(?P<directive>ifdef|ifndef|if|elif|else|endif)\b )
     | (?P<shuffle> __shfl(?:_up|_down|_xor)?)_sync (?P<parenthesis> \s*\(\s*)
                  (?:\(unsigned(?:[ ]int)?\)[ ]?)? (?:0[xX][fF]{8}|~[ ]?0|-[ ]?1)[uUlL]* [ \t]*,[ \t]*
     | (?P<close> \) )
     | (?P<number> \.?[0-9](?:[eEpP][+-]|'(?=\w)|[\w.])* )
     | (?P<name> [A-Za-z_$][\w$]* )
     """,
-    re.VERBOSE | re.DOTALL,
+    re.VERBOSE | re.DOTALL | re.MULTILINE,
+)
+# The whole of a condition, so that "#if defined(__HIPCC__) && ..." is not taken for one of these.
+_FOR_HIP = re.compile(
+    r"[ \t]*(?P<not>!)?[ \t]*(?:defined\b)?[ \t]*\(?[ \t]*(?:__HIPCC__|__HIP__|__HIP_PLATFORM_AMD__)[ \t]*\)?[ \t]*"
+    r"(?=/[/*]|\r?$)",
+    re.MULTILINE,
 )
 _ARGUMENTS = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|[()\[\]{},<]", re.DOTALL)
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+([A-Za-z_]\w*)", re.MULTILINE)
@@ -146,6 +156,7 @@ def hipify(text: str, file: str, *, own: Collection[str] = ()) -> Hipified:
         return rule.hip
 
     widths: dict[int, str] = {}
+    conditionals = _Conditionals()
 
     def shuffle(match: re.Match[str]) -> str:
         name = match["shuffle"] + "_sync"
@@ -158,6 +169,10 @@ def hipify(text: str, file: str, *, own: Collection[str] = ()) -> Hipified:
         return match["shuffle"] + match["parenthesis"]
 
     def translate(match: re.Match[str]) -> str:
+        if match["conditional"]:
+            conditionals.meet(match["directive"], _FOR_HIP.match(text, match.end()))
+        if conditionals.cuda_only:
+            return match[0]
         if match["shuffle"]:
             return shuffle(match)
         if match["close"]:
@@ -182,6 +197,31 @@ def hipify(text: str, file: str, *, own: Collection[str] = ()) -> Hipified:
         return match[0]
 
     return Hipified(_TOKEN.sub(translate, text), replaced, tuple(unmapped), tuple(hazards))
+
+
+class _Conditionals:
+    """The conditionals around a place in a source.
+
+    Of each that is open, ``_open`` has whether this branch is for CUDA only, and whether the branches after it are.
+    """
+
+    def __init__(self) -> None:
+        self._open: list[tuple[bool, bool]] = []
+
+    @property
+    def cuda_only(self) -> bool:
+        """Whether HIP never compiles what is here."""
+        return any(now for now, _ in self._open)
+
+    def meet(self, directive: str, for_hip: re.Match[str] | None) -> None:
+        """Go past a directive; ``for_hip`` is its condition, if that is only whether HIP compiles."""
+        if directive.startswith("if"):
+            without = for_hip is not None and (directive == "ifndef") != bool(for_hip["not"])
+            self._open.append((without, for_hip is not None and not without))
+        elif self._open:
+            _, then = self._open.pop()
+            if directive != "endif":
+                self._open.append((then, then))
 
 
 def _call(text: str, start: int) -> tuple[int, int]:

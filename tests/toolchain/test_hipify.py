@@ -62,6 +62,42 @@ def test_untouched_and_unreported(source):
     assert not result.unmapped
 
 
+@pytest.mark.parametrize(
+    "source",
+    [
+        "#ifdef __HIPCC__\nint a;\n#else\na = __dp4a(x, y, a); cudaFree(p);\n#endif\n",
+        "#if defined(__HIP_PLATFORM_AMD__) // why\nint a;\n#elif __CUDA_ARCH__ >= 800\n__dp4a\n#else\ncuFoo\n#endif\n",
+        "#ifndef __HIPCC__\n#include <cuda/pipeline>\n#endif\n",
+        "#if !defined __HIP__\r\n# if N > 2\r\ncudaFree\r\n# else\r\n__dp4a\r\n# endif\r\ncudaFree\r\n#endif",
+        '#ifndef __HIPCC__\n"#endif"; /*\n#endif\n*/ __shfl_xor_sync(~0u, x, 1);\n#else\nint a;\n#endif',
+    ],
+)
+def test_what_hip_never_compiles_is_left_as_it_is(source):
+    result = hipify(source, "m.cu")
+    assert result.text == source
+    assert not (result.replaced or result.unmapped or result.hazards)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "#ifdef __HIPCC__\n#if 1\n#else\n{}\n#endif\n#else\n#endif",
+        "#ifdef __HIPCC__\n#else\n#endif\n{}",
+        "#ifndef __HIPCC__\n#else\n{}\n#endif",
+        "#ifndef __HIPCC__\n#elif N\n{}\n#endif",
+        "#if defined(__HIPCC__) && N > 1\n#else\n{}\n#endif",
+        "#ifdef __HIP_DEVICE_COMPILE__\n#else\n{}\n#endif",
+        "#ifdef N\n#else\n{}\n#endif",
+        "// #ifndef __HIPCC__\n{}",
+        "#else\n#endif\n{}",
+    ],
+)
+def test_what_hip_may_compile_is_translated(source):
+    result = hipify(source.format("cudaFree(__dp4a);"), "m.cu")
+    assert result.text == source.format("hipFree(__dp4a);")
+    assert [f.name for f in result.unmapped] == ["__dp4a"]
+
+
 def test_every_line_keeps_its_number():
     source = "__shfl_sync(~0u,\n x,\n 1)\n"
     source += '#include <cuda_runtime.h>\n\n/* a\n b */ __nv_bfloat16 x;\r\n"s\\\n t";\ncudaFree(p); // end'

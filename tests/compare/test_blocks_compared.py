@@ -1,0 +1,132 @@
+"""Verdicts on outputs whose elements are quantized blocks: equal bytes or not, and what a person sees of them."""
+
+import math
+
+import numpy as np
+import pytest
+
+from parity.compare import Status, Witness, compare, show, ulp_distance, unchanged, who_is_wrong
+from parity.compare.ulps import show_pair
+from parity.dtypes import DTYPES, dtype
+from parity.generate import elements
+from parity.launch import poisoned
+from parity.reference import Expected
+
+Q8_1 = dtype("q8_1")
+BLOCKS = [name for name, kind in DTYPES.items() if kind.is_block]
+
+
+def some(count=6, start=0, kind=Q8_1):
+    return elements("normal", kind, start, count, "x")
+
+
+def close(value):
+    """Accepts quants that are off by one, as a quantizer's reference may."""
+    return lambda got: np.abs(value["qs"].astype(int) - got["qs"]).max(axis=-1) <= 1
+
+
+@pytest.mark.parametrize("name", BLOCKS)
+@pytest.mark.parametrize("stream", ["bits", "special"])  # with NaN, which is equal to itself here
+def test_the_same_bytes_pass_and_one_other_byte_fails(name, stream):
+    value = elements(stream, dtype(name), 0, 40, "x").reshape(4, 10)
+    assert compare(Expected(value), value.copy(), vendor="amd").passed
+    for place in range(dtype(name).itemsize):
+        got = value.copy()
+        got.view(np.uint8)[2, 3 * dtype(name).itemsize + place] ^= 0x80
+        verdict = compare(Expected(value), got, vendor="cuda")
+        assert (verdict.status, verdict.kind, verdict.wrong, verdict.total) == (Status.FAIL, "value", 1, 40)
+        assert (verdict.first.coordinates, verdict.first.ulps, verdict.ulps) == ((2, 3), 1.0, 1.0)
+        assert verdict.first.expected != verdict.first.got
+        assert verdict.first.unit == "byte" and math.isinf(verdict.first.budgets)
+
+
+def test_the_most_bytes_that_differ_are_the_distance_of_an_output():
+    value = some().reshape(2, 3)
+    got = value.copy()
+    got["qs"][0, 1, :2] += 1
+    got["qs"][1, 2, 5:12] += 1
+    verdict = compare(Expected(value), got, vendor="amd")
+    assert (verdict.wrong, verdict.first.coordinates, verdict.first.ulps, verdict.ulps) == (2, (0, 1), 2.0, 7.0)
+    assert verdict.first.unit == "bytes"
+    assert ulp_distance(value[1, 2], got[1, 2]) == 7.0
+
+
+def test_a_reference_may_say_itself_which_blocks_are_right():
+    value = some()
+    near, far = value.copy(), value.copy()
+    value["qs"], near["qs"], far["qs"] = 5, 6, 5
+    far["qs"][4, 31] = 7
+    expected = Expected(value, accepts=close(value))
+    assert compare(expected, near, vendor="amd").passed
+    verdict = compare(expected, far, vendor="amd")
+    assert (verdict.wrong, verdict.first.coordinates) == (1, (4,))
+    assert (verdict.first.expected, verdict.first.got) == ("qs[31:]=5", "qs[31:]=7")
+
+
+def test_blocks_that_may_be_anything_and_alternatives():
+    value, other = some(), some(start=100)
+    unspecified = np.array([True] * 5 + [False])
+    assert not compare(Expected(value), other, vendor="amd").passed
+    assert compare(Expected(value, alternatives=(other,)), other, vendor="amd").passed
+    assert compare(Expected(value, unspecified=unspecified), np.append(other[:5], value[5:]), vendor="amd").passed
+
+
+def test_blocks_that_were_never_written_are_called_so():
+    value = some()
+    got = np.append(value[:2], poisoned(Q8_1, 4))
+    assert compare(Expected(value), got, vendor="amd").kind == "unwritten"
+    got["qs"][2:, 0] = 1  # one byte of each was written
+    assert compare(Expected(value), got, vendor="amd").kind == "value"
+
+
+def test_an_input_of_blocks_may_not_change():
+    before = elements("bits", dtype("q3_K"), 0, 8, "w")
+    after = before.copy()
+    assert unchanged("w", before, after) is None
+    after["scales"][5, 11] ^= 1
+    verdict = unchanged("w", before, after)
+    assert (verdict.kind, verdict.wrong, verdict.first.coordinates) == ("input modified", 1, (5,))
+    assert verdict.first.expected.startswith("scales[11:]=")
+
+
+def test_two_vendors_agree_in_bytes():
+    value = some()
+    other = value.copy()
+    other["qs"][1, 0] += 1
+    expected = Expected(value, accepts=close(value))
+    verdicts = [compare(expected, got, vendor=vendor) for vendor, got in (("cuda", value), ("amd", other))]
+    same = who_is_wrong(Witness(verdicts[0], value), Witness(verdicts[0], value.copy()), expected)
+    apart = who_is_wrong(Witness(verdicts[0], value), Witness(verdicts[1], other), expected)
+    assert (str(same.finding), same.elements) == ("same bits", 0)
+    assert (str(apart.finding), apart.elements, apart.total, apart.ulps) == ("both right", 1, 6, 0.0)
+    wrong = value.copy()
+    wrong["d"][3] = 9
+    failed = compare(expected, wrong, vendor="amd"), compare(Expected(value), wrong, vendor="cuda")
+    assert str(who_is_wrong(Witness(verdicts[0], value), Witness(failed[1], wrong)).finding) == "AMD is wrong"
+    both = Witness(failed[1], wrong)
+    assert str(who_is_wrong(both, both, Expected(value)).finding) == "reference is suspect"
+
+
+def test_a_block_is_shown_by_its_fields():
+    block = np.zeros(1, dtype("q5_0").numpy)
+    block["d"], block["qh"], block["qs"][0, 1] = 0.25, 0xABCD, 0x4F
+    assert show(block[0]) == "d=0.25 qh=0000abcd qs=00 4f 00 00 00 00 00 00 ..."
+    block = np.zeros(1, dtype("q8_K").numpy)
+    block["qs"], block["bsums"] = -7, 300
+    assert show(block[0]).startswith("d=0.0 qs=-7 -7 ") and "bsums=300 300 " in show(block[0])
+
+
+def test_two_blocks_are_shown_by_what_differs_from_the_first_difference_on():
+    one = np.zeros(1, dtype("q4_K").numpy)
+    other = one.copy()
+    other["d"], other["qs"][0, 100], other["qs"][0, 127] = -0.0, 0x1F, 2
+    assert show_pair(one[0], other[0]) == (
+        "d=0.0 qs[100:]=00 00 00 00 00 00 00 00 ...",
+        "d=-0.0 qs[100:]=1f 00 00 00 00 00 00 00 ...",
+    )
+
+
+def test_nan_scales_of_other_bits_are_shown_with_them():
+    one, other = np.zeros(1, dtype("q4_1").numpy), np.zeros(1, dtype("q4_1").numpy)
+    one["m"].view(np.uint16)[0], other["m"].view(np.uint16)[0] = 0x7E00, 0x7E01
+    assert show_pair(one[0], other[0]) == ("m=nan (0x7e00)", "m=nan (0x7e01)")
