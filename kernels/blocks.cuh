@@ -1,8 +1,9 @@
 // The block formats of quantized weights, and of the activations that they are multiplied with.
 //
 // A block holds VALUES weights of a row in BYTES bytes, at addresses that are multiples of ALIGN. Every GROUP of them
-// share a scale, and in some formats a minimum: a weight is scale * (q - BIAS) - minimum, where q is a small integer.
-// Four such q make a quad: a word with one of them in each byte, in the order of the row.
+// share a scale, and in some formats a minimum: a weight is d * scale * (q - BIAS) - dmin * minimum, where the block has
+// d and dmin, and scale, minimum and q are small integers. Four q make a quad: a word with one of them in each byte, in
+// the order of the row.
 //
 // The low bits of the q lie in words from byte QUANTS on. Such a word has one quad in each of PLANES planes, which are
 // STRIDE quads apart: one in the low and one in the high halves of its bytes, for example. So STRIDE words make a chunk
@@ -28,7 +29,11 @@ struct Format {
     static constexpr bool MINIMUM = false;
     static constexpr Offset VECTOR = Offset::NONE, MATRIX = Offset::NONE;  // in mul_mat_vec and in mul_mat
 
-    using Scales = f32[PLANES];
+    /** Of N quads in each plane, each of one group. */
+    struct Scales {
+        f32 d, dmin;
+        i32 scale[PLANES], minimum[PLANES];
+    };
     template <u32 N> using Quads = u32[PLANES][N];
 
     /** Adds the high bits of the N quads from number n of a chunk on, in each plane. */
@@ -41,13 +46,11 @@ struct Block : Format<32, BYTES, 32, QUANTS, PLANES, 8 / PLANES> {
     using Base = Format<32, BYTES, 32, QUANTS, PLANES, 8 / PLANES>;
 
     template <class F>
-    static __device__ __forceinline__ void load_scales(const u8* block, u32, u32, typename Base::Scales& scales,
-                                                       typename Base::Scales& minima) {
+    static __device__ __forceinline__ typename Base::Scales scales(const u8* block, u32, u32) {
+        typename Base::Scales found = {half_at(block), F::MINIMUM ? -half_at(block + 2) : 0};
 #pragma unroll
-        for (u32 p = 0; p < PLANES; ++p) {
-            scales[p] = half_at(block);
-            if (F::MINIMUM) minima[p] = -half_at(block + 2);
-        }
+        for (u32 p = 0; p < PLANES; ++p) found.scale[p] = found.minimum[p] = 1;
+        return found;
     }
 };
 
@@ -95,14 +98,14 @@ struct q2_K : Format<256, 84, 16, 16, 4, 8> {
     static constexpr Offset VECTOR = Offset::SUM, MATRIX = Offset::SUM;
 
     template <class F>
-    static __device__ __forceinline__ void load_scales(const u8* block, u32 chunk, u32 n, Scales& scales,
-                                                       Scales& minima) {
-        const f32 d = half_at(block + 80), dmin = half_at(block + 82);
+    static __device__ __forceinline__ Scales scales(const u8* block, u32 chunk, u32 n) {
+        Scales found = {half_at(block + 80), half_at(block + 82)};
 #pragma unroll
         for (u32 p = 0; p < PLANES; ++p) {
             const u32 both = word<ALIGN>(block + chunk * 8 + p / 2 * 4) >> (n / 4 * 8 + p % 2 * 16);
-            scales[p] = d * f32(both & 15), minima[p] = dmin * f32(both >> 4 & 15);
+            found.scale[p] = both & 15, found.minimum[p] = both >> 4 & 15;
         }
+        return found;
     }
 };
 
@@ -117,19 +120,20 @@ struct q3_K : Format<256, 110, 16, 32, 4, 8> {
 #pragma unroll
         for (u32 p = 0; p < PLANES; ++p)
 #pragma unroll
-            for (u32 k = 0; k < N; ++k) quads[p][k] |= (bits[k] >> (chunk * 4 + p) & ONES) << 2;
+            for (u32 k = 0; k < N; ++k) quads[p][k] |= moved(bits[k], chunk * 4 + p, 2) & 4 * ONES;
     }
 
     template <class F>
-    static __device__ __forceinline__ void load_scales(const u8* block, u32 chunk, u32 n, Scales& scales, Scales&) {
-        const f32 d = half_at(block + 108);
+    static __device__ __forceinline__ Scales scales(const u8* block, u32 chunk, u32 n) {
+        Scales found = {half_at(block + 108)};
         const u32 high = word<ALIGN>(block + 104) >> (n / 4 * 8 + chunk * 4);
 #pragma unroll
         for (u32 p = 0; p < PLANES; ++p) {
             const u32 low = word<ALIGN>(block + 96 + p / 2 * 4) >> (n / 4 * 8 + chunk * 4);
             const u32 scale = (low >> p % 2 * 16 & 15) | (high >> (p % 2 * 16 + p / 2 * 2) & 3) << 4;
-            scales[p] = d * f32(i32(scale) - 32);
+            found.scale[p] = i32(scale) - 32;
         }
+        return found;
     }
 };
 
@@ -141,17 +145,15 @@ struct SixBitScales : Format<256, BYTES, 32, QUANTS, 2, 8> {
     static constexpr Offset VECTOR = Offset::SUM, MATRIX = Offset::WHOLE;
 
     template <class F>
-    static __device__ __forceinline__ void load_scales(const u8* block, u32 chunk, u32, typename Base::Scales& scales,
-                                                       typename Base::Scales& minima) {
-        const f32 d = half_at(block), dmin = half_at(block + 2);
-        // Those of both groups of the chunk at once: bytes 0 to 3 are of the scales, 4 to 7 of the minima, each with six
-        // bits of groups 0 to 3 and the top two of 4 to 7, whose other four are in bytes 8 to 11, scales below minima.
+    static __device__ __forceinline__ typename Base::Scales scales(const u8* block, u32 chunk, u32) {
+        // Of both groups of the chunk at once. Bytes 0 to 3 are of the scales, 4 to 7 of the minima, each with six bits
+        // of groups 0 to 3 and the top two of 4 to 7, whose other four are in bytes 8 to 11, scales below minima.
         const uint16_t* pairs = reinterpret_cast<const uint16_t*>(block + 4) + chunk % 2;
         const u32 first = pairs[0], second = pairs[2], third = pairs[4];
         const u32 scale = chunk < 2 ? first & 0x3f3f : (third & 0x0f0f) | (first >> 2 & 0x3030);
         const u32 minimum = chunk < 2 ? second & 0x3f3f : (third >> 4 & 0x0f0f) | (second >> 2 & 0x3030);
-        scales[0] = d * f32(scale & 255), scales[1] = d * f32(scale >> 8);
-        minima[0] = dmin * f32(minimum & 255), minima[1] = dmin * f32(minimum >> 8);
+        return {half_at(block), half_at(block + 2), {i32(scale & 255), i32(scale >> 8)},
+                {i32(minimum & 255), i32(minimum >> 8)}};
     }
 };
 
@@ -165,7 +167,7 @@ struct q5_K : SixBitScales<176, 48> {
 #pragma unroll
         for (u32 p = 0; p < PLANES; ++p)
 #pragma unroll
-            for (u32 k = 0; k < N; ++k) quads[p][k] |= (bits[k] >> (chunk * 2 + p) & ONES) << 4;
+            for (u32 k = 0; k < N; ++k) quads[p][k] |= moved(bits[k], chunk * 2 + p, 4) & 16 * ONES;
     }
 };
 
@@ -180,21 +182,20 @@ struct q6_K : Format<256, 210, 16, 0, 2, 16> {
 #pragma unroll
         for (u32 p = 0; p < PLANES; ++p)
 #pragma unroll
-            for (u32 k = 0; k < N; ++k) quads[p][k] |= (bits[k] >> (n / 8 * 2 + p * 4) & 3 * ONES) << 4;
+            for (u32 k = 0; k < N; ++k) quads[p][k] |= moved(bits[k], n / 8 * 2 + p * 4, 4) & 48 * ONES;
     }
 
     template <class F>
-    static __device__ __forceinline__ void load_scales(const u8* block, u32 chunk, u32 n, Scales& scales, Scales&) {
-        const f32 d = half_at(block + 208);
-#pragma unroll
-        for (u32 p = 0; p < PLANES; ++p) scales[p] = d * f32(int8_t(block[192 + chunk * 8 + n / 4 + p * 4]));
+    static __device__ __forceinline__ Scales scales(const u8* block, u32 chunk, u32 n) {
+        const u8* scale = block + 192 + chunk * 8 + n / 4;
+        return {half_at(block + 208), 0, {int8_t(scale[0]), int8_t(scale[4])}};
     }
 };
 
 struct q8_K : Format<256, 292, 256, 4, 1, 64> {
     template <class F>
-    static __device__ __forceinline__ void load_scales(const u8* block, u32, u32, Scales& scales, Scales&) {
-        scales[0] = *reinterpret_cast<const f32*>(block);
+    static __device__ __forceinline__ Scales scales(const u8* block, u32, u32) {
+        return {*reinterpret_cast<const f32*>(block), 0, {1}};
     }
 };
 
@@ -214,19 +215,20 @@ struct Share {
     static_assert(F::STRIDE % N == 0 && F::GROUP / 4 % N == 0 && 8 % N == 0);
 
     u32 quads[F::PLANES][N];
-    f32 scales[F::PLANES], minima[F::PLANES];
+    typename F::Scales scales;
 
     /** Share number n of the block. */
     __device__ __forceinline__ void load(const u8* block, u32 n) {
+        constexpr u32 BITS = 8 / F::PLANES, MASK = (0xff >> (8 - BITS)) * ONES;
         u32 low[N];
         words<F::ALIGN>(block + F::QUANTS + n * N * 4, low);
 #pragma unroll
         for (u32 p = 0; p < F::PLANES; ++p)
 #pragma unroll
-            for (u32 k = 0; k < N; ++k) quads[p][k] = low[k] >> p * (8 / F::PLANES) & (0xff >> (8 - 8 / F::PLANES)) * ONES;
+            for (u32 k = 0; k < N; ++k) quads[p][k] = low[k] >> p * BITS & MASK;
         const u32 chunk = n * N / F::STRIDE, first = n * N % F::STRIDE;
         F::template add_high_bits<N>(block, chunk, first, quads);
-        F::template load_scales<F>(block, chunk, first, scales, minima);
+        scales = F::template scales<F>(block, chunk, first);
     }
 
     /** The number in the block of the first quad of share n in a plane. */
@@ -234,25 +236,23 @@ struct Share {
         return n * N / F::STRIDE * F::PLANES * F::STRIDE + plane * F::STRIDE + n * N % F::STRIDE;
     }
 
-    /** Four weights in f32. They round once, and only where there is a minimum or a scale in f32. */
-    __device__ __forceinline__ Vector<f32, 4> weights(u32 plane, u32 k) const {
-        Vector<f32, 4> values;
-#pragma unroll
-        for (u32 i = 0; i < 4; ++i) {
-            const f32 product = scales[plane] * f32(signed_byte(quads[plane][k], i) - F::BIAS);
-            values.of[i] = F::MINIMUM ? product - minima[plane] : product;
-        }
-        return values;
+    /** q - BIAS of value k of a plane. */
+    __device__ __forceinline__ i32 quant(u32 plane, u32 k) const {
+        const i32 q = F::PLANES == 1 ? signed_byte(quads[plane][k / 4], k % 4) : quads[plane][k / 4] >> k % 4 * 8 & 255;
+        return q - F::BIAS;
     }
 
-    /** Makes the quads and minima those of a product with q8_1, and the minima what its OFFSET is a factor of. */
-    template <Offset OFFSET> __device__ __forceinline__ void prepare() {
+    /** Times the minimum, what a product subtracts for each activation: a bias counts as a minimum here. */
+    __device__ __forceinline__ f32 offset() const { return F::BIAS ? scales.d * f32(F::BIAS) : scales.dmin; }
+
+    /** Four weights in f32. They round once, and only where there is a minimum or a d in f32. */
+    __device__ __forceinline__ Vector<f32, 4> weights(u32 plane) const {
+        Vector<f32, 4> values;
 #pragma unroll
-        for (u32 p = 0; p < F::PLANES; ++p) {
-            if (F::BIAS && OFFSET != Offset::NONE) minima[p] = scales[p] * f32(F::BIAS);
-#pragma unroll
-            for (u32 k = 0; F::BIAS && OFFSET == Offset::NONE && k < N; ++k)
-                quads[p][k] = bytes_minus(quads[p][k], F::BIAS);
+        for (u32 k = 0; k < 4; ++k) {
+            const f32 product = scales.d * f32(scales.scale[plane] * quant(plane, k));
+            values.of[k] = F::MINIMUM ? product - scales.dmin * f32(scales.minimum[plane]) : product;
         }
+        return values;
     }
 };

@@ -10,6 +10,7 @@
 
 using u8 = uint8_t;
 using u32 = uint32_t;
+using u64 = uint64_t;
 using i16 = int16_t;
 using i32 = int32_t;
 using i64 = int64_t;

@@ -58,6 +58,11 @@ __device__ __forceinline__ u32 bytes_minus(u32 x, u32 n) {
     return ((x | 0x80 * ONES) - n * ONES) ^ 0x80 * ONES;
 }
 
+/** Bit `from` of each byte moved to bit `to`, with others around it, for the bits that lie in that byte then. */
+__device__ __forceinline__ u32 moved(u32 x, u32 from, u32 to) {
+    return u32((u64(x) << 32 | x) >> (from - to & 31));
+}
+
 /** sum + a[0] b[0] + ... + a[3] b[3], of signed bytes: one instruction, where the target has one. */
 __device__ __forceinline__ i32 dot4(u32 a, u32 b, i32 sum) {
 #ifdef __HIPCC__

@@ -43,24 +43,31 @@ __device__ __forceinline__ void multiply(const u8* const (&rows)[ROWS], const q8
 #pragma unroll
         for (u32 r = 0; r < ROWS; ++r) parts[r].load(rows[r] + size_t(block) * F::BYTES, part);
 #pragma unroll
-        for (u32 r = 0; r < ROWS; ++r) parts[r].template prepare<OFFSET>();
+        for (u32 c = 0; c < COLUMNS; ++c) {
+            f32 scaled[ROWS] = {}, offset[ROWS] = {};
 #pragma unroll
-        for (u32 plane = 0; plane < F::PLANES; ++plane) {
-            const u32 quad = Part::quad(part, plane);
-#pragma unroll
-            for (u32 c = 0; c < COLUMNS; ++c) {
+            for (u32 plane = 0; plane < F::PLANES; ++plane) {
+                const u32 quad = Part::quad(part, plane);
                 const q8_1& activations = y[size_t(c) * stride + block * (F::VALUES / 32) + quad / 8];
                 u32 quads[N];
 #pragma unroll
                 for (u32 k = 0; k < N; ++k) quads[k] = activations.quads[quad % 8 + k];
                 const f32 d = to_f32(activations.d);
-                const f32 sum = OFFSET == Offset::SUM ? d * f32(sum_of(quads)) : 0;
+                const i32 sum = sum_of(quads);
 #pragma unroll
                 for (u32 r = 0; r < ROWS; ++r) {
-                    sums[r][c] += parts[r].scales[plane] * (d * f32(dot(parts[r].quads[plane], quads)));
-                    if (OFFSET == Offset::SUM) sums[r][c] -= parts[r].minima[plane] * sum;
-                    if (OFFSET == Offset::WHOLE && quad % 8 == 0) sums[r][c] -= parts[r].minima[plane] * to_f32(activations.s);
+                    i32 product = dot(parts[r].quads[plane], quads);
+                    if (OFFSET == Offset::NONE) product -= F::BIAS * sum;
+                    scaled[r] += d * f32(parts[r].scales.scale[plane] * product);
+                    if (OFFSET == Offset::SUM) offset[r] += f32(parts[r].scales.minimum[plane]) * (d * f32(sum));
+                    if (OFFSET == Offset::WHOLE && quad % 8 == 0)
+                        offset[r] += f32(parts[r].scales.minimum[plane]) * to_f32(activations.s);
                 }
+            }
+#pragma unroll
+            for (u32 r = 0; r < ROWS; ++r) {
+                sums[r][c] += parts[r].scales.d * scaled[r];
+                if (OFFSET != Offset::NONE) sums[r][c] -= parts[r].offset() * offset[r];
             }
         }
     }
@@ -101,13 +108,14 @@ __device__ __forceinline__ void multiply(const u8* const (&rows)[ROWS], const f3
                 const f32 activation = activations[k];
 #pragma unroll
                 for (u32 r = 0; r < ROWS; ++r)
-                    dots[r] += f32(signed_byte(parts[r].quads[plane][k / 4], k % 4) - F::BIAS) * activation;
+                    dots[r] += f32(parts[r].quant(plane, k)) * activation;
                 sum += activation;
             }
 #pragma unroll
             for (u32 r = 0; r < ROWS; ++r) {
-                sums[r] += parts[r].scales[plane] * dots[r];
-                if (F::MINIMUM) sums[r] -= parts[r].minima[plane] * sum;
+                const auto& scales = parts[r].scales;
+                sums[r] += scales.d * f32(scales.scale[plane]) * dots[r];
+                if (F::MINIMUM) sums[r] -= scales.dmin * f32(scales.minimum[plane]) * sum;
             }
         }
     }

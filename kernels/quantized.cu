@@ -35,7 +35,7 @@ __device__ __forceinline__ void dequantize(const u8* blocks, T* out, size_t firs
         share.load(blocks + block * F::BYTES, part);
 #pragma unroll
         for (u32 p = 0; p < F::PLANES; ++p)
-            store_four(out + block * F::VALUES + Part::quad(part, p) * 4, share.weights(p, 0));
+            store_four(out + block * F::VALUES + Part::quad(part, p) * 4, share.weights(p));
     }
 }
 
@@ -148,10 +148,14 @@ __device__ __forceinline__ void vector_of_floats(const void* w, const f32* y, f3
         if (threadIdx.x == r && row + r < nrows) dst[row + r] = products[r];
 }
 
+// The last argument is missing from the entry of q5_k: every block has a row.
 #define VECTOR_OF_FLOATS(name, format)                                                                                 \
     KERNEL dequantize_mul_mat_vec_##name(const void* w, const f32* y, f32* dst, const int ncols, const int nrows) {    \
         vector_of_floats<format>(w, y, dst, u32(ncols), u32(nrows));                                                   \
     }
+KERNEL dequantize_mul_mat_vec_q5_k(const void* w, const f32* y, f32* dst, const int ncols) {
+    vector_of_floats<q5_K>(w, y, dst, u32(ncols), gridDim.x);
+}
 
 /** EACH rows per block by the launch rule, of THREADS threads. */
 template <class F, u32 COLUMNS, u32 EACH, u32 THREADS>
@@ -166,6 +170,16 @@ __device__ __forceinline__ void vectors_of_blocks(const void* w, const void* y, 
     };
     multiply<F, ROWS, COLUMNS, THREADS>(rows.at, static_cast<const q8_1*>(y), nrows_y / 32, ncols / F::VALUES, store);
 }
+
+VECTOR_OF_FLOATS(q4_0_cuda, q4_0)
+VECTOR_OF_FLOATS(q4_1_cuda, q4_1)
+VECTOR_OF_FLOATS(q5_0_cuda, q5_0)
+VECTOR_OF_FLOATS(q5_1_cuda, q5_1)
+VECTOR_OF_FLOATS(q8_0_cuda, q8_0)
+VECTOR_OF_FLOATS(q2_k, q2_K)
+VECTOR_OF_FLOATS(q3_k, q3_K)
+VECTOR_OF_FLOATS(q4_k, q4_K)
+VECTOR_OF_FLOATS(q6_k, q6_K)
 
 #define BLOCK_OF(threads) extern "C" __global__ void __launch_bounds__(threads)
 
@@ -190,9 +204,8 @@ __device__ __forceinline__ void many_vectors(const void* w, const void* y, f32* 
                                             u32(nrows_dst));                                                           \
     }
 
-#define PRODUCTS(format, name, columns, rows)                                                                          \
+#define PRODUCTS(format, columns, rows)                                                                                \
     GET_ROWS(format)                                                                                                   \
-    VECTOR_OF_FLOATS(name, format)                                                                                     \
     VECTORS_OF_BLOCKS(format, 1, 1, 128)                                                                               \
     VECTORS_OF_BLOCKS(format, 2, 2, 128)                                                                               \
     VECTORS_OF_BLOCKS(format, 3, 2, 128)                                                                               \
@@ -206,16 +219,16 @@ __device__ __forceinline__ void many_vectors(const void* w, const void* y, f32* 
 GET_PLAIN_ROWS(f32)
 GET_PLAIN_ROWS(f16)
 GET_PLAIN_ROWS(bf16)
-PRODUCTS(q4_0, q4_0_cuda, 64, 128)
-PRODUCTS(q4_1, q4_1_cuda, 64, 128)
-PRODUCTS(q5_0, q5_0_cuda, 128, 64)
-PRODUCTS(q5_1, q5_1_cuda, 128, 64)
-PRODUCTS(q8_0, q8_0_cuda, 128, 64)
-PRODUCTS(q2_K, q2_k, 64, 128)
-PRODUCTS(q3_K, q3_k, 128, 128)
-PRODUCTS(q4_K, q4_k, 64, 128)
-PRODUCTS(q5_K, q5_k, 64, 128)
-PRODUCTS(q6_K, q6_k, 64, 64)
+PRODUCTS(q4_0, 64, 128)
+PRODUCTS(q4_1, 64, 128)
+PRODUCTS(q5_0, 128, 64)
+PRODUCTS(q5_1, 128, 64)
+PRODUCTS(q8_0, 128, 64)
+PRODUCTS(q2_K, 64, 128)
+PRODUCTS(q3_K, 128, 128)
+PRODUCTS(q4_K, 64, 128)
+PRODUCTS(q5_K, 64, 128)
+PRODUCTS(q6_K, 64, 64)
 
 /** Rows of task (batch, choice) = (blockIdx.y, blockIdx.z). */
 template <class F>

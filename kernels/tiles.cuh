@@ -26,17 +26,15 @@ struct Tile {
         for (u32 i = t; i < ROWS * WORDS; i += THREADS) {
             const u32 row = i / WORDS, n = first / 4 / F::PLANES + i % WORDS;
             Share<F, 1> share = {};
-            if (row < rows && n * 4 * F::PLANES < values) {
+            if (row < rows && n * 4 * F::PLANES < values)
                 share.load(w + row * row_bytes + size_t(n / share.PER_BLOCK) * F::BYTES, n % share.PER_BLOCK);
-                share.template prepare<F::MATRIX>();
-            }
 #pragma unroll
             for (u32 p = 0; p < F::PLANES; ++p) {
                 const u32 quad = Share<F, 1>::quad(i % WORDS, p), group = quad / PER_GROUP;
-                quads[row][quad] = share.quads[p][0];
+                quads[row][quad] = HAS_OFFSET ? share.quads[p][0] : bytes_minus(share.quads[p][0], F::BIAS);
                 if (quad % PER_GROUP == 0) {
-                    scales[row][group] = share.scales[p];
-                    if (HAS_OFFSET) offsets[row][group] = share.minima[p];
+                    scales[row][group] = share.scales.d * f32(share.scales.scale[p]);
+                    if (HAS_OFFSET) offsets[row][group] = share.offset() * f32(share.scales.minimum[p]);
                 }
             }
         }
