@@ -4,8 +4,8 @@
 #include "blocks.cuh"
 #include "reduction.cuh"
 
-/** How many words a thread takes at a time: a row of some thousand weights should keep all threads of a block busy. */
-template <class F> constexpr u32 WORDS = 4;
+/** Of a share of 32 values: a row of some thousand weights keeps all threads of a block busy. */
+template <class F> constexpr u32 WORDS = 8 / F::PLANES;
 
 /** The sum of the products of some quads. */
 template <u32 N>
@@ -89,10 +89,15 @@ __device__ __forceinline__ void multiply(const u8* const (&rows)[ROWS], const q8
     }
 }
 
+__device__ __forceinline__ Vector<f32, 4> load_four(const f32* p) {
+    if (aligned<4>(p)) return *vectors<4>(p);
+    return {p[0], p[1], p[2], p[3]};
+}
+
 /** One group of lanes: the products of ROWS rows of weights with a vector of f32, which every lane gets. */
 template <class F, u32 ROWS>
 __device__ __forceinline__ void multiply(const u8* const (&rows)[ROWS], const f32* y, u32 blocks, f32 (&sums)[ROWS]) {
-    constexpr u32 N = WORDS<F> < 2 ? 1 : 2;
+    constexpr u32 N = 1;
     using Part = Share<F, N>;
     for (u32 n = threadIdx.x; n < blocks * Part::PER_BLOCK; n += GROUP) {
         const u32 block = n / Part::PER_BLOCK, part = n % Part::PER_BLOCK;
@@ -101,15 +106,13 @@ __device__ __forceinline__ void multiply(const u8* const (&rows)[ROWS], const f3
         for (u32 r = 0; r < ROWS; ++r) parts[r].load(rows[r] + size_t(block) * F::BYTES, part);
 #pragma unroll
         for (u32 plane = 0; plane < F::PLANES; ++plane) {
-            const f32* activations = y + size_t(block) * F::VALUES + Part::quad(part, plane) * 4;
+            const Vector<f32, 4> activations = load_four(y + size_t(block) * F::VALUES + Part::quad(part, plane) * 4);
             f32 dots[ROWS] = {}, sum = 0;
 #pragma unroll
-            for (u32 k = 0; k < N * 4; ++k) {
-                const f32 activation = activations[k];
+            for (u32 k = 0; k < 4; ++k) {
 #pragma unroll
-                for (u32 r = 0; r < ROWS; ++r)
-                    dots[r] += f32(parts[r].quant(plane, k)) * activation;
-                sum += activation;
+                for (u32 r = 0; r < ROWS; ++r) dots[r] += f32(parts[r].quant(plane, k)) * activations.of[k];
+                sum += activations.of[k];
             }
 #pragma unroll
             for (u32 r = 0; r < ROWS; ++r) {

@@ -5,7 +5,8 @@
 
 /**
  * A tile of weights, ROWS rows of SPAN values, and one of activations, COLUMNS vectors of as many. What lies beyond the
- * last row, the last vector or the end of the rows is 0, and not read.
+ * last row, the last vector or the end of the rows is 0, and not read: the first block is read in its place, so that
+ * loads need no branch and many of them are on their way together.
  */
 template <class F, u32 COLUMNS, u32 ROWS>
 struct Tile {
@@ -25,16 +26,19 @@ struct Tile {
 #pragma unroll 8
         for (u32 i = t; i < ROWS * WORDS; i += THREADS) {
             const u32 row = i / WORDS, n = first / 4 / F::PLANES + i % WORDS;
-            Share<F, 1> share = {};
-            if (row < rows && n * 4 * F::PLANES < values)
-                share.load(w + row * row_bytes + size_t(n / share.PER_BLOCK) * F::BYTES, n % share.PER_BLOCK);
+            const bool exists = row < rows && n * 4 * F::PLANES < values;
+            const u32 word = exists ? n : 0;
+            Share<F, 1> share;
+            share.load(w + (exists ? row : 0) * row_bytes + size_t(word / share.PER_BLOCK) * F::BYTES,
+                       word % share.PER_BLOCK);
 #pragma unroll
             for (u32 p = 0; p < F::PLANES; ++p) {
                 const u32 quad = Share<F, 1>::quad(i % WORDS, p), group = quad / PER_GROUP;
-                quads[row][quad] = HAS_OFFSET ? share.quads[p][0] : bytes_minus(share.quads[p][0], F::BIAS);
+                const u32 raw = share.quads[p][0], found = F::BIAS && !HAS_OFFSET ? bytes_minus(raw, F::BIAS) : raw;
+                quads[row][quad] = exists ? found : 0;
                 if (quad % PER_GROUP == 0) {
-                    scales[row][group] = share.scales.d * f32(share.scales.scale[p]);
-                    if (HAS_OFFSET) offsets[row][group] = share.offset() * f32(share.scales.minimum[p]);
+                    scales[row][group] = exists ? share.scales.d * f32(share.scales.scale[p]) : 0;
+                    if (HAS_OFFSET) offsets[row][group] = exists ? share.offset() * f32(share.scales.minimum[p]) : 0;
                 }
             }
         }
@@ -47,11 +51,12 @@ struct Tile {
         for (u32 i = t; i < COLUMNS * QUADS; i += THREADS) {
             const u32 column = i / QUADS, n = i % QUADS, number = first + n / 8;
             const bool exists = column < columns && number < blocks;
-            const q8_1* block = y + column * stride + number;
-            activations[column][n / 4].of[n % 4] = exists ? block->quads[n % 8] : 0;
+            const q8_1& block = y[exists ? column * stride + number : 0];
+            const u32 quad = block.quads[n % 8];
+            activations[column][n / 4].of[n % 4] = exists ? quad : 0;
             if (n % 8 == 0) {
-                d[column][n / 8] = exists ? to_f32(block->d) : 0;
-                s[column][n / 8] = exists ? to_f32(block->s) : 0;
+                d[column][n / 8] = exists ? to_f32(block.d) : 0;
+                s[column][n / 8] = exists ? to_f32(block.s) : 0;
             }
         }
     }
