@@ -100,6 +100,12 @@ def _setreg(w: Writer, item: Instruction) -> None:
         raise Unknown(f"hardware register {item.operands[0]}")
 
 
+def _message(w: Writer, item: Instruction) -> None:
+    # A wavefront that is about to end gives its registers back: a hint like those that are ignored.
+    if item.operands[0] != "sendmsg(MSG_DEALLOC_VGPRS)":
+        raise Unknown(f"message {item.operands[0]}")
+
+
 _CONTROL: dict[str, Callable[[Writer, Instruction], None]] = {
     "s_endpgm": lambda w, item: w.put(END),
     "s_barrier": _barrier,
@@ -107,6 +113,7 @@ _CONTROL: dict[str, Callable[[Writer, Instruction], None]] = {
     "s_swappc_b64": _call,
     "s_setpc_b64": _jump,
     "s_setreg_b32": _setreg,
+    "s_sendmsg": _message,
 }
 
 

@@ -138,12 +138,25 @@ def test_unknown_instruction_modifier_and_operand(cache, code):
         ("v_frobnicate_f32", "instruction v_frobnicate_f32"),
         ("v_add_f32 v0, v0, v1 wobble:3\n\ts_nop 0 ;", "modifier wobble:3 of v_add_f32"),
         ("v_add_f32 v0, v0, src_lds_direct\n\ts_nop 0 ;", "operand 'src_lds_direct'"),
+        ("s_sendmsg sendmsg(MSG_INTERRUPT)\n\ts_nop 0 ;", "message sendmsg(MSG_INTERRUPT)"),
     ):
         with pytest.raises(UnknownInstruction) as caught:
             device.prepare(changed(code, "v_add_f32_e32", new), ["add_f32"])
         assert caught.value.what == what
         assert caught.value.kernel == "add_f32"
         assert f"listing line {caught.value.line}" in str(caught.value)
+
+
+def test_registers_given_back_before_the_end_change_nothing(cache, code):
+    gives_back = changed(code, "\tv_add_f32_e32", "\ts_sendmsg sendmsg(MSG_DEALLOC_VGPRS)\n\tv_add_f32_e32")
+    device = emulator.Device(cache=cache)
+    x, y = np.array([1, 2], np.float32), np.array([30, 40], np.float32)
+    places = [device.allocate(8, name) for name in ("x", "y", "out")]
+    for place, values in zip(places, (x, y), strict=False):
+        device.write(place, values)
+    args = emulator.pack(gives_back.kernels["add_f32"], [2, *places])
+    device.launch(gives_back, "add_f32", grid=(1, 1, 1), block=(2, 1, 1), args=args)
+    assert device.read(places[2]).view(np.float32).tolist() == [31, 42]
 
 
 def test_corrupt_listing(cache, code):
