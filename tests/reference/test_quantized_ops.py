@@ -13,8 +13,8 @@ from parity.reference import Limits, blocks
 
 INF, NAN = np.inf, np.nan
 F32, F16 = dtype("f32"), dtype("f16")
-WEIGHTS = [dtype(n) for n in "q4_0 q4_1 q5_0 q5_1 q8_0 q2_K q3_K q4_K q5_K q6_K".split()]
-BY_SUM = {False: "q4_0 q4_1 q5_0 q5_1".split(), True: "q4_0 q4_1 q5_1 q4_K q5_K".split()}
+WEIGHTS = [d for d in DTYPES.values() if d.is_block and d.name not in ("q8_1", "q8_K")]
+BY_SUM = {False: ("q4_0", "q4_1", "q5_0", "q5_1"), True: ("q4_0", "q4_1", "q5_1", "q4_K", "q5_K")}
 by_format = pytest.mark.parametrize("kind", WEIGHTS, ids=str)
 tiled_or_not = pytest.mark.parametrize("tiled", [False, True], ids=["matvec", "tiled"])
 
