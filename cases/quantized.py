@@ -97,7 +97,8 @@ class Dequantized:
     values: int
 
     def draw(self, draw: Draw, names: Sequence[str]) -> dict[str, Any]:
-        counts = (1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 65, 130) if self.values == LANES else (1, 2, 3, 4, 5, 7, 8, 17, 33)
+        few, many = (1, 2, 3, 5, 7, 8, 9, 17, 33), (15, 16, 31, 65, 130)
+        counts = (*few, *many) if self.values == LANES else few
         return {"x": contiguous((pick(draw, counts),), pick(draw, OFFSETS))}
 
     def fits(self, layouts: Layouts, params: Params) -> str:
