@@ -207,8 +207,8 @@ def get_rows(name: str, formats: tuple[str, ...], values: int, per_block: int, t
             Named("rows of several blocks of threads", f"table=3x{max(5, 1100 // values)}~normal@0 ids=5~index@0"),
         ),
         bench=(
-            Named("rows of 4096", f"table=32000|64x{length}|{small}~normal@0 ids=4096|16~index@0"),
-            Named("a row of 4096", f"table=32000|64x{length}|{small}~normal@0 ids=1~index@0"),
+            Named("4096 rows of 4096", f"table=32000|64x{length}|{small}~normal@0 ids=4096|16~index@0"),
+            Named("512 rows of 4096", f"table=32000|64x{length}|{small}~normal@0 ids=512|2~index@0"),
         ),
         elements=lambda layouts, params, shape: {"table": shape[0] * layouts["table"].shape[1]},
     )
@@ -319,16 +319,16 @@ class Products:
         )
 
     def bench(self, *vectors: int) -> tuple[Named, ...]:
-        """Products of as many vectors with 4096 rows."""
+        """Products of as many vectors with 4096 rows, which are as long as those of models."""
         found = []
         for count in vectors:
-            for columns in (4096, 11008):
-                blocks, small = columns // self.values, max(1, 512 // self.values)
-                used, few = self.of_activations(blocks), self.of_activations(small)
-                n = f"{count}|{min(count, 2)}"
-                y = f"y={n}x{used}|{few}:{padded(used)}|{padded(few)},1~normal@7"
+            for columns, small in ((4096, 512), (11008, 768)):
+                blocks, few = columns // self.values, small // self.values
+                used, short = self.of_activations(blocks), self.of_activations(few)
+                n = f"{count}|{self.vectors or min(count, 2)}"
+                y = f"y={n}x{used}|{short}:{padded(used)}|{padded(short)},1~normal@7"
                 title = f"4096 x {columns}, {count} vector{'s' * (count > 1)}"
-                found.append(Named(title, f"w=4096|8x{blocks}|{small}~normal@0 {y} out={n}x4096|8"))
+                found.append(Named(title, f"w=4096|8x{blocks}|{few}~normal@0 {y} out={n}x4096|8"))
         return tuple(found)
 
     def op(self, name: str, kernel: str, formats: tuple[str, ...], args: str, **more: Any) -> Op:
@@ -373,7 +373,7 @@ def mul_mat_vec(vectors: int, formats: tuple[str, ...], values: int) -> Op:
         launch=launch,
         reference=reference.matvec_q8_1,
         named=products.named,
-        bench=products.bench(1) if vectors == 1 else (),
+        bench=products.bench(vectors),
     )
 
 
@@ -561,7 +561,7 @@ quantize_q8_1 = Op(
     ),
     operations=lambda layouts, params, shape: 4 * layouts["x"].numel,  # maximum, quotient, rounding, sum
     bench=(
-        Named("one row of 4096", "x=1x4096|512~normal@0"),
+        Named("512 rows of 4096", "x=512|2x4096|512~normal@0"),
         Named("4096 rows of 4096", "x=4096|4x4096|512~normal@0"),
     ),
 )

@@ -112,7 +112,7 @@ def _q3_k(blocks: Array) -> Weights:
     kept = (blocks["hmask"].astype(np.int32)[..., None, None, :] >> np.arange(8).reshape(2, 4, 1)) & 1
     packed = blocks["scales"].astype(np.int32)
     low = np.concatenate([packed[..., :8] & 15, packed[..., :8] >> 4], axis=-1)
-    high = (packed[..., None, 8:] >> np.arange(0, 8, 2, np.int32)[:, None] & 3).reshape(low.shape)
+    high = (packed[..., None, 8:] >> np.array([[0], [2], [4], [6]], np.int32) & 3).reshape(low.shape)
     d, steps = wide(blocks["d"]), (low | high << 4) - 32
     q = _grouped(_crumbs(blocks["qs"]) - 4 * (1 - kept), 16)
     return Weights(q, d, steps, np.zeros_like(d), np.zeros_like(steps))
