@@ -533,6 +533,9 @@ def padded_rows(layouts: Layouts, params: Params) -> Shape:
 TIES = (127.0, 2.5, -3.5, 0.5, -0.5, 1.5, 126.5, -126.5, 63.5, -64.5, 0.0, -0.0, 2.4999998, 1.0, 31.5, 30.5)
 """Two rounds of them are a block, whose ``d`` is 1."""
 
+POINTS = (*TIES, *TIES, 127.06201934814453, *TIES[1:], *TIES)
+"""In the second block, ``d`` is a tie of f16, and lies above it if 1 / 127 is rounded before the product."""
+
 quantize_q8_1 = Op(
     "quantized.quantize_q8_1",
     kernel="quantize_q8_1",
@@ -547,10 +550,10 @@ quantize_q8_1 = Op(
     launch=lambda layouts, params, shape, _: Grid((groups(shape[1] * LANES, 256), shape[0], 1), (256, 1, 1)),
     grid_stride=False,
     reference=reference.quantize_q8_1,
-    points=TIES,
+    points=POINTS,
     data=("normal", "small", "unit", "points", "near", "mixed", "special", "bits", "patterns"),
     named=(
-        Named("halves away from zero", "x=2x64~points@0"),
+        Named("halves away from zero, and quotients rather than products", "x=2x64~points@0"),
         Named("near the halves", "x=3x512~near@0"),
         Named("blocks of zeros beyond the columns", "x=3x33~normal@0"),
         Named("one column", "x=5x1+1~normal@0"),

@@ -70,7 +70,8 @@ def get_rows(table: Array, ids: Array) -> Expected:
 def matvec(w: Array, y: Array, shape: tuple[int, ...]) -> Expected:
     """The products of the first ``shape[0]`` rows of ``w``, (R, nb) blocks, with ``y``, (columns,) in f32.
 
-    A lane of 32 adds up ceil(columns / 32) terms, of which five more additions make one sum.
+    A lane of 32 adds up ceil(columns / 32) terms, and five more additions make one sum of their sums. It may have up to
+    eight terms more where lanes share blocks unevenly; the tree over many threads, which there is none of, allows that.
     """
     weights, numbers = decode(w[: shape[0]]), wide(y)
     finite, of_blocks = _without_specials(weights), _finite(numbers).reshape(-1, *weights.q.shape[-2:])

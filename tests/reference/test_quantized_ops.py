@@ -486,6 +486,16 @@ def test_only_codes_beside_a_tie_may_be_either():
         assert quantizes(x, other, 1).all() == accepted
 
 
+def test_the_divisor_is_a_quotient_by_127():
+    x = np.full((1, 32), 127.06201934814453, np.float32)
+    right = by_hand(x, 1)
+    assert quantizes(x, right, 1).all()
+    product = x[0, 0] * (np.float32(1) / np.float32(127))
+    assert right["d"] != np.float16(product)
+    right["d"] = product
+    assert not quantizes(x, right, 1).any()
+
+
 def test_the_sum_is_the_one_of_the_values_themselves():
     x = np.full((1, 32), 0.3, np.float32)
     x[0, 0] = 100
