@@ -144,7 +144,7 @@ class Declaration:
         workspace: further arguments that the kernel writes and nobody looks at (scratch memory, or an output that is an
             op of its own): name, and a function of layouts, parameters and output shape to type and number of elements.
         scalars: further by-value arguments, type and value, computed from layouts, parameters and output shape;
-            ``grid`` is passed by keyword to a function that names it.
+            ``grid`` and ``types`` (by variable) are passed by keyword to a function that names them.
         bench: cases to measure, of which each number written ``big|small`` is big on hardware and small in an emulator.
             If all tensors have one shape and may be of rank 1, they come beside one of contiguous tensors, 256 MiB of
             the widest type.

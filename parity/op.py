@@ -321,7 +321,7 @@ class Op(Declaration):
                 args.append(Scalar(self.dtype_of(self.params[word], types), params[word]))
             elif word in self.scalars:
                 scalar = self.scalars[word]
-                kind, value = scalar(layouts, params, shape, **wanted(scalar, grid=grid))
+                kind, value = scalar(layouts, params, shape, **wanted(scalar, grid=grid, types=types))
                 args.append(Scalar(dtype(kind), _in_range(value, dtype(kind), word)))
             else:
                 args.append(Scalar(size, _in_range(math.prod(shape) if word == "numel" else len(shape), size, word)))

@@ -1,0 +1,296 @@
+"""Reference values of ops on quantized blocks: what the blocks stand for, and their products with vectors.
+
+The formats are those of parity.dtypes; ``w`` are weights and ``y`` activations, rows of blocks both. An element of
+kind "block" is a whole block, so "nb blocks" is an axis of that length.
+
+The products are sums in f32 that a kernel may form in any order, and are judged as in parity.reference.products: with
+at most h + r roundings on the way of a term, S the sum of the absolute values of the terms and u = 2**-24, within
+(h + r) u S. They are computed in float64, whose own error of n 2**-53 S for n terms is far below the slack of
+2**-20 (h + r) u S. Where all scales and activations are integers and S is at most 2**24, nothing rounds in any order
+and the bound is zero.
+
+A NaN among the numbers of a product makes it NaN. An infinite one makes it infinite or NaN: which of them depends on
+what a kernel multiplies first, for it may meet a factor of 0 or an infinity of the other sign.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from parity.dtypes import DTYPES, DType, of_array
+from parity.reference.blocks import Weights, decode, values
+from parity.reference.expected import Bounds, Expected
+from parity.reference.rounding import Array, smallest, store, to_grid, unit_roundoff, wide
+
+__all__ = ["dequantize", "get_rows", "matmul_q8_1", "matvec", "matvec_q8_1", "moe_q8_1", "quantize_q8_1"]
+
+_F16, _F32 = DTYPES["f16"], DTYPES["f32"]
+_U = unit_roundoff(_F32)
+_SLACK = 1 + 2.0**-20
+"""Room for terms of second order in u (tolerance model, section 2)."""
+
+LANES = 32
+"""Threads that share a row of a product with f32 activations; also the values of a block of activations."""
+
+_EXTRA = 16
+"""Roundings on the way of a term beside the additions of the longest sum. Up to four round its products (by the
+integer or the activation, by each of two scales, and of the minimum), one subtracts the minimum; up to three join the
+parts of a block; up to eight are the tree over the threads, of which no block has more than 256."""
+
+_SUMS = {False: ("q4_0", "q4_1", "q5_0", "q5_1"), True: ("q4_0", "q4_1", "q5_1", "q4_K", "q5_K")}
+"""The formats whose offset is multiplied by the stored sum ``s`` of the activations, by whether the product is tiled;
+the other ones multiply it by ``d`` times the sum of the quants, or subtract it from each weight."""
+
+
+def dequantize(x: Array, to: DType) -> Expected:
+    """Values (..., n * values per block) of blocks (..., n), rounded to f32 and then to ``to``.
+
+    There is one right result, also if a multiply-add is contracted: ``d steps q`` has at most 11 + 7 + 5 bits and
+    ``m mins`` 11 + 6, so that in f32 only their sum rounds (``d q`` of q8_K, with a d of 24 bits, is the only rounding
+    there). An infinite scale may give NaN where a kernel subtracts ``zero d`` from ``d q``.
+    """
+    exact = values(x)
+    value = store(to_grid(exact, _F32), to)
+    return Expected(value, nan_allowed=np.isinf(exact) if decode(x).zero else False)
+
+
+def get_rows(table: Array, ids: Array) -> Expected:
+    """Rows ``ids``, of shape (n,), of a table (rows, blocks), or (rows, length) of floats; in f32."""
+    rows = table[ids.astype(np.int64)]
+    if of_array(table).is_block:
+        return dequantize(rows, _F32)
+    return Expected(np.ascontiguousarray(rows.astype(np.float32)), sign_of_zero=True)
+
+
+@np.errstate(all="ignore")
+def matvec(w: Array, y: Array, shape: tuple[int, ...]) -> Expected:
+    """The products of the first ``shape[0]`` rows of ``w``, (R, nb) blocks, with ``y``, (columns,) in f32.
+
+    A lane of 32 adds up ceil(columns / 32) terms, and five more additions make one sum of their sums. It may have up to
+    eight terms more where lanes share blocks unevenly; the tree over many threads, which there is none of, allows that.
+    """
+    weights, numbers = decode(w[: shape[0]]), wide(y)
+    finite, of_blocks = _without_specials(weights), _finite(numbers).reshape(-1, *weights.q.shape[-2:])
+    factors = finite.steps[..., None] * (finite.q - finite.zero), finite.mins[..., None]
+    scales = finite.d[..., None, None], finite.m[..., None, None]
+    axes = (-3, -2, -1)
+    products, minima = (scale * factor * of_blocks for scale, factor in zip(scales, factors, strict=True))
+    exact = products.sum(axis=axes) + minima.sum(axis=axes)
+    size = np.abs(products).sum(axis=axes) + np.abs(minima).sum(axis=axes)
+    roundings = -(-len(y) // LANES) + 5 + _EXTRA
+    # An activation that is multiplied by d first may lose a part of the smallest number, and integers follow.
+    lost = smallest(_F32) * (1 + np.abs(factors[0]) + np.abs(factors[1])).sum(axis=axes)
+    certain = (_whole(weights) & np.all(numbers == np.rint(numbers)) & (size <= 2.0**24)) | (size == 0)
+    # A kernel that multiplies by d and m at the end may overflow before they make a term small.
+    reached = [np.maximum(np.abs(s), 1) * np.abs(f * of_blocks) for s, f in zip(scales, factors, strict=True)]
+    overflows = sum((each.sum(axis=axes) for each in reached), np.zeros(())) * (1 + roundings * _U) > _F32.max
+    return _expected(
+        exact,
+        np.where(certain, 0, roundings * _U * size + lost),
+        _any(np.isnan, weights) | np.isnan(numbers).any(),
+        _any(np.isinf, weights) | np.isinf(numbers).any(),
+        overflows,
+    )
+
+
+def matvec_q8_1(w: Array, y: Array, shape: tuple[int, ...]) -> Expected:
+    """Products of shape (N, rows) of the first rows of ``w``, (R, nb) blocks, with ``y``, (N, nb8) blocks of q8_1.
+
+    Blocks of ``y`` beyond the columns of ``w`` are padding.
+    """
+    return _product(w[: shape[1]], y, tiled=False).expected
+
+
+def matmul_q8_1(w: Array, y: Array, shape: tuple[int, ...]) -> Expected:
+    """As ``matvec_q8_1``, with the arithmetic of the tiled kernels.
+
+    They subtract the zero point of q5_0 from each weight, and multiply the minima of q4_K and q5_K by the stored sums.
+    """
+    return _product(w[: shape[1]], y, tiled=True).expected
+
+
+def moe_q8_1(w: Array, y: Array, ids: Array) -> Expected:
+    """Rows of a chosen expert times an input, (batch, topk, n), with the arithmetic of ``matvec_q8_1``.
+
+    ``w`` (experts, n, nb) blocks, ``ids`` (batch, topk) the experts, ``y`` (batch, 1 or topk, nb8) blocks of q8_1: one
+    input for all experts of a batch, or one for each.
+    """
+    batch, topk = ids.shape
+    inputs = np.broadcast_to(y, (batch, topk, y.shape[-1])).reshape(batch * topk, 1, y.shape[-1])
+    products = [_product(w[expert], row, tiled=False) for expert, row in zip(ids.ravel(), inputs, strict=True)]
+    parts = zip(*((p.exact, p.error, p.nan, p.infinite) for p in products), strict=True)
+    return _expected(*(np.stack(part).reshape(batch, topk, w.shape[1]) for part in parts))
+
+
+@dataclass(frozen=True, eq=False)
+class _Product:
+    """Exact products (N, rows), the bounds of their errors, and where a NaN or an infinity takes part."""
+
+    exact: Array
+    error: Array
+    nan: Array
+    infinite: Array
+
+    @property
+    def expected(self) -> Expected:
+        return _expected(self.exact, self.error, self.nan, self.infinite)
+
+
+@np.errstate(all="ignore")
+def _product(w: Array, y: Array, tiled: bool) -> _Product:
+    """Rows of ``w`` times rows of ``y``: sums of ``d steps d8 sum(q a)`` and of offsets times sums of activations.
+
+    Scales of 11 bits are multiples of 2**-24 and below 2**16, so neither overflow nor underflow is in reach of f32, and
+    every product here is exact in float64. The longest sum joins the blocks one by one, nb32 - 1 additions.
+    """
+    dtype, weights = of_array(w), decode(w)
+    by_sum = dtype.name in _SUMS[tiled]
+    size, groups = weights.q.shape[-1], w.shape[-1] * weights.groups
+    y = y[:, : w.shape[-1] * dtype.values // LANES]
+    d8, s8 = wide(y["d"]), wide(y["s"]) if by_sum else np.zeros(y.shape)
+    nan, infinite = (
+        _any(test, weights) | np.asarray((test(d8) | test(s8)).any(axis=-1))[:, None] for test in (np.isnan, np.isinf)
+    )
+    whole = _whole(weights) & np.asarray(((d8 == np.rint(d8)) & (s8 == np.rint(s8))).all(axis=-1))[:, None]
+
+    weights, d8, s8 = _without_specials(weights), _finite(d8), _finite(s8)
+    q = weights.q if by_sum else weights.q - weights.zero
+    scale = weights.d[..., None] * weights.steps
+    offset = weights.m[..., None] * weights.mins - (weights.zero * scale if by_sum else 0)
+    q, scale, offset = q.reshape(-1, groups, size), scale.reshape(-1, groups), offset.reshape(-1, groups)
+    a = y["qs"].reshape(-1, groups, size).astype(np.int32)
+    d8, s8 = (np.repeat(each, LANES // size, axis=-1) for each in (d8, s8))
+    factor = d8[:, None] * scale
+    exact = (factor * _dots(q, a)).sum(axis=-1)
+    bound = (np.abs(factor) * _dots(np.abs(q), np.abs(a))).sum(axis=-1)
+    sums, sizes = (s8, np.abs(s8)) if by_sum else (d8 * a.sum(axis=-1), np.abs(d8) * np.abs(a).sum(axis=-1))
+    exact += (offset * sums[:, None]).sum(axis=-1)
+    bound += (np.abs(offset) * sizes[:, None]).sum(axis=-1)
+    certain = whole & (bound <= 2.0**24)
+    roundings = y.shape[-1] - 1 + _EXTRA
+    return _Product(exact, np.where(certain, 0, roundings * _U * bound), nan, infinite)
+
+
+def _dots(q: Array, a: Array) -> Array:
+    """Whole numbers (N, rows, groups) as float64: products of (rows, groups, size) with (N, groups, size)."""
+    found = np.matmul(a.transpose(1, 0, 2).astype(np.float64), q.transpose(1, 2, 0).astype(np.float64))
+    return np.asarray(found.transpose(1, 2, 0))
+
+
+def _any(test: Callable[[Array], Array], weights: Weights) -> Array:
+    """Rows of which a scale or minimum passes a test."""
+    return np.asarray((test(weights.d) | test(weights.m)).any(axis=-1))
+
+
+def _whole(weights: Weights) -> Array:
+    """Rows whose scales and minima are integers."""
+    return np.asarray(((weights.d == np.rint(weights.d)) & (weights.m == np.rint(weights.m))).all(axis=-1))
+
+
+def _without_specials(weights: Weights) -> Weights:
+    return Weights(weights.q, _finite(weights.d), weights.steps, _finite(weights.m), weights.mins, weights.zero)
+
+
+def _finite(x: Array) -> Array:
+    """With zeros for infinities and NaN, which are looked after separately."""
+    return np.where(np.isfinite(x), x, 0)
+
+
+@np.errstate(all="ignore")
+def _expected(exact: Array, error: Array, nan: Any, infinite: Any, overflows: Any = False) -> Expected:
+    """Within ``error`` of the exact f32 value; NaN, or not finite, where a NaN or an infinity takes part."""
+    infinite = infinite & ~np.asarray(nan)
+    exact = np.where(nan, np.nan, np.where(infinite, np.inf, exact))
+    value = store(exact, _F32)
+    centre, allowed = np.where(error == 0, wide(value), exact), error * _SLACK
+    open_ended = infinite | (overflows & ~np.asarray(nan))
+    others = [np.where(open_ended, np.float32(v), value) for v in (np.inf, -np.inf)] if open_ended.any() else []
+    return Expected(
+        value,
+        lambda _: Bounds(centre, 0.0, allowed, allowed),
+        nan_allowed=open_ended,
+        alternatives=tuple(others),
+    )
+
+
+@np.errstate(all="ignore")
+def quantize_q8_1(x: Array, shape: tuple[int, ...]) -> Expected:
+    """Blocks of q8_1 of the rows of ``x``, (rows, kx) in f32, followed by zeros up to ``shape[1]`` blocks.
+
+    ``d`` is the largest magnitude divided by 127 in f32, a code is the value divided by that ``d``, to nearest and
+    halves away from zero, and ``s`` is the sum of the values themselves; d and s are then rounded to f16.
+    """
+    rows, blocks = shape
+    v = np.zeros((rows, blocks * LANES), np.float32)
+    v[:, : x.shape[1]] = x
+    quantized = _Quantized(v.reshape(rows, blocks, LANES))
+    return Expected(quantized.nominal, accepts=quantized.accepts)
+
+
+@dataclass(frozen=True, eq=False)
+class _Quantized:
+    """What blocks of q8_1 may hold for values ``v``, f32 (rows, blocks, 32).
+
+    Where the largest magnitude is so small that d becomes 0 or loses bits as a subnormal, quotients leave the range of
+    a code, and where it is infinite, infinity is divided by infinity: the codes of such values are not specified.
+    """
+
+    v: Array
+
+    @property
+    def d(self) -> Array:
+        """The divisor in f32."""
+        return np.asarray(np.abs(self.v).max(axis=-1) / np.float32(127))
+
+    @property
+    def quotients(self) -> Array:
+        """Magnitudes of ``v / d`` as float64, in which a tie is a tie; 0 in a block of zeros."""
+        d = wide(self.d)[..., None]
+        return np.where((self.v == 0) & (np.abs(self.v).max(axis=-1) == 0)[..., None], 0, np.abs(wide(self.v)) / d)
+
+    def codes(self, share: float) -> Array:
+        """Codes of the quotients times ``share``, to nearest, halves away from zero."""
+        found = np.floor(self.quotients * share + 0.5)
+        return np.asarray(np.copysign(np.where(found <= 127, found, 0), self.v).astype(np.int8))
+
+    @property
+    def overflows(self) -> tuple[Array, Array]:
+        """Where a partial sum may be infinite: above, and below."""
+        above, below = (np.maximum(sign * wide(self.v), 0).sum(axis=-1) for sign in (1, -1))
+        return above * (1 + LANES * _U) > _F32.max, below * (1 + LANES * _U) > _F32.max
+
+    @property
+    def sums(self) -> tuple[Array, Array, Array]:
+        """The least, nominal and greatest stored sum, in any order of addition: with 31 roundings, or none."""
+        terms = wide(self.v)
+        exact, size = terms.sum(axis=-1), np.abs(terms).sum(axis=-1)
+        certain = (np.all(terms == np.rint(terms), axis=-1) & (size <= 2.0**24)) | ((terms != 0).sum(axis=-1) <= 1)
+        error = np.where(certain | ~np.isfinite(exact), 0, (LANES - 1) * _U * size * _SLACK)
+        above, below = (each & np.isfinite(exact) for each in self.overflows)
+        ends = np.where(below, -np.inf, exact - error), exact, np.where(above, np.inf, exact + error)
+        least, middle, greatest = (store(to_grid(each, _F32), _F16) for each in ends)
+        return least, middle, greatest
+
+    @property
+    def nominal(self) -> Array:
+        blocks = np.zeros(self.v.shape[:-1], DTYPES["q8_1"].numpy)
+        blocks["d"], blocks["s"], blocks["qs"] = store(self.d, _F16), self.sums[1], self.codes(1)
+        return blocks
+
+    def accepts(self, got: Array) -> Array:
+        """Which blocks are right; of one with a NaN only the sum is specified, which is NaN."""
+        with np.errstate(all="ignore"):
+            nan = np.isnan(self.v).any(axis=-1)
+            least, nominal, greatest = self.sums
+            above, below = self.overflows
+            no_number = np.isnan(got["s"]) & (np.isnan(nominal) | (above & below))
+            sums = ((least <= got["s"]) & (got["s"] <= greatest)) | no_number
+            tie = self.quotients % 1 == 0.5
+            low, high = (np.where(tie, self.codes(1), self.codes(1 + e)) for e in (-3 * _U, 3 * _U))
+            codes = (got["qs"] == low) | (got["qs"] == high) | ~(self.quotients * (1 + 3 * _U) < 127.5)
+            scales = got["d"] == store(self.d, _F16)
+            return np.asarray(np.where(nan, np.isnan(got["s"]), sums & scales & codes.all(axis=-1)))

@@ -1,0 +1,222 @@
+"""The cases of quantized: every kernel is called, with what the hosts pass, by small and varied cases."""
+
+import math
+
+import pytest
+from entry_table import entries, passed_as
+
+from parity.errors import UsageError
+from parity.generate import sample
+from parity.launch import Pointer
+from parity.reference import Limits
+from parity.suite import find_suite
+
+SUITE = find_suite()
+OPS = [op for op in SUITE.ops.values() if op.module == "quantized"]
+PRODUCTS = [op for op in OPS if "w" in op.inputs]
+OF_BLOCKS = [op for op in PRODUCTS if op.writes and op.inputs["y"] == "q8_1"]
+by_op = pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
+by_parameters = pytest.mark.parametrize
+
+
+def first(op):
+    return op.types[0].split(",")
+
+
+def shape_of(op, case):
+    return op.shape(case.layouts, dict(case.params))
+
+
+def multiply_adds(op, case):
+    return op.operations(case.layouts, dict(case.params), shape_of(op, case)) // 2
+
+
+def test_every_kernel_of_the_table_has_an_op():
+    kernels = [entry.kernel for op in OPS for entry in op.entries()]
+    assert len(kernels) == 142
+    assert sorted(kernels) == sorted(entries()["quantized"])
+
+
+@by_op
+def test_arguments_have_the_types_of_the_table(op):
+    for entry in op.entries():
+        case = op.named_cases(entry.dtypes)[0][1]
+        launch, wanted = op.call(case).launch, entries()["quantized"][entry.kernel]
+        assert launch.kernel == entry.kernel
+        assert len(launch.args) == len(wanted)
+        for argument, c_type in zip(launch.args, wanted, strict=True):
+            assert isinstance(argument, Pointer) == c_type.endswith("*")
+            if not isinstance(argument, Pointer):
+                assert len(argument.bytes) == passed_as(c_type).size
+
+
+@by_op
+def test_cases_have_an_expected_value_of_the_right_shape(op):
+    dtypes = first(op)
+    drawn = sample(op.cases(dtypes), 3, 12)
+    assert len(drawn) == 12
+    for case in (*drawn, *(case for _, case in (*op.named_cases(dtypes), *op.bench_cases(dtypes, small=True)))):
+        assert op.parse(str(case)) == case
+        call = op.call(case)
+        expected = call.expected()
+        assert expected.value.shape == shape_of(op, case) == call.layout.shape
+        assert expected.value.dtype == call.buffers["out"].dtype.numpy
+        if expected.bounds:
+            bounds = expected.bounds(Limits("amd"))
+            assert bounds.above.shape == expected.value.shape
+            assert (bounds.above >= 0).all()
+
+
+@by_op
+def test_drawn_cases_are_small_and_varied(op):
+    cases = sample(op.cases(first(op)), 4, 80)
+    assert max(multiply_adds(op, case) for case in cases) <= 1.3e6
+    assert len({shape_of(op, case) for case in cases}) >= 8
+    assert {tensor.layout.offset for case in cases for name, tensor in case.tensors} >= {0, 1, 3}
+
+
+@pytest.mark.parametrize("op", PRODUCTS, ids=lambda op: op.name)
+def test_the_integer_probe_allows_nothing(op):
+    for dtypes in (types.split(",") for types in op.types):
+        probes = [
+            case for _, case in op.named_cases(dtypes) if case.tensor("w").data == case.tensor("y").data == "small"
+        ]
+        assert len(probes) >= 3
+        for case in probes:
+            assert not op.call(case).expected().bounds(Limits("amd")).above.any(), case
+
+
+@pytest.mark.parametrize("op", OF_BLOCKS, ids=lambda op: op.name)
+def test_drawn_products_have_padding_and_weights_to_spare(op):
+    cases = [case.layouts for case in sample(op.cases(first(op)), 5, 120)]
+    assert any(each["w"].shape[0] > each["out"].shape[1] for each in cases)
+    assert any(each["out"].strides[0] > each["out"].shape[1] for each in cases)
+    padding = [(each["y"].shape[1], each["y"].strides[0]) for each in cases]
+    assert any(length < distance for length, distance in padding)
+    assert any(length == distance for length, distance in padding)
+    assert all(distance % 16 == 0 for _, distance in padding)
+    assert any(each["out"].shape[1] % 2 for each in cases)
+
+
+def launch_of(text):
+    case = SUITE.parse(f"quantized.{text}")
+    launch = SUITE.op(case.op).call(case).launch
+    return launch.grid, launch.block, [a.value for a in launch.args if not isinstance(a, Pointer)]
+
+
+@by_parameters(
+    ("text", "grid", "block", "values"),
+    [
+        ("dequantize[q4_1,f32](x=9~normal@0)", (2, 1, 1), (32, 1, 1), [9]),
+        ("dequantize_q5[q5_1,f16](x=17~normal@0)", (2, 1, 1), (256, 1, 1), [544]),
+        ("dequantize_k[q6_K,f32](x=3~normal@0)", (3, 1, 1), (64, 1, 1), []),
+        ("dequantize_k_by_32[q8_K,f32](x=3~normal@0)", (3, 1, 1), (32, 1, 1), []),
+        ("get_rows[q5_0](table=3x17~normal@0 ids=4~ramp@0)", (4, 2, 1), (256, 1, 1), [544, 17 * 22]),
+        ("get_rows_of_floats[bf16](table=3x257~normal@0 ids=4~ramp@0)", (4, 2, 1), (256, 1, 1), [257, 514]),
+        ("get_rows_k[q3_K](table=3x2~normal@0 ids=4~ramp@0)", (4, 2, 1), (64, 1, 1), [512, 220]),
+        ("get_rows_k_by_32[q4_K](table=3x2~normal@0 ids=4~ramp@0)", (4, 2, 1), (32, 1, 1), [512, 288]),
+        ("mul_vec[q8_0](w=4x2~small@0 y=64~small@0 out=3)", (3, 1, 1), (32, 1, 1), [64, 3]),
+        ("mul_vec_q5_k[q5_K](w=4x2~small@0 y=512~small@0 out=3)", (3, 1, 1), (32, 1, 1), [512]),
+        ("mul_mat_vec_1[q4_0](w=5x3~small@0 y=1x3:16,1~small@0 out=1x5)", (5, 1, 1), (32, 4, 1), [96, 5, 512, 5]),
+        (
+            "mul_mat_vec_4[q4_0](w=6x3~small@0 y=4x16~small@0 out=4x5:7,1)",
+            (3, 1, 1),
+            (32, 4, 1),
+            [96, 5, 512, 7],
+        ),
+        (
+            "mul_mat_vec_k_5[q2_K](w=6x3~small@0 y=5x32~small@0 out=5x6)",
+            (3, 1, 1),
+            (32, 2, 1),
+            [768, 6, 1024, 6],
+        ),
+        (
+            "mul_mat_q4[q4_0](w=129x1~small@0 y=65x16~small@0 out=65x129)",
+            (2, 2, 1),
+            (32, 4, 1),
+            [32, 129, 65, 512, 129],
+        ),
+        (
+            "mul_mat_q5_q8[q8_0](w=64x1~small@0 y=129x16~small@0 out=129x64)",
+            (1, 2, 1),
+            (32, 4, 1),
+            [32, 64, 129, 512, 64],
+        ),
+        (
+            "mul_mat_q3_k[q3_K](w=129x1~small@0 y=128x16~small@0 out=128x129)",
+            (2, 1, 1),
+            (32, 4, 1),
+            [256, 129, 128, 512, 129],
+        ),
+        (
+            "mul_mat_q6_k[q6_K](w=65x1~small@0 y=65x16~small@0 out=65x65)",
+            (2, 2, 1),
+            (32, 4, 1),
+            [256, 65, 65, 512, 65],
+        ),
+        ("quantize_q8_1[f32](x=3x513~normal@0)", (4, 3, 1), (256, 1, 1), [513, 1024]),
+        (
+            "indexed_moe_forward[q8_0](w=3x5x4~small@0 y=2x1x16~small@0 ids=2x4~ramp@0)",
+            (5, 2, 4),
+            (32, 4, 1),
+            [5, 128, 2, 4, 512, 1],
+        ),
+        (
+            "indexed_moe_forward_k[q4_K](w=3x5x1~small@0 y=2x4x8:64,16,1~small@0 ids=2x4~ramp@0)",
+            (5, 2, 4),
+            (32, 4, 1),
+            [5, 256, 2, 4, 512, 4],
+        ),
+    ],
+)
+def test_launches_follow_the_hosts_rules(text, grid, block, values):
+    assert launch_of(text) == (grid, block, values)
+
+
+@by_parameters(
+    ("text", "reason"),
+    [
+        ("mul_mat_vec_2[q4_0](w=5x3~small@0 y=3x3~small@0 out=3x5)", "the kernel is for 2"),
+        ("mul_mat_vec_2[q4_0](w=4x3~small@0 y=2x3~small@0 out=2x5)", "no more columns than w has rows"),
+        ("mul_mat_vec_2[q4_0](w=5x3~small@0 y=2x2~small@0 out=2x5)", "fewer blocks per row than the 3"),
+        ("mul_mat_k[q4_K](w=5x3~small@0 y=2x3~small@0 out=2x5)", "fewer blocks per row than the 24"),
+        ("mul_mat_k[q4_K](w=5x3:4,1~small@0 y=2x24~small@0 out=2x5)", "contiguous"),
+        ("mul_mat_k[q4_K](w=5x3~small@0 y=2x24:1,2~small@0 out=2x5)", "contiguous rows"),
+        ("mul_mat_k[q4_K](w=5x3~small@0 y=2x24:0,1~small@0 out=2x5)", "do not overlap"),
+        ("mul_mat_k[q4_K](w=0x3~small@0 y=2x24~small@0 out=2x0)", "an element at least"),
+        ("mul_vec[q4_0](w=5x3~small@0 y=96~small@0 out=5)", "no multiple of 64"),
+        ("mul_vec[q4_0](w=5x2~small@0 y=32~small@0 out=5)", "has 64 columns"),
+        ("quantize_q8_1[f32](x=3~small@0)", "2 dims"),
+        ("dequantize[q4_0,f32](x=4:2~small@0)", "contiguous"),
+        ("get_rows[q4_0](table=4x2:3,1~small@0 ids=3~ramp@0)", "contiguous"),
+        ("indexed_moe_forward[q8_0](w=3x5x4~small@0 y=2x3x16~small@0 ids=2x4~ramp@0)", "4 times as many"),
+        (
+            "indexed_moe_forward[q8_0](w=3x5x4~small@0 y=2x1x3~small@0 ids=2x4~ramp@0)",
+            "fewer blocks per row than the 4",
+        ),
+    ],
+)
+def test_what_does_not_fit_together_is_refused(text, reason):
+    with pytest.raises(UsageError, match=reason):
+        SUITE.parse(f"quantized.{text}")
+
+
+@pytest.mark.parametrize("op", PRODUCTS, ids=lambda op: op.name)
+def test_measured_products_are_large(op):
+    for _, case in op.bench_cases(first(op)):
+        assert multiply_adds(op, case) >= 4096 * 4096
+        assert op.work(case).bytes >= multiply_adds(op, case) / 128  # two bits of a weight, for 32 vectors
+
+
+@pytest.mark.parametrize("op", OF_BLOCKS, ids=lambda op: op.name)
+def test_products_are_measured_for_the_vectors_that_a_kernel_takes(op):
+    measured = {shape_of(op, case) for _, case in op.bench_cases(first(op))}
+    _, vec, count = op.name.rpartition("_") if "mul_mat_vec" in op.name else ("", "", "")
+    assert measured == ({(int(count), 4096)} if vec else {(1, 4096), (32, 4096)})
+
+
+def test_measured_dequantization_makes_16_mi_values():
+    op = SUITE.op("quantized.dequantize_k")
+    (case,) = (case for _, case in op.bench_cases(("q2_K", "f16")))
+    assert math.prod(shape_of(op, case)) == 2**24
+    assert op.work(case).bytes == 2**16 * 84 + 2**25
