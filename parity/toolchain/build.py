@@ -390,9 +390,11 @@ def _encode(text: str) -> bytes:
 
 
 def _original(name: Path, folder: Path) -> Path:
-    for alias, place in ((compiler.HEADERS_ALIAS, compiler.HEADERS), (compiler.LIBRARY_ALIAS, compiler.host_library())):
-        if name.parts[:1] == (alias,):
-            return place.joinpath(*name.parts[1:])
+    head, rest = name.parts[0], name.parts[1:]
+    if head == compiler.HEADERS_ALIAS:
+        return compiler.HEADERS.joinpath(*rest)
+    if head == compiler.LIBRARY_ALIAS:  # asked for here only: who compiles for CUDA need not have that library
+        return compiler.host_library().joinpath(*rest)
     return Path(os.path.normpath(folder / name))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from parity import zig
 from parity.cache import Cache
 from parity.codeobject import Argument, first_difference
 from parity.errors import MissingTool, UsageError
@@ -121,3 +122,12 @@ def test_a_source_that_is_no_cuda_is_an_error_with_the_compiler_s_words(compiler
     assert built.code_object is None
     assert "bad.cu" in built.error.log
     assert '"undeclared" is undefined' in built.error.log
+
+
+def test_it_takes_nothing_of_what_compiles_for_amd(compiler, monkeypatch, tmp_path):
+    (tmp_path / "k.cu").write_text('extern "C" __global__ void k() {}')
+    monkeypatch.setattr(zig, "zig", lambda: pytest.fail("ziglang is not installed with parity's CUDA extra"))
+    cache = Cache(tmp_path / "cache")
+    for _ in range(2):
+        (built,) = build(tmp_path, targets=["sm_90"], cache=cache)
+        assert built.code_object
