@@ -94,34 +94,28 @@ __device__ __forceinline__ Vector<f32, 4> load_four(const f32* p) {
     return {p[0], p[1], p[2], p[3]};
 }
 
-/** One group of lanes: the products of ROWS rows of weights with a vector of f32, which every lane gets. */
-template <class F, u32 ROWS>
-__device__ __forceinline__ void multiply(const u8* const (&rows)[ROWS], const f32* y, u32 blocks, f32 (&sums)[ROWS]) {
-    constexpr u32 N = 1;
-    using Part = Share<F, N>;
+/** A row of weights times a vector of f32, by one group of lanes, each of which gets the product. */
+template <class F>
+__device__ __forceinline__ f32 multiply(const u8* row, const f32* y, u32 blocks) {
+    using Part = Share<F, 1>;
+    f32 total = 0;
     for (u32 n = threadIdx.x; n < blocks * Part::PER_BLOCK; n += GROUP) {
         const u32 block = n / Part::PER_BLOCK, part = n % Part::PER_BLOCK;
-        Part parts[ROWS];
-#pragma unroll
-        for (u32 r = 0; r < ROWS; ++r) parts[r].load(rows[r] + size_t(block) * F::BYTES, part);
+        Part weights;
+        weights.load(row + size_t(block) * F::BYTES, part);
+        const auto& scales = weights.scales;
 #pragma unroll
         for (u32 plane = 0; plane < F::PLANES; ++plane) {
             const Vector<f32, 4> activations = load_four(y + size_t(block) * F::VALUES + Part::quad(part, plane) * 4);
-            f32 dots[ROWS] = {}, sum = 0;
+            f32 dot = 0, sum = 0;
 #pragma unroll
             for (u32 k = 0; k < 4; ++k) {
-#pragma unroll
-                for (u32 r = 0; r < ROWS; ++r) dots[r] += f32(parts[r].quant(plane, k)) * activations.of[k];
+                dot += f32(weights.quant(plane, k)) * activations.of[k];
                 sum += activations.of[k];
             }
-#pragma unroll
-            for (u32 r = 0; r < ROWS; ++r) {
-                const auto& scales = parts[r].scales;
-                sums[r] += scales.d * f32(scales.scale[plane]) * dots[r];
-                if (F::MINIMUM) sums[r] -= scales.dmin * f32(scales.minimum[plane]) * sum;
-            }
+            total += scales.d * f32(scales.scale[plane]) * dot;
+            if (F::MINIMUM) total -= scales.dmin * f32(scales.minimum[plane]) * sum;
         }
     }
-#pragma unroll
-    for (u32 r = 0; r < ROWS; ++r) sums[r] = over_group(sums[r], Sum());
+    return over_group(total, Sum());
 }

@@ -137,15 +137,10 @@ struct Rows {
 
 template <class F>
 __device__ __forceinline__ void vector_of_floats(const void* w, const f32* y, f32* dst, u32 ncols, u32 nrows) {
-    constexpr u32 ROWS = 4;
     const u32 row = blockIdx.x;
-    if (row % ROWS) return;
-    const Rows<F, ROWS> rows(w, row, nrows, ncols);
-    f32 products[ROWS] = {};
-    multiply<F>(rows.at, y, ncols / F::VALUES, products);
-#pragma unroll
-    for (u32 r = 0; r < ROWS; ++r)
-        if (threadIdx.x == r && row + r < nrows) dst[row + r] = products[r];
+    if (row >= nrows) return;
+    const f32 product = multiply<F>(static_cast<const u8*>(w) + row * row_bytes<F>(ncols), y, ncols / F::VALUES);
+    if (threadIdx.x == 0) dst[row] = product;
 }
 
 // The last argument is missing from the entry of q5_k: every block has a row.

@@ -97,7 +97,7 @@ __device__ __forceinline__ void multiply_tiles(const u8* w, const q8_1* y, f32* 
             }
 #pragma unroll
             for (u32 c = 0; c < MY_COLUMNS; ++c) {
-                if (c * 4 >= columns) continue;  // for the whole block: what one thread has too many is 0
+                if (c / 2 * 8 >= columns) continue;  // two for the whole block: what is too many is 0
                 const u32 column = threadIdx.y + c * 4;
                 u32 activations[QUADS];
 #pragma unroll
