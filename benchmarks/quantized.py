@@ -1,10 +1,11 @@
 """Products with quantized weights beside those of other libraries: ``python -m benchmarks.quantized [-o FOLDER]``.
 
-As in a model, whose layers follow each other, every launch reads weights of its own: a CUDA graph launches one after the
-other until 512 MiB are read, so that no cache holds them, and what counts is the time of the graph by launch. The copy
-of a shape is the driver's, in such a graph, of as many bytes as the product has to move: half of them read, half
-written. The libraries have weights of their own kinds, of the same shape. ``quantized.md`` and ``quantized.csv`` go to
-the folder. Needs CuPy; PyTorch and bitsandbytes may be missing.
+As in a model, whose layers follow each other, every launch reads weights of its own: a CUDA graph launches one after
+the other until 512 MiB are read, so that no cache holds them, and what counts is the time of the graph by launch.
+Beside it, in such graphs too: a copy of as many bytes as the product has to move, half of them read and half written,
+by a simple kernel or by the driver, whichever is faster; and a grid of as many blocks as the product's that does
+nothing, which is what the launch rule costs by itself. The libraries have weights of their own kinds, of the same
+shape. ``quantized.md`` and ``quantized.csv`` go to the folder. Needs CuPy; PyTorch and bitsandbytes may be missing.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from typing import Any
 from benchmarks.gpu import Gpu, open_gpu
 from parity.dtypes import DTYPES
 from parity.errors import UsageError
+from parity.launch import Launch
 from parity.report.bench import si
 from parity.runners.gpu import Placed
 
@@ -32,6 +34,15 @@ SHAPES = ((4096, 4096), (4096, 11008))
 VECTORS = (1, 32)
 FORMATS = ("q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "q2_K", "q3_K", "q4_K", "q5_K", "q6_K")
 Q8_1 = DTYPES["q8_1"]
+
+KERNELS = r"""
+extern "C" __global__ void copy(const uint4* from, uint4* to, long long count) {
+    const long long step = (long long)gridDim.x * blockDim.x;
+    for (long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += step) to[i] = from[i];
+}
+extern "C" __global__ void nothing() {}
+"""
+VECTOR_BYTES, COPY_THREADS = 16, 256
 
 
 @dataclass(frozen=True)
@@ -52,14 +63,15 @@ class Product:
 
 @dataclass(frozen=True)
 class Result:
-    """Seconds of one product, and of a copy of the bytes it has to move."""
+    """Seconds of one product, of a copy of the bytes it has to move, and of an empty grid like its (0 if unknown)."""
 
     product: Product
     by: str
     weights: str
     seconds: float
-    copy: float
     bytes: int
+    copy: float
+    grid: float
 
     @property
     def share(self) -> float:
@@ -84,19 +96,49 @@ def per_launch(gpu: Gpu, launches: Sequence[Callable[[], object]]) -> float:
     return gpu.time(Placed(graph, lambda: None, {})).cold.median / len(launches)
 
 
-def copy_of(gpu: Gpu, nbytes: int) -> float:
-    """Seconds that the driver takes to copy half as many bytes."""
-    half, count = nbytes // 2, times(nbytes)
-    with gpu.stream:
-        memory = gpu.cupy.cuda.alloc(2 * half * count)
-    launches = [
-        (lambda place=memory + 2 * half * n: (place + half).copy_from_device_async(place, half)) for n in range(count)
-    ]
-    return per_launch(gpu, launches)
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """Seconds of one product by somebody, with the bytes that it has to move, and the launch if it is ours."""
+
+    by: str
+    weights: str
+    bytes: int
+    seconds: float
+    launch: Launch | None = None
 
 
-def ours(gpu: Gpu, product: Product) -> Iterator[tuple[str, str, int, float]]:
-    """By whom, what weights, bytes to move, and seconds."""
+class Yardsticks:
+    """What a GPU needs at least, in graphs like those of the products."""
+
+    def __init__(self, gpu: Gpu) -> None:
+        self._gpu = gpu
+        module = gpu.cupy.RawModule(code=KERNELS)
+        self._kernel, self._nothing = module.get_function("copy"), module.get_function("nothing")
+        self._blocks = 16 * gpu.cupy.cuda.Device().attributes["MultiProcessorCount"]
+
+    def copy(self, nbytes: int) -> float:
+        """Seconds of copying half as many bytes."""
+        half, count = nbytes // (2 * VECTOR_BYTES) * VECTOR_BYTES, times(nbytes)
+        with self._gpu.stream:
+            memory = self._gpu.cupy.cuda.alloc(2 * half * count)
+        places = [(memory + 2 * half * n, memory + 2 * half * n + half) for n in range(count)]
+        vectors = half // VECTOR_BYTES
+        blocks = min(self._blocks, -(-vectors // COPY_THREADS))
+        by_kernel = [
+            lambda a=a, b=b: self._kernel((blocks,), (COPY_THREADS,), (a.ptr, b.ptr, vectors)) for a, b in places
+        ]
+        by_driver = [lambda a=a, b=b: b.copy_from_device_async(a, half) for a, b in places]
+        return min(per_launch(self._gpu, by_kernel), per_launch(self._gpu, by_driver))
+
+    def grid(self, launch: Launch | None) -> float:
+        """Seconds of a launch with that geometry whose threads do nothing."""
+        if launch is None:
+            return 0.0
+        return per_launch(self._gpu, [lambda: self._nothing(launch.grid, launch.block, ())] * 100)
+
+
+def ours(gpu: Gpu, product: Product) -> Iterator[Measured]:
+    """For every format."""
     n = product.vectors
     for name in FORMATS:
         dtype = DTYPES[name]
@@ -110,12 +152,13 @@ def ours(gpu: Gpu, product: Product) -> Iterator[tuple[str, str, int, float]]:
         weights = product.rows * blocks * dtype.itemsize
         placed = [gpu.place(text)[0] for _ in range(times(weights))]
         moved = product.moved(weights, Q8_1.itemsize / Q8_1.values)
-        yield f"parity, {kernel}", name, moved, per_launch(gpu, [each.launch for each in placed])
+        seconds = per_launch(gpu, [each.launch for each in placed])
+        yield Measured(f"parity, {kernel}", name, moved, seconds, entry.op.timed(gpu.op(text)[1])[0])
         del placed
         gpu.free()
 
 
-def of_torch(gpu: Gpu, torch: Any, product: Product) -> Iterator[tuple[str, str, int, float]]:
+def of_torch(gpu: Gpu, torch: Any, product: Product) -> Iterator[Measured]:
     """In f16, and with 4 bits in groups of 128 (what torchao calls tinygemm)."""
     rows, columns, n = product.rows, product.columns, product.vectors
     half = torch.randn(n, columns, device="cuda", dtype=torch.float16)
@@ -123,7 +166,7 @@ def of_torch(gpu: Gpu, torch: Any, product: Product) -> Iterator[tuple[str, str,
     weights = 2 * rows * columns
     layers = [torch.randn(columns, rows, device="cuda", dtype=torch.float16) for _ in range(times(weights))]
     launches = [lambda w=w: torch.matmul(half, w, out=out) for w in layers]
-    yield "PyTorch, matmul", "f16", product.moved(weights, 2), per_launch(gpu, launches)
+    yield Measured("PyTorch, matmul", "f16", product.moved(weights, 2), per_launch(gpu, launches))
     del layers, launches
 
     weights = rows * columns // 2 + rows * columns // 128 * 4
@@ -132,11 +175,12 @@ def of_torch(gpu: Gpu, torch: Any, product: Product) -> Iterator[tuple[str, str,
     packed = [torch._convert_weight_to_int4pack(raw, 8) for _ in range(times(weights))]
     given = half.to(torch.bfloat16)
     launches = [lambda w=w: torch._weight_int4pack_mm(given, w, 128, scales) for w in packed]
-    yield "PyTorch, _weight_int4pack_mm", "int4, groups of 128", product.moved(weights, 2), per_launch(gpu, launches)
+    moved = product.moved(weights, 2)
+    yield Measured("PyTorch, _weight_int4pack_mm", "int4, groups of 128", moved, per_launch(gpu, launches))
 
 
-def of_bitsandbytes(gpu: Gpu, torch: Any, product: Product) -> Iterator[tuple[str, str, int, float]]:
-    """NF4 in blocks of 64: one kernel for one vector; for several it makes floats of the weights and multiplies these."""
+def of_bitsandbytes(gpu: Gpu, torch: Any, product: Product) -> Iterator[Measured]:
+    """NF4 in blocks of 64: one kernel for one vector; for several it multiplies floats that it makes of the weights."""
     functional = importlib.import_module("bitsandbytes.functional")
     library = importlib.import_module("bitsandbytes")
     rows, columns, n = product.rows, product.columns, product.vectors
@@ -145,27 +189,28 @@ def of_bitsandbytes(gpu: Gpu, torch: Any, product: Product) -> Iterator[tuple[st
     dense = torch.randn(rows, columns, device="cuda", dtype=torch.float16)
     quantized = [functional.quantize_4bit(dense, blocksize=64, quant_type="nf4") for _ in range(times(weights))]
     launches = [lambda w=w, state=state: library.matmul_4bit(half, w.t(), quant_state=state) for w, state in quantized]
-    yield "bitsandbytes, matmul_4bit", "nf4", product.moved(weights, 2), per_launch(gpu, launches)
+    yield Measured("bitsandbytes, matmul_4bit", "nf4", product.moved(weights, 2), per_launch(gpu, launches))
 
 
-def measure(gpu: Gpu, product: Product) -> Iterator[Result]:
+def measure(gpu: Gpu, yardsticks: Yardsticks, product: Product) -> Iterator[Result]:
     """The product in every way that is installed; a library that refuses it says so on the terminal."""
-    yield from _results(gpu, product, ours(gpu, product))
+
+    def results(found: Iterator[Measured]) -> Iterator[Result]:
+        for each in found:
+            copy, grid = yardsticks.copy(each.bytes), yardsticks.grid(each.launch)
+            yield Result(product, each.by, each.weights, each.seconds, each.bytes, copy, grid)
+            gpu.free()
+
+    yield from results(ours(gpu, product))
     with contextlib.suppress(ImportError):
         torch = importlib.import_module("torch")
         for library in (of_torch, of_bitsandbytes):
             with torch.no_grad(), torch.cuda.stream(torch.cuda.ExternalStream(gpu.stream.ptr)):
                 try:
-                    yield from _results(gpu, product, library(gpu, torch, product))
+                    yield from results(library(gpu, torch, product))
                 except (RuntimeError, AttributeError, ImportError) as error:
                     print(f"{library.__name__}, {product}: {type(error).__name__}: {str(error).splitlines()[0]}")
             torch.cuda.empty_cache()
-
-
-def _results(gpu: Gpu, product: Product, found: Iterator[tuple[str, str, int, float]]) -> Iterator[Result]:
-    for by, weights, moved, seconds in found:
-        yield Result(product, by, weights, seconds, copy_of(gpu, moved), moved)
-        gpu.free()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -177,22 +222,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ceiling = gpu.ceilings.copy()
     head = f"{gpu.name}: copy of large tensors {si(ceiling, 'B/s')}"
     print(head, flush=True)
-    results = []
+    results, yardsticks = [], Yardsticks(gpu)
     for vectors in VECTORS:
         for rows, columns in SHAPES:
-            for result in measure(gpu, Product(rows, columns, vectors)):
+            for result in measure(gpu, yardsticks, Product(rows, columns, vectors)):
                 results.append(result)
                 print("  ".join(_cells(result, ceiling)), flush=True)
-    columns_ = ["product", "by", "weights", "time", "bytes", "rate", "of the large copy", "of a copy of these bytes"]
-    table = "\n".join(f"| {' | '.join(row)} |" for row in (columns_, ["---"] * 8, *(_cells(r, ceiling) for r in results)))
+    names = ["product", "by", "weights", "time", "bytes", "rate", "of a large copy", "of such a copy", "empty grid"]
+    rows_ = (names, ["---"] * len(names), *(_cells(result, ceiling) for result in results))
+    table = "\n".join(f"| {' | '.join(row)} |" for row in rows_)
     options.output.mkdir(parents=True, exist_ok=True)
     (options.output / "quantized.md").write_text(f"{head}\n\n{table}\n")
     with (options.output / "quantized.csv").open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["rows", "columns", "vectors", "by", "weights", "seconds", "bytes", "seconds_of_copy"])
+        writer.writerow(["rows", "columns", "vectors", "by", "weights", "seconds", "bytes", "copy", "grid"])
         for each in results:
             product = (each.product.rows, each.product.columns, each.product.vectors)
-            writer.writerow([*product, each.by, each.weights, f"{each.seconds:.4g}", each.bytes, f"{each.copy:.4g}"])
+            seconds, copy, grid = (f"{number:.4g}" for number in (each.seconds, each.copy, each.grid))
+            writer.writerow([*product, each.by, each.weights, seconds, each.bytes, copy, grid])
     print(f"written: {options.output / 'quantized.md'}, {options.output / 'quantized.csv'}")
     return 0
 
@@ -203,7 +250,7 @@ def _cells(result: Result, ceiling: float) -> list[str]:
     return [
         *(str(result.product), result.by, result.weights),
         *(si(result.seconds, "s"), si(result.bytes, "B"), si(rate, "B/s")),
-        *shares,
+        *(*shares, si(result.grid, "s") if result.grid else ""),
     ]
 
 

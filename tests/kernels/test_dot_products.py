@@ -1,0 +1,42 @@
+"""Sums of products of four signed bytes: the AMD compiler's own instructions for them, in every kernel that has any."""
+
+import re
+
+import pytest
+from entry_table import KERNELS, entries
+
+from parity.emulator.parse import bodies_of
+from parity.toolchain.build import build
+from parity.toolchain.targets import TARGETS
+
+PRODUCTS = [name for name in entries()["quantized"] if re.match(r"mul_mat_|indexed_moe_", name)]
+
+INSTRUCTIONS = {
+    "gfx1030": "v_dot4c?_i32_i8",
+    "gfx90a": "v_dot4c?_i32_i8",
+    "gfx942": "v_dot4c?_i32_i8",
+    "gfx1100": "v_dot4_i32_iu8",
+    "gfx1201": "v_dot4_i32_iu8",
+}
+"""One that multiplies bytes of either sign is told by neg_lo that both are signed."""
+
+
+
+def least(name: str) -> int:
+    """Instructions that the code of a kernel has if every product of bytes is one: for 32 weights of two rows."""
+    if vectors := re.search(r"cuda(\d)$", name):
+        return 16 * int(vectors[1])
+    return 16 if name.startswith("indexed_moe_") else 128  # for 16 weights of 64 rows and 64 vectors, by 128 threads
+
+
+# In the process of the other tests that build all modules of a target.
+@pytest.mark.parametrize("target", [pytest.param(t, marks=pytest.mark.xdist_group(t)) for t in TARGETS])
+def test_products_of_bytes_are_one_instruction(target):
+    (built,) = build(KERNELS, ["quantized"], [target])
+    assert len(PRODUCTS) == 96
+    for name in PRODUCTS:
+        body = "\n".join(part.text for part in bodies_of(built.code_object.listing, name))
+        found = re.findall(rf"\t{INSTRUCTIONS[target]}(?:_\w+)? (.*)", body)
+        assert len(found) >= least(name), name
+        if "iu8" in INSTRUCTIONS[target]:
+            assert all("neg_lo:[1,1,0]" in operands for operands in found), name
