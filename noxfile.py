@@ -119,9 +119,9 @@ def examples(session: nox.Session, example: str) -> None:
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """Measure the emulator, whole runs, and the loading of modules (arguments: selectors, --target)."""
+    """Measure the emulator, whole runs, modules from nothing, and their loading (arguments: selectors, --target)."""
     session.install("-e", ".[emulated]", "--group", "bench")
-    for module in ("benchmarks.emulator", "benchmarks.throughput", "benchmarks.loading"):
+    for module in ("benchmarks.emulator", "benchmarks.throughput", "benchmarks.cold", "benchmarks.loading"):
         session.run("python", "-m", module, *session.posargs)
 
 

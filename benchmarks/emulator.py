@@ -73,6 +73,14 @@ def convolve(src: Array, weight: Array) -> Array:
     return np.tensordot(windows, weight, ((1, 4, 5), (1, 2, 3))).transpose(0, 3, 1, 2)
 
 
+def multiply_blocks(w: Array, y: Array) -> Array:
+    """Rows of q8_0 times rows of q8_1, in floats, shape (rows of y, rows of w)."""
+    weights, activations = (
+        (each["d"].astype(np.float32)[..., None] * each["qs"]).reshape(len(each), -1) for each in (w, y)
+    )
+    return np.asarray(activations @ weights.T)
+
+
 BENCHMARKS = (
     Benchmark("exp of 1e6", "unary.exp[f32](x=1000x1000~normal@0 null-info)", np.exp, 1_000_000),
     Benchmark(
@@ -94,6 +102,18 @@ BENCHMARKS = (
         "conv.conv2d[f32](src=1x8x66x66~normal@0 weight=8x8x3x3~normal@0 stride=1 padding=0 dilation=1)",
         convolve,
         8 * 64 * 64 * 8 * 9,
+    ),
+    Benchmark(
+        "q8_0 times a vector, mult.-adds",
+        "quantized.mul_mat_vec_1[q8_0](w=256x64~normal@0 y=1x64~normal@0 out=1x256)",
+        multiply_blocks,
+        256 * 64 * 32,
+    ),
+    Benchmark(
+        "q8_0 in tiles, multiply-adds",
+        "quantized.mul_mat_q5_q8[q8_0](w=64x16~normal@0 y=128x16~normal@0 out=128x64)",
+        multiply_blocks,
+        64 * 128 * 16 * 32,
     ),
 )
 # One thread per element, as hosts launch it; or few threads, each of which goes round the grid-stride loop.

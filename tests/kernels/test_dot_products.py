@@ -21,7 +21,6 @@ INSTRUCTIONS = {
 """One that multiplies bytes of either sign is told by neg_lo that both are signed."""
 
 
-
 def least(name: str) -> int:
     """Instructions that the code of a kernel has if every product of bytes is one: for 32 weights of two rows."""
     if vectors := re.search(r"cuda(\d)$", name):
