@@ -57,12 +57,15 @@ class Fault:
 
 EMULATED_KINDS = {"out-of-bounds read", "never-written read"}
 
-FAULTS = [
-    Fault(**row)
-    for path in sorted(Path(__file__).with_name("planted_faults").glob("*.toml"))
-    for row in tomllib.loads(path.read_text())["fault"]
-]
 
+def faults_of(path: Path) -> list[Fault]:
+    """The rows of a file; what stands before the first one is said of all of them."""
+    of_all = tomllib.loads(path.read_text())
+    rows = of_all.pop("fault")
+    return [Fault(**{**of_all, **row}) for row in rows]
+
+
+FAULTS = [fault for path in sorted(Path(__file__).with_name("planted_faults").glob("*.toml")) for fault in faults_of(path)]
 
 MACRO = re.compile(r"^#define (\w+)\(([\w, ]*)\)((?:.*\\\n)*.*\n)", re.MULTILINE)
 
