@@ -65,7 +65,8 @@ def faults_of(path: Path) -> list[Fault]:
     return [Fault(**{**of_all, **row}) for row in rows]
 
 
-FAULTS = [fault for path in sorted(Path(__file__).with_name("planted_faults").glob("*.toml")) for fault in faults_of(path)]
+FILES = sorted(Path(__file__).with_name("planted_faults").glob("*.toml"))
+FAULTS = [fault for path in FILES for fault in faults_of(path)]
 
 MACRO = re.compile(r"^#define (\w+)\(([\w, ]*)\)((?:.*\\\n)*.*\n)", re.MULTILINE)
 
@@ -94,7 +95,9 @@ def uses_of_macros(text: str) -> list[tuple[str, list[str]]]:
 
 def without_other_kernels(kernel: str, text: str) -> str:
     """A source without what its macros make of other kernels, which takes most of the time."""
-    macros = {name: (re.findall(r"\w+", names), body.replace("\\\n", "\n")) for name, names, body in MACRO.findall(text)}
+    macros = {
+        name: (re.findall(r"\w+", names), body.replace("\\\n", "\n")) for name, names, body in MACRO.findall(text)
+    }
 
     def expanded(text: str) -> str:
         uses = uses_of_macros(text)
