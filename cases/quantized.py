@@ -205,6 +205,7 @@ def get_rows(name: str, formats: tuple[str, ...], values: int, per_block: int, t
             Named("special values", "table=11x10~special@0 ids=33~index@0"),
             Named("one row of one, not at the start", "table=1x1+1~normal@0 ids=1+1~ramp@0"),
             Named("rows of several blocks of threads", f"table=3x{max(5, 1100 // values)}~normal@0 ids=5~index@0"),
+            Named("more rows than 16 bits number", "table=65540x1~normal@0 ids=9~repeat@0"),
         ),
         bench=(
             Named("4096 rows of 4096", f"table=32000|64x{length}|{small}~normal@0 ids=4096|16~index@0"),
@@ -301,15 +302,19 @@ class Products:
 
     @property
     def named(self) -> tuple[Named, ...]:
+        # With 288 columns of blocks of 32 values, a step through the columns ends beyond them whatever its length.
+        unfinished = 256 + self.values % 256
         return (
             self.case("integers show every term", 33, 512),
+            self.case("more columns than all threads take at a time", 3, 4352),
             self.case("one block only", 1, self.values),
             self.case("columns that are no multiple of 512", 5, 1280 if self.values == 256 else 544),
             self.case("an odd number of rows: nothing is stored past the last one", 5, 256, 3),
-            self.case("weights beyond the last row do not matter", 3, 256, w="bits", more=3),
-            self.case("padding of the activations does not matter", 3, 256, y="bits", padding=1),
+            self.case("weights beyond the last row do not matter", 33, unfinished, w="bits", more=3),
+            self.case("padding of the activations does not matter", 3, unfinished, 33, y="bits", padding=1),
             self.case("every byte at every place of the weights", 32, 8 * self.values, w="patterns"),
             self.case("every byte at every place of the activations", 3, 2048, 4, y="patterns"),
+            self.case("one byte at all places: the largest sums", 64, 8 * self.values, w="equal", y="equal"),
             self.case("special scales", 37, 768, w="special", y="special"),
             self.case("special scales of the weights", 110, 256, w="special"),
             self.case("special scales of the activations", 3, 256, 33, y="special"),
@@ -604,10 +609,10 @@ class Experts:
     def shape(self, layouts: Layouts, params: Params) -> Shape:
         return *layouts["ids"].shape, layouts["w"].shape[1]
 
-    def named(self, title: str, w: str, inputs: str, ids: str, data: str = "small") -> Named:
-        """``w`` and ``inputs`` without the last dim, which is one of 512 columns."""
-        blocks = 512 // self.values
-        return Named(title, f"w={w}x{blocks}~{data}@0 y={inputs}x16~{data}@7 ids={ids}")
+    def named(self, title: str, w: str, inputs: str, ids: str, data: str = "small", columns: int = 512) -> Named:
+        """``w`` and ``inputs`` without the last dim, which is one of so many columns."""
+        blocks, padding = columns // self.values, padded(columns // LANES)
+        return Named(title, f"w={w}x{blocks}~{data}@0 y={inputs}x{padding}~{data}@7 ids={ids}")
 
 
 def indexed_moe_forward(name: str, formats: tuple[str, ...], values: int) -> Op:
@@ -647,6 +652,8 @@ def indexed_moe_forward(name: str, formats: tuple[str, ...], values: int) -> Op:
             experts.named("every expert in turn", "4x5", "2x1", "2x4~ramp@0"),
             experts.named("an input for each expert", "3x2", "2x2", "2x2~index@0"),
             experts.named("one expert for all", "1x3", "3x1", "3x2~ramp@0"),
+            experts.named("more experts than 8 bits number", "300x2", "2x1", "2x3~repeat@0"),
+            experts.named("more columns than all threads take at a time", "2x3", "1x1", "1x2~ramp@0", columns=4352),
             experts.named("scales and quants of real models", "3x31", "2x1", "2x2~index@0", "normal"),
             experts.named("special scales", "5x7", "2x2", "2x2~ramp@1", "special"),
             experts.named("every byte at every place", "8x16", "1x4", "1x4~ramp@1", "patterns"),

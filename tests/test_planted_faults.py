@@ -16,7 +16,6 @@ from pathlib import Path
 import pytest
 
 from parity.compare import Status
-from parity.dtypes import DTYPES
 from parity.engine import Column, Plan, columns_of, tasks_of
 from parity.engine.pool import processors
 from parity.engine.worker import Worker
@@ -58,18 +57,62 @@ class Fault:
 
 EMULATED_KINDS = {"out-of-bounds read", "never-written read"}
 
-FAULTS = [
-    Fault(**row)
-    for path in sorted(Path(__file__).with_name("planted_faults").glob("*.toml"))
-    for row in tomllib.loads(path.read_text())["fault"]
-]
+
+def faults_of(path: Path) -> list[Fault]:
+    """The rows of a file; what stands before the first one is said of all of them."""
+    of_all = tomllib.loads(path.read_text())
+    rows = of_all.pop("fault")
+    return [Fault(**{**of_all, **row}) for row in rows]
 
 
-def for_types_of(kernel: str, text: str) -> str:
-    """The source without its instantiations for other types than the kernel's, which take most of the time."""
+FILES = sorted(Path(__file__).with_name("planted_faults").glob("*.toml"))
+FAULTS = [fault for path in FILES for fault in faults_of(path)]
+
+MACRO = re.compile(r"^#define (\w+)\(([\w, ]*)\)((?:.*\\\n)*.*\n)", re.MULTILINE)
+
+
+def uses_of_macros(text: str) -> list[tuple[str, list[str]]]:
+    """Names and arguments, if a text consists of nothing else."""
+    found = []
+    while text := text.strip():
+        use = re.match(r"(\w+)\(", text)
+        if not use:
+            return []
+        arguments, depth, end = [""], 1, use.end()
+        while depth and end < len(text):
+            depth += {"(": 1, ")": -1}.get(text[end], 0)
+            if text[end] == "," and depth == 1:
+                arguments.append("")
+            elif depth:
+                arguments[-1] += text[end]
+            end += 1
+        if depth:
+            return []
+        found.append((use[1], arguments))
+        text = text[end:]
+    return found
+
+
+def without_other_kernels(kernel: str, text: str) -> str:
+    """A source without what its macros make of other kernels, which takes most of the time."""
+    macros = {
+        name: (re.findall(r"\w+", names), body.replace("\\\n", "\n")) for name, names, body in MACRO.findall(text)
+    }
+
+    def expanded(text: str) -> str:
+        uses = uses_of_macros(text)
+        if not uses or any(name not in macros for name, _ in uses):
+            return text if re.search(rf"\b{kernel}\b", text) else ""
+        return "".join(expanded(body_of(*use)) for use in uses)
+
+    def body_of(name: str, arguments: list[str]) -> str:
+        names, body = macros[name]
+        values = dict(zip(names, arguments, strict=True))
+        return re.sub(r"\s*##\s*", "", re.sub(r"\w+", lambda word: values.get(word[0], word[0]), body))
+
     return re.sub(
-        r"^[A-Z_0-9]+\((\w+)[^()]*\)\n",
-        lambda line: "" if line[1] in DTYPES and f"_{line[1]}_" not in f"_{kernel}_" else line[0],
+        r"^(\w+)\(.*\)\n",
+        lambda line: expanded(line[0]) if line[1] in macros else line[0],
         text,
         flags=re.MULTILINE,
     )
@@ -84,7 +127,7 @@ def built_for(folder: Path, module: str, kernel: str, edits: Sequence[tuple[str,
         assert old in text, f"{file} no longer holds {old!r}"
         path.write_text(text.replace(old, new))
     for path in folder.glob("*.cu"):
-        path.write_text(for_types_of(kernel, path.read_text()))
+        path.write_text(without_other_kernels(kernel, path.read_text()))
     (built,) = build(folder, [module], [target])
     return built
 
