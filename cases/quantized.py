@@ -71,6 +71,11 @@ def in_rows(layouts: Layouts, *names: str) -> str:
     return ""
 
 
+def other_shape(layouts: Layouts, shape: Shape) -> str:
+    """What is wrong with an output that has to be of that shape."""
+    return "" if layouts["out"].shape == shape else f"out={layouts['out']} has to have shape {shape}"
+
+
 def too_short(layouts: Layouts, blocks: int) -> str:
     """What is wrong with the length of activations that have to have as many blocks."""
     y = layouts["y"]
@@ -98,14 +103,18 @@ class Dequantized:
 
     def draw(self, draw: Draw, names: Sequence[str]) -> dict[str, Any]:
         few, many = (1, 2, 3, 5, 7, 8, 9, 17, 33), (15, 16, 31, 65, 130)
-        counts = (*few, *many) if self.values == LANES else few
-        return {"x": contiguous((pick(draw, counts),), pick(draw, OFFSETS))}
+        count = pick(draw, (*few, *many) if self.values == LANES else few)
+        return {
+            "x": contiguous((count,), pick(draw, OFFSETS)),
+            "out": contiguous((count * self.values,), pick(draw, OFFSETS)),
+        }
 
     def fits(self, layouts: Layouts, params: Params) -> str:
-        return ranks(layouts, x=1) or dense(layouts, "x")
+        complaint = ranks(layouts, x=1, out=1) or dense(layouts, "x", "out")
+        return complaint or other_shape(layouts, (layouts["x"].shape[0] * self.values,))
 
-    def shape(self, layouts: Layouts, params: Params) -> Shape:
-        return (layouts["x"].shape[0] * self.values,)
+    def items(self, count: int, data: str, offset: int = 0) -> str:
+        return f"x={contiguous((count,), offset)}~{data}@0 out={contiguous((count * self.values,), offset)}"
 
 
 def dequantize(
@@ -119,22 +128,22 @@ def dequantize(
         types=tuple(f"{q},{t}" for q in formats for t in ("f32", "f16")),
         args=f"x out {count}",
         inputs={"x": "Q"},
+        writes=True,
         scalars={count: lambda layouts, params, shape: ("i32", shape[0] // unit)} if count else {},
         layouts=rows.draw,
         fits=rows.fits,
-        shape=rows.shape,
         launch=lambda layouts, params, shape, _: Grid((groups(shape[0], per_block), 1, 1), (threads, 1, 1)),
         grid_stride=False,
         reference=reference.dequantize,
         data=("normal", "mixed", "special", "bits", "patterns", "equal", "small"),
         named=(
-            Named("every byte at every place", "x=256~patterns@0"),
-            Named("any bytes", "x=100~bits@0"),
-            Named("special scales", "x=110~special@0"),
-            Named("one block, not at the start", "x=1+1~normal@0"),
-            Named("a block of threads with little to do", "x=33+3~normal@0"),
+            Named("every byte at every place", rows.items(256, "patterns")),
+            Named("any bytes", rows.items(100, "bits")),
+            Named("special scales", rows.items(110, "special")),
+            Named("one block, not at the start", rows.items(1, "normal", 1)),
+            Named("a block of threads with little to do", rows.items(33, "normal", 3)),
         ),
-        bench=(Named("16 Mi values", f"x={2**24 // values}|{1024 // values}~normal@0"),),
+        bench=(Named("16 Mi values", f"x={2**24 // values}|{1024 // values}~normal@0 out={2**24}|1024"),),
     )
 
 
@@ -158,15 +167,24 @@ class Table:
             1: (1, 2, 3, 31, 33, 255, 256, 257, 1000),
             LANES: (1, 2, 3, 15, 16, 17, 33),
         }.get(self.values, (1, 2, 3, 5))
-        table = pick(draw, (1, 2, 3, 5, 7, 33)), pick(draw, lengths)
-        ids = contiguous((pick(draw, (1, 2, 3, 7, 33)),), pick(draw, OFFSETS))
-        return {"table": contiguous(table, pick(draw, OFFSETS)), "ids": ids}
+        rows, length, ids = pick(draw, (1, 2, 3, 5, 7, 33)), pick(draw, lengths), pick(draw, (1, 2, 3, 7, 33))
+        shapes = {"table": (rows, length), "ids": (ids,), "out": (ids, length * self.values)}
+        return {name: contiguous(shape, pick(draw, OFFSETS)) for name, shape in shapes.items()}
 
     def fits(self, layouts: Layouts, params: Params) -> str:
-        return ranks(layouts, table=2, ids=1) or dense(layouts, "table", "ids")
+        complaint = ranks(layouts, table=2, ids=1, out=2) or dense(layouts, "table", "ids", "out")
+        return complaint or other_shape(layouts, (*layouts["ids"].shape, layouts["table"].shape[1] * self.values))
 
-    def shape(self, layouts: Layouts, params: Params) -> Shape:
-        return layouts["ids"].shape[0], layouts["table"].shape[1] * self.values
+    def items(self, rows: int, length: int, ids: int, stream: str, data: str = "normal", offset: int = 0) -> str:
+        table, out = contiguous((rows, length), offset), contiguous((ids, length * self.values), offset)
+        return f"table={table}~{data}@0 ids={contiguous((ids,), offset)}~{stream}@0 out={out}"
+
+    def bench(self, ids: int, few: int) -> Named:
+        """Rows of 4096 values, of a table of 32000."""
+        length, small = 4096 // self.values, max(1, 512 // self.values)
+        out = f"{ids}|{few}x4096|{small * self.values}"
+        items = f"table=32000|64x{length}|{small}~normal@0 ids={ids}|{few}~index@0 out={out}"
+        return Named(f"{ids} rows of 4096", items)
 
 
 def row_bytes(layouts: Layouts, params: Params, shape: Shape, types: Mapping[str, DType]) -> tuple[str, int]:
@@ -180,7 +198,6 @@ def get_rows(name: str, formats: tuple[str, ...], values: int, per_block: int, t
     def launch(layouts: Layouts, params: Params, shape: Shape, _: int | None) -> Grid:
         return Grid((shape[0], min(MAX_GRID_Y, groups(shape[1], per_block)), 1), (threads, 1, 1))
 
-    length, small = 4096 // values, max(1, 512 // values)
     return Op(
         f"quantized.{name}",
         kernel="get_rows_{Q}",
@@ -188,29 +205,26 @@ def get_rows(name: str, formats: tuple[str, ...], values: int, per_block: int, t
         args="table ids out row_length row_bytes",
         inputs={"table": "Q", "ids": "u32"},
         output="f32",
+        writes=True,
         scalars={"row_length": lambda layouts, params, shape: ("i64", shape[1]), "row_bytes": row_bytes},
         indices={"ids": lambda layouts, params: layouts["table"].shape[0]},
         index_data=IDS,
         layouts=table.draw,
         fits=table.fits,
-        shape=table.shape,
         launch=launch,
         grid_stride=False,
         reference=reference.get_rows,
         data=("normal", "mixed", "special", "bits", "patterns", "equal", "small"),
         named=(
-            Named("every row in turn", "table=7x3~normal@0 ids=20~ramp@0"),
-            Named("the last row, over and over", "table=5x2~normal@0 ids=9~repeat@0"),
-            Named("every bit pattern", "table=64x4~patterns@0 ids=64~ramp@0"),
-            Named("special values", "table=11x10~special@0 ids=33~index@0"),
-            Named("one row of one, not at the start", "table=1x1+1~normal@0 ids=1+1~ramp@0"),
-            Named("rows of several blocks of threads", f"table=3x{max(5, 1100 // values)}~normal@0 ids=5~index@0"),
-            Named("more rows than 16 bits number", "table=65540x1~normal@0 ids=9~repeat@0"),
+            Named("every row in turn", table.items(7, 3, 20, "ramp")),
+            Named("the last row, over and over", table.items(5, 2, 9, "repeat")),
+            Named("every bit pattern", table.items(64, 4, 64, "ramp", "patterns")),
+            Named("special values", table.items(11, 10, 33, "index", "special")),
+            Named("one row of one, not at the start", table.items(1, 1, 1, "ramp", offset=1)),
+            Named("rows of several blocks of threads", table.items(3, max(5, 1100 // values), 5, "index")),
+            Named("more rows than 16 bits number", table.items(65540, 1, 9, "repeat")),
         ),
-        bench=(
-            Named("4096 rows of 4096", f"table=32000|64x{length}|{small}~normal@0 ids=4096|16~index@0"),
-            Named("512 rows of 4096", f"table=32000|64x{length}|{small}~normal@0 ids=512|2~index@0"),
-        ),
+        bench=(table.bench(4096, 16), table.bench(512, 2)),
         elements=lambda layouts, params, shape: {"table": shape[0] * layouts["table"].shape[1]},
     )
 

@@ -167,8 +167,9 @@ def test_a_planted_fault_is_caught_and_shrunk(fault, tmp_path):
 
 
 def size_of(worker: Worker, text: str) -> int:
-    case = worker.suite.parse(text)
-    return max(tensor.layout.numel for _, tensor in case.tensors)
+    """Elements of the largest tensor that is read, or written if none is."""
+    tensors = [tensor for _, tensor in worker.suite.parse(text).tensors]
+    return max(tensor.layout.numel for tensor in [each for each in tensors if each.data] or tensors)
 
 
 @pytest.mark.parametrize(("kernel", "target"), sorted({(fault.kernel, fault.target) for fault in FAULTS}))
