@@ -85,9 +85,14 @@ def matvec(w: Array, y: Array, shape: tuple[int, ...]) -> Expected:
     # An activation that is multiplied by d first may lose a part of the smallest number, and integers follow.
     lost = smallest(_F32) * (1 + np.abs(factors[0]) + np.abs(factors[1])).sum(axis=axes)
     certain = (_whole(weights) & np.all(numbers == np.rint(numbers)) & (size <= 2.0**24)) | (size == 0)
-    # A kernel that multiplies by d and m at the end may overflow before they make a term small.
-    reached = [np.maximum(np.abs(s), 1) * np.abs(f * of_blocks) for s, f in zip(scales, factors, strict=True)]
-    overflows = sum((each.sum(axis=axes) for each in reached), np.zeros(())) * (1 + roundings * _U) > _F32.max
+    # A kernel may overflow before d, m and the scales of a group make a sum small, or 0.
+    terms = (np.abs(finite.q) + finite.zero) * np.abs(of_blocks), np.abs(of_blocks)
+    of_groups = finite.steps[..., None], finite.mins[..., None]
+    reached = sum(
+        (np.maximum(np.abs(scale), 1) * np.maximum(np.abs(group), 1) * term).sum(axis=axes)
+        for scale, group, term in zip(scales, of_groups, terms, strict=True)
+    )
+    overflows = np.asarray(reached) * (1 + roundings * _U) > _F32.max
     return _expected(
         exact,
         np.where(certain, 0, roundings * _U * size + lost),

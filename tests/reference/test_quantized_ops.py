@@ -413,6 +413,19 @@ def test_f32_activations_may_overflow_before_a_small_scale():
     fails(expected, expected.value * np.float32(1.01))
 
 
+def test_f32_activations_may_overflow_in_a_group_whose_scale_is_0():
+    w = made(dtype("q6_K"), 1, 1)
+    w["scales"][..., 0] = 0
+    y = np.zeros(256, np.float32)
+    y[0], y[255] = -3e38, 1
+    w["ql"], w["qh"] = 0, 0  # every q is -32
+    expected = reference.matvec(w, y, (1,))
+    assert np.isfinite(expected.value).all()
+    passes(expected, expected.value)
+    passes(expected, np.array([np.nan], np.float32))
+    fails(expected, expected.value + np.float32(1))
+
+
 def test_the_smallest_activations_lose_what_no_f32_holds():
     w = made(dtype("q6_K"), 3, 1)
     y = np.random.default_rng(2).integers(-9, 9, 256).astype(np.float32) * np.float32(2.0**-149)
