@@ -91,7 +91,12 @@ def _buffer(buffer: Buffer, limit: int) -> str:
 
 
 def _rule(expected: Expected) -> str:
-    parts = ["inside of the accepted interval" if expected.bounds else "exactly the expected value"]
+    if expected.bounds:
+        parts = ["inside of the accepted interval"]
+    elif expected.accepts:
+        parts = ["the reference accepts it; of several right values one is shown"]
+    else:
+        parts = ["exactly the expected value"]
     if expected.alternatives:
         parts.append("or another right value")
     if np.any(expected.nan_allowed):

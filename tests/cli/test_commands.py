@@ -47,6 +47,18 @@ def test_show(parity):
         assert part in result.out
 
 
+@pytest.mark.parametrize(
+    ("case", "rule"),
+    [
+        ("unary.neg[f32](x=3~normal@0)", "exactly the expected value"),
+        ("unary.exp[f32](x=3~normal@0)", "inside of the accepted interval"),
+        ("quantized.quantize_q8_1[f32](x=1x3~normal@0)", "the reference accepts it; of several right values one is"),
+    ],
+)
+def test_show_says_how_a_result_is_judged(parity, case, rule):
+    assert f"right if   {rule}" in parity("show", case).out
+
+
 @pytest.mark.parametrize("entry", ["unary.neg[f16]", "unary.silu[f32]", "cast.convert[f32,u8]", "affine.affine[bf16]"])
 def test_every_listed_case_can_be_shown(parity, entry):
     for line in parity("list", "--cases", entry, "--examples", "5").out.splitlines():
