@@ -10,7 +10,7 @@ import numpy as np
 
 from parity.errors import UsageError, nearest
 
-__all__ = ["DTYPES", "DType", "dtype", "of_array"]
+__all__ = ["DTYPES", "NUMBERS", "DType", "dtype", "of_array"]
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ BLOCKS: dict[str, tuple[int, list[tuple[Any, ...]]]] = {
 }
 """Values per block and fields of the formats of GGUF files (ggml-common.h there; its q8_1 is the one of CUDA)."""
 
-DTYPES: dict[str, DType] = {
+NUMBERS: dict[str, DType] = {
     d.name: d
     for d in (
         DType("u8", np.dtype(np.uint8), "uint"),
@@ -126,9 +126,14 @@ DTYPES: dict[str, DType] = {
         DType("bf16", np.dtype(ml_dtypes.bfloat16), "float", 8, -126),
         DType("f32", np.dtype(np.float32), "float", 24, -126),
         DType("f64", np.dtype(np.float64), "float", 53, -1022),
-        *(DType(name, np.dtype(fields), "block", values=values) for name, (values, fields) in BLOCKS.items()),
     )
 }
+
+DTYPES: dict[str, DType] = {
+    **NUMBERS,
+    **{name: DType(name, np.dtype(fields), "block", values=values) for name, (values, fields) in BLOCKS.items()},
+}
+"""All element types, by name: numbers, and blocks of quantized ones."""
 
 _BY_NUMPY = {d.numpy: d for d in DTYPES.values()}
 

@@ -7,13 +7,13 @@ import hashlib
 import numpy as np
 import pytest
 
-from parity.dtypes import DTYPES
+from parity.dtypes import DTYPES, NUMBERS
 from parity.errors import UsageError
 from parity.generate import STREAMS, elements
 from parity.generate.values import special_values
 
 POINTS = (0.5, 1e10, float("nan"))
-USED = [d for d in DTYPES.values() if d.name != "u64" and not d.is_block]
+USED = [d for d in NUMBERS.values() if d.name != "u64"]
 
 
 @pytest.mark.parametrize("stream", STREAMS)

@@ -10,7 +10,7 @@ from verdicts import fails, passes
 
 from parity import reference
 from parity.compare import compare
-from parity.dtypes import DTYPES, dtype
+from parity.dtypes import NUMBERS, dtype
 
 INTEGERS = [dtype(name) for name in ("u8", "u32", "i16", "i32", "i64")]
 FLOATS = [dtype(name) for name in ("f16", "bf16", "f32", "f64")]
@@ -189,7 +189,7 @@ def nearest(exact: Fraction, kind):
     return kind.numpy.type(rounded)
 
 
-@by_kind("kind", DTYPES.values(), ids=str)
+@by_kind("kind", NUMBERS.values(), ids=str)
 def test_selection_and_fill(kind):
     x, y = array(kind, 1, 2, 3), array(kind, 4, 5, 6)
     assert reference.where(np.array([0, 7, 0], np.int64), x, y).value.astype(float).tolist() == [4, 2, 6]

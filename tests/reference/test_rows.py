@@ -10,11 +10,11 @@ import pytest
 from verdicts import fails, passes
 
 from parity import reference
-from parity.dtypes import DTYPES, dtype
+from parity.dtypes import DTYPES, NUMBERS, dtype
 from parity.generate import elements
 from parity.generate.indices import ids as index_stream
 
-VALUES = [d for name, d in DTYPES.items() if name not in ("u64", "i16", "i32")]
+VALUES = [d for name, d in NUMBERS.items() if name not in ("u64", "i16", "i32")]
 IDS = [dtype(name) for name in ("u8", "u32", "i16", "i32", "i64")]
 SHAPE, COUNT = (2, 3, 5, 2), 7
 by_value = pytest.mark.parametrize("kind", VALUES, ids=str)
