@@ -22,7 +22,7 @@ from parity.declaration import Declaration, Layouts, Named, Params, Shape
 from parity.dtypes import DType, dtype
 from parity.errors import UsageError, nearest
 from parity.generate.buffers import Memory, filled
-from parity.generate.data import streams_of
+from parity.generate.data import streams_of, unknown_stream
 from parity.generate.indices import INDEX_STREAMS, is_sentinel
 from parity.generate.layouts import LAUNCHES, Draw, pick
 from parity.generate.params import parameter
@@ -132,10 +132,7 @@ class Op(Declaration):
             if name not in self.filled and tensor.data:
                 raise UsageError(f"{name}={tensor}: {name} is only written, so it holds no data; drop ~{tensor.data}")
             if tensor.data and tensor.data not in streams:
-                near = nearest(tensor.data, streams)
-                of = f" of {kind}" if kind.is_block else ""
-                known = f"known: {' '.join(streams)}{near}"
-                raise UsageError(f"{name}={tensor}: unknown data{of} {tensor.data!r}; {known}")
+                raise UsageError(f"{name}={tensor}: {unknown_stream(tensor.data, kind, streams)}")
             if name == "out" and not tensor.layout.is_injective:
                 raise UsageError(f"out={tensor}: two elements share a place, so the result would depend on the order")
             if name in self.indices:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from parity.errors import UsageError, nearest
 from parity.generate.blocks import BLOCK_STREAMS
 from parity.generate.values import field, mix, special_values
 
-__all__ = ["STREAMS", "elements", "streams_of"]
+__all__ = ["STREAMS", "elements", "streams_of", "unknown_stream"]
 
 Array = np.ndarray[Any, Any]
 Stream = Callable[[DType, Array, Array, Array], Array]
@@ -37,11 +37,16 @@ def elements(
     """
     known = streams_of(dtype)
     if stream not in known:
-        of = f" of {dtype}" if dtype.is_block else ""
-        raise UsageError(f"unknown data{of} {stream!r}; known: {' '.join(known)}{nearest(stream, known)}")
+        raise UsageError(unknown_stream(stream, dtype, known))
     index = np.arange(start, start + count, dtype=np.uint64)
     random = mix(index ^ np.uint64(zlib.crc32(f"{stream}/{name}".encode()) << 20))
     return known[stream](dtype, index, random, _points(dtype, points))
+
+
+def unknown_stream(stream: str, dtype: DType, known: Collection[str]) -> str:
+    """What to say of a stream that is none of those that are known for a type."""
+    of = f" of {dtype}" if dtype.is_block else ""
+    return f"unknown data{of} {stream!r}; known: {' '.join(known)}{nearest(stream, known)}"
 
 
 def streams_of(dtype: DType) -> Mapping[str, Stream]:

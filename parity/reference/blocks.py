@@ -13,7 +13,7 @@ import numpy as np
 from parity.dtypes import of_array
 from parity.reference.rounding import Array, wide
 
-__all__ = ["Weights", "decode", "values"]
+__all__ = ["Weights", "decode"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,16 +48,16 @@ class Weights:
             scale, minimum = self.d[..., None] * self.steps, self.m[..., None] * self.mins
             return np.asarray(scale[..., None] * (self.q - self.zero) + minimum[..., None])
 
+    @property
+    def rows(self) -> Array:
+        """The exact values of blocks of shape (..., n), one behind the other: float64 (..., n * values per block)."""
+        found = self.values
+        return found.reshape(*found.shape[:-3], -1)
+
 
 def decode(blocks: Array) -> Weights:
     """The numbers in an array of blocks of any format."""
     return _FORMATS[of_array(blocks).name](blocks)
-
-
-def values(blocks: Array) -> Array:
-    """The exact value of every element: float64 (..., n * values per block) of blocks of shape (..., n)."""
-    found = decode(blocks).values
-    return found.reshape(*found.shape[:-3], -1)
 
 
 def _plain(blocks: Array, q: Array, zero: int = 0) -> Weights:

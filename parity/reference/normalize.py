@@ -21,14 +21,12 @@ from parity.reference.expected import Bounds, Expected, Limits
 from parity.reference.halves import Hull, Nominal, hull_bounds
 from parity.reference.real import doubles
 from parity.reference.reduce import tree_depth
-from parity.reference.rounding import Array, smallest, store, to_grid, ulp_safe, unit_roundoff, wide
+from parity.reference.rounding import SLACK, Array, smallest, store, to_grid, ulp_safe, unit_roundoff, wide
 
 __all__ = ["layer_norm", "rms_norm", "softmax"]
 
 _F32, _F64 = DTYPES["f32"], DTYPES["f64"]
 _EXACT = gmpy2.context(precision=128)
-_SLACK = 1 + 2.0**-20
-"""Room for terms of second order in u (tolerance model, section 2)."""
 
 
 @np.errstate(all="ignore")
@@ -74,7 +72,7 @@ def _softmax_bounds(
     power = np.where(p > 0, u * np.abs(w - largest) + 2 * u * function, 0)  # relative, of exp(x - m)
     total = np.exp(w - largest).sum(axis=1, keepdims=True)
     shared = (p * power).sum(axis=1, keepdims=True) + (depth + 2) * u
-    error = (p * (power + shared) + (function + 0.5) * tiny / total + tiny) * _SLACK
+    error = (p * (power + shared) + (function + 0.5) * tiny / total + tiny) * SLACK
     error = np.where(np.isfinite(p), error, 0)
     return Bounds(p, residual, error, error)
 
@@ -88,7 +86,7 @@ def _rounded_softmax(w: Array, largest: Array, dtype: DType) -> Array:
 
 @np.errstate(all="ignore")
 def _softmax_hull(w: Array, largest: Array, depth: int, dtype: DType, value: Array, limits: Limits) -> Bounds:
-    hull, slack = Hull(dtype, limits), (depth + 2) * unit_roundoff(_F32) * _SLACK
+    hull, slack = Hull(dtype, limits), (depth + 2) * unit_roundoff(_F32) * SLACK
     powers = hull.call("exp", hull.add((w, w), (-largest, -largest)))
     least, most = (1 / end.sum(axis=1, keepdims=True) for end in reversed(powers))
     scale = to_grid(least * (1 - slack), dtype), to_grid(most * (1 + slack), dtype)
@@ -154,7 +152,7 @@ class _Normed:
         error = np.abs(self.factor) * self.error(limits) + u * np.abs(product) + tiny
         if self.term is not None:
             error = error + ulp_safe(np.abs(exact) + error, _F32) / 2
-        error = np.where(np.isfinite(exact), error * _SLACK, 0)
+        error = np.where(np.isfinite(exact), error * SLACK, 0)
         if self.dtype is _F32:
             return Bounds(exact, 0.0, error, error)
         ends = (to_grid(to_grid(exact + s * error, _F32), self.dtype) for s in (-1, 1))

@@ -22,14 +22,12 @@ from parity.dtypes import DTYPES, DType, of_array
 from parity.reference.expected import Bounds, Expected, Limits
 from parity.reference.halves import hull_bounds
 from parity.reference.real import doubles
-from parity.reference.rounding import Array, smallest, store, to_grid, ulp, unit_roundoff, wide
+from parity.reference.rounding import SLACK, Array, smallest, store, to_grid, ulp, unit_roundoff, wide
 
 __all__ = ["matmul", "mean", "sum_of_products"]
 
 _F32, _F64 = DTYPES["f32"], DTYPES["f64"]
 _EXACT = gmpy2.context(precision=128)
-_SLACK = 1 + 2.0**-20
-"""Room for terms of second order in u (tolerance model, section 2)."""
 
 
 @np.errstate(all="ignore")
@@ -41,7 +39,7 @@ def sum_of_products(left: Array, right: Array) -> Expected:
     total = _Total(left, right)
     if dtype is not total.accumulator:
         return total.expected_between(*total.ends)
-    return total.expected_around(total.error * _SLACK)
+    return total.expected_around(total.error * SLACK)
 
 
 def matmul(a: Array, b: Array) -> Expected:
@@ -63,7 +61,7 @@ def mean(x: Array) -> Expected:
     if dtype is not _F64:
         return total.expected_between(*total.ends)
     error = total.error * float(scale)
-    return total.expected_around(np.where(error == 0, 0, error + ulp(np.abs(total.centre) + error, _F64) / 2) * _SLACK)
+    return total.expected_around(np.where(error == 0, 0, error + ulp(np.abs(total.centre) + error, _F64) / 2) * SLACK)
 
 
 def _wrapped(terms: Array, dtype: DType) -> Array:
@@ -130,7 +128,7 @@ class _Total:
     @property
     def ends(self) -> tuple[Array, Array]:
         """The least and the greatest value before it is rounded, for types narrower than f64."""
-        error = self.error * (_SLACK * self.factor)
+        error = self.error * (SLACK * self.factor)
         return self.centre - error, self.centre + error
 
     def _rounded(self, x: Array) -> Array:

@@ -17,21 +17,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from parity.dtypes import DTYPES, DType, of_array
-from parity.reference.blocks import Weights, decode, values
+from parity.reference.blocks import Weights, decode
 from parity.reference.expected import Bounds, Expected
-from parity.reference.rounding import Array, smallest, store, to_grid, unit_roundoff, wide
+from parity.reference.rounding import SLACK, Array, smallest, store, to_grid, unit_roundoff, wide
 
 __all__ = ["dequantize", "get_rows", "matmul_q8_1", "matvec", "matvec_q8_1", "moe_q8_1", "quantize_q8_1"]
 
 _F16, _F32 = DTYPES["f16"], DTYPES["f32"]
 _U = unit_roundoff(_F32)
-_SLACK = 1 + 2.0**-20
-"""Room for terms of second order in u (tolerance model, section 2)."""
 
 LANES = 32
 """Threads that share a row of a product with f32 activations; also the values of a block of activations."""
@@ -53,9 +52,10 @@ def dequantize(x: Array, to: DType) -> Expected:
     ``m mins`` 11 + 6, so that in f32 only their sum rounds (``d q`` of q8_K, with a d of 24 bits, is the only rounding
     there). An infinite scale may give NaN where a kernel subtracts ``zero d`` from ``d q``.
     """
-    exact = values(x)
+    weights = decode(x)
+    exact = weights.rows
     value = store(to_grid(exact, _F32), to)
-    return Expected(value, nan_allowed=np.isinf(exact) if decode(x).zero else False)
+    return Expected(value, nan_allowed=np.isinf(exact) if weights.zero else False)
 
 
 def get_rows(table: Array, ids: Array) -> Expected:
@@ -75,7 +75,8 @@ def matvec(w: Array, y: Array, shape: tuple[int, ...]) -> Expected:
     """
     weights, numbers = decode(w[: shape[0]]), wide(y)
     finite, of_blocks = _without_specials(weights), _finite(numbers).reshape(-1, *weights.q.shape[-2:])
-    factors = finite.steps[..., None] * (finite.q - finite.zero), finite.mins[..., None]
+    of_groups = finite.steps[..., None], finite.mins[..., None]
+    factors = of_groups[0] * (finite.q - finite.zero), of_groups[1]
     scales = finite.d[..., None, None], finite.m[..., None, None]
     axes = (-3, -2, -1)
     products, minima = (scale * factor * of_blocks for scale, factor in zip(scales, factors, strict=True))
@@ -87,7 +88,6 @@ def matvec(w: Array, y: Array, shape: tuple[int, ...]) -> Expected:
     certain = (_whole(weights) & np.all(numbers == np.rint(numbers)) & (size <= 2.0**24)) | (size == 0)
     # A kernel may overflow before d, m and the scales of a group make a sum small, or 0.
     terms = (np.abs(finite.q) + finite.zero) * np.abs(of_blocks), np.abs(of_blocks)
-    of_groups = finite.steps[..., None], finite.mins[..., None]
     reached = sum(
         (np.maximum(np.abs(scale), 1) * np.maximum(np.abs(group), 1) * term).sum(axis=axes)
         for scale, group, term in zip(scales, of_groups, terms, strict=True)
@@ -211,7 +211,7 @@ def _expected(exact: Array, error: Array, nan: Any, infinite: Any, overflows: An
     infinite = infinite & ~np.asarray(nan)
     exact = np.where(nan, np.nan, np.where(infinite, np.inf, exact))
     value = store(exact, _F32)
-    centre, allowed = np.where(error == 0, wide(value), exact), error * _SLACK
+    centre, allowed = np.where(error == 0, wide(value), exact), error * SLACK
     open_ended = infinite | (overflows & ~np.asarray(nan))
     others = [np.where(open_ended, np.float32(v), value) for v in (np.inf, -np.inf)] if open_ended.any() else []
     return Expected(
@@ -246,12 +246,12 @@ class _Quantized:
 
     v: Array
 
-    @property
+    @cached_property
     def d(self) -> Array:
         """The divisor in f32."""
         return np.asarray(np.abs(self.v).max(axis=-1) / np.float32(127))
 
-    @property
+    @cached_property
     def quotients(self) -> Array:
         """Magnitudes of ``v / d`` as float64, in which a tie is a tie; 0 in a block of zeros."""
         d = wide(self.d)[..., None]
@@ -262,19 +262,19 @@ class _Quantized:
         found = np.floor(self.quotients * share + 0.5)
         return np.asarray(np.copysign(np.where(found <= 127, found, 0), self.v).astype(np.int8))
 
-    @property
+    @cached_property
     def overflows(self) -> tuple[Array, Array]:
         """Where a partial sum may be infinite: above, and below."""
         above, below = (np.maximum(sign * wide(self.v), 0).sum(axis=-1) for sign in (1, -1))
         return above * (1 + LANES * _U) > _F32.max, below * (1 + LANES * _U) > _F32.max
 
-    @property
+    @cached_property
     def sums(self) -> tuple[Array, Array, Array]:
         """The least, nominal and greatest stored sum, in any order of addition: with 31 roundings, or none."""
         terms = wide(self.v)
         exact, size = terms.sum(axis=-1), np.abs(terms).sum(axis=-1)
         certain = (np.all(terms == np.rint(terms), axis=-1) & (size <= 2.0**24)) | ((terms != 0).sum(axis=-1) <= 1)
-        error = np.where(certain | ~np.isfinite(exact), 0, (LANES - 1) * _U * size * _SLACK)
+        error = np.where(certain | ~np.isfinite(exact), 0, (LANES - 1) * _U * size * SLACK)
         above, below = (each & np.isfinite(exact) for each in self.overflows)
         ends = np.where(below, -np.inf, exact - error), exact, np.where(above, np.inf, exact + error)
         least, middle, greatest = (store(to_grid(each, _F32), _F16) for each in ends)

@@ -17,15 +17,13 @@ from parity.dtypes import DTYPES, DType, of_array
 from parity.launch import Grid
 from parity.reference.expected import Bounds, Expected
 from parity.reference.real import doubles
-from parity.reference.rounding import Array, store, unit_roundoff, wide
+from parity.reference.rounding import SLACK, Array, store, unit_roundoff, wide
 
 __all__ = ["argmax", "argmin", "reduce_max", "reduce_min", "reduce_sum", "sum_onto", "tree_depth"]
 
 _F64 = DTYPES["f64"]
 _HALVES = ("f16", "bf16")
 _EXACT = gmpy2.context(precision=128)
-_SLACK = 1 + 2.0**-20
-"""Room for terms of second order in u (tolerance model, section 2)."""
 
 
 def tree_depth(terms: int, threads: int) -> int:
@@ -70,7 +68,7 @@ def _sum(rows: Array, roundings: int) -> Expected:
     terms = wide(rows)
     size = np.abs(terms).sum(axis=-1)
     centre, residual = _exact_sum(terms, dtype)
-    error = np.where(_rounds(terms, size, dtype), roundings * unit_roundoff(dtype) * size * _SLACK, 0)
+    error = np.where(_rounds(terms, size, dtype), roundings * unit_roundoff(dtype) * size * SLACK, 0)
     error = np.where(np.isfinite(centre), error, 0)
     value = np.asarray(store(centre + residual, dtype))
     # finite terms may overflow on the way, to an infinity or, from both sides, to NaN
@@ -96,7 +94,7 @@ def _rounds(terms: Array, size: Array, dtype: DType) -> Array:
     mantissas, exponents = np.frexp(np.where(np.isfinite(terms), terms, 0))
     whole = np.ldexp(mantissas, 53).astype(np.int64)
     steps = np.where(whole == 0, np.inf, np.ldexp((whole & -whole).astype(np.float64), exponents - 53))
-    return np.asarray(size * _SLACK > 2.0**dtype.precision * steps.min(axis=-1, initial=np.inf))
+    return np.asarray(size * SLACK > 2.0**dtype.precision * steps.min(axis=-1, initial=np.inf))
 
 
 def reduce_max(x: Array, reduced: Any) -> Expected:

@@ -25,7 +25,7 @@ def test_values_are_those_of_gguf(kind):
     x = random_blocks(kind, 40, 5)
     quantization = gguf.GGMLQuantizationType[kind.name.upper()]
     theirs = gguf.quants.dequantize(np.ascontiguousarray(x).view(np.uint8), quantization)
-    ours = blocks.values(x)
+    ours = blocks.decode(x).rows
     assert ours.dtype == np.float64
     assert ours.shape == (40, 5 * kind.values)
     np.testing.assert_array_equal(ours.astype(np.float32), theirs)
@@ -38,7 +38,7 @@ def test_signed_bytes_times_a_scale(name, scale, first):
         raw = block.tobytes()
         (d,) = struct.unpack_from(scale, raw)
         q = struct.unpack_from(f"<{kind.values}b", raw, first)
-        np.testing.assert_array_equal(blocks.values(block[None]), [d * n for n in q])
+        np.testing.assert_array_equal(blocks.decode(block[None]).rows, [d * n for n in q])
 
 
 @by_format
@@ -55,18 +55,18 @@ def test_the_parts_make_up_the_values(kind):
 @by_format
 def test_the_place_in_an_array_does_not_matter(kind):
     x = random_blocks(kind, 4, 3, seed=2)
-    whole = blocks.values(x).reshape(4, 3, kind.values)
+    whole = blocks.decode(x).rows.reshape(4, 3, kind.values)
     for index in np.ndindex(x.shape):
-        np.testing.assert_array_equal(blocks.values(x[index][None]), whole[index])
-    np.testing.assert_array_equal(blocks.values(x[::2, 1:]), whole[::2, 1:].reshape(2, -1))
-    assert blocks.values(x[:, :0]).shape == (4, 0)
+        np.testing.assert_array_equal(blocks.decode(x[index][None]).rows, whole[index])
+    np.testing.assert_array_equal(blocks.decode(x[::2, 1:]).rows, whole[::2, 1:].reshape(2, -1))
+    assert blocks.decode(x[:, :0]).rows.shape == (4, 0)
 
 
 def test_an_infinite_scale_is_infinite_but_for_zeros():
     x = np.zeros(1, dtype("q4_0").numpy)
     x["d"] = np.inf
     x["qs"][0, 0] = 0x89
-    values = blocks.values(x)
+    values = blocks.decode(x).rows
     assert values[0] == np.inf  # 9 - 8
     assert np.isnan(values[16])  # 8 - 8
     assert (np.delete(values, [0, 16]) == -np.inf).all()
@@ -78,8 +78,8 @@ def test_infinite_scales_with_an_infinite_minimum_have_no_value(name):
     for field in ("scales", "qs"):
         x[field] = 0xFF
     x["d"] = x["dmin"] = np.inf
-    assert np.isnan(blocks.values(x)).all()
+    assert np.isnan(blocks.decode(x).rows).all()
     x["dmin"] = 1
-    assert (blocks.values(x) == np.inf).all()
+    assert (blocks.decode(x).rows == np.inf).all()
     x["d"], x["dmin"] = 1, np.inf
-    assert (blocks.values(x) == -np.inf).all()
+    assert (blocks.decode(x).rows == -np.inf).all()

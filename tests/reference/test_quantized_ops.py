@@ -341,7 +341,7 @@ def test_experts_are_chosen_by_their_ids(kind):
 def lanes(w, y):
     """A kernel of 32 threads per row: each adds up every 32nd product, and a tree of five steps their sums."""
     found = []
-    for row in blocks.values(w).astype(np.float32):
+    for row in blocks.decode(w).rows.astype(np.float32):
         partial = np.zeros(32, np.float32)
         for first in range(0, len(y), 32):
             partial += row[first : first + 32] * y[first : first + 32]
@@ -367,7 +367,7 @@ def test_f32_activations(kind):
     w = made(kind, 5, 768 // kind.values)
     y = np.random.default_rng(7).normal(0, 1, 768).astype(np.float32)
     expected = reference.matvec(w, y, (4,))
-    exact = [sum(map(Fraction, map(float, row * y.astype(np.float64)))) for row in blocks.values(w[:4])]
+    exact = [sum(map(Fraction, map(float, row * y.astype(np.float64)))) for row in blocks.decode(w[:4]).rows]
     np.testing.assert_array_equal(expected.value, np.array([float(e) for e in exact]).astype(np.float32))
     passes(expected, lanes(w[:4], y))
     passes(expected, by_super_block(w[:4], y))
