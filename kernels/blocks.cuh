@@ -29,6 +29,9 @@ struct Format {
     static constexpr bool MINIMUM = false;
     static constexpr Offset VECTOR = Offset::NONE, MATRIX = Offset::NONE;  // in mul_mat_vec and in mul_mat
 
+    /** A share has the quads of this plane times 2 to the power of this: so they need a shift less to get there. */
+    static __device__ constexpr u32 raised(u32) { return 0; }
+
     /** Of N quads in each plane, each of one group. */
     struct Scales {
         f32 d, dmin;
@@ -97,9 +100,12 @@ struct q2_K : Format<256, 84, 16, 16, 4, 8> {
     static constexpr bool MINIMUM = true;
     static constexpr Offset VECTOR = Offset::SUM, MATRIX = Offset::SUM;
 
+    static __device__ constexpr u32 raised(u32 plane) { return (plane + 1) / 2 * 2; }
+
     template <class F>
     static __device__ __forceinline__ Scales scales(const u8* block, u32 chunk, u32 n) {
-        Scales found = {half_at(block + 80), half_at(block + 82)};
+        const Vector<f32, 2> ds = two_halves(word<ALIGN>(block + 80));
+        Scales found = {ds.of[0], ds.of[1]};
 #pragma unroll
         for (u32 p = 0; p < PLANES; ++p) {
             const u32 both = word<ALIGN>(block + chunk * 8 + p / 2 * 4) >> (n / 4 * 8 + p % 2 * 16);
@@ -113,25 +119,30 @@ struct q2_K : Format<256, 84, 16, 16, 4, 8> {
 struct q3_K : Format<256, 110, 16, 32, 4, 8> {
     static constexpr i32 BIAS = 4;
 
+    static __device__ constexpr u32 raised(u32 plane) { return (plane + 1) / 2 * 2; }
+
     template <u32 N>
     static __device__ __forceinline__ void add_high_bits(const u8* block, u32 chunk, u32 n, Quads<N>& quads) {
         u32 bits[N];
-        words<ALIGN>(block + n * 4, bits);
+        words<ALIGN, 0>(block, n * 4, bits);
 #pragma unroll
         for (u32 p = 0; p < PLANES; ++p)
 #pragma unroll
-            for (u32 k = 0; k < N; ++k) quads[p][k] |= moved(bits[k], chunk * 4 + p, 2) & 4 * ONES;
+            for (u32 k = 0; k < N; ++k)
+                quads[p][k] |= moved(bits[k], chunk * 4 + p, 2 + raised(p)) & (4 * ONES << raised(p));
     }
 
     template <class F>
     static __device__ __forceinline__ Scales scales(const u8* block, u32 chunk, u32 n) {
         Scales found = {half_at(block + 108)};
-        const u32 high = word<ALIGN>(block + 104) >> (n / 4 * 8 + chunk * 4);
+        const u32 shift = n / 4 * 8 + chunk * 4;
+        u32 packed[3];
+        words<ALIGN, 96>(block, 0, packed);
 #pragma unroll
-        for (u32 p = 0; p < PLANES; ++p) {
-            const u32 low = word<ALIGN>(block + 96 + p / 2 * 4) >> (n / 4 * 8 + chunk * 4);
-            const u32 scale = (low >> p % 2 * 16 & 15) | (high >> (p % 2 * 16 + p / 2 * 2) & 3) << 4;
-            found.scale[p] = i32(scale) - 32;
+        for (u32 p = 0; p < PLANES; p += 2) {  // two at a time, which lie 16 bits apart
+            const u32 low = packed[p / 2] >> shift & 0x000f000f, high = packed[2] >> shift >> p & 0x00030003;
+            const u32 pair = low | high << 4;
+            found.scale[p] = i32(pair & 255) - 32, found.scale[p + 1] = i32(pair >> 16) - 32;
         }
         return found;
     }
@@ -152,22 +163,25 @@ struct SixBitScales : Format<256, BYTES, 32, QUANTS, 2, 8> {
         const u32 first = pairs[0], second = pairs[2], third = pairs[4];
         const u32 scale = chunk < 2 ? first & 0x3f3f : (third & 0x0f0f) | (first >> 2 & 0x3030);
         const u32 minimum = chunk < 2 ? second & 0x3f3f : (third >> 4 & 0x0f0f) | (second >> 2 & 0x3030);
-        return {half_at(block), half_at(block + 2), {i32(scale & 255), i32(scale >> 8)},
-                {i32(minimum & 255), i32(minimum >> 8)}};
+        const Vector<f32, 2> ds = two_halves(word<Base::ALIGN>(block));
+        return {ds.of[0], ds.of[1], {i32(scale & 255), i32(scale >> 8)}, {i32(minimum & 255), i32(minimum >> 8)}};
     }
 };
 
 struct q4_K : SixBitScales<144, 16> {};
 
 struct q5_K : SixBitScales<176, 48> {
+    static __device__ constexpr u32 raised(u32 plane) { return plane; }
+
     template <u32 N>
     static __device__ __forceinline__ void add_high_bits(const u8* block, u32 chunk, u32 n, Quads<N>& quads) {
         u32 bits[N];
-        words<ALIGN>(block + 16 + n * 4, bits);
+        words<ALIGN, 16>(block, n * 4, bits);
 #pragma unroll
         for (u32 p = 0; p < PLANES; ++p)
 #pragma unroll
-            for (u32 k = 0; k < N; ++k) quads[p][k] |= moved(bits[k], chunk * 2 + p, 4) & 16 * ONES;
+            for (u32 k = 0; k < N; ++k)
+                quads[p][k] |= moved(bits[k], chunk * 2 + p, 4 + raised(p)) & (16 * ONES << raised(p));
     }
 };
 
@@ -178,7 +192,7 @@ struct q6_K : Format<256, 210, 16, 0, 2, 16> {
     template <u32 N>
     static __device__ __forceinline__ void add_high_bits(const u8* block, u32 chunk, u32 n, Quads<N>& quads) {
         u32 bits[N];
-        words<ALIGN>(block + 128 + chunk * 32 + n % 8 * 4, bits);
+        words<ALIGN, 128>(block, chunk * 32 + n % 8 * 4, bits);
 #pragma unroll
         for (u32 p = 0; p < PLANES; ++p)
 #pragma unroll
@@ -205,6 +219,12 @@ struct q8_1 {
     u32 quads[8];
 };
 
+/** The bytes from one row of `blocks` blocks to the next. */
+template <class F>
+__device__ __forceinline__ size_t row_bytes(u32 blocks) {
+    return size_t(blocks) * F::BYTES;
+}
+
 /**
  * The share of a row that a thread takes at a time: N consecutive words of a block, which are N quads in each plane.
  * Those of one plane are in one group, and in one block of activations.
@@ -221,11 +241,11 @@ struct Share {
     __device__ __forceinline__ void load(const u8* block, u32 n) {
         constexpr u32 BITS = 8 / F::PLANES, MASK = (0xff >> (8 - BITS)) * ONES;
         u32 low[N];
-        words<F::ALIGN>(block + F::QUANTS + n * N * 4, low);
+        words<F::ALIGN, F::QUANTS>(block, n * N * 4, low);
 #pragma unroll
         for (u32 p = 0; p < F::PLANES; ++p)
 #pragma unroll
-            for (u32 k = 0; k < N; ++k) quads[p][k] = low[k] >> p * BITS & MASK;
+            for (u32 k = 0; k < N; ++k) quads[p][k] = low[k] >> (p * BITS - F::raised(p)) & (MASK << F::raised(p));
         const u32 chunk = n * N / F::STRIDE, first = n * N % F::STRIDE;
         F::template add_high_bits<N>(block, chunk, first, quads);
         scales = F::template scales<F>(block, chunk, first);
@@ -238,7 +258,8 @@ struct Share {
 
     /** q - BIAS of value k of a plane. */
     __device__ __forceinline__ i32 quant(u32 plane, u32 k) const {
-        const i32 q = F::PLANES == 1 ? signed_byte(quads[plane][k / 4], k % 4) : quads[plane][k / 4] >> k % 4 * 8 & 255;
+        const u32 quad = quads[plane][k / 4];
+        const i32 q = F::PLANES == 1 ? signed_byte(quad, k % 4) : (quad >> k % 4 * 8 & 255) >> F::raised(plane);
         return q - F::BIAS;
     }
 

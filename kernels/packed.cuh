@@ -15,31 +15,39 @@ __device__ __forceinline__ u32 word(const u8* p) {
 }
 
 /**
- * N words from p on. If p is aligned to half a word only, N - 1 of the loads are still of aligned words, and two of
- * halves: those words are shifted by half a word where p lies between two.
+ * The N words from byte START + offset of a block on, where offset is a multiple of 4. If the block is aligned to half a
+ * word only, N - 1 of the loads are still of aligned words, and two of halves. Where the words lie between two aligned
+ * ones each, their first half is loaded by itself, and they are shifted by it; otherwise that is the last half.
  */
-template <u32 ALIGN, u32 N>
-__device__ __forceinline__ void words(const u8* p, u32 (&out)[N]) {
+template <u32 ALIGN, u32 START, u32 N>
+__device__ __forceinline__ void words(const u8* block, u32 offset, u32 (&out)[N]) {
     if constexpr (ALIGN >= 4 || N == 1) {
 #pragma unroll
-        for (u32 k = 0; k < N; ++k) out[k] = word<ALIGN>(p + k * 4);
+        for (u32 k = 0; k < N; ++k) out[k] = word<ALIGN>(block + START + offset + k * 4);
     } else {
-        const bool between = reinterpret_cast<size_t>(p) % 4;
-        const uint16_t* halves = reinterpret_cast<const uint16_t*>(p);
-        const u32 first = halves[between ? 0 : N * 2 - 2], last = halves[N * 2 - 1];
-        const u32* aligned = reinterpret_cast<const u32*>(p + (between ? 2 : 0));
-        u32 before = first << 16;
+        const bool between = (reinterpret_cast<size_t>(block) + START) % 4;
+        const u8* aligned = block + (between ? 2 : 0) + offset + START;
+        const u32 half = *reinterpret_cast<const uint16_t*>(block + (between ? 0 : N * 4 - 2) + offset + START);
+        u32 before = half << 16;
 #pragma unroll
-        for (u32 k = 0; k < N - 1; ++k) {
-            const u32 loaded = aligned[k];
-            out[k] = between ? before >> 16 | loaded << 16 : loaded;
-            before = loaded;
+        for (u32 k = 0; k < N; ++k) {
+            const u8* at = aligned + k * 4;
+            const u32 next = k < N - 1 ? *reinterpret_cast<const u32*>(at)
+                                       : *reinterpret_cast<const uint16_t*>(at) | half << 16;
+            out[k] = u32((u64(next) << 32 | before) >> (between ? 16 : 32));
+            before = next;
         }
-        out[N - 1] = (between ? before >> 16 : first) | last << 16;
     }
 }
 
 __device__ __forceinline__ f32 half_at(const u8* p) { return to_f32(*reinterpret_cast<const f16*>(p)); }
+
+/** Two values in f16 in a word, the low one first. */
+__device__ __forceinline__ Vector<f32, 2> two_halves(u32 word) {
+    f16 halves[2];
+    __builtin_memcpy(halves, &word, sizeof word);
+    return {to_f32(halves[0]), to_f32(halves[1])};
+}
 
 /** Byte k of a word, with its sign. */
 __device__ __forceinline__ i32 signed_byte(u32 word, u32 k) { return int8_t(word >> 8 * k); }

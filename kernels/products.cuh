@@ -4,8 +4,29 @@
 #include "blocks.cuh"
 #include "reduction.cuh"
 
-/** Of a share of 32 values: a row of some thousand weights keeps all threads of a block busy. */
-template <class F> constexpr u32 WORDS = 8 / F::PLANES;
+/**
+ * How the threads of a block share rows of weights. They form TEAMS teams, and neighbours are of different ones, so that
+ * they load the same activations; a team takes ROWS rows at a time, and a thread uses its activations for each of them.
+ * A share has WORDS words, and a thread takes one from each of the SECTIONS of a block, whose high bits and scales are in
+ * the same bytes. RESIDENT blocks of threads are to fit in a multiprocessor (0: as many as the compiler likes), since to
+ * save registers is to have fewer loads on their way. The figures are what an H200 likes best.
+ */
+template <class F, u32 COLUMNS>
+struct Work {
+    static constexpr u32 TEAMS = 1, ROWS = 2, WORDS = 8 / F::PLANES, SECTIONS = 1;
+    static constexpr u32 RESIDENT = COLUMNS == 1 ? 8 : COLUMNS > 4 && F::VALUES == 32 ? 16 : 0;
+};
+template <u32 COLUMNS>
+struct Work<q2_K, COLUMNS> {
+    static constexpr u32 TEAMS = 2, ROWS = COLUMNS == 1 ? 4 : 2, WORDS = 4, SECTIONS = 1, RESIDENT = 0;
+};
+template <u32 COLUMNS>
+struct Work<q3_K, COLUMNS> {
+    static constexpr u32 TEAMS = 2, ROWS = 2, WORDS = 2, SECTIONS = 2, RESIDENT = 0;
+};
+
+/** The rows of weights that a block of threads has. */
+template <class F, u32 COLUMNS> constexpr u32 ROWS_OF = Work<F, COLUMNS>::TEAMS * Work<F, COLUMNS>::ROWS;
 
 /** The sum of the products of some quads. */
 template <u32 N>
@@ -26,62 +47,75 @@ __device__ __forceinline__ i32 sum_of(const u32 (&quads)[N]) {
 }
 
 /**
- * The products of ROWS rows of weights with COLUMNS vectors, which lie `stride` blocks of q8_1 apart:
- * store(row, column, product). A row has `blocks` blocks. All threads of the block work on them, THREADS.
+ * The products of the ROWS_OF rows of weights from w on with COLUMNS vectors, which lie `stride` blocks of q8_1 apart:
+ * store(row, column, product). A row has `blocks` blocks, and only `rows` of them exist: beyond, the last is read. All
+ * threads of the block work on them, THREADS.
  */
-template <class F, u32 ROWS, u32 COLUMNS, u32 THREADS, class Store>
-__device__ __forceinline__ void multiply(const u8* const (&rows)[ROWS], const q8_1* y, u32 stride, u32 blocks,
-                                         Store store) {
-    constexpr u32 N = WORDS<F>;
+template <class F, u32 COLUMNS, u32 THREADS, class Store>
+__device__ __forceinline__ void multiply(const u8* w, u32 rows, const q8_1* y, u32 stride, u32 blocks, Store store) {
+    using W = Work<F, COLUMNS>;
+    using Part = Share<F, W::WORDS>;
+    constexpr u32 N = W::WORDS, ROWS = W::ROWS, PARTS = Part::PER_BLOCK / W::SECTIONS;
     constexpr Offset OFFSET = F::VECTOR;
-    using Part = Share<F, N>;
-    const u32 t = threadIdx.y * GROUP + threadIdx.x;
+    const u32 t = threadIdx.y * GROUP + threadIdx.x, team = t % W::TEAMS;
+    const u8* of_row[ROWS];
+#pragma unroll
+    for (u32 r = 0; r < ROWS; ++r) {
+        const u32 row = team * ROWS + r;
+        of_row[r] = w + (row < rows ? row : rows - 1) * row_bytes<F>(blocks);
+    }
     f32 sums[ROWS][COLUMNS] = {};
-    for (u32 n = t; n < blocks * Part::PER_BLOCK; n += THREADS) {
-        const u32 block = n / Part::PER_BLOCK, part = n % Part::PER_BLOCK;
-        Part parts[ROWS];
+    for (u32 n = t / W::TEAMS; n < blocks * PARTS; n += THREADS / W::TEAMS) {
+        const u32 block = n / PARTS;
 #pragma unroll
-        for (u32 r = 0; r < ROWS; ++r) parts[r].load(rows[r] + size_t(block) * F::BYTES, part);
+        for (u32 section = 0; section < W::SECTIONS; ++section) {
+            const u32 part = section * PARTS + n % PARTS, first = Part::quad(part, 0);
+            Part parts[ROWS];
 #pragma unroll
-        for (u32 c = 0; c < COLUMNS; ++c) {
-            f32 scaled[ROWS] = {}, offset[ROWS] = {};
+            for (u32 r = 0; r < ROWS; ++r) parts[r].load(of_row[r] + size_t(block) * F::BYTES, part);
 #pragma unroll
-            for (u32 plane = 0; plane < F::PLANES; ++plane) {
-                const u32 quad = Part::quad(part, plane);
-                const q8_1& activations = y[size_t(c) * stride + block * (F::VALUES / 32) + quad / 8];
-                u32 quads[N];
+            for (u32 c = 0; c < COLUMNS; ++c) {
+                const q8_1* vector = y + size_t(c) * stride + size_t(block) * (F::VALUES / 32) + first / 8;
+                f32 scaled[ROWS] = {}, offset[ROWS] = {};
 #pragma unroll
-                for (u32 k = 0; k < N; ++k) quads[k] = activations.quads[quad % 8 + k];
-                const f32 d = to_f32(activations.d);
-                const i32 sum = sum_of(quads);
+                for (u32 plane = 0; plane < F::PLANES; ++plane) {
+                    const u32 quad = first % 8 + plane * F::STRIDE, raised = F::raised(plane);
+                    const q8_1& activations = vector[quad / 8];
+                    u32 quads[N];
+#pragma unroll
+                    for (u32 k = 0; k < N; ++k) quads[k] = activations.quads[quad % 8 + k];
+                    const f32 d = to_f32(activations.d), lowered = d / f32(1 << raised);
+                    const i32 sum = sum_of(quads);
+#pragma unroll
+                    for (u32 r = 0; r < ROWS; ++r) {
+                        const auto& scales = parts[r].scales;
+                        i32 product = dot(parts[r].quads[plane], quads);
+                        if (OFFSET == Offset::NONE) product -= (F::BIAS << raised) * sum;
+                        scaled[r] += lowered * f32(scales.scale[plane] * product);
+                        if (OFFSET == Offset::SUM) offset[r] += f32(scales.minimum[plane]) * (d * f32(sum));
+                        if (OFFSET == Offset::WHOLE && quad % 8 == 0)
+                            offset[r] += f32(scales.minimum[plane]) * to_f32(activations.s);
+                    }
+                }
 #pragma unroll
                 for (u32 r = 0; r < ROWS; ++r) {
-                    i32 product = dot(parts[r].quads[plane], quads);
-                    if (OFFSET == Offset::NONE) product -= F::BIAS * sum;
-                    scaled[r] += d * f32(parts[r].scales.scale[plane] * product);
-                    if (OFFSET == Offset::SUM) offset[r] += f32(parts[r].scales.minimum[plane]) * (d * f32(sum));
-                    if (OFFSET == Offset::WHOLE && quad % 8 == 0)
-                        offset[r] += f32(parts[r].scales.minimum[plane]) * to_f32(activations.s);
+                    sums[r][c] += parts[r].scales.d * scaled[r];
+                    if (OFFSET != Offset::NONE) sums[r][c] -= parts[r].offset() * offset[r];
                 }
-            }
-#pragma unroll
-            for (u32 r = 0; r < ROWS; ++r) {
-                sums[r][c] += parts[r].scales.d * scaled[r];
-                if (OFFSET != Offset::NONE) sums[r][c] -= parts[r].offset() * offset[r];
             }
         }
     }
 
-    __shared__ f32 of_groups[THREADS / GROUP][ROWS * COLUMNS];
+    __shared__ f32 of_groups[THREADS / GROUP][ROWS_OF<F, COLUMNS> * COLUMNS];
 #pragma unroll
     for (u32 r = 0; r < ROWS; ++r)
 #pragma unroll
         for (u32 c = 0; c < COLUMNS; ++c) {
-            const f32 sum = over_group(sums[r][c], Sum());
-            if (threadIdx.x == 0) of_groups[threadIdx.y][r * COLUMNS + c] = sum;
+            const f32 sum = over_group<W::TEAMS>(sums[r][c], Sum());
+            if (threadIdx.x < W::TEAMS) of_groups[threadIdx.y][(team * ROWS + r) * COLUMNS + c] = sum;
         }
     __syncthreads();
-    if (t < ROWS * COLUMNS) {
+    if (t < ROWS_OF<F, COLUMNS> * COLUMNS && t / COLUMNS < rows) {
         f32 sum = 0;
 #pragma unroll
         for (u32 group = 0; group < THREADS / GROUP; ++group) sum += of_groups[group][t];

@@ -9,8 +9,6 @@
 // Nothing here reads past the end of a row of weights, nor the padding of a vector: a host need not set either.
 #include "tiles.cuh"
 
-constexpr u32 ROWS_TOGETHER = 2;
-
 template <class T>
 __device__ __forceinline__ void store_four(T* out, const Vector<f32, 4>& values) {
     if (aligned<4>(out)) {
@@ -114,32 +112,12 @@ KERNEL quantize_q8_1(const f32* x, void* y, const int length, const int padded) 
     if (threadIdx.x % 32 == 0) block.d = to_f16(d), block.s = to_f16(sum);
 }
 
-/** The bytes from one row of weights to the next. */
-template <class F>
-__device__ __forceinline__ size_t row_bytes(u32 ncols) {
-    return size_t(ncols / F::VALUES) * F::BYTES;
-}
-
-/**
- * ROWS rows from `row` on. Where these are more than the launch rule gives a block, it has the rows of the blocks after
- * it too, which end at once: so a thread uses each activation it loads several times. Beyond the last row it is that.
- */
-template <class F, u32 ROWS>
-struct Rows {
-    const u8* at[ROWS];
-
-    __device__ __forceinline__ Rows(const void* w, u32 row, u32 end, u32 ncols) {
-#pragma unroll
-        for (u32 r = 0; r < ROWS; ++r)
-            at[r] = static_cast<const u8*>(w) + (row + r < end ? row + r : end - 1) * row_bytes<F>(ncols);
-    }
-};
-
 template <class F>
 __device__ __forceinline__ void vector_of_floats(const void* w, const f32* y, f32* dst, u32 ncols, u32 nrows) {
     const u32 row = blockIdx.x;
     if (row >= nrows) return;
-    const f32 product = multiply<F>(static_cast<const u8*>(w) + row * row_bytes<F>(ncols), y, ncols / F::VALUES);
+    const u32 blocks = ncols / F::VALUES;
+    const f32 product = multiply<F>(static_cast<const u8*>(w) + row * row_bytes<F>(blocks), y, blocks);
     if (threadIdx.x == 0) dst[row] = product;
 }
 
@@ -152,18 +130,18 @@ KERNEL dequantize_mul_mat_vec_q5_k(const void* w, const f32* y, f32* dst, const 
     vector_of_floats<q5_K>(w, y, dst, u32(ncols), gridDim.x);
 }
 
-/** EACH rows per block by the launch rule, of THREADS threads. */
-template <class F, u32 COLUMNS, u32 EACH, u32 THREADS>
+/**
+ * A block takes more rows than the launch rule gives it, so that a thread uses each activation it loads several times:
+ * the first blocks have all rows, and the others end at once.
+ */
+template <class F, u32 COLUMNS, u32 THREADS>
 __device__ __forceinline__ void vectors_of_blocks(const void* w, const void* y, f32* dst, u32 ncols, u32 nrows,
                                                   u32 nrows_y, u32 nrows_dst) {
-    constexpr u32 ROWS = ROWS_TOGETHER;
-    const u32 row = blockIdx.x * EACH;
-    if (row % ROWS) return;
-    const Rows<F, ROWS> rows(w, row, nrows, ncols);
-    const auto store = [=](u32 r, u32 column, f32 product) {
-        if (row + r < nrows) dst[size_t(column) * nrows_dst + row + r] = product;
-    };
-    multiply<F, ROWS, COLUMNS, THREADS>(rows.at, static_cast<const q8_1*>(y), nrows_y / 32, ncols / F::VALUES, store);
+    const u32 row = blockIdx.x * ROWS_OF<F, COLUMNS>, blocks = ncols / F::VALUES;
+    if (row >= nrows) return;
+    multiply<F, COLUMNS, THREADS>(
+        static_cast<const u8*>(w) + row * row_bytes<F>(blocks), nrows - row, static_cast<const q8_1*>(y), nrows_y / 32,
+        blocks, [=](u32 r, u32 column, f32 product) { dst[size_t(column) * nrows_dst + row + r] = product; });
 }
 
 VECTOR_OF_FLOATS(q4_0_cuda, q4_0)
@@ -176,39 +154,36 @@ VECTOR_OF_FLOATS(q3_k, q3_K)
 VECTOR_OF_FLOATS(q4_k, q4_K)
 VECTOR_OF_FLOATS(q6_k, q6_K)
 
-#define BLOCK_OF(threads) extern "C" __global__ void __launch_bounds__(threads)
+#ifdef __HIPCC__  // where the second bound would count wavefronts
+#define BLOCK_OF(threads, resident) extern "C" __global__ void __launch_bounds__(threads)
+#else
+#define BLOCK_OF(threads, resident) extern "C" __global__ void __launch_bounds__(threads, resident)
+#endif
 
-#define VECTORS_OF_BLOCKS(format, n, rows, threads)                                                                   \
-    BLOCK_OF(threads) mul_mat_vec_##format##_q8_1_cuda##n(                                                            \
+#define VECTORS_OF_BLOCKS(format, n, threads)                                                                         \
+    BLOCK_OF(threads, (Work<format, n>::RESIDENT)) mul_mat_vec_##format##_q8_1_cuda##n(                               \
         const void* w, const void* y, f32* dst, const int ncols, const int nrows, const int nrows_y,                  \
         const int nrows_dst) {                                                                                        \
-        vectors_of_blocks<format, n, rows, threads>(w, y, dst, u32(ncols), u32(nrows), u32(nrows_y), u32(nrows_dst)); \
+        vectors_of_blocks<format, n, threads>(w, y, dst, u32(ncols), u32(nrows), u32(nrows_y), u32(nrows_dst));       \
     }
 
-template <class F, u32 COLUMNS, u32 ROWS>
-__device__ __forceinline__ void many_vectors(const void* w, const void* y, f32* dst, u32 ncols, u32 nrows, u32 columns,
-                                             u32 nrows_y, u32 nrows_dst) {
-    multiply_tiles<F, COLUMNS, ROWS>(static_cast<const u8*>(w), static_cast<const q8_1*>(y), dst, ncols, nrows, columns,
-                                     nrows_y / 32, nrows_dst);
-}
-
 #define MANY_VECTORS(format, columns, rows)                                                                            \
-    BLOCK_OF(128) mul_mat_##format(const void* w, const void* y, f32* dst, const int ncols, const int nrows,           \
+    BLOCK_OF(128, 0) mul_mat_##format(const void* w, const void* y, f32* dst, const int ncols, const int nrows,        \
                                    const int ncols_y, const int nrows_y, const int nrows_dst) {                        \
-        many_vectors<format, columns, rows>(w, y, dst, u32(ncols), u32(nrows), u32(ncols_y), u32(nrows_y),             \
-                                            u32(nrows_dst));                                                           \
+        multiply_tiles<format, columns, rows>(static_cast<const u8*>(w), static_cast<const q8_1*>(y), dst, u32(ncols), \
+                                              u32(nrows), u32(ncols_y), u32(nrows_y) / 32, u32(nrows_dst));            \
     }
 
 #define PRODUCTS(format, columns, rows)                                                                                \
     GET_ROWS(format)                                                                                                   \
-    VECTORS_OF_BLOCKS(format, 1, 1, 128)                                                                               \
-    VECTORS_OF_BLOCKS(format, 2, 2, 128)                                                                               \
-    VECTORS_OF_BLOCKS(format, 3, 2, 128)                                                                               \
-    VECTORS_OF_BLOCKS(format, 4, 2, 128)                                                                               \
-    VECTORS_OF_BLOCKS(format, 5, 2, 64)                                                                                \
-    VECTORS_OF_BLOCKS(format, 6, 2, 64)                                                                                \
-    VECTORS_OF_BLOCKS(format, 7, 2, 64)                                                                                \
-    VECTORS_OF_BLOCKS(format, 8, 2, 64)                                                                                \
+    VECTORS_OF_BLOCKS(format, 1, 128)                                                                                  \
+    VECTORS_OF_BLOCKS(format, 2, 128)                                                                                  \
+    VECTORS_OF_BLOCKS(format, 3, 128)                                                                                  \
+    VECTORS_OF_BLOCKS(format, 4, 128)                                                                                  \
+    VECTORS_OF_BLOCKS(format, 5, 64)                                                                                   \
+    VECTORS_OF_BLOCKS(format, 6, 64)                                                                                   \
+    VECTORS_OF_BLOCKS(format, 7, 64)                                                                                   \
+    VECTORS_OF_BLOCKS(format, 8, 64)                                                                                   \
     MANY_VECTORS(format, columns, rows)
 
 GET_PLAIN_ROWS(f32)
@@ -229,21 +204,18 @@ PRODUCTS(q6_K, 64, 64)
 template <class F>
 __device__ __forceinline__ void expert(const void* w, const void* y, const u32* ids, f32* dst, u32 n, u32 k, u32 choices,
                                        u32 padded, u32 vectors) {
-    constexpr u32 ROWS = ROWS_TOGETHER;
-    const u32 task = blockIdx.y * choices + blockIdx.z, row = blockIdx.x;
-    if (row % ROWS) return;
-    const Rows<F, ROWS> rows(static_cast<const u8*>(w) + size_t(ids[task]) * n * row_bytes<F>(k), row, n, k);
+    const u32 task = blockIdx.y * choices + blockIdx.z, row = blockIdx.x * ROWS_OF<F, 1>, blocks = k / F::VALUES;
+    if (row >= n) return;
+    const u8* rows = static_cast<const u8*>(w) + (size_t(ids[task]) * n + row) * row_bytes<F>(blocks);
     const q8_1* vector = static_cast<const q8_1*>(y) + size_t(vectors == 1 ? blockIdx.y : task) * (padded / 32);
-    const auto store = [=](u32 r, u32, f32 product) {
-        if (row + r < n) dst[size_t(task) * n + row + r] = product;
-    };
-    multiply<F, ROWS, 1, 128>(rows.at, vector, 0, k / F::VALUES, store);
+    multiply<F, 1, 128>(rows, n - row, vector, 0, blocks,
+                        [=](u32 r, u32, f32 product) { dst[size_t(task) * n + row + r] = product; });
 }
 
 #define EXPERTS(format, name)                                                                                          \
-    BLOCK_OF(128) indexed_moe_forward_##name##_q8_1(const void* w, const void* y, const u32* ids, f32* dst,            \
-                                                    const int n, const int k, const int batch, const int topk,         \
-                                                    const int k_padded, const int input_dim1) {                        \
+    BLOCK_OF(128, (Work<format, 1>::RESIDENT)) indexed_moe_forward_##name##_q8_1(                                      \
+        const void* w, const void* y, const u32* ids, f32* dst, const int n, const int k, const int batch,             \
+        const int topk, const int k_padded, const int input_dim1) {                                                    \
         expert<format>(w, y, ids, dst, u32(n), u32(k), u32(topk), u32(k_padded), u32(input_dim1));                     \
     }
 EXPERTS(q2_K, q2k)

@@ -21,7 +21,7 @@ struct Tile {
     f32 d[COLUMNS][BLOCKS], s[COLUMNS][BLOCKS];
 
     /** The values from `first` on of the rows from `w` on. */
-    __device__ __forceinline__ void load_weights(u32 t, const u8* w, size_t row_bytes, u32 rows, u32 first, u32 values) {
+    __device__ __forceinline__ void load_weights(u32 t, const u8* w, size_t bytes, u32 rows, u32 first, u32 values) {
         constexpr u32 WORDS = QUADS / F::PLANES;
 #pragma unroll 8
         for (u32 i = t; i < ROWS * WORDS; i += THREADS) {
@@ -29,12 +29,13 @@ struct Tile {
             const bool exists = row < rows && n * 4 * F::PLANES < values;
             const u32 word = exists ? n : 0;
             Share<F, 1> share;
-            share.load(w + (exists ? row : 0) * row_bytes + size_t(word / share.PER_BLOCK) * F::BYTES,
+            share.load(w + (exists ? row : 0) * bytes + size_t(word / share.PER_BLOCK) * F::BYTES,
                        word % share.PER_BLOCK);
 #pragma unroll
             for (u32 p = 0; p < F::PLANES; ++p) {
                 const u32 quad = Share<F, 1>::quad(i % WORDS, p), group = quad / PER_GROUP;
-                const u32 raw = share.quads[p][0], found = F::BIAS && !HAS_OFFSET ? bytes_minus(raw, F::BIAS) : raw;
+                const u32 raw = share.quads[p][0] >> F::raised(p);
+                const u32 found = F::BIAS && !HAS_OFFSET ? bytes_minus(raw, F::BIAS) : raw;
                 quads[row][quad] = exists ? found : 0;
                 if (quad % PER_GROUP == 0) {
                     scales[row][group] = exists ? share.scales.d * f32(share.scales.scale[p]) : 0;
@@ -74,13 +75,13 @@ __device__ __forceinline__ void multiply_tiles(const u8* w, const q8_1* y, f32* 
     __shared__ T tile;
     const u32 lane = threadIdx.x, t = threadIdx.y * 32 + lane;
     const u32 row0 = blockIdx.x * ROWS, column0 = blockIdx.y * COLUMNS;
-    const size_t row_bytes = size_t(values / F::VALUES) * F::BYTES;
-    w += row0 * row_bytes, y += size_t(column0) * stride, rows -= row0, columns -= column0;
+    const size_t bytes = row_bytes<F>(values / F::VALUES);
+    w += row0 * bytes, y += size_t(column0) * stride, rows -= row0, columns -= column0;
 
     f32 sums[MY_ROWS][MY_COLUMNS] = {};
     for (u32 first = 0; first < values; first += T::SPAN) {
         __syncthreads();  // the tile before may still be read
-        tile.load_weights(t, w, row_bytes, rows, first, values);
+        tile.load_weights(t, w, bytes, rows, first, values);
         tile.load_activations(t, y, stride, columns, first / 32, values / 32);
         __syncthreads();
 #pragma unroll 1
