@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import csv
 import functools
 import importlib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from benchmarks.gpu import Gpu, open_gpu
+from benchmarks.tables import markdown, store
 from parity.report.bench import si
 from parity.runners.gpu import Placed
 from parity.runners.timing import Timings
@@ -243,25 +243,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         gpu.free()
         if torch is not None:
             torch.cuda.empty_cache()
-    cells = [columns, ["---"] * len(columns), *(result.cells() for result in results)]
-    table = "\n".join(f"| {' | '.join(row)} |" for row in cells)
+    table = markdown(columns, [result.cells() for result in results])
     versions = f"CuPy {gpu.cupy.__version__}" + (f", PyTorch {torch.__version__}" if torch is not None else "")
-    options.output.mkdir(parents=True, exist_ok=True)
-    (options.output / "libraries.md").write_text(f"{head}; {versions}\n\n{table}\n")
-    with (options.output / "libraries.csv").open("w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["operation", "case", "by", "median", "low", "high", "error", "of_copy", "note"])
-        for result in results:
-            for name, timings in result.timings.items():
-                place = [result.operation.title, result.operation.case, name]
-                if isinstance(timings, str):
-                    writer.writerow([*place, *[""] * 5, timings])
-                else:
-                    cold = timings.cold
-                    numbers = (cold.median, cold.low, cold.high, cold.error, result.best / cold.median)
-                    writer.writerow([*place, *(f"{n:.6g}" for n in numbers), "; ".join(timings.notes)])
-    print(f"written: {options.output / 'libraries.md'}, {options.output / 'libraries.csv'}")
+    numbers = ["operation", "case", "by", "median", "low", "high", "error", "of_copy", "note"]
+    rows = [row for result in results for row in _rows(result)]
+    store(options.output, "libraries", f"{head}; {versions}\n\n{table}", numbers, rows)
     return 0
+
+
+def _rows(result: Result) -> Iterator[list[str]]:
+    for name, timings in result.timings.items():
+        place = [result.operation.title, result.operation.case, name]
+        if isinstance(timings, str):
+            yield [*place, *[""] * 5, timings]
+        else:
+            cold = timings.cold
+            numbers = (cold.median, cold.low, cold.high, cold.error, result.best / cold.median)
+            yield [*place, *(f"{n:.6g}" for n in numbers), "; ".join(timings.notes)]
 
 
 def _memcpy(gpu: Gpu) -> float:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import csv
+import functools
 import importlib
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.gpu import Gpu, open_gpu
+from benchmarks.tables import markdown, store
 from parity.dtypes import DTYPES
 from parity.errors import UsageError
 from parity.launch import Launch
@@ -130,11 +131,10 @@ class Yardsticks:
         by_driver = [lambda a=a, b=b: b.copy_from_device_async(a, half) for a, b in places]
         return min(per_launch(self._gpu, by_kernel), per_launch(self._gpu, by_driver))
 
-    def grid(self, launch: Launch | None) -> float:
+    @functools.cache  # noqa: B019 - one object for the whole program
+    def grid(self, grid: tuple[int, ...], block: tuple[int, ...]) -> float:
         """Seconds of a launch with that geometry whose threads do nothing."""
-        if launch is None:
-            return 0.0
-        return per_launch(self._gpu, [lambda: self._nothing(launch.grid, launch.block, ())] * 100)
+        return per_launch(self._gpu, [lambda: self._nothing(grid, block, ())] * 100)
 
 
 def ours(gpu: Gpu, product: Product) -> Iterator[Measured]:
@@ -197,7 +197,8 @@ def measure(gpu: Gpu, yardsticks: Yardsticks, product: Product) -> Iterator[Resu
 
     def results(found: Iterator[Measured]) -> Iterator[Result]:
         for each in found:
-            copy, grid = yardsticks.copy(each.bytes), yardsticks.grid(each.launch)
+            copy = yardsticks.copy(each.bytes)
+            grid = yardsticks.grid(each.launch.grid, each.launch.block) if each.launch else 0.0
             yield Result(product, each.by, each.weights, each.seconds, each.bytes, copy, grid)
             gpu.free()
 
@@ -229,19 +230,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 results.append(result)
                 print("  ".join(_cells(result, ceiling)), flush=True)
     names = ["product", "by", "weights", "time", "bytes", "rate", "of a large copy", "of such a copy", "empty grid"]
-    rows_ = (names, ["---"] * len(names), *(_cells(result, ceiling) for result in results))
-    table = "\n".join(f"| {' | '.join(row)} |" for row in rows_)
-    options.output.mkdir(parents=True, exist_ok=True)
-    (options.output / "quantized.md").write_text(f"{head}\n\n{table}\n")
-    with (options.output / "quantized.csv").open("w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["rows", "columns", "vectors", "by", "weights", "seconds", "bytes", "copy", "grid"])
-        for each in results:
-            product = (each.product.rows, each.product.columns, each.product.vectors)
-            seconds, copy, grid = (f"{number:.4g}" for number in (each.seconds, each.copy, each.grid))
-            writer.writerow([*product, each.by, each.weights, seconds, each.bytes, copy, grid])
-    print(f"written: {options.output / 'quantized.md'}, {options.output / 'quantized.csv'}")
+    table = markdown(names, [_cells(result, ceiling) for result in results])
+    numbers = ["rows", "columns", "vectors", "by", "weights", "seconds", "bytes", "copy", "grid"]
+    store(options.output, "quantized", f"{head}\n\n{table}", numbers, [_row(result) for result in results])
     return 0
+
+
+def _row(each: Result) -> list[object]:
+    seconds, copy, grid = (f"{number:.4g}" for number in (each.seconds, each.copy, each.grid))
+    product = each.product
+    return [product.rows, product.columns, product.vectors, each.by, each.weights, seconds, each.bytes, copy, grid]
 
 
 def _cells(result: Result, ceiling: float) -> list[str]:

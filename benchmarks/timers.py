@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.gpu import open_gpu
+from benchmarks.tables import markdown
 from parity.report.bench import si
 
 LIMIT = 0.03
@@ -50,13 +51,13 @@ class Row:
 def table(rows: Sequence[Row]) -> str:
     """The rows as a GitHub table."""
     head = ["case", "parity, cold", "do_bench", "ratio", "parity, hot", "cupyx benchmark", "launches", "ratio"]
-    lines = [head, ["---"] * len(head)]
+    lines = []
     for row in rows:
         cold, hot = (" / ".join(si(each, "s") for each in both) for both in (row.cold, row.hot))
         first, second = (f"{ratio:.3f}" for ratio in row.ratios)
         triton, cupy = si(row.triton, "s"), si(row.cupy, "s")
         lines.append([f"`{row.case}`", cold, triton, first, hot, cupy, str(row.launches), second])
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+    return markdown(head, lines)
 
 
 def agree(rows: Sequence[Row]) -> bool:
