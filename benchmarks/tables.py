@@ -6,12 +6,7 @@ import csv
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-__all__ = ["markdown", "store"]
-
-
-def markdown(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """The rows as a GitHub table."""
-    return "".join(f"| {' | '.join(line)} |\n" for line in (columns, ["---"] * len(columns), *rows))
+__all__ = ["store"]
 
 
 def store(folder: Path, name: str, text: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

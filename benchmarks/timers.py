@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.gpu import open_gpu
-from benchmarks.tables import markdown
 from parity.report.bench import si
+from parity.report.github import github_table
 
 LIMIT = 0.03
 CASES = (
@@ -57,7 +57,7 @@ def table(rows: Sequence[Row]) -> str:
         first, second = (f"{ratio:.3f}" for ratio in row.ratios)
         triton, cupy = si(row.triton, "s"), si(row.cupy, "s")
         lines.append([f"`{row.case}`", cold, triton, first, hot, cupy, str(row.launches), second])
-    return markdown(head, lines)
+    return github_table(head, lines) + "\n"
 
 
 def agree(rows: Sequence[Row]) -> bool:

@@ -14,6 +14,7 @@ from rich.text import Text
 import parity
 from parity.engine.baseline import FORMAT, VERSION, Change, Changed
 from parity.engine.bench import Ceilings, Measurement
+from parity.report.github import github_table
 
 __all__ = [
     "Results",
@@ -87,13 +88,12 @@ def bench_terminal(results: Results) -> Text:
 def bench_markdown(results: Results) -> str:
     """The measurements as a GitHub table."""
     head = ["module", "target", *HEADS]
-    rows = [head, ["---"] * len(head)]
+    rows = []
     for m, change in _with_changes(results):
         kernel, *rest = _line(m, change)
         rows.append([m.module, f"{m.target} {m.evidence}", f"`{kernel}`", *rest])
     lines = [_ceilings(t, results.devices.get(t, ""), c) for t, c in results.ceilings.items()]
-    table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
-    return "\n\n".join([*lines, table, LEGEND]) + "\n"
+    return "\n\n".join([*lines, github_table(head, rows), LEGEND]) + "\n"
 
 
 def bench_csv(results: Results) -> str:

@@ -17,6 +17,7 @@ import parity
 from parity.compare import Finding
 from parity.report.agreement import AGREEMENT, AGREEMENT_LEGEND, agreement_of, agreement_summary, is_compared
 from parity.report.bench import slowest, speed_legend, speed_of
+from parity.report.github import github_table
 from parity.report.matrix import Agreement, Cell, Matrix, Row, State, joined, sort_divergences
 
 __all__ = ["as_csv", "as_dict", "as_json", "markdown", "plain", "summary", "terminal"]
@@ -112,12 +113,12 @@ def summary(matrix: Matrix) -> str:
 def markdown(matrix: Matrix, *, full: bool = False) -> str:
     """The matrix as a GitHub table."""
     last = [AGREEMENT] if is_compared(matrix) else []
-    lines = [["module", "op", "dtypes", *map(str, matrix.columns), *last]]
-    lines += [["---"] * len(lines[0])]
+    head = ["module", "op", "dtypes", *map(str, matrix.columns), *last]
+    lines = []
     for (module, label, types), cells in _lines(matrix.rows, full):
         texts = (" ".join(field for field in _fields(cell) if field) for cell in cells)
         lines.append([module, f"`{label}`", types, *texts, *([agreement_of(matrix.columns, cells)] if last else [])])
-    table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    table = github_table(head, lines)
     issues = "\n".join(f"* {f'**{each}**' if each.complaint else each}" for each in matrix.issues)
     parts = [table, summary(matrix), agreement_summary(matrix), issues, _legend(matrix).replace("\n", "\n\n")]
     return "\n\n".join(part for part in parts if part) + "\n"

@@ -11,6 +11,7 @@ from typing import Any
 from rich.text import Text
 
 from parity.emulator import CLASSES
+from parity.report.github import github_table
 from parity.static import Finding, Footprint
 
 __all__ = ["as_csv", "as_dict", "markdown", "terminal"]
@@ -101,14 +102,12 @@ def markdown(found: Sequence[Footprint], findings: Sequence[Finding], notes: Seq
     """The findings as a list, and a GitHub table with a line per kernel and the targets side by side."""
     heads, lines = _across(found)
     names = _filled(heads[0])
-    table = [["module", "kernel", *(" ".join(pair).strip() for pair in zip(names[1:], heads[1][1:], strict=True))]]
-    table += [["---", "---", *["---:"] * (len(heads[0]) - 1)]]
-    table += [[module, f"`{cells[0]}`", *cells[1:]] for module, cells in lines]
+    columns = ["module", "kernel", *(" ".join(pair).strip() for pair in zip(names[1:], heads[1][1:], strict=True))]
+    rows = [[module, f"`{cells[0]}`", *cells[1:]] for module, cells in lines]
+    table = github_table(columns, rows, right=len(heads[0]) - 1)
     items = [f"* {line}" for line in finding_lines(findings)] or ["* nothing stands out"]
     return "\n".join(
-        [f"{len(_rows(found))} kernels", "", *items, "", *(f"| {' | '.join(line)} |" for line in table), "", LEGEND]
-        + [f"\n{note}" for note in notes]
-        + [""]
+        [f"{len(_rows(found))} kernels", "", *items, "", table, "", LEGEND] + [f"\n{note}" for note in notes] + [""]
     )
 
 
