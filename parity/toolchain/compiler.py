@@ -42,6 +42,9 @@ HEADERS = Path(__file__).with_name("include")
 FALLBACK = HEADERS / "fallback"
 """HIP's device headers as far as parity wrote them itself: for a machine that cannot get AMD's."""
 
+STUBS = HEADERS / "stubs"
+"""Headers in the names of host libraries, looked for last: what device code needs of torch, for one."""
+
 HEADERS_ALIAS = "parity-include"
 """What a listing calls the folder ``HEADERS``, so that it is the same text on every machine."""
 
@@ -168,6 +171,7 @@ def compile_listing(
             *(part for folder in include for part in ("-I", folder)),
             f"-fdebug-prefix-map={HEADERS}={HEADERS_ALIAS}",
             *_headers(target),
+            *("-idirafter", STUBS),
             *(part for header in forced for part in ("-include", header)),
             *(
                 part
