@@ -9,7 +9,7 @@ import functools
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,8 @@ from parity.toolchain import rocm
 from parity.toolchain.compiler import CompileError, in_terms_of_the_source
 from parity.toolchain.hipify import Finding, Hipified, defined_macros, hipify
 from parity.toolchain.host_code import Diagnostic, HostCode, LeftOut, diagnostics, instantiations, repaired
-from parity.toolchain.sources import Source, found_in
+from parity.toolchain.sources import Source, found_in, included
+from parity.toolchain.stubs import LIBRARY_NAMES, library_names, stub_of, switches
 
 __all__ = ["RUNTIME", "Staged", "Translation", "compiled"]
 
@@ -26,6 +27,7 @@ RUNTIME = "hip/hip_runtime.h"
 """What nvcc includes by itself under CUDA's name, and hipcc does not."""
 
 _EMPTY = "empty"
+_STUBS = "stubs"
 _ROUNDS = 12
 """How often more host code is left out before what is left is the user's to mend."""
 
@@ -36,7 +38,8 @@ class Translation:
 
     ``replaced`` is how often each CUDA name was translated; ``unmapped`` and ``hazards`` are what hipify left to a
     person. ``left_out`` is host code that does not compile here, ``empty_headers`` are headers that are not here and in
-    whose place an empty one stands. ``ported`` sources were HIP already.
+    whose place an empty one stands, ``stubs`` are those that parity's own small ones answer, see ``stubs.py``.
+    ``ported`` sources were HIP already.
     """
 
     ported: bool = False
@@ -45,6 +48,7 @@ class Translation:
     hazards: tuple[Finding, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
     empty_headers: tuple[str, ...] = ()
+    stubs: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
@@ -55,16 +59,18 @@ class Translation:
         """What ``as_dict`` wrote."""
         findings = {name: tuple(Finding(**f) for f in data[name]) for name in ("unmapped", "hazards")}
         left_out = tuple(LeftOut(**piece) for piece in data["left_out"])
-        return cls(**{**data, **findings, "left_out": left_out, "empty_headers": tuple(data["empty_headers"])})
+        names = {name: tuple(data[name]) for name in ("empty_headers", "stubs")}
+        return cls(**{**data, **findings, **names, "left_out": left_out})
 
 
 @dataclass(frozen=True)
 class Staged:
-    """The files to compile: the main one, folders with headers, and headers that are included first."""
+    """The files to compile: the main one, folders with headers, headers that are included first, and flags."""
 
     main: Path
     include: tuple[Path, ...]
     forced: tuple[str | Path, ...]
+    flags: tuple[str, ...]
     translation: Translation
 
 
@@ -133,13 +139,35 @@ def _staged(
         place = folder / _EMPTY / header
         place.parent.mkdir(parents=True, exist_ok=True)
         place.touch()
+    stubs = _stubs(source, hip)
+    for header, stub in stubs.items():
+        place = folder / _STUBS / header
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(f"#include <{stub}>\n")
+    if stubs:
+        place = folder / _STUBS / LIBRARY_NAMES
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(library_names(each.text for each in hip.values()))
+    after = ("-idirafter", str((folder / _STUBS).resolve())) if stubs else ()
     return Staged(
         main,
         tuple(folder / os.path.relpath(path, source.root) for path in source.folders)
         + ((folder / _EMPTY,) if host.empty_headers else ()),
         (*(() if source.ported else (RUNTIME,)), *(_forced(name, source, folder) for name in source.side.forced)),
-        _translation(source, hip, host),
+        (*source.side.flags, *switches(stubs), *after),
+        _translation(source, hip, host, stubs),
     )
+
+
+def _stubs(source: Source, hip: Mapping[Path, Hipified]) -> dict[str, str]:
+    """The headers that no folder of the project has and a stub answers, and which."""
+    found: dict[str, str] = {}
+    for path, each in hip.items():
+        for header in included(each.text):
+            stub = stub_of(header)
+            if stub and ".." not in header and not found_in(header, (path.parent, *source.folders)):
+                found[header] = stub.stub
+    return found
 
 
 def _forced(name: str, source: Source, folder: Path) -> str | Path:
@@ -147,7 +175,9 @@ def _forced(name: str, source: Source, folder: Path) -> str | Path:
     return (folder / os.path.relpath(path, source.root)).resolve() if path and path in source.files else name
 
 
-def _translation(source: Source, hip: Mapping[Path, Hipified], host: HostCode) -> Translation:
+def _translation(
+    source: Source, hip: Mapping[Path, Hipified], host: HostCode, stubs: Iterable[str]
+) -> Translation:
     replaced: Counter[str] = Counter()
     for each in hip.values():
         replaced.update(each.replaced)
@@ -158,6 +188,7 @@ def _translation(source: Source, hip: Mapping[Path, Hipified], host: HostCode) -
         tuple(finding for each in hip.values() for finding in each.hazards),
         host.left_out,
         host.empty_headers,
+        tuple(stubs),
     )
 
 
