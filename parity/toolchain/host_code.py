@@ -15,18 +15,15 @@ import functools
 import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import tree_sitter
 import tree_sitter_cuda
 
-__all__ = ["Diagnostic", "HostCode", "Instantiation", "LeftOut", "Repairs", "diagnostics", "instantiations", "repaired"]
+from parity.toolchain.diagnostics import Diagnostic
 
-_DIAGNOSTIC = re.compile(
-    r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+):(?P<column>\d+): (?P<kind>fatal error|error|note|warning): (?P<text>.*)$",
-    re.MULTILINE,
-)
-_NOT_FOUND = re.compile(r"'([^']+)' file not found")
+__all__ = ["HostCode", "Instantiation", "LeftOut", "Repairs", "instantiations", "repaired"]
+
 _DEVICE = re.compile(r"\b(?:__device__|__global__|__constant__|__shared__|__managed__)\b")
 # What libraries call their own spelling of __host__ __device__, in headers that are not here to be read.
 _DEVICE_MACRO = re.compile(r"\b[A-Z0-9_]*DEVICE[A-Z0-9_]*\b|\b[A-Z0-9_]*GLOBAL_?FUNC[A-Z0-9_]*\b")
@@ -51,20 +48,6 @@ _UNITS = frozenset(
 )
 #: Nodes in which such units stand side by side.
 _SCOPES = frozenset(("translation_unit", "declaration_list", "field_declaration_list", "ERROR"))
-
-
-@dataclass(frozen=True)
-class Diagnostic:
-    """An error of the compiler: its text, and the places that it is about, the nearest first (file, line, column)."""
-
-    text: str
-    places: tuple[tuple[str, int, int], ...]
-
-    @property
-    def missing_header(self) -> str:
-        """The header that was not found, if that is the error."""
-        match = _NOT_FOUND.search(self.text)
-        return match[1] if match else ""
 
 
 @dataclass(frozen=True)
@@ -124,18 +107,6 @@ class Repairs:
     host: HostCode = HostCode()
     rounds: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
-
-
-def diagnostics(log: str) -> list[Diagnostic]:
-    """The errors in what clang said; an error in a template is also about the places that instantiate it."""
-    found: list[Diagnostic] = []
-    for match in _DIAGNOSTIC.finditer(log):
-        place = (match["file"], int(match["line"]), int(match["column"]))
-        if "error" in match["kind"]:
-            found.append(Diagnostic(match["text"], (place,)))
-        elif found and match["kind"] == "note" and "requested here" in match["text"]:
-            found[-1] = replace(found[-1], places=(*found[-1].places, place))
-    return found
 
 
 def repaired(host: HostCode, texts: Mapping[str, str], errors: Sequence[Diagnostic]) -> HostCode | None:

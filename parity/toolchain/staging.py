@@ -16,8 +16,9 @@ from typing import Any
 
 from parity.toolchain import rocm
 from parity.toolchain.compiler import CompileError, in_terms_of_the_source
+from parity.toolchain.diagnostics import Diagnostic, diagnostics
 from parity.toolchain.hipify import Finding, Hipified, defined_macros, hipify
-from parity.toolchain.host_code import Diagnostic, HostCode, LeftOut, diagnostics, instantiations, repaired
+from parity.toolchain.host_code import HostCode, LeftOut, instantiations, repaired
 from parity.toolchain.sources import Source, found_in, included
 from parity.toolchain.stubs import LIBRARY_NAMES, library_names, stub_of, switches
 

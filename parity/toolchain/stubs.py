@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from importlib import resources
 
-__all__ = ["LIBRARY_NAMES", "Stub", "library_names", "stub_of", "switches"]
+__all__ = ["LIBRARY_NAMES", "Stub", "library_names", "library_of", "needed_for", "stub_of", "switches"]
 
 TABLE = "stubs.csv"
+NEEDS = "needs.csv"
 
 #: What the builds of a library define for AMD's GPUs, by the library.
 _SWITCHES = {"PyTorch": ("-DUSE_ROCM=1",)}
@@ -24,13 +25,9 @@ _SWITCHES = {"PyTorch": ("-DUSE_ROCM=1",)}
 LIBRARY_NAMES = "parity/library_names.h"
 """The header that ``library_names`` makes."""
 
-_LIBRARY_NAME = re.compile(r"\b(?:hip(?:blas|fft|sparse|solver|rand)|HIP(?:BLAS|FFT|SPARSE|SOLVER|RAND))\w*")
-#: Types whose names do not end as those of types do; hipFFT's numbers are in ``libraries.h``.
+_LIBRARY_NAME = re.compile(r"\b(?:hip(?:blas|fft|sparse|solver|rand)|HIP(?:BLAS|FFT|SPARSE|SOLVER|RAND)|(?:rocblas|miopen)_?)\w*")
 _LIBRARY_TYPES = frozenset(("hipfftResult", "hipfftType"))
-_DEFINED = frozenset(
-    ("hipfftReal", "hipfftDoubleReal", "hipfftComplex", "hipfftDoubleComplex", "hipfftHandle")
-    + ("hipblasComplex", "hipblasDoubleComplex", "hipblasHalf")
-)
+"""Types whose names do not end as those of types do."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +58,7 @@ def library_names(texts: Iterable[str]) -> str:
     types that torch's stub names, all are there.
     """
     names = {"hipblasHandle_t", "hipblasStatus_t", "hipsparseHandle_t"}
-    names |= {name for text in texts for name in _LIBRARY_NAME.findall(text)} - _DEFINED
+    names |= {name for text in texts for name in _LIBRARY_NAME.findall(text)} - _written()
     lines = []
     for place, name in enumerate(sorted(names)):
         if name.isupper():
@@ -72,6 +69,31 @@ def library_names(texts: Iterable[str]) -> str:
         else:
             lines.append(f"template <class... Arguments> int {name}(Arguments&&...);")
     return "\n".join(("#pragma once", *lines, ""))
+
+
+def needed_for(name: str) -> str:
+    """What code needs that uses a name of a library beyond what parity's headers have; empty for any other name."""
+    return next((sentence for pattern, sentence in _needs() if pattern.fullmatch(name)), "")
+
+
+def library_of(stub: str) -> str:
+    """The library in whose place a header of parity's stands, by its name (``parity/thrust.h``); empty for any other."""
+    folder = stub.removesuffix(".h")
+    return next((row.what for row in _table() if folder.startswith(row.stub.removesuffix(".h"))), "")
+
+
+@functools.cache
+def _needs() -> tuple[tuple[re.Pattern[str], str], ...]:
+    text = resources.files(__package__).joinpath(NEEDS).read_text(encoding="utf-8")
+    return tuple((re.compile(row["pattern"]), row["sentence"]) for row in csv.DictReader(text.splitlines()))
+
+
+@functools.cache
+def _written() -> frozenset[str]:
+    """Names of these libraries that a header of parity's declares itself."""
+    folder = resources.files(__package__) / "include" / "stubs" / "parity"
+    texts = (folder.joinpath(name).read_text(encoding="utf-8") for name in ("libraries.h", "hiprand_kernel.h"))
+    return frozenset(name for text in texts for name in _LIBRARY_NAME.findall(text))
 
 
 @functools.cache
