@@ -22,7 +22,7 @@ from parity.toolchain import DEFAULT_TARGETS, Built, Finding, build, find_module
 __all__ = ["main", "options"]
 
 COLUMNS = ("entries", "vgprs", "sgprs", "lds_bytes", "scratch_bytes", "spills")
-SHOWN_ERRORS = 20
+SHOWN_ERRORS, SHOWN_PIECES = 20, 10
 HEADS = ("module", "target", "entries", "VGPRs", "SGPRs", "LDS B", "scratch B", "spills", "seconds", "")
 
 
@@ -97,6 +97,9 @@ def _as_dict(one: Built) -> dict[str, object]:
         "errors": [vars(finding) for finding in one.error.findings] if one.error else [],
         "unmapped": [vars(finding) for finding in one.unmapped],
         "hazards": [vars(finding) for finding in one.hazards],
+        "left_out": [vars(piece) for piece in one.translation.left_out] if one.translation else [],
+        "empty_headers": list(one.translation.empty_headers) if one.translation else [],
+        "stubs": list(one.translation.stubs) if one.translation else [],
     }
 
 
@@ -132,9 +135,13 @@ def _print_left_out(built: Sequence[Built], kernels: Path) -> None:
     console = output()
     for header in dict.fromkeys(header for each in translations for header in each.empty_headers):
         console.print(f"header not found, an empty one stands in its place: {header}", style="yellow")
-    for piece in dict.fromkeys(piece for each in translations for piece in each.left_out):
+    pieces = list(dict.fromkeys(piece for each in translations for piece in each.left_out))
+    for piece in pieces[:SHOWN_PIECES]:
         place = os.path.relpath(kernels / piece.file)
         console.print(f"{place}:{piece.line}: host code left out: {piece.name} ({piece.because})", style="dim")
+    if len(pieces) > SHOWN_PIECES:
+        more = _counted(len(pieces) - SHOWN_PIECES, "more piece")
+        console.print(f"{more} of host code left out, all of them with --json", style="dim")
 
 
 def _print_stubs(built: Sequence[Built]) -> None:

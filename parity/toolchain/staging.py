@@ -14,11 +14,12 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from parity.toolchain import rocm
+from parity.toolchain import compiler, rocm
 from parity.toolchain.compiler import CompileError, in_terms_of_the_source
 from parity.toolchain.diagnostics import Diagnostic, diagnostics
 from parity.toolchain.hipify import Finding, Hipified, defined_macros, hipify
 from parity.toolchain.host_code import HostCode, LeftOut, instantiations, repaired
+from parity.toolchain.host_syntax import ANYTHING
 from parity.toolchain.sources import Source, found_in, included
 from parity.toolchain.stubs import LIBRARY_NAMES, library_names, stub_of, switches
 
@@ -29,8 +30,10 @@ RUNTIME = "hip/hip_runtime.h"
 
 _EMPTY = "empty"
 _STUBS = "stubs"
-_ROUNDS = 12
-"""How often more host code is left out before what is left is the user's to mend."""
+_FINE_ROUNDS, _ROUNDS = 8, 16
+"""How often parts of host functions are left out, and how often more of host code is at all before it is the user's."""
+
+_ANYTHING = compiler.STUBS / "parity" / "anything.h"
 
 
 @dataclass(frozen=True)
@@ -96,12 +99,15 @@ def compiled(
             with repairs.lock:
                 if repairs.host is not host:  # another target got further meanwhile
                     continue
-                more = repaired(host, {n: hip[p].text for n, p in source.originals.items()}, _errors(error, source))
+                texts = {name: hip[path].text for name, path in source.originals.items()}
+                more = repaired(host, texts, _errors(error, source), coarse=repairs.rounds >= _FINE_ROUNDS)
                 if more is None or repairs.rounds == _ROUNDS:
                     if host.missing:  # what device code lacks may have been in one of these headers
                         raise error.after(in_terms_of_the_source("\n".join(host.missing), _paths(source))) from None
                     raise
-                repairs.host, repairs.rounds = more, repairs.rounds + 1
+                # A header that is not there is found before anything else, and no error of host code.
+                repairs.rounds += len(more.empty_headers) == len(host.empty_headers)
+                repairs.host = more
 
 
 def _attempt(
@@ -154,7 +160,11 @@ def _staged(
         main,
         tuple(folder / os.path.relpath(path, source.root) for path in source.folders)
         + ((folder / _EMPTY,) if host.empty_headers else ()),
-        (*(() if source.ported else (RUNTIME,)), *(_forced(name, source, folder) for name in source.side.forced)),
+        (
+            *(() if source.ported else (RUNTIME,)),
+            *((_ANYTHING,) if any(ANYTHING in piece.instead for piece in host.left_out) else ()),
+            *(_forced(name, source, folder) for name in source.side.forced),
+        ),
         (*source.side.flags, *switches(stubs), *after),
         _translation(source, hip, host, stubs),
     )

@@ -466,15 +466,15 @@ struct TransformInputIterator {
   __host__ __device__ TransformInputIterator operator+(Offset i) const { return TransformInputIterator(from + i, op); }
 };
 template <class...>
-struct ConstantInputIterator { template <class... A> ConstantInputIterator(A&&...); };
+struct ConstantInputIterator { template <class... A> ConstantInputIterator(A&&...) {} };
 template <class...>
-struct ArgIndexInputIterator { template <class... A> ArgIndexInputIterator(A&&...); };
-struct DiscardOutputIterator { template <class... A> DiscardOutputIterator(A&&...); };
+struct ArgIndexInputIterator { template <class... A> ArgIndexInputIterator(A&&...) {} };
+struct DiscardOutputIterator { template <class... A> DiscardOutputIterator(A&&...) {} };
 
 template <typename T>
 struct DoubleBuffer { T* d_buffers[2]; int selector; DoubleBuffer(); DoubleBuffer(T*, T*); T* Current(); T* Alternate(); };
 struct CachingDeviceAllocator { template <class... A> CachingDeviceAllocator(A&&...); template <class... A> hipError_t DeviceAllocate(A&&...); template <class... A> hipError_t DeviceFree(A&&...); hipError_t FreeAllCached(); };
-#define PARITY_STATIC(name) template <class... A> static hipError_t name(A&&...);
+#define PARITY_STATIC(name) template <class... A> static hipError_t name(A&&...) { __builtin_unreachable(); }
 struct DeviceReduce { PARITY_STATIC(Reduce) PARITY_STATIC(Sum) PARITY_STATIC(Min) PARITY_STATIC(Max) PARITY_STATIC(ArgMin) PARITY_STATIC(ArgMax) PARITY_STATIC(ReduceByKey) PARITY_STATIC(TransformReduce) };
 struct DeviceSegmentedReduce : DeviceReduce {};
 struct DeviceScan { PARITY_STATIC(InclusiveSum) PARITY_STATIC(ExclusiveSum) PARITY_STATIC(InclusiveScan) PARITY_STATIC(ExclusiveScan) PARITY_STATIC(ExclusiveSumByKey) PARITY_STATIC(InclusiveSumByKey) PARITY_STATIC(InclusiveScanByKey) PARITY_STATIC(ExclusiveScanByKey) };
@@ -487,6 +487,10 @@ struct DevicePartition : DeviceSelect {};
 struct DeviceRunLengthEncode { PARITY_STATIC(Encode) PARITY_STATIC(NonTrivialRuns) };
 struct DeviceHistogram { PARITY_STATIC(HistogramEven) PARITY_STATIC(HistogramRange) PARITY_STATIC(MultiHistogramEven) };
 struct DeviceMemcpy { PARITY_STATIC(Batched) };
+struct DeviceCopy { PARITY_STATIC(Batched) };
+struct DeviceAdjacentDifference { PARITY_STATIC(SubtractLeftCopy) PARITY_STATIC(SubtractRightCopy) PARITY_STATIC(SubtractLeft) };
+hipError_t SmVersion(int&, int = 0);
+hipError_t PtxVersion(int&);
 struct DeviceFor { PARITY_STATIC(Bulk) PARITY_STATIC(ForEach) };
 #undef PARITY_STATIC
 }  // namespace hipcub

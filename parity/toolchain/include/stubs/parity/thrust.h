@@ -1,5 +1,5 @@
-// Thrust as host code uses it: containers and algorithms are declared, and nothing of them is for the device. Pairs,
-// tuples and complex numbers are real.
+// Thrust as host code uses it: containers and algorithms are there by name, and nothing of them is for the device.
+// Pairs, tuples and complex numbers are real. What takes anything has a body, because functions of lambdas need one.
 #pragma once
 
 #include <hip/hip_runtime.h>
@@ -106,7 +106,7 @@ struct device_vector {
   using iterator = device_ptr<T>;
   using const_iterator = device_ptr<T>;
   template <class... Arguments>
-  device_vector(Arguments&&...);
+  device_vector(Arguments&&...) {}
   device_vector(std::initializer_list<T>);
   template <class Other>
   device_vector& operator=(const Other&);
@@ -139,9 +139,9 @@ template <typename T>
 __host__ __device__ counting_iterator<T> make_counting_iterator(T value) { return counting_iterator<T>(value); }
 #define PARITY_ITERATOR(name)                                                 \
   template <class... Types>                                                   \
-  struct name { template <class... Arguments> name(Arguments&&...); name operator+(ptrdiff_t) const; int operator-(const name&) const; }; \
+  struct name { template <class... Arguments> name(Arguments&&...) {} name operator+(ptrdiff_t) const; int operator-(const name&) const; }; \
   template <class... Arguments>                                               \
-  name<> make_##name(Arguments&&...);
+  name<> make_##name(Arguments&&...) { __builtin_unreachable(); }
 PARITY_ITERATOR(transform_iterator) PARITY_ITERATOR(zip_iterator) PARITY_ITERATOR(permutation_iterator) PARITY_ITERATOR(constant_iterator)
 PARITY_ITERATOR(discard_iterator) PARITY_ITERATOR(reverse_iterator) PARITY_ITERATOR(transform_output_iterator)
 #undef PARITY_ITERATOR
@@ -171,7 +171,7 @@ struct result {
 }  // namespace parity_stub
 #define PARITY_ALGORITHM(name)  \
   template <class... Arguments> \
-  parity_stub::result name(Arguments&&...);
+  parity_stub::result name(Arguments&&...) { __builtin_unreachable(); }
 #define PARITY_ALGORITHMS(_)                                                                                            \
   _(adjacent_difference) _(all_of) _(any_of) _(binary_search) _(copy) _(copy_if) _(copy_n) _(count) _(count_if) _(distance) \
   _(equal) _(equal_range) _(exclusive_scan) _(exclusive_scan_by_key) _(fill) _(fill_n) _(find) _(find_if) _(for_each)   \

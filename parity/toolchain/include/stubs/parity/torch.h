@@ -25,11 +25,11 @@ class CppFunction {};
 class Library {
  public:
   template <class... Args>
-  Library& def(Args&&...) &;
+  Library& def(Args&&...) & { return *this; }
   template <class... Args>
-  Library& impl(Args&&...) &;
+  Library& impl(Args&&...) & { return *this; }
   template <class... Args>
-  Library& fallback(Args&&...) &;
+  Library& fallback(Args&&...) & { return *this; }
   template <typename T>
   Library& class_(const std::string&);
 };
@@ -37,7 +37,7 @@ template <class... Args>
 CppFunction schema(Args&&...);
 struct RegisterOperators {
   template <class... Args>
-  RegisterOperators(Args&&...);
+  RegisterOperators(Args&&...) {}
   template <class... Args>
   RegisterOperators& op(Args&&...);
   static RegisterOperators options();
@@ -96,18 +96,18 @@ enum class return_value_policy { automatic, copy, move, reference, reference_int
 template <class... A>
 struct class_ {
   template <class... B> class_(B&&...);
-  template <class... B> class_& def(B&&...);
-  template <class... B> class_& def_static(B&&...);
-  template <class... B> class_& def_readwrite(B&&...);
-  template <class... B> class_& def_readonly(B&&...);
-  template <class... B> class_& def_property_readonly(B&&...);
-  template <class... B> class_& value(B&&...);
+  template <class... B> class_& def(B&&...) { return *this; }
+  template <class... B> class_& def_static(B&&...) { return *this; }
+  template <class... B> class_& def_readwrite(B&&...) { return *this; }
+  template <class... B> class_& def_readonly(B&&...) { return *this; }
+  template <class... B> class_& def_property_readonly(B&&...) { return *this; }
+  template <class... B> class_& value(B&&...) { return *this; }
   class_& export_values();
 };
 template <class... A>
 using enum_ = class_<A...>;
 struct module_ : object {
-  template <class... B> module_& def(B&&...);
+  template <class... B> module_& def(B&&...) { return *this; }
   module_ def_submodule(const char*, const char* = nullptr);
   object& doc();
   template <typename F>

@@ -23,7 +23,7 @@ struct CUDAGuard { explicit CUDAGuard(Device); explicit CUDAGuard(DeviceIndex); 
 struct OptionalCUDAGuard { template <class... Args> OptionalCUDAGuard(Args&&...); void set_index(DeviceIndex); void set_device(Device); };
 struct CUDAStreamGuard { CUDAStreamGuard(CUDAStream); };
 struct CUDAMultiStreamGuard { CUDAMultiStreamGuard(ArrayRef<CUDAStream>); };
-DeviceIndex current_device(); DeviceIndex device_count(); void set_device(DeviceIndex); void device_synchronize();
+DeviceIndex current_device(); DeviceIndex MaybeSetDevice(DeviceIndex); DeviceIndex ExchangeDevice(DeviceIndex); void SetDevice(DeviceIndex); void GetDevice(DeviceIndex*); DeviceIndex device_count(); void set_device(DeviceIndex); void device_synchronize();
 const char* get_cuda_check_suffix(); bool is_available();
 namespace CUDACachingAllocator { Allocator* get(); void* raw_alloc(size_t); void raw_delete(void*); void emptyCache(); template <class... Args> void recordStream(Args&&...); }
 }  // namespace c10::cuda

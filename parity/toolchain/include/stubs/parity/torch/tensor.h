@@ -78,6 +78,10 @@ using OptionalIntArrayRef = OptionalArrayRef<int64_t>;
 template <typename T>
 class intrusive_ptr {
  public:
+  intrusive_ptr();
+  template <class Other>
+  intrusive_ptr(const Other&);
+  operator bool() const;
   T* get() const;
   T* operator->() const;
   T& operator*() const;
@@ -380,7 +384,7 @@ PARITY_CHECKING(checkAllDefined) PARITY_CHECKING(checkAllSameSize) PARITY_CHECKI
 template <class... Args>
 Tensor sum_to(Args&&...);
 
-struct Context { template <class... Args> Allocator* getAllocator(Args&&...); void* getCurrentDeviceProperties(); bool deterministicAlgorithms(); void alertNotDeterministic(const char*); bool allowTF32CuBLAS(); };
+struct Context { void lazyInitDevice(DeviceType); void lazyInitCUDA(); template <class... Args> Allocator* getAllocator(Args&&...); void* getCurrentDeviceProperties(); bool deterministicAlgorithms(); void alertNotDeterministic(const char*); bool allowTF32CuBLAS(); };
 Context& globalContext();
 ScalarType typeMetaToScalarType(const TypeMeta&);
 TypeMeta scalarTypeToTypeMeta(ScalarType);
@@ -413,6 +417,8 @@ using at::OptionalDeviceGuard;
 template <typename T>
 class List { public: List(); size_t size() const; T get(size_t) const; T operator[](size_t) const; void push_back(T) const; T* begin() const; T* end() const; };
 template <typename K, typename V>
-class Dict {};
+class Dict : public std::unordered_map<K, V> {};
+template <typename T, class... Args>
+intrusive_ptr<T> make_intrusive(Args&&...);
 struct IValue { template <typename T> IValue(T); template <typename T> T to() const; at::Tensor toTensor() const; };
 }  // namespace c10

@@ -85,8 +85,6 @@ PARITY_NUMBER(BFloat16)
 #undef PARITY_NUMBER
 #undef PARITY_ARITHMETIC
 
-inline C10_DEVICE Half __ldg(const Half* pointer) { return *pointer; }
-inline C10_DEVICE BFloat16 __ldg(const BFloat16* pointer) { return *pointer; }
 
 template <typename T>
 struct alignas(sizeof(T) * 2) complex {
