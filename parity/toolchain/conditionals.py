@@ -1,0 +1,440 @@
+"""Which branches of a source AMD's compiler takes, as far as the text says.
+
+Conditions are evaluated as the preprocessor does, with a third value: what depends on a macro of which nothing is known
+here (a header of the host's may define it) is not decided.
+"""
+
+from __future__ import annotations
+
+import enum
+import itertools
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from parity.toolchain.lexing import COMMENT_OR_LITERAL, Lines
+
+__all__ = ["Branch", "Conditionals", "Region", "macros_of"]
+
+HIP = {"__HIPCC__": "1", "__HIP__": "1", "__HIP_PLATFORM_AMD__": "1"}
+"""Macros by which sources tell HIP from CUDA; no program changes them."""
+
+DEFINED = {**HIP, "__clang__": "1", "__cplusplus": "201703L"}
+"""Further macros that AMD's compiler defines."""
+
+PREDEFINED = re.compile(
+    r"__CUDA_ARCH(?:_\w+)?__ | __CUDA_ARCH_FEAT_\w+ | __CUDA_ARCH_SPECIFIC__ | __CUDACC\w*__ | __NVCC__ | __CUDA__ "
+    r"| __CUDA_API_VER\w+ | CUDA_VERSION | CUDART_VERSION | __CUDA_NO_\w+__ | __CUDABE__ | __NVCOMPILER\w*",
+    re.VERBOSE,
+)
+"""Macros that CUDA's compiler or headers define, and HIP's do not."""
+
+RENAMED = {"__CUDACC__": "__HIPCC__", "__CUDABE__": "__HIP_DEVICE_COMPILE__"}
+"""Those that have a counterpart."""
+
+_OTHER_PLATFORMS = frozenset({"_MSC_VER", "_WIN32", "_WIN64", "__APPLE__", "__HIP_PLATFORM_NVIDIA__", "__HIP_PLATFORM_NVCC__"})
+
+_DIRECTIVE = re.compile(
+    rf"""{COMMENT_OR_LITERAL}
+    | ^[ \t]*\#[ \t]*(?P<word>ifdef|ifndef|if|elifdef|elifndef|elif|else|endif|define|undef)\b
+      (?P<rest>(?:\\\r?\n | /\*.*?\*/ | //(?:\\\r?\n|[^\n])* | [^\n])*)""",
+    re.VERBOSE | re.DOTALL | re.MULTILINE,
+)
+_COMMENT = re.compile(r"//.*|/\*.*?\*/", re.DOTALL)
+_DEFINITION = re.compile(r"\s*([A-Za-z_$][\w$]*)(\()?(.*)", re.DOTALL)
+_PART = re.compile(
+    r"""(?P<number>0[xX][\da-fA-F']+|0[bB][01']+|\d[\d']*)[uUlLzZ]*(?![\w.]) | (?P<name>[A-Za-z_$][\w$]*)
+      | (?P<operator>\|\||&&|<<|>>|[<>=!]=|[-+*/%&|^~!<>?:()]) | (?P<other>\S)""",
+    re.VERBOSE,
+)
+_ASKS = ("__has_include", "__has_include_next", "__has_builtin", "__has_attribute", "__has_feature", "__has_extension")
+SHOWN = 60
+"""Characters of a directive that are shown."""
+
+
+class Region(enum.Enum):
+    """What becomes of a line for AMD: it is compiled, that is not known, it is left out, or it is for CUDA only.
+
+    The last is left out as well, because it stands opposite to a test for HIP.
+    """
+
+    COMPILED = enum.auto()
+    UNKNOWN = enum.auto()
+    LEFT_OUT = enum.auto()
+    CUDA_ONLY = enum.auto()
+
+    @property
+    def is_left_out(self) -> bool:
+        return self in (Region.LEFT_OUT, Region.CUDA_ONLY)
+
+
+@dataclass(frozen=True)
+class Branch:
+    """A directive whose condition depends on a macro of CUDA's: its place, its text, and what that means for AMD."""
+
+    line: int
+    column: int
+    directive: str
+    meaning: str
+
+
+@dataclass
+class _Chain:
+    """The branches from an ``#if`` on: what surrounds them, and whether one before this is taken, or may be.
+
+    ``explained`` is where the last of them stands in the list of branches, if it does.
+    """
+
+    around: Region
+    taken: bool = False
+    for_hip: bool = False
+    undecided: bool = False
+    explained: int | None = None
+    begin: int = 0
+    outcome: bool | None = None
+
+
+@dataclass(frozen=True)
+class _Value:
+    """A value (None if it is not known), and the names of macros that it comes from."""
+
+    value: int | None
+    unknown: frozenset[str] = frozenset()
+    used: frozenset[str] = frozenset()
+
+
+@dataclass
+class Conditionals:
+    """The conditionals of a source.
+
+    ``own`` are names of macros that the program defines somewhere, so that nothing is known of them here; ``macros``
+    those that are surely defined (by ``-D``, or by a header of the program) with their values.
+    """
+
+    text: str
+    own: Collection[str] = ()
+    macros: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.branches: list[Branch] = []
+        self.constants: dict[str, str] = {}
+        """Macros without parameters that the source defines in lines that are compiled."""
+        self._unknown: set[str] = set()
+        self._lines = Lines(self.text)
+        self._regions: list[tuple[int, Region]] = [(1, Region.COMPILED)]
+        self._chains: list[_Chain] = []
+        directives = [match for match in _DIRECTIVE.finditer(self.text) if match["word"]]
+        for match, after in itertools.zip_longest(directives, directives[1:]):
+            self._meet(match, after)
+
+    def region(self, line: int) -> Region:
+        """What becomes of a line."""
+        low, high = 0, len(self._regions)
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if self._regions[middle][0] <= line else (low, middle)
+        return self._regions[low][1]
+
+    def value(self, name: str) -> str | None:
+        """What a macro stands for, if that is known."""
+        if name in self._unknown:
+            return None
+        return self.constants.get(name, self.macros.get(name))
+
+    @property
+    def _now(self) -> Region:
+        return self._regions[-1][1]
+
+    def _enter(self, line: int, region: Region) -> None:
+        self._regions.append((line, region))
+
+    def _meet(self, match: re.Match[str], after: re.Match[str] | None) -> None:
+        word, rest = match["word"], _COMMENT.sub(" ", re.sub(r"\\\r?\n", " ", match["rest"])).strip()
+        at = match.start() + len(match[0]) - len(match[0].lstrip())
+        first, last = self._lines.number(at), self._lines.number(match.end())
+        if word in ("define", "undef"):
+            if not self._now.is_left_out:
+                self._define(word, rest)
+        elif word.startswith("if"):
+            chain = _Chain(self._now)
+            self._chains.append(chain)
+            guard = after is not None and word == "ifndef" and self._is_guard(rest, after)
+            self._branch(chain, word, rest, at, last, guard)
+        elif self._chains:
+            chain = self._chains[-1]
+            self._explain(chain, first)
+            if word == "endif":
+                self._chains.pop()
+                self._enter(last + 1, chain.around)
+            else:
+                self._branch(chain, word, rest, at, last, False)
+
+    def _define(self, word: str, rest: str) -> None:
+        definition = _DEFINITION.fullmatch(rest)
+        if definition is None:
+            return
+        name, called, value = definition.groups()
+        self.constants.pop(name, None)
+        if word == "undef" or called or self._now is Region.UNKNOWN:
+            self._unknown.add(name)
+        else:
+            self._unknown.discard(name)
+            self.constants[name] = value.strip()
+
+    def _is_guard(self, name: str, after: re.Match[str]) -> bool:
+        definition = _DEFINITION.match(after["rest"]) if after["word"] == "define" else None
+        return definition is not None and definition[1] == name and self._find(name) is None
+
+    def _branch(self, chain: _Chain, word: str, rest: str, at: int, last: int, guard: bool) -> None:
+        """Go into the branch after a directive that ends in line ``last``."""
+        chain.begin, chain.explained, chain.outcome = last + 1, None, None
+        found = self._condition(word, rest)
+        truth = True if guard else None if found.value is None else bool(found.value)
+        for_hip = bool(found.used) and found.used <= set(HIP)
+        if chain.around.is_left_out:
+            region = chain.around
+        elif chain.taken:
+            region = Region.CUDA_ONLY if chain.for_hip else Region.LEFT_OUT
+        elif truth is False:
+            region = Region.CUDA_ONLY if for_hip else Region.LEFT_OUT
+        else:
+            region = chain.around if truth and not chain.undecided else Region.UNKNOWN
+        if not chain.around.is_left_out and not chain.taken and word != "else":
+            self._note(chain, word, rest, at, found)
+            chain.outcome = truth
+        if word == "else" and region is chain.around:
+            chain.outcome = True
+        chain.for_hip = chain.for_hip or bool(truth and for_hip)
+        chain.taken = chain.taken or truth is True
+        chain.undecided = chain.undecided or truth is None
+        self._enter(last + 1, region)
+
+    def _note(self, chain: _Chain, word: str, rest: str, at: int, found: _Value) -> None:
+        names = sorted(name for name in found.used | found.unknown if PREDEFINED.fullmatch(name))
+        if not names or "__CUDA_NO_" in names[0]:
+            return
+        said = "; ".join(self._said(name) for name in names)
+        if found.value is None:
+            others = sorted(found.unknown - set(names)) or names
+            said += f"; which branch is taken depends on {' and '.join(others)}"
+        directive = " ".join(f"#{word} {rest}".split())
+        short = directive if len(directive) <= SHOWN else directive[: SHOWN - 3] + "..."
+        chain.explained = len(self.branches)
+        self.branches.append(Branch(self._lines.number(at), self._lines.column(at), short, said))
+
+    def _said(self, name: str) -> str:
+        if name in RENAMED:
+            return f"{name} is {RENAMED[name]} in HIP"
+        if (value := self.value(name)) is not None:
+            return f"{name} is {value or 'defined'}"
+        return f"{name} is not known" if self._find(name) is None else f"{name} is not defined for AMD"
+
+    def _explain(self, chain: _Chain, next_line: int) -> None:
+        """Say of the branch that ends before ``next_line`` whether its lines are compiled."""
+        if chain.outcome is None:
+            return
+        lines = (chain.begin, next_line - 1)
+        fate = "compiled" if chain.outcome else "left out"
+        which = f"lines {lines[0]} to {lines[1]} are" if lines[0] < lines[1] else f"line {lines[0]} is"
+        place = chain.explained
+        if place is not None and lines[0] <= lines[1]:
+            branch = self.branches[place]
+            self.branches[place] = Branch(branch.line, branch.column, branch.directive, f"{branch.meaning}, so {which} {fate}")
+
+    def _condition(self, word: str, rest: str) -> _Value:
+        if word == "else":
+            return _Value(1)
+        if word.endswith("def"):
+            name = rest.split()[0] if rest.split() else ""
+            known = self._defined(name)
+            if known.value is None or not word.endswith("ndef"):
+                return known
+            return _Value(int(not known.value), known.unknown, known.used)
+        return _evaluate(rest, self._find, self._defined)
+
+    def _find(self, name: str) -> str | None:
+        """What a name expands to: an empty string if it is not defined, None if that is not known."""
+        if name in self._unknown:
+            return None
+        if (value := self.value(name)) is not None:
+            return value
+        renamed = RENAMED.get(name, name)
+        if renamed in DEFINED:
+            return DEFINED[renamed]
+        if name in self.own or renamed != name:
+            return None
+        return "" if PREDEFINED.fullmatch(name) or name in _OTHER_PLATFORMS else None
+
+    def _defined(self, name: str) -> _Value:
+        renamed = RENAMED.get(name, name)
+        names = frozenset({name})
+        if self.value(name) is not None or (name not in self._unknown and renamed in DEFINED):
+            return _Value(1, used=frozenset({renamed}) if renamed in HIP and renamed == name else names)
+        return _Value(None, unknown=names) if self._find(name) is None else _Value(0, used=names)
+
+
+def macros_of(flags: Iterable[str]) -> dict[str, str]:
+    """The macros that options of a compiler define: ``-DN=2``, ``-D N=2``, ``-DN``; not those that ``-U`` removes."""
+    found: dict[str, str] = {}
+    flags = list(flags)
+    for flag, after in zip(flags, [*flags[1:], ""], strict=True):
+        option, text = flag[:2], flag[2:] or after
+        name, equals, value = text.partition("=")
+        if option == "-D":
+            found[name] = value if equals else "1"
+        elif option == "-U":
+            found.pop(name, None)
+    return found
+
+
+# How strongly the binary operators bind.
+_BINDING = {
+    "||": 1, "&&": 2, "|": 3, "^": 4, "&": 5, "==": 6, "!=": 6, "<": 7, ">": 7, "<=": 7, ">=": 7, "<<": 8, ">>": 8,
+    "+": 9, "-": 9, "*": 10, "/": 10, "%": 10,
+}  # fmt: skip
+_OPERATION: dict[str, Callable[[int, int], int]] = {
+    "|": int.__or__, "^": int.__xor__, "&": int.__and__, "+": int.__add__, "-": int.__sub__, "*": int.__mul__,
+    "==": lambda a, b: int(a == b), "!=": lambda a, b: int(a != b), "<": lambda a, b: int(a < b),
+    ">": lambda a, b: int(a > b), "<=": lambda a, b: int(a <= b), ">=": lambda a, b: int(a >= b),
+    "<<": lambda a, b: a << min(b, 64), ">>": lambda a, b: a >> b,
+    "/": lambda a, b: abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1),
+    "%": lambda a, b: abs(a) % abs(b) * (-1 if a < 0 else 1),
+}  # fmt: skip
+
+
+class _Undecidable(Exception):
+    """The text is no expression that is understood here."""
+
+
+def _evaluate(text: str, find: Callable[[str], str | None], defined: Callable[[str], _Value]) -> _Value:
+    """The value of a condition. ``find`` is what a name expands to, ``defined`` the value of ``defined(name)``."""
+    parts = list(_expanded(text, find, frozenset()))
+    try:
+        expression = _Expression(parts, defined)
+        value = expression.ternary()
+        if not expression.ended:
+            raise _Undecidable
+        return value
+    except (_Undecidable, ValueError, ZeroDivisionError, OverflowError, RecursionError):
+        return _Value(None, frozenset(part.text for part in parts if part.is_name) - {"defined"})
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A token of a condition; a number may come from the expansion of macros, whose names are ``used``."""
+
+    text: str
+    is_name: bool = False
+    value: int | None = None
+    used: frozenset[str] = frozenset()
+
+
+def _expanded(text: str, find: Callable[[str], str | None], within: frozenset[str]) -> Iterator[_Part]:
+    """The tokens of a text, macros expanded but for those ``within``, names that are not defined as 0."""
+    before: tuple[str, ...] = ("", "")
+    for match in _PART.finditer(text):
+        name = match["name"]
+        if digits := (match["number"] or "").replace("'", ""):
+            octal = len(digits) > 1 and digits[0] == "0" and digits.isdigit()
+            yield _Part(digits, value=int(digits, 8 if octal else 0), used=within)
+        elif name is None:
+            yield _Part(match[0])
+        elif name in ("true", "false"):
+            yield _Part(name, value=int(name == "true"), used=within)
+        else:
+            asked = before[1] == "defined" or before == ("defined", "(")
+            value = None if asked or name in (*within, "defined", *_ASKS) else find(name)
+            if value is None:
+                yield _Part(name, is_name=True, used=within)
+            elif value:
+                yield from _expanded(value, find, within | {name})
+            else:
+                yield _Part(name, value=0, used=within | {name})
+        before = before[1], match[0]
+
+
+class _Expression:
+    """Reads tokens as an expression. The methods raise ``_Undecidable`` where there is none."""
+
+    def __init__(self, parts: Sequence[_Part], defined: Callable[[str], _Value]) -> None:
+        self._parts, self._defined, self._place = parts, defined, 0
+
+    @property
+    def ended(self) -> bool:
+        return self._place == len(self._parts)
+
+    @property
+    def _next(self) -> str:
+        return "" if self.ended else self._parts[self._place].text
+
+    def _take(self, wanted: str = "") -> _Part:
+        if self.ended or (wanted and self._next != wanted):
+            raise _Undecidable
+        self._place += 1
+        return self._parts[self._place - 1]
+
+    def ternary(self) -> _Value:
+        condition = self._binary(1)
+        if self._next != "?":
+            return condition
+        self._take("?")
+        yes = self.ternary()
+        self._take(":")
+        no = self.ternary()
+        chosen = None if condition.value is None else yes.value if condition.value else no.value
+        return _both(chosen, _both(None, condition, yes), no)
+
+    def _binary(self, least: int) -> _Value:
+        left = self._unary()
+        while (binding := _BINDING.get(self._next, 0)) >= least:
+            operator = self._take().text
+            left = _combined(operator, left, self._binary(binding + 1))
+        return left
+
+    def _unary(self) -> _Value:
+        part = self._take()
+        if part.value is not None:
+            return _Value(part.value, used=part.used)
+        if part.text == "defined":
+            parenthesis = self._next == "(" and self._take()
+            value = self._defined(self._take().text)
+            if parenthesis:
+                self._take(")")
+            return value
+        if part.is_name:
+            if self._next == "(":  # a macro with arguments, or a question to the compiler
+                self._skip_call()
+            return _Value(None, frozenset({part.text}), part.used)
+        if part.text == "(":
+            value = self.ternary()
+            self._take(")")
+            return value
+        if part.text not in ("!", "-", "+", "~"):
+            raise _Undecidable
+        operand = self._unary()
+        if operand.value is None:
+            return operand
+        result = {"!": int(not operand.value), "-": -operand.value, "+": operand.value, "~": ~operand.value}
+        return _Value(result[part.text], operand.unknown, operand.used)
+
+    def _skip_call(self) -> None:
+        self._take("(")
+        depth = 1
+        while depth:
+            part = self._take().text
+            depth += (part == "(") - (part == ")")
+
+
+def _both(value: int | None, left: _Value, right: _Value) -> _Value:
+    return _Value(value, left.unknown | right.unknown, left.used | right.used)
+
+
+def _combined(operator: str, left: _Value, right: _Value) -> _Value:
+    a, b = left.value, right.value
+    if operator in ("&&", "||"):
+        decides = operator == "||"
+        if any(value is not None and bool(value) == decides for value in (a, b)):
+            decisive = [v for v in (left, right) if v.value is not None and bool(v.value) == decides]
+            return _Value(int(decides), used=frozenset().union(*(v.used for v in decisive)))
+        return _both(None if a is None or b is None else int(not decides), left, right)
+    return _both(None if a is None or b is None else _OPERATION[operator](a, b), left, right)
