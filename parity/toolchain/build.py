@@ -381,7 +381,7 @@ def _closure(path: Path, folders: Sequence[Path], texts: dict[Path, str]) -> dic
 
 def _is_hosted(hip: str, path: Path, source: _Source) -> bool:
     """Whether a hipified file includes headers of the host's C++ library beyond what device code needs."""
-    places = [path.parent, source.folder, *source.include, compiler.FREESTANDING, compiler.HEADERS]
+    places = [path.parent, source.folder, *source.include, compiler.FREESTANDING, compiler.FALLBACK]
     return not all(any((place / header).is_file() for place in places) for header in _INCLUDE.findall(hip))
 
 
@@ -393,6 +393,8 @@ def _original(name: Path, folder: Path) -> Path:
     head, rest = name.parts[0], name.parts[1:]
     if head == compiler.HEADERS_ALIAS:
         return compiler.HEADERS.joinpath(*rest)
+    if head == compiler.HIP_ALIAS and (found := compiler.headers()):
+        return found.folder.joinpath(*rest)
     if head == compiler.LIBRARY_ALIAS:  # asked for here only: who compiles for CUDA need not have that library
         return compiler.host_library().joinpath(*rest)
     return Path(os.path.normpath(folder / name))

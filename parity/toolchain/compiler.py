@@ -1,8 +1,10 @@
 """The compiler for AMD targets, made of Python wheels alone.
 
-Clang 22 is that of ``ziglang``, ROCm's device libraries are those of ``quadrants``. Facts behind the flags: zig ships
-no ``__clang_hip_*`` headers, hence ``-nogpuinc`` and the freestanding headers in ``include/``; its own link step to a
-HSACO fails, hence assembler and ``ld.lld``, each called by itself.
+Clang 22 is that of ``ziglang``, ROCm's device libraries are those of ``quadrants``, HIP's headers those of AMD
+(``headers.py``), on zig's libc++ and C library. Where AMD's headers cannot be had, small ones of parity's own serve
+(``include/fallback``), and a warning says so. Facts behind the flags: zig ships no ``__clang_hip_*`` headers, hence
+``-nogpuinc`` and the wrapper that is included by hand; its own link step to a HSACO fails, hence assembler and
+``ld.lld``, each called by itself.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 import functools
 import importlib.metadata
 import importlib.util
+import logging
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,21 +21,31 @@ from pathlib import Path
 from parity import zig
 from parity.cache import digest
 from parity.errors import MissingTool, ParityError
+from parity.toolchain.headers import HipHeaders, hip_headers, without_hip_headers
 from parity.toolchain.hipify import Finding, table
 from parity.toolchain.targets import Target
 
 __all__ = [
     "HEADERS", "CompileError", "UnusableCodeObject", "assemble", "compile_listing", "device_library", "fingerprint",
+    "headers",
 ]  # fmt: skip
 
-HEADERS = Path(__file__).with_name("include")
-"""The freestanding HIP device headers."""
+log = logging.getLogger("parity.compiler")
 
-FREESTANDING = HEADERS / "freestanding"
+HEADERS = Path(__file__).with_name("include")
+"""Headers of parity's own."""
+
+FALLBACK = HEADERS / "fallback"
+"""HIP's device headers as far as parity wrote them itself: for a machine that cannot get AMD's."""
+
+FREESTANDING = FALLBACK / "std"
 """The standard headers that device code usually needs; any other comes with the host's C++ library."""
 
 HEADERS_ALIAS = "parity-include"
 """What a listing calls the folder ``HEADERS``, so that it is the same text on every machine."""
+
+HIP_ALIAS = "hip-include"
+"""What a listing calls the folder of AMD's headers."""
 
 LIBRARY_ALIAS = "host-include"
 """What a listing calls the folder of the host's C and C++ library."""
@@ -40,6 +53,8 @@ LIBRARY_ALIAS = "host-include"
 # -fuse-cuid=none: the default puts a symbol with a hash of the source's path into the listing.
 _FLAGS = (
     *("-x", "hip", "--target=x86_64-linux-gnu", "--offload-device-only", "-nogpuinc", "-nogpulib", "-nostdinc"),
+    # Headers of HIP before 6.3 have the *_sync functions of CUDA only behind this switch.
+    "-DHIP_ENABLE_WARP_SYNC_BUILTINS",
     *("-O3", "-std=c++17", "-gline-tables-only", "-mcode-object-version=5", "-fhip-kernel-arg-name"),
     *("-D__HIP_PLATFORM_AMD__=1", "-ffile-compilation-dir=.", "-fuse-cuid=none", "-fno-color-diagnostics"),
 )
@@ -122,7 +137,7 @@ def compile_listing(
     """Compile the HIP file ``source`` to the assembly listing ``output``.
 
     ``flags`` come after parity's own, and win. A ``hosted`` source includes headers of the host's C++ library, for the
-    host functions beside its kernels. ``originals`` translates the names that ``#line`` gave to the paths that error
+    host functions beside its kernels; without AMD's headers that has to be known. ``originals`` translates the names that ``#line`` gave to the paths that error
     messages show.
 
     Raises:
@@ -137,8 +152,8 @@ def compile_listing(
             f"--offload-arch={target.name}",
             *flags,
             *(part for folder in include for part in ("-I", folder)),
-            *("-isystem", HEADERS, f"-fdebug-prefix-map={HEADERS}={HEADERS_ALIAS}"),
-            *(_hosted() if hosted else ("-isystem", FREESTANDING)),
+            f"-fdebug-prefix-map={HEADERS}={HEADERS_ALIAS}",
+            *_headers(target, hosted),
             *(
                 part
                 for file in (*_bitcode(), controls)
@@ -198,6 +213,36 @@ def host_library() -> Path:
     return zig.zig().parent / "lib"
 
 
+def headers() -> HipHeaders | None:
+    """AMD's headers; None, with a warning, where parity's own have to do."""
+    found = hip_headers()
+    if found is None:
+        _warn_of_fallback(without_hip_headers())
+    return found
+
+
+@functools.cache
+def _warn_of_fallback(reason: str) -> None:
+    log.warning(
+        "%s; small headers of parity's own are used instead, which have a part of HIP and no defect of AMD's", reason
+    )
+
+
+def _headers(target: Target, hosted: bool) -> Iterator[str | Path]:
+    found = headers()
+    if found is None:
+        yield from ("-isystem", FALLBACK)
+        yield from _hosted() if hosted else ("-isystem", FREESTANDING)
+        return
+    yield from ("-isystem", found.folder / "clang" / "cuda_wrappers")
+    yield from _hosted()
+    yield from ("-isystem", found.folder / "clang", "-isystem", found.folder)
+    yield f"-fdebug-prefix-map={found.folder}={HIP_ALIAS}"
+    # clang 22 defines the width no longer, and headers before HIP 7 ask for it.
+    yield from (f"-D__AMDGCN_WAVEFRONT_SIZE{end}={target.wavefront}" for end in ("", "__"))
+    yield from ("-include", "__clang_hip_runtime_wrapper.h", "-include", HEADERS / "libcxx_numeric_type.h")
+
+
 def _hosted() -> Iterator[str | Path]:
     # What zig itself passes for x86_64-linux-gnu; libc++ is configured by macros there, not by a __config_site.
     library = host_library()
@@ -220,6 +265,7 @@ def fingerprint(target: Target) -> str:
         " ".join(_FLAGS),
         target.name,
         _controls(target),
+        found.folder.name if (found := headers()) else "",
         *(f"{file.name} {_file_digest(file, file.stat().st_mtime_ns)}" for file in _bitcode()),
         *(
             f"{file.relative_to(HEADERS).as_posix()} {_file_digest(file, file.stat().st_mtime_ns)}"
