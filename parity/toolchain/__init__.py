@@ -11,9 +11,13 @@ from parity.toolchain.rocm import find as find_rocm
 from parity.toolchain.rocm import installed as installed_rocm
 from parity.toolchain.store import MissingKernel, ModuleStore
 from parity.toolchain.targets import DEFAULT_TARGETS, TARGETS, Target, target
+from parity.toolchain.translators import HIPIFIERS, HIPIFY, LITERAL, chosen_hipifier
 
 __all__ = [
     "DEFAULT_TARGETS",
+    "HIPIFIERS",
+    "HIPIFY",
+    "LITERAL",
     "TARGETS",
     "TOOLCHAINS",
     "VARIABLE",
@@ -27,6 +31,7 @@ __all__ = [
     "Target",
     "build",
     "build_suite",
+    "chosen_hipifier",
     "chosen_rocm",
     "device_library",
     "find_disassembler",

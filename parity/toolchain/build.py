@@ -21,6 +21,7 @@ from parity.codeobject import CodeObject, kernel_from_dict, kernel_to_dict, pars
 from parity.errors import UsageError, nearest
 from parity.suite import Suite
 from parity.toolchain import compiler, cuda, disassembler, rocm
+from parity.toolchain.coordinates import with_plain_coordinates
 from parity.toolchain.hipify import Finding, defined_macros, hipify
 from parity.toolchain.targets import TARGETS, Target, target
 
@@ -287,7 +288,7 @@ def _compile_amd(source: _Source, target: Target, folder: Path) -> None:
             place = main = place.with_suffix(".hip")
             head = "#include <hip/hip_runtime.h>\n" + head
         place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_bytes(_encode(head + (rocm.with_plain_coordinates(hip.text) if installed else hip.text)))
+        place.write_bytes(_encode(head + (with_plain_coordinates(hip.text) if installed else hip.text)))
         for name, count in hip.replaced.items():
             replaced[name] = replaced.get(name, 0) + count
         hosted = hosted or _is_hosted(hip.text, path, source)

@@ -10,7 +10,7 @@ import enum
 import itertools
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from parity.toolchain.lexing import COMMENT_OR_LITERAL, Lines
 
@@ -32,7 +32,9 @@ PREDEFINED = re.compile(
 RENAMED = {"__CUDACC__": "__HIPCC__", "__CUDABE__": "__HIP_DEVICE_COMPILE__"}
 """Those that have a counterpart."""
 
-_OTHER_PLATFORMS = frozenset({"_MSC_VER", "_WIN32", "_WIN64", "__APPLE__", "__HIP_PLATFORM_NVIDIA__", "__HIP_PLATFORM_NVCC__"})
+_ELSEWHERE = frozenset(
+    {"_MSC_VER", "_WIN32", "_WIN64", "__APPLE__", "__HIP_PLATFORM_NVIDIA__", "__HIP_PLATFORM_NVCC__"}
+)
 
 _DIRECTIVE = re.compile(
     rf"""{COMMENT_OR_LITERAL}
@@ -239,7 +241,7 @@ class Conditionals:
         place = chain.explained
         if place is not None and lines[0] <= lines[1]:
             branch = self.branches[place]
-            self.branches[place] = Branch(branch.line, branch.column, branch.directive, f"{branch.meaning}, so {which} {fate}")
+            self.branches[place] = replace(branch, meaning=f"{branch.meaning}, so {which} {fate}")
 
     def _condition(self, word: str, rest: str) -> _Value:
         if word == "else":
@@ -263,7 +265,7 @@ class Conditionals:
             return DEFINED[renamed]
         if name in self.own or renamed != name:
             return None
-        return "" if PREDEFINED.fullmatch(name) or name in _OTHER_PLATFORMS else None
+        return "" if PREDEFINED.fullmatch(name) or name in _ELSEWHERE else None
 
     def _defined(self, name: str) -> _Value:
         renamed = RENAMED.get(name, name)

@@ -5,9 +5,9 @@ Identifiers outside comments and strings, and the names of included headers, are
 translated is reported, never guessed.
 
 There are two styles. ``literal`` does what AMD's hipify does, name by name, so that what is tested is the port that
-people make: ``__shfl_xor_sync(0xffffffff, v, m)`` stays as it is, and exchanges values of 64 lanes where a wavefront has
-64. ``helpful`` writes out what CUDA means: ``__shfl_xor(v, m, 32)``, and votes among 32 lanes alike. That needs a mask of
-all lanes, or only the width is added.
+people make: ``__shfl_xor_sync(0xffffffff, v, m)`` stays as it is, and exchanges values among 64 lanes where a wavefront
+has 64. ``helpful`` writes out what CUDA means: ``__shfl_xor(v, m, 32)``, and votes among 32 lanes alike; where the mask
+is not that of all lanes, it stays, and a shuffle is given its width.
 
 What stands opposite to ``#ifdef __HIPCC__`` (its ``#else``, the body of ``#ifndef``) is for CUDA only: it stays as it
 is, and nothing in it is reported. In other lines that AMD's compiler leaves out, names are replaced, and nothing is
@@ -20,7 +20,7 @@ import csv
 import functools
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import resources
 
@@ -68,7 +68,7 @@ class Hipified:
 
     ``unmapped`` names have no HIP counterpart or are unknown to the table; ``hazards`` were translated or kept, but
     mean something different on AMD GPUs; ``branches`` say which lines are compiled for AMD, where that depends on a
-    macro of CUDA's.
+    macro of CUDA's. ``spelled_out`` are the lines that the two styles write differently, in the words of ``helpful``.
     """
 
     text: str
@@ -76,6 +76,7 @@ class Hipified:
     unmapped: tuple[Finding, ...] = ()
     hazards: tuple[Finding, ...] = ()
     branches: tuple[Finding, ...] = ()
+    spelled_out: tuple[Finding, ...] = ()
 
 
 # A pp-number is a token of its own, so that the quote in 1'000'000 does not open a character literal.
@@ -113,10 +114,14 @@ _NAMESPACE_AFTER = re.compile(r"\s*::")
 _MEMBER_BEFORE = re.compile(r"(?:\.|->|\w\s*::)\s*$")
 # What a name follows where it is declared; "return f(x)" declares nothing.
 _DECLARED = re.compile(r"(?P<before>[A-Za-z_]\w*)(?:\s*[*&]+\s*|\s+)(?P<name>[A-Za-z_]\w*)\s*(?=[(;={,\[:])")
-_NO_TYPE = frozenset(["return", "else", "case", "throw", "new", "delete", "goto", "namespace", "do", "co_return", "not"])
+_NO_TYPE = frozenset(
+    ["return", "else", "case", "throw", "new", "delete", "goto", "namespace", "do", "co_return", "not"]
+)
 
 _SHUFFLES = frozenset(["__shfl_sync", "__shfl_up_sync", "__shfl_down_sync", "__shfl_xor_sync"])
-_ALL_LANES = re.compile(r"(?:\(\s*unsigned(?:\s+int)?\s*\)\s*)?(?:0[xX][fF]{8}|~\s*0[xX]?0*|-\s*1)[uUlL]*|UINT_MAX|UINT32_MAX")
+_ALL_LANES = re.compile(
+    r"(?:\(\s*unsigned(?:\s+int)?\s*\)\s*)?(?:0[xX][fF]{8}|~\s*0[xX]?0*|-\s*1)[uUlL]*|UINT_MAX|UINT32_MAX"
+)
 # What 32 lanes mean where a wavefront may have 64: what stands before and after the arguments of a vote.
 _HALF = ">> (__lane_id() & 32)"
 _VOTES = {
@@ -167,8 +172,13 @@ def hipify(
     conditionals = Conditionals(text, own, macros or {})
     lines = Lines(text)
     plain, refused = ptx.translate(text, lambda at: not conditionals.region(lines.number(at)).is_left_out)
-    work = _Translation(plain, file, frozenset(own) | defined_macros(text), frozenset(headers), conditionals, style)
-    work.run()
+    known = frozenset(own) | defined_macros(text), frozenset(headers), conditionals
+    works = {
+        each: _Translation(plain, file, *known, each) for each in ((style, *STYLES) if _has_warps(text) else (style,))
+    }
+    for each in works.values():
+        each.run()
+    work = works[style]
     asm = [Finding(each.instruction, file, lines.number(each.at), lines.column(each.at), _ASM) for each in refused]
     return Hipified(
         work.result(),
@@ -176,7 +186,20 @@ def hipify(
         _in_order([*work.unmapped, *asm]),
         _in_order(work.hazards),
         tuple(Finding(b.directive, file, b.line, b.column, b.meaning) for b in conditionals.branches),
+        tuple(_spelled_out(works["literal"], works["helpful"])) if len(works) > 1 else (),
     )
+
+
+def _has_warps(text: str) -> bool:
+    return "__activemask" in text or any(name in text for name in (*_SHUFFLES, *_VOTES))
+
+
+def _spelled_out(literal: _Translation, helpful: _Translation) -> Iterator[Finding]:
+    pairs = zip(literal.result().split("\n"), helpful.result().split("\n"), strict=True)
+    for number, (one, other) in enumerate(pairs, 1):
+        if one != other:
+            column = len(one) - len(one.lstrip()) + 1
+            yield Finding(one.strip(), literal.file, number, column, other.strip())
 
 
 def _in_order(findings: Collection[Finding]) -> tuple[Finding, ...]:
@@ -271,11 +294,17 @@ class _Translation:
         self._apply(rule, name, start, region)
 
     def _is_own(self, name: str, start: int) -> bool:
-        return name in self.own or name in self._declared or bool(_MEMBER_BEFORE.search(self.text[max(0, start - 60) : start]))
+        return (
+            name in self.own
+            or name in self._declared
+            or bool(_MEMBER_BEFORE.search(self.text[max(0, start - 60) : start]))
+        )
 
     def _apply(self, rule: Rule | None, name: str, at: int, region: Region) -> None:
         if not region.is_left_out and name not in self.own:
-            finding = Finding(name, self.file, self._lines.number(at), self._lines.column(at), rule.note if rule else _UNKNOWN)
+            finding = Finding(
+                name, self.file, self._lines.number(at), self._lines.column(at), rule.note if rule else _UNKNOWN
+            )
             if finding.advice:
                 (self.hazards if rule and rule.hip else self.unmapped).append(finding)
         if rule and rule.hip and rule.hip != name:

@@ -16,7 +16,9 @@ COMMENT_OR_LITERAL = r"""
 """
 """To be compiled with ``re.VERBOSE | re.DOTALL``. One that does not end ends with the file, or with the line."""
 
-_SKIPPED = re.compile(rf"{COMMENT_OR_LITERAL} | (?P<number> \.?[0-9](?:[eEpP][+-]|'(?=\w)|[\w.])* )", re.VERBOSE | re.DOTALL)
+_SKIPPED = re.compile(
+    rf"{COMMENT_OR_LITERAL} | (?P<number> \.?[0-9](?:[eEpP][+-]|'(?=\w)|[\w.])* )", re.VERBOSE | re.DOTALL
+)
 _PUNCTUATION = re.compile(rf"{COMMENT_OR_LITERAL} | (?P<mark> [()\[\]{{}},;<] )", re.VERBOSE | re.DOTALL)
 # Template arguments: types, names and numbers, then what can follow them; a comparison has other text around it.
 _TEMPLATE_ARGUMENTS = re.compile(r"(?<=\w)<(?:[\w\s,:*&]|<[\w\s,:*&]*>)*>(?=\s*(?:::|[(),{;]))")

@@ -31,20 +31,21 @@ TYPES = {
 }  # fmt: skip
 """The C++ type of each type of a row; an address (``[a:u32]``) is a pointer to its type."""
 
-OPCODES = frozenset(
-    """abs activemask add addc alloca and applypriority atom bar barrier bfe bfi bfind bmsk bra brev brkpt call
-    clusterlaunchcontrol clz cnot copysign cos cp createpolicy cvt cvta discard div dp2a dp4a elect ex2 exit fence fma fns
-    getctarank griddepcontrol isspacep istypep ld ldmatrix ldu lg2 lop3 mad mad24 madc mapa match max mbarrier membar min
-    mma mov movmatrix mul mul24 multimem nanosleep neg not or pmevent popc prefetch prefetchu prmt rcp red redux rem ret
-    rsqrt sad selp set setmaxnreg setp shf shfl shl shr sin slct sqrt st stackrestore stacksave stmatrix sub subc suld suq
-    sured sust szext tanh tcgen05 tensormap testp tex tld4 trap txq vabsdiff vabsdiff2 vabsdiff4 vadd vadd2 vadd4 vavrg2
-    vavrg4 vmad vmax vmax2 vmax4 vmin vmin2 vmin4 vote vset vset2 vset4 vshl vshr vsub vsub2 vsub4 wgmma wmma xor"""
-    .split()
-)  # fmt: skip
+_OPCODES = """
+abs activemask add addc alloca and applypriority atom bar barrier bfe bfi bfind bmsk bra brev brkpt call
+clusterlaunchcontrol clz cnot copysign cos cp createpolicy cvt cvta discard div dp2a dp4a elect ex2 exit fence fma fns
+getctarank griddepcontrol isspacep istypep ld ldmatrix ldu lg2 lop3 mad mad24 madc mapa match max mbarrier membar min
+mma mov movmatrix mul mul24 multimem nanosleep neg not or pmevent popc prefetch prefetchu prmt rcp red redux rem ret
+rsqrt sad selp set setmaxnreg setp shf shfl shl shr sin slct sqrt st stackrestore stacksave stmatrix sub subc suld suq
+sured sust szext tanh tcgen05 tensormap testp tex tld4 trap txq vabsdiff vabsdiff2 vabsdiff4 vadd vadd2 vadd4 vavrg2
+vavrg4 vmad vmax vmax2 vmax4 vmin vmin2 vmin4 vote vset vset2 vset4 vshl vshr vsub vsub2 vsub4 wgmma wmma xor
+"""
+OPCODES = frozenset(_OPCODES.split())
 """The instructions of PTX ISA 8.7."""
 
 _ASM = re.compile(
-    rf"{COMMENT_OR_LITERAL} | (?P<asm> \b(?:asm|__asm|__asm__)\b [\s\\]* (?:(?:volatile|__volatile__|inline)[\s\\]+|(?:volatile|__volatile__)[\s\\]*)? \( )",
+    rf"""{COMMENT_OR_LITERAL}
+    | (?P<asm> \b(?:asm|__asm|__asm__)\b [\s\\]* (?:(?:volatile|__volatile__|inline)\b[\s\\]*)* \( )""",
     re.VERBOSE | re.DOTALL,
 )
 _TOKEN = re.compile(rf"{COMMENT_OR_LITERAL} | (?P<mark>::|[:()\[\]{{}},])", re.VERBOSE | re.DOTALL)
@@ -103,7 +104,9 @@ def rows() -> tuple[Row, ...]:
     """The rows, those with a list of types once for each."""
     text = resources.files(__package__).joinpath(TABLE).read_text(encoding="utf-8")
     return tuple(
-        _row(row["ptx"], row["cpp"], name) for row in csv.DictReader(text.splitlines()) for name in row["types"].split() or [""]
+        _row(row["ptx"], row["cpp"], name)
+        for row in csv.DictReader(text.splitlines())
+        for name in row["types"].split() or [""]
     )
 
 
@@ -180,7 +183,9 @@ def _translated(statement: _Statement) -> str | None:
     if match is None or ";" in template or template.startswith("@"):
         return None
     operands = re.sub(r"\s+", "", match["operands"]).replace("%%", "%")
-    operands = _INTEGER.sub(lambda m: str(int(m[0], 16)), _REFERENCE.sub(lambda m: _literal(m, statement.operands), operands))
+    operands = _INTEGER.sub(
+        lambda m: str(int(m[0], 16)), _REFERENCE.sub(lambda m: _literal(m, statement.operands), operands)
+    )
     for row in _rows_of(match["opcode"]):
         if found := row.operands.fullmatch(operands):
             return _emit(row, found.groupdict(), statement.operands)
