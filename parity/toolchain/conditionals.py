@@ -9,9 +9,10 @@ from __future__ import annotations
 import enum
 import itertools
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from parity.toolchain.expressions import Value, evaluate
 from parity.toolchain.lexing import COMMENT_OR_LITERAL, Lines
 
 __all__ = ["Branch", "Conditionals", "Region", "macros_of"]
@@ -44,12 +45,6 @@ _DIRECTIVE = re.compile(
 )
 _COMMENT = re.compile(r"//.*|/\*.*?\*/", re.DOTALL)
 _DEFINITION = re.compile(r"\s*([A-Za-z_$][\w$]*)(\()?(.*)", re.DOTALL)
-_PART = re.compile(
-    r"""(?P<number>0[xX][\da-fA-F']+|0[bB][01']+|\d[\d']*)[uUlLzZ]*(?![\w.]) | (?P<name>[A-Za-z_$][\w$]*)
-      | (?P<operator>\|\||&&|<<|>>|[<>=!]=|[-+*/%&|^~!<>?:()]) | (?P<other>\S)""",
-    re.VERBOSE,
-)
-_ASKS = ("__has_include", "__has_include_next", "__has_builtin", "__has_attribute", "__has_feature", "__has_extension")
 SHOWN = 60
 """Characters of a directive that are shown."""
 
@@ -94,15 +89,6 @@ class _Chain:
     explained: int | None = None
     begin: int = 0
     outcome: bool | None = None
-
-
-@dataclass(frozen=True)
-class _Value:
-    """A value (None if it is not known), and the names of macros that it comes from."""
-
-    value: int | None
-    unknown: frozenset[str] = frozenset()
-    used: frozenset[str] = frozenset()
 
 
 @dataclass
@@ -211,7 +197,7 @@ class Conditionals:
         chain.undecided = chain.undecided or truth is None
         self._enter(last + 1, region)
 
-    def _note(self, chain: _Chain, word: str, rest: str, at: int, found: _Value) -> None:
+    def _note(self, chain: _Chain, word: str, rest: str, at: int, found: Value) -> None:
         names = sorted(name for name in found.used | found.unknown if PREDEFINED.fullmatch(name))
         if not names or "__CUDA_NO_" in names[0]:
             return
@@ -243,16 +229,16 @@ class Conditionals:
             branch = self.branches[place]
             self.branches[place] = replace(branch, meaning=f"{branch.meaning}, so {which} {fate}")
 
-    def _condition(self, word: str, rest: str) -> _Value:
+    def _condition(self, word: str, rest: str) -> Value:
         if word == "else":
-            return _Value(1)
+            return Value(1)
         if word.endswith("def"):
             name = rest.split()[0] if rest.split() else ""
             known = self._defined(name)
             if known.value is None or not word.endswith("ndef"):
                 return known
-            return _Value(int(not known.value), known.unknown, known.used)
-        return _evaluate(rest, self._find, self._defined)
+            return Value(int(not known.value), known.unknown, known.used)
+        return evaluate(rest, self._find, self._defined)
 
     def _find(self, name: str) -> str | None:
         """What a name expands to: an empty string if it is not defined, None if that is not known."""
@@ -267,12 +253,12 @@ class Conditionals:
             return None
         return "" if PREDEFINED.fullmatch(name) or name in _ELSEWHERE else None
 
-    def _defined(self, name: str) -> _Value:
+    def _defined(self, name: str) -> Value:
         renamed = RENAMED.get(name, name)
         names = frozenset({name})
         if self.value(name) is not None or (name not in self._unknown and renamed in DEFINED):
-            return _Value(1, used=frozenset({renamed}) if renamed in HIP and renamed == name else names)
-        return _Value(None, unknown=names) if self._find(name) is None else _Value(0, used=names)
+            return Value(1, used=frozenset({renamed}) if renamed in HIP and renamed == name else names)
+        return Value(None, unknown=names) if self._find(name) is None else Value(0, used=names)
 
 
 def macros_of(flags: Iterable[str]) -> dict[str, str]:
@@ -287,156 +273,3 @@ def macros_of(flags: Iterable[str]) -> dict[str, str]:
         elif option == "-U":
             found.pop(name, None)
     return found
-
-
-# How strongly the binary operators bind.
-_BINDING = {
-    "||": 1, "&&": 2, "|": 3, "^": 4, "&": 5, "==": 6, "!=": 6, "<": 7, ">": 7, "<=": 7, ">=": 7, "<<": 8, ">>": 8,
-    "+": 9, "-": 9, "*": 10, "/": 10, "%": 10,
-}  # fmt: skip
-_OPERATION: dict[str, Callable[[int, int], int]] = {
-    "|": int.__or__, "^": int.__xor__, "&": int.__and__, "+": int.__add__, "-": int.__sub__, "*": int.__mul__,
-    "==": lambda a, b: int(a == b), "!=": lambda a, b: int(a != b), "<": lambda a, b: int(a < b),
-    ">": lambda a, b: int(a > b), "<=": lambda a, b: int(a <= b), ">=": lambda a, b: int(a >= b),
-    "<<": lambda a, b: a << min(b, 64), ">>": lambda a, b: a >> b,
-    "/": lambda a, b: abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1),
-    "%": lambda a, b: abs(a) % abs(b) * (-1 if a < 0 else 1),
-}  # fmt: skip
-
-
-class _Undecidable(Exception):
-    """The text is no expression that is understood here."""
-
-
-def _evaluate(text: str, find: Callable[[str], str | None], defined: Callable[[str], _Value]) -> _Value:
-    """The value of a condition. ``find`` is what a name expands to, ``defined`` the value of ``defined(name)``."""
-    parts = list(_expanded(text, find, frozenset()))
-    try:
-        expression = _Expression(parts, defined)
-        value = expression.ternary()
-        if not expression.ended:
-            raise _Undecidable
-        return value
-    except (_Undecidable, ValueError, ZeroDivisionError, OverflowError, RecursionError):
-        return _Value(None, frozenset(part.text for part in parts if part.is_name) - {"defined"})
-
-
-@dataclass(frozen=True)
-class _Part:
-    """A token of a condition; a number may come from the expansion of macros, whose names are ``used``."""
-
-    text: str
-    is_name: bool = False
-    value: int | None = None
-    used: frozenset[str] = frozenset()
-
-
-def _expanded(text: str, find: Callable[[str], str | None], within: frozenset[str]) -> Iterator[_Part]:
-    """The tokens of a text, macros expanded but for those ``within``, names that are not defined as 0."""
-    before: tuple[str, ...] = ("", "")
-    for match in _PART.finditer(text):
-        name = match["name"]
-        if digits := (match["number"] or "").replace("'", ""):
-            octal = len(digits) > 1 and digits[0] == "0" and digits.isdigit()
-            yield _Part(digits, value=int(digits, 8 if octal else 0), used=within)
-        elif name is None:
-            yield _Part(match[0])
-        elif name in ("true", "false"):
-            yield _Part(name, value=int(name == "true"), used=within)
-        else:
-            asked = before[1] == "defined" or before == ("defined", "(")
-            value = None if asked or name in (*within, "defined", *_ASKS) else find(name)
-            if value is None:
-                yield _Part(name, is_name=True, used=within)
-            elif value:
-                yield from _expanded(value, find, within | {name})
-            else:
-                yield _Part(name, value=0, used=within | {name})
-        before = before[1], match[0]
-
-
-class _Expression:
-    """Reads tokens as an expression. The methods raise ``_Undecidable`` where there is none."""
-
-    def __init__(self, parts: Sequence[_Part], defined: Callable[[str], _Value]) -> None:
-        self._parts, self._defined, self._place = parts, defined, 0
-
-    @property
-    def ended(self) -> bool:
-        return self._place == len(self._parts)
-
-    @property
-    def _next(self) -> str:
-        return "" if self.ended else self._parts[self._place].text
-
-    def _take(self, wanted: str = "") -> _Part:
-        if self.ended or (wanted and self._next != wanted):
-            raise _Undecidable
-        self._place += 1
-        return self._parts[self._place - 1]
-
-    def ternary(self) -> _Value:
-        condition = self._binary(1)
-        if self._next != "?":
-            return condition
-        self._take("?")
-        yes = self.ternary()
-        self._take(":")
-        no = self.ternary()
-        chosen = None if condition.value is None else yes.value if condition.value else no.value
-        return _both(chosen, _both(None, condition, yes), no)
-
-    def _binary(self, least: int) -> _Value:
-        left = self._unary()
-        while (binding := _BINDING.get(self._next, 0)) >= least:
-            operator = self._take().text
-            left = _combined(operator, left, self._binary(binding + 1))
-        return left
-
-    def _unary(self) -> _Value:
-        part = self._take()
-        if part.value is not None:
-            return _Value(part.value, used=part.used)
-        if part.text == "defined":
-            parenthesis = self._next == "(" and self._take()
-            value = self._defined(self._take().text)
-            if parenthesis:
-                self._take(")")
-            return value
-        if part.is_name:
-            if self._next == "(":  # a macro with arguments, or a question to the compiler
-                self._skip_call()
-            return _Value(None, frozenset({part.text}), part.used)
-        if part.text == "(":
-            value = self.ternary()
-            self._take(")")
-            return value
-        if part.text not in ("!", "-", "+", "~"):
-            raise _Undecidable
-        operand = self._unary()
-        if operand.value is None:
-            return operand
-        result = {"!": int(not operand.value), "-": -operand.value, "+": operand.value, "~": ~operand.value}
-        return _Value(result[part.text], operand.unknown, operand.used)
-
-    def _skip_call(self) -> None:
-        self._take("(")
-        depth = 1
-        while depth:
-            part = self._take().text
-            depth += (part == "(") - (part == ")")
-
-
-def _both(value: int | None, left: _Value, right: _Value) -> _Value:
-    return _Value(value, left.unknown | right.unknown, left.used | right.used)
-
-
-def _combined(operator: str, left: _Value, right: _Value) -> _Value:
-    a, b = left.value, right.value
-    if operator in ("&&", "||"):
-        decides = operator == "||"
-        if any(value is not None and bool(value) == decides for value in (a, b)):
-            decisive = [v for v in (left, right) if v.value is not None and bool(v.value) == decides]
-            return _Value(int(decides), used=frozenset().union(*(v.used for v in decisive)))
-        return _both(None if a is None or b is None else int(not decides), left, right)
-    return _both(None if a is None or b is None else _OPERATION[operator](a, b), left, right)
