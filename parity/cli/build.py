@@ -22,6 +22,9 @@ from parity.toolchain import DEFAULT_TARGETS, Built, Finding, build, find_module
 __all__ = ["main", "options"]
 
 COLUMNS = ("entries", "vgprs", "sgprs", "lds_bytes", "scratch_bytes", "spills")
+BRANCHES = 12
+"""Conditions that are explained."""
+
 HEADS = ("module", "target", "entries", "VGPRs", "SGPRs", "LDS B", "scratch B", "spills", "seconds", "")
 
 
@@ -39,7 +42,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> int:
     """Build, and print the table; 1 if something does not compile."""
-    project = find_project(kernels=arguments.kernels_dir, cases=arguments.cases_dir)
+    project = find_project(kernels=arguments.kernels_dir, cases=arguments.cases_dir, hip=arguments.hip_dir)
     modules = _modules(project, arguments.modules)
     targets = [target(name).name for name in dict.fromkeys(arguments.target or DEFAULT_TARGETS)]
     with progress() as bars:
@@ -49,8 +52,7 @@ def main(arguments: argparse.Namespace) -> int:
             modules,
             targets,
             jobs=arguments.jobs,
-            include=project.include,
-            flags=project.flags,
+            sides=project.sides,
             done=lambda one: bars.update(bar, advance=1, note=f"{one.module} {one.target}"),
         )
     if arguments.json:
@@ -60,6 +62,8 @@ def main(arguments: argparse.Namespace) -> int:
         if arguments.signatures:
             _print_kernels(built)
         _print_findings(built, project.kernels)
+        _print_branches(built, project.kernels)
+        _print_left_out(built, project.kernels)
     for one in built:
         if one.error:
             errors().print(str(one.error), style="red")
@@ -68,7 +72,7 @@ def main(arguments: argparse.Namespace) -> int:
 
 def _modules(project: Project, wanted: Sequence[str]) -> dict[str, Path]:
     """The files to build, by module: those of the suite, and all others of the folder by their names."""
-    found = find_modules(project.kernels)
+    found = find_modules(project.kernels, ported=project.sides.ported)
     with suppress(UsageError):  # there are no case files yet, or they are of no use: the sources compile without
         suite = load_suite(project.kernels, project.cases)
         declared = {suite.files[module]: module for module in suite.modules if module not in suite.missing}
@@ -97,6 +101,7 @@ def _as_dict(one: Built) -> dict[str, object]:
         "errors": [vars(finding) for finding in one.error.findings] if one.error else [],
         "unmapped": [vars(finding) for finding in one.unmapped],
         "hazards": [vars(finding) for finding in one.hazards],
+        "branches": [vars(finding) for finding in one.branches],
     }
 
 
@@ -124,6 +129,28 @@ def _print_kernels(built: Sequence[Built]) -> None:
         sizes = ("pointer" if a.kind == "global_buffer" else f"{a.size} bytes" for a in kernel.args)
         takes = ", ".join(f"{name}: {size}" for name, size in zip(names, sizes, strict=True))
         output().print(f"{(spelled(symbol) or (symbol,))[0]}({takes})")
+
+
+def _print_branches(built: Sequence[Built], kernels: Path) -> None:
+    """Which lines AMD's compiler leaves out or in where that depends on CUDA's macros; the first of them."""
+    branches = list(dict.fromkeys(branch for one in built for branch in one.branches))
+    for branch in branches[:BRANCHES]:
+        output().print(
+            f"{os.path.relpath(kernels / branch.file)}:{branch.line}: {branch.name}: {branch.advice}", style="dim"
+        )
+    if len(branches) > BRANCHES:
+        output().print(f"and {len(branches) - BRANCHES} more conditions on macros of CUDA's", style="dim")
+
+
+def _print_left_out(built: Sequence[Built], kernels: Path) -> None:
+    """Host code that was in the way, and headers that are not here: once, whatever the targets."""
+    translations = [one.translation for one in built if one.translation]
+    console = output()
+    for header in dict.fromkeys(header for each in translations for header in each.empty_headers):
+        console.print(f"header not found, an empty one stands in its place: {header}", style="yellow")
+    for piece in dict.fromkeys(piece for each in translations for piece in each.left_out):
+        place = os.path.relpath(kernels / piece.file)
+        console.print(f"{place}:{piece.line}: host code left out: {piece.name} ({piece.because})", style="dim")
 
 
 def _print_findings(built: Sequence[Built], kernels: Path) -> None:

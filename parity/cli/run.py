@@ -342,7 +342,11 @@ def _reproduction(arguments: argparse.Namespace) -> Reproduction:
         found += ["--toolchain", arguments.toolchain]
     if (hipifier := chosen_hipifier()) != LITERAL:
         found += ["--hipify", hipifier]
-    for option, folder in (("--kernels", arguments.kernels_dir), ("--cases", arguments.cases_dir)):
+    for option, folder in (
+        ("--kernels", arguments.kernels_dir),
+        ("--hip", arguments.hip_dir),
+        ("--cases", arguments.cases_dir),
+    ):
         if folder:
             found += [option, str(folder)]
     return Reproduction(os.environ.get("PARITY_COMMAND") or "parity run", tuple(found))

@@ -4,17 +4,18 @@ from parity.toolchain.build import Built, build, build_suite, find_modules
 from parity.toolchain.compiler import CompileError, device_library
 from parity.toolchain.cuda import nvcc, nvcc_version
 from parity.toolchain.disassembler import find_disassembler
-from parity.toolchain.hipify import Finding, Hipified, hipify
+from parity.toolchain.hipify import HELPFUL, LITERAL, Finding, Hipified, hipify
 from parity.toolchain.rocm import TOOLCHAINS, VARIABLE, Rocm
 from parity.toolchain.rocm import chosen as chosen_rocm
 from parity.toolchain.rocm import find as find_rocm
 from parity.toolchain.rocm import installed as installed_rocm
 from parity.toolchain.store import MissingKernel, ModuleStore
 from parity.toolchain.targets import DEFAULT_TARGETS, TARGETS, Target, target
-from parity.toolchain.translators import HIPIFIERS, HIPIFY, LITERAL, chosen_hipifier
+from parity.toolchain.translators import HIPIFIERS, HIPIFY, chosen_hipifier
 
 __all__ = [
     "DEFAULT_TARGETS",
+    "HELPFUL",
     "HIPIFIERS",
     "HIPIFY",
     "LITERAL",

@@ -28,10 +28,10 @@ from parity.toolchain import ptx
 from parity.toolchain.conditionals import Conditionals, Region
 from parity.toolchain.lexing import COMMENT_OR_LITERAL, Lines, Span, arguments, code
 
-__all__ = ["STYLES", "Finding", "Hipified", "Rule", "defined_macros", "hipify", "table"]
+__all__ = ["HELPFUL", "LITERAL", "STYLES", "Finding", "Hipified", "Rule", "defined_macros", "hipify", "table"]
 
 TABLE = "cuda_to_hip.csv"
-STYLES = ("literal", "helpful")
+LITERAL, HELPFUL = STYLES = ("literal", "helpful")
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ def hipify(
     own: Collection[str] = (),
     headers: Collection[str] = (),
     macros: Mapping[str, str] | None = None,
-    style: str = "literal",
+    style: str = LITERAL,
 ) -> Hipified:
     """The HIP form of CUDA source ``text``, which findings call ``file``.
 
@@ -186,7 +186,7 @@ def hipify(
         _in_order([*work.unmapped, *asm]),
         _in_order(work.hazards),
         tuple(Finding(b.directive, file, b.line, b.column, b.meaning) for b in conditionals.branches),
-        tuple(_spelled_out(works["literal"], works["helpful"])) if len(works) > 1 else (),
+        tuple(_spelled_out(works[LITERAL], works[HELPFUL])) if len(works) > 1 else (),
     )
 
 
@@ -284,7 +284,7 @@ class _Translation:
             return  # the condition is explained
         if call := re.compile(r"\s*\(").match(self.text, end):
             given = arguments(self.text, call.end())
-            if self.style == "helpful" and self._spelled_out(name, Span(start, end), given):
+            if self.style == HELPFUL and self._spelled_out(name, Span(start, end), given):
                 return
             if name in _SHUFFLES and len(given) > 3:
                 return  # a width says it all

@@ -20,13 +20,12 @@ from parity.cache import digest
 from parity.errors import MissingTool, ParityError, UsageError, nearest
 from parity.toolchain import rocm
 from parity.toolchain.conditionals import Conditionals, macros_of
-from parity.toolchain.hipify import STYLES, Finding, Hipified, defined_macros, hipify
+from parity.toolchain.hipify import LITERAL, STYLES, Finding, Hipified, defined_macros, hipify
 
-__all__ = ["HIPIFIERS", "HIPIFY", "LITERAL", "chosen_hipifier", "fingerprint", "hipified"]
+__all__ = ["HIPIFIERS", "HIPIFY", "TranslationError", "chosen_hipifier", "fingerprint", "hipified"]
 
 HIPIFY = "PARITY_HIPIFY"
 HIPIFIERS = (*STYLES, *rocm.HIPIFIERS)
-LITERAL = HIPIFIERS[0]
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.MULTILINE)
 # hipify-perl: "  warning: FILE:LINE: unsupported device function "NAME": ..."; hipify-clang: "[HIPIFY] warning: ..."
@@ -34,6 +33,10 @@ _WARNING = re.compile(r"warning: [^\n:]*?:#?(?P<line>\d+)(?::(?P<column>\d+))?:?
 _QUOTED = re.compile(r"[\"']([\w:./]+)[\"']")
 _NUMERIC = re.compile(r"\(*-?(?:0[xX][\da-fA-F]+|\d+)[uUlL]*\)*")
 _SECONDS = 120
+
+
+class TranslationError(ParityError):
+    """AMD's tool does not translate a file; the message has what it said."""
 
 
 def chosen_hipifier(name: str | None = None) -> str:
@@ -74,7 +77,7 @@ def hipified(
 
     Raises:
         MissingTool: as ``fingerprint``.
-        ParityError: AMD's tool does not translate a file; the message has what it said.
+        TranslationError: AMD's tool does not translate a file.
     """
     own = frozenset().union(*(defined_macros(text) for text in files.values()))
     macros = tuple(sorted((_constants(files.values(), own) | macros_of(flags)).items()))
@@ -144,11 +147,13 @@ def _by_tool(tool: Path, text: str, path: Path, name: str, folders: Sequence[Pat
                 command, capture_output=True, check=False, stdin=subprocess.DEVNULL, timeout=_SECONDS
             )  # fmt: skip
         except (OSError, subprocess.TimeoutExpired) as error:
-            raise ParityError(f"{tool} cannot translate {name}: {error}") from error
+            raise TranslationError(f"{tool} cannot translate {name}: {error}") from error
         said = run.stderr.decode("utf-8", "replace").replace(str(source), name)
         hip = output.read_bytes() if output.is_file() else run.stdout
     if run.returncode or (text.strip() and not hip.strip()):
-        raise ParityError(f"{tool} cannot translate {name}: {said.strip() or f'it left with code {run.returncode}'}")
+        raise TranslationError(
+            f"{tool} cannot translate {name}: {said.strip() or f'it left with code {run.returncode}'}"
+        )
     findings = tuple(_warning(match, name) for match in _WARNING.finditer(said))
     return replace(
         own, text=hip.decode("utf-8", "surrogateescape"), replaced=Counter(), unmapped=findings, hazards=()
