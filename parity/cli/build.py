@@ -135,9 +135,8 @@ def _print_branches(built: Sequence[Built], kernels: Path) -> None:
     """Which lines AMD's compiler leaves out or in where that depends on CUDA's macros; the first of them."""
     branches = list(dict.fromkeys(branch for one in built for branch in one.branches))
     for branch in branches[:BRANCHES]:
-        output().print(
-            f"{os.path.relpath(kernels / branch.file)}:{branch.line}: {branch.name}: {branch.advice}", style="dim"
-        )
+        place = os.path.relpath(kernels / branch.file)
+        output().print(f"{place}:{branch.line}: {branch.name}: {branch.advice}", style="dim")
     if len(branches) > BRANCHES:
         output().print(f"and {len(branches) - BRANCHES} more conditions on macros of CUDA's", style="dim")
 

@@ -122,9 +122,10 @@ def build(
     """Compile modules of ``folder`` (all by default) for targets (all AMD targets by default), hipified for AMD's.
 
     ``modules`` may map names to files. ``sides`` says how each side is compiled, and where AMD's sources are if they
-    are not to be made of CUDA's by ``hipifier`` (default: what ``$PARITY_HIPIFY`` says); ``jobs`` limits how many compilers run at once (one per processor by default);
-    ``done`` is called with every result as it arrives, from the thread that made it. The result is ordered by module,
-    then target. A module that does not compile is a result with an error; the others go on.
+    are not to be made of CUDA's by ``hipifier`` (default: what ``$PARITY_HIPIFY`` says); ``jobs`` limits how many
+    compilers run at once (one per processor by default); ``done`` is called with every result as it arrives, from the
+    thread that made it. The result is ordered by module, then target. A module that does not compile is a result with
+    an error; the others go on.
 
     Raises:
         UsageError: no such folder, module or target, or the cache folder cannot be written.

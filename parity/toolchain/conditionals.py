@@ -264,8 +264,8 @@ class Conditionals:
 def macros_of(flags: Iterable[str]) -> dict[str, str]:
     """The macros that options of a compiler define: ``-DN=2``, ``-D N=2``, ``-DN``; not those that ``-U`` removes."""
     found: dict[str, str] = {}
-    flags = list(flags)
-    for flag, after in zip(flags, [*flags[1:], ""], strict=True):
+    given = list(flags)
+    for flag, after in itertools.zip_longest(given, given[1:], fillvalue=""):
         option, text = flag[:2], flag[2:] or after
         name, equals, value = text.partition("=")
         if option == "-D":

@@ -27,8 +27,8 @@ _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.MULTI
 class Source:
     """What one side of a module is built from: its file and all files it may include, as path and text.
 
-    ``ported`` sources are HIP already and compiled as they are; ``hipifier`` is what translates others. Code objects in place of a source are in ``prebuilt``,
-    by target.
+    ``ported`` sources are HIP already and compiled as they are; ``hipifier`` is what translates others. Code objects in
+    place of a source are in ``prebuilt``, by target.
     """
 
     module: str

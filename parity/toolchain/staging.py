@@ -36,9 +36,9 @@ class Translation:
     """What happened to the source of a module on its way to AMD's compiler.
 
     ``replaced`` is how often each CUDA name was translated; ``unmapped`` and ``hazards`` are what hipify left to a
-    person, ``branches`` says what conditions on CUDA's macros mean, and ``spelled_out`` is what the helpful style writes
-    otherwise than the literal one. ``left_out`` is host code that does not compile here, ``empty_headers`` are headers that are not here and in
-    whose place an empty one stands. ``ported`` sources were HIP already.
+    person, ``branches`` says what conditions on CUDA's macros mean, and ``spelled_out`` is what the helpful style
+    writes otherwise than the literal one. ``left_out`` is host code that does not compile here, ``empty_headers`` are
+    headers that are not here and in whose place an empty one stands. ``ported`` sources were HIP already.
     """
 
     ported: bool = False

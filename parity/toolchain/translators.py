@@ -151,9 +151,8 @@ def _by_tool(tool: Path, text: str, path: Path, name: str, folders: Sequence[Pat
         said = run.stderr.decode("utf-8", "replace").replace(str(source), name)
         hip = output.read_bytes() if output.is_file() else run.stdout
     if run.returncode or (text.strip() and not hip.strip()):
-        raise TranslationError(
-            f"{tool} cannot translate {name}: {said.strip() or f'it left with code {run.returncode}'}"
-        )
+        said = said.strip() or f"it left with code {run.returncode}"
+        raise TranslationError(f"{tool} cannot translate {name}: {said}")
     findings = tuple(_warning(match, name) for match in _WARNING.finditer(said))
     return replace(
         own, text=hip.decode("utf-8", "surrogateescape"), replaced=Counter(), unmapped=findings, hazards=()
