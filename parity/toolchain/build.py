@@ -36,8 +36,7 @@ class Built:
     """What became of one module for one target: a code object, or the error that prevented it.
 
     ``hip`` is the HIP source beside the code object, ``translation`` what happened on the way to it; a CUDA target has
-    neither. ``made_by`` names the compiler and whose headers it read. ``seconds`` is the time this took now, ``cached``
-    whether that was only to find it in the cache.
+    neither. ``seconds`` is the time this took now, ``cached`` whether that was only to find it in the cache.
     """
 
     module: str
@@ -48,7 +47,6 @@ class Built:
     error: compiler.CompileError | None = None
     hip: Path | None = None
     translation: Translation | None = None
-    made_by: str = ""
 
     @property
     def entries(self) -> tuple[str, ...]:
@@ -206,23 +204,23 @@ def _build_one(source: Source, target: Target, fingerprint: str, cache: Cache) -
     side = source.side
     settings = ("flags", *side.flags, "include", *map(source.name, side.include), "forced", *side.forced)
     key = digest(fingerprint, source.module, str(source.ported), *settings, *map(_encode, parts))
-    made_by = _made_by(target)
     try:
         fill = _compile_cuda if target.vendor == "cuda" else _compile_amd
         folder, cached = cache.get(key, functools.partial(fill, source, target))
     except compiler.CompileError as error:
         seconds = time.perf_counter() - start
         translation = error.translation or Translation(source.ported)
-        return Built(source.module, target.name, seconds, error=error, translation=translation, made_by=made_by)
-    return _built(source, target, folder, time.perf_counter() - start, cached, made_by)
+        return Built(source.module, target.name, seconds, error=error, translation=translation)
+    return _built(source, target, folder, time.perf_counter() - start, cached, _made_by(source, target))
 
 
-def _made_by(target: Target) -> str:
-    """The compiler of a target, and whose headers it reads."""
+def _made_by(source: Source, target: Target) -> str:
+    """Of what sources code is made, by which compiler, and with whose headers."""
     if target.vendor == "cuda":
-        return cuda.described()
+        return f"CUDA sources, {cuda.described()}"
     installed = rocm.chosen(target)
-    return installed.described if installed else compiler.described()
+    sources = "ported sources" if source.ported else "hipified"
+    return f"{sources}, {installed.described if installed else compiler.described()}"
 
 
 def _read_one(source: Source, target: Target, cache: Cache) -> Built:
@@ -241,7 +239,7 @@ def _read_one(source: Source, target: Target, cache: Cache) -> Built:
     except UsageError as problem:
         error = compiler.UnusableCodeObject(source.module, target.name, str(problem))
         return Built(source.module, target.name, time.perf_counter() - start, error=error)
-    return _built(source, target, folder, time.perf_counter() - start, cached)
+    return _built(source, target, folder, time.perf_counter() - start, cached, f"code object {path.name}")
 
 
 def _disassemble(source: Source, path: Path, folder: Path) -> None:
@@ -256,7 +254,7 @@ def _names(paths: Iterable[Path]) -> str:
     return ", ".join(path.name for path in paths)
 
 
-def _built(source: Source, target: Target, folder: Path, seconds: float, cached: bool, made_by: str = "") -> Built:
+def _built(source: Source, target: Target, folder: Path, seconds: float, cached: bool, made_by: str) -> Built:
     """What is in a folder of the cache."""
     record = json.loads((folder / _RECORD).read_text())
     code = CodeObject(
@@ -267,6 +265,7 @@ def _built(source: Source, target: Target, folder: Path, seconds: float, cached:
         record["digest"],
         tuple(_original(Path(name), source.folder) for name in record["sources"]),
         folder / record["binary"],
+        made_by,
     )
     return Built(
         source.module,
@@ -276,7 +275,6 @@ def _built(source: Source, target: Target, folder: Path, seconds: float, cached:
         code,
         hip=folder / record["hip"] if record["hip"] else None,
         translation=Translation.of(record["translation"]) if record["translation"] else None,
-        made_by=made_by,
     )
 
 
