@@ -311,6 +311,7 @@ def _matrix(
         complete=complete,
         known=work.known,
         drawn=_drawn(work, plan) if complete else (),
+        made_by=plan.made_by,
     )
 
 

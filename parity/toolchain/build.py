@@ -21,7 +21,7 @@ from parity.errors import UsageError
 from parity.side import Sides
 from parity.suite import Suite
 from parity.toolchain import compiler, cuda, disassembler, rocm
-from parity.toolchain.hipify import HELPFUL, Finding
+from parity.toolchain.hipify import HELPFUL, LITERAL, Finding
 from parity.toolchain.host_code import Repairs
 from parity.toolchain.sources import PORTED_SUFFIXES, Source, closure, find_modules, find_ported
 from parity.toolchain.staging import Staged, Translation, compiled
@@ -29,7 +29,7 @@ from parity.toolchain.targets import TARGETS, Target, target
 from parity.toolchain.translators import TranslationError, chosen_hipifier
 from parity.toolchain.translators import fingerprint as hipifier_fingerprint
 
-__all__ = ["Built", "build", "build_suite", "find_modules", "passes_if_helpful"]
+__all__ = ["Built", "HelpfulPort", "build", "build_suite", "find_modules", "helpful_port"]
 
 _RECORD = "build.json"
 
@@ -39,8 +39,7 @@ class Built:
     """What became of one module for one target: a code object, or the error that prevented it.
 
     ``hip`` is the HIP source beside the code object, ``translation`` what happened on the way to it; a CUDA target has
-    neither. ``made_by`` names the compiler and whose headers it read. ``seconds`` is the time this took now, ``cached``
-    whether that was only to find it in the cache.
+    neither. ``seconds`` is the time this took now, ``cached`` whether that was only to find it in the cache.
     """
 
     module: str
@@ -51,7 +50,6 @@ class Built:
     error: compiler.CompileError | None = None
     hip: Path | None = None
     translation: Translation | None = None
-    made_by: str = ""
 
     @property
     def entries(self) -> tuple[str, ...]:
@@ -106,6 +104,14 @@ class Built:
     def _most(self, what: str) -> int:
         kernels = self.code_object.kernels.values() if self.code_object else ()
         return max((int(getattr(k, what)) for k in kernels), default=0)
+
+
+@dataclass(frozen=True)
+class HelpfulPort:
+    """What the helpful style makes of a module, and ``how`` that differs from the literal port."""
+
+    code: CodeObject
+    how: str
 
 
 def build(
@@ -219,7 +225,6 @@ def _build_one(source: Source, target: Target, fingerprint: str, cache: Cache) -
     if target.vendor == "amd" and not source.ported:
         settings = (*settings, "hipify", hipifier_fingerprint(source.hipifier))
     key = digest(fingerprint, source.module, str(source.ported), *settings, *map(_encode, parts))
-    made_by = _made_by(target)
     try:
         fill = _compile_cuda if target.vendor == "cuda" else _compile_amd
         folder, cached = cache.get(key, functools.partial(fill, source, target))
@@ -228,8 +233,8 @@ def _build_one(source: Source, target: Target, fingerprint: str, cache: Cache) -
         translation = error.translation or Translation(source.ported)
         if hint := _helpful(source, target, fingerprint, cache, translation):
             error = error.after(hint)
-        return Built(source.module, target.name, seconds, error=error, translation=translation, made_by=made_by)
-    return _built(source, target, folder, time.perf_counter() - start, cached, made_by)
+        return Built(source.module, target.name, seconds, error=error, translation=translation)
+    return _built(source, target, folder, time.perf_counter() - start, cached, _made_by(source, target))
 
 
 def _helpful(source: Source, target: Target, fingerprint: str, cache: Cache, translation: Translation) -> str:
@@ -237,22 +242,39 @@ def _helpful(source: Source, target: Target, fingerprint: str, cache: Cache, tra
     if source.hipifier == HELPFUL or not translation.spelled_out:
         return ""
     built = _build_one(replace(source, hipifier=HELPFUL, repairs=Repairs()), target, fingerprint, cache)
-    return "" if built.error else f"it compiles {passes_if_helpful(translation.spelled_out)}"
+    return "" if built.error else f"it compiles {_how(translation.spelled_out)}"
 
 
-def passes_if_helpful(spelled_out: Sequence[Finding]) -> str:
+def helpful_port(suite: Suite, module: str, target: str) -> HelpfulPort | None:
+    """The port of a module in the helpful style; None if that is no other than the one that is built, or no port.
+
+    Raises:
+        UsageError, MissingTool: as ``build``.
+    """
+    if chosen_hipifier() == HELPFUL or module in suite.missing:
+        return None
+    (built,) = build_suite(suite, [module], [target], jobs=1)
+    if built.translation is None or not built.translation.spelled_out:
+        return None
+    (helpful,) = build_suite(suite, [module], [target], jobs=1, hipifier=HELPFUL)
+    return HelpfulPort(helpful.code_object, _how(built.translation.spelled_out)) if helpful.code_object else None
+
+
+def _how(spelled_out: Sequence[Finding]) -> str:
     """What the helpful style makes of a source, with the first line that it writes otherwise."""
     first = spelled_out[0]
     more = f" (and {len(spelled_out) - 1} more lines)" if len(spelled_out) > 1 else ""
     return f"with --hipify {HELPFUL}, which reads {first.file}:{first.line} as: {first.advice}{more}"
 
 
-def _made_by(target: Target) -> str:
-    """The compiler of a target, and whose headers it reads."""
+def _made_by(source: Source, target: Target) -> str:
+    """Of what sources code is made, by which compiler, and with whose headers."""
     if target.vendor == "cuda":
-        return cuda.described()
+        return f"CUDA sources, {cuda.described()}"
     installed = rocm.chosen(target)
-    return installed.described if installed else compiler.described()
+    translated = "hipified" if source.hipifier == LITERAL else f"hipified ({source.hipifier})"
+    sources = "ported sources" if source.ported else translated
+    return f"{sources}, {installed.described if installed else compiler.described()}"
 
 
 def _read_one(source: Source, target: Target, cache: Cache) -> Built:
@@ -271,7 +293,7 @@ def _read_one(source: Source, target: Target, cache: Cache) -> Built:
     except UsageError as problem:
         error = compiler.UnusableCodeObject(source.module, target.name, str(problem))
         return Built(source.module, target.name, time.perf_counter() - start, error=error)
-    return _built(source, target, folder, time.perf_counter() - start, cached)
+    return _built(source, target, folder, time.perf_counter() - start, cached, f"code object {path.name}")
 
 
 def _disassemble(source: Source, path: Path, folder: Path) -> None:
@@ -286,7 +308,7 @@ def _names(paths: Iterable[Path]) -> str:
     return ", ".join(path.name for path in paths)
 
 
-def _built(source: Source, target: Target, folder: Path, seconds: float, cached: bool, made_by: str = "") -> Built:
+def _built(source: Source, target: Target, folder: Path, seconds: float, cached: bool, made_by: str) -> Built:
     """What is in a folder of the cache."""
     record = json.loads((folder / _RECORD).read_text())
     code = CodeObject(
@@ -297,6 +319,7 @@ def _built(source: Source, target: Target, folder: Path, seconds: float, cached:
         record["digest"],
         tuple(_original(Path(name), source.folder) for name in record["sources"]),
         folder / record["binary"],
+        made_by,
     )
     return Built(
         source.module,
@@ -306,7 +329,6 @@ def _built(source: Source, target: Target, folder: Path, seconds: float, cached:
         code,
         hip=folder / record["hip"] if record["hip"] else None,
         translation=Translation.of(record["translation"]) if record["translation"] else None,
-        made_by=made_by,
     )
 
 
