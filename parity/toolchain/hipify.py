@@ -111,9 +111,11 @@ _CUB_HEADER = re.compile(r"cub/[\w/]+\.cuh")
 _NAMESPACES = frozenset({"cub", "nvcuda"})
 _NAMESPACE_BEFORE = re.compile(r"\bnamespace\s+$")
 _NAMESPACE_AFTER = re.compile(r"\s*::")
+_TYPE_BEFORE = re.compile(r"\b([A-Za-z_]\w*)\s+$")
 _MEMBER_BEFORE = re.compile(r"(?:\.|->|\w\s*::)\s*$")
 # What a name follows where it is declared; "return f(x)" declares nothing.
 _DECLARED = re.compile(r"(?P<before>[A-Za-z_]\w*)(?:\s*[*&]+\s*|\s+)(?P<name>[A-Za-z_]\w*)\s*(?=[(;={,\[:])")
+_DIRECTIVE = re.compile(r"^[ \t]*#(?:\\\r?\n|[^\n])*", re.MULTILINE)
 _NO_TYPE = frozenset(
     ["return", "else", "case", "throw", "new", "delete", "goto", "namespace", "do", "co_return", "not"]
 )
@@ -237,7 +239,7 @@ class _Translation:
     @functools.cached_property
     def _declared(self) -> frozenset[str]:
         """Names that the source itself declares, as far as that can be seen."""
-        found = _DECLARED.finditer(code(self.text))
+        found = _DECLARED.finditer(_DIRECTIVE.sub("", code(self.text)))
         return frozenset(match["name"] for match in found if match["before"] not in _NO_TYPE)
 
     def run(self) -> None:
@@ -282,6 +284,8 @@ class _Translation:
             return
         if rule.category == "macro" and in_directive and not rule.hip.startswith("__HIP"):
             return  # the condition is explained
+        if rule.category == "device" and self._is_declared_at(start):
+            return
         if call := re.compile(r"\s*\(").match(self.text, end):
             given = arguments(self.text, call.end())
             if self.style == HELPFUL and self._spelled_out(name, Span(start, end), given):
@@ -299,6 +303,11 @@ class _Translation:
             or name in self._declared
             or bool(_MEMBER_BEFORE.search(self.text[max(0, start - 60) : start]))
         )
+
+    def _is_declared_at(self, start: int) -> bool:
+        """Whether a type stands before a place: a program may have its own function of a name that CUDA has too."""
+        before = _TYPE_BEFORE.search(self.text[max(0, start - 60) : start])
+        return before is not None and before[1] not in _NO_TYPE
 
     def _apply(self, rule: Rule | None, name: str, at: int, region: Region) -> None:
         if not region.is_left_out and name not in self.own:
