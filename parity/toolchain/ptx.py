@@ -117,12 +117,13 @@ def _row(ptx: str, cpp: str, name: str) -> Row:
     instruction, _, operands = ptx.partition(" ")
     types = {match["name"]: TYPES[match["type"]] for match in _NAMED.finditer(operands)}
     pattern = re.escape(operands.replace(" ", ""))
+    addresses = frozenset(each for each in types if f"[{each}:" in operands)
     return Row(
         re.compile(instruction.replace(".", r"\.")),
         re.compile(_NAMED.sub(lambda m: rf"(?P<{m['name']}>[^,\[\]{{}}]+)", pattern)),
         types,
-        frozenset(each for each in types if f"[{each}:" in operands),
-        frozenset(each for each in types if re.search(rf"\b{each} \|?=(?!=)", cpp)),
+        addresses,
+        frozenset(each for each in types if re.search(rf"\b{each} \|?=(?!=)", cpp)) - addresses,
         cpp,
     )
 
