@@ -158,7 +158,7 @@ def translate(text: str, is_compiled: Callable[[int], bool]) -> tuple[str, list[
 
 def _refusal(name: str) -> str:
     function = "parity_refuses_" + re.sub(r"\W", "_", name)
-    message = f"inline PTX has no meaning on AMD GPUs, and {name} is not among the instructions that are translated"
+    message = f"inline PTX ({name}) that is not translated; write it in C++ for AMD GPUs"
     declared = f'extern __host__ __device__ void {function}() __attribute__((error("{message}")))'
     return f"do {{ {declared}; {function}(); }} while (0)"
 

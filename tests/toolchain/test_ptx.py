@@ -40,7 +40,7 @@ def test_refused_by_name(statement, instruction):
     text, found = translate(f"\n{statement}\nint a;", lambda at: True)
     assert [(each.instruction, each.at) for each in found] == [(instruction, 1 + statement.index("asm"))]
     assert text.count("\n") == statement.count("\n") + 2 and text.endswith("\nint a;")
-    assert f"and {instruction} is not among" in text
+    assert f"inline PTX ({instruction}) that is not translated" in text
 
 
 @pytest.mark.parametrize(
@@ -206,4 +206,4 @@ def test_a_refused_instruction_is_an_error_only_where_it_is_compiled(cache, tmp_
     assert unused.error is None and [f.name for f in unused.unmapped] == ["cp.async.wait_all"]
     (finding,) = used.error.findings
     assert (finding.file, finding.line) == (str(tmp_path / "used.cu"), 3)
-    assert "cp.async.wait_all is not among the instructions that are translated" in finding.advice
+    assert "inline PTX (cp.async.wait_all) that is not translated" in finding.advice
