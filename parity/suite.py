@@ -191,7 +191,9 @@ def find_project(
                 ported if ported and "kernels" not in table else folder / table.get("kernels", "kernels"),
                 folder / table.get("cases", "cases"),
                 issues if not cases and (KNOWN in table or issues.is_file()) else None,
-                Sides(_side(folder, table, "cuda-"), _side(folder, table, "hip-"), ported if "kernels" in table else None),
+                Sides(
+                    _side(folder, table, "cuda-"), _side(folder, table, "hip-"), ported if "kernels" in table else None
+                ),
             )
             break
     else:
