@@ -15,15 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from parity.toolchain import rocm
-from parity.toolchain.compiler import CompileError, in_terms_of_the_source
+from parity.toolchain.compiler import RUNTIME, CompileError, in_terms_of_the_source
 from parity.toolchain.hipify import Finding, Hipified, defined_macros, hipify
 from parity.toolchain.host_code import Diagnostic, HostCode, LeftOut, diagnostics, instantiations, repaired
 from parity.toolchain.sources import Source, found_in
 
-__all__ = ["RUNTIME", "Staged", "Translation", "compiled"]
-
-RUNTIME = "hip/hip_runtime.h"
-"""What nvcc includes by itself under CUDA's name, and hipcc does not."""
+__all__ = ["Staged", "Translation", "compiled"]
 
 _EMPTY = "empty"
 _ROUNDS = 12
