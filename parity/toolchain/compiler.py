@@ -17,6 +17,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from parity import zig
 from parity.cache import digest
@@ -25,9 +26,12 @@ from parity.toolchain.headers import HipHeaders, hip_headers, without_hip_header
 from parity.toolchain.hipify import Finding, table
 from parity.toolchain.targets import Target
 
+if TYPE_CHECKING:
+    from parity.toolchain.staging import Translation
+
 __all__ = [
-    "HEADERS", "CompileError", "UnusableCodeObject", "assemble", "compile_listing", "device_library", "fingerprint",
-    "headers",
+    "HEADERS", "CompileError", "NoSource", "UnusableCodeObject", "assemble", "compile_listing", "described",
+    "device_library", "fingerprint", "headers",
 ]  # fmt: skip
 
 log = logging.getLogger("parity.compiler")
@@ -38,8 +42,8 @@ HEADERS = Path(__file__).with_name("include")
 FALLBACK = HEADERS / "fallback"
 """HIP's device headers as far as parity wrote them itself: for a machine that cannot get AMD's."""
 
-FREESTANDING = FALLBACK / "std"
-"""The standard headers that device code usually needs; any other comes with the host's C++ library."""
+STUBS = HEADERS / "stubs"
+"""Headers in the names of host libraries, looked for last: what device code needs of torch, for one."""
 
 HEADERS_ALIAS = "parity-include"
 """What a listing calls the folder ``HEADERS``, so that it is the same text on every machine."""
@@ -57,6 +61,7 @@ _FLAGS = (
     "-DHIP_ENABLE_WARP_SYNC_BUILTINS",
     *("-O3", "-std=c++17", "-gline-tables-only", "-mcode-object-version=5", "-fhip-kernel-arg-name"),
     *("-D__HIP_PLATFORM_AMD__=1", "-ffile-compilation-dir=.", "-fuse-cuid=none", "-fno-color-diagnostics"),
+    "-ferror-limit=100",
 )
 _LIBCPP = (
     *("ABI_VERSION=1", "ABI_NAMESPACE=__1", "HARDENING_MODE_DEFAULT=_LIBCPP_HARDENING_MODE_NONE"),
@@ -95,8 +100,13 @@ class CompileError(ParityError):
     def __init__(self, module: str, target: str, log: str) -> None:
         super().__init__(f"module {module!r} does not compile for {target}:\n{log.strip()}")
         self.module, self.target, self.log = module, target, log
-        self.unmapped: tuple[Finding, ...] = ()
-        self.hazards: tuple[Finding, ...] = ()
+        self.translation: Translation | None = None
+
+    def after(self, log: str) -> CompileError:
+        """The same error behind others."""
+        error = CompileError(self.module, self.target, f"{log}\n{self.log}")
+        error.translation = self.translation
+        return error
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -110,6 +120,14 @@ class UnusableCodeObject(CompileError):
     def __init__(self, module: str, target: str, log: str) -> None:
         super().__init__(module, target, log)
         self.args = (f"the code object of module {module!r} cannot be used for {target}: {log}",)
+
+
+class NoSource(CompileError):
+    """One side of a module has no source; the message says which, and what it would be called."""
+
+    def __init__(self, module: str, target: str, log: str) -> None:
+        super().__init__(module, target, log)
+        self.args = (f"module {module!r} cannot be built for {target}: {log}",)
 
 
 def _finding(error: re.Match[str]) -> Finding:
@@ -130,15 +148,14 @@ def compile_listing(
     target: Target,
     *,
     include: Sequence[Path] = (),
+    forced: Sequence[str | Path] = (),
     flags: Sequence[str] = (),
-    hosted: bool = False,
     originals: Mapping[str, str] | None = None,
 ) -> None:
     """Compile the HIP file ``source`` to the assembly listing ``output``.
 
-    ``flags`` come after parity's own, and win. A ``hosted`` source includes headers of the host's C++ library, for the
-    host functions beside its kernels; without AMD's headers that has to be known. ``originals`` translates the names that ``#line`` gave to the paths that error
-    messages show.
+    ``flags`` come after parity's own, and win. ``forced`` are headers that are included first. ``originals`` translates
+    the names that ``#line`` gave to the paths that error messages show.
 
     Raises:
         CompileError: the compiler refused it.
@@ -153,7 +170,9 @@ def compile_listing(
             *flags,
             *(part for folder in include for part in ("-I", folder)),
             f"-fdebug-prefix-map={HEADERS}={HEADERS_ALIAS}",
-            *_headers(target, hosted),
+            *_headers(target),
+            *("-idirafter", STUBS),
+            *(part for header in forced for part in ("-include", header)),
             *(
                 part
                 for file in (*_bitcode(), controls)
@@ -228,14 +247,14 @@ def _warn_of_fallback(reason: str) -> None:
     )
 
 
-def _headers(target: Target, hosted: bool) -> Iterator[str | Path]:
+def _headers(target: Target) -> Iterator[str | Path]:
     found = headers()
     if found is None:
         yield from ("-isystem", FALLBACK)
-        yield from _hosted() if hosted else ("-isystem", FREESTANDING)
+        yield from _library()
         return
     yield from ("-isystem", found.folder / "clang" / "cuda_wrappers")
-    yield from _hosted()
+    yield from _library()
     yield from ("-isystem", found.folder / "clang", "-isystem", found.folder)
     yield f"-fdebug-prefix-map={found.folder}={HIP_ALIAS}"
     # clang 22 defines the width no longer, and headers before HIP 7 ask for it.
@@ -243,7 +262,7 @@ def _headers(target: Target, hosted: bool) -> Iterator[str | Path]:
     yield from ("-include", "__clang_hip_runtime_wrapper.h", "-include", HEADERS / "libcxx_numeric_type.h")
 
 
-def _hosted() -> Iterator[str | Path]:
+def _library() -> Iterator[str | Path]:
     # What zig itself passes for x86_64-linux-gnu; libc++ is configured by macros there, not by a __config_site.
     library = host_library()
     for folder in ("libcxx/include", "libcxxabi/include", "include"):
@@ -252,6 +271,12 @@ def _hosted() -> Iterator[str | Path]:
         yield from ("-isystem", library / "libc" / "include" / folder)
     yield f"-fdebug-prefix-map={library}={LIBRARY_ALIAS}"
     yield from (f"-D_LIBCPP_{setting}" for setting in _LIBCPP)
+
+
+def described() -> str:
+    """What compiles, in a few words: the compiler, and whose headers."""
+    found = headers()
+    return f"{_compiler_version()}, headers of {found}" if found else f"{_compiler_version()}, headers of parity"
 
 
 def fingerprint(target: Target) -> str:
