@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from parity.toolchain import rocm
+from parity.toolchain.compat import Compat, supplied
 from parity.toolchain.compiler import CompileError, in_terms_of_the_source
+from parity.toolchain.header_defects import defects
 from parity.toolchain.hipify import Finding, Hipified, defined_macros, hipify
 from parity.toolchain.host_code import Diagnostic, HostCode, LeftOut, diagnostics, instantiations, repaired
 from parity.toolchain.sources import Source, found_in
@@ -36,7 +38,8 @@ class Translation:
 
     ``replaced`` is how often each CUDA name was translated; ``unmapped`` and ``hazards`` are what hipify left to a
     person. ``left_out`` is host code that does not compile here, ``empty_headers`` are headers that are not here and in
-    whose place an empty one stands. ``ported`` sources were HIP already.
+    whose place an empty one stands. ``needs`` are names that parity's compatibility headers supply, ``defects`` names
+    whose function in AMD's headers is known to be wrong. ``ported`` sources were HIP already.
     """
 
     ported: bool = False
@@ -45,6 +48,8 @@ class Translation:
     hazards: tuple[Finding, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
     empty_headers: tuple[str, ...] = ()
+    needs: tuple[Finding, ...] = ()
+    defects: tuple[Finding, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
@@ -53,7 +58,7 @@ class Translation:
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> Translation:
         """What ``as_dict`` wrote."""
-        findings = {name: tuple(Finding(**f) for f in data[name]) for name in ("unmapped", "hazards")}
+        findings = {name: tuple(Finding(**f) for f in data[name]) for name in ("unmapped", "hazards", "needs", "defects")}
         left_out = tuple(LeftOut(**piece) for piece in data["left_out"])
         return cls(**{**data, **findings, "left_out": left_out, "empty_headers": tuple(data["empty_headers"])})
 
@@ -69,22 +74,29 @@ class Staged:
 
 
 def compiled(
-    compile_it: Callable[[Staged], None], source: Source, folder: Path, *, plain_coordinates: bool = False
+    compile_it: Callable[[Staged], None],
+    source: Source,
+    folder: Path,
+    *,
+    headers: tuple[int, ...] = (),
+    plain_coordinates: bool = False,
 ) -> Staged:
     """Write the files of a module below ``folder`` and compile them; the files that compiled.
 
-    Where host code does not compile, it is left out, and ``compile_it`` is called again. What is left out for one
+    ``headers`` is the version of AMD's headers, empty if they are parity's own: what a translated source needs beside
+    them is included first. Where host code does not compile, it is left out, and ``compile_it`` is called again. What is left out for one
     target is left out for all.
 
     Raises:
         CompileError: device code does not compile. It knows what became of the source.
     """
     hip = _hip(source)
+    compat = _compat(source, hip, headers)
     repairs = source.repairs
     while True:
         host = repairs.host
         try:
-            return _attempt(compile_it, source, hip, host, folder, plain_coordinates)
+            return _attempt(compile_it, source, hip, compat, host, folder, plain_coordinates)
         except CompileError as error:
             with repairs.lock:
                 if repairs.host is not host:  # another target got further meanwhile
@@ -101,11 +113,12 @@ def _attempt(
     compile_it: Callable[[Staged], None],
     source: Source,
     hip: Mapping[Path, Hipified],
+    compat: Compat,
     host: HostCode,
     folder: Path,
     plain_coordinates: bool,
 ) -> Staged:
-    staged = _staged(source, hip, host, folder, plain_coordinates)
+    staged = _staged(source, hip, compat, host, folder, plain_coordinates)
     try:
         compile_it(staged)
     except CompileError as error:
@@ -115,7 +128,12 @@ def _attempt(
 
 
 def _staged(
-    source: Source, hip: Mapping[Path, Hipified], host: HostCode, folder: Path, plain_coordinates: bool
+    source: Source,
+    hip: Mapping[Path, Hipified],
+    compat: Compat,
+    host: HostCode,
+    folder: Path,
+    plain_coordinates: bool,
 ) -> Staged:
     main = folder
     for path, each in hip.items():
@@ -137,8 +155,11 @@ def _staged(
         main,
         tuple(folder / os.path.relpath(path, source.root) for path in source.folders)
         + ((folder / _EMPTY,) if host.empty_headers else ()),
-        (*(() if source.ported else (RUNTIME,)), *(_forced(name, source, folder) for name in source.side.forced)),
-        _translation(source, hip, host),
+        (
+            *(() if source.ported else (RUNTIME, *compat.headers)),
+            *(_forced(name, source, folder) for name in source.side.forced),
+        ),
+        _translation(source, hip, compat, host),
     )
 
 
@@ -147,17 +168,26 @@ def _forced(name: str, source: Source, folder: Path) -> str | Path:
     return (folder / os.path.relpath(path, source.root)).resolve() if path and path in source.files else name
 
 
-def _translation(source: Source, hip: Mapping[Path, Hipified], host: HostCode) -> Translation:
+def _compat(source: Source, hip: Mapping[Path, Hipified], headers: tuple[int, ...]) -> Compat:
+    """What the sources need beside AMD's headers; nothing if these are HIP already: what compiles that is AMD's."""
+    texts = {source.name(path): each.text for path, each in hip.items()}
+    known = Compat() if source.ported or not headers else supplied(texts, headers)
+    return replace(known, defects=defects(texts, headers)) if headers else known
+
+
+def _translation(source: Source, hip: Mapping[Path, Hipified], compat: Compat, host: HostCode) -> Translation:
     replaced: Counter[str] = Counter()
     for each in hip.values():
         replaced.update(each.replaced)
     return Translation(
         source.ported,
         dict(replaced),
-        tuple(finding for each in hip.values() for finding in each.unmapped),
+        tuple(compat.left([finding for each in hip.values() for finding in each.unmapped])),
         tuple(finding for each in hip.values() for finding in each.hazards),
         host.left_out,
         host.empty_headers,
+        compat.needs,
+        compat.defects,
     )
 
 
