@@ -5,7 +5,6 @@ Every file keeps its lines, and ``#line`` names the user's file, so that errors 
 
 from __future__ import annotations
 
-import functools
 import json
 import os
 from collections import Counter
@@ -14,13 +13,14 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from parity.toolchain import rocm
 from parity.toolchain.compat import Compat, supplied
 from parity.toolchain.compiler import CompileError, in_terms_of_the_source
+from parity.toolchain.coordinates import with_plain_coordinates
 from parity.toolchain.header_defects import defects
-from parity.toolchain.hipify import Finding, Hipified, defined_macros, hipify
+from parity.toolchain.hipify import Finding, Hipified
 from parity.toolchain.host_code import Diagnostic, HostCode, LeftOut, diagnostics, instantiations, repaired
 from parity.toolchain.sources import Source, found_in
+from parity.toolchain.translators import hipified
 
 __all__ = ["RUNTIME", "Staged", "Translation", "compiled"]
 
@@ -28,6 +28,7 @@ RUNTIME = "hip/hip_runtime.h"
 """What nvcc includes by itself under CUDA's name, and hipcc does not."""
 
 _EMPTY = "empty"
+_FINDINGS = ("unmapped", "hazards", "branches", "spelled_out", "needs", "defects")
 _ROUNDS = 12
 """How often more host code is left out before what is left is the user's to mend."""
 
@@ -37,15 +38,19 @@ class Translation:
     """What happened to the source of a module on its way to AMD's compiler.
 
     ``replaced`` is how often each CUDA name was translated; ``unmapped`` and ``hazards`` are what hipify left to a
-    person. ``left_out`` is host code that does not compile here, ``empty_headers`` are headers that are not here and in
-    whose place an empty one stands. ``needs`` are names that parity's compatibility headers supply, ``defects`` names
-    whose function in AMD's headers is known to be wrong. ``ported`` sources were HIP already.
+    person, ``branches`` says what conditions on CUDA's macros mean, and ``spelled_out`` is what the helpful style
+    writes otherwise than the literal one. ``left_out`` is host code that does not compile here, ``empty_headers`` are
+    headers that are not here and in whose place an empty one stands. ``needs`` are names that parity's
+    compatibility headers supply, ``defects`` those whose function in AMD's headers is known to be wrong. ``ported``
+    sources were HIP already.
     """
 
     ported: bool = False
     replaced: Mapping[str, int] | None = None
     unmapped: tuple[Finding, ...] = ()
     hazards: tuple[Finding, ...] = ()
+    branches: tuple[Finding, ...] = ()
+    spelled_out: tuple[Finding, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
     empty_headers: tuple[str, ...] = ()
     needs: tuple[Finding, ...] = ()
@@ -58,7 +63,7 @@ class Translation:
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> Translation:
         """What ``as_dict`` wrote."""
-        findings = {name: tuple(Finding(**f) for f in data[name]) for name in ("unmapped", "hazards", "needs", "defects")}
+        findings = {name: tuple(Finding(**f) for f in data[name]) for name in _FINDINGS}
         left_out = tuple(LeftOut(**piece) for piece in data["left_out"])
         return cls(**{**data, **findings, "left_out": left_out, "empty_headers": tuple(data["empty_headers"])})
 
@@ -143,7 +148,7 @@ def _staged(
             place = main = place.with_suffix(".hip")
             text += instantiations(host.instantiated)
         if plain_coordinates and not source.ported:
-            text = rocm.with_plain_coordinates(text)
+            text = with_plain_coordinates(text)
         place.parent.mkdir(parents=True, exist_ok=True)
         head = f"#line 1 {json.dumps(source.name(path), ensure_ascii=False)}\n"
         place.write_bytes((head + text).encode("utf-8", "surrogateescape"))
@@ -184,6 +189,8 @@ def _translation(source: Source, hip: Mapping[Path, Hipified], compat: Compat, h
         dict(replaced),
         tuple(compat.left([finding for each in hip.values() for finding in each.unmapped])),
         tuple(finding for each in hip.values() for finding in each.hazards),
+        tuple(finding for each in hip.values() for finding in each.branches),
+        tuple(finding for each in hip.values() for finding in each.spelled_out),
         host.left_out,
         host.empty_headers,
         compat.needs,
@@ -195,12 +202,7 @@ def _hip(source: Source) -> dict[Path, Hipified]:
     """The files of a module in HIP."""
     if source.ported:
         return {path: Hipified(text, {}) for path, text in source.files.items()}
-    own = frozenset().union(*(defined_macros(text) for text in source.files.values()))
-    return {path: _hipified(text, source.name(path), own) for path, text in source.files.items()}
-
-
-# The same headers are translated for every module and target.
-_hipified = functools.lru_cache(maxsize=256)(lambda text, file, own: hipify(text, file, own=own))
+    return hipified(source.files, source.name, source.folders, source.side.flags, source.hipifier)
 
 
 def _paths(source: Source) -> dict[str, str]:
