@@ -44,8 +44,8 @@ class Row:
 class Compat:
     """What the compatibility headers do for a source.
 
-    ``headers`` are to be included first. ``needs`` are the names that they supply, each where it stands first in a
-    file; ``refused`` those that nothing supplies, with the reason; ``defects`` is what is wrong in AMD's headers.
+    ``headers`` are to be included first. ``needs`` are the names that they supply, each where it stands first;
+    ``refused`` those that nothing supplies, with the reason; ``defects`` is what is wrong in AMD's headers.
     """
 
     headers: tuple[str, ...] = ()
@@ -87,6 +87,7 @@ def supplied(files: Mapping[str, str], version: tuple[int, ...]) -> Compat:
     refused: list[Finding] = []
     for file, names in met.items():
         for name in sorted(names.keys() & table().keys() - own):
+            own.add(name)  # once is enough
             for row in table()[name]:
                 if row.beside and not row.beside & everywhere or row.until and version >= row.until:
                     continue

@@ -89,8 +89,8 @@ def compiled(
     """Write the files of a module below ``folder`` and compile them; the files that compiled.
 
     ``headers`` is the version of AMD's headers, empty if they are parity's own: what a translated source needs beside
-    them is included first. Where host code does not compile, it is left out, and ``compile_it`` is called again. What is left out for one
-    target is left out for all.
+    them is included first. Where host code does not compile, it is left out, and ``compile_it`` is called again. What
+    is left out for one target is left out for all.
 
     Raises:
         CompileError: device code does not compile. It knows what became of the source.

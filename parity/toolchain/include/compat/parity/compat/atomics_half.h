@@ -3,11 +3,11 @@
 
 #include <hip/hip_bf16.h>
 #include <hip/hip_fp16.h>
-#include <parity/compat/atomics.h>
+#include <parity/compat/words.h>
 
 namespace parity_compat {
 
-template <class T, class... Last>
+template <class T>
 __device__ __forceinline__ T added(T a, T b) {
     return a + b;
 }
