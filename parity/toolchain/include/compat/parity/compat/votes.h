@@ -42,19 +42,15 @@ __device__ __forceinline__ T reduced(unsigned mask, T value, Operation operation
     return result;
 }
 
+// Whether the bits of the value are those of the first active lane's.
 template <class T>
-__device__ __forceinline__ bool equal(T a, T b) {
-    return __builtin_memcmp(&a, &b, sizeof(T)) == 0;
-}
-
-template <class T>
-__device__ __forceinline__ T of_first(T value) {
-    static_assert(sizeof(T) == 4 || sizeof(T) == 8, "words, or two of them");
+__device__ __forceinline__ bool as_first(T value) {
+    static_assert(sizeof(T) == 4 || sizeof(T) == 8, "a word, or two of them");
     int word[sizeof(T) / 4];
     __builtin_memcpy(word, &value, sizeof(T));
-    for (int& w : word) w = __builtin_amdgcn_readfirstlane(w);
-    __builtin_memcpy(&value, word, sizeof(T));
-    return value;
+    bool equal = true;
+    for (int w : word) equal &= __builtin_amdgcn_readfirstlane(w) == w;
+    return equal;
 }
 
 template <class T>
@@ -63,7 +59,7 @@ __device__ __forceinline__ unsigned long long match_any(unsigned mask, T value) 
     by_mask(mask, [&] {
         bool done = false;
         while (__any(!done)) {
-            if (!done && equal(of_first(value), value)) {
+            if (!done && as_first(value)) {
                 result = __ballot(1);
                 done = true;
             }
@@ -75,7 +71,7 @@ __device__ __forceinline__ unsigned long long match_any(unsigned mask, T value) 
 template <class T>
 __device__ __forceinline__ unsigned long long match_all(unsigned mask, T value, int* all) {
     unsigned long long result = 0;
-    by_mask(mask, [&] { result = __all(equal(of_first(value), value)) ? __ballot(1) : 0; });
+    by_mask(mask, [&] { result = __all(as_first(value)) ? __ballot(1) : 0; });
     *all = result != 0;
     return result;
 }
