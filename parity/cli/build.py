@@ -23,6 +23,9 @@ __all__ = ["main", "options"]
 
 COLUMNS = ("entries", "vgprs", "sgprs", "lds_bytes", "scratch_bytes", "spills")
 SHOWN_ERRORS, SHOWN_PIECES = 20, 10
+BRANCHES = 12
+"""Conditions that are explained."""
+
 HEADS = ("module", "target", "entries", "VGPRs", "SGPRs", "LDS B", "scratch B", "spills", "seconds", "")
 
 
@@ -60,6 +63,7 @@ def main(arguments: argparse.Namespace) -> int:
         if arguments.signatures:
             _print_kernels(built)
         _print_findings(built, project.kernels)
+        _print_branches(built, project.kernels)
         _print_left_out(built, project.kernels)
         _print_stubs(built)
     _print_failures(built)
@@ -100,6 +104,9 @@ def _as_dict(one: Built) -> dict[str, object]:
         "left_out": [vars(piece) for piece in one.translation.left_out] if one.translation else [],
         "empty_headers": list(one.translation.empty_headers) if one.translation else [],
         "stubs": list(one.translation.stubs) if one.translation else [],
+        "needs": [vars(finding) for finding in one.needs],
+        "defects": [vars(finding) for finding in one.defects],
+        "branches": [vars(finding) for finding in one.branches],
     }
 
 
@@ -127,6 +134,16 @@ def _print_kernels(built: Sequence[Built]) -> None:
         sizes = ("pointer" if a.kind == "global_buffer" else f"{a.size} bytes" for a in kernel.args)
         takes = ", ".join(f"{name}: {size}" for name, size in zip(names, sizes, strict=True))
         output().print(f"{(spelled(symbol) or (symbol,))[0]}({takes})")
+
+
+def _print_branches(built: Sequence[Built], kernels: Path) -> None:
+    """Which lines AMD's compiler leaves out or in where that depends on CUDA's macros; the first of them."""
+    branches = list(dict.fromkeys(branch for one in built for branch in one.branches))
+    for branch in branches[:BRANCHES]:
+        place = os.path.relpath(kernels / branch.file)
+        output().print(f"{place}:{branch.line}: {branch.name}: {branch.advice}", style="dim")
+    if len(branches) > BRANCHES:
+        output().print(f"and {len(branches) - BRANCHES} more conditions on macros of CUDA's", style="dim")
 
 
 def _print_left_out(built: Sequence[Built], kernels: Path) -> None:
@@ -181,6 +198,8 @@ def _print_findings(built: Sequence[Built], kernels: Path) -> None:
             ("error", one.error.findings[:SHOWN_ERRORS] if one.error else ()),
             ("could not be mapped to HIP", one.unmapped),
             ("means something different on AMD GPUs", one.hazards),
+            ("your port needs this, parity supplies it", one.needs),
+            ("known defect of AMD's headers", one.defects),
         ):
             for finding in findings:
                 place = os.path.relpath(kernels / finding.file)

@@ -27,7 +27,7 @@ from parity.report import Matrix, Reproduction, check_folder, make_matrix, summa
 from parity.suite import find_suite
 from parity.testing.execution import Execution, Settings
 from parity.testing.items import CaseFile, KernelItem
-from parity.toolchain import TOOLCHAINS, VARIABLE
+from parity.toolchain import HIPIFY, LITERAL, TOOLCHAINS, VARIABLE, chosen_hipifier
 
 __all__ = ["SuitePlugin"]
 
@@ -57,12 +57,15 @@ class SuitePlugin:
         given = getattr(config, "workerinput", {}).get(LOCK)
         self._is_worker, self._lock = given is not None, Path(given) if given else None
         self._records, self._uncompiled = list[CaseRecord](), dict[tuple[str, str], str]()
+        self._made_by: dict[str, str] = {}
         self._entries: dict[tuple[str, tuple[str, ...]], Entry] = {}
         self._ran: set[tuple[str, str]] = set()
         self._start = time.perf_counter()
         self._environment = pytest.MonkeyPatch()
         if toolchain := config.option.parity_toolchain:
             self._environment.setenv(VARIABLE, toolchain)
+        if hipifier := config.option.parity_hipify:
+            self._environment.setenv(HIPIFY, hipifier)
         self._add_folder()
 
     def _add_folder(self) -> None:
@@ -83,9 +86,11 @@ class SuitePlugin:
         specs = [column.spec] if column else self.config.option.parity_runner
         if specs and specs != [DEFAULT_RUNNER]:
             options += [word for spec in specs for word in ("--runner", spec)]
-        for name in ("toolchain", "kernels", "cases"):
+        for name in ("toolchain", "kernels", "hip", "cases"):
             if given := getattr(self.config.option, f"parity_{name}"):
                 options += [f"--{name}", given]
+        if (hipifier := chosen_hipifier()) != LITERAL:
+            options += ["--hipify", hipifier]
         return Reproduction(os.environ.get("PARITY_COMMAND") or "parity run", tuple(options))
 
     @pytest.hookimpl(wrapper=True)
@@ -142,6 +147,8 @@ class SuitePlugin:
         self._ran.add(column)
         if sent["error"]:
             self._uncompiled[entry.op.module, column[1]] = sent["error"]
+        if sent["made_by"]:
+            self._made_by[column[1]] = sent["made_by"]
         self._records += map(from_line, sent["records"])
 
     @property
@@ -190,6 +197,7 @@ class SuitePlugin:
             missing=self.settings.suite.missing,
             known=self.settings.known,
             drawn=self._drawn,
+            made_by=self._made_by,
         )
 
     @pytest.hookimpl(optionalhook=True)
@@ -232,9 +240,10 @@ def _settings(config: pytest.Config) -> Settings:
     option = config.option
     if (asked := option.parity_toolchain) not in (None, *TOOLCHAINS):
         raise UsageError(f"{asked!r} is no toolchain: {' '.join(TOOLCHAINS)}{nearest(asked, TOOLCHAINS)}")
+    chosen_hipifier(option.parity_hipify)
     folders = {
         name: Path(given) if (given := getattr(option, f"parity_{name}")) else None
-        for name in ("kernels", "cases", "known")
+        for name in ("kernels", "hip", "cases", "known")
     }
     suite = find_suite(**folders)
     chosen: Columns = columns(option.parity_runner or [DEFAULT_RUNNER], option.parity_target)

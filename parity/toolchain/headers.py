@@ -25,7 +25,7 @@ from pathlib import Path
 from parity.cache import Cache, default_root, digest
 from parity.errors import NotAvailable
 
-__all__ = ["WHEELS", "HipHeaders", "Wheel", "hip_headers", "without_hip_headers"]
+__all__ = ["WHEELS", "HipHeaders", "Wheel", "cached_headers", "hip_headers", "without_hip_headers"]
 
 log = logging.getLogger("parity.headers")
 
@@ -98,15 +98,28 @@ def without_hip_headers() -> str:
     return _found()[1]
 
 
+def cached_headers() -> HipHeaders | None:
+    """AMD's headers if they are in the cache; nothing is fetched."""
+    folder = Cache(default_root() / "headers").folder(_key())
+    return _headers_in(folder) if folder.is_dir() else None
+
+
 @functools.cache
 def _found() -> tuple[HipHeaders | None, str]:
-    key = digest("headers", *(f"{wheel} {wheel.sha256} {sorted(wheel.places.items())}" for wheel in WHEELS))
     try:
-        folder, _ = Cache(default_root() / "headers").get(key, _fill)
+        folder, _ = Cache(default_root() / "headers").get(_key(), _fill)
     except NotAvailable as error:
         return None, str(error)
+    return _headers_in(folder), ""
+
+
+def _key() -> str:
+    return digest("headers", *(f"{wheel} {wheel.sha256} {sorted(wheel.places.items())}" for wheel in WHEELS))
+
+
+def _headers_in(folder: Path) -> HipHeaders:
     numbers = dict(_VERSION.findall((folder / "hip" / "hip_version.h").read_text()))
-    return HipHeaders(folder, ".".join(numbers.get(part, "0") for part in ("MAJOR", "MINOR", "PATCH"))), ""
+    return HipHeaders(folder, ".".join(numbers.get(part, "0") for part in ("MAJOR", "MINOR", "PATCH")))
 
 
 def _fill(folder: Path) -> None:
