@@ -217,4 +217,3 @@ def _print_findings(built: Sequence[Built], kernels: Path) -> None:
         more = max(len(one.error.findings) for one in built if one.module == module and one.error) - SHOWN_ERRORS
         if more > 0:
             console.print(f"{module}: {_counted(more, 'more error')}, all of them with --json", style="red")
-

@@ -24,6 +24,7 @@ __all__ = ["HostCode", "LeftOut", "Repairs", "instantiations", "repaired"]
 INSTANTIATIONS = "<kernels that parity instantiates>"
 """What errors call the lines of ``instantiations``."""
 
+
 @dataclass(frozen=True)
 class LeftOut:
     """A piece of host code that is not compiled: bytes ``start`` to ``end`` of a file, and the error in it.

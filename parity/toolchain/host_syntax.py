@@ -37,7 +37,9 @@ _UNITS = frozenset(
 #: Nodes in which such units stand side by side.
 _SCOPES = frozenset(("translation_unit", "declaration_list", "field_declaration_list", "ERROR"))
 #: Statements of a function that can be taken out whole, those with a body of their own among them.
-_STATEMENTS = frozenset(("expression_statement", "declaration", "for_range_loop", "using_declaration", "alias_declaration"))
+_STATEMENTS = frozenset(
+    ("expression_statement", "declaration", "for_range_loop", "using_declaration", "alias_declaration")
+)
 _BODIES = frozenset(("compound_statement", "case_statement", "labeled_statement"))
 
 
@@ -66,9 +68,9 @@ class Instantiation:
 def pieces_at(text: str, line: int, column: int, device: frozenset[str]) -> tuple[Piece, ...]:
     """The pieces of host code around a place, the smallest first; none if it is device code.
 
-    The last is a whole function, class or declaration. In a function, a value can be anything's, an argument of a launch
-    or what a variable begins with, and a statement can be left out: what is left of it are the kernel templates that
-    it launches.
+    The last is a whole function, class or declaration. In a function, a value can be anything's, an argument of a
+    launch or what a variable begins with, and a statement can be left out: what is left of it are the kernel templates
+    that it launches.
     """
     point = (line - 1, column - 1)
     node = _tree(text).root_node.descendant_for_point_range(point, point)
@@ -144,11 +146,10 @@ def _instead_of_return(node: tree_sitter.Node) -> str:
     above = node.parent
     while above is not None and above.type not in ("lambda_expression", "function_definition"):
         above = above.parent
-    if above is not None and above.type == "lambda_expression":
-        # The types of several values that a lambda returns must be one.
-        if sum(each.type == "return_statement" for each in _descendants(above)) > 1:
-            return "__builtin_unreachable();"
-    return f"return {ANYTHING};"
+    in_lambda = above is not None and above.type == "lambda_expression"
+    # The types of several values that a lambda returns must be one.
+    several = above is not None and sum(each.type == "return_statement" for each in _descendants(above)) > 1
+    return "__builtin_unreachable();" if in_lambda and several else f"return {ANYTHING};"
 
 
 def _launches(node: tree_sitter.Node, into_lambdas: bool = True) -> Iterator[tree_sitter.Node]:

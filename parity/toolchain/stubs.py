@@ -25,7 +25,9 @@ _SWITCHES = {"PyTorch": ("-DUSE_ROCM=1",)}
 LIBRARY_NAMES = "parity/library_names.h"
 """The header that ``library_names`` makes."""
 
-_LIBRARY_NAME = re.compile(r"\b(?:hip(?:blas|fft|sparse|solver|rand)|HIP(?:BLAS|FFT|SPARSE|SOLVER|RAND)|(?:rocblas|miopen)_?)\w*")
+_LIBRARY_NAME = re.compile(
+    r"\b(?:hip(?:blas|fft|sparse|solver|rand)|HIP(?:BLAS|FFT|SPARSE|SOLVER|RAND)|rocblas_|miopen)\w*"
+)
 _LIBRARY_TYPES = frozenset(("hipfftResult", "hipfftType"))
 """Types whose names do not end as those of types do."""
 
@@ -77,7 +79,7 @@ def needed_for(name: str) -> str:
 
 
 def library_of(stub: str) -> str:
-    """The library in whose place a header of parity's stands, by its name (``parity/thrust.h``); empty for any other."""
+    """The library in whose place a header of parity's stands (``parity/thrust.h``); empty for any other header."""
     folder = stub.removesuffix(".h")
     return next((row.what for row in _table() if folder.startswith(row.stub.removesuffix(".h"))), "")
 
