@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from parity.toolchain.host_syntax import ANYTHING
 from parity.toolchain.sources import Source, found_in, included
 from parity.toolchain.stubs import LIBRARY_NAMES, library_names, stub_of, switches
 from parity.toolchain.translators import hipified
+from parity.toolchain.vectors import operators_of_hip
 
 __all__ = ["Staged", "Translation", "compiled"]
 
@@ -105,6 +106,9 @@ def compiled(
     hip = _hip(source)
     compat = _compat(source, hip, headers)
     repairs = source.repairs
+    with repairs.lock:
+        if not source.ported and repairs.host == HostCode():
+            repairs.host = HostCode(tuple(_twice_defined(source, hip)))
     while True:
         host = repairs.host
         try:
@@ -122,6 +126,18 @@ def compiled(
                 # A header that is not there is found before anything else, and no error of host code.
                 repairs.rounds += len(more.empty_headers) == len(host.empty_headers)
                 repairs.host = more
+
+
+def _twice_defined(source: Source, hip: Mapping[Path, Hipified]) -> Iterator[LeftOut]:
+    """Operators that HIP's headers define in the same way."""
+    for path, each in hip.items():
+        for start, end, name in operators_of_hip(each.text):
+            before, piece = (
+                text.encode("utf-8", "surrogateescape") for text in (each.text[:start], each.text[start:end])
+            )
+            line = before.count(b"\n") + 1
+            because = "HIP's vector types have it, and two are ambiguous"
+            yield LeftOut(source.name(path), line, name, because, len(before), len(before) + len(piece))
 
 
 def _attempt(
