@@ -40,6 +40,9 @@ _SCOPES = frozenset(("translation_unit", "declaration_list", "field_declaration_
 _STATEMENTS = frozenset(
     ("expression_statement", "declaration", "for_range_loop", "using_declaration", "alias_declaration")
 )
+_HEAD = 1000
+"""Characters before a body that may be the head of a lambda."""
+
 _BODIES = frozenset(("compound_statement", "case_statement", "labeled_statement"))
 
 
@@ -77,7 +80,8 @@ def pieces_at(text: str, line: int, column: int, device: frozenset[str]) -> tupl
     inner: list[Piece] = []
     unit: tree_sitter.Node | None = None
     while node is not None and node.parent is not None:
-        if node.type == "lambda_expression" and _says_device(_head(node), device):
+        # A lambda of the device: the tree has it in several shapes, the text before its body is always the same.
+        if node.type == "compound_statement" and _begins_device(text, node, device):
             return ()
         above = _above(node)
         if node.type in _UNITS and above.type in (*_SCOPES, *_UNITS):
@@ -169,6 +173,12 @@ def _launches(node: tree_sitter.Node, into_lambdas: bool = True) -> Iterator[tre
             yield function
         elif into_lambdas or child.type != "lambda_expression":
             yield from _launches(child, into_lambdas)
+
+
+def _begins_device(text: str, body: tree_sitter.Node, device: frozenset[str]) -> bool:
+    before = text.encode("utf-8", "surrogateescape")[: body.start_byte].decode("utf-8", "replace")
+    head = re.split(r"[;{}]", before[-_HEAD:])[-1]
+    return bool(_DEVICE.search(head) or device & set(_WORD.findall(head)))
 
 
 def _is_method(node: tree_sitter.Node) -> bool:
