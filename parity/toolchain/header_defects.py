@@ -1,8 +1,8 @@
 """Known defects of AMD's headers: functions that do something else than CUDA's documentation says.
 
 The table ``header_defects.csv`` has a row for each: the first and the last HIP version in which it was seen (the last
-is empty if it is in the newest that was looked at), names of which one must be in the source as well, what happens, and
-the way round. ``tests/toolchain/test_header_defects.py`` shows each of them by executing it.
+is empty if it is in the newest that was looked at), names of which one must be in the source as well, names that must
+not (a function of the same name for another type is right), what happens, and the way round. ``tests/toolchain/test_header_defects.py`` shows each of them by executing it.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ class Defect:
 
     name: str
     beside: frozenset[str]
+    without: frozenset[str]
     first: tuple[int, ...]
     last: tuple[int, ...]
     happens: str
@@ -48,8 +49,8 @@ def table() -> tuple[Defect, ...]:
     text = resources.files(__package__).joinpath(TABLE).read_text(encoding="utf-8")
     return tuple(
         Defect(
-            row["name"], frozenset(row["beside"].split()), of_version(row["first"]), of_version(row["last"]),
-            row["happens"], row["instead"],
+            row["name"], frozenset(row["beside"].split()), frozenset(row["without"].split()),
+            of_version(row["first"]), of_version(row["last"]), row["happens"], row["instead"],
         )
         for row in csv.DictReader(text.splitlines())
     )  # fmt: skip
@@ -61,7 +62,13 @@ def defects(files: Mapping[str, str], version: tuple[int, ...]) -> tuple[Finding
     A name is reported once per file. An operator is reported where an operand is visibly of the type.
     """
     everywhere = {name for text in files.values() for name in identifiers(text)}
-    rows = [each for each in table() if each.is_in(version) and (not each.beside or each.beside & everywhere)]
+    rows = [
+        each
+        for each in table()
+        if each.is_in(version)
+        and (not each.beside or each.beside & everywhere)
+        and not each.without & everywhere
+    ]
     return tuple(
         Finding(row.name, file, line, column, f"{row.happens}; {row.instead}")
         for file, text in files.items()
