@@ -88,7 +88,7 @@ class Rocm:
         """Digest of everything but the source that decides what a compilation yields."""
         library = self.library
         stamp = str((library / "ocml.bc").stat().st_mtime_ns) if library and library.is_dir() else ""
-        headers = (path.read_bytes() for path in sorted(HEADERS.rglob("*.h")))
+        headers = (path.read_bytes() for path in sorted(HEADERS.rglob("*")) if path.is_file())
         return digest(str(self), str(self.clang), str(library), stamp, " ".join(_FLAGS), target.name, *headers)
 
     def compile(
