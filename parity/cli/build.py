@@ -101,6 +101,8 @@ def _as_dict(one: Built) -> dict[str, object]:
         "errors": [vars(finding) for finding in one.error.findings] if one.error else [],
         "unmapped": [vars(finding) for finding in one.unmapped],
         "hazards": [vars(finding) for finding in one.hazards],
+        "needs": [vars(finding) for finding in one.needs],
+        "defects": [vars(finding) for finding in one.defects],
         "branches": [vars(finding) for finding in one.branches],
     }
 
@@ -160,6 +162,8 @@ def _print_findings(built: Sequence[Built], kernels: Path) -> None:
             ("error", one.error.findings if one.error else ()),
             ("could not be mapped to HIP", one.unmapped),
             ("means something different on AMD GPUs", one.hazards),
+            ("your port needs this, parity supplies it", one.needs),
+            ("known defect of AMD's headers", one.defects),
         ):
             for finding in findings:
                 place = os.path.relpath(kernels / finding.file)

@@ -21,6 +21,7 @@ from parity.errors import UsageError
 from parity.side import Sides
 from parity.suite import Suite
 from parity.toolchain import compiler, cuda, disassembler, rocm
+from parity.toolchain.compat import confirmed, of_version
 from parity.toolchain.hipify import HELPFUL, LITERAL, Finding
 from parity.toolchain.host_code import Repairs
 from parity.toolchain.sources import PORTED_SUFFIXES, Source, closure, find_modules, find_ported
@@ -70,6 +71,16 @@ class Built:
     def hazards(self) -> tuple[Finding, ...]:
         """What means something different on AMD GPUs."""
         return self.translation.hazards if self.translation else ()
+
+    @property
+    def needs(self) -> tuple[Finding, ...]:
+        """Names that AMD's headers lack and parity's compatibility headers supply."""
+        return self.translation.needs if self.translation else ()
+
+    @property
+    def defects(self) -> tuple[Finding, ...]:
+        """Names whose function in AMD's headers is known to be wrong."""
+        return self.translation.defects if self.translation else ()
 
     @property
     def branches(self) -> tuple[Finding, ...]:
@@ -337,6 +348,14 @@ def _amd_fingerprint(target: Target) -> str:
     return installed.fingerprint(target) if installed else compiler.fingerprint(target)
 
 
+def _hip_version(installed: rocm.Rocm | None) -> tuple[int, ...]:
+    """Of AMD's headers; empty where parity's own have to do."""
+    if installed:
+        return installed.version
+    found = compiler.headers()
+    return of_version(found.version) if found else ()
+
+
 def _compile_amd(source: Source, target: Target, folder: Path) -> None:
     installed = rocm.chosen(target)
     listing, hsaco = folder / f"{source.path.stem}.s", folder / f"{source.path.stem}.hsaco"
@@ -353,7 +372,13 @@ def _compile_amd(source: Source, target: Target, folder: Path) -> None:
         )
 
     try:
-        staged = compiled(compile_it, source, folder / "hip", plain_coordinates=installed is not None)
+        staged = compiled(
+            compile_it,
+            source,
+            folder / "hip",
+            headers=_hip_version(installed),
+            plain_coordinates=installed is not None,
+        )
     except TranslationError as error:
         raise compiler.CompileError(source.module, target.name, str(error)) from error
     (installed.assemble if installed else compiler.assemble)(listing, hsaco, target)
@@ -366,7 +391,7 @@ def _compile_amd(source: Source, target: Target, folder: Path) -> None:
         # The line table's file 0 is the hipified text itself, which no line refers to.
         sources=[path.as_posix() for path in code.sources if path != Path(staged.main.name)],
         hip=staged.main.relative_to(folder).as_posix(),
-        translation=staged.translation,
+        translation=replace(staged.translation, needs=confirmed(staged.translation.needs, code.sources)),
     )
 
 

@@ -39,6 +39,9 @@ log = logging.getLogger("parity.compiler")
 HEADERS = Path(__file__).with_name("include")
 """Headers of parity's own."""
 
+COMPAT = HEADERS / "compat"
+"""What CUDA has and AMD's headers lack (``compat.py``), and headers that are found before AMD's of the same name."""
+
 FALLBACK = HEADERS / "fallback"
 """HIP's device headers as far as parity wrote them itself: for a machine that cannot get AMD's."""
 
@@ -301,7 +304,7 @@ def _headers(target: Target) -> Iterator[str | Path]:
         return
     yield from ("-isystem", found.folder / "clang" / "cuda_wrappers")
     yield from _library()
-    yield from ("-isystem", found.folder / "clang", "-isystem", found.folder)
+    yield from ("-isystem", COMPAT, "-isystem", found.folder / "clang", "-isystem", found.folder)
     yield f"-fdebug-prefix-map={found.folder}={HIP_ALIAS}"
     # clang 22 defines the width no longer, and headers before HIP 7 ask for it.
     yield from (f"-D__AMDGCN_WAVEFRONT_SIZE{end}={target.wavefront}" for end in ("", "__"))

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from parity.cache import digest
 from parity.errors import MissingTool, UsageError, nearest
-from parity.toolchain.compiler import HEADERS, HEADERS_ALIAS, STUBS, CompileError, in_terms_of_the_source
+from parity.toolchain.compiler import COMPAT, HEADERS, HEADERS_ALIAS, STUBS, CompileError, in_terms_of_the_source
 from parity.toolchain.targets import Target
 
 __all__ = ["TOOLCHAINS", "VARIABLE", "Rocm", "chosen", "find", "installed"]
@@ -115,6 +115,7 @@ class Rocm:
             f"--offload-arch={target.name}",
             *flags,
             *(part for folder in include for part in ("-I", folder)),
+            *("-isystem", COMPAT),
             *(part for header in forced for part in ("-include", header)),
             *("-idirafter", SUPPLEMENT, "-idirafter", STUBS, f"-fdebug-prefix-map={HEADERS}={HEADERS_ALIAS}"),
             *(source.name, "-o", listing.resolve()),
