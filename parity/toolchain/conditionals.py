@@ -24,8 +24,7 @@ DEFINED = {**HIP, "__clang__": "1", "__cplusplus": "201703L"}
 """Further macros that AMD's compiler defines."""
 
 PREDEFINED = re.compile(
-    r"__CUDA_ARCH(?:_\w+)?__ | __CUDA_ARCH_FEAT_\w+ | __CUDA_ARCH_SPECIFIC__ | __CUDACC\w*__ | __NVCC__ | __CUDA__ "
-    r"| __CUDA_API_VER\w+ | CUDA_VERSION | CUDART_VERSION | __CUDA_NO_\w+__ | __CUDABE__ | __NVCOMPILER\w*",
+    r"__CUDA\w+ | CUDA_VERSION | CUDART_VERSION | CUDA_API_PER_THREAD_DEFAULT_STREAM | __NVCC__ | __NVCOMPILER\w*",
     re.VERBOSE,
 )
 """Macros that CUDA's compiler or headers define, and HIP's do not."""

@@ -28,7 +28,18 @@ from parity.toolchain import ptx
 from parity.toolchain.conditionals import Conditionals, Region
 from parity.toolchain.lexing import COMMENT_OR_LITERAL, Lines, Span, arguments, code
 
-__all__ = ["HELPFUL", "LITERAL", "STYLES", "Finding", "Hipified", "Rule", "defined_macros", "hipify", "table"]
+__all__ = [
+    "HELPFUL",
+    "LITERAL",
+    "STYLES",
+    "Finding",
+    "Hipified",
+    "Rule",
+    "declared_names",
+    "defined_macros",
+    "hipify",
+    "table",
+]
 
 TABLE = "cuda_to_hip.csv"
 LITERAL, HELPFUL = STYLES = ("literal", "helpful")
@@ -97,7 +108,7 @@ _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+([A-Za-z_]\w*)", re.MULTILINE)
 _LOOKS_LIKE_CUDA = re.compile(
     r"""cuda[A-Z]\w* | cu[A-Z][A-Za-z]\w* | __nv_?[a-z]\w* | nv_bfloat\w* | nv_fp\w+ | CU[a-z]\w+ | CUDART_\w+
       | __CUDA\w+ | CUDA_(?:SUCCESS|ERROR|VERSION|[RC]_)\w* | CU_[A-Z]\w+
-      | cu(?:blas|blasLt|sparse|solver|fft|rand|dnn|tensor)(?:[A-Z]\w*|_\w+|\d\w*)
+      | cu(?:blas|blasLt|sparse|solver|fft|rand|dnn|tensor)(?:[A-Z]\w*|\d\w*) | curand_\w+
       | CU(?:BLAS|SPARSE|SOLVER|FFT|RAND|DNN)_\w+ | nv(?:rtc|tx|ml|jpeg|JitLink)[A-Z]\w* | NV(?:RTC|TX|ML)_\w+""",
     re.VERBOSE,
 )
@@ -111,9 +122,11 @@ _CUB_HEADER = re.compile(r"cub/[\w/]+\.cuh")
 _NAMESPACES = frozenset({"cub", "nvcuda"})
 _NAMESPACE_BEFORE = re.compile(r"\bnamespace\s+$")
 _NAMESPACE_AFTER = re.compile(r"\s*::")
+_TYPE_BEFORE = re.compile(r"\b([A-Za-z_]\w*)\s+$")
 _MEMBER_BEFORE = re.compile(r"(?:\.|->|\w\s*::)\s*$")
 # What a name follows where it is declared; "return f(x)" declares nothing.
 _DECLARED = re.compile(r"(?P<before>[A-Za-z_]\w*)(?:\s*[*&]+\s*|\s+)(?P<name>[A-Za-z_]\w*)\s*(?=[(;={,\[:])")
+_DIRECTIVE = re.compile(r"^[ \t]*#(?:\\\r?\n|[^\n])*", re.MULTILINE)
 _NO_TYPE = frozenset(
     ["return", "else", "case", "throw", "new", "delete", "goto", "namespace", "do", "co_return", "not"]
 )
@@ -160,7 +173,7 @@ def hipify(
 ) -> Hipified:
     """The HIP form of CUDA source ``text``, which findings call ``file``.
 
-    ``own`` are names that the program itself defines elsewhere (macros of its headers); they are never reported.
+    ``own`` are names that the program itself defines elsewhere (in its headers); they are never reported.
     ``headers`` are names in ``#include`` lines that are files of the program, whatever CUDA's are called. ``macros``
     are those that are surely defined, by options of the compiler or by a header, with their values. ``style`` is one
     of ``STYLES``.
@@ -236,17 +249,17 @@ class _Translation:
 
     @functools.cached_property
     def _declared(self) -> frozenset[str]:
-        """Names that the source itself declares, as far as that can be seen."""
-        found = _DECLARED.finditer(code(self.text))
-        return frozenset(match["name"] for match in found if match["before"] not in _NO_TYPE)
+        return declared_names(self.text)
 
     def run(self) -> None:
         """Look at every token."""
-        at, in_directive = 0, 0
+        at, in_directive, in_condition = 0, 0, 0
         while match := _TOKEN.search(self.text, at):
             at = match.end()
             if match["directive"]:  # whose tokens come next
                 in_directive = match.end()
+                if "define" not in match["directive"]:
+                    in_condition = in_directive
                 at = match.start("rest")
                 continue
             region = self.conditionals.region(self._lines.number(match.start()))
@@ -255,7 +268,9 @@ class _Translation:
             if match["header"]:
                 self._header(match, region)
             elif name := match["name"]:
-                self._name(name, match.start(), match.end(), region, match.start() < in_directive)
+                self._name(
+                    name, match.start(), match.end(), region, match.start() < in_directive, match.start() < in_condition
+                )
 
     def _header(self, match: re.Match[str], region: Region) -> None:
         header = match["header"]
@@ -269,7 +284,7 @@ class _Translation:
         if rule or (match["open"] == "<" and _CUDA_HEADER.fullmatch(header) and not _SUPPLIED_HEADER.fullmatch(header)):
             self._apply(rule, header, match.start("header"), region)
 
-    def _name(self, name: str, start: int, end: int, region: Region, in_directive: bool) -> None:
+    def _name(self, name: str, start: int, end: int, region: Region, in_directive: bool, in_condition: bool) -> None:
         names, _ = table()
         if name in _NAMESPACES and not (
             _NAMESPACE_AFTER.match(self.text, end) or _NAMESPACE_BEFORE.search(self.text[max(0, start - 40) : start])
@@ -277,11 +292,14 @@ class _Translation:
             return
         rule = names.get(name)
         if rule is None:
-            if _LOOKS_LIKE_CUDA.fullmatch(name) and not self._is_own(name, start):
+            # In a condition, a name that nobody defines is 0.
+            if _LOOKS_LIKE_CUDA.fullmatch(name) and not in_condition and not self._is_own(name, start):
                 self._apply(None, name, start, region)
             return
         if rule.category == "macro" and in_directive and not rule.hip.startswith("__HIP"):
             return  # the condition is explained
+        if rule.category == "device" and self._is_declared_at(start):
+            return
         if call := re.compile(r"\s*\(").match(self.text, end):
             given = arguments(self.text, call.end())
             if self.style == HELPFUL and self._spelled_out(name, Span(start, end), given):
@@ -299,6 +317,11 @@ class _Translation:
             or name in self._declared
             or bool(_MEMBER_BEFORE.search(self.text[max(0, start - 60) : start]))
         )
+
+    def _is_declared_at(self, start: int) -> bool:
+        """Whether a type stands before a place: a program may have its own function of a name that CUDA has too."""
+        before = _TYPE_BEFORE.search(self.text[max(0, start - 60) : start])
+        return before is not None and before[1] not in _NO_TYPE
 
     def _apply(self, rule: Rule | None, name: str, at: int, region: Region) -> None:
         if not region.is_left_out and name not in self.own:
@@ -356,6 +379,16 @@ class _Translation:
     def _first_of(self, span: Span) -> int:
         given = self.text[span.start : span.end]
         return span.start + len(given) - len(given.lstrip())
+
+
+def declared_names(text: str) -> frozenset[str]:
+    """Names that look like CUDA's, and are declared by the source itself, as far as that can be seen."""
+    found = _DECLARED.finditer(_DIRECTIVE.sub("", code(text)))
+    return frozenset(
+        match["name"]
+        for match in found
+        if match["before"] not in _NO_TYPE and _LOOKS_LIKE_CUDA.fullmatch(match["name"])
+    )
 
 
 def defined_macros(text: str) -> set[str]:

@@ -117,12 +117,13 @@ def _row(ptx: str, cpp: str, name: str) -> Row:
     instruction, _, operands = ptx.partition(" ")
     types = {match["name"]: TYPES[match["type"]] for match in _NAMED.finditer(operands)}
     pattern = re.escape(operands.replace(" ", ""))
+    addresses = frozenset(each for each in types if f"[{each}:" in operands)
     return Row(
         re.compile(instruction.replace(".", r"\.")),
         re.compile(_NAMED.sub(lambda m: rf"(?P<{m['name']}>[^,\[\]{{}}]+)", pattern)),
         types,
-        frozenset(each for each in types if f"[{each}:" in operands),
-        frozenset(each for each in types if re.search(rf"\b{each} \|?=(?!=)", cpp)),
+        addresses,
+        frozenset(each for each in types if re.search(rf"\b{each} \|?=(?!=)", cpp)) - addresses,
         cpp,
     )
 
@@ -157,7 +158,7 @@ def translate(text: str, is_compiled: Callable[[int], bool]) -> tuple[str, list[
 
 def _refusal(name: str) -> str:
     function = "parity_refuses_" + re.sub(r"\W", "_", name)
-    message = f"inline PTX has no meaning on AMD GPUs, and {name} is not among the instructions that are translated"
+    message = f"inline PTX ({name}) that is not translated; write it in C++ for AMD GPUs"
     declared = f'extern __host__ __device__ void {function}() __attribute__((error("{message}")))'
     return f"do {{ {declared}; {function}(); }} while (0)"
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from parity.toolchain.compat import Compat, supplied
-from parity.toolchain.compiler import CompileError, in_terms_of_the_source
+from parity.toolchain.compiler import RUNTIME, CompileError, in_terms_of_the_source
 from parity.toolchain.coordinates import with_plain_coordinates
 from parity.toolchain.header_defects import defects
 from parity.toolchain.hipify import Finding, Hipified
@@ -22,10 +22,7 @@ from parity.toolchain.host_code import Diagnostic, HostCode, LeftOut, diagnostic
 from parity.toolchain.sources import Source, found_in
 from parity.toolchain.translators import hipified
 
-__all__ = ["RUNTIME", "Staged", "Translation", "compiled"]
-
-RUNTIME = "hip/hip_runtime.h"
-"""What nvcc includes by itself under CUDA's name, and hipcc does not."""
+__all__ = ["Staged", "Translation", "compiled"]
 
 _EMPTY = "empty"
 _FINDINGS = ("unmapped", "hazards", "branches", "spelled_out", "needs", "defects")

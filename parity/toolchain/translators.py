@@ -20,7 +20,7 @@ from parity.cache import digest
 from parity.errors import MissingTool, ParityError, UsageError, nearest
 from parity.toolchain import rocm
 from parity.toolchain.conditionals import Conditionals, macros_of
-from parity.toolchain.hipify import LITERAL, STYLES, Finding, Hipified, defined_macros, hipify
+from parity.toolchain.hipify import LITERAL, STYLES, Finding, Hipified, declared_names, defined_macros, hipify
 
 __all__ = ["HIPIFIERS", "HIPIFY", "TranslationError", "chosen_hipifier", "fingerprint", "hipified"]
 
@@ -79,7 +79,7 @@ def hipified(
         MissingTool: as ``fingerprint``.
         TranslationError: AMD's tool does not translate a file.
     """
-    own = frozenset().union(*(defined_macros(text) for text in files.values()))
+    own = frozenset().union(*(_own_names(text) for text in files.values()))
     macros = tuple(sorted((_constants(files.values(), own) | macros_of(flags)).items()))
     found: dict[Path, Hipified] = {}
     for path, text in files.items():
@@ -88,6 +88,11 @@ def hipified(
         each = _hipified(text, name(path), own, headers, macros, style)
         found[path] = each if hipifier in STYLES else _by_tool(_tool(hipifier), text, path, name(path), folders, each)
     return found
+
+
+@functools.lru_cache(maxsize=256)
+def _own_names(text: str) -> frozenset[str]:
+    return declared_names(text) | defined_macros(text)
 
 
 @functools.lru_cache(maxsize=256)
