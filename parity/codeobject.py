@@ -32,6 +32,9 @@ _BEGIN, _END = "\t.amdgpu_metadata\n", "\t.end_amdgpu_metadata"
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _PREBUILT = re.compile(r"(?P<module>.+?)(?:[-.](?P<target>gfx\w+))?\.(?:hsaco|co)")
 _FILE = re.compile(r'^\t\.file\t\d+ (?:"(?P<folder>[^"]*)" )?"(?P<name>[^"]*)"', re.MULTILINE)
+_BOOLEAN = re.compile(r"\(bool\)([01])")
+_NUMBER = re.compile(r"\((?:(?:un)?signed )?(?:char|short|int|long|long long|__int128)\)(n?)(\d+)")
+_SUFFIXED = re.compile(r"(?<![\w.])(\d+)(?:[uU][lL]{0,2}|[lL]{1,2}[uU]?)\b")
 
 
 @dataclass(frozen=True)
@@ -98,7 +101,7 @@ class CodeObject:
         One with C++ linkage is called ``scale<float>``, ``ops::scale<__half>``, or, where several have one name, by its
         whole signature. What is not found is returned as it is.
         """
-        return name if name in self.kernels else self._called.get(_spaceless(name), name)
+        return name if name in self.kernels else self._called.get(_plain(name), name)
 
     @functools.cached_property
     def _called(self) -> Mapping[str, str]:
@@ -106,7 +109,7 @@ class CodeObject:
         found: dict[str, str] = {}
         several: set[str] = set()
         for symbol in self.kernels:
-            for name in map(_spaceless, spelled(symbol)):
+            for name in map(_plain, spelled(symbol)):
                 if found.setdefault(name, symbol) != symbol:
                     several.add(name)
         return {name: symbol for name, symbol in found.items() if name not in several}
@@ -118,12 +121,19 @@ def spelled(symbol: str) -> tuple[str, ...]:
     if tree is None:
         return ()
     if tree.kind != "func":
-        return (str(tree),)
-    return str(tree.name), f"{tree.name}({', '.join(map(str, tree.arg_tys))})"
+        return (_literals(str(tree)),)
+    return _literals(str(tree.name)), _literals(f"{tree.name}({', '.join(map(str, tree.arg_tys))})")
 
 
-def _spaceless(name: str) -> str:
-    return name.replace(" ", "")
+def _literals(name: str) -> str:
+    """Template arguments as a source writes them: ``1024`` for ``(int)1024``, ``true`` for ``(bool)1``."""
+    name = _BOOLEAN.sub(lambda match: "true" if match[1] == "1" else "false", name)
+    return _NUMBER.sub(lambda match: ("-" if match[1] else "") + match[2], name)
+
+
+def _plain(name: str) -> str:
+    """A name for comparison, without spaces and the suffixes of numbers."""
+    return _SUFFIXED.sub(r"\1", name).replace(" ", "")
 
 
 def parse(listing: str, module: str, *, binary: Path | None = None) -> CodeObject:

@@ -122,7 +122,8 @@ class Rocm:
             cwd=source.parent,
         )
         if result.returncode:
-            raise CompileError(source.stem, target.name, in_terms_of_the_source(result.stderr, originals or {}))
+            said = in_terms_of_the_source(result.stderr, originals or {})
+            raise CompileError(source.stem, target.name, said, frozenset((originals or {}).values()))
 
     def assemble(self, listing: Path, output: Path, target: Target) -> None:
         """Make the loadable HSACO ``output`` of an assembly listing.
