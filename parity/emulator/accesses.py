@@ -132,9 +132,10 @@ def _load(w: Writer, item: Instruction, space: str, kind: str) -> None:
     element, into = LOADS[kind]
     target, *rest = item.operands
     address = _address(w, item, space, rest)
+    number = f"(u32)({w.here} | COHERENT)" if _is_coherent(item) else w.here
     if element in ("x3", "x4"):
         n, names = int(element[1]), registers(w, target)
-        w.put(f"{{ V<u32> x[{n}]; if (gather(c, exec, {address}, {4 * n}, {w.here}, x)) return 1;")
+        w.put(f"{{ V<u32> x[{n}]; if (gather(c, exec, {address}, {4 * n}, {number}, x)) return 1;")
         w.put(*(f"{name} = sel(unmask(exec), x[{i}], {name});" for i, name in enumerate(names)), "}")
         return
     stored = element.replace("i", "u")
@@ -145,12 +146,20 @@ def _load(w: Writer, item: Instruction, space: str, kind: str) -> None:
         into, value = "half", f"as<u16>(to<{element[0]}16>({value}))"
     elif element != into:
         value = f"to<{into}>({value})"
-    w.put(f"{{ V<{stored}> x; if (load_{stored}(c, exec, {address}, {w.here}, &x)) return 1;")
+    w.put(f"{{ V<{stored}> x; if (load_{stored}(c, exec, {address}, {number}, &x)) return 1;")
     if into == "half":
         (name,) = registers(w, target)
         w.put(f"{name} = sel(unmask(exec), {'put_hi' if high else 'put_lo'}({name}, {value}), {name}); }}")
     else:
         w.put(*write(w, target, into, value), "}")
+
+
+def _is_coherent(item: Instruction) -> bool:
+    """Whether a load sees what other wavefronts of the device wrote: a relaxed atomic one, or a volatile one (LLVM
+    AMDGPU usage, "Memory Model"). Where bits say something else as well, a non-temporal one has them, too.
+    """
+    policy = {*item.modifiers}
+    return bool(policy & {"sc1", "scope:SCOPE_DEV", "scope:SCOPE_SYS"}) or ("glc" in policy and "slc" not in policy)
 
 
 def _store(w: Writer, item: Instruction, space: str, kind: str) -> None:
@@ -229,7 +238,8 @@ def _atomic(w: Writer, item: Instruction, space: str, kind: str) -> None:
     body = f"[](Atom<{kind}> old, Atom<{kind}> x, Atom<{kind}> cmp) -> Atom<{kind}> {{ return {expression}; }}"
     given = f"V<{unit}>({values[0]}), V<{unit}>({values[1] if compares else values[0]})"
     w.put(f"{{ V<{unit}> old;")
-    w.put(f"if (atomic<{kind}>(c, exec, {address}, {w.here}, {given}, &old, {body})) return 1;")
+    call = f"atomic<{kind}, {'true' if compares else 'false'}>"
+    w.put(f"if ({call}(c, exec, {address}, {w.here}, {given}, &old, {body})) return 1;")
     if target:
         w.put(*write(w, target, unit, "old"))
     w.put("}")

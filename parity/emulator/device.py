@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+import re
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,16 +17,41 @@ from parity.codeobject import CodeObject, Kernel, first_difference
 from parity.emulator.build import Executable, Programs
 from parity.emulator.classes import class_of, totals
 from parity.emulator.codegen import COUNTERS, blocks_of, registers_of
-from parity.emulator.faults import BadCall, DataRace, DivergentBarrier, InstructionBudgetExceeded, MemoryFault, quoted
+from parity.emulator.faults import (
+    BadCall,
+    DataRace,
+    DivergentBarrier,
+    FailedAssertion,
+    InstructionBudgetExceeded,
+    MemoryFault,
+    NoProgress,
+    Refused,
+    Thread,
+    Trapped,
+    quoted,
+)
 from parity.emulator.image import image_of
 from parity.emulator.memory import BASE, NO_RESERVE, Allocation, Arena, Bytes
 from parity.emulator.parse import Instruction, bodies_of, function_of
+from parity.emulator.printing import RECORD, messages
 from parity.errors import ParityError, UsageError, nearest
 from parity.toolchain.targets import Target, target
 
 __all__ = ["Device", "LaunchStats", "pack"]
 
-_NONE, _READ_OUTSIDE, _WRITE_OUTSIDE, _READ_UNWRITTEN, _TIMEOUT, _RACE, _DIVERGENT, _BAD_CALL = range(8)
+(
+    _NONE,
+    _READ_OUTSIDE,
+    _WRITE_OUTSIDE,
+    _READ_UNWRITTEN,
+    _TIMEOUT,
+    _RACE,
+    _DIVERGENT,
+    _BAD_CALL,
+    _TRAP,
+    _STUCK,
+    _REQUEST,
+) = range(11)
 _KINDS = {
     _READ_OUTSIDE: "out-of-bounds read",
     _WRITE_OUTSIDE: "out-of-bounds write",
@@ -40,6 +66,26 @@ _WAVES, _STACK = 32, 1 << 20
 _LDS = 1 << 18
 _TRACED, _TRACE_BYTES = 1 << 24, 24
 _ORDINALS = 1 << 31
+# As in wavefronts.h and requests.cpp: the buffer for requests to the host, and where its parts are; what a log holds.
+_MAILBOX, _EVENT, _SIGNAL, _HEADERS, _PAYLOADS = 8192, 64, 128, 256, 512
+_LOGGED = 1 << 15
+# As in threaded.cpp: instructions until it is looked whether a kernel goes on, and the registers of a wavefront.
+_SLICE, _REGISTERS = 1 << 20, 1 << 18
+_FAILED = re.compile(
+    r"(?P<file>.*):(?P<line>\d+): (?P<function>.*): Device-side assertion `(?P<expression>.*)' failed\.\n", re.DOTALL
+)
+_COMPARES = re.compile(r"_f?cmp(?:swap|st)")
+# Hidden arguments through which a kernel uses what parity does not emulate. They point to where no memory is, so that
+# the first use is a fault: a kernel that calls through pointers has all of them, used or not.
+_REFUSED = {
+    "hidden_multigrid_sync_arg": "synchronisation of a whole grid (cg::this_grid().sync())",
+    "hidden_heap_v1": "memory that is allocated on the device (malloc, new)",
+    "hidden_default_queue": "launches from the device",
+    "hidden_completion_action": "launches from the device",
+    "hidden_printf_buffer": "printf through a buffer (-mprintf-kind=buffered)",
+}
+_REFUSED_AT, _REFUSED_BYTES = 0x7D00_0000_0000, 1 << 32
+_SERVICES = {1: "calls of functions of the host", 3: "memory that is allocated on the device (malloc, new)"}
 
 Triple = tuple[int, int, int]
 
@@ -80,6 +126,19 @@ class _Context(ctypes.Structure):
         ("ordinal", ctypes.c_uint32),
         ("running", ctypes.c_uint64),
         ("program", ctypes.c_void_p),
+        ("mailbox", ctypes.c_uint64),
+        ("log", ctypes.c_uint64),
+        ("log_size", ctypes.c_uint64),
+        ("logged", ctypes.c_uint64),
+        ("lost", ctypes.c_uint64),
+        ("messages", ctypes.c_uint64),
+        ("reserve", ctypes.c_int64),
+        ("whole", ctypes.c_int64),
+        ("snapshot", ctypes.c_uint64),
+        ("watched", ctypes.c_uint64),
+        ("ticks", ctypes.c_uint64),
+        ("changes", ctypes.c_uint64),
+        ("compares", ctypes.c_uint32),
     )
 
 
@@ -105,6 +164,8 @@ class _Loaded:
     executable: Executable
     image: int
     barriers: bool
+    compares: bool
+    prints: bool
     blocks: Mapping[int, Sequence[Instruction]]
     counters: Any
 
@@ -132,7 +193,7 @@ class Device:
     ) -> None:
         self.instruction_budget = instruction_budget
         self._cache = cache or Cache(default_root())
-        self._counted = counted
+        self._counted, self._traced = counted, traced
         self._programs = Programs(self._cache, "counted" if counted else "threaded" if traced else "compiled")
         self._arena = Arena(capacity)
         self._loaded: dict[tuple[str, str], _Loaded] = {}
@@ -145,6 +206,10 @@ class Device:
             arena.data.ctypes.data, arena.state.ctypes.data, BASE, capacity, checked=checked or traced,
             lds=lds, stacks=self._stacks.ctypes.data,
         )  # fmt: skip
+        context.mailbox = arena.reserve(_MAILBOX)
+        self._log = _pages(_LOGGED * RECORD * 8).view(np.uint64).reshape(-1, RECORD)
+        self._registers = _pages(_REGISTERS)
+        context.log, context.log_size, context.snapshot = self._log.ctypes.data, _LOGGED, self._registers.ctypes.data
         if traced:
             limit = min(_TRACED, capacity)
             self._traces = _pages((limit + _LDS) * _TRACE_BYTES)
@@ -210,7 +275,7 @@ class Device:
     @staticmethod
     def registers(code: CodeObject, kernel: str) -> Mapping[str, Instruction]:
         """The registers of a kernel in the order in which ``launch`` numbers them, and where each is named first."""
-        return registers_of(function_of(code.listing, kernel), target(code.target), image_of(code.listing).symbols)
+        return registers_of(function_of(code.listing, kernel), target(code.target), image_of(code.listing).places)
 
     def reset(self) -> None:
         """Free all allocations."""
@@ -261,11 +326,17 @@ class Device:
                 f"kernel {kernel!r} takes {expected} bytes of arguments, not {len(args)}; build them with pack()"
             )
         context = self._context
-        context.kernarg = self._arena.place(_KERNARG_AT, _kernarg(noun, args, grid, block, shared_bytes))
+        mailbox = context.mailbox if loaded.prints else 0
+        context.kernarg = self._arena.place(_KERNARG_AT, _kernarg(noun, args, grid, block, shared_bytes, mailbox))
         context.dispatch = self._arena.place(
             _DISPATCH_AT, _dispatch_packet(noun, grid, block, shared_bytes, context.kernarg)
         )
-        context.budget = self.instruction_budget
+        context.whole = self.instruction_budget
+        context.budget = min(_SLICE, self.instruction_budget)
+        context.reserve = self.instruction_budget - context.budget
+        context.compares, context.ticks = loaded.compares, 0
+        if loaded.prints:
+            self._place_mailbox()
         self._arena.clear(context.lds, context.lds_bytes)
         context.image, context.lds_bytes = loaded.image, lds
         context.seed, context.fill, context.odd = seed, fill, _SCALAR if odd is None else odd
@@ -279,14 +350,25 @@ class Device:
         context.program = ctypes.addressof(program) if program else None
         fault = loaded.launch(
             ctypes.byref(context), loaded.executable.address,
-            (ctypes.c_uint32 * 3)(*grid), (ctypes.c_uint32 * 3)(*block), loaded.barriers,
+            (ctypes.c_uint32 * 3)(*grid), (ctypes.c_uint32 * 3)(*block), loaded.barriers or self._traced,
         )  # fmt: skip
         if fault:
-            raise self._fault(code, kernel, fault)
+            raise self._fault(code, kernel, fault, block)
         crossing = self._instruction(code, kernel, context.crossed - 1).text if context.crossed else None
         return LaunchStats(
-            self.instruction_budget - context.budget, crossing, _classes(loaded) if self._counted else None
+            self.instruction_budget - context.budget - context.reserve,
+            crossing,
+            _classes(loaded) if self._counted else None,
         )
+
+    def _place_mailbox(self) -> None:
+        """The buffer through which a kernel asks the host (ockl: hostcall_impl.cl), as the HSA runtime prepares it."""
+        at, context = self._context.mailbox, self._context
+        content = bytearray(_MAILBOX)
+        struct.pack_into("<6Q", content, 0, at + _HEADERS, at + _PAYLOADS, at + _SIGNAL, 1, 0, 0)
+        struct.pack_into("<QqQI", content, _SIGNAL, 1, 0, at + _EVENT, 1)  # amd_signal_t
+        self._arena.put(at, bytes(content))
+        context.logged = context.lost = context.messages = 0
 
     def _place_scratch(self, size: int, lanes: int) -> None:
         """Scratch memory for the lanes of one workgroup, with a gap after each."""
@@ -318,15 +400,20 @@ class Device:
             launch.restype = ctypes.c_uint32
             if code.digest not in self._images:
                 image = image_of(code.listing)
-                self._images[code.digest] = self._arena.place_image(image.content, image.writable)
-            barriers = any("s_barrier" in body.text for body in bodies_of(code.listing, name))
+                self._images[code.digest] = self._arena.place_image(len(image.content), image.placed, image.writable)
+            kernel = code.kernels[name]
+            bodies = bodies_of(code.listing, name)
+            barriers = any("s_barrier" in body.text for body in bodies)
+            compares = any(_COMPARES.search(body.text) for body in bodies)
+            prints = any(hidden.kind == "hidden_hostcall_buffer" for hidden in kernel.hidden)
             blocks, counters = {}, None
             if self._counted:
                 blocks = blocks_of(function_of(code.listing, name))
                 counters = (ctypes.c_uint64 * (max(blocks) + 1)).in_dll(library, symbol + COUNTERS)
             self._loaded[key] = _Loaded(
-                code.kernels[name], where, launch, executable, self._images[code.digest], barriers, blocks, counters
-            )
+                kernel, where, launch, executable, self._images[code.digest], barriers, compares, prints, blocks,
+                counters,
+            )  # fmt: skip
         return self._loaded[key]
 
     @staticmethod
@@ -334,7 +421,7 @@ class Device:
         instructions = function_of(code.listing, kernel).instructions
         return instructions[min(number, len(instructions) - 1)]
 
-    def _fault(self, code: CodeObject, kernel: str, fault: int) -> ParityError:
+    def _fault(self, code: CodeObject, kernel: str, fault: int, block: Triple) -> ParityError:
         c = self._context
         instruction = self._instruction(code, kernel, c.instruction)
         workgroup = (c.group[0], c.group[1], c.group[2])
@@ -349,6 +436,22 @@ class Device:
             return DivergentBarrier(kernel, instruction, who, workgroup)
         if fault == _BAD_CALL:
             return BadCall(kernel, instruction, workgroup)
+        if fault == _REQUEST:
+            return Refused(kernel, _SERVICES.get(c.other, f"the host's service {c.other}"), instruction)
+        if fault == _STUCK:
+            lanes = int(c.address).bit_count()
+            return NoProgress(kernel, instruction, _thread(workgroup, c.lane, block), lanes)
+        if fault == _TRAP:
+            others = int(c.address).bit_count() - 1
+            thread = _thread(workgroup, c.lane, block)
+            own = (m.text for m in messages(self._log[: c.logged]) if (m.group, m.thread) == (workgroup, c.lane))
+            for text in own:
+                if failed := _FAILED.fullmatch(text):
+                    where = failed["file"], int(failed["line"]), failed["function"]
+                    return FailedAssertion(kernel, failed["expression"], *where, thread, others)
+            return Trapped(kernel, instruction, thread, others)
+        if 0 <= (which := (c.address - _REFUSED_AT) // _REFUSED_BYTES) < len(_REFUSED):
+            return Refused(kernel, [*_REFUSED.values()][which], instruction)
         near = self._nearest(c.address)
         if fault == _RACE:
             memory = f"byte {c.address - near.address} of {quoted(near.name)}" if near else f"address {c.address:#x}"
@@ -408,6 +511,12 @@ def pack(kernel: Kernel, values: Sequence[Allocation | int | bytes | np.generic[
     return bytes(segment)
 
 
+def _thread(group: Triple, number: int, block: Triple) -> Thread:
+    """The thread of that number, in the order in which wavefronts take them."""
+    x, rest = number % block[0], number // block[0]
+    return Thread(group, (x, rest % block[1], rest // block[1]))
+
+
 def _classes(loaded: _Loaded) -> Mapping[str, int]:
     return totals(
         (class_of(instruction.mnemonic), loaded.counters[start])
@@ -422,13 +531,15 @@ def _pages(size: int) -> Bytes:
     return np.frombuffer(pages, np.uint8)
 
 
-def _kernarg(kernel: Kernel, args: bytes, grid: Triple, block: Triple, shared_bytes: int) -> bytes:
+def _kernarg(kernel: Kernel, args: bytes, grid: Triple, block: Triple, shared_bytes: int, mailbox: int) -> bytes:
     """The whole segment: explicit arguments, then the hidden ones at the places the metadata names."""
     known = {
         **{f"hidden_block_count_{a}": n for a, n in zip("xyz", grid, strict=True)},
         **{f"hidden_group_size_{a}": n for a, n in zip("xyz", block, strict=True)},
         "hidden_grid_dims": max((i + 1 for i in range(3) if grid[i] * block[i] > 1), default=1),
         "hidden_dynamic_lds_size": shared_bytes,
+        "hidden_hostcall_buffer": mailbox,
+        **{name: _REFUSED_AT + i * _REFUSED_BYTES for i, name in enumerate(_REFUSED)},
     }
     segment = bytearray(args.ljust(kernel.kernarg_bytes, b"\0"))
     for argument in kernel.hidden:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from parity.emulator.parse import Instruction
 from parity.errors import ParityError
 
@@ -9,8 +11,13 @@ __all__ = [
     "BadCall",
     "DataRace",
     "DivergentBarrier",
+    "FailedAssertion",
     "InstructionBudgetExceeded",
     "MemoryFault",
+    "NoProgress",
+    "Refused",
+    "Thread",
+    "Trapped",
     "UnknownInstruction",
     "place",
     "quoted",
@@ -26,6 +33,21 @@ def place(instruction: Instruction) -> str:
 def quoted(memory: str) -> str:
     """How a message names a piece of memory: the workgroup's LDS, a lane's scratch memory, or a buffer."""
     return memory if memory.startswith(("LDS", "scratch of ")) else f"buffer {memory!r}"
+
+
+@dataclass(frozen=True)
+class Thread:
+    """A thread by its block's and its own coordinates."""
+
+    block: tuple[int, int, int]
+    thread: tuple[int, int, int]
+
+    def __str__(self) -> str:
+        return f"block {self.block}, thread {self.thread}"
+
+
+def _and_others(count: int) -> str:
+    return f" and {count} more of its wavefront" if count else ""
 
 
 class MemoryFault(ParityError):
@@ -124,6 +146,63 @@ class BadCall(ParityError):
             f"bad call in kernel {kernel!r} at {place(instruction)}, workgroup {workgroup}: no function begins at the "
             f"address in {instruction.text}"
         )
+
+
+class Trapped(ParityError):
+    """A kernel executed a trap: ``__trap``, ``abort``, ``__builtin_trap``, or code that cannot be reached."""
+
+    kind = "trap"
+
+    def __init__(self, kernel: str, instruction: Instruction, thread: Thread, others: int) -> None:
+        self.kernel, self.instruction, self.thread = kernel, instruction.text, thread
+        self.source, self.line = instruction.source, instruction.line
+        super().__init__(
+            f"trap in kernel {kernel!r} at {place(instruction)}\n  instruction: {instruction.text}\n"
+            f"  {thread}{_and_others(others)}"
+        )
+
+
+class FailedAssertion(ParityError):
+    """An ``assert`` of device code that does not hold; ``file`` and ``at`` (its line) are those of the source."""
+
+    kind = "device assertion"
+
+    def __init__(self, kernel: str, expression: str, file: str, at: int, function: str, thread: Thread, others: int):
+        self.kernel, self.expression, self.file, self.at, self.function = kernel, expression, file, at, function
+        self.thread = thread
+        super().__init__(
+            f"assertion `{expression}` failed in kernel {kernel!r} at {file}:{at}, in {function}\n"
+            f"  {thread}{_and_others(others)}"
+        )
+
+
+class NoProgress(ParityError):
+    """Threads repeat the same instructions with the same values, and nothing else runs that could change them."""
+
+    kind = "no progress"
+
+    def __init__(self, kernel: str, instruction: Instruction, thread: Thread, lanes: int) -> None:
+        self.kernel, self.instruction, self.thread, self.lanes = kernel, instruction.text, thread, lanes
+        self.source, self.line = instruction.source, instruction.line
+        super().__init__(
+            f"no progress in kernel {kernel!r} at {place(instruction)}: threads of a wavefront repeat the same "
+            "instructions with the same values for ever\n"
+            f"  instruction: {instruction.text}\n"
+            f"  {thread}{_and_others(lanes - 1)}\n"
+            "  if they wait for something: a thread of the same wavefront that has it (a lock) goes on only when all "
+            "leave the loop, and a block that has not run yet may never do so"
+        )
+
+
+class Refused(ParityError):
+    """A kernel uses something that the emulator does not have, by the name that the source has for it."""
+
+    kind = "not emulated"
+
+    def __init__(self, kernel: str, what: str, instruction: Instruction | None = None) -> None:
+        self.kernel, self.what = kernel, what
+        where = f" at {place(instruction)}" if instruction else ""
+        super().__init__(f"kernel {kernel!r} uses {what}{where}, which parity does not emulate")
 
 
 class InstructionBudgetExceeded(ParityError):

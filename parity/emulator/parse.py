@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import functools
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from parity.emulator.image import image_of
 from parity.errors import UsageError
 
 __all__ = ["Body", "Function", "Instruction", "bodies_of", "function_of", "instruction_of"]
 
 _LABEL = re.compile(r"^([.\w$]+):")
-_LOC = re.compile(r"^\t\.loc\t\d+ (\d+) .*?;\s*(\S+?):\d+:\d+")
-_SYMBOL = re.compile(r"([\w.$]+)@rel32@lo")
-_MODIFIER_SPLIT = re.compile(r"\s+(?![^\[]*\])")
+_LOC = re.compile(r"^\t\.loc\t\d+ (\d+) .*?;\s*(\S+?):\d+:\d+(.*)")
+_SYMBOL = re.compile(r"([\w.$]+)@(?:gotpc)?rel32@lo")
+_DISTANCE = re.compile(r"(@(?:gotpc)?rel32@(?:lo|hi))(?:\+(\d+)|-(\d+))?$")
+_LITERAL = re.compile(r"-?(?:0x[0-9a-fA-F]+|\d+)$")
+_MODIFIER_SPLIT = re.compile(r"\s+(?![^\[(]*[\])])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +82,25 @@ def bodies_of(listing: str, name: str) -> tuple[Body, ...]:
         )
     # The descriptor stands between the last instruction and .Lfunc_end.
     found = {name: _body(listing, name, start, max(end, stop))}
+    image = image_of(listing)
+    met: set[str] = set()
     waiting = [name]
+    # A pointer to a function may come from anywhere: from an argument, too.
+    if ".amdhsa_uses_dynamic_stack 1" in found[name].text:
+        waiting += [symbol for symbols in image.referred.values() for symbol in symbols if symbol in image.functions]
     while waiting:
-        text = found[waiting.pop()].text
-        for symbol in dict.fromkeys(_SYMBOL.findall(text) if "@rel32@lo" in text else ()):  # mostly there is none
-            if symbol not in found and f"\t.type\t{symbol},@function" in listing:
-                start = listing.find(f"\n{symbol}:")
-                found[symbol] = _body(listing, symbol, start, listing.find("\n.Lfunc_end", start))
-                waiting.append(symbol)
+        symbol = waiting.pop()
+        if symbol in met:
+            continue
+        met.add(symbol)
+        if symbol in image.functions and symbol not in found:
+            start = listing.find(f"\n{symbol}:")
+            found[symbol] = _body(listing, symbol, start, listing.find("\n.Lfunc_end", start))
+        if symbol in found:
+            text = found[symbol].text
+            waiting += reversed(dict.fromkeys(_SYMBOL.findall(text) if "rel32@lo" in text else ()))  # mostly none
+        else:
+            waiting += image.referred.get(symbol, ())
     return tuple(found.values())
 
 
@@ -111,6 +125,7 @@ def function_of(listing: str, name: str) -> Function:
 def _parse_body(body: Body, items: list[Instruction | str], descriptor: dict[str, int]) -> None:
     source: str | None = None
     in_code = True
+    beyond = 0  # bytes from the end of the last s_getpc_b64
     for line, text in enumerate(body.text.split("\n"), body.line):
         if text.startswith("\t."):
             if text.startswith("\t.loc"):
@@ -125,9 +140,38 @@ def _parse_body(body: Body, items: list[Instruction | str], descriptor: dict[str
         elif not in_code:
             continue
         elif text.startswith("\t") and (code := text.partition(";")[0].strip()):
-            items.append(instruction_of(code, line, source))
+            item = instruction_of(code, line, source)
+            if item.mnemonic == "s_getpc_b64":
+                beyond = 0
+            elif item.mnemonic.startswith("s_"):
+                item = _with_offsets(item, beyond + 4)
+                beyond += 8 if any(map(_is_literal, item.operands)) else 4
+            items.append(item)
         elif label := _LABEL.match(text):
             items.append(label[1])
+
+
+def _with_offsets(item: Instruction, distance: int) -> Instruction:
+    """With the offset from the symbol itself in each operand that is a distance to a symbol.
+
+    The listing gives it from the place of the operand, which is ``distance`` bytes from what s_getpc_b64 gave.
+    """
+
+    def operand(text: str) -> str:
+        match = _DISTANCE.search(text) if "rel32@" in text else None
+        if not match or not (match[2] or match[3]):
+            return text
+        return f"{text[: match.end(1)]}{int(match[2] or 0) - int(match[3] or 0) - distance:+d}"
+
+    operands = tuple(map(operand, item.operands))
+    return item if operands == item.operands else replace(item, operands=operands)
+
+
+def _is_literal(operand: str) -> bool:
+    """Whether an operand takes four bytes of its own: it is no register and no inline constant."""
+    if _LITERAL.match(operand):
+        return not -16 <= int(operand, 0) <= 64
+    return "rel32@" in operand or operand.startswith("(")
 
 
 def instruction_of(code: str, line: int, source: str | None = None) -> Instruction:

@@ -30,6 +30,8 @@ KERNELS_NAMED = 8
 # What a fault of the runner says about the kernel; any other kind is a failure of the kernel.
 _STATUS = {
     "timeout": Status.TIMEOUT,
+    "no progress": Status.TIMEOUT,
+    "not emulated": Status.ERROR,
     "unknown instruction": Status.ERROR,
     "error": Status.ERROR,
     "out of memory": Status.ERROR,
