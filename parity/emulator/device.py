@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from parity.cache import Cache, default_root
-from parity.codeobject import CodeObject, Kernel, first_difference
+from parity.codeobject import CodeObject, Kernel, first_difference, spelled
 from parity.emulator.build import Executable, Programs
 from parity.emulator.classes import class_of, totals
 from parity.emulator.codegen import COUNTERS, blocks_of, registers_of
@@ -30,7 +30,7 @@ from parity.emulator.faults import (
     Trapped,
     quoted,
 )
-from parity.emulator.image import image_of
+from parity.emulator.image import Image, image_of
 from parity.emulator.memory import BASE, NO_RESERVE, Allocation, Arena, Bytes
 from parity.emulator.parse import Instruction, bodies_of, function_of
 from parity.emulator.printing import RECORD, messages
@@ -64,11 +64,16 @@ _WHOLE_WAVE = 1 << 31
 # of the largest device.
 _WAVES, _STACK = 32, 1 << 20
 _LDS = 1 << 18
+# For the variables of code objects, before LDS; those of further ones are somewhere else, and not traced.
+_VARIABLES, _BETWEEN = 1 << 20, 256
 _TRACED, _TRACE_BYTES = 1 << 24, 24
 _ORDINALS = 1 << 31
 # As in wavefronts.h and requests.cpp: the buffer for requests to the host, and where its parts are; what a log holds.
 _MAILBOX, _EVENT, _SIGNAL, _HEADERS, _PAYLOADS = 8192, 64, 128, 256, 512
 _LOGGED = 1 << 15
+PRINTED = 4096
+"""Characters that are kept of what a launch prints."""
+
 # As in threaded.cpp: instructions until it is looked whether a kernel goes on, and the registers of a wavefront.
 _SLICE, _REGISTERS = 1 << 20, 1 << 18
 _FAILED = re.compile(
@@ -103,6 +108,7 @@ class _Context(ctypes.Structure):
         ("image", ctypes.c_uint64),
         ("lds", ctypes.c_uint64),
         ("scratch", ctypes.c_uint64),
+        ("variables", ctypes.c_uint64),
         ("lds_bytes", ctypes.c_uint32),
         ("scratch_bytes", ctypes.c_uint32),
         ("scratch_stride", ctypes.c_uint32),
@@ -121,7 +127,7 @@ class _Context(ctypes.Structure):
         ("crossed", ctypes.c_uint32),
         ("stacks", ctypes.c_uint64),
         ("trace", ctypes.c_uint64),
-        ("lds_trace", ctypes.c_uint64),
+        ("top_trace", ctypes.c_uint64),
         ("trace_bytes", ctypes.c_uint64),
         ("ordinal", ctypes.c_uint32),
         ("running", ctypes.c_uint64),
@@ -198,13 +204,15 @@ class Device:
         self._arena = Arena(capacity)
         self._loaded: dict[tuple[str, str], _Loaded] = {}
         arena = self._arena
-        self._images: dict[str, int] = {}
+        self._images: dict[str, tuple[Image, int]] = {}
         self._stacks = _pages(_WAVES * _STACK)
         self._scratch, self._scratch_bytes = 0, 0
-        lds = arena.reserve(_LDS, red_zone=0)  # nothing follows: an offset beyond LDS leads out of memory
+        # Nothing follows LDS: an offset beyond it leads out of memory.
+        self._variables = arena.reserve(_VARIABLES + _LDS, red_zone=0)
+        lds = self._variables + _VARIABLES
         self._context = context = _Context(
             arena.data.ctypes.data, arena.state.ctypes.data, BASE, capacity, checked=checked or traced,
-            lds=lds, stacks=self._stacks.ctypes.data,
+            lds=lds, variables=self._variables, stacks=self._stacks.ctypes.data,
         )  # fmt: skip
         context.mailbox = arena.reserve(_MAILBOX)
         self._log = _pages(_LOGGED * RECORD * 8).view(np.uint64).reshape(-1, RECORD)
@@ -212,9 +220,9 @@ class Device:
         context.log, context.log_size, context.snapshot = self._log.ctypes.data, _LOGGED, self._registers.ctypes.data
         if traced:
             limit = min(_TRACED, capacity)
-            self._traces = _pages((limit + _LDS) * _TRACE_BYTES)
+            self._traces = _pages((limit + _VARIABLES + _LDS) * _TRACE_BYTES)
             context.trace, context.trace_bytes = self._traces.ctypes.data, limit
-            context.lds_trace = context.trace + limit * _TRACE_BYTES
+            context.top_trace = context.trace + limit * _TRACE_BYTES
 
     def prepare(self, code: CodeObject, kernels: Iterable[str] | None = None, *, workers: int | None = None) -> None:
         """Translate and compile kernels (default: all of the code object) at once, in parallel batches.
@@ -281,6 +289,59 @@ class Device:
         """Free all allocations."""
         self._arena.reset()
 
+    def restore(self) -> None:
+        """Give the variables of all code objects the values that they begin with; they stay from launch to launch."""
+        for image, address in self._images.values():
+            if any(image.sizes):
+                self._arena.place_image(address, image.placed(address), image.writable)
+
+    def symbol(self, code: CodeObject, name: str) -> Allocation:
+        """The memory of a variable of a code object, ``__constant__`` or ``__device__``, named as the source does.
+
+        Raises:
+            UsageError: the code object has no variable of that name.
+        """
+        image, address = self._placed(code)
+        variables = {called: each for each in image.sizes if each in image.symbols for called in (*spelled(each), each)}
+        if name not in variables:
+            raise UsageError(f"module {code.module!r} has no variable {name!r}{nearest(name, variables)}")
+        symbol = variables[name]
+        return Allocation(f"variable {name}", address + image.symbols[symbol], image.sizes[symbol])
+
+    def write_symbol(self, code: CodeObject, name: str, content: bytes) -> None:
+        """Give a variable its contents for the launches that follow, until ``restore``.
+
+        Raises:
+            UsageError: there is no such variable, or it is smaller.
+        """
+        there = self.symbol(code, name)
+        if len(content) > there.size:
+            raise UsageError(f"variable {name!r} of module {code.module!r} has {there.size} bytes, not {len(content)}")
+        self._arena.data[there.address - BASE :][: len(content)] = np.frombuffer(content, np.uint8)
+
+    def read_symbol(self, code: CodeObject, name: str) -> Bytes:
+        """The contents of a variable, as a copy.
+
+        Raises:
+            UsageError: there is no such variable.
+        """
+        there = self.symbol(code, name)
+        return self._arena.data[there.address - BASE :][: there.size].copy()
+
+    @property
+    def printed(self) -> str:
+        """What the last launch printed, in the order in which the wavefronts ran: the first ``PRINTED`` characters."""
+        context = self._context
+        if not context.logged:
+            return ""
+        texts = [m.text for m in messages(self._log[: context.logged]) if not _FAILED.fullmatch(m.text)]
+        whole = "".join(texts)
+        if context.lost or len(whole) > PRINTED:
+            more = f"{len(whole) - PRINTED:,} characters" if len(whole) > PRINTED else ""
+            lost = f"what did not fit into the log, {context.lost:,} parts" if context.lost else ""
+            return f"{whole[:PRINTED]}\n... and more: {' and '.join(filter(None, (more, lost)))}\n"
+        return whole
+
     def launch(
         self,
         code: CodeObject,
@@ -335,6 +396,7 @@ class Device:
         context.budget = min(_SLICE, self.instruction_budget)
         context.reserve = self.instruction_budget - context.budget
         context.compares, context.ticks = loaded.compares, 0
+        context.logged = context.lost = context.messages = 0
         if loaded.prints:
             self._place_mailbox()
         self._arena.clear(context.lds, context.lds_bytes)
@@ -363,12 +425,11 @@ class Device:
 
     def _place_mailbox(self) -> None:
         """The buffer through which a kernel asks the host (ockl: hostcall_impl.cl), as the HSA runtime prepares it."""
-        at, context = self._context.mailbox, self._context
+        at = self._context.mailbox
         content = bytearray(_MAILBOX)
         struct.pack_into("<6Q", content, 0, at + _HEADERS, at + _PAYLOADS, at + _SIGNAL, 1, 0, 0)
         struct.pack_into("<QqQI", content, _SIGNAL, 1, 0, at + _EVENT, 1)  # amd_signal_t
         self._arena.put(at, bytes(content))
-        context.logged = context.lost = context.messages = 0
 
     def _place_scratch(self, size: int, lanes: int) -> None:
         """Scratch memory for the lanes of one workgroup, with a gap after each."""
@@ -379,7 +440,7 @@ class Device:
             self._scratch, self._scratch_bytes = self._arena.reserve(needed), needed
         elif size:
             self._arena.clear(self._scratch, self._scratch_bytes)
-        context.scratch = self._scratch or context.lds
+        context.scratch = self._scratch or context.variables
 
     def _forget(self) -> None:
         """The ordinals of wavefronts are used up: begin anew."""
@@ -398,9 +459,6 @@ class Device:
             launch = library.launch
             launch.argtypes = (*(ctypes.c_void_p,) * 4, ctypes.c_uint32)
             launch.restype = ctypes.c_uint32
-            if code.digest not in self._images:
-                image = image_of(code.listing)
-                self._images[code.digest] = self._arena.place_image(len(image.content), image.placed, image.writable)
             kernel = code.kernels[name]
             bodies = bodies_of(code.listing, name)
             barriers = any("s_barrier" in body.text for body in bodies)
@@ -411,10 +469,23 @@ class Device:
                 blocks = blocks_of(function_of(code.listing, name))
                 counters = (ctypes.c_uint64 * (max(blocks) + 1)).in_dll(library, symbol + COUNTERS)
             self._loaded[key] = _Loaded(
-                kernel, where, launch, executable, self._images[code.digest], barriers, compares, prints, blocks,
+                kernel, where, launch, executable, self._placed(code)[1], barriers, compares, prints, blocks,
                 counters,
             )  # fmt: skip
         return self._loaded[key]
+
+    def _placed(self, code: CodeObject) -> tuple[Image, int]:
+        """The data of a code object, and where it lies."""
+        if code.digest not in self._images:
+            image = image_of(code.listing)
+            address, next_ = self._variables, self._variables + -(-len(image.content) // _BETWEEN) * _BETWEEN + _BETWEEN
+            if next_ > self._context.lds:
+                address = self._arena.reserve(len(image.content))
+            else:
+                self._variables = next_
+            self._arena.place_image(address, image.placed(address), image.writable)
+            self._images[code.digest] = image, address
+        return self._images[code.digest]
 
     @staticmethod
     def _instruction(code: CodeObject, kernel: str, number: int) -> Instruction:
@@ -475,6 +546,9 @@ class Device:
         c = self._context
         if address >= c.lds:
             return Allocation("LDS", c.lds, c.lds_bytes)
+        for image, start in self._images.values():
+            if start <= address < start + len(image.content) + _BETWEEN:
+                return _variable(image, start, address)
         if c.scratch <= address:
             lane = (address - c.scratch) // c.scratch_stride
             return Allocation(f"scratch of lane {lane}", c.scratch + lane * c.scratch_stride, c.scratch_bytes)
@@ -509,6 +583,14 @@ def pack(kernel: Kernel, values: Sequence[Allocation | int | bytes | np.generic[
     for argument, raw in zip(kernel.args, raws, strict=True):
         segment[argument.offset : argument.offset + argument.size] = raw
     return bytes(segment)
+
+
+def _variable(image: Image, start: int, address: int) -> Allocation:
+    """The variable of an image that an address is in, or that ends before it."""
+    places = [name for name in image.sizes if name in image.symbols]
+    before = [name for name in places if start + image.symbols[name] <= address] or places
+    name = max(before, key=lambda name: image.symbols[name], default="")
+    return Allocation(f"variable {name}", start + image.symbols.get(name, 0), image.sizes.get(name, 0))
 
 
 def _thread(group: Triple, number: int, block: Triple) -> Thread:

@@ -13,6 +13,7 @@ __all__ = [
     "DivergentBarrier",
     "FailedAssertion",
     "InstructionBudgetExceeded",
+    "KernelFault",
     "MemoryFault",
     "NoProgress",
     "Refused",
@@ -27,12 +28,14 @@ __all__ = [
 def place(instruction: Instruction) -> str:
     """Source file and line of an instruction, as far as the listing says, and its line in the listing."""
     line = f"listing line {instruction.line}"
+    if instruction.header:
+        line = f"from {instruction.header}, {line}"
     return f"{instruction.source}, {line}" if instruction.source else line
 
 
 def quoted(memory: str) -> str:
-    """How a message names a piece of memory: the workgroup's LDS, a lane's scratch memory, or a buffer."""
-    return memory if memory.startswith(("LDS", "scratch of ")) else f"buffer {memory!r}"
+    """How a message names a piece of memory: the workgroup's LDS, a lane's scratch memory, a variable, or a buffer."""
+    return memory if memory.startswith(("LDS", "scratch of ", "variable ")) else f"buffer {memory!r}"
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,13 @@ def _and_others(count: int) -> str:
     return f" and {count} more of its wavefront" if count else ""
 
 
-class MemoryFault(ParityError):
+class KernelFault(ParityError):
+    """Something that a kernel does wrong, or uses without its being emulated; ``kind`` is its class."""
+
+    kind: str
+
+
+class MemoryFault(KernelFault):
     """A kernel accessed memory that it must not access.
 
     ``kind`` is ``"out-of-bounds read"``, ``"out-of-bounds write"`` or ``"never-written read"``. ``lane`` is ``None``
@@ -91,7 +100,7 @@ class MemoryFault(ParityError):
         )
 
 
-class DataRace(ParityError):
+class DataRace(KernelFault):
     """Two wavefronts accessed the same memory, at least one of them wrote, and no barrier orders them.
 
     ``instruction`` is the access that was executed second, ``other`` the one before it.
@@ -120,7 +129,7 @@ class DataRace(ParityError):
         )
 
 
-class DivergentBarrier(ParityError):
+class DivergentBarrier(KernelFault):
     """A barrier that some threads of a workgroup did not reach, and that went on working nevertheless."""
 
     kind = "divergent barrier"
@@ -134,7 +143,7 @@ class DivergentBarrier(ParityError):
         )
 
 
-class BadCall(ParityError):
+class BadCall(KernelFault):
     """A call to an address where no function begins."""
 
     kind = "bad call"
@@ -148,7 +157,7 @@ class BadCall(ParityError):
         )
 
 
-class Trapped(ParityError):
+class Trapped(KernelFault):
     """A kernel executed a trap: ``__trap``, ``abort``, ``__builtin_trap``, or code that cannot be reached."""
 
     kind = "trap"
@@ -162,7 +171,7 @@ class Trapped(ParityError):
         )
 
 
-class FailedAssertion(ParityError):
+class FailedAssertion(KernelFault):
     """An ``assert`` of device code that does not hold; ``file`` and ``at`` (its line) are those of the source."""
 
     kind = "device assertion"
@@ -176,7 +185,7 @@ class FailedAssertion(ParityError):
         )
 
 
-class NoProgress(ParityError):
+class NoProgress(KernelFault):
     """Threads repeat the same instructions with the same values, and nothing else runs that could change them."""
 
     kind = "no progress"
@@ -194,7 +203,7 @@ class NoProgress(ParityError):
         )
 
 
-class Refused(ParityError):
+class Refused(KernelFault):
     """A kernel uses something that the emulator does not have, by the name that the source has for it."""
 
     kind = "not emulated"
@@ -205,7 +214,7 @@ class Refused(ParityError):
         super().__init__(f"kernel {kernel!r} uses {what}{where}, which parity does not emulate")
 
 
-class InstructionBudgetExceeded(ParityError):
+class InstructionBudgetExceeded(KernelFault):
     """A kernel executed more instructions than one launch may: most likely an endless loop."""
 
     kind = "timeout"

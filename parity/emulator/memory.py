@@ -5,7 +5,6 @@ from __future__ import annotations
 import bisect
 import ctypes
 import mmap
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -121,15 +120,11 @@ class Arena:
         self.end = start
         return BASE + start
 
-    def place_image(self, size: int, content: Callable[[int], bytes], writable: bytes) -> int:
-        """Put data there to stay, which may have addresses in it; ``writable`` says of each byte whether kernels may
-        write it. Returns the address.
-        """
-        address = self.reserve(size)
-        at = slice(address - BASE, address - BASE + size)
-        self.data[at] = np.frombuffer(content(address), np.uint8)
+    def place_image(self, address: int, content: bytes, writable: bytes) -> None:
+        """Put data into reserved memory; ``writable`` says of each byte whether kernels may write it."""
+        at = slice(address - BASE, address - BASE + len(content))
+        self.data[at] = np.frombuffer(content, np.uint8)
         self.state[at] = np.frombuffer(writable, np.uint8) * _WRITABLE + _READABLE
-        return address
 
     def put(self, address: int, content: bytes) -> None:
         """Write bytes to reserved memory, which kernels may read and write then."""

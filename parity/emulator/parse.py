@@ -8,12 +8,15 @@ from dataclasses import dataclass, replace
 
 from parity.emulator.image import image_of
 from parity.errors import UsageError
+from parity.toolchain.compiler import HEADERS_ALIAS, HIP_ALIAS, LIBRARY_ALIAS
 
 __all__ = ["Body", "Function", "Instruction", "bodies_of", "function_of", "instruction_of"]
 
 _LABEL = re.compile(r"^([.\w$]+):")
 _LOC = re.compile(r"^\t\.loc\t\d+ (\d+) .*?;\s*(\S+?):\d+:\d+(.*)")
 _SYMBOL = re.compile(r"([\w.$]+)@(?:gotpc)?rel32@lo")
+_CALLER = re.compile(r"@\[ (\S+?:\d+):\d+")
+_HEADERS = ("/", f"{HEADERS_ALIAS}/", f"{HIP_ALIAS}/", f"{LIBRARY_ALIAS}/")
 _DISTANCE = re.compile(r"(@(?:gotpc)?rel32@(?:lo|hi))(?:\+(\d+)|-(\d+))?$")
 _LITERAL = re.compile(r"-?(?:0x[0-9a-fA-F]+|\d+)$")
 _MODIFIER_SPLIT = re.compile(r"\s+(?![^\[(]*[\])])")
@@ -24,7 +27,8 @@ class Instruction:
     """One machine instruction as printed: ``v_add_f32_e64 v0, |v1|, s2 clamp``.
 
     ``line`` is its line in the listing (1-based), ``source`` the ``file:line`` it was compiled from, if the listing
-    says so. The second half of a dual-issue pair is its own instruction in ``paired``.
+    says so; ``header`` is the place in a header of HIP or of C++ that was inlined there. The second half of a
+    dual-issue pair is its own instruction in ``paired``.
     """
 
     text: str
@@ -34,6 +38,7 @@ class Instruction:
     line: int
     source: str | None
     paired: Instruction | None = None
+    header: str | None = None
 
 
 @dataclass(frozen=True)
@@ -124,13 +129,14 @@ def function_of(listing: str, name: str) -> Function:
 
 def _parse_body(body: Body, items: list[Instruction | str], descriptor: dict[str, int]) -> None:
     source: str | None = None
+    header: str | None = None
     in_code = True
     beyond = 0  # bytes from the end of the last s_getpc_b64
     for line, text in enumerate(body.text.split("\n"), body.line):
         if text.startswith("\t."):
             if text.startswith("\t.loc"):
                 if (where := _LOC.match(text)) and where[1] != "0":
-                    source = f"{where[2]}:{where[1]}"
+                    source, header = _own(f"{where[2]}:{where[1]}", where[3])
             elif text.startswith("\t.section"):
                 in_code = False
         elif text.startswith("\t\t.amdhsa_"):
@@ -140,7 +146,7 @@ def _parse_body(body: Body, items: list[Instruction | str], descriptor: dict[str
         elif not in_code:
             continue
         elif text.startswith("\t") and (code := text.partition(";")[0].strip()):
-            item = instruction_of(code, line, source)
+            item = instruction_of(code, line, source, header)
             if item.mnemonic == "s_getpc_b64":
                 beyond = 0
             elif item.mnemonic.startswith("s_"):
@@ -174,7 +180,15 @@ def _is_literal(operand: str) -> bool:
     return "rel32@" in operand or operand.startswith("(")
 
 
-def instruction_of(code: str, line: int, source: str | None = None) -> Instruction:
+def _own(place: str, callers: str) -> tuple[str, str | None]:
+    """The place in the user's own files and, if it comes from a header of somebody else's that was inlined, that."""
+    if not place.startswith(_HEADERS):
+        return place, None
+    own = (caller for caller in _CALLER.findall(callers) if not caller.startswith(_HEADERS))
+    return next(own, place), place
+
+
+def instruction_of(code: str, line: int, source: str | None = None, header: str | None = None) -> Instruction:
     """One line of assembly, without its comment."""
     first, dual, second = code.partition(" :: ")
     mnemonic, _, rest = first.partition(" ")
@@ -187,7 +201,8 @@ def instruction_of(code: str, line: int, source: str | None = None) -> Instructi
         tuple(tail[1:]),
         line,
         source,
-        instruction_of(second, line, source) if dual else None,
+        instruction_of(second, line, source, header) if dual else None,
+        header if header != source else None,
     )
 
 

@@ -82,7 +82,7 @@ def formatted(words: Sequence[int]) -> str:
             return str(f"%{flags}{width}{dot}d" % _signed(word, bits))
         if kind in "uoxX":
             unsigned = f"%{flags.replace('+', '').replace(' ', '')}{width}{dot}{'d' if kind == 'u' else kind}"
-            return str(unsigned % (word % (1 << bits)))
+            return str(unsigned % (word % (1 << bits))).replace("0o", "0")
         if kind in "eEfFgGaA":
             (value,) = struct.unpack("<d", struct.pack("<Q", word))
             if kind in "aA":

@@ -156,6 +156,7 @@ def _record(
     return blank(
         entry, column, str(checked.case), checked.verdict, title,
         launch=checked.launch, inputs=checked.inputs, instructions=checked.instructions, against=against,
+        printed=checked.printed,
     )  # fmt: skip
 
 

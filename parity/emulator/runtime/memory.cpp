@@ -116,8 +116,9 @@ static u32 trace_one(Context *c, u64 at, u32 bytes, u32 lane, u32 instruction, b
   Wave &w = g->wave[g->current];
   bool in_lds = at >= c->lds;
   atomic |= (instruction & COHERENT) != 0, instruction &= ~COHERENT;
-  if (!in_lds && at - c->base >= c->trace_bytes) return 0;
-  Trace *t = in_lds ? c->lds_trace + (at - c->lds) : c->trace + (at - c->base);
+  bool top = at >= c->variables;
+  if (!top && at - c->base >= c->trace_bytes) return 0;
+  Trace *t = top ? c->top_trace + (at - c->variables) : c->trace + (at - c->base);
   Access now = {w.ordinal, (u16)w.epoch, (u16)((instruction < ATOMIC ? instruction : ATOMIC - 1) | (atomic ? ATOMIC : 0))};
   for (u32 k = 0; k < bytes; k++, t++) {
     if (compares) {
@@ -154,7 +155,7 @@ static u32 trace(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 by
   for (Mask m = exec; m; m &= m - 1) {
     u32 i = first(m);
     u64 at = base + pair(lo[i], hi[i]);
-    if (at - c->scratch < c->lds - c->scratch) continue;
+    if (at - c->scratch < c->variables - c->scratch) continue;
     if (trace_one(c, at, bytes, i, instruction, writes, false, same >> i & 1)) return 1;
   }
   return 0;

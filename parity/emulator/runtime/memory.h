@@ -16,6 +16,7 @@ struct Context {
   u64 dispatch, kernarg;     // device addresses
   u64 image;                 // device address of the code object's data
   u64 lds, scratch;          // device addresses
+  u64 variables;             // of the data of code objects; LDS follows
   u32 lds_bytes;             // of a workgroup
   u32 scratch_bytes, scratch_stride; // of a lane; from one lane to the next
   i64 budget;                // instructions left until it is looked whether anything still happens
@@ -28,7 +29,7 @@ struct Context {
   u32 other;                 // the second instruction of a race
   u32 crossed;               // 1 + the first instruction that exchanged values across lanes 31 and 32, or 0
   u8 *stacks;                // STACK bytes for each wavefront of a workgroup
-  Trace *trace, *lds_trace;  // who accessed every byte of memory below trace_bytes, and of LDS; null if not traced
+  Trace *trace, *top_trace;  // who accessed every byte below trace_bytes, and from variables on; null if not traced
   u64 trace_bytes;
   u32 ordinal;               // of the last wavefront that ran on this device
   Group *running;
