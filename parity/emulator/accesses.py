@@ -106,7 +106,7 @@ def _copy(value: str) -> str:
 def _scalar_load(w: Writer, item: Instruction, kind: str) -> None:
     target, base, *offsets = item.operands
     words = {"b32": 1, "b64": 2, "b96": 3, "b128": 4, "b256": 8, "b512": 16}.get(kind)
-    if words is None:
+    if words is None and kind not in ("u8", "i8", "u16", "i16"):
         raise Unknown(f"instruction {item.mnemonic}")
     terms = [scalar(w, base, "u64")]
     for offset in offsets:
@@ -114,6 +114,12 @@ def _scalar_load(w: Writer, item: Instruction, kind: str) -> None:
             literal = offset.lstrip("-")[:1].isdigit()
             terms.append(f"(i64){scalar(w, offset, 'i32' if literal else 'u32')}")
     terms.append(f"{_modifiers(item).get('offset', 0)}l")
+    if words is None:
+        bits = int(kind[1:])
+        value = f"(u32)((i32)(x << {32 - bits}) >> {32 - bits})" if kind[0] == "i" else "x"
+        w.put(f"{{ u32 x; if (scalar_load_part(c, {' + '.join(terms)}, {bits // 8}, {w.here}, &x)) return 1;")
+        w.put(*write_scalar(w, target, "u32", value), "}")
+        return
     names = registers(w, target)
     if len(names) != words:
         raise Unknown(f"{len(names)} registers for {item.mnemonic}")

@@ -9,12 +9,12 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 
-from parity.emulator.faults import UnknownInstruction
+from parity.emulator.faults import Refused, UnknownInstruction
 from parity.emulator.instructions import END, emit
 from parity.emulator.isa import BRANCHES, IGNORED, semantics
 from parity.emulator.operands import LABEL_ADDRESS, is_vector
 from parity.emulator.parse import Function, Instruction
-from parity.emulator.writer import Unknown, Writer
+from parity.emulator.writer import Missing, Unknown, Writer
 from parity.toolchain.targets import Target
 
 __all__ = ["COUNTERS", "blocks_of", "entry_of", "registers_of", "teaching", "translate", "writer_of"]
@@ -125,6 +125,8 @@ def teaching(function: Function, w: Writer) -> Iterator[None]:
     """Say which instruction it is that is not known."""
     try:
         yield
+    except Missing as missing:
+        raise Refused(function.name, str(missing), function.instructions[w.number]) from None
     except Unknown as unknown:
         raise UnknownInstruction(str(unknown), function.name, function.instructions[w.number]) from None
 

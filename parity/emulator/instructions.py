@@ -26,7 +26,7 @@ from parity.emulator.operands import (
 )
 from parity.emulator.parse import Instruction
 from parity.emulator.sdwa import selection
-from parity.emulator.writer import Unknown, Writer
+from parity.emulator.writer import Missing, Unknown, Writer
 
 __all__ = ["END", "emit"]
 
@@ -47,6 +47,8 @@ def emit(w: Writer, item: Instruction) -> None:
         _branch(w, item.operands[0], BRANCHES[name])
     elif name in EXCHANGES:
         EXCHANGES[name](w, item)
+    elif refused := next((what for begin, what in _REFUSED.items() if name.startswith(begin)), None):
+        raise Missing(refused)
     elif emit_access(w, item, name):
         return
     elif item.paired:
@@ -144,8 +146,18 @@ def _trap(w: Writer, item: Instruction) -> None:
     w.put(f"c->budget = left; return trap(c, exec, {w.here});")
 
 
+#: What parity does not emulate, by how the instructions begin that nothing else needs.
+_REFUSED = {
+    "image_": "textures or surfaces",
+    "buffer_load_format_": "textures or surfaces",
+    "buffer_store_format_": "textures or surfaces",
+    "ds_gws_": "synchronisation of a whole grid (cg::this_grid().sync())",
+    "tbuffer_": "typed buffers",
+    "s_sendmsghalt": "messages to the host",
+}
+
 _CLOCKS = {"HW_REG_SHADER_CYCLES": "", "HW_REG_SHADER_CYCLES_LO": "", "HW_REG_SHADER_CYCLES_HI": " >> 32"}
-_PLACES = ("HW_REG_HW_ID", "HW_REG_HW_ID1", "HW_REG_HW_ID2", "HW_REG_XCC_ID")
+_PLACES = ("HW_REG_HW_ID", "HW_REG_HW_ID1", "HW_REG_HW_ID2", "HW_REG_XCC_ID", "HW_REG_WAVE_STATE_PRIV")
 
 _CONTROL: dict[str, Callable[[Writer, Instruction], None]] = {
     "s_endpgm": lambda w, item: w.put(END),

@@ -12,11 +12,15 @@ from parity.emulator.image import CODE
 from parity.emulator.parse import Instruction
 from parity.toolchain.targets import Target
 
-__all__ = ["Unknown", "Writer"]
+__all__ = ["Missing", "Unknown", "Writer"]
 
 
 class Unknown(Exception):
     """Something of an instruction that the emulator does not know; the text says what."""
+
+
+class Missing(Unknown):
+    """Something that the emulator does not have and that the source has a name for; the text is that name."""
 
 
 @dataclass

@@ -15,6 +15,7 @@ from parity.emulator import (
     Device,
     KernelFault,
     LaunchStats,
+    Refused,
     UnknownInstruction,
     pack,
     place,
@@ -87,11 +88,11 @@ class EmulatedSession:
         """Translate and compile these kernels; what cannot be translated is reported when it is launched."""
         try:
             self._device.prepare(code, kernels, workers=1)
-        except UnknownInstruction:
+        except (UnknownInstruction, Refused):
             for kernel in kernels:
                 try:
                     self._device.prepare(code, [kernel], workers=1)
-                except UnknownInstruction:
+                except (UnknownInstruction, Refused):
                     continue
 
     def execute(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Outcome:

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import pytest
 from test_workgroups import Workgroups
@@ -187,6 +188,66 @@ def test_a_function_as_an_argument(run):
     assert launched(functions["_Z7squaredi"]) == (x * x).tolist()
     with pytest.raises(BadCall, match="no function begins at the address"):
         launched(0)
+
+
+def test_groups(run):
+    x = numbers(64)
+    y = run("groups", 64, x, np.zeros(65, np.int32), block=64)[1]
+    wanted = x // 8 * 8 + 3
+    wanted[[0, 32]] = [x[:32].sum(), x[32:].sum()]
+    assert y.tolist() == [*wanted.tolist(), x[32:].sum() + 64 + 8]
+
+
+def test_the_threads_that_are_there(run):
+    x, lanes = numbers(128), run.lanes
+    y = run("coalesced", 128, x, np.zeros(128, np.int32), block=128)[1]
+    wanted = np.full(128, -1)
+    for begin in range(0, 128, lanes):
+        there = [i for i in range(begin, begin + lanes) if i % 3 == 0]
+        wanted[there] = np.arange(len(there)) + 100 * len(there) + 10000 * there[0]
+    assert y.tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_what_is_refused_is_named(target, cache):
+    (built,) = build(HERE / "kernels", ["refused"], [target], cache=cache)
+    assert built.error is None, built.error
+    run = Workgroups(emulator.Device(cache=cache, traced=True), built.code_object)
+    sync = "synchronisation of a whole grid (cg::this_grid().sync())"
+    with pytest.raises(Refused, match=re.escape(f"kernel 'whole_grid' uses {sync} at refused.cu:6")):
+        run("whole_grid", 2, numbers(2), np.zeros(2, np.int32), block=2)
+    for kernel in built.code_object.kernels.keys() - {"whole_grid"}:
+        with pytest.raises(Refused, match=rf"kernel '{kernel}' uses textures or surfaces at refused\.cu:\d+"):
+            run.device.prepare(run.code, [kernel])
+
+
+@pytest.mark.parametrize(
+    ("target", "fp8", "bf8"),
+    [
+        ("gfx942", ml_dtypes.float8_e4m3fnuz, ml_dtypes.float8_e5m2fnuz),
+        ("gfx1201", ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2),
+    ],
+)
+def test_conversions_of_8_bit_floats(target, fp8, bf8, cache):
+    """As ml_dtypes does them; any NaN is right."""
+    (built,) = build(HERE / "kernels", ["floats8"], [target], cache=cache)
+    assert built.error is None, built.error
+    run = Workgroups(emulator.Device(cache=cache, traced=True), built.code_object)
+    codes = np.arange(1 << 16, dtype=np.uint16)
+    x = codes.astype(np.uint32) << 16 | codes
+    low, high = (codes & 0xFF).astype(np.uint8), (codes >> 8).astype(np.uint8)
+    got = run("decode", x.size, x, np.zeros(6 * x.size, np.float32), grid=256)[1].reshape(-1, 6).T
+    for array, bits, kind in zip(got, (low, high, low, high, low, high), (fp8, bf8, fp8, fp8, bf8, bf8), strict=True):
+        np.testing.assert_array_equal(array, bits.view(kind).astype(np.float32))
+    values = np.arange(1 << 16, dtype=np.uint32) << 16
+    values = np.concatenate([values, values | 0x8000, values | 0x7FFF, values | 0x8001]).view(np.float32)
+    values = values[::3]
+    got = run("encode", values.size, values, np.zeros(values.size, np.uint32), grid=-(-values.size // 256))[1]
+    with np.errstate(all="ignore"):
+        for shift, kind in ((0, fp8), (8, fp8), (16, bf8), (24, bf8)):
+            sign = np.float32(-1 if shift % 16 else 1)
+            wanted = (values * sign).astype(kind).astype(np.float32)
+            np.testing.assert_array_equal((got >> shift).astype(np.uint8).view(kind).astype(np.float32), wanted)
 
 
 def test_memory_of_the_device_is_refused_by_name(run):

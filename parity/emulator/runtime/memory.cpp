@@ -250,6 +250,13 @@ u32 scalar_load_checked(Context *c, u64 at, u32 words, u32 instruction, u32 *out
   default: return load_words<16>(c, at, instruction, out);
   }
 }
+u32 scalar_load_part(Context *c, u64 at, u32 bytes, u32 instruction, u32 *out) {
+  if (u32 why = refused(c, at, bytes, READABLE)) return fault(c, why, at, bytes, ~0u, instruction);
+  if (c->trace && trace_one(c, at, bytes, ~0u, instruction, false, false, false)) return 1;
+  *out = 0;
+  copy_some((u8 *)out, c->data + (at - c->base), bytes);
+  return 0;
+}
 
 constexpr u64 EACH_BYTE = 0x0101010101010101ul;
 // Lanes whose addresses follow each other, all inside the arena and all in the wanted state: one vector access.

@@ -64,6 +64,7 @@ template <int WORDS> INLINE u32 scalar_load(Context *c, u64 at, u32 instruction,
   __builtin_memcpy_inline(out, c->data + offset, 4 * WORDS);
   return 0;
 }
+RUNTIME u32 scalar_load_part(Context *, u64 at, u32 bytes, u32 instruction, u32 *out);
 // Generic pointers: offsets into LDS and scratch memory become addresses.
 INLINE V<u64> flat_address(Context *c, u32 wave, V<u32> lo, V<u32> hi) {
   V<u64> own = c->scratch + to<u64>((wave * LANES + IOTA) * c->scratch_stride + lo);

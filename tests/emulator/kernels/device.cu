@@ -3,7 +3,10 @@
 #include <cassert>
 #include <cstdio>
 
+#include <cooperative_groups.h>
+
 #define KERNEL extern "C" __global__ void
+namespace cg = cooperative_groups;
 #define EACH int i = blockIdx.x * blockDim.x + threadIdx.x; if (i >= n) return;
 
 KERNEL asserts(int n, const int* x, int* y) {
@@ -105,6 +108,27 @@ KERNEL through_a_class(int n, const int* x, int* y) {
     const Shape* shape = i & 1 ? static_cast<const Shape*>(&square) : &strip;
     y[i] = shape->area();
 }
+// Groups of HIP's headers: a block, tiles of 8 and 32 threads, and the threads that are there.
+KERNEL groups(int n, const int* x, int* y) {
+    cg::thread_block block = cg::this_thread_block();
+    auto tile = cg::tiled_partition<32>(block);
+    auto small = cg::tiled_partition<8>(block);
+    int sum = x[block.thread_rank()];
+    for (int offset = 16; offset > 0; offset /= 2) sum += tile.shfl_down(sum, offset);
+    tile.sync();
+    y[block.thread_rank()] = tile.thread_rank() == 0 ? sum : small.shfl(x[block.thread_rank()], 3);
+    block.sync();
+    if (block.thread_rank() == 0) y[n] = y[32] + block.size() + small.size();
+}
+KERNEL coalesced(int n, const int* x, int* y) {
+    EACH
+    y[i] = -1;
+    if (x[i] % 3 == 0) {
+        auto group = cg::coalesced_threads();
+        y[i] = group.thread_rank() + 100 * group.size() + 10000 * group.shfl(i, 0);
+    }
+}
+
 KERNEL allocates(int n, const int* x, int* y) {
     EACH
     int* own = (int*)malloc(sizeof(int) * 4);
