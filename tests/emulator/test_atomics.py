@@ -79,7 +79,7 @@ def test_half_a_word_that_is_outside(run, at, kind):
 def test_a_word_that_reaches_beyond_and_is_not_swapped(run):
     x, y = np.arange(11, dtype=np.uint16), np.zeros(2, np.uint32)
     assert run("word_beyond", 1, x, y, 16, block=1)[1][1] == 8 | 9 << 16
-    with pytest.raises(MemoryFault, match="out-of-bounds read of 4 bytes in kernel 'word_beyond' at atomics.cu:"):
+    with pytest.raises(MemoryFault, match=r"out-of-bounds read of 4 bytes in kernel 'word_beyond' at atomics\.cu:"):
         run("word_beyond", 1, x, y, 20, block=1)
 
 

@@ -312,6 +312,7 @@ template <int MANTISSA, int BIAS> INLINE V<u32> f8_of(V<f32> x) {
   r = sel(size > 0x7f800000u, all(NOT), r);
   return FNUZ ? sel(r == 0, r, r | sign) : r | sign;
 }
+INLINE V<u64> joined(V<f32> lo, V<f32> hi) { return join(as<u32>(lo), as<u32>(hi)); }
 INLINE V<f32> of_fp8(V<u32> x) { return of_f8<3, FNUZ ? 8 : 7>(x); }
 INLINE V<f32> of_bf8(V<u32> x) { return of_f8<2, FNUZ ? 16 : 15>(x); }
 INLINE V<u32> fp8_of(V<f32> x) { return f8_of<3, FNUZ ? 8 : 7>(x); }
