@@ -185,26 +185,28 @@ def find_project(
             _check_settings(config, said)
             table = {name.replace("_", "-"): value for name, value in said.items()}
             issues = folder / table.get(KNOWN, f"{KNOWN}.toml")
-            hip = folder / table["hip"] if "hip" in table else None
+            ported = folder / table["hip"] if "hip" in table else None
             found = Project(
                 # A folder of HIP sources alone is a project, too.
-                hip if hip and "kernels" not in table else folder / table.get("kernels", "kernels"),
+                ported if ported and "kernels" not in table else folder / table.get("kernels", "kernels"),
                 folder / table.get("cases", "cases"),
                 issues if not cases and (KNOWN in table or issues.is_file()) else None,
-                Sides(_side(folder, table, "cuda-"), _side(folder, table, "hip-"), hip if "kernels" in table else None),
+                Sides(
+                    _side(folder, table, "cuda-"), _side(folder, table, "hip-"), ported if "kernels" in table else None
+                ),
             )
             break
     else:
         shipped = Path(__file__).parent / "_suite"
         found = Project(shipped / "kernels", shipped / "cases")
     # The ports that the project names are those of its own kernels.
-    ported = hip or (found.sides.ported if not kernels else None)
+    port = hip or (found.sides.ported if not kernels else None)
     return replace(
         found,
         kernels=kernels or found.kernels,
         cases=cases or found.cases,
         known=known or found.known,
-        sides=replace(found.sides, ported=ported),
+        sides=replace(found.sides, ported=port),
     )
 
 

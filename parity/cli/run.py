@@ -63,7 +63,7 @@ from parity.report import (
 from parity.runners import Evidence
 from parity.runners.recording import MEASUREMENTS
 from parity.suite import Selection, Suite
-from parity.toolchain import DEFAULT_TARGETS, Built, build_suite
+from parity.toolchain import DEFAULT_TARGETS, LITERAL, Built, build_suite, chosen_hipifier
 
 __all__ = ["main", "options"]
 
@@ -341,6 +341,8 @@ def _reproduction(arguments: argparse.Namespace) -> Reproduction:
         found += ["--no-check-memory"]
     if arguments.toolchain:
         found += ["--toolchain", arguments.toolchain]
+    if (hipifier := chosen_hipifier()) != LITERAL:
+        found += ["--hipify", hipifier]
     for option, folder in (
         ("--kernels", arguments.kernels_dir),
         ("--hip", arguments.hip_dir),
