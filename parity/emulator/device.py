@@ -23,6 +23,7 @@ from parity.emulator.faults import (
     DivergentBarrier,
     FailedAssertion,
     InstructionBudgetExceeded,
+    LdsExceeded,
     MemoryFault,
     NoProgress,
     Refused,
@@ -376,11 +377,10 @@ class Device:
                 f"least 1, and a block has at most {noun.max_threads} threads"
             )
         lds = noun.lds_bytes + shared_bytes
-        if shared_bytes < 0 or lds > loaded.target.lds_bytes:
-            raise UsageError(
-                f"kernel {kernel!r} needs {lds} bytes of LDS ({noun.lds_bytes} static, {shared_bytes} dynamic); a "
-                f"workgroup on {loaded.target} can have {loaded.target.lds_bytes}"
-            )
+        if shared_bytes < 0:
+            raise UsageError(f"a launch of kernel {kernel!r} cannot have {shared_bytes} bytes of dynamic LDS")
+        if lds > loaded.target.lds_bytes:
+            raise LdsExceeded(kernel, noun.lds_bytes, shared_bytes, str(loaded.target), loaded.target.lds_bytes)
         expected = noun.explicit_bytes
         if len(args) != expected:
             raise UsageError(
@@ -546,10 +546,11 @@ class Device:
         c = self._context
         if address >= c.lds:
             return Allocation("LDS", c.lds, c.lds_bytes)
-        for image, start in self._images.values():
-            if start <= address < start + len(image.content) + _BETWEEN:
+        for image, start in sorted(self._images.values(), key=lambda placed: placed[1], reverse=True):
+            last = start + len(image.content) + _BETWEEN
+            if start <= address and (address < last or address >= c.variables) and image.sizes:
                 return _variable(image, start, address)
-        if c.scratch <= address:
+        if c.scratch_stride and c.scratch <= address < c.variables:
             lane = (address - c.scratch) // c.scratch_stride
             return Allocation(f"scratch of lane {lane}", c.scratch + lane * c.scratch_stride, c.scratch_bytes)
         return self._arena.nearest(address)

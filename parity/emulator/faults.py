@@ -14,6 +14,7 @@ __all__ = [
     "FailedAssertion",
     "InstructionBudgetExceeded",
     "KernelFault",
+    "LdsExceeded",
     "MemoryFault",
     "NoProgress",
     "Refused",
@@ -200,6 +201,19 @@ class NoProgress(KernelFault):
             f"  {thread}{_and_others(lanes - 1)}\n"
             "  if they wait for something: a thread of the same wavefront that has it (a lock) goes on only when all "
             "leave the loop, and a block that has not run yet may never do so"
+        )
+
+
+class LdsExceeded(KernelFault):
+    """A launch whose workgroups need more LDS than one of the target can have."""
+
+    kind = "LDS limit"
+
+    def __init__(self, kernel: str, static: int, dynamic: int, target: str, limit: int) -> None:
+        self.kernel, self.static, self.dynamic, self.limit = kernel, static, dynamic, limit
+        super().__init__(
+            f"kernel {kernel!r} needs {static + dynamic} bytes of LDS ({static} static, {dynamic} dynamic); a "
+            f"workgroup on {target} can have {limit}"
         )
 
 

@@ -269,7 +269,7 @@ def _vector_alu(w: Writer, item: Instruction, known: Semantics, into: str = "") 
         expression = modified(expression, kind, clamp, omod)
         if into:
             yield f"{into} = as<u32>({expression});"
-        elif part and kind not in ("mask", "exec"):
+        elif part and kind not in ("mask", "exec") and not kind.endswith("64"):
             bits = (
                 f"to<u32>(as<u16>((V<{kind}>)({expression})))"
                 if "16" in kind

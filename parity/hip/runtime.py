@@ -23,6 +23,7 @@ from parity.emulator import (
     FailedAssertion,
     InstructionBudgetExceeded,
     KernelFault,
+    LdsExceeded,
     MemoryFault,
     NoProgress,
     Refused,
@@ -316,6 +317,8 @@ class Runtime:
             self._fail("hipErrorLaunchTimeOut", error)
         except Refused as error:
             raise HipError("hipErrorNotSupported", str(error)) from error
+        except LdsExceeded as error:
+            raise HipError("hipErrorInvalidConfiguration", str(error)) from error
         except FailedAssertion as error:
             self._fail("hipErrorAssert", error)
         except KernelFault as error:

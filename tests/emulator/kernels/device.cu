@@ -24,6 +24,15 @@ KERNEL aborts(int n, const int* x, int* y) {
     if (x[i] < 0) abort();
     y[i] = x[i];
 }
+KERNEL traps_either_way(int n, const int* x, int* y) {
+    if (n > 0) {
+        y[0] = 1;
+        __builtin_trap();
+    } else {
+        y[1] = 1;
+        __builtin_trap();
+    }
+}
 
 KERNEL prints(int n, const int* x, int* y) {
     EACH
