@@ -30,6 +30,8 @@ KERNELS_NAMED = 8
 # What a fault of the runner says about the kernel; any other kind is a failure of the kernel.
 _STATUS = {
     "timeout": Status.TIMEOUT,
+    "no progress": Status.TIMEOUT,
+    "not emulated": Status.ERROR,
     "unknown instruction": Status.ERROR,
     "error": Status.ERROR,
     "out of memory": Status.ERROR,
@@ -44,7 +46,7 @@ class Checked:
     """A verdict with what a person needs to understand it.
 
     ``lost``: the device had to be opened again. ``output`` is what the kernel left, in logical shape; None after a
-    fault.
+    fault. ``printed`` is the beginning of what it printed.
     """
 
     case: Case
@@ -54,6 +56,7 @@ class Checked:
     instructions: int | None = None
     lost: bool = False
     output: Array | None = None
+    printed: str = ""
 
 
 def check(op: Op, case: Case, code: CodeObject | None, session: Session | Library, vendor: Vendor) -> Checked:
@@ -74,9 +77,10 @@ def judge(case: Case, call: Call, code: CodeObject | None, session: Session | Li
     verdict = _fault(outcome.fault) if outcome.fault else _compare(call, outcome, vendor)
     output = None if outcome.fault else call.layout.view(outcome.buffers[call.output])
     if verdict.passed:
-        return Checked(case, verdict, "", {}, outcome.instructions, output=output)
+        return Checked(case, verdict, "", {}, outcome.instructions, output=output, printed=outcome.printed)
     lost = outcome.fault is not None and outcome.fault.lost
-    return Checked(case, verdict, str(call.launch), _inputs(call, verdict), outcome.instructions, lost, output)
+    inputs, printed = _inputs(call, verdict), outcome.printed
+    return Checked(case, verdict, str(call.launch), inputs, outcome.instructions, lost, output, printed)
 
 
 def _computed(case: Case, call: Call, library: Library, vendor: Vendor) -> Checked:

@@ -15,6 +15,7 @@ from parity.engine.diagnose import diagnose
 from parity.engine.plan import Column, Plan, Task
 from parity.engine.record import Against, CaseRecord
 from parity.engine.vendors import compared
+from parity.errors import ParityError
 from parity.op import Call, Entry
 from parity.runners import Library, OpRunner, Runner, Session, replayed, runner
 from parity.suite import Suite, load_suite
@@ -84,9 +85,9 @@ class Worker:
             try:
                 case = entry.op.parse(text)
                 call = entry.op.call(case)
-            except Exception:  # a defect of the op's declaration or of parity costs this case only
+            except Exception as error:  # a defect of the op's declaration or of parity costs this case only
                 for column in columns:
-                    records[column].append(self.plan.known.mark(blank(entry, column, text, _defect(), title)))
+                    records[column].append(self.plan.known.mark(blank(entry, column, text, _defect(error), title)))
                 continue
             checked = {column: self._checked(entry, column, case, call) for column in columns}
             witnesses = {column: Witness(each.verdict, each.output) for column, each in checked.items()}
@@ -111,8 +112,8 @@ class Worker:
     def _checked(self, entry: Entry, column: Column, case: Case, call: Call) -> Checked:
         try:
             return judge(case, call, self._code(entry, column), self.session(column), column.vendor)
-        except Exception:  # likewise
-            return Checked(case, _defect(), "", {})
+        except Exception as error:  # likewise
+            return Checked(case, _defect(error), "", {})
 
     def _code(self, entry: Entry, column: Column) -> CodeObject | None:
         return None if column.op_level else self.plan.code[entry.op.module, column]
@@ -156,8 +157,10 @@ class Worker:
         )
 
 
-def _defect() -> Verdict:
-    return Verdict(Status.ERROR, "error", detail=traceback.format_exc())
+def _defect(error: Exception) -> Verdict:
+    """What parity says of its own accord is said to be read; anything else needs its place in the code."""
+    detail = str(error) if isinstance(error, ParityError) else "".join(traceback.format_exception(error))
+    return Verdict(Status.ERROR, "error", detail=detail)
 
 
 def _record(
@@ -166,6 +169,7 @@ def _record(
     return blank(
         entry, column, str(checked.case), checked.verdict, title,
         launch=checked.launch, inputs=checked.inputs, instructions=checked.instructions, against=against,
+        printed=checked.printed,
     )  # fmt: skip
 
 

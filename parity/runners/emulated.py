@@ -12,13 +12,10 @@ from parity.cache import Cache, default_root
 from parity.codeobject import CodeObject
 from parity.emulator import (
     Allocation,
-    BadCall,
-    DataRace,
     Device,
-    DivergentBarrier,
-    InstructionBudgetExceeded,
+    KernelFault,
     LaunchStats,
-    MemoryFault,
+    Refused,
     UnknownInstruction,
     pack,
     place,
@@ -91,19 +88,19 @@ class EmulatedSession:
         """Translate and compile these kernels; what cannot be translated is reported when it is launched."""
         try:
             self._device.prepare(code, kernels, workers=1)
-        except UnknownInstruction:
+        except (UnknownInstruction, Refused):
             for kernel in kernels:
                 try:
                     self._device.prepare(code, [kernel], workers=1)
-                except UnknownInstruction:
+                except (UnknownInstruction, Refused):
                     continue
 
     def execute(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Outcome:
-        """Run one launch; memory faults, races, endless loops and unknown instructions become faults of the outcome."""
+        """Run one launch; what the kernel does wrong, or uses without its being emulated, is a fault of the outcome."""
         fault, stats = None, None
         try:
             stats = self._launch(code, launch, buffers, _seed(launch))
-        except (MemoryFault, DataRace, DivergentBarrier, BadCall, InstructionBudgetExceeded) as error:
+        except KernelFault as error:
             fault = Fault(error.kind, str(error))
         except UnknownInstruction as error:
             fault = Fault("unknown instruction", str(error))
@@ -111,7 +108,8 @@ class EmulatedSession:
             fault = Fault("missing kernel", str(error))
         except ParityError as error:
             fault = Fault("error", str(error))
-        return Outcome(self._collect(buffers), fault, stats.instructions if stats else None)
+        printed = self._device.printed
+        return Outcome(self._collect(buffers), fault, stats.instructions if stats else None, printed)
 
     def count(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Mapping[str, int]:
         """Run one launch and count the instructions that its wavefronts issue, by class (``emulator.CLASSES``).
@@ -172,6 +170,7 @@ class EmulatedSession:
     ) -> LaunchStats:
         device = self._device
         device.reset()
+        device.restore()
         self._places.clear()
         kernel = self.modules.function(code, launch.kernel)
         if problem := mismatch(kernel, launch):
@@ -181,6 +180,8 @@ class EmulatedSession:
             places[name] = device.allocate(buffer.data.nbytes, name)
             defined = None if buffer.defined is None else np.repeat(buffer.defined, buffer.dtype.itemsize)
             device.write(places[name], buffer.data, defined=defined)
+        for name, contents in launch.constants.items():
+            device.write_symbol(code, name, contents.tobytes())
         values = [
             (0 if arg.buffer is None else places[arg.buffer].address + arg.offset * buffers[arg.buffer].dtype.itemsize)
             if isinstance(arg, Pointer)
