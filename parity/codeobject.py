@@ -22,6 +22,7 @@ __all__ = [
     "first_difference",
     "kernel_from_dict",
     "kernel_to_dict",
+    "mangled",
     "parse",
     "prebuilt",
     "source_of",
@@ -118,6 +119,16 @@ def spelled(symbol: str) -> tuple[str, ...]:
     if tree.kind != "func":
         return (str(tree),)
     return str(tree.name), f"{tree.name}({', '.join(map(str, tree.arg_tys))})"
+
+
+def mangled(variable: str) -> tuple[str, ...]:
+    """The symbols that a variable of the source may have (Itanium C++ ABI).
+
+    ``table`` is spelled as it is, or static; ``ops::table`` is one in a namespace.
+    """
+    parts = variable.split("::")
+    spelt = "".join(f"{len(part)}{part}" for part in parts)
+    return (variable, f"_ZL{spelt}") if len(parts) == 1 else (f"_ZN{spelt}E", f"_ZNL{spelt}E")
 
 
 def _spaceless(name: str) -> str:

@@ -241,7 +241,7 @@ def load_suite(kernels: Path, cases: Path, *, include: Sequence[Path] = (), flag
             continue
         for op in declared:
             if op.name in ops and ops[op.name] is not op:
-                problems.append(f"{op.where}: the op {op.name} is declared already at {ops[op.name].where}")
+                problems.append(f"{op.declared}: the op {op.name} is declared already at {ops[op.name].declared}")
             else:
                 ops[op.name] = op
                 places.setdefault(op.name, path.resolve())
@@ -250,7 +250,7 @@ def load_suite(kernels: Path, cases: Path, *, include: Sequence[Path] = (), flag
         first = files.setdefault(op.module, op)
         if first.file != op.file:
             problems.append(
-                f"{op.where}: {name} is in {op.file}, but {first.name} in {first.file}: one file per module"
+                f"{op.declared}: {name} is in {op.file}, but {first.name} in {first.file}: one file per module"
             )
             del ops[name]
     if not ops:
@@ -261,7 +261,7 @@ def load_suite(kernels: Path, cases: Path, *, include: Sequence[Path] = (), flag
         names = [op.name for op in ops.values() if op.module == module]
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
         near = nearest(files[module].file, known)
-        problems.append(f"{files[module].where}: op {names[0]}{more}: there is no {suite.files[module]}{near}")
+        problems.append(f"{files[module].declared}: op {names[0]}{more}: there is no {suite.files[module]}{near}")
     if suite.files and len(suite.missing) == len(suite.files):
         if not any(kernels.rglob("*.cu")):
             raise UsageError(f"the kernels folder {kernels} holds no *.cu, and no code object")

@@ -351,7 +351,7 @@ def _print_failures(work: Work, records: Sequence[CaseRecord], reproduction: Rep
     for failure in shown_failures(records):
         record, more = failure.records[0], failure.more
         source = shown(work.suite.files.get(record.module, ""))
-        declared = shown(work.suite.op(record.op).where)
+        declared = shown(work.suite.op(record.op).declared)
         head, _, body = failure_text(failure, reproduction, source, declared).partition("\n")
         console.print(head, style="bold red")
         console.print(body)

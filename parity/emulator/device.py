@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 import struct
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from parity.cache import Cache, default_root
-from parity.codeobject import CodeObject, Kernel, first_difference
+from parity.codeobject import CodeObject, Kernel, first_difference, mangled
 from parity.emulator.build import Executable, Programs
 from parity.emulator.classes import class_of, totals
 from parity.emulator.codegen import COUNTERS, blocks_of, registers_of
@@ -23,7 +24,7 @@ from parity.emulator.parse import Instruction, bodies_of, function_of
 from parity.errors import ParityError, UsageError, nearest
 from parity.toolchain.targets import Target, target
 
-__all__ = ["Device", "LaunchStats", "pack"]
+__all__ = ["Device", "LaunchStats", "pack", "together"]
 
 _NONE, _READ_OUTSIDE, _WRITE_OUTSIDE, _READ_UNWRITTEN, _TIMEOUT, _RACE, _DIVERGENT, _BAD_CALL = range(8)
 _KINDS = {
@@ -95,6 +96,15 @@ class LaunchStats:
     instructions: int
     crossing: str | None = None
     classes: Mapping[str, int] | None = None
+
+
+def together(stats: Sequence[LaunchStats]) -> LaunchStats:
+    """What several launches did."""
+    classes: Counter[str] = Counter()
+    for each in stats:
+        classes.update(each.classes or {})
+    crossing = next((each.crossing for each in stats if each.crossing), None)
+    return LaunchStats(sum(each.instructions for each in stats), crossing, classes or None)
 
 
 @dataclass(frozen=True)
@@ -211,6 +221,22 @@ class Device:
     def registers(code: CodeObject, kernel: str) -> Mapping[str, Instruction]:
         """The registers of a kernel in the order in which ``launch`` numbers them, and where each is named first."""
         return registers_of(function_of(code.listing, kernel), target(code.target), image_of(code.listing).symbols)
+
+    def write_symbol(self, code: CodeObject, kernel: str, name: str, data: np.ndarray[Any, Any]) -> None:
+        """Fill a variable of a code object (``__constant__`` or ``__device__``) from its begin, as the host does.
+
+        Raises:
+            UsageError: the code object has no such variable, or one that is smaller.
+        """
+        loaded, places = self._load(code, kernel), image_of(code.listing).symbols
+        symbol = next((each for each in mangled(name) if each in places), None)
+        if symbol is None:
+            known = f"; it has {' '.join(places)}" if places else "; no kernel of it uses a variable"
+            raise UsageError(f"module {code.module!r} has no variable {name!r}{nearest(name, places) or known}")
+        end = min((at for at in places.values() if at > places[symbol]), default=len(image_of(code.listing).content))
+        if data.nbytes > end - places[symbol]:
+            raise UsageError(f"{name} has {end - places[symbol]} bytes; its declared content has {data.nbytes}")
+        self._arena.overwrite(loaded.image + places[symbol], np.ascontiguousarray(data).view(np.uint8))
 
     def reset(self) -> None:
         """Free all allocations."""

@@ -14,8 +14,9 @@ from parity.cli.options import DEFAULT_RUNNER, EXAMPLES
 from parity.engine import CaseRecord, Column, Plan, Task, run, runnable, tasks_of
 from parity.engine.worker import Worker
 from parity.errors import UsageError
+from parity.functions import wanted
 from parity.launch import Computation
-from parity.op import Op, wanted
+from parity.op import Op
 from parity.report import Reproduction
 from parity.runners import Evidence, OpRunner, Probe, Vendor
 from parity.suite import Suite, find_suite
