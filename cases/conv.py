@@ -51,8 +51,9 @@ SMALL_IMAGES = (
 )
 IMAGES = (
     *SMALL_IMAGES,
+    Sizes((1,), (33, 9, 31), (1, 2, 3)),
     Sizes((1,), (1, 2, 3), (1, 2, 3), (4, 5), (1, 4, 5)),
-    Sizes((1,), (9, 31, 33), (1, 2, 3)),
+    Sizes((1,), (33, 9, 31), (1, 2, 3)),
 )
 SPREAD_IMAGES = (*SMALL_IMAGES, Sizes((1,), (9, 11, 13), (1, 2, 3)))
 

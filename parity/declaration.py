@@ -107,7 +107,7 @@ class Declaration:
         where: what must hold, as ``"c % 4 == 0 and rows > 0"``; other cases are refused, and not drawn.
         strides: by tensor (or one for all), which layouts the kernel takes: a name of
             ``parity.generate.layouts.STRIDES``, or a ``Strides`` (default: ``dense`` if the kernel takes no ``info``,
-            else ``any`` of what is read and ``distinct`` of what is written).
+            else ``any`` of what is read and ``distinct`` of what is written; with ``layouts``, likewise).
         choices: what names of ``shapes`` and parameters are drawn from: numbers, tuples for a starred name, expressions
             of other names as text; a sequence of mappings is alternatives (default: small extents, and some on the
             edges of wavefronts, blocks and grids; usual values of a parameter).
@@ -281,7 +281,7 @@ class Declaration:
     def strides_of(self, name: str) -> Strides:
         """The layouts that the kernel takes of a tensor."""
         usual = "dense"
-        if "info" in self.takes or self.library:
+        if "info" in self.takes or self.library or self.layouts:
             usual = "distinct" if name in self.compared else "any"
         kind = self.strides.get(name, usual) if isinstance(self.strides, Mapping) else self.strides or usual
         return STRIDES[kind] if isinstance(kind, str) else kind

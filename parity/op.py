@@ -215,7 +215,9 @@ class Op(Declaration):
             for name, each in layouts.items():
                 if name in self.filled:
                     start = sum(draw(st.integers(0, WINDOW - 1)) * WINDOW**k for k in range(2))
-                    tensors[name] = Tensor(each, pick(draw, self.data_of(name, types)), start)
+                    stream = pick(draw, self.data_of(name, types))
+                    # Sorted data are the closer together, the further on in the stream.
+                    tensors[name] = Tensor(each, stream, start % WINDOW if stream == "sorted" else start)
                 else:
                     tensors[name] = Tensor(each)
             if "aliased" in flags and self.aliased:
@@ -264,7 +266,7 @@ class Op(Declaration):
                     and not rule(scope)
                 ):
                     shown = rule.shown(scope)
-                    return f"{rule} has to hold" + (f", with {shown}" if shown else "")
+                    return f"{rule} has to hold" + (f"; here {shown}" if shown else "")
         return ""
 
     def _chosen(self, draw: Draw) -> Scope:
@@ -285,7 +287,7 @@ class Op(Declaration):
         return all(rule(Scope({name: value})) for rule in self._rules_of_one_name.get(name, ()))
 
     def named_cases(self, dtypes: Sequence[str], *, launches: str = "any") -> list[tuple[str, Case]]:
-        """Title and case of every named case for these dtypes; of the host's own launches only, if ``launches`` says so."""
+        """Title and case of every named case for these dtypes; ``launches`` as for ``cases``."""
         types = self.bind(dtypes)
         found = [
             Named(title, f"{self._items(layout, types)} {launch}")

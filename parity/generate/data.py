@@ -70,7 +70,7 @@ def has_stream(dtype: DType, name: str) -> bool:
 
 
 def _between(name: str) -> Stream:
-    """Uniform from LOW to HIGH, both ends included, each of which is one element in sixteen."""
+    """Uniform from LOW to HIGH, rounded to the type; each end is one element in sixteen."""
     match = _RANGE.fullmatch(name)
     assert match
     low, high = float(match["low"]), float(match["high"])
@@ -80,8 +80,7 @@ def _between(name: str) -> Stream:
         values: Array = low + (high - low) * (part.astype(np.float64) * 2.0**-53)
         if not dtype.is_float:
             values = int(low) + (part % np.uint64(max(1, int(high) - int(low) + 1))).astype(np.int64)
-        rounded = dtype.convert(np.where(end == 0, low, np.where(end == 1, high, values)))
-        return np.clip(rounded, dtype.convert(low), dtype.convert(high)) if dtype.is_float else rounded
+        return dtype.convert(np.where(end == 0, low, np.where(end == 1, high, values)))
 
     return between
 

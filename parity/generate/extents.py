@@ -46,7 +46,7 @@ def draw_values(
     given = pick(draw, alternatives(choices) or [{}])
     chosen = {name: pick(draw, options) for name, options in given.items()}
     rest = [name for name in shapes.free if name not in chosen]
-    kind = pick(draw, ("small", "small", "edge", "edge", "edge", "empty")) if rest else "small"
+    kind = pick(draw, ("small", "small", "edge", "edge", "empty", "edge", "edge")) if rest else "small"
     dims = [name for name in rest if name not in params]
     marked = pick(draw, dims) if dims else ""
     for name in rest:
