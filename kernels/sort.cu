@@ -26,7 +26,8 @@ __device__ __forceinline__ u128 item(u64 x, u32 index) { return u128(x) << 32 | 
 __device__ __forceinline__ u128 item(i64 x, u32 index) { return item(u64(x ^ i64(1ull << 63)), index); }
 __device__ __forceinline__ u32 item(f16 x, u32 index) { return item(ordered(uint16_t(__half_as_ushort(x))), index); }
 __device__ __forceinline__ u32 item(bf16 x, u32 index) {
-    return item(ordered(uint16_t(__bfloat16_as_ushort(x))), index);
+    // Not __bfloat16_as_ushort, which in HIP 6 converts the value.
+    return item(ordered(reinterpret_cast<const uint16_t&>(x)), index);
 }
 __device__ __forceinline__ u64 item(f32 x, u32 index) { return item(ordered(__float_as_uint(x)), index); }
 __device__ __forceinline__ u128 item(f64 x, u32 index) { return item(ordered(u64(__double_as_longlong(x))), index); }

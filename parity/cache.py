@@ -42,6 +42,10 @@ class Cache:
 
     root: Path
 
+    def folder(self, key: str) -> Path:
+        """Where the entry of ``key`` is, if there is one."""
+        return self.root / key[:2] / key[2:]
+
     def get(self, key: str, build: Callable[[Path], None]) -> tuple[Path, bool]:
         """The folder of ``key`` and whether it was there; if not, ``build`` fills it.
 
@@ -50,7 +54,7 @@ class Cache:
         Raises:
             UsageError: the cache folder cannot be written.
         """
-        folder = self.root / key[:2] / key[2:]
+        folder = self.folder(key)
         if folder.is_dir():
             if _is_sound(folder):
                 return folder, True

@@ -80,7 +80,8 @@ class CodeObject:
     """The built artefact of one module for one target.
 
     ``listing`` is the assembly text (AMD) or the PTX (CUDA), ``digest`` the SHA-256 that identifies it, ``sources`` the
-    files it was made of. ``binary`` is the loadable file (HSACO, cubin), if one was made.
+    files it was made of. ``binary`` is the loadable file (HSACO, cubin), if one was made. ``made_by`` says in words of
+    what sources it was made (hipified or ported), and by which compiler with whose headers.
     """
 
     module: str
@@ -90,6 +91,7 @@ class CodeObject:
     digest: str
     sources: tuple[Path, ...] = ()
     binary: Path | None = None
+    made_by: str = ""
 
     def symbol(self, name: str) -> str:
         """The symbol of the kernel of that name: itself, or that of a kernel so called in the source.

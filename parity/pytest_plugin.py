@@ -46,6 +46,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--parity-seed", type=int, metavar="N", help="what cases are drawn from (default: --hypothesis-seed, or 0)"
     )
     group.addoption("--parity-kernels", metavar="DIR", help="folder of the .cu files")
+    group.addoption("--parity-hip", metavar="DIR", help="folder of AMD's sources, if they are not to be hipified")
     group.addoption("--parity-cases", metavar="DIR", help="folder of the case files")
     group.addoption(
         "--parity-toolchain", metavar="NAME", help="what compiles for AMD targets, as --toolchain of parity run"

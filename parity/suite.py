@@ -17,11 +17,15 @@ from parity.case import Case, split
 from parity.codeobject import prebuilt
 from parity.errors import UsageError, nearest
 from parity.op import Entry, Op
+from parity.side import Side, Sides
 
 __all__ = ["Project", "Selection", "Suite", "find_project", "find_suite", "load_suite"]
 
-SETTINGS: dict[str, type] = {"kernels": str, "cases": str, "known-issues": str, "include": list, "flags": list}
-"""What ``[tool.parity]`` may say, and as what."""
+SETTINGS: dict[str, type] = {
+    **dict.fromkeys(("kernels", "hip", "cases", "known-issues"), str),
+    **{side + what: list for side in ("", "cuda-", "hip-") for what in ("include", "flags", "force-include")},
+}
+"""What ``[tool.parity]`` may say, and as what; ``-`` and ``_`` are the same in a name."""
 
 KNOWN = "known-issues"
 """The setting that names the file of known issues; without it, the file of this name is read where there is one."""
@@ -39,16 +43,15 @@ class Selection:
 class Suite:
     """The ops of a folder of case files, the folder of the kernels they call, and the file of known issues, if any.
 
-    ``include`` are further folders with headers and ``flags`` options of every compiler. ``problems`` says, with file
-    and line, what of the folders cannot be used; everything else can. ``declared`` is the case file of each op.
+    ``sides`` says how CUDA's and AMD's side are compiled. ``problems`` says, with file and line, what of the folders
+    cannot be used; everything else can. ``declared`` is the case file of each op.
     """
 
     kernels: Path
     cases: Path
     ops: Mapping[str, Op] = field(repr=False)
     known: Path | None = None
-    include: tuple[Path, ...] = ()
-    flags: tuple[str, ...] = ()
+    sides: Sides = field(default_factory=Sides)
     problems: tuple[str, ...] = ()
     declared: Mapping[str, Path] = field(default_factory=dict, repr=False)
 
@@ -70,7 +73,7 @@ class Suite:
     @functools.cached_property
     def files(self) -> Mapping[str, Path]:
         """The file of each module that has kernels, whether it is there or not."""
-        return {op.module: self.kernels / op.file for op in self.ops.values() if not op.library}
+        return {op.module: _source_file(self.kernels / op.file) for op in self.ops.values() if not op.library}
 
     @functools.cached_property
     def missing(self) -> tuple[str, ...]:
@@ -138,6 +141,12 @@ class Suite:
         return Selection(tuple(entries), tuple(cases))
 
 
+def _source_file(path: Path) -> Path:
+    """The file, or the HIP source of that name where it is not there."""
+    hip = path.with_suffix(".hip")
+    return hip if hip.is_file() and not path.is_file() else path
+
+
 def _matches(entry: Entry, selector: str) -> bool:
     names = (entry.op.name, entry.op.module, entry.kernel, entry.name)
     return any(name == selector or fnmatch.fnmatchcase(name, selector) for name in names)
@@ -150,17 +159,20 @@ class Project:
     kernels: Path
     cases: Path
     known: Path | None = None
-    include: tuple[Path, ...] = ()
-    flags: tuple[str, ...] = ()
+    sides: Sides = field(default_factory=Sides)
 
 
 def find_project(
-    start: Path | None = None, kernels: Path | None = None, cases: Path | None = None, known: Path | None = None
+    start: Path | None = None,
+    kernels: Path | None = None,
+    cases: Path | None = None,
+    known: Path | None = None,
+    hip: Path | None = None,
 ) -> Project:
     """The project around ``start`` (default: the working folder), else the suite shipped with parity.
 
-    ``kernels``, ``cases`` and ``known`` replace what the project says; its known issues are none of other ``cases``.
-    Nothing has to exist yet.
+    ``kernels``, ``cases``, ``known`` and ``hip`` replace what the project says; its known issues are none of other
+    ``cases``, its ported sources none of other ``kernels``. Nothing has to exist yet.
 
     Raises:
         UsageError: the configuration is wrong.
@@ -168,34 +180,58 @@ def find_project(
     place = (start or Path.cwd()).resolve()
     for folder in (place, *place.parents):
         config = folder / "pyproject.toml"
-        table = _table(config)
-        if table is not None:
-            _check_settings(config, table)
+        said = _table(config)
+        if said is not None:
+            _check_settings(config, said)
+            table = {name.replace("_", "-"): value for name, value in said.items()}
             issues = folder / table.get(KNOWN, f"{KNOWN}.toml")
+            ported = folder / table["hip"] if "hip" in table else None
             found = Project(
-                folder / table.get("kernels", "kernels"),
+                # A folder of HIP sources alone is a project, too.
+                ported if ported and "kernels" not in table else folder / table.get("kernels", "kernels"),
                 folder / table.get("cases", "cases"),
                 issues if not cases and (KNOWN in table or issues.is_file()) else None,
-                tuple(folder / name for name in table.get("include", ())),
-                tuple(table.get("flags", ())),
+                Sides(
+                    _side(folder, table, "cuda-"), _side(folder, table, "hip-"), ported if "kernels" in table else None
+                ),
             )
             break
     else:
         shipped = Path(__file__).parent / "_suite"
         found = Project(shipped / "kernels", shipped / "cases")
-    return replace(found, kernels=kernels or found.kernels, cases=cases or found.cases, known=known or found.known)
+    # The ports that the project names are those of its own kernels.
+    port = hip or (found.sides.ported if not kernels else None)
+    return replace(
+        found,
+        kernels=kernels or found.kernels,
+        cases=cases or found.cases,
+        known=known or found.known,
+        sides=replace(found.sides, ported=port),
+    )
+
+
+def _side(folder: Path, table: Mapping[str, Any], prefix: str) -> Side:
+    """What is said for both sides, and then for one."""
+    include, flags, forced = (
+        [*table.get(what, ()), *table.get(prefix + what, ())] for what in ("include", "flags", "force-include")
+    )
+    return Side.of(folder, include, flags, forced)
 
 
 def find_suite(
-    start: Path | None = None, kernels: Path | None = None, cases: Path | None = None, known: Path | None = None
+    start: Path | None = None,
+    kernels: Path | None = None,
+    cases: Path | None = None,
+    known: Path | None = None,
+    hip: Path | None = None,
 ) -> Suite:
     """The suite of ``find_project``.
 
     Raises:
         UsageError: the configuration is wrong, or a folder cannot be used.
     """
-    project = find_project(start, kernels, cases, known)
-    suite = load_suite(project.kernels, project.cases, include=project.include, flags=project.flags)
+    project = find_project(start, kernels, cases, known, hip)
+    suite = load_suite(project.kernels, project.cases, sides=project.sides)
     return replace(suite, known=project.known)
 
 
@@ -213,16 +249,17 @@ def _table(config: Path) -> dict[str, Any] | None:
 
 
 def _check_settings(config: Path, table: Mapping[str, object]) -> None:
-    for name, value in table.items():
+    for written, value in table.items():
+        name = written.replace("_", "-")
         if name not in SETTINGS:
-            raise UsageError(f"{config}: [tool.parity] has no setting {name!r}{nearest(name, SETTINGS)}")
+            raise UsageError(f"{config}: [tool.parity] has no setting {written!r}{nearest(name, SETTINGS)}")
         if SETTINGS[name] is str and not isinstance(value, str):
             raise UsageError(f"{config}: [tool.parity] {name} = {value!r} is not a text")
         if SETTINGS[name] is list and not (isinstance(value, list) and all(isinstance(each, str) for each in value)):
             raise UsageError(f"{config}: [tool.parity] {name} = {value!r} is not a list of texts")
 
 
-def load_suite(kernels: Path, cases: Path, *, include: Sequence[Path] = (), flags: Sequence[str] = ()) -> Suite:
+def load_suite(kernels: Path, cases: Path, *, sides: Sides | None = None) -> Suite:
     """The suite of these folders. A case file with an error, or an op whose kernel has no file, is a problem of it.
 
     Raises:
@@ -255,16 +292,16 @@ def load_suite(kernels: Path, cases: Path, *, include: Sequence[Path] = (), flag
             del ops[name]
     if not ops:
         raise UsageError("\n".join(problems) or f"the files of {cases} declare no op")
-    suite = Suite(kernels, cases, ops, include=tuple(include), flags=tuple(flags), declared=places)
+    suite = Suite(kernels, cases, ops, sides=sides or Sides(), declared=places)
     for module in suite.missing:
-        known = [path.name for path in kernels.glob("*.cu")]
+        known = [path.name for pattern in ("*.cu", "*.hip") for path in kernels.glob(pattern)]
         names = [op.name for op in ops.values() if op.module == module]
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
         near = nearest(files[module].file, known)
         problems.append(f"{files[module].declared}: op {names[0]}{more}: there is no {suite.files[module]}{near}")
     if suite.files and len(suite.missing) == len(suite.files):
-        if not any(kernels.rglob("*.cu")):
-            raise UsageError(f"the kernels folder {kernels} holds no *.cu, and no code object")
+        if not any(path for pattern in ("*.cu", "*.hip") for path in kernels.rglob(pattern)):
+            raise UsageError(f"the kernels folder {kernels} holds no *.cu or *.hip, and no code object")
         raise UsageError("\n".join(problems))
     return replace(suite, problems=tuple(problems))
 

@@ -26,6 +26,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     0 all passed, 1 a failure, 2 wrong usage, 3 nothing was run or what was asked for is not available, 130 interrupted.
     """
     logging.basicConfig(format="parity: %(message)s", level=logging.WARNING, force=True)
+    logging.getLogger("parity").setLevel(logging.INFO)
     try:
         arguments = _parser().parse_args(argv)
         if toolchain := getattr(arguments, "toolchain", None):

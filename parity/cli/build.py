@@ -39,7 +39,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> int:
     """Build, and print the table; 1 if something does not compile."""
-    project = find_project(kernels=arguments.kernels_dir, cases=arguments.cases_dir)
+    project = find_project(kernels=arguments.kernels_dir, cases=arguments.cases_dir, hip=arguments.hip_dir)
     modules = _modules(project, arguments.modules)
     targets = [target(name).name for name in dict.fromkeys(arguments.target or DEFAULT_TARGETS)]
     with progress() as bars:
@@ -49,8 +49,7 @@ def main(arguments: argparse.Namespace) -> int:
             modules,
             targets,
             jobs=arguments.jobs,
-            include=project.include,
-            flags=project.flags,
+            sides=project.sides,
             done=lambda one: bars.update(bar, advance=1, note=f"{one.module} {one.target}"),
         )
     if arguments.json:
@@ -60,6 +59,7 @@ def main(arguments: argparse.Namespace) -> int:
         if arguments.signatures:
             _print_kernels(built)
         _print_findings(built, project.kernels)
+        _print_left_out(built, project.kernels)
     for one in built:
         if one.error:
             errors().print(str(one.error), style="red")
@@ -68,7 +68,7 @@ def main(arguments: argparse.Namespace) -> int:
 
 def _modules(project: Project, wanted: Sequence[str]) -> dict[str, Path]:
     """The files to build, by module: those of the suite, and all others of the folder by their names."""
-    found = find_modules(project.kernels)
+    found = find_modules(project.kernels, ported=project.sides.ported)
     with suppress(UsageError):  # there are no case files yet, or they are of no use: the sources compile without
         suite = load_suite(project.kernels, project.cases)
         declared = {suite.files[module]: module for module in suite.modules if module not in suite.missing}
@@ -124,6 +124,17 @@ def _print_kernels(built: Sequence[Built]) -> None:
         sizes = ("pointer" if a.kind == "global_buffer" else f"{a.size} bytes" for a in kernel.args)
         takes = ", ".join(f"{name}: {size}" for name, size in zip(names, sizes, strict=True))
         output().print(f"{(spelled(symbol) or (symbol,))[0]}({takes})")
+
+
+def _print_left_out(built: Sequence[Built], kernels: Path) -> None:
+    """Host code that was in the way, and headers that are not here: once, whatever the targets."""
+    translations = [one.translation for one in built if one.translation]
+    console = output()
+    for header in dict.fromkeys(header for each in translations for header in each.empty_headers):
+        console.print(f"header not found, an empty one stands in its place: {header}", style="yellow")
+    for piece in dict.fromkeys(piece for each in translations for piece in each.left_out):
+        place = os.path.relpath(kernels / piece.file)
+        console.print(f"{place}:{piece.line}: host code left out: {piece.name} ({piece.because})", style="dim")
 
 
 def _print_findings(built: Sequence[Built], kernels: Path) -> None:

@@ -28,7 +28,17 @@ from parity.runners import described, probed, problems, runner, runners
 from parity.runners.registry import BUILT_IN
 from parity.static import nvdisasm
 from parity.suite import find_suite
-from parity.toolchain import TARGETS, VARIABLE, chosen_rocm, device_library, find_disassembler, installed_rocm, nvcc
+from parity.toolchain import (
+    TARGETS,
+    VARIABLE,
+    WHEELS,
+    cached_headers,
+    chosen_rocm,
+    device_library,
+    find_disassembler,
+    installed_rocm,
+    nvcc,
+)
 
 __all__ = ["Finding", "findings", "main", "options"]
 
@@ -105,6 +115,10 @@ def _compilers() -> Iterator[Finding]:
         yield Finding("compilers", "device libraries", str(device_library()))
     except ParityError as error:
         yield Finding("compilers", "device libraries", "", str(error), needed=True)
+    found = cached_headers()
+    where = f"{found}, {found.folder}" if found else ""
+    fetched = f"not in the cache; the first build takes them out of {' and '.join(map(str, WHEELS))}, with pip"
+    yield Finding("compilers", "HIP headers", where, "" if found else fetched)
     for name, find, purpose in (
         ("nvcc", nvcc, "only for CUDA targets"),
         ("nvdisasm", nvdisasm, "only for the instructions of CUDA code"),

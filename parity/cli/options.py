@@ -61,6 +61,13 @@ def add_folders(parser: argparse.ArgumentParser, *, cases: Sequence[str] = ("--c
     parser.add_argument(
         "--kernels", "--kernels-dir", dest="kernels_dir", type=Path, metavar="DIR", help="folder of the .cu files"
     )
+    parser.add_argument(
+        "--hip",
+        dest="hip_dir",
+        type=Path,
+        metavar="DIR",
+        help="folder of AMD's sources, if they are not to be hipified",
+    )
     parser.add_argument(*cases, dest="cases_dir", type=Path, metavar="DIR", help="folder of the case files")
     parser.add_argument(
         "--toolchain",
@@ -94,7 +101,10 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 def suite_of(arguments: argparse.Namespace) -> Suite:
     """The suite that the options name. What in it cannot be used is said, and remembered for the exit code."""
     suite = find_suite(
-        kernels=arguments.kernels_dir, cases=arguments.cases_dir, known=getattr(arguments, "known_issues", None)
+        kernels=arguments.kernels_dir,
+        cases=arguments.cases_dir,
+        known=getattr(arguments, "known_issues", None),
+        hip=arguments.hip_dir,
     )
     arguments.problems = suite.problems
     for problem in suite.problems:

@@ -311,6 +311,7 @@ def _matrix(
         complete=complete,
         known=work.known,
         drawn=_drawn(work, plan) if complete else (),
+        made_by=plan.made_by,
     )
 
 
@@ -340,7 +341,11 @@ def _reproduction(arguments: argparse.Namespace) -> Reproduction:
         found += ["--no-check-memory"]
     if arguments.toolchain:
         found += ["--toolchain", arguments.toolchain]
-    for option, folder in (("--kernels", arguments.kernels_dir), ("--cases", arguments.cases_dir)):
+    for option, folder in (
+        ("--kernels", arguments.kernels_dir),
+        ("--hip", arguments.hip_dir),
+        ("--cases", arguments.cases_dir),
+    ):
         if folder:
             found += [option, str(folder)]
     return Reproduction(os.environ.get("PARITY_COMMAND") or "parity run", tuple(found))

@@ -84,6 +84,15 @@ class Plan:
     def columns(self) -> tuple[Column, ...]:
         return tuple(dict.fromkeys(column for task in self.tasks for column in task.columns))
 
+    @property
+    def made_by(self) -> dict[str, str]:
+        """How the code of each target was made: of which sources, by which compiler, with whose headers."""
+        found: dict[str, dict[str, None]] = {}
+        for (_, column), code in self.code.items():
+            if code.made_by:
+                found.setdefault(column.target, {})[code.made_by] = None
+        return {target: "; ".join(texts) for target, texts in found.items()}
+
     def seed_of(self, entry: Entry) -> int:
         """The seed of one kernel entry, so that its cases do not depend on what else is selected."""
         return zlib.crc32(f"{self.seed}/{entry.name}".encode())

@@ -119,6 +119,7 @@ def environment(plan: Plan, arguments: Iterable[str] = ()) -> dict[str, Any]:
         "examples": plan.examples,
         "seed": plan.seed,
         "checked": plan.checked,
+        "compilers": plan.made_by,
         "sources": {
             path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
             for folder, pattern in ((plan.kernels, "**/*.cu*"), (plan.cases, "*.py"))

@@ -105,7 +105,8 @@ class Row:
 class Matrix:
     """The aggregate of a run. ``complete`` is False if it was interrupted; ``seconds`` is the time of the execution.
 
-    ``issues`` are the known issues that were met, or that have to be looked at again.
+    ``issues`` are the known issues that were met, or that have to be looked at again, ``made_by`` says for each target
+    how its code was made.
     """
 
     columns: tuple[Column, ...]
@@ -115,6 +116,7 @@ class Matrix:
     examples: int
     complete: bool = True
     issues: tuple[Reviewed, ...] = ()
+    made_by: Mapping[str, str] = field(default_factory=dict)
 
     def cells(self) -> list[Cell]:
         """All cells, row by row."""
@@ -160,13 +162,15 @@ def make_matrix(
     complete: bool = True,
     known: Known | None = None,
     drawn: Container[str] = (),
+    made_by: Mapping[str, str] | None = None,
 ) -> Matrix:
     """The matrix of these kernel entries, from the records of their cases.
 
     ``uncompiled`` is what the compiler said of each (module, target) that did not compile, ``unrecorded`` are the
     (kernel, column) of which a recording has no case that was asked for, ``missing`` the modules that have no source;
     ``measured`` is a measurement for each (kernel, column) that has one. The issues that are ``known`` are reviewed;
-    ``drawn`` are the kernels of which all cases were run that a full run draws.
+    ``drawn`` are the kernels of which all cases were run that a full run draws. ``made_by`` says of each target how
+    its code was made.
     """
     found, known, errors = list(records), known or Known(), uncompiled or {}
     unbuilt = [known.mark(record) for record in without_code(entries, columns, errors)]
@@ -197,7 +201,8 @@ def make_matrix(
         Row(entry.op.module, entry.op.name, entry.dtypes, entry.kernel, tuple(cell(entry, c) for c in columns))
         for entry in entries
     )
-    return Matrix(tuple(columns), rows, seconds, seed, examples, complete, known.review([*found, *unbuilt], drawn))
+    issues = known.review([*found, *unbuilt], drawn)
+    return Matrix(tuple(columns), rows, seconds, seed, examples, complete, issues, made_by or {})
 
 
 def _cell(records: Sequence[CaseRecord]) -> Cell:

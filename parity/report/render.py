@@ -129,7 +129,14 @@ def _legend(matrix: Matrix) -> str:
     libraries = any(cell.state is State.NO_KERNEL for cell in matrix.cells())
     parts = [LEGEND, NO_KERNEL if libraries else "", AGREEMENT_LEGEND if is_compared(matrix) else ""]
     parts += speed_legend(measured)
+    parts += [f"{' '.join(targets)}: {text}" for text, targets in _makers(matrix)]
     return "\n".join(part for part in parts if part)
+
+
+def _makers(matrix: Matrix) -> Iterator[tuple[str, list[str]]]:
+    """How code was made, and the targets of which that holds."""
+    for text in dict.fromkeys(matrix.made_by.values()):
+        yield text, [target for target, made in matrix.made_by.items() if made == text]
 
 
 def as_csv(matrix: Matrix) -> str:
@@ -207,6 +214,7 @@ def as_dict(matrix: Matrix) -> dict[str, Any]:
             for each in matrix.issues
         ],
         "columns": [vars(column) for column in matrix.columns],
+        "compilers": dict(matrix.made_by),
         "against": {
             str(column): _strict(joined(found))
             for column, cells in matrix.by_column()

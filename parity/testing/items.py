@@ -108,5 +108,6 @@ class KernelItem(pytest.Item):
             "entry": [self.entry.op.name, list(self.entry.dtypes)],
             "column": [self.column.runner, self.column.target],
             "error": self.error,
+            "made_by": self.suite.execution.plan.made_by.get(self.column.target, ""),
             "records": [as_line(record) for record in self.found],
         }

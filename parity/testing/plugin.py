@@ -57,6 +57,7 @@ class SuitePlugin:
         given = getattr(config, "workerinput", {}).get(LOCK)
         self._is_worker, self._lock = given is not None, Path(given) if given else None
         self._records, self._uncompiled = list[CaseRecord](), dict[tuple[str, str], str]()
+        self._made_by: dict[str, str] = {}
         self._entries: dict[tuple[str, tuple[str, ...]], Entry] = {}
         self._ran: set[tuple[str, str]] = set()
         self._start = time.perf_counter()
@@ -83,7 +84,7 @@ class SuitePlugin:
         specs = [column.spec] if column else self.config.option.parity_runner
         if specs and specs != [DEFAULT_RUNNER]:
             options += [word for spec in specs for word in ("--runner", spec)]
-        for name in ("toolchain", "kernels", "cases"):
+        for name in ("toolchain", "kernels", "hip", "cases"):
             if given := getattr(self.config.option, f"parity_{name}"):
                 options += [f"--{name}", given]
         return Reproduction(os.environ.get("PARITY_COMMAND") or "parity run", tuple(options))
@@ -142,6 +143,8 @@ class SuitePlugin:
         self._ran.add(column)
         if sent["error"]:
             self._uncompiled[entry.op.module, column[1]] = sent["error"]
+        if sent["made_by"]:
+            self._made_by[column[1]] = sent["made_by"]
         self._records += map(from_line, sent["records"])
 
     @property
@@ -190,6 +193,7 @@ class SuitePlugin:
             missing=self.settings.suite.missing,
             known=self.settings.known,
             drawn=self._drawn,
+            made_by=self._made_by,
         )
 
     @pytest.hookimpl(optionalhook=True)
@@ -234,7 +238,7 @@ def _settings(config: pytest.Config) -> Settings:
         raise UsageError(f"{asked!r} is no toolchain: {' '.join(TOOLCHAINS)}{nearest(asked, TOOLCHAINS)}")
     folders = {
         name: Path(given) if (given := getattr(option, f"parity_{name}")) else None
-        for name in ("kernels", "cases", "known")
+        for name in ("kernels", "hip", "cases", "known")
     }
     suite = find_suite(**folders)
     chosen: Columns = columns(option.parity_runner or [DEFAULT_RUNNER], option.parity_target)

@@ -4,6 +4,7 @@ from parity.toolchain.build import Built, build, build_suite, find_modules
 from parity.toolchain.compiler import CompileError, device_library
 from parity.toolchain.cuda import nvcc, nvcc_version
 from parity.toolchain.disassembler import find_disassembler
+from parity.toolchain.headers import WHEELS, cached_headers
 from parity.toolchain.hipify import Finding, Hipified, hipify
 from parity.toolchain.rocm import TOOLCHAINS, VARIABLE, Rocm
 from parity.toolchain.rocm import chosen as chosen_rocm
@@ -17,6 +18,7 @@ __all__ = [
     "TARGETS",
     "TOOLCHAINS",
     "VARIABLE",
+    "WHEELS",
     "Built",
     "CompileError",
     "Finding",
@@ -27,6 +29,7 @@ __all__ = [
     "Target",
     "build",
     "build_suite",
+    "cached_headers",
     "chosen_rocm",
     "device_library",
     "find_disassembler",

@@ -9,24 +9,25 @@ from __future__ import annotations
 import functools
 import json
 import os
-import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from parity.cache import Cache, default_root, digest
-from parity.codeobject import CodeObject, kernel_from_dict, kernel_to_dict, parse, prebuilt, source_of
-from parity.errors import UsageError, nearest
+from parity.codeobject import CodeObject, kernel_from_dict, kernel_to_dict, parse, prebuilt
+from parity.errors import UsageError
+from parity.side import Sides
 from parity.suite import Suite
 from parity.toolchain import compiler, cuda, disassembler, rocm
-from parity.toolchain.hipify import Finding, defined_macros, hipify
+from parity.toolchain.hipify import Finding
+from parity.toolchain.sources import PORTED_SUFFIXES, Source, closure, find_modules, find_ported
+from parity.toolchain.staging import Staged, Translation, compiled
 from parity.toolchain.targets import TARGETS, Target, target
 
 __all__ = ["Built", "build", "build_suite", "find_modules"]
 
-_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.MULTILINE)
 _RECORD = "build.json"
 
 
@@ -34,9 +35,8 @@ _RECORD = "build.json"
 class Built:
     """What became of one module for one target: a code object, or the error that prevented it.
 
-    ``hip`` is the hipified source beside the code object, ``replaced`` how often each CUDA name was translated,
-    ``unmapped`` and ``hazards`` what hipify left to a person; a CUDA target has none of these. ``seconds`` is the time
-    this took now, ``cached`` whether that was only to find it in the cache.
+    ``hip`` is the HIP source beside the code object, ``translation`` what happened on the way to it; a CUDA target has
+    neither. ``seconds`` is the time this took now, ``cached`` whether that was only to find it in the cache.
     """
 
     module: str
@@ -46,14 +46,27 @@ class Built:
     code_object: CodeObject | None = None
     error: compiler.CompileError | None = None
     hip: Path | None = None
-    replaced: Mapping[str, int] | None = None
-    unmapped: tuple[Finding, ...] = ()
-    hazards: tuple[Finding, ...] = ()
+    translation: Translation | None = None
 
     @property
     def entries(self) -> tuple[str, ...]:
         """Names of the kernels."""
         return tuple(self.code_object.kernels) if self.code_object else ()
+
+    @property
+    def replaced(self) -> Mapping[str, int]:
+        """How often hipify replaced each CUDA name."""
+        return (self.translation.replaced if self.translation else None) or {}
+
+    @property
+    def unmapped(self) -> tuple[Finding, ...]:
+        """Names that have no counterpart in HIP."""
+        return self.translation.unmapped if self.translation else ()
+
+    @property
+    def hazards(self) -> tuple[Finding, ...]:
+        """What means something different on AMD GPUs."""
+        return self.translation.hazards if self.translation else ()
 
     @property
     def sgprs(self) -> int:
@@ -85,52 +98,6 @@ class Built:
         return max((int(getattr(k, what)) for k in kernels), default=0)
 
 
-@dataclass(frozen=True)
-class _Source:
-    """One module: its ``.cu`` file and all files it may include, as path and text; or code objects in its place."""
-
-    module: str
-    folder: Path
-    path: Path
-    include: tuple[Path, ...]
-    files: Mapping[Path, str]
-    flags: tuple[str, ...] = ()
-    prebuilt: Mapping[str, Path] = field(default_factory=dict)
-
-    @functools.cached_property
-    def root(self) -> str:
-        """The folder below which the hipified files keep their places relative to each other."""
-        return os.path.commonpath([self.folder, *self.include, *(p.parent for p in self.files)])
-
-    def name(self, path: Path) -> str:
-        """What ``#line`` calls a file: independent of where the folder is, so that cached listings are too."""
-        return Path(os.path.relpath(path, self.folder)).as_posix()
-
-
-def find_modules(folder: Path, modules: Iterable[str] | None = None) -> dict[str, Path]:
-    """The ``.cu`` file of each module in ``folder`` in alphabetical order; all, or those asked for.
-
-    A module is called like its file, with the folders below ``folder`` that it is in, without ``.cu``. The file of one
-    that is given as code objects is not there.
-
-    Raises:
-        UsageError: the folder does not exist or holds no ``.cu`` file, or a module is not in it.
-    """
-    if not folder.is_dir():
-        raise UsageError(f"no kernels folder {folder}; set 'kernels' in [tool.parity] of pyproject.toml")
-    files = sorted({source_of(path) for pattern in ("*.cu", "*.hsaco", "*.co") for path in folder.rglob(pattern)})
-    found = {path.relative_to(folder).as_posix().removesuffix(".cu"): path for path in files}
-    if not found:
-        raise UsageError(f"the kernels folder {folder} holds no .cu file, and no code object; a module is one .cu file")
-    if modules is None:
-        return found
-    wanted = tuple(modules)
-    for module in wanted:
-        if module not in found:
-            raise UsageError(f"no module {module!r} in {folder}; it has {' '.join(found)}{nearest(module, found)}")
-    return {module: found[module] for module in wanted}
-
-
 def build(
     folder: Path,
     modules: Iterable[str] | Mapping[str, Path] | None = None,
@@ -138,45 +105,44 @@ def build(
     *,
     cache: Cache | None = None,
     jobs: int | None = None,
-    include: Sequence[Path] = (),
-    flags: Sequence[str] = (),
+    sides: Sides | None = None,
     done: Callable[[Built], None] | None = None,
 ) -> list[Built]:
-    """Hipify and compile modules of ``folder`` (all by default) for targets (all AMD targets by default).
+    """Compile modules of ``folder`` (all by default) for targets (all AMD targets by default), hipified for AMD's.
 
-    ``modules`` may map names to files. ``include`` are further folders with headers, ``flags`` further options of the
-    compiler; ``jobs`` limits how many compilers run at once (one per processor by default); ``done`` is called with
-    every result as it arrives, from the thread that made it. The result is ordered by module, then target. A module
-    that does not compile is a result with an error; the others go on.
+    ``modules`` may map names to files. ``sides`` says how each side is compiled, and where AMD's sources are if they
+    are not to be made of CUDA's; ``jobs`` limits how many compilers run at once (one per processor by default);
+    ``done`` is called with every result as it arrives, from the thread that made it. The result is ordered by module,
+    then target. A module that does not compile is a result with an error; the others go on.
 
     Raises:
         UsageError: no such folder, module or target, or the cache folder cannot be written.
         MissingTool: the compiler or the device libraries are not installed.
     """
-    folder = folder.absolute()
-    include = tuple(path.absolute() for path in include)
-    paths = modules if isinstance(modules, Mapping) else find_modules(folder, modules)
+    folder, sides = folder.absolute(), sides or Sides()
+    paths = modules if isinstance(modules, Mapping) else find_modules(folder, modules, ported=sides.ported)
     chosen = [target(name) for name in (TARGETS if targets is None else targets)]
     store = cache or Cache(default_root() / "build")
+    sources = _sources(folder, {module: path.absolute() for module, path in paths.items()}, sides, chosen)
     tools = {"amd": _amd_fingerprint, "cuda": cuda.fingerprint}
-    texts: dict[Path, str] = {}
-    sources = []
-    for module, path in ((m, path.absolute()) for m, path in paths.items()):
-        given = prebuilt(path)
-        files = {} if given else _closure(path, (folder, *include), texts)
-        sources.append(_Source(module, folder, path, include, files, tuple(flags), given))
-    compiled = not all(source.prebuilt for source in sources)
-    fingerprints = {t.name: digest(_own_digest(), tools[t.vendor](t)) for t in chosen if compiled}
+    compiled = {t.vendor for source in sources.values() if source and not source.prebuilt for t in chosen}
+    fingerprints = {t.name: digest(_own_digest(), tools[t.vendor](t)) for t in chosen if t.vendor in compiled}
 
-    def one(task: tuple[_Source, Target]) -> Built:
-        source, t = task
-        built = _read_one(*task, store) if source.prebuilt else _build_one(*task, fingerprints[t.name], store)
+    def one(task: tuple[str, Target]) -> Built:
+        module, t = task
+        source = sources[module, t.vendor]
+        if source is None:
+            built = Built(module, t.name, 0.0, error=_without_source(module, t, paths[module], sides))
+        else:
+            built = (
+                _read_one(source, t, store) if source.prebuilt else _build_one(source, t, fingerprints[t.name], store)
+            )
         if done:
             done(built)
         return built
 
     with ThreadPoolExecutor(jobs or len(os.sched_getaffinity(0))) as pool:
-        return list(pool.map(one, [(source, t) for source in sources for t in chosen]))
+        return list(pool.map(one, [(module, t) for module in paths for t in chosen]))
 
 
 def build_suite(
@@ -193,23 +159,71 @@ def build_suite(
         UsageError, MissingTool: as ``build``.
     """
     paths = {module: suite.files[module] for module in modules if module not in suite.missing}
-    return build(suite.kernels, paths, targets, jobs=jobs, include=suite.include, flags=suite.flags, done=done)
+    return build(suite.kernels, paths, targets, jobs=jobs, sides=suite.sides, done=done)
 
 
-def _build_one(source: _Source, target: Target, fingerprint: str, cache: Cache) -> Built:
+def _sources(
+    folder: Path, paths: Mapping[str, Path], sides: Sides, targets: Iterable[Target]
+) -> dict[tuple[str, str], Source | None]:
+    """What each side of each module is built from, by module and vendor; None where that side has no source."""
+    texts: dict[Path, str] = {}
+    found: dict[tuple[str, str], Source | None] = {}
+    for vendor in {t.vendor: None for t in targets}:
+        side = sides.cuda if vendor == "cuda" else sides.amd
+        for module, path in paths.items():
+            place, source = folder, path
+            ported = path.suffix == ".hip"
+            if given := prebuilt(path):
+                found[module, vendor] = Source(module, folder, path, side, {}, prebuilt=given)
+                continue
+            if vendor == "amd" and sides.ported and not ported:
+                place, ported = sides.ported.absolute(), True
+                source = find_ported(path, folder, place) or path
+            if (ported and vendor == "cuda") or (ported and source == path != path.with_suffix(".hip")):
+                found[module, vendor] = None
+                continue
+            files = closure(source, side, place, texts)
+            found[module, vendor] = Source(module, place, source, side, files, ported)
+    return found
+
+
+def _without_source(module: str, target: Target, path: Path, sides: Sides) -> compiler.CompileError:
+    if target.vendor == "cuda":
+        return compiler.NoSource(
+            module, target.name, f"{path.name} is a HIP source, and there is no CUDA source beside it"
+        )
+    names = ", ".join(f"{path.stem}{suffix}" for suffix in PORTED_SUFFIXES[:3])
+    return compiler.NoSource(
+        module, target.name, f"{path.name} has no port in {sides.ported}; it would be called {names} or the like there"
+    )
+
+
+def _build_one(source: Source, target: Target, fingerprint: str, cache: Cache) -> Built:
     start = time.perf_counter()
     parts = [part for path in sorted(source.files) for part in (source.name(path), source.files[path])]
-    key = digest(fingerprint, source.module, *source.flags, *map(source.name, source.include), *map(_encode, parts))
+    side = source.side
+    settings = ("flags", *side.flags, "include", *map(source.name, side.include), "forced", *side.forced)
+    key = digest(fingerprint, source.module, str(source.ported), *settings, *map(_encode, parts))
     try:
         fill = _compile_cuda if target.vendor == "cuda" else _compile_amd
         folder, cached = cache.get(key, functools.partial(fill, source, target))
     except compiler.CompileError as error:
         seconds = time.perf_counter() - start
-        return Built(source.module, target.name, seconds, error=error, unmapped=error.unmapped, hazards=error.hazards)
-    return _built(source, target, folder, time.perf_counter() - start, cached)
+        translation = error.translation or Translation(source.ported)
+        return Built(source.module, target.name, seconds, error=error, translation=translation)
+    return _built(source, target, folder, time.perf_counter() - start, cached, _made_by(source, target))
 
 
-def _read_one(source: _Source, target: Target, cache: Cache) -> Built:
+def _made_by(source: Source, target: Target) -> str:
+    """Of what sources code is made, by which compiler, and with whose headers."""
+    if target.vendor == "cuda":
+        return f"CUDA sources, {cuda.described()}"
+    installed = rocm.chosen(target)
+    sources = "ported sources" if source.ported else "hipified"
+    return f"{sources}, {installed.described if installed else compiler.described()}"
+
+
+def _read_one(source: Source, target: Target, cache: Cache) -> Built:
     """What became of a module that is given as code objects."""
     start = time.perf_counter()
     path = source.prebuilt.get(target.name) or source.prebuilt.get("")
@@ -225,10 +239,10 @@ def _read_one(source: _Source, target: Target, cache: Cache) -> Built:
     except UsageError as problem:
         error = compiler.UnusableCodeObject(source.module, target.name, str(problem))
         return Built(source.module, target.name, time.perf_counter() - start, error=error)
-    return _built(source, target, folder, time.perf_counter() - start, cached)
+    return _built(source, target, folder, time.perf_counter() - start, cached, f"code object {path.name}")
 
 
-def _disassemble(source: _Source, path: Path, folder: Path) -> None:
+def _disassemble(source: Source, path: Path, folder: Path) -> None:
     # Not called .hsaco as those that parity compiled, whose listing is known and not read back.
     listing, copy = folder / f"{source.path.stem}.s", folder / f"{source.path.stem}.co"
     copy.write_bytes(path.read_bytes())
@@ -240,7 +254,7 @@ def _names(paths: Iterable[Path]) -> str:
     return ", ".join(path.name for path in paths)
 
 
-def _built(source: _Source, target: Target, folder: Path, seconds: float, cached: bool) -> Built:
+def _built(source: Source, target: Target, folder: Path, seconds: float, cached: bool, made_by: str) -> Built:
     """What is in a folder of the cache."""
     record = json.loads((folder / _RECORD).read_text())
     code = CodeObject(
@@ -251,6 +265,7 @@ def _built(source: _Source, target: Target, folder: Path, seconds: float, cached
         record["digest"],
         tuple(_original(Path(name), source.folder) for name in record["sources"]),
         folder / record["binary"],
+        made_by,
     )
     return Built(
         source.module,
@@ -259,9 +274,7 @@ def _built(source: _Source, target: Target, folder: Path, seconds: float, cached
         cached,
         code,
         hip=folder / record["hip"] if record["hip"] else None,
-        replaced=record["replaced"],
-        unmapped=tuple(Finding(**f) for f in record["unmapped"]),
-        hazards=tuple(Finding(**f) for f in record["hazards"]),
+        translation=Translation.of(record["translation"]) if record["translation"] else None,
     )
 
 
@@ -270,43 +283,22 @@ def _amd_fingerprint(target: Target) -> str:
     return installed.fingerprint(target) if installed else compiler.fingerprint(target)
 
 
-def _compile_amd(source: _Source, target: Target, folder: Path) -> None:
-    own = frozenset().union(*(defined_macros(text) for text in source.files.values()))
-    replaced: dict[str, int] = {}
-    unmapped: list[Finding] = []
-    hazards: list[Finding] = []
+def _compile_amd(source: Source, target: Target, folder: Path) -> None:
     installed = rocm.chosen(target)
-    hosted = False
-    staged = folder / "hip"
-    main = staged
-    for path, text in source.files.items():
-        hip = _hipified(text, source.name(path), own)
-        place = staged / os.path.relpath(path, source.root)
-        head = f"#line 1 {json.dumps(source.name(path), ensure_ascii=False)}\n"
-        if path == source.path:
-            place = main = place.with_suffix(".hip")
-            head = "#include <hip/hip_runtime.h>\n" + head
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_bytes(_encode(head + (rocm.with_plain_coordinates(hip.text) if installed else hip.text)))
-        for name, count in hip.replaced.items():
-            replaced[name] = replaced.get(name, 0) + count
-        hosted = hosted or _is_hosted(hip.text, path, source)
-        unmapped += hip.unmapped
-        hazards += hip.hazards
     listing, hsaco = folder / f"{source.path.stem}.s", folder / f"{source.path.stem}.hsaco"
-    compile_it = installed.compile if installed else functools.partial(compiler.compile_listing, hosted=hosted)
-    try:
-        compile_it(
-            main,
+
+    def compile_it(staged: Staged) -> None:
+        (installed.compile if installed else compiler.compile_listing)(
+            staged.main,
             listing,
             target,
-            include=[staged / os.path.relpath(path, source.root) for path in (source.folder, *source.include)],
-            flags=source.flags,
-            originals={source.name(path): str(path) for path in source.files},
+            include=staged.include,
+            forced=staged.forced,
+            flags=source.side.flags,
+            originals={name: str(path) for name, path in source.originals.items()},
         )
-    except compiler.CompileError as error:
-        error.unmapped, error.hazards = tuple(unmapped), tuple(hazards)
-        raise
+
+    staged = compiled(compile_it, source, folder / "hip", plain_coordinates=installed is not None)
     (installed.assemble if installed else compiler.assemble)(listing, hsaco, target)
     code = parse(listing.read_text(), source.module)
     _write_record(
@@ -315,18 +307,18 @@ def _compile_amd(source: _Source, target: Target, folder: Path) -> None:
         listing,
         hsaco,
         # The line table's file 0 is the hipified text itself, which no line refers to.
-        sources=[path.as_posix() for path in code.sources if path != Path(main.name)],
-        hip=main.relative_to(folder).as_posix(),
-        replaced=replaced,
-        unmapped=[asdict(f) for f in unmapped],
-        hazards=[asdict(f) for f in hazards],
+        sources=[path.as_posix() for path in code.sources if path != Path(staged.main.name)],
+        hip=staged.main.relative_to(folder).as_posix(),
+        translation=staged.translation,
     )
 
 
-def _compile_cuda(source: _Source, target: Target, folder: Path) -> None:
+def _compile_cuda(source: Source, target: Target, folder: Path) -> None:
     ptx, cubin = folder / f"{source.path.stem}.ptx", folder / f"{source.path.stem}.cubin"
-    include = (source.folder, *source.include)
-    code = cuda.compile_module(source.path, ptx, cubin, target, include=include, flags=source.flags)
+    side = source.side
+    code = cuda.compile_module(
+        source.path, ptx, cubin, target, include=source.folders, forced=side.forced, flags=side.flags
+    )
     _write_record(folder, code, ptx, cubin, sources=[source.name(path) for path in source.files])
 
 
@@ -338,9 +330,7 @@ def _write_record(
     *,
     sources: Sequence[str],
     hip: str = "",
-    replaced: Mapping[str, int] | None = None,
-    unmapped: Sequence[object] = (),
-    hazards: Sequence[object] = (),
+    translation: Translation | None = None,
 ) -> None:
     record = {
         "target": code.target,
@@ -349,40 +339,10 @@ def _write_record(
         "binary": binary.name,
         "sources": sources,
         "hip": hip,
-        "replaced": replaced or {},
-        "unmapped": unmapped,
-        "hazards": hazards,
+        "translation": translation.as_dict() if translation else None,
         "kernels": [kernel_to_dict(k) for k in code.kernels.values()],
     }
     (folder / _RECORD).write_text(json.dumps(record))
-
-
-# The same headers are translated for every module and target.
-_hipified = functools.lru_cache(maxsize=256)(lambda text, file, own: hipify(text, file, own=own))
-
-
-def _closure(path: Path, folders: Sequence[Path], texts: dict[Path, str]) -> dict[Path, str]:
-    """The file and all it may include, conditionals ignored; headers that are found nowhere are the compiler's."""
-    found: dict[Path, str] = {}
-    open_paths = [path]
-    while open_paths:
-        path = open_paths.pop()
-        if path in found:
-            continue
-        if path not in texts:
-            # A comment in some other encoding is no reason to refuse a source: its bytes go through unchanged.
-            texts[path] = path.read_text(encoding="utf-8", errors="surrogateescape")
-        found[path] = texts[path]
-        for header in _INCLUDE.findall(found[path]):
-            candidates = (Path(os.path.normpath(place / header)) for place in (path.parent, *folders))
-            open_paths += [c for c in candidates if c.is_file()][:1]
-    return found
-
-
-def _is_hosted(hip: str, path: Path, source: _Source) -> bool:
-    """Whether a hipified file includes headers of the host's C++ library beyond what device code needs."""
-    places = [path.parent, source.folder, *source.include, compiler.FREESTANDING, compiler.HEADERS]
-    return not all(any((place / header).is_file() for place in places) for header in _INCLUDE.findall(hip))
 
 
 def _encode(text: str) -> bytes:
@@ -393,6 +353,8 @@ def _original(name: Path, folder: Path) -> Path:
     head, rest = name.parts[0], name.parts[1:]
     if head == compiler.HEADERS_ALIAS:
         return compiler.HEADERS.joinpath(*rest)
+    if head == compiler.HIP_ALIAS and (found := compiler.headers()):
+        return found.folder.joinpath(*rest)
     if head == compiler.LIBRARY_ALIAS:  # asked for here only: who compiles for CUDA need not have that library
         return compiler.host_library().joinpath(*rest)
     return Path(os.path.normpath(folder / name))

@@ -1,8 +1,10 @@
 """The compiler for AMD targets, made of Python wheels alone.
 
-Clang 22 is that of ``ziglang``, ROCm's device libraries are those of ``quadrants``. Facts behind the flags: zig ships
-no ``__clang_hip_*`` headers, hence ``-nogpuinc`` and the freestanding headers in ``include/``; its own link step to a
-HSACO fails, hence assembler and ``ld.lld``, each called by itself.
+Clang 22 is that of ``ziglang``, ROCm's device libraries are those of ``quadrants``, HIP's headers those of AMD
+(``headers.py``), on zig's libc++ and C library. Where AMD's headers cannot be had, small ones of parity's own serve
+(``include/fallback``), and a warning says so. Facts behind the flags: zig ships no ``__clang_hip_*`` headers, hence
+``-nogpuinc`` and the wrapper that is included by hand; its own link step to a HSACO fails, hence assembler and
+``ld.lld``, each called by itself.
 """
 
 from __future__ import annotations
@@ -10,29 +12,44 @@ from __future__ import annotations
 import functools
 import importlib.metadata
 import importlib.util
+import logging
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from parity import zig
 from parity.cache import digest
 from parity.errors import MissingTool, ParityError
+from parity.toolchain.headers import HipHeaders, hip_headers, without_hip_headers
 from parity.toolchain.hipify import Finding, table
 from parity.toolchain.targets import Target
 
+if TYPE_CHECKING:
+    from parity.toolchain.staging import Translation
+
 __all__ = [
-    "HEADERS", "CompileError", "UnusableCodeObject", "assemble", "compile_listing", "device_library", "fingerprint",
+    "HEADERS", "CompileError", "NoSource", "UnusableCodeObject", "assemble", "compile_listing", "described",
+    "device_library", "fingerprint", "headers",
 ]  # fmt: skip
 
-HEADERS = Path(__file__).with_name("include")
-"""The freestanding HIP device headers."""
+log = logging.getLogger("parity.compiler")
 
-FREESTANDING = HEADERS / "freestanding"
-"""The standard headers that device code usually needs; any other comes with the host's C++ library."""
+HEADERS = Path(__file__).with_name("include")
+"""Headers of parity's own."""
+
+FALLBACK = HEADERS / "fallback"
+"""HIP's device headers as far as parity wrote them itself: for a machine that cannot get AMD's."""
+
+STUBS = HEADERS / "stubs"
+"""Headers in the names of host libraries, looked for last: what device code needs of torch, for one."""
 
 HEADERS_ALIAS = "parity-include"
 """What a listing calls the folder ``HEADERS``, so that it is the same text on every machine."""
+
+HIP_ALIAS = "hip-include"
+"""What a listing calls the folder of AMD's headers."""
 
 LIBRARY_ALIAS = "host-include"
 """What a listing calls the folder of the host's C and C++ library."""
@@ -40,8 +57,11 @@ LIBRARY_ALIAS = "host-include"
 # -fuse-cuid=none: the default puts a symbol with a hash of the source's path into the listing.
 _FLAGS = (
     *("-x", "hip", "--target=x86_64-linux-gnu", "--offload-device-only", "-nogpuinc", "-nogpulib", "-nostdinc"),
+    # Headers of HIP before 6.3 have the *_sync functions of CUDA only behind this switch.
+    "-DHIP_ENABLE_WARP_SYNC_BUILTINS",
     *("-O3", "-std=c++17", "-gline-tables-only", "-mcode-object-version=5", "-fhip-kernel-arg-name"),
     *("-D__HIP_PLATFORM_AMD__=1", "-ffile-compilation-dir=.", "-fuse-cuid=none", "-fno-color-diagnostics"),
+    "-ferror-limit=100",
 )
 _LIBCPP = (
     *("ABI_VERSION=1", "ABI_NAMESPACE=__1", "HARDENING_MODE_DEFAULT=_LIBCPP_HARDENING_MODE_NONE"),
@@ -80,8 +100,13 @@ class CompileError(ParityError):
     def __init__(self, module: str, target: str, log: str) -> None:
         super().__init__(f"module {module!r} does not compile for {target}:\n{log.strip()}")
         self.module, self.target, self.log = module, target, log
-        self.unmapped: tuple[Finding, ...] = ()
-        self.hazards: tuple[Finding, ...] = ()
+        self.translation: Translation | None = None
+
+    def after(self, log: str) -> CompileError:
+        """The same error behind others."""
+        error = CompileError(self.module, self.target, f"{log}\n{self.log}")
+        error.translation = self.translation
+        return error
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -95,6 +120,14 @@ class UnusableCodeObject(CompileError):
     def __init__(self, module: str, target: str, log: str) -> None:
         super().__init__(module, target, log)
         self.args = (f"the code object of module {module!r} cannot be used for {target}: {log}",)
+
+
+class NoSource(CompileError):
+    """One side of a module has no source; the message says which, and what it would be called."""
+
+    def __init__(self, module: str, target: str, log: str) -> None:
+        super().__init__(module, target, log)
+        self.args = (f"module {module!r} cannot be built for {target}: {log}",)
 
 
 def _finding(error: re.Match[str]) -> Finding:
@@ -115,15 +148,14 @@ def compile_listing(
     target: Target,
     *,
     include: Sequence[Path] = (),
+    forced: Sequence[str | Path] = (),
     flags: Sequence[str] = (),
-    hosted: bool = False,
     originals: Mapping[str, str] | None = None,
 ) -> None:
     """Compile the HIP file ``source`` to the assembly listing ``output``.
 
-    ``flags`` come after parity's own, and win. A ``hosted`` source includes headers of the host's C++ library, for the
-    host functions beside its kernels. ``originals`` translates the names that ``#line`` gave to the paths that error
-    messages show.
+    ``flags`` come after parity's own, and win. ``forced`` are headers that are included first. ``originals`` translates
+    the names that ``#line`` gave to the paths that error messages show.
 
     Raises:
         CompileError: the compiler refused it.
@@ -137,8 +169,10 @@ def compile_listing(
             f"--offload-arch={target.name}",
             *flags,
             *(part for folder in include for part in ("-I", folder)),
-            *("-isystem", HEADERS, f"-fdebug-prefix-map={HEADERS}={HEADERS_ALIAS}"),
-            *(_hosted() if hosted else ("-isystem", FREESTANDING)),
+            f"-fdebug-prefix-map={HEADERS}={HEADERS_ALIAS}",
+            *_headers(target),
+            *("-idirafter", STUBS),
+            *(part for header in forced for part in ("-include", header)),
             *(
                 part
                 for file in (*_bitcode(), controls)
@@ -198,7 +232,37 @@ def host_library() -> Path:
     return zig.zig().parent / "lib"
 
 
-def _hosted() -> Iterator[str | Path]:
+def headers() -> HipHeaders | None:
+    """AMD's headers; None, with a warning, where parity's own have to do."""
+    found = hip_headers()
+    if found is None:
+        _warn_of_fallback(without_hip_headers())
+    return found
+
+
+@functools.cache
+def _warn_of_fallback(reason: str) -> None:
+    log.warning(
+        "%s; small headers of parity's own are used instead, which have a part of HIP and no defect of AMD's", reason
+    )
+
+
+def _headers(target: Target) -> Iterator[str | Path]:
+    found = headers()
+    if found is None:
+        yield from ("-isystem", FALLBACK)
+        yield from _library()
+        return
+    yield from ("-isystem", found.folder / "clang" / "cuda_wrappers")
+    yield from _library()
+    yield from ("-isystem", found.folder / "clang", "-isystem", found.folder)
+    yield f"-fdebug-prefix-map={found.folder}={HIP_ALIAS}"
+    # clang 22 defines the width no longer, and headers before HIP 7 ask for it.
+    yield from (f"-D__AMDGCN_WAVEFRONT_SIZE{end}={target.wavefront}" for end in ("", "__"))
+    yield from ("-include", "__clang_hip_runtime_wrapper.h", "-include", HEADERS / "libcxx_numeric_type.h")
+
+
+def _library() -> Iterator[str | Path]:
     # What zig itself passes for x86_64-linux-gnu; libc++ is configured by macros there, not by a __config_site.
     library = host_library()
     for folder in ("libcxx/include", "libcxxabi/include", "include"):
@@ -207,6 +271,12 @@ def _hosted() -> Iterator[str | Path]:
         yield from ("-isystem", library / "libc" / "include" / folder)
     yield f"-fdebug-prefix-map={library}={LIBRARY_ALIAS}"
     yield from (f"-D_LIBCPP_{setting}" for setting in _LIBCPP)
+
+
+def described() -> str:
+    """What compiles, in a few words: the compiler, and whose headers."""
+    found = headers()
+    return f"{_compiler_version()}, headers of {found}" if found else f"{_compiler_version()}, headers of parity"
 
 
 def fingerprint(target: Target) -> str:
@@ -220,6 +290,7 @@ def fingerprint(target: Target) -> str:
         " ".join(_FLAGS),
         target.name,
         _controls(target),
+        found.folder.name if (found := headers()) else "",
         *(f"{file.name} {_file_digest(file, file.stat().st_mtime_ns)}" for file in _bitcode()),
         *(
             f"{file.relative_to(HEADERS).as_posix()} {_file_digest(file, file.stat().st_mtime_ns)}"

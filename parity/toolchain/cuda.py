@@ -20,7 +20,7 @@ from parity.errors import MissingTool
 from parity.toolchain.compiler import CompileError
 from parity.toolchain.targets import Target
 
-__all__ = ["compile_module", "fingerprint", "nvcc", "parse_ptx"]
+__all__ = ["compile_module", "described", "fingerprint", "nvcc", "parse_ptx"]
 
 _FLAGS = ("-std=c++17", "-O3")
 
@@ -58,15 +58,23 @@ def nvcc() -> Path:
 
 
 def compile_module(
-    source: Path, ptx: Path, cubin: Path, target: Target, *, include: Sequence[Path] = (), flags: Sequence[str] = ()
+    source: Path,
+    ptx: Path,
+    cubin: Path,
+    target: Target,
+    *,
+    include: Sequence[Path] = (),
+    forced: Sequence[str] = (),
+    flags: Sequence[str] = (),
 ) -> CodeObject:
-    """Compile the CUDA file ``source``, as it is, to ``ptx`` and ``cubin``.
+    """Compile the CUDA file ``source``, as it is, to ``ptx`` and ``cubin``; ``forced`` headers are included first.
 
     Raises:
         CompileError: the compiler refused it.
         MissingTool: there is no compiler.
     """
     folders = [part for folder in include for part in ("-I", str(folder))]
+    folders += [part for header in forced for part in ("-include", header)]
     _run(source.stem, target, "-ptx", *_FLAGS, *flags, *folders, str(source), "-o", str(ptx))
     log = _run(source.stem, target, "-cubin", "-Xptxas", "-v", str(ptx), "-o", str(cubin))
     return parse_ptx(ptx.read_text(), source.stem, target, log, binary=cubin)
@@ -109,6 +117,12 @@ def fingerprint(target: Target) -> str:
         MissingTool: there is no compiler.
     """
     return digest(target.name, *_FLAGS, _version(nvcc()))
+
+
+def described() -> str:
+    """What compiles, in a few words."""
+    release = re.search(r"release ([\d.]+)", _version(nvcc()))
+    return f"nvcc {release[1]}" if release else "nvcc"
 
 
 def nvcc_version() -> str:

@@ -201,7 +201,8 @@ def _disassembled(path: Path, name: str, where: Target, tools: Disassembler) -> 
             code = b"".join(int(word, 16).to_bytes(4, "little") for word in match["words"].split())
             lines.append(_Line(int(match["address"], 16), _NO_OFFSET.sub(r"\g<1>0x0", match["text"]), code, place))
         elif match := _PLACE.match(text):
-            place = f"\t.loc\t1 {match['line']} 0 ; {match['file']}:{match['line']}:0"
+            file = os.path.normpath(match["file"])  # LLVM 14 says ./file
+            place = f"\t.loc\t1 {match['line']} 0 ; {file}:{match['line']}:0"
     return _read_back(lines, where, tools)
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from parity.cache import digest
 from parity.errors import MissingTool, UsageError, nearest
-from parity.toolchain.compiler import HEADERS, HEADERS_ALIAS, CompileError, in_terms_of_the_source
+from parity.toolchain.compiler import HEADERS, HEADERS_ALIAS, STUBS, CompileError, in_terms_of_the_source
 from parity.toolchain.targets import Target
 
 __all__ = ["TOOLCHAINS", "VARIABLE", "Rocm", "chosen", "find", "installed", "with_plain_coordinates"]
@@ -36,6 +36,7 @@ SUPPLEMENT = HEADERS / "supplement"
 _FLAGS = (
     *("-x", "hip", "--offload-device-only", "-S", "-O3", "-std=c++17", "-gline-tables-only"),
     *("-mcode-object-version=5", "-ffile-compilation-dir=.", "-fuse-cuid=none", "-fno-color-diagnostics"),
+    *("-ferror-limit=100", "-DHIP_ENABLE_WARP_SYNC_BUILTINS"),
     "-Wno-unused-command-line-argument",  # those of the linker, which old hipccs always pass
 )
 _ASSEMBLER_FLAGS = ("-x", "assembler", "--target=amdgcn-amd-amdhsa", "-mcode-object-version=5")
@@ -69,6 +70,11 @@ class Rocm:
         return Path(os.path.normpath(match[1])).parent if match else None
 
     @property
+    def described(self) -> str:
+        """What compiles, in a few words."""
+        return f"{self.compiler.name} of HIP {'.'.join(map(str, self.version))}"
+
+    @property
     def hipifiers(self) -> tuple[Path, ...]:
         """The translators that came with it."""
         return tuple(path for name in HIPIFIERS if (path := self.root / "bin" / name).is_file())
@@ -93,6 +99,7 @@ class Rocm:
         target: Target,
         *,
         include: Sequence[Path] = (),
+        forced: Sequence[str | Path] = (),
         flags: Sequence[str] = (),
         originals: Mapping[str, str] | None = None,
     ) -> None:
@@ -109,7 +116,8 @@ class Rocm:
             f"--offload-arch={target.name}",
             *flags,
             *(part for folder in include for part in ("-I", folder)),
-            *("-idirafter", SUPPLEMENT, f"-fdebug-prefix-map={HEADERS}={HEADERS_ALIAS}"),
+            *(part for header in forced for part in ("-include", header)),
+            *("-idirafter", SUPPLEMENT, "-idirafter", STUBS, f"-fdebug-prefix-map={HEADERS}={HEADERS_ALIAS}"),
             *(source.name, "-o", listing.resolve()),
             cwd=source.parent,
         )

@@ -9,6 +9,7 @@ from entry_table import KERNELS
 from parity.dtypes import DTYPES
 from parity.launch import Buffer, Launch, Pointer, Scalar, poisoned
 from parity.runners import runner
+from parity.side import Side, Sides
 from parity.toolchain import build
 
 EMULATED = runner("emulated")
@@ -37,7 +38,7 @@ def pairs() -> np.ndarray:
 @pytest.mark.parametrize("target", EMULATED.targets())
 def test_the_quotient_is_exact_below_2_to_the_48(target, tmp_path):
     (tmp_path / "quotients.cu").write_text(KERNEL)
-    (built,) = build(tmp_path, ["quotients"], [target], include=[KERNELS])
+    (built,) = build(tmp_path, ["quotients"], [target], sides=Sides.both(Side((KERNELS,))))
     assert built.code_object, built.error
     index, dim = pairs()
     kind = DTYPES["u64"]

@@ -8,6 +8,7 @@ import pytest
 
 from parity.cache import Cache
 from parity.errors import UsageError
+from parity.side import Side, Sides
 from parity.toolchain import build, find_modules
 
 SCALE = """#include <cuda_fp16.h>
@@ -147,7 +148,7 @@ def test_headers_above_the_folder_and_in_include_folders(kernels, cache, tmp_pat
     (kernels / "scale.cu").write_text(
         '#include "../shape.cuh"\n#include "type.cuh"\nextern "C" __global__ void k(T* x) { x[index()] = x[0]; }\n'
     )
-    (built,) = build(kernels, ["scale"], ["gfx1100"], cache=cache, include=[tmp_path / "more"])
+    (built,) = build(kernels, ["scale"], ["gfx1100"], cache=cache, sides=Sides.both(Side((tmp_path / "more",))))
     assert built.error is None
     assert {tmp_path / "shape.cuh", tmp_path / "more" / "type.cuh"} & set(built.code_object.sources)
     assert built.replaced == {"__nv_bfloat16": 1, "cuda_bf16.h": 1}
@@ -197,7 +198,7 @@ def test_wrong_folders_modules_and_targets(kernels, cache, tmp_path):
     with pytest.raises(UsageError, match=r"no kernels folder .*absent"):
         build(tmp_path / "absent", cache=cache)
     (tmp_path / "empty").mkdir()
-    with pytest.raises(UsageError, match=r"empty holds no \.cu file"):
+    with pytest.raises(UsageError, match=r"empty holds no \.cu or \.hip file"):
         build(tmp_path / "empty", cache=cache)
     with pytest.raises(UsageError, match=r"no module 'scael'.*did you mean scale"):
         build(kernels, ["scael"], cache=cache)

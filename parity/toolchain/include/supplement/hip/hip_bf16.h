@@ -2,4 +2,4 @@
 #pragma once
 
 #define __HIP_INLINE__ static __device__ __forceinline__
-#include "../../hip/hip_bf16.h"
+#include "../../fallback/hip/hip_bf16.h"

@@ -1,3 +1,0 @@
-// Freestanding <math.h>.
-#pragma once
-#include <hip/math_functions.h>

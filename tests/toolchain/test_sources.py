@@ -1,0 +1,65 @@
+"""Which file is which: modules of a folder, their ports, and what a source includes."""
+
+import pytest
+
+from parity.side import Side
+from parity.toolchain.sources import closure, find_modules, find_ported
+
+
+def files(folder, *names):
+    for name in names:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("")
+    return folder
+
+
+def test_modules_are_cuda_sources_and_hip_sources_that_have_none(tmp_path):
+    folder = files(tmp_path, "a.cu", "a.hip", "b.hip", "sub/c.cu", "d.cu.hip", "note.txt")
+    assert {name: path.name for name, path in find_modules(folder).items()} == {
+        "a": "a.cu", "b": "b.hip", "d": "d.cu.hip", "sub/c": "c.cu",
+    }  # fmt: skip
+
+
+def test_the_other_side_is_no_module(tmp_path):
+    folder = files(tmp_path, "a.cu", "hip/a.cu", "hip/only.hip")
+    assert list(find_modules(folder, ported=tmp_path / "hip")) == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("cuda", "hip"),
+    [
+        ("a.cu", "a.hip"),
+        ("a.cu", "a.cu"),
+        ("a.cu", "a.cpp"),
+        ("a.cu", "a.cu.hip"),
+        ("sub/a.cu", "sub/a.hip"),
+        ("cuda/a_cuda_kernel.cu", "hip/a_hip_kernel.hip"),  # as torch's hipify names them
+        ("a_cuda.cu", "a_hip.hip"),
+    ],
+)
+def test_a_port_is_found_by_its_name(tmp_path, cuda, hip):
+    source, ported = files(tmp_path / "cuda", cuda, "z.cu"), files(tmp_path / "hip", hip, "b.hip", "z.hip")
+    assert find_ported(source / cuda, source, ported) == ported / hip
+
+
+def test_a_hip_file_goes_before_another_of_the_same_name(tmp_path):
+    source, ported = files(tmp_path / "cuda", "a.cu"), files(tmp_path / "hip", "a.cpp", "a.cu", "a.hip")
+    assert find_ported(source / "a.cu", source, ported) == ported / "a.hip"
+
+
+def test_no_port_is_no_guess(tmp_path):
+    source, ported = files(tmp_path / "cuda", "a.cu"), files(tmp_path / "hip", "ab.hip", "sub/a.hip")
+    assert find_ported(source / "a.cu", source, ported) is None
+
+
+def test_forced_headers_and_what_they_include_belong_to_a_source(tmp_path):
+    files(tmp_path, "a.cu", "compat.h", "more/deep.h")
+    (tmp_path / "compat.h").write_text('#include "more/deep.h"\n')
+    found = closure(tmp_path / "a.cu", Side(forced=(str(tmp_path / "compat.h"),)), tmp_path, {})
+    assert sorted(path.name for path in found) == ["a.cu", "compat.h", "deep.h"]
+
+
+def test_a_byte_order_mark_is_no_text(tmp_path):
+    (tmp_path / "a.cu").write_bytes(b"\xef\xbb\xbfint x;")
+    assert closure(tmp_path / "a.cu", Side(), tmp_path, {}) == {tmp_path / "a.cu": "int x;"}
