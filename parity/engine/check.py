@@ -184,6 +184,7 @@ def minimize(
     vendor: Vendor,
     hints: Iterable[Case] = (),
     is_known: Callable[[Checked], bool] = lambda checked: False,
+    launches: str = "any",
 ) -> Checked:
     """The simplest case that fails in the same way, and not in one that is known.
 
@@ -206,7 +207,7 @@ def minimize(
     best = next(filter(None, map(attempt, hints)), None)
     # Each attempt at an endless loop costs a whole instruction budget, too much for a search.
     if best is None and verdict.status is Status.FAIL:
-        shrunk = find_minimal(op.cases(failing.dtypes), seed, examples, fails)
+        shrunk = find_minimal(op.cases(failing.dtypes, launches=launches), seed, examples, fails)
         best = attempt(shrunk) if shrunk else None
     best = best or attempt(failing)
     if best is None:  # the failure does not repeat: say so by returning the original

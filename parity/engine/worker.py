@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -16,6 +17,7 @@ from parity.engine.diagnose import diagnose
 from parity.engine.plan import Column, Plan, Task
 from parity.engine.record import Against, CaseRecord
 from parity.engine.vendors import compared
+from parity.errors import ParityError
 from parity.op import Call, Entry
 from parity.reference.expected import Expected
 from parity.runners import Library, OpRunner, Runner, Session, replayed, runner
@@ -79,7 +81,12 @@ class Worker:
         entry = Entry(self.suite.op(task.op), task.dtypes)
         records: dict[Column, list[CaseRecord]] = {column: [] for column in task.columns}
         minimal: dict[Column, dict[tuple[Status, str], Case]] = {column: {} for column in task.columns}
-        for title, text in self.plan.draw(self.suite, task):
+        try:
+            drawn = self.plan.draw(self.suite, task)
+        except ParityError as error:  # a mistake in the op's declaration costs this op only
+            verdict = Verdict(Status.ERROR, "error", detail=str(error))
+            return [self.plan.known.mark(blank(entry, column, "", verdict)) for column in task.columns]
+        for title, text in drawn:
             columns = [column for column in task.columns if self.has(column, text)]
             try:
                 case = entry.op.parse(text)
@@ -129,6 +136,7 @@ class Worker:
             column.vendor,
             hints,
             lambda checked: bool(known.mark(_record(entry, column, checked)).known),
+            self.plan.launches,
         )
         if column.op_level:
             return minimal
@@ -163,6 +171,10 @@ def _reference(call: Call, name: str) -> Expected:
 
 
 def _defect() -> Verdict:
+    """What to say of an error of this moment: a mistake of the declaration in one line, any other with its place."""
+    error = sys.exc_info()[1]
+    if isinstance(error, ParityError):
+        return Verdict(Status.ERROR, "error", detail=str(error))
     return Verdict(Status.ERROR, "error", detail=traceback.format_exc())
 
 
