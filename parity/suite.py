@@ -288,8 +288,9 @@ def load_suite(kernels: Path, cases: Path, *, sides: Sides | None = None) -> Sui
             continue
         for op in declared:
             if op.reference is None:
-                how = "write a function from its inputs to what is expected, and name it in reference="
-                problems.append(f"{op.declared}: op {op.name} has no reference yet: {how}")
+                problems.append(
+                    f"{op.declared}: op {op.name} has no reference yet; write one and name it in reference="
+                )
             elif op.name in ops and ops[op.name] is not op:
                 problems.append(f"{op.declared}: the op {op.name} is declared already at {ops[op.name].declared}")
             else:
