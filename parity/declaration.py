@@ -13,7 +13,7 @@ from parity.arguments import Word, word_of
 from parity.dtypes import DType, dtype
 from parity.errors import UsageError, nearest
 from parity.expression import Expression, expression, whole
-from parity.generate.data import streams_of
+from parity.generate.data import has_stream, streams_of
 from parity.generate.extents import Choices
 from parity.generate.layouts import STRIDES, Draw, Strides
 from parity.given import Geometry, Given, Number, Params, Shape, geometry_of
@@ -280,7 +280,7 @@ class Declaration:
 
     def strides_of(self, name: str) -> Strides:
         """The layouts that the kernel takes of a tensor."""
-        usual = "dense"
+        usual = "aligned" if name in self.symbols.values() else "dense"
         if "info" in self.takes or self.library or self.layouts:
             usual = "distinct" if name in self.compared else "any"
         kind = self.strides.get(name, usual) if isinstance(self.strides, Mapping) else self.strides or usual
@@ -341,7 +341,7 @@ class Declaration:
             return self.streams_for(name)
         kind = self.dtype_of(self.tensors[name], types)
         known, wanted = streams_of(kind), self.streams_for(name)
-        found = tuple(stream for stream in wanted if stream in known)
+        found = tuple(stream for stream in wanted if has_stream(kind, stream))
         if not found:
             raise UsageError(f"op {self.name}: {name} is of {kind}, which has no data but {' '.join(known)}")
         return found

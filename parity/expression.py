@@ -128,9 +128,9 @@ class Expression:
         """The names that have no value."""
         return frozenset(name for name in self.names if name not in scope.names)
 
-    def solve(self, target: int, scope: Scope) -> tuple[str, Value] | None:
-        """The only name without a value, and the value of it that makes the expression ``target``; None if there is no
-        such value, or if the expression cannot be turned round (``n//32`` is the same for many n).
+    def solve(self, target: int, scope: Scope) -> tuple[str, int | None] | None:
+        """The only name without a value, and the extent that it has if the expression is ``target`` (None: there is no
+        such extent); None if the expression cannot be turned round (``n//32`` is the same for many n).
         """
         (name,) = self.unknown(scope)
         node, value = self.tree, Fraction(target)
@@ -151,9 +151,9 @@ class Expression:
             else:
                 return None
             node = left if inside else right
-        if not (isinstance(node, ast.Name) and value.denominator == 1 and value >= 0):
+        if not isinstance(node, ast.Name):
             return None
-        return name, int(value)
+        return name, int(value) if value.denominator == 1 and value >= 0 else None
 
     @staticmethod
     def _has(node: ast.expr, name: str) -> bool:

@@ -151,12 +151,13 @@ class Shapes:
         if unknown:
             found = extent.solve(given, scope)
             if found is None:
-                if unknown <= {name for each in self.tensors.values() for dim in each for name in {dim.extent.name}}:
-                    return False  # another dim is that name alone
+                return False  # perhaps another dim is that name alone
+            name, solution = found
+            if solution is None:
                 raise Misfit(
                     f"{tensor} has {given} along dim {axis}, which is no {extent}; declared is {self.of(tensor)!r}"
                 )
-            scope.names[found[0]] = found[1]
+            scope.names[name] = solution
             return True
         value = extent(scope)
         if value != given:

@@ -110,10 +110,12 @@ class Plan:
         entry = Entry(suite.op(task.op), task.dtypes)
         op, dtypes, launches = entry.op, entry.dtypes, self.launches
         cases = [(title, str(case)) for title, case in op.named_cases(dtypes, launches=launches)]
-        drawing = op.cases(dtypes, launches=launches)
-        cases += [("", str(c)) for c in sample(drawing, self.seed_of(entry), self.examples)]
-        if not cases:
-            raise op.mistake(f"nothing that is drawn fulfils where={op.where!r}; give choices= that do")
+        found = sample(op.cases(dtypes, launches=launches), self.seed_of(entry), self.examples)
+        if not found:
+            raise op.mistake(
+                f"nothing that is drawn fulfils where={op.where!r} and has a launch; give choices= that do"
+            )
+        cases += [("", str(case)) for case in found]
         drawn = {text for _, text in cases}
         return cases + [(title, text) for title, text in task.also if text not in drawn]
 
