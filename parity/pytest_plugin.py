@@ -52,6 +52,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--parity-toolchain", metavar="NAME", help="what compiles for AMD targets, as --toolchain of parity run"
     )
     group.addoption("--parity-launches", metavar="WHICH", help="any or host, as --launches of parity run")
+    group.addoption("--parity-hipify", metavar="NAME", help="what makes HIP of CUDA sources, as --hipify of parity run")
     group.addoption("--parity-known", metavar="FILE", help="failures to expect, as --known-issues of parity run")
     group.addoption(
         "--parity-output", metavar="DIR", help="write the matrix and the failures there, as parity run does"

@@ -8,9 +8,16 @@ import pytest
 
 from parity.runners import registry
 from parity.suite import Suite, load_suite
+from parity.toolchain.headers import hip_headers
 
 ROOT = Path(__file__).parent.parent
 pytest_plugins = ["pytester"]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def headers() -> None:
+    """AMD's headers are found once for a process: a test that has a cache of its own does not fetch them again."""
+    hip_headers()
 
 
 @pytest.fixture(scope="session")

@@ -29,10 +29,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     logging.getLogger("parity").setLevel(logging.INFO)
     try:
         arguments = _parser().parse_args(argv)
-        if toolchain := getattr(arguments, "toolchain", None):
-            from parity.toolchain import VARIABLE
+        for option in ("toolchain", "hipify"):
+            if given := getattr(arguments, option, None):
+                from parity.toolchain import HIPIFY, VARIABLE
 
-            os.environ[VARIABLE] = toolchain
+                os.environ[VARIABLE if option == "toolchain" else HIPIFY] = given
         code: int = arguments.command(arguments)
         problems: tuple[str, ...] = getattr(arguments, "problems", ())
         if problems and not code:

@@ -22,6 +22,9 @@ from parity.toolchain import DEFAULT_TARGETS, Built, Finding, build, find_module
 __all__ = ["main", "options"]
 
 COLUMNS = ("entries", "vgprs", "sgprs", "lds_bytes", "scratch_bytes", "spills")
+BRANCHES = 12
+"""Conditions that are explained."""
+
 HEADS = ("module", "target", "entries", "VGPRs", "SGPRs", "LDS B", "scratch B", "spills", "seconds", "")
 
 
@@ -59,6 +62,7 @@ def main(arguments: argparse.Namespace) -> int:
         if arguments.signatures:
             _print_kernels(built)
         _print_findings(built, project.kernels)
+        _print_branches(built, project.kernels)
         _print_left_out(built, project.kernels)
     for one in built:
         if one.error:
@@ -97,6 +101,9 @@ def _as_dict(one: Built) -> dict[str, object]:
         "errors": [vars(finding) for finding in one.error.findings] if one.error else [],
         "unmapped": [vars(finding) for finding in one.unmapped],
         "hazards": [vars(finding) for finding in one.hazards],
+        "needs": [vars(finding) for finding in one.needs],
+        "defects": [vars(finding) for finding in one.defects],
+        "branches": [vars(finding) for finding in one.branches],
     }
 
 
@@ -126,6 +133,16 @@ def _print_kernels(built: Sequence[Built]) -> None:
         output().print(f"{(spelled(symbol) or (symbol,))[0]}({takes})")
 
 
+def _print_branches(built: Sequence[Built], kernels: Path) -> None:
+    """Which lines AMD's compiler leaves out or in where that depends on CUDA's macros; the first of them."""
+    branches = list(dict.fromkeys(branch for one in built for branch in one.branches))
+    for branch in branches[:BRANCHES]:
+        place = os.path.relpath(kernels / branch.file)
+        output().print(f"{place}:{branch.line}: {branch.name}: {branch.advice}", style="dim")
+    if len(branches) > BRANCHES:
+        output().print(f"and {len(branches) - BRANCHES} more conditions on macros of CUDA's", style="dim")
+
+
 def _print_left_out(built: Sequence[Built], kernels: Path) -> None:
     """Host code that was in the way, and headers that are not here: once, whatever the targets."""
     translations = [one.translation for one in built if one.translation]
@@ -145,6 +162,8 @@ def _print_findings(built: Sequence[Built], kernels: Path) -> None:
             ("error", one.error.findings if one.error else ()),
             ("could not be mapped to HIP", one.unmapped),
             ("means something different on AMD GPUs", one.hazards),
+            ("your port needs this, parity supplies it", one.needs),
+            ("known defect of AMD's headers", one.defects),
         ):
             for finding in findings:
                 place = os.path.relpath(kernels / finding.file)

@@ -9,7 +9,7 @@ from pathlib import Path
 from parity.cli.terminal import errors
 from parity.dtypes import dtype
 from parity.suite import LAUNCHES, Selection, Suite, find_suite
-from parity.toolchain import TOOLCHAINS, VARIABLE
+from parity.toolchain import HIPIFIERS, HIPIFY, TOOLCHAINS, VARIABLE
 
 __all__ = [
     "DEFAULT_RUNNER",
@@ -74,6 +74,12 @@ def add_folders(parser: argparse.ArgumentParser, *, cases: Sequence[str] = ("--c
         choices=TOOLCHAINS,
         help=f"what compiles for AMD targets: an installed ROCm, the wheels, or (auto, the default, or ${VARIABLE}) a "
         "ROCm of version 6 or newer if there is one, else the wheels",
+    )
+    parser.add_argument(
+        "--hipify",
+        choices=HIPIFIERS,
+        help=f"what makes HIP of CUDA sources: name by name (literal, the default, or ${HIPIFY}), with 32 lanes "
+        "spelled out where CUDA means them (helpful), or a tool of an installed ROCm",
     )
 
 

@@ -63,7 +63,7 @@ from parity.report import (
 from parity.runners import Evidence
 from parity.runners.recording import MEASUREMENTS
 from parity.suite import Selection, Suite
-from parity.toolchain import DEFAULT_TARGETS, Built, build_suite
+from parity.toolchain import DEFAULT_TARGETS, LITERAL, Built, build_suite, chosen_hipifier
 
 __all__ = ["main", "options"]
 
@@ -346,6 +346,8 @@ def _reproduction(arguments: argparse.Namespace) -> Reproduction:
         found += ["--toolchain", arguments.toolchain]
     if arguments.launches:
         found += ["--launches", arguments.launches]
+    if (hipifier := chosen_hipifier()) != LITERAL:
+        found += ["--hipify", hipifier]
     for option, folder in (
         ("--kernels", arguments.kernels_dir),
         ("--hip", arguments.hip_dir),

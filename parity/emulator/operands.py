@@ -69,6 +69,8 @@ def _mask_of(w: Writer, name: str) -> str:
 
 def _word(w: Writer, name: str) -> str:
     """A C++ expression that reads a 32-bit scalar register."""
+    if name == "exec_hi" and w.target.wavefront == 32:
+        return "0u"  # compilers rely on it: clang's __ballot(1) of 64 bits reads all of EXEC
     base = _mask_of(w, name)
     return f"(u32)({base}{' >> 32' if name.endswith('_hi') else ''})" if base else name
 

@@ -12,6 +12,7 @@ from parity.engine.check import Checked, check
 from parity.engine.plan import Column
 from parity.op import Op
 from parity.runners import Library, Session
+from parity.toolchain import HelpfulPort
 
 __all__ = ["diagnose"]
 
@@ -22,15 +23,32 @@ def diagnose(
     column: Column,
     code: Mapping[Column, CodeObject],
     session: Callable[[Column], Session | Library],
+    helpful: Callable[[Column], HelpfulPort | None] = lambda column: None,
 ) -> Checked:
     """The failure with what else is known about it in its detail.
 
     ``code`` maps every column that can run further launches to the kernel's module. What the session itself can tell
     (``explain``) comes first; then whether the case passes with other numbers of threads, or where a wavefront is of
-    another width.
+    another width; last whether it passes if the source is translated in the ``helpful`` style.
     """
-    if failing.verdict.status is not Status.FAIL or failing.verdict.first is None:
-        return failing
+    notes: list[str] = []
+    if failing.verdict.status is Status.FAIL and failing.verdict.first is not None:
+        notes += _launches(op, failing, column, code, session)
+    port = helpful(column)
+    if port and check(op, failing.case, port.code, session(column), column.vendor).verdict.passed:
+        notes.append(f"the port passes {port.how}")
+    detail = "\n".join(part for part in (failing.verdict.detail, *notes) if part)
+    return replace(failing, verdict=replace(failing.verdict, detail=detail))
+
+
+def _launches(
+    op: Op,
+    failing: Checked,
+    column: Column,
+    code: Mapping[Column, CodeObject],
+    session: Callable[[Column], Session | Library],
+) -> list[str]:
+    """What the session knows, and what further launches give."""
     call = op.call(failing.case).on(code[column])
     kernel = call.launch.kernel
     explain = getattr(session(column), "explain", None)
@@ -48,8 +66,7 @@ def diagnose(
                 f"passes on {other.target}: correct only at width {narrow}, and here a wavefront has {width} lanes"
             )
             break
-    detail = "\n".join(part for part in (failing.verdict.detail, *notes) if part)
-    return replace(failing, verdict=replace(failing.verdict, detail=detail))
+    return notes
 
 
 def _blocks(op: Op, case: Case, passes: Callable[[Case], bool]) -> Iterator[str]:

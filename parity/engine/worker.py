@@ -22,6 +22,7 @@ from parity.op import Call, Entry
 from parity.reference.expected import Expected
 from parity.runners import Library, OpRunner, Runner, Session, replayed, runner
 from parity.suite import Suite, load_suite
+from parity.toolchain import HelpfulPort, helpful_port
 
 __all__ = ["Worker", "blank", "current", "perform", "prepare", "start"]
 
@@ -37,6 +38,7 @@ class Worker:
     runners: dict[str, Runner | OpRunner] = field(default_factory=dict)
     sessions: dict[Column, Session | Library] = field(default_factory=dict)
     brought: dict[Column, frozenset[str] | None] = field(default_factory=dict)
+    helpful: dict[tuple[str, str], HelpfulPort | None] = field(default_factory=dict)
 
     def runner(self, column: Column) -> Runner | OpRunner:
         """The runner of a column, made on first use."""
@@ -142,7 +144,14 @@ class Worker:
             return minimal
         columns = [each for each in task.columns if self.is_live(each) and not each.op_level]
         code = {each: self.plan.code[entry.op.module, each] for each in columns}
-        return diagnose(entry.op, minimal, column, code, self.session)
+        return diagnose(entry.op, minimal, column, code, self.session, partial(self._helpful, entry.op.module))
+
+    def _helpful(self, module: str, column: Column) -> HelpfulPort | None:
+        """The module as the helpful style ports it, if that differs from what was built for this column."""
+        key = module, column.target
+        if column.vendor == "amd" and key not in self.helpful:
+            self.helpful[key] = helpful_port(self.suite, module, column.target)
+        return self.helpful.get(key)
 
     def _beside(self, entry: Entry, task: Task, column: Column, small: Checked) -> Against | None:
         """How the other vendor does in a case that was made small, if it can be launched there."""

@@ -27,7 +27,7 @@ from parity.report import Matrix, Reproduction, check_folder, make_matrix, summa
 from parity.suite import LAUNCHES, find_suite
 from parity.testing.execution import Execution, Settings
 from parity.testing.items import CaseFile, KernelItem
-from parity.toolchain import TOOLCHAINS, VARIABLE
+from parity.toolchain import HIPIFY, LITERAL, TOOLCHAINS, VARIABLE, chosen_hipifier
 
 __all__ = ["SuitePlugin"]
 
@@ -64,6 +64,8 @@ class SuitePlugin:
         self._environment = pytest.MonkeyPatch()
         if toolchain := config.option.parity_toolchain:
             self._environment.setenv(VARIABLE, toolchain)
+        if hipifier := config.option.parity_hipify:
+            self._environment.setenv(HIPIFY, hipifier)
         self._add_folder()
 
     def _add_folder(self) -> None:
@@ -87,6 +89,8 @@ class SuitePlugin:
         for name in ("toolchain", "launches", "kernels", "hip", "cases"):
             if given := getattr(self.config.option, f"parity_{name}"):
                 options += [f"--{name}", given]
+        if (hipifier := chosen_hipifier()) != LITERAL:
+            options += ["--hipify", hipifier]
         return Reproduction(os.environ.get("PARITY_COMMAND") or "parity run", tuple(options))
 
     @pytest.hookimpl(wrapper=True)
@@ -237,6 +241,7 @@ def _settings(config: pytest.Config) -> Settings:
     option = config.option
     if (asked := option.parity_toolchain) not in (None, *TOOLCHAINS):
         raise UsageError(f"{asked!r} is no toolchain: {' '.join(TOOLCHAINS)}{nearest(asked, TOOLCHAINS)}")
+    chosen_hipifier(option.parity_hipify)
     folders = {
         name: Path(given) if (given := getattr(option, f"parity_{name}")) else None
         for name in ("kernels", "hip", "cases", "known")

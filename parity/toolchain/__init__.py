@@ -1,20 +1,25 @@
 """From CUDA sources to code objects that run: hipify, compile, cache, load."""
 
-from parity.toolchain.build import Built, build, build_suite, find_modules
+from parity.toolchain.build import Built, HelpfulPort, build, build_suite, find_modules, helpful_port
 from parity.toolchain.compiler import CompileError, device_library
 from parity.toolchain.cuda import nvcc, nvcc_version
 from parity.toolchain.disassembler import find_disassembler
 from parity.toolchain.headers import WHEELS, cached_headers
-from parity.toolchain.hipify import Finding, Hipified, hipify
+from parity.toolchain.hipify import HELPFUL, LITERAL, Finding, Hipified, hipify
 from parity.toolchain.rocm import TOOLCHAINS, VARIABLE, Rocm
 from parity.toolchain.rocm import chosen as chosen_rocm
 from parity.toolchain.rocm import find as find_rocm
 from parity.toolchain.rocm import installed as installed_rocm
 from parity.toolchain.store import MissingKernel, ModuleStore
 from parity.toolchain.targets import DEFAULT_TARGETS, TARGETS, Target, target
+from parity.toolchain.translators import HIPIFIERS, HIPIFY, chosen_hipifier
 
 __all__ = [
     "DEFAULT_TARGETS",
+    "HELPFUL",
+    "HIPIFIERS",
+    "HIPIFY",
+    "LITERAL",
     "TARGETS",
     "TOOLCHAINS",
     "VARIABLE",
@@ -22,6 +27,7 @@ __all__ = [
     "Built",
     "CompileError",
     "Finding",
+    "HelpfulPort",
     "Hipified",
     "MissingKernel",
     "ModuleStore",
@@ -30,11 +36,13 @@ __all__ = [
     "build",
     "build_suite",
     "cached_headers",
+    "chosen_hipifier",
     "chosen_rocm",
     "device_library",
     "find_disassembler",
     "find_modules",
     "find_rocm",
+    "helpful_port",
     "hipify",
     "installed_rocm",
     "nvcc",

@@ -12,7 +12,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from parity.cache import Cache, default_root, digest
@@ -21,12 +21,16 @@ from parity.errors import UsageError
 from parity.side import Sides
 from parity.suite import Suite
 from parity.toolchain import compiler, cuda, disassembler, rocm
-from parity.toolchain.hipify import Finding
+from parity.toolchain.compat import confirmed, of_version
+from parity.toolchain.hipify import HELPFUL, LITERAL, Finding
+from parity.toolchain.host_code import Repairs
 from parity.toolchain.sources import PORTED_SUFFIXES, Source, closure, find_modules, find_ported
 from parity.toolchain.staging import Staged, Translation, compiled
 from parity.toolchain.targets import TARGETS, Target, target
+from parity.toolchain.translators import TranslationError, chosen_hipifier
+from parity.toolchain.translators import fingerprint as hipifier_fingerprint
 
-__all__ = ["Built", "build", "build_suite", "find_modules"]
+__all__ = ["Built", "HelpfulPort", "build", "build_suite", "find_modules", "helpful_port"]
 
 _RECORD = "build.json"
 
@@ -69,6 +73,21 @@ class Built:
         return self.translation.hazards if self.translation else ()
 
     @property
+    def needs(self) -> tuple[Finding, ...]:
+        """Names that AMD's headers lack and parity's compatibility headers supply."""
+        return self.translation.needs if self.translation else ()
+
+    @property
+    def defects(self) -> tuple[Finding, ...]:
+        """Names whose function in AMD's headers is known to be wrong."""
+        return self.translation.defects if self.translation else ()
+
+    @property
+    def branches(self) -> tuple[Finding, ...]:
+        """What conditions on CUDA's macros mean for AMD."""
+        return self.translation.branches if self.translation else ()
+
+    @property
     def sgprs(self) -> int:
         """Most SGPRs of any kernel."""
         return self._most("sgprs")
@@ -98,6 +117,14 @@ class Built:
         return max((int(getattr(k, what)) for k in kernels), default=0)
 
 
+@dataclass(frozen=True)
+class HelpfulPort:
+    """What the helpful style makes of a module, and ``how`` that differs from the literal port."""
+
+    code: CodeObject
+    how: str
+
+
 def build(
     folder: Path,
     modules: Iterable[str] | Mapping[str, Path] | None = None,
@@ -106,24 +133,26 @@ def build(
     cache: Cache | None = None,
     jobs: int | None = None,
     sides: Sides | None = None,
+    hipifier: str | None = None,
     done: Callable[[Built], None] | None = None,
 ) -> list[Built]:
     """Compile modules of ``folder`` (all by default) for targets (all AMD targets by default), hipified for AMD's.
 
     ``modules`` may map names to files. ``sides`` says how each side is compiled, and where AMD's sources are if they
-    are not to be made of CUDA's; ``jobs`` limits how many compilers run at once (one per processor by default);
-    ``done`` is called with every result as it arrives, from the thread that made it. The result is ordered by module,
-    then target. A module that does not compile is a result with an error; the others go on.
+    are not to be made of CUDA's by ``hipifier`` (default: what ``$PARITY_HIPIFY`` says); ``jobs`` limits how many
+    compilers run at once (one per processor by default); ``done`` is called with every result as it arrives, from the
+    thread that made it. The result is ordered by module, then target. A module that does not compile is a result with
+    an error; the others go on.
 
     Raises:
         UsageError: no such folder, module or target, or the cache folder cannot be written.
         MissingTool: the compiler or the device libraries are not installed.
     """
-    folder, sides = folder.absolute(), sides or Sides()
+    folder, sides, hipifier = folder.absolute(), sides or Sides(), chosen_hipifier(hipifier)
     paths = modules if isinstance(modules, Mapping) else find_modules(folder, modules, ported=sides.ported)
     chosen = [target(name) for name in (TARGETS if targets is None else targets)]
     store = cache or Cache(default_root() / "build")
-    sources = _sources(folder, {module: path.absolute() for module, path in paths.items()}, sides, chosen)
+    sources = _sources(folder, {module: path.absolute() for module, path in paths.items()}, sides, chosen, hipifier)
     tools = {"amd": _amd_fingerprint, "cuda": cuda.fingerprint}
     compiled = {t.vendor for source in sources.values() if source and not source.prebuilt for t in chosen}
     fingerprints = {t.name: digest(_own_digest(), tools[t.vendor](t)) for t in chosen if t.vendor in compiled}
@@ -151,6 +180,7 @@ def build_suite(
     targets: Iterable[str],
     *,
     jobs: int | None = None,
+    hipifier: str | None = None,
     done: Callable[[Built], None] | None = None,
 ) -> list[Built]:
     """Build these modules of a suite in the way that its project says; those whose file is missing are left out.
@@ -159,11 +189,11 @@ def build_suite(
         UsageError, MissingTool: as ``build``.
     """
     paths = {module: suite.files[module] for module in modules if module not in suite.missing}
-    return build(suite.kernels, paths, targets, jobs=jobs, sides=suite.sides, done=done)
+    return build(suite.kernels, paths, targets, jobs=jobs, sides=suite.sides, hipifier=hipifier, done=done)
 
 
 def _sources(
-    folder: Path, paths: Mapping[str, Path], sides: Sides, targets: Iterable[Target]
+    folder: Path, paths: Mapping[str, Path], sides: Sides, targets: Iterable[Target], hipifier: str
 ) -> dict[tuple[str, str], Source | None]:
     """What each side of each module is built from, by module and vendor; None where that side has no source."""
     texts: dict[Path, str] = {}
@@ -183,7 +213,7 @@ def _sources(
                 found[module, vendor] = None
                 continue
             files = closure(source, side, place, texts)
-            found[module, vendor] = Source(module, place, source, side, files, ported)
+            found[module, vendor] = Source(module, place, source, side, files, ported, hipifier)
     return found
 
 
@@ -203,6 +233,8 @@ def _build_one(source: Source, target: Target, fingerprint: str, cache: Cache) -
     parts = [part for path in sorted(source.files) for part in (source.name(path), source.files[path])]
     side = source.side
     settings = ("flags", *side.flags, "include", *map(source.name, side.include), "forced", *side.forced)
+    if target.vendor == "amd" and not source.ported:
+        settings = (*settings, "hipify", hipifier_fingerprint(source.hipifier))
     key = digest(fingerprint, source.module, str(source.ported), *settings, *map(_encode, parts))
     try:
         fill = _compile_cuda if target.vendor == "cuda" else _compile_amd
@@ -210,8 +242,40 @@ def _build_one(source: Source, target: Target, fingerprint: str, cache: Cache) -
     except compiler.CompileError as error:
         seconds = time.perf_counter() - start
         translation = error.translation or Translation(source.ported)
+        if hint := _helpful(source, target, fingerprint, cache, translation):
+            error = error.after(hint)
         return Built(source.module, target.name, seconds, error=error, translation=translation)
     return _built(source, target, folder, time.perf_counter() - start, cached, _made_by(source, target))
+
+
+def _helpful(source: Source, target: Target, fingerprint: str, cache: Cache, translation: Translation) -> str:
+    """What to say of a port that does not compile, and would if it were translated in the helpful style."""
+    if source.hipifier == HELPFUL or not translation.spelled_out:
+        return ""
+    built = _build_one(replace(source, hipifier=HELPFUL, repairs=Repairs()), target, fingerprint, cache)
+    return "" if built.error else f"it compiles {_how(translation.spelled_out)}"
+
+
+def helpful_port(suite: Suite, module: str, target: str) -> HelpfulPort | None:
+    """The port of a module in the helpful style; None if that is no other than the one that is built, or no port.
+
+    Raises:
+        UsageError, MissingTool: as ``build``.
+    """
+    if chosen_hipifier() == HELPFUL or module in suite.missing:
+        return None
+    (built,) = build_suite(suite, [module], [target], jobs=1)
+    if built.translation is None or not built.translation.spelled_out:
+        return None
+    (helpful,) = build_suite(suite, [module], [target], jobs=1, hipifier=HELPFUL)
+    return HelpfulPort(helpful.code_object, _how(built.translation.spelled_out)) if helpful.code_object else None
+
+
+def _how(spelled_out: Sequence[Finding]) -> str:
+    """What the helpful style makes of a source, with the first line that it writes otherwise."""
+    first = spelled_out[0]
+    more = f" (and {len(spelled_out) - 1} more lines)" if len(spelled_out) > 1 else ""
+    return f"with --hipify {HELPFUL}, which reads {first.file}:{first.line} as: {first.advice}{more}"
 
 
 def _made_by(source: Source, target: Target) -> str:
@@ -219,7 +283,8 @@ def _made_by(source: Source, target: Target) -> str:
     if target.vendor == "cuda":
         return f"CUDA sources, {cuda.described()}"
     installed = rocm.chosen(target)
-    sources = "ported sources" if source.ported else "hipified"
+    translated = "hipified" if source.hipifier == LITERAL else f"hipified ({source.hipifier})"
+    sources = "ported sources" if source.ported else translated
     return f"{sources}, {installed.described if installed else compiler.described()}"
 
 
@@ -283,6 +348,14 @@ def _amd_fingerprint(target: Target) -> str:
     return installed.fingerprint(target) if installed else compiler.fingerprint(target)
 
 
+def _hip_version(installed: rocm.Rocm | None) -> tuple[int, ...]:
+    """Of AMD's headers; empty where parity's own have to do."""
+    if installed:
+        return installed.version
+    found = compiler.headers()
+    return of_version(found.version) if found else ()
+
+
 def _compile_amd(source: Source, target: Target, folder: Path) -> None:
     installed = rocm.chosen(target)
     listing, hsaco = folder / f"{source.path.stem}.s", folder / f"{source.path.stem}.hsaco"
@@ -298,7 +371,16 @@ def _compile_amd(source: Source, target: Target, folder: Path) -> None:
             originals={name: str(path) for name, path in source.originals.items()},
         )
 
-    staged = compiled(compile_it, source, folder / "hip", plain_coordinates=installed is not None)
+    try:
+        staged = compiled(
+            compile_it,
+            source,
+            folder / "hip",
+            headers=_hip_version(installed),
+            plain_coordinates=installed is not None,
+        )
+    except TranslationError as error:
+        raise compiler.CompileError(source.module, target.name, str(error)) from error
     (installed.assemble if installed else compiler.assemble)(listing, hsaco, target)
     code = parse(listing.read_text(), source.module)
     _write_record(
@@ -309,7 +391,7 @@ def _compile_amd(source: Source, target: Target, folder: Path) -> None:
         # The line table's file 0 is the hipified text itself, which no line refers to.
         sources=[path.as_posix() for path in code.sources if path != Path(staged.main.name)],
         hip=staged.main.relative_to(folder).as_posix(),
-        translation=staged.translation,
+        translation=replace(staged.translation, needs=confirmed(staged.translation.needs, code.sources)),
     )
 
 

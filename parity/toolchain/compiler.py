@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from parity import zig
-from parity.cache import digest
+from parity.cache import Cache, default_root, digest
 from parity.errors import MissingTool, ParityError
 from parity.toolchain.headers import HipHeaders, hip_headers, without_hip_headers
 from parity.toolchain.hipify import Finding, table
@@ -39,11 +39,20 @@ log = logging.getLogger("parity.compiler")
 HEADERS = Path(__file__).with_name("include")
 """Headers of parity's own."""
 
+COMPAT = HEADERS / "compat"
+"""What CUDA has and AMD's headers lack (``compat.py``), and headers that are found before AMD's of the same name."""
+
 FALLBACK = HEADERS / "fallback"
 """HIP's device headers as far as parity wrote them itself: for a machine that cannot get AMD's."""
 
 STUBS = HEADERS / "stubs"
 """Headers in the names of host libraries, looked for last: what device code needs of torch, for one."""
+
+EMPTY = HEADERS / "supplement" / "empty.hip"
+"""A source in which nothing is, to ask a compiler questions."""
+
+RUNTIME = "hip/hip_runtime.h"
+"""What nvcc includes by itself under CUDA's name, and hipcc does not."""
 
 HEADERS_ALIAS = "parity-include"
 """What a listing calls the folder ``HEADERS``, so that it is the same text on every machine."""
@@ -72,6 +81,8 @@ _LIBCPP = (
 )
 _ASSEMBLER_FLAGS = ("--target=amdgcn-amd-amdhsa", "-mcode-object-version=5")
 _LIBRARY = ("ocml.bc", "ockl.bc")
+
+_PRELUDE = "prelude.pch"
 
 # What the oclc_*.bc files of a ROCm say: constants by which the library chooses among its variants. Our own, because
 # not every wheel carries all of those files. Subnormals are kept, f32 square roots are correctly rounded.
@@ -169,10 +180,8 @@ def compile_listing(
             f"--offload-arch={target.name}",
             *flags,
             *(part for folder in include for part in ("-I", folder)),
-            f"-fdebug-prefix-map={HEADERS}={HEADERS_ALIAS}",
             *_headers(target),
-            *("-idirafter", STUBS),
-            *(part for header in forced for part in ("-include", header)),
+            *_included_first(target, tuple(flags), forced),
             *(
                 part
                 for file in (*_bitcode(), controls)
@@ -232,6 +241,44 @@ def host_library() -> Path:
     return zig.zig().parent / "lib"
 
 
+def _included_first(target: Target, flags: tuple[str, ...], forced: Sequence[str | Path]) -> Iterator[str | Path]:
+    """What is included before a source: the headers that begin every compilation as a precompiled one."""
+    start: Sequence[str | Path] = ()
+    if headers():
+        start = ("__clang_hip_runtime_wrapper.h", HEADERS / "libcxx_numeric_type.h")
+    if start and forced[:1] == (RUNTIME,):
+        start, forced = (*start, RUNTIME), forced[1:]
+    if start:
+        yield from ("-Xclang", "-include-pch", "-Xclang", _precompiled(target, flags, tuple(start)))
+    yield from (part for header in forced for part in ("-include", header))
+
+
+@functools.cache
+def _precompiled(target: Target, flags: tuple[str, ...], start: tuple[str | Path, ...]) -> Path:
+    """These headers as clang reads them for a target, with these flags: once, because it takes a second."""
+    key = digest("prelude", fingerprint(target), *flags, *map(str, start), *_stamps())
+    folder, _ = Cache(default_root() / "prelude").get(key, functools.partial(_precompile, target, flags, start))
+    return folder / _PRELUDE
+
+
+def _precompile(target: Target, flags: tuple[str, ...], start: tuple[str | Path, ...], folder: Path) -> None:
+    included = (part for header in start for part in ("-include", header))
+    # Device code alone has no precompiled form for clang's driver, hence the options of the front end.
+    output = ("-fsyntax-only", "-Xclang", "-emit-pch", "-Xclang", "-o", "-Xclang", folder / _PRELUDE)
+    arguments = (*_FLAGS, f"--offload-arch={target.name}", *flags, *_headers(target), *included, *output, EMPTY)
+    result = zig.run(["clang", *arguments], cwd=folder)
+    if result.returncode:
+        raise CompileError("AMD's headers", target.name, result.stderr)
+
+
+def _stamps() -> Iterator[str]:
+    """What clang compares when it reads a precompiled header: where its files are, and when they were written."""
+    found = headers()
+    for file in (host_library() / "libcxx" / "include" / "__config", EMPTY, found and found.folder / RUNTIME):
+        if file:
+            yield f"{file} {file.stat().st_mtime_ns}"
+
+
 def headers() -> HipHeaders | None:
     """AMD's headers; None, with a warning, where parity's own have to do."""
     found = hip_headers()
@@ -248,6 +295,8 @@ def _warn_of_fallback(reason: str) -> None:
 
 
 def _headers(target: Target) -> Iterator[str | Path]:
+    """Where headers are looked for."""
+    yield from (f"-fdebug-prefix-map={HEADERS}={HEADERS_ALIAS}", "-idirafter", STUBS)
     found = headers()
     if found is None:
         yield from ("-isystem", FALLBACK)
@@ -255,11 +304,10 @@ def _headers(target: Target) -> Iterator[str | Path]:
         return
     yield from ("-isystem", found.folder / "clang" / "cuda_wrappers")
     yield from _library()
-    yield from ("-isystem", found.folder / "clang", "-isystem", found.folder)
+    yield from ("-isystem", COMPAT, "-isystem", found.folder / "clang", "-isystem", found.folder)
     yield f"-fdebug-prefix-map={found.folder}={HIP_ALIAS}"
     # clang 22 defines the width no longer, and headers before HIP 7 ask for it.
     yield from (f"-D__AMDGCN_WAVEFRONT_SIZE{end}={target.wavefront}" for end in ("", "__"))
-    yield from ("-include", "__clang_hip_runtime_wrapper.h", "-include", HEADERS / "libcxx_numeric_type.h")
 
 
 def _library() -> Iterator[str | Path]:

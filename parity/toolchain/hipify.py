@@ -1,31 +1,48 @@
 """CUDA to HIP, token by token.
 
 Identifiers outside comments and strings, and the names of included headers, are replaced by the table
-``cuda_to_hip.csv``; nothing else changes, so that every line keeps its number. What the table cannot translate is
-reported, never guessed.
+``cuda_to_hip.csv``; inline PTX becomes C++ where ``ptx.py`` knows how. Every line keeps its number. What cannot be
+translated is reported, never guessed.
 
-One rule is more than a name: ``__shfl_xor_sync(0xffffffff, v, m)`` becomes ``__shfl_xor(v, m, 32)``, and the other
-shuffles alike. All lanes of a warp take part, so the mask says nothing; and a group of 32 lanes stays one where a
-wavefront has 64. Any other mask is a hazard.
+There are two styles. ``literal`` does what AMD's hipify does, name by name, so that what is tested is the port that
+people make: ``__shfl_xor_sync(0xffffffff, v, m)`` stays as it is, and exchanges values among 64 lanes where a wavefront
+has 64. ``helpful`` writes out what CUDA means: ``__shfl_xor(v, m, 32)``, and votes among 32 lanes alike; where the mask
+is not that of all lanes, it stays, and a shuffle is given its width.
 
 What stands opposite to ``#ifdef __HIPCC__`` (its ``#else``, the body of ``#ifndef``) is for CUDA only: it stays as it
-is, and nothing in it is reported.
+is, and nothing in it is reported. In other lines that AMD's compiler leaves out, names are replaced, and nothing is
+reported. A condition that depends on a macro of CUDA's is explained: which of its branches is compiled for AMD.
 """
 
 from __future__ import annotations
 
-import bisect
 import csv
 import functools
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import resources
 
-__all__ = ["Finding", "Hipified", "Rule", "defined_macros", "hipify", "included_headers", "table"]
+from parity.toolchain import ptx
+from parity.toolchain.conditionals import Conditionals, Region
+from parity.toolchain.lexing import COMMENT_OR_LITERAL, Lines, Span, arguments, code
+
+__all__ = [
+    "HELPFUL",
+    "LITERAL",
+    "STYLES",
+    "Finding",
+    "Hipified",
+    "Rule",
+    "declared_names",
+    "defined_macros",
+    "hipify",
+    "table",
+]
 
 TABLE = "cuda_to_hip.csv"
+LITERAL, HELPFUL = STYLES = ("literal", "helpful")
 
 
 @dataclass(frozen=True)
@@ -61,39 +78,29 @@ class Hipified:
     """HIP text of one file, how often each CUDA name was replaced, and what is left to a person.
 
     ``unmapped`` names have no HIP counterpart or are unknown to the table; ``hazards`` were translated or kept, but
-    mean something different on AMD GPUs.
+    mean something different on AMD GPUs; ``branches`` say which lines are compiled for AMD, where that depends on a
+    macro of CUDA's. ``spelled_out`` are the lines that the two styles write differently, in the words of ``helpful``.
     """
 
     text: str
     replaced: Mapping[str, int]
     unmapped: tuple[Finding, ...] = ()
     hazards: tuple[Finding, ...] = ()
+    branches: tuple[Finding, ...] = ()
+    spelled_out: tuple[Finding, ...] = ()
 
 
 # A pp-number is a token of its own, so that the quote in 1'000'000 does not open a character literal.
 _TOKEN = re.compile(
-    r"""
-      (?P<comment> //(?:\\\r?\n|[^\n])* | /\*.*?(?:\*/|\Z) )
-    | (?P<string> (?:u8|[uUL])?R"(?P<delimiter>[^()\\\s]{0,16})\(.*?(?:\)(?P=delimiter)"|\Z)
-                | "(?:\\.|[^"\\\n])*"? | '(?:\\.|[^'\\\n])*'? )
+    rf"""{COMMENT_OR_LITERAL}
     | (?P<include> (?:\#[ \t]*include(?:_next)?|\b__has_include[ \t]*\()[ \t]*
                  (?P<open>[<"]) (?P<header>[^>"\n]+) [>"] )
-    | (?P<conditional> ^[ \t]*\#[ \t]*(?P<directive>ifdef|ifndef|if|elif|else|endif)\b )
-    | (?P<shuffle> __shfl(?:_up|_down|_xor)?)_sync (?P<parenthesis> \s*\(\s*)
-                 (?:\(unsigned(?:[ ]int)?\)[ ]?)? (?:0[xX][fF]{8}|~[ ]?0|-[ ]?1)[uUlL]* [ \t]*,[ \t]*
-    | (?P<close> \) )
+    | (?P<directive> ^[ \t]*\#[ \t]*(?:if|ifdef|ifndef|elif|define|undef)\b (?P<rest>(?:\\\r?\n|[^\n])*) )
     | (?P<number> \.?[0-9](?:[eEpP][+-]|'(?=\w)|[\w.])* )
     | (?P<name> [A-Za-z_$][\w$]* )
     """,
     re.VERBOSE | re.DOTALL | re.MULTILINE,
 )
-# The whole of a condition, so that "#if defined(__HIPCC__) && ..." is not taken for one of these.
-_FOR_HIP = re.compile(
-    r"[ \t]*(?P<not>!)?[ \t]*(?:defined\b)?[ \t]*\(?[ \t]*(?:__HIPCC__|__HIP__|__HIP_PLATFORM_AMD__)[ \t]*\)?[ \t]*"
-    r"(?=/[/*]|\r?$)",
-    re.MULTILINE,
-)
-_ARGUMENTS = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|[()\[\]{},<]", re.DOTALL)
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+([A-Za-z_]\w*)", re.MULTILINE)
 
 # Names of CUDA's own namespaces: cuda or cu and a capital, the libraries, and the upper-case prefixes. Plain words
@@ -101,17 +108,46 @@ _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+([A-Za-z_]\w*)", re.MULTILINE)
 _LOOKS_LIKE_CUDA = re.compile(
     r"""cuda[A-Z]\w* | cu[A-Z][A-Za-z]\w* | __nv_?[a-z]\w* | nv_bfloat\w* | nv_fp\w+ | CU[a-z]\w+ | CUDART_\w+
       | __CUDA\w+ | CUDA_(?:SUCCESS|ERROR|VERSION|[RC]_)\w* | CU_[A-Z]\w+
-      | cu(?:blas|blasLt|sparse|solver|fft|rand|dnn|tensor)(?:[A-Z]\w*|_\w+|\d\w*)
+      | cu(?:blas|blasLt|sparse|solver|fft|rand|dnn|tensor)(?:[A-Z]\w*|\d\w*) | curand_\w+
       | CU(?:BLAS|SPARSE|SOLVER|FFT|RAND|DNN)_\w+ | nv(?:rtc|tx|ml|jpeg|JitLink)[A-Z]\w* | NV(?:RTC|TX|ML)_\w+""",
     re.VERBOSE,
 )
 _UNKNOWN = "looks like a CUDA name, but HIP's counterpart is not known; port it by hand"
-_ASM = "inline PTX has no meaning on AMD GPUs; write it in C++ or with an __builtin_amdgcn_ function"
-_CUDA_HEADER = re.compile(r"(?:cuda|cub/|cublas|cudnn|cufft|curand|cusparse|cusolver|cutlass|cute/|nv)[\w/.]*")
+_ASM = "inline PTX that is not translated; write it in C++ or with an __builtin_amdgcn_ function"
+_CUDA_HEADER = re.compile(r"(?:cuda|cublas|cudnn|cufft|curand|cusparse|cusolver|cutlass|cute/|nv)[\w/.]*")
+# Headers of parity's own have these names.
+_SUPPLIED_HEADER = re.compile(r"cuda/std/\w+")
+_CUB_HEADER = re.compile(r"cub/[\w/]+\.cuh")
 # Namespaces are short words that a program may use for something else.
 _NAMESPACES = frozenset({"cub", "nvcuda"})
 _NAMESPACE_BEFORE = re.compile(r"\bnamespace\s+$")
 _NAMESPACE_AFTER = re.compile(r"\s*::")
+_TYPE_BEFORE = re.compile(r"\b([A-Za-z_]\w*)\s+$")
+_MEMBER_BEFORE = re.compile(r"(?:\.|->|\w\s*::)\s*$")
+# What a name follows where it is declared; "return f(x)" declares nothing.
+_DECLARED = re.compile(r"(?P<before>[A-Za-z_]\w*)(?:\s*[*&]+\s*|\s+)(?P<name>[A-Za-z_]\w*)\s*(?=[(;={,\[:])")
+_DIRECTIVE = re.compile(r"^[ \t]*#(?:\\\r?\n|[^\n])*", re.MULTILINE)
+_NO_TYPE = frozenset(
+    ["return", "else", "case", "throw", "new", "delete", "goto", "namespace", "do", "co_return", "not"]
+)
+
+_SHUFFLES = frozenset(["__shfl_sync", "__shfl_up_sync", "__shfl_down_sync", "__shfl_xor_sync"])
+_ALL_LANES = re.compile(
+    r"(?:\(\s*unsigned(?:\s+int)?\s*\)\s*)?(?:0[xX][fF]{8}|~\s*0[xX]?0*|-\s*1)[uUlL]*|UINT_MAX|UINT32_MAX"
+)
+# What 32 lanes mean where a wavefront may have 64: what stands before and after the arguments of a vote.
+_HALF = ">> (__lane_id() & 32)"
+_VOTES = {
+    "__ballot_sync": ("((unsigned)(__ballot(", f") {_HALF}))"),
+    "__any_sync": ("((unsigned)(__ballot(", f") {_HALF}) != 0)"),
+    "__all_sync": ("((unsigned)(__ballot(!(", f")) {_HALF}) == 0)"),
+}
+_ACTIVE = f"((unsigned)(__ballot(1) {_HALF}))"
+# HIP's functions take a kernel as an address, as their first or second argument; CUDA's are templates.
+_KERNEL_ARGUMENT = {
+    "cudaFuncSetAttribute": 0, "cudaFuncSetCacheConfig": 0, "cudaFuncSetSharedMemConfig": 0, "cudaFuncGetAttributes": 1,
+    "cudaLaunchKernel": 0, "cudaLaunchCooperativeKernel": 0,
+}  # fmt: skip
 
 
 @functools.cache
@@ -126,126 +162,233 @@ def table() -> tuple[Mapping[str, Rule], Mapping[str, Rule]]:
     return names, headers
 
 
-def hipify(text: str, file: str, *, own: Collection[str] = ()) -> Hipified:
+def hipify(
+    text: str,
+    file: str,
+    *,
+    own: Collection[str] = (),
+    headers: Collection[str] = (),
+    macros: Mapping[str, str] | None = None,
+    style: str = LITERAL,
+) -> Hipified:
     """The HIP form of CUDA source ``text``, which findings call ``file``.
 
-    ``own`` are names that the program itself defines elsewhere (macros of its headers); they are never reported. The
-    result has the same lines as ``text``. It includes no header that the source did not ask for: nvcc's implicit
-    ``cuda_runtime.h`` is the caller's to add.
+    ``own`` are names that the program itself defines elsewhere (in its headers); they are never reported.
+    ``headers`` are names in ``#include`` lines that are files of the program, whatever CUDA's are called. ``macros``
+    are those that are surely defined, by options of the compiler or by a header, with their values. ``style`` is one
+    of ``STYLES``.
+
+    The result has the same lines as ``text``, without a byte order mark. It includes no header that the source did not
+    ask for: nvcc's implicit ``cuda_runtime.h`` is the caller's to add.
     """
-    names, headers = table()
-    defined = {*own, *defined_macros(text)}
-    starts = [0, *(m.end() for m in re.finditer("\n", text))]
-    replaced: Counter[str] = Counter()
-    unmapped: list[Finding] = []
-    hazards: list[Finding] = []
+    text = text.removeprefix("\ufeff")
+    conditionals = Conditionals(text, own, macros or {})
+    lines = Lines(text)
+    plain, refused = ptx.translate(text, lambda at: not conditionals.region(lines.number(at)).is_left_out)
+    known = frozenset(own) | defined_macros(text), frozenset(headers), conditionals
+    works = {
+        each: _Translation(plain, file, *known, each) for each in ((style, *STYLES) if _has_warps(text) else (style,))
+    }
+    for each in works.values():
+        each.run()
+    work = works[style]
+    asm = [Finding(each.instruction, file, lines.number(each.at), lines.column(each.at), _ASM) for each in refused]
+    return Hipified(
+        work.result(),
+        work.replaced,
+        _in_order([*work.unmapped, *asm]),
+        _in_order(work.hazards),
+        tuple(Finding(b.directive, file, b.line, b.column, b.meaning) for b in conditionals.branches),
+        tuple(_spelled_out(works[LITERAL], works[HELPFUL])) if len(works) > 1 else (),
+    )
 
-    def finding(name: str, at: int, advice: str) -> Finding:
-        line = bisect.bisect_right(starts, at)
-        return Finding(name, file, line, at - starts[line - 1] + 1, advice)
 
-    def apply(rule: Rule | None, name: str, at: int) -> str:
+def _has_warps(text: str) -> bool:
+    return "__activemask" in text or any(name in text for name in (*_SHUFFLES, *_VOTES))
+
+
+def _spelled_out(literal: _Translation, helpful: _Translation) -> Iterator[Finding]:
+    pairs = zip(literal.result().split("\n"), helpful.result().split("\n"), strict=True)
+    for number, (one, other) in enumerate(pairs, 1):
+        if one != other:
+            column = len(one) - len(one.lstrip()) + 1
+            yield Finding(one.strip(), literal.file, number, column, other.strip())
+
+
+def _in_order(findings: Collection[Finding]) -> tuple[Finding, ...]:
+    return tuple(sorted(findings, key=lambda finding: (finding.line, finding.column)))
+
+
+@dataclass
+class _Translation:
+    """One file on its way: what is to be replaced in it, and what was found."""
+
+    text: str
+    file: str
+    own: Collection[str]
+    headers: Collection[str]
+    conditionals: Conditionals
+    style: str
+    replaced: Counter[str] = field(default_factory=Counter)
+    unmapped: list[Finding] = field(default_factory=list)
+    hazards: list[Finding] = field(default_factory=list)
+    _edits: list[tuple[int, int, str]] = field(default_factory=list)
+
+    def result(self) -> str:
+        """The text with its replacements."""
+        parts, done = [], 0
+        for start, end, new in sorted(self._edits):
+            if start >= done:  # not within another
+                parts += [self.text[done:start], new]
+                done = end
+        return "".join([*parts, self.text[done:]])
+
+    @functools.cached_property
+    def _lines(self) -> Lines:
+        return Lines(self.text)
+
+    @functools.cached_property
+    def _declared(self) -> frozenset[str]:
+        return declared_names(self.text)
+
+    def run(self) -> None:
+        """Look at every token."""
+        at, in_directive, in_condition = 0, 0, 0
+        while match := _TOKEN.search(self.text, at):
+            at = match.end()
+            if match["directive"]:  # whose tokens come next
+                in_directive = match.end()
+                if "define" not in match["directive"] and "undef" not in match["directive"]:
+                    in_condition = in_directive
+                at = match.start("rest")
+                continue
+            region = self.conditionals.region(self._lines.number(match.start()))
+            if region is Region.CUDA_ONLY and not in_directive > match.start():
+                continue
+            if match["header"]:
+                self._header(match, region)
+            elif name := match["name"]:
+                self._name(
+                    name, match.start(), match.end(), region, match.start() < in_directive, match.start() < in_condition
+                )
+
+    def _header(self, match: re.Match[str], region: Region) -> None:
+        header = match["header"]
+        if header in self.headers:
+            return
+        _, headers = table()
+        rule = headers.get(header)
+        if rule is None and _CUB_HEADER.fullmatch(header):
+            rule = headers["cub/cub.cuh"]
+        # A quoted header is one of the program's own unless it is a known one of CUDA's.
+        if rule or (match["open"] == "<" and _CUDA_HEADER.fullmatch(header) and not _SUPPLIED_HEADER.fullmatch(header)):
+            self._apply(rule, header, match.start("header"), region)
+
+    def _name(self, name: str, start: int, end: int, region: Region, in_directive: bool, in_condition: bool) -> None:
+        names, _ = table()
+        if name in _NAMESPACES and not (
+            _NAMESPACE_AFTER.match(self.text, end) or _NAMESPACE_BEFORE.search(self.text[max(0, start - 40) : start])
+        ):
+            return
+        rule = names.get(name)
         if rule is None:
-            unmapped.append(finding(name, at, _UNKNOWN))
-            return name
-        if rule.note:
-            (hazards if rule.hip else unmapped).append(finding(name, at, rule.note))
-        if not rule.hip or rule.hip == name:
-            return name
-        replaced[name] += 1
-        return rule.hip
+            # In a condition, a name that nobody defines is 0.
+            if _LOOKS_LIKE_CUDA.fullmatch(name) and not in_condition and not self._is_own(name, start):
+                self._apply(None, name, start, region)
+            return
+        if rule.category == "macro" and in_directive and not rule.hip.startswith("__HIP"):
+            return  # the condition is explained
+        if rule.category == "device" and self._is_declared_at(start):
+            return
+        if call := re.compile(r"\s*\(").match(self.text, end):
+            given = arguments(self.text, call.end())
+            if self.style == HELPFUL and self._spelled_out(name, Span(start, end), given):
+                return
+            if name in _SHUFFLES and len(given) > 3:
+                return  # a width says it all
+            place = _KERNEL_ARGUMENT.get(name, len(given))
+            if place < len(given) and region is not Region.CUDA_ONLY:
+                self._as_address(given[place])
+        self._apply(rule, name, start, region)
 
-    widths: dict[int, str] = {}
-    conditionals = _Conditionals()
+    def _is_own(self, name: str, start: int) -> bool:
+        return (
+            name in self.own
+            or name in self._declared
+            or bool(_MEMBER_BEFORE.search(self.text[max(0, start - 60) : start]))
+        )
 
-    def shuffle(match: re.Match[str]) -> str:
-        name = match["shuffle"] + "_sync"
-        end, count = _call(text, match.end())
-        if count not in (2, 3):
-            return apply(names[name], name, match.start()) + match[0][len(name) :]
-        if count == 2:
-            widths[end] = ", 32"
-        replaced[name] += 1
-        return match["shuffle"] + match["parenthesis"]
+    def _is_declared_at(self, start: int) -> bool:
+        """Whether a type stands before a place: a program may have its own function of a name that CUDA has too."""
+        before = _TYPE_BEFORE.search(self.text[max(0, start - 60) : start])
+        return before is not None and before[1] not in _NO_TYPE
 
-    def translate(match: re.Match[str]) -> str:
-        if match["conditional"]:
-            conditionals.meet(match["directive"], _FOR_HIP.match(text, match.end()))
-        if conditionals.cuda_only:
-            return match[0]
-        if match["shuffle"]:
-            return shuffle(match)
-        if match["close"]:
-            return widths.get(match.start(), "") + ")"
-        if name := match["name"]:
-            if name in defined:
-                return name
-            if name in ("asm", "__asm", "__asm__"):
-                unmapped.append(finding(name, match.start(), _ASM))
-                return name
-            if name in _NAMESPACES and not (
-                _NAMESPACE_AFTER.match(text, match.end()) or _NAMESPACE_BEFORE.search(text[: match.start()][-40:])
-            ):
-                return name
-            rule = names.get(name)
-            return apply(rule, name, match.start()) if rule or _LOOKS_LIKE_CUDA.fullmatch(name) else name
-        if header := match["header"]:
-            rule = headers.get(header)
-            # A quoted header is one of the program's own unless it is a known one of CUDA's.
-            if rule or (match["open"] == "<" and _CUDA_HEADER.fullmatch(header)):
-                return match[0].replace(header, apply(rule, header, match.start("header")))
-        return match[0]
+    def _apply(self, rule: Rule | None, name: str, at: int, region: Region) -> None:
+        if not region.is_left_out and name not in self.own:
+            finding = Finding(
+                name, self.file, self._lines.number(at), self._lines.column(at), rule.note if rule else _UNKNOWN
+            )
+            if finding.advice:
+                (self.hazards if rule and rule.hip else self.unmapped).append(finding)
+        if rule and rule.hip and rule.hip != name:
+            self._replace(name, Span(at, at + len(name)), rule.hip)
 
-    return Hipified(_TOKEN.sub(translate, text), replaced, tuple(unmapped), tuple(hazards))
+    def _replace(self, name: str, span: Span, new: str) -> None:
+        self.replaced[name] += 1
+        self._edits.append((span.start, span.end, new))
 
+    def _as_address(self, argument: Span) -> None:
+        given = argument.of(self.text)
+        if given and "const void" not in given:
+            start = self.text.index(given[0], argument.start)
+            self._edits.append((start, start, "reinterpret_cast<const void*>("))
+            end = argument.start + len(self.text[argument.start : argument.end].rstrip())
+            self._edits.append((end, end, ")"))
 
-class _Conditionals:
-    """The conditionals around a place in a source.
+    def _spelled_out(self, name: str, span: Span, given: tuple[Span, ...]) -> bool:
+        """Write out that 32 lanes take part, if this is a call where that can be done."""
+        if name == "__activemask" and len(given) == 1:
+            self._replace(name, Span(span.start, given[0].end + 1), _ACTIVE)
+            return True
+        everyone = bool(given) and self._is_everyone(given[0].of(self.text))
+        if name in _VOTES and len(given) == 2 and everyone:
+            before, after = _VOTES[name]
+            self._replace(name, Span(span.start, self._first_of(given[1])), before)
+            self._edits.append((given[1].end, given[1].end, after.removesuffix(")")))
+            return True
+        if name not in _SHUFFLES or len(given) not in (3, 4):
+            return False
+        if everyone:
+            self._replace(name, span, name.removesuffix("_sync"))
+            mask = self.text[given[0].start : given[0].end]
+            blanks = len(mask) - len(mask.lstrip())
+            after_it = re.compile(r"[ \t]*").match(self.text, given[1].start)
+            self._edits.append((given[0].start + blanks, after_it.end() if after_it else given[1].start, ""))
+        if len(given) == 3:
+            self._edits.append((given[2].end, given[2].end, ", 32"))
+            if not everyone:
+                self.replaced[name] += 1
+        return True
 
-    Of each that is open, ``_open`` has whether this branch is for CUDA only, and whether the branches after it are.
-    """
+    def _is_everyone(self, mask: str) -> bool:
+        value = self.conditionals.value(mask)
+        while value and value.startswith("(") and value.endswith(")"):
+            value = value[1:-1].strip()
+        return bool(_ALL_LANES.fullmatch(value or mask))
 
-    def __init__(self) -> None:
-        self._open: list[tuple[bool, bool]] = []
-
-    @property
-    def cuda_only(self) -> bool:
-        """Whether HIP never compiles what is here."""
-        return any(now for now, _ in self._open)
-
-    def meet(self, directive: str, for_hip: re.Match[str] | None) -> None:
-        """Go past a directive; ``for_hip`` is its condition, if that is only whether HIP compiles."""
-        if directive.startswith("if"):
-            without = for_hip is not None and (directive == "ifndef") != bool(for_hip["not"])
-            self._open.append((without, for_hip is not None and not without))
-        elif self._open:
-            _, then = self._open.pop()
-            if directive != "endif":
-                self._open.append((then, then))
-
-
-def _call(text: str, start: int) -> tuple[int, int]:
-    """Where the argument list ends whose first argument begins at ``start``, and how many arguments it has.
-
-    No number is given (0) if the list has no end or may hold template arguments, whose commas look the same.
-    """
-    depth, count = 0, 1
-    for match in _ARGUMENTS.finditer(text, start):
-        token = match[0]
-        if token == ")" and depth == 0:
-            return match.start(), count
-        if token == "<":
-            break
-        count += token == "," and depth == 0
-        depth += (token in "([{") - (token in ")]}")
-    return start, 0
+    def _first_of(self, span: Span) -> int:
+        given = self.text[span.start : span.end]
+        return span.start + len(given) - len(given.lstrip())
 
 
-def included_headers(text: str) -> Iterator[str]:
-    """Names in the quoted ``#include`` lines of a source, in order, whatever conditionals surround them."""
-    for match in _TOKEN.finditer(text):
-        if match["header"] and match["open"] == '"':
-            yield match["header"]
+def declared_names(text: str) -> frozenset[str]:
+    """Names that look like CUDA's, and are declared by the source itself, as far as that can be seen."""
+    found = _DECLARED.finditer(_DIRECTIVE.sub("", code(text)))
+    return frozenset(
+        match["name"]
+        for match in found
+        if match["before"] not in _NO_TYPE and _LOOKS_LIKE_CUDA.fullmatch(match["name"])
+    )
 
 
 def defined_macros(text: str) -> set[str]:

@@ -18,10 +18,10 @@ from pathlib import Path
 
 from parity.cache import digest
 from parity.errors import MissingTool, UsageError, nearest
-from parity.toolchain.compiler import HEADERS, HEADERS_ALIAS, STUBS, CompileError, in_terms_of_the_source
+from parity.toolchain.compiler import COMPAT, HEADERS, HEADERS_ALIAS, STUBS, CompileError, in_terms_of_the_source
 from parity.toolchain.targets import Target
 
-__all__ = ["TOOLCHAINS", "VARIABLE", "Rocm", "chosen", "find", "installed", "with_plain_coordinates"]
+__all__ = ["TOOLCHAINS", "VARIABLE", "Rocm", "chosen", "find", "installed"]
 
 VARIABLE = "PARITY_TOOLCHAIN"
 TOOLCHAINS = ("auto", "wheels", "rocm")
@@ -40,7 +40,6 @@ _FLAGS = (
     "-Wno-unused-command-line-argument",  # those of the linker, which old hipccs always pass
 )
 _ASSEMBLER_FLAGS = ("-x", "assembler", "--target=amdgcn-amd-amdhsa", "-mcode-object-version=5")
-_COORDINATE = re.compile(r"\b(?:threadIdx|blockIdx|blockDim|gridDim)\s*\.\s*[xyz]\b")
 _VERSION = re.compile(r"#define HIP_VERSION_(MAJOR|MINOR|PATCH) (\d+)")
 _CLANG = re.compile(r'^ *"([^"]+)" "-cc1"', re.MULTILINE)
 _LIBRARY = re.compile(r'"([^"]+/ocml\.bc)"')
@@ -116,6 +115,7 @@ class Rocm:
             f"--offload-arch={target.name}",
             *flags,
             *(part for folder in include for part in ("-I", folder)),
+            *("-isystem", COMPAT),
             *(part for header in forced for part in ("-include", header)),
             *("-idirafter", SUPPLEMENT, "-idirafter", STUBS, f"-fdebug-prefix-map={HEADERS}={HEADERS_ALIAS}"),
             *(source.name, "-o", listing.resolve()),
@@ -148,14 +148,6 @@ class Rocm:
             capture_output=True, text=True, check=False, cwd=cwd, stdin=subprocess.DEVNULL,
             env={**os.environ, "HIP_PLATFORM": "amd"},
         )  # fmt: skip
-
-
-def with_plain_coordinates(text: str) -> str:
-    """The source with every ``threadIdx.x`` as ``unsigned(threadIdx.x)``.
-
-    In CUDA that is its type. In HIP it is an object that converts to it, from which a template deduces another type.
-    """
-    return _COORDINATE.sub(r"unsigned(\g<0>)", text)
 
 
 def installed() -> Rocm | None:

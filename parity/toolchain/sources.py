@@ -12,6 +12,7 @@ from pathlib import Path
 from parity.codeobject import source_of
 from parity.errors import UsageError, nearest
 from parity.side import Side
+from parity.toolchain.hipify import LITERAL
 from parity.toolchain.host_code import Repairs
 
 __all__ = ["PORTED_SUFFIXES", "Source", "closure", "find_modules", "find_ported", "found_in", "included"]
@@ -26,8 +27,8 @@ _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.MULTI
 class Source:
     """What one side of a module is built from: its file and all files it may include, as path and text.
 
-    ``ported`` sources are HIP already and compiled as they are. Code objects in place of a source are in ``prebuilt``,
-    by target.
+    ``ported`` sources are HIP already and compiled as they are; ``hipifier`` is what translates others. Code objects in
+    place of a source are in ``prebuilt``, by target.
     """
 
     module: str
@@ -36,6 +37,7 @@ class Source:
     side: Side
     files: Mapping[Path, str]
     ported: bool = False
+    hipifier: str = LITERAL
     prebuilt: Mapping[str, Path] = field(default_factory=dict)
     repairs: Repairs = field(default_factory=Repairs, repr=False, compare=False)
 

@@ -5,7 +5,6 @@ Every file keeps its lines, and ``#line`` names the user's file, so that errors 
 
 from __future__ import annotations
 
-import functools
 import json
 import os
 from collections import Counter
@@ -14,18 +13,19 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from parity.toolchain import rocm
-from parity.toolchain.compiler import CompileError, in_terms_of_the_source
-from parity.toolchain.hipify import Finding, Hipified, defined_macros, hipify
+from parity.toolchain.compat import Compat, supplied
+from parity.toolchain.compiler import RUNTIME, CompileError, in_terms_of_the_source
+from parity.toolchain.coordinates import with_plain_coordinates
+from parity.toolchain.header_defects import defects
+from parity.toolchain.hipify import Finding, Hipified
 from parity.toolchain.host_code import Diagnostic, HostCode, LeftOut, diagnostics, instantiations, repaired
 from parity.toolchain.sources import Source, found_in
+from parity.toolchain.translators import hipified
 
-__all__ = ["RUNTIME", "Staged", "Translation", "compiled"]
-
-RUNTIME = "hip/hip_runtime.h"
-"""What nvcc includes by itself under CUDA's name, and hipcc does not."""
+__all__ = ["Staged", "Translation", "compiled"]
 
 _EMPTY = "empty"
+_FINDINGS = ("unmapped", "hazards", "branches", "spelled_out", "needs", "defects")
 _ROUNDS = 12
 """How often more host code is left out before what is left is the user's to mend."""
 
@@ -35,16 +35,23 @@ class Translation:
     """What happened to the source of a module on its way to AMD's compiler.
 
     ``replaced`` is how often each CUDA name was translated; ``unmapped`` and ``hazards`` are what hipify left to a
-    person. ``left_out`` is host code that does not compile here, ``empty_headers`` are headers that are not here and in
-    whose place an empty one stands. ``ported`` sources were HIP already.
+    person, ``branches`` says what conditions on CUDA's macros mean, and ``spelled_out`` is what the helpful style
+    writes otherwise than the literal one. ``left_out`` is host code that does not compile here, ``empty_headers`` are
+    headers that are not here and in whose place an empty one stands. ``needs`` are names that parity's
+    compatibility headers supply, ``defects`` those whose function in AMD's headers is known to be wrong. ``ported``
+    sources were HIP already.
     """
 
     ported: bool = False
     replaced: Mapping[str, int] | None = None
     unmapped: tuple[Finding, ...] = ()
     hazards: tuple[Finding, ...] = ()
+    branches: tuple[Finding, ...] = ()
+    spelled_out: tuple[Finding, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
     empty_headers: tuple[str, ...] = ()
+    needs: tuple[Finding, ...] = ()
+    defects: tuple[Finding, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
@@ -53,7 +60,7 @@ class Translation:
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> Translation:
         """What ``as_dict`` wrote."""
-        findings = {name: tuple(Finding(**f) for f in data[name]) for name in ("unmapped", "hazards")}
+        findings = {name: tuple(Finding(**f) for f in data[name]) for name in _FINDINGS}
         left_out = tuple(LeftOut(**piece) for piece in data["left_out"])
         return cls(**{**data, **findings, "left_out": left_out, "empty_headers": tuple(data["empty_headers"])})
 
@@ -69,22 +76,29 @@ class Staged:
 
 
 def compiled(
-    compile_it: Callable[[Staged], None], source: Source, folder: Path, *, plain_coordinates: bool = False
+    compile_it: Callable[[Staged], None],
+    source: Source,
+    folder: Path,
+    *,
+    headers: tuple[int, ...] = (),
+    plain_coordinates: bool = False,
 ) -> Staged:
     """Write the files of a module below ``folder`` and compile them; the files that compiled.
 
-    Where host code does not compile, it is left out, and ``compile_it`` is called again. What is left out for one
-    target is left out for all.
+    ``headers`` is the version of AMD's headers, empty if they are parity's own: what a translated source needs beside
+    them is included first. Where host code does not compile, it is left out, and ``compile_it`` is called again. What
+    is left out for one target is left out for all.
 
     Raises:
         CompileError: device code does not compile. It knows what became of the source.
     """
     hip = _hip(source)
+    compat = _compat(source, hip, headers)
     repairs = source.repairs
     while True:
         host = repairs.host
         try:
-            return _attempt(compile_it, source, hip, host, folder, plain_coordinates)
+            return _attempt(compile_it, source, hip, compat, host, folder, plain_coordinates)
         except CompileError as error:
             with repairs.lock:
                 if repairs.host is not host:  # another target got further meanwhile
@@ -101,11 +115,12 @@ def _attempt(
     compile_it: Callable[[Staged], None],
     source: Source,
     hip: Mapping[Path, Hipified],
+    compat: Compat,
     host: HostCode,
     folder: Path,
     plain_coordinates: bool,
 ) -> Staged:
-    staged = _staged(source, hip, host, folder, plain_coordinates)
+    staged = _staged(source, hip, compat, host, folder, plain_coordinates)
     try:
         compile_it(staged)
     except CompileError as error:
@@ -115,7 +130,12 @@ def _attempt(
 
 
 def _staged(
-    source: Source, hip: Mapping[Path, Hipified], host: HostCode, folder: Path, plain_coordinates: bool
+    source: Source,
+    hip: Mapping[Path, Hipified],
+    compat: Compat,
+    host: HostCode,
+    folder: Path,
+    plain_coordinates: bool,
 ) -> Staged:
     main = folder
     for path, each in hip.items():
@@ -125,7 +145,7 @@ def _staged(
             place = main = place.with_suffix(".hip")
             text += instantiations(host.instantiated)
         if plain_coordinates and not source.ported:
-            text = rocm.with_plain_coordinates(text)
+            text = with_plain_coordinates(text)
         place.parent.mkdir(parents=True, exist_ok=True)
         head = f"#line 1 {json.dumps(source.name(path), ensure_ascii=False)}\n"
         place.write_bytes((head + text).encode("utf-8", "surrogateescape"))
@@ -137,8 +157,11 @@ def _staged(
         main,
         tuple(folder / os.path.relpath(path, source.root) for path in source.folders)
         + ((folder / _EMPTY,) if host.empty_headers else ()),
-        (*(() if source.ported else (RUNTIME,)), *(_forced(name, source, folder) for name in source.side.forced)),
-        _translation(source, hip, host),
+        (
+            *(() if source.ported else (RUNTIME, *compat.headers)),
+            *(_forced(name, source, folder) for name in source.side.forced),
+        ),
+        _translation(source, hip, compat, host),
     )
 
 
@@ -147,17 +170,28 @@ def _forced(name: str, source: Source, folder: Path) -> str | Path:
     return (folder / os.path.relpath(path, source.root)).resolve() if path and path in source.files else name
 
 
-def _translation(source: Source, hip: Mapping[Path, Hipified], host: HostCode) -> Translation:
+def _compat(source: Source, hip: Mapping[Path, Hipified], headers: tuple[int, ...]) -> Compat:
+    """What the sources need beside AMD's headers; nothing if these are HIP already: what compiles that is AMD's."""
+    texts = {source.name(path): each.text for path, each in hip.items()}
+    known = Compat() if source.ported or not headers else supplied(texts, headers)
+    return replace(known, defects=defects(texts, headers)) if headers else known
+
+
+def _translation(source: Source, hip: Mapping[Path, Hipified], compat: Compat, host: HostCode) -> Translation:
     replaced: Counter[str] = Counter()
     for each in hip.values():
         replaced.update(each.replaced)
     return Translation(
         source.ported,
         dict(replaced),
-        tuple(finding for each in hip.values() for finding in each.unmapped),
+        tuple(compat.left([finding for each in hip.values() for finding in each.unmapped])),
         tuple(finding for each in hip.values() for finding in each.hazards),
+        tuple(finding for each in hip.values() for finding in each.branches),
+        tuple(finding for each in hip.values() for finding in each.spelled_out),
         host.left_out,
         host.empty_headers,
+        compat.needs,
+        compat.defects,
     )
 
 
@@ -165,12 +199,7 @@ def _hip(source: Source) -> dict[Path, Hipified]:
     """The files of a module in HIP."""
     if source.ported:
         return {path: Hipified(text, {}) for path, text in source.files.items()}
-    own = frozenset().union(*(defined_macros(text) for text in source.files.values()))
-    return {path: _hipified(text, source.name(path), own) for path, text in source.files.items()}
-
-
-# The same headers are translated for every module and target.
-_hipified = functools.lru_cache(maxsize=256)(lambda text, file, own: hipify(text, file, own=own))
+    return hipified(source.files, source.name, source.folders, source.side.flags, source.hipifier)
 
 
 def _paths(source: Source) -> dict[str, str]:

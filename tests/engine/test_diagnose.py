@@ -21,6 +21,15 @@ KERNEL rotate_u32(size_t numel, const uint32_t* x, uint32_t* out) {
     const uint32_t mine = i < numel ? x[i] : 0, next = __builtin_amdgcn_ds_bpermute(4 * (LANE + 1), mine);
     if (i < numel) out[i] = next;
 }
+#ifdef __HIPCC__  // ports have such a function, because those of HIP take masks of 64 bits alone
+__device__ inline uint32_t __shfl_sync(unsigned, uint32_t v, int lane) { return __shfl(v, lane, warpSize); }
+#endif
+/** Of each 32 elements the first. */
+KERNEL first_u32(size_t numel, const uint32_t* x, uint32_t* out) {
+    const size_t i = blockIdx.x * size_t(blockDim.x) + threadIdx.x;
+    const uint32_t first = __shfl_sync(0xffffffff, i < numel ? x[i] : 0, 0);
+    if (i < numel) out[i] = first;
+}
 /** x, if wavefronts are served in their order. */
 KERNEL ticket_u32(size_t numel, const uint32_t* x, uint32_t* out) {
     __shared__ uint32_t served;
@@ -54,7 +63,11 @@ def rotated(x):
     i = np.arange(x.size)
     return Expected(padded[i // 32 * 32 + (i + 1) % 32])
 
+def firsts(x):
+    return Expected(x[np.arange(x.size) // 32 * 32])
+
 rotate = op("rotate", rotated)
+first = op("first", firsts)
 ticket = op("ticket", Expected, grid=1, block=256)
 narrow = op("narrow", Expected, grid=1, block=256, threads=(32, 64, 128, 1024))
 unset = op("unset", Expected, grid=1, block=256)
@@ -82,6 +95,18 @@ def test_a_kernel_that_needs_wavefronts_of_32(tmp_path):
     assert found["gfx1100"] == ""
     assert "passes on gfx1100: correct only at width 32, and here a wavefront has 64 lanes" in found["gfx90a"]
     assert "values cross lanes 31 and 32 of a wavefront at ds_bpermute_b32" in found["gfx90a"]
+
+
+def test_a_literal_port_that_fails_where_the_helpful_one_passes(tmp_path):
+    found = detail(tmp_path, "waves.first[u32](x=128~normal@0)", ["gfx1100", "gfx90a"])
+    assert found["gfx1100"] == ""
+    assert "the port passes with --hipify helpful, which reads waves.cu:18" in found["gfx90a"]
+    assert "as: const uint32_t first = __shfl(i < numel ? x[i] : 0, 0, 32);" in found["gfx90a"]
+
+
+def test_a_failure_that_no_translation_mends_is_not_said_to_be_mended(tmp_path):
+    found = detail(tmp_path, "waves.rotate[u32](x=128~normal@0)", ["gfx90a"])
+    assert found["gfx90a"] and "--hipify" not in found["gfx90a"]
 
 
 def test_a_result_that_depends_on_the_order_of_wavefronts(tmp_path):

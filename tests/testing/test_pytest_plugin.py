@@ -146,6 +146,7 @@ def test_the_toolchain_is_chosen_as_on_the_command_line(project, monkeypatch):
     [
         (["--parity-runner", "emulate"], "unknown runner 'emulate'.* did you mean emulated"),
         (["--parity-cases", "nowhere"], "the cases folder nowhere does not exist"),
+        (["--parity-hipify", "litteral"], "PARITY_HIPIFY=litteral is no translator: .* did you mean literal"),
         (["--parity-toolchain", "rokm"], "'rokm' is no toolchain: auto wheels rocm; did you mean rocm"),
     ],
 )

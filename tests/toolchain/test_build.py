@@ -156,13 +156,15 @@ def test_headers_above_the_folder_and_in_include_folders(kernels, cache, tmp_pat
 
 def test_what_hipify_could_not_do_is_in_the_result_also_from_the_cache(kernels, cache):
     (kernels / "scale.cu").write_text(
-        "#ifdef __CUDA_ARCH__\n#endif\n#if 0\ncudaFrobnicate();\n#endif\n" + SCALE.replace("index()", "threadIdx.x")
+        "#ifdef __CUDA_ARCH__\n#endif\n#if N\ncudaFrobnicate(warpSize);\n#endif\n"
+        + SCALE.replace("index()", "threadIdx.x")
     )
     for cached in (False, True):
         (built,) = build(kernels, ["scale"], ["gfx1100"], cache=cache)
         assert built.cached is cached
         assert [(f.name, f.file, f.line) for f in built.unmapped] == [("cudaFrobnicate", "scale.cu", 4)]
-        assert [(f.name, f.line) for f in built.hazards] == [("__CUDA_ARCH__", 1)]
+        assert [(f.name, f.line) for f in built.hazards] == [("warpSize", 4)]
+        assert [(f.name, f.line) for f in built.branches] == [("#ifdef __CUDA_ARCH__", 1)]
 
 
 def test_a_damaged_cache_entry_is_built_again_with_a_warning(kernels, cache, caplog):

@@ -21,7 +21,7 @@ def cache(tmp_path_factory):
 
 @pytest.fixture(scope="module", params=TARGETS)
 def built(request, cache):
-    (built,) = build(HERE / "kernels", ["headers"], [request.param], cache=cache)
+    (built,) = build(HERE / "kernels", ["headers"], [request.param], cache=cache, hipifier="helpful")
     assert built.error is None, built.error
     return built
 

@@ -28,10 +28,22 @@ def text(source):
         ("#if __has_include(<cuda_fp8.h>)", "#if __has_include(<hip/hip_fp8.h>)"),
         ("#ifdef __CUDACC__", "#ifdef __HIPCC__"),
         ("size_t n = 1'000; cudaFree(p);", "size_t n = 1'000; hipFree(p);"),
-        ("x += __shfl_xor_sync(0xffffffff, x, 16, 32);", "x += __shfl_xor(x, 16, 32);"),
-        ("__shfl_down_sync(0xFFFFFFFFu, f(x, y), i)", "__shfl_down(f(x, y), i, 32)"),
-        ("__shfl_sync( ~0u,\n v[i, j], (l))", "__shfl( \n v[i, j], (l), 32)"),
-        ("__shfl_up_sync((unsigned)-1, __shfl_xor_sync(-1, x, 1), 2)", "__shfl_up(__shfl_xor(x, 1, 32), 2, 32)"),
+        ("\ufeffcudaFree(p);", "hipFree(p);"),
+        ("if (x) __trap();", "if (x) __builtin_trap();"),
+        ("#include <cub/warp/warp_reduce_of_tomorrow.cuh>", "#include <hipcub/hipcub.hpp>"),
+        ("#include <curand_normal.h>", "#include <hiprand/hiprand_kernel.h>"),
+        ("cudaDevAttrMaxSharedMemoryPerBlock", "hipDeviceAttributeMaxSharedMemoryPerBlock"),
+        ("cublasSgemmStridedBatched(h);", "hipblasSgemmStridedBatched(h);"),
+        ("cusparseSpGEMM_compute(h);", "hipsparseSpGEMM_compute(h);"),
+        ("__nv_fp8x4_e4m3 x;", "__hip_fp8x4_e4m3 x;"),
+        ("cuFloatComplex z = make_cuFloatComplex(1, 2);", "hipFloatComplex z = make_hipFloatComplex(1, 2);"),
+        ("auto s = at::cuda::getCurrentCUDAStream();", "auto s = at::cuda::getCurrentCUDAStream();"),
+        (
+            "cudaFuncSetAttribute(f<float, 2>, cudaFuncAttributeMaxDynamicSharedMemorySize, n);",
+            "hipFuncSetAttribute(reinterpret_cast<const void*>(f<float, 2>), "
+            "hipFuncAttributeMaxDynamicSharedMemorySize, n);",
+        ),
+        ("cudaFuncGetAttributes(&a, &f);", "hipFuncGetAttributes(&a, reinterpret_cast<const void*>(&f));"),
     ],
 )
 def test_translated(cuda, hip):
@@ -51,6 +63,14 @@ def test_translated(cuda, hip):
         '#include "elementwise.cuh"',
         '#include "cuda_helpers.cuh"',
         "#include <cstdint>",
+        "#include <cuda/std/limits>",
+        "#include <ATen/cuda/CUDAContext.h>\n#include <c10/cuda/CUDAGuard.h>",
+        "x = __ldcs(p); __stcs(p, x); __ldcg(p); __stwt(p, x); __dp4a(a, b, c); __vsubss4(a, b); __syncwarp();",
+        "v += __shfl_xor_sync(0xffffffff, v, 16, 32); v += __shfl_down_sync(mask, v, 1, 16);",
+        'asm volatile("" ::: "memory"); asm("v_mov_b32 %0, 1" : "=v"(x)); asm volatile("pause");',
+        "static void cudaCheck(int e) {} void f() { cudaCheck(1); pool.cuFree(); x->cuOne(); my::cudaTwo(); }",
+        "template <class T> __device__ T __shfl_xor_sync(unsigned mask, T value, int lane) { return value; }",
+        "struct cuThing { int n; }; int cudaIndex = 3; f(cudaIndex);",
         "__shared__ float tile[32]; __syncthreads(); __half h = __float2half(x);",
         "int my_cudaMalloc, cumsum, cutoff, cu_seqlens, nvals, cuda, CUDA_CHECK, CUTOFF;",
     ],
@@ -65,10 +85,10 @@ def test_untouched_and_unreported(source):
 @pytest.mark.parametrize(
     "source",
     [
-        "#ifdef __HIPCC__\nint a;\n#else\na = __dp4a(x, y, a); cudaFree(p);\n#endif\n",
-        "#if defined(__HIP_PLATFORM_AMD__) // why\nint a;\n#elif __CUDA_ARCH__ >= 800\n__dp4a\n#else\ncuFoo\n#endif\n",
+        "#ifdef __HIPCC__\nint a;\n#else\na = __pipeline_commit(x, y, a); cudaFree(p);\n#endif\n",
+        "#if defined(__HIP_PLATFORM_AMD__) // why\nint a;\n#elif __CUDA_ARCH__\n__nanosleep\n#else\ncuFoo\n#endif\n",
         "#ifndef __HIPCC__\n#include <cuda/pipeline>\n#endif\n",
-        "#if !defined __HIP__\r\n# if N > 2\r\ncudaFree\r\n# else\r\n__dp4a\r\n# endif\r\ncudaFree\r\n#endif",
+        "#if !defined __HIP__\r\n# if N > 2\r\ncudaFree\r\n# else\r\n__nanosleep\r\n# endif\r\ncudaFree\r\n#endif",
         '#ifndef __HIPCC__\n"#endif"; /*\n#endif\n*/ __shfl_xor_sync(~0u, x, 1);\n#else\nint a;\n#endif',
     ],
 )
@@ -81,7 +101,7 @@ def test_what_hip_never_compiles_is_left_as_it_is(source):
 @pytest.mark.parametrize(
     "source",
     [
-        "#ifdef __HIPCC__\n#if 1\n#else\n{}\n#endif\n#else\n#endif",
+        "#ifdef __HIPCC__\n#if N\n#else\n{}\n#endif\n#else\n#endif",
         "#ifdef __HIPCC__\n#else\n#endif\n{}",
         "#ifndef __HIPCC__\n#else\n{}\n#endif",
         "#ifndef __HIPCC__\n#elif N\n{}\n#endif",
@@ -93,9 +113,9 @@ def test_what_hip_never_compiles_is_left_as_it_is(source):
     ],
 )
 def test_what_hip_may_compile_is_translated(source):
-    result = hipify(source.format("cudaFree(__dp4a);"), "m.cu")
-    assert result.text == source.format("hipFree(__dp4a);")
-    assert [f.name for f in result.unmapped] == ["__dp4a"]
+    result = hipify(source.format("cudaFree(__pipeline_commit);"), "m.cu")
+    assert result.text == source.format("hipFree(__pipeline_commit);")
+    assert [f.name for f in result.unmapped] == ["__pipeline_commit"]
 
 
 def test_every_line_keeps_its_number():
@@ -122,9 +142,10 @@ def test_replacements_are_counted_by_name():
         ("CUDART_FROBNICATE", "CUDART_FROBNICATE", 1, 1),
         ("cublasFrobnicate(h);", "cublasFrobnicate", 1, 1),
         ("#include <cuda/pipeline>", "cuda/pipeline", 1, 11),
-        ("#include <cuda/std/array>", "cuda/std/array", 1, 11),
-        ('int a;\nasm volatile("mov.u32 %0, %laneid;" : "=r"(a));', "asm", 2, 1),
-        ("a = __dp4a(x, y, a);", "__dp4a", 1, 5),
+        ("#include <nv/target>", "nv/target", 1, 11),
+        ("return cudaFrobnicate(x);", "cudaFrobnicate", 1, 8),
+        ("::cudaFrobnicate(x);", "cudaFrobnicate", 1, 3),
+        ("a = __pipeline_commit(x, y, a);", "__pipeline_commit", 1, 5),
     ],
 )
 def test_what_cannot_be_translated_is_reported_with_its_place(source, name, line, column):
@@ -146,34 +167,105 @@ def test_names_that_the_program_defines_are_its_own():
     assert defined_macros(source) == {"CUDA_ERROR_IF"}
 
 
+@pytest.mark.parametrize("condition", ["#ifdef USE_HIP", "#if defined(__HIP_PLATFORM_AMD__)", "#ifndef __CUDACC__"])
+def test_a_block_that_calls_hip_by_cudas_names_does_not_stop_the_translation(condition):
+    source = f"{condition}\n#define cudaFree hipFree\n#define cudaStream_t hipStream_t\n#endif\ncudaFree(p);"
+    assert text(source).splitlines()[-1] == "hipFree(p);"
+    # Elsewhere, in a header of the program, it does not either.
+    assert hipify("cudaFree(p);", "m.cu", own={"cudaFree"}).text == "hipFree(p);"
+
+
+def test_headers_of_the_program_keep_their_names():
+    source = '#include "cuda.h"\n#include <cuda_fp16.h>\n#include "cuda_bf16.h"'
+    result = hipify(source, "m.cu", headers={"cuda.h", "cuda_bf16.h"})
+    assert result.text == '#include "cuda.h"\n#include <hip/hip_fp16.h>\n#include "cuda_bf16.h"'
+
+
 @pytest.mark.parametrize("name", ["__CUDA_ARCH__", "__shfl_xor_sync", "__ballot_sync", "CUDA_VERSION"])
 def test_hazards_are_warned_of(name):
-    result = hipify(f"a {name} b", "m.cu")
+    result = hipify(f"a={name} + b", "m.cu")
     assert [(f.name, f.column) for f in result.hazards] == [(name, 3)]
     assert not result.unmapped
 
 
+def test_a_condition_is_explained_and_not_warned_of():
+    result = hipify("int a;\n#if __CUDA_ARCH__ >= 800\n__pipeline_commit();\nint b;\n#endif\n", "k/m.cu")
+    assert not result.hazards and not result.unmapped  # nothing is said of code that is left out
+    assert [str(branch) for branch in result.branches] == [
+        "k/m.cu:2:1: #if __CUDA_ARCH__ >= 800: __CUDA_ARCH__ is not defined for AMD, so lines 3 to 4 are left out"
+    ]
+    given = hipify("#if __CUDA_ARCH__ >= 800\n__pipeline_commit();\n#endif", "m.cu", macros={"__CUDA_ARCH__": "890"})
+    assert [finding.name for finding in given.unmapped] == ["__pipeline_commit"]
+    assert given.branches[0].advice == "__CUDA_ARCH__ is 890, so line 2 is compiled"
+
+
+LITERAL = [
+    "v += __shfl_xor_sync(0xffffffff, v, 16);",
+    "unsigned ballot = __ballot_sync(~0u, p);",
+    "if (__any_sync(FULL, p) || __all_sync(-1, q)) return;",
+    "m = __activemask();",
+]
+
+
+@pytest.mark.parametrize("source", LITERAL)
+def test_what_amds_hipify_keeps_is_kept_and_warned_of(source):
+    result = hipify(source, "m.cu")
+    assert result.text == source
+    assert result.hazards
+    assert all("64" in hazard.advice for hazard in result.hazards)
+
+
 @pytest.mark.parametrize(
-    "call",
+    ("cuda", "hip"),
     [
-        "__shfl_xor_sync(0xffff, x, 1)",
-        "__shfl_xor_sync(mask, x, 1)",
-        "__shfl_xor_sync(0xffffffff, f<a, b>(x), 1)",
-        "__shfl_xor_sync(0xffffffff, x)",
-        "__shfl_xor_sync(0xffffffff, x, 1",
+        ("x += __shfl_xor_sync(0xffffffff, x, 16, 32);", "x += __shfl_xor(x, 16, 32);"),
+        ("__shfl_down_sync(0xFFFFFFFFu, f(x, y), i)", "__shfl_down(f(x, y), i, 32)"),
+        ("__shfl_sync( ~0u,\n v[i, j], (l))", "__shfl( \n v[i, j], (l), 32)"),
+        ("__shfl_up_sync((unsigned)-1, __shfl_xor_sync(-1, x, 1), 2)", "__shfl_up(__shfl_xor(x, 1, 32), 2, 32)"),
+        ("__shfl_xor_sync(0xffffffff, f<a, b>(x), 1)", "__shfl_xor(f<a, b>(x), 1, 32)"),
+        ("__shfl_xor_sync(0xffff, x, 1)", "__shfl_xor_sync(0xffff, x, 1, 32)"),
+        ("__shfl_xor_sync(mask, x, 1)", "__shfl_xor_sync(mask, x, 1, 32)"),
+        ("__shfl_xor_sync(mask, x, 1, 16)", "__shfl_xor_sync(mask, x, 1, 16)"),
+        ("#define FULL 0xffffffffu\n__shfl_sync(FULL, x, 0)", "#define FULL 0xffffffffu\n__shfl(x, 0, 32)"),
+        ("__ballot_sync(~0u, x > 1)", "((unsigned)(__ballot(x > 1) >> (__lane_id() & 32)))"),
+        ("__any_sync(~0u, p)", "((unsigned)(__ballot(p) >> (__lane_id() & 32)) != 0)"),
+        ("__all_sync(~0u, p)", "((unsigned)(__ballot(!(p)) >> (__lane_id() & 32)) == 0)"),
+        ("__activemask()", "((unsigned)(__ballot(1) >> (__lane_id() & 32)))"),
     ],
 )
-def test_a_shuffle_that_may_not_be_of_the_whole_warp_is_left_alone(call):
-    result = hipify(call, "m.cu")
+def test_the_helpful_style_spells_32_lanes_out(cuda, hip):
+    result = hipify(cuda, "m.cu", style="helpful")
+    assert result.text == hip
+    assert not result.hazards
+    # What differs from the other style is known to both.
+    differences = [(finding.line, finding.advice) for finding in hipify(cuda, "m.cu").spelled_out]
+    lines = zip(cuda.splitlines(), hip.splitlines(), strict=True)
+    assert differences == [(n, two.strip()) for n, (one, two) in enumerate(lines, 1) if one != two]
+
+
+@pytest.mark.parametrize(
+    "call", ["__shfl_xor_sync(0xffffffff, x)", "__shfl_xor_sync(0xffffffff, x, 1", "__any_sync(m, x)"]
+)
+def test_what_cannot_be_spelled_out_is_left_alone(call):
+    result = hipify(call, "m.cu", style="helpful")
     assert result.text == call
-    assert [f.name for f in result.hazards] == ["__shfl_xor_sync"]
+    assert [f.name for f in result.hazards] == [call.partition("(")[0]]
     assert not result.replaced
 
 
 def test_a_width_that_is_64_on_some_devices_is_a_hazard():
     result = hipify("__shfl_down_sync(0xffffffff, x, 1, warpSize)", "m.cu")
-    assert result.text == "__shfl_down(x, 1, warpSize)"
     assert [(f.name, f.column) for f in result.hazards] == [("warpSize", 36)]
+
+
+def test_inline_ptx_is_translated_or_refused_by_its_instruction():
+    source = 'int a;\n  asm volatile("cp.async.ca.shared.global [%0], [%1], 16;\\n"\n :: "r"(s), "l"(p));\nint b;'
+    result = hipify(source, "k/m.cu")
+    (finding,) = result.unmapped
+    assert str(finding).startswith("k/m.cu:2:3: cp.async.ca.shared.global: inline PTX")
+    assert result.text.splitlines()[-1] == "int b;"
+    assert not hipify('asm("mov.u32 %0, %%laneid;" : "=r"(l));', "m.cu").unmapped
+    assert not hipify(f"#if __CUDA_ARCH__ >= 800\n{source}\n#endif", "m.cu").unmapped
 
 
 def test_an_unfinished_comment_or_string_ends_with_the_file():

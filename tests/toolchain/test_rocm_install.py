@@ -98,13 +98,6 @@ def test_a_target_that_it_does_not_know_is_said(stand_in, monkeypatch, tmp_path)
     assert built.error and "does not know gfx1201; use --toolchain wheels" in str(built.error)
 
 
-def test_coordinates_are_numbers_wherever_a_template_looks_at_them():
-    text = "f(threadIdx.x, blockDim . y); g(my.threadIdx_x, gridDim)"
-    assert rocm.with_plain_coordinates(text) == (
-        "f(unsigned(threadIdx.x), unsigned(blockDim . y)); g(my.threadIdx_x, gridDim)"
-    )
-
-
 def test_the_installed_rocm_compiles_what_the_emulator_runs(real, monkeypatch, capfd, tmp_path):
     target = next(name for name in ("gfx1030", "gfx90a") if real.knows(TARGETS[name]))
     monkeypatch.setenv(rocm.VARIABLE, "auto")  # which the option replaces, and the end of the test brings back

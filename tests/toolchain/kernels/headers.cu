@@ -6,11 +6,16 @@
 #define EXCHANGE(name, T)                                                                     \
     extern "C" __global__ void exchange_##name(const T* x, T* out) {                          \
         const T v = x[threadIdx.x];                                                           \
-        T got[] = {__shfl_sync(0xffffffffu, v, 35),          __shfl_sync(0xffffffff, v, 3, 8),    \
-                   __shfl_up_sync(0xffffffff, v, 5),         __shfl_up_sync(0xffffffff, v, 1, 4), \
-                   __shfl_down_sync(0xffffffff, v, 7),       __shfl_down_sync(~0u, v, 3, 16),     \
-                   __shfl_xor_sync(0xffffffff, v, 16),       __shfl_xor_sync(-1, v, 5, 8),        \
-                   __shfl_xor_sync(0xffffffffu, v, 12, 8)};                                   \
+        T got[9];                                                                             \
+        got[0] = __shfl_sync(0xffffffffu, v, 35, 32);                                         \
+        got[1] = __shfl_sync(0xffffffff, v, 3, 8);                                            \
+        got[2] = __shfl_up_sync(0xffffffff, v, 5, 32);                                        \
+        got[3] = __shfl_up_sync(0xffffffff, v, 1, 4);                                         \
+        got[4] = __shfl_down_sync(0xffffffff, v, 7, 32);                                      \
+        got[5] = __shfl_down_sync(~0u, v, 3, 16);                                             \
+        got[6] = __shfl_xor_sync(0xffffffff, v, 16, 32);                                      \
+        got[7] = __shfl_xor_sync(-1, v, 5, 8);                                                \
+        got[8] = __shfl_xor_sync(0xffffffffu, v, 12, 8);                                      \
         for (int k = 0; k < 9; ++k) out[k * blockDim.x + threadIdx.x] = got[k];               \
     }
 EXCHANGE(u8, unsigned char)

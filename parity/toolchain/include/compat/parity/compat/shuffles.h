@@ -1,0 +1,37 @@
+// Shuffles with a mask of 32 bits, and of every type.
+//
+// HIP's own take masks of 64 bits alone. Here the mask is dropped, as ports do, and the width is that of HIP's where none
+// is given: the wavefront's, 64 lanes on gfx9. Which bits of the mask are set changes no value that CUDA defines.
+#pragma once
+
+#include <parity/compat/base.h>
+
+namespace parity_compat {
+
+// The words of a value: HIP shuffles int.
+template <class T, class Exchange>
+__device__ __forceinline__ T exchanged(T value, Exchange exchange) {
+    constexpr int words = (sizeof(T) + 3) / 4;
+    int word[words] = {};
+    __builtin_memcpy(word, &value, sizeof(T));
+    for (int k = 0; k < words; ++k) word[k] = exchange(word[k]);
+    __builtin_memcpy(&value, word, sizeof(T));
+    return value;
+}
+
+}  // namespace parity_compat
+
+#define PARITY_COMPAT_SHUFFLE(name, Mask, Which)                                                        \
+    template <class T, class... Last>                                                                   \
+    __device__ __forceinline__ T name##_sync(Mask, T value, Which which, int width = warpSize, Last...) { \
+        return parity_compat::exchanged(value, [=](int word) { return name(word, which, width); });     \
+    }
+#define PARITY_COMPAT_SHUFFLES(Mask)                             \
+    PARITY_COMPAT_SHUFFLE(__shfl, Mask, int)                     \
+    PARITY_COMPAT_SHUFFLE(__shfl_up, Mask, unsigned)             \
+    PARITY_COMPAT_SHUFFLE(__shfl_down, Mask, unsigned)           \
+    PARITY_COMPAT_SHUFFLE(__shfl_xor, Mask, int)
+PARITY_COMPAT_SHUFFLES(unsigned)
+PARITY_COMPAT_SHUFFLES(int)
+#undef PARITY_COMPAT_SHUFFLES
+#undef PARITY_COMPAT_SHUFFLE

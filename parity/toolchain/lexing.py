@@ -1,0 +1,94 @@
+"""C++ source as far as the translator reads it: comments, literals, and the arguments of calls."""
+
+from __future__ import annotations
+
+import bisect
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+__all__ = ["COMMENT_OR_LITERAL", "Lines", "Span", "arguments", "code"]
+
+COMMENT_OR_LITERAL = r"""
+      (?P<comment> //(?:\\\r?\n|[^\n])* | /\*.*?(?:\*/|\Z) )
+    | (?P<string> (?:u8|[uUL])?R"(?P<delimiter>[^()\\\s]{0,16})\(.*?(?:\)(?P=delimiter)"|\Z)
+                | (?:\b(?:u8|[uUL]))?"(?:\\.|[^"\\\n])*"? | '(?:\\.|[^'\\\n])*'? )
+"""
+"""To be compiled with ``re.VERBOSE | re.DOTALL``. One that does not end ends with the file, or with the line."""
+
+_SKIPPED = re.compile(
+    rf"{COMMENT_OR_LITERAL} | (?P<number> \.?[0-9](?:[eEpP][+-]|'(?=\w)|[\w.])* )", re.VERBOSE | re.DOTALL
+)
+_PUNCTUATION = re.compile(rf"{COMMENT_OR_LITERAL} | (?P<mark> [()\[\]{{}},;<] )", re.VERBOSE | re.DOTALL)
+# Template arguments: types, names and numbers, then what can follow them; a comparison has other text around it.
+_TEMPLATE_ARGUMENTS = re.compile(r"(?<=\w)<(?:[\w\s,:*&]|<[\w\s,:*&]*>)*>(?=\s*(?:::|[(),{;]))")
+
+
+@dataclass(frozen=True)
+class Span:
+    """A stretch of a text, from ``start`` to before ``end``."""
+
+    start: int
+    end: int
+
+    def of(self, text: str) -> str:
+        """The text of it, without blanks and line ends around it."""
+        return text[self.start : self.end].strip()
+
+
+class Lines:
+    """Where the lines of a text begin."""
+
+    def __init__(self, text: str) -> None:
+        self._starts = [0, *(m.end() for m in re.finditer("\n", text))]
+
+    def number(self, at: int) -> int:
+        """The line of a place, from 1."""
+        return bisect.bisect_right(self._starts, at)
+
+    def column(self, at: int) -> int:
+        """The column of a place, from 1."""
+        return at - self._starts[self.number(at) - 1] + 1
+
+
+def code(text: str) -> str:
+    """The text with every character of a comment or literal, but for line ends, replaced by a blank."""
+    return _SKIPPED.sub(lambda m: m[0] if m["number"] else re.sub(r"[^\n]", " ", m[0]), text)
+
+
+def arguments(text: str, start: int) -> tuple[Span, ...]:
+    """The arguments of a call, the first of which begins at ``start``; the last ends before the closing parenthesis.
+
+    None are returned if the list has no end, or a ``<`` in it may or may not open template arguments.
+    """
+    return tuple(_arguments(text, start))
+
+
+def _arguments(text: str, start: int) -> Iterator[Span]:
+    found: list[Span] = []
+    depth, begin, at = 0, start, start
+    while match := _PUNCTUATION.search(text, at):
+        at = match.end()
+        match match["mark"]:
+            case "<":
+                template = _TEMPLATE_ARGUMENTS.match(text, match.start())
+                if template is None and _may_be_template(text, match.start()):
+                    return
+                at = template.end() if template else at
+            case ")" | "," as mark if depth == 0:
+                found.append(Span(begin, match.start()))
+                begin = match.end()
+                if mark == ")":
+                    yield from found
+                    return
+            case "(" | "[" | "{":
+                depth += 1
+            case ")" | "]" | "}":
+                depth -= 1
+            case ";" if depth == 0:
+                return
+
+
+def _may_be_template(text: str, at: int) -> bool:
+    """Whether a ``<`` is neither a shift nor a comparison that is spaced like one."""
+    return text[at - 1 : at].isidentifier() and text[at + 1 : at + 2] not in ("<", "=", " ")

@@ -1,0 +1,278 @@
+"""Inline PTX: the commonest instructions become C++ by the table ``ptx_to_cpp.csv``, all others are refused by name.
+
+A row is an instruction with named operands, each with its type (``bfe.u32 d:u32, a:u32, b:u32, c:u32``), and C++
+statements that compute the outputs from the inputs. A statement ``asm("..." : ... : ...)`` is translated only if its
+template is one such instruction, operand by operand. What is refused becomes a call that the compiler rejects where it
+is compiled: the rest of the file can be used, and a kernel that needs the instruction is refused at the place of it.
+
+Assembly that is not PTX (the host's, or AMD's own) stays as it is.
+"""
+
+from __future__ import annotations
+
+import csv
+import functools
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+
+from parity.toolchain.lexing import COMMENT_OR_LITERAL
+
+__all__ = ["Refused", "Row", "rows", "translate"]
+
+TABLE = "ptx_to_cpp.csv"
+
+TYPES = {
+    "b16": "unsigned short", "u16": "unsigned short", "s16": "short", "b32": "unsigned", "u32": "unsigned",
+    "s32": "int", "b64": "unsigned long long", "u64": "unsigned long long", "s64": "long long", "f32": "float",
+    "f64": "double", "b8": "unsigned char", "u8": "unsigned char", "s8": "signed char",
+    "f16x2": "_Float16 __attribute__((ext_vector_type(2)))",
+}  # fmt: skip
+"""The C++ type of each type of a row; an address (``[a:u32]``) is a pointer to its type."""
+
+_OPCODES = """
+abs activemask add addc alloca and applypriority atom bar barrier bfe bfi bfind bmsk bra brev brkpt call
+clusterlaunchcontrol clz cnot copysign cos cp createpolicy cvt cvta discard div dp2a dp4a elect ex2 exit fence fma fns
+getctarank griddepcontrol isspacep istypep ld ldmatrix ldu lg2 lop3 mad mad24 madc mapa match max mbarrier membar min
+mma mov movmatrix mul mul24 multimem nanosleep neg not or pmevent popc prefetch prefetchu prmt rcp red redux rem ret
+rsqrt sad selp set setmaxnreg setp shf shfl shl shr sin slct sqrt st stackrestore stacksave stmatrix sub subc suld suq
+sured sust szext tanh tcgen05 tensormap testp tex tld4 trap txq vabsdiff vabsdiff2 vabsdiff4 vadd vadd2 vadd4 vavrg2
+vavrg4 vmad vmax vmax2 vmax4 vmin vmin2 vmin4 vote vset vset2 vset4 vshl vshr vsub vsub2 vsub4 wgmma wmma xor
+"""
+OPCODES = frozenset(_OPCODES.split())
+"""The instructions of PTX ISA 8.7."""
+
+_ASM = re.compile(
+    rf"""{COMMENT_OR_LITERAL}
+    | (?P<asm> \b(?:asm|__asm|__asm__)\b [\s\\]* (?:(?:volatile|__volatile__|inline)\b[\s\\]*)* \( )""",
+    re.VERBOSE | re.DOTALL,
+)
+_TOKEN = re.compile(rf"{COMMENT_OR_LITERAL} | (?P<mark>::|[:()\[\]{{}},])", re.VERBOSE | re.DOTALL)
+_INSTRUCTION = re.compile(r"(?:@!?[%\w]+\s+)?(?P<opcode>[a-z]\w*(?:\.[\w:]+)*)\s*(?P<operands>.*)", re.DOTALL)
+_SKIPPED_PTX = re.compile(r"//[^\n]*|/\*.*?\*/|[{}]|\.reg\b[^;]*;|\.pragma\b[^;]*;|[\w$]+:(?!:)", re.DOTALL)
+_NAMED = re.compile(r"\b(?P<name>[a-z]):(?P<type>\w+)")
+_REFERENCE = re.compile(r"%(\d+)")
+_INTEGER = re.compile(r"\b0[xX][\da-fA-F]+\b")
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
+
+
+@dataclass(frozen=True)
+class Refused:
+    """An instruction that is not translated, and where in the text its statement begins."""
+
+    instruction: str
+    at: int
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of the table: the instruction, a pattern for the operands, the C++ type of each, and statements.
+
+    ``addresses`` are the names of operands that point, ``outputs`` those that are assigned.
+    """
+
+    instruction: re.Pattern[str]
+    operands: re.Pattern[str]
+    types: Mapping[str, str]
+    addresses: frozenset[str]
+    outputs: frozenset[str]
+    statements: str
+
+
+@dataclass(frozen=True)
+class _Operand:
+    """An operand of the statement: its constraint, and its expression."""
+
+    constraint: str
+    expression: str
+
+    @property
+    def is_written(self) -> bool:
+        return self.constraint[:1] in ("=", "+")
+
+
+@dataclass(frozen=True)
+class _Statement:
+    template: str
+    operands: tuple[_Operand, ...]
+    end: int
+
+
+@functools.cache
+def rows() -> tuple[Row, ...]:
+    """The rows, those with a list of types once for each."""
+    text = resources.files(__package__).joinpath(TABLE).read_text(encoding="utf-8")
+    return tuple(
+        _row(row["ptx"], row["cpp"], name)
+        for row in csv.DictReader(text.splitlines())
+        for name in row["types"].split() or [""]
+    )
+
+
+def _row(ptx: str, cpp: str, name: str) -> Row:
+    """A row of the table for one of its types, which stands for ``T``."""
+    if name:
+        ptx, cpp = re.sub(r"\bT\b", name, ptx), re.sub(r"\bT\b", TYPES[name], cpp)
+    instruction, _, operands = ptx.partition(" ")
+    types = {match["name"]: TYPES[match["type"]] for match in _NAMED.finditer(operands)}
+    pattern = re.escape(operands.replace(" ", ""))
+    addresses = frozenset(each for each in types if f"[{each}:" in operands)
+    return Row(
+        re.compile(instruction.replace(".", r"\.")),
+        re.compile(_NAMED.sub(lambda m: rf"(?P<{m['name']}>[^,\[\]{{}}]+)", pattern)),
+        types,
+        addresses,
+        frozenset(each for each in types if re.search(rf"\b{each} \|?=(?!=)", cpp)) - addresses,
+        cpp,
+    )
+
+
+def _rows_of(instruction: str) -> Iterator[Row]:
+    return (row for row in rows() if row.instruction.fullmatch(instruction))
+
+
+def translate(text: str, is_compiled: Callable[[int], bool]) -> tuple[str, list[Refused]]:
+    """The text with its inline PTX as C++, line by line, and what was refused.
+
+    ``is_compiled`` tells of a place whether the preprocessor may leave it in; what it does not is left alone.
+    """
+    refused: list[Refused] = []
+    parts: list[str] = []
+    done = 0
+    for match in _ASM.finditer(text):
+        if not match["asm"] or match.start() < done or not is_compiled(match.start()):
+            continue
+        statement = _parse(text, match.end())
+        if statement is None or not (name := _ptx(statement.template)):
+            continue
+        new = _translated(statement)
+        if new is None:
+            refused.append(Refused(name, match.start()))
+            new = _refusal(name)
+        ends = re.findall(r"\\?\r?\n", text[match.start() : statement.end])
+        parts += [text[done : match.start()], new, *ends]
+        done = statement.end
+    return "".join([*parts, text[done:]]), refused
+
+
+def _refusal(name: str) -> str:
+    function = "parity_refuses_" + re.sub(r"\W", "_", name)
+    message = f"inline PTX ({name}) that is not translated; write it in C++ for AMD GPUs"
+    declared = f'extern __host__ __device__ void {function}() __attribute__((error("{message}")))'
+    return f"do {{ {declared}; {function}(); }} while (0)"
+
+
+def _ptx(template: str) -> str:
+    """The first instruction that is not in the table, or else the first one; empty if this is no PTX."""
+    names = []
+    for part in _SKIPPED_PTX.sub(" ", template).split(";"):
+        match = _INSTRUCTION.match(part.strip())
+        if match and match["opcode"].partition(".")[0] in OPCODES:
+            names.append(match["opcode"])
+    # x86 has some of these names too, but only for whole instructions without a type.
+    if not names or (";" not in template and not any("." in name for name in names)):
+        return ""
+    return next((name for name in names if not any(_rows_of(name))), names[0])
+
+
+def _translated(statement: _Statement) -> str | None:
+    """The C++ statement, without its semicolon."""
+    template = re.sub(r"//[^\n]*|/\*.*?\*/", " ", statement.template).strip()
+    template = re.sub(r"^\{(.*)\}$", r"\1", template, flags=re.DOTALL).strip().removesuffix(";")
+    match = _INSTRUCTION.fullmatch(template.strip())
+    if match is None or ";" in template or template.startswith("@"):
+        return None
+    operands = re.sub(r"\s+", "", match["operands"]).replace("%%", "%")
+    operands = _INTEGER.sub(
+        lambda m: str(int(m[0], 16)), _REFERENCE.sub(lambda m: _literal(m, statement.operands), operands)
+    )
+    for row in _rows_of(match["opcode"]):
+        if found := row.operands.fullmatch(operands):
+            return _emit(row, found.groupdict(), statement.operands)
+    return None
+
+
+def _emit(row: Row, given: Mapping[str, str], operands: Sequence[_Operand]) -> str | None:
+    """The statements of a row for the operands that stand in a template."""
+    before: list[str] = []
+    after: list[str] = []
+    for name, written in given.items():
+        operand = _operand(written, operands)
+        if operand is None:
+            return None
+        expression, offset = operand
+        kind = row.types[name]
+        if name in row.outputs:
+            place = re.fullmatch(r"%(\d+)", written)
+            if place is None or not operands[int(place[1])].is_written:
+                return None
+            before.append(f"{kind} ptx_{name};")
+            after.append(f"({expression}) = ptx_{name};")
+        elif name in row.addresses:
+            bytes_ = "unsigned long long"
+            before.append(f"{kind}* const ptx_{name} = ({kind}*)(({bytes_})({expression}) + {offset});")
+        elif offset != "0":
+            return None
+        else:
+            before.append(f"const {kind} ptx_{name} = ({kind})({expression});")
+    names = "|".join(row.types)
+    statements = re.sub(rf"\b({names})\b", r"ptx_\1", row.statements) if names else row.statements
+    return " ".join(["do {", *before, f"{{ {statements}; }}", *after, "} while (0)"])
+
+
+def _literal(reference: re.Match[str], operands: Sequence[_Operand]) -> str:
+    """What stands for an operand: itself if it is an integer."""
+    place = int(reference[1])
+    if place < len(operands) and re.fullmatch(r"\d+|0[xX][\da-fA-F]+", operands[place].expression):
+        return operands[place].expression
+    return reference[0]
+
+
+def _operand(written: str, operands: Sequence[_Operand]) -> tuple[str, str] | None:
+    """The expression behind an operand of a template, and what is added to it."""
+    match = re.fullmatch(r"%(\d+)(?:\+(\d+))?", written)
+    if match and int(match[1]) < len(operands) and operands[int(match[1])].expression:
+        return operands[int(match[1])].expression, match[2] or "0"
+    return (written, "0") if re.fullmatch(r"-?(?:0[xX][\da-fA-F]+|\d+)[uU]?", written) else None
+
+
+def _parse(text: str, start: int) -> _Statement | None:
+    """The statement whose parenthesis opens before ``start``."""
+    sections: list[list[str]] = [[""]]
+    depth, at = 0, start
+    while match := _TOKEN.search(text, at):
+        sections[-1][-1] += text[at : match.start()]
+        at = match.end()
+        mark = match["mark"]
+        if mark == ")" and depth == 0:
+            return _statement(sections, at)
+        if mark in (":", "::") and depth == 0 and len(sections) + len(mark) <= 4:
+            sections += [[""] for _ in mark]
+        elif mark == "," and depth == 0:
+            sections[-1].append("")
+        elif match["comment"] is None:
+            depth += (mark in ("(", "[", "{")) - (mark in (")", "]", "}")) if mark else 0
+            sections[-1][-1] += match[0]
+    return None
+
+
+def _statement(sections: Sequence[Sequence[str]], end: int) -> _Statement | None:
+    template = _joined(sections[0][0])
+    operands = [_given(part) for section in sections[1:3] for part in section if part.strip(" \t\r\n\\")]
+    return None if template is None else _Statement(template, tuple(operands), end)
+
+
+def _given(text: str) -> _Operand:
+    """An operand; one of a form that is not understood has no expression."""
+    match = re.fullmatch(r'\s*"([^"]*)"\s*\((.*)\)\s*', re.sub(r"\\\r?\n", " ", text), re.DOTALL)
+    return _Operand(match[1], " ".join(match[2].split())) if match else _Operand("", "")
+
+
+def _joined(text: str) -> str | None:
+    """The value of adjacent string literals; None if there is anything else, such as a macro."""
+    text = re.sub(r"\\\r?\n", " ", text)
+    pieces = re.findall(r'R"(\w*)\((.*?)\)\1"|"((?:[^"\\]|\\.)*)"|(\S)', text, re.DOTALL)
+    if not pieces or any(other for *_, other in pieces):
+        return None
+    return "".join(raw or re.sub(r"\\(.)", lambda m: _ESCAPES.get(m[1], m[1]), plain) for _, raw, plain, _ in pieces)

@@ -1,0 +1,76 @@
+"""``--hipify``: a port that is made name by name, and one with 32 lanes spelled out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+KERNELS = """
+#ifdef __HIPCC__  // HIP's own take masks of 64 bits alone
+__device__ inline float __shfl_sync(unsigned, float v, int lane) { return __shfl(v, lane, warpSize); }
+#endif
+#if __CUDA_ARCH__ >= 800
+#include <cuda/pipeline>
+#endif
+extern "C" __global__ void first(const float* x, float* out) {
+    out[threadIdx.x] = __shfl_sync(0xffffffffu, x[threadIdx.x], 0);
+}
+"""
+CASES = """
+import numpy as np
+from parity.launch import Grid
+from parity.op import Op
+from parity.generate.layouts import line
+from parity.reference import Expected
+
+def firsts(x):
+    return Expected(x[np.arange(x.size) // 32 * 32])
+
+def one_block(layouts, params, shape, threads):
+    return Grid((1, 1, 1), (shape[0], 1, 1))
+
+first = Op("port.first", kernel="first", types=("f32",), args="x out", inputs={"x": "f32"}, output="f32", layouts=line,
+           grid_stride=False, launch=one_block, reference=firsts)
+"""
+CASE = ("port.first[f32](x=64~normal@0)", "--target", "gfx90a")
+
+
+@pytest.fixture
+def port(tmp_path, monkeypatch):
+    for name, text in (("kernels/port.cu", KERNELS), ("cases/port.py", CASES)):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text(text)
+    (tmp_path / "pyproject.toml").write_text('[tool.parity]\nkernels = "kernels"\ncases = "cases"\n')
+    monkeypatch.chdir(tmp_path)
+
+
+def test_the_literal_port_is_what_is_tested(parity, port):
+    result = parity("run", *CASE)
+    assert result.code == 1
+    assert "the port passes with --hipify helpful, which reads port.cu:9 as: " in result.out
+    assert "out[threadIdx.x] = __shfl(x[threadIdx.x], 0, 32);" in result.out
+    assert "--hipify" not in result.out.partition("again ")[2].partition("\n")[0]
+
+
+def test_the_helpful_port_is_tested_on_request_and_says_so(parity, port, monkeypatch):
+    monkeypatch.setenv("PARITY_HIPIFY", "literal")  # which the option replaces, and the end of the test brings back
+    assert parity("run", *CASE, "--hipify", "helpful").code == 0
+    Path("kernels/port.cu").write_text(KERNELS.replace("], 0)", "] + 1, 0)"))
+    result = parity("run", *CASE, "--hipify", "helpful")
+    assert result.code == 1
+    assert "--hipify helpful" in result.out.partition("again ")[2].partition("\n")[0]
+    assert "the port passes" not in result.out
+
+
+def test_build_says_which_branches_are_compiled(parity, port):
+    result = parity("build", "--target", "gfx90a")
+    assert result.code == 0
+    assert (
+        "port.cu:5: #if __CUDA_ARCH__ >= 800: __CUDA_ARCH__ is not defined for AMD, so line 6 is left out" in result.out
+    )
+    assert "could not be mapped" not in result.out
+
+
+def test_an_unknown_translator_is_explained(parity, port):
+    assert "invalid choice: 'litteral'" in parity("build", "--hipify", "litteral").err

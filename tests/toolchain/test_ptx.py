@@ -1,0 +1,209 @@
+"""Inline PTX: what is translated computes what the instruction does, what is not is refused at its place."""
+
+import re
+
+import numpy as np
+import pytest
+
+from parity import emulator
+from parity.cache import Cache
+from parity.toolchain import build
+from parity.toolchain.ptx import rows, translate
+
+X = np.array([0, 1, 0x80000000, 0xFFFFFFFF, 0x12345678, 0xDEADBEEF, 0x00FF80A5, 31], np.uint32)
+MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+
+
+def refused(text):
+    return [each.instruction for each in translate(text, lambda at: True)[1]]
+
+
+@pytest.mark.parametrize(
+    ("statement", "instruction"),
+    [
+        (
+            'asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"(s), "l"(p));',
+            "cp.async.cg.shared.global",
+        ),
+        (f'asm("{MMA} {{%0}}, {{%1}}, {{%2}}, {{%3}};" : "=f"(d) : "r"(a));', MMA),
+        ('asm("add.cc.u32 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b));', "add.cc.u32"),
+        ('asm("mov.u32 %0, %smid;" : "=r"(d));', "mov.u32"),
+        ('asm("{ .reg .pred p; setp.ne.b32 p, %1, 0; @p mov.u32 %0, 1; }" : "=r"(d) : "r"(a));', "setp.ne.b32"),
+        ('asm("bar.sync %0, 64;" :: "r"(name));', "bar.sync"),
+        ('asm("exit;");', "exit"),
+        ('asm("bfe.u32 %0, %1, 8, 8;" : "=r"(d));', "bfe.u32"),  # %1 is not there
+        ('asm("mov.b32 %0, %1;" :: "r"(a), "r"(b));', "mov.b32"),  # %0 is not written
+        ('#define COPY(a, b) \\\n  asm volatile( \\\n "cp.async.wait_all;" \\\n ::)', "cp.async.wait_all"),
+    ],
+)
+def test_refused_by_name(statement, instruction):
+    text, found = translate(f"\n{statement}\nint a;", lambda at: True)
+    assert [(each.instruction, each.at) for each in found] == [(instruction, 1 + statement.index("asm"))]
+    assert text.count("\n") == statement.count("\n") + 2 and text.endswith("\nint a;")
+    assert f"inline PTX ({instruction}) that is not translated" in text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'asm volatile("" ::: "memory");',
+        'asm("" : "+r"(x));',
+        'asm volatile("s_waitcnt vmcnt(0)");',
+        'asm("v_mov_b32 %0, %1" : "=v"(x) : "v"(y));',
+        'asm volatile("pause" ::: "memory"); asm("rdtsc" : "=a"(low), "=d"(high));',
+        'asm("mov %1, %0" : "=r"(x) : "r"(y));',
+        'int x asm("eax"); // asm("trap;")\nconst char* s = "asm(\\"trap;\\")";',
+        "asm(CODE : : );",
+        'asm("trap;"',
+    ],
+)
+def test_other_assembly_is_left_alone(text):
+    assert translate(text, lambda at: True) == (text, [])
+
+
+def test_what_is_not_compiled_is_left_alone():
+    text = 'asm("exit;"); asm("trap;");'
+    assert translate(text, lambda at: at > 0)[0] == 'asm("exit;"); do { { __builtin_trap(); } } while (0);'
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    return Cache(tmp_path_factory.mktemp("ptx"))
+
+
+LETTERS = {"short": "h", "char": "h", "float": "f", "double": "d", "long": "l"}
+VARIABLES = {"h": "unsigned short", "f": "float", "d": "double", "l": "unsigned long long", "r": "unsigned"}
+
+
+def kernel_of(row, number):
+    """A kernel whose only statement is the instruction of a row, with the first of its alternatives."""
+    instruction = re.sub(r"\((\.?[\w.]+)[^()]*\)[*?]?", r"\1", row.instruction.pattern.replace("\\", ""))
+    operands = row.operands.pattern
+    outputs, inputs, variables = [], [], []
+    for place, name in enumerate(sorted(row.types, key=lambda name: name not in row.outputs)):
+        letter = next((LETTERS[word] for word in LETTERS if word in row.types[name]), "r")
+        if name in row.outputs:
+            variables.append((VARIABLES[letter], f"out{place}"))
+            outputs.append(f'"={letter}"(out{place})')
+        else:
+            value = f'"l"(in + {place})' if name in row.addresses else f'"{letter}"(({VARIABLES[letter]})in[{place}])'
+            inputs.append(value)
+        operands = re.sub(rf"\(\?P<{name}>[^)]*\)", f"%{place}", operands)
+    declared = " ".join(f"{kind} {name};" for kind, name in variables)
+    used = " ".join(f"use({name});" for _, name in variables)
+    template = f"{instruction} {operands}".replace("\\", "")
+    statement = f'asm volatile("{template};" : {", ".join(outputs)} : {", ".join(inputs)});'
+    return f'extern "C" __global__ void k{number}(const long long* in) {{ {declared} {statement} {used} }}'
+
+
+def test_every_row_compiles(cache, tmp_path):
+    kernels = [kernel_of(row, number) for number, row in enumerate(rows())]
+    assert not refused("\n".join(kernels))
+    use = "template <class T> __device__ void use(T x) { *(volatile T*)4096 = x; }"
+    (tmp_path / "ptx.cu").write_text("\n".join([use, *kernels]))
+    (built,) = build(tmp_path, ["ptx"], ["gfx90a"], cache=cache)
+    assert built.error is None, built.error
+    assert len(built.entries) == len(rows())
+
+
+def signed(x):
+    return x - (1 << 32) if x >> 31 else x
+
+
+def bfe_s(x, start, length):
+    """As PTX ISA writes it, bit by bit."""
+    if length == 0:
+        return 0
+    sign = x >> min(start + length - 1, 31) & 1
+    return sum((x >> start + i & 1 if i < length and start + i <= 31 else sign) << i for i in range(32))
+
+
+def prmt(a, b, selector):
+    source = (a | b << 32).to_bytes(8, "little")
+    result = 0
+    for i in range(4):
+        k = selector >> 4 * i & 15
+        result |= (255 * (source[k & 7] >> 7) if k & 8 else source[k & 7]) << 8 * i
+    return result
+
+
+def by_bytes(f, a, b):
+    return sum((f(a >> i & 255, b >> i & 255) & 255) << i for i in range(0, 32, 8))
+
+
+def dp4a(a, b, c):
+    bytes_ = (np.array([word], np.uint32).view(np.int8).astype(int) for word in (a, b))
+    return int(np.dot(*bytes_)) + c
+
+
+CASES = {
+    "bfe.u32 %0, %1, 4, 8": lambda x: x >> 4 & 255,
+    "bfe.u32 %0, %1, 0, 32": lambda x: x,
+    "bfe.u32 %0, %1, 28, 8": lambda x: x >> 28,
+    "bfe.u32 %0, %1, 40, 8": lambda x: 0,
+    "bfe.s32 %0, %1, 4, 8": lambda x: bfe_s(x, 4, 8),
+    "bfe.s32 %0, %1, 28, 8": lambda x: bfe_s(x, 28, 8),
+    "bfe.s32 %0, %1, 0, 32": lambda x: bfe_s(x, 0, 32),
+    "bfe.s32 %0, %1, 40, 3": lambda x: bfe_s(x, 40, 3),
+    "bfe.s32 %0, %1, 3, 0": lambda x: 0,
+    "bfi.b32 %0, %1, 0x0f0f0f0f, 4, 8": lambda x: 0x0F0F0F0F & ~0xFF0 | (x & 255) << 4,
+    "bfi.b32 %0, %1, 255, 28, 8": lambda x: 255 | x << 28,
+    "prmt.b32 %0, %1, 0x11223384, 0x5140": lambda x: prmt(x, 0x11223384, 0x5140),
+    "prmt.b32 %0, %1, 0, 0xba98": lambda x: prmt(x, 0, 0xBA98),
+    "lop3.b32 %0, %1, 0x0ff00ff0, 0x33cc33cc, 0x96": lambda x: x ^ 0x0FF00FF0 ^ 0x33CC33CC,
+    "lop3.b32 %0, %1, 0x0ff00ff0, 0x33cc33cc, 0xca": lambda x: x & 0x0FF00FF0 | ~x & 0x33CC33CC,
+    "shf.l.wrap.b32 %0, %1, 7, 4": lambda x: (7 << 32 | x) << 4 >> 32,
+    "shf.r.wrap.b32 %0, %1, 7, 36": lambda x: (7 << 32 | x) >> 4,
+    "shf.r.clamp.b32 %0, %1, 7, 40": lambda x: 7,
+    "shl.b32 %0, %1, 33": lambda x: 0,
+    "shr.s32 %0, %1, 33": lambda x: -(x >> 31),
+    "brev.b32 %0, %1": lambda x: int(f"{x:032b}"[::-1], 2),
+    "clz.b32 %0, %1": lambda x: 32 - x.bit_length(),
+    "bfind.u32 %0, %1": lambda x: x.bit_length() - 1,
+    "popc.b32 %0, %1": lambda x: x.bit_count(),
+    "mul.hi.s32 %0, %1, 0x7654321": lambda x: signed(x) * 0x7654321 >> 32,
+    "mad.lo.s32 %0, %1, 5, 3": lambda x: x * 5 + 3,
+    "min.s32 %0, %1, 5": lambda x: min(signed(x), 5),
+    "dp4a.s32.s32 %0, %1, 0x01ff02fe, 9": lambda x: dp4a(x, 0x01FF02FE, 9),
+    "vabsdiff4.u32.u32.u32 %0, %1, 0x10809f40, 0": lambda x: by_bytes(lambda a, b: abs(a - b), x, 0x10809F40),
+    "vsub4.s32.s32.s32 %0, %1, 0x10809f40, 0": lambda x: by_bytes(lambda a, b: a - b, x, 0x10809F40),
+}
+
+
+def test_what_is_translated_computes_what_the_instruction_does(cache, tmp_path):
+    lines = [f'asm("{text};" : "=r"(y) : "r"(x)); out[{n}] = y;' for n, text in enumerate(CASES)]
+    lines.append(f'asm volatile("mov.u32 %0, %%laneid;" : "=r"(y)); out[{len(CASES)}] = y;')
+    lines.append(f'asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(y) : "f"(1.5f), "f"(-2.0f)); out[{len(CASES) + 1}] = y;')
+    source = (
+        'extern "C" __global__ void values(const unsigned* in, unsigned* out) {\n'
+        f"unsigned x = in[threadIdx.x], y; out += {len(lines)} * threadIdx.x;\n" + "\n".join(lines) + "\n}\n"
+    )
+    assert not refused(source)
+    (tmp_path / "values.cu").write_text(source)
+    (built,) = build(tmp_path, ["values"], ["gfx1100"], cache=cache)
+    assert built.error is None, built.error
+    device = emulator.Device(cache=cache)
+    buffers = [device.allocate(X.nbytes, "in"), device.allocate(4 * X.size * len(lines), "out")]
+    device.write(buffers[0], X)
+    args = emulator.pack(built.code_object.kernels["values"], buffers)
+    device.launch(built.code_object, "values", grid=(1, 1, 1), block=(X.size, 1, 1), args=args)
+    found = device.read(buffers[1]).view(np.uint32).reshape(X.size, len(lines))
+    for thread, x in enumerate(map(int, X)):
+        for place, (text, f) in enumerate(CASES.items()):
+            assert found[thread, place] == f(x) & 0xFFFFFFFF, f"{text} of {x:#x}"
+        assert found[thread, len(CASES)] == thread
+        assert found[thread, len(CASES) + 1] == 0x3E00C000
+
+
+def test_a_refused_instruction_is_an_error_only_where_it_is_compiled(cache, tmp_path):
+    asm = 'asm volatile("cp.async.wait_all;" ::);'
+    (tmp_path / "unused.cu").write_text(
+        f"template <class T> __device__ void wait() {{ {asm} }}\n"
+        'extern "C" __global__ void k(int* out) { *out = 1; }\n'
+    )
+    (tmp_path / "used.cu").write_text(f'extern "C" __global__ void k(int* out) {{\n  *out = 1;\n  {asm}\n}}\n')
+    unused, used = build(tmp_path, ["unused", "used"], ["gfx1100"], cache=cache)
+    assert unused.error is None and [f.name for f in unused.unmapped] == ["cp.async.wait_all"]
+    (finding,) = used.error.findings
+    assert (finding.file, finding.line) == (str(tmp_path / "used.cu"), 3)
+    assert "inline PTX (cp.async.wait_all) that is not translated" in finding.advice
