@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 import importlib.metadata
 import importlib.util
+import itertools
 import logging
 import os
 import re
@@ -211,7 +212,9 @@ def compile_listing(
         cwd=source.parent,
     )
     controls.unlink()
-    if result.returncode:
+    if not result.returncode:
+        _finish_traps(output)
+    else:
         log = in_terms_of_the_source(result.stderr, originals or {})
         raise CompileError(
             source.stem,
@@ -219,6 +222,19 @@ def compile_listing(
             log or f"the compiler left with code {result.returncode}",
             frozenset((originals or {}).values()),
         )
+
+
+def _finish_traps(listing: Path) -> None:
+    """Write out the traps that clang 22 left as the pseudo instruction that they begin as.
+
+    That happens on gfx11 to the second trap of a function that ends in both, and no assembler takes it, clang's own
+    included ("Unsupported instruction"). A trap stops the wavefront for good.
+    """
+    text = listing.read_text()
+    if "\tSIMULATED_TRAP" in text:
+        parts = text.split("\tSIMULATED_TRAP")
+        traps = (f"\ts_trap 2\n.Ltrap{i}:\n\ts_sethalt 5\n\ts_branch .Ltrap{i}" for i in range(len(parts) - 1))
+        listing.write_text("".join(itertools.chain(*itertools.zip_longest(parts, traps, fillvalue=""))))
 
 
 def in_terms_of_the_source(log: str, originals: Mapping[str, str]) -> str:
