@@ -160,6 +160,8 @@ def _advice(error: Diagnostic, quoted: Sequence[str]) -> str:
             return rule.note or f"HIP has {rule.hip}"
         if needed := needed_for(name):
             return needed
+    if "use of overloaded operator" in error.text and "HIP_vector_type" in error.text:
+        return "HIP's vector types have operators of their own; put the program's between #ifndef __HIPCC__ and #endif"
     if not quoted:
         return ""
     if "__host__ function" in error.text or "no matching function" in error.text:
