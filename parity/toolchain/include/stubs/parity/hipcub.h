@@ -221,6 +221,11 @@ class BlockScan {
   __device__ void ExclusiveSum(T value, T& result) { ExclusiveScan(value, result, T(), hipcub::Sum()); }
   __device__ void ExclusiveSum(T value, T& result, T& total) { ExclusiveScan(value, result, T(), hipcub::Sum(), total); }
 
+  template <typename Prefix, typename = std::enable_if_t<!std::is_convertible_v<Prefix, T>>>
+  __device__ void InclusiveSum(T value, T& result, Prefix& prefix) { InclusiveScan(value, result, hipcub::Sum(), prefix); }
+  template <typename Prefix, typename = std::enable_if_t<!std::is_convertible_v<Prefix, T>>>
+  __device__ void ExclusiveSum(T value, T& result, Prefix& prefix) { ExclusiveScan(value, result, hipcub::Sum(), prefix); }
+
 #define PARITY_ITEMS(Kind, start)                                                                        \
   template <int ITEMS, typename Op, class... More>                                                       \
   __device__ void Kind##Scan(T (&items)[ITEMS], T (&results)[ITEMS], Op op, More&&... more) {            \
@@ -231,7 +236,6 @@ class BlockScan {
     items_##Kind(items, results, hipcub::Sum(), start more...);                                          \
   }
 #define PARITY_NOTHING
-#define PARITY_ZERO T(),
   PARITY_ITEMS(Inclusive, PARITY_NOTHING)
   template <int ITEMS, typename Op, class... More>
   __device__ void ExclusiveScan(T (&items)[ITEMS], T (&results)[ITEMS], T initial, Op op, More&&... more) {
@@ -242,6 +246,7 @@ class BlockScan {
     items_Exclusive(items, results, hipcub::Sum(), T(), more...);
   }
 #undef PARITY_ITEMS
+#undef PARITY_NOTHING
 
  private:
   static __device__ T* own() { __shared__ TempStorage storage; return reinterpret_cast<T*>(storage.bytes); }
