@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -66,6 +66,7 @@ def main(arguments: argparse.Namespace) -> int:
         _print_branches(built, project.kernels)
         _print_left_out(built, project.kernels)
         _print_stubs(built)
+        _print_empty(built, modules)
     _print_failures(built)
     return 1 if any(one.error for one in built) else 0
 
@@ -166,6 +167,18 @@ def _print_stubs(built: Sequence[Built]) -> None:
     headers = dict.fromkeys(header for one in built if one.translation for header in one.translation.stubs)
     if headers:
         output().print(f"headers in whose place small ones of parity's stand: {' '.join(headers)}", style="dim")
+
+
+def _print_empty(built: Sequence[Built], modules: Mapping[str, Path]) -> None:
+    """Modules that hold kernel templates and none of whose instances was made."""
+    for module in dict.fromkeys(one.module for one in built if not one.error and not one.entries):
+        path = modules[module]
+        if path.is_file() and "__global__" in path.read_text(encoding="utf-8", errors="replace"):
+            output().print(
+                f"{module}: no kernel came out of it: nothing that compiles instantiates its kernel templates; a line"
+                " like template __global__ void name<float>(float*); in the file does",
+                style="yellow",
+            )
 
 
 def _print_failures(built: Sequence[Built]) -> None:

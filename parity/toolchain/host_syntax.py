@@ -40,6 +40,7 @@ _SCOPES = frozenset(("translation_unit", "declaration_list", "field_declaration_
 _STATEMENTS = frozenset(
     ("expression_statement", "declaration", "for_range_loop", "using_declaration", "alias_declaration")
 )
+_ALONE = re.compile(r"^[A-Z][A-Z0-9_]*[ \t]*\([\w \t,:<>.\"&*-]*\);?[ \t]*$", re.MULTILINE)
 _HEAD = 1000
 """Characters before a body that may be the head of a lambda."""
 
@@ -75,8 +76,18 @@ def pieces_at(text: str, line: int, column: int, device: frozenset[str]) -> tupl
     launch or what a variable begins with, and a statement can be left out: what is left of it are the kernel templates
     that it launches.
     """
+    found = _pieces_at(_tree(text), text, line, column, device)
+    # Macros that stand alone at the left margin can spoil the tree of all that follows.
+    if not found and _tree(text).root_node.has_error:
+        plain = _ALONE.sub(lambda match: " " * len(match[0]), text)
+        if plain.splitlines()[line - 1 : line] == text.splitlines()[line - 1 : line]:
+            return _pieces_at(_tree(plain), plain, line, column, device)
+    return found
+
+
+def _pieces_at(tree: tree_sitter.Tree, text: str, line: int, column: int, device: frozenset[str]) -> tuple[Piece, ...]:
     point = (line - 1, column - 1)
-    node = _tree(text).root_node.descendant_for_point_range(point, point)
+    node = tree.root_node.descendant_for_point_range(point, point)
     inner: list[Piece] = []
     unit: tree_sitter.Node | None = None
     while node is not None and node.parent is not None:
