@@ -20,8 +20,10 @@ __all__ = [
 BLOCK = 1024
 """Threads per block of an elementwise launch, and the most that any block may have, on AMD and NVIDIA alike."""
 
-SHARED_BYTES = 64 * 1024
-"""LDS of a workgroup on gfx9, gfx10 and gfx11 (the ISA documents, "LDS"); CUDA's default limit is 48 KiB."""
+SHARED_BYTES = 227 * 1024
+"""The most shared memory that a block can have anywhere: on sm_90 (CUDA C++ Programming Guide, "Compute Capabilities").
+What the target of a launch has is checked there: AMD's of the suite have 64 KiB of LDS.
+"""
 
 THREADS = 2**32
 """HIP wants fewer threads than this along every dim of a grid."""
@@ -135,7 +137,7 @@ class Grid:
         if self.threads > BLOCK:
             raise UsageError(f"a launch of {self} has {self.threads} threads per block; the limit is {BLOCK}")
         if self.shared_bytes > SHARED_BYTES:
-            raise UsageError(f"a launch of {self} is beyond the {SHARED_BYTES} B of LDS that a block can have")
+            raise UsageError(f"a launch of {self} is beyond the {SHARED_BYTES} B that a block can have on any device")
         if any(blocks * threads >= THREADS for blocks, threads in zip(self.grid, self.block, strict=True)):
             raise UsageError(f"a launch of {self} has 2^32 threads or more along one dim; use fewer blocks")
 
@@ -159,8 +161,9 @@ def elementwise(count: int, threads: int | None = None) -> Grid:
 class Launch:
     """A kernel launch. Grid in blocks, block in threads, ``shared_bytes`` of dynamic shared memory.
 
-    ``then`` are further launches, one after the other on the same buffers. ``symbols`` are ``__constant__`` and
-    ``__device__`` variables that the host fills before: the name of each, and the buffer with its content.
+    ``then`` are further launches, one after the other on the same buffers. ``constants`` are contents that the host
+    gives to ``__constant__`` and ``__device__`` variables before the first, by the names of the source; all others have
+    the values that they begin with.
     """
 
     kernel: str
@@ -169,7 +172,7 @@ class Launch:
     args: tuple[Pointer | Scalar | Struct, ...]
     shared_bytes: int = 0
     then: tuple[Launch, ...] = ()
-    symbols: tuple[tuple[str, str], ...] = ()
+    constants: Mapping[str, np.ndarray[Any, Any]] = field(default_factory=dict)
 
     @property
     def sequence(self) -> tuple[Launch, ...]:
@@ -215,11 +218,15 @@ class Fault:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a launch left behind: every buffer's content (also after a fault), and the fault if there was one."""
+    """What a launch left behind: every buffer's content (also after a fault), and the fault if there was one.
+
+    ``printed`` is what the kernel printed, or its beginning.
+    """
 
     buffers: Mapping[str, np.ndarray[Any, Any]]
     fault: Fault | None = None
     instructions: int | None = None
+    printed: str = ""
     notes: tuple[str, ...] = field(default=())
 
 

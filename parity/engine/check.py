@@ -30,6 +30,8 @@ KERNELS_NAMED = 8
 # What a fault of the runner says about the kernel; any other kind is a failure of the kernel.
 _STATUS = {
     "timeout": Status.TIMEOUT,
+    "no progress": Status.TIMEOUT,
+    "not emulated": Status.ERROR,
     "unknown instruction": Status.ERROR,
     "error": Status.ERROR,
     "out of memory": Status.ERROR,
@@ -44,7 +46,7 @@ class Checked:
     """A verdict with what a person needs to understand it.
 
     ``lost``: the device had to be opened again. ``outputs`` is what the kernel left, in logical shape; nothing after a
-    fault.
+    fault. ``printed`` is the beginning of what it printed.
     """
 
     case: Case
@@ -54,6 +56,7 @@ class Checked:
     instructions: int | None = None
     lost: bool = False
     outputs: Mapping[str, Array] = field(default_factory=dict)
+    printed: str = ""
 
 
 def check(op: Op, case: Case, code: CodeObject | None, session: Session | Library, vendor: Vendor) -> Checked:
@@ -74,9 +77,10 @@ def judge(case: Case, call: Call, code: CodeObject | None, session: Session | Li
     verdict = _fault(outcome.fault) if outcome.fault else _compare(call, outcome, vendor)
     outputs = {} if outcome.fault else {n: layout.view(outcome.buffers[n]) for n, layout in call.outputs.items()}
     if verdict.passed:
-        return Checked(case, verdict, "", {}, outcome.instructions, outputs=outputs)
+        return Checked(case, verdict, "", {}, outcome.instructions, outputs=outputs, printed=outcome.printed)
     lost = outcome.fault is not None and outcome.fault.lost
-    return Checked(case, verdict, str(call.launch), _inputs(call, verdict), outcome.instructions, lost, outputs)
+    inputs, printed = _inputs(call, verdict), outcome.printed
+    return Checked(case, verdict, str(call.launch), inputs, outcome.instructions, lost, outputs, printed)
 
 
 def _computed(case: Case, call: Call, library: Library, vendor: Vendor) -> Checked:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import sys
 import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -93,9 +92,9 @@ class Worker:
             try:
                 case = entry.op.parse(text)
                 call = entry.op.call(case)
-            except Exception:  # a defect of the op's declaration or of parity costs this case only
+            except Exception as error:  # a defect of the op's declaration or of parity costs this case only
                 for column in columns:
-                    records[column].append(self.plan.known.mark(blank(entry, column, text, _defect(), title)))
+                    records[column].append(self.plan.known.mark(blank(entry, column, text, _defect(error), title)))
                 continue
             checked = {column: self._checked(entry, column, case, call) for column in columns}
             against = _against(call, checked)
@@ -119,8 +118,8 @@ class Worker:
     def _checked(self, entry: Entry, column: Column, case: Case, call: Call) -> Checked:
         try:
             return judge(case, call, self._code(entry, column), self.session(column), column.vendor)
-        except Exception:  # likewise
-            return Checked(case, _defect(), "", {})
+        except Exception as error:  # likewise
+            return Checked(case, _defect(error), "", {})
 
     def _code(self, entry: Entry, column: Column) -> CodeObject | None:
         return None if column.op_level else self.plan.code[entry.op.module, column]
@@ -179,12 +178,10 @@ def _reference(call: Call, name: str) -> Expected:
     return call.references()[name]
 
 
-def _defect() -> Verdict:
-    """What to say of an error of this moment: a mistake of the declaration in one line, any other with its place."""
-    error = sys.exc_info()[1]
-    if isinstance(error, ParityError):
-        return Verdict(Status.ERROR, "error", detail=str(error))
-    return Verdict(Status.ERROR, "error", detail=traceback.format_exc())
+def _defect(error: Exception) -> Verdict:
+    """What parity says of its own accord is said to be read; anything else needs its place in the code."""
+    detail = str(error) if isinstance(error, ParityError) else "".join(traceback.format_exception(error))
+    return Verdict(Status.ERROR, "error", detail=detail)
 
 
 def _record(
@@ -193,6 +190,7 @@ def _record(
     return blank(
         entry, column, str(checked.case), checked.verdict, title,
         launch=checked.launch, inputs=checked.inputs, instructions=checked.instructions, against=against,
+        printed=checked.printed,
     )  # fmt: skip
 
 

@@ -12,13 +12,10 @@ from parity.cache import Cache, default_root
 from parity.codeobject import CodeObject
 from parity.emulator import (
     Allocation,
-    BadCall,
-    DataRace,
     Device,
-    DivergentBarrier,
-    InstructionBudgetExceeded,
+    KernelFault,
     LaunchStats,
-    MemoryFault,
+    Refused,
     UnknownInstruction,
     pack,
     place,
@@ -92,19 +89,19 @@ class EmulatedSession:
         """Translate and compile these kernels; what cannot be translated is reported when it is launched."""
         try:
             self._device.prepare(code, kernels, workers=1)
-        except UnknownInstruction:
+        except (UnknownInstruction, Refused):
             for kernel in kernels:
                 try:
                     self._device.prepare(code, [kernel], workers=1)
-                except UnknownInstruction:
+                except (UnknownInstruction, Refused):
                     continue
 
     def execute(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Outcome:
-        """Run one launch; memory faults, races, endless loops and unknown instructions become faults of the outcome."""
+        """Run one launch; what the kernel does wrong, or uses without its being emulated, is a fault of the outcome."""
         fault, stats = None, None
         try:
             stats = self._launch(code, launch, buffers, _seed(launch))
-        except (MemoryFault, DataRace, DivergentBarrier, BadCall, InstructionBudgetExceeded) as error:
+        except KernelFault as error:
             fault = Fault(error.kind, str(error))
         except UnknownInstruction as error:
             fault = Fault("unknown instruction", str(error))
@@ -112,7 +109,8 @@ class EmulatedSession:
             fault = Fault("missing kernel", str(error))
         except ParityError as error:
             fault = Fault("error", str(error))
-        return Outcome(self._collect(buffers), fault, stats.instructions if stats else None)
+        printed = self._device.printed
+        return Outcome(self._collect(buffers), fault, stats.instructions if stats else None, printed)
 
     def count(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Mapping[str, int]:
         """Run one launch and count the instructions that its wavefronts issue, by class (``emulator.CLASSES``).
@@ -175,6 +173,7 @@ class EmulatedSession:
         """Put the buffers into memory, and launch the kernels one after the other; ``odd`` is a register of one."""
         device = self._device
         device.reset()
+        device.restore()
         self._places.clear()
         for each in launch.sequence:
             if problem := mismatch(self.modules.function(code, each.kernel), each):
@@ -184,8 +183,8 @@ class EmulatedSession:
             places[name] = device.allocate(buffer.data.nbytes, name)
             defined = None if buffer.defined is None else np.repeat(buffer.defined, buffer.dtype.itemsize)
             device.write(places[name], buffer.data, defined=defined)
-        for symbol, name in launch.symbols:
-            device.write_symbol(code, launch.kernel, symbol, buffers[name].data)
+        for name, contents in launch.constants.items():
+            device.write_symbol(code, name, contents.tobytes())
 
         def address(pointer: Pointer) -> int:
             if pointer.buffer is None:
