@@ -20,6 +20,7 @@ from parity.emulator.classes import class_of, totals
 from parity.emulator.codegen import COUNTERS, blocks_of, registers_of
 from parity.emulator.faults import (
     BadCall,
+    BoundsExceeded,
     DataRace,
     DivergentBarrier,
     FailedAssertion,
@@ -37,6 +38,7 @@ from parity.emulator.memory import BASE, NO_RESERVE, Allocation, Arena, Bytes
 from parity.emulator.parse import Instruction, bodies_of, function_of
 from parity.emulator.printing import RECORD, messages
 from parity.errors import ParityError, UsageError, nearest
+from parity.launch import BLOCK
 from parity.toolchain.targets import Target, target
 
 __all__ = ["Device", "LaunchStats", "pack", "together"]
@@ -381,11 +383,14 @@ class Device:
         """
         loaded = self._load(code, kernel)
         noun = loaded.kernel
-        if min(grid) < 1 or min(block) < 1 or block[0] * block[1] * block[2] > noun.max_threads:
+        threads = block[0] * block[1] * block[2]
+        if min(grid) < 1 or min(block) < 1 or threads > BLOCK:
             raise UsageError(
                 f"kernel {kernel!r} cannot be launched with grid {grid} and block {block}: every size is at "
-                f"least 1, and a block has at most {noun.max_threads} threads"
+                f"least 1, and a block has at most {BLOCK} threads"
             )
+        if threads > noun.max_threads:
+            raise BoundsExceeded(kernel, threads, noun.max_threads)
         lds = noun.lds_bytes + shared_bytes
         if shared_bytes < 0:
             raise UsageError(f"a launch of kernel {kernel!r} cannot have {shared_bytes} bytes of dynamic LDS")
