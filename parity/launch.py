@@ -130,18 +130,13 @@ def elementwise(count: int, threads: int | None = None) -> Grid:
 
 @dataclass(frozen=True)
 class Launch:
-    """One kernel launch. Grid in blocks, block in threads, ``shared_bytes`` of dynamic shared memory.
-
-    ``constants`` are contents that the host gives to ``__constant__`` and ``__device__`` variables before the launch,
-    by the names of the source; all others have the values that they begin with.
-    """
+    """One kernel launch. Grid in blocks, block in threads, ``shared_bytes`` of dynamic shared memory."""
 
     kernel: str
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
     args: tuple[Pointer | Scalar, ...]
     shared_bytes: int = 0
-    constants: Mapping[str, np.ndarray[Any, Any]] = field(default_factory=dict)
 
     def __str__(self) -> str:
         geometry = Grid(self.grid, self.block, self.shared_bytes)

@@ -108,7 +108,7 @@ class EmulatedSession:
             fault = Fault("missing kernel", str(error))
         except ParityError as error:
             fault = Fault("error", str(error))
-        printed = self._device.printed
+        printed = self._device.take_printed()
         return Outcome(self._collect(buffers), fault, stats.instructions if stats else None, printed)
 
     def count(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Mapping[str, int]:
@@ -180,8 +180,6 @@ class EmulatedSession:
             places[name] = device.allocate(buffer.data.nbytes, name)
             defined = None if buffer.defined is None else np.repeat(buffer.defined, buffer.dtype.itemsize)
             device.write(places[name], buffer.data, defined=defined)
-        for name, contents in launch.constants.items():
-            device.write_symbol(code, name, contents.tobytes())
         values = [
             (0 if arg.buffer is None else places[arg.buffer].address + arg.offset * buffers[arg.buffer].dtype.itemsize)
             if isinstance(arg, Pointer)
