@@ -28,8 +28,11 @@ extern "C" __global__ void large(const float* x, float* out, int n) {
     __shared__ float more[4096];
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n) return;
-    room[threadIdx.x] = more[threadIdx.x] = x[i];
-    out[i] = room[threadIdx.x];
+    more[threadIdx.x] = x[i];
+    __syncthreads();
+    room[threadIdx.x] = more[threadIdx.x ^ 1];
+    __syncthreads();
+    out[i] = room[threadIdx.x ^ 1];
 }
 """
 CASES = """
