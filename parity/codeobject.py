@@ -21,6 +21,7 @@ __all__ = [
     "first_difference",
     "kernel_from_dict",
     "kernel_to_dict",
+    "mangled",
     "parse",
     "prebuilt",
     "source_of",
@@ -29,12 +30,13 @@ __all__ = [
 
 _BEGIN, _END = "\t.amdgpu_metadata\n", "\t.end_amdgpu_metadata"
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-# What demanglers write before an integer that is an argument of a template, and sources do not.
-_CAST = re.compile(r"\((?:unsigned )?(?:char|short|int|long|long long)\)(?=-?\d)")
-# And a function that is one.
+# How demanglers write a function, a boolean and an integer that are arguments of a template, and sources do not.
 _FUNCTION = re.compile(r"&([\w:]+)\([^()]*\)")
+_BOOLEAN = re.compile(r"\(bool\)([01])")
+_NUMBER = re.compile(r"\((?:(?:un)?signed )?(?:char|short|int|long|long long|__int128)\)([n-]?)(\d+)")
 _PREBUILT = re.compile(r"(?P<module>.+?)(?:[-.](?P<target>gfx\w+))?\.(?:hsaco|co)")
 _FILE = re.compile(r'^\t\.file\t\d+ (?:"(?P<folder>[^"]*)" )?"(?P<name>[^"]*)"', re.MULTILINE)
+_SUFFIXED = re.compile(r"(?<![\w.])(\d+)(?:[uU][lL]{0,2}|[lL]{1,2}[uU]?)\b")
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,7 @@ class CodeObject:
         One with C++ linkage is called ``scale<float>``, ``ops::scale<__half>``, or, where several have one name, by its
         whole signature. What is not found is returned as it is.
         """
-        return name if name in self.kernels else self._called.get(_spaceless(name), name)
+        return name if name in self.kernels else self._called.get(_plain(name), name)
 
     @functools.cached_property
     def _called(self) -> Mapping[str, str]:
@@ -109,7 +111,7 @@ class CodeObject:
         found: dict[str, str] = {}
         several: set[str] = set()
         for symbol in self.kernels:
-            for name in map(_spaceless, spelled(symbol)):
+            for name in map(_plain, spelled(symbol)):
                 if found.setdefault(name, symbol) != symbol:
                     several.add(name)
         return {name: symbol for name, symbol in found.items() if name not in several}
@@ -122,7 +124,7 @@ def spelled(symbol: str) -> tuple[str, ...]:
     Empty for one of C linkage, and for what the demangler cannot read.
     """
     text = _demangled(symbol) if symbol.startswith("_Z") else ""
-    text = _FUNCTION.sub(r"\1", _CAST.sub("", text.replace("(bool)1", "true").replace("(bool)0", "false")))
+    text = _FUNCTION.sub(r"\1", _literals(text))
     if not text.endswith(")"):
         return (text,) if text else ()
     begin, depth = len(text), 0
@@ -154,8 +156,25 @@ def _demangled(symbol: str) -> str:
         return ""
 
 
-def _spaceless(name: str) -> str:
-    return name.replace(" ", "")
+def _literals(name: str) -> str:
+    """Template arguments as a source writes them: ``1024`` for ``(int)1024``, ``true`` for ``(bool)1``."""
+    name = _BOOLEAN.sub(lambda match: "true" if match[1] == "1" else "false", name)
+    return _NUMBER.sub(lambda match: ("-" if match[1] else "") + match[2], name)
+
+
+def _plain(name: str) -> str:
+    """A name for comparison, without spaces and the suffixes of numbers."""
+    return _SUFFIXED.sub(r"\1", name).replace(" ", "")
+
+
+def mangled(variable: str) -> tuple[str, ...]:
+    """The symbols that a variable of the source may have (Itanium C++ ABI).
+
+    ``table`` is spelled as it is, or static; ``ops::table`` is one in a namespace.
+    """
+    parts = variable.split("::")
+    spelt = "".join(f"{len(part)}{part}" for part in parts)
+    return (variable, f"_ZL{spelt}") if len(parts) == 1 else (f"_ZN{spelt}E", f"_ZNL{spelt}E")
 
 
 def parse(listing: str, module: str, *, binary: Path | None = None) -> CodeObject:

@@ -1,7 +1,7 @@
 """Executes AMDGPU assembly listings on the CPU."""
 
 from parity.emulator.classes import CLASSES, class_of
-from parity.emulator.device import Device, LaunchStats, pack
+from parity.emulator.device import Device, LaunchStats, pack, together
 from parity.emulator.faults import (
     BadCall,
     DataRace,
@@ -41,4 +41,5 @@ __all__ = [
     "class_of",
     "pack",
     "place",
+    "together",
 ]

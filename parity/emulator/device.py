@@ -6,6 +6,7 @@ import ctypes
 import mmap
 import re
 import struct
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -38,7 +39,7 @@ from parity.emulator.printing import RECORD, messages
 from parity.errors import ParityError, UsageError, nearest
 from parity.toolchain.targets import Target, target
 
-__all__ = ["Device", "LaunchStats", "pack"]
+__all__ = ["Device", "LaunchStats", "pack", "together"]
 
 (
     _NONE,
@@ -161,6 +162,15 @@ class LaunchStats:
     instructions: int
     crossing: str | None = None
     classes: Mapping[str, int] | None = None
+
+
+def together(stats: Sequence[LaunchStats]) -> LaunchStats:
+    """What several launches did."""
+    classes: Counter[str] = Counter()
+    for each in stats:
+        classes.update(each.classes or {})
+    crossing = next((each.crossing for each in stats if each.crossing), None)
+    return LaunchStats(sum(each.instructions for each in stats), crossing, classes or None)
 
 
 @dataclass(frozen=True)

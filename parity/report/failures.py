@@ -27,7 +27,7 @@ class Reproduction:
 
     def of(self, record: CaseRecord) -> str:
         """The command line for the case of a record, quoted for a POSIX shell."""
-        return f"{self.command} {shlex.join([record.case, *self.options])}"
+        return f"{self.command} {shlex.join([record.case or record.kernel, *self.options])}"
 
 
 @dataclass(frozen=True)

@@ -89,7 +89,7 @@ def supplied(files: Mapping[str, str], version: tuple[int, ...]) -> Compat:
         for name in sorted(names.keys() & table().keys() - own):
             own.add(name)  # once is enough
             for row in table()[name]:
-                if row.beside and not row.beside & everywhere or row.until and version >= row.until:
+                if (row.beside and not row.beside & everywhere) or (row.until and version >= row.until):
                     continue
                 finding = Finding(name, file, *names[name], f"{row.header}: {row.reason}" if row.header else row.reason)
                 (needs if row.header else refused).append(finding)

@@ -258,7 +258,7 @@ class _Translation:
             at = match.end()
             if match["directive"]:  # whose tokens come next
                 in_directive = match.end()
-                if "define" not in match["directive"] and "undef" not in match["directive"]:
+                if "define" not in match["directive"]:
                     in_condition = in_directive
                 at = match.start("rest")
                 continue

@@ -91,7 +91,7 @@ class Rocm:
         """Digest of everything but the source that decides what a compilation yields."""
         library = self.library
         stamp = str((library / "ocml.bc").stat().st_mtime_ns) if library and library.is_dir() else ""
-        headers = (path.read_bytes() for path in sorted(HEADERS.rglob("*.h")))
+        headers = (path.read_bytes() for path in sorted(HEADERS.rglob("*")) if path.is_file())
         return digest(str(self), str(self.clang), str(library), stamp, " ".join(_FLAGS), target.name, *headers)
 
     def compile(
@@ -126,7 +126,8 @@ class Rocm:
             cwd=source.parent,
         )
         if result.returncode:
-            raise CompileError(source.stem, target.name, in_terms_of_the_source(result.stderr, originals or {}))
+            said = in_terms_of_the_source(result.stderr, originals or {})
+            raise CompileError(source.stem, target.name, said, frozenset((originals or {}).values()))
 
     def assemble(self, listing: Path, output: Path, target: Target) -> None:
         """Make the loadable HSACO ``output`` of an assembly listing.

@@ -47,7 +47,8 @@ def program(folder: Path, text: str, target: str, cache: Cache) -> Program:
 def calls(name: str, parameters: str, result: str, expressions: list[str]) -> str:
     """A kernel that writes the value of each expression in ``a``, ``b`` and ``c``, all for one thread after another.
 
-    ``parameters`` are the types of ``a``, ``b`` and ``c``, between commas; value k of thread t goes to ``out[k * threads + t]``.
+    ``parameters`` are the types of ``a``, ``b`` and ``c``, between commas; value k of thread t goes to
+    ``out[k * threads + t]``.
     """
     types = parameters.split(", ")
     pointers = ", ".join(f"const {kind}* {each}_" for kind, each in zip(types, "abc", strict=False))

@@ -1,4 +1,4 @@
-"""The compatibility headers of half, bfloat16, float and 8-bit floats, executed: every result has the bits of a model."""
+"""The compatibility headers of half, bfloat16, float and 8-bit floats, executed: results have the bits of a model."""
 
 from __future__ import annotations
 
@@ -63,14 +63,15 @@ def as_float(exact: Fraction, how: str) -> float | None:
 
 
 def as_bfloat16(exact: Fraction, how: str) -> float | None:
-    value = rounded(exact, 8, -126, 127, how)
-    return value
+    return rounded(exact, 8, -126, 127, how)
 
 
-# --- bfloat16 and half: bits in, bits out ------------------------------------------------------------------------------
+# --- bfloat16 and half: bits in, bits out -----------------------------------------------------------------------------
 
-EDGES16 = [0, 0x8000, 1, 0x8001, 0x7F, 0x80, 0x3F80, 0xBF80, 0x3F00, 0x4000, 0x7F7F, 0xFF7F, 0x7F80, 0xFF80, 0x7FC0, 0xFFC1,
-           0x3C00, 0xBC00, 0x7BFF, 0xFBFF, 0x7C00, 0xFC00, 0x7E00, 0xFE01, 0x0400, 0x03FF, 0x4F00, 0x5F00, 0xDF00, 0x4B00]  # fmt: skip
+EDGES16 = [
+    *(0, 0x8000, 1, 0x8001, 0x7F, 0x80, 0x3F80, 0xBF80, 0x3F00, 0x4000, 0x7F7F, 0xFF7F, 0x7F80, 0xFF80, 0x7FC0, 0xFFC1),
+    *(0x3C00, 0xBC00, 0x7BFF, 0xFBFF, 0x7C00, 0xFC00, 0x7E00, 0xFE01, 0x0400, 0x03FF, 0x4F00, 0x5F00, 0xDF00, 0x4B00),
+]
 
 
 def patterns(seed: int) -> np.ndarray:
@@ -91,7 +92,7 @@ def same_bits(got: np.ndarray, expected: np.ndarray, what: str) -> None:
 
 
 def exact_sum(*terms: float) -> float:
-    """In float64, where the sum of a product of two 11-bit numbers and a third is not exact: by Fraction, rounded to odd."""
+    """In float64, rounded to odd: the sum of a product of two 11-bit numbers and a third is not always exact there."""
     if not all(map(math.isfinite, terms)):
         return sum(terms)
     exact = sum(map(Fraction, terms))
@@ -353,7 +354,8 @@ def test_arithmetic_of_floats_rounds_as_it_says(target, cache, tmp_path):
     text = calls("operations", "float, float, float", "float", [f"{n}({OPERATIONS[n[:-3]][0]})" for n in names])
     text += calls("roots", "float", "float", [f"__fsqrt_{how}(a)" for how in ROUNDINGS])
     text += calls("pairs", "float2, float2", "float2", [
-        f"{name}_{how}(a, b{', a' if 'fma' in name else ''})" for name in ("__fadd2", "__fmul2", "__ffma2") for how in ROUNDINGS
+        f"{name}_{how}(a, b{', a' if 'fma' in name else ''})"
+        for name in ("__fadd2", "__fmul2", "__ffma2") for how in ROUNDINGS
     ])  # fmt: skip
     code = program(tmp_path, text, target, cache)
     a, b, c = float_patterns(1), float_patterns(2), float_patterns(3)
@@ -372,7 +374,9 @@ def test_arithmetic_of_floats_rounds_as_it_says(target, cache, tmp_path):
                 assert value == root(Fraction(x), how), (how, x)
     two = code.run("pairs", np.zeros((12, N // 2, 2), np.float32), a.view(np.uint64), b.view(np.uint64))
     flat = two.reshape(3, 4, N)
-    for rows, exact in zip(flat, (lambda x, y, z: x + y, lambda x, y, z: x * y, lambda x, y, z: x * y + x), strict=True):
+    for rows, exact in zip(
+        flat, (lambda x, y, z: x + y, lambda x, y, z: x * y, lambda x, y, z: x * y + x), strict=True
+    ):
         for how, values in zip(ROUNDINGS, rows, strict=True):
             check(values, exact, f"2_{how}", a, b, c)
 
@@ -407,7 +411,9 @@ def test_other_mathematics(target, cache, tmp_path):
         "[&] { float s, c; sincospi(a, &s, &c); return c; }()", "float(fdivide(double(a), double(b)))",
         "float(umin(unsigned(a), 3u)) + float(llmax(-5ll, (long long)a))",
     ])  # fmt: skip
-    text += 'extern "C" __global__ void pauses(const float* x, float* out) { __nanosleep(100); if (x[0] < 0) __trap(); out[0] = 1; }'
+    text += (
+        'extern "C" __global__ void pauses(const float* x, float* o) { __nanosleep(9); if (*x < 0) __trap(); *o = 1; }'
+    )
     code = program(tmp_path, text, target, cache)
     a = np.linspace(0, 6, N).astype(np.float32)
     b = np.linspace(1, 2, N).astype(np.float32)
@@ -427,14 +433,18 @@ def test_8_bit_floats_are_those_of_the_ocp_specification(target, cache, tmp_path
     largest = float(ml_dtypes.finfo(kind).max)
     text = calls("widen", name, "float", ["float(a)", "__half2float(__half(a))", "__bfloat162float(__nv_bfloat16(a))",
         "float(double(a))", f"__half2float(__half(__nv_cvt_fp8_to_halfraw(a.__x, {form})))"])  # fmt: skip
-    text += calls("narrow", "float", "unsigned char", [f"{name}(a).__x", f"__nv_cvt_float_to_fp8(a, __NV_SATFINITE, {form})",
-        f"__nv_cvt_float_to_fp8(a, __NV_NOSAT, {form})", f"{name}(double(a)).__x"])  # fmt: skip
+    narrowed = f"__nv_cvt_float_to_fp8(a, __NV_SATFINITE, {form})", f"__nv_cvt_float_to_fp8(a, __NV_NOSAT, {form})"
+    text += calls("narrow", "float", "unsigned char", [f"{name}(a).__x", *narrowed, f"{name}(double(a)).__x"])
     text += calls("narrow_half", "__half", "unsigned char", [f"{name}(a).__x"])
     text += calls("narrow_bfloat16", "__nv_bfloat16", "unsigned char", [f"{name}(a).__x"])
-    text += calls("integers", name, "int", ["int(a)", "(unsigned char)(a)", "(signed char)(a)", "bool(a)", "int(short(a))"])
+    text += calls(
+        "integers", name, "int", ["int(a)", "(unsigned char)(a)", "(signed char)(a)", "bool(a)", "int(short(a))"]
+    )
     text += calls("two", "float2", "float2", [f"float2(__nv_fp8x2_{which}(a))"])
     text += calls("four", "float4", "float4", [f"float4(__nv_fp8x4_{which}(a))"])
-    text += calls("doubles", "double", "unsigned char", [f"{name}(a).__x", f"__nv_cvt_double_to_fp8(a, __NV_NOSAT, {form})"])
+    text += calls(
+        "doubles", "double", "unsigned char", [f"{name}(a).__x", f"__nv_cvt_double_to_fp8(a, __NV_NOSAT, {form})"]
+    )
     code = program(tmp_path, INCLUDES + text, target, cache)
 
     every = np.arange(256, dtype=np.uint8)
@@ -455,7 +465,9 @@ def test_8_bit_floats_are_those_of_the_ocp_specification(target, cache, tmp_path
     middles = (values[1:] + values[:-1]) / 2
     around = np.concatenate([values, middles])
     edge = np.array([largest * 2, 464, 480, 61440, 65536, np.inf, -np.inf, np.nan, -np.nan, 1e-30, -1e-30], np.float32)
-    dense = np.concatenate([around, np.nextafter(around, np.float32(1e9)), np.nextafter(around, np.float32(-1e9)), edge])
+    dense = np.concatenate(
+        [around, np.nextafter(around, np.float32(1e9)), np.nextafter(around, np.float32(-1e9)), edge]
+    )
     dense = np.resize(dense.astype(np.float32), -(-len(dense) // THREADS) * THREADS)
     clipped = np.clip(dense, -largest, largest).astype(kind).view(np.uint8)
     clipped[np.isnan(dense)] = 0x7F
@@ -474,7 +486,9 @@ def test_8_bit_floats_are_those_of_the_ocp_specification(target, cache, tmp_path
         wanted[np.isnan(number)] = 0x7F
         np.testing.assert_array_equal(code.run(kernel, np.zeros(1 << 16, np.uint8), x), wanted)
     # A double that a float would round to a midpoint.
-    fine = np.resize(np.concatenate([m.astype(np.float64) * (1 + s * 2.0**-40) for m in [middles] for s in (-1, 1)]), 512)
+    fine = np.resize(
+        np.concatenate([m.astype(np.float64) * (1 + s * 2.0**-40) for m in [middles] for s in (-1, 1)]), 512
+    )
     exact = [float(values[np.argmin(abs(values.astype(np.float64) - v))]) for v in fine]
     got = code.run("doubles", np.zeros((2, 512), np.uint8), fine)
     for row in got:
@@ -485,9 +499,11 @@ def test_8_bit_floats_are_those_of_the_ocp_specification(target, cache, tmp_path
     np.testing.assert_array_equal(code.run("four", np.zeros(len(x), np.float32), x.reshape(-1, 4)), wanted)
 
 
-# --- atomics of 16 bits, cache hints, C++ library, groups --------------------------------------------------------------
+# --- atomics of 16 bits, cache hints, C++ library, groups -------------------------------------------------------------
 
-OTHERS = INCLUDES + """
+OTHERS = (
+    INCLUDES
+    + """
 #include <cuda/std/limits>
 #include <cuda/std/tuple>
 #include <cuda/std/type_traits>
@@ -498,7 +514,9 @@ extern "C" __global__ void add_bfloat16(const __nv_bfloat16* x, __nv_bfloat16* o
     atomicAdd(out + threadIdx.x % 3, x[threadIdx.x]);
 }
 extern "C" __global__ void add_half2(const __half2* x, __half2* out) { atomicAdd(out, x[threadIdx.x]); }
-extern "C" __global__ void add_bfloat162(const __nv_bfloat162* x, __nv_bfloat162* out) { atomicAdd(out, x[threadIdx.x]); }
+extern "C" __global__ void add_bfloat162(const __nv_bfloat162* x, __nv_bfloat162* out) {
+    atomicAdd(out, x[threadIdx.x]);
+}
 extern "C" __global__ void hints(const float4* x, float4* out) {
     const int t = threadIdx.x, n = blockDim.x;
     out[t] = __ldg(x + t);
@@ -529,6 +547,7 @@ extern "C" __global__ void groups(const int* x, int* out) {
     out[6 * n + t] = cg::reduce(tile, v, [](int a, int b) { return a ^ b; });
 }
 """
+)
 
 
 @pytest.fixture(scope="module")
@@ -577,7 +596,9 @@ def test_reductions_and_scans_of_groups(others):
 
 # --- nobody is in the way ---------------------------------------------------------------------------------------------
 
-OWN = INCLUDES + """
+OWN = (
+    INCLUDES
+    + """
 __device__ int __dp4a(int a, int b, int c) { return 4; }
 static __device__ __forceinline__ unsigned __vadd4(unsigned a, unsigned b) { return 5; }
 static __device__ __forceinline__ int __vsubss4(const int a, const int b) { return 6; }
@@ -605,6 +626,7 @@ extern "C" __global__ void own(const int* x, int* out) {
     out[10] = int(__vadd2(1u, 2u));  // this one is parity's
 }
 """
+)
 
 
 def test_functions_of_the_source_itself_come_first(target, cache, tmp_path):

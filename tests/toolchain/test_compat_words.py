@@ -27,7 +27,9 @@ def target(request):
 
 def words(seed: int) -> np.ndarray:
     """Random words, and all that meets at the ends of ranges."""
-    edges = np.array([0, 1, 0x7F, 0x80, 0xFF, 0x7FFF, 0x8000, 0xFFFF, 0x80808080, 0x7F7F7F7F, 0x7FFFFFFF, 2**31], np.uint32)
+    edges = np.array(
+        [0, 1, 0x7F, 0x80, 0xFF, 0x7FFF, 0x8000, 0xFFFF, 0x80808080, 0x7F7F7F7F, 0x7FFFFFFF, 2**31], np.uint32
+    )
     ends = np.array([*edges, *~edges], np.uint32)
     rng = np.random.default_rng(seed)
     return np.concatenate([rng.choice(ends, N // 2), rng.integers(0, 2**32, N // 2, np.uint32)])
@@ -138,7 +140,7 @@ def simd_words(target, cache, tmp_path_factory):
         if (of_n := [name for name, (count, _) in SIMD.items() if count == n])
     ]
     predicates = [
-        f"[&] {{ bool h = 0, l = 0; unsigned v = {f}(a, b, &h{', &l' if 'x2' in f else ''}); return v ^ (h << 1 | l); }}()"
+        f"[&] {{ bool h = 0, l = 0; auto v = {f}(a, b, &h{', &l' * ('x2' in f)}); return v ^ (h << 1 | l); }}()"
         for f in sorted(WITH_PREDICATES)
     ]
     kernels.append(calls("predicates", "unsigned, unsigned", "unsigned", predicates))
@@ -222,7 +224,8 @@ extern "C" __global__ void votes(const int* x, unsigned long long* out) {
     const unsigned tile = 0xffu << (t & 24);
     if (v == 0) return;
     out[t] = __ballot_sync(0xffffffff, v > 50);
-    out[n + t] = __any_sync(0xffffffff, v > 126) | __all_sync(0xffffffff, v > 0) << 1 | __uni_sync(0xffffffff, v > 200) << 2;
+    out[n + t] = __any_sync(0xffffffff, v > 126) | __all_sync(0xffffffff, v > 0) << 1;
+    out[n + t] |= __uni_sync(0xffffffff, v > 200) << 2;
     out[2 * n + t] = __ballot_sync(tile, v & 1);
     out[3 * n + t] = __any_sync(tile, v % 8 == 3) | __all_sync(tile, v > 20) << 1;
     out[4 * n + t] = __match_any_sync(0xffffffff, v % 5);
@@ -371,7 +374,12 @@ def test_atomics_of_a_block_and_of_a_system(atomics):
 def test_atomics_of_signed_64_bits(atomics):
     x = (np.arange(THREADS, dtype=np.int64) * 0x0123456789ABCDEF) | (1 << 60)
     got = atomics.run("long_words", np.array([-1, 0, 0, 6], np.int64), x)
-    expected = [np.bitwise_and.reduce(x), np.bitwise_or.reduce(x), np.bitwise_xor.reduce(x), np.bitwise_or.reduce(x) | 6]
+    expected = [
+        np.bitwise_and.reduce(x),
+        np.bitwise_or.reduce(x),
+        np.bitwise_xor.reduce(x),
+        np.bitwise_or.reduce(x) | 6,
+    ]
     assert got.tolist() == [int(e) for e in expected]
 
 

@@ -70,6 +70,7 @@ def test_translated(cuda, hip):
         'asm volatile("" ::: "memory"); asm("v_mov_b32 %0, 1" : "=v"(x)); asm volatile("pause");',
         "static void cudaCheck(int e) {} void f() { cudaCheck(1); pool.cuFree(); x->cuOne(); my::cudaTwo(); }",
         "template <class T> __device__ T __shfl_xor_sync(unsigned mask, T value, int lane) { return value; }",
+        "#undef __CUDA_FP8_TYPES_EXIST__\n#if CUBLAS_VERSION >= 11000 && CUDNN_MAJOR\n#endif",
         "struct cuThing { int n; }; int cudaIndex = 3; f(cudaIndex);",
         "__shared__ float tile[32]; __syncthreads(); __half h = __float2half(x);",
         "int my_cudaMalloc, cumsum, cutoff, cu_seqlens, nvals, cuda, CUDA_CHECK, CUTOFF;",

@@ -1,0 +1,80 @@
+"""Which names a source needs beside AMD's headers, and what is said of them."""
+
+from pathlib import Path
+
+import pytest
+
+from parity.toolchain import build, compat
+from parity.toolchain.compat import confirmed, supplied
+
+HIP = (6, 2, 41134)
+
+
+def needed(text: str, version: tuple[int, ...] = HIP) -> list[str]:
+    return [finding.name for finding in supplied({"k.cu": text}, version).needs]
+
+
+def test_names_are_met_in_code_alone():
+    assert needed('int a = __dp4a(x, y, z); // __vadd4\n/* __vsub4 */ const char* s = "__vmaxs4";') == ["__dp4a"]
+    assert supplied({"k.cu": "a + b"}, HIP) == compat.Compat()
+
+
+def test_a_name_with_a_condition_is_met_beside_one_of_the_others():
+    assert needed("atomicAdd(p, 1.0f);") == []
+    found = supplied({"k.cu": "atomicAdd(p, h);", "types.cuh": "using value = __half;"}, HIP)
+    assert found.headers == ("parity/compat/atomics_half.h",)
+    assert str(found.needs[0]).startswith("k.cu:1:1: atomicAdd: parity/compat/atomics_half.h: ")
+
+
+def test_what_a_newer_hip_has_is_not_needed_there():
+    assert needed("__hip_fp8_e4m3 x; __syncwarp();") == ["__hip_fp8_e4m3", "__syncwarp"]
+    assert needed("__hip_fp8_e4m3 x; __syncwarp();", (7, 1, 25424)) == []
+
+
+def test_a_macro_of_the_source_is_its_own():
+    assert needed("#define __ldcs(p) (*(p))\nfloat x = __ldcs(q);") == []
+
+
+def test_included_headers_are_names():
+    assert needed("#include <cuda/std/limits>\n") == ["cuda/std/limits"]
+
+
+def test_a_name_is_listed_once_where_it_stands_first():
+    (need,) = supplied({"a.cu": "\n  __dp4a(1, 2, 3);\n__dp4a(4, 5, 6);", "b.cuh": "__dp4a(1, 2, 3);"}, HIP).needs
+    assert (need.file, need.line, need.column) == ("a.cu", 2, 3)
+
+
+def test_what_nothing_supplies_is_said_with_the_reason():
+    found = supplied({"k.cu": "x = __dadd_rz(x, y); __dp4a(1, 2, 3);"}, HIP)
+    assert [finding.name for finding in found.refused] == ["__dadd_rz"]
+    assert "rounding mode" in found.refused[0].advice
+    unmapped = [*found.needs, found.refused[0]]
+    assert [finding.name for finding in found.left(unmapped)] == ["__dadd_rz"]
+
+
+def test_a_possible_need_is_confirmed_by_code_from_its_header():
+    needs = supplied({"k.cu": "__half h; atomicAdd(p, 1.0f); __dp4a(1, 2, 3);"}, HIP).needs
+    assert [finding.name for finding in confirmed(needs, [Path("k.cu")])] == ["__dp4a"]
+    used = [Path("parity-include/compat/parity/compat/atomics_half.h")]
+    assert [finding.name for finding in confirmed(needs, used)] == ["__dp4a", "atomicAdd"]
+
+
+SOURCE = """\
+#include <cuda_fp16.h>
+__global__ void add(__half* out, const __half* x, float* sum, const int* a, double* d) {
+    atomicAdd(out, x[0] <= x[1] ? x[0] : x[1]);
+    atomicAdd(sum, __hadd_sat(x[0], x[1]));
+    out[1] = __int2half_rn(__dp4a(a[0], a[1], a[2]));
+}
+"""
+
+
+def test_a_build_says_what_the_port_needs_and_what_is_wrong_in_amds_headers(tmp_path):
+    (tmp_path / "k.cu").write_text(SOURCE)
+    (built,) = build(tmp_path, ["k"], ["gfx1030"])
+    assert built.error is None, built.error
+    if not built.defects:
+        pytest.skip("AMD's headers cannot be had here")
+    assert {(need.name, need.line) for need in built.needs} == {("atomicAdd", 3), ("__dp4a", 5)}
+    assert {(defect.name, defect.line) for defect in built.defects} == {("operator <= >=", 3), ("__hadd_sat", 4)}
+    assert "__dp4a" not in {finding.name for finding in built.unmapped}
