@@ -160,3 +160,19 @@ def test_the_advice_says_what_happens_and_what_to_do():
     assert (finding.file, finding.line, finding.column) == ("k.cu", 2, 7)
     assert "overflows" in finding.advice
     assert "unsigned long long" in finding.advice
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "while (x <= end) x += 8;",  # pointers
+        "bool b = x != nullptr;",
+        "float2 f = cast<float2, __half2>(v);",
+        "if (block.x <= 1024) return;",  # a name with two types
+        "__device__ bool operator>=(const __half& l, const __half& r);",
+        "bool c = pair.x <= 3 && n <= 2;",
+    ],
+)
+def test_comparisons_of_something_else_are_not_reported(line):
+    text = "void f(const __half* x, const __half* end, __half2 block, int n) {\n dim3 block(1);\n float2 pair;\n%s }\n"
+    assert reported(text % line) == []
