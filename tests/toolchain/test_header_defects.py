@@ -64,6 +64,7 @@ SHOWN: dict[tuple[str, str], tuple[str, int]] = {
     ("__low2bfloat16", ""): ("bits(__low2bfloat16(bb(1, 4)))", 0x3F80),
     ("__low2bfloat162", ""): ("bits(__low2bfloat162(bb(1, 4)))", 0x3F803F80),
     ("__double2bfloat16", ""): ("bits(__double2bfloat16(d[0]))", 0x3F81),
+    **{(f"{kind}4", ""): (f"alignof({kind}4)", 16) for kind in ("double", "long", "ulong", "longlong", "ulonglong")},
     ("__hadd", ""): ("__hadd(i[0], i[1])", 4),
     ("__rhadd", ""): ("__rhadd(i[0], i[1])", 4),
     ("__uhadd", ""): ("__uhadd(u2, u2)", 2**32 - 2),
