@@ -74,9 +74,8 @@ class Gpu:
     def array(self, text: str, placed: Placed, name: str) -> Any:
         """A tensor of a case as an array of CuPy, in the memory where it was placed; only types that NumPy has."""
         op, case = self.op(text)
-        kinds = {**op.inputs, "out": op.output}
-        dtype = op.dtype_of(kinds[name], op.bind(case.dtypes)).numpy
-        shape = op.shape(case.layouts, dict(case.params))
+        dtype = op.dtype_of(op.kinds[name], op.bind(case.dtypes)).numpy
+        shape = op.given(case).shape
         strides = None
         if name in case.layouts:
             layout = case.layouts[name]

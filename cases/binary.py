@@ -40,7 +40,7 @@ def binary(
         types=TYPES,
         args="numel num_dims info lhs rhs out",
         inputs={"lhs": "T", "rhs": "T"},
-        output=output,
+        outputs={"out": output},
         aliased=("lhs", "rhs"),
         reference=function,
         points=ORDER,

@@ -1,15 +1,11 @@
 """indexing.cu: rows of a tensor, picked or updated by ids along one dim."""
 
-import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from parity import reference
-from parity.generate import Draw, pick
-from parity.launch import Grid, elementwise
-from parity.layout import contiguous
-from parity.op import Layouts, Named, Op, Params, Shape
+from parity.op import Named, Op
 from parity.reference import Expected
 
 IDS = ("u8", "u32", "i64")
@@ -18,23 +14,13 @@ TYPES = tuple(f"{i},{t}" for i in IDS for t in VALUES)
 F8 = tuple(f"{i},f8_e4m3" for i in ("u8", "u32", "i16", "i32", "i64"))
 
 
-@dataclass(frozen=True)
-class Sizes:
-    """What to draw from: the dims before the indexed one and after it, its extent where ids point, how many ids."""
-
-    before: tuple[Shape, ...]
-    extent: tuple[int, ...]
-    ids: tuple[int, ...]
-    after: tuple[Shape, ...]
-
-
-SMALL = Sizes(before=((), (2,), (3, 2), (1,)), extent=(1, 2, 3, 5), ids=(1, 2, 3, 4, 7), after=((), (3,), (1,), (2, 3)))
-MANY_IDS = Sizes(((), (2,)), extent=(2, 7, 300), ids=(31, 33, 64, 65, 129, 257), after=((), (2,)))
-MANY_ROWS = Sizes(((), (3,)), extent=(300, 70, 257), ids=(3, 7, 40), after=((), (2,)))
-WIDE = Sizes(((), (2,)), extent=(2, 5), ids=(1, 3), after=((31,), (33, 2), (65,), (1025,), (3, 129)))
-DEEP = Sizes(((33,), (65, 2), (1025,), (2, 513)), extent=(3,), ids=(2,), after=((), (2,), (5,)))
-NO_IDS = Sizes(((2,), ()), extent=(3, 0), ids=(0,), after=((3,), ()))
-NO_COLUMNS = Sizes(((2,), (0,)), extent=(3,), ids=(2,), after=((0,), (0, 2)))
+SMALL = {"left": ((), (2,), (3, 2), (1,)), "rows": (1, 2, 3, 5), "n": (1, 2, 3, 7), "right": ((), (3,), (1,), (2, 3))}
+MANY_IDS = {"left": ((), (2,)), "rows": (2, 7, 300), "n": (31, 33, 64, 65, 129, 257), "right": ((), (2,))}
+MANY_ROWS = {"left": ((), (3,)), "rows": (300, 70, 257), "n": (3, 7, 40), "right": ((), (2,))}
+WIDE = {"left": ((), (2,)), "rows": (2, 5), "n": (1, 3), "right": ((31,), (33, 2), (65,), (1025,), (3, 129))}
+DEEP = {"left": ((33,), (65, 2), (1025,), (2, 513)), "rows": (3,), "n": (2,), "right": ((), (2,), (5,))}
+NO_IDS = {"left": ((2,), ()), "rows": (3, 0), "n": (0,), "right": ((3,), ())}
+NO_COLUMNS = {"left": ((2,), (0,)), "rows": (3,), "n": (2,), "right": ((0,), (0, 2))}
 SIZES = (SMALL, SMALL, SMALL, MANY_IDS, MANY_IDS, MANY_ROWS, MANY_ROWS, WIDE, WIDE, WIDE, DEEP, NO_IDS, NO_COLUMNS)
 
 
@@ -60,40 +46,19 @@ class Rows:
     one_id_per_row: bool = False
     updates: bool = False
 
-    def shapes(self, before: Shape, extent: int, ids: int, after: Shape) -> dict[str, Shape]:
-        """The shape of each tensor; the output is a tensor of the case only if it is updated."""
-        indexed, picked = (*before, extent, *after), (*before, ids, *after)
-        lengths = {"ids": (ids,) if self.one_id_per_row else picked}
-        return {**lengths, "inp": picked, "out": indexed} if self.updates else {**lengths, "inp": indexed}
-
-    def draw(self, draw: Draw, names: Sequence[str]) -> dict[str, Any]:
-        sizes = pick(draw, SIZES)
-        before, extent, ids = pick(draw, sizes.before), pick(draw, sizes.extent), pick(draw, sizes.ids)
-        shapes = self.shapes(before, extent, ids, pick(draw, sizes.after))
-        layouts = {name: contiguous(shapes[name], pick(draw, (0, 1, 3))) for name in names}
-        if self.strided_ids:
-            layouts["ids"] = replace(layouts["ids"], strides=(pick(draw, (1, 1, 2, 0)),))
-        return {**layouts, "dim": len(before)}
-
-    def fits(self, layouts: Layouts, params: Params) -> str:
-        inp, dim = layouts["inp"].shape, int(params["dim"])
-        if dim >= len(inp) or self.axis(params) >= len(layouts["ids"].shape):
-            return f"there is no dim {dim} in inp of shape {inp} with ids of shape {layouts['ids'].shape}"
-        if self.updates and dim >= len(layouts["out"].shape):
-            return f"there is no dim {dim} in out of shape {layouts['out'].shape}"
-        shapes = self.shapes(inp[:dim], self.extent(layouts, params), self.count(layouts, params), inp[dim + 1 :])
-        for name, layout in layouts.items():
-            if layout.shape != shapes[name]:
-                return f"{name} has shape {layout.shape}; for dim={dim} and the other tensors {shapes[name]} is right"
-            if not layout.is_contiguous and not (name == "ids" and self.strided_ids):
-                return f"{name}={layout} has to be contiguous"
-        return ""
+    @property
+    def shapes(self) -> str:
+        """``rows`` of the dim ``dim`` can be picked, and ``n`` are."""
+        indexed, picked = (f"*left:dim {extent} *right" for extent in ("rows", "n"))
+        ids, inp, out = "n" if self.one_id_per_row else picked, picked, indexed
+        return f"ids: {ids}; inp: {inp}; out: {out}" if self.updates else f"ids: {ids}; inp: {out}; out: {inp}"
 
     def named(self, probe: Probe) -> Named:
-        shapes = self.shapes((2,), probe.rows, probe.ids, (3,))
-        streams = {name: probe.index if name == "ids" else probe.data for name in shapes}
-        tensors = (f"{name}={contiguous(shape)}~{streams[name]}@0" for name, shape in shapes.items())
-        return Named(probe.title, f"{' '.join(tensors)} dim=1{probe.launch and ' launch=' + probe.launch}")
+        indexed, picked = f"2x{probe.rows}x3", f"2x{probe.ids}x3"
+        ids = str(probe.ids) if self.one_id_per_row else picked
+        rest = f"inp={picked}~{probe.data}@0 out={indexed}~{probe.data}@0"
+        rest = rest if self.updates else f"inp={indexed}~{probe.data}@0"
+        return Named(probe.title, f"ids={ids}~{probe.index}@0 {rest} dim=1{probe.launch and ' launch=' + probe.launch}")
 
     def bench(self) -> tuple[Named, ...]:
         """Whole rows in any order, if there is one id for each; columns of a stack of matrices."""
@@ -105,80 +70,29 @@ class Rows:
         rows = Named("rows of 1024", f"ids=65536|64~index@0 inp=65536|64x1024~small@0{rest} dim=0")
         return (rows, columns) if self.one_id_per_row else (columns,)
 
-    def elements(self, layouts: Layouts, params: Params, shape: Shape) -> dict[str, int]:
-        """Of what the ids point into, those that they pick, each id on its own; both ways if they are updated."""
-        if not self.updates:
-            return {"inp": math.prod(shape)}
-        return {"out": 2 * min(layouts["inp"].numel, layouts["out"].numel)}
-
-    @property
-    def strided_ids(self) -> bool:
-        """Only index_select is told strides."""
-        return self.one_id_per_row and not self.updates
-
-    def axis(self, params: Params) -> int:
-        return 0 if self.one_id_per_row else int(params["dim"])
-
-    def count(self, layouts: Layouts, params: Params) -> int:
-        """Ids along the dim."""
-        return layouts["ids"].shape[self.axis(params)]
-
-    def extent(self, layouts: Layouts, params: Params) -> int:
-        """Rows to choose from."""
-        return layouts["out" if self.updates else "inp"].shape[int(params["dim"])]
-
-    def picked(self, layouts: Layouts, params: Params) -> Shape:
-        """The shape of an output that is not updated."""
-        shape, dim = layouts["inp"].shape, int(params["dim"])
-        return (*shape[:dim], self.count(layouts, params), *shape[dim + 1 :])
-
-
-def left(layouts: Layouts, params: Params) -> int:
-    return math.prod(layouts["inp"].shape[: int(params["dim"])])
-
-
-def right(layouts: Layouts, params: Params) -> int:
-    return math.prod(layouts["inp"].shape[int(params["dim"]) + 1 :])
-
-
-def extent(name: str) -> Callable[[Layouts, Params], int]:
-    return lambda layouts, params: layouts[name].shape[int(params["dim"])]
-
-
-def size(function: Callable[[Layouts, Params], int]) -> Callable[[Layouts, Params, Shape], tuple[str, int]]:
-    return lambda layouts, params, shape: ("u64", function(layouts, params))
-
-
-def one_thread_per_column(layouts: Layouts, params: Params, shape: Shape, threads: int | None) -> Grid:
-    return elementwise(left(layouts, params) * right(layouts, params), threads)
-
 
 def op(
     name: str, kernel: str, function: Callable[..., Expected], args: str, rows: Rows, *probes: Probe, **more: Any
 ) -> Op:
+    updating = {
+        "updates": {"out": "T"},
+        "grid": "max(1, ceil(prod(left)*prod(right)/threads))",  # a thread per column
+        "operations": "inp.numel",
+        "elements": {"out": "2 * min(inp.numel, out.numel)"},  # of what ids point into, those picked, each on its own
+    }
     return Op(
         f"indexing.{name}",
         kernel=kernel + "_{I}_{T}",
         args=args,
         inputs={"ids": "I", "inp": "T"},
         params={"dim": "u32"},
-        layouts=rows.draw,
-        fits=rows.fits,
-        indices={"ids": rows.extent},
+        shapes=rows.shapes,
+        choices=tuple({**sizes, "dim": ("len(left)",)} for sizes in SIZES),
+        indices={"ids": "rows"},
         reference=function,
         named=tuple(map(rows.named, (MANY, *probes))),
         bench=rows.bench(),
-        scalars={
-            "left": size(left),
-            "right": size(right),
-            "src_dim": size(extent("inp")),
-            "dst_dim": size(extent("out")),
-            "ids_dim": size(rows.count),
-            "ids_rank": size(lambda layouts, params: len(layouts["ids"].shape)),
-        },
-        **{"updates": True, "launch": one_thread_per_column} if rows.updates else {"shape": rows.picked},
-        operations=lambda layouts, params, shape: layouts["inp"].numel if rows.updates else math.prod(shape),
-        **{"types": (*TYPES, *F8), "elements": rows.elements, **more},
+        **{"types": (*TYPES, *F8), **(updating if rows.updates else {"elements": {"inp": "numel"}}), **more},
     )
 
 
@@ -188,22 +102,26 @@ ROUNDINGS = Probe("every addition rounds", rows=3, ids=33, index="repeat", data=
 SHARED = Probe("blocks share their work", rows=5, ids=700, index="sentinel", data="normal", launch="4100x1")
 LAST_ONE = Probe("of equal ids the last one stays", rows=3, ids=33, index="repeat", data="normal")
 
+LEFT, RIGHT = "left=prod(left)", "right=prod(right)"
+PICKED = f"ids inp out {LEFT} src_dim=rows ids_dim=n {RIGHT}"
+UPDATED = f"ids inp out {LEFT} src_dim=n dst_dim=rows {RIGHT}"
+
 index_select = op(
     "index_select",
     "is",
     reference.index_select,
-    "numel ids_rank info ids inp out left src_dim ids_dim right",
+    f"numel ids_rank=len(ids.shape) info {PICKED}",
     Rows(one_id_per_row=True),
     SHARED,
-    strided=("ids",),
-    null_info=False,
+    strides={"ids": "any", "inp": "dense"},
+    info="ids.shape ids.strides",
 )
-gather = op("gather", "gather", reference.gather, "numel ids inp out left src_dim ids_dim right", Rows(), SHARED)
+gather = op("gather", "gather", reference.gather, f"numel {PICKED}", Rows(), SHARED)
 index_add = op(
     "index_add",
     "ia",
     reference.index_add,
-    "ids ids_dim inp out left src_dim dst_dim right",
+    UPDATED.replace("ids", "ids ids_dim=n", 1),
     Rows(one_id_per_row=True, updates=True),
     INTEGER_PROBE,
     ROUNDINGS,
@@ -213,7 +131,7 @@ scatter_add = op(
     "scatter_add",
     "sa",
     reference.scatter_add,
-    "ids inp out left src_dim dst_dim right",
+    UPDATED,
     Rows(updates=True),
     INTEGER_PROBE,
     ROUNDINGS,
@@ -223,9 +141,9 @@ scatter = op(
     "scatter",
     "s",
     reference.scatter,
-    "ids inp out left src_dim dst_dim right",
+    UPDATED,
     Rows(updates=True),
     LAST_ONE,
     types=TYPES,
-    elements=lambda layouts, params, shape: {"out": min(layouts["inp"].numel, layouts["out"].numel)},
+    elements={"out": "min(inp.numel, out.numel)"},
 )

@@ -4,124 +4,51 @@ An element of a tensor of blocks is a block. Activations of q8_1 lie in rows tha
 columns; weights may have more rows than are multiplied. Neither padding nor further rows may matter.
 """
 
-import math
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from parity import reference
-from parity.dtypes import DType
-from parity.generate import Draw, pick
-from parity.launch import Grid
+from parity.generate import STRIDES, Draw, Strides, in_rows, pick
 from parity.layout import Layout, contiguous
-from parity.op import Layouts, Named, Op, Params, Shape
-
-Scalar = Callable[..., tuple[str, int]]
-Launcher = Callable[[Layouts, Params, Shape, int | None], Grid]
+from parity.op import Named, Op, Shape
 
 PLAIN = ("q4_0", "q4_1", "q5_0", "q5_1", "q8_0")
 """Formats of 32 values per block; those of 256 are called K."""
 K = ("q2_K", "q3_K", "q4_K", "q5_K", "q6_K")
 
 DATA = ("small", "normal", "special", "bits", "patterns", "equal")
+FLOATS = ("normal", "mixed", "special", "bits", "patterns", "equal", "small")
 IDS = ("index", "ramp", "repeat")
-OFFSETS = (0, 0, 1, 3)
 LANES = 32
 PADDED = 512 // LANES
 """Rows of activations are as long as a multiple of this, in blocks of q8_1."""
 MAX_GRID_Y = 65535
 
 
-def groups(count: int, size: int) -> int:
-    """Groups of a size for all of ``count``."""
-    return -(-count // size)
-
-
 def padded(blocks: int) -> int:
     """Blocks of a row of activations with its padding."""
-    return groups(blocks, PADDED) * PADDED
+    return -(-blocks // PADDED) * PADDED
 
 
-def activations(draw: Draw, leading: Shape, blocks: int) -> Layout:
+def padded_rows(draw: Draw, shape: Shape) -> Layout:
     """Rows of blocks of q8_1, whose padding lies between the rows or belongs to them."""
-    shape = (*leading, pick(draw, (blocks, padded(blocks))))
-    return Layout(shape, contiguous((*leading, padded(blocks))).strides, pick(draw, OFFSETS))
+    return in_rows(shape, padded(shape[-1]), pick(draw, (0, 0, 1, 3)))
 
 
-def ranks(layouts: Layouts, **ranks: int) -> str:
-    """What has another rank, or is empty."""
-    for name, rank in ranks.items():
-        each = layouts[name]
-        if len(each.shape) != rank or not each.numel:
-            return f"{name}={each} has to have {rank} dims and an element at least, for which the host launches a block"
-    return ""
-
-
-def dense(layouts: Layouts, *names: str) -> str:
-    """What is not contiguous."""
-    return next((f"{n}={layouts[n]} has to be contiguous" for n in names if not layouts[n].is_contiguous), "")
-
-
-def in_rows(layouts: Layouts, *names: str) -> str:
-    """What does not consist of contiguous rows at one distance."""
-    for name in names:
-        shape, strides = layouts[name].shape, layouts[name].strides
-        if strides != contiguous((*shape[:-1], strides[-2])).strides or strides[-2] < shape[-1]:
-            return f"{name}={layouts[name]} has to consist of contiguous rows at one distance, which do not overlap"
-    return ""
-
-
-def other_shape(layouts: Layouts, shape: Shape) -> str:
-    """What is wrong with an output that has to be of that shape."""
-    return "" if layouts["out"].shape == shape else f"out={layouts['out']} has to have shape {shape}"
-
-
-def too_short(layouts: Layouts, blocks: int) -> str:
-    """What is wrong with the length of activations that have to have as many blocks."""
-    y = layouts["y"]
-    return "" if y.shape[-1] >= blocks else f"y={y} has fewer blocks per row than the {blocks} that a row of w needs"
-
-
-def extent(name: str, axis: int, times: int = 1) -> Scalar:
-    """An argument that is an extent of a tensor."""
-    return lambda layouts, params, shape: ("i32", layouts[name].shape[axis] * times)
-
-
-def distance(name: str, times: int = 1) -> Scalar:
-    """An argument that is the distance of the rows of a tensor."""
-    return lambda layouts, params, shape: ("i32", layouts[name].strides[-2] * times)
+ACTIVATIONS = Strides(padded_rows, STRIDES["rows"].refuses)
+LENGTHS = ("used", f"ceil(used/{PADDED})*{PADDED}")
 
 
 # Blocks to floats.
 
 
-@dataclass(frozen=True)
-class Dequantized:
-    """A row of blocks, each of as many values."""
+def dequantize(name: str, formats: tuple[str, ...], values: int, per_block: int, threads: int, count: str = "") -> Op:
+    """A kernel whose blocks of threads have ``per_block`` values each, and which may be told a ``count``."""
 
-    values: int
+    def items(count: int, data: str, offset: int = 0) -> str:
+        return f"x={contiguous((count,), offset)}~{data}@0 out={contiguous((count * values,), offset)}"
 
-    def draw(self, draw: Draw, names: Sequence[str]) -> dict[str, Any]:
-        few, many = (1, 2, 3, 5, 7, 8, 9, 17, 33), (15, 16, 31, 65, 130)
-        count = pick(draw, (*few, *many) if self.values == LANES else few)
-        return {
-            "x": contiguous((count,), pick(draw, OFFSETS)),
-            "out": contiguous((count * self.values,), pick(draw, OFFSETS)),
-        }
-
-    def fits(self, layouts: Layouts, params: Params) -> str:
-        complaint = ranks(layouts, x=1, out=1) or dense(layouts, "x", "out")
-        return complaint or other_shape(layouts, (layouts["x"].shape[0] * self.values,))
-
-    def items(self, count: int, data: str, offset: int = 0) -> str:
-        return f"x={contiguous((count,), offset)}~{data}@0 out={contiguous((count * self.values,), offset)}"
-
-
-def dequantize(
-    name: str, formats: tuple[str, ...], values: int, per_block: int, threads: int, count: str = "", unit: int = 1
-) -> Op:
-    """A kernel whose blocks of threads have ``per_block`` values each, and which may be told a count of ``unit``s."""
-    rows = Dequantized(values)
+    few, many = (1, 2, 3, 5, 7, 8, 9, 17, 33), (15, 16, 31, 65, 130)
     return Op(
         f"quantized.{name}",
         kernel="dequantize_block_{Q}_{T}",
@@ -129,26 +56,26 @@ def dequantize(
         args=f"x out {count}",
         inputs={"x": "Q"},
         writes=True,
-        scalars={count: lambda layouts, params, shape: ("i32", shape[0] // unit)} if count else {},
-        layouts=rows.draw,
-        fits=rows.fits,
-        launch=lambda layouts, params, shape, _: Grid((groups(shape[0], per_block), 1, 1), (threads, 1, 1)),
+        shapes=f"x: n; out: {values}*n",
+        choices={"n": (*few, *many) if values == LANES else few},
+        grid=f"ceil(numel/{per_block})",
+        block=threads,
         grid_stride=False,
         reference=reference.dequantize,
-        data=("normal", "mixed", "special", "bits", "patterns", "equal", "small"),
+        data=FLOATS,
         named=(
-            Named("every byte at every place", rows.items(256, "patterns")),
-            Named("any bytes", rows.items(100, "bits")),
-            Named("special scales", rows.items(110, "special")),
-            Named("one block, not at the start", rows.items(1, "normal", 1)),
-            Named("a block of threads with little to do", rows.items(33, "normal", 3)),
+            Named("every byte at every place", items(256, "patterns")),
+            Named("any bytes", items(100, "bits")),
+            Named("special scales", items(110, "special")),
+            Named("one block, not at the start", items(1, "normal", 1)),
+            Named("a block of threads with little to do", items(33, "normal", 3)),
         ),
         bench=(Named("16 Mi values", f"x={2**24 // values}|{1024 // values}~normal@0 out={2**24}|1024"),),
     )
 
 
-dequantize_32 = dequantize("dequantize", ("q4_0", "q4_1", "q8_0"), 32, 256, 32, "nb32", LANES)
-dequantize_q5 = dequantize("dequantize_q5", ("q5_0", "q5_1"), 32, 512, 256, "k")
+dequantize_32 = dequantize("dequantize", ("q4_0", "q4_1", "q8_0"), 32, 256, 32, "nb32:i32=n")
+dequantize_q5 = dequantize("dequantize_q5", ("q5_0", "q5_1"), 32, 512, 256, "k:i32=numel")
 dequantize_k = dequantize("dequantize_k", ("q2_K", "q3_K", "q5_K", "q6_K"), 256, 256, 64)
 dequantize_k_by_32 = dequantize("dequantize_k_by_32", ("q4_K", "q8_K"), 256, 256, 32)
 
@@ -156,76 +83,50 @@ dequantize_k_by_32 = dequantize("dequantize_k_by_32", ("q4_K", "q8_K"), 256, 256
 # Rows of a table.
 
 
-@dataclass(frozen=True)
-class Table:
-    """A table of blocks, or of floats, which have one value each; and ids of its rows."""
+def get_rows(name: str, formats: tuple[str, ...], values: int, per_block: int, threads: int) -> Op:
+    """Rows of a table of blocks, or of floats, which have one value each; ``per_block`` values per block of threads."""
+    lengths = {1: (1, 2, 3, 31, 33, 255, 256, 257, 1000), LANES: (1, 2, 3, 15, 16, 17, 33)}.get(values, (1, 2, 3, 5))
 
-    values: int
-
-    def draw(self, draw: Draw, names: Sequence[str]) -> dict[str, Any]:
-        lengths = {
-            1: (1, 2, 3, 31, 33, 255, 256, 257, 1000),
-            LANES: (1, 2, 3, 15, 16, 17, 33),
-        }.get(self.values, (1, 2, 3, 5))
-        rows, length, ids = pick(draw, (1, 2, 3, 5, 7, 33)), pick(draw, lengths), pick(draw, (1, 2, 3, 7, 33))
-        shapes = {"table": (rows, length), "ids": (ids,), "out": (ids, length * self.values)}
-        return {name: contiguous(shape, pick(draw, OFFSETS)) for name, shape in shapes.items()}
-
-    def fits(self, layouts: Layouts, params: Params) -> str:
-        complaint = ranks(layouts, table=2, ids=1, out=2) or dense(layouts, "table", "ids", "out")
-        return complaint or other_shape(layouts, (*layouts["ids"].shape, layouts["table"].shape[1] * self.values))
-
-    def items(self, rows: int, length: int, ids: int, stream: str, data: str = "normal", offset: int = 0) -> str:
-        table, out = contiguous((rows, length), offset), contiguous((ids, length * self.values), offset)
+    def items(rows: int, length: int, ids: int, stream: str, data: str = "normal", offset: int = 0) -> str:
+        table, out = contiguous((rows, length), offset), contiguous((ids, length * values), offset)
         return f"table={table}~{data}@0 ids={contiguous((ids,), offset)}~{stream}@0 out={out}"
 
-    def bench(self, ids: int, few: int) -> Named:
+    def bench(ids: int, few: int) -> Named:
         """Rows of 4096 values, of a table of 32000."""
-        length, small = 4096 // self.values, max(1, 512 // self.values)
-        out = f"{ids}|{few}x4096|{small * self.values}"
-        items = f"table=32000|64x{length}|{small}~normal@0 ids={ids}|{few}~index@0 out={out}"
-        return Named(f"{ids} rows of 4096", items)
-
-
-def row_bytes(layouts: Layouts, params: Params, shape: Shape, types: Mapping[str, DType]) -> tuple[str, int]:
-    return "u64", layouts["table"].shape[1] * types["Q"].itemsize
-
-
-def get_rows(name: str, formats: tuple[str, ...], values: int, per_block: int, threads: int) -> Op:
-    """A kernel whose blocks of threads have ``per_block`` values each of a row."""
-    table = Table(values)
-
-    def launch(layouts: Layouts, params: Params, shape: Shape, _: int | None) -> Grid:
-        return Grid((shape[0], min(MAX_GRID_Y, groups(shape[1], per_block)), 1), (threads, 1, 1))
+        length, small = 4096 // values, max(1, 512 // values)
+        out = f"{ids}|{few}x4096|{small * values}"
+        return Named(
+            f"{ids} rows of 4096", f"table=32000|64x{length}|{small}~normal@0 ids={ids}|{few}~index@0 out={out}"
+        )
 
     return Op(
         f"quantized.{name}",
         kernel="get_rows_{Q}",
         types=formats,
-        args="table ids out row_length row_bytes",
+        args="table ids out row_length:i64=length row_bytes=blocks_of_row*table.itemsize",
         inputs={"table": "Q", "ids": "u32"},
-        output="f32",
+        outputs={"out": "f32"},
         writes=True,
-        scalars={"row_length": lambda layouts, params, shape: ("i64", shape[1]), "row_bytes": row_bytes},
-        indices={"ids": lambda layouts, params: layouts["table"].shape[0]},
-        index_data=IDS,
-        layouts=table.draw,
-        fits=table.fits,
-        launch=launch,
+        shapes=f"table: rows blocks_of_row; ids: n; out: n length; length = {values}*blocks_of_row",
+        where="rows > 0",
+        choices={"rows": (1, 2, 3, 5, 7, 33), "blocks_of_row": lengths, "n": (1, 2, 3, 7, 33)},
+        indices={"ids": "rows"},
+        grid=f"n, min({MAX_GRID_Y}, ceil(length/{per_block}))",
+        block=threads,
         grid_stride=False,
         reference=reference.get_rows,
-        data=("normal", "mixed", "special", "bits", "patterns", "equal", "small"),
+        data={"table": FLOATS, "ids": IDS},
         named=(
-            Named("every row in turn", table.items(7, 3, 20, "ramp")),
-            Named("the last row, over and over", table.items(5, 2, 9, "repeat")),
-            Named("every bit pattern", table.items(64, 4, 64, "ramp", "patterns")),
-            Named("special values", table.items(11, 10, 33, "index", "special")),
-            Named("one row of one, not at the start", table.items(1, 1, 1, "ramp", offset=1)),
-            Named("rows of several blocks of threads", table.items(3, max(5, 1100 // values), 5, "index")),
-            Named("more rows than 16 bits number", table.items(65540, 1, 9, "repeat")),
+            Named("every row in turn", items(7, 3, 20, "ramp")),
+            Named("the last row, over and over", items(5, 2, 9, "repeat")),
+            Named("every bit pattern", items(64, 4, 64, "ramp", "patterns")),
+            Named("special values", items(11, 10, 33, "index", "special")),
+            Named("one row of one, not at the start", items(1, 1, 1, "ramp", offset=1)),
+            Named("rows of several blocks of threads", items(3, max(5, 1100 // values), 5, "index")),
+            Named("more rows than 16 bits number", items(65540, 1, 9, "repeat")),
         ),
-        bench=(table.bench(4096, 16), table.bench(512, 2)),
-        elements=lambda layouts, params, shape: {"table": shape[0] * layouts["table"].shape[1]},
+        bench=(bench(4096, 16), bench(512, 2)),
+        elements={"table": "n*blocks_of_row"},
     )
 
 
@@ -241,22 +142,16 @@ COLUMNS = (32, 64, 96, 256, 288, 512, 768, 1024, 1536)
 EDGES = (31, 32, 33, 63, 64, 65, 127, 128, 129)
 
 
-@dataclass(frozen=True)
-class Sizes:
-    """Options to draw from: rows of weights, their columns, and vectors."""
-
-    rows: tuple[int, ...]
-    columns: tuple[int, ...]
-    vectors: tuple[int, ...]
-
-    def pick(self, draw: Draw, values: int) -> tuple[int, int, int]:
-        """Rows, blocks of weights of so many values, and vectors."""
-        columns = tuple(n for n in self.columns if n % values == 0)
-        return pick(draw, self.rows), pick(draw, columns) // values, pick(draw, self.vectors)
+def sizes(values: int, *options: tuple[Any, Any, Any], least: int = 1) -> tuple[dict[str, Any], ...]:
+    """Choices of rows of weights, blocks of them, of columns that are multiples of ``values``, and vectors."""
+    return tuple(
+        {"rows": rows, "k": tuple(n // values for n in columns if n % max(values, least) == 0), "vectors": vectors}
+        for rows, columns, vectors in options
+    )
 
 
-def few_and_many_rows(*vectors: int) -> tuple[Sizes, ...]:
-    return Sizes((1, 2, 3, 5), COLUMNS, vectors), Sizes(EDGES, (32, 64, 96, 256), vectors)
+def few_and_many_rows(*vectors: int) -> tuple[tuple[Any, Any, Any], ...]:
+    return ((1, 2, 3, 5), COLUMNS, vectors), (EDGES, (32, 64, 96, 256), vectors)
 
 
 @dataclass(frozen=True)
@@ -267,38 +162,12 @@ class Products:
     """
 
     values: int
-    sizes: tuple[Sizes, ...]
+    sizes: tuple[dict[str, Any], ...]
     vectors: int = 0
-
-    def draw(self, draw: Draw, names: Sequence[str]) -> dict[str, Any]:
-        rows, blocks, vectors = pick(draw, self.sizes).pick(draw, self.values)
-        return {
-            "w": contiguous((rows + pick(draw, (0, 0, 1, 3)), blocks), pick(draw, OFFSETS)),
-            "y": activations(draw, (vectors,), self.of_activations(blocks)),
-            "out": Layout((vectors, rows), (rows + pick(draw, (0, 0, 1, 7)), 1), pick(draw, OFFSETS)),
-        }
 
     def of_activations(self, blocks: int) -> int:
         """Blocks of q8_1 for as many blocks of weights."""
         return blocks * self.values // LANES
-
-    def fits(self, layouts: Layouts, params: Params) -> str:
-        complaint = ranks(layouts, w=2, y=2, out=2) or dense(layouts, "w") or in_rows(layouts, "y", "out")
-        if complaint:
-            return complaint
-        w, y, out = (layouts[name].shape for name in ("w", "y", "out"))
-        if self.vectors and out[0] != self.vectors:
-            return f"out={layouts['out']} has {out[0]} rows; the kernel is for {self.vectors}"
-        if y[0] != out[0] or w[0] < out[1]:
-            return f"out={layouts['out']} has to have a row for each of y, and no more columns than w has rows"
-        return too_short(layouts, self.of_activations(w[1]))
-
-    def operations(self, layouts: Layouts, params: Params, shape: Shape) -> int:
-        return 2 * math.prod(shape) * layouts["w"].shape[1] * self.values
-
-    def elements(self, layouts: Layouts, params: Params, shape: Shape) -> dict[str, int]:
-        blocks = layouts["w"].shape[1]
-        return {"w": shape[1] * blocks, "y": shape[0] * self.of_activations(blocks)}
 
     def case(
         self, title: str, rows: int, columns: int, vectors: int = 2, w: str = "small", y: str = "small", **more: int
@@ -351,45 +220,48 @@ class Products:
         return tuple(found)
 
     def op(self, name: str, kernel: str, formats: tuple[str, ...], args: str, **more: Any) -> Op:
+        blocks = f"columns = k*{self.values}; used = columns//{LANES}"
+        only = f" and vectors == {self.vectors}" * bool(self.vectors)
         return Op(
             f"quantized.{name}",
             kernel=kernel,
             types=formats,
             args=args,
             inputs={"w": "Q", "y": "q8_1"},
-            output="f32",
+            outputs={"out": "f32"},
             writes=True,
-            scalars={
-                "ncols_x": extent("w", 1, self.values),
-                "nrows_x": extent("out", 1),
-                "ncols_y": extent("out", 0),
-                "nrows_y": distance("y", LANES),
-                "nrows_dst": distance("out"),
-            },
-            layouts=self.draw,
-            fits=self.fits,
+            shapes=f"w: w_rows k; y: vectors k_y; out: vectors rows; {blocks}",
+            where="columns > 0 and rows <= w_rows and used <= k_y" + only,
+            strides={"y": ACTIVATIONS, "out": "rows"},
+            choices=tuple(
+                {
+                    **each,
+                    "w_rows": ("rows", "rows", "rows+1", "rows+3"),
+                    "k_y": ("used", f"ceil(used/{PADDED})*{PADDED}"),
+                }
+                for each in self.sizes
+            ),
             grid_stride=False,
             data=DATA,
-            operations=self.operations,
-            elements=self.elements,
+            operations="2*numel*columns",
+            elements={"w": "rows*k", "y": "vectors*used"},
             **more,
         )
 
 
+DISTANCES = f"nrows_y:i32=y.strides[0]*{LANES} nrows_dst:i32=out.strides[0]"
+
+
 def mul_mat_vec(vectors: int, formats: tuple[str, ...], values: int) -> Op:
     """For one number of vectors; a block of threads has a row, or two rows of weights if there are several vectors."""
-    rows, groups_of_lanes = 1 if vectors == 1 else 2, 4 if vectors <= 4 else 2
-    products = Products(values, few_and_many_rows(vectors), vectors)
-
-    def launch(layouts: Layouts, params: Params, shape: Shape, _: int | None) -> Grid:
-        return Grid((groups(shape[1], rows), 1, 1), (LANES, groups_of_lanes, 1))
-
+    products = Products(values, sizes(values, *few_and_many_rows(vectors)), vectors)
     return products.op(
         f"mul_mat_vec_{'k_' * (formats is K)}{vectors}",
         f"mul_mat_vec_{{Q}}_q8_1_cuda{vectors}",
         formats,
-        "w y out ncols_x nrows_x nrows_y nrows_dst",
-        launch=launch,
+        f"w y out ncols_x:i32=columns nrows_x:i32=rows {DISTANCES}",
+        grid="rows" if vectors == 1 else "ceil(rows/2)",
+        block=f"{LANES}, {4 if vectors <= 4 else 2}",
         reference=reference.matvec_q8_1,
         named=products.named,
         bench=products.bench(vectors),
@@ -398,26 +270,21 @@ def mul_mat_vec(vectors: int, formats: tuple[str, ...], values: int) -> Op:
 
 def mul_mat(name: str, formats: tuple[str, ...], values: int, columns: int, rows: int) -> Op:
     """Tiles of ``rows`` rows of weights and ``columns`` vectors."""
-    products = Products(
-        values,
-        (
-            *few_and_many_rows(1, 2, 3, 9),
-            Sizes((1, 2, 3, 33), (32, 64, 96, 256), EDGES),
-            Sizes((63, 64, 65), (32, 64, 256), (31, 33, 63, 64, 65)),
-            Sizes((rows - 1, rows, rows + 1), (32, 64, 256), (1, 2)),
-            Sizes((1, 2), (32, 96, 256, 512), (columns - 1, columns, columns + 1)),
-        ),
+    options = (
+        *few_and_many_rows(1, 2, 3, 9),
+        ((1, 2, 3, 33), (32, 64, 96, 256), EDGES),
+        ((63, 64, 65), (32, 64, 256), (31, 33, 63, 64, 65)),
+        ((rows - 1, rows, rows + 1), (32, 64, 256), (1, 2)),
+        ((1, 2), (32, 96, 256, 512), (columns - 1, columns, columns + 1)),
     )
-
-    def launch(layouts: Layouts, params: Params, shape: Shape, _: int | None) -> Grid:
-        return Grid((groups(shape[1], rows), groups(shape[0], columns), 1), (LANES, 4, 1))
-
+    products = Products(values, sizes(values, *options))
     return products.op(
         name,
         "mul_mat_{Q}",
         formats,
-        "w y out ncols_x nrows_x ncols_y nrows_y nrows_dst",
-        launch=launch,
+        f"w y out ncols_x:i32=columns nrows_x:i32=rows ncols_y:i32=vectors {DISTANCES}",
+        grid=f"ceil(rows/{rows}), ceil(vectors/{columns})",
+        block=f"{LANES}, 4",
         reference=reference.matmul_q8_1,
         named=(
             *products.named,
@@ -456,57 +323,36 @@ mul_mat_q3_k = mul_mat("mul_mat_q3_k", ("q3_K",), 256, columns=128, rows=128)
 mul_mat_q6_k = mul_mat("mul_mat_q6_k", ("q6_K",), 256, columns=64, rows=64)
 
 
-@dataclass(frozen=True)
-class FloatProducts:
-    """Weights w (rows or more, blocks) of ``values`` values times one vector y of f32: out (rows)."""
+def mul_vec(name: str, kernel: str, formats: tuple[str, ...], values: int, args: str = "nrows:i32=rows") -> Op:
+    """Weights w (rows or more, blocks) times one vector y of f32: out (rows), a group of lanes for each."""
 
-    values: int
-
-    def draw(self, draw: Draw, names: Sequence[str]) -> dict[str, Any]:
-        rows, blocks, _ = pick(draw, few_and_many_rows(1)).pick(draw, max(64, self.values))
-        columns = blocks * max(64, self.values)
-        return {
-            "w": contiguous((rows + pick(draw, (0, 0, 1, 3)), columns // self.values), pick(draw, OFFSETS)),
-            "y": contiguous((columns,), pick(draw, OFFSETS)),
-            "out": contiguous((rows,), pick(draw, OFFSETS)),
-        }
-
-    def fits(self, layouts: Layouts, params: Params) -> str:
-        complaint = ranks(layouts, w=2, y=1, out=1) or dense(layouts, "w", "y", "out")
-        if complaint:
-            return complaint
-        columns, rows = layouts["w"].shape[1] * self.values, layouts["out"].shape[0]
-        if layouts["y"].shape[0] != columns or layouts["w"].shape[0] < rows:
-            return f"w={layouts['w']} has {columns} columns; y has to have as many, and out no more than its rows"
-        return f"{columns} columns are no multiple of 64" if columns % 64 else ""
-
-    def items(self, rows: int, columns: int, w: str, y: str, more: int = 0, offset: str = "") -> str:
-        tensors = f"w={rows + more}x{columns // self.values}{offset}~{w}@0 y={columns}{offset}~{y}@0"
+    def items(rows: int, columns: int, w: str, y: str, more: int = 0, offset: str = "") -> str:
+        tensors = f"w={rows + more}x{columns // values}{offset}~{w}@0 y={columns}{offset}~{y}@0"
         return f"{tensors} out={rows}{offset}"
 
-
-def mul_vec(name: str, kernel: str, formats: tuple[str, ...], values: int, args: str = "w y out ncols nrows") -> Op:
-    """One group of lanes for each row."""
-    products = FloatProducts(values)
     return Op(
         f"quantized.{name}",
         kernel=kernel,
         types=formats,
         spelling={q: q.lower() for q in formats},
-        args=args,
+        args=f"w y out ncols:i32=columns {args}",
         inputs={"w": "Q", "y": "f32"},
-        output="f32",
+        outputs={"out": "f32"},
         writes=True,
-        scalars={"ncols": extent("w", 1, values), "nrows": extent("out", 0)},
-        layouts=products.draw,
-        fits=products.fits,
-        launch=lambda layouts, params, shape, _: Grid((shape[0], 1, 1), (LANES, 1, 1)),
+        shapes=f"w: w_rows k; y: columns; out: rows; columns = {values}*k",
+        where="rows <= w_rows and columns > 0 and columns % 64 == 0",
+        choices=tuple(
+            {"rows": each["rows"], "k": each["k"], "w_rows": ("rows", "rows", "rows+1", "rows+3")}
+            for each in sizes(values, *few_and_many_rows(1), least=64)
+        ),
+        grid="rows",
+        block=LANES,
         grid_stride=False,
         reference=reference.matvec,
         data=(*DATA, "mixed", "unit"),
         named=tuple(
-            Named(title, products.items(*sizes))
-            for title, *sizes in (
+            Named(title, items(*options))
+            for title, *options in (
                 ("integers show every term", 33, 512, "small", "small"),
                 ("the least number of columns", 1, max(64, values), "small", "small"),
                 ("columns that are no multiple of 512", 5, 1280, "small", "small"),
@@ -526,27 +372,17 @@ def mul_vec(name: str, kernel: str, formats: tuple[str, ...], values: int, args:
             )
             for columns in (4096, 11008)
         ),
-        operations=lambda layouts, params, shape: 2 * shape[0] * layouts["y"].shape[0],
-        elements=lambda layouts, params, shape: {"w": shape[0] * layouts["w"].shape[1]},
+        operations="2*numel*columns",
+        elements={"w": "rows*k"},
     )
 
 
 mul_vec_32 = mul_vec("mul_vec", "dequantize_mul_mat_vec_{Q}_cuda", PLAIN, 32)
 mul_vec_k = mul_vec("mul_vec_k", "dequantize_mul_mat_vec_{Q}", ("q2_K", "q3_K", "q4_K", "q6_K"), 256)
-mul_vec_q5_k = mul_vec("mul_vec_q5_k", "dequantize_mul_mat_vec_{Q}", ("q5_K",), 256, "w y out ncols")
+mul_vec_q5_k = mul_vec("mul_vec_q5_k", "dequantize_mul_mat_vec_{Q}", ("q5_K",), 256, "")
 
 
 # Activations to q8_1.
-
-
-def draw_floats(draw: Draw, names: Sequence[str]) -> dict[str, Any]:
-    columns = (1, 2, 31, 32, 33, 63, 64, 65, 127, 255, 256, 257, 511, 512, 513, 1000, 1024, 1025)
-    return {"x": contiguous((pick(draw, (1, 2, 3, 5)), pick(draw, columns)), pick(draw, OFFSETS))}
-
-
-def padded_rows(layouts: Layouts, params: Params) -> Shape:
-    rows, columns = layouts["x"].shape
-    return rows, padded(groups(columns, LANES))
 
 
 TIES = (127.0, 2.5, -3.5, 0.5, -0.5, 1.5, 126.5, -126.5, 63.5, -64.5, 0.0, -0.0, 2.4999998, 1.0, 31.5, 30.5)
@@ -559,14 +395,16 @@ quantize_q8_1 = Op(
     "quantized.quantize_q8_1",
     kernel="quantize_q8_1",
     types=("f32",),
-    args="x out kx kx_padded",
+    args="x out kx:i32=columns kx_padded:i32=columns_padded",
     inputs={"x": "T"},
-    output="q8_1",
-    scalars={"kx": extent("x", 1), "kx_padded": lambda layouts, params, shape: ("i32", shape[1] * LANES)},
-    layouts=draw_floats,
-    fits=lambda layouts, params: ranks(layouts, x=2) or dense(layouts, "x"),
-    shape=padded_rows,
-    launch=lambda layouts, params, shape, _: Grid((groups(shape[1] * LANES, 256), shape[0], 1), (256, 1, 1)),
+    outputs={"out": "q8_1"},
+    shapes=f"x: rows columns; out: rows columns_padded//{LANES}; columns_padded = ceil(columns/512)*512",
+    choices={
+        "rows": (1, 2, 3, 5),
+        "columns": (1, 2, 31, 32, 33, 63, 64, 65, 127, 255, 256, 257, 511, 512, 513, 1000, 1024, 1025),
+    },
+    grid="ceil(columns_padded/256), rows",
+    block=256,
     grid_stride=False,
     reference=reference.quantize_q8_1,
     points=POINTS,
@@ -581,7 +419,7 @@ quantize_q8_1 = Op(
         Named("any floats", "x=4x1000~bits@0"),
         Named("rows of several blocks of threads", "x=2x1025~normal@0"),
     ),
-    operations=lambda layouts, params, shape: 4 * layouts["x"].numel,  # maximum, quotient, rounding, sum
+    operations="4 * x.numel",  # maximum, quotient, rounding, sum
     bench=(
         Named("512 rows of 4096", "x=512|2x4096|512~normal@0"),
         Named("4096 rows of 4096", "x=4096|4x4096|512~normal@0"),
@@ -592,88 +430,51 @@ quantize_q8_1 = Op(
 # Products with the weights of experts that are chosen by ids.
 
 
-@dataclass(frozen=True)
-class Experts:
+def indexed_moe_forward(name: str, formats: tuple[str, ...], values: int) -> Op:
     """Weights w (experts, n, blocks) of ``values`` values, ids (batch, topk), and y (batch, 1 or topk, blocks)."""
 
-    values: int
-
-    def draw(self, draw: Draw, names: Sequence[str]) -> dict[str, Any]:
-        rows, blocks, _ = pick(draw, few_and_many_rows(1)).pick(draw, self.values)
-        batch, topk = pick(draw, (1, 2, 3)), pick(draw, (1, 2, 4))
-        return {
-            "w": contiguous((pick(draw, (1, 2, 3, 5)), rows, blocks), pick(draw, OFFSETS)),
-            "y": activations(draw, (batch, pick(draw, (1, topk))), self.of_activations(blocks)),
-            "ids": contiguous((batch, topk), pick(draw, OFFSETS)),
-        }
-
-    def of_activations(self, blocks: int) -> int:
-        """Blocks of q8_1 for as many blocks of weights."""
-        return blocks * self.values // LANES
-
-    def fits(self, layouts: Layouts, params: Params) -> str:
-        complaint = ranks(layouts, w=3, y=3, ids=2) or dense(layouts, "w", "ids") or in_rows(layouts, "y")
-        if complaint:
-            return complaint
-        y, (batch, topk) = layouts["y"].shape, layouts["ids"].shape
-        if y[0] != batch or y[1] not in (1, topk):
-            return f"y={layouts['y']} has to have {batch} inputs, or {topk} times as many"
-        return too_short(layouts, self.of_activations(layouts["w"].shape[2]))
-
-    def shape(self, layouts: Layouts, params: Params) -> Shape:
-        return *layouts["ids"].shape, layouts["w"].shape[1]
-
-    def named(self, title: str, w: str, inputs: str, ids: str, data: str = "small", columns: int = 512) -> Named:
+    def case(title: str, w: str, inputs: str, ids: str, data: str = "small", columns: int = 512) -> Named:
         """``w`` and ``inputs`` without the last dim, which is one of so many columns."""
-        blocks, padding = columns // self.values, padded(columns // LANES)
-        return Named(title, f"w={w}x{blocks}~{data}@0 y={inputs}x{padding}~{data}@7 ids={ids}")
+        padding = padded(columns // LANES)
+        return Named(title, f"w={w}x{columns // values}~{data}@0 y={inputs}x{padding}~{data}@7 ids={ids}")
 
-
-def indexed_moe_forward(name: str, formats: tuple[str, ...], values: int) -> Op:
-    experts = Experts(values)
-
-    def launch(layouts: Layouts, params: Params, shape: Shape, _: int | None) -> Grid:
-        batch, topk, rows = shape
-        return Grid((rows, batch, topk), (LANES, 4, 1))
-
+    few = {"experts": (1, 2, 3, 5), "batch": (1, 2, 3), "topk": (1, 2, 4), "inputs": (1, "topk")}
     return Op(
         f"quantized.{name}",
         kernel="indexed_moe_forward_{Q}_q8_1",
         types=formats,
         spelling={q: q.replace("_K", "k") for q in formats},
-        args="w y ids out n k batch topk k_padded input_dim1",
+        args="w y ids out n:i32=rows columns:i32 batch:i32 topk:i32"
+        f" k_padded:i32=y.strides[1]*{LANES} input_dim1:i32=inputs",
         inputs={"w": "Q", "y": "q8_1", "ids": "u32"},
-        output="f32",
-        scalars={
-            "n": extent("w", 1),
-            "k": extent("w", 2, values),
-            "batch": extent("ids", 0),
-            "topk": extent("ids", 1),
-            "k_padded": distance("y", LANES),
-            "input_dim1": extent("y", 1),
-        },
-        indices={"ids": lambda layouts, params: layouts["w"].shape[0]},
-        index_data=IDS,
-        layouts=experts.draw,
-        fits=experts.fits,
-        shape=experts.shape,
-        launch=launch,
+        outputs={"out": "f32"},
+        shapes=f"w: experts rows k; y: batch inputs k_y; ids: batch topk; out: batch topk rows; columns = k*{values}; "
+        f"used = columns//{LANES}",
+        where="experts > 0 and columns > 0 and inputs in (1, topk) and used <= k_y",
+        strides={"y": ACTIVATIONS},
+        choices=tuple(
+            {"rows": each["rows"], "k": each["k"], **few, "k_y": LENGTHS}
+            for each in sizes(values, *few_and_many_rows(1))
+        ),
+        indices={"ids": "experts"},
+        grid="rows, batch, topk",
+        block=f"{LANES}, 4",
         grid_stride=False,
         reference=reference.moe_q8_1,
-        data=DATA,
+        data={"w": DATA, "y": DATA, "ids": IDS},
         named=(
-            experts.named("the second expert has weights of its own", "2x3", "1x1", "1x1~ramp@1"),
-            experts.named("every expert in turn", "4x5", "2x1", "2x4~ramp@0"),
-            experts.named("an input for each expert", "3x2", "2x2", "2x2~index@0"),
-            experts.named("one expert for all", "1x3", "3x1", "3x2~ramp@0"),
-            experts.named("more experts than 8 bits number", "300x2", "2x1", "2x3~repeat@0"),
-            experts.named("more columns than all threads take at a time", "2x3", "1x1", "1x2~ramp@0", columns=4352),
-            experts.named("scales and quants of real models", "3x31", "2x1", "2x2~index@0", "normal"),
-            experts.named("special scales", "5x7", "2x2", "2x2~ramp@1", "special"),
-            experts.named("every byte at every place", "8x16", "1x4", "1x4~ramp@1", "patterns"),
+            case("the second expert has weights of its own", "2x3", "1x1", "1x1~ramp@1"),
+            case("every expert in turn", "4x5", "2x1", "2x4~ramp@0"),
+            case("an input for each expert", "3x2", "2x2", "2x2~index@0"),
+            case("one expert for all", "1x3", "3x1", "3x2~ramp@0"),
+            case("more experts than 8 bits number", "300x2", "2x1", "2x3~repeat@0"),
+            case("more columns than all threads take at a time", "2x3", "1x1", "1x2~ramp@0", columns=4352),
+            case("scales and quants of real models", "3x31", "2x1", "2x2~index@0", "normal"),
+            case("special scales", "5x7", "2x2", "2x2~ramp@1", "special"),
+            case("every byte at every place", "8x16", "1x4", "1x4~ramp@1", "patterns"),
         ),
-        operations=lambda layouts, params, shape: 2 * math.prod(shape) * layouts["w"].shape[2] * values,
-        elements=lambda layouts, params, shape: {"w": math.prod(shape) * layouts["w"].shape[2]},
+        operations="2*numel*columns",
+        elements={"w": "numel*k"},
         bench=(
             Named(
                 "8 of 64 experts",

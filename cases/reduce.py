@@ -7,121 +7,59 @@ from typing import Any
 from parity import reference
 from parity.generate import Draw, pick
 from parity.generate.layouts import layout
-from parity.launch import Grid, elementwise
 from parity.layout import contiguous
-from parity.op import Layouts, Named, Op, Params, Shape
+from parity.op import Given, Named, Op, Shape
 from parity.reference import Expected
 
 FLOATS = ("f16", "bf16", "f32", "f64")
 INTEGERS = ("u8", "u32", "i64")
 ANY_LAYOUT = ("contiguous", "contiguous", "transposed", "sliced", "broadcast", "any")
-Scalar = Callable[..., tuple[str, int]]
 
-# Long enough for a tail beside the block of 1024, and around the wavefronts; the numbers of outputs stay small, because
-# every one takes a block.
+# Long enough for a tail beside the block of 1024, and around the wavefronts.
 EDGES = (31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257, 1023, 1024, 1025, 2049)
 KEPT = ((), (1,), (2,), (3,), (2, 3), (1, 2, 1))
 MANY = ((31,), (33,), (65,), (5, 13))
-
-
-def integer(value: Callable[[Layouts, Params], int], kind: str = "u64") -> Scalar:
-    """A by-value argument that follows from layouts and parameters."""
-    return lambda layouts, params, shape: (kind, value(layouts, params))
 
 
 def is_float(dtype: str) -> bool:
     return dtype in FLOATS
 
 
-# fast_*: a case spells the permuted layout, kept dims first, so that any choice of dims is a matter of strides.
+# fast_*: a case spells the permuted layout, kept dims first, so that any choice of dims is a matter of strides. The
+# numbers of outputs stay small, because every one takes a block.
 
-
-def kept(layouts: Layouts, params: Params) -> Shape:
-    shape = layouts["x"].shape
-    return shape[: len(shape) - int(params["reduced"])]
-
-
-def terms(layouts: Layouts, params: Params) -> int:
-    """Elements per output."""
-    shape = layouts["x"].shape
-    return math.prod(shape[len(shape) - int(params["reduced"]) :])
-
-
-def one_per_term(layouts: Layouts, params: Params, shape: Shape) -> int:
-    return layouts["x"].numel
-
-
-def draw_sum(draw: Draw, names: Sequence[str]) -> dict[str, Any]:
-    return draw_reduction(draw, ((3,), (2, 3), (3, 1, 4), (5, 13), (33, 31), (0,), (2, 0), ()))
-
-
-def draw_extremum(draw: Draw, names: Sequence[str]) -> dict[str, Any]:
-    return draw_reduction(draw, ((3,), (2, 3), (3, 1, 4), (5, 13), (33, 31), ()))
-
-
-def draw_place(draw: Draw, names: Sequence[str]) -> dict[str, Any]:
-    return draw_reduction(draw, ((3,),))
-
-
-def draw_reduction(draw: Draw, shapes: tuple[Shape, ...]) -> dict[str, Any]:
-    kind = pick(draw, ("small", "small", "edge", "edge", "many"))
-    if kind == "small":
-        before, after = pick(draw, KEPT), pick(draw, (*((n,) for n in (1, 2, 3, 4, 5, 7)), *shapes))
-    elif kind == "edge":
-        before, after = pick(draw, KEPT[:4]), pick(draw, (*((n,) for n in EDGES), *shapes))
-    else:
-        before, after = pick(draw, MANY), pick(draw, ((1,), (2,), (3,), (8,), shapes[-1]))
-    return {"x": layout(draw, (*before, *after), ANY_LAYOUT), "reduced": len(after)}
-
-
-def reducible(layouts: Layouts, params: Params) -> str:
-    rank, reduced = len(layouts["x"].shape), int(params["reduced"])
-    if reduced > rank:
-        return f"reduced={reduced}, but x has only {rank} dims"
-    return "" if math.prod(kept(layouts, params)) else "there is no output, and the host launches nothing"
-
-
-def not_empty(layouts: Layouts, params: Params) -> str:
-    return reducible(layouts, params) or ("" if terms(layouts, params) else "the host refuses an extremum of nothing")
-
-
-def single_dim(layouts: Layouts, params: Params) -> str:
-    return not_empty(layouts, params) or ("" if params["reduced"] == 1 else "one dim has to be reduced, the last one")
-
-
-def block_per_output(layouts: Layouts, params: Params, shape: Shape, threads: int | None) -> Grid:
-    """As many threads as there are terms, up to 1024, rounded up to a power of two."""
-    power = 1 << max(0, min(1024, terms(layouts, params)) - 1).bit_length()
-    return Grid((math.prod(shape), 1, 1), (threads or power, 1, 1))
+SUMS = ((3,), (2, 3), (3, 1, 4), (5, 13), (33, 31), (0,), (2, 0), ())
+EXTREMA = ((3,), (2, 3), (3, 1, 4), (5, 13), (33, 31), ())
+SOME = "prod(kept) > 0 and prod(terms) > 0"  # the host refuses an extremum of nothing, and launches nothing for none
+ONE_DIM = f"reduced == 1 and {SOME}"
 
 
 def fast(
     name: str,
     function: Callable[..., Expected],
-    draw: Callable[..., dict[str, Any]],
-    fits: Callable[[Layouts, Params], str],
+    shapes: tuple[Shape, ...],
+    where: str,
     *named: Named,
     output: str = "T",
     **more: Any,
 ) -> Op:
-    """A reduction of the last dims by one block per output."""
+    """A reduction of the last dims by one block per output; terms have one of the shapes, or are a line."""
     return Op(
         f"reduce.{name}",
         kernel=f"fast_{name}_{{T}}",
         types=(*INTEGERS, *FLOATS),
-        args="src_numel terms rank info x out",
+        args="src_numel=x.numel n_terms=prod(terms) rank=len(x.shape) info x out",
         inputs={"x": "T"},
-        output=output,
+        outputs={"out": output},
         params={"reduced": "u32"},
-        scalars={
-            "src_numel": integer(lambda layouts, params: layouts["x"].numel),
-            "terms": integer(terms),
-            "rank": integer(lambda layouts, params: len(layouts["x"].shape)),
-        },
-        layouts=draw,
-        shape=kept,
-        fits=fits,
-        launch=block_per_output,
+        shapes="x: *kept *terms:reduced; out: *kept",
+        where=where,
+        choices=tuple(
+            {"kept": kept, "terms": (*((n,) for n in lines), *shapes), "reduced": ("len(terms)",)}
+            for kept, lines in ((KEPT, (1, 2, 3, 4, 5, 7)), (KEPT[:4], EDGES), (KEPT[:4], EDGES), (MANY, (1, 2, 3, 8)))
+        ),
+        grid="prod(kept)",
+        block="bit_ceil(min(1024, prod(terms)))",
         threads=(32, 64, 256, 1024),
         grid_stride=False,
         null_info=False,
@@ -139,7 +77,7 @@ def fast(
             Named("the reduced dim is the slowest in memory", "x=3x70:1,3~normal@0 reduced=1"),
             *named,
         ),
-        operations=one_per_term,
+        operations="x.numel",
         bench=(
             Named("rows of 1024", "x=65536|8x1024~normal@0 reduced=1"),
             Named("rows of 8192", "x=8192|2x8192~normal@0 reduced=1"),
@@ -170,8 +108,8 @@ FEW = ("small", "normal", "mixed", "special", "points", "near", "bits", "unit")
 sum_ = fast(
     "sum",
     reference.reduce_sum,
-    draw_sum,
-    reducible,
+    SUMS,
+    "prod(kept) > 0",
     *PROBES,
     Named("nothing sums to 0", "x=3x0~normal@0 reduced=1"),
     Named("D16: positive numbers, whose sum errs most", "x=2x1025~near@0 reduced=1", is_float),
@@ -179,17 +117,18 @@ sum_ = fast(
     data=("small", "normal", "near", "unit", "mixed", "special"),
     points=(1.0, 0.75, 0.1, 1.5),
 )
-max_ = fast("max", reference.reduce_max, draw_extremum, not_empty, data=FEW, points=ORDER)
-min_ = fast("min", reference.reduce_min, draw_extremum, not_empty, data=FEW, points=ORDER)
-argmax = fast("argmax", reference.argmax, draw_place, single_dim, *TIES, output="u32", data=FEW, points=ORDER)
-argmin = fast("argmin", reference.argmin, draw_place, single_dim, *TIES, output="u32", data=FEW, points=ORDER)
+max_ = fast("max", reference.reduce_max, EXTREMA, SOME, data=FEW, points=ORDER)
+min_ = fast("min", reference.reduce_min, EXTREMA, SOME, data=FEW, points=ORDER)
+argmax = fast("argmax", reference.argmax, ((3,),), ONE_DIM, *TIES, output="u32", data=FEW, points=ORDER)
+argmin = fast("argmin", reference.argmin, ((3,),), ONE_DIM, *TIES, output="u32", data=FEW, points=ORDER)
 
 
 # sum_*: the summed dims are the bits of `over`.
 
 
-def is_summed(axis: int, params: Params) -> bool:
-    return bool(int(params["over"]) >> axis & 1)
+def summed(given: Given) -> list[int]:
+    """The axes over which the sum goes."""
+    return [axis for axis in range(len(given.layouts["x"].shape)) if int(given["over"]) >> axis & 1]
 
 
 def draw_sum_over(draw: Draw, names: Sequence[str]) -> dict[str, Any]:
@@ -201,40 +140,36 @@ def draw_sum_over(draw: Draw, names: Sequence[str]) -> dict[str, Any]:
     return {"x": layout(draw, shape, ANY_LAYOUT), "out": contiguous(rest, pick(draw, (0, 1, 3))), "over": over}
 
 
-def summable(layouts: Layouts, params: Params) -> str:
-    x, out = layouts["x"], layouts["out"]
-    if int(params["over"]) >> len(x.shape):
-        return f"over={params['over']} has a bit beyond the {len(x.shape)} dims of x"
-    rest = tuple(n for axis, n in enumerate(x.shape) if not is_summed(axis, params))
+def summable(given: Given) -> str:
+    x, out = given.layouts["x"], given.layouts["out"]
+    if int(given["over"]) >> len(x.shape):
+        return f"over={given['over']} has a bit beyond the {len(x.shape)} dims of x"
+    axes = summed(given)
+    rest = tuple(n for axis, n in enumerate(x.shape) if axis not in axes)
     if out.shape != rest or not out.is_contiguous:
         return f"out={out} has to be a contiguous tensor of the other dims, {contiguous(rest)}"
     return ""
 
 
-def dims_and_summed_dims(layouts: Layouts, params: Params) -> list[int]:
-    x = layouts["x"]
-    axes = [axis for axis in range(len(x.shape)) if is_summed(axis, params)]
-    lengths, strides = [x.shape[a] for a in axes], [math.prod(x.shape[a + 1 :]) for a in axes]
-    return [*x.shape, *x.strides, *lengths, *strides]
+def dims_and_summed_dims(given: Given) -> list[int]:
+    x = given.layouts["x"]
+    axes = summed(given)
+    return [*x.shape, *x.strides, *(x.shape[a] for a in axes), *(math.prod(x.shape[a + 1 :]) for a in axes)]
 
 
 sum_onto = Op(
     "reduce.sum_onto",
     kernel="sum_{T}",
     types=("u32", *FLOATS),
-    args="numel_of_x rank num_sum_dims info x out",
+    args="numel_of_x=x.numel rank=len(x.shape) num_sum_dims info x out",
     inputs={"x": "T"},
-    updates=True,
+    updates={"out": "T"},
     params={"over": "u32"},
-    scalars={
-        "numel_of_x": integer(lambda layouts, params: layouts["x"].numel),
-        "rank": integer(lambda layouts, params: len(layouts["x"].shape)),
-        "num_sum_dims": integer(lambda layouts, params: int(params["over"]).bit_count()),
-    },
+    scalars={"num_sum_dims": lambda given: ("u64", len(summed(given)))},
     layouts=draw_sum_over,
     fits=summable,
     info=dims_and_summed_dims,
-    launch=lambda layouts, params, shape, threads: elementwise(layouts["x"].numel, threads),
+    grid="max(1, ceil(x.numel/threads))",
     reference=reference.sum_onto,
     data=("small", "normal", "near", "unit", "mixed", "special"),
     points=(1.0, 0.75, 0.1, 1.5, 1e-40, 3e-41),
@@ -246,7 +181,7 @@ sum_onto = Op(
         Named("nothing is added", "x=3x0~normal@0 out=3~normal@7 over=2"),
         Named("D15: sums of subnormals", "x=2x7:0,0~points@4 out=2~points@4 over=2", lambda t: t in ("f32", "bf16")),
     ),
-    operations=one_per_term,
+    operations="x.numel",
     bench=(
         Named("rows of 1024", "x=65536|8x1024~normal@0 out=65536|8~normal@7 over=2"),
         Named("columns", "x=65536|512x1024|32~normal@0 out=1024|32~normal@7 over=1"),
@@ -255,39 +190,6 @@ sum_onto = Op(
 
 
 # One row of a matrix per block.
-
-
-def draw_rows(draw: Draw, names: Sequence[str]) -> dict[str, Any]:
-    shape = pick(draw, (1, 2, 3)), pick(draw, (1, 2, 3, 4, 7, *EDGES, 0))
-    shapes = {"x": shape, "alpha": shape[1:], "beta": shape[1:]}
-    layouts = {name: contiguous(shapes[name], pick(draw, (0, 1, 3))) for name in names}
-    return {**layouts, "eps": pick(draw, (1e-5, 1e-6, 1e-12, 0.0, 1.0))}
-
-
-def rows(layouts: Layouts, params: Params) -> str:
-    shape = layouts["x"].shape
-    if len(shape) != 2 or not shape[0]:
-        return f"x={layouts['x']} has to be a matrix with a row at least, for which the host launches a block"
-    for name, each in layouts.items():
-        if each.shape != shape[-len(each.shape) :] or (each.numel and not each.is_contiguous):
-            return f"{name}={each} has to be contiguous, as long as a row of x={layouts['x']}"
-    return ""
-
-
-def columns(layouts: Layouts, params: Params) -> int:
-    return layouts["x"].shape[1]
-
-
-def group_per_row(layouts: Layouts, params: Params, shape: Shape, threads: int | None) -> Grid:
-    return Grid((shape[0], 1, 1), (1, 32, 1))
-
-
-def block_per_row(layouts: Layouts, params: Params, shape: Shape, threads: int | None) -> Grid:
-    return Grid((shape[0], 1, 1), (threads or (32 if shape[1] < 1024 else 1024), 1, 1))
-
-
-def block_size(layouts: Layouts, params: Params, shape: Shape, grid: Grid) -> tuple[str, int]:
-    return "i32", grid.threads
 
 
 SPECIAL_ROWS = tuple(
@@ -316,6 +218,7 @@ def per_row(
 ) -> Op:
     """An op of the rows of a contiguous matrix, with weights as long as a row, and operations for each element."""
     inputs = ("x", *weights.split())
+    eps = {"eps": (1e-5, 1e-6, 1e-12, 0.0, 1.0)} if weights else {}
     rest = " eps=1e-05" if weights else ""
     tails = {n: "".join(f" {w}={n}~normal@0" for w in weights.split()) + rest for n in (1, 9, 1024, 1025, 8192)}
     special = tuple(Named(n.title, n.items.format(more=tails[9])) for n in SPECIAL_ROWS)
@@ -325,10 +228,10 @@ def per_row(
         types=FLOATS,
         args=args,
         inputs=dict.fromkeys(inputs, "T"),
-        params={"eps": "f32"} if weights else {},
-        scalars={"n_cols": integer(columns, "i32"), **({"block_size": block_size} if weights else {})},
-        layouts=draw_rows,
-        fits=rows,
+        params=dict.fromkeys(eps, "f32"),
+        shapes="x: rows n_cols; out: rows n_cols" + "".join(f"; {w}: n_cols" for w in weights.split()),
+        choices={"rows": (1, 2, 3), "n_cols": (1, 2, 3, 4, 7, *EDGES, 0), **eps},
+        grid="rows",
         optional=inputs[1:],
         grid_stride=False,
         reference=function,
@@ -342,7 +245,7 @@ def per_row(
             *special,
             *extra,
         ),
-        operations=lambda layouts, params, shape: per_element * math.prod(shape),
+        operations=f"{per_element} * numel",
         bench=(Named("rows of 1024", f"x=65536|4x1024~normal@0{tails[1024]}"),),
         **more,
     )
@@ -352,93 +255,57 @@ softmax = per_row(
     "softmax",
     "softmax_{T}",
     reference.softmax,
-    "x out n_cols",
+    "x out n_cols:i32",
     Named("D14: exponents for which exp vanishes", "x=1x300~bits@0"),
     per_element=5,  # maximum, difference, exp, sum, quotient
-    launch=group_per_row,
+    block="1, 32",
 )
 rmsnorm = per_row(
     "rmsnorm",
     "rmsnorm_{T}",
     reference.rms_norm,
-    "x out alpha n_cols block_size eps",
+    "x out alpha n_cols:i32 block_size:i32=threads eps",
     Named("squares overflow in f32", "x=2x40~special@60 alpha=40~unit@0 eps=1e-05"),
     Named("without weights", "x=3x65~normal@0 no-alpha eps=1e-06"),
     per_element=4,  # square, sum, and two products
     weights="alpha",
-    launch=block_per_row,
+    block="32 if n_cols < 1024 else 1024",
     threads=(32, 64, 96, 256, 1024),
 )
 layernorm = per_row(
     "layernorm",
     "layernorm_{T}",
     reference.layer_norm,
-    "x out alpha beta n_cols block_size eps",
+    "x out alpha beta n_cols:i32 block_size:i32=threads eps",
     Named("a mean far larger than the deviations", "x=2x9~points@45 alpha=9~normal@0 beta=9~normal@0 eps=1e-05"),
     Named("without weights", "x=3x65~normal@0 no-alpha no-beta eps=1e-06"),
     per_element=7,  # sum, square, sum, difference, two products, sum
     weights="alpha beta",
-    launch=block_per_row,
+    block="32 if n_cols < 1024 else 1024",
     threads=(32, 64, 96, 256, 1024),
 )
 
 
-# Rotary position embedding: x has four dims, its last is d; the tables have two, or three with one for the batch.
+# Rotary position embedding: a thread per pair of elements; the tables are those of every batch, or one for all.
 
 
-def draw_rope(draw: Draw, names: Sequence[str]) -> dict[str, Any]:
-    shapes = ((1, 1, 1, 2), (1, 2, 3, 4), (2, 1, 3, 4), (2, 3, 2, 6), (3, 2, 5, 2), (1, 2, 7, 66), (2, 3, 5, 64))
-    return draw_rope_of(draw, pick(draw, (*shapes, (2, 5, 4, 32), (1, 33, 31, 2), (2, 0, 3, 4))), time=2)
-
-
-def draw_rope_thd(draw: Draw, names: Sequence[str]) -> dict[str, Any]:
-    shapes = ((1, 1, 1, 2), (1, 3, 2, 4), (2, 3, 1, 4), (2, 2, 3, 6), (3, 5, 2, 2), (1, 7, 2, 66), (2, 5, 3, 64))
-    return draw_rope_of(draw, pick(draw, (*shapes, (2, 4, 5, 32), (1, 31, 33, 2), (2, 3, 0, 4))), time=1)
-
-
-def draw_rope_of(draw: Draw, shape: Shape, time: int) -> dict[str, Any]:
-    angles = (shape[time], shape[3] // 2)
-    table: Shape = pick(draw, (angles, (shape[0], *angles)))
-    shapes = {"x": shape, "cos": table, "sin": table}
-    return {name: contiguous(each, pick(draw, (0, 1, 3))) for name, each in shapes.items()}
-
-
-def turnable(time: int) -> Callable[[Layouts, Params], str]:
-    def fits(layouts: Layouts, params: Params) -> str:
-        x, tables = layouts["x"].shape, {layouts[name].shape for name in ("cos", "sin")}
-        if len(x) != 4 or not x[3] or x[3] % 2:
-            return f"x={layouts['x']} has to have four dims, the last of even length"
-        table = (x[time], x[3] // 2)
-        if tables not in ({table}, {(x[0], *table)}):
-            return f"cos and sin have to have the shape {table} or {(x[0], *table)}"
-        strided = [name for name, each in layouts.items() if each.numel and not each.is_contiguous]
-        return f"{strided[0]}={layouts[strided[0]]} has to be contiguous" if strided else ""
-
-    return fits
-
-
-def extent(*axes: int) -> Scalar:
-    return lambda layouts, params, shape: ("u32", math.prod(shape[axis] for axis in axes))
-
-
-def stride_b(layouts: Layouts, params: Params, shape: Shape) -> tuple[str, int]:
-    return "u32", math.prod(shape[1:]) if len(layouts["cos"].shape) == 3 else 0
-
-
-def rope(name: str, function: Callable[..., Expected], args: str, draw: Any, time: int, **scalars: Scalar) -> Op:
-    """One thread per pair of elements."""
-    shape = "2x3x5x8" if time == 2 else "2x5x3x8"
-    large = "8|1x32|2x2048|16x128" if time == 2 else "8|1x2048|16x32|2x128"
+def rope(name: str, function: Callable[..., Expected], args: str, dims: str) -> Op:
+    """``dims`` are batches, time and heads in the order of the kernel, then the pairs of an element."""
+    shape = "2x3x5x8" if dims == "b h t" else "2x5x3x8"
+    large = "8|1x32|2x2048|16x128" if dims == "b h t" else "8|1x2048|16x32|2x128"
     return Op(
         f"reduce.{name}",
         kernel=name + "_{T}",
         types=FLOATS,
-        args=f"x cos sin out {args} stride_b",
+        args=f"x cos sin out {args} stride_b:u32=len(tables)*h*t*d",
         inputs={"x": "T", "cos": "T", "sin": "T"},
-        scalars={**scalars, "stride_b": stride_b},
-        layouts=draw,
-        fits=turnable(time),
-        launch=lambda layouts, params, shape, threads: elementwise(math.prod(shape) // 2, threads),
+        shapes=f"x: {dims} d; cos: *tables t d//2; sin: *tables t d//2; out: {dims} d",
+        where="d % 2 == 0 and d > 0 and tables in ((), (b,))",
+        choices=(
+            {"b": (1, 2, 3), "h": (1, 2, 3, 0), "t": (1, 2, 3, 4, 5, 7), "d": (2, 4, 6, 32, 64, 66), "tables": TABLES},
+            {"b": (1, 2), "h": (31, 33), "t": (33, 31), "d": (2,), "tables": TABLES},
+        ),
+        grid="max(1, ceil(numel/2/threads))",
         reference=function,
         data=("normal", "unit", "small", "mixed", "special", "bits"),
         named=(
@@ -447,13 +314,12 @@ def rope(name: str, function: Callable[..., Expected], args: str, draw: Any, tim
             Named("D10: products cancel", f"x={shape}~small@0 cos=2x5x4~near@0 sin=2x5x4~near@0"),
         ),
         points=(1.0, 0.70710678, 1 / 3, 0.1),
-        operations=lambda layouts, params, shape: 3 * math.prod(shape),
+        operations="3 * numel",
         bench=(Named("heads of 128", f"x={large}~normal@0 cos=2048|16x64~unit@0 sin=2048|16x64~unit@0"),),
     )
 
 
-rope_i = rope("rope_i", reference.rope_interleaved, "bh td", draw_rope, 2, bh=extent(0, 1), td=extent(2, 3))
-rope_ = rope("rope", reference.rope, "bh td d", draw_rope, 2, bh=extent(0, 1), td=extent(2, 3), d=extent(3))
-rope_thd = rope(
-    "rope_thd", reference.rope_thd, "b t h d", draw_rope_thd, 1, b=extent(0), t=extent(1), h=extent(2), d=extent(3)
-)
+TABLES = ((), ("b",))
+rope_i = rope("rope_i", reference.rope_interleaved, "bh:u32=b*h td:u32=t*d", "b h t")
+rope_ = rope("rope", reference.rope, "bh:u32=b*h td:u32=t*d d:u32", "b h t")
+rope_thd = rope("rope_thd", reference.rope_thd, "b:u32 t:u32 h:u32 d:u32", "b t h")

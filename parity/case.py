@@ -18,7 +18,7 @@ from parity.layout import Layout
 __all__ = ["Case", "Tensor", "split"]
 
 _CASE = re.compile(r"(?P<op>[\w.]+)\[(?P<dtypes>[\w,]*)\]\((?P<items>.*)\)", re.DOTALL)
-_TENSOR = re.compile(r"(?P<layout>[^~@]+)(?:~(?P<data>[\w-]+)@(?P<start>\d+))?")
+_TENSOR = re.compile(r"(?P<layout>[^~@]+)(?:~(?P<data>[\w.-]+)@(?P<start>\d+))?")
 
 
 @dataclass(frozen=True)

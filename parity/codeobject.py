@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-import itanium_demangler
 import yaml
 
 from parity.cache import digest
@@ -22,6 +21,7 @@ __all__ = [
     "first_difference",
     "kernel_from_dict",
     "kernel_to_dict",
+    "mangled",
     "parse",
     "prebuilt",
     "source_of",
@@ -30,8 +30,13 @@ __all__ = [
 
 _BEGIN, _END = "\t.amdgpu_metadata\n", "\t.end_amdgpu_metadata"
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+# How demanglers write a function, a boolean and an integer that are arguments of a template, and sources do not.
+_FUNCTION = re.compile(r"&([\w:]+)\([^()]*\)")
+_BOOLEAN = re.compile(r"\(bool\)([01])")
+_NUMBER = re.compile(r"\((?:(?:un)?signed )?(?:char|short|int|long|long long|__int128)\)([n-]?)(\d+)")
 _PREBUILT = re.compile(r"(?P<module>.+?)(?:[-.](?P<target>gfx\w+))?\.(?:hsaco|co)")
 _FILE = re.compile(r'^\t\.file\t\d+ (?:"(?P<folder>[^"]*)" )?"(?P<name>[^"]*)"', re.MULTILINE)
+_SUFFIXED = re.compile(r"(?<![\w.])(\d+)(?:[uU][lL]{0,2}|[lL]{1,2}[uU]?)\b")
 
 
 @dataclass(frozen=True)
@@ -98,7 +103,7 @@ class CodeObject:
         One with C++ linkage is called ``scale<float>``, ``ops::scale<__half>``, or, where several have one name, by its
         whole signature. What is not found is returned as it is.
         """
-        return name if name in self.kernels else self._called.get(_spaceless(name), name)
+        return name if name in self.kernels else self._called.get(_plain(name), name)
 
     @functools.cached_property
     def _called(self) -> Mapping[str, str]:
@@ -106,24 +111,70 @@ class CodeObject:
         found: dict[str, str] = {}
         several: set[str] = set()
         for symbol in self.kernels:
-            for name in map(_spaceless, spelled(symbol)):
+            for name in map(_plain, spelled(symbol)):
                 if found.setdefault(name, symbol) != symbol:
                     several.add(name)
         return {name: symbol for name, symbol in found.items() if name not in several}
 
 
+@functools.cache
 def spelled(symbol: str) -> tuple[str, ...]:
-    """What a source calls a mangled symbol: without its arguments, and with them; empty for one of C linkage."""
-    tree = itanium_demangler.parse(symbol) if symbol.startswith("_Z") else None
-    if tree is None:
-        return ()
-    if tree.kind != "func":
-        return (str(tree),)
-    return str(tree.name), f"{tree.name}({', '.join(map(str, tree.arg_tys))})"
+    """What a source calls a mangled symbol: without its arguments, and with them.
+
+    Empty for one of C linkage, and for what the demangler cannot read.
+    """
+    text = _demangled(symbol) if symbol.startswith("_Z") else ""
+    text = _FUNCTION.sub(r"\1", _literals(text))
+    if not text.endswith(")"):
+        return (text,) if text else ()
+    begin, depth = len(text), 0
+    while depth or begin == len(text):  # back to where the arguments begin
+        begin -= 1
+        depth += {")": 1, "(": -1}.get(text[begin], 0)
+    depth, start = 0, 0  # after the type of the result, which templates have
+    for i, letter in enumerate(text[:begin]):
+        depth += (letter in "<(") - (letter in ">)")
+        if letter == " " and not depth:
+            start = i + 1
+    return text[start:begin], text[start:]
 
 
-def _spaceless(name: str) -> str:
-    return name.replace(" ", "")
+def _demangled(symbol: str) -> str:
+    """The text of a mangled symbol; empty if it cannot be read. The better demangler is not there for every machine."""
+    try:
+        from cpp_demangle import demangle
+    except ImportError:
+        import itanium_demangler
+
+        try:
+            return str(itanium_demangler.parse(symbol) or "")
+        except (NotImplementedError, KeyError):  # expressions, local names, types such as _Float16
+            return ""
+    try:
+        return str(demangle(symbol))
+    except ValueError:
+        return ""
+
+
+def _literals(name: str) -> str:
+    """Template arguments as a source writes them: ``1024`` for ``(int)1024``, ``true`` for ``(bool)1``."""
+    name = _BOOLEAN.sub(lambda match: "true" if match[1] == "1" else "false", name)
+    return _NUMBER.sub(lambda match: ("-" if match[1] else "") + match[2], name)
+
+
+def _plain(name: str) -> str:
+    """A name for comparison, without spaces and the suffixes of numbers."""
+    return _SUFFIXED.sub(r"\1", name).replace(" ", "")
+
+
+def mangled(variable: str) -> tuple[str, ...]:
+    """The symbols that a variable of the source may have (Itanium C++ ABI).
+
+    ``table`` is spelled as it is, or static; ``ops::table`` is one in a namespace.
+    """
+    parts = variable.split("::")
+    spelt = "".join(f"{len(part)}{part}" for part in parts)
+    return (variable, f"_ZL{spelt}") if len(parts) == 1 else (f"_ZN{spelt}E", f"_ZNL{spelt}E")
 
 
 def parse(listing: str, module: str, *, binary: Path | None = None) -> CodeObject:

@@ -3,67 +3,30 @@
 from __future__ import annotations
 
 import functools
-import math
-import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from parity.case import Case
+from parity.arguments import Word, word_of
 from parity.dtypes import DType, dtype
 from parity.errors import UsageError, nearest
-from parity.generate.blocks import BLOCK_STREAMS
-from parity.generate.data import STREAMS, streams_of
-from parity.generate.layouts import Draw, broadcasting, dense
-from parity.launch import Grid, elementwise
-from parity.layout import Layout, contiguous
+from parity.expression import Expression, expression, whole
+from parity.generate.data import has_stream, streams_of
+from parity.generate.extents import Choices
+from parity.generate.layouts import STRIDES, Draw, Strides
+from parity.given import Geometry, Given, Number, Params, Shape, geometry_of
+from parity.launch import BLOCK, Grid
 from parity.reference.expected import Expected
+from parity.shapes import Misfit, Shapes, shapes, words
+from parity.validation import check_declaration
 
-__all__ = ["Declaration", "Layouts", "Named", "Params", "Shape", "Work"]
+__all__ = ["Declaration", "Given", "Named", "Params", "Shape", "Step", "Work"]
 
-BENCH_BYTES = 2**28
-"""Size of the largest tensor of a contiguous case that is measured: 64 Mi elements of four bytes."""
-
-_SIZES = re.compile(r"(\d+)\|(\d+)")
-
-Layouts = Mapping[str, Layout]
-Params = Mapping[str, float | int]
-Shape = tuple[int, ...]
-
-
-COUNTS = ("numel", "num_dims", "info")
-"""Arguments that a kernel may take in any integer type."""
-
-WALKS = (
-    ("more elements than threads, and some left over", "2051", "launch=2x33"),
-    ("many blocks: some may work for others", "2x1031", "launch=4096x1"),
-    ("more elements than threads, transposed", "33x65:1,33", "launch=1x32"),
-    ("more elements than threads, from the second one on", "1030+1", "launch=1x32"),
-)
-"""Title, layout and launch of what each kernel that walks over elements has to get right, fast ways and slow ones."""
-
-
-def output_shape(layouts: Layouts, params: Params) -> Shape:
-    """The shape of the output of an op whose tensors all have one shape."""
-    return layouts["out"].shape if "out" in layouts else next(iter(layouts.values())).shape
-
-
-def same_shapes(layouts: Layouts, params: Params) -> str:
-    """What does not fit together where all tensors have one shape."""
-    shapes = {name: layout.shape for name, layout in layouts.items()}
-    different = len(set(shapes.values())) > 1
-    return f"the tensors differ in shape: {', '.join(f'{n} {s}' for n, s in shapes.items())}" if different else ""
-
-
-def one_thread_per_element(layouts: Layouts, params: Params, shape: Shape, threads: int | None) -> Grid:
-    """The launch of an elementwise kernel."""
-    return elementwise(math.prod(shape), threads)
-
-
-def not_dense(layout: Layout) -> str:
-    """What is wrong with a layout for a kernel that is told no strides."""
-    return "" if layout.is_contiguous else "the kernel takes contiguous tensors only"
+DATA = ("mixed", "normal", "special", "near", "bits")
+INDEX_DATA = ("index", "ramp", "repeat", "sentinel")
+"""What inputs are drawn from, and those whose elements index something."""
 
 
 @dataclass(frozen=True)
@@ -89,17 +52,34 @@ class Work:
     operations: int
 
 
-def one_per_element(layouts: Layouts, params: Params, shape: Shape) -> int:
-    """The operations of an elementwise kernel."""
-    return math.prod(shape)
+@dataclass(frozen=True)
+class Step:
+    """A kernel that is launched after the op's first one, on the same buffers; the fields mean what they mean there."""
+
+    kernel: str
+    args: str
+    grid: str | int = ""
+    block: str | int = BLOCK
+    shared: str | int = 0
+    launch: Callable[[Given], Grid] | None = None
+
+    @functools.cached_property
+    def words(self) -> tuple[Word, ...]:
+        """The arguments."""
+        return tuple(map(word_of, words(self.args)))
+
+    @property
+    def geometry(self) -> Geometry:
+        """The launch rule."""
+        return Geometry(self.grid, self.block, self.shared, self.launch)
 
 
 @dataclass(frozen=True, eq=False)
 class Declaration:
     """The declaration of an op.
 
-    What depends on the case is a function of its layouts (by tensor, ``out`` among them if it has one of its own) and
-    parameters (by name), and of the output's shape where that is known already.
+    What depends on the case is an expression of the names in ``shapes`` and of parameters (``parity.expression``), or a
+    function of one object, ``Given``, that has the case's layouts, parameters, shape, types and grid.
 
     Args:
         name: ``module.op``; the module names the ``.cu`` file.
@@ -107,112 +87,120 @@ class Declaration:
             not by its name.
         library: there is no kernel; what libraries compute is judged, and ``kernel`` is only the name of its rows.
         types: the dtype combinations, each as text: ``"f32"`` or ``"f32,u8"``, in the order of the variables.
-        args: the kernel's arguments in order, words separated by blanks: a tensor, a parameter, a name of ``scalars``,
-            ``numel`` or ``num_dims`` of the output, or ``info`` (dims, then the strides of each tensor of
-            ``strided``). The last three are u64, or what follows a colon: ``numel:i32``. None where there is no kernel.
-        source: the file of the kernel below the folder of kernels, if it is not ``module.cu`` there.
-        reference: called with the inputs (logical arrays; None for one that is left out; last the former content of an
-            output that is updated) and the parameters, positionally; ``to`` (the output's DType), ``shape`` (of the
-            output) and ``grid`` (the launch's Grid) are passed by keyword to a reference that names them.
+        args: the kernel's arguments in order, words separated by blanks: a tensor, a parameter, a structure, a name of
+            ``workspace`` or ``scalars``, ``info`` (dims, then strides, in memory), or a value: ``n:i32=rows*columns``
+            is a type and an expression without blanks (or with blanks in brackets). The type is u64 if none is given;
+            ``rows:i32`` is the value of that name. Beside the names of ``shapes`` there are ``numel`` and ``num_dims``
+            of the output, ``threads`` of a block and ``blocks`` of the grid.
+        reference: called with the inputs (logical arrays; None for one that is left out; last the former content of
+            what is updated) and the parameters, positionally; ``to`` (the output's DType), ``shape`` (of the output)
+            and ``grid`` (the launch's Grid) are passed by keyword to a reference that names them. It returns what is
+            expected of the output, or, if there are several, a mapping from each one's name to that. Without a
+            reference nothing of the op can be run, and every command says so.
         inputs: name and type (variable or dtype) of the tensors read.
-        output: type of the output. It is a fresh contiguous tensor called ``out``, or, if ``writes`` is set, a tensor
-            with a layout of its own that is written in place, or, if ``updates`` is set, one with data of its own that
-            the kernel changes.
+        outputs: name and type of the tensors written (default: ``out`` of type ``T``; none if some are updated). Each
+            is a fresh contiguous tensor, or, if ``writes`` is set, one with a layout of its own.
+        updates: name and type of the tensors read and written, with data and layouts of their own; each is compared.
         params: name and type of the parameters. One that is no argument of the kernel is only part of the case.
-        layouts: draws the layouts, and the values of those parameters that have to fit them (default: of one shape, and
-            contiguous if the kernel takes no ``info``).
-        shape: the output's logical shape (default: the common shape).
-        fits: says what of the layouts and parameters does not fit together, or returns an empty string (default: all
-            shapes have to be equal). It must find everything that would make the kernel or another function here fail.
-        refuses: says what is wrong with a layout that the kernel cannot take, or returns an empty string.
-        launch: the host's launch rule, of layouts, parameters, output shape, and the threads per block if not the
-            host's own (default: one thread per element of the output, in blocks of 1024). ``threads``: the numbers that
-            may be used instead.
+        shapes: the shapes of the tensors, as ``"x: rows 2*c; out: rows c"`` (``parity.shapes``). Layouts are drawn,
+            cases are checked and outputs are shaped by it (default: all tensors have one shape).
+        where: what must hold, as ``"c % 4 == 0 and rows > 0"``; other cases are refused, and not drawn.
+        strides: by tensor (or one for all), which layouts the kernel takes: a name of
+            ``parity.generate.layouts.STRIDES``, or a ``Strides`` (default: ``dense`` if the kernel takes no ``info``,
+            else ``any`` of what is read and ``distinct`` of what is written; with ``layouts``, likewise).
+        choices: what names of ``shapes`` and parameters are drawn from: numbers, tuples for a starred name, expressions
+            of other names as text; a sequence of mappings is alternatives (default: small extents, and some on the
+            edges of wavefronts, blocks and grids; usual values of a parameter).
+        layouts: a function that draws the layouts, and values of parameters, where ``shapes`` cannot say it.
+        shape: a function to the output's shape, and ``fits`` one that says what does not fit together, or returns an
+            empty string, likewise. It must find everything that would make the kernel or another function here fail.
+        grid: blocks of a launch, one to three expressions: ``"ceil(columns/256), rows"``. ``block``: the threads of
+            one, likewise; ``shared``: bytes of dynamic shared memory. All may use ``numel`` and, but for ``block``,
+            ``threads`` (default: a thread per element of the output, in blocks of 1024).
+        launch: a function to the ``Grid`` instead. ``threads``: the numbers of threads per block that may be used
+            beside the host's own.
         grid_stride: the kernel must work for any number of blocks and threads.
-        strided: the tensors whose strides ``info`` carries (default: the inputs, or ``out`` if there are none).
-        info: what ``info`` holds, if something else.
+        then: kernels that follow, on the same buffers (``Step``); what the last one leaves is compared.
+        info: what ``info`` holds, as tuples: ``"x.shape x.strides"``, or a function (default: the dims of the first
+            input, then the strides of each; of the output, if there is no input).
         null_info: the kernel takes a null ``info`` for "contiguous" (never with an ``info`` of its own).
-        in_place: the input that may be null, to be read from ``out``.
+        in_place: the input that may be null, to be read from the output.
         optional: inputs that may be null and are then left out of the case; ``no-<name>`` is the flag.
         aliased: two inputs that may be the same memory.
-        indices: inputs whose elements index something, with the number of places that has. ``index_data``: the streams
-            they are drawn from; an id that is the maximum of its type is right only where ``sentinel`` is one of them.
-        data: the streams that the other inputs are drawn from, each from those that its type has. ``points``: values
-            that matter for this op.
+        indices: inputs whose elements index something, with the number of places that has. An id that is the maximum of
+            its type is right only where ``sentinel`` is among the input's ``data``.
+        data: the streams that inputs are drawn from, each from those that its type has; a mapping says it by input.
+            ``points``: values that matter for this op.
         values: values for the parameters beside the usual ones.
         named: cases that every run includes.
-        workspace: further arguments that the kernel writes and nobody looks at (scratch memory, or an output that is an
-            op of its own): name, and a function of layouts, parameters and output shape to type and number of elements.
-        scalars: further by-value arguments, type and value, computed from layouts, parameters and output shape;
-            ``grid`` and ``types`` (by variable) are passed by keyword to a function that names them.
+        workspace: name and type of further arguments that the kernel writes and nobody looks at (scratch memory, or an
+            output that is an op of its own). They have a shape in ``shapes``, or that of the output; a function gives
+            type and number of elements.
+        structs: structures passed by value: the fields of each, in order, as words like those of ``args``
+            (``"lr:f32 step:i32=t n:i32[4]=x.shape x"``), a tensor for a pointer.
+        symbols: ``__constant__`` and ``__device__`` variables that the host fills: name, and the input that lies there
+            (which then is no argument), or a function that computes the content, an array.
+        scalars: arguments that no expression says: name, and a function to type and value.
         bench: cases to measure, of which each number written ``big|small`` is big on hardware and small in an emulator.
             If all tensors have one shape and may be of rank 1, they come beside one of contiguous tensors, 256 MiB of
             the widest type.
         operations: operations of a call (default: one per element of the output).
-        elements: elements read or written of those tensors (``out`` among them) for which that is not each element once
-            (twice for an output that is updated).
+        elements: elements read or written of those tensors for which that is not each element once (twice for one that
+            is updated).
+        source: the file of the kernel below the folder of kernels, if it is not ``module.cu`` there.
     """
 
     name: str
     kernel: str
     types: tuple[str, ...]
     args: str
-    reference: Callable[..., Expected]
+    reference: Callable[..., Expected | Mapping[str, Expected]] | None
     library: bool = False
     inputs: Mapping[str, str] = field(default_factory=dict)
-    output: str = "T"
+    outputs: Mapping[str, str] | None = None
+    updates: Mapping[str, str] = field(default_factory=dict)
     params: Mapping[str, str] = field(default_factory=dict)
-    layouts: Callable[[Draw, Sequence[str]], Mapping[str, Any]] = broadcasting
-    shape: Callable[[Layouts, Params], Shape] = output_shape
-    fits: Callable[[Layouts, Params], str] = same_shapes
-    refuses: Callable[[Layout], str] = lambda layout: ""
-    launch: Callable[[Layouts, Params, Shape, int | None], Grid] = one_thread_per_element
+    shapes: str = ""
+    where: str = ""
+    strides: str | Strides | Mapping[str, str | Strides] = ""
+    choices: Choices = field(default_factory=dict)
+    layouts: Callable[[Draw, Sequence[str]], Mapping[str, Any]] | None = None
+    shape: Callable[[Given], Shape] | None = None
+    fits: Callable[[Given], str] | None = None
+    grid: str | int = ""
+    block: str | int = BLOCK
+    shared: str | int = 0
+    launch: Callable[[Given], Grid] | None = None
+    then: tuple[Step, ...] = ()
     threads: tuple[int, ...] = ()
     grid_stride: bool = True
-    strided: tuple[str, ...] = ()
-    info: Callable[[Layouts, Params], Sequence[int]] | None = None
+    info: str | Callable[[Given], Sequence[int]] = ""
     null_info: bool = True
     writes: bool = False
-    updates: bool = False
     in_place: str | None = None
     optional: tuple[str, ...] = ()
     aliased: tuple[str, str] | None = None
-    indices: Mapping[str, Callable[[Layouts, Params], int]] = field(default_factory=dict)
-    index_data: tuple[str, ...] = ("index", "ramp", "repeat", "sentinel")
-    data: tuple[str, ...] = ("mixed", "normal", "special", "near", "bits")
+    indices: Mapping[str, Number] = field(default_factory=dict)
+    data: tuple[str, ...] | Mapping[str, tuple[str, ...]] = DATA
     points: tuple[float, ...] = ()
     values: tuple[float, ...] = ()
     named: tuple[Named, ...] = ()
-    scalars: Mapping[str, Callable[..., tuple[str, float | int]]] = field(default_factory=dict)
-    workspace: Mapping[str, Callable[[Layouts, Params, Shape], tuple[str, int]]] = field(default_factory=dict)
+    scalars: Mapping[str, Callable[[Given], tuple[str, float | int]]] = field(default_factory=dict)
+    workspace: Mapping[str, str | Callable[[Given], tuple[str, int]]] = field(default_factory=dict)
+    structs: Mapping[str, str] = field(default_factory=dict)
+    symbols: Mapping[str, str | Callable[[Given], Any]] = field(default_factory=dict)
     spelling: Mapping[str, str] = field(default_factory=dict)
     bench: tuple[Named, ...] = ()
-    operations: Callable[[Layouts, Params, Shape], int] = one_per_element
-    elements: Callable[[Layouts, Params, Shape], Mapping[str, int]] = lambda layouts, params, shape: {}
+    operations: Number = "numel"
+    elements: Mapping[str, Number] = field(default_factory=dict)
     source: str = ""
-    where: str = field(init=False, default="")
+    declared: str = field(init=False, default="")
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "where", _caller())
-        # A kernel that is told no strides can use none.
-        if "info" not in self.takes and self.layouts is broadcasting and not self.library:
-            object.__setattr__(self, "layouts", dense)
-            object.__setattr__(self, "refuses", not_dense)
-        words = {"numel", "num_dims", "info", "out", *self.inputs, *self.params, *self.scalars, *self.workspace}
-        in_place = (self.in_place,) if self.in_place else ()
-        for what, names, known in (
-            ("argument", self.takes, words),
-            ("strided tensor", self.strided, {*self.inputs, "out"}),
-            ("input", (*self.optional, *self.indices, *(self.aliased or ()), *in_place), self.inputs),
-            ("data", self.data, {**STREAMS, **BLOCK_STREAMS}),
-        ):
-            for name in names:
-                if name not in known:
-                    raise UsageError(f"op {self.name}: unknown {what} {name!r}{nearest(name, known)}")
-        for word in self.args.split():
-            name, colon, kind = word.partition(":")
-            if colon and (name not in COUNTS or dtype(kind).is_float):
-                raise UsageError(f"op {self.name}: {word!r}: only {', '.join(COUNTS)} take a type, one of integers")
+        object.__setattr__(self, "declared", _caller())
+        if self.outputs is None:
+            object.__setattr__(self, "outputs", {} if self.updates else {"out": "T"})
+        check_declaration(self)
 
     @property
     def module(self) -> str:
@@ -224,14 +212,25 @@ class Declaration:
         return self.source or f"{self.module}.cu"
 
     @functools.cached_property
-    def arguments(self) -> tuple[tuple[str, DType], ...]:
-        """The words of ``args``; those that count something with the type that they have."""
-        return tuple((name, dtype(kind or "u64")) for name, _, kind in (w.partition(":") for w in self.args.split()))
+    def steps(self) -> tuple[Step, ...]:
+        """The kernels that are launched, in order."""
+        return (Step(self.kernel, self.args, self.grid, self.block, self.shared, self.launch), *self.then)
+
+    @functools.cached_property
+    def stated(self) -> Shapes:
+        """The parsed statement of shapes; without one, it says nothing of any tensor."""
+        return shapes(self.shapes) if self.shapes else Shapes("", {}, {})
+
+    @functools.cached_property
+    def fields(self) -> Mapping[str, tuple[Word, ...]]:
+        """The fields of each structure."""
+        return {name: tuple(map(word_of, words(text))) for name, text in self.structs.items()}
 
     @property
     def takes(self) -> tuple[str, ...]:
-        """The names in ``args``."""
-        return tuple(name for name, _ in self.arguments)
+        """The names in ``args`` of all kernels, and in structures."""
+        lists = [*(step.words for step in self.steps), *self.fields.values()]
+        return tuple(dict.fromkeys(word.name for each in lists for word in each))
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -239,30 +238,62 @@ class Declaration:
         return tuple(part.partition("}")[0] for part in self.kernel.split("{")[1:]) or ("T",)
 
     @property
+    def compared(self) -> dict[str, str]:
+        """Tensors whose content is compared, with their types: the outputs, then those that are updated."""
+        return {**(self.outputs or {}), **self.updates}
+
+    @property
+    def result(self) -> str:
+        """The first of them, which ``shape``, ``numel`` and ``to`` are about."""
+        return next(iter(self.compared))
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        """The type of every tensor, variable or dtype."""
+        return {**self.inputs, **self.compared}
+
+    @property
     def tensors(self) -> dict[str, str]:
         """Tensors that a case spells out, with their types."""
-        return {**self.inputs, **({"out": self.output} if self.writes or self.updates else {})}
+        return {**self.inputs, **self.updates, **((self.outputs or {}) if self.writes else {})}
 
     @property
     def filled(self) -> tuple[str, ...]:
         """Tensors that hold data before the launch."""
-        return (*self.inputs, *(("out",) if self.updates else ()))
+        return (*self.inputs, *self.updates)
 
     @property
     def flags(self) -> tuple[str, ...]:
         """Flags that a case may carry."""
         allowed = {
-            "null-info": "info" in self.takes and self.null_info and self.info is None,
+            "null-info": "info" in self.takes and self.null_info and not self.info,
             "in-place": self.in_place is not None,
             "aliased": self.aliased is not None,
             **{f"no-{name}": True for name in self.optional},
         }
         return tuple(name for name, yes in allowed.items() if yes)
 
-    def kernel_name(self, dtypes: Sequence[str]) -> str:
-        """The name of the kernel entry for these dtypes."""
+    @property
+    def one_shape(self) -> bool:
+        """Whether all tensors have one shape because nothing else is said."""
+        return not (self.shapes or self.shape or self.fits)
+
+    def strides_of(self, name: str) -> Strides:
+        """The layouts that the kernel takes of a tensor."""
+        usual = "aligned" if name in self.symbols.values() else "dense"
+        if "info" in self.takes or self.library or self.layouts:
+            usual = "distinct" if name in self.compared else "any"
+        kind = self.strides.get(name, usual) if isinstance(self.strides, Mapping) else self.strides or usual
+        return STRIDES[kind] if isinstance(kind, str) else kind
+
+    def kernel_name(self, dtypes: Sequence[str], kernel: str = "") -> str:
+        """The name of the kernel entry for these dtypes; of the first one, unless another ``kernel`` is given."""
         spelled = (self.spelling.get(name, name) for name in dtypes)
-        return self.kernel.format(**dict(zip(self.variables, spelled, strict=True)))
+        return (kernel or self.kernel).format(**dict(zip(self.variables, spelled, strict=True)))
+
+    def kernel_names(self, dtypes: Sequence[str]) -> tuple[str, ...]:
+        """The names of all entries that a call launches."""
+        return tuple(self.kernel_name(dtypes, step.kernel) for step in self.steps)
 
     def bind(self, dtypes: Sequence[str]) -> dict[str, DType]:
         """The dtype of every type variable.
@@ -278,15 +309,27 @@ class Declaration:
             raise UsageError(f"{self.name} does not exist for [{text}]; it does for {' '.join(self.types)}{near}")
         return dict(zip(self.variables, map(dtype, dtypes), strict=True))
 
+    @functools.cached_property
+    def conditions(self) -> tuple[Expression, ...]:
+        """What must hold, each condition on its own."""
+        return expression(self.where).conjuncts if self.where else ()
+
     @property
     def with_strides(self) -> tuple[str, ...]:
-        """Tensors whose strides the kernel is told."""
-        return self.strided or tuple(self.inputs) or ("out",)
+        """Tensors whose strides the kernel is told, unless ``info`` says something else."""
+        return tuple(self.inputs) or (self.result,)
 
     @staticmethod
     def dtype_of(kind: str, types: Mapping[str, DType]) -> DType:
         """The dtype that a type variable is bound to, or that a name means."""
         return types.get(kind) or dtype(kind)
+
+    def streams_for(self, name: str) -> tuple[str, ...]:
+        """The streams that the op names for a tensor, whether its type has them or not."""
+        usual = INDEX_DATA if name in self.indices else DATA
+        if isinstance(self.data, Mapping):
+            return self.data.get(name, usual)
+        return INDEX_DATA if name in self.indices else self.data
 
     def data_of(self, name: str, types: Mapping[str, DType]) -> tuple[str, ...]:
         """The streams that a tensor's data are drawn from.
@@ -295,81 +338,44 @@ class Declaration:
             UsageError: its type has none of those that the op names.
         """
         if name in self.indices:
-            return self.index_data
+            return self.streams_for(name)
         kind = self.dtype_of(self.tensors[name], types)
-        known = streams_of(kind)
-        if not any(stream in known for stream in self.data):
+        known, wanted = streams_of(kind), self.streams_for(name)
+        found = tuple(stream for stream in wanted if has_stream(kind, stream))
+        if not found:
             raise UsageError(f"op {self.name}: {name} is of {kind}, which has no data but {' '.join(known)}")
-        return tuple(stream for stream in self.data if stream in known)
+        return found
 
-    def grid(self, case: Case) -> Grid:
-        """The geometry of a case's launch.
+    def number(self, rule: Number, given: Given, what: str) -> int:
+        """What an expression or a function says of a case."""
+        if callable(rule):
+            return rule(given)
+        with self.naming(what):
+            return whole(expression(str(rule))(given.numbered), str(rule))
+
+    def geometry(self, given: Given, step: int = 0) -> Grid:
+        """The geometry of a launch: by its rule, or, of a single kernel, that of the case.
 
         Raises:
             UsageError: no device can launch it.
         """
-        layouts, params = case.layouts, dict(case.params)
-        rule = self.launch(layouts, params, self.shape(layouts, params), case.threads)
-        if case.launch is None:
-            return rule
-        if not self.grid_stride:
-            raise UsageError(f"{case}: the kernel of {self.name} needs the launch of its own rule, which is {rule}")
-        blocks, threads = case.launch
-        return replace(rule, grid=(blocks, 1, 1), block=(threads, 1, 1))
+        own = replace(given, threads=None, launch=None) if step else given
+        with self.naming("launch"):
+            return geometry_of(self.steps[step].geometry, own)
 
-    def work(self, case: Case) -> Work:
-        """The bytes and operations of a case."""
-        layouts, params, types = case.layouts, dict(case.params), self.bind(case.dtypes)
-        shape = self.shape(layouts, params)
-        same = self.aliased[1] if self.aliased and "aliased" in case.flags else None
-        elements = {name: layouts[name].distinct for name in self.inputs if name in layouts and name != same}
-        elements["out"] = math.prod(shape) * (2 if self.updates else 1)
-        elements.update(self.elements(layouts, params, shape))
-        kinds = {**self.inputs, "out": self.output}
-        total = sum(count * self.dtype_of(kinds[name], types).itemsize for name, count in elements.items())
-        return Work(total, self.operations(layouts, params, shape))
+    @contextmanager
+    def naming(self, what: str) -> Iterator[None]:
+        """Put the place of the declaration before what an expression does wrong; a misfit is the case's own."""
+        try:
+            yield
+        except Misfit:
+            raise
+        except UsageError as error:
+            raise self.mistake(f"{what}: {error}") from None
 
-    def bench_items(self, dtypes: Sequence[str], small: bool = False) -> list[tuple[str, str]]:
-        """Title and items of the cases to measure; ``small`` ones have the same form."""
-        types = self.bind(dtypes)
-        chosen = [n for n in (*self._contiguous(types), *self.bench) if n.only is None or n.only(*dtypes)]
-        return [(each.title, _SIZES.sub(r"\2" if small else r"\1", each.items)) for each in chosen]
-
-    def named_items(self, dtypes: Sequence[str]) -> list[tuple[str, str]]:
-        """Title and items of the cases that every run includes."""
-        types = self.bind(dtypes)
-        walks = WALKS if self.grid_stride else ()
-        found = [
-            Named(title, f"{self._items(layout, types)} {launch}")
-            for title, layout, launch in walks
-            if self._one_shape(Layout.parse(layout))
-        ]
-        return [(each.title, each.items) for each in (*found, *self.named) if each.only is None or each.only(*dtypes)]
-
-    def _contiguous(self, types: Mapping[str, DType]) -> Sequence[Named]:
-        kinds = {**self.inputs, "out": self.output}
-        count = BENCH_BYTES // max(self.dtype_of(kind, types).itemsize for kind in kinds.values())
-        if not self._one_shape(contiguous((count,))):
-            return ()
-        flags = " null-info" * ("null-info" in self.flags)
-        return (Named("contiguous", self._items(f"{count}|16384", types) + flags),)
-
-    def _one_shape(self, layout: Layout) -> bool:
-        """Whether all tensors may have this layout."""
-        return self.shape is output_shape and self.fits is same_shapes and not self.refuses(layout)
-
-    def _items(self, layout: str, types: Mapping[str, DType]) -> str:
-        """The items of a case whose tensors have one layout."""
-        data = {name: self.data_of(name, types) for name in self.filled}
-        usual = {name: f"~{'normal' if 'normal' in streams else streams[0]}@0" for name, streams in data.items()}
-        items = [f"{name}={layout}{usual.get(name, '')}" for name in self.tensors]
-        items += [f"{n}={1.5 if self.dtype_of(kind, types).is_float else 3}" for n, kind in self.params.items()]
-        return " ".join(items)
-
-    def dims_and_strides(self, layouts: Layouts, params: Params) -> list[int]:
-        """What ``info`` holds unless the op says something else."""
-        strided = [layouts[name] for name in self.with_strides]
-        return [*strided[0].shape, *(stride for layout in strided for stride in layout.strides)]
+    def mistake(self, text: str) -> UsageError:
+        """An error of the declaration, with its place."""
+        return UsageError(f"{self.declared}: op {self.name}: {text}")
 
 
 def _caller() -> str:

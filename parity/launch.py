@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,15 +13,17 @@ from parity.dtypes import DType
 from parity.errors import UsageError
 
 __all__ = [
-    "BLOCK", "POISON", "Buffer", "Computation", "Fault", "Grid", "Launch", "Outcome", "Pointer", "Scalar", "Tiled",
-    "elementwise", "poisoned",
+    "BLOCK", "POISON", "Buffer", "Computation", "Fault", "Grid", "Launch", "Outcome", "Pointer", "Scalar", "Struct",
+    "Tiled", "argument_bytes", "elementwise", "poisoned",
 ]  # fmt: skip
 
 BLOCK = 1024
 """Threads per block of an elementwise launch, and the most that any block may have, on AMD and NVIDIA alike."""
 
-SHARED_BYTES = 64 * 1024
-"""LDS of a workgroup on gfx9, gfx10 and gfx11 (the ISA documents, "LDS"); CUDA's default limit is 48 KiB."""
+SHARED_BYTES = 227 * 1024
+"""The most shared memory that a block can have anywhere: on sm_90 (CUDA C++ Programming Guide, "Compute Capabilities").
+What the target of a launch has is checked there: AMD's of the suite have 64 KiB of LDS.
+"""
 
 THREADS = 2**32
 """HIP wants fewer threads than this along every dim of a grid."""
@@ -89,6 +91,35 @@ class Scalar:
 
 
 @dataclass(frozen=True)
+class Struct:
+    """A structure passed by value: the name and value of each field; several scalars are an array.
+
+    It is laid out as C does: every field at a multiple of its alignment, the whole a multiple of the largest.
+    """
+
+    fields: tuple[tuple[str, Pointer | Scalar | tuple[Scalar, ...]], ...]
+
+    def __str__(self) -> str:
+        shown = ((n, f"[{', '.join(map(str, v))}]" if isinstance(v, tuple) else str(v)) for n, v in self.fields)
+        return "{" + ", ".join(f"{name}={value}" for name, value in shown) + "}"
+
+
+def argument_bytes(arg: Pointer | Scalar | Struct, address: Callable[[Pointer], int] = lambda pointer: 0) -> bytes:
+    """An argument as it lies in the kernel's argument segment; ``address`` says where a pointer points."""
+    if isinstance(arg, Pointer):
+        return (0 if arg.buffer is None else address(arg)).to_bytes(8, "little")
+    if isinstance(arg, Scalar):
+        return arg.bytes
+    found, widest = b"", 1
+    for _, value in arg.fields:
+        parts = [argument_bytes(part, address) for part in (value if isinstance(value, tuple) else (value,))]
+        align = len(parts[0])
+        found += bytes(-len(found) % align) + b"".join(parts)
+        widest = max(widest, align)
+    return found + bytes(-len(found) % widest)
+
+
+@dataclass(frozen=True)
 class Grid:
     """The geometry of a launch: blocks, threads per block, and bytes of dynamic shared memory.
 
@@ -106,7 +137,7 @@ class Grid:
         if self.threads > BLOCK:
             raise UsageError(f"a launch of {self} has {self.threads} threads per block; the limit is {BLOCK}")
         if self.shared_bytes > SHARED_BYTES:
-            raise UsageError(f"a launch of {self} is beyond the {SHARED_BYTES} B of LDS that a block can have")
+            raise UsageError(f"a launch of {self} is beyond the {SHARED_BYTES} B that a block can have on any device")
         if any(blocks * threads >= THREADS for blocks, threads in zip(self.grid, self.block, strict=True)):
             raise UsageError(f"a launch of {self} has 2^32 threads or more along one dim; use fewer blocks")
 
@@ -128,17 +159,29 @@ def elementwise(count: int, threads: int | None = None) -> Grid:
 
 @dataclass(frozen=True)
 class Launch:
-    """One kernel launch. Grid in blocks, block in threads, ``shared_bytes`` of dynamic shared memory."""
+    """A kernel launch. Grid in blocks, block in threads, ``shared_bytes`` of dynamic shared memory.
+
+    ``then`` are further launches, one after the other on the same buffers. ``symbols`` are ``__constant__`` and
+    ``__device__`` variables that the host fills before: the name of each, and the buffer with its content.
+    """
 
     kernel: str
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
-    args: tuple[Pointer | Scalar, ...]
+    args: tuple[Pointer | Scalar | Struct, ...]
     shared_bytes: int = 0
+    then: tuple[Launch, ...] = ()
+    symbols: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def sequence(self) -> tuple[Launch, ...]:
+        """The launch itself, and those that follow."""
+        return (self, *self.then)
 
     def __str__(self) -> str:
         geometry = Grid(self.grid, self.block, self.shared_bytes)
-        return f"{self.kernel}{geometry}({', '.join(map(str, self.args))})"
+        first = f"{self.kernel}{geometry}({', '.join(map(str, self.args))})"
+        return "; ".join((first, *map(str, self.then)))
 
 
 @dataclass(frozen=True)
@@ -174,11 +217,15 @@ class Fault:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a launch left behind: every buffer's content (also after a fault), and the fault if there was one."""
+    """What a launch left behind: every buffer's content (also after a fault), and the fault if there was one.
+
+    ``printed`` is what the kernel printed, or its beginning.
+    """
 
     buffers: Mapping[str, np.ndarray[Any, Any]]
     fault: Fault | None = None
     instructions: int | None = None
+    printed: str = ""
     notes: tuple[str, ...] = field(default=())
 
 

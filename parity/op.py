@@ -7,57 +7,51 @@ knows a particular op: those are declared in the ``cases`` folder of a suite.
 from __future__ import annotations
 
 import functools
-import inspect
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from hypothesis import reject
 from hypothesis import strategies as st
 
+from parity.call import Call, call_of, number_of, timed
 from parity.case import Case, Tensor, split
-from parity.codeobject import CodeObject
-from parity.declaration import Declaration, Layouts, Named, Params, Shape
-from parity.dtypes import DType, dtype
+from parity.declaration import Declaration, Given, Named, Params, Shape, Step, Work
+from parity.dtypes import DType
 from parity.errors import UsageError, nearest
-from parity.generate.buffers import Memory, filled
-from parity.generate.data import streams_of, unknown_stream
+from parity.expression import Scope, Value
+from parity.generate.buffers import filled
+from parity.generate.data import has_stream, streams_of, unknown_stream
+from parity.generate.extents import draw_values
 from parity.generate.indices import INDEX_STREAMS, is_sentinel
-from parity.generate.layouts import LAUNCHES, Draw, pick
+from parity.generate.layouts import LAUNCHES, Draw, pick, shape
 from parity.generate.params import parameter
-from parity.launch import BLOCK, Buffer, Computation, Launch, Pointer, Scalar, Tiled, poisoned
+from parity.launch import BLOCK, Launch, Tiled
 from parity.layout import Layout, contiguous
-from parity.reference.expected import Expected
+from parity.shapes import Misfit
 
-__all__ = ["Call", "Entry", "Layouts", "Named", "Op", "Params", "Shape", "wanted"]
-
-Array = np.ndarray[Any, Any]
+__all__ = ["Call", "Entry", "Given", "Named", "Op", "Params", "Shape", "Step", "Work"]
 
 MAX_RANK = 8
 """More dims than any framework passes to these kernels."""
 WINDOW = 96
 
+BENCH_BYTES = 2**28
+"""Size of the largest tensor of a contiguous case that is measured: 64 Mi elements of four bytes."""
 
-@dataclass(frozen=True)
-class Call:
-    """A case made concrete: launch, buffers, the output's place, the logical inputs, and the expected value (lazy).
+WALKS = (
+    ("more elements than threads, and some left over", "2051", "launch=2x33"),
+    ("many blocks: some may work for others", "2x1031", "launch=4096x1"),
+    ("more elements than threads, transposed", "33x65:1,33", "launch=1x32"),
+    ("more elements than threads, from the second one on", "1030+1", "launch=1x32"),
+)
+"""Title, layout and launch of what each kernel that walks over elements has to get right, fast ways and slow ones."""
 
-    ``inputs`` are in the order of the reference's arguments; an input that the case leaves out is missing. The shape of
-    an input may differ from the output's.
-    """
-
-    launch: Launch
-    buffers: Mapping[str, Buffer]
-    output: str
-    layout: Layout
-    inputs: Mapping[str, Array]
-    computation: Computation
-    expected: Callable[[], Expected]
-
-    def on(self, code: CodeObject) -> Call:
-        """The call with the kernel's symbol in that code object, which is not its name if it has C++ linkage."""
-        return replace(self, launch=replace(self.launch, kernel=code.symbol(self.launch.kernel)))
+_SIZES = re.compile(r"(\d+)\|(\d+)")
+_LAUNCH = re.compile(r"\b(launch|threads)=")
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +61,11 @@ class Op(Declaration):
     def entries(self) -> list[Entry]:
         """The kernel entries of this op."""
         return [Entry(self, tuple(types.split(","))) for types in self.types]
+
+    def given(self, case: Case) -> Given:
+        """What functions and expressions of the declaration see of a case."""
+        types, params = self.bind(case.dtypes), dict(case.params)
+        return Given(self, case.layouts, params, types, case.flags, case.threads, case.launch)
 
     def parse(self, text: str) -> Case:
         """The case with that text.
@@ -93,7 +92,7 @@ class Op(Declaration):
         if "launch" in values and "threads" in values:
             raise UsageError(f"{text!r} has launch and threads; launch={values['launch']} says both")
         tensors = {name: Tensor.parse(values[name]) for name in self.tensors if name not in left_out}
-        params = {name: _number(values[name], self.dtype_of(kind, types), name) for name, kind in self.params.items()}
+        params = {name: number_of(values[name], self.dtype_of(kind, types), name) for name, kind in self.params.items()}
         case = Case(
             self.name, tuple(dtypes), tuple(tensors.items()), tuple(params.items()), tuple(flags),
             _launch(values["launch"]) if "launch" in values else None,
@@ -114,16 +113,16 @@ class Op(Declaration):
         Raises:
             UsageError: what does not fit.
         """
-        tensors, layouts, params = dict(case.tensors), case.layouts, dict(case.params)
-        types = self.bind(case.dtypes)
+        tensors, types = dict(case.tensors), self.bind(case.dtypes)
         for name, tensor in tensors.items():
             if len(tensor.layout.shape) > MAX_RANK:
                 raise UsageError(f"{name}={tensor} has {len(tensor.layout.shape)} dims; kernels take up to {MAX_RANK}")
-        if complaint := self.fits(layouts, params):
-            raise UsageError(f"{case} does not fit together: {complaint}")
+        given = self.given(case)
+        if complaint := self._complaint(given):
+            raise Misfit(f"{case} does not fit together: {complaint}")
         for name, tensor in tensors.items():
-            if complaint := self.refuses(tensor.layout):
-                raise UsageError(f"{name}={tensor}: {complaint}")
+            if complaint := self.strides_of(name).refuses(tensor.layout):
+                raise Misfit(f"{name}={tensor}: {complaint}")
             kind = self.dtype_of(self.tensors[name], types)
             streams = (*streams_of(kind), *(INDEX_STREAMS if name in self.indices else ()))
             if name in self.filled and not tensor.data:
@@ -131,44 +130,71 @@ class Op(Declaration):
                 raise UsageError(f"{name}={tensor} needs data: write {tensor.layout}~{example}@0")
             if name not in self.filled and tensor.data:
                 raise UsageError(f"{name}={tensor}: {name} is only written, so it holds no data; drop ~{tensor.data}")
-            if tensor.data and tensor.data not in streams:
+            if tensor.data and tensor.data not in streams and not has_stream(kind, tensor.data):
                 raise UsageError(f"{name}={tensor}: {unknown_stream(tensor.data, kind, streams)}")
-            if name == "out" and not tensor.layout.is_injective:
-                raise UsageError(f"out={tensor}: two elements share a place, so the result would depend on the order")
+            if name in self.compared and not tensor.layout.is_injective:
+                raise UsageError(
+                    f"{name}={tensor}: two elements share a place, so the result would depend on the order"
+                )
             if name in self.indices:
-                self._check_ids(name, case)
+                self._check_ids(name, case, given)
         if "null-info" in case.flags and not all(
             t.layout.is_contiguous for n, t in tensors.items() if n in self.with_strides
         ):
             raise UsageError(f"null-info says that every tensor is contiguous; in {case} one is not")
-        self.grid(case)
+        self.geometry(given)
+        if case.launch and (not self.grid_stride or self.then):
+            rule = self.geometry(Given(self, given.layouts, given.params, given.types, given.flags))
+            raise UsageError(f"{case}: the kernel of {self.name} needs the launch of its own rule, which is {rule}")
 
-    def _check_ids(self, name: str, case: Case) -> None:
-        tensor, bound = case.tensor(name), self.indices[name](case.layouts, dict(case.params))
-        if bound and tensor.data in self.index_data:  # whose ids are all right, and may be too many to look at
+    def _complaint(self, given: Given) -> str:
+        """What of a case does not fit together, or an empty string."""
+        try:
+            with self.naming("shapes"):
+                scope = given.scope
+            if broken := self._broken(scope):
+                return broken
+            if self.one_shape and (complaint := _different(given.layouts)):
+                return complaint
+            if self.fits and (complaint := self.fits(given)):
+                return complaint
+            with self.naming("shapes"):
+                given.shapes  # noqa: B018 - no extent of an output may be negative
+            if not self.launch:
+                self.geometry(given)
+        except Misfit as misfit:
+            return str(misfit)
+        return ""
+
+    def _check_ids(self, name: str, case: Case, given: Given) -> None:
+        tensor, bound = case.tensor(name), self.number(self.indices[name], given, "indices")
+        streams = self.streams_for(name)
+        if bound and tensor.data in streams:  # whose ids are all right, and may be too many to look at
             return
-        kind = self.dtype_of(self.inputs[name], self.bind(case.dtypes))
+        kind = self.dtype_of(self.inputs[name], given.types)
         ids = tensor.layout.view(filled(name, kind, tensor, self.points, bound).data)
         wrong = (ids < 0) | (ids.astype(np.uint64) >= np.uint64(bound))
-        if "sentinel" in self.index_data:
+        if "sentinel" in streams:
             wrong &= ~is_sentinel(ids, kind)
         if wrong.any():
             place = tuple(int(i) for i in np.argwhere(wrong)[0])
             raise UsageError(
                 f"{name}={tensor}: id {ids[place]} at {place} does not index one of {bound} places; "
-                f"for right ids write ~{' or ~'.join(self.index_data)}"
+                f"for right ids write ~{' or ~'.join(streams)}"
             )
 
-    def cases(self, dtypes: Sequence[str]) -> st.SearchStrategy[Case]:
-        """Strategy for the cases of one kernel entry."""
+    def cases(self, dtypes: Sequence[str], *, launches: str = "any") -> st.SearchStrategy[Case]:
+        """Strategy for the cases of one kernel entry; ``launches`` is "any", or "host" for the host's own rule only."""
         types = self.bind(dtypes)
 
         @st.composite
         def cases(draw: Draw) -> Case:
-            drawn = self.layouts(draw, tuple(self.tensors))
+            drawn = self._drawn(draw)
             layouts = {name: drawn[name] for name in self.tensors}
-            launch = pick(draw, LAUNCHES) if self.grid_stride else None
-            threads = pick(draw, (None, None, *self.threads)) if self.threads and launch is None else None
+            own = launches == "host" or bool(self.then)
+            launch = pick(draw, LAUNCHES) if self.grid_stride and not own else None
+            other = bool(self.threads) and launch is None and not own
+            threads = pick(draw, (None, None, *self.threads)) if other else None
             flags = []
             if "in-place" in self.flags and pick(draw, (False, False, False, True)):
                 flags.append("in-place")
@@ -189,31 +215,138 @@ class Op(Declaration):
             for name, each in layouts.items():
                 if name in self.filled:
                     start = sum(draw(st.integers(0, WINDOW - 1)) * WINDOW**k for k in range(2))
-                    tensors[name] = Tensor(each, pick(draw, self.data_of(name, types)), start)
+                    stream = pick(draw, self.data_of(name, types))
+                    # Sorted data are the closer together, the further on in the stream.
+                    tensors[name] = Tensor(each, stream, start % WINDOW if stream == "sorted" else start)
                 else:
                     tensors[name] = Tensor(each)
             if "aliased" in flags and self.aliased:
                 tensors[self.aliased[1]] = tensors[self.aliased[0]]
             params = {
-                name: drawn[name] if name in drawn else parameter(draw, self.dtype_of(kind, types), self.values)
+                name: _of_kind(drawn[name], self.dtype_of(kind, types))
+                if name in drawn
+                else parameter(draw, self.dtype_of(kind, types), self.values)
                 for name, kind in self.params.items()
             }
-            return Case(
+            case = Case(
                 self.name, tuple(dtypes), tuple(tensors.items()), tuple(params.items()), tuple(flags), launch, threads
             )
+            if not self.layouts and self._complaint(self.given(case)):
+                reject()
+            return case
 
         strategy: st.SearchStrategy[Case] = cases()
         return strategy
 
-    def named_cases(self, dtypes: Sequence[str]) -> list[tuple[str, Case]]:
-        """Title and case of every named case for these dtypes."""
-        head = f"{self.name}[{','.join(dtypes)}]"
-        return [(title, self.parse(f"{head}({items})")) for title, items in self.named_items(dtypes)]
+    def _drawn(self, draw: Draw) -> Mapping[str, Any]:
+        """The layouts of all tensors of a case, and values of parameters that have to fit them."""
+        if self.layouts:
+            return self.layouts(draw, tuple(self.tensors))
+        if not self.shapes:
+            common = shape(draw)
+            layouts = {name: self.strides_of(name).draw(draw, common) for name in self.tensors}
+            return {**self._chosen(draw).names, **layouts}
+        scope = self._chosen(draw)
+        try:
+            if self._broken(scope):
+                reject()
+            with self.naming("shapes"):
+                shapes = {name: self.stated.shape(name, scope) for name in self.tensors}
+        except Misfit:
+            reject()
+        return {**scope.names, **{name: self.strides_of(name).draw(draw, of) for name, of in shapes.items()}}
+
+    def _broken(self, scope: Scope) -> str:
+        """Which condition does not hold, of those whose names have values; or an empty string."""
+        with self.naming("where"):
+            for rule in self.conditions:
+                if (
+                    not rule.unknown(scope) - scope.failed.keys()
+                    and rule.tensors <= scope.tensors.keys()
+                    and not rule(scope)
+                ):
+                    shown = rule.shown(scope)
+                    return f"{rule} has to hold" + (f"; here {shown}" if shown else "")
+        return ""
+
+    def _chosen(self, draw: Draw) -> Scope:
+        with self.naming("choices"):
+            return draw_values(draw, self.stated, self.choices, tuple(self.params), self._allows)
+
+    @functools.cached_property
+    def _rules_of_one_name(self) -> Mapping[str, tuple[Any, ...]]:
+        """The conditions that are about one name only, by that."""
+        found: dict[str, tuple[Any, ...]] = {}
+        for rule in self.conditions:
+            if len(rule.names) == 1 and not rule.tensors:
+                (name,) = rule.names
+                found[name] = (*found.get(name, ()), rule)
+        return found
+
+    def _allows(self, name: str, value: Value) -> bool:
+        return all(rule(Scope({name: value})) for rule in self._rules_of_one_name.get(name, ()))
+
+    def named_cases(self, dtypes: Sequence[str], *, launches: str = "any") -> list[tuple[str, Case]]:
+        """Title and case of every named case for these dtypes; ``launches`` as for ``cases``."""
+        types = self.bind(dtypes)
+        found = [
+            Named(title, f"{self._items(layout, types)} {launch}")
+            for title, layout, launch in (WALKS if self.grid_stride and not self.then else ())
+            if self._all_may_be(Layout.parse(layout), dtypes)
+        ]
+        chosen = [each for each in (*found, *self.named) if each.only is None or each.only(*dtypes)]
+        if launches == "host":
+            chosen = [each for each in chosen if not _LAUNCH.search(each.items)]
+        return [(each.title, self.parse(self._text(dtypes, each.items))) for each in chosen]
 
     def bench_cases(self, dtypes: Sequence[str], *, small: bool = False) -> list[tuple[str, Case]]:
         """Title and case of everything that is measured for these dtypes, small enough for an emulator or not."""
-        head = f"{self.name}[{','.join(dtypes)}]"
-        return [(title, self.parse(f"{head}({items})")) for title, items in self.bench_items(dtypes, small)]
+        chosen = [n for n in (*self._contiguous(dtypes), *self.bench) if n.only is None or n.only(*dtypes)]
+        items = [(each.title, _SIZES.sub(r"\2" if small else r"\1", each.items)) for each in chosen]
+        return [(title, self.parse(self._text(dtypes, each))) for title, each in items]
+
+    def _text(self, dtypes: Sequence[str], items: str) -> str:
+        return f"{self.name}[{','.join(dtypes)}]({items})"
+
+    def _contiguous(self, dtypes: Sequence[str]) -> Sequence[Named]:
+        types = self.bind(dtypes)
+        count = BENCH_BYTES // max(self.dtype_of(kind, types).itemsize for kind in self.kinds.values())
+        if not self._all_may_be(contiguous((count,)), dtypes):
+            return ()
+        flags = " null-info" * ("null-info" in self.flags)
+        return (Named("contiguous", self._items(f"{count}|16384", types) + flags),)
+
+    def _all_may_be(self, layout: Layout, dtypes: Sequence[str]) -> bool:
+        """Whether all tensors, the outputs among them, may have this layout."""
+        if self.fits or self.shape:
+            return False
+        types = self.bind(dtypes)
+        params = {name: _usual(self.dtype_of(kind, types)) for name, kind in self.params.items()}
+        given = Given(self, dict.fromkeys(self.tensors, layout), params, types)
+        if self._complaint(given) or any(each != layout.shape for each in given.shapes.values()):
+            return False
+        return not any(self.strides_of(name).refuses(layout) for name in self.tensors)
+
+    def _items(self, layout: str, types: Mapping[str, DType]) -> str:
+        """The items of a case whose tensors have one layout."""
+        data = {name: self.data_of(name, types) for name in self.filled}
+        usual = {name: f"~{'normal' if 'normal' in streams else streams[0]}@0" for name, streams in data.items()}
+        items = [f"{name}={layout}{usual.get(name, '')}" for name in self.tensors]
+        items += [f"{n}={_usual(self.dtype_of(kind, types))}" for n, kind in self.params.items()]
+        return " ".join(items)
+
+    def work(self, case: Case) -> Work:
+        """The bytes and operations of a case."""
+        given, types = self.given(case), self.bind(case.dtypes)
+        same = self.aliased[1] if self.aliased and "aliased" in case.flags else None
+        elements = {
+            name: given.layouts[name].distinct for name in self.inputs if name in given.layouts and name != same
+        }
+        for name, each in given.shapes.items():
+            elements[name] = math.prod(each) * (2 if name in self.updates else 1)
+        elements.update({name: self.number(rule, given, "elements") for name, rule in self.elements.items()})
+        total = sum(count * self.dtype_of(self.kinds[name], types).itemsize for name, count in elements.items())
+        return Work(total, self.number(self.operations, given, "operations"))
 
     def call(self, case: Case) -> Call:
         """Launch, buffers and expectation of a case.
@@ -221,33 +354,7 @@ class Op(Declaration):
         Raises:
             UsageError: no device can launch it, or an argument is too large for its type.
         """
-        memory = self._memory(case)
-        launch = self._launch(case)
-        buffers = {name: each.buffer(self.points) for name, each in memory.items()}
-        buffers |= self._info(case) | self._workspace(case)
-        inputs = {}
-        for name in self.filled:
-            if name in case.layouts:
-                place, layout = self._place(name, case), case.layouts[name]
-                if place != name and place == "out":  # in place: what the kernel overwrites
-                    inputs[name] = memory["out"].tensor.layout.view(buffers["out"].data).copy()
-                else:
-                    inputs[name] = layout.view(buffers[place].data)
-
-        types, params = self.bind(case.dtypes), dict(case.params)
-        scalars = {name: self.dtype_of(kind, types).convert(params[name])[()] for name, kind in self.params.items()}
-        shape = self.shape(case.layouts, params)
-        computation = Computation(self.name, case.dtypes, inputs, scalars, buffers["out"].dtype, shape)
-
-        @functools.cache  # every column of a run asks for it
-        def expected() -> Expected:
-            arrays = [inputs.get(name) for name in self.filled]
-            offered = {"to": computation.dtype, "shape": shape, "grid": self.grid(case)}
-            with np.errstate(all="ignore"):  # NaN, infinities and overflow are what the data are for
-                found = self.reference(*arrays, *scalars.values(), **wanted(self.reference, **offered))
-            return replace(found, bounds=functools.cache(found.bounds)) if found.bounds else found
-
-        return Call(launch, buffers, "out", memory["out"].tensor.layout, inputs, computation, expected)
+        return call_of(self, case, self.given(case))
 
     def timed(self, case: Case) -> tuple[Launch, Mapping[str, Tiled]]:
         """Launch and memory of a case whose result nobody looks at, however large it is.
@@ -255,81 +362,7 @@ class Op(Declaration):
         Raises:
             UsageError: no device can launch it, or an argument is too large for its type.
         """
-        buffers = {name: each.tiled(self.points) for name, each in self._memory(case).items()}
-        info = {name: Tiled(each.dtype, each.data, len(each.data)) for name, each in self._info(case).items()}
-        scratch = {n: Tiled(w.dtype, w.data, len(w.data), writable=True) for n, w in self._workspace(case).items()}
-        return self._launch(case), {**buffers, **info, **scratch}
-
-    def _place(self, name: str, case: Case) -> str:
-        """The name of the buffer that a tensor lies in."""
-        if "in-place" in case.flags and name == self.in_place:
-            return "out"
-        if "aliased" in case.flags and self.aliased and name == self.aliased[1]:
-            return self.aliased[0]
-        return name
-
-    def _memory(self, case: Case) -> dict[str, Memory]:
-        """What every buffer of a case holds, but for ``info``; the output is the last."""
-        types, tensors, layouts, params = self.bind(case.dtypes), dict(case.tensors), case.layouts, dict(case.params)
-        memory = {}
-        for name, kind in self.inputs.items():
-            if name in tensors and self._place(name, case) == name:
-                bound = self.indices[name](layouts, params) if name in self.indices else None
-                memory[name] = Memory(name, self.dtype_of(kind, types), tensors[name], bound)
-        name, out = "out", tensors.get("out", Tensor(contiguous(self.shape(layouts, params))))
-        if "in-place" in case.flags and self.in_place:
-            name = self.in_place
-            out = replace(tensors[name], layout=out.layout)
-        memory["out"] = Memory(name, self.dtype_of(self.output, types), out, writable=True)
-        return memory
-
-    def _info(self, case: Case) -> dict[str, Buffer]:
-        """The buffer ``info``, if the case has one."""
-        if "info" not in self.takes or "null-info" in case.flags:
-            return {}
-        layouts, params = case.layouts, dict(case.params)
-        out = layouts.get("out") or contiguous(self.shape(layouts, params))
-        info = (self.info or self.dims_and_strides)({"out": out, **layouts}, params)
-        kind = dict(self.arguments)["info"]
-        return {"info": Buffer(kind, np.array([_in_range(int(number), kind, "info") for number in info], kind.numpy))}
-
-    def _workspace(self, case: Case) -> dict[str, Buffer]:
-        """The buffers that the kernel writes and nobody looks at; it must not read what it has not written."""
-        layouts, params = case.layouts, dict(case.params)
-        found = {}
-        for name, of in self.workspace.items():
-            kind, count = of(layouts, params, self.shape(layouts, params))
-            undefined = np.zeros(count, np.bool_)
-            found[name] = Buffer(dtype(kind), poisoned(dtype(kind), count), undefined, writable=True)
-        return found
-
-    def _launch(self, case: Case) -> Launch:
-        types, layouts, params = self.bind(case.dtypes), case.layouts, dict(case.params)
-        shape, grid = self.shape(layouts, params), self.grid(case)
-        args: list[Pointer | Scalar] = []
-        for word, size in self.arguments:
-            if word in self.inputs or word == "out":
-                args.append(self._pointer(word, case))
-            elif word in self.workspace:
-                args.append(Pointer(word))
-            elif word == "info":
-                args.append(Pointer(None if "null-info" in case.flags else "info"))
-            elif word in params:
-                args.append(Scalar(self.dtype_of(self.params[word], types), params[word]))
-            elif word in self.scalars:
-                scalar = self.scalars[word]
-                kind, value = scalar(layouts, params, shape, **wanted(scalar, grid=grid, types=types))
-                args.append(Scalar(dtype(kind), _in_range(value, dtype(kind), word)))
-            else:
-                args.append(Scalar(size, _in_range(math.prod(shape) if word == "numel" else len(shape), size, word)))
-        return Launch(self.kernel_name(case.dtypes), grid.grid, grid.block, tuple(args), grid.shared_bytes)
-
-    def _pointer(self, name: str, case: Case) -> Pointer:
-        """The argument for a tensor: null for one that is left out, or read from the output."""
-        if name == "out":
-            return Pointer("out", case.layouts["out"].offset if "out" in case.layouts else 0)
-        place = self._place(name, case)
-        return Pointer(place, case.layouts[place].offset) if name in case.layouts and place != "out" else Pointer(None)
+        return timed(self, case, self.given(case))
 
 
 @dataclass(frozen=True)
@@ -344,17 +377,28 @@ class Entry:
         return self.op.kernel_name(self.dtypes)
 
     @property
+    def kernels(self) -> tuple[str, ...]:
+        """All kernels that a call launches."""
+        return self.op.kernel_names(self.dtypes)
+
+    @property
     def name(self) -> str:
         return f"{self.op.name}[{','.join(self.dtypes)}]"
 
 
-def wanted(function: Callable[..., Any], **offered: Any) -> dict[str, Any]:
-    """Those of the offered arguments that the function names."""
-    try:
-        names = inspect.signature(function).parameters
-    except ValueError:  # a function of C that does not say
-        return {}
-    return {name: value for name, value in offered.items() if name in names}
+def _different(layouts: Mapping[str, Layout]) -> str:
+    """What does not fit together where all tensors have one shape."""
+    shapes = {name: layout.shape for name, layout in layouts.items()}
+    different = len(set(shapes.values())) > 1
+    return f"the tensors differ in shape: {', '.join(f'{n} {s}' for n, s in shapes.items())}" if different else ""
+
+
+def _usual(kind: DType) -> float | int:
+    return 1.5 if kind.is_float else 3
+
+
+def _of_kind(value: Value, kind: DType) -> float | int:
+    return float(value) if kind.is_float else int(value)
 
 
 def _launch(text: str) -> tuple[int, int]:
@@ -362,17 +406,3 @@ def _launch(text: str) -> tuple[int, int]:
     if not (blocks.isdigit() and threads.isdigit() and int(blocks) >= 1 and 1 <= int(threads) <= BLOCK):
         raise UsageError(f"launch={text} is not BLOCKSxTHREADS with 1 to {BLOCK} threads")
     return int(blocks), int(threads)
-
-
-def _number(text: str, kind: DType, name: str) -> float | int:
-    try:
-        value = float(text) if kind.is_float else int(text)
-    except ValueError:
-        raise UsageError(f"{name}={text} is not a number of type {kind}") from None
-    return _in_range(value, kind, name)
-
-
-def _in_range(value: float | int, kind: DType, name: str) -> float | int:
-    if not kind.is_float and not kind.min <= value <= kind.max:
-        raise UsageError(f"{name}={value} is outside of {kind}: {kind.min} to {kind.max}")
-    return value

@@ -51,6 +51,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--parity-toolchain", metavar="NAME", help="what compiles for AMD targets, as --toolchain of parity run"
     )
+    group.addoption("--parity-launches", metavar="WHICH", help="any or host, as --launches of parity run")
     group.addoption("--parity-hipify", metavar="NAME", help="what makes HIP of CUDA sources, as --hipify of parity run")
     group.addoption("--parity-known", metavar="FILE", help="failures to expect, as --known-issues of parity run")
     group.addoption(

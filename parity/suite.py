@@ -19,13 +19,16 @@ from parity.errors import UsageError, nearest
 from parity.op import Entry, Op
 from parity.side import Side, Sides
 
-__all__ = ["Project", "Selection", "Suite", "find_project", "find_suite", "load_suite"]
+__all__ = ["LAUNCHES", "Project", "Selection", "Suite", "find_project", "find_suite", "load_suite"]
 
 SETTINGS: dict[str, type] = {
-    **dict.fromkeys(("kernels", "hip", "cases", "known-issues"), str),
+    **dict.fromkeys(("kernels", "hip", "cases", "known-issues", "launches"), str),
     **{side + what: list for side in ("", "cuda-", "hip-") for what in ("include", "flags", "force-include")},
 }
 """What ``[tool.parity]`` may say, and as what; ``-`` and ``_`` are the same in a name."""
+
+LAUNCHES = ("any", "host")
+"""Whether cases are drawn with launches of any kind, or only with those of the op's own rule, which the host has."""
 
 KNOWN = "known-issues"
 """The setting that names the file of known issues; without it, the file of this name is read where there is one."""
@@ -44,7 +47,8 @@ class Suite:
     """The ops of a folder of case files, the folder of the kernels they call, and the file of known issues, if any.
 
     ``sides`` says how CUDA's and AMD's side are compiled. ``problems`` says, with file and line, what of the folders
-    cannot be used; everything else can. ``declared`` is the case file of each op.
+    cannot be used; everything else can. ``declared`` is the case file of each op. ``launches`` is "any", or "host" if
+    cases keep to the host's own launches.
     """
 
     kernels: Path
@@ -54,6 +58,7 @@ class Suite:
     sides: Sides = field(default_factory=Sides)
     problems: tuple[str, ...] = ()
     declared: Mapping[str, Path] = field(default_factory=dict, repr=False)
+    launches: str = "any"
 
     @functools.cached_property
     def entries(self) -> tuple[Entry, ...]:
@@ -160,6 +165,7 @@ class Project:
     cases: Path
     known: Path | None = None
     sides: Sides = field(default_factory=Sides)
+    launches: str = "any"
 
 
 def find_project(
@@ -194,6 +200,7 @@ def find_project(
                 Sides(
                     _side(folder, table, "cuda-"), _side(folder, table, "hip-"), ported if "kernels" in table else None
                 ),
+                table.get("launches", "any"),
             )
             break
     else:
@@ -224,15 +231,16 @@ def find_suite(
     cases: Path | None = None,
     known: Path | None = None,
     hip: Path | None = None,
+    launches: str | None = None,
 ) -> Suite:
-    """The suite of ``find_project``.
+    """The suite of ``find_project``; ``launches`` ("any" or "host") replaces what that says.
 
     Raises:
         UsageError: the configuration is wrong, or a folder cannot be used.
     """
     project = find_project(start, kernels, cases, known, hip)
     suite = load_suite(project.kernels, project.cases, sides=project.sides)
-    return replace(suite, known=project.known)
+    return replace(suite, known=project.known, launches=launches or project.launches)
 
 
 def _table(config: Path) -> dict[str, Any] | None:
@@ -257,6 +265,8 @@ def _check_settings(config: Path, table: Mapping[str, object]) -> None:
             raise UsageError(f"{config}: [tool.parity] {name} = {value!r} is not a text")
         if SETTINGS[name] is list and not (isinstance(value, list) and all(isinstance(each, str) for each in value)):
             raise UsageError(f"{config}: [tool.parity] {name} = {value!r} is not a list of texts")
+        if name == "launches" and value not in LAUNCHES:
+            raise UsageError(f"{config}: [tool.parity] launches = {value!r} is neither 'any' nor 'host'")
 
 
 def load_suite(kernels: Path, cases: Path, *, sides: Sides | None = None) -> Suite:
@@ -277,8 +287,12 @@ def load_suite(kernels: Path, cases: Path, *, sides: Sides | None = None) -> Sui
             problems.append(f"{error}; the ops of this file are left out")
             continue
         for op in declared:
-            if op.name in ops and ops[op.name] is not op:
-                problems.append(f"{op.where}: the op {op.name} is declared already at {ops[op.name].where}")
+            if op.reference is None:
+                problems.append(
+                    f"{op.declared}: op {op.name} has no reference yet; write one and name it in reference="
+                )
+            elif op.name in ops and ops[op.name] is not op:
+                problems.append(f"{op.declared}: the op {op.name} is declared already at {ops[op.name].declared}")
             else:
                 ops[op.name] = op
                 places.setdefault(op.name, path.resolve())
@@ -287,7 +301,7 @@ def load_suite(kernels: Path, cases: Path, *, sides: Sides | None = None) -> Sui
         first = files.setdefault(op.module, op)
         if first.file != op.file:
             problems.append(
-                f"{op.where}: {name} is in {op.file}, but {first.name} in {first.file}: one file per module"
+                f"{op.declared}: {name} is in {op.file}, but {first.name} in {first.file}: one file per module"
             )
             del ops[name]
     if not ops:
@@ -298,7 +312,7 @@ def load_suite(kernels: Path, cases: Path, *, sides: Sides | None = None) -> Sui
         names = [op.name for op in ops.values() if op.module == module]
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
         near = nearest(files[module].file, known)
-        problems.append(f"{files[module].where}: op {names[0]}{more}: there is no {suite.files[module]}{near}")
+        problems.append(f"{files[module].declared}: op {names[0]}{more}: there is no {suite.files[module]}{near}")
     if suite.files and len(suite.missing) == len(suite.files):
         if not any(path for pattern in ("*.cu", "*.hip") for path in kernels.rglob(pattern)):
             raise UsageError(f"the kernels folder {kernels} holds no *.cu or *.hip, and no code object")
@@ -328,6 +342,8 @@ def _ops(path: Path) -> list[Op]:
         raise UsageError(f"{error.filename}:{error.lineno}: {error.msg}") from error
     except Exception as error:
         lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+        if isinstance(error, UsageError):
+            raise UsageError(f"{path}:{lines[-1]}: {error}" if lines else str(error)) from error
         where = f"{path}:{lines[-1]}" if lines else str(path)
         raise UsageError(f"{where}: {type(error).__name__}: {error}") from error
     return [value for value in vars(module).values() if isinstance(value, Op)]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from parity.codeobject import Argument, kernel_from_dict, kernel_to_dict, parse
+from parity.codeobject import Argument, kernel_from_dict, kernel_to_dict, parse, spelled
 from parity.errors import UsageError
 from parity.toolchain.compiler import compile_listing
 from parity.toolchain.targets import target
@@ -101,3 +101,33 @@ def test_a_missing_field_is_named(listing):
     _, text = listing
     with pytest.raises(UsageError, match=r"\.kernarg_segment_size"):
         parse(text.replace(".kernarg_segment_size:", ".other:"), "small")
+
+
+@pytest.mark.parametrize(
+    ("symbol", "called", "whole"),
+    [
+        ("_Z4normILi1024EfEvPT0_", "norm<1024, float>", "norm<1024, float>(float*)"),
+        ("_Z4normILb1EEvPf", "norm<true>", "norm<true>(float*)"),
+        ("_Z4normILj3EEvPf", "norm<3>", "norm<3>(float*)"),
+        (
+            "_Z15with_a_functionIXadL_Z7doublediEEEviPi",
+            "with_a_function<doubled>",
+            "with_a_function<doubled>(int, int*)",
+        ),
+        ("_Z1kIXadL_ZN2ns3fooEfEEEvPf", "k<ns::foo>", "k<ns::foo>(float*)"),
+        ("_Z1kIJifEEvDpT_", "k<int, float>", "k<int, float>(int, float)"),
+        ("_Z1kIDF16_EvPT_", "k<_Float16>", "k<_Float16>(_Float16*)"),
+        ("_ZN12_GLOBAL__N_11kIPFffEEEvT_", "(anonymous namespace)::k<float (*)(float)>", None),
+        ("_Z1kIZ4mainEUlfE_EvT_", "k<main::{lambda(float)#1}>", None),
+        ("_ZN3ops5tableE", "ops::table", None),
+    ],
+)
+def test_what_a_source_calls_a_symbol(symbol, called, whole):
+    name, *signature = spelled(symbol)
+    assert name == called
+    assert whole is None or signature == [whole]
+
+
+@pytest.mark.parametrize("symbol", ["plain", "_Z1kITnPFffEXadL_Z5twicefEEEvPf", "_Znonsense"])
+def test_what_has_no_name_but_the_symbol(symbol):
+    assert spelled(symbol) == ()

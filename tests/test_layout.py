@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parity.errors import UsageError
-from parity.generate.layouts import broadcasting, destination
+from parity.generate.layouts import STRIDES, shape
 from parity.layout import Layout, contiguous
 
 
 @st.composite
 def layouts(draw):
-    return broadcasting(draw, ("x",))["x"]
+    return STRIDES["any"].draw(draw, shape(draw))
 
 
 @given(layouts())
@@ -29,7 +29,7 @@ def test_a_view_reaches_exactly_the_elements_that_the_indices_name(layout):
     assert layout.numel == 0 or layout.indices().max() == layout.span - 1
 
 
-@given(st.composite(lambda draw: destination(draw, ("x",))["x"])())
+@given(st.composite(lambda draw: STRIDES["distinct"].draw(draw, shape(draw)))())
 def test_a_destination_never_holds_two_elements_in_one_place(layout):
     assert layout.is_injective
     assert len(np.unique(layout.indices())) == layout.numel

@@ -34,7 +34,8 @@ def matrix(draw, names):
     return {name: layouts[name] for name in (*names, "keep")}
 
 
-def fits(layouts, params):
+def fits(given):
+    layouts = given.layouts
     if len(layouts["x"].shape) != 2:
         return "x has to be a matrix"
     columns = layouts["x"].shape[1]
@@ -52,16 +53,16 @@ norm = Op(
     inputs={"x": "T", "alpha": "T"},
     params={"keep": "i32"},
     layouts=matrix,
-    shape=lambda layouts, params: (layouts["x"].shape[0],),
+    shape=lambda given: (given.layouts["x"].shape[0],),
     fits=fits,
-    launch=lambda layouts, params, shape, threads: Grid((*shape, 1, 1), (1, threads or 32, 1), shared_bytes=4),
+    launch=lambda given: Grid((*given.shape, 1, 1), (1, given.threads or 32, 1), shared_bytes=4),
     threads=(64, 256),
     grid_stride=False,
-    info=lambda layouts, params: [*layouts["x"].strides, params["keep"]],
+    info=lambda given: [*given.layouts["x"].strides, given["keep"]],
     optional=("alpha",),
     scalars={
-        "columns": lambda layouts, params, shape: ("i32", layouts["x"].shape[1]),
-        "block": lambda layouts, params, shape, grid: ("i32", grid.threads),
+        "columns": lambda given: ("i32", given.layouts["x"].shape[1]),
+        "block": lambda given: ("i32", given.grid.threads),
     },
     reference=reference_with_names,
 )
@@ -73,9 +74,9 @@ put = Op(
     args="ids x out",
     inputs={"ids": "I", "x": "T"},
     layouts=lambda draw, names: {"ids": contiguous((4,)), "x": contiguous((4,)), "out": contiguous((6,))},
-    fits=lambda layouts, params: "" if layouts["ids"] == layouts["x"] else "ids and x differ in shape",
-    updates=True,
-    indices={"ids": lambda layouts, params: layouts["out"].shape[0]},
+    fits=lambda given: "" if given.layouts["ids"] == given.layouts["x"] else "ids and x differ in shape",
+    updates={"out": "T"},
+    indices={"ids": lambda given: given.layouts["out"].shape[0]},
     reference=reference,
 )
 
@@ -169,7 +170,7 @@ def test_a_sentinel_is_refused_where_the_op_has_none():
     text = "toy.put[u8,f32](ids=40~sentinel@0 x=40~normal@0 out=6~normal@0)"
     assert put.parse(text)
     with pytest.raises(UsageError, match="id 255 at "):
-        replace(put, index_data=("index",)).parse(text)
+        replace(put, data={"ids": ("index",)}).parse(text)
 
 
 @pytest.mark.parametrize(
@@ -188,7 +189,7 @@ def test_a_launch_that_no_device_can_run_is_refused(geometry, says):
 
 
 def test_an_argument_too_large_for_its_type_is_refused():
-    op = replace(norm, scalars={**norm.scalars, "columns": lambda layouts, params, shape: ("u8", 300)})
+    op = replace(norm, scalars={**norm.scalars, "columns": lambda given: ("u8", 300)})
     with pytest.raises(UsageError, match="columns=300 is outside of u8: 0 to 255"):
         op.call(op.parse("toy.norm[f32](x=3x5~normal@0 keep=1 no-alpha)"))
 
@@ -197,7 +198,7 @@ def test_a_launch_of_ones_own_keeps_the_shared_memory_of_the_rule():
     op = replace(norm, grid_stride=True)
     case = op.parse("toy.norm[f32](x=3x5~normal@0 keep=1 no-alpha launch=7x128)")
     assert op.call(case).launch.shared_bytes == 4
-    assert math.prod(op.grid(case).grid) == 7
+    assert math.prod(op.given(case).grid.grid) == 7
 
 
 def test_a_layout_is_not_needed_for_the_output_of_an_elementwise_op(suite):

@@ -137,7 +137,7 @@ def _plan(suite: Suite, selection: Selection, columns: Sequence[Column], built: 
     folders = suite.kernels.absolute(), suite.cases.absolute()
     order = {op: place for place, op in enumerate(suite.ops)}
     tasks = sorted(runnable(tasks_of(selection, columns), suite, code), key=lambda task: order[task.op])
-    return Plan(*folders, tuple(tasks), EXAMPLES, 0, True, code)
+    return Plan(*folders, tuple(tasks), EXAMPLES, 0, True, code, launches=suite.launches)
 
 
 def _write(path: Path, text: str = "") -> None:

@@ -22,6 +22,7 @@ from parity.toolchain import DEFAULT_TARGETS, Built, Finding, build, find_module
 __all__ = ["main", "options"]
 
 COLUMNS = ("entries", "vgprs", "sgprs", "lds_bytes", "scratch_bytes", "spills")
+SHOWN_ERRORS, SHOWN_PIECES = 20, 10
 BRANCHES = 12
 """Conditions that are explained."""
 
@@ -64,9 +65,8 @@ def main(arguments: argparse.Namespace) -> int:
         _print_findings(built, project.kernels)
         _print_branches(built, project.kernels)
         _print_left_out(built, project.kernels)
-    for one in built:
-        if one.error:
-            errors().print(str(one.error), style="red")
+        _print_stubs(built)
+    _print_failures(built)
     return 1 if any(one.error for one in built) else 0
 
 
@@ -101,6 +101,9 @@ def _as_dict(one: Built) -> dict[str, object]:
         "errors": [vars(finding) for finding in one.error.findings] if one.error else [],
         "unmapped": [vars(finding) for finding in one.unmapped],
         "hazards": [vars(finding) for finding in one.hazards],
+        "left_out": [vars(piece) for piece in one.translation.left_out] if one.translation else [],
+        "empty_headers": list(one.translation.empty_headers) if one.translation else [],
+        "stubs": list(one.translation.stubs) if one.translation else [],
         "needs": [vars(finding) for finding in one.needs],
         "defects": [vars(finding) for finding in one.defects],
         "branches": [vars(finding) for finding in one.branches],
@@ -149,17 +152,50 @@ def _print_left_out(built: Sequence[Built], kernels: Path) -> None:
     console = output()
     for header in dict.fromkeys(header for each in translations for header in each.empty_headers):
         console.print(f"header not found, an empty one stands in its place: {header}", style="yellow")
-    for piece in dict.fromkeys(piece for each in translations for piece in each.left_out):
+    pieces = list(dict.fromkeys(piece for each in translations for piece in each.left_out))
+    for piece in pieces[:SHOWN_PIECES]:
         place = os.path.relpath(kernels / piece.file)
         console.print(f"{place}:{piece.line}: host code left out: {piece.name} ({piece.because})", style="dim")
+    if len(pieces) > SHOWN_PIECES:
+        more = _counted(len(pieces) - SHOWN_PIECES, "more piece")
+        console.print(f"{more} of host code left out, all of them with --json", style="dim")
+
+
+def _print_stubs(built: Sequence[Built]) -> None:
+    """The headers that small ones of parity's own answer, in one line."""
+    headers = dict.fromkeys(header for one in built if one.translation for header in one.translation.stubs)
+    if headers:
+        output().print(f"headers in whose place small ones of parity's stand: {' '.join(headers)}", style="dim")
+
+
+def _print_failures(built: Sequence[Built]) -> None:
+    """Which modules do not compile, once for all targets; in full where the compiler's errors name no place."""
+    for module in dict.fromkeys(one.module for one in built if one.error):
+        every = [one for one in built if one.module == module]
+        failed = [one for one in every if one.error]
+        unplaced = [one.error for one in failed if one.error and not one.error.findings]
+        for text in dict.fromkeys(map(str, unplaced)):
+            errors().print(text, style="red")
+        if len(unplaced) < len(failed):
+            where = ", ".join(one.target for one in failed if one.error and one.error.findings)
+            count = len({finding for one in failed if one.error for finding in one.error.findings})
+            errors().print(f"module {module!r} does not compile for {where}: {_counted(count, 'error')}", style="red")
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def _print_findings(built: Sequence[Built], kernels: Path) -> None:
-    """What is left to a person, once for all targets: file by file, line by line."""
+    """What is left to a person, once for all targets: file by file, line by line.
+
+    Of the errors of a module no more than ``SHOWN_ERRORS`` are there, in the compiler's order: the others follow from
+    them as a rule.
+    """
     found: dict[tuple[Finding, str], list[str]] = {}
     for one in built:
         for kind, findings in (
-            ("error", one.error.findings if one.error else ()),
+            ("error", one.error.findings[:SHOWN_ERRORS] if one.error else ()),
             ("could not be mapped to HIP", one.unmapped),
             ("means something different on AMD GPUs", one.hazards),
             ("your port needs this, parity supplies it", one.needs),
@@ -170,6 +206,14 @@ def _print_findings(built: Sequence[Built], kernels: Path) -> None:
                 found.setdefault((replace(finding, file=place), kind), []).append(one.target)
     console = output()
     every = {one.target for one in built}
-    for (finding, kind), targets in sorted(found.items(), key=lambda each: (each[0][0].file, each[0][0].line)):
+    # Errors stay in the compiler's order, which begins with headers that are not there.
+    failures = [each for each in found.items() if each[0][1] == "error"]
+    others = [each for each in found.items() if each[0][1] != "error"]
+    others.sort(key=lambda each: (each[0][0].file, each[0][0].line))
+    for (finding, kind), targets in [*others, *failures]:
         where = "" if set(targets) == every else f": {' '.join(dict.fromkeys(targets))}"
         console.print(f"{finding} ({kind}{where})", style="red" if kind == "error" else "yellow")
+    for module in dict.fromkeys(one.module for one in built if one.error):
+        more = max(len(one.error.findings) for one in built if one.module == module and one.error) - SHOWN_ERRORS
+        if more > 0:
+            console.print(f"{module}: {_counted(more, 'more error')}, all of them with --json", style="red")

@@ -48,7 +48,6 @@ LIBRARIES = (
         "ml_dtypes",
         "gmpy2",
         "hypothesis",
-        "itanium_demangler",
         "packaging",
         "Pebble",
         "PyYAML",

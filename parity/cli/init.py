@@ -1,14 +1,23 @@
-"""Start a project: a kernel, a case file and the configuration; where there are kernels, the configuration alone."""
+"""Start a project: a kernel, a case file and the configuration; of kernels that are there, the skeletons of their ops.
+
+They are compiled for one target, and every module gets a case file that declares its kernels with what the compiler
+knows of their arguments. What is missing is the reference: until an op has one, every command says so and leaves it
+out. In a project with settings, the case files are written that are not there yet.
+"""
 
 from __future__ import annotations
 
 import argparse
 import os
+import re
 import tomllib
 from pathlib import Path
 
-from parity.cli.terminal import output
-from parity.errors import UsageError
+from parity.cli.skeleton import case_file
+from parity.cli.terminal import errors, output, progress
+from parity.errors import MissingTool, UsageError, shown
+from parity.suite import Project, find_project
+from parity.toolchain import DEFAULT_TARGETS, build, find_modules
 
 __all__ = ["main", "options"]
 
@@ -28,11 +37,14 @@ def options(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> int:
     """Write what is not there yet; nothing is overwritten."""
     folder, config = arguments.folder, arguments.folder / CONFIG
-    _check(config)
+    if _is_project(config):
+        return _complete(folder, config)
     written = []
     kernels, cases = folder / arguments.kernels, folder / arguments.cases
-    has_own = kernels.is_dir() and any(kernels.rglob("*.cu"))
-    if not has_own:
+    has_own = kernels.is_dir() and any(path for pattern in ("*.cu", "*.hip") for path in kernels.rglob(pattern))
+    if has_own:
+        written = _skeletons(Project(kernels, cases))
+    else:
         written = [_copy("kernels/leaky_relu.cu", kernels), _copy("cases/leaky_relu.py", cases)]
     table = f'[tool.parity]\nkernels = "{arguments.kernels}"\ncases = "{arguments.cases}"\n'
     try:
@@ -44,28 +56,85 @@ def main(arguments: argparse.Namespace) -> int:
     for path in (*written, config):
         console.print(f"wrote {path}")
     there = "" if folder.resolve() == Path.cwd() else f"cd {folder} && "
-    console.print(f"next: {there}parity {'build' if has_own else 'run'}")
+    steps = "run" if not has_own else "build"
+    if has_own and written:
+        console.print(f"next: fill in a reference in {shown(cases)}, then {there}parity run")
+    else:
+        console.print(f"next: {there}parity {steps}")
     return 0
 
 
-def _check(config: Path) -> None:
+def _complete(folder: Path, config: Path) -> int:
+    """Write the case files that a project lacks; its settings stay as they are.
+
+    Raises:
+        UsageError: it lacks none.
+    """
+    project = find_project(folder)
+    written = _skeletons(project, quiet=True) if project.kernels.is_dir() else []
+    if not written:
+        raise UsageError(f"{config} has a [tool.parity] already: this is a project; see it with parity list")
+    for path in written:
+        output().print(f"wrote {path}")
+    output().print(f"next: fill in a reference in {shown(project.cases)}, then parity run")
+    return 0
+
+
+def _skeletons(project: Project, *, quiet: bool = False) -> list[Path]:
+    """Write a case file for every module that compiles and has none yet."""
+    kernels, cases = project.kernels, project.cases
+    modules = find_modules(kernels, ported=project.sides.ported)
+    try:
+        with progress() as bars:
+            bar = bars.add_task("building", total=len(modules), note="")
+            built = build(
+                kernels,
+                modules,
+                [DEFAULT_TARGETS[0]],
+                sides=project.sides,
+                done=lambda one: bars.update(bar, advance=1, note=one.module),
+            )
+    except MissingTool as error:
+        errors().print(f"parity: no case files are written, because nothing can be compiled: {error}", style="yellow")
+        return []
+    written = []
+    for one in built:
+        path = cases / (re.sub(r"\W+", "_", one.module) + ".py")
+        if one.error or not one.code_object:
+            errors().print(
+                f"parity: {one.module} does not compile, so it has no case file; see parity build", style="yellow"
+            )
+        elif path.exists() and quiet:
+            continue
+        elif path.exists():
+            errors().print(f"parity: {path} exists already and stays as it is", style="yellow")
+        elif one.code_object.kernels:
+            source = modules[one.module].relative_to(kernels)
+            written.append(_write(path, case_file(source, one.module, one.code_object.kernels.values())))
+    return written
+
+
+def _is_project(config: Path) -> bool:
     try:
         document = tomllib.loads(config.read_text())
     except OSError:
-        return
+        return False
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{config} is not valid TOML: {error}") from error
-    if "parity" in document.get("tool", {}):
-        raise UsageError(f"{config} has a [tool.parity] already: this is a project; see it with parity list")
+    return "parity" in document.get("tool", {})
 
 
 def _copy(name: str, folder: Path) -> Path:
     path = folder / Path(name).name
     if path.exists():
         raise UsageError(f"{path} exists already; move it away, or choose another folder")
+    return _write(path, (TEMPLATE / name).read_text())
+
+
+def _write(path: Path, text: str) -> Path:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        path.write_text((TEMPLATE / name).read_text())
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
     except OSError as error:
         raise UsageError(f"cannot write {path}: {os.strerror(error.errno or 0)}; choose another folder") from error
     return path

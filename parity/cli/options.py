@@ -8,7 +8,7 @@ from pathlib import Path
 
 from parity.cli.terminal import errors
 from parity.dtypes import dtype
-from parity.suite import Selection, Suite, find_suite
+from parity.suite import LAUNCHES, Selection, Suite, find_suite
 from parity.toolchain import HIPIFIERS, HIPIFY, TOOLCHAINS, VARIABLE
 
 __all__ = [
@@ -92,6 +92,12 @@ def add_drawing(parser: argparse.ArgumentParser) -> None:
         help=f"cases to draw per kernel, beside the named ones (default: {EXAMPLES})",
     )
     parser.add_argument(
+        "--launches",
+        choices=LAUNCHES,
+        help="any: launches other than the host's own, too (the default); host: the op's own launch rule only. Set "
+        "for good by launches of [tool.parity]",
+    )
+    parser.add_argument(
         "--seed", type=int, default=0, metavar="N", help="the same seed draws the same cases everywhere (default: 0)"
     )
 
@@ -111,6 +117,7 @@ def suite_of(arguments: argparse.Namespace) -> Suite:
         cases=arguments.cases_dir,
         known=getattr(arguments, "known_issues", None),
         hip=arguments.hip_dir,
+        launches=getattr(arguments, "launches", None),
     )
     arguments.problems = suite.problems
     for problem in suite.problems:

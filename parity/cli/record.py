@@ -58,7 +58,7 @@ def main(arguments: argparse.Namespace) -> int:
     if not tasks:
         raise NotAvailable("nothing was recorded: no case could be executed")
     folders = suite.kernels.absolute(), suite.cases.absolute()
-    plan = Plan(*folders, tasks, arguments.examples, arguments.seed, True, code)
+    plan = Plan(*folders, tasks, arguments.examples, arguments.seed, True, code, launches=suite.launches)
     head = _head(runner, plan)
     partial = arguments.output.with_name(f"{arguments.output.name}.partial")
     with Journal(partial, {"selection": digest(*map(repr, tasks)), **head}) as journal:

@@ -114,7 +114,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 @dataclass(frozen=True)
 class Work:
-    """What a run is about."""
+    """What a run is about; ``fewer`` says that it may draw other launches than a run without options."""
 
     suite: Suite
     selection: Selection
@@ -123,6 +123,7 @@ class Work:
     seed: int
     examples: int
     known: Known
+    fewer: bool
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -197,6 +198,7 @@ def _work(arguments: argparse.Namespace) -> Work:
         seed,
         examples,
         known_issues(suite, chosen.runnable + _compiled(chosen)),
+        arguments.launches is not None,
     )
 
 
@@ -230,6 +232,7 @@ def _plan(work: Work, built: Sequence[Built], arguments: argparse.Namespace) -> 
         arguments.checked,
         code,
         known=work.known,
+        launches=work.suite.launches,
     )
 
 
@@ -321,7 +324,7 @@ def _compiled(columns: Columns) -> tuple[Column, ...]:
 
 def _drawn(work: Work, plan: Plan) -> set[str]:
     """The kernels of which no case is left out that a run draws if it is asked for nothing else."""
-    if work.examples < EXAMPLES and work.columns.live:
+    if (work.examples < EXAMPLES or work.fewer) and work.columns.live:
         return set()
     picked = {(case.op, case.dtypes) for case in work.selection.cases}
     return {
@@ -341,6 +344,8 @@ def _reproduction(arguments: argparse.Namespace) -> Reproduction:
         found += ["--no-check-memory"]
     if arguments.toolchain:
         found += ["--toolchain", arguments.toolchain]
+    if arguments.launches:
+        found += ["--launches", arguments.launches]
     if (hipifier := chosen_hipifier()) != LITERAL:
         found += ["--hipify", hipifier]
     for option, folder in (
@@ -358,7 +363,7 @@ def _print_failures(work: Work, records: Sequence[CaseRecord], reproduction: Rep
     for failure in shown_failures(records):
         record, more = failure.records[0], failure.more
         source = shown(work.suite.files.get(record.module, ""))
-        declared = shown(work.suite.op(record.op).where)
+        declared = shown(work.suite.op(record.op).declared)
         head, _, body = failure_text(failure, reproduction, source, declared).partition("\n")
         console.print(head, style="bold red")
         console.print(body)

@@ -1,13 +1,20 @@
 """Executes AMDGPU assembly listings on the CPU."""
 
 from parity.emulator.classes import CLASSES, class_of
-from parity.emulator.device import Device, LaunchStats, pack
+from parity.emulator.device import Device, LaunchStats, pack, together
 from parity.emulator.faults import (
     BadCall,
     DataRace,
     DivergentBarrier,
+    FailedAssertion,
     InstructionBudgetExceeded,
+    KernelFault,
+    LdsExceeded,
     MemoryFault,
+    NoProgress,
+    Refused,
+    Thread,
+    Trapped,
     UnknownInstruction,
     place,
 )
@@ -20,11 +27,19 @@ __all__ = [
     "DataRace",
     "Device",
     "DivergentBarrier",
+    "FailedAssertion",
     "InstructionBudgetExceeded",
+    "KernelFault",
     "LaunchStats",
+    "LdsExceeded",
     "MemoryFault",
+    "NoProgress",
+    "Refused",
+    "Thread",
+    "Trapped",
     "UnknownInstruction",
     "class_of",
     "pack",
     "place",
+    "together",
 ]

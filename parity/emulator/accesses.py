@@ -106,7 +106,7 @@ def _copy(value: str) -> str:
 def _scalar_load(w: Writer, item: Instruction, kind: str) -> None:
     target, base, *offsets = item.operands
     words = {"b32": 1, "b64": 2, "b96": 3, "b128": 4, "b256": 8, "b512": 16}.get(kind)
-    if words is None:
+    if words is None and kind not in ("u8", "i8", "u16", "i16"):
         raise Unknown(f"instruction {item.mnemonic}")
     terms = [scalar(w, base, "u64")]
     for offset in offsets:
@@ -114,6 +114,12 @@ def _scalar_load(w: Writer, item: Instruction, kind: str) -> None:
             literal = offset.lstrip("-")[:1].isdigit()
             terms.append(f"(i64){scalar(w, offset, 'i32' if literal else 'u32')}")
     terms.append(f"{_modifiers(item).get('offset', 0)}l")
+    if words is None:
+        bits = int(kind[1:])
+        value = f"(u32)((i32)(x << {32 - bits}) >> {32 - bits})" if kind[0] == "i" else "x"
+        w.put(f"{{ u32 x; if (scalar_load_part(c, {' + '.join(terms)}, {bits // 8}, {w.here}, &x)) return 1;")
+        w.put(*write_scalar(w, target, "u32", value), "}")
+        return
     names = registers(w, target)
     if len(names) != words:
         raise Unknown(f"{len(names)} registers for {item.mnemonic}")
@@ -132,9 +138,10 @@ def _load(w: Writer, item: Instruction, space: str, kind: str) -> None:
     element, into = LOADS[kind]
     target, *rest = item.operands
     address = _address(w, item, space, rest)
+    number = f"(u32)({w.here} | COHERENT)" if _is_coherent(item) else w.here
     if element in ("x3", "x4"):
         n, names = int(element[1]), registers(w, target)
-        w.put(f"{{ V<u32> x[{n}]; if (gather(c, exec, {address}, {4 * n}, {w.here}, x)) return 1;")
+        w.put(f"{{ V<u32> x[{n}]; if (gather(c, exec, {address}, {4 * n}, {number}, x)) return 1;")
         w.put(*(f"{name} = sel(unmask(exec), x[{i}], {name});" for i, name in enumerate(names)), "}")
         return
     stored = element.replace("i", "u")
@@ -145,12 +152,20 @@ def _load(w: Writer, item: Instruction, space: str, kind: str) -> None:
         into, value = "half", f"as<u16>(to<{element[0]}16>({value}))"
     elif element != into:
         value = f"to<{into}>({value})"
-    w.put(f"{{ V<{stored}> x; if (load_{stored}(c, exec, {address}, {w.here}, &x)) return 1;")
+    w.put(f"{{ V<{stored}> x; if (load_{stored}(c, exec, {address}, {number}, &x)) return 1;")
     if into == "half":
         (name,) = registers(w, target)
         w.put(f"{name} = sel(unmask(exec), {'put_hi' if high else 'put_lo'}({name}, {value}), {name}); }}")
     else:
         w.put(*write(w, target, into, value), "}")
+
+
+def _is_coherent(item: Instruction) -> bool:
+    """Whether a load sees what other wavefronts of the device wrote: a relaxed atomic one, or a volatile one (LLVM
+    AMDGPU usage, "Memory Model"). Where bits say something else as well, a non-temporal one has them, too.
+    """
+    policy = {*item.modifiers}
+    return bool(policy & {"sc1", "scope:SCOPE_DEV", "scope:SCOPE_SYS"}) or ("glc" in policy and "slc" not in policy)
 
 
 def _store(w: Writer, item: Instruction, space: str, kind: str) -> None:
@@ -229,7 +244,8 @@ def _atomic(w: Writer, item: Instruction, space: str, kind: str) -> None:
     body = f"[](Atom<{kind}> old, Atom<{kind}> x, Atom<{kind}> cmp) -> Atom<{kind}> {{ return {expression}; }}"
     given = f"V<{unit}>({values[0]}), V<{unit}>({values[1] if compares else values[0]})"
     w.put(f"{{ V<{unit}> old;")
-    w.put(f"if (atomic<{kind}>(c, exec, {address}, {w.here}, {given}, &old, {body})) return 1;")
+    call = f"atomic<{kind}, {'true' if compares else 'false'}>"
+    w.put(f"if ({call}(c, exec, {address}, {w.here}, {given}, &old, {body})) return 1;")
     if target:
         w.put(*write(w, target, unit, "old"))
     w.put("}")

@@ -36,7 +36,9 @@ and runs faster; or compiled to count instructions as well. See ``thread`` and `
 _HERE = Path(__file__).parent
 _LEVELS: Mapping[Kind, str] = {"threaded": "-O2", "compiled": "-O2", "counted": "-O1"}
 # What may differ between two listings of the same kernel: line table, comments, and numbers counted over the file.
-_NOISE = re.compile(r"^\t\.loc\t.*\n|^\s*;.*\n|^\.L(?:tmp|func_begin)\d+:.*\n|\s*;.*$|(?<=\.LBB)\d+", re.MULTILINE)
+_NOISE = re.compile(
+    r"^\t\.loc\t.*\n|^\s*;.*\n|^\.L(?:tmp|func_begin)\d+:.*\n|\s*;.*$|(?<=\.LBB)\d+|(?<=\.Lpost_getpc)\d+", re.MULTILINE
+)
 
 
 @functools.cache
@@ -98,12 +100,12 @@ class Programs:
             UnknownInstruction: a kernel has an instruction that the tables do not know.
             UsageError: the listing lacks a kernel or is cut off.
         """
-        symbols = image_of(listing).symbols
+        symbols = image_of(listing).places
         places = " ".join(f"{name} {at}" for name, at in symbols.items())
 
         def key_of(name: str) -> str:
             bodies = bodies_of(listing, name)
-            used = places if any("@rel32" in body.text for body in bodies) else ""
+            used = places if any("rel32@" in body.text for body in bodies) else ""
             return digest(_version(), target.name, self._kind, used, *(_NOISE.sub("", body.text) for body in bodies))
 
         keys = {name: key_of(name) for name in names}

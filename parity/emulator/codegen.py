@@ -9,12 +9,12 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 
-from parity.emulator.faults import UnknownInstruction
+from parity.emulator.faults import Refused, UnknownInstruction
 from parity.emulator.instructions import END, emit
 from parity.emulator.isa import BRANCHES, IGNORED, semantics
-from parity.emulator.operands import is_vector
+from parity.emulator.operands import LABEL_ADDRESS, is_vector
 from parity.emulator.parse import Function, Instruction
-from parity.emulator.writer import Unknown, Writer
+from parity.emulator.writer import Missing, Unknown, Writer
 from parity.toolchain.targets import Target
 
 __all__ = ["COUNTERS", "blocks_of", "entry_of", "registers_of", "teaching", "translate", "writer_of"]
@@ -52,7 +52,7 @@ def translate(
         [
             *([f"EXPORTED u64 {w.counters}[{len(w.items)}]; u64 {w.counters}[{len(w.items)}];"] if counted else []),
             f"EXPORTED u32 {symbol}(Context *c, Mask exec, const V<u32> *ids, u32 wave) {{",
-            "u32 scc = 0; Mask vcc = 0; i64 left = c->budget;",
+            "u32 scc = 0; Mask vcc = 0; i64 left = c->budget; Context *const self = c;",
             *declared,
             *entry,
             *w.lines,
@@ -78,8 +78,18 @@ def blocks_of(function: Function) -> dict[int, list[Instruction]]:
 
 def _items(function: Function) -> list[Instruction | str]:
     """The instructions, and the labels that are branched to or called."""
-    targets = {item.operands[0] for item in function.instructions if item.mnemonic in BRANCHES} | {*function.callees}
+    targets = {item.operands[0] for item in function.instructions if item.mnemonic in BRANCHES}
+    targets |= {*function.callees, *_jumps(function)}
     return [item for item in function.items if isinstance(item, Instruction) or item in targets]
+
+
+def _jumps(function: Function) -> list[str]:
+    """The labels of which the address is computed, for branches that are too long for the branch instructions."""
+    return list(
+        dict.fromkeys(
+            match[1] for item in function.instructions for o in item.operands[2:] if (match := LABEL_ADDRESS.match(o))
+        )
+    )
 
 
 def _translated(
@@ -104,6 +114,7 @@ def writer_of(function: Function, target: Target, symbols: Mapping[str, int], co
         {start: len(block) for start, block in _blocks(items).items()},
         symbols,
         function.callees,
+        _jumps(function),
         [i for i, item in enumerate(items) if isinstance(item, Instruction) and item.mnemonic == "s_swappc_b64"],
         counters,
     )
@@ -114,6 +125,8 @@ def teaching(function: Function, w: Writer) -> Iterator[None]:
     """Say which instruction it is that is not known."""
     try:
         yield
+    except Missing as missing:
+        raise Refused(function.name, str(missing), function.instructions[w.number]) from None
     except Unknown as unknown:
         raise UnknownInstruction(str(unknown), function.name, function.instructions[w.number]) from None
 

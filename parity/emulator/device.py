@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+import re
 import struct
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,20 +14,46 @@ from typing import Any
 import numpy as np
 
 from parity.cache import Cache, default_root
-from parity.codeobject import CodeObject, Kernel, first_difference
+from parity.codeobject import CodeObject, Kernel, first_difference, spelled
 from parity.emulator.build import Executable, Programs
 from parity.emulator.classes import class_of, totals
 from parity.emulator.codegen import COUNTERS, blocks_of, registers_of
-from parity.emulator.faults import BadCall, DataRace, DivergentBarrier, InstructionBudgetExceeded, MemoryFault, quoted
-from parity.emulator.image import image_of
+from parity.emulator.faults import (
+    BadCall,
+    DataRace,
+    DivergentBarrier,
+    FailedAssertion,
+    InstructionBudgetExceeded,
+    LdsExceeded,
+    MemoryFault,
+    NoProgress,
+    Refused,
+    Thread,
+    Trapped,
+    quoted,
+)
+from parity.emulator.image import Image, image_of
 from parity.emulator.memory import BASE, NO_RESERVE, Allocation, Arena, Bytes
 from parity.emulator.parse import Instruction, bodies_of, function_of
+from parity.emulator.printing import RECORD, messages
 from parity.errors import ParityError, UsageError, nearest
 from parity.toolchain.targets import Target, target
 
-__all__ = ["Device", "LaunchStats", "pack"]
+__all__ = ["Device", "LaunchStats", "pack", "together"]
 
-_NONE, _READ_OUTSIDE, _WRITE_OUTSIDE, _READ_UNWRITTEN, _TIMEOUT, _RACE, _DIVERGENT, _BAD_CALL = range(8)
+(
+    _NONE,
+    _READ_OUTSIDE,
+    _WRITE_OUTSIDE,
+    _READ_UNWRITTEN,
+    _TIMEOUT,
+    _RACE,
+    _DIVERGENT,
+    _BAD_CALL,
+    _TRAP,
+    _STUCK,
+    _REQUEST,
+) = range(11)
 _KINDS = {
     _READ_OUTSIDE: "out-of-bounds read",
     _WRITE_OUTSIDE: "out-of-bounds write",
@@ -38,8 +66,33 @@ _WHOLE_WAVE = 1 << 31
 # of the largest device.
 _WAVES, _STACK = 32, 1 << 20
 _LDS = 1 << 18
+# For the variables of code objects, before LDS; those of further ones are somewhere else, and not traced.
+_VARIABLES, _BETWEEN = 1 << 20, 256
 _TRACED, _TRACE_BYTES = 1 << 24, 24
 _ORDINALS = 1 << 31
+# As in wavefronts.h and requests.cpp: the buffer for requests to the host, and where its parts are; what a log holds.
+_MAILBOX, _EVENT, _SIGNAL, _HEADERS, _PAYLOADS = 8192, 64, 128, 256, 512
+_LOGGED = 1 << 15
+PRINTED = 4096
+"""Characters that are kept of what a launch prints."""
+
+# As in threaded.cpp: instructions until it is looked whether a kernel goes on, and the registers of a wavefront.
+_SLICE, _REGISTERS = 1 << 20, 1 << 18
+_FAILED = re.compile(
+    r"(?P<file>.*):(?P<line>\d+): (?P<function>.*): Device-side assertion `(?P<expression>.*)' failed\.\n", re.DOTALL
+)
+_COMPARES = re.compile(r"_f?cmp(?:swap|st)")
+# Hidden arguments through which a kernel uses what parity does not emulate. They point to where no memory is, so that
+# the first use is a fault: a kernel that calls through pointers has all of them, used or not.
+_REFUSED = {
+    "hidden_multigrid_sync_arg": "synchronisation of a whole grid (cg::this_grid().sync())",
+    "hidden_heap_v1": "memory that is allocated on the device (malloc, new)",
+    "hidden_default_queue": "launches from the device",
+    "hidden_completion_action": "launches from the device",
+    "hidden_printf_buffer": "printf through a buffer (-mprintf-kind=buffered)",
+}
+_REFUSED_AT, _REFUSED_BYTES = 0x7D00_0000_0000, 1 << 32
+_SERVICES = {1: "calls of functions of the host", 3: "memory that is allocated on the device (malloc, new)"}
 
 Triple = tuple[int, int, int]
 
@@ -57,6 +110,7 @@ class _Context(ctypes.Structure):
         ("image", ctypes.c_uint64),
         ("lds", ctypes.c_uint64),
         ("scratch", ctypes.c_uint64),
+        ("variables", ctypes.c_uint64),
         ("lds_bytes", ctypes.c_uint32),
         ("scratch_bytes", ctypes.c_uint32),
         ("scratch_stride", ctypes.c_uint32),
@@ -75,11 +129,24 @@ class _Context(ctypes.Structure):
         ("crossed", ctypes.c_uint32),
         ("stacks", ctypes.c_uint64),
         ("trace", ctypes.c_uint64),
-        ("lds_trace", ctypes.c_uint64),
+        ("top_trace", ctypes.c_uint64),
         ("trace_bytes", ctypes.c_uint64),
         ("ordinal", ctypes.c_uint32),
         ("running", ctypes.c_uint64),
         ("program", ctypes.c_void_p),
+        ("mailbox", ctypes.c_uint64),
+        ("log", ctypes.c_uint64),
+        ("log_size", ctypes.c_uint64),
+        ("logged", ctypes.c_uint64),
+        ("lost", ctypes.c_uint64),
+        ("messages", ctypes.c_uint64),
+        ("reserve", ctypes.c_int64),
+        ("whole", ctypes.c_int64),
+        ("snapshot", ctypes.c_uint64),
+        ("watched", ctypes.c_uint64),
+        ("ticks", ctypes.c_uint64),
+        ("changes", ctypes.c_uint64),
+        ("compares", ctypes.c_uint32),
     )
 
 
@@ -97,6 +164,15 @@ class LaunchStats:
     classes: Mapping[str, int] | None = None
 
 
+def together(stats: Sequence[LaunchStats]) -> LaunchStats:
+    """What several launches did."""
+    classes: Counter[str] = Counter()
+    for each in stats:
+        classes.update(each.classes or {})
+    crossing = next((each.crossing for each in stats if each.crossing), None)
+    return LaunchStats(sum(each.instructions for each in stats), crossing, classes or None)
+
+
 @dataclass(frozen=True)
 class _Loaded:
     kernel: Kernel
@@ -105,6 +181,8 @@ class _Loaded:
     executable: Executable
     image: int
     barriers: bool
+    compares: bool
+    prints: bool
     blocks: Mapping[int, Sequence[Instruction]]
     counters: Any
 
@@ -132,24 +210,30 @@ class Device:
     ) -> None:
         self.instruction_budget = instruction_budget
         self._cache = cache or Cache(default_root())
-        self._counted = counted
+        self._counted, self._traced = counted, traced
         self._programs = Programs(self._cache, "counted" if counted else "threaded" if traced else "compiled")
         self._arena = Arena(capacity)
         self._loaded: dict[tuple[str, str], _Loaded] = {}
         arena = self._arena
-        self._images: dict[str, int] = {}
+        self._images: dict[str, tuple[Image, int]] = {}
         self._stacks = _pages(_WAVES * _STACK)
         self._scratch, self._scratch_bytes = 0, 0
-        lds = arena.reserve(_LDS, red_zone=0)  # nothing follows: an offset beyond LDS leads out of memory
+        # Nothing follows LDS: an offset beyond it leads out of memory.
+        self._variables = arena.reserve(_VARIABLES + _LDS, red_zone=0)
+        lds = self._variables + _VARIABLES
         self._context = context = _Context(
             arena.data.ctypes.data, arena.state.ctypes.data, BASE, capacity, checked=checked or traced,
-            lds=lds, stacks=self._stacks.ctypes.data,
+            lds=lds, variables=self._variables, stacks=self._stacks.ctypes.data,
         )  # fmt: skip
+        context.mailbox = arena.reserve(_MAILBOX)
+        self._log = _pages(_LOGGED * RECORD * 8).view(np.uint64).reshape(-1, RECORD)
+        self._registers = _pages(_REGISTERS)
+        context.log, context.log_size, context.snapshot = self._log.ctypes.data, _LOGGED, self._registers.ctypes.data
         if traced:
             limit = min(_TRACED, capacity)
-            self._traces = _pages((limit + _LDS) * _TRACE_BYTES)
+            self._traces = _pages((limit + _VARIABLES + _LDS) * _TRACE_BYTES)
             context.trace, context.trace_bytes = self._traces.ctypes.data, limit
-            context.lds_trace = context.trace + limit * _TRACE_BYTES
+            context.top_trace = context.trace + limit * _TRACE_BYTES
 
     def prepare(self, code: CodeObject, kernels: Iterable[str] | None = None, *, workers: int | None = None) -> None:
         """Translate and compile kernels (default: all of the code object) at once, in parallel batches.
@@ -210,11 +294,64 @@ class Device:
     @staticmethod
     def registers(code: CodeObject, kernel: str) -> Mapping[str, Instruction]:
         """The registers of a kernel in the order in which ``launch`` numbers them, and where each is named first."""
-        return registers_of(function_of(code.listing, kernel), target(code.target), image_of(code.listing).symbols)
+        return registers_of(function_of(code.listing, kernel), target(code.target), image_of(code.listing).places)
 
     def reset(self) -> None:
         """Free all allocations."""
         self._arena.reset()
+
+    def restore(self) -> None:
+        """Give the variables of all code objects the values that they begin with; they stay from launch to launch."""
+        for image, address in self._images.values():
+            if any(image.sizes):
+                self._arena.place_image(address, image.placed(address), image.writable)
+
+    def symbol(self, code: CodeObject, name: str) -> Allocation:
+        """The memory of a variable of a code object, ``__constant__`` or ``__device__``, named as the source does.
+
+        Raises:
+            UsageError: the code object has no variable of that name.
+        """
+        image, address = self._placed(code)
+        variables = {called: each for each in image.sizes if each in image.symbols for called in (*spelled(each), each)}
+        if name not in variables:
+            raise UsageError(f"module {code.module!r} has no variable {name!r}{nearest(name, variables)}")
+        symbol = variables[name]
+        return Allocation(f"variable {name}", address + image.symbols[symbol], image.sizes[symbol])
+
+    def write_symbol(self, code: CodeObject, name: str, content: bytes) -> None:
+        """Give a variable its contents for the launches that follow, until ``restore``.
+
+        Raises:
+            UsageError: there is no such variable, or it is smaller.
+        """
+        there = self.symbol(code, name)
+        if len(content) > there.size:
+            raise UsageError(f"variable {name!r} of module {code.module!r} has {there.size} bytes, not {len(content)}")
+        self._arena.data[there.address - BASE :][: len(content)] = np.frombuffer(content, np.uint8)
+
+    def read_symbol(self, code: CodeObject, name: str) -> Bytes:
+        """The contents of a variable, as a copy.
+
+        Raises:
+            UsageError: there is no such variable.
+        """
+        there = self.symbol(code, name)
+        return self._arena.data[there.address - BASE :][: there.size].copy()
+
+    @property
+    def printed(self) -> str:
+        """What the last launch printed, in the order in which the wavefronts ran: the first ``PRINTED`` characters."""
+        context = self._context
+        if not context.logged:
+            return ""
+        texts = [m.text for m in messages(self._log[: context.logged]) if not _FAILED.fullmatch(m.text)]
+        whole = "".join(texts)
+        if context.lost or len(whole) > PRINTED:
+            more = f"{len(whole) - PRINTED:,} characters" if len(whole) > PRINTED else ""
+            lost = f"what did not fit into the log, {context.lost:,} parts" if context.lost else ""
+            return f"{whole[:PRINTED]}\n... and more: {' and '.join(filter(None, (more, lost)))}\n"
+        return whole
 
     def launch(
         self,
@@ -250,22 +387,28 @@ class Device:
                 f"least 1, and a block has at most {noun.max_threads} threads"
             )
         lds = noun.lds_bytes + shared_bytes
-        if shared_bytes < 0 or lds > loaded.target.lds_bytes:
-            raise UsageError(
-                f"kernel {kernel!r} needs {lds} bytes of LDS ({noun.lds_bytes} static, {shared_bytes} dynamic); a "
-                f"workgroup on {loaded.target} can have {loaded.target.lds_bytes}"
-            )
+        if shared_bytes < 0:
+            raise UsageError(f"a launch of kernel {kernel!r} cannot have {shared_bytes} bytes of dynamic LDS")
+        if lds > loaded.target.lds_bytes:
+            raise LdsExceeded(kernel, noun.lds_bytes, shared_bytes, str(loaded.target), loaded.target.lds_bytes)
         expected = noun.explicit_bytes
         if len(args) != expected:
             raise UsageError(
                 f"kernel {kernel!r} takes {expected} bytes of arguments, not {len(args)}; build them with pack()"
             )
         context = self._context
-        context.kernarg = self._arena.place(_KERNARG_AT, _kernarg(noun, args, grid, block, shared_bytes))
+        mailbox = context.mailbox if loaded.prints else 0
+        context.kernarg = self._arena.place(_KERNARG_AT, _kernarg(noun, args, grid, block, shared_bytes, mailbox))
         context.dispatch = self._arena.place(
             _DISPATCH_AT, _dispatch_packet(noun, grid, block, shared_bytes, context.kernarg)
         )
-        context.budget = self.instruction_budget
+        context.whole = self.instruction_budget
+        context.budget = min(_SLICE, self.instruction_budget)
+        context.reserve = self.instruction_budget - context.budget
+        context.compares, context.ticks = loaded.compares, 0
+        context.logged = context.lost = context.messages = 0
+        if loaded.prints:
+            self._place_mailbox()
         self._arena.clear(context.lds, context.lds_bytes)
         context.image, context.lds_bytes = loaded.image, lds
         context.seed, context.fill, context.odd = seed, fill, _SCALAR if odd is None else odd
@@ -279,14 +422,24 @@ class Device:
         context.program = ctypes.addressof(program) if program else None
         fault = loaded.launch(
             ctypes.byref(context), loaded.executable.address,
-            (ctypes.c_uint32 * 3)(*grid), (ctypes.c_uint32 * 3)(*block), loaded.barriers,
+            (ctypes.c_uint32 * 3)(*grid), (ctypes.c_uint32 * 3)(*block), loaded.barriers or self._traced,
         )  # fmt: skip
         if fault:
-            raise self._fault(code, kernel, fault)
+            raise self._fault(code, kernel, fault, block)
         crossing = self._instruction(code, kernel, context.crossed - 1).text if context.crossed else None
         return LaunchStats(
-            self.instruction_budget - context.budget, crossing, _classes(loaded) if self._counted else None
+            self.instruction_budget - context.budget - context.reserve,
+            crossing,
+            _classes(loaded) if self._counted else None,
         )
+
+    def _place_mailbox(self) -> None:
+        """The buffer through which a kernel asks the host (ockl: hostcall_impl.cl), as the HSA runtime prepares it."""
+        at = self._context.mailbox
+        content = bytearray(_MAILBOX)
+        struct.pack_into("<6Q", content, 0, at + _HEADERS, at + _PAYLOADS, at + _SIGNAL, 1, 0, 0)
+        struct.pack_into("<QqQI", content, _SIGNAL, 1, 0, at + _EVENT, 1)  # amd_signal_t
+        self._arena.put(at, bytes(content))
 
     def _place_scratch(self, size: int, lanes: int) -> None:
         """Scratch memory for the lanes of one workgroup, with a gap after each."""
@@ -297,7 +450,7 @@ class Device:
             self._scratch, self._scratch_bytes = self._arena.reserve(needed), needed
         elif size:
             self._arena.clear(self._scratch, self._scratch_bytes)
-        context.scratch = self._scratch or context.lds
+        context.scratch = self._scratch or context.variables
 
     def _forget(self) -> None:
         """The ordinals of wavefronts are used up: begin anew."""
@@ -316,25 +469,40 @@ class Device:
             launch = library.launch
             launch.argtypes = (*(ctypes.c_void_p,) * 4, ctypes.c_uint32)
             launch.restype = ctypes.c_uint32
-            if code.digest not in self._images:
-                image = image_of(code.listing)
-                self._images[code.digest] = self._arena.place_image(image.content, image.writable)
-            barriers = any("s_barrier" in body.text for body in bodies_of(code.listing, name))
+            kernel = code.kernels[name]
+            bodies = bodies_of(code.listing, name)
+            barriers = any("s_barrier" in body.text for body in bodies)
+            compares = any(_COMPARES.search(body.text) for body in bodies)
+            prints = any(hidden.kind == "hidden_hostcall_buffer" for hidden in kernel.hidden)
             blocks, counters = {}, None
             if self._counted:
                 blocks = blocks_of(function_of(code.listing, name))
                 counters = (ctypes.c_uint64 * (max(blocks) + 1)).in_dll(library, symbol + COUNTERS)
             self._loaded[key] = _Loaded(
-                code.kernels[name], where, launch, executable, self._images[code.digest], barriers, blocks, counters
-            )
+                kernel, where, launch, executable, self._placed(code)[1], barriers, compares, prints, blocks,
+                counters,
+            )  # fmt: skip
         return self._loaded[key]
+
+    def _placed(self, code: CodeObject) -> tuple[Image, int]:
+        """The data of a code object, and where it lies."""
+        if code.digest not in self._images:
+            image = image_of(code.listing)
+            address, next_ = self._variables, self._variables + -(-len(image.content) // _BETWEEN) * _BETWEEN + _BETWEEN
+            if next_ > self._context.lds:
+                address = self._arena.reserve(len(image.content))
+            else:
+                self._variables = next_
+            self._arena.place_image(address, image.placed(address), image.writable)
+            self._images[code.digest] = image, address
+        return self._images[code.digest]
 
     @staticmethod
     def _instruction(code: CodeObject, kernel: str, number: int) -> Instruction:
         instructions = function_of(code.listing, kernel).instructions
         return instructions[min(number, len(instructions) - 1)]
 
-    def _fault(self, code: CodeObject, kernel: str, fault: int) -> ParityError:
+    def _fault(self, code: CodeObject, kernel: str, fault: int, block: Triple) -> ParityError:
         c = self._context
         instruction = self._instruction(code, kernel, c.instruction)
         workgroup = (c.group[0], c.group[1], c.group[2])
@@ -349,6 +517,22 @@ class Device:
             return DivergentBarrier(kernel, instruction, who, workgroup)
         if fault == _BAD_CALL:
             return BadCall(kernel, instruction, workgroup)
+        if fault == _REQUEST:
+            return Refused(kernel, _SERVICES.get(c.other, f"the host's service {c.other}"), instruction)
+        if fault == _STUCK:
+            lanes = int(c.address).bit_count()
+            return NoProgress(kernel, instruction, _thread(workgroup, c.lane, block), lanes)
+        if fault == _TRAP:
+            others = int(c.address).bit_count() - 1
+            thread = _thread(workgroup, c.lane, block)
+            own = (m.text for m in messages(self._log[: c.logged]) if (m.group, m.thread) == (workgroup, c.lane))
+            for text in own:
+                if failed := _FAILED.fullmatch(text):
+                    where = failed["file"], int(failed["line"]), failed["function"]
+                    return FailedAssertion(kernel, failed["expression"], *where, thread, others)
+            return Trapped(kernel, instruction, thread, others)
+        if 0 <= (which := (c.address - _REFUSED_AT) // _REFUSED_BYTES) < len(_REFUSED):
+            return Refused(kernel, [*_REFUSED.values()][which], instruction)
         near = self._nearest(c.address)
         if fault == _RACE:
             memory = f"byte {c.address - near.address} of {quoted(near.name)}" if near else f"address {c.address:#x}"
@@ -372,7 +556,11 @@ class Device:
         c = self._context
         if address >= c.lds:
             return Allocation("LDS", c.lds, c.lds_bytes)
-        if c.scratch <= address:
+        for image, start in sorted(self._images.values(), key=lambda placed: placed[1], reverse=True):
+            last = start + len(image.content) + _BETWEEN
+            if start <= address and (address < last or address >= c.variables) and image.sizes:
+                return _variable(image, start, address)
+        if c.scratch_stride and c.scratch <= address < c.variables:
             lane = (address - c.scratch) // c.scratch_stride
             return Allocation(f"scratch of lane {lane}", c.scratch + lane * c.scratch_stride, c.scratch_bytes)
         return self._arena.nearest(address)
@@ -408,6 +596,20 @@ def pack(kernel: Kernel, values: Sequence[Allocation | int | bytes | np.generic[
     return bytes(segment)
 
 
+def _variable(image: Image, start: int, address: int) -> Allocation:
+    """The variable of an image that an address is in, or that ends before it."""
+    places = [name for name in image.sizes if name in image.symbols]
+    before = [name for name in places if start + image.symbols[name] <= address] or places
+    name = max(before, key=lambda name: image.symbols[name], default="")
+    return Allocation(f"variable {name}", start + image.symbols.get(name, 0), image.sizes.get(name, 0))
+
+
+def _thread(group: Triple, number: int, block: Triple) -> Thread:
+    """The thread of that number, in the order in which wavefronts take them."""
+    x, rest = number % block[0], number // block[0]
+    return Thread(group, (x, rest % block[1], rest // block[1]))
+
+
 def _classes(loaded: _Loaded) -> Mapping[str, int]:
     return totals(
         (class_of(instruction.mnemonic), loaded.counters[start])
@@ -422,13 +624,15 @@ def _pages(size: int) -> Bytes:
     return np.frombuffer(pages, np.uint8)
 
 
-def _kernarg(kernel: Kernel, args: bytes, grid: Triple, block: Triple, shared_bytes: int) -> bytes:
+def _kernarg(kernel: Kernel, args: bytes, grid: Triple, block: Triple, shared_bytes: int, mailbox: int) -> bytes:
     """The whole segment: explicit arguments, then the hidden ones at the places the metadata names."""
     known = {
         **{f"hidden_block_count_{a}": n for a, n in zip("xyz", grid, strict=True)},
         **{f"hidden_group_size_{a}": n for a, n in zip("xyz", block, strict=True)},
         "hidden_grid_dims": max((i + 1 for i in range(3) if grid[i] * block[i] > 1), default=1),
         "hidden_dynamic_lds_size": shared_bytes,
+        "hidden_hostcall_buffer": mailbox,
+        **{name: _REFUSED_AT + i * _REFUSED_BYTES for i, name in enumerate(_REFUSED)},
     }
     segment = bytearray(args.ljust(kernel.kernarg_bytes, b"\0"))
     for argument in kernel.hidden:

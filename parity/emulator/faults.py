@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from parity.emulator.parse import Instruction
 from parity.errors import ParityError
 
@@ -9,8 +11,15 @@ __all__ = [
     "BadCall",
     "DataRace",
     "DivergentBarrier",
+    "FailedAssertion",
     "InstructionBudgetExceeded",
+    "KernelFault",
+    "LdsExceeded",
     "MemoryFault",
+    "NoProgress",
+    "Refused",
+    "Thread",
+    "Trapped",
     "UnknownInstruction",
     "place",
     "quoted",
@@ -20,15 +29,38 @@ __all__ = [
 def place(instruction: Instruction) -> str:
     """Source file and line of an instruction, as far as the listing says, and its line in the listing."""
     line = f"listing line {instruction.line}"
+    if instruction.header:
+        line = f"from {instruction.header}, {line}"
     return f"{instruction.source}, {line}" if instruction.source else line
 
 
 def quoted(memory: str) -> str:
-    """How a message names a piece of memory: the workgroup's LDS, a lane's scratch memory, or a buffer."""
-    return memory if memory.startswith(("LDS", "scratch of ")) else f"buffer {memory!r}"
+    """How a message names a piece of memory: the workgroup's LDS, a lane's scratch memory, a variable, or a buffer."""
+    return memory if memory.startswith(("LDS", "scratch of ", "variable ")) else f"buffer {memory!r}"
 
 
-class MemoryFault(ParityError):
+@dataclass(frozen=True)
+class Thread:
+    """A thread by its block's and its own coordinates."""
+
+    block: tuple[int, int, int]
+    thread: tuple[int, int, int]
+
+    def __str__(self) -> str:
+        return f"block {self.block}, thread {self.thread}"
+
+
+def _and_others(count: int) -> str:
+    return f" and {count} more of its wavefront" if count else ""
+
+
+class KernelFault(ParityError):
+    """Something that a kernel does wrong, or uses without its being emulated; ``kind`` is its class."""
+
+    kind: str
+
+
+class MemoryFault(KernelFault):
     """A kernel accessed memory that it must not access.
 
     ``kind`` is ``"out-of-bounds read"``, ``"out-of-bounds write"`` or ``"never-written read"``. ``lane`` is ``None``
@@ -69,7 +101,7 @@ class MemoryFault(ParityError):
         )
 
 
-class DataRace(ParityError):
+class DataRace(KernelFault):
     """Two wavefronts accessed the same memory, at least one of them wrote, and no barrier orders them.
 
     ``instruction`` is the access that was executed second, ``other`` the one before it.
@@ -98,7 +130,7 @@ class DataRace(ParityError):
         )
 
 
-class DivergentBarrier(ParityError):
+class DivergentBarrier(KernelFault):
     """A barrier that some threads of a workgroup did not reach, and that went on working nevertheless."""
 
     kind = "divergent barrier"
@@ -112,7 +144,7 @@ class DivergentBarrier(ParityError):
         )
 
 
-class BadCall(ParityError):
+class BadCall(KernelFault):
     """A call to an address where no function begins."""
 
     kind = "bad call"
@@ -126,7 +158,77 @@ class BadCall(ParityError):
         )
 
 
-class InstructionBudgetExceeded(ParityError):
+class Trapped(KernelFault):
+    """A kernel executed a trap: ``__trap``, ``abort``, ``__builtin_trap``, or code that cannot be reached."""
+
+    kind = "trap"
+
+    def __init__(self, kernel: str, instruction: Instruction, thread: Thread, others: int) -> None:
+        self.kernel, self.instruction, self.thread = kernel, instruction.text, thread
+        self.source, self.line = instruction.source, instruction.line
+        super().__init__(
+            f"trap in kernel {kernel!r} at {place(instruction)}\n  instruction: {instruction.text}\n"
+            f"  {thread}{_and_others(others)}"
+        )
+
+
+class FailedAssertion(KernelFault):
+    """An ``assert`` of device code that does not hold; ``file`` and ``at`` (its line) are those of the source."""
+
+    kind = "device assertion"
+
+    def __init__(self, kernel: str, expression: str, file: str, at: int, function: str, thread: Thread, others: int):
+        self.kernel, self.expression, self.file, self.at, self.function = kernel, expression, file, at, function
+        self.thread = thread
+        super().__init__(
+            f"assertion `{expression}` failed in kernel {kernel!r} at {file}:{at}, in {function}\n"
+            f"  {thread}{_and_others(others)}"
+        )
+
+
+class NoProgress(KernelFault):
+    """Threads repeat the same instructions with the same values, and nothing else runs that could change them."""
+
+    kind = "no progress"
+
+    def __init__(self, kernel: str, instruction: Instruction, thread: Thread, lanes: int) -> None:
+        self.kernel, self.instruction, self.thread, self.lanes = kernel, instruction.text, thread, lanes
+        self.source, self.line = instruction.source, instruction.line
+        super().__init__(
+            f"no progress in kernel {kernel!r} at {place(instruction)}: threads of a wavefront repeat the same "
+            "instructions with the same values for ever\n"
+            f"  instruction: {instruction.text}\n"
+            f"  {thread}{_and_others(lanes - 1)}\n"
+            "  if they wait for something: a thread of the same wavefront that has it (a lock) goes on only when all "
+            "leave the loop, and a block that has not run yet may never do so"
+        )
+
+
+class LdsExceeded(KernelFault):
+    """A launch whose workgroups need more LDS than one of the target can have."""
+
+    kind = "LDS limit"
+
+    def __init__(self, kernel: str, static: int, dynamic: int, target: str, limit: int) -> None:
+        self.kernel, self.static, self.dynamic, self.limit = kernel, static, dynamic, limit
+        super().__init__(
+            f"kernel {kernel!r} needs {static + dynamic} bytes of LDS ({static} static, {dynamic} dynamic); a "
+            f"workgroup on {target} can have {limit}"
+        )
+
+
+class Refused(KernelFault):
+    """A kernel uses something that the emulator does not have, by the name that the source has for it."""
+
+    kind = "not emulated"
+
+    def __init__(self, kernel: str, what: str, instruction: Instruction | None = None) -> None:
+        self.kernel, self.what = kernel, what
+        where = f" at {place(instruction)}" if instruction else ""
+        super().__init__(f"kernel {kernel!r} uses {what}{where}, which parity does not emulate")
+
+
+class InstructionBudgetExceeded(KernelFault):
     """A kernel executed more instructions than one launch may: most likely an endless loop."""
 
     kind = "timeout"

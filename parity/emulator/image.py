@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from parity.errors import UsageError
 
-__all__ = ["Image", "image_of"]
+__all__ = ["CODE", "Image", "Reference", "image_of"]
 
 _SECTION = re.compile(r"\t\.(section|text|data|bss)\b\s*([\w.]*)")
 _LABEL = re.compile(r"([\w.$]+):")
@@ -29,15 +29,59 @@ _DECLARATIONS = (
     ";",
 )
 _DATA = (".rodata", ".data", ".bss")
+_CONSTANT = (".rodata", ".data.rel.ro")
+_ADDRESS = re.compile(r"\t\.quad\t([A-Za-z_.$][\w.$]*)([+-]\d+)?\s*(?:;|$)")
+_SIZE = re.compile(r"\t\.size\t([\w.$]+), (\d+)")
+_FUNCTION = re.compile(r"^\t\.type\t([\w.$]+),@function", re.MULTILINE)
+_KERNEL = re.compile(r"^\t\.amdhsa_kernel ([\w.$]+)", re.MULTILINE)
+_GOT = re.compile(r"([\w.$]+)@gotpcrel32@lo")
+
+
+CODE = 0x7E00_0000_0000
+"""Where functions are said to be, ``_STEP`` bytes from one to the next. No memory is there: an address is a number."""
+
+_STEP = 256
+
+
+@dataclass(frozen=True)
+class Reference:
+    """Eight bytes of data at ``at`` that hold the address of ``symbol`` and ``addend`` bytes."""
+
+    at: int
+    symbol: str
+    addend: int
 
 
 @dataclass(frozen=True)
 class Image:
-    """``content`` as it lies in memory, the byte offset of every symbol, and which bytes a kernel may write."""
+    """``content`` as it lies in memory, the byte offset of every symbol, and which bytes a kernel may write.
+
+    ``sizes`` are those of the symbols, as far as the listing says. ``functions`` are the addresses of all functions.
+    ``references`` are the addresses in the data, which ``placed`` fills in (0 for what is defined nowhere),
+    ``referred`` the symbols in the data of each symbol. A symbol ``NAME@got`` holds the address of another.
+    """
 
     content: bytes
     symbols: Mapping[str, int]
     writable: bytes
+    sizes: Mapping[str, int]
+    functions: Mapping[str, int]
+    references: tuple[Reference, ...]
+    referred: Mapping[str, tuple[str, ...]]
+
+    @functools.cached_property
+    def places(self) -> Mapping[str, int]:
+        """Where everything is: data by its offset in the image, a function by its address, from ``CODE`` on."""
+        return {**self.symbols, **self.functions}
+
+    def placed(self, address: int) -> bytes:
+        """The content of an image that lies at a device address."""
+        content = bytearray(self.content)
+        for reference in self.references:
+            if (to := self.functions.get(reference.symbol, 0)) == 0 and reference.symbol in self.symbols:
+                to = address + self.symbols[reference.symbol]
+            content[reference.at : reference.at + 8] = ((to + reference.addend) % (1 << 64)).to_bytes(8, "little")
+        return bytes(content)
 
 
 @functools.lru_cache(maxsize=64)  # every kernel of a listing asks for it, and it reads the listing line by line
@@ -49,6 +93,13 @@ def image_of(listing: str) -> Image:
     """
     content, writable = bytearray(), bytearray()
     symbols: dict[str, int] = {}
+    sizes: dict[str, int] = {}
+    references: list[Reference] = []
+    referred: dict[str, list[str]] = {}
+    kernels = set(_KERNEL.findall(listing))
+    functions = [name for name in dict.fromkeys(_FUNCTION.findall(listing)) if name not in kernels]
+    addresses = {name: CODE + i * _STEP for i, name in enumerate(functions)}
+    symbol = ""
     section = ""
     inside = False  # of data; the descriptors of kernels are in .rodata, too
     for number, text in enumerate(listing.split("\n"), 1):
@@ -59,16 +110,37 @@ def image_of(listing: str) -> Image:
         elif not section or not text:
             continue
         elif label := _LABEL.match(text):
-            symbols[label[1]] = len(content)
+            symbol = label[1]
+            symbols[symbol] = len(content)
             inside = True
         elif text.startswith("\t.p2align"):
             size = 1 << int(text.split()[1].rstrip(","))
             _append(content, writable, bytes(-len(content) % size), False)
+        elif of := _SIZE.match(text):
+            sizes[of[1]] = int(of[2])
+        elif inside and (address := _ADDRESS.match(text)):
+            references.append(Reference(len(content), address[1], int(address[2] or "0", 0)))
+            referred.setdefault(symbol, []).append(address[1])
+            _append(content, writable, bytes(8), not section.startswith(_CONSTANT))
         elif inside and (data := _bytes(text, number)) is not None:
-            _append(content, writable, data, not section.startswith(".rodata"))
+            _append(content, writable, data, not section.startswith(_CONSTANT))
         elif inside and not text.startswith(_DECLARATIONS):
             raise UsageError(f"listing line {number}: parity does not know the directive {text.split()[0]} of data")
-    return Image(bytes(content), symbols, bytes(writable))
+    for name in dict.fromkeys(_GOT.findall(listing) if "@gotpcrel32" in listing else ()):
+        _append(content, writable, bytes(-len(content) % 8), False)
+        symbols[f"{name}@got"] = len(content)
+        references.append(Reference(len(content), name, 0))
+        referred[f"{name}@got"] = [name]
+        _append(content, writable, bytes(8), False)
+    return Image(
+        bytes(content),
+        symbols,
+        bytes(writable),
+        sizes,
+        addresses,
+        tuple(references),
+        {name: tuple(dict.fromkeys(several)) for name, several in referred.items()},
+    )
 
 
 def _append(content: bytearray, writable: bytearray, data: bytes, may_write: bool) -> None:

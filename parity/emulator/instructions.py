@@ -26,7 +26,7 @@ from parity.emulator.operands import (
 )
 from parity.emulator.parse import Instruction
 from parity.emulator.sdwa import selection
-from parity.emulator.writer import Unknown, Writer
+from parity.emulator.writer import Missing, Unknown, Writer
 
 __all__ = ["END", "emit"]
 
@@ -47,6 +47,8 @@ def emit(w: Writer, item: Instruction) -> None:
         _branch(w, item.operands[0], BRANCHES[name])
     elif name in EXCHANGES:
         EXCHANGES[name](w, item)
+    elif refused := next((what for begin, what in _REFUSED.items() if name.startswith(begin)), None):
+        raise Missing(refused)
     elif emit_access(w, item, name):
         return
     elif item.paired:
@@ -67,9 +69,12 @@ def emit(w: Writer, item: Instruction) -> None:
 def _branch(w: Writer, target: str, condition: str) -> None:
     if target not in w.position:
         raise Unknown(f"label {target}")
-    stop = f"if (left < 0) {{ c->fault = TIMEOUT; c->instruction = {w.here}; return 1; }} "
-    jump = f"{stop if w.position[target] <= w.at else ''}goto {w.label(target)};"
+    jump = f"{_budget(w) if w.position[target] <= w.at else ''}goto {w.label(target)};"
     w.put(f"if ({condition}) {{ {jump} }}" if condition else jump)
+
+
+def _budget(w: Writer) -> str:
+    return f"if (left < 0 && exhausted(self, left, {w.here})) return 1; "
 
 
 def _barrier(w: Writer, item: Instruction) -> None:
@@ -81,18 +86,20 @@ def _getpc(w: Writer, item: Instruction) -> None:
 
 
 def _call(w: Writer, item: Instruction) -> None:
-    """A function is known by the number of its label, a place to return to by the number of the call."""
+    """A function is at the address that its symbol has; a place to return to is known by the number of the call."""
     w.put("{", f"const u64 callee = {scalar(w, item.operands[1], 'u64')};")
     w.put(*write_scalar(w, item.operands[0], "u64", f"{w.at}ul"))
-    for name in w.functions:
-        w.put(f"if (callee == {w.position[name]}) goto {w.label(name)};")
+    w.put(*(f"if (callee == {w.symbol(name)}) goto {w.label(name)};" for name in w.functions))
     w.put(f"return bad_call(c, {w.here}); }}", f"{w.copy}return_{w.at}:;")
 
 
 def _jump(w: Writer, item: Instruction) -> None:
-    w.put(f"switch ({scalar(w, item.operands[0], 'u64')}) {{")
-    w.put(*(f"case {at}: goto {w.copy}return_{at};" for at in w.returns))
-    w.put(f"default: return bad_call(c, {w.here}); }}")
+    """Back to a call, a branch to a label too far away for a branch instruction, or a call that never returns here."""
+    w.put(_budget(w), "{", f"const u64 to = {scalar(w, item.operands[0], 'u64')};")
+    w.put(*(f"if (to == {at}ul) goto {w.copy}return_{at};" for at in w.returns))
+    w.put(*(f"if (to == {w.position[name]}ul) goto {w.label(name)};" for name in w.jumps))
+    w.put(*(f"if (to == {w.symbol(name)}) goto {w.label(name)};" for name in w.functions))
+    w.put(f"return bad_call(c, {w.here}); }}")
 
 
 def _setreg(w: Writer, item: Instruction) -> None:
@@ -100,11 +107,57 @@ def _setreg(w: Writer, item: Instruction) -> None:
         raise Unknown(f"hardware register {item.operands[0]}")
 
 
-def _message(w: Writer, item: Instruction) -> None:
-    # A wavefront that is about to end gives its registers back: a hint like those that are ignored.
-    if item.operands[0] != "sendmsg(MSG_DEALLOC_VGPRS)":
-        raise Unknown(f"message {item.operands[0]}")
+def _getreg(w: Writer, item: Instruction) -> None:
+    """Clocks, and where a wavefront runs: everything runs in place 0."""
+    name, *field = re.findall(r"\w+", item.operands[1])[1:]
+    first, size = map(int, field or (0, 32))
+    if name in _CLOCKS:
+        value = f"(u32)(ticks(c, left){_CLOCKS[name]})"
+    elif name in _PLACES:
+        value = "0u"
+    else:
+        raise Unknown(f"hardware register {name}")
+    w.put(*write_scalar(w, item.operands[0], "u32", f"({value} >> {first}ul & {(1 << size) - 1}ul)"))
 
+
+def _ticks(w: Writer, item: Instruction) -> None:
+    w.put(*write_scalar(w, item.operands[0], "u64", "ticks(c, left)"))
+
+
+def _message(w: Writer, item: Instruction) -> None:
+    message = item.operands[0].removeprefix("sendmsg(").removesuffix(")")
+    if message == "MSG_INTERRUPT":
+        w.put(f"if (interrupt(c, {w.here})) return 1;")
+    elif message != "MSG_DEALLOC_VGPRS":  # the end is near: a hint like those that are ignored
+        raise Unknown(f"message sendmsg({message})")
+
+
+def _answered(w: Writer, item: Instruction) -> None:
+    message = item.operands[1].removeprefix("sendmsg(").removesuffix(")")
+    if message == "MSG_RTN_GET_REALTIME":
+        _ticks(w, item)
+    elif message == "MSG_RTN_GET_DOORBELL":  # follows a trap, and is not reached
+        w.put(*write_scalar(w, item.operands[0], "u32", "0u"))
+    else:
+        raise Unknown(f"message sendmsg({message})")
+
+
+def _trap(w: Writer, item: Instruction) -> None:
+    w.put(f"c->budget = left; return trap(c, exec, {w.here});")
+
+
+#: What parity does not emulate, by how the instructions begin that nothing else needs.
+_REFUSED = {
+    "image_": "textures or surfaces",
+    "buffer_load_format_": "textures or surfaces",
+    "buffer_store_format_": "textures or surfaces",
+    "ds_gws_": "synchronisation of a whole grid (cg::this_grid().sync())",
+    "tbuffer_": "typed buffers",
+    "s_sendmsghalt": "messages to the host",
+}
+
+_CLOCKS = {"HW_REG_SHADER_CYCLES": "", "HW_REG_SHADER_CYCLES_LO": "", "HW_REG_SHADER_CYCLES_HI": " >> 32"}
+_PLACES = ("HW_REG_HW_ID", "HW_REG_HW_ID1", "HW_REG_HW_ID2", "HW_REG_XCC_ID", "HW_REG_WAVE_STATE_PRIV")
 
 _CONTROL: dict[str, Callable[[Writer, Instruction], None]] = {
     "s_endpgm": lambda w, item: w.put(END),
@@ -113,7 +166,14 @@ _CONTROL: dict[str, Callable[[Writer, Instruction], None]] = {
     "s_swappc_b64": _call,
     "s_setpc_b64": _jump,
     "s_setreg_b32": _setreg,
+    "s_getreg_b32": _getreg,
+    "s_memtime": _ticks,
+    "s_memrealtime": _ticks,
     "s_sendmsg": _message,
+    "s_sendmsg_rtn_b32": _answered,
+    "s_sendmsg_rtn_b64": _answered,
+    "s_trap": _trap,
+    "s_sethalt": _trap,
 }
 
 
@@ -209,7 +269,7 @@ def _vector_alu(w: Writer, item: Instruction, known: Semantics, into: str = "") 
         expression = modified(expression, kind, clamp, omod)
         if into:
             yield f"{into} = as<u32>({expression});"
-        elif part and kind not in ("mask", "exec"):
+        elif part and kind not in ("mask", "exec") and not kind.endswith("64"):
             bits = (
                 f"to<u32>(as<u16>((V<{kind}>)({expression})))"
                 if "16" in kind

@@ -73,7 +73,7 @@ BRANCHES = {
 #: 16-bit operations that leave the upper half of their register alone on generation 9, too (LLVM, GCNSubtarget).
 KEEPS_HIGH = frozenset(
     ("v_mad_f16", "v_mad_u16", "v_mad_i16", "v_fma_f16", "v_fmac_f16", "v_fmamk_f16", "v_fmaak_f16",
-     "v_madmk_f16", "v_madak_f16", "v_div_fixup_f16")
+     "v_madmk_f16", "v_madak_f16", "v_div_fixup_f16", "v_cvt_pk_fp8_f32", "v_cvt_pk_bf8_f32")
 )  # fmt: skip
 
 _COMPARE = re.compile(r"v_cmp(x?)_([a-z]+)_([fiu]\d+)$")

@@ -120,13 +120,21 @@ class Arena:
         self.end = start
         return BASE + start
 
-    def place_image(self, content: bytes, writable: bytes) -> int:
-        """Put data there to stay; ``writable`` says of each byte whether kernels may write it. Returns the address."""
-        address = self.reserve(len(content))
+    def place_image(self, address: int, content: bytes, writable: bytes) -> None:
+        """Put data into reserved memory; ``writable`` says of each byte whether kernels may write it."""
         at = slice(address - BASE, address - BASE + len(content))
         self.data[at] = np.frombuffer(content, np.uint8)
         self.state[at] = np.frombuffer(writable, np.uint8) * _WRITABLE + _READABLE
-        return address
+
+    def put(self, address: int, content: bytes) -> None:
+        """Write bytes to reserved memory, which kernels may read and write then."""
+        at = slice(address - BASE, address - BASE + len(content))
+        self.data[at] = np.frombuffer(content, np.uint8)
+        self.state[at] = _WRITABLE | _READABLE
+
+    def overwrite(self, address: int, content: Bytes) -> None:
+        """Put other bytes into memory that was reserved; what may be done with it stays."""
+        self.data[address - BASE : address - BASE + len(content)] = content
 
     def clear(self, address: int, size: int) -> None:
         """Make reserved memory inaccessible."""

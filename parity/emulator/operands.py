@@ -12,8 +12,8 @@ from parity.emulator.parse import Instruction
 from parity.emulator.writer import Unknown, Writer
 
 __all__ = [
-    "check_count", "chosen", "is_vector", "modified", "modifiers", "refuse_modifiers", "registers", "scalar",
-    "scalar_type", "vector", "write", "write_scalar",
+    "LABEL_ADDRESS", "check_count", "chosen", "is_vector", "modified", "modifiers", "refuse_modifiers", "registers",
+    "scalar", "scalar_type", "vector", "write", "write_scalar",
 ]  # fmt: skip
 
 _REGISTER = re.compile(r"([sva]|ttmp)(\d+)(?:\.([lh]))?$|([sva]|ttmp)\[(\d+):(\d+)\]$")
@@ -35,8 +35,10 @@ _SATURATED = {
     "a - b": "__builtin_elementwise_sub_sat(a, b)",
     "b - a": "__builtin_elementwise_sub_sat(b, a)",
 }
-# s_getpc_b64 gives 0 here, so these halves of a distance are those of the address itself.
-_SYMBOL = re.compile(r"([\w.$]+)@rel32@(lo|hi)\+\d+$")
+# s_getpc_b64 gives 0 here, so these halves of a distance are those of the address itself. In the offsets the distance
+# of the instruction is not contained any more, see parse. A label's address is its position.
+_SYMBOL = re.compile(r"([\w.$]+)@(gotpc)?rel32@(lo|hi)([+-]\d+)?$")
+LABEL_ADDRESS = re.compile(r"\(([\w.$]+)-\.Lpost_getpc\d+\)(&4294967295|>>32)$")
 
 
 def registers(w: Writer, operand: str) -> tuple[str, ...]:
@@ -122,7 +124,10 @@ def scalar(w: Writer, operand: str, kind: str) -> str:
     if operand in _APERTURES:
         return f"({kind}){'pair(0, ' + _APERTURES[operand] + ')' if kind.endswith('64') else '0'}"
     if match := _SYMBOL.match(operand):
-        return f"({kind})({w.symbol(match[1])}{' >> 32' if match[2] == 'hi' else ''})"
+        address = w.symbol(f"{match[1]}@got") if match[2] else w.symbol(match[1], int(match[4] or 0))
+        return f"({kind})({address}{' >> 32' if match[3] == 'hi' else ''})"
+    if match := LABEL_ADDRESS.match(operand):
+        return f"({kind}){0 if match[2] == '>>32' else w.position[match[1]]}ul"
     if is_vector(operand):
         raise Unknown(f"vector register {operand} as a scalar operand")
     names = registers(w, operand)

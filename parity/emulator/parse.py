@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import functools
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from parity.emulator.image import image_of
 from parity.errors import UsageError
+from parity.toolchain.compiler import HEADERS_ALIAS, HIP_ALIAS, LIBRARY_ALIAS
 
 __all__ = ["Body", "Function", "Instruction", "bodies_of", "function_of", "instruction_of"]
 
 _LABEL = re.compile(r"^([.\w$]+):")
-_LOC = re.compile(r"^\t\.loc\t\d+ (\d+) .*?;\s*(\S+?):\d+:\d+")
-_SYMBOL = re.compile(r"([\w.$]+)@rel32@lo")
-_MODIFIER_SPLIT = re.compile(r"\s+(?![^\[]*\])")
+_LOC = re.compile(r"^\t\.loc\t\d+ (\d+) .*?;\s*(\S+?):\d+:\d+(.*)")
+_SYMBOL = re.compile(r"([\w.$]+)@(?:gotpc)?rel32@lo")
+_CALLER = re.compile(r"@\[ (\S+?:\d+):\d+")
+_HEADERS = ("/", f"{HEADERS_ALIAS}/", f"{HIP_ALIAS}/", f"{LIBRARY_ALIAS}/")
+_DISTANCE = re.compile(r"(@(?:gotpc)?rel32@(?:lo|hi))(?:\+(\d+)|-(\d+))?$")
+_LITERAL = re.compile(r"-?(?:0x[0-9a-fA-F]+|\d+)$")
+_MODIFIER_SPLIT = re.compile(r"\s+(?![^\[(]*[\])])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +27,8 @@ class Instruction:
     """One machine instruction as printed: ``v_add_f32_e64 v0, |v1|, s2 clamp``.
 
     ``line`` is its line in the listing (1-based), ``source`` the ``file:line`` it was compiled from, if the listing
-    says so. The second half of a dual-issue pair is its own instruction in ``paired``.
+    says so; ``header`` is the place in a header of HIP or of C++ that was inlined there. The second half of a
+    dual-issue pair is its own instruction in ``paired``.
     """
 
     text: str
@@ -31,6 +38,7 @@ class Instruction:
     line: int
     source: str | None
     paired: Instruction | None = None
+    header: str | None = None
 
 
 @dataclass(frozen=True)
@@ -79,14 +87,25 @@ def bodies_of(listing: str, name: str) -> tuple[Body, ...]:
         )
     # The descriptor stands between the last instruction and .Lfunc_end.
     found = {name: _body(listing, name, start, max(end, stop))}
+    image = image_of(listing)
+    met: set[str] = set()
     waiting = [name]
+    # A pointer to a function may come from anywhere: from an argument, too.
+    if ".amdhsa_uses_dynamic_stack 1" in found[name].text:
+        waiting += [symbol for symbols in image.referred.values() for symbol in symbols if symbol in image.functions]
     while waiting:
-        text = found[waiting.pop()].text
-        for symbol in dict.fromkeys(_SYMBOL.findall(text) if "@rel32@lo" in text else ()):  # mostly there is none
-            if symbol not in found and f"\t.type\t{symbol},@function" in listing:
-                start = listing.find(f"\n{symbol}:")
-                found[symbol] = _body(listing, symbol, start, listing.find("\n.Lfunc_end", start))
-                waiting.append(symbol)
+        symbol = waiting.pop()
+        if symbol in met:
+            continue
+        met.add(symbol)
+        if symbol in image.functions and symbol not in found:
+            start = listing.find(f"\n{symbol}:")
+            found[symbol] = _body(listing, symbol, start, listing.find("\n.Lfunc_end", start))
+        if symbol in found:
+            text = found[symbol].text
+            waiting += reversed(dict.fromkeys(_SYMBOL.findall(text) if "rel32@lo" in text else ()))  # mostly none
+        else:
+            waiting += image.referred.get(symbol, ())
     return tuple(found.values())
 
 
@@ -110,12 +129,14 @@ def function_of(listing: str, name: str) -> Function:
 
 def _parse_body(body: Body, items: list[Instruction | str], descriptor: dict[str, int]) -> None:
     source: str | None = None
+    header: str | None = None
     in_code = True
+    beyond = 0  # bytes from the end of the last s_getpc_b64
     for line, text in enumerate(body.text.split("\n"), body.line):
         if text.startswith("\t."):
             if text.startswith("\t.loc"):
                 if (where := _LOC.match(text)) and where[1] != "0":
-                    source = f"{where[2]}:{where[1]}"
+                    source, header = _own(f"{where[2]}:{where[1]}", where[3])
             elif text.startswith("\t.section"):
                 in_code = False
         elif text.startswith("\t\t.amdhsa_"):
@@ -125,12 +146,49 @@ def _parse_body(body: Body, items: list[Instruction | str], descriptor: dict[str
         elif not in_code:
             continue
         elif text.startswith("\t") and (code := text.partition(";")[0].strip()):
-            items.append(instruction_of(code, line, source))
+            item = instruction_of(code, line, source, header)
+            if item.mnemonic == "s_getpc_b64":
+                beyond = 0
+            elif item.mnemonic.startswith("s_"):
+                item = _with_offsets(item, beyond + 4)
+                beyond += 8 if any(map(_is_literal, item.operands)) else 4
+            items.append(item)
         elif label := _LABEL.match(text):
             items.append(label[1])
 
 
-def instruction_of(code: str, line: int, source: str | None = None) -> Instruction:
+def _with_offsets(item: Instruction, distance: int) -> Instruction:
+    """With the offset from the symbol itself in each operand that is a distance to a symbol.
+
+    The listing gives it from the place of the operand, which is ``distance`` bytes from what s_getpc_b64 gave.
+    """
+
+    def operand(text: str) -> str:
+        match = _DISTANCE.search(text) if "rel32@" in text else None
+        if not match or not (match[2] or match[3]):
+            return text
+        return f"{text[: match.end(1)]}{int(match[2] or 0) - int(match[3] or 0) - distance:+d}"
+
+    operands = tuple(map(operand, item.operands))
+    return item if operands == item.operands else replace(item, operands=operands)
+
+
+def _is_literal(operand: str) -> bool:
+    """Whether an operand takes four bytes of its own: it is no register and no inline constant."""
+    if _LITERAL.match(operand):
+        return not -16 <= int(operand, 0) <= 64
+    return "rel32@" in operand or operand.startswith("(")
+
+
+def _own(place: str, callers: str) -> tuple[str, str | None]:
+    """The place in the user's own files and, if it comes from a header of somebody else's that was inlined, that."""
+    if not place.startswith(_HEADERS):
+        return place, None
+    own = (caller for caller in _CALLER.findall(callers) if not caller.startswith(_HEADERS))
+    return next(own, place), place
+
+
+def instruction_of(code: str, line: int, source: str | None = None, header: str | None = None) -> Instruction:
     """One line of assembly, without its comment."""
     first, dual, second = code.partition(" :: ")
     mnemonic, _, rest = first.partition(" ")
@@ -143,7 +201,8 @@ def instruction_of(code: str, line: int, source: str | None = None) -> Instructi
         tuple(tail[1:]),
         line,
         source,
-        instruction_of(second, line, source) if dual else None,
+        instruction_of(second, line, source, header) if dual else None,
+        header if header != source else None,
     )
 
 

@@ -10,7 +10,7 @@ from parity.emulator.parse import Instruction
 
 __all__ = ["MODIFIERS", "Selection", "selection"]
 
-MODIFIERS = frozenset(("src0_sel", "src1_sel", "dst_sel", "dst_unused"))
+MODIFIERS = frozenset(("src0_sel", "src1_sel", "dst_sel", "dst_unused", "byte_sel"))
 _PART = re.compile(r"(BYTE|WORD)_(\d)")
 
 
@@ -47,10 +47,15 @@ class Selection:
 
 
 def selection(item: Instruction) -> Selection | None:
-    """What an instruction's modifiers select; None if it is not an SDWA instruction."""
+    """What an instruction's modifiers select; None if they select nothing.
+
+    ``byte_sel`` of generation 12, of conversions of 8-bit floats, says the same of the first source.
+    """
+    given = dict(modifier.split(":") for modifier in item.modifiers if modifier.partition(":")[0] in MODIFIERS)
+    if "byte_sel" in given:
+        return Selection((f"BYTE_{given['byte_sel']}", "DWORD"), "DWORD", "UNUSED_PAD")
     if not item.mnemonic.endswith("_sdwa"):
         return None
-    given = dict(modifier.split(":") for modifier in item.modifiers if modifier.partition(":")[0] in MODIFIERS)
     sources = given.get("src0_sel", "DWORD"), given.get("src1_sel", "DWORD")
     return Selection(sources, given.get("dst_sel", "DWORD"), given.get("dst_unused", "UNUSED_PAD"))
 

@@ -8,14 +8,19 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from parity.emulator.image import CODE
 from parity.emulator.parse import Instruction
 from parity.toolchain.targets import Target
 
-__all__ = ["Unknown", "Writer"]
+__all__ = ["Missing", "Unknown", "Writer"]
 
 
 class Unknown(Exception):
     """Something of an instruction that the emulator does not know; the text says what."""
+
+
+class Missing(Unknown):
+    """Something that the emulator does not have and that the source has a name for; the text is that name."""
 
 
 @dataclass
@@ -24,9 +29,10 @@ class Writer:
     current item, name of the copy.
 
     ``items`` are the instructions and the labels that are branched to, ``position`` says where a label is, and
-    ``sizes`` how many instructions count in the basic block that an item begins. ``symbols`` are the byte offsets of
-    the data that the code addresses, ``functions`` the labels of the functions that can be called, ``returns`` the
-    numbers of the items that call. ``counters`` names the array that counts how often blocks begin, if one does.
+    ``sizes`` how many instructions count in the basic block that an item begins. ``symbols`` says where data and
+    functions are (``Image.places``), ``functions`` are the labels of the functions that can be called, ``jumps`` the
+    labels that are branched to by address, ``returns`` the numbers of the items that call. ``counters`` names the array
+    that counts how often blocks begin, if one does.
     """
 
     target: Target
@@ -35,6 +41,7 @@ class Writer:
     sizes: dict[int, int]
     symbols: Mapping[str, int] = field(default_factory=dict)
     functions: Sequence[str] = ()
+    jumps: Sequence[str] = ()
     returns: Sequence[int] = ()
     counters: str = ""
     lines: list[str] = field(default_factory=list)
@@ -58,13 +65,12 @@ class Writer:
         """How many instructions stand before each item."""
         return list(itertools.accumulate((isinstance(item, Instruction) for item in self.items), initial=0))
 
-    def symbol(self, name: str) -> str:
-        """The address of data, or the number that stands for a function."""
-        if name in self.symbols:
-            return f"(c->image + {self.symbols[name]}ul)"
-        if name in self.position:
-            return f"{self.position[name]}ul"
-        raise Unknown(f"symbol {name}")
+    def symbol(self, name: str, offset: int = 0) -> str:
+        """The address of data, or of a function, and ``offset`` bytes."""
+        if name not in self.symbols:
+            raise Unknown(f"symbol {name}")
+        at = (self.symbols[name] + offset) % (1 << 64)
+        return f"{at}ul" if self.symbols[name] >= CODE else f"(c->image + {at}ul)"
 
     def label(self, name: str) -> str:
         """The label in the current copy."""

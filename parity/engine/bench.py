@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from parity.call import spelled
 from parity.case import Case
 from parity.codeobject import CodeObject
 from parity.declaration import Work
@@ -191,7 +192,7 @@ def _measurements(
                 return
         for title, case in cases:
             place, work = str(case), op.work(case)
-            shape = op.shape(case.layouts, dict(case.params))
+            shape = op.given(case).shape
             elements = max(math.prod(shape), *(layout.numel for layout in case.layouts.values()))
             sizes: dict[str, Any] = {"bytes": work.bytes, "operations": work.operations, "elements": elements}
             yield blank(title, str(case), **sizes, **meter.measure(entry, case, code))
@@ -250,7 +251,7 @@ class Timer:
         launch, buffers = entry.op.timed(case)
         wide = "f64" in entry.dtypes
         for _ in range(2):  # once more if the device changed meanwhile
-            placed = replace(launch, kernel=code.symbol(launch.kernel))
+            placed = spelled(launch, code)
             timings = self._session.time(code, placed, buffers, hot=self._hot, seconds=self._seconds)
             if isinstance(timings, Fault):
                 return {"problem": f"{timings.kind}: {timings.message}"}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 import traceback
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,8 @@ KERNELS_NAMED = 8
 # What a fault of the runner says about the kernel; any other kind is a failure of the kernel.
 _STATUS = {
     "timeout": Status.TIMEOUT,
+    "no progress": Status.TIMEOUT,
+    "not emulated": Status.ERROR,
     "unknown instruction": Status.ERROR,
     "error": Status.ERROR,
     "out of memory": Status.ERROR,
@@ -43,8 +45,8 @@ _STATUS = {
 class Checked:
     """A verdict with what a person needs to understand it.
 
-    ``lost``: the device had to be opened again. ``output`` is what the kernel left, in logical shape; None after a
-    fault.
+    ``lost``: the device had to be opened again. ``outputs`` is what the kernel left, in logical shape; nothing after a
+    fault. ``printed`` is the beginning of what it printed.
     """
 
     case: Case
@@ -53,7 +55,8 @@ class Checked:
     inputs: dict[str, str]
     instructions: int | None = None
     lost: bool = False
-    output: Array | None = None
+    outputs: Mapping[str, Array] = field(default_factory=dict)
+    printed: str = ""
 
 
 def check(op: Op, case: Case, code: CodeObject | None, session: Session | Library, vendor: Vendor) -> Checked:
@@ -67,20 +70,24 @@ def judge(case: Case, call: Call, code: CodeObject | None, session: Session | Li
         return _computed(case, call, session, vendor)
     assert code is not None
     launch = call.on(code).launch
-    if launch.kernel not in code.kernels:
-        verdict = Verdict(Status.MISSING, "missing kernel", detail=missing(code, launch.kernel))
+    if absent := [each.kernel for each in launch.sequence if each.kernel not in code.kernels]:
+        verdict = Verdict(Status.MISSING, "missing kernel", detail=missing(code, absent[0]))
         return Checked(case, verdict, str(call.launch), {})
     outcome = session.execute(code, launch, call.buffers)
     verdict = _fault(outcome.fault) if outcome.fault else _compare(call, outcome, vendor)
-    output = None if outcome.fault else call.layout.view(outcome.buffers[call.output])
+    outputs = {} if outcome.fault else {n: layout.view(outcome.buffers[n]) for n, layout in call.outputs.items()}
     if verdict.passed:
-        return Checked(case, verdict, "", {}, outcome.instructions, output=output)
+        return Checked(case, verdict, "", {}, outcome.instructions, outputs=outputs, printed=outcome.printed)
     lost = outcome.fault is not None and outcome.fault.lost
-    return Checked(case, verdict, str(call.launch), _inputs(call, verdict), outcome.instructions, lost, output)
+    inputs, printed = _inputs(call, verdict), outcome.printed
+    return Checked(case, verdict, str(call.launch), inputs, outcome.instructions, lost, outputs, printed)
 
 
 def _computed(case: Case, call: Call, library: Library, vendor: Vendor) -> Checked:
     """Let a library compute a case, and compare."""
+    if len(call.outputs) > 1:
+        reason = f"the op has {len(call.outputs)} outputs, and a library computes one"
+        return Checked(case, Verdict(Status.UNSUPPORTED, "unsupported", detail=reason), "", {})
     before = {name: buffer.data.copy() for name, buffer in call.buffers.items()}
     expected = call.expected()
     try:
@@ -97,7 +104,8 @@ def _computed(case: Case, call: Call, library: Library, vendor: Vendor) -> Check
         for name, buffer in call.buffers.items():
             buffer.data[...] = before[name]  # which other columns use as well
     verdict = next(filter(None, changed), None) or _misfit(call, output) or compare(expected, output, vendor=vendor)
-    return Checked(case, verdict, "", {} if verdict.passed else _inputs(call, verdict), output=output)
+    shown = {} if verdict.passed else _inputs(call, verdict)
+    return Checked(case, verdict, "", shown, outputs={call.output: output})
 
 
 def _written(name: str, before: Array, after: Array) -> Verdict | None:
@@ -140,15 +148,33 @@ def _compare(call: Call, outcome: Outcome, vendor: Vendor) -> Verdict:
             modified = unchanged(name, buffer.data, outcome.buffers[name])
             if modified:
                 return modified
-    storage = outcome.buffers[call.output]
-    if call.layout.span > call.layout.numel:
-        outside = np.ones(len(storage), np.bool_)
-        outside[call.layout.indices().ravel()] = False
-        stray = unchanged(call.output, call.buffers[call.output].data[outside], storage[outside])
-        if stray:
-            detail = "the kernel wrote to places of the output's buffer that are no element of the output"
-            return replace(stray, kind="outside of the output", detail=detail)
-    return compare(call.expected(), call.layout.view(storage), vendor=vendor)
+    for name, layout in call.outputs.items():
+        storage = outcome.buffers[name]
+        if layout.span > layout.numel:
+            outside = np.ones(len(storage), np.bool_)
+            outside[layout.indices().ravel()] = False
+            stray = unchanged(name, call.buffers[name].data[outside], storage[outside])
+            if stray:
+                detail = "the kernel wrote to places of the output's buffer that are no element of the output"
+                return _of(name, call, replace(stray, kind="outside of the output", detail=detail))
+    verdicts = {
+        name: compare(each, call.outputs[name].view(outcome.buffers[name]), vendor=vendor)
+        for name, each in call.references().items()
+    }
+    for name, verdict in verdicts.items():
+        if not verdict.passed:
+            return _of(name, call, verdict)
+    worst = max(verdicts.values(), key=lambda verdict: verdict.budget)
+    met = dict.fromkeys(each for verdict in verdicts.values() for each in verdict.divergences)
+    total, sharp = sum(verdict.total for verdict in verdicts.values()), any(v.sharp for v in verdicts.values())
+    return replace(worst, divergences=tuple(met), total=total, sharp=sharp)
+
+
+def _of(name: str, call: Call, verdict: Verdict) -> Verdict:
+    """The verdict with the name of the output it is on, where there are several."""
+    if len(call.outputs) == 1:
+        return verdict
+    return replace(verdict, detail="\n".join(filter(None, (f"in {name}", verdict.detail))))
 
 
 def minimize(
@@ -162,6 +188,7 @@ def minimize(
     vendor: Vendor,
     hints: Iterable[Case] = (),
     is_known: Callable[[Checked], bool] = lambda checked: False,
+    launches: str = "any",
 ) -> Checked:
     """The simplest case that fails in the same way, and not in one that is known.
 
@@ -184,7 +211,7 @@ def minimize(
     best = next(filter(None, map(attempt, hints)), None)
     # Each attempt at an endless loop costs a whole instruction budget, too much for a search.
     if best is None and verdict.status is Status.FAIL:
-        shrunk = find_minimal(op.cases(failing.dtypes), seed, examples, fails)
+        shrunk = find_minimal(op.cases(failing.dtypes, launches=launches), seed, examples, fails)
         best = attempt(shrunk) if shrunk else None
     best = best or attempt(failing)
     if best is None:  # the failure does not repeat: say so by returning the original

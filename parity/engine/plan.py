@@ -67,7 +67,8 @@ class Plan:
 
     ``examples`` cases are drawn per kernel entry beside the named ones, from ``seed``. ``code`` maps a module and a
     column to the code object that runs there, if one does. A case that gives no answer within ``seconds`` is ended. A
-    failure that is ``known`` is marked, and not made smaller.
+    failure that is ``known`` is marked, and not made smaller. ``launches`` is "any", or "host" if drawn and named cases
+    keep to the host's own launches.
     """
 
     kernels: Path
@@ -79,6 +80,7 @@ class Plan:
     code: Mapping[tuple[str, Column], CodeObject]
     seconds: float = 60.0
     known: Known = field(default_factory=Known)
+    launches: str = "any"
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -98,12 +100,22 @@ class Plan:
         return zlib.crc32(f"{self.seed}/{entry.name}".encode())
 
     def draw(self, suite: Suite, task: Task) -> list[tuple[str, str]]:
-        """Title (or an empty string) and text of every case of a task."""
+        """Title (or an empty string) and text of every case of a task.
+
+        Raises:
+            UsageError: the op's declaration gives no case.
+        """
         if task.cases is not None:
             return list(task.cases)
         entry = Entry(suite.op(task.op), task.dtypes)
-        cases = [(title, str(case)) for title, case in entry.op.named_cases(entry.dtypes)]
-        cases += [("", str(c)) for c in sample(entry.op.cases(entry.dtypes), self.seed_of(entry), self.examples)]
+        op, dtypes, launches = entry.op, entry.dtypes, self.launches
+        cases = [(title, str(case)) for title, case in op.named_cases(dtypes, launches=launches)]
+        found = sample(op.cases(dtypes, launches=launches), self.seed_of(entry), self.examples)
+        if not found:
+            raise op.mistake(
+                f"nothing that is drawn fulfils where={op.where!r} and has a launch; give choices= that do"
+            )
+        cases += [("", str(case)) for case in found]
         drawn = {text for _, text in cases}
         return cases + [(title, text) for title, text in task.also if text not in drawn]
 

@@ -62,6 +62,7 @@ class CaseRecord:
     ``title`` is set for named cases. ``inputs`` are the input values of the first wrong element, by tensor. ``minimal``
     is the simplest case with the same failure. ``against`` compares an AMD column with a CUDA column that ran the same
     case, and a CUDA column that fails with an AMD column. ``known`` is the place of the known issue that it is.
+    ``printed`` is what the kernel printed, or the beginning of it.
     """
 
     case: str
@@ -79,6 +80,7 @@ class CaseRecord:
     minimal: CaseRecord | None = None
     against: Against | None = None
     known: str = ""
+    printed: str = ""
 
     @property
     def failed(self) -> bool:

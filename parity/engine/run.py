@@ -71,8 +71,9 @@ def prepare(plan: Plan, suite: Suite, pool: ProcessPool, report: Progress) -> No
         entry = Entry(suite.op(task.op), task.dtypes)
         for column in task.columns:
             code = plan.code.get((entry.op.module, column))
-            if code and code.symbol(entry.kernel) in code.kernels:
-                kernels.setdefault((entry.op.module, column), []).append(code.symbol(entry.kernel))
+            for symbol in map(code.symbol, entry.kernels) if code else ():
+                if code and symbol in code.kernels:
+                    kernels.setdefault((entry.op.module, column), []).append(symbol)
     batches = [
         (*key, tuple(names[i : i + BATCH])) for key, names in kernels.items() for i in range(0, len(names), BATCH)
     ]

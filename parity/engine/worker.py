@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import signal
 import traceback
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from parity.case import Case
 from parity.codeobject import CodeObject
-from parity.compare import Status, Verdict, Witness
+from parity.compare import Finding, Status, Verdict, Witness
 from parity.engine.check import Checked, judge, minimize
 from parity.engine.diagnose import diagnose
 from parity.engine.plan import Column, Plan, Task
 from parity.engine.record import Against, CaseRecord
 from parity.engine.vendors import compared
+from parity.errors import ParityError
 from parity.op import Call, Entry
+from parity.reference.expected import Expected
 from parity.runners import Library, OpRunner, Runner, Session, replayed, runner
 from parity.suite import Suite, load_suite
 from parity.toolchain import HelpfulPort, helpful_port
@@ -79,18 +82,22 @@ class Worker:
         entry = Entry(self.suite.op(task.op), task.dtypes)
         records: dict[Column, list[CaseRecord]] = {column: [] for column in task.columns}
         minimal: dict[Column, dict[tuple[Status, str], Case]] = {column: {} for column in task.columns}
-        for title, text in self.plan.draw(self.suite, task):
+        try:
+            drawn = self.plan.draw(self.suite, task)
+        except ParityError as error:  # a mistake in the op's declaration costs this op only
+            verdict = Verdict(Status.ERROR, "error", detail=str(error))
+            return [self.plan.known.mark(blank(entry, column, "", verdict)) for column in task.columns]
+        for title, text in drawn:
             columns = [column for column in task.columns if self.has(column, text)]
             try:
                 case = entry.op.parse(text)
                 call = entry.op.call(case)
-            except Exception:  # a defect of the op's declaration or of parity costs this case only
+            except Exception as error:  # a defect of the op's declaration or of parity costs this case only
                 for column in columns:
-                    records[column].append(self.plan.known.mark(blank(entry, column, text, _defect(), title)))
+                    records[column].append(self.plan.known.mark(blank(entry, column, text, _defect(error), title)))
                 continue
             checked = {column: self._checked(entry, column, case, call) for column in columns}
-            witnesses = {column: Witness(each.verdict, each.output) for column, each in checked.items()}
-            against = compared(witnesses, call.expected)
+            against = _against(call, checked)
             for column, each in checked.items():
                 record = self.plan.known.mark(_record(entry, column, each, title, against.get(column)))
                 failure = each.verdict.status, each.verdict.kind
@@ -111,8 +118,8 @@ class Worker:
     def _checked(self, entry: Entry, column: Column, case: Case, call: Call) -> Checked:
         try:
             return judge(case, call, self._code(entry, column), self.session(column), column.vendor)
-        except Exception:  # likewise
-            return Checked(case, _defect(), "", {})
+        except Exception as error:  # likewise
+            return Checked(case, _defect(error), "", {})
 
     def _code(self, entry: Entry, column: Column) -> CodeObject | None:
         return None if column.op_level else self.plan.code[entry.op.module, column]
@@ -130,6 +137,7 @@ class Worker:
             column.vendor,
             hints,
             lambda checked: bool(known.mark(_record(entry, column, checked)).known),
+            self.plan.launches,
         )
         if column.op_level:
             return minimal
@@ -151,13 +159,29 @@ class Worker:
             return None
         call = entry.op.call(small.case)
         checked = {each: self._checked(entry, each, small.case, call) for each in others} | {column: small}
-        return compared({c: Witness(each.verdict, each.output) for c, each in checked.items()}, call.expected).get(
-            column
-        )
+        return _against(call, checked).get(column)
 
 
-def _defect() -> Verdict:
-    return Verdict(Status.ERROR, "error", detail=traceback.format_exc())
+def _against(call: Call, checked: Mapping[Column, Checked]) -> dict[Column, Against]:
+    """How CUDA and AMD compare in a case; of several outputs the one in which they agree least."""
+    worst: dict[Column, Against] = {}
+    order = list(Finding)
+    for name in call.outputs:
+        witnesses = {column: Witness(each.verdict, each.outputs.get(name)) for column, each in checked.items()}
+        for column, found in compared(witnesses, partial(_reference, call, name)).items():
+            if column not in worst or order.index(found.finding) > order.index(worst[column].finding):
+                worst[column] = found
+    return worst
+
+
+def _reference(call: Call, name: str) -> Expected:
+    return call.references()[name]
+
+
+def _defect(error: Exception) -> Verdict:
+    """What parity says of its own accord is said to be read; anything else needs its place in the code."""
+    detail = str(error) if isinstance(error, ParityError) else "".join(traceback.format_exception(error))
+    return Verdict(Status.ERROR, "error", detail=detail)
 
 
 def _record(
@@ -166,6 +190,7 @@ def _record(
     return blank(
         entry, column, str(checked.case), checked.verdict, title,
         launch=checked.launch, inputs=checked.inputs, instructions=checked.instructions, against=against,
+        printed=checked.printed,
     )  # fmt: skip
 
 

@@ -2,20 +2,17 @@
 
 from parity.generate.data import STREAMS, elements
 from parity.generate.draw import find_minimal, hermetic, sample
-from parity.generate.layouts import Draw, aligned, broadcasting, dense, destination, line, pick, rows
+from parity.generate.layouts import STRIDES, Draw, Strides, in_rows, pick
 
 __all__ = [
     "STREAMS",
+    "STRIDES",
     "Draw",
-    "aligned",
-    "broadcasting",
-    "dense",
-    "destination",
+    "Strides",
     "elements",
     "find_minimal",
     "hermetic",
-    "line",
+    "in_rows",
     "pick",
-    "rows",
     "sample",
 ]

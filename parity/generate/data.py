@@ -7,6 +7,7 @@ rounded arithmetic only: no library's random generator or ``exp`` can make two m
 from __future__ import annotations
 
 import functools
+import re
 import zlib
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
@@ -18,9 +19,11 @@ from parity.errors import UsageError, nearest
 from parity.generate.blocks import BLOCK_STREAMS
 from parity.generate.values import field, mix, special_values
 
-__all__ = ["STREAMS", "elements", "streams_of", "unknown_stream"]
+__all__ = ["STREAMS", "elements", "has_stream", "is_stream", "streams_of", "unknown_stream"]
 
 Array = np.ndarray[Any, Any]
+_NUMBER = r"-?\d+(?:\.\d+)?(?:e-?\d+)?"
+_RANGE = re.compile(rf"(?P<low>{_NUMBER})\.\.(?P<high>{_NUMBER})")
 Stream = Callable[[DType, Array, Array, Array], Array]
 
 
@@ -36,22 +39,64 @@ def elements(
         UsageError: there is no such stream.
     """
     known = streams_of(dtype)
-    if stream not in known:
+    if not has_stream(dtype, stream):
         raise UsageError(unknown_stream(stream, dtype, known))
     index = np.arange(start, start + count, dtype=np.uint64)
     random = mix(index ^ np.uint64(zlib.crc32(f"{stream}/{name}".encode()) << 20))
-    return known[stream](dtype, index, random, _points(dtype, points))
+    make = known[stream] if stream in known else _between(stream)
+    return make(dtype, index, random, _points(dtype, points))
 
 
 def unknown_stream(stream: str, dtype: DType, known: Collection[str]) -> str:
     """What to say of a stream that is none of those that are known for a type."""
     of = f" of {dtype}" if dtype.is_block else ""
-    return f"unknown data{of} {stream!r}; known: {' '.join(known)}{nearest(stream, known)}"
+    between = "" if dtype.is_block else ", and LOW..HIGH for numbers in between"
+    return f"unknown data{of} {stream!r}; known: {' '.join(known)}{between}{nearest(stream, known)}"
 
 
 def streams_of(dtype: DType) -> Mapping[str, Stream]:
     """The streams that a type has, by name."""
     return BLOCK_STREAMS if dtype.is_block else STREAMS
+
+
+def is_stream(name: str) -> bool:
+    """Whether a name means data of numbers: that of a stream, or ``LOW..HIGH``."""
+    return name in STREAMS or _RANGE.fullmatch(name) is not None
+
+
+def has_stream(dtype: DType, name: str) -> bool:
+    """Whether a type has a stream of that name."""
+    return name in streams_of(dtype) or (not dtype.is_block and is_stream(name))
+
+
+def _between(name: str) -> Stream:
+    """Uniform from LOW to HIGH, rounded to the type; each end is one element in sixteen."""
+    match = _RANGE.fullmatch(name)
+    assert match
+    low, high = float(match["low"]), float(match["high"])
+
+    def between(dtype: DType, index: Array, random: Array, points: Array) -> Array:
+        end, part = field(random, 60, 4), field(random, 4, 53)
+        values: Array = low + (high - low) * (part.astype(np.float64) * 2.0**-53)
+        if not dtype.is_float:
+            values = int(low) + (part % np.uint64(max(1, int(high) - int(low) + 1))).astype(np.int64)
+        return dtype.convert(np.where(end == 0, low, np.where(end == 1, high, values)))
+
+    return between
+
+
+def _sorted(dtype: DType, index: Array, random: Array, points: Array) -> Array:
+    """Ascending; equal neighbours are frequent in types that hold few different numbers. The root keeps them apart
+    at first and never leaves the range of a type of 8 bits.
+    """
+    if dtype.is_float:
+        return dtype.convert(np.sqrt(index.astype(np.float64) + field(random, 8, 53) * 2.0**-53) - 48.0)
+    return dtype.convert(np.minimum(np.sqrt(index.astype(np.float64)).astype(np.int64), min(int(dtype.max), 2**31)))
+
+
+def _probability(dtype: DType, index: Array, random: Array, points: Array) -> Array:
+    """From 0 to 1; both ends are among them."""
+    return _between("0..1")(dtype, index, random, points)
 
 
 def _normal(dtype: DType, index: Array, random: Array, points: Array) -> Array:
@@ -129,6 +174,8 @@ STREAMS: dict[str, Stream] = {
     "bits": _bits,
     "patterns": _patterns,
     "small": _small,
+    "sorted": _sorted,
+    "probability": _probability,
 }
 
 

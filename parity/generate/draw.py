@@ -9,6 +9,7 @@ from unittest import mock
 
 import hypothesis
 from hypothesis import HealthCheck, Phase, given
+from hypothesis.errors import Unsatisfiable
 from hypothesis.internal.conjecture import providers
 from hypothesis.strategies import SearchStrategy
 
@@ -34,7 +35,7 @@ def hermetic() -> Iterator[None]:
 
 
 def sample(strategy: SearchStrategy[T], seed: int, count: int) -> list[T]:
-    """``count`` different draws (fewer if the strategy hardly has as many), the same for the same seed."""
+    """``count`` different draws (fewer if the strategy hardly has as many, or rejects most), the same for a seed."""
     drawn: dict[T, None] = {}
 
     def collect(value: T) -> None:
@@ -42,7 +43,7 @@ def sample(strategy: SearchStrategy[T], seed: int, count: int) -> list[T]:
         if len(drawn) >= count:
             raise _Stop
 
-    with contextlib.suppress(_Stop):
+    with contextlib.suppress(_Stop, Unsatisfiable):
         _drive(strategy, seed, 3 * count, (Phase.generate,), collect)  # it draws some values more than once
     return list(drawn)[:count]
 
@@ -62,7 +63,7 @@ def find_minimal(strategy: SearchStrategy[T], seed: int, count: int, fails: Call
             simplest[:] = [value]
             raise _Stop
 
-    with contextlib.suppress(_Stop):
+    with contextlib.suppress(_Stop, Unsatisfiable):
         _drive(strategy, seed, count, (Phase.generate, Phase.shrink), attempt)
     return simplest[0] if simplest else None
 

@@ -52,6 +52,24 @@ def _ramp(dtype: DType, index: Array, random: Array, places: int) -> Array:
     return (index % np.uint64(places)).astype(dtype.numpy)
 
 
+def _permutation(dtype: DType, index: Array, random: Array, places: int) -> Array:
+    """Every place once before any comes again, in no order: a bijection of the next power of two, walked until it is
+    inside.
+    """
+    bits = max(1, (places - 1).bit_length())
+    mask, shift = np.uint64((1 << bits) - 1), np.uint64((bits + 1) // 2)
+    found = index % np.uint64(places)
+    outside = np.ones(found.shape, np.bool_)
+    while outside.any():
+        x = found[outside]
+        for factor in (0x9E3779B1, 0x85EBCA77):
+            x = (x * np.uint64(factor) + np.uint64(0x27D4EB2F)) & mask
+            x ^= x >> shift
+        found[outside] = x
+        outside = found >= np.uint64(places)
+    return found.astype(dtype.numpy)
+
+
 def _sentinel(dtype: DType, index: Array, random: Array, places: int) -> Array:
     """One in four is the maximum of the type; the rest are uniform."""
     none = field(random, 40, 2) == 0
@@ -63,4 +81,5 @@ INDEX_STREAMS: dict[str, Callable[[DType, Array, Array, int], Array]] = {
     "index": _index,
     "repeat": _repeat,
     "sentinel": _sentinel,
+    "permutation": _permutation,
 }

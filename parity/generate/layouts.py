@@ -1,4 +1,4 @@
-"""Shapes and layouts. Every function draws one dict of layouts, one per tensor, that fit together.
+"""Shapes and layouts to draw.
 
 Choices are ordered from simple to involved, because Hypothesis shrinks towards the first.
 """
@@ -6,13 +6,14 @@ Choices are ordered from simple to involved, because Hypothesis shrinks towards 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
 from parity.layout import Layout, contiguous
 
-__all__ = ["LAUNCHES", "Draw", "aligned", "broadcasting", "dense", "destination", "line", "rows"]
+__all__ = ["LAUNCHES", "LINES", "STRIDES", "Draw", "Strides", "in_rows", "layout", "pick", "shape"]
 
 T = TypeVar("T")
 Draw = Callable[[st.SearchStrategy[Any]], Any]
@@ -86,38 +87,72 @@ def layout(draw: Draw, shape: tuple[int, ...], kinds: Sequence[str]) -> Layout:
     return Layout(shape, tuple(strides), pick(draw, (0, 1, 5)) if kind in ("sliced", "any") else 0)
 
 
-def broadcasting(draw: Draw, names: Sequence[str]) -> dict[str, Layout]:
-    """One shape for all tensors, each with a layout of its own, stride-0 dims included."""
-    common = shape(draw)
-    kinds = ("contiguous", "contiguous", "transposed", "sliced", "broadcast", "any")
-    return {name: layout(draw, common, kinds) for name in names}
+def _any(draw: Draw, shape: tuple[int, ...]) -> Layout:
+    return layout(draw, shape, ("contiguous", "contiguous", "transposed", "sliced", "broadcast", "any"))
 
 
-def destination(draw: Draw, names: Sequence[str]) -> dict[str, Layout]:
-    """One shape for all tensors; layouts in which no two elements share a place, so each may be written."""
-    common = shape(draw)
-    return {name: layout(draw, common, ("contiguous", "transposed", "sliced")) for name in names}
+def _distinct(draw: Draw, shape: tuple[int, ...]) -> Layout:
+    return layout(draw, shape, ("contiguous", "transposed", "sliced"))
 
 
-def dense(draw: Draw, names: Sequence[str]) -> dict[str, Layout]:
-    """One shape for all tensors, each contiguous, at any offset."""
-    common = shape(draw)
-    return {name: contiguous(common, pick(draw, (0, 0, 1, 3))) for name in names}
+def _dense(draw: Draw, shape: tuple[int, ...]) -> Layout:
+    return contiguous(shape, pick(draw, (0, 0, 1, 3)))
 
 
-def aligned(draw: Draw, names: Sequence[str]) -> dict[str, Layout]:
-    """One shape for all tensors, each contiguous from the start of its buffer, which is aligned for any vector."""
-    common = shape(draw)
-    return {name: contiguous(common) for name in names}
+def _not_dense(layout: Layout) -> str:
+    return "" if layout.is_contiguous else "it has to be contiguous, because the kernel is told no strides of it"
 
 
-def line(draw: Draw, names: Sequence[str]) -> dict[str, Layout]:
-    """One-dimensional contiguous tensors of one length, at any offset."""
-    size = pick(draw, (*LINES, 0))
-    return {name: contiguous((size,), pick(draw, (0, 1, 3))) for name in names}
+def _aligned(draw: Draw, shape: tuple[int, ...]) -> Layout:
+    return contiguous(shape)
 
 
-def rows(draw: Draw, names: Sequence[str]) -> dict[str, Layout]:
-    """Matrices of one shape whose rows are contiguous and lie at a distance of their own."""
-    size = pick(draw, (*PLANES, (1, 1), (1, 5), (4, 1), (0, 3), (3, 0)))
-    return {name: Layout(size, (size[1] + pick(draw, (0, 1, 7)), 1), pick(draw, (0, 1, 3))) for name in names}
+def _not_aligned(layout: Layout) -> str:
+    return _not_dense(layout) or ("it has to begin where its buffer does, for vectors" if layout.offset else "")
+
+
+def _rows(draw: Draw, shape: tuple[int, ...]) -> Layout:
+    return in_rows(shape, shape[-1] + pick(draw, (0, 0, 1, 7)), pick(draw, (0, 1, 3)))
+
+
+def in_rows(shape: tuple[int, ...], distance: int, offset: int = 0) -> Layout:
+    """Contiguous rows (of the last dim) at a distance, in elements."""
+    return Layout(shape, contiguous((*shape[:-1], distance)).strides, offset)
+
+
+def _not_rows(layout: Layout) -> str:
+    if len(layout.shape) < 2:
+        return "it has to have rows, so two dims at least"
+    if not layout.numel:
+        return ""
+    if layout != in_rows(layout.shape, layout.strides[-2], layout.offset) or layout.strides[-2] < layout.shape[-1]:
+        return "it has to consist of contiguous rows at one distance, which do not overlap, like 4x5:7,1"
+    return ""
+
+
+def _by_rows_or_columns(draw: Draw, shape: tuple[int, ...]) -> Layout:
+    by_columns, gap, offset = pick(draw, (False, True)), pick(draw, (0, 0, 1, 7)), pick(draw, (0, 0, 1, 8))
+    return Layout(shape, (1, shape[0] + gap) if by_columns else (shape[1] + gap, 1), offset)
+
+
+@dataclass(frozen=True)
+class Strides:
+    """The layouts that a kernel takes of one tensor: ``draw`` makes one of a shape, ``refuses`` says what is wrong with
+    another, or returns an empty string.
+    """
+
+    draw: Callable[[Draw, tuple[int, ...]], Layout]
+    refuses: Callable[[Layout], str] = lambda layout: ""
+
+
+STRIDES: dict[str, Strides] = {
+    "any": Strides(_any),
+    "distinct": Strides(_distinct),
+    "dense": Strides(_dense, _not_dense),
+    "aligned": Strides(_aligned, _not_aligned),
+    "rows": Strides(_rows, _not_rows),
+    "matrix": Strides(_by_rows_or_columns),
+}
+"""What ``Op.strides`` may name: ``any`` (gaps, any order of dims, stride 0), ``distinct`` (no two elements in one
+place, for what is written), ``dense`` (contiguous, at any offset), ``aligned`` (contiguous, from the start of the
+buffer, which is aligned for any vector), ``rows`` (contiguous rows at any distance), ``matrix`` (rows or columns)."""

@@ -19,12 +19,14 @@ from parity.cache import Cache, default_root
 from parity.codeobject import CodeObject
 from parity.emulator import (
     Allocation,
-    BadCall,
-    DataRace,
     Device,
-    DivergentBarrier,
+    FailedAssertion,
     InstructionBudgetExceeded,
+    KernelFault,
+    LdsExceeded,
     MemoryFault,
+    NoProgress,
+    Refused,
     UnknownInstruction,
 )
 from parity.errors import ParityError, UsageError, nearest
@@ -311,12 +313,20 @@ class Runtime:
             raise HipError("hipErrorNotSupported", str(error)) from error
         except MemoryFault as error:
             self._fail("hipErrorIllegalAddress", error)
-        except InstructionBudgetExceeded as error:
+        except (InstructionBudgetExceeded, NoProgress) as error:
             self._fail("hipErrorLaunchTimeOut", error)
-        except (DataRace, DivergentBarrier, BadCall) as error:
+        except Refused as error:
+            raise HipError("hipErrorNotSupported", str(error)) from error
+        except LdsExceeded as error:
+            raise HipError("hipErrorInvalidConfiguration", str(error)) from error
+        except FailedAssertion as error:
+            self._fail("hipErrorAssert", error)
+        except KernelFault as error:
             self._fail("hipErrorLaunchFailure", error)
         except ParityError as error:
             raise HipError("hipErrorInvalidConfiguration", str(error)) from error
+        finally:
+            print(self._device.printed, end="", file=sys.stderr, flush=True)
 
     def _fail(self, name: str, error: ParityError) -> None:
         self._lost = name

@@ -27,7 +27,7 @@ class Reproduction:
 
     def of(self, record: CaseRecord) -> str:
         """The command line for the case of a record, quoted for a POSIX shell."""
-        return f"{self.command} {shlex.join([record.case, *self.options])}"
+        return f"{self.command} {shlex.join([record.case or record.kernel, *self.options])}"
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def shown_failures(records: Iterable[CaseRecord]) -> list[Failure]:
 
 def _without_target(record: CaseRecord) -> CaseRecord:
     minimal = _without_target(record.minimal) if record.minimal else None
-    return replace(record, target="", instructions=None, minimal=minimal)
+    return replace(record, target="", instructions=None, printed="", minimal=minimal)
 
 
 def failure_text(failure: Failure, reproduction: Reproduction, source: str = "", declared: str = "") -> str:
@@ -109,6 +109,7 @@ def failure_text(failure: Failure, reproduction: Reproduction, source: str = "",
             lines.append(("apart", apart + budgets))
         lines.append(("wrong", f"{verdict.wrong} of {verdict.total}: {verdict.pattern}"))
     lines.append(("because", verdict.detail.rstrip()))
+    lines.append(("printed", small.printed.rstrip()))
     lines.append(("who", _who(record, small, targets)))
     misfit = failure_class(record) in (MISSING, MISFIT)
     lines += [("kernel", source), ("declared", declared if misfit else ""), ("again", reproduction.of(small))]

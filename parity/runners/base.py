@@ -14,7 +14,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import numpy as np
 
 from parity.codeobject import CodeObject, Kernel, first_difference
-from parity.launch import Buffer, Computation, Launch, Outcome, Pointer
+from parity.launch import Buffer, Computation, Launch, Outcome, Pointer, argument_bytes
 from parity.runners.recording import Recording
 
 __all__ = [
@@ -62,12 +62,13 @@ class Session(Protocol):
     def execute(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Outcome:
         """Run a launch on fresh copies of the buffers.
 
-        A kernel's misbehaviour is a fault of the outcome, not an exception. A session may have a method ``explain``,
-        called with the same arguments after a wrong result: it returns what it can find out, as lines of text. One
-        whose time says nothing may have a method ``count``, which runs the launch and returns how many instructions of
-        each class were issued. One whose time does may have a method ``time(code, launch, buffers, *, hot, seconds)``:
-        its buffers are ``Tiled``; it repeats the launch, for about ``seconds`` at most, and returns ``Timings``, or the
-        Fault that ended it. ``hot`` asks for the hot timing beside the cold one.
+        So are the launches that follow it (``Launch.then``), which find what it left, and variables of the code object
+        are filled before (``Launch.symbols``). A kernel's misbehaviour is a fault of the outcome, not an exception. A
+        session may have a method ``explain``, called with the same arguments after a wrong result: it returns what it
+        can find out, as lines of text. One whose time says nothing may have a method ``count``, which runs the launch
+        and returns how many instructions of each class were issued. One whose time does may have a method ``time(code,
+        launch, buffers, *, hot, seconds)``: its buffers are ``Tiled``; it repeats the launch, for about ``seconds`` at
+        most, and returns ``Timings``, or the Fault that ended it. ``hot`` asks for the hot timing beside the cold one.
         """
 
 
@@ -143,5 +144,5 @@ def replayed(runner: Runner | OpRunner) -> Recording | None:
 
 def mismatch(kernel: Kernel, launch: Launch) -> str:
     """What is wrong first in the arguments of a launch, in the terms of the kernel's metadata; empty if they fit."""
-    given = [(8, True) if isinstance(arg, Pointer) else (len(arg.bytes), False) for arg in launch.args]
+    given = [(len(argument_bytes(arg)), isinstance(arg, Pointer)) for arg in launch.args]
     return first_difference(kernel, given)

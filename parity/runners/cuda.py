@@ -135,9 +135,13 @@ class CudaDriver:
     def find(self, module: Any, name: str) -> Any:
         return module.get_function(name)
 
+    def symbol(self, module: Any, name: str) -> Any:
+        return module.get_global(name)
+
     def packed(self, args: list[bytes]) -> Any:
-        # CuPy passes a NumPy scalar by value, whatever its type means.
-        return tuple(np.frombuffer(data, f"u{len(data)}")[0] for data in args)
+        # CuPy passes a NumPy scalar by value, whatever its type means; one of raw bytes is a structure.
+        kinds = (f"u{len(data)}" if len(data) in (1, 2, 4, 8) else f"V{len(data)}" for data in args)
+        return tuple(np.frombuffer(data, kind)[0] for data, kind in zip(args, kinds, strict=True))
 
     def launch(self, function: Any, launch: Launch, args: Any) -> None:
         if launch.shared_bytes > SHARED_BYTES:

@@ -12,19 +12,17 @@ from parity.cache import Cache, default_root
 from parity.codeobject import CodeObject
 from parity.emulator import (
     Allocation,
-    BadCall,
-    DataRace,
     Device,
-    DivergentBarrier,
-    InstructionBudgetExceeded,
+    KernelFault,
     LaunchStats,
-    MemoryFault,
+    Refused,
     UnknownInstruction,
     pack,
     place,
+    together,
 )
 from parity.errors import MissingTool, ParityError, UsageError
-from parity.launch import Buffer, Fault, Launch, Outcome, Pointer
+from parity.launch import Buffer, Fault, Launch, Outcome, Pointer, Scalar, Struct, argument_bytes
 from parity.runners.base import Evidence, Probe, Session, Vendor, mismatch
 from parity.toolchain import TARGETS, MissingKernel, ModuleStore, device_library
 from parity.zig import zig
@@ -84,6 +82,7 @@ class EmulatedSession:
             cache=Cache(default_root() / "emulator"),
         )
         self._places: dict[str, Allocation] = {}
+        self._printed = ""
         self._counting: EmulatedSession | None = None
         self.modules = ModuleStore(lambda code: code.kernels, lambda kernels, name: kernels[name])
 
@@ -91,19 +90,19 @@ class EmulatedSession:
         """Translate and compile these kernels; what cannot be translated is reported when it is launched."""
         try:
             self._device.prepare(code, kernels, workers=1)
-        except UnknownInstruction:
+        except (UnknownInstruction, Refused):
             for kernel in kernels:
                 try:
                     self._device.prepare(code, [kernel], workers=1)
-                except UnknownInstruction:
+                except (UnknownInstruction, Refused):
                     continue
 
     def execute(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Outcome:
-        """Run one launch; memory faults, races, endless loops and unknown instructions become faults of the outcome."""
+        """Run one launch; what the kernel does wrong, or uses without its being emulated, is a fault of the outcome."""
         fault, stats = None, None
         try:
             stats = self._launch(code, launch, buffers, _seed(launch))
-        except (MemoryFault, DataRace, DivergentBarrier, BadCall, InstructionBudgetExceeded) as error:
+        except KernelFault as error:
             fault = Fault(error.kind, str(error))
         except UnknownInstruction as error:
             fault = Fault("unknown instruction", str(error))
@@ -111,7 +110,7 @@ class EmulatedSession:
             fault = Fault("missing kernel", str(error))
         except ParityError as error:
             fault = Fault("error", str(error))
-        return Outcome(self._collect(buffers), fault, stats.instructions if stats else None)
+        return Outcome(self._collect(buffers), fault, stats.instructions if stats else None, self._printed)
 
     def count(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Mapping[str, int]:
         """Run one launch and count the instructions that its wavefronts issue, by class (``emulator.CLASSES``).
@@ -138,7 +137,7 @@ class EmulatedSession:
         def collected() -> dict[str, bytes]:
             return {name: array.tobytes() for name, array in self._collect(buffers).items()}
 
-        def result(seed: int = seed, fill: int = FILL, odd: int | None = None) -> dict[str, bytes]:
+        def result(seed: int = seed, fill: int = FILL, odd: tuple[int, int] | None = None) -> dict[str, bytes]:
             self._launch(code, launch, buffers, seed, fill, odd)
             return collected()
 
@@ -147,10 +146,11 @@ class EmulatedSession:
             crossing = self._launch(code, launch, buffers, seed).crossing
             usual = collected()
             if result(fill=~FILL & 0xFFFFFFFF) != usual:
-                registers = self._device.registers(code, launch.kernel)
-                for i, (name, first) in enumerate(registers.items()):
-                    if result(odd=i) != usual:
-                        notes.append(f"never-written read: register {name}, first met in {first.text} ({place(first)})")
+                for step, each in enumerate(launch.sequence):
+                    for i, (name, first) in enumerate(self._device.registers(code, each.kernel).items()):
+                        if result(odd=(step, i)) != usual:
+                            met = f"first met in {first.text} ({place(first)})"
+                            notes.append(f"never-written read: register {name}, {met}")
             if any(result(seed=other) != usual for other in range(ORDERS)):
                 notes.append("depends on the order in which wavefronts run")
             if crossing:
@@ -168,36 +168,51 @@ class EmulatedSession:
         buffers: Mapping[str, Buffer],
         seed: int,
         fill: int = FILL,
-        odd: int | None = None,
+        odd: tuple[int, int] | None = None,
     ) -> LaunchStats:
+        """Put the buffers into memory, and launch the kernels one after the other; ``odd`` is a register of one."""
         device = self._device
         device.reset()
+        device.restore()
         self._places.clear()
-        kernel = self.modules.function(code, launch.kernel)
-        if problem := mismatch(kernel, launch):
-            raise UsageError(f"{problem}; the op declares {launch}")
+        self._printed = ""
+        for each in launch.sequence:
+            if problem := mismatch(self.modules.function(code, each.kernel), each):
+                raise UsageError(f"{problem}; the op declares {each}")
         places = self._places
         for name, buffer in buffers.items():
             places[name] = device.allocate(buffer.data.nbytes, name)
             defined = None if buffer.defined is None else np.repeat(buffer.defined, buffer.dtype.itemsize)
             device.write(places[name], buffer.data, defined=defined)
-        values = [
-            (0 if arg.buffer is None else places[arg.buffer].address + arg.offset * buffers[arg.buffer].dtype.itemsize)
-            if isinstance(arg, Pointer)
-            else arg.bytes
-            for arg in launch.args
-        ]
-        return device.launch(
-            code,
-            launch.kernel,
-            grid=launch.grid,
-            block=launch.block,
-            args=pack(kernel, values),
-            shared_bytes=launch.shared_bytes,
-            seed=seed,
-            fill=fill,
-            odd=odd,
-        )
+        for symbol, name in launch.symbols:
+            device.write_symbol(code, symbol, buffers[name].data.tobytes())
+
+        def address(pointer: Pointer) -> int:
+            if pointer.buffer is None:
+                return 0
+            return places[pointer.buffer].address + pointer.offset * buffers[pointer.buffer].dtype.itemsize
+
+        def packed(arg: Pointer | Scalar | Struct) -> int | bytes:
+            return address(arg) if isinstance(arg, Pointer) else argument_bytes(arg, address)
+
+        ran = []
+        for step, each in enumerate(launch.sequence):
+            try:
+                stats = device.launch(
+                    code,
+                    each.kernel,
+                    grid=each.grid,
+                    block=each.block,
+                    args=pack(code.kernels[each.kernel], list(map(packed, each.args))),
+                    shared_bytes=each.shared_bytes,
+                    seed=seed,
+                    fill=fill,
+                    odd=odd[1] if odd and odd[0] == step else None,
+                )
+            finally:
+                self._printed += device.printed
+            ran.append(stats)
+        return ran[0] if len(ran) == 1 else together(ran)
 
     def _collect(self, buffers: Mapping[str, Buffer]) -> dict[str, np.ndarray[Any, Any]]:
         """The content of all buffers; the device is empty afterwards."""

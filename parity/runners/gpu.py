@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -10,9 +11,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from parity.codeobject import CodeObject
+from parity.codeobject import CodeObject, mangled
 from parity.errors import ParityError, UsageError
-from parity.launch import POISON, Buffer, Fault, Launch, Outcome, Pointer, Scalar, Tiled
+from parity.launch import POISON, Buffer, Fault, Launch, Outcome, Pointer, Tiled, argument_bytes
 from parity.runners.base import mismatch
 from parity.runners.redzone import RED_BYTES, Arena, Bytes
 from parity.runners.stopwatch import Stopwatch, Timeline
@@ -58,6 +59,9 @@ class Driver(Timeline, Protocol):
 
     def find(self, module: Any, name: str) -> Any:
         """A function of a module."""
+
+    def symbol(self, module: Any, name: str) -> Any:
+        """The memory of a variable of a module, for ``upload``."""
 
     def packed(self, args: list[bytes]) -> Any:
         """Arguments as ``launch`` takes them, of the bytes of each."""
@@ -134,7 +138,7 @@ class GpuDevice:
             UsageError: the code object has no such kernel, or the arguments do not fit.
         """
         driver = self.driver
-        function = self._function(code, launch)
+        functions = self._functions(code, launch)
         memory = {name: driver.allocate(max(1, buffer.nbytes)) for name, buffer in buffers.items()}
         for name, buffer in buffers.items():
             self._fill(memory[name], buffer)
@@ -145,10 +149,12 @@ class GpuDevice:
             if buffer.writable and buffer.data.size
         ]
         places = {name: (driver.address(memory[name]), buffer.dtype.itemsize) for name, buffer in buffers.items()}
-        args = driver.packed([_argument(arg, places) for arg in launch.args])
+        args = [driver.packed(_arguments(each, places)) for each in launch.sequence]
+        self._fill_symbols(code, launch, buffers)
 
         def enqueue() -> None:
-            driver.launch(function, launch, args)
+            for function, each, packed in zip(functions, launch.sequence, args, strict=True):
+                driver.launch(function, each, packed)
 
         def restore() -> None:
             for place, copy, size in kept:
@@ -178,16 +184,33 @@ class GpuDevice:
             raise UsageError(f"module {code.module!r} for {code.target} has no code object file; build it again")
         return self.driver.load(code)
 
-    def _function(self, code: CodeObject, launch: Launch) -> Any:
-        function = self.modules.function(code, launch.kernel)
-        if problem := mismatch(code.kernels[launch.kernel], launch):
-            raise UsageError(f"{problem}; the op declares {launch}")
-        return function
+    def _functions(self, code: CodeObject, launch: Launch) -> list[Any]:
+        found = []
+        for each in launch.sequence:
+            found.append(self.modules.function(code, each.kernel))
+            if problem := mismatch(code.kernels[each.kernel], each):
+                raise UsageError(f"{problem}; the op declares {each}")
+        return found
+
+    def _fill_symbols(
+        self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer] | Mapping[str, Tiled]
+    ) -> None:
+        """Fill the variables that the launch names."""
+        for symbol, name in launch.symbols:
+            memory = self._symbol(self.modules.handle(code), symbol)
+            self.driver.upload(memory, np.ascontiguousarray(buffers[name].data).view(np.uint8))
+
+    def _symbol(self, module: Any, name: str) -> Any:
+        *others, last = mangled(name)
+        for spelt in others:
+            with contextlib.suppress(*self.driver.errors):
+                return self.driver.symbol(module, spelt)
+        return self.driver.symbol(module, last)
 
     def _launch(self, code: CodeObject, launch: Launch, arena: Arena) -> Bytes:
         """The content of the arena after the launch."""
         driver = self.driver
-        function = self._function(code, launch)
+        functions = self._functions(code, launch)
         with driver.active():
             memory = driver.allocate(len(arena.image))
             driver.upload(memory, arena.image)
@@ -195,7 +218,9 @@ class GpuDevice:
             places = {
                 name: (start + offset, arena.buffers[name].dtype.itemsize) for name, (offset, _) in arena.places.items()
             }
-            driver.launch(function, launch, driver.packed([_argument(arg, places) for arg in launch.args]))
+            self._fill_symbols(code, launch, arena.buffers)
+            for function, each in zip(functions, launch.sequence, strict=True):
+                driver.launch(function, each, driver.packed(_arguments(each, places)))
             driver.synchronize()
             return driver.download(memory, len(arena.image))
 
@@ -220,11 +245,11 @@ def worker_number() -> int:
     return identity[-1] - 1 if identity else 0
 
 
-def _argument(arg: Pointer | Scalar, places: Mapping[str, tuple[int, int]]) -> bytes:
-    """The bytes of an argument. ``places`` maps each buffer to its address and the size of its elements."""
-    if isinstance(arg, Scalar):
-        return arg.bytes
-    if arg.buffer is None:
-        return bytes(8)
-    address, itemsize = places[arg.buffer]
-    return (address + arg.offset * itemsize).to_bytes(8, "little")
+def _arguments(launch: Launch, places: Mapping[str, tuple[int, int]]) -> list[bytes]:
+    """The bytes of each argument. ``places`` maps each buffer to its address and the size of its elements."""
+
+    def address(pointer: Pointer) -> int:
+        start, itemsize = places[pointer.buffer or ""]
+        return start + pointer.offset * itemsize
+
+    return [argument_bytes(arg, address) for arg in launch.args]

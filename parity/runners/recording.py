@@ -33,7 +33,7 @@ import numpy as np
 from parity.cache import digest
 from parity.codeobject import CodeObject, kernel_from_dict, kernel_to_dict
 from parity.errors import UsageError
-from parity.launch import Buffer, Fault, Launch, Outcome, Pointer
+from parity.launch import Buffer, Fault, Launch, Outcome, Pointer, Scalar, Struct
 from parity.shape import misfit
 
 __all__ = ["MEASUREMENTS", "VERSION", "RecordedCase", "Recording", "launch_digest", "read_recording", "write_recording"]
@@ -126,11 +126,23 @@ class Recording:
 
 
 def launch_digest(launch: Launch, buffers: Mapping[str, Buffer]) -> str:
-    """SHA-256 of everything a kernel is given: its name, geometry, arguments, and the content of the buffers."""
-    geometry = (launch.kernel, *map(str, (launch.grid, launch.block, launch.shared_bytes)))
-    args = [str(a) if isinstance(a, Pointer) else f"{a.dtype} {a.bytes.hex()}" for a in launch.args]
+    """SHA-256 of what kernels are given: names, geometry, arguments, variables, and the content of the buffers."""
+    parts: list[str] = []
+    for each in launch.sequence:
+        args = [_argument(arg) for arg in each.args]
+        parts += [each.kernel, *map(str, (each.grid, each.block, each.shared_bytes)), str(len(args)), *args]
+    parts += [name for pair in launch.symbols for name in pair]
     contents = [part for name, b in buffers.items() for part in (name, str(b.dtype), b.data.tobytes())]
-    return digest(*geometry, str(len(args)), *args, *contents)
+    return digest(*parts, *contents)
+
+
+def _argument(arg: Pointer | Scalar | Struct) -> str:
+    if isinstance(arg, Pointer):
+        return str(arg)
+    if isinstance(arg, Scalar):
+        return f"{arg.dtype} {arg.bytes.hex()}"
+    fields = ((name, value if isinstance(value, tuple) else (value,)) for name, value in arg.fields)
+    return " ".join(part for name, values in fields for part in (name, *map(_argument, values)))
 
 
 def write_recording(

@@ -153,6 +153,13 @@ class HipDriver:
         except HipError as error:
             raise HipError(f"{error} ({name})") from error
 
+    def symbol(self, module: Any, name: str) -> Any:
+        try:
+            address, _ = _checked(self._hip.hipModuleGetGlobal(module, name.encode()))
+        except HipError as error:
+            raise HipError(f"{error} ({name})") from error
+        return Variable(int(address))
+
     def packed(self, args: list[bytes]) -> Any:
         values = [ctypes.create_string_buffer(data, len(data)) for data in args]
         return values, (ctypes.c_void_p * len(values))(*map(ctypes.addressof, values))
@@ -172,7 +179,7 @@ class HipDriver:
     def address(self, memory: HipMemory) -> int:
         return memory.address
 
-    def upload(self, memory: HipMemory, data: Bytes) -> None:
+    def upload(self, memory: HipMemory | Variable, data: Bytes) -> None:
         self._copy(memory.address, data.ctypes.data, data.nbytes, self._kind.hipMemcpyHostToDevice)
 
     def download(self, memory: HipMemory, nbytes: int) -> Bytes:
@@ -220,6 +227,13 @@ class HipDriver:
 
     def notes(self) -> tuple[str, ...]:
         return ()
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A variable of a module."""
+
+    address: int
 
 
 @dataclass(frozen=True)

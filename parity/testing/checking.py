@@ -14,8 +14,9 @@ from parity.cli.options import DEFAULT_RUNNER, EXAMPLES
 from parity.engine import CaseRecord, Column, Plan, Task, run, runnable, tasks_of
 from parity.engine.worker import Worker
 from parity.errors import UsageError
+from parity.functions import wanted
 from parity.launch import Computation
-from parity.op import Op, wanted
+from parity.op import Op
 from parity.report import Reproduction
 from parity.runners import Evidence, OpRunner, Probe, Vendor
 from parity.suite import Suite, find_suite
@@ -144,4 +145,13 @@ def _entries(suite: Suite, name: str, dtype: str | Sequence[str]) -> list[str]:
 def _plan(suite: Suite, tasks: Sequence[Task], examples: int, seed: int) -> Plan:
     if not tasks:
         raise UsageError("there is nothing to run: the op has no kernel with a source; give parity_check a function")
-    return Plan(suite.kernels.absolute(), suite.cases.absolute(), tuple(tasks), examples, seed, True, {})
+    return Plan(
+        suite.kernels.absolute(),
+        suite.cases.absolute(),
+        tuple(tasks),
+        examples,
+        seed,
+        True,
+        {},
+        launches=suite.launches,
+    )

@@ -98,7 +98,10 @@ class Execution:
         code = settings.columns.code(self.built)
         tasks = runnable(settings.known.with_cases(self._wanted, settings.suite), settings.suite, code)
         folders = settings.suite.kernels.absolute(), settings.suite.cases.absolute()
-        self.plan = Plan(*folders, tasks, settings.examples, settings.seed, True, code, known=settings.known)
+        launches = settings.suite.launches
+        self.plan = Plan(
+            *folders, tasks, settings.examples, settings.seed, True, code, known=settings.known, launches=launches
+        )
         self._tasks = {(task.op, task.dtypes): task for task in tasks}
         self._order = list(self._tasks)
 

@@ -23,7 +23,7 @@ def failure_of(
     texts = []
     for failure in shown_failures(records):
         record, more = failure.records[0], failure.more
-        places = (suite.files.get(record.module, ""), suite.op(record.op).where) if suite else ()
+        places = (suite.files.get(record.module, ""), suite.op(record.op).declared) if suite else ()
         text = failure_text(failure, reproduction, *map(shown, places))
         texts.append(text + (f"\n  and {more} more failing {'cases' if more > 1 else 'case'}" if more else ""))
     return ParityFailure("\n\n".join(texts)) if texts else None

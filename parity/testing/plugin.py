@@ -24,7 +24,7 @@ from parity.engine.record import from_line
 from parity.errors import ParityError, UsageError, nearest
 from parity.op import Entry
 from parity.report import Matrix, Reproduction, check_folder, make_matrix, summary, terminal, write_reports
-from parity.suite import find_suite
+from parity.suite import LAUNCHES, find_suite
 from parity.testing.execution import Execution, Settings
 from parity.testing.items import CaseFile, KernelItem
 from parity.toolchain import HIPIFY, LITERAL, TOOLCHAINS, VARIABLE, chosen_hipifier
@@ -86,7 +86,7 @@ class SuitePlugin:
         specs = [column.spec] if column else self.config.option.parity_runner
         if specs and specs != [DEFAULT_RUNNER]:
             options += [word for spec in specs for word in ("--runner", spec)]
-        for name in ("toolchain", "kernels", "hip", "cases"):
+        for name in ("toolchain", "launches", "kernels", "hip", "cases"):
             if given := getattr(self.config.option, f"parity_{name}"):
                 options += [f"--{name}", given]
         if (hipifier := chosen_hipifier()) != LITERAL:
@@ -180,7 +180,8 @@ class SuitePlugin:
     @property
     def _drawn(self) -> set[str]:
         """The kernels of which all cases were run that ``parity run`` draws."""
-        few = self.settings.examples < EXAMPLES and self.settings.columns.live
+        other = self.settings.examples < EXAMPLES or self.config.option.parity_launches
+        few = other and self.settings.columns.live
         return set() if few else {entry.kernel for entry in self._entries.values()}
 
     @functools.cached_property
@@ -245,7 +246,9 @@ def _settings(config: pytest.Config) -> Settings:
         name: Path(given) if (given := getattr(option, f"parity_{name}")) else None
         for name in ("kernels", "hip", "cases", "known")
     }
-    suite = find_suite(**folders)
+    if (launches := option.parity_launches) not in (None, *LAUNCHES):
+        raise UsageError(f"--parity-launches {launches}: there are {' '.join(LAUNCHES)}{nearest(launches, LAUNCHES)}")
+    suite = find_suite(**folders, launches=launches)
     chosen: Columns = columns(option.parity_runner or [DEFAULT_RUNNER], option.parity_target)
     if chosen.compiled:
         raise UsageError(f"no runner can run {' or '.join(chosen.compiled)}; to see whether it compiles: parity build")

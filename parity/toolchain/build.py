@@ -367,7 +367,7 @@ def _compile_amd(source: Source, target: Target, folder: Path) -> None:
             target,
             include=staged.include,
             forced=staged.forced,
-            flags=source.side.flags,
+            flags=staged.flags,
             originals={name: str(path) for name, path in source.originals.items()},
         )
 

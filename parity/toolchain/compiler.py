@@ -12,18 +12,21 @@ from __future__ import annotations
 import functools
 import importlib.metadata
 import importlib.util
+import itertools
 import logging
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from parity import zig
 from parity.cache import Cache, default_root, digest
 from parity.errors import MissingTool, ParityError
+from parity.toolchain.diagnostics import Diagnostic, diagnostics
 from parity.toolchain.headers import HipHeaders, hip_headers, without_hip_headers
 from parity.toolchain.hipify import Finding, table
+from parity.toolchain.stubs import library_of, needed_for
 from parity.toolchain.targets import Target
 
 if TYPE_CHECKING:
@@ -96,11 +99,6 @@ CONTROL(unsigned char, __oclc_wavefrontsize64, {wave64})
 CONTROL(int, __oclc_ISA_version, {isa})
 CONTROL(int, __oclc_ABI_version, 500)
 """
-# clang: FILE:LINE:COLUMN: error: TEXT; nvcc: FILE(LINE): error: TEXT
-_ERROR = re.compile(
-    r"^(?P<file>[^\s:(][^:(\n]*)(?::(?P<line>\d+):(?P<column>\d+)|\((?P<nvcc>\d+)\)): (?:fatal )?error: (?P<text>.*)$",
-    re.MULTILINE,
-)
 _QUOTED = re.compile(r"'([^']+)'|\"([^\"]+)\"")
 _DIAGNOSTIC = re.compile(r"^(In file included from )?([^\s:][^:\n]*):(?=\d+[:,])", re.MULTILINE)
 
@@ -108,21 +106,24 @@ _DIAGNOSTIC = re.compile(r"^(In file included from )?([^\s:][^:\n]*):(?=\d+[:,])
 class CompileError(ParityError):
     """A module does not compile for a target; the message holds the compiler's, in terms of the CUDA source."""
 
-    def __init__(self, module: str, target: str, log: str) -> None:
+    def __init__(self, module: str, target: str, log: str, files: Collection[str] = ()) -> None:
         super().__init__(f"module {module!r} does not compile for {target}:\n{log.strip()}")
-        self.module, self.target, self.log = module, target, log
+        self.module, self.target, self.log, self.files = module, target, log, files
         self.translation: Translation | None = None
 
     def after(self, log: str) -> CompileError:
         """The same error behind others."""
-        error = CompileError(self.module, self.target, f"{log}\n{self.log}")
+        error = CompileError(self.module, self.target, f"{log}\n{self.log}", self.files)
         error.translation = self.translation
         return error
 
-    @property
+    @functools.cached_property
     def findings(self) -> tuple[Finding, ...]:
-        """The errors in the log, each with its place, the identifier it is about, and what is known to replace that."""
-        return tuple(map(_finding, _ERROR.finditer(self.log)))
+        """The errors in the log, each once, with the identifier it is about, and what is known to replace that.
+
+        An error in a header that is not of the ``files`` of the user has the place in them that led there.
+        """
+        return tuple(dict.fromkeys(_finding(error, self.files) for error in diagnostics(self.log)))
 
 
 class UnusableCodeObject(CompileError):
@@ -141,16 +142,35 @@ class NoSource(CompileError):
         self.args = (f"module {module!r} cannot be built for {target}: {log}",)
 
 
-def _finding(error: re.Match[str]) -> Finding:
-    names, headers = table()
-    quoted = _QUOTED.search(error["text"])
-    name = (quoted[1] or quoted[2]) if quoted else ""
-    rule = names.get(name) or headers.get(name)
-    advice = rule.note or f"HIP has {rule.hip}" if rule and (rule.note or rule.hip) else ""
-    if not advice and any(name == known.hip for known in (*names.values(), *headers.values())):
-        advice = "parity's own HIP headers do not have it, an installed ROCm does"
-    text = f"{error['text']}; {advice}" if advice else error["text"]
-    return Finding(name, error["file"], int(error["line"] or error["nvcc"]), int(error["column"] or 1), text)
+def _finding(error: Diagnostic, files: Collection[str]) -> Finding:
+    names = [a or b for a, b in _QUOTED.findall(error.text)]
+    name = names[0] if names else ""
+    advice = _advice(error, names)
+    file, line, column = error.place_in(files)
+    where = "" if (file, line, column) == error.places[0] else f" (in {Path(error.places[0][0]).name})"
+    return Finding(name, file, line, column, f"{error.text}{where}{f'; {advice}' if advice else ''}")
+
+
+def _advice(error: Diagnostic, quoted: Sequence[str]) -> str:
+    """What is known of the names in an error."""
+    names, headers_ = table()
+    for name in quoted:
+        rule = names.get(name) or headers_.get(name)
+        if rule and (rule.note or rule.hip):
+            return rule.note or f"HIP has {rule.hip}"
+        if needed := needed_for(name):
+            return needed
+    if not quoted:
+        return ""
+    if "__host__ function" in error.text or "no matching function" in error.text:
+        for file in error.host_only:
+            if STUBS in Path(file).parents and (library := library_of(Path(file).relative_to(STUBS).as_posix())):
+                return f"{library} is here for host code only; on the device it needs the real one"
+    if any(quoted[0] == known.hip for known in (*names.values(), *headers_.values())):
+        return f"the headers of {headers() or 'parity'} do not have it, those of an installed ROCm may"
+    if "undeclared identifier" in error.text and quoted[0].isupper():
+        return f'if the project is built with -D{quoted[0]}=..., say so: flags = ["-D{quoted[0]}=..."] in [tool.parity]'
+    return ""
 
 
 def compile_listing(
@@ -192,9 +212,29 @@ def compile_listing(
         cwd=source.parent,
     )
     controls.unlink()
-    if result.returncode:
+    if not result.returncode:
+        _finish_traps(output)
+    else:
         log = in_terms_of_the_source(result.stderr, originals or {})
-        raise CompileError(source.stem, target.name, log or f"the compiler left with code {result.returncode}")
+        raise CompileError(
+            source.stem,
+            target.name,
+            log or f"the compiler left with code {result.returncode}",
+            frozenset((originals or {}).values()),
+        )
+
+
+def _finish_traps(listing: Path) -> None:
+    """Write out the traps that clang 22 left as the pseudo instruction that they begin as.
+
+    That happens on gfx11 to the second trap of a function that ends in both, and no assembler takes it, clang's own
+    included ("Unsupported instruction"). A trap stops the wavefront for good.
+    """
+    text = listing.read_text()
+    if "\tSIMULATED_TRAP" in text:
+        parts = text.split("\tSIMULATED_TRAP")
+        traps = (f"\ts_trap 2\n.Ltrap{i}:\n\ts_sethalt 5\n\ts_branch .Ltrap{i}" for i in range(len(parts) - 1))
+        listing.write_text("".join(itertools.chain(*itertools.zip_longest(parts, traps, fillvalue=""))))
 
 
 def in_terms_of_the_source(log: str, originals: Mapping[str, str]) -> str:

@@ -39,7 +39,10 @@ _FLAGS = (
     *("-ferror-limit=100", "-DHIP_ENABLE_WARP_SYNC_BUILTINS"),
     "-Wno-unused-command-line-argument",  # those of the linker, which old hipccs always pass
 )
+_ARGUMENT_NAMES = "-fhip-kernel-arg-name"  # of clang 15 and newer
 _ASSEMBLER_FLAGS = ("-x", "assembler", "--target=amdgcn-amd-amdhsa", "-mcode-object-version=5")
+_EMPTY = SUPPLEMENT / "empty.hip"
+_UNKNOWN = re.compile(r"unknown argument:? '([^']+)'")
 _VERSION = re.compile(r"#define HIP_VERSION_(MAJOR|MINOR|PATCH) (\d+)")
 _CLANG = re.compile(r'^ *"([^"]+)" "-cc1"', re.MULTILINE)
 _LIBRARY = re.compile(r'"([^"]+/ocml\.bc)"')
@@ -112,6 +115,7 @@ class Rocm:
         result = self._run(
             self.compiler,
             *_FLAGS,
+            *self._argument_names,
             f"--offload-arch={target.name}",
             *flags,
             *(part for folder in include for part in ("-I", folder)),
@@ -122,7 +126,8 @@ class Rocm:
             cwd=source.parent,
         )
         if result.returncode:
-            raise CompileError(source.stem, target.name, in_terms_of_the_source(result.stderr, originals or {}))
+            said = in_terms_of_the_source(result.stderr, originals or {})
+            raise CompileError(source.stem, target.name, said, frozenset((originals or {}).values()))
 
     def assemble(self, listing: Path, output: Path, target: Target) -> None:
         """Make the loadable HSACO ``output`` of an assembly listing.
@@ -135,11 +140,16 @@ class Rocm:
         if result.returncode:
             raise CompileError(listing.stem, target.name, result.stderr)
 
+    @functools.cached_property
+    def _argument_names(self) -> tuple[str, ...]:
+        """The flag that keeps the names of kernel arguments in the metadata, if the compiler knows it."""
+        run = self._run(self.compiler, *_FLAGS, _ARGUMENT_NAMES, "--offload-arch=gfx1030", "-###", _EMPTY)
+        return () if _ARGUMENT_NAMES in _UNKNOWN.findall(run.stderr) else (_ARGUMENT_NAMES,)
+
     @functools.cache  # noqa: B019 - there are few of these, and they live as long as the process
     def _dry_run(self, target: str) -> subprocess.CompletedProcess[str]:
         """What ``-###`` prints: the commands that a compilation would consist of."""
-        empty = SUPPLEMENT / "empty.hip"
-        return self._run(self.compiler, *_FLAGS, f"--offload-arch={target}", "-###", empty, "-o", os.devnull)
+        return self._run(self.compiler, *_FLAGS, f"--offload-arch={target}", "-###", _EMPTY, "-o", os.devnull)
 
     def _run(self, program: Path, *arguments: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
         # Without HIP_PLATFORM, an old hipcc compiles for NVIDIA wherever there is an nvcc.

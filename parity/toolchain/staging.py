@@ -8,26 +8,34 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from parity.toolchain import compiler
 from parity.toolchain.compat import Compat, supplied
 from parity.toolchain.compiler import RUNTIME, CompileError, in_terms_of_the_source
 from parity.toolchain.coordinates import with_plain_coordinates
+from parity.toolchain.diagnostics import Diagnostic, diagnostics
 from parity.toolchain.header_defects import defects
 from parity.toolchain.hipify import Finding, Hipified
-from parity.toolchain.host_code import Diagnostic, HostCode, LeftOut, diagnostics, instantiations, repaired
-from parity.toolchain.sources import Source, found_in
+from parity.toolchain.host_code import HostCode, LeftOut, instantiations, repaired
+from parity.toolchain.host_syntax import ANYTHING
+from parity.toolchain.sources import Source, found_in, included
+from parity.toolchain.stubs import LIBRARY_NAMES, library_names, stub_of, switches
 from parity.toolchain.translators import hipified
+from parity.toolchain.vectors import operators_of_hip
 
 __all__ = ["Staged", "Translation", "compiled"]
 
 _EMPTY = "empty"
+_STUBS = "stubs"
 _FINDINGS = ("unmapped", "hazards", "branches", "spelled_out", "needs", "defects")
-_ROUNDS = 12
-"""How often more host code is left out before what is left is the user's to mend."""
+_FINE_ROUNDS, _ROUNDS = 8, 16
+"""How often parts of host functions are left out, and how often more of host code is at all before it is the user's."""
+
+_ANYTHING = compiler.STUBS / "parity" / "anything.h"
 
 
 @dataclass(frozen=True)
@@ -37,9 +45,9 @@ class Translation:
     ``replaced`` is how often each CUDA name was translated; ``unmapped`` and ``hazards`` are what hipify left to a
     person, ``branches`` says what conditions on CUDA's macros mean, and ``spelled_out`` is what the helpful style
     writes otherwise than the literal one. ``left_out`` is host code that does not compile here, ``empty_headers`` are
-    headers that are not here and in whose place an empty one stands. ``needs`` are names that parity's
-    compatibility headers supply, ``defects`` those whose function in AMD's headers is known to be wrong. ``ported``
-    sources were HIP already.
+    headers that are not here and in whose place an empty one stands, ``stubs`` are those that parity's own small ones
+    answer, see ``stubs.py``. ``needs`` are names that parity's compatibility headers supply, ``defects`` those whose
+    function in AMD's headers is known to be wrong. ``ported`` sources were HIP already.
     """
 
     ported: bool = False
@@ -50,6 +58,7 @@ class Translation:
     spelled_out: tuple[Finding, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
     empty_headers: tuple[str, ...] = ()
+    stubs: tuple[str, ...] = ()
     needs: tuple[Finding, ...] = ()
     defects: tuple[Finding, ...] = ()
 
@@ -62,16 +71,18 @@ class Translation:
         """What ``as_dict`` wrote."""
         findings = {name: tuple(Finding(**f) for f in data[name]) for name in _FINDINGS}
         left_out = tuple(LeftOut(**piece) for piece in data["left_out"])
-        return cls(**{**data, **findings, "left_out": left_out, "empty_headers": tuple(data["empty_headers"])})
+        names = {name: tuple(data[name]) for name in ("empty_headers", "stubs")}
+        return cls(**{**data, **findings, **names, "left_out": left_out})
 
 
 @dataclass(frozen=True)
 class Staged:
-    """The files to compile: the main one, folders with headers, and headers that are included first."""
+    """The files to compile: the main one, folders with headers, headers that are included first, and flags."""
 
     main: Path
     include: tuple[Path, ...]
     forced: tuple[str | Path, ...]
+    flags: tuple[str, ...]
     translation: Translation
 
 
@@ -95,6 +106,9 @@ def compiled(
     hip = _hip(source)
     compat = _compat(source, hip, headers)
     repairs = source.repairs
+    with repairs.lock:
+        if not source.ported and repairs.host == HostCode():
+            repairs.host = HostCode(tuple(_twice_defined(source, hip)))
     while True:
         host = repairs.host
         try:
@@ -103,12 +117,27 @@ def compiled(
             with repairs.lock:
                 if repairs.host is not host:  # another target got further meanwhile
                     continue
-                more = repaired(host, {n: hip[p].text for n, p in source.originals.items()}, _errors(error, source))
+                texts = {name: hip[path].text for name, path in source.originals.items()}
+                more = repaired(host, texts, _errors(error, source), coarse=repairs.rounds >= _FINE_ROUNDS)
                 if more is None or repairs.rounds == _ROUNDS:
                     if host.missing:  # what device code lacks may have been in one of these headers
                         raise error.after(in_terms_of_the_source("\n".join(host.missing), _paths(source))) from None
                     raise
-                repairs.host, repairs.rounds = more, repairs.rounds + 1
+                # A header that is not there is found before anything else, and no error of host code.
+                repairs.rounds += len(more.empty_headers) == len(host.empty_headers)
+                repairs.host = more
+
+
+def _twice_defined(source: Source, hip: Mapping[Path, Hipified]) -> Iterator[LeftOut]:
+    """Operators that HIP's headers define in the same way."""
+    for path, each in hip.items():
+        for start, end, name in operators_of_hip(each.text):
+            before, piece = (
+                text.encode("utf-8", "surrogateescape") for text in (each.text[:start], each.text[start:end])
+            )
+            line = before.count(b"\n") + 1
+            because = "HIP's vector types have it, and two are ambiguous"
+            yield LeftOut(source.name(path), line, name, because, len(before), len(before) + len(piece))
 
 
 def _attempt(
@@ -153,16 +182,39 @@ def _staged(
         place = folder / _EMPTY / header
         place.parent.mkdir(parents=True, exist_ok=True)
         place.touch()
+    stubs = _stubs(source, hip)
+    for header, stub in stubs.items():
+        place = folder / _STUBS / header
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(f"#include <{stub}>\n")
+    if stubs:
+        place = folder / _STUBS / LIBRARY_NAMES
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(library_names(each.text for each in hip.values()))
+    after = ("-idirafter", str((folder / _STUBS).resolve())) if stubs else ()
     return Staged(
         main,
         tuple(folder / os.path.relpath(path, source.root) for path in source.folders)
         + ((folder / _EMPTY,) if host.empty_headers else ()),
         (
             *(() if source.ported else (RUNTIME, *compat.headers)),
+            *((_ANYTHING,) if any(ANYTHING in piece.instead for piece in host.left_out) else ()),
             *(_forced(name, source, folder) for name in source.side.forced),
         ),
-        _translation(source, hip, compat, host),
+        (*source.side.flags, *switches(stubs), *after),
+        _translation(source, hip, compat, host, stubs),
     )
+
+
+def _stubs(source: Source, hip: Mapping[Path, Hipified]) -> dict[str, str]:
+    """The headers that no folder of the project has and a stub answers, and which."""
+    found: dict[str, str] = {}
+    for path, each in hip.items():
+        for header in included(each.text):
+            stub = stub_of(header)
+            if stub and ".." not in header and not found_in(header, (path.parent, *source.folders)):
+                found[header] = stub.stub
+    return found
 
 
 def _forced(name: str, source: Source, folder: Path) -> str | Path:
@@ -177,7 +229,9 @@ def _compat(source: Source, hip: Mapping[Path, Hipified], headers: tuple[int, ..
     return replace(known, defects=defects(texts, headers)) if headers else known
 
 
-def _translation(source: Source, hip: Mapping[Path, Hipified], compat: Compat, host: HostCode) -> Translation:
+def _translation(
+    source: Source, hip: Mapping[Path, Hipified], compat: Compat, host: HostCode, stubs: Iterable[str]
+) -> Translation:
     replaced: Counter[str] = Counter()
     for each in hip.values():
         replaced.update(each.replaced)
@@ -190,6 +244,7 @@ def _translation(source: Source, hip: Mapping[Path, Hipified], compat: Compat, h
         tuple(finding for each in hip.values() for finding in each.spelled_out),
         host.left_out,
         host.empty_headers,
+        tuple(stubs),
         compat.needs,
         compat.defects,
     )

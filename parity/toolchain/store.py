@@ -60,5 +60,9 @@ class ModuleStore(Generic[HandleT, FunctionT]):
                 self._functions[key] = self._find(self._handles[code.digest], name)
             return self._functions[key]
 
+    def handle(self, code: CodeObject) -> HandleT:
+        """The handle of a code object of which a function was asked for before."""
+        return self._handles[code.digest]
+
     def __len__(self) -> int:
         return len(self._handles)

@@ -19,19 +19,14 @@ extern "C" __global__ void first(const float* x, float* out) {
 """
 CASES = """
 import numpy as np
-from parity.launch import Grid
 from parity.op import Op
-from parity.generate.layouts import line
 from parity.reference import Expected
 
 def firsts(x):
     return Expected(x[np.arange(x.size) // 32 * 32])
 
-def one_block(layouts, params, shape, threads):
-    return Grid((1, 1, 1), (shape[0], 1, 1))
-
-first = Op("port.first", kernel="first", types=("f32",), args="x out", inputs={"x": "f32"}, output="f32", layouts=line,
-           grid_stride=False, launch=one_block, reference=firsts)
+first = Op("port.first", kernel="first", types=("f32",), args="x out", inputs={"x": "f32"}, outputs={"out": "f32"},
+           shapes="x: n; out: n", grid_stride=False, grid=1, block="n", reference=firsts)
 """
 CASE = ("port.first[f32](x=64~normal@0)", "--target", "gfx90a")
 

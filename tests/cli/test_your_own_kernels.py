@@ -79,11 +79,11 @@ def test_faults_in_a_foreign_folder_are_seen(parity, foreign):
 
 
 def test_an_abi_that_does_not_fit_costs_its_op_only_and_names_the_declaration(parity, foreign):
-    edit(foreign / "parity" / "activations.py", 'args="out x rows cols"', 'args="out x rows"')
+    edit(foreign / "parity" / "activations.py", 'rows:i32 cols:i32"', 'rows:i32"')
     result = parity("run", *TARGET)
     assert result.code == 1
     assert "takes 4 arguments, not 3: the first one missing is 'cols' (4 bytes at byte 20)" in result.out
-    assert "declared  parity/activations.py:41" in result.out and "low                  f32  pass" in result.out
+    assert "declared  parity/activations.py:16" in result.out and "low                  f32  pass" in result.out
 
 
 def test_a_kernel_that_is_not_there_is_named_with_what_is(parity, foreign):

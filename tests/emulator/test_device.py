@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from parity import codeobject, emulator
-from parity.emulator import InstructionBudgetExceeded, MemoryFault, UnknownInstruction
+from parity.emulator import InstructionBudgetExceeded, MemoryFault, NoProgress, UnknownInstruction
 from parity.emulator.parse import bodies_of
 from parity.errors import UsageError
 
@@ -119,12 +119,20 @@ def test_wild_pointers(device, code, pointer):
     assert caught.value.kind == "out-of-bounds read"
 
 
-def test_endless_loop(device, code):
+@pytest.mark.parametrize(
+    ("traced", "error", "text"),
+    [
+        (False, InstructionBudgetExceeded, "timeout: kernel 'forever' executed more than 5000000"),
+        (True, NoProgress, "no progress in kernel 'forever' at small.cu:"),
+    ],
+)
+def test_endless_loop(cache, prepared, traced, error, text):
+    device = emulator.Device(cache=cache, traced=traced, instruction_budget=5_000_000)
     y = device.allocate(4, "y")
     device.write(y, np.zeros(4, np.uint8))
-    args = emulator.pack(code.kernels["forever"], [0, y])
-    with pytest.raises(InstructionBudgetExceeded, match="timeout: kernel 'forever' executed more than 5000000"):
-        device.launch(code, "forever", grid=(1, 1, 1), block=(32, 1, 1), args=args)
+    args = emulator.pack(prepared.kernels["forever"], [0, y])
+    with pytest.raises(error, match=text):
+        device.launch(prepared, "forever", grid=(1, 1, 1), block=(32, 1, 1), args=args)
 
 
 def changed(code, old, new):
@@ -138,7 +146,7 @@ def test_unknown_instruction_modifier_and_operand(cache, code):
         ("v_frobnicate_f32", "instruction v_frobnicate_f32"),
         ("v_add_f32 v0, v0, v1 wobble:3\n\ts_nop 0 ;", "modifier wobble:3 of v_add_f32"),
         ("v_add_f32 v0, v0, src_lds_direct\n\ts_nop 0 ;", "operand 'src_lds_direct'"),
-        ("s_sendmsg sendmsg(MSG_INTERRUPT)\n\ts_nop 0 ;", "message sendmsg(MSG_INTERRUPT)"),
+        ("s_sendmsg sendmsg(MSG_GS_DONE)\n\ts_nop 0 ;", "message sendmsg(MSG_GS_DONE)"),
     ):
         with pytest.raises(UnknownInstruction) as caught:
             device.prepare(changed(code, "v_add_f32_e32", new), ["add_f32"])

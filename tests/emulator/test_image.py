@@ -54,7 +54,7 @@ def test_constants_and_variables():
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        (".quad\t-2", ".quad\ttable+4", "listing line 27: .quad table.4 is not a number"),
+        (".quad\t-2", ".quad\ttable-text", "listing line 27: .quad table-text is not a number"),
         (".short\t65535", ".uleb128\t65535", "listing line 14: parity does not know the directive .uleb128"),
     ],
 )

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from parity import codeobject, emulator
-from parity.emulator import BadCall, DataRace, DivergentBarrier, MemoryFault
+from parity.emulator import BadCall, DataRace, DivergentBarrier, LdsExceeded, MemoryFault
 from parity.errors import UsageError
 from parity.toolchain import TARGETS, build
 
@@ -97,7 +97,7 @@ def test_lds_that_nothing_wrote_is_a_fault(run):
 
 
 def test_more_lds_than_the_target_has(run):
-    with pytest.raises(UsageError, match=r"needs 65544 bytes of LDS .0 static, 65544 dynamic.*can have 65536"):
+    with pytest.raises(LdsExceeded, match=r"needs 65544 bytes of LDS .0 static, 65544 dynamic.*can have 65536"):
         run("reversed_by_lds", np.zeros(8), np.zeros(8), 8, block=8, shared=65544)
     with pytest.raises(UsageError, match="at most 1024 threads"):
         run("reversed_by_lds", np.zeros(8), np.zeros(8), 8, block=1025, shared=8)

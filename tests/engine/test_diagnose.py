@@ -51,17 +51,12 @@ KERNEL unset_u32(size_t numel, const uint32_t* x, uint32_t* out) {
 """
 CASES = """
 import numpy as np
-from parity.launch import Grid
 from parity.op import Op
-from parity.generate.layouts import line
 from parity.reference import Expected
 
 def op(name, reference, **more):
     return Op(f"waves.{name}", kernel=f"{name}_u32", types=("u32",), args="numel x out", inputs={"x": "u32"},
-              output="u32", layouts=line, grid_stride=False, reference=reference, **more)
-
-def one_block(layouts, params, shape, threads):
-    return Grid((1, 1, 1), (threads or 256, 1, 1))
+              outputs={"out": "u32"}, shapes="x: n; out: n", grid_stride=False, reference=reference, **more)
 
 def rotated(x):
     padded = np.concatenate([x, np.zeros(32, x.dtype)])
@@ -73,9 +68,9 @@ def firsts(x):
 
 rotate = op("rotate", rotated)
 first = op("first", firsts)
-ticket = op("ticket", Expected, launch=one_block)
-narrow = op("narrow", Expected, launch=one_block, threads=(32, 64, 128, 1024))
-unset = op("unset", Expected, launch=one_block)
+ticket = op("ticket", Expected, grid=1, block=256)
+narrow = op("narrow", Expected, grid=1, block=256, threads=(32, 64, 128, 1024))
+unset = op("unset", Expected, grid=1, block=256)
 """
 
 

@@ -24,11 +24,11 @@ def first(op):
 
 
 def shape_of(op, case):
-    return op.shape(case.layouts, dict(case.params))
+    return op.given(case).shape
 
 
 def multiply_adds(op, case):
-    return op.operations(case.layouts, dict(case.params), shape_of(op, case)) // 2
+    return op.work(case).operations // 2
 
 
 def test_every_kernel_of_the_table_has_an_op():
@@ -176,24 +176,33 @@ def test_launches_follow_the_hosts_rules(text, grid, block, values):
 @by_parameters(
     ("text", "reason"),
     [
-        ("mul_mat_vec_2[q4_0](w=5x3~small@0 y=3x3~small@0 out=3x5)", "the kernel is for 2"),
-        ("mul_mat_vec_2[q4_0](w=4x3~small@0 y=2x3~small@0 out=2x5)", "no more columns than w has rows"),
-        ("mul_mat_vec_2[q4_0](w=5x3~small@0 y=2x2~small@0 out=2x5)", "fewer blocks per row than the 3"),
-        ("mul_mat_k[q4_K](w=5x3~small@0 y=2x3~small@0 out=2x5)", "fewer blocks per row than the 24"),
+        ("mul_mat_vec_2[q4_0](w=5x3~small@0 y=3x3~small@0 out=3x5)", "vectors == 2 has to hold; here vectors=3"),
+        (
+            "mul_mat_vec_2[q4_0](w=4x3~small@0 y=2x3~small@0 out=2x5)",
+            "rows <= w_rows has to hold; here rows=5, w_rows=4",
+        ),
+        ("mul_mat_vec_2[q4_0](w=5x3~small@0 y=2x2~small@0 out=2x5)", "here k_y=2, used=3"),
+        ("mul_mat_k[q4_K](w=5x3~small@0 y=2x3~small@0 out=2x5)", "here k_y=3, used=24"),
         ("mul_mat_k[q4_K](w=5x3:4,1~small@0 y=2x24~small@0 out=2x5)", "contiguous"),
         ("mul_mat_k[q4_K](w=5x3~small@0 y=2x24:1,2~small@0 out=2x5)", "contiguous rows"),
         ("mul_mat_k[q4_K](w=5x3~small@0 y=2x24:0,1~small@0 out=2x5)", "do not overlap"),
-        ("mul_mat_k[q4_K](w=0x3~small@0 y=2x24~small@0 out=2x0)", "an element at least"),
-        ("mul_vec[q4_0](w=5x3~small@0 y=96~small@0 out=5)", "no multiple of 64"),
-        ("mul_vec[q4_0](w=5x2~small@0 y=32~small@0 out=5)", "has 64 columns"),
-        ("quantize_q8_1[f32](x=3~small@0)", "2 dims"),
+        ("mul_mat_k[q4_K](w=0x3~small@0 y=2x24~small@0 out=2x0)", "a launch needs 1 or more along every dim"),
+        ("mul_vec[q4_0](w=5x3~small@0 y=96~small@0 out=5)", "here columns=96"),
+        (
+            "mul_vec[q4_0](w=5x2~small@0 y=32~small@0 out=5)",
+            "y has 32 along dim 0, where k=2 makes it 64|here columns=32",
+        ),
+        ("quantize_q8_1[f32](x=3~small@0)", "x has 1 dims"),
         ("dequantize[q4_0,f32](x=4:2~small@0 out=128)", "contiguous"),
-        ("dequantize[q4_0,f32](x=4~small@0 out=129)", r"out=129 has to have shape \(128,\)"),
+        ("dequantize[q4_0,f32](x=4~small@0 out=129)", "out has 129 along dim 0, where n=4 makes it 128"),
         ("get_rows[q4_0](table=4x2:3,1~small@0 ids=3~ramp@0 out=3x64)", "contiguous"),
-        ("indexed_moe_forward[q8_0](w=3x5x4~small@0 y=2x3x16~small@0 ids=2x4~ramp@0)", "4 times as many"),
+        (
+            "indexed_moe_forward[q8_0](w=3x5x4~small@0 y=2x3x16~small@0 ids=2x4~ramp@0)",
+            r"inputs in \(1, topk\) has to hold; here inputs=3, topk=4",
+        ),
         (
             "indexed_moe_forward[q8_0](w=3x5x4~small@0 y=2x1x3~small@0 ids=2x4~ramp@0)",
-            "fewer blocks per row than the 4",
+            "here k_y=3, used=4",
         ),
     ],
 )

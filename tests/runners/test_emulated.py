@@ -102,7 +102,7 @@ def test_arguments_that_do_not_fit_are_refused_before_anything_runs(suite, sessi
 def test_a_launch_beyond_the_limits_is_refused_before_anything_runs(suite, session, code):
     for change, message in (
         ({"block": (2048, 1, 1)}, "has 2048 threads per block; the limit is 1024"),
-        ({"shared_bytes": 65537}, "is beyond the 65536 B of LDS that a block can have"),
+        ({"shared_bytes": 232449}, "is beyond the 232448 B that a block can have on any device"),
     ):
         after = outcome(suite, session, code, "unary.neg[f32](x=3~normal@0)", **change)[1]
         assert message in after.fault.message

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,17 +16,20 @@ import pytest
 from parity.dtypes import dtype
 from parity.engine import Plan, columns_of, tasks_of
 from parity.errors import NotAvailable
+from parity.generate import sample
 from parity.hip import environment
 from parity.launch import Buffer, Launch, Pointer, Scalar, Tiled
 from parity.runners import Evidence, Runner, available, rocm, runner
 from parity.runners.isolated import Isolated
 from parity.runners.timing import Timings
+from parity.suite import find_suite
 from parity.toolchain import build
 
 needs_hip = pytest.mark.skipif(
     importlib.util.find_spec("hip") is None, reason=f"needs hip-python; install it with: {rocm.INSTALL}"
 )
 
+DECLARED = Path(__file__).parents[1] / "foreign" / "declared"
 KERNELS = """
 extern "C" __global__ void fill(unsigned n, float* out) {
     if (threadIdx.x < n) out[threadIdx.x] = 1.0f;
@@ -131,6 +135,19 @@ def test_it_computes_what_the_emulated_runner_computes_bit_for_bit(suite, opened
             assert (ours.fault, theirs.fault) == (None, None), text
             for name, buffer in theirs.buffers.items():
                 assert ours.buffers[name].tobytes() == buffer.tobytes(), (text, name)
+
+
+@needs_hip
+@pytest.mark.parametrize("op", ["adam.step", "two_phases.sum"])
+def test_structures_and_sequences_give_what_the_emulated_runner_gives(opened, op):
+    suite = find_suite(DECLARED)
+    (built,) = build(suite.kernels, [suite.op(op).module], ["gfx1100"])
+    session, emulator = opened(), runner("emulated").open("gfx1100")
+    for case in sample(suite.op(op).cases(suite.op(op).types), 0, 4):
+        call = suite.op(op).call(case)
+        ours, theirs = (each.execute(built.code_object, call.launch, call.buffers) for each in (session, emulator))
+        assert (ours.fault, theirs.fault) == (None, None), case
+        assert all(ours.buffers[name].tobytes() == theirs.buffers[name].tobytes() for name in call.buffers)
 
 
 @needs_hip

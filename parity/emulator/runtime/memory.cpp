@@ -14,10 +14,17 @@ RUNTIME void *memcpy(void *__restrict to, const void *__restrict from, u64 n) {
   for (const u8 *q = (const u8 *)from; n--;) *p++ = *q++;
   return to;
 }
+bool same(const u8 *a, const u8 *b, u64 n) {
+  for (; n >= 8; n -= 8, a += 8, b += 8)
+    if (peek<u64>(a) != peek<u64>(b)) return false;
+  for (; n; n--)
+    if (*a++ != *b++) return false;
+  return true;
+}
 
 // --- one lane at a time; the first faulty lane is reported ---
 u32 report(Context *c, u32 kind, u64 at, u32 bytes, u32 lane, u32 instruction) {
-  c->fault = kind, c->address = at, c->bytes = bytes, c->lane = lane, c->instruction = instruction;
+  c->fault = kind, c->address = at, c->bytes = bytes, c->lane = lane, c->instruction = instruction & ~COHERENT;
   return 1;
 }
 // Whether nothing wrote a place in LDS, or a wavefront that has not run yet will (a race), shows at the next barrier.
@@ -45,6 +52,43 @@ static u32 refused(Context *c, u64 at, u32 bytes, u32 state) { // NONE, or why t
   if (every & state) return NONE;
   return state == READABLE && !any ? READ_UNWRITTEN : outside;
 }
+
+// --- compare-and-swap loops: the plain load at their beginning is verified by the compare-and-swap ---
+// It may see another wavefront's write, and one of 16 bits takes the 32-bit word around it, which may reach beyond the
+// buffer or into bytes that nothing wrote. So what is wrong with a load is told at the end, unless it fed a
+// compare-and-swap by then: in this wavefront or, if the loop ended early here, in another one.
+static u32 doubtful(Context *c, u32 kind, u64 at, u32 bytes, u32 lane, u32 instruction, u32 load) {
+  Group *g = c->running;
+  load &= ~COHERENT;
+  load = load < INSTRUCTIONS ? load : INSTRUCTIONS - 1;
+  for (u32 i = 0; i < g->doubts; i++)
+    if (g->doubt[i].load == load && g->doubt[i].kind == kind) return 0;
+  if (g->doubts == DOUBTS) return report(c, kind, at, bytes, lane, instruction);
+  g->doubt[g->doubts++] = {at, kind, bytes, lane, load, instruction, c->other, {c->group[0], c->group[1], c->group[2]}};
+  return 0;
+}
+u32 settle_doubts(Context *c) {
+  Group *g = c->running;
+  for (u32 i = 0; i < g->doubts; i++) {
+    const Doubt &d = g->doubt[i];
+    if (g->feeds[d.load]) continue;
+    c->other = d.other;
+    for (u32 k = 0; k < 3; k++) c->group[k] = d.group[k];
+    report(c, d.kind, d.at, d.bytes, d.lane, d.instruction);
+    return c->fault;
+  }
+  return NONE;
+}
+// An aligned word of which some bytes may be read, in a kernel that compares and swaps.
+static bool partial(Context *c, u64 at, u32 bytes) {
+  if (!c->compares || bytes != 4 || at & 3 || at - c->base > c->size - 4) return false;
+  const u8 *s = c->shadow + (at - c->base);
+  return (s[0] | s[1] | s[2] | s[3]) & READABLE;
+}
+static u32 read_fault(Context *c, u32 why, u64 at, u32 bytes, u32 lane, u32 instruction) {
+  return partial(c, at, bytes) ? doubtful(c, why, at, bytes, lane, instruction, instruction)
+                               : fault(c, why, at, bytes, lane, instruction);
+}
 template <u32 N> static inline void copy(u8 *to, const u8 *from) { __builtin_memcpy_inline(to, from, N); }
 static inline void copy_some(u8 *to, const u8 *from, u32 n) {
   switch (n) {
@@ -65,14 +109,26 @@ static bool conflict(const Group *g, const Wave &w, const Access &before, bool a
   bool same_group = before.who - g->wave[0].ordinal < g->waves;
   return same_group ? before.epoch == w.epoch : !in_lds;
 }
-static u32 trace_one(Context *c, u64 at, u32 bytes, u32 lane, u32 instruction, bool writes, bool atomic, bool same) {
+// Of a compare-and-swap `changed` has the bits that it changes: bytes of them alone are written, and all were verified.
+static u32 trace_one(Context *c, u64 at, u32 bytes, u32 lane, u32 instruction, bool writes, bool atomic, bool same,
+                     bool compares = false, u64 changed = 0) {
   Group *g = c->running;
   Wave &w = g->wave[g->current];
   bool in_lds = at >= c->lds;
-  if (!in_lds && at - c->base >= c->trace_bytes) return 0;
-  Trace *t = in_lds ? c->lds_trace + (at - c->lds) : c->trace + (at - c->base);
+  atomic |= (instruction & COHERENT) != 0, instruction &= ~COHERENT;
+  bool top = at >= c->variables;
+  if (!top && at - c->base >= c->trace_bytes) return 0;
+  Trace *t = top ? c->top_trace + (at - c->variables) : c->trace + (at - c->base);
   Access now = {w.ordinal, (u16)w.epoch, (u16)((instruction < ATOMIC ? instruction : ATOMIC - 1) | (atomic ? ATOMIC : 0))};
   for (u32 k = 0; k < bytes; k++, t++) {
+    if (compares) {
+      for (Access &r : t->read)
+        if (r.who == w.ordinal) g->feeds[r.instruction & ~ATOMIC] = 1, r.who = 0;
+      if (!(changed >> 8 * k & 0xff)) continue;
+    }
+    // What follows an atomic load comes after what another wavefront did before its atomic (a flag).
+    if (atomic && !writes && t->write.instruction & ATOMIC && t->write.who > g->earlier && t->write.who != w.ordinal)
+      w.synchronised = 1;
     const Access *other = nullptr;
     if (conflict(g, w, t->write, atomic, in_lds) && !(same && writes)) other = &t->write;
     if (writes)
@@ -80,7 +136,9 @@ static u32 trace_one(Context *c, u64 at, u32 bytes, u32 lane, u32 instruction, b
         if (conflict(g, w, r, atomic, in_lds)) other = &r;
     if (other) {
       c->other = other->instruction & ~ATOMIC;
-      return fault(c, RACE, at, bytes, lane, instruction);
+      bool reads = !writes || other != &t->write;
+      if (!reads || !c->compares) return fault(c, RACE, at, bytes, lane, instruction);
+      if (doubtful(c, RACE, at, bytes, lane, instruction, writes ? c->other : instruction)) return 1;
     }
     if (writes) t->write = now;
     else if (t->read[0].who != now.who) t->read[1] = t->read[0], t->read[0] = now;
@@ -97,23 +155,36 @@ static u32 trace(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 by
   for (Mask m = exec; m; m &= m - 1) {
     u32 i = first(m);
     u64 at = base + pair(lo[i], hi[i]);
-    if (at - c->scratch < c->lds - c->scratch) continue;
+    if (at - c->scratch < c->variables - c->scratch) continue;
     if (trace_one(c, at, bytes, i, instruction, writes, false, same >> i & 1)) return 1;
   }
   return 0;
 }
-u8 *atomic_at(Context *c, u64 at, u32 bytes, u32 lane, u32 instruction) {
+// Of a word that lies partly outside a compare-and-swap may change the part inside.
+static u32 refused_atomic(Context *c, u64 at, u32 bytes, u64 changed, bool compares) {
   u32 why = refused(c, at, bytes, READABLE);
   if (!why) why = refused(c, at, bytes, WRITABLE);
-  if (why && fault(c, why, at, bytes, lane, instruction)) return nullptr;
-  if (c->trace) {
+  if (!why || !compares || !partial(c, at, bytes)) return why;
+  const u8 *s = c->shadow + (at - c->base);
+  for (u32 i = 0; i < bytes; i++)
+    if (changed >> 8 * i & 0xff && s[i] != (READABLE | WRITABLE)) return s[i] == WRITABLE ? READ_UNWRITTEN : WRITE_OUTSIDE;
+  return NONE;
+}
+u32 atomic_done(Context *c, u64 at, u32 bytes, u64 changed, u32 lane, u32 instruction, bool compares) {
+  u32 why = refused_atomic(c, at, bytes, changed, compares);
+  if (why && fault(c, why, at, bytes, lane, instruction)) return 1;
+  c->changes += changed != 0;
+  if (compares) // without a trace this is all that is known of a load
+    for (u32 i = 0; i < c->running->doubts; i++)
+      if (Doubt &d = c->running->doubt[i]; d.at == at && d.kind != RACE) c->running->feeds[d.load] = 1;
+  if (c->trace && at - c->mailbox >= MAILBOX) {
     Wave &w = c->running->wave[c->running->current];
     w.busy = 1;
-    if (w.missed >> lane & 1) return fault(c, DIVERGENT_BARRIER, 0, 0, lane, w.instruction), nullptr;
-    if (trace_one(c, at, bytes, lane, instruction, true, true, false)) return nullptr;
+    if (w.missed >> lane & 1) return fault(c, DIVERGENT_BARRIER, 0, 0, lane, w.instruction), 1;
+    if (trace_one(c, at, bytes, lane, instruction, true, true, false, compares, changed)) return 1;
     if (at < c->lds) w.synchronised = 1;
   }
-  return c->data + (at - c->base);
+  return 0;
 }
 static u32 gather_untraced(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 bytes, u32 instruction, V<u32> *out) {
   V<u64> at = base + join(lo, hi);
@@ -122,7 +193,7 @@ static u32 gather_untraced(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> 
   for (Mask m = exec; m; m &= m - 1) {
     u32 i = first(m), w[4] = {};
     if (u32 why = refused(c, at[i], bytes, READABLE))
-      if (fault(c, why, at[i], bytes, i, instruction)) return 1;
+      if (read_fault(c, why, at[i], bytes, i, instruction)) return 1;
     copy_some((u8 *)w, c->data + (at[i] - c->base), bytes);
     for (u32 k = 0; k < n; k++) flat[k * LANES + i] = w[k];
   }
@@ -141,6 +212,7 @@ u32 scatter(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 bytes, 
     if (u32 why = refused(c, at[i], bytes, WRITABLE)) return fault(c, why, at[i], bytes, i, instruction);
     if (c->trace && trace(c, (Mask)1 << i, base, lo, hi, bytes, instruction, true, 0)) return 1;
     for (u32 k = 0; k < n; k++) w[k] = flat[k * LANES + i];
+    c->changes += !same(c->data + (at[i] - c->base), (u8 *)w, bytes);
     copy_some(c->data + (at[i] - c->base), (u8 *)w, bytes);
     for (u32 k = 0; k < bytes; k++) c->shadow[at[i] - c->base + k] = WRITABLE | READABLE;
   }
@@ -162,7 +234,8 @@ template <int WORDS> static inline u32 load_words(Context *c, u64 at, u32 instru
   if (c->checked && every)
     for (int k = 0; k < WORDS; k++) every &= peek<u32>(c->shadow + offset + 4 * k);
   if ((every & 0x02020202u) != 0x02020202u)
-    if (u32 why = refused(c, at, 4 * WORDS, READABLE)) return fault(c, why, at, 4 * WORDS, ~0u, instruction);
+    if (u32 why = refused(c, at, 4 * WORDS, READABLE))
+      if (read_fault(c, why, at, 4 * WORDS, ~0u, instruction)) return 1;
   if (c->trace && trace_one(c, at, 4 * WORDS, ~0u, instruction, false, false, false)) return 1;
   copy<4 * WORDS>((u8 *)out, c->data + offset);
   return 0;
@@ -176,6 +249,13 @@ u32 scalar_load_checked(Context *c, u64 at, u32 words, u32 instruction, u32 *out
   case 8: return load_words<8>(c, at, instruction, out);
   default: return load_words<16>(c, at, instruction, out);
   }
+}
+u32 scalar_load_part(Context *c, u64 at, u32 bytes, u32 instruction, u32 *out) {
+  if (u32 why = refused(c, at, bytes, READABLE)) return fault(c, why, at, bytes, ~0u, instruction);
+  if (c->trace && trace_one(c, at, bytes, ~0u, instruction, false, false, false)) return 1;
+  *out = 0;
+  copy_some((u8 *)out, c->data + (at - c->base), bytes);
+  return 0;
 }
 
 constexpr u64 EACH_BYTE = 0x0101010101010101ul;
@@ -232,6 +312,7 @@ static u32 store_traced(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> hi,
     if (peek<T>(c->data + offset) == value[i]) same |= (Mask)1 << i;
   }
   if (trace(c, exec, base, lo, hi, sizeof(T), instruction, true, same)) return 1;
+  c->changes += same != exec;
   for (Mask m = exec; m; m &= m - 1) {
     u32 i = first(m);
     u64 offset = base + pair(lo[i], hi[i]) - c->base;

@@ -4,7 +4,7 @@
 
 // --- memory ---
 enum { WRITABLE = 1, READABLE = 2 };
-enum Fault { NONE, READ_OUTSIDE, WRITE_OUTSIDE, READ_UNWRITTEN, TIMEOUT, RACE, DIVERGENT_BARRIER, BAD_CALL };
+enum Fault { NONE, READ_OUTSIDE, WRITE_OUTSIDE, READ_UNWRITTEN, TIMEOUT, RACE, DIVERGENT_BARRIER, BAD_CALL, TRAP, STUCK, REQUEST };
 // A generic pointer into LDS or scratch memory has one of these as its upper half and an offset as its lower half.
 constexpr u32 SHARED = 0x00010000, PRIVATE = 0x00020000;
 struct Trace;
@@ -16,9 +16,10 @@ struct Context {
   u64 dispatch, kernarg;     // device addresses
   u64 image;                 // device address of the code object's data
   u64 lds, scratch;          // device addresses
+  u64 variables;             // of the data of code objects; LDS follows
   u32 lds_bytes;             // of a workgroup
   u32 scratch_bytes, scratch_stride; // of a lane; from one lane to the next
-  i64 budget;                // instructions left
+  i64 budget;                // instructions left until it is looked whether anything still happens
   u32 checked, fault, instruction, lane, bytes;
   u32 group[3];
   u64 address;
@@ -28,12 +29,29 @@ struct Context {
   u32 other;                 // the second instruction of a race
   u32 crossed;               // 1 + the first instruction that exchanged values across lanes 31 and 32, or 0
   u8 *stacks;                // STACK bytes for each wavefront of a workgroup
-  Trace *trace, *lds_trace;  // who accessed every byte of memory below trace_bytes, and of LDS; null if not traced
+  Trace *trace, *top_trace;  // who accessed every byte below trace_bytes, and from variables on; null if not traced
   u64 trace_bytes;
   u32 ordinal;               // of the last wavefront that ran on this device
   Group *running;
   const Program *program;    // what "threaded" executes
+  u64 mailbox;               // device address of the buffer for requests to the host, see requests.cpp
+  u64 *log;                  // the requests, RECORD words each
+  u64 log_size, logged, lost; // how many fit, how many there are, and how many did not fit
+  u64 messages;              // how many there were, twice
+  i64 reserve, whole;        // instructions left beyond those; all at the beginning
+  u8 *snapshot;              // room for the registers of a wavefront
+  const void *watched;       // the wavefront whose registers they are
+  u64 ticks;                 // how often the clock was read
+  u64 changes;               // of memory, to see that nothing happens any more
+  u32 compares;              // the kernel has a compare-and-swap
 };
+// The budget is used up. Compiled code gets all of the reserve, threaded code looks whether it goes on (threaded.cpp).
+INLINE u32 exhausted(Context *c, i64 &left, u32 instruction) {
+  left += c->reserve, c->reserve = 0;
+  if (left >= 0) return 0;
+  return c->fault = TIMEOUT, c->instruction = instruction, 1;
+}
+constexpr u32 COHERENT = 1u << 31; // in the number of a load: it is atomic
 INLINE u32 unwritten(const Context *c, u32 number) { return number == c->odd ? ~c->fill : c->fill; }
 // Vector accesses are at base + hi:lo of each lane.
 RUNTIME u32 gather(Context *, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 bytes, u32 instruction, V<u32> *out);
@@ -46,6 +64,7 @@ template <int WORDS> INLINE u32 scalar_load(Context *c, u64 at, u32 instruction,
   __builtin_memcpy_inline(out, c->data + offset, 4 * WORDS);
   return 0;
 }
+RUNTIME u32 scalar_load_part(Context *, u64 at, u32 bytes, u32 instruction, u32 *out);
 // Generic pointers: offsets into LDS and scratch memory become addresses.
 INLINE V<u64> flat_address(Context *c, u32 wave, V<u32> lo, V<u32> hi) {
   V<u64> own = c->scratch + to<u64>((wave * LANES + IOTA) * c->scratch_stride + lo);
@@ -72,17 +91,21 @@ INLINE PackedBf16 operator+(PackedBf16 a, PackedBf16 b) { return {bf16_sum(a.x, 
 template <class T> using Atom = T;
 template <class T> INLINE T smaller(T a, T b) { return b < a || a != a ? b : a; } // a number beats a NaN
 template <class T> INLINE T larger(T a, T b) { return b > a || a != a ? b : a; }
-RUNTIME u8 *atomic_at(Context *, u64 at, u32 bytes, u32 lane, u32 instruction);
-template <class T, class U, class F>
+// Checks an atomic that changes these bits of memory.
+RUNTIME u32 atomic_done(Context *, u64 at, u32 bytes, u64 changed, u32 lane, u32 instruction, bool compares);
+template <class T, bool COMPARES, class U, class F>
 INLINE u32 atomic(Context *c, Mask exec, u64 base, V<u32> lo, V<u32> hi, u32 instruction, V<U> x, V<U> cmp, V<U> *old, F f) {
   for (Mask m = exec; m; m &= m - 1) {
     u32 i = first(m);
-    u8 *at = atomic_at(c, base + pair(lo[i], hi[i]), sizeof(U), i, instruction);
-    if (!at) return 1;
+    u64 where = base + pair(lo[i], hi[i]);
+    if (where - c->base > c->size - sizeof(U)) return atomic_done(c, where, sizeof(U), 0, i, instruction, COMPARES);
+    u8 *at = c->data + (where - c->base);
     U was, given = x[i], compared = cmp[i];
     __builtin_memcpy_inline(&was, at, sizeof(U));
     T now = f(scalar<T>(was), scalar<T>(given), scalar<T>(compared));
-    __builtin_memcpy_inline(at, &now, sizeof(U));
+    U bits = scalar<U>(now);
+    if (atomic_done(c, where, sizeof(U), was ^ bits, i, instruction, COMPARES)) return 1;
+    __builtin_memcpy_inline(at, &bits, sizeof(U));
     (*old)[i] = was;
   }
   return 0;
@@ -98,3 +121,8 @@ RUNTIME V<u32> swapped_halves(In<u32> x);
 // --- workgroups ---
 RUNTIME u32 barrier(Context *, Mask exec, u32 instruction);
 RUNTIME u32 bad_call(Context *, u32 instruction);
+RUNTIME u32 trap(Context *, Mask exec, u32 instruction);
+
+// --- the rest of the machine ---
+RUNTIME u32 interrupt(Context *, u32 instruction); // the host is asked for something
+RUNTIME u64 ticks(Context *, i64 left);            // a clock that counts instructions, and never stands still

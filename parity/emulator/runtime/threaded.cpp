@@ -1,7 +1,46 @@
-// The kernel that executes threaded code.
+// The kernel that executes threaded code, and how one is found that does not go on.
 #include "threaded.h"
+#include "wavefronts.h"
 
 constexpr u32 SCALARS = 256;
+constexpr i64 SLICE = 1 << 20;   // instructions between two looks
+constexpr u32 VISITS = 1 << 12;  // backward branches for which a wavefront is watched
+struct Snapshot {                // and, before it, the registers
+  Mask exec, vcc;
+  u32 scc, instruction;
+  u64 changes, ticks;
+};
+// A wavefront that comes to a branch with the same registers again, while memory stays as it is, does so for ever
+// (Brent 1980: the snapshot is of the last visit that is a power of two).
+static bool repeats(State *t, u32 instruction) {
+  Context *c = t->c;
+  const u64 vectors = c->program->vectors * sizeof(V<u32>), scalars = SCALARS * sizeof(u32);
+  u8 *at = c->snapshot;
+  const Snapshot now = {t->exec, t->vcc, t->scc, instruction, c->changes, c->ticks};
+  if (c->watched != t) c->watched = t, t->visits = 0;
+  else if (same(at, (const u8 *)&now, sizeof now) && same(at + sizeof now, (const u8 *)t->scalar, scalars) &&
+           same(at + sizeof now + scalars, (const u8 *)t->vector, vectors))
+    return true;
+  if ((++t->visits & (t->visits - 1)) == 0) {
+    memcpy(at, &now, sizeof now);
+    memcpy(at + sizeof now, t->scalar, scalars);
+    memcpy(at + sizeof now + scalars, t->vector, vectors);
+  }
+  return false;
+}
+u32 exhausted(State *t, i64 &left, u32 instruction) {
+  Context *c = t->c;
+  c->reserve += left, left = 0;
+  if (c->reserve < 0) return c->fault = TIMEOUT, c->instruction = instruction, 1;
+  if (repeats(t, instruction)) {
+    c->budget = left, c->watched = nullptr;
+    if (stuck(c, t->exec, instruction)) return 1;
+    left = c->budget;
+  } else if (t->visits > VISITS) {
+    left = c->reserve < SLICE ? c->reserve : SLICE, c->reserve -= left, c->watched = nullptr;
+  }
+  return 0;
+}
 EXPORTED u32 threaded(Context *c, Mask exec, const V<u32> *ids, u32 wave) {
   const Program &p = *c->program;
   u32 scalar[SCALARS];
@@ -11,6 +50,6 @@ EXPORTED u32 threaded(Context *c, Mask exec, const V<u32> *ids, u32 wave) {
     if (at & VECTOR) vector[at & ~VECTOR] = all(value);
     else scalar[at] = value;
   }
-  State t = {c, p.code, ids, vector, scalar, c->budget, exec, 0, 0, wave};
+  State t = {c, p.code, ids, vector, scalar, c->budget, exec, 0, 0, wave, 0};
   return p.code->step(&t, p.code);
 }

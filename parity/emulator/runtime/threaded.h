@@ -25,7 +25,9 @@ struct State { // of one wavefront
   i64 left;
   Mask exec, vcc;
   u32 scc, wave;
+  u32 visits; // of backward branches since it is watched; 0: it is not
 };
+RUNTIME u32 exhausted(State *, i64 &left, u32 instruction);
 
 #define S(i) t->scalar[o->numbers[i]]
 #define W(i) t->vector[o->numbers[i]]
@@ -34,6 +36,7 @@ struct State { // of one wavefront
 #define GO_TO(i) GO_ON(t->code + o->numbers[i])
 #define STEP(name, ...)                                                                                        \
   EXPORTED u32 name(State *t, const Operation *o) {                                                            \
+    State *const self = t;                                                                                     \
     Context *const c = t->c;                                                                                   \
     const V<u32> *const ids = t->ids;                                                                          \
     const u32 wave = t->wave;                                                                                  \

@@ -8,6 +8,8 @@ struct Access {
   u16 instruction; // ATOMIC if it was one
 };
 constexpr u16 ATOMIC = 0x8000;
+constexpr u64 MAILBOX = 8192; // bytes for requests to the host
+constexpr u64 RECORD = 10; // words of a request in the log
 struct Trace {
   Access write, read[2];
 };
@@ -15,7 +17,14 @@ struct Wave {
   void *stack;
   Mask start, missed; // lanes it began with; those of them that a barrier was executed without
   u32 ordinal, epoch, instruction, done, busy, synchronised;
+  Mask stuck; // the lanes that wait for something to change, at `instruction`
 };
+// Something wrong with a load unless what it loads goes into a compare-and-swap, which shows later.
+struct Doubt {
+  u64 at;
+  u32 kind, bytes, lane, load, instruction, other, group[3];
+};
+constexpr u32 DOUBTS = 32, INSTRUCTIONS = 1 << 15;
 struct Group {
   Wave wave[32];
   void *main;
@@ -25,9 +34,16 @@ struct Group {
     u64 at;
     u32 bytes, lane, instruction;
   } unwritten; // the first read of LDS that nothing wrote, if bytes is not 0
+  Doubt doubt[DOUBTS]; // one for a load
+  u32 doubts;
+  u8 feeds[INSTRUCTIONS]; // whether an instruction loaded what was compared by a compare-and-swap
 };
 
 RUNTIME void *memset(void *to, int value, u64 n);
+RUNTIME void *memcpy(void *__restrict to, const void *__restrict from, u64 n);
+RUNTIME bool same(const u8 *a, const u8 *b, u64 n);
+RUNTIME u32 stuck(Context *, Mask exec, u32 instruction); // lets others run; 1 if none of them changes anything
+RUNTIME u32 settle_doubts(Context *); // at the end of a launch
 RUNTIME u32 report(Context *, u32 kind, u64 at, u32 bytes, u32 lane, u32 instruction);
 RUNTIME u32 fault(Context *, u32 kind, u64 at, u32 bytes, u32 lane, u32 instruction); // 0: go on nevertheless
 RUNTIME u32 settle(Context *); // reports what fault() let pass

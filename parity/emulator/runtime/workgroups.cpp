@@ -129,7 +129,7 @@ static u32 run_wave(const Job &job, u32 number) {
   Wave &w = c->running->wave[number];
   w.start = left < LANES ? ((Mask)1 << left) - 1 : ALL;
   u32 failed = job.kernel(c, w.start, ids, number);
-  if (!failed && c->budget < 0) c->fault = TIMEOUT;
+  if (!failed && c->budget + c->reserve < 0) c->fault = TIMEOUT;
   w.done = 1;
   return c->fault;
 }
@@ -150,6 +150,16 @@ u32 barrier(Context *c, Mask exec, u32 instruction) {
   w.instruction = instruction;
   w.epoch++, w.busy = 0;
   if (g->waves > 1) parity_switch(&w.stack, g->main);
+  return c->fault;
+}
+// Registers and memory are the same as before: as long as nobody else changes memory this wavefront does not go on.
+u32 stuck(Context *c, Mask exec, u32 instruction) {
+  Group *g = c->running;
+  Wave &w = g->wave[g->current];
+  w.stuck = exec, w.instruction = instruction;
+  if (!w.stack) return report(c, STUCK, exec, 0, g->current * LANES + first(exec), instruction);
+  parity_switch(&w.stack, g->main);
+  w.stuck = 0;
   return c->fault;
 }
 static u32 draw(u32 &state, u32 n) { // xorshift32 (Marsaglia 2003)
@@ -182,15 +192,26 @@ static u32 run_group(const Job &job, bool barriers, u32 &random) {
   }
   for (u32 round = 1; alive; round++) {
     shuffle(order, g.waves, random);
-    u32 waiting = ~0u;
-    for (u32 i = 0; i < g.waves; i++) {
-      Wave &w = g.wave[order[i]];
-      if (w.done) continue;
-      g.current = order[i], starting = &job;
-      parity_switch(&g.main, w.stack);
-      if (c->fault) return c->fault;
-      if (w.done) alive--;
-      else waiting = order[i];
+    u32 waiting = ~0u, still = ~0u; // a wavefront at the barrier; one that waits for memory to change
+    for (bool moved = true; moved;) {
+      moved = false, still = ~0u;
+      for (u32 i = 0; i < g.waves; i++) {
+        Wave &w = g.wave[order[i]];
+        if (w.done || w.epoch == round) continue;
+        u64 changes = c->changes;
+        g.current = order[i], starting = &job;
+        parity_switch(&g.main, w.stack);
+        if (c->fault) return c->fault;
+        if (w.done) alive--;
+        else if (w.stuck) still = order[i];
+        else waiting = order[i];
+        moved |= !w.stuck | c->changes != changes;
+      }
+      moved &= still != ~0u;
+    }
+    if (still != ~0u) {
+      const Wave &w = g.wave[still];
+      return report(c, STUCK, w.stuck, 0, still * LANES + first(w.stuck), w.instruction);
     }
     if (settle(c)) return c->fault;
     if (waiting == ~0u) break;
@@ -215,7 +236,9 @@ EXPORTED u32 launch(Context *c, Kernel *kernel, const u32 *grid, const u32 *bloc
   Group group;
   group.waves = (block[0] * block[1] * block[2] + LANES - 1) / LANES;
   group.earlier = c->ordinal, group.unwritten.bytes = 0;
-  c->running = &group, c->fault = NONE, c->crossed = 0;
+  group.doubts = 0;
+  memset(group.feeds, 0, c->compares ? sizeof group.feeds : 0);
+  c->running = &group, c->fault = NONE, c->crossed = 0, c->watched = nullptr;
   u64 groups = (u64)grid[0] * grid[1] * grid[2], span = group.waves * LANES * (u64)c->scratch_stride;
   u32 random = c->seed, step = 1, begin = 0;
   if (random && groups > 1 && groups < 1u << 31) step = coprime_step(random, groups), begin = draw(random, groups);
@@ -228,5 +251,5 @@ EXPORTED u32 launch(Context *c, Kernel *kernel, const u32 *grid, const u32 *bloc
       memset(c->shadow + (c->scratch - c->base + k), WRITABLE, c->scratch_bytes);
     if (run_group(job, barriers, random)) return c->fault;
   }
-  return NONE;
+  return settle_doubts(c);
 }

@@ -1,0 +1,270 @@
+"""A case made concrete: its launches, what every buffer holds, and what is expected."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from parity.arguments import Word, in_range
+from parity.case import Case, Tensor
+from parity.codeobject import CodeObject
+from parity.declaration import Declaration, Given
+from parity.dtypes import DType, dtype, of_array
+from parity.errors import UsageError
+from parity.expression import Scope, expression
+from parity.functions import wanted
+from parity.generate.buffers import Memory
+from parity.launch import Buffer, Computation, Launch, Pointer, Scalar, Struct, Tiled, poisoned
+from parity.layout import Layout, contiguous
+from parity.reference.expected import Expected
+from parity.shapes import words
+
+__all__ = ["Call", "call_of", "number_of", "spelled", "timed"]
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Call:
+    """A case made concrete: launches, buffers, places of the outputs, logical inputs, and what is expected (lazy).
+
+    ``outputs`` maps each tensor that is compared to its layout in the buffer of its name. ``inputs`` are in the order
+    of the reference's arguments; an input that the case leaves out is missing. The shape of an input may differ from
+    the output's. ``references`` gives what is expected of each output.
+    """
+
+    launch: Launch
+    buffers: Mapping[str, Buffer]
+    outputs: Mapping[str, Layout]
+    inputs: Mapping[str, Array]
+    computation: Computation
+    references: Callable[[], Mapping[str, Expected]]
+
+    @property
+    def output(self) -> str:
+        """The name of the first output, and of its buffer."""
+        return next(iter(self.outputs))
+
+    @property
+    def layout(self) -> Layout:
+        """The layout of the first output."""
+        return self.outputs[self.output]
+
+    def expected(self) -> Expected:
+        """What is expected of the first output."""
+        return self.references()[self.output]
+
+    def on(self, code: CodeObject) -> Call:
+        """The call with the kernels' symbols in that code object: of C++ linkage, these are not their names."""
+        return replace(self, launch=spelled(self.launch, code))
+
+
+def spelled(launch: Launch, code: CodeObject) -> Launch:
+    """The launch with the symbols of its kernels in a code object."""
+    return replace(launch, kernel=code.symbol(launch.kernel), then=tuple(spelled(each, code) for each in launch.then))
+
+
+def call_of(op: Declaration, case: Case, given: Given) -> Call:
+    """Launches, buffers and expectation of a case.
+
+    Raises:
+        UsageError: no device can launch it, or an argument is too large for its type.
+    """
+    memory = _memory(op, case, given)
+    launch = _launches(op, case, given)
+    buffers = {name: each.buffer(op.points) for name, each in memory.items()}
+    buffers |= _info(op, given) | _workspace(op, given) | _symbols(op, given)
+    inputs = {}
+    for name in op.filled:
+        if name in case.layouts:
+            place, layout = _place(op, name, case.flags), case.layouts[name]
+            read = layout.view(buffers[place].data)
+            if place != name and place == op.result:  # in place: what the kernel overwrites
+                read = memory[place].tensor.layout.view(buffers[place].data)
+            inputs[name] = read.copy() if buffers[place].writable else read
+    types, params = given.types, given.params
+    scalars = {name: op.dtype_of(kind, types).convert(params[name])[()] for name, kind in op.params.items()}
+    computation = Computation(op.name, case.dtypes, inputs, scalars, buffers[op.result].dtype, given.shape)
+
+    @functools.cache  # every column of a run asks for it
+    def references() -> Mapping[str, Expected]:
+        if op.reference is None:
+            raise op.mistake("it has no reference")
+        arrays = [inputs.get(name) for name in op.filled]
+        offered = {"to": computation.dtype, "shape": given.shape, "grid": given.grid}
+        with np.errstate(all="ignore"):  # NaN, infinities and overflow are what the data are for
+            found = op.reference(*arrays, *scalars.values(), **wanted(op.reference, **offered))
+        each = _by_output(op, found)
+        return {n: replace(e, bounds=functools.cache(e.bounds)) if e.bounds else e for n, e in each.items()}
+
+    outputs = {name: memory[name].tensor.layout for name in op.compared}
+    return Call(launch, buffers, outputs, inputs, computation, references)
+
+
+def _by_output(op: Declaration, found: Expected | Mapping[str, Expected]) -> Mapping[str, Expected]:
+    """What a reference returned, by output.
+
+    Raises:
+        UsageError: it is not one Expected for each output.
+    """
+    names = list(op.compared)
+    if isinstance(found, Expected) and len(names) == 1:
+        return {names[0]: found}
+    if isinstance(found, Mapping) and set(found) == set(names):
+        return {name: found[name] for name in names}
+    got = f"a mapping of {' '.join(found)}" if isinstance(found, Mapping) else f"one {type(found).__name__}"
+    wanted_form = "an Expected" if len(names) == 1 else f"a mapping with an Expected for each of {' '.join(names)}"
+    raise op.mistake(f"the reference returns {got}; it has to return {wanted_form}")
+
+
+def timed(op: Declaration, case: Case, given: Given) -> tuple[Launch, Mapping[str, Tiled]]:
+    """Launch and memory of a case whose result nobody looks at, however large it is.
+
+    Raises:
+        UsageError: no device can launch it, or an argument is too large for its type.
+    """
+    tiles = {name: each.tiled(op.points) for name, each in _memory(op, case, given).items()}
+    whole = {**_info(op, given), **_workspace(op, given), **_symbols(op, given)}
+    tiles |= {name: Tiled(each.dtype, each.data, len(each.data), each.writable) for name, each in whole.items()}
+    return _launches(op, case, given), tiles
+
+
+def _place(op: Declaration, name: str, flags: tuple[str, ...]) -> str:
+    """The name of the buffer that a tensor lies in."""
+    if "in-place" in flags and name == op.in_place:
+        return op.result
+    if "aliased" in flags and op.aliased and name == op.aliased[1]:
+        return op.aliased[0]
+    return name
+
+
+def _memory(op: Declaration, case: Case, given: Given) -> dict[str, Memory]:
+    """What every buffer of a case holds, but for ``info``; the outputs come last."""
+    types, tensors = given.types, dict(case.tensors)
+    memory = {}
+    for name, kind in op.inputs.items():
+        if name in tensors and _place(op, name, case.flags) == name:
+            bound = op.number(op.indices[name], given, "indices") if name in op.indices else None
+            memory[name] = Memory(name, op.dtype_of(kind, types), tensors[name], bound)
+    for name, kind in op.compared.items():
+        source, tensor = name, tensors.get(name) or Tensor(contiguous(given.shapes[name]))
+        if "in-place" in case.flags and op.in_place and name == op.result:
+            source = op.in_place
+            tensor = replace(tensors[source], layout=tensor.layout)
+        memory[name] = Memory(source, op.dtype_of(kind, types), tensor, writable=True)
+    return memory
+
+
+def _info(op: Declaration, given: Given) -> dict[str, Buffer]:
+    """The buffer ``info``, if the case has one."""
+    if "info" not in op.takes or "null-info" in given.flags:
+        return {}
+    if callable(op.info):
+        numbers = list(op.info(given))
+    else:
+        first, *_ = told = op.with_strides
+        text = op.info or " ".join((f"{first}.shape", *(f"{name}.strides" for name in told)))
+        with op.naming("info"):
+            parts = (expression(word)(given.numbered) for word in words(text))
+            numbers = [n for part in parts for n in (part if isinstance(part, tuple) else (part,))]
+    kind = dtype(next(w.kind or "u64" for step in op.steps for w in step.words if w.name == "info"))
+    return {"info": Buffer(kind, np.array([in_range(int(number), kind, "info") for number in numbers], kind.numpy))}
+
+
+def _workspace(op: Declaration, given: Given) -> dict[str, Buffer]:
+    """The buffers that the kernel writes and nobody looks at; it must not read what it has not written."""
+    found = {}
+    for name, of in op.workspace.items():
+        if callable(of):
+            kind, count = of(given)
+        else:
+            with op.naming("shapes"):
+                shape = op.stated.shape(name, given.scope) if name in op.stated.tensors else given.shape
+            kind, count = of, contiguous(shape).numel
+        each = op.dtype_of(kind, given.types)
+        undefined: Array = np.zeros(count, np.bool_)
+        found[name] = Buffer(each, poisoned(each, count), undefined, writable=True)
+    return found
+
+
+def _symbols(op: Declaration, given: Given) -> dict[str, Buffer]:
+    """The content of the variables that are computed."""
+    found = {}
+    for name, of in op.symbols.items():
+        if not isinstance(of, str):
+            content = np.asarray(of(given))
+            try:
+                kind = of_array(content)
+            except KeyError:
+                raise op.mistake(f"symbols: {name} is an array of {content.dtype}, which is no dtype here") from None
+            found[name] = Buffer(kind, np.ascontiguousarray(content).ravel())
+    return found
+
+
+def _launches(op: Declaration, case: Case, given: Given) -> Launch:
+    """The launch of the first kernel, and those that follow."""
+    launches = []
+    for number, step in enumerate(op.steps):
+        grid = given.grid if number == 0 else op.geometry(given, number)
+        scope = given.with_launch(grid)
+        with op.naming("args"):
+            args = tuple(_argument(op, word, case, given, scope) for word in step.words)
+        name = op.kernel_name(case.dtypes, step.kernel)
+        launches.append(Launch(name, grid.grid, grid.block, args, grid.shared_bytes))
+    symbols = tuple((name, of if isinstance(of, str) else name) for name, of in op.symbols.items())
+    return replace(launches[0], then=tuple(launches[1:]), symbols=symbols)
+
+
+def _argument(op: Declaration, word: Word, case: Case, given: Given, scope: Scope) -> Pointer | Scalar | Struct:
+    if word.name in op.structs:
+        fields = op.fields[word.name]
+        return Struct(tuple((each.name, _field(op, each, case, given, scope)) for each in fields))
+    found = _field(op, word, case, given, scope)
+    if isinstance(found, tuple):
+        raise UsageError(f"{word.name} is an array, which can only be part of a structure")
+    return found
+
+
+def _field(
+    op: Declaration, word: Word, case: Case, given: Given, scope: Scope
+) -> Pointer | Scalar | tuple[Scalar, ...]:
+    """The value of an argument, or of a field."""
+    if word.name in op.kinds:
+        return _pointer(op, word.name, case)
+    if word.name in op.workspace:
+        return Pointer(word.name)
+    if word.name == "info":
+        return Pointer(None if "null-info" in case.flags else "info")
+    if word.name in op.params and not word.value:
+        return Scalar(op.dtype_of(op.params[word.name], given.types), given.params[word.name])
+    if word.name in op.scalars:
+        kind, value = op.scalars[word.name](given)
+        return Scalar(dtype(kind), in_range(value, dtype(kind), word.name))
+    return word.scalars(scope, given.types)
+
+
+def _pointer(op: Declaration, name: str, case: Case) -> Pointer:
+    """The argument for a tensor: null for one that is left out, or read from the output."""
+    if name in op.compared:
+        return Pointer(name, case.layouts[name].offset if name in case.layouts else 0)
+    place = _place(op, name, case.flags)
+    known = name in case.layouts and place != op.result
+    return Pointer(place, case.layouts[place].offset) if known else Pointer(None)
+
+
+def number_of(text: str, kind: DType, name: str) -> float | int:
+    """The value of a parameter, from the text of a case.
+
+    Raises:
+        UsageError: it is no number of that type.
+    """
+    try:
+        value = float(text) if kind.is_float else int(text)
+    except ValueError:
+        raise UsageError(f"{name}={text} is not a number of type {kind}") from None
+    found: float | int = in_range(value, kind, name)
+    return found

@@ -1,0 +1,288 @@
+"""Expressions of declarations: arithmetic over extents and parameters, parsed and never run as Python.
+
+``ceil(r*c/256)``, ``(l + 2*padding - k)//stride + 1``, ``min(1024, bit_ceil(columns))``, ``d % 2 == 0 and d > 0``,
+``32 if columns < 1024 else 1024``, ``x.strides[0]``. Numbers are whole or floating-point; ``/`` of whole numbers is
+exact, so ``ceil`` and ``floor`` are, too. A dim list, such as ``x.shape``, is a tuple.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import math
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, NoReturn
+
+from parity.errors import UsageError, nearest
+
+__all__ = ["ATTRIBUTES", "FUNCTIONS", "Expression", "Scope", "Value", "expression", "whole"]
+
+Value = Any
+"""A whole number, a Fraction, a float, a bool, or a tuple of those."""
+
+ATTRIBUTES = ("shape", "strides", "offset", "numel", "itemsize")
+"""What an expression may ask of a tensor; strides and offset count elements, ``itemsize`` bytes."""
+
+
+def _bit_ceil(n: int) -> int:
+    return 1 << max(0, n - 1).bit_length()
+
+
+FUNCTIONS: dict[str, Callable[..., Value]] = {
+    "ceil": math.ceil,
+    "floor": math.floor,
+    "min": min,
+    "max": max,
+    "abs": abs,
+    "len": len,
+    "prod": math.prod,
+    "sum": sum,
+    "sqrt": math.sqrt,
+    "bit_ceil": _bit_ceil,
+    "bit_width": lambda n: int(n).bit_length(),
+}
+"""``bit_ceil`` is the smallest power of two that is not less, ``bit_width`` the bits that a number takes (C++20)."""
+
+
+def _quotient(a: Value, b: Value) -> Value:
+    return a / b if isinstance(a, float) or isinstance(b, float) else Fraction(a) / Fraction(b)
+
+
+_OPERATORS: dict[type[ast.AST], Callable[..., Value]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: _quotient,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.USub: operator.neg,
+    ast.Not: operator.not_,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.In: lambda a, b: a in b,
+    ast.NotIn: lambda a, b: a not in b,
+}
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What an expression is evaluated with: the values of names, and tensors with the ``ATTRIBUTES``.
+
+    ``failed`` are the errors of names that would have a value if their expressions had one.
+    """
+
+    names: dict[str, Value]
+    tensors: Mapping[str, Any] = field(default_factory=dict)
+    failed: dict[str, UsageError] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Expression:
+    """A parsed expression. ``names`` are those whose values it needs, ``tensors`` those that it asks something of."""
+
+    text: str
+    tree: ast.expr = field(repr=False, compare=False)
+    names: frozenset[str] = field(compare=False)
+    tensors: frozenset[str] = field(compare=False)
+
+    def __str__(self) -> str:
+        return self.text
+
+    @property
+    def name(self) -> str:
+        """The name, if the expression is nothing but that; else empty."""
+        return self.tree.id if isinstance(self.tree, ast.Name) else ""
+
+    @property
+    def conjuncts(self) -> tuple[Expression, ...]:
+        """The conditions that ``and`` joins, each on its own."""
+        both = isinstance(self.tree, ast.BoolOp) and isinstance(self.tree.op, ast.And)
+        parts = self.tree.values if both else [self.tree]  # type: ignore[attr-defined]
+        return tuple(expression(ast.unparse(part)) for part in parts) if both else (self,)
+
+    def __call__(self, scope: Scope) -> Value:
+        """The value.
+
+        Raises:
+            UsageError: a name has no value, a division by zero, or an operand that cannot be used so.
+        """
+        return self._value(self.tree, scope)
+
+    def column(self, name: str) -> int:
+        """The column where a name comes first, from 1 on."""
+        found = (node for node in ast.walk(self.tree) if isinstance(node, ast.Name) and node.id == name)
+        return min(node.col_offset for node in found) + 1
+
+    def shown(self, scope: Scope) -> str:
+        """The values of its names: ``r=3, c=0``."""
+        return ", ".join(f"{name}={scope.names[name]}" for name in sorted(self.names) if name in scope.names)
+
+    def unknown(self, scope: Scope) -> frozenset[str]:
+        """The names that have no value."""
+        return frozenset(name for name in self.names if name not in scope.names)
+
+    def solve(self, target: int, scope: Scope) -> tuple[str, int | None] | None:
+        """The only name without a value, and the extent that it has if the expression is ``target`` (None: there is no
+        such extent); None if the expression cannot be turned round (``n//32`` is the same for many n).
+        """
+        (name,) = self.unknown(scope)
+        node, value = self.tree, Fraction(target)
+        while isinstance(node, ast.BinOp):
+            left, right, kind = node.left, node.right, type(node.op)
+            inside = self._has(left, name)
+            if inside == self._has(right, name) or kind not in (ast.Add, ast.Sub, ast.Mult, ast.Div):
+                return None
+            other = self._value(right if inside else left, scope)
+            if kind is ast.Add:
+                value -= other
+            elif kind is ast.Sub:
+                value = value + other if inside else other - value
+            elif kind is ast.Mult and other:
+                value /= other
+            elif kind is ast.Div and inside:
+                value *= other
+            else:
+                return None
+            node = left if inside else right
+        if not isinstance(node, ast.Name):
+            return None
+        return name, int(value) if value.denominator == 1 and value >= 0 else None
+
+    @staticmethod
+    def _has(node: ast.expr, name: str) -> bool:
+        return any(isinstance(each, ast.Name) and each.id == name for each in ast.walk(node))
+
+    def _value(self, node: ast.expr, scope: Scope) -> Value:
+        try:
+            return _plain(self._of(node, scope))
+        except ZeroDivisionError:
+            self._fail(node, f"a division by zero with {self.shown(scope)}; say what must hold with where=")
+        except (TypeError, IndexError, ValueError, OverflowError) as error:
+            self._fail(node, f"{error} with {self.shown(scope)}")
+
+    def _of(self, node: ast.expr, scope: Scope) -> Value:
+        def value(each: ast.expr) -> Value:
+            return self._value(each, scope)
+
+        match node:
+            case ast.Constant(value=constant):
+                return constant
+            case ast.Name(id=name):
+                if name in scope.failed:
+                    raise scope.failed[name]
+                if name not in scope.names:
+                    self._fail(node, f"{name} has no value here{nearest(name, scope.names)}")
+                return scope.names[name]
+            case ast.Attribute(value=ast.Name(id=name), attr=attribute):
+                if name not in scope.tensors:
+                    self._fail(node, f"there is no tensor {name} here{nearest(name, scope.tensors)}")
+                return getattr(scope.tensors[name], attribute)
+            case ast.Subscript(value=whole_tuple, slice=index):
+                return value(whole_tuple)[value(index)]
+            case ast.BinOp(left=left, op=sign, right=right):
+                return _OPERATORS[type(sign)](value(left), value(right))
+            case ast.UnaryOp(op=sign, operand=operand):
+                return _OPERATORS[type(sign)](value(operand))
+            case ast.BoolOp(op=ast.And(), values=values):
+                return all(value(each) for each in values)
+            case ast.BoolOp(values=values):
+                return any(value(each) for each in values)
+            case ast.Compare(left=left, ops=signs, comparators=others):
+                operands = [value(left), *map(value, others)]
+                pairs = zip(signs, operands, operands[1:], strict=False)
+                return all(_OPERATORS[type(sign)](a, b) for sign, a, b in pairs)
+            case ast.IfExp(test=test, body=body, orelse=otherwise):
+                return value(body) if value(test) else value(otherwise)
+            case ast.Tuple(elts=elements):
+                return tuple(map(value, elements))
+            case ast.Call(func=ast.Name(id=name), args=arguments):
+                return FUNCTIONS[name](*map(value, arguments))
+        raise AssertionError(ast.dump(node))  # pragma: no cover - parsing refuses everything else
+
+    def _fail(self, node: ast.expr, what: str) -> NoReturn:
+        raise UsageError(f"{self.text!r}, column {node.col_offset + 1}: {what}")
+
+
+@functools.lru_cache(maxsize=4096)
+def expression(text: str) -> Expression:
+    """The expression with that text.
+
+    Raises:
+        UsageError: it is none, with the column.
+    """
+    text = text.strip()
+    try:
+        tree = ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError) as error:
+        column = f", column {error.offset}" if isinstance(error, SyntaxError) and error.offset else ""
+        reason = error.msg if isinstance(error, SyntaxError) else str(error)
+        raise UsageError(f"{text!r}{column}: this is no expression ({reason}); write one like ceil(n/256)") from None
+    names: set[str] = set()
+    tensors: set[str] = set()
+    found = Expression(text, tree, frozenset(), frozenset())
+    _check(found, tree, names, tensors)
+    return Expression(text, tree, frozenset(names), frozenset(tensors))
+
+
+def _check(whole_text: Expression, node: ast.expr, names: set[str], tensors: set[str]) -> None:
+    """Refuse what an expression has no use for, and note names and tensors."""
+    inner: list[ast.expr] = []
+    match node:
+        case ast.Constant(value=bool() | str() | bytes() | None):
+            whole_text._fail(node, f"{ast.unparse(node)} is no number")
+        case ast.Constant(value=int() | float()):
+            pass
+        case ast.Name(id=name):
+            names.add(name)
+        case ast.Attribute(value=ast.Name(id=name), attr=attribute):
+            if attribute not in ATTRIBUTES:
+                known = f"a tensor has {' '.join(ATTRIBUTES)}"
+                whole_text._fail(node, f"unknown {attribute!r}; {known}{nearest(attribute, ATTRIBUTES)}")
+            tensors.add(name)
+        case ast.Subscript(value=value, slice=ast.Constant() | ast.UnaryOp() | ast.Name() | ast.BinOp() as index):
+            inner = [value, index]
+        case ast.BinOp(left=left, op=sign, right=right) if type(sign) in _OPERATORS:
+            inner = [left, right]
+        case ast.UnaryOp(op=ast.USub() | ast.Not(), operand=operand):
+            inner = [operand]
+        case ast.BoolOp(values=values):
+            inner = values
+        case ast.Compare(left=left, ops=signs, comparators=others) if all(type(s) in _OPERATORS for s in signs):
+            inner = [left, *others]
+        case ast.IfExp(test=test, body=body, orelse=otherwise):
+            inner = [test, body, otherwise]
+        case ast.Tuple(elts=elements):
+            inner = elements
+        case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
+            if name not in FUNCTIONS:
+                known = f"there are {' '.join(FUNCTIONS)}"
+                whole_text._fail(node, f"unknown function {name!r}; {known}{nearest(name, FUNCTIONS)}")
+            inner = arguments
+        case _:
+            what = f"{ast.unparse(node)} cannot be used here; there are numbers, names, + - * / // %, comparisons"
+            whole_text._fail(node, f"{what}, and, or, not, x if c else y, and {' '.join(FUNCTIONS)}")
+    for each in inner:
+        _check(whole_text, each, names, tensors)
+
+
+def _plain(value: Value) -> Value:
+    return int(value) if isinstance(value, Fraction) and value.denominator == 1 else value
+
+
+def whole(value: Value, what: str) -> int:
+    """The value as a whole number, which an extent or a count has to be.
+
+    Raises:
+        UsageError: it is none.
+    """
+    if isinstance(value, bool) or not isinstance(value, int):
+        hint = f"; write ceil({what}) or //" if isinstance(value, Fraction) else ""
+        raise UsageError(f"{what!r} gives {value}, which is no whole number{hint}")
+    return value

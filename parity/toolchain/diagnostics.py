@@ -1,0 +1,74 @@
+"""What a compiler said, as data: each error with the places it is about."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
+
+__all__ = ["Diagnostic", "Place", "diagnostics"]
+
+Place = tuple[str, int, int]
+"""A file, a line and a column, both from 1."""
+
+# clang: FILE:LINE:COLUMN: error: TEXT; nvcc: FILE(LINE): error: TEXT
+_LINE = re.compile(
+    r"^(?:(?P<file>[^\s:(][^:(\n]*)(?::(?P<line>\d+):(?P<column>\d+)|\((?P<nvcc>\d+)\)): "
+    r"(?P<kind>fatal error|error|note|warning): (?P<text>.*)"
+    r"|In file included from (?P<includer>[^:\n]+):(?P<at>\d+):.*)$",
+    re.MULTILINE,
+)
+_NOT_FOUND = re.compile(r"'([^']+)' file not found")
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """An error of the compiler: its text, and the places that it is about, the nearest first.
+
+    After the place of the error itself come those that instantiate the template it is in; ``included`` are the places
+    that include the file it is in, the nearest first. ``host_only`` are files with functions that were meant, but are
+    for the host.
+    """
+
+    text: str
+    places: tuple[Place, ...]
+    included: tuple[Place, ...] = ()
+    host_only: tuple[str, ...] = ()
+
+    @property
+    def missing_header(self) -> str:
+        """The header that was not found, if that is the error."""
+        match = _NOT_FOUND.search(self.text)
+        return match[1] if match else ""
+
+    def place_in(self, files: Collection[str]) -> Place:
+        """The place in one of these files that has to do with the error, else that of the error itself."""
+        return next((place for place in (*self.places, *self.included) if place[0] in files), self.places[0])
+
+
+def diagnostics(log: str) -> list[Diagnostic]:
+    """The errors in what a compiler said, in its order."""
+    found: list[Diagnostic] = []
+    stacks: dict[str, tuple[Place, ...]] = {}
+    for place, kind, text, stack in _messages(log):
+        # Clang shows who includes a file only where that changes from one message to the next.
+        if stack:
+            stacks[place[0]] = stack
+        if "error" in kind:
+            found.append(Diagnostic(text, (place,), stacks.get(place[0], ())))
+        elif found and kind == "note" and "requested here" in text:
+            found[-1] = replace(found[-1], places=(*found[-1].places, place))
+        elif found and kind == "note" and ("call to __host__ function" in text or "declared here" in text):
+            found[-1] = replace(found[-1], host_only=(*found[-1].host_only, place[0]))
+    return found
+
+
+def _messages(log: str) -> Iterator[tuple[Place, str, str, tuple[Place, ...]]]:
+    stack: list[Place] = []
+    for match in _LINE.finditer(log):
+        if match["includer"]:
+            stack.insert(0, (match["includer"], int(match["at"]), 1))
+            continue
+        place = (match["file"], int(match["line"] or match["nvcc"]), int(match["column"] or 1))
+        yield place, match["kind"], match["text"], tuple(stack)
+        stack.clear()

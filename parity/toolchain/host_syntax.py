@@ -1,0 +1,217 @@
+"""What host code consists of, by its syntax tree: the pieces around a place that can be taken out, and its launches."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import tree_sitter
+import tree_sitter_cuda
+
+__all__ = ["ANYTHING", "Instantiation", "Piece", "device_macros", "launched", "pieces_at"]
+
+ANYTHING = "::parity_stub::anything()"
+"""What stands for a value, see ``include/stubs/parity/anything.h``."""
+
+_DEVICE = re.compile(r"\b(?:__device__|__global__|__constant__|__shared__|__managed__)\b")
+# What libraries call their own spelling of __host__ __device__, in headers that are not here to be read.
+_DEVICE_MACRO = re.compile(r"\b[A-Z0-9_]*DEVICE[A-Z0-9_]*\b|\b[A-Z0-9_]*GLOBAL_?FUNC[A-Z0-9_]*\b")
+_DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)((?:[^\n]*\\\r?\n)*[^\n]*)", re.MULTILINE)
+_WORD = re.compile(r"\b[A-Za-z_]\w*\b")
+_LITERAL = re.compile(r"\(?-?(?:0[xX][0-9a-fA-F]+|\d+)[uUlL]*\)?|true|false")
+_PLAIN = re.compile(
+    r"(?:void|bool|char|short|int|long|unsigned|signed|float|double|const|size_t|u?int(?:8|16|32|64)_t)"
+    r"|(?:char|uchar|short|ushort|int|uint|long|ulong|float|double)[1-4]|__(?:half2?|hip_bfloat16[2]?)|half2?|hip_bfloat16"
+)
+
+#: Nodes of a syntax tree that can be taken out whole.
+_UNITS = frozenset(
+    (
+        *("function_definition", "declaration", "template_declaration", "template_instantiation", "alias_declaration"),
+        *("using_declaration", "type_definition", "expression_statement", "linkage_specification"),
+        *("namespace_alias_definition", "struct_specifier", "class_specifier", "friend_declaration"),
+    )
+)
+#: Nodes in which such units stand side by side.
+_SCOPES = frozenset(("translation_unit", "declaration_list", "field_declaration_list", "ERROR"))
+#: Statements of a function that can be taken out whole, those with a body of their own among them.
+_STATEMENTS = frozenset(
+    ("expression_statement", "declaration", "for_range_loop", "using_declaration", "alias_declaration")
+)
+_BODIES = frozenset(("compound_statement", "case_statement", "labeled_statement"))
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A piece of host code: bytes ``start`` to ``end``, its first line, and what stands in its place."""
+
+    start: int
+    end: int
+    line: int
+    head: str
+    instead: str = ""
+
+
+@dataclass(frozen=True)
+class Instantiation:
+    """A kernel template with its arguments, as code in these namespaces calls it."""
+
+    namespaces: tuple[str, ...]
+    name: str
+
+    def __str__(self) -> str:
+        return "::".join((*self.namespaces, self.name))
+
+
+def pieces_at(text: str, line: int, column: int, device: frozenset[str]) -> tuple[Piece, ...]:
+    """The pieces of host code around a place, the smallest first; none if it is device code.
+
+    The last is a whole function, class or declaration. In a function, a value can be anything's, an argument of a
+    launch or what a variable begins with, and a statement can be left out: what is left of it are the kernel templates
+    that it launches.
+    """
+    point = (line - 1, column - 1)
+    node = _tree(text).root_node.descendant_for_point_range(point, point)
+    inner: list[Piece] = []
+    unit: tree_sitter.Node | None = None
+    while node is not None and node.parent is not None:
+        if node.type == "lambda_expression" and _says_device(_head(node), device):
+            return ()
+        if node.type in _UNITS and node.parent.type in (*_SCOPES, *_UNITS):
+            unit = node
+            # The smallest piece that stands for itself: a function of a class, but with the template that it is of.
+            if node.parent.type in _SCOPES:
+                break
+        elif node.type == "field_declaration" and _is_method(node):
+            unit = node
+            break
+        elif instead := _instead(node):
+            inner.append(_piece(node, instead))
+        node = node.parent
+    if unit is None or _is_device(unit, device):
+        return ()
+    return (*inner, _piece(unit, ""))
+
+
+def launched(text: str, start: int, end: int) -> Iterator[Instantiation]:
+    """The kernel templates that a piece of host code launches with arguments that mean the same everywhere."""
+    root = _tree(text).root_node.descendant_for_byte_range(start, end - 1)
+    for function in _launches(root) if root else ():
+        if start <= function.start_byte < end:
+            name, _, arguments = _source(function).partition("<")
+            words = [word for word in re.split(r"[\s,<>*&]+", arguments) if word]
+            if words and all(_PLAIN.fullmatch(word) or _LITERAL.fullmatch(word) for word in words):
+                yield Instantiation(_namespaces(function), f"{name}<{arguments}")
+
+
+def device_macros(texts: Iterable[str]) -> frozenset[str]:
+    """Macros whose expansion says that something is device code."""
+    bodies = {name: body for text in texts for name, body in _DEFINE.findall(text)}
+    found = {name for name, body in bodies.items() if _DEVICE.search(body)}
+    while more := {n for n, body in bodies.items() if n not in found and found & set(_WORD.findall(body))}:
+        found |= more
+    return frozenset(found)
+
+
+def _piece(node: tree_sitter.Node, instead: str) -> Piece:
+    head = (_source(node).strip() or " ").splitlines()[0].strip()
+    return Piece(node.start_byte, node.end_byte, node.start_point[0] + 1, head[:80], instead)
+
+
+def _instead(node: tree_sitter.Node) -> str:
+    """What can stand in the place of a part of a function; empty if that part cannot be replaced by itself."""
+    above = node.parent
+    assert above is not None
+    if above.type == "kernel_call_syntax" and node.is_named:
+        return "1" if node in above.named_children[:2] else "0"
+    if above.type == "argument_list" and node.is_named and above.parent is not None:
+        return ANYTHING if any(child.type == "kernel_call_syntax" for child in above.parent.children) else ""
+    if above.type == "init_declarator" and node == above.child_by_field_name("value"):
+        return f"({ANYTHING})" if node.type == "argument_list" else ANYTHING
+    if node.type == "condition_clause":
+        return f"({ANYTHING})"
+    if node.type == "return_statement":
+        return _instead_of_return(node)
+    if node.type in _STATEMENTS and (node.type in ("expression_statement", "for_range_loop") or above.type in _BODIES):
+        functions = (_source(function) for function in _launches(node, into_lambdas=False) if "<" in _source(function))
+        return "".join(("{", *(f" (void)&{function};" for function in functions), " }"))
+    return ""
+
+
+def _instead_of_return(node: tree_sitter.Node) -> str:
+    if not node.named_children:
+        return ""
+    above = node.parent
+    while above is not None and above.type not in ("lambda_expression", "function_definition"):
+        above = above.parent
+    in_lambda = above is not None and above.type == "lambda_expression"
+    # The types of several values that a lambda returns must be one.
+    several = above is not None and sum(each.type == "return_statement" for each in _descendants(above)) > 1
+    return "__builtin_unreachable();" if in_lambda and several else f"return {ANYTHING};"
+
+
+def _launches(node: tree_sitter.Node, into_lambdas: bool = True) -> Iterator[tree_sitter.Node]:
+    """What the launches in a piece of code call."""
+    for child in node.children:
+        if child.type == "kernel_call_syntax" and (function := node.child_by_field_name("function")):
+            yield function
+        elif into_lambdas or child.type != "lambda_expression":
+            yield from _launches(child, into_lambdas)
+
+
+def _is_method(node: tree_sitter.Node) -> bool:
+    """Whether a member of a class is a function, which takes no room in it."""
+    declarator = node.child_by_field_name("declarator")
+    while declarator is not None and declarator.type in ("pointer_declarator", "reference_declarator"):
+        declarator = next((child for child in declarator.named_children if child.type.endswith("declarator")), None)
+    return declarator is not None and declarator.type == "function_declarator"
+
+
+def _says_device(text: str, device: frozenset[str]) -> bool:
+    return bool(_DEVICE.search(text) or _DEVICE_MACRO.search(text) or device & set(_WORD.findall(text)))
+
+
+@functools.lru_cache(maxsize=64)
+def _tree(text: str) -> tree_sitter.Tree:
+    parser = tree_sitter.Parser(tree_sitter.Language(tree_sitter_cuda.language()))
+    return parser.parse(text.encode("utf-8", "surrogateescape"))
+
+
+def _is_device(unit: tree_sitter.Node, device: frozenset[str]) -> bool:
+    """Whether device code is made of a piece: by what its head says, or by a macro that says it."""
+    text = (
+        _source(unit) if unit.type in ("struct_specifier", "class_specifier", "expression_statement") else _head(unit)
+    )
+    return _says_device(text, device)
+
+
+def _head(unit: tree_sitter.Node) -> str:
+    """The text of a definition before its body."""
+    bodies = [node for node in _descendants(unit) if node.type in ("compound_statement", "field_declaration_list")]
+    source = unit.text or b""
+    end = min((body.start_byte for body in bodies), default=unit.end_byte) - unit.start_byte
+    if any(body.type == "field_declaration_list" for body in bodies):
+        end = len(source)  # a class: what its members say counts
+    return source[:end].decode("utf-8", "replace")
+
+
+def _source(node: tree_sitter.Node) -> str:
+    return (node.text or b"").decode("utf-8", "replace")
+
+
+def _descendants(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
+    for child in node.children:
+        yield child
+        yield from _descendants(child)
+
+
+def _namespaces(node: tree_sitter.Node) -> tuple[str, ...]:
+    found: list[str] = []
+    above = node.parent
+    while above is not None:
+        name = above.child_by_field_name("name") if above.type == "namespace_definition" else None
+        found += [_source(name)] if name else []
+        above = above.parent
+    return tuple(reversed(found))

@@ -1,0 +1,498 @@
+// hipCUB's primitives of wavefronts and blocks, written plainly from their documented behaviour; those of whole devices
+// are declared for the host code that calls them. An installed ROCm has the real ones.
+#pragma once
+
+#include <hip/hip_runtime.h>
+
+#include <iterator>
+#include <limits>
+#include <type_traits>
+
+#define HIPCUB_DEVICE __device__
+#define HIPCUB_HOST_DEVICE __host__ __device__
+#if defined(__GFX9__)
+#define HIPCUB_DEVICE_WARP_THREADS 64
+#else
+#define HIPCUB_DEVICE_WARP_THREADS 32
+#endif
+#define HIPCUB_WARP_THREADS HIPCUB_DEVICE_WARP_THREADS
+#define CUB_PTX_WARP_THREADS HIPCUB_DEVICE_WARP_THREADS
+#define CUB_VERSION 200200
+
+namespace hipcub {
+
+#define PARITY_OPERATOR(name, expression)                                                        \
+  struct name {                                                                                  \
+    template <typename T>                                                                        \
+    __host__ __device__ T operator()(const T& a, const T& b) const { return expression; }        \
+  };
+PARITY_OPERATOR(Sum, a + b) PARITY_OPERATOR(Difference, a - b) PARITY_OPERATOR(Max, b > a ? b : a) PARITY_OPERATOR(Min, b < a ? b : a)
+#undef PARITY_OPERATOR
+struct Equality { template <typename T> __host__ __device__ bool operator()(const T& a, const T& b) const { return a == b; } };
+struct Inequality { template <typename T> __host__ __device__ bool operator()(const T& a, const T& b) const { return a != b; } };
+template <typename Key_, typename Value_>
+struct KeyValuePair {
+  using Key = Key_; using Value = Value_;
+  Key key;
+  Value value;
+  __host__ __device__ bool operator!=(const KeyValuePair& b) const { return key != b.key || value != b.value; }
+};
+// Of equal values the one with the smaller key.
+struct ArgMax {
+  template <typename P>
+  __host__ __device__ P operator()(const P& a, const P& b) const { return b.value > a.value || (a.value == b.value && b.key < a.key) ? b : a; }
+};
+struct ArgMin {
+  template <typename P>
+  __host__ __device__ P operator()(const P& a, const P& b) const { return b.value < a.value || (a.value == b.value && b.key < a.key) ? b : a; }
+};
+template <typename T>
+struct NumericTraits { static __host__ __device__ T Max() { return std::numeric_limits<T>::max(); } static __host__ __device__ T Lowest() { return std::numeric_limits<T>::lowest(); } };
+template <typename T>
+using Traits = NumericTraits<T>;
+struct NullType {};
+template <int N>
+struct Int2Type { enum { VALUE = N }; };
+template <int N>
+struct Log2 { enum { VALUE = N <= 1 ? 0 : 1 + Log2<(N + 1) / 2>::VALUE }; };
+template <>
+struct Log2<1> { enum { VALUE = 0 }; };
+template <typename T>
+__host__ __device__ void Swap(T& a, T& b) { T c = a; a = b; b = c; }
+__device__ inline int LaneId() { return __lane_id(); }
+__device__ inline int RowMajorTid(int x, int y, int) { return (threadIdx.z * y + threadIdx.y) * x + threadIdx.x; }
+
+namespace parity_stub {
+template <typename T, typename Shuffle>
+__device__ T by_words(const T& value, Shuffle shuffle) {
+  constexpr int words = (sizeof(T) + 3) / 4;
+  unsigned int bits[words] = {};
+  __builtin_memcpy(bits, &value, sizeof(T));
+  for (int i = 0; i < words; ++i) bits[i] = shuffle(bits[i]);
+  T result;
+  __builtin_memcpy(&result, bits, sizeof(T));
+  return result;
+}
+template <int WIDTH, typename T>
+__device__ T down(const T& value, int lanes) {
+  return by_words(value, [=](unsigned int word) { return static_cast<unsigned int>(__shfl_down(static_cast<int>(word), lanes, WIDTH)); });
+}
+template <int WIDTH, typename T>
+__device__ T up(const T& value, int lanes) {
+  return by_words(value, [=](unsigned int word) { return static_cast<unsigned int>(__shfl_up(static_cast<int>(word), lanes, WIDTH)); });
+}
+template <int WIDTH, typename T>
+__device__ T at(const T& value, int lane) {
+  return by_words(value, [=](unsigned int word) { return static_cast<unsigned int>(__shfl(static_cast<int>(word), lane, WIDTH)); });
+}
+// Thread 0 sums the items of a thread in order before threads are combined.
+template <typename T, int ITEMS, typename Op>
+__device__ T reduced(const T (&items)[ITEMS], Op op) {
+  T total = items[0];
+  for (int i = 1; i < ITEMS; ++i) total = op(total, items[i]);
+  return total;
+}
+}  // namespace parity_stub
+
+template <int WIDTH, typename T>
+__device__ T ShuffleDown(T value, int lanes, int last, unsigned int) {
+  const T other = parity_stub::down<WIDTH>(value, lanes);
+  return (__lane_id() % WIDTH) + lanes <= last ? other : value;
+}
+template <int WIDTH, typename T>
+__device__ T ShuffleUp(T value, int lanes, int first, unsigned int) {
+  const T other = parity_stub::up<WIDTH>(value, lanes);
+  return static_cast<int>(__lane_id() % WIDTH) - lanes >= first ? other : value;
+}
+template <int WIDTH, typename T>
+__device__ T ShuffleIndex(T value, int lane, unsigned int) { return parity_stub::at<WIDTH>(value, lane); }
+
+template <typename T, int WIDTH = HIPCUB_DEVICE_WARP_THREADS, int = 1>
+class WarpReduce {
+ public:
+  struct TempStorage {};
+  __device__ explicit WarpReduce(TempStorage&) {}
+  template <typename Op>
+  __device__ T Reduce(T value, Op op, int valid = WIDTH) {
+    const int lane = __lane_id() % WIDTH;
+    for (int lanes = 1; lanes < WIDTH; lanes *= 2) {
+      const T other = parity_stub::down<WIDTH>(value, lanes);
+      if (lane + lanes < valid) value = op(value, other);
+    }
+    return value;
+  }
+  __device__ T Sum(T value, int valid = WIDTH) { return Reduce(value, hipcub::Sum(), valid); }
+};
+
+template <typename T, int WIDTH = HIPCUB_DEVICE_WARP_THREADS, int = 1>
+class WarpScan {
+ public:
+  struct TempStorage {};
+  __device__ explicit WarpScan(TempStorage&) {}
+  template <typename Op>
+  __device__ void InclusiveScan(T value, T& result, Op op) {
+    const int lane = __lane_id() % WIDTH;
+    for (int lanes = 1; lanes < WIDTH; lanes *= 2) {
+      const T other = parity_stub::up<WIDTH>(value, lanes);
+      if (lane >= lanes) value = op(other, value);
+    }
+    result = value;
+  }
+  template <typename Op>
+  __device__ void InclusiveScan(T value, T& result, Op op, T& total) {
+    InclusiveScan(value, result, op);
+    total = parity_stub::at<WIDTH>(result, WIDTH - 1);
+  }
+  template <typename Op>
+  __device__ void ExclusiveScan(T value, T& result, T initial, Op op) {
+    T inclusive;
+    InclusiveScan(value, inclusive, op);
+    const T before = parity_stub::up<WIDTH>(inclusive, 1);
+    result = __lane_id() % WIDTH == 0 ? initial : op(initial, before);
+  }
+  template <typename Op>
+  __device__ void ExclusiveScan(T value, T& result, T initial, Op op, T& total) {
+    T inclusive;
+    InclusiveScan(value, inclusive, op, total);
+    const T before = parity_stub::up<WIDTH>(inclusive, 1);
+    result = __lane_id() % WIDTH == 0 ? initial : op(initial, before);
+  }
+  __device__ void InclusiveSum(T value, T& result) { InclusiveScan(value, result, hipcub::Sum()); }
+  __device__ void InclusiveSum(T value, T& result, T& total) { InclusiveScan(value, result, hipcub::Sum(), total); }
+  __device__ void ExclusiveSum(T value, T& result) { ExclusiveScan(value, result, T(), hipcub::Sum()); }
+  __device__ void ExclusiveSum(T value, T& result, T& total) { ExclusiveScan(value, result, T(), hipcub::Sum(), total); }
+};
+
+enum BlockReduceAlgorithm { BLOCK_REDUCE_RAKING, BLOCK_REDUCE_RAKING_COMMUTATIVE_ONLY, BLOCK_REDUCE_WARP_REDUCTIONS };
+enum BlockScanAlgorithm { BLOCK_SCAN_RAKING, BLOCK_SCAN_RAKING_MEMOIZE, BLOCK_SCAN_WARP_SCANS };
+enum BlockLoadAlgorithm { BLOCK_LOAD_DIRECT, BLOCK_LOAD_STRIPED, BLOCK_LOAD_VECTORIZE, BLOCK_LOAD_TRANSPOSE, BLOCK_LOAD_WARP_TRANSPOSE, BLOCK_LOAD_WARP_TRANSPOSE_TIMESLICED };
+enum BlockStoreAlgorithm { BLOCK_STORE_DIRECT, BLOCK_STORE_STRIPED, BLOCK_STORE_VECTORIZE, BLOCK_STORE_TRANSPOSE, BLOCK_STORE_WARP_TRANSPOSE, BLOCK_STORE_WARP_TRANSPOSE_TIMESLICED };
+
+template <typename T, int X, BlockReduceAlgorithm = BLOCK_REDUCE_WARP_REDUCTIONS, int Y = 1, int Z = 1, int = 1>
+class BlockReduce {
+ public:
+  struct TempStorage { alignas(alignof(T)) unsigned char bytes[sizeof(T) * X * Y * Z]; };
+  __device__ BlockReduce() : values_(own()) {}
+  __device__ explicit BlockReduce(TempStorage& storage) : values_(reinterpret_cast<T*>(storage.bytes)) {}
+  template <typename Op>
+  __device__ T Reduce(T value, Op op, int valid = X * Y * Z) {
+    const int thread = RowMajorTid(X, Y, Z);
+    values_[thread] = value;
+    __syncthreads();
+    for (int stride = 1; stride < X * Y * Z; stride *= 2) {
+      if (thread % (2 * stride) == 0 && thread + stride < valid) values_[thread] = op(values_[thread], values_[thread + stride]);
+      __syncthreads();
+    }
+    return values_[thread];
+  }
+  template <int ITEMS, typename Op>
+  __device__ T Reduce(T (&items)[ITEMS], Op op) { return Reduce(parity_stub::reduced(items, op), op); }
+  __device__ T Sum(T value, int valid = X * Y * Z) { return Reduce(value, hipcub::Sum(), valid); }
+  template <int ITEMS>
+  __device__ T Sum(T (&items)[ITEMS]) { return Reduce(items, hipcub::Sum()); }
+
+ private:
+  static __device__ T* own() { __shared__ TempStorage storage; return reinterpret_cast<T*>(storage.bytes); }
+  T* values_;
+};
+
+template <typename T, int X, BlockScanAlgorithm = BLOCK_SCAN_RAKING, int Y = 1, int Z = 1, int = 1>
+class BlockScan {
+ public:
+  struct TempStorage { alignas(alignof(T)) unsigned char bytes[sizeof(T) * X * Y * Z]; };
+  __device__ BlockScan() : values_(own()) {}
+  __device__ explicit BlockScan(TempStorage& storage) : values_(reinterpret_cast<T*>(storage.bytes)) {}
+
+  template <typename Op>
+  __device__ void InclusiveScan(T value, T& result, Op op) { result = scanned(value, op); }
+  template <typename Op>
+  __device__ void InclusiveScan(T value, T& result, Op op, T& total) { result = scanned(value, op); total = values_[X * Y * Z - 1]; }
+  template <typename Op>
+  __device__ void ExclusiveScan(T value, T& result, T initial, Op op) { scanned(value, op); result = before(initial, op); }
+  template <typename Op>
+  __device__ void ExclusiveScan(T value, T& result, T initial, Op op, T& total) { ExclusiveScan(value, result, initial, op); total = values_[X * Y * Z - 1]; }
+  // The callback of thread 0's wavefront gives what comes before the block, told the block's total.
+  template <typename Op, typename Prefix>
+  __device__ void InclusiveScan(T value, T& result, Op op, Prefix& prefix) { const T mine = scanned(value, op); result = op(prefixed(prefix), mine); }
+  template <typename Op, typename Prefix, typename = std::enable_if_t<!std::is_convertible_v<Prefix, T>>>
+  __device__ void ExclusiveScan(T value, T& result, Op op, Prefix& prefix) { scanned(value, op); const T first = prefixed(prefix); result = before(first, op); }
+  __device__ void InclusiveSum(T value, T& result) { InclusiveScan(value, result, hipcub::Sum()); }
+  __device__ void InclusiveSum(T value, T& result, T& total) { InclusiveScan(value, result, hipcub::Sum(), total); }
+  __device__ void ExclusiveSum(T value, T& result) { ExclusiveScan(value, result, T(), hipcub::Sum()); }
+  __device__ void ExclusiveSum(T value, T& result, T& total) { ExclusiveScan(value, result, T(), hipcub::Sum(), total); }
+
+#define PARITY_ITEMS(Kind, start)                                                                        \
+  template <int ITEMS, typename Op, class... More>                                                       \
+  __device__ void Kind##Scan(T (&items)[ITEMS], T (&results)[ITEMS], Op op, More&&... more) {            \
+    items_##Kind(items, results, op, more...);                                                           \
+  }                                                                                                      \
+  template <int ITEMS, class... More>                                                                    \
+  __device__ void Kind##Sum(T (&items)[ITEMS], T (&results)[ITEMS], More&&... more) {                    \
+    items_##Kind(items, results, hipcub::Sum(), start more...);                                          \
+  }
+#define PARITY_NOTHING
+#define PARITY_ZERO T(),
+  PARITY_ITEMS(Inclusive, PARITY_NOTHING)
+  template <int ITEMS, typename Op, class... More>
+  __device__ void ExclusiveScan(T (&items)[ITEMS], T (&results)[ITEMS], T initial, Op op, More&&... more) {
+    items_Exclusive(items, results, op, initial, more...);
+  }
+  template <int ITEMS, class... More>
+  __device__ void ExclusiveSum(T (&items)[ITEMS], T (&results)[ITEMS], More&&... more) {
+    items_Exclusive(items, results, hipcub::Sum(), T(), more...);
+  }
+#undef PARITY_ITEMS
+
+ private:
+  static __device__ T* own() { __shared__ TempStorage storage; return reinterpret_cast<T*>(storage.bytes); }
+  template <typename Op>
+  __device__ T scanned(T value, Op op) {
+    const int thread = RowMajorTid(X, Y, Z);
+    values_[thread] = value;
+    __syncthreads();
+    for (int stride = 1; stride < X * Y * Z; stride *= 2) {
+      const T other = values_[thread >= stride ? thread - stride : thread];
+      __syncthreads();
+      if (thread >= stride) values_[thread] = value = op(other, value);
+      __syncthreads();
+    }
+    return value;
+  }
+  template <typename Op>
+  __device__ T before(T initial, Op op) {
+    const int thread = RowMajorTid(X, Y, Z);
+    return thread == 0 ? initial : op(initial, values_[thread - 1]);
+  }
+  template <typename Prefix>
+  __device__ T prefixed(Prefix& prefix) {
+    __shared__ unsigned char first[sizeof(T)];
+    const T total = values_[X * Y * Z - 1];
+    if (RowMajorTid(X, Y, Z) < HIPCUB_DEVICE_WARP_THREADS) {
+      const T given = prefix(total);
+      if (RowMajorTid(X, Y, Z) == 0) __builtin_memcpy(first, &given, sizeof(T));
+    }
+    __syncthreads();
+    T result;
+    __builtin_memcpy(&result, first, sizeof(T));
+    return result;
+  }
+  template <int ITEMS, typename Op, class... More>
+  __device__ void items_Inclusive(T (&items)[ITEMS], T (&results)[ITEMS], Op op, More&... more) {
+    T local[ITEMS];
+    local[0] = items[0];
+    for (int i = 1; i < ITEMS; ++i) local[i] = op(local[i - 1], items[i]);
+    scanned(local[ITEMS - 1], op);
+    const int thread = RowMajorTid(X, Y, Z);
+    const T earlier = thread ? values_[thread - 1] : T();
+    for (int i = 0; i < ITEMS; ++i) results[i] = thread ? op(earlier, local[i]) : local[i];
+    after(results, op, more...);
+  }
+  template <int ITEMS, typename Op, class... More>
+  __device__ void items_Exclusive(T (&items)[ITEMS], T (&results)[ITEMS], Op op, T initial, More&... more) {
+    scanned(parity_stub::reduced(items, op), op);
+    T running = before(initial, op);
+    for (int i = 0; i < ITEMS; ++i) {
+      const T item = items[i];
+      results[i] = running;
+      running = op(running, item);
+    }
+    after(results, op, more...);
+  }
+  template <int ITEMS, typename Op>
+  __device__ void after(T (&)[ITEMS], Op) {}
+  template <int ITEMS, typename Op, typename More>
+  __device__ void after(T (&results)[ITEMS], Op op, More& more) {
+    if constexpr (std::is_same_v<std::remove_const_t<More>, T>) {
+      more = values_[X * Y * Z - 1];
+    } else {
+      const T first = prefixed(more);
+      for (int i = 0; i < ITEMS; ++i) results[i] = op(first, results[i]);
+    }
+  }
+  T* values_;
+};
+
+// A thread's items lie side by side (blocked) but for the algorithms called striped.
+template <typename T, int X, int ITEMS, BlockLoadAlgorithm ALGORITHM = BLOCK_LOAD_DIRECT, int Y = 1, int Z = 1, int = 1>
+class BlockLoad {
+ public:
+  struct TempStorage {};
+  __device__ BlockLoad() {}
+  __device__ explicit BlockLoad(TempStorage&) {}
+  template <typename Iterator>
+  __device__ void Load(Iterator from, T (&items)[ITEMS]) {
+    for (int i = 0; i < ITEMS; ++i) items[i] = from[place(i)];
+  }
+  template <typename Iterator>
+  __device__ void Load(Iterator from, T (&items)[ITEMS], int valid) {
+    for (int i = 0; i < ITEMS; ++i) if (place(i) < valid) items[i] = from[place(i)];
+  }
+  template <typename Iterator, typename Default>
+  __device__ void Load(Iterator from, T (&items)[ITEMS], int valid, Default otherwise) {
+    for (int i = 0; i < ITEMS; ++i) items[i] = place(i) < valid ? static_cast<T>(from[place(i)]) : static_cast<T>(otherwise);
+  }
+
+ private:
+  static __device__ int place(int i) {
+    const int thread = RowMajorTid(X, Y, Z);
+    return ALGORITHM == BLOCK_LOAD_STRIPED ? i * X * Y * Z + thread : thread * ITEMS + i;
+  }
+};
+
+template <typename T, int X, int ITEMS, BlockStoreAlgorithm ALGORITHM = BLOCK_STORE_DIRECT, int Y = 1, int Z = 1, int = 1>
+class BlockStore {
+ public:
+  struct TempStorage {};
+  __device__ BlockStore() {}
+  __device__ explicit BlockStore(TempStorage&) {}
+  template <typename Iterator>
+  __device__ void Store(Iterator to, T (&items)[ITEMS]) {
+    for (int i = 0; i < ITEMS; ++i) to[place(i)] = items[i];
+  }
+  template <typename Iterator>
+  __device__ void Store(Iterator to, T (&items)[ITEMS], int valid) {
+    for (int i = 0; i < ITEMS; ++i) if (place(i) < valid) to[place(i)] = items[i];
+  }
+
+ private:
+  static __device__ int place(int i) {
+    const int thread = RowMajorTid(X, Y, Z);
+    return ALGORITHM == BLOCK_STORE_STRIPED ? i * X * Y * Z + thread : thread * ITEMS + i;
+  }
+};
+
+template <typename T, int X, int ITEMS, bool = false, int Y = 1, int Z = 1, int = 1>
+class BlockExchange {
+ public:
+  struct TempStorage { alignas(alignof(T)) unsigned char bytes[sizeof(T) * X * Y * Z * ITEMS]; };
+  __device__ explicit BlockExchange(TempStorage& storage) : values_(reinterpret_cast<T*>(storage.bytes)) {}
+  __device__ void BlockedToStriped(const T (&items)[ITEMS], T (&results)[ITEMS]) { move(items, results, true); }
+  __device__ void StripedToBlocked(const T (&items)[ITEMS], T (&results)[ITEMS]) { move(items, results, false); }
+  __device__ void BlockedToStriped(T (&items)[ITEMS]) { move(items, items, true); }
+  __device__ void StripedToBlocked(T (&items)[ITEMS]) { move(items, items, false); }
+
+ private:
+  __device__ void move(const T (&items)[ITEMS], T (&results)[ITEMS], bool to_striped) {
+    const int thread = RowMajorTid(X, Y, Z);
+    for (int i = 0; i < ITEMS; ++i) values_[to_striped ? thread * ITEMS + i : i * X * Y * Z + thread] = items[i];
+    __syncthreads();
+    for (int i = 0; i < ITEMS; ++i) results[i] = values_[to_striped ? i * X * Y * Z + thread : thread * ITEMS + i];
+  }
+  T* values_;
+};
+
+// Sorted by counting, for every key, those that come before it: stable, and the same for all types.
+template <typename Key, int X, int ITEMS, typename Value = NullType, int = 4, bool = true, BlockScanAlgorithm = BLOCK_SCAN_WARP_SCANS, int = 0, int Y = 1, int Z = 1, int = 1>
+class BlockRadixSort {
+ public:
+  struct TempStorage {
+    alignas(alignof(Key)) unsigned char keys[sizeof(Key) * X * Y * Z * ITEMS];
+    alignas(alignof(Value)) unsigned char values[sizeof(Value) * X * Y * Z * ITEMS];
+  };
+  __device__ explicit BlockRadixSort(TempStorage& storage) : keys_(reinterpret_cast<Key*>(storage.keys)), values_(reinterpret_cast<Value*>(storage.values)) {}
+  __device__ void Sort(Key (&keys)[ITEMS]) { Value none[ITEMS]; sort(keys, none, false, false); }
+  __device__ void Sort(Key (&keys)[ITEMS], Value (&values)[ITEMS]) { sort(keys, values, false, false); }
+  __device__ void SortDescending(Key (&keys)[ITEMS]) { Value none[ITEMS]; sort(keys, none, true, false); }
+  __device__ void SortDescending(Key (&keys)[ITEMS], Value (&values)[ITEMS]) { sort(keys, values, true, false); }
+  __device__ void SortBlockedToStriped(Key (&keys)[ITEMS]) { Value none[ITEMS]; sort(keys, none, false, true); }
+  __device__ void SortBlockedToStriped(Key (&keys)[ITEMS], Value (&values)[ITEMS]) { sort(keys, values, false, true); }
+  __device__ void SortDescendingBlockedToStriped(Key (&keys)[ITEMS]) { Value none[ITEMS]; sort(keys, none, true, true); }
+  __device__ void SortDescendingBlockedToStriped(Key (&keys)[ITEMS], Value (&values)[ITEMS]) { sort(keys, values, true, true); }
+
+ private:
+  __device__ void sort(Key (&keys)[ITEMS], Value (&values)[ITEMS], bool descending, bool striped) {
+    constexpr int all = X * Y * Z * ITEMS;
+    const int thread = RowMajorTid(X, Y, Z);
+    for (int i = 0; i < ITEMS; ++i) keys_[thread * ITEMS + i] = keys[i];
+    __syncthreads();
+    int places[ITEMS];
+    for (int i = 0; i < ITEMS; ++i) {
+      const int mine = thread * ITEMS + i;
+      int before = 0;
+      for (int j = 0; j < all; ++j) {
+        const bool less = descending ? keys_[j] > keys[i] : keys_[j] < keys[i];
+        before += less || (j < mine && keys_[j] == keys[i]);
+      }
+      places[i] = before;
+    }
+    __syncthreads();
+    for (int i = 0; i < ITEMS; ++i) {
+      keys_[places[i]] = keys[i];
+      values_[places[i]] = values[i];
+    }
+    __syncthreads();
+    for (int i = 0; i < ITEMS; ++i) {
+      const int place = striped ? i * X * Y * Z + thread : thread * ITEMS + i;
+      keys[i] = keys_[place];
+      values[i] = values_[place];
+    }
+  }
+  Key* keys_;
+  Value* values_;
+};
+
+template <typename T, int X, int ITEMS, int BINS>
+class BlockHistogram;
+template <typename T, int X>
+class BlockDiscontinuity;
+
+// Only a pointer with another way to read it.
+enum CacheLoadModifier { LOAD_DEFAULT, LOAD_CA, LOAD_CG, LOAD_CS, LOAD_CV, LOAD_LDG, LOAD_VOLATILE };
+template <CacheLoadModifier, typename T, typename Offset = ptrdiff_t>
+struct CacheModifiedInputIterator {
+  using value_type = T; using difference_type = Offset; using reference = T; using pointer = const T*; using iterator_category = std::random_access_iterator_tag;
+  const T* pointer_;
+  __host__ __device__ CacheModifiedInputIterator(const T* pointer) : pointer_(pointer) {}
+  __host__ __device__ T operator[](Offset i) const { return pointer_[i]; }
+  __host__ __device__ T operator*() const { return *pointer_; }
+};
+template <typename T, typename Offset = ptrdiff_t>
+struct CountingInputIterator {
+  using value_type = T; using difference_type = Offset; using reference = T; using pointer = const T*; using iterator_category = std::random_access_iterator_tag;
+  T value;
+  __host__ __device__ CountingInputIterator(T value) : value(value) {}
+  __host__ __device__ T operator[](Offset i) const { return value + i; }
+  __host__ __device__ T operator*() const { return value; }
+  __host__ __device__ CountingInputIterator operator+(Offset i) const { return CountingInputIterator(value + i); }
+};
+template <typename T, typename Op, typename Iterator, typename Offset = ptrdiff_t>
+struct TransformInputIterator {
+  using value_type = T; using difference_type = Offset; using reference = T; using pointer = const T*; using iterator_category = std::random_access_iterator_tag;
+  Iterator from;
+  Op op;
+  __host__ __device__ TransformInputIterator(Iterator from, Op op) : from(from), op(op) {}
+  __host__ __device__ T operator[](Offset i) const { return op(from[i]); }
+  __host__ __device__ T operator*() const { return op(*from); }
+  __host__ __device__ TransformInputIterator operator+(Offset i) const { return TransformInputIterator(from + i, op); }
+};
+template <class...>
+struct ConstantInputIterator { template <class... A> ConstantInputIterator(A&&...) {} };
+template <class...>
+struct ArgIndexInputIterator { template <class... A> ArgIndexInputIterator(A&&...) {} };
+struct DiscardOutputIterator { template <class... A> DiscardOutputIterator(A&&...) {} };
+
+template <typename T>
+struct DoubleBuffer { T* d_buffers[2]; int selector; DoubleBuffer(); DoubleBuffer(T*, T*); T* Current(); T* Alternate(); };
+struct CachingDeviceAllocator { template <class... A> CachingDeviceAllocator(A&&...); template <class... A> hipError_t DeviceAllocate(A&&...); template <class... A> hipError_t DeviceFree(A&&...); hipError_t FreeAllCached(); };
+#define PARITY_STATIC(name) template <class... A> static hipError_t name(A&&...) { __builtin_unreachable(); }
+struct DeviceReduce { PARITY_STATIC(Reduce) PARITY_STATIC(Sum) PARITY_STATIC(Min) PARITY_STATIC(Max) PARITY_STATIC(ArgMin) PARITY_STATIC(ArgMax) PARITY_STATIC(ReduceByKey) PARITY_STATIC(TransformReduce) };
+struct DeviceSegmentedReduce : DeviceReduce {};
+struct DeviceScan { PARITY_STATIC(InclusiveSum) PARITY_STATIC(ExclusiveSum) PARITY_STATIC(InclusiveScan) PARITY_STATIC(ExclusiveScan) PARITY_STATIC(ExclusiveSumByKey) PARITY_STATIC(InclusiveSumByKey) PARITY_STATIC(InclusiveScanByKey) PARITY_STATIC(ExclusiveScanByKey) };
+struct DeviceRadixSort { PARITY_STATIC(SortKeys) PARITY_STATIC(SortKeysDescending) PARITY_STATIC(SortPairs) PARITY_STATIC(SortPairsDescending) };
+struct DeviceSegmentedRadixSort : DeviceRadixSort {};
+struct DeviceSegmentedSort : DeviceRadixSort { PARITY_STATIC(StableSortPairs) PARITY_STATIC(StableSortKeys) };
+struct DeviceMergeSort : DeviceSegmentedSort {};
+struct DeviceSelect { PARITY_STATIC(Flagged) PARITY_STATIC(If) PARITY_STATIC(Unique) PARITY_STATIC(UniqueByKey) };
+struct DevicePartition : DeviceSelect {};
+struct DeviceRunLengthEncode { PARITY_STATIC(Encode) PARITY_STATIC(NonTrivialRuns) };
+struct DeviceHistogram { PARITY_STATIC(HistogramEven) PARITY_STATIC(HistogramRange) PARITY_STATIC(MultiHistogramEven) };
+struct DeviceMemcpy { PARITY_STATIC(Batched) };
+struct DeviceCopy { PARITY_STATIC(Batched) };
+struct DeviceAdjacentDifference { PARITY_STATIC(SubtractLeftCopy) PARITY_STATIC(SubtractRightCopy) PARITY_STATIC(SubtractLeft) };
+hipError_t SmVersion(int&, int = 0);
+hipError_t PtxVersion(int&);
+struct DeviceFor { PARITY_STATIC(Bulk) PARITY_STATIC(ForEach) };
+#undef PARITY_STATIC
+}  // namespace hipcub
+
+namespace cub = hipcub;

@@ -1,0 +1,30 @@
+// The libraries that host code calls: hipBLAS, hipFFT, hipSPARSE, hipSOLVER, hipRAND, MIOpen, RCCL. Only their names
+// matter, and those that a module uses are written to library_names.h when it is compiled.
+#pragma once
+
+#include <hip/hip_complex.h>
+#include <hip/hip_runtime.h>
+#include <hip/library_types.h>
+
+namespace parity_stub {
+// A handle or an enumeration.
+struct LibraryType {
+  LibraryType() = default;
+  template <typename T>
+  LibraryType(T);
+  operator int() const;
+  template <typename T>
+  operator T*() const;
+};
+}  // namespace parity_stub
+
+typedef float hipfftReal;
+typedef double hipfftDoubleReal;
+typedef float2 hipfftComplex;
+typedef double2 hipfftDoubleComplex;
+typedef float2 hipblasComplex;
+typedef double2 hipblasDoubleComplex;
+typedef unsigned short hipblasHalf;
+typedef int hipfftHandle;
+
+#include <parity/library_names.h>

@@ -1,0 +1,188 @@
+// Thrust as host code uses it: containers and algorithms are there by name, and nothing of them is for the device.
+// Pairs, tuples and complex numbers are real. What takes anything has a body, because functions of lambdas need one.
+#pragma once
+
+#include <hip/hip_runtime.h>
+
+#include <complex>
+#include <functional>
+#include <initializer_list>
+#include <iterator>
+#include <limits>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace thrust {
+using std::get;
+using std::make_pair;
+using std::make_tuple;
+using std::pair;
+using std::swap;
+using std::tie;
+using std::tuple;
+using std::tuple_element;
+using std::tuple_size;
+using std::minus; using std::multiplies; using std::divides; using std::modulus; using std::negate;
+using std::less_equal; using std::greater_equal; using std::equal_to; using std::not_equal_to;
+using std::logical_and; using std::logical_or; using std::logical_not; using std::bit_and; using std::bit_or; using std::bit_xor;
+
+#define PARITY_BINARY(name, result, expression)                                                          \
+  template <typename T = void>                                                                           \
+  struct name {                                                                                          \
+    constexpr __host__ __device__ result operator()(const T& a, const T& b) const { return expression; } \
+  };
+PARITY_BINARY(plus, T, a + b) PARITY_BINARY(maximum, T, a < b ? b : a) PARITY_BINARY(minimum, T, b < a ? b : a)
+PARITY_BINARY(less, bool, a < b) PARITY_BINARY(greater, bool, b < a)
+PARITY_BINARY(project1st, T, a) PARITY_BINARY(project2nd, T, b)
+#undef PARITY_BINARY
+template <typename T = void>
+struct identity { constexpr __host__ __device__ const T& operator()(const T& a) const { return a; } };
+template <typename T = void>
+struct square { constexpr __host__ __device__ T operator()(const T& a) const { return a * a; } };
+template <typename A, typename R>
+struct unary_function { using argument_type = A; using result_type = R; };
+template <typename A, typename B, typename R>
+struct binary_function { using first_argument_type = A; using second_argument_type = B; using result_type = R; };
+
+template <typename T>
+struct complex : std::complex<T> {
+  using std::complex<T>::complex;
+  constexpr __host__ __device__ complex(const std::complex<T>& z) : std::complex<T>(z) {}
+};
+template <typename T>
+constexpr __host__ __device__ complex<T> operator+(complex<T> a, complex<T> b) { return {a.real() + b.real(), a.imag() + b.imag()}; }
+template <typename T>
+constexpr __host__ __device__ complex<T> operator-(complex<T> a, complex<T> b) { return {a.real() - b.real(), a.imag() - b.imag()}; }
+template <typename T>
+constexpr __host__ __device__ complex<T> operator*(complex<T> a, complex<T> b) {
+  return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
+}
+template <typename T>
+__host__ __device__ T abs(const complex<T>& z) { return ::hypot(z.real(), z.imag()); }
+template <typename T>
+constexpr __host__ __device__ T norm(const complex<T>& z) { return z.real() * z.real() + z.imag() * z.imag(); }
+template <typename T>
+constexpr __host__ __device__ complex<T> conj(const complex<T>& z) { return {z.real(), -z.imag()}; }
+template <typename T>
+__host__ __device__ complex<T> exp(const complex<T>& z) { const T r = ::exp(z.real()); return {r * ::cos(z.imag()), r * ::sin(z.imag())}; }
+
+struct random_access_traversal_tag {};
+template <typename T>
+struct device_ptr {
+  using value_type = T;
+  device_ptr() = default;
+  template <typename U>
+  explicit device_ptr(U*);
+  T* get() const; T& operator*() const; T& operator[](ptrdiff_t) const; operator T*() const;
+  device_ptr operator+(ptrdiff_t) const; device_ptr operator-(ptrdiff_t) const; ptrdiff_t operator-(device_ptr) const; device_ptr& operator++();
+};
+template <typename T>
+struct device_reference { operator T() const; device_reference& operator=(const T&); T* operator&() const; };
+template <typename T>
+device_ptr<T> device_pointer_cast(T*);
+template <typename T>
+device_ptr<T> device_pointer_cast(const device_ptr<T>&);
+template <typename T>
+device_ptr<T> device_malloc(size_t);
+template <typename T>
+void device_free(T);
+template <typename T>
+__host__ __device__ T* raw_pointer_cast(T* pointer) { return pointer; }
+template <typename T>
+T* raw_pointer_cast(const device_ptr<T>&);
+
+template <typename T, typename Allocator = std::allocator<T>>
+struct host_vector : std::vector<T> {
+  using std::vector<T>::vector;
+  template <class Other>
+  host_vector(const Other&);
+  template <class Other>
+  host_vector& operator=(const Other&);
+};
+template <typename T, typename Allocator = std::allocator<T>>
+struct device_vector {
+  using value_type = T;
+  using iterator = device_ptr<T>;
+  using const_iterator = device_ptr<T>;
+  template <class... Arguments>
+  device_vector(Arguments&&...) {}
+  device_vector(std::initializer_list<T>);
+  template <class Other>
+  device_vector& operator=(const Other&);
+  iterator begin() const; iterator end() const; iterator cbegin() const; iterator cend() const; device_ptr<T> data() const;
+  size_t size() const; size_t capacity() const; bool empty() const; void clear(); void shrink_to_fit(); void reserve(size_t); void push_back(const T&);
+  template <class... Arguments>
+  void resize(Arguments&&...);
+  template <class... Arguments>
+  void assign(Arguments&&...);
+  template <class... Arguments>
+  iterator insert(Arguments&&...);
+  template <class... Arguments>
+  iterator erase(Arguments&&...);
+  void swap(device_vector&); device_reference<T> operator[](size_t) const; device_reference<T> front() const; device_reference<T> back() const;
+};
+template <typename T, typename Allocator = std::allocator<T>>
+using universal_vector = device_vector<T>;
+
+template <typename T>
+struct counting_iterator {
+  using value_type = T; using difference_type = ptrdiff_t; using reference = T; using pointer = const T*; using iterator_category = std::random_access_iterator_tag;
+  T value;
+  __host__ __device__ counting_iterator(T value = T()) : value(value) {}
+  __host__ __device__ T operator*() const { return value; }
+  __host__ __device__ T operator[](ptrdiff_t i) const { return value + i; }
+  __host__ __device__ counting_iterator operator+(ptrdiff_t i) const { return counting_iterator(value + i); }
+  __host__ __device__ counting_iterator& operator++() { ++value; return *this; }
+};
+template <typename T>
+__host__ __device__ counting_iterator<T> make_counting_iterator(T value) { return counting_iterator<T>(value); }
+#define PARITY_ITERATOR(name)                                                 \
+  template <class... Types>                                                   \
+  struct name { template <class... Arguments> name(Arguments&&...) {} name operator+(ptrdiff_t) const; int operator-(const name&) const; }; \
+  template <class... Arguments>                                               \
+  name<> make_##name(Arguments&&...) { __builtin_unreachable(); }
+PARITY_ITERATOR(transform_iterator) PARITY_ITERATOR(zip_iterator) PARITY_ITERATOR(permutation_iterator) PARITY_ITERATOR(constant_iterator)
+PARITY_ITERATOR(discard_iterator) PARITY_ITERATOR(reverse_iterator) PARITY_ITERATOR(transform_output_iterator)
+#undef PARITY_ITERATOR
+template <class Iterator>
+struct iterator_traits : std::iterator_traits<Iterator> {};
+template <typename T>
+struct iterator_value { using type = typename std::iterator_traits<T>::value_type; };
+
+namespace parity_stub { struct policy { template <class... A> policy operator()(A&&...) const; template <class... A> policy on(A&&...) const; }; }
+extern parity_stub::policy device, host, seq;
+namespace cuda { extern parity_stub::policy par, par_nosync; template <class... A> using pointer = device_ptr<A...>; }
+namespace hip { extern parity_stub::policy par, par_nosync; }
+namespace system { struct system_error : std::exception {}; }
+using system::system_error;
+namespace placeholders {}
+
+// What any algorithm gives: an iterator, a number or nothing, as the caller wants it.
+namespace parity_stub {
+struct result {
+  template <typename T>
+  operator T() const;
+  result operator+(ptrdiff_t) const; ptrdiff_t operator-(const result&) const; result operator*() const; result operator[](ptrdiff_t) const; bool operator==(const result&) const; bool operator!=(const result&) const;
+  template <typename T>
+  friend ptrdiff_t operator-(const result&, const device_ptr<T>&);
+  result* operator->() const; result get() const; static result first, second;
+};
+}  // namespace parity_stub
+#define PARITY_ALGORITHM(name)  \
+  template <class... Arguments> \
+  parity_stub::result name(Arguments&&...) { __builtin_unreachable(); }
+#define PARITY_ALGORITHMS(_)                                                                                            \
+  _(adjacent_difference) _(all_of) _(any_of) _(binary_search) _(copy) _(copy_if) _(copy_n) _(count) _(count_if) _(distance) \
+  _(equal) _(equal_range) _(exclusive_scan) _(exclusive_scan_by_key) _(fill) _(fill_n) _(find) _(find_if) _(for_each)   \
+  _(for_each_n) _(gather) _(gather_if) _(generate) _(inclusive_scan) _(inclusive_scan_by_key) _(inner_product)          \
+  _(is_sorted) _(lower_bound) _(max_element) _(merge) _(min_element) _(minmax_element) _(mismatch) _(none_of)           \
+  _(partition) _(reduce) _(reduce_by_key) _(remove) _(remove_if) _(replace) _(replace_if) _(reverse) _(scatter)         \
+  _(scatter_if) _(sequence) _(set_difference) _(set_intersection) _(set_union) _(sort) _(sort_by_key) _(stable_partition) _(stable_sort)  \
+  _(stable_sort_by_key) _(swap_ranges) _(tabulate) _(transform) _(transform_exclusive_scan) _(transform_if)             \
+  _(transform_inclusive_scan) _(transform_reduce) _(uninitialized_copy) _(uninitialized_fill) _(unique) _(unique_by_key) _(unique_by_key_copy)    \
+  _(unique_copy) _(upper_bound) _(advance)
+PARITY_ALGORITHMS(PARITY_ALGORITHM)
+#undef PARITY_ALGORITHMS
+#undef PARITY_ALGORITHM
+}  // namespace thrust

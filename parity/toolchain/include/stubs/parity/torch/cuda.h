@@ -1,0 +1,125 @@
+// ATen/cuda, c10/cuda and THC: streams, guards and devices on the host, atomic operations and shuffles on the device.
+#pragma once
+
+#include "tensor.h"
+
+// The handles of libraries that host code passes around.
+#include "../libraries.h"
+
+namespace c10::cuda {
+class CUDAStream {
+ public:
+  CUDAStream(hipStream_t);
+  operator hipStream_t() const; hipStream_t stream() const; Device device() const; DeviceIndex device_index() const;
+  void synchronize() const; bool query() const; int priority() const; int64_t id() const;
+  bool operator==(const CUDAStream&) const; bool operator!=(const CUDAStream&) const;
+};
+CUDAStream getCurrentCUDAStream(DeviceIndex = -1);
+CUDAStream getDefaultCUDAStream(DeviceIndex = -1);
+CUDAStream getStreamFromPool(bool = false, DeviceIndex = -1);
+CUDAStream getStreamFromExternal(hipStream_t, DeviceIndex);
+void setCurrentCUDAStream(CUDAStream);
+struct CUDAGuard { explicit CUDAGuard(Device); explicit CUDAGuard(DeviceIndex); void set_index(DeviceIndex); void set_device(Device); };
+struct OptionalCUDAGuard { template <class... Args> OptionalCUDAGuard(Args&&...); void set_index(DeviceIndex); void set_device(Device); };
+struct CUDAStreamGuard { CUDAStreamGuard(CUDAStream); };
+struct CUDAMultiStreamGuard { CUDAMultiStreamGuard(ArrayRef<CUDAStream>); };
+DeviceIndex current_device(); DeviceIndex MaybeSetDevice(DeviceIndex); DeviceIndex ExchangeDevice(DeviceIndex); void SetDevice(DeviceIndex); void GetDevice(DeviceIndex*); DeviceIndex device_count(); void set_device(DeviceIndex); void device_synchronize();
+const char* get_cuda_check_suffix(); bool is_available();
+namespace CUDACachingAllocator { Allocator* get(); void* raw_alloc(size_t); void raw_delete(void*); void emptyCache(); template <class... Args> void recordStream(Args&&...); }
+}  // namespace c10::cuda
+
+namespace at {
+struct PhiloxCudaState { PhiloxCudaState() = default; PhiloxCudaState(uint64_t, uint64_t); union Payload { uint64_t val; int64_t* ptr; }; Payload seed_; Payload offset_; uint32_t offset_intragraph_ = 0; bool captured_ = false; };
+struct CUDAGeneratorImpl { PhiloxCudaState philox_cuda_state(uint64_t); std::pair<uint64_t, uint64_t> philox_engine_inputs(uint64_t); std::mutex mutex_; };
+template <typename T>
+T* get_generator_or_default(const std::optional<Generator>&, const Generator&);
+template <typename T>
+T* check_generator(std::optional<Generator>);
+
+namespace cuda {
+using namespace c10::cuda;
+struct CUDAEvent { CUDAEvent(unsigned = 0); void record(); void record(const CUDAStream&); void block(const CUDAStream&); void synchronize(); bool query(); float elapsed_time(const CUDAEvent&); };
+hipDeviceProp_t* getCurrentDeviceProperties();
+hipDeviceProp_t* getDeviceProperties(int64_t);
+hipblasHandle_t getCurrentCUDABlasHandle();
+hipblasHandle_t getCurrentHIPBlasHandle();
+Allocator* getCUDADeviceAllocator();
+int warp_size();
+bool is_available();
+template <typename T>
+constexpr C10_HOST_DEVICE T ATenCeilDiv(T a, T b) { return (a + b - 1) / b; }
+template <class... Args>
+bool getApplyGrid(Args&&...);
+dim3 getApplyBlock();
+namespace detail {
+template <class... Args>
+bool canUse32BitIndexMath(Args&&...);
+template <typename T, typename IndexType>
+TensorInfo<T, IndexType> getTensorInfo(const Tensor&);
+const Generator& getDefaultCUDAGenerator(DeviceIndex = -1);
+constexpr int CUDA_NUM_THREADS = 1024;
+int GET_BLOCKS(int64_t, int64_t = CUDA_NUM_THREADS);
+}  // namespace detail
+namespace philox {
+inline C10_HOST_DEVICE std::tuple<uint64_t, uint64_t> unpack(PhiloxCudaState state) {
+  if (state.captured_) return {static_cast<uint64_t>(*state.seed_.ptr), static_cast<uint64_t>(*state.offset_.ptr + state.offset_intragraph_)};
+  return {state.seed_.val, state.offset_.val};
+}
+}  // namespace philox
+namespace blas { template <typename T, class... Args> void gemm(Args&&...); }
+}  // namespace cuda
+
+namespace hip { using namespace cuda; using HIPStream = CUDAStream; CUDAStream getCurrentHIPStream(DeviceIndex = -1); CUDAStream getCurrentHIPStreamMasqueradingAsCUDA(DeviceIndex = -1); using HIPGuard = CUDAGuard; using HIPGuardMasqueradingAsCUDA = CUDAGuard; using OptionalHIPGuardMasqueradingAsCUDA = OptionalCUDAGuard; }
+
+namespace native {
+using at::cuda::ATenCeilDiv;
+using namespace at::parity_stub::functions;
+template <class... Args>
+Tensor empty_cuda(Args&&...);
+}
+}  // namespace at
+namespace c10::hip { using namespace c10::cuda; using HIPStream = CUDAStream; CUDAStream getCurrentHIPStream(DeviceIndex = -1); using HIPGuard = CUDAGuard; using OptionalHIPGuard = OptionalCUDAGuard; namespace HIPCachingAllocator = CUDACachingAllocator; }
+
+struct THCState;
+hipStream_t THCState_getCurrentStream(THCState*);
+template <typename T>
+constexpr C10_HOST_DEVICE T THCCeilDiv(T a, T b) { return (a + b - 1) / b; }
+template <typename T>
+constexpr C10_HOST_DEVICE T THCRoundUp(T a, T b) { return THCCeilDiv(a, b) * b; }
+extern THCState* state;
+
+inline C10_DEVICE c10::Half __shfl_down(c10::Half v, unsigned d, int w = warpSize) { return c10::Half(static_cast<unsigned short>(__shfl_down(static_cast<int>(v.x), d, w)), c10::Half::from_bits()); }
+inline C10_DEVICE c10::Half __shfl_xor(c10::Half v, int m, int w = warpSize) { return c10::Half(static_cast<unsigned short>(__shfl_xor(static_cast<int>(v.x), m, w)), c10::Half::from_bits()); }
+inline C10_DEVICE c10::BFloat16 __shfl_down(c10::BFloat16 v, unsigned d, int w = warpSize) { return c10::BFloat16(static_cast<unsigned short>(__shfl_down(static_cast<int>(v.x), d, w)), c10::BFloat16::from_bits()); }
+inline C10_DEVICE c10::BFloat16 __shfl_xor(c10::BFloat16 v, int m, int w = warpSize) { return c10::BFloat16(static_cast<unsigned short>(__shfl_xor(static_cast<int>(v.x), m, w)), c10::BFloat16::from_bits()); }
+template <typename T>
+inline C10_DEVICE T WARP_SHFL(T value, int lane, int width = warpSize, unsigned = 0xffffffff) { return __shfl(value, lane, width); }
+template <typename T>
+inline C10_DEVICE T WARP_SHFL_UP(T value, unsigned delta, int width = warpSize, unsigned = 0xffffffff) { return __shfl_up(value, delta, width); }
+template <typename T>
+inline C10_DEVICE T WARP_SHFL_DOWN(T value, unsigned delta, int width = warpSize, unsigned = 0xffffffff) { return __shfl_down(value, delta, width); }
+template <typename T>
+inline C10_DEVICE T WARP_SHFL_XOR(T value, int mask, int width = warpSize, unsigned = 0xffffffff) { return __shfl_xor(value, mask, width); }
+inline C10_DEVICE unsigned long long WARP_BALLOT(int predicate) { return __ballot(predicate); }
+inline C10_DEVICE int WARP_ANY(int predicate) { return __any(predicate); }
+inline C10_DEVICE void WARP_SYNC(unsigned = 0xffffffff) {}
+
+// How torch computes offsets into several tensors from one linear index.
+template <int NARGS, typename index_t = uint32_t, bool signed_strides = false>
+struct OffsetCalculator {
+  using offset_type = at::detail::Array<index_t, NARGS < 1 ? 1 : NARGS>;
+  OffsetCalculator(int, const int64_t*, const int64_t* const*, const int64_t* = nullptr);
+  C10_HOST_DEVICE offset_type get(index_t linear_idx) const {
+    offset_type offsets;
+    for (int arg = 0; arg < NARGS; ++arg) offsets[arg] = 0;
+    for (int dim = 0; dim < dims; ++dim) {
+      const auto divmod = sizes_[dim].divmod(linear_idx);
+      linear_idx = divmod.div;
+      for (int arg = 0; arg < NARGS; ++arg) offsets[arg] += divmod.mod * strides_[dim][arg];
+    }
+    return offsets;
+  }
+  int dims;
+  at::cuda::detail::IntDivider<index_t> sizes_[25];
+  index_t strides_[25][NARGS < 1 ? 1 : NARGS];
+};

@@ -1,0 +1,257 @@
+// c10/core/ScalarType.h and ATen/Dispatch.h: the dtypes of tensors, and macros that make code for each of several.
+#pragma once
+
+#include "types.h"
+
+// dtype, its C++ type
+#define PARITY_SCALAR_TYPES(_)                                                                                   \
+  _(uint8_t, Byte) _(int8_t, Char) _(int16_t, Short) _(int, Int) _(int64_t, Long) _(::c10::Half, Half)           \
+  _(float, Float) _(double, Double) _(::c10::complex<::c10::Half>, ComplexHalf)                                  \
+  _(::c10::complex<float>, ComplexFloat) _(::c10::complex<double>, ComplexDouble) _(bool, Bool)                  \
+  _(::c10::qint8, QInt8) _(::c10::quint8, QUInt8) _(::c10::qint32, QInt32) _(::c10::BFloat16, BFloat16)          \
+  _(::c10::Float8_e5m2, Float8_e5m2) _(::c10::Float8_e4m3fn, Float8_e4m3fn)                                      \
+  _(::c10::Float8_e5m2fnuz, Float8_e5m2fnuz) _(::c10::Float8_e4m3fnuz, Float8_e4m3fnuz)                          \
+  _(uint16_t, UInt16) _(uint32_t, UInt32) _(uint64_t, UInt64)
+
+namespace c10 {
+
+enum class ScalarType : int8_t {
+#define PARITY_ENUMERATOR(type, name) name,
+  PARITY_SCALAR_TYPES(PARITY_ENUMERATOR)
+#undef PARITY_ENUMERATOR
+  Undefined,
+  NumOptions
+};
+
+namespace impl {
+template <ScalarType>
+struct ScalarTypeToCPPType;
+#define PARITY_TYPE(cpp, name)                                                     \
+  template <>                                                                      \
+  struct ScalarTypeToCPPType<ScalarType::name> {                                   \
+    using type = cpp;                                                              \
+    static type t;                                                                 \
+  };
+PARITY_SCALAR_TYPES(PARITY_TYPE)
+#undef PARITY_TYPE
+template <ScalarType N>
+using ScalarTypeToCPPTypeT = typename ScalarTypeToCPPType<N>::type;
+}  // namespace impl
+
+template <typename T>
+struct CppTypeToScalarType;
+#define PARITY_TYPE(cpp, name) \
+  template <>                  \
+  struct CppTypeToScalarType<cpp> : std::integral_constant<ScalarType, ScalarType::name> {};
+PARITY_SCALAR_TYPES(PARITY_TYPE)
+#undef PARITY_TYPE
+
+#define PARITY_CONSTANT(cpp, name) constexpr ScalarType k##name = ScalarType::name;
+PARITY_SCALAR_TYPES(PARITY_CONSTANT)
+#undef PARITY_CONSTANT
+constexpr ScalarType kUInt8 = kByte, kInt8 = kChar, kInt16 = kShort, kInt32 = kInt, kInt64 = kLong;
+constexpr ScalarType kFloat16 = kHalf, kFloat32 = kFloat, kFloat64 = kDouble;
+constexpr ScalarType kComplex32 = kComplexHalf, kComplex64 = kComplexFloat, kComplex128 = kComplexDouble;
+constexpr ScalarType kU16 = kUInt16, kU32 = kUInt32, kU64 = kUInt64;
+
+const char* toString(ScalarType);
+bool isFloatingType(ScalarType);
+bool isReducedFloatingType(ScalarType);
+bool isComplexType(ScalarType);
+bool isIntegralType(ScalarType, bool include_bool = false);
+ScalarType toOpMathType(ScalarType);
+ScalarType promoteTypes(ScalarType, ScalarType);
+size_t elementSize(ScalarType);
+template <class Stream>
+Stream& operator<<(Stream&, ScalarType);
+
+template <typename T>
+struct is_complex : std::false_type {};
+template <typename T>
+struct is_complex<complex<T>> : std::true_type {};
+template <typename T>
+struct scalar_value_type { using type = T; };
+template <typename T>
+struct scalar_value_type<complex<T>> { using type = T; };
+
+}  // namespace c10
+
+namespace at {
+using namespace c10;
+
+template <typename T>
+struct OpMathType { using type = T; };
+template <> struct OpMathType<Half> { using type = float; };
+template <> struct OpMathType<BFloat16> { using type = float; };
+template <> struct OpMathType<Float8_e5m2> { using type = float; };
+template <> struct OpMathType<Float8_e4m3fn> { using type = float; };
+template <> struct OpMathType<complex<Half>> { using type = complex<float>; };
+template <typename T>
+using opmath_type = typename OpMathType<T>::type;
+
+// What sums of a type are kept in, on a GPU (on the host: double for float).
+template <typename T, bool is_cuda>
+struct AccumulateType;
+#define PARITY_ACCUMULATE(T, gpu, cpu)                                \
+  template <> struct AccumulateType<T, true> { using type = gpu; };   \
+  template <> struct AccumulateType<T, false> { using type = cpu; };
+PARITY_ACCUMULATE(Half, float, float)
+PARITY_ACCUMULATE(__half, float, float)
+PARITY_ACCUMULATE(BFloat16, float, float)
+PARITY_ACCUMULATE(float, float, double)
+PARITY_ACCUMULATE(double, double, double)
+PARITY_ACCUMULATE(complex<float>, complex<float>, complex<double>)
+PARITY_ACCUMULATE(complex<double>, complex<double>, complex<double>)
+PARITY_ACCUMULATE(int8_t, int64_t, int64_t)
+PARITY_ACCUMULATE(uint8_t, int64_t, int64_t)
+PARITY_ACCUMULATE(char, int64_t, int64_t)
+PARITY_ACCUMULATE(int16_t, int64_t, int64_t)
+PARITY_ACCUMULATE(int32_t, int64_t, int64_t)
+PARITY_ACCUMULATE(int64_t, int64_t, int64_t)
+PARITY_ACCUMULATE(bool, bool, bool)
+#undef PARITY_ACCUMULATE
+template <typename T, bool is_cuda>
+using acc_type = typename AccumulateType<T, is_cuda>::type;
+
+template <typename T>
+struct numeric_limits : std::numeric_limits<T> {
+  static constexpr C10_HOST_DEVICE T lower_bound() {
+    if constexpr (std::numeric_limits<T>::has_infinity) return -std::numeric_limits<T>::infinity();
+    return std::numeric_limits<T>::lowest();
+  }
+  static constexpr C10_HOST_DEVICE T upper_bound() {
+    if constexpr (std::numeric_limits<T>::has_infinity) return std::numeric_limits<T>::infinity();
+    return std::numeric_limits<T>::max();
+  }
+};
+template <typename T>
+struct numeric_limits<c10::complex<T>> : numeric_limits<T> {};
+
+template <class Anything>
+ScalarType scalar_type(const Anything&);
+}  // namespace at
+
+namespace at::parity_stub {
+ScalarType dtype_of(ScalarType);
+template <class Properties>
+auto dtype_of(const Properties& properties) -> decltype(properties.scalarType());
+}  // namespace at::parity_stub
+
+// Each case is a lambda in which scalar_t is the type, so that what it calls is made for each of them.
+#define AT_PRIVATE_CASE_TYPE_USING_HINT(dtype, hint, ...)                  \
+  case dtype: {                                                           \
+    using hint [[maybe_unused]] = ::c10::impl::ScalarTypeToCPPTypeT<dtype>; \
+    return __VA_ARGS__();                                                 \
+  }
+#define AT_DISPATCH_CASE(dtype, ...) AT_PRIVATE_CASE_TYPE_USING_HINT(dtype, scalar_t, __VA_ARGS__)
+#define AT_PRIVATE_CASE_TYPE(name, dtype, type, ...) \
+  case dtype: {                                      \
+    using scalar_t [[maybe_unused]] = type;          \
+    return __VA_ARGS__();                            \
+  }
+#define AT_DISPATCH_SWITCH(type, name, ...)                                            \
+  [&] {                                                                                \
+    const auto& the_type [[maybe_unused]] = type;                                      \
+    const char* at_dispatch_name [[maybe_unused]] = name;                              \
+    ::at::ScalarType _st = ::at::parity_stub::dtype_of(the_type);                      \
+    switch (_st) {                                                                     \
+      __VA_ARGS__                                                                      \
+      default:                                                                         \
+        __builtin_unreachable();                                                       \
+    }                                                                                  \
+  }()
+
+#define AT_DISPATCH_CASE_FLOATING_TYPES(...)                   \
+  AT_DISPATCH_CASE(::at::ScalarType::Double, __VA_ARGS__)      \
+  AT_DISPATCH_CASE(::at::ScalarType::Float, __VA_ARGS__)
+#define AT_DISPATCH_CASE_FLOATING_TYPES_AND_HALF(...) \
+  AT_DISPATCH_CASE_FLOATING_TYPES(__VA_ARGS__)        \
+  AT_DISPATCH_CASE(::at::ScalarType::Half, __VA_ARGS__)
+#define AT_DISPATCH_CASE_REDUCED_FLOATING_TYPES(...)    \
+  AT_DISPATCH_CASE(::at::ScalarType::Half, __VA_ARGS__) \
+  AT_DISPATCH_CASE(::at::ScalarType::BFloat16, __VA_ARGS__)
+#define AT_DISPATCH_CASE_COMPLEX_TYPES(...)                      \
+  AT_DISPATCH_CASE(::at::ScalarType::ComplexDouble, __VA_ARGS__) \
+  AT_DISPATCH_CASE(::at::ScalarType::ComplexFloat, __VA_ARGS__)
+#define AT_DISPATCH_CASE_INTEGRAL_TYPES(...)            \
+  AT_DISPATCH_CASE(::at::ScalarType::Byte, __VA_ARGS__) \
+  AT_DISPATCH_CASE(::at::ScalarType::Char, __VA_ARGS__) \
+  AT_DISPATCH_CASE(::at::ScalarType::Int, __VA_ARGS__)  \
+  AT_DISPATCH_CASE(::at::ScalarType::Long, __VA_ARGS__) \
+  AT_DISPATCH_CASE(::at::ScalarType::Short, __VA_ARGS__)
+#define AT_DISPATCH_CASE_ALL_TYPES(...)        \
+  AT_DISPATCH_CASE_INTEGRAL_TYPES(__VA_ARGS__) \
+  AT_DISPATCH_CASE_FLOATING_TYPES(__VA_ARGS__)
+#define AT_DISPATCH_CASE_FLOATING_AND_COMPLEX_TYPES(...) \
+  AT_DISPATCH_CASE_FLOATING_TYPES(__VA_ARGS__)           \
+  AT_DISPATCH_CASE_COMPLEX_TYPES(__VA_ARGS__)
+#define AT_DISPATCH_CASE_ALL_TYPES_AND_COMPLEX(...) \
+  AT_DISPATCH_CASE_ALL_TYPES(__VA_ARGS__)           \
+  AT_DISPATCH_CASE_COMPLEX_TYPES(__VA_ARGS__)
+
+#define PARITY_DISPATCH_0(cases, type, name, ...) AT_DISPATCH_SWITCH(type, name, cases(__VA_ARGS__))
+#define PARITY_DISPATCH_1(cases, a, type, name, ...) \
+  AT_DISPATCH_SWITCH(type, name, cases(__VA_ARGS__) AT_DISPATCH_CASE(a, __VA_ARGS__))
+#define PARITY_DISPATCH_2(cases, a, b, type, name, ...) \
+  AT_DISPATCH_SWITCH(type, name, cases(__VA_ARGS__) AT_DISPATCH_CASE(a, __VA_ARGS__) AT_DISPATCH_CASE(b, __VA_ARGS__))
+#define PARITY_DISPATCH_3(cases, a, b, c, type, name, ...)                                                 \
+  AT_DISPATCH_SWITCH(type, name, cases(__VA_ARGS__) AT_DISPATCH_CASE(a, __VA_ARGS__)                       \
+                                     AT_DISPATCH_CASE(b, __VA_ARGS__) AT_DISPATCH_CASE(c, __VA_ARGS__))
+#define PARITY_DISPATCH_4(cases, a, b, c, d, type, name, ...)                                              \
+  AT_DISPATCH_SWITCH(type, name, cases(__VA_ARGS__) AT_DISPATCH_CASE(a, __VA_ARGS__)                       \
+                                     AT_DISPATCH_CASE(b, __VA_ARGS__) AT_DISPATCH_CASE(c, __VA_ARGS__)     \
+                                     AT_DISPATCH_CASE(d, __VA_ARGS__))
+
+#define AT_DISPATCH_FLOATING_TYPES(type, name, ...) \
+  PARITY_DISPATCH_0(AT_DISPATCH_CASE_FLOATING_TYPES, type, name, __VA_ARGS__)
+#define AT_DISPATCH_FLOATING_TYPES_AND_HALF(type, name, ...) \
+  PARITY_DISPATCH_0(AT_DISPATCH_CASE_FLOATING_TYPES_AND_HALF, type, name, __VA_ARGS__)
+#define AT_DISPATCH_REDUCED_FLOATING_TYPES(type, name, ...) \
+  PARITY_DISPATCH_0(AT_DISPATCH_CASE_REDUCED_FLOATING_TYPES, type, name, __VA_ARGS__)
+#define AT_DISPATCH_FLOATING_TYPES_AND(a, type, name, ...) \
+  PARITY_DISPATCH_1(AT_DISPATCH_CASE_FLOATING_TYPES, a, type, name, __VA_ARGS__)
+#define AT_DISPATCH_FLOATING_TYPES_AND2(a, b, type, name, ...) \
+  PARITY_DISPATCH_2(AT_DISPATCH_CASE_FLOATING_TYPES, a, b, type, name, __VA_ARGS__)
+#define AT_DISPATCH_FLOATING_TYPES_AND3(a, b, c, type, name, ...) \
+  PARITY_DISPATCH_3(AT_DISPATCH_CASE_FLOATING_TYPES, a, b, c, type, name, __VA_ARGS__)
+#define AT_DISPATCH_FLOATING_TYPES_AND4(a, b, c, d, type, name, ...) \
+  PARITY_DISPATCH_4(AT_DISPATCH_CASE_FLOATING_TYPES, a, b, c, d, type, name, __VA_ARGS__)
+#define AT_DISPATCH_COMPLEX_TYPES(type, name, ...) \
+  PARITY_DISPATCH_0(AT_DISPATCH_CASE_COMPLEX_TYPES, type, name, __VA_ARGS__)
+#define AT_DISPATCH_FLOATING_AND_COMPLEX_TYPES(type, name, ...) \
+  PARITY_DISPATCH_0(AT_DISPATCH_CASE_FLOATING_AND_COMPLEX_TYPES, type, name, __VA_ARGS__)
+#define AT_DISPATCH_FLOATING_AND_COMPLEX_TYPES_AND1(a, type, name, ...) \
+  PARITY_DISPATCH_1(AT_DISPATCH_CASE_FLOATING_AND_COMPLEX_TYPES, a, type, name, __VA_ARGS__)
+#define AT_DISPATCH_FLOATING_AND_COMPLEX_TYPES_AND2(a, b, type, name, ...) \
+  PARITY_DISPATCH_2(AT_DISPATCH_CASE_FLOATING_AND_COMPLEX_TYPES, a, b, type, name, __VA_ARGS__)
+#define AT_DISPATCH_INTEGRAL_TYPES(type, name, ...) \
+  PARITY_DISPATCH_0(AT_DISPATCH_CASE_INTEGRAL_TYPES, type, name, __VA_ARGS__)
+#define AT_DISPATCH_INTEGRAL_TYPES_AND(a, type, name, ...) \
+  PARITY_DISPATCH_1(AT_DISPATCH_CASE_INTEGRAL_TYPES, a, type, name, __VA_ARGS__)
+#define AT_DISPATCH_ALL_TYPES(type, name, ...) \
+  PARITY_DISPATCH_0(AT_DISPATCH_CASE_ALL_TYPES, type, name, __VA_ARGS__)
+#define AT_DISPATCH_ALL_TYPES_AND(a, type, name, ...) \
+  PARITY_DISPATCH_1(AT_DISPATCH_CASE_ALL_TYPES, a, type, name, __VA_ARGS__)
+#define AT_DISPATCH_ALL_TYPES_AND2(a, b, type, name, ...) \
+  PARITY_DISPATCH_2(AT_DISPATCH_CASE_ALL_TYPES, a, b, type, name, __VA_ARGS__)
+#define AT_DISPATCH_ALL_TYPES_AND3(a, b, c, type, name, ...) \
+  PARITY_DISPATCH_3(AT_DISPATCH_CASE_ALL_TYPES, a, b, c, type, name, __VA_ARGS__)
+#define AT_DISPATCH_ALL_TYPES_AND4(a, b, c, d, type, name, ...) \
+  PARITY_DISPATCH_4(AT_DISPATCH_CASE_ALL_TYPES, a, b, c, d, type, name, __VA_ARGS__)
+#define AT_DISPATCH_ALL_TYPES_AND_HALF(type, name, ...) \
+  PARITY_DISPATCH_1(AT_DISPATCH_CASE_ALL_TYPES, ::at::ScalarType::Half, type, name, __VA_ARGS__)
+#define AT_DISPATCH_ALL_TYPES_AND_COMPLEX(type, name, ...) \
+  PARITY_DISPATCH_0(AT_DISPATCH_CASE_ALL_TYPES_AND_COMPLEX, type, name, __VA_ARGS__)
+#define AT_DISPATCH_ALL_TYPES_AND_COMPLEX_AND(a, type, name, ...) \
+  PARITY_DISPATCH_1(AT_DISPATCH_CASE_ALL_TYPES_AND_COMPLEX, a, type, name, __VA_ARGS__)
+#define AT_DISPATCH_ALL_TYPES_AND_COMPLEX_AND2(a, b, type, name, ...) \
+  PARITY_DISPATCH_2(AT_DISPATCH_CASE_ALL_TYPES_AND_COMPLEX, a, b, type, name, __VA_ARGS__)
+#define AT_DISPATCH_ALL_TYPES_AND_COMPLEX_AND3(a, b, c, type, name, ...) \
+  PARITY_DISPATCH_3(AT_DISPATCH_CASE_ALL_TYPES_AND_COMPLEX, a, b, c, type, name, __VA_ARGS__)
+#define AT_DISPATCH_INDEX_TYPES(type, name, ...)                                                   \
+  AT_DISPATCH_SWITCH(type, name,                                                                   \
+                     AT_PRIVATE_CASE_TYPE_USING_HINT(::at::ScalarType::Int, index_t, __VA_ARGS__)  \
+                         AT_PRIVATE_CASE_TYPE_USING_HINT(::at::ScalarType::Long, index_t, __VA_ARGS__))
+// AT_DISPATCH_V2(type, name, AT_WRAP([&] { ... }), AT_EXPAND(AT_FLOATING_TYPES), ...) names its types at the end.
+#define AT_WRAP(...) __VA_ARGS__
+#define AT_EXPAND(...) __VA_ARGS__

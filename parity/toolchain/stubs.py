@@ -1,0 +1,104 @@
+"""Headers of libraries that are not here, in whose place small ones of parity's own stand (``include/stubs``).
+
+The table ``stubs.csv`` says which header is answered by which of them. A real header, in the folders of a project or in
+an installed ROCm, wins.
+"""
+
+from __future__ import annotations
+
+import csv
+import functools
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from importlib import resources
+
+__all__ = ["LIBRARY_NAMES", "Stub", "library_names", "library_of", "needed_for", "stub_of", "switches"]
+
+TABLE = "stubs.csv"
+NEEDS = "needs.csv"
+
+#: What the builds of a library define for AMD's GPUs, by the library.
+_SWITCHES = {"PyTorch": ("-DUSE_ROCM=1",)}
+
+LIBRARY_NAMES = "parity/library_names.h"
+"""The header that ``library_names`` makes."""
+
+_LIBRARY_NAME = re.compile(
+    r"\b(?:hip(?:blas|fft|sparse|solver|rand)|HIP(?:BLAS|FFT|SPARSE|SOLVER|RAND)|rocblas_|miopen)\w*"
+)
+_LIBRARY_TYPES = frozenset(("hipfftResult", "hipfftType"))
+"""Types whose names do not end as those of types do."""
+
+
+@dataclass(frozen=True)
+class Stub:
+    """One row of the table: the headers it is for (a pattern), the header of parity's, and the library's name."""
+
+    header: str
+    stub: str
+    what: str
+
+
+@functools.cache
+def stub_of(header: str) -> Stub | None:
+    """The stub that answers ``#include`` of ``header``, if there is one."""
+    return next((stub for stub in _table() if fnmatchcase(header, stub.header)), None)
+
+
+def switches(headers: Iterable[str]) -> tuple[str, ...]:
+    """The flags with which the libraries of these headers have extensions built for AMD's GPUs."""
+    libraries = dict.fromkeys(stub.what for header in headers if (stub := stub_of(header)))
+    return tuple(flag for library in libraries for flag in _SWITCHES.get(library, ()))
+
+
+def library_names(texts: Iterable[str]) -> str:
+    """Declarations of what host code in these HIP texts uses of AMD's libraries.
+
+    What ends in ``_t`` is a type, upper-case names are constants, all others functions that take anything. Of the
+    types that torch's stub names, all are there.
+    """
+    names = {"hipblasHandle_t", "hipblasStatus_t", "hipsparseHandle_t"}
+    names |= {name for text in texts for name in _LIBRARY_NAME.findall(text)} - _written()
+    lines = []
+    for place, name in enumerate(sorted(names)):
+        if name.isupper():
+            success = name.endswith(("_SUCCESS", "_OP_N"))
+            lines.append(f"constexpr int {name} = {0 if success else place + 1};")
+        elif name.endswith("_t") or name in _LIBRARY_TYPES:
+            lines.append(f"struct {name} : parity_stub::LibraryType {{ using LibraryType::LibraryType; }};")
+        else:
+            lines.append(f"template <class... Arguments> int {name}(Arguments&&...);")
+    return "\n".join(("#pragma once", *lines, ""))
+
+
+def needed_for(name: str) -> str:
+    """What code needs that uses a name of a library beyond what parity's headers have; empty for any other name."""
+    return next((sentence for pattern, sentence in _needs() if pattern.fullmatch(name)), "")
+
+
+def library_of(stub: str) -> str:
+    """The library in whose place a header of parity's stands (``parity/thrust.h``); empty for any other header."""
+    folder = stub.removesuffix(".h")
+    return next((row.what for row in _table() if folder.startswith(row.stub.removesuffix(".h"))), "")
+
+
+@functools.cache
+def _needs() -> tuple[tuple[re.Pattern[str], str], ...]:
+    text = resources.files(__package__).joinpath(NEEDS).read_text(encoding="utf-8")
+    return tuple((re.compile(row["pattern"]), row["sentence"]) for row in csv.DictReader(text.splitlines()))
+
+
+@functools.cache
+def _written() -> frozenset[str]:
+    """Names of these libraries that a header of parity's declares itself."""
+    folder = resources.files(__package__) / "include" / "stubs" / "parity"
+    texts = (folder.joinpath(name).read_text(encoding="utf-8") for name in ("libraries.h", "hiprand_kernel.h"))
+    return frozenset(name for text in texts for name in _LIBRARY_NAME.findall(text))
+
+
+@functools.cache
+def _table() -> tuple[Stub, ...]:
+    text = resources.files(__package__).joinpath(TABLE).read_text(encoding="utf-8")
+    return tuple(Stub(row["header"], row["stub"], row["what"]) for row in csv.DictReader(text.splitlines()))

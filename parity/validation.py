@@ -1,0 +1,164 @@
+"""What of a declaration cannot be right, found before any case: unknown names, types, streams, expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from parity.arguments import Word
+from parity.dtypes import dtype
+from parity.errors import UsageError, nearest
+from parity.expression import Expression, expression
+from parity.generate.blocks import BLOCK_STREAMS
+from parity.generate.data import STREAMS, is_stream
+from parity.generate.extents import alternatives
+from parity.generate.indices import INDEX_STREAMS
+from parity.generate.layouts import STRIDES
+from parity.shapes import words
+
+if TYPE_CHECKING:
+    from parity.declaration import Declaration
+
+__all__ = ["check_declaration"]
+
+COUNTS = ("numel", "num_dims")
+LAUNCHED = ("threads", "blocks")
+RESERVED = (*COUNTS, *LAUNCHED, "info", "launch")
+"""Names that parity gives."""
+
+
+def check_declaration(op: Declaration) -> None:
+    """Refuse what cannot be right.
+
+    Raises:
+        UsageError: what it is, and what there is instead.
+    """
+    _names(op)
+    _shapes(op)
+    _rules(op)
+    _arguments(op)
+
+
+def _names(op: Declaration) -> None:
+    """Names that have to be those of inputs, tensors or streams."""
+    in_place = (op.in_place,) if op.in_place else ()
+    lying = [each for each in op.symbols.values() if isinstance(each, str)]
+    streams = op.data.values() if isinstance(op.data, Mapping) else (op.data,)
+    strides = op.strides if isinstance(op.strides, Mapping) else {op.result: op.strides or "any"}
+    for what, names, known in (
+        ("input", (*op.optional, *op.indices, *(op.aliased or ()), *in_place, *lying), op.inputs),
+        ("tensor with strides", strides, {**op.tensors, **op.compared}),
+        ("strides", [each for each in strides.values() if isinstance(each, str)], STRIDES),
+        ("tensor with data", op.data if isinstance(op.data, Mapping) else (), op.filled),
+        ("tensor with elements", op.elements, op.kinds),
+    ):
+        _known(op, what, names, known)
+    for stream in (each for group in streams for each in group):
+        if not is_stream(stream):
+            _known(op, "data", [stream], {**STREAMS, **BLOCK_STREAMS, **INDEX_STREAMS})
+
+
+def _known(op: Declaration, what: str, names: Iterable[str], known: Collection[str]) -> None:
+    for name in names:
+        if name not in known:
+            raise UsageError(f"op {op.name}: unknown {what} {name!r}{nearest(name, known)}")
+
+
+def _shapes(op: Declaration) -> None:
+    """The statement of shapes: it is about every tensor, and about nothing else."""
+    with _naming(op, "shapes"):
+        stated = op.stated
+        known = {**op.kinds, **op.workspace}
+        _known(op, "tensor in shapes", stated.tensors, known)
+        needed = [*op.inputs, *(() if op.shape else op.compared)] if op.shapes else ()
+        for name in needed:
+            if name not in stated.tensors:
+                raise UsageError(f"nothing is said of {name}; write '{name}: ' and its dims")
+        for name in (*stated.free, *stated.defined):
+            if name in RESERVED or name in op.kinds:
+                raise UsageError(f"{name} cannot name a dim: it is {'a tensor' if name in op.kinds else 'given'}")
+        stated_names = {*stated.free, *stated.defined, *op.params}
+        for each in stated.defined.values():
+            _check(each, stated_names, op.tensors)
+    for option in alternatives(op.choices):
+        _known(op, "name in choices", option, {*stated_names, *op.params})
+    if op.layouts and op.choices:
+        raise UsageError(f"op {op.name}: layouts draws everything, so nothing is drawn from choices; leave one out")
+
+
+def _rules(op: Declaration) -> None:
+    """Expressions, whose names must be known."""
+    names = {*op.stated.free, *op.stated.defined, *op.params}
+    counted, tensors = {*names, *COUNTS}, op.kinds
+    rules: list[tuple[str, Any, set[str], Collection[str]]] = [
+        ("where", op.where or "1", names, op.tensors),
+        ("operations", op.operations, counted, tensors),
+        *(("indices", each, counted, tensors) for each in op.indices.values()),
+        *(("elements", each, counted, tensors) for each in op.elements.values()),
+        *(("info", each, counted, tensors) for each in (words(op.info) if isinstance(op.info, str) else ())),
+    ]
+    for step in op.steps:
+        rules += [
+            ("block", step.block, counted, tensors),
+            ("grid", step.grid or "1", {*counted, "threads"}, tensors),
+            ("shared", step.shared, {*counted, "threads"}, tensors),
+        ]
+    for what, rule, known, about in rules:
+        if not callable(rule):
+            with _naming(op, what):
+                _check(expression(str(rule)), known, about)
+
+
+def _arguments(op: Declaration) -> None:
+    """The words of arguments and fields."""
+    values = {*op.stated.free, *op.stated.defined, *op.params, *COUNTS, *LAUNCHED}
+    pointers = {*op.kinds, *op.workspace}
+    for what, lists, more in (
+        ("args", [step.words for step in op.steps], {"info", *op.structs, *op.scalars}),
+        ("structs", list(op.fields.values()), set[str]()),
+    ):
+        for word in (word for each in lists for word in each):
+            with _naming(op, what):
+                _check_word(op, word, pointers | more, values)
+    lying = {each for each in op.symbols.values() if isinstance(each, str)}
+    if both := lying & set(op.takes):
+        raise UsageError(f"op {op.name}: {min(both)} lies in a symbol, so it is no argument; take it out of args")
+
+
+def _check_word(op: Declaration, word: Word, others: set[str], values: set[str]) -> None:
+    if word.value:
+        if word.name in others or word.name in op.params:
+            raise UsageError(f"{word.name}={word.value}: {word.name} is something else already; take another name")
+        _check(word.value, values, op.kinds)
+    elif word.name not in others | values:
+        raise UsageError(
+            f"unknown argument {word.name!r}{nearest(word.name, others | values)}; or write {word.name}=..."
+        )
+    if word.kind and word.kind not in op.variables:
+        kind = dtype(word.kind)
+        if kind.is_block or (word.name in others and (word.name != "info" or kind.is_float)):
+            raise UsageError(f"{word.name}:{word.kind}: {word.name} has a type already, or can have none")
+    if word.kind and word.name in op.params and word.kind != op.params[word.name]:
+        raise UsageError(f"{word.name}:{word.kind}: params says {op.params[word.name]}")
+
+
+def _check(rule: Expression, names: Collection[str], tensors: Collection[str]) -> None:
+    for name in sorted(rule.names):
+        if name not in names:
+            known = f"; there are {' '.join(sorted(names))}" if names else ""
+            asked = f"; write {name}.shape[0] or {name}.numel" if name in tensors else nearest(name, names) or known
+            raise UsageError(f"{rule.text!r}, column {rule.column(name)}: unknown name {name!r}{asked}")
+    for name in sorted(rule.tensors):
+        if name not in tensors:
+            raise UsageError(
+                f"{rule.text!r}, column {rule.column(name)}: unknown tensor {name!r}{nearest(name, tensors)}"
+            )
+
+
+@contextmanager
+def _naming(op: Declaration, what: str) -> Iterator[None]:
+    try:
+        yield
+    except UsageError as error:
+        raise UsageError(f"op {op.name}: {what}: {error}") from None

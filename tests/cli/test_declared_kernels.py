@@ -1,0 +1,103 @@
+"""Kernels that take more than tensors and numbers: updates, structures, tables, sequences; faults in each are seen."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+DECLARED = Path(__file__).parents[1] / "foreign" / "declared"
+TARGET = ("--target", "gfx1100")
+
+
+@pytest.fixture
+def project(tmp_path, parity, monkeypatch):
+    """A copy of the project; the working folder."""
+    folder = Path(shutil.copytree(DECLARED, tmp_path / "declared"))
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def edit(path, old, new):
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+def test_all_of_them_pass_on_wavefronts_of_both_widths(parity, project):
+    result = parity("run", "--target", "gfx1100,gfx90a", "--examples", "8")
+    assert result.code == 0, result.out + result.err
+    assert "5 kernels" in result.out
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "says"),
+    [
+        ("adam", "v[i] = second;", "v[i] = 1.001f * second;", "in v"),
+        ("adam", "step.eps);", "step.lr);", "in p"),
+        ("adam", "m[i] = first;", "", "in m"),
+        ("tables", "squares[i % 8]", "squares[i % 7]", "FAIL  ops::weighted"),
+        ("tables", "weights[i % 16]", "weights[i % 15]", "FAIL  ops::weighted"),
+        ("tables", "out[order[row] * columns", "out[row * columns", "FAIL  permute"),
+        ("tables", "else high = middle;", "else high = middle - 1;", "FAIL  bucket"),
+        ("two_phases", "i < blocks; i += blockDim.x", "i < 1; i += blockDim.x", "FAIL  sum_blocks"),
+        ("two_phases", "if (threadIdx.x == 0) partial[blockIdx.x] = sum;", "", "never-written read"),
+    ],
+)
+def test_a_fault_in_any_of_them_is_seen(parity, project, file, old, new, says):
+    edit(project / "kernels" / f"{file}.cu", old, new)
+    result = parity("run", file, *TARGET)
+    assert result.code == 1 and says in result.out
+
+
+def test_a_structure_that_does_not_fit_is_refused_by_its_size(parity, project):
+    edit(project / "cases" / "adam.py", "eps t decay", "eps t")
+    result = parity("run", "adam", *TARGET, "--examples", "2")
+    assert result.code == 1 and "argument 4 'step' at byte 32 of kernel 'adam' has 32 bytes, not 20" in result.out
+
+
+def test_a_variable_that_is_not_there_is_named(parity, project):
+    edit(project / "cases" / "tables.py", '"ops::squares"', '"ops::cubes"')
+    result = parity("run", "tables.weighted", *TARGET, "--examples", "2")
+    assert result.code == 1 and "module 'tables' has no variable 'ops::cubes'" in result.out
+
+
+def test_what_they_leave_is_recorded_and_replayed(parity, project):
+    assert parity("record", "--runner", "emulated", *TARGET, "--examples", "3", "-o", "all.zip").code == 0
+    result = parity("run", "--runner", "recorded=all.zip")
+    assert result.code == 0 and "5 kernels" in result.out, result.out + result.err
+
+
+def test_the_setting_and_the_option_keep_to_the_host_s_launches(parity, project):
+    assert "launch=" not in parity("list", "two_phases", "--cases").out
+    edit(project / "cases" / "tables.py", "    block=128,\n    grid_stride=False,", "    block=128,")
+    case = ("list", "tables.weighted", "--cases")
+    assert "launch=" not in parity(*case).out
+    assert "launch=" in parity(*case, "--launches", "any").out
+    edit(project / "kernels" / "tables.cu", "squares[i % 8]", "squares[i % 7]")
+    result = parity("run", "tables.weighted", *TARGET, "--launches", "host", "--examples", "3")
+    again = next(line for line in result.out.splitlines() if "again" in line)
+    assert result.code == 1 and "--launches host" in again
+    edit(project / "pyproject.toml", '"host"', '"hots"')
+    assert "launches = 'hots' is neither 'any' nor 'host'" in parity("list").err
+
+
+def test_a_mistake_in_a_declaration_costs_its_op_only(parity, project):
+    edit(project / "cases" / "tables.py", 'where="0 < columns <= 256",', 'where="columns > 256 and columns < 1",')
+    edit(project / "cases" / "tables.py", '"columns": (1, 3, 31, 32, 65, 256)', '"columns": (1,)')
+    result = parity("run", "tables", *TARGET, "--examples", "2")
+    assert result.code == 1 and "nothing that is drawn fulfils where='columns > 256 and columns < 1'" in result.out
+    assert "Traceback" not in result.out and "bucket" in result.out and "pass" in result.out
+
+
+def test_an_op_without_a_reference_is_named_with_its_place_and_left_out(parity, project):
+    edit(
+        project / "cases" / "two_phases.py",
+        "reference=lambda x: Expected(np.array([x.sum(dtype=np.int32)]))",
+        "reference=None",
+    )
+    result = parity("run", "tables.permute", *TARGET, "--examples", "2")
+    assert result.code == 2 and "permute" in result.out
+    assert "cases/two_phases.py:8: op two_phases.sum has no reference yet; write one" in result.err
+    assert parity("run", "two_phases").code == 2
