@@ -184,8 +184,8 @@ class EmulatedSession:
             places[name] = device.allocate(buffer.data.nbytes, name)
             defined = None if buffer.defined is None else np.repeat(buffer.defined, buffer.dtype.itemsize)
             device.write(places[name], buffer.data, defined=defined)
-        for symbol, name in launch.symbols:
-            device.write_symbol(code, symbol, buffers[name].data.tobytes())
+        for name, contents in launch.constants.items():
+            device.write_symbol(code, name, contents.tobytes())
 
         def address(pointer: Pointer) -> int:
             if pointer.buffer is None:
