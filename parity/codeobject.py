@@ -36,6 +36,7 @@ _BOOLEAN = re.compile(r"\(bool\)([01])")
 _NUMBER = re.compile(r"\((?:(?:un)?signed )?(?:char|short|int|long|long long|__int128)\)([n-]?)(\d+)")
 _PREBUILT = re.compile(r"(?P<module>.+?)(?:[-.](?P<target>gfx\w+))?\.(?:hsaco|co)")
 _FILE = re.compile(r'^\t\.file\t\d+ (?:"(?P<folder>[^"]*)" )?"(?P<name>[^"]*)"', re.MULTILINE)
+_VECTOR = re.compile(r"HIP_vector_type<([a-z ]+), (\d)>")
 _SUFFIXED = re.compile(r"(?<![\w.])(\d+)(?:[uU][lL]{0,2}|[lL]{1,2}[uU]?)\b")
 
 
@@ -167,9 +168,12 @@ def _demangled(symbol: str) -> str:
 
 
 def _literals(name: str) -> str:
-    """Template arguments as a source writes them: ``1024`` for ``(int)1024``, ``true`` for ``(bool)1``."""
+    """Template arguments as a source writes them: ``1024`` for ``(int)1024``, ``true``, ``float4`` for HIP's type."""
     name = _BOOLEAN.sub(lambda match: "true" if match[1] == "1" else "false", name)
-    return _NUMBER.sub(lambda match: ("-" if match[1] else "") + match[2], name)
+    name = _NUMBER.sub(lambda match: ("-" if match[1] else "") + match[2], name)
+    return _VECTOR.sub(
+        lambda match: match[1].replace("unsigned ", "u").replace("long long", "longlong") + match[2], name
+    )
 
 
 def _plain(name: str) -> str:

@@ -178,8 +178,10 @@ def _print_failures(built: Sequence[Built]) -> None:
             errors().print(text, style="red")
         if len(unplaced) < len(failed):
             where = ", ".join(one.target for one in failed if one.error and one.error.findings)
-            count = len({finding for one in failed if one.error for finding in one.error.findings})
-            errors().print(f"module {module!r} does not compile for {where}: {_counted(count, 'error')}", style="red")
+            findings = list(dict.fromkeys(found for one in failed if one.error for found in one.error.findings))
+            count = _counted(len(findings), "error")
+            first = f"{Path(os.path.relpath(findings[0].file))}:{findings[0].line}: {findings[0].advice}"
+            errors().print(f"module {module!r} does not compile for {where}: {count}, the first {first}", style="red")
 
 
 def _counted(count: int, what: str) -> str:

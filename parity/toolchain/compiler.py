@@ -99,6 +99,9 @@ CONTROL(unsigned char, __oclc_wavefrontsize64, {wave64})
 CONTROL(int, __oclc_ISA_version, {isa})
 CONTROL(int, __oclc_ABI_version, 500)
 """
+_LACKING = re.compile(
+    r"\bno (?:member|type|template) named|undeclared|unknown type|not found|is not a class|no matching"
+)
 _QUOTED = re.compile(r"'([^']+)'|\"([^\"]+)\"")
 _DIAGNOSTIC = re.compile(r"^(In file included from )?([^\s:][^:\n]*):(?=\d+[:,])", re.MULTILINE)
 
@@ -158,8 +161,10 @@ def _advice(error: Diagnostic, quoted: Sequence[str]) -> str:
         rule = names.get(name) or headers_.get(name)
         if rule and (rule.note or rule.hip):
             return rule.note or f"HIP has {rule.hip}"
-        if needed := needed_for(name):
+        if (needed := needed_for(name)) and _LACKING.search(error.text):
             return needed
+    if "use of overloaded operator" in error.text and "HIP_vector_type" in error.text:
+        return "HIP's vector types have operators of their own; put the program's between #ifndef __HIPCC__ and #endif"
     if not quoted:
         return ""
     if "__host__ function" in error.text or "no matching function" in error.text:

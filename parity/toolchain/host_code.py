@@ -21,6 +21,8 @@ from parity.toolchain.host_syntax import Instantiation, Piece, device_macros, la
 
 __all__ = ["HostCode", "LeftOut", "Repairs", "instantiations", "repaired"]
 
+_TYPE = re.compile(r"(?:template\s*<.*>\s*)?(?:typedef|using|struct|class|enum|union)\b")
+
 INSTANTIATIONS = "<kernels that parity instantiates>"
 """What errors call the lines of ``instantiations``."""
 
@@ -68,6 +70,12 @@ class HostCode:
                 parts += [data[done : piece.start], piece.instead.encode(), blank]
                 done = piece.end
         return b"".join((*parts, data[done:])).decode("utf-8", "surrogateescape")
+
+    @property
+    def types_left_out(self) -> tuple[str, ...]:
+        """What the compiler said of types that are left out, which device code may want after all."""
+        types = (piece for piece in self.left_out if _TYPE.match(piece.name))
+        return tuple(f"{piece.file}:{piece.line}:1: error: {piece.because}" for piece in types)
 
     def covers(self, file: str, piece: Piece) -> bool:
         """Whether a piece is left out already, by itself or in a larger one."""

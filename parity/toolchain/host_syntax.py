@@ -40,6 +40,9 @@ _SCOPES = frozenset(("translation_unit", "declaration_list", "field_declaration_
 _STATEMENTS = frozenset(
     ("expression_statement", "declaration", "for_range_loop", "using_declaration", "alias_declaration")
 )
+_HEAD = 1000
+"""Characters before a body that may be the head of a lambda."""
+
 _BODIES = frozenset(("compound_statement", "case_statement", "labeled_statement"))
 
 
@@ -77,12 +80,14 @@ def pieces_at(text: str, line: int, column: int, device: frozenset[str]) -> tupl
     inner: list[Piece] = []
     unit: tree_sitter.Node | None = None
     while node is not None and node.parent is not None:
-        if node.type == "lambda_expression" and _says_device(_head(node), device):
+        # A lambda of the device: the tree has it in several shapes, the text before its body is always the same.
+        if node.type == "compound_statement" and _begins_device(text, node, device):
             return ()
-        if node.type in _UNITS and node.parent.type in (*_SCOPES, *_UNITS):
+        above = _above(node)
+        if node.type in _UNITS and above.type in (*_SCOPES, *_UNITS):
             unit = node
             # The smallest piece that stands for itself: a function of a class, but with the template that it is of.
-            if node.parent.type in _SCOPES:
+            if above.type in _SCOPES:
                 break
         elif node.type == "field_declaration" and _is_method(node):
             unit = node
@@ -115,6 +120,14 @@ def device_macros(texts: Iterable[str]) -> frozenset[str]:
     return frozenset(found)
 
 
+def _above(node: tree_sitter.Node) -> tree_sitter.Node:
+    """What a piece of code stands in, whatever conditionals of the preprocessor are around it."""
+    above = node.parent or node
+    while above.type.startswith("preproc_") and above.parent is not None:
+        above = above.parent
+    return above
+
+
 def _piece(node: tree_sitter.Node, instead: str) -> Piece:
     head = (_source(node).strip() or " ").splitlines()[0].strip()
     return Piece(node.start_byte, node.end_byte, node.start_point[0] + 1, head[:80], instead)
@@ -134,7 +147,8 @@ def _instead(node: tree_sitter.Node) -> str:
         return f"({ANYTHING})"
     if node.type == "return_statement":
         return _instead_of_return(node)
-    if node.type in _STATEMENTS and (node.type in ("expression_statement", "for_range_loop") or above.type in _BODIES):
+    alone = node.type in ("expression_statement", "for_range_loop") or _above(node).type in _BODIES
+    if node.type in _STATEMENTS and alone:
         functions = (_source(function) for function in _launches(node, into_lambdas=False) if "<" in _source(function))
         return "".join(("{", *(f" (void)&{function};" for function in functions), " }"))
     return ""
@@ -159,6 +173,12 @@ def _launches(node: tree_sitter.Node, into_lambdas: bool = True) -> Iterator[tre
             yield function
         elif into_lambdas or child.type != "lambda_expression":
             yield from _launches(child, into_lambdas)
+
+
+def _begins_device(text: str, body: tree_sitter.Node, device: frozenset[str]) -> bool:
+    before = text.encode("utf-8", "surrogateescape")[: body.start_byte].decode("utf-8", "replace")
+    head = re.split(r"[;{}]", before[-_HEAD:])[-1]
+    return bool(_DEVICE.search(head) or device & set(_WORD.findall(head)))
 
 
 def _is_method(node: tree_sitter.Node) -> bool:

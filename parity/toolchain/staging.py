@@ -120,8 +120,9 @@ def compiled(
                 texts = {name: hip[path].text for name, path in source.originals.items()}
                 more = repaired(host, texts, _errors(error, source), coarse=repairs.rounds >= _FINE_ROUNDS)
                 if more is None or repairs.rounds == _ROUNDS:
-                    if host.missing:  # what device code lacks may have been in one of these headers
-                        raise error.after(in_terms_of_the_source("\n".join(host.missing), _paths(source))) from None
+                    # What device code lacks may have been in one of these headers, or a type that was left out.
+                    if first := (*host.missing, *host.types_left_out):
+                        raise error.after(in_terms_of_the_source("\n".join(first), _paths(source))) from None
                     raise
                 # A header that is not there is found before anything else, and no error of host code.
                 repairs.rounds += len(more.empty_headers) == len(host.empty_headers)

@@ -2,7 +2,9 @@
 // matter, and those that a module uses are written to library_names.h when it is compiled.
 #pragma once
 
+#include <hip/hip_bf16.h>
 #include <hip/hip_complex.h>
+#include <hip/hip_fp16.h>
 #include <hip/hip_runtime.h>
 #include <hip/library_types.h>
 

@@ -211,13 +211,13 @@ class List;
 using Lists = std::initializer_list<int64_t>;
 
 #define PARITY_FUNCTIONS(_)                                                                                            \
-  _(abs) _(abs_) _(absolute) _(acos) _(add) _(add_) _(addmm) _(addmm_) _(addmm_out) _(addmv) _(all) _(amax) _(amin)    \
+  _(abs) _(absolute) _(acos) _(add) _(add_) _(addmm) _(addmm_) _(addmm_out) _(addmv) _(all) _(amax) _(amin)    \
   _(any) _(arange) _(argmax) _(argmin) _(argsort) _(as_strided) _(as_strided_) _(asin) _(atan) _(atan2) _(baddbmm)     \
   _(bernoulli) _(bernoulli_) _(bincount) _(bitwise_and) _(bitwise_not) _(bitwise_or) _(bitwise_xor) _(bmm) _(bmm_out)  \
   _(bucketize) _(cat) _(cat_out) _(cdist) _(ceil) _(clamp) _(clamp_) _(clamp_max) _(clamp_min) _(clone) _(coalesce)    \
   _(concat) _(conj) _(constant_pad_nd) _(contiguous) _(copy) _(copy_) _(cos) _(cosh) _(cpu) _(cross) _(cuda) _(cumprod) \
   _(cumsum) _(cumsum_) _(detach) _(detach_) _(diag) _(diagonal) _(diff) _(div) _(div_) _(dot) _(einsum) _(embedding)   \
-  _(empty) _(empty_like) _(empty_strided) _(eq) _(equal_) _(erf) _(exp) _(exp_) _(expand) _(expand_as) _(expm1) _(eye) \
+  _(empty) _(empty_like) _(empty_strided) _(eq) _(equal_) _(erf) _(exp) _(expand) _(expand_as) _(expm1) _(eye) \
   _(fill) _(fill_) _(flatten) _(flip) _(floor) _(floor_divide) _(fmod) _(from_blob) _(full) _(full_like) _(gather) _(ge) _(gelu) \
   _(greater) _(gt) _(hardtanh) _(hstack) _(imag) _(index) _(index_add) _(index_add_) _(index_copy_) _(index_fill_)      \
   _(index_put) _(index_put_) _(index_select) _(indices) _(inverse) _(isfinite) _(isinf) _(isnan) _(layer_norm) _(le)   \
@@ -231,7 +231,7 @@ using Lists = std::initializer_list<int64_t>;
   _(scatter) _(scatter_) _(scatter_add) _(scatter_add_) _(searchsorted) _(select) _(select_scatter) _(set_) _(sigmoid) \
   _(sign) _(silu) _(sin) _(sinh) _(slice) _(slice_scatter) _(softmax) _(softplus) _(sparse_coo_tensor) _(sqrt)         \
   _(square) _(squeeze) _(squeeze_) _(stack) _(std) _(sub) _(sub_) _(sum) _(sum_to_size) _(swapaxes) _(t) _(take) _(tan) _(tanh)       \
-  _(tensordot) _(tile) _(to_dense) _(to_sparse) _(toType) _(trace) _(transpose) _(transpose_) _(tril) _(triu)          \
+  _(tensordot) _(tile) _(to_dense) _(to_sparse) _(toType) _(true_divide) _(true_divide_) _(exp_) _(log_) _(sqrt_) _(floor_) _(round_) _(sigmoid_) _(tanh_) _(relu_) _(abs_) _(addcmul_) _(addcdiv_) _(uniform_) _(random_) _(index_reduce_) _(scatter_reduce_) _(logical_xor) _(bitwise_left_shift) _(bitwise_right_shift) _(trace) _(transpose) _(transpose_) _(tril) _(triu)          \
   _(trunc) _(type_as) _(unflatten) _(unfold) _(unsqueeze) _(unsqueeze_) _(values) _(var) _(view) _(view_as) _(vstack) _(where)       \
   _(zero_) _(zeros) _(zeros_like)
 // Functions that give several tensors.

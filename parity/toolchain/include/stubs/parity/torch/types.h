@@ -41,7 +41,7 @@ struct alignas(2) BFloat16 {
     return __builtin_bit_cast(float, static_cast<unsigned int>(x) << 16);
   }
   C10_HOST_DEVICE BFloat16(const __hip_bfloat16& value) : x(__builtin_bit_cast(unsigned short, value)) {}
-  C10_HOST_DEVICE operator __hip_bfloat16() const { return __builtin_bit_cast(__hip_bfloat16, x); }
+  explicit C10_HOST_DEVICE operator __hip_bfloat16() const { return __builtin_bit_cast(__hip_bfloat16, x); }
 
  private:
   static C10_HOST_DEVICE unsigned short rounded(float value) {
@@ -85,6 +85,9 @@ PARITY_NUMBER(BFloat16)
 #undef PARITY_NUMBER
 #undef PARITY_ARITHMETIC
 
+
+// Only of this type: on ROCm, c10 has none for Half.
+inline C10_DEVICE BFloat16 __ldg(const BFloat16* pointer) { return *pointer; }
 
 template <typename T>
 struct alignas(sizeof(T) * 2) complex {

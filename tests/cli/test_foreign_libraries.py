@@ -1,0 +1,68 @@
+"""Code as others ship it, unchanged: an extension of PyTorch, a compatibility header, a sample program."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+FOREIGN = Path(__file__).parents[1] / "foreign"
+TARGET = ("--target", "gfx1100", "--examples", "4")
+
+
+@pytest.fixture
+def library(tmp_path, parity, monkeypatch):
+    """Copies one of the libraries and works in it."""
+
+    def copy(name):
+        folder = Path(shutil.copytree(FOREIGN / name, tmp_path / name))
+        monkeypatch.chdir(folder)
+        return folder
+
+    return copy
+
+
+@pytest.mark.parametrize("name", ["torch_extension", "compat_header", "sample_program"])
+def test_each_passes_as_it_is(parity, library, name):
+    library(name)
+    result = parity("run", *TARGET)
+    assert result.code == 0, result.out + result.err
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "old", "new", "kernel"),
+    [
+        ("torch_extension", "csrc/scaled.cu", "* static_cast<wide_t>(w[column])", "", "ext::scaled<c10::Half>"),
+        ("torch_extension", "csrc/scaled.cu", "static_cast<scalar_t>(x[i])", "x[i] * 0.9921875f", "ext::rounded"),
+        ("compat_header", "src/gpu.h", "value, lanes, 32)", "value, lanes, 16)", "sums"),
+        ("sample_program", "program/blend.cu", "+ c[i];", "+ c[0];", "blend<float4, 4>"),
+    ],
+)
+def test_a_fault_in_any_of_them_is_seen(parity, library, name, file, old, new, kernel):
+    path = library(name) / file
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+    result = parity("run", *TARGET)
+    assert result.code == 1 and f"FAIL  {kernel}" in result.out + result.err, result.out + result.err
+
+
+def test_build_says_what_was_stubbed_and_what_was_left_out(parity, library):
+    library("torch_extension")
+    result = parity("build", "--target", "gfx1100")
+    assert result.code == 0
+    (line,) = (line for line in result.out.splitlines() if line.startswith("headers in whose place small ones"))
+    assert "torch/extension.h" in line and "ATen/cuda/CUDAContext.h" in line
+    assert "host code left out: profile(out).no_such_member();" in result.out
+
+
+def test_an_error_stands_once_and_names_its_place_and_its_targets(parity, library):
+    folder = library("compat_header")
+    path = folder / "src" / "sums.cu"
+    path.write_text(path.read_text().replace("x[row * 32", "nosuch[row * 32"))
+    result = parity("build", "--target", "gfx1100,gfx90a")
+    assert result.code == 1
+    (line,) = (line for line in result.out.splitlines() if "nosuch" in line)
+    assert line.startswith("src/sums.cu:13:") and line.endswith("(error)")
+    assert "does not compile for gfx1100, gfx90a: 1 error" in result.err

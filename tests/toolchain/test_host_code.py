@@ -1,0 +1,171 @@
+"""Host code beside kernels: what of it does not compile is left out, device code never is, and launches stay."""
+
+import pytest
+
+from parity.cache import Cache
+from parity.toolchain import build
+from parity.toolchain.diagnostics import Diagnostic
+from parity.toolchain.host_code import HostCode, repaired
+
+
+@pytest.fixture
+def built(tmp_path):
+    """Builds one module of these files for gfx1100."""
+
+    def run(source, target="gfx1100", **files):
+        folder = tmp_path / "kernels"
+        folder.mkdir(exist_ok=True)
+        (folder / "m.cu").write_text(source)
+        for name, text in files.items():
+            (folder / name.replace("_h", ".h")).write_text(text)
+        (one,) = build(folder, targets=[target], cache=Cache(tmp_path / "cache"))
+        return one
+
+    return run
+
+
+def names(one):
+    assert not one.error, one.error
+    return {name: kernel.name for name, kernel in one.code_object.kernels.items()}
+
+
+def has(one, *kernels):
+    assert not one.error, one.error
+    return all(one.code_object.symbol(kernel) in one.code_object.kernels for kernel in kernels)
+
+
+def left(text, line, column, error="unknown"):
+    """What becomes of a text with an error at a place; None if it stays the user's."""
+    host = repaired(HostCode(), {"m.cu": text}, [Diagnostic(error, (("m.cu", line, column),))])
+    return host and host.blanked("m.cu", text)
+
+
+def test_an_error_in_a_device_function_stays_an_error(built):
+    one = built("__device__ float f(float x) { return nosuch(x); }\n__global__ void k(float* x) { x[0] = f(x[0]); }\n")
+    (finding,) = one.error.findings
+    assert (finding.name, finding.line) == ("nosuch", 1) and not one.translation.left_out
+
+
+def test_a_macro_that_makes_kernels_is_never_left_out(built):
+    one = built("#define K(name) __global__ void name(float* x) { x[0] = nosuch; }\nK(a)\nvoid host() { missing(); }\n")
+    assert "use of undeclared identifier 'nosuch'" in str(one.error)
+    assert all("K(a)" not in piece.name for piece in one.translation.left_out)
+
+
+def test_an_error_in_a_device_lambda_stays_an_error():
+    text = "void host() {\n  each([=] __device__(int i) {\n    bad(i);\n  });\n}\n"
+    assert left(text, 3, 5) is None
+    assert left(text, 2, 3).split() == ["void", "host()", "{", "{", "}", "}"]
+
+
+def test_a_class_that_device_code_is_made_of_stays():
+    text = "struct S {\n  nosuch a;\n  __device__ int f() { return 1; }\n};\n"
+    assert left(text, 2, 3) is None
+
+
+def test_only_the_statement_that_does_not_compile_is_left_out_and_its_launches_stay():
+    text = "template <typename T> void host(T* x) {\n  log(x);\n  k<T, 3><<<grid(x), 64>>>(x, size(x));\n}\n"
+    assert "log" not in left(text, 2, 3) and "k<T, 3><<<" in left(text, 2, 3)
+    assert "k<T, 3><<<1, 64>>>(x, size(x))" in " ".join(left(text, 3, 13).split()).replace("1 ,", "1,")
+    host = HostCode()
+    for _ in range(3):  # the argument, the statement, the function
+        host = repaired(host, {"m.cu": text}, [Diagnostic("unknown", (("m.cu", 3, 29),))])
+        if "(void)&k<T, 3>;" in host.blanked("m.cu", text):
+            break
+    assert "(void)&k<T, 3>;" in host.blanked("m.cu", text)
+
+
+def test_no_line_moves():
+    text = "int a;\nvoid host() {\n  first(\n    2);\n}\n__global__ void k() {}\n"
+    blanked = left(text, 3, 3)
+    assert blanked.count("\n") == text.count("\n") and blanked.splitlines()[-1] == "__global__ void k() {}"
+
+
+def test_host_code_in_an_include_guard_is_left_out_too():
+    text = "#ifndef A\n#define A\nvoid host() { missing(); }\n#endif\n"
+    assert "missing" not in left(text, 3, 15)
+    inside = "void host() {\n#if 1\n  missing();\n#endif\n  k<<<1, 1>>>();\n}\n"
+    assert "missing" not in left(inside, 3, 3) and "k<<<1, 1>>>" in left(inside, 3, 3)
+    device = "__global__ void k() {\n#if 1\n  missing();\n#endif\n}\n"
+    assert left(device, 3, 3) is None
+
+
+def test_kernels_stay_when_what_launches_them_does_not_compile(built):
+    one = built(
+        "#include <nosuch/everything.h>\n"
+        "template <typename T, int N> __global__ void k(T* x, int n) { x[0] = N + n; }\n"
+        "nosuch::Result host(nosuch::Tensor x) {\n"
+        "  auto n = x.size();\n"
+        "  k<float, 4><<<1, 32>>>(x.data(), n);\n"
+        "  return nosuch::done(x);\n"
+        "}\n"
+        "int main(int argc, char** argv) {\n"
+        "  Parser parser(argc, argv);\n"
+        "  srand(7); double t = ceil(3.5) + min(argc, 2);\n"
+        "  k<double, 2><<<parser.grid, 32>>>((double*)nullptr, parser.n);\n"
+        "}\n"
+    )
+    assert has(one, "k<float, 4>", "k<double, 2>")
+    assert one.translation.empty_headers == ("nosuch/everything.h",)
+
+
+def test_a_header_of_the_project_that_is_missing_is_the_first_of_the_errors(built):
+    one = built('#include "mine.h"\n__global__ void k(MyStruct s, float* x) { x[0] = s.a; }\n')
+    first = one.error.findings[0]
+    assert (first.name, first.line) == ("mine.h", 1) and "file not found" in first.advice
+
+
+def test_the_place_of_an_error_is_in_the_users_file_and_not_in_a_header(built):
+    one = built(
+        "#include <thrust/complex.h>\n"
+        "struct S {};\n"
+        '#include "twice.h"\n'
+        "__global__ void k(float* x) {\n"
+        "  at::Half h = thrust::plus<S>()(S(), S());\n"
+        "}\n",
+        twice_h="template <typename T> __device__ T twice(T x) { return x + x; }\n",
+    )
+    assert {finding.file for finding in one.error.findings} <= {f"{one.error.findings[0].file}"}
+    assert all(finding.file.endswith("m.cu") for finding in one.error.findings)
+    assert len(set(one.error.findings)) == len(one.error.findings)
+
+
+def test_what_is_beyond_a_stub_is_named(built):
+    one = built(
+        "#include <cub/cub.cuh>\n#include <thrust/sort.h>\n"
+        "__global__ void k(int* x) {\n"
+        "  hipcub::NoSuchThing a;\n"
+        "  thrust::sort(x, x + 4);\n"
+        "  x[0] = BLOCK_SIZE;\n"
+        "}\n"
+    )
+    advice = {finding.line: finding.advice for finding in one.error.findings}
+    assert "needs hipCUB" in advice[4]
+    assert "Thrust is here for host code only" in advice[5]
+    assert 'flags = ["-DBLOCK_SIZE=..."]' in advice[6]
+    assert one.translation.stubs == ("hipcub/hipcub.hpp", "thrust/sort.h")
+
+
+def test_a_header_of_the_project_wins_over_a_stub(built):
+    one = built(
+        '#include "helper_cuda.h"\n__global__ void k(int* x) { x[0] = MINE; }\n', helper_cuda_h="#define MINE 3\n"
+    )
+    assert not one.error and one.translation.stubs == ()
+
+
+def test_names_of_kernels_are_as_the_source_writes_them(built):
+    one = built(
+        "template <int N, bool B, unsigned U> __global__ void k(float* x) { x[0] = N + B + U; }\n"
+        "template __global__ void k<1024, true, 7u>(float*);\n"
+        "template __global__ void k<-2, false, 1u>(float*);\n"
+    )
+    assert has(one, "k<1024, true, 7>", "k<1024,true,7u>", "k<-2, false, 1>")
+
+
+def test_operators_that_hip_has_are_left_to_it_and_others_are_not(built):
+    own = "inline __host__ __device__ float2 operator*(float2 a, float2 b) { return make_float2(%s); }\n"
+    kernel = "__global__ void k(float2* x) { x[0] = x[1] * x[2]; }\n"
+    one = built(own % "a.x * b.x, a.y * b.y" + kernel)
+    assert not one.error and "operator* of float2" in one.translation.left_out[0].name
+    one = built(own % "a.x * b.x, a.y * b.x" + kernel)
+    assert "ambiguous" in str(one.error) and not one.translation.left_out
