@@ -13,7 +13,7 @@ from parity.arguments import Word, in_range
 from parity.case import Case, Tensor
 from parity.codeobject import CodeObject
 from parity.declaration import Declaration, Given
-from parity.dtypes import DType, dtype, of_array
+from parity.dtypes import DType, dtype
 from parity.errors import UsageError
 from parity.expression import Scope, expression
 from parity.functions import wanted
@@ -75,9 +75,9 @@ def call_of(op: Declaration, case: Case, given: Given) -> Call:
         UsageError: no device can launch it, or an argument is too large for its type.
     """
     memory = _memory(op, case, given)
-    launch = _launches(op, case, given)
+    launch = replace(_launches(op, case, given), constants=_constants(op, given, memory))
     buffers = {name: each.buffer(op.points) for name, each in memory.items()}
-    buffers |= _info(op, given) | _workspace(op, given) | _symbols(op, given)
+    buffers |= _info(op, given) | _workspace(op, given)
     inputs = {}
     for name in op.filled:
         if name in case.layouts:
@@ -127,10 +127,11 @@ def timed(op: Declaration, case: Case, given: Given) -> tuple[Launch, Mapping[st
     Raises:
         UsageError: no device can launch it, or an argument is too large for its type.
     """
-    tiles = {name: each.tiled(op.points) for name, each in _memory(op, case, given).items()}
-    whole = {**_info(op, given), **_workspace(op, given), **_symbols(op, given)}
+    memory = _memory(op, case, given)
+    tiles = {name: each.tiled(op.points) for name, each in memory.items()}
+    whole = {**_info(op, given), **_workspace(op, given)}
     tiles |= {name: Tiled(each.dtype, each.data, len(each.data), each.writable) for name, each in whole.items()}
-    return _launches(op, case, given), tiles
+    return replace(_launches(op, case, given), constants=_constants(op, given, memory)), tiles
 
 
 def _place(op: Declaration, name: str, flags: tuple[str, ...]) -> str:
@@ -191,17 +192,14 @@ def _workspace(op: Declaration, given: Given) -> dict[str, Buffer]:
     return found
 
 
-def _symbols(op: Declaration, given: Given) -> dict[str, Buffer]:
-    """The content of the variables that are computed."""
+def _constants(op: Declaration, given: Given, memory: Mapping[str, Memory]) -> dict[str, Array]:
+    """What the host writes into variables: inputs, and what is computed."""
     found = {}
     for name, of in op.symbols.items():
-        if not isinstance(of, str):
-            content = np.asarray(of(given))
-            try:
-                kind = of_array(content)
-            except KeyError:
-                raise op.mistake(f"symbols: {name} is an array of {content.dtype}, which is no dtype here") from None
-            found[name] = Buffer(kind, np.ascontiguousarray(content).ravel())
+        content = memory[of].buffer(op.points).data if isinstance(of, str) else np.asarray(of(given))
+        if content.dtype == object:
+            raise op.mistake(f"symbols: the content of {name} is no array of numbers")
+        found[name] = np.ascontiguousarray(content)
     return found
 
 
@@ -215,8 +213,7 @@ def _launches(op: Declaration, case: Case, given: Given) -> Launch:
             args = tuple(_argument(op, word, case, given, scope) for word in step.words)
         name = op.kernel_name(case.dtypes, step.kernel)
         launches.append(Launch(name, grid.grid, grid.block, args, grid.shared_bytes))
-    symbols = tuple((name, of if isinstance(of, str) else name) for name, of in op.symbols.items())
-    return replace(launches[0], then=tuple(launches[1:]), symbols=symbols)
+    return replace(launches[0], then=tuple(launches[1:]))
 
 
 def _argument(op: Declaration, word: Word, case: Case, given: Given, scope: Scope) -> Pointer | Scalar | Struct:

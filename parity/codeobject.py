@@ -140,6 +140,16 @@ def spelled(symbol: str) -> tuple[str, ...]:
     return text[start:begin], text[start:]
 
 
+def mangled(variable: str) -> tuple[str, ...]:
+    """The symbols that a variable of the source may have (Itanium C++ ABI).
+
+    ``table`` is spelled as it is, or static; ``ops::table`` is one in a namespace.
+    """
+    parts = variable.split("::")
+    spelt = "".join(f"{len(part)}{part}" for part in parts)
+    return (variable, f"_ZL{spelt}") if len(parts) == 1 else (f"_ZN{spelt}E", f"_ZNL{spelt}E")
+
+
 def _demangled(symbol: str) -> str:
     """The text of a mangled symbol; empty if it cannot be read. The better demangler is not there for every machine."""
     try:
@@ -169,16 +179,6 @@ def _literals(name: str) -> str:
 def _plain(name: str) -> str:
     """A name for comparison, without spaces and the suffixes of numbers."""
     return _SUFFIXED.sub(r"\1", name).replace(" ", "")
-
-
-def mangled(variable: str) -> tuple[str, ...]:
-    """The symbols that a variable of the source may have (Itanium C++ ABI).
-
-    ``table`` is spelled as it is, or static; ``ops::table`` is one in a namespace.
-    """
-    parts = variable.split("::")
-    spelt = "".join(f"{len(part)}{part}" for part in parts)
-    return (variable, f"_ZL{spelt}") if len(parts) == 1 else (f"_ZN{spelt}E", f"_ZNL{spelt}E")
 
 
 def parse(listing: str, module: str, *, binary: Path | None = None) -> CodeObject:

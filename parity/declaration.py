@@ -10,13 +10,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from parity.arguments import Word, word_of
+from parity.case import Case
 from parity.dtypes import DType, dtype
 from parity.errors import UsageError, nearest
-from parity.expression import Expression, expression, whole
+from parity.expression import Expression, Scope, expression, whole
 from parity.generate.data import has_stream, streams_of
 from parity.generate.extents import Choices
 from parity.generate.layouts import STRIDES, Draw, Strides
-from parity.given import Geometry, Given, Number, Params, Shape, geometry_of
+from parity.given import Given, Number, Params, Shape, Step, geometry_of
 from parity.launch import BLOCK, Grid
 from parity.reference.expected import Expected
 from parity.shapes import Misfit, Shapes, shapes, words
@@ -50,28 +51,6 @@ class Work:
 
     bytes: int
     operations: int
-
-
-@dataclass(frozen=True)
-class Step:
-    """A kernel that is launched after the op's first one, on the same buffers; the fields mean what they mean there."""
-
-    kernel: str
-    args: str
-    grid: str | int = ""
-    block: str | int = BLOCK
-    shared: str | int = 0
-    launch: Callable[[Given], Grid] | None = None
-
-    @functools.cached_property
-    def words(self) -> tuple[Word, ...]:
-        """The arguments."""
-        return tuple(map(word_of, words(self.args)))
-
-    @property
-    def geometry(self) -> Geometry:
-        """The launch rule."""
-        return Geometry(self.grid, self.block, self.shared, self.launch)
 
 
 @dataclass(frozen=True, eq=False)
@@ -278,6 +257,11 @@ class Declaration:
         """Whether all tensors have one shape because nothing else is said."""
         return not (self.shapes or self.shape or self.fits)
 
+    def given(self, case: Case) -> Given:
+        """What functions and expressions of the declaration see of a case."""
+        types, params = self.bind(case.dtypes), dict(case.params)
+        return Given(self, case.layouts, params, types, case.flags, case.threads, case.launch)
+
     def strides_of(self, name: str) -> Strides:
         """The layouts that the kernel takes of a tensor."""
         usual = "aligned" if name in self.symbols.values() else "dense"
@@ -313,6 +297,19 @@ class Declaration:
     def conditions(self) -> tuple[Expression, ...]:
         """What must hold, each condition on its own."""
         return expression(self.where).conjuncts if self.where else ()
+
+    def broken(self, scope: Scope) -> str:
+        """Which condition does not hold, of those whose names have values; or an empty string."""
+        with self.naming("where"):
+            for rule in self.conditions:
+                if (
+                    not rule.unknown(scope) - scope.failed.keys()
+                    and rule.tensors <= scope.tensors.keys()
+                    and not rule(scope)
+                ):
+                    shown = rule.shown(scope)
+                    return f"{rule} has to hold" + (f"; here {shown}" if shown else "")
+        return ""
 
     @property
     def with_strides(self) -> tuple[str, ...]:

@@ -8,17 +8,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from parity.arguments import Word, word_of
 from parity.dtypes import DType
 from parity.errors import UsageError
 from parity.expression import Scope, Value, expression, whole
 from parity.launch import BLOCK, Grid
 from parity.layout import Layout, contiguous
-from parity.shapes import Misfit
+from parity.shapes import Misfit, words
 
 if TYPE_CHECKING:
     from parity.declaration import Declaration
 
-__all__ = ["Geometry", "Given", "Number", "Params", "Shape", "geometry_of"]
+__all__ = ["Geometry", "Given", "Number", "Params", "Shape", "Step", "geometry_of"]
 
 Layouts = Mapping[str, Layout]
 Params = Mapping[str, float | int]
@@ -133,6 +134,28 @@ class Geometry:
     block: str | int = BLOCK
     shared: str | int = 0
     rule: Callable[[Given], Grid] | None = None
+
+
+@dataclass(frozen=True)
+class Step:
+    """A kernel that is launched after the op's first one, on the same buffers; the fields mean what they mean there."""
+
+    kernel: str
+    args: str
+    grid: str | int = ""
+    block: str | int = BLOCK
+    shared: str | int = 0
+    launch: Callable[[Given], Grid] | None = None
+
+    @functools.cached_property
+    def words(self) -> tuple[Word, ...]:
+        """The arguments."""
+        return tuple(map(word_of, words(self.args)))
+
+    @property
+    def geometry(self) -> Geometry:
+        """The launch rule."""
+        return Geometry(self.grid, self.block, self.shared, self.launch)
 
 
 def geometry_of(geometry: Geometry, given: Given) -> Grid:

@@ -161,8 +161,9 @@ def elementwise(count: int, threads: int | None = None) -> Grid:
 class Launch:
     """A kernel launch. Grid in blocks, block in threads, ``shared_bytes`` of dynamic shared memory.
 
-    ``then`` are further launches, one after the other on the same buffers. ``symbols`` are ``__constant__`` and
-    ``__device__`` variables that the host fills before: the name of each, and the buffer with its content.
+    ``then`` are further launches, one after the other on the same buffers. ``constants`` are contents that the host
+    gives to ``__constant__`` and ``__device__`` variables before the first, by the names of the source; all others have
+    the values that they begin with.
     """
 
     kernel: str
@@ -171,7 +172,7 @@ class Launch:
     args: tuple[Pointer | Scalar | Struct, ...]
     shared_bytes: int = 0
     then: tuple[Launch, ...] = ()
-    symbols: tuple[tuple[str, str], ...] = ()
+    constants: Mapping[str, np.ndarray[Any, Any]] = field(default_factory=dict)
 
     @property
     def sequence(self) -> tuple[Launch, ...]:

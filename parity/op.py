@@ -6,29 +6,23 @@ knows a particular op: those are declared in the ``cases`` folder of a suite.
 
 from __future__ import annotations
 
-import functools
 import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from hypothesis import reject
 from hypothesis import strategies as st
 
 from parity.call import Call, call_of, number_of, timed
 from parity.case import Case, Tensor, split
 from parity.declaration import Declaration, Given, Named, Params, Shape, Step, Work
+from parity.drawing import cases_of
 from parity.dtypes import DType
 from parity.errors import UsageError, nearest
-from parity.expression import Scope, Value
 from parity.generate.buffers import filled
 from parity.generate.data import has_stream, streams_of, unknown_stream
-from parity.generate.extents import draw_values
 from parity.generate.indices import INDEX_STREAMS, is_sentinel
-from parity.generate.layouts import LAUNCHES, Draw, pick, shape
-from parity.generate.params import parameter
 from parity.launch import BLOCK, Launch, Tiled
 from parity.layout import Layout, contiguous
 from parity.shapes import Misfit
@@ -37,7 +31,6 @@ __all__ = ["Call", "Entry", "Given", "Named", "Op", "Params", "Shape", "Step", "
 
 MAX_RANK = 8
 """More dims than any framework passes to these kernels."""
-WINDOW = 96
 
 BENCH_BYTES = 2**28
 """Size of the largest tensor of a contiguous case that is measured: 64 Mi elements of four bytes."""
@@ -61,11 +54,6 @@ class Op(Declaration):
     def entries(self) -> list[Entry]:
         """The kernel entries of this op."""
         return [Entry(self, tuple(types.split(","))) for types in self.types]
-
-    def given(self, case: Case) -> Given:
-        """What functions and expressions of the declaration see of a case."""
-        types, params = self.bind(case.dtypes), dict(case.params)
-        return Given(self, case.layouts, params, types, case.flags, case.threads, case.launch)
 
     def parse(self, text: str) -> Case:
         """The case with that text.
@@ -118,7 +106,7 @@ class Op(Declaration):
             if len(tensor.layout.shape) > MAX_RANK:
                 raise UsageError(f"{name}={tensor} has {len(tensor.layout.shape)} dims; kernels take up to {MAX_RANK}")
         given = self.given(case)
-        if complaint := self._complaint(given):
+        if complaint := self.complaint(given):
             raise Misfit(f"{case} does not fit together: {complaint}")
         for name, tensor in tensors.items():
             if complaint := self.strides_of(name).refuses(tensor.layout):
@@ -147,12 +135,12 @@ class Op(Declaration):
             rule = self.geometry(Given(self, given.layouts, given.params, given.types, given.flags))
             raise UsageError(f"{case}: the kernel of {self.name} needs the launch of its own rule, which is {rule}")
 
-    def _complaint(self, given: Given) -> str:
+    def complaint(self, given: Given) -> str:
         """What of a case does not fit together, or an empty string."""
         try:
             with self.naming("shapes"):
                 scope = given.scope
-            if broken := self._broken(scope):
+            if broken := self.broken(scope):
                 return broken
             if self.one_shape and (complaint := _different(given.layouts)):
                 return complaint
@@ -185,106 +173,7 @@ class Op(Declaration):
 
     def cases(self, dtypes: Sequence[str], *, launches: str = "any") -> st.SearchStrategy[Case]:
         """Strategy for the cases of one kernel entry; ``launches`` is "any", or "host" for the host's own rule only."""
-        types = self.bind(dtypes)
-
-        @st.composite
-        def cases(draw: Draw) -> Case:
-            drawn = self._drawn(draw)
-            layouts = {name: drawn[name] for name in self.tensors}
-            own = launches == "host" or bool(self.then)
-            launch = pick(draw, LAUNCHES) if self.grid_stride and not own else None
-            other = bool(self.threads) and launch is None and not own
-            threads = pick(draw, (None, None, *self.threads)) if other else None
-            flags = []
-            if "in-place" in self.flags and pick(draw, (False, False, False, True)):
-                flags.append("in-place")
-            if self.aliased and pick(draw, (False, False, False, True)):
-                flags.append("aliased")
-                layouts[self.aliased[1]] = layouts[self.aliased[0]]
-            if (
-                "null-info" in self.flags
-                and all(layouts[n].is_contiguous for n in self.with_strides)
-                and pick(draw, (True, False))
-            ):
-                flags.insert(0, "null-info")
-            for name in self.optional:
-                if pick(draw, (False, False, False, True)):
-                    flags.append(f"no-{name}")
-                    del layouts[name]
-            tensors = {}
-            for name, each in layouts.items():
-                if name in self.filled:
-                    start = sum(draw(st.integers(0, WINDOW - 1)) * WINDOW**k for k in range(2))
-                    stream = pick(draw, self.data_of(name, types))
-                    # Sorted data are the closer together, the further on in the stream.
-                    tensors[name] = Tensor(each, stream, start % WINDOW if stream == "sorted" else start)
-                else:
-                    tensors[name] = Tensor(each)
-            if "aliased" in flags and self.aliased:
-                tensors[self.aliased[1]] = tensors[self.aliased[0]]
-            params = {
-                name: _of_kind(drawn[name], self.dtype_of(kind, types))
-                if name in drawn
-                else parameter(draw, self.dtype_of(kind, types), self.values)
-                for name, kind in self.params.items()
-            }
-            case = Case(
-                self.name, tuple(dtypes), tuple(tensors.items()), tuple(params.items()), tuple(flags), launch, threads
-            )
-            if not self.layouts and self._complaint(self.given(case)):
-                reject()
-            return case
-
-        strategy: st.SearchStrategy[Case] = cases()
-        return strategy
-
-    def _drawn(self, draw: Draw) -> Mapping[str, Any]:
-        """The layouts of all tensors of a case, and values of parameters that have to fit them."""
-        if self.layouts:
-            return self.layouts(draw, tuple(self.tensors))
-        if not self.shapes:
-            common = shape(draw)
-            layouts = {name: self.strides_of(name).draw(draw, common) for name in self.tensors}
-            return {**self._chosen(draw).names, **layouts}
-        scope = self._chosen(draw)
-        try:
-            if self._broken(scope):
-                reject()
-            with self.naming("shapes"):
-                shapes = {name: self.stated.shape(name, scope) for name in self.tensors}
-        except Misfit:
-            reject()
-        return {**scope.names, **{name: self.strides_of(name).draw(draw, of) for name, of in shapes.items()}}
-
-    def _broken(self, scope: Scope) -> str:
-        """Which condition does not hold, of those whose names have values; or an empty string."""
-        with self.naming("where"):
-            for rule in self.conditions:
-                if (
-                    not rule.unknown(scope) - scope.failed.keys()
-                    and rule.tensors <= scope.tensors.keys()
-                    and not rule(scope)
-                ):
-                    shown = rule.shown(scope)
-                    return f"{rule} has to hold" + (f"; here {shown}" if shown else "")
-        return ""
-
-    def _chosen(self, draw: Draw) -> Scope:
-        with self.naming("choices"):
-            return draw_values(draw, self.stated, self.choices, tuple(self.params), self._allows)
-
-    @functools.cached_property
-    def _rules_of_one_name(self) -> Mapping[str, tuple[Any, ...]]:
-        """The conditions that are about one name only, by that."""
-        found: dict[str, tuple[Any, ...]] = {}
-        for rule in self.conditions:
-            if len(rule.names) == 1 and not rule.tensors:
-                (name,) = rule.names
-                found[name] = (*found.get(name, ()), rule)
-        return found
-
-    def _allows(self, name: str, value: Value) -> bool:
-        return all(rule(Scope({name: value})) for rule in self._rules_of_one_name.get(name, ()))
+        return cases_of(self, dtypes, self.complaint, launches)
 
     def named_cases(self, dtypes: Sequence[str], *, launches: str = "any") -> list[tuple[str, Case]]:
         """Title and case of every named case for these dtypes; ``launches`` as for ``cases``."""
@@ -323,7 +212,7 @@ class Op(Declaration):
         types = self.bind(dtypes)
         params = {name: _usual(self.dtype_of(kind, types)) for name, kind in self.params.items()}
         given = Given(self, dict.fromkeys(self.tensors, layout), params, types)
-        if self._complaint(given) or any(each != layout.shape for each in given.shapes.values()):
+        if self.complaint(given) or any(each != layout.shape for each in given.shapes.values()):
             return False
         return not any(self.strides_of(name).refuses(layout) for name in self.tensors)
 
@@ -395,10 +284,6 @@ def _different(layouts: Mapping[str, Layout]) -> str:
 
 def _usual(kind: DType) -> float | int:
     return 1.5 if kind.is_float else 3
-
-
-def _of_kind(value: Value, kind: DType) -> float | int:
-    return float(value) if kind.is_float else int(value)
 
 
 def _launch(text: str) -> tuple[int, int]:

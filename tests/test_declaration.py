@@ -181,8 +181,9 @@ def test_the_content_of_variables_is_drawn_or_computed():
         symbols={"weights": "table", "ops::powers": lambda given: 2 ** np.arange(given["n"], dtype=np.int32)},
     )
     call = op.call(op.parse("toy.glu[f16](x=3~normal@0 table=16~unit@0)"))
-    assert call.launch.symbols == (("weights", "table"), ("ops::powers", "ops::powers"))
-    assert call.buffers["ops::powers"].data.tolist() == [1, 2, 4] and len(call.buffers["table"].data) == 16
+    assert list(call.launch.constants) == ["weights", "ops::powers"]
+    assert call.launch.constants["ops::powers"].tolist() == [1, 2, 4]
+    assert np.array_equal(call.launch.constants["weights"], call.inputs["table"])
     assert not any(case.layouts["table"].offset for case in sample(op.cases(("f32",)), 0, 30))
     with pytest.raises(UsageError, match="table lies in a symbol, so it is no argument"):
         declared(args="x out table", inputs={"x": "T", "table": "f32"}, shapes="x: n; out: n; table: 16", grid=1,

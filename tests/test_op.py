@@ -178,7 +178,7 @@ def test_a_sentinel_is_refused_where_the_op_has_none():
     [
         (((1, 1, 1), (1025, 1, 1), 0), "1025 threads per block; the limit is 1024"),
         (((1, 1, 1), (64, 32, 1), 0), "2048 threads per block"),
-        (((1, 1, 1), (64, 1, 1), 65537), "beyond the 65536 B of LDS"),
+        (((1, 1, 1), (64, 1, 1), 227 * 1024 + 1), "beyond the 232448 B that a block can have"),
         (((0, 1, 1), (64, 1, 1), 0), "no threads"),
         (((2**22, 1, 1), (1024, 1, 1), 0), "2\\^32 threads"),
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -13,11 +14,16 @@ from parity.cli.options import add_folders, suite_of
 from parity.cli.terminal import output
 from parity.compare import show
 from parity.launch import Buffer, Launch
-from parity.op import Call
+from parity.op import Call, Op
 from parity.reference import Limits
 from parity.reference.expected import Expected
+from parity.runners import Runner, runner
+from parity.suite import Suite
+from parity.toolchain import DEFAULT_TARGETS, build_suite
 
 __all__ = ["main", "options"]
+
+_PRINTS = re.compile(r"\bprintf\s*\(")
 
 Array = np.ndarray[Any, Any]
 
@@ -57,10 +63,25 @@ def main(arguments: argparse.Namespace) -> int:
         console.print(f"{label:<10} {value}")
     console.print()
     console.print(_table(_elements(call, expected, arguments.elements)))
+    if printed := _printed(suite, op, call):
+        console.print(f"\nprinted on {DEFAULT_TARGETS[0]} (emulated):", printed.rstrip(), sep="\n", markup=False)
     hidden = expected.value.size - arguments.elements
     if hidden > 0:
         console.print(f"... and {hidden} more (--elements N)")
     return 0
+
+
+def _printed(suite: Suite, op: Op, call: Call) -> str:
+    """What the kernel prints in this case; empty if its source does not print, or cannot be run here."""
+    path = suite.files.get(op.module)
+    if op.library or path is None or not path.is_file() or not _PRINTS.search(path.read_text(errors="replace")):
+        return ""
+    (built,) = build_suite(suite, [op.module], DEFAULT_TARGETS[:1])
+    emulated = runner("emulated")
+    if built.code_object is None or not emulated.probe().available or not isinstance(emulated, Runner):
+        return ""
+    session = emulated.open(built.target)
+    return session.execute(built.code_object, call.on(built.code_object).launch, call.buffers).printed
 
 
 def _launch(args: str, launch: Launch) -> Iterator[tuple[str, str]]:

@@ -41,7 +41,7 @@ def main(arguments: argparse.Namespace) -> int:
     kernels: dict[str, list[str]] = {}
     for entry in suite.entries_of(selection):
         if not entry.op.library:
-            kernels.setdefault(entry.op.module, []).append(entry.kernel)
+            kernels.setdefault(entry.op.module, []).extend(entry.kernels)
     targets, notes = _targets(arguments.target)
     with progress() as bars:
         bar = bars.add_task("building", total=len(kernels) * len(targets), note="")

@@ -20,6 +20,7 @@ from parity.emulator.classes import class_of, totals
 from parity.emulator.codegen import COUNTERS, blocks_of, registers_of
 from parity.emulator.faults import (
     BadCall,
+    BoundsExceeded,
     DataRace,
     DivergentBarrier,
     FailedAssertion,
@@ -37,6 +38,7 @@ from parity.emulator.memory import BASE, NO_RESERVE, Allocation, Arena, Bytes
 from parity.emulator.parse import Instruction, bodies_of, function_of
 from parity.emulator.printing import RECORD, messages
 from parity.errors import ParityError, UsageError, nearest
+from parity.launch import BLOCK
 from parity.toolchain.targets import Target, target
 
 __all__ = ["Device", "LaunchStats", "pack", "together"]
@@ -214,6 +216,7 @@ class Device:
         self._programs = Programs(self._cache, "counted" if counted else "threaded" if traced else "compiled")
         self._arena = Arena(capacity)
         self._loaded: dict[tuple[str, str], _Loaded] = {}
+        self._logged = 0  # of what was printed before the last launch
         arena = self._arena
         self._images: dict[str, tuple[Image, int]] = {}
         self._stacks = _pages(_WAVES * _STACK)
@@ -297,8 +300,9 @@ class Device:
         return registers_of(function_of(code.listing, kernel), target(code.target), image_of(code.listing).places)
 
     def reset(self) -> None:
-        """Free all allocations."""
+        """Free all allocations, and forget what was printed."""
         self._arena.reset()
+        self._context.logged = self._context.lost = 0
 
     def restore(self) -> None:
         """Give the variables of all code objects the values that they begin with; they stay from launch to launch."""
@@ -319,16 +323,17 @@ class Device:
         symbol = variables[name]
         return Allocation(f"variable {name}", address + image.symbols[symbol], image.sizes[symbol])
 
-    def write_symbol(self, code: CodeObject, name: str, content: bytes) -> None:
-        """Give a variable its contents for the launches that follow, until ``restore``.
+    def write_symbol(self, code: CodeObject, name: str, data: np.ndarray[Any, Any]) -> None:
+        """Fill a variable from its begin, for the launches that follow until ``restore``.
 
         Raises:
             UsageError: there is no such variable, or it is smaller.
         """
         there = self.symbol(code, name)
-        if len(content) > there.size:
-            raise UsageError(f"variable {name!r} of module {code.module!r} has {there.size} bytes, not {len(content)}")
-        self._arena.data[there.address - BASE :][: len(content)] = np.frombuffer(content, np.uint8)
+        if data.nbytes > there.size:
+            raise UsageError(f"variable {name!r} of module {code.module!r} has {there.size} bytes, not {data.nbytes}")
+        content = np.ascontiguousarray(data).reshape(-1).view(np.uint8)
+        self._arena.data[there.address - BASE :][: data.nbytes] = content
 
     def read_symbol(self, code: CodeObject, name: str) -> Bytes:
         """The contents of a variable, as a copy.
@@ -339,18 +344,18 @@ class Device:
         there = self.symbol(code, name)
         return self._arena.data[there.address - BASE :][: there.size].copy()
 
-    @property
-    def printed(self) -> str:
-        """What the last launch printed, in the order in which the wavefronts ran: the first ``PRINTED`` characters."""
+    def take_printed(self) -> str:
+        """What launches printed since this was asked last, as the wavefronts ran: the first ``PRINTED`` characters."""
         context = self._context
         if not context.logged:
             return ""
         texts = [m.text for m in messages(self._log[: context.logged]) if not _FAILED.fullmatch(m.text)]
-        whole = "".join(texts)
-        if context.lost or len(whole) > PRINTED:
+        whole, lost = "".join(texts), context.lost
+        context.logged = context.lost = 0
+        if lost or len(whole) > PRINTED:
             more = f"{len(whole) - PRINTED:,} characters" if len(whole) > PRINTED else ""
-            lost = f"what did not fit into the log, {context.lost:,} parts" if context.lost else ""
-            return f"{whole[:PRINTED]}\n... and more: {' and '.join(filter(None, (more, lost)))}\n"
+            parts = f"what did not fit into the log, {lost:,} parts" if lost else ""
+            return f"{whole[:PRINTED]}\n... and more: {' and '.join(filter(None, (more, parts)))}\n"
         return whole
 
     def launch(
@@ -381,11 +386,14 @@ class Device:
         """
         loaded = self._load(code, kernel)
         noun = loaded.kernel
-        if min(grid) < 1 or min(block) < 1 or block[0] * block[1] * block[2] > noun.max_threads:
+        threads = block[0] * block[1] * block[2]
+        if min(grid) < 1 or min(block) < 1 or threads > BLOCK:
             raise UsageError(
                 f"kernel {kernel!r} cannot be launched with grid {grid} and block {block}: every size is at "
-                f"least 1, and a block has at most {noun.max_threads} threads"
+                f"least 1, and a block has at most {BLOCK} threads"
             )
+        if threads > noun.max_threads:
+            raise BoundsExceeded(kernel, threads, noun.max_threads)
         lds = noun.lds_bytes + shared_bytes
         if shared_bytes < 0:
             raise UsageError(f"a launch of kernel {kernel!r} cannot have {shared_bytes} bytes of dynamic LDS")
@@ -406,7 +414,7 @@ class Device:
         context.budget = min(_SLICE, self.instruction_budget)
         context.reserve = self.instruction_budget - context.budget
         context.compares, context.ticks = loaded.compares, 0
-        context.logged = context.lost = context.messages = 0
+        self._logged = context.logged
         if loaded.prints:
             self._place_mailbox()
         self._arena.clear(context.lds, context.lds_bytes)
@@ -525,9 +533,9 @@ class Device:
         if fault == _TRAP:
             others = int(c.address).bit_count() - 1
             thread = _thread(workgroup, c.lane, block)
-            own = (m.text for m in messages(self._log[: c.logged]) if (m.group, m.thread) == (workgroup, c.lane))
-            for text in own:
-                if failed := _FAILED.fullmatch(text):
+            for message in messages(self._log[self._logged : c.logged]):
+                its_own = (message.group, message.thread) == (workgroup, c.lane)
+                if its_own and (failed := _FAILED.fullmatch(message.text)):
                     where = failed["file"], int(failed["line"]), failed["function"]
                     return FailedAssertion(kernel, failed["expression"], *where, thread, others)
             return Trapped(kernel, instruction, thread, others)

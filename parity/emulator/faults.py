@@ -9,6 +9,7 @@ from parity.errors import ParityError
 
 __all__ = [
     "BadCall",
+    "BoundsExceeded",
     "DataRace",
     "DivergentBarrier",
     "FailedAssertion",
@@ -214,6 +215,19 @@ class LdsExceeded(KernelFault):
         super().__init__(
             f"kernel {kernel!r} needs {static + dynamic} bytes of LDS ({static} static, {dynamic} dynamic); a "
             f"workgroup on {target} can have {limit}"
+        )
+
+
+class BoundsExceeded(KernelFault):
+    """A launch with more threads per block than the kernel was compiled for."""
+
+    kind = "launch bounds"
+
+    def __init__(self, kernel: str, threads: int, limit: int) -> None:
+        self.kernel, self.threads, self.limit = kernel, threads, limit
+        super().__init__(
+            f"kernel {kernel!r} is launched with {threads} threads per block, and was compiled for at most {limit}: "
+            "its __launch_bounds__ have to be at least what the host launches"
         )
 
 

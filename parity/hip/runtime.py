@@ -326,7 +326,7 @@ class Runtime:
         except ParityError as error:
             raise HipError("hipErrorInvalidConfiguration", str(error)) from error
         finally:
-            print(self._device.printed, end="", file=sys.stderr, flush=True)
+            print(self._device.take_printed(), end="", file=sys.stderr, flush=True)
 
     def _fail(self, name: str, error: ParityError) -> None:
         self._lost = name

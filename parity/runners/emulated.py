@@ -82,7 +82,6 @@ class EmulatedSession:
             cache=Cache(default_root() / "emulator"),
         )
         self._places: dict[str, Allocation] = {}
-        self._printed = ""
         self._counting: EmulatedSession | None = None
         self.modules = ModuleStore(lambda code: code.kernels, lambda kernels, name: kernels[name])
 
@@ -110,7 +109,8 @@ class EmulatedSession:
             fault = Fault("missing kernel", str(error))
         except ParityError as error:
             fault = Fault("error", str(error))
-        return Outcome(self._collect(buffers), fault, stats.instructions if stats else None, self._printed)
+        printed = self._device.take_printed()
+        return Outcome(self._collect(buffers), fault, stats.instructions if stats else None, printed)
 
     def count(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Mapping[str, int]:
         """Run one launch and count the instructions that its wavefronts issue, by class (``emulator.CLASSES``).
@@ -175,7 +175,6 @@ class EmulatedSession:
         device.reset()
         device.restore()
         self._places.clear()
-        self._printed = ""
         for each in launch.sequence:
             if problem := mismatch(self.modules.function(code, each.kernel), each):
                 raise UsageError(f"{problem}; the op declares {each}")
@@ -184,8 +183,8 @@ class EmulatedSession:
             places[name] = device.allocate(buffer.data.nbytes, name)
             defined = None if buffer.defined is None else np.repeat(buffer.defined, buffer.dtype.itemsize)
             device.write(places[name], buffer.data, defined=defined)
-        for symbol, name in launch.symbols:
-            device.write_symbol(code, symbol, buffers[name].data.tobytes())
+        for name, contents in launch.constants.items():
+            device.write_symbol(code, name, contents)
 
         def address(pointer: Pointer) -> int:
             if pointer.buffer is None:
@@ -197,8 +196,8 @@ class EmulatedSession:
 
         ran = []
         for step, each in enumerate(launch.sequence):
-            try:
-                stats = device.launch(
+            ran.append(
+                device.launch(
                     code,
                     each.kernel,
                     grid=each.grid,
@@ -209,9 +208,7 @@ class EmulatedSession:
                     fill=fill,
                     odd=odd[1] if odd and odd[0] == step else None,
                 )
-            finally:
-                self._printed += device.printed
-            ran.append(stats)
+            )
         return ran[0] if len(ran) == 1 else together(ran)
 
     def _collect(self, buffers: Mapping[str, Buffer]) -> dict[str, np.ndarray[Any, Any]]:

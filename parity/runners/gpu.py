@@ -150,7 +150,7 @@ class GpuDevice:
         ]
         places = {name: (driver.address(memory[name]), buffer.dtype.itemsize) for name, buffer in buffers.items()}
         args = [driver.packed(_arguments(each, places)) for each in launch.sequence]
-        self._fill_symbols(code, launch, buffers)
+        self._fill_variables(code, launch)
 
         def enqueue() -> None:
             for function, each, packed in zip(functions, launch.sequence, args, strict=True):
@@ -192,13 +192,11 @@ class GpuDevice:
                 raise UsageError(f"{problem}; the op declares {each}")
         return found
 
-    def _fill_symbols(
-        self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer] | Mapping[str, Tiled]
-    ) -> None:
+    def _fill_variables(self, code: CodeObject, launch: Launch) -> None:
         """Fill the variables that the launch names."""
-        for symbol, name in launch.symbols:
-            memory = self._symbol(self.modules.handle(code), symbol)
-            self.driver.upload(memory, np.ascontiguousarray(buffers[name].data).view(np.uint8))
+        for name, contents in launch.constants.items():
+            memory = self._symbol(self.modules.handle(code), name)
+            self.driver.upload(memory, np.ascontiguousarray(contents).view(np.uint8))
 
     def _symbol(self, module: Any, name: str) -> Any:
         *others, last = mangled(name)
@@ -218,7 +216,7 @@ class GpuDevice:
             places = {
                 name: (start + offset, arena.buffers[name].dtype.itemsize) for name, (offset, _) in arena.places.items()
             }
-            self._fill_symbols(code, launch, arena.buffers)
+            self._fill_variables(code, launch)
             for function, each in zip(functions, launch.sequence, strict=True):
                 driver.launch(function, each, driver.packed(_arguments(each, places)))
             driver.synchronize()

@@ -131,9 +131,9 @@ def launch_digest(launch: Launch, buffers: Mapping[str, Buffer]) -> str:
     for each in launch.sequence:
         args = [_argument(arg) for arg in each.args]
         parts += [each.kernel, *map(str, (each.grid, each.block, each.shared_bytes)), str(len(args)), *args]
-    parts += [name for pair in launch.symbols for name in pair]
+    constants = [part for name, array in launch.constants.items() for part in (name, array.tobytes())]
     contents = [part for name, b in buffers.items() for part in (name, str(b.dtype), b.data.tobytes())]
-    return digest(*parts, *contents)
+    return digest(*parts, *constants, *contents)
 
 
 def _argument(arg: Pointer | Scalar | Struct) -> str:

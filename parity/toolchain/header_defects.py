@@ -24,7 +24,31 @@ __all__ = ["Defect", "defects", "table"]
 TABLE = "header_defects.csv"
 OPERATOR = "operator"
 
-_ELEMENT = r"(?:\[[^\]\n]*\]|\.[xy])?"
+# Between blanks, for they may be around template arguments as well.
+_OPERATORS = {"<": r"(?<=\s)<(?=\s)", ">": r"(?<=\s)>(?=\s)"}
+# Words that stand before a name, or before its type, and are none.
+_NO_TYPE = (
+    *(
+        "return",
+        "const",
+        "else",
+        "case",
+        "typename",
+        "class",
+        "struct",
+        "using",
+        "operator",
+        "template",
+        "static",
+        "inline",
+    ),
+    *("volatile", "extern", "constexpr", "register", "__shared__", "__device__", "__constant__", "__forceinline__"),
+)
+_DECLARED = re.compile(
+    rf"\b(?!(?:{'|'.join(_NO_TYPE)})\b)(?P<type>[A-Za-z_]\w*)\b"
+    r"(?P<marks>[\s*&]*(?:\bconst\b|\b__restrict(?:__)?\b)?[\s*&]+)(?!(?:operator|const|__restrict__|__restrict)\b)"
+    r"(?P<name>[A-Za-z_]\w*)\b(?P<after>\s*(?:\[|\(|::))?"
+)
 
 
 @dataclass(frozen=True)
@@ -88,17 +112,33 @@ def _places(row: Defect, text: str) -> Iterator[tuple[int, int]]:
 
 def _compared(plain: str, row: Defect) -> set[int]:
     """Where values of the row's types are compared by its operators: variables of them, or arguments of a macro."""
-    operators = "|".join(re.escape(each) for each in row.name.removeprefix(OPERATOR).split())
+    operators = "|".join(_OPERATORS.get(each, re.escape(each)) for each in row.name.removeprefix(OPERATOR).split())
     kind = "|".join(sorted(row.beside))
-    found = {
-        match.start("operator")
-        for match in re.finditer(rf"\w\s*\([^()]*\b(?:{kind})\b[^()]*?(?P<operator>{operators})[^()]*\)", plain)
-    }
-    names = {
-        match[1] for match in re.finditer(rf"\b(?:{kind})\b\s*(?:const\b)?[\s*&]*\b([A-Za-z_]\w*)\b(?!\s*\()", plain)
-    }
-    if names:
-        operand = rf"\b(?:{'|'.join(map(re.escape, names))})\b{_ELEMENT}"
-        pattern = rf"(?:{operand}\s*(?P<after>{operators})(?!=))|(?:(?P<before>{operators})\s*\*?{operand})"
-        found |= {max(m.start("after"), m.start("before")) for m in re.finditer(pattern, plain)}
+    # The macro has the comparison as one argument and the type as another.
+    in_macro = rf"\w\s*\((?:[^()]*,)?\s*(?:{kind})\s*,[^()]*?(?P<operator>{operators})[^()]*\)"
+    found = {match.start("operator") for match in re.finditer(in_macro, plain)}
+    values, pointers = _variables(plain, kind)
+    # An element of two is no value of the type that holds both.
+    element = r"(?!\s*\.)" if all(name.endswith("2") for name in row.beside) else r"(?:\.[xy]\b)?"
+    operands = [rf"\b(?:{'|'.join(values)})\b(?!\s*\[){element}"] if values else []
+    if names := "|".join(pointers):
+        operands.append(rf"(?:\*\s*(?:{names})\b|\b(?:{names})\s*\[[^\]\n]*\])" + element)
+    for operand in operands:
+        for pattern in (rf"{operand}\s*(?P<operator>{operators})(?!=)", rf"(?P<operator>{operators})\s*{operand}"):
+            found |= {match.start("operator") for match in re.finditer(pattern, plain)}
     return found
+
+
+def _variables(plain: str, kind: str) -> tuple[list[str], list[str]]:
+    """Variables of a type, and pointers to and arrays of it; none of a name that is declared as something else, too."""
+    declared: dict[str, set[str]] = {}
+    for match in _DECLARED.finditer(plain):
+        is_kind, after = re.fullmatch(kind, match["type"]), (match["after"] or "").strip()
+        if is_kind and after in ("(", "::"):  # a function
+            continue
+        what = "other" if not is_kind else "pointer" if "*" in match["marks"] or after else "value"
+        declared.setdefault(match["name"], set()).add(what)
+    values, pointers = (
+        sorted(name for name, kinds in declared.items() if kinds == {what}) for what in ("value", "pointer")
+    )
+    return values, pointers

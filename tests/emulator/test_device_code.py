@@ -39,7 +39,7 @@ def numbers(n=128):
 
 def test_assertions_that_hold(run):
     assert run("asserts", 128, numbers(), np.zeros(128, np.int32))[1].tolist() == numbers().tolist()
-    assert run.device.printed == ""
+    assert run.device.take_printed() == ""
 
 
 def test_a_failed_assertion_names_expression_place_and_thread(run):
@@ -84,7 +84,7 @@ def test_a_trap_on_either_way(run):
 def test_printed_text(run):
     y = run("prints", 128, numbers(), np.zeros(128, np.int32), block=128)[1]
     assert y.tolist() == numbers().tolist()
-    assert sorted(run.device.printed.splitlines()) == sorted(
+    assert sorted(run.device.take_printed().splitlines()) == sorted(
         [
             "5 of many: 2.500 1.0e+10|-5    |0000ff|z%",
             "69 of many: 34.500 1.0e+10|-69   |0000ff|z%",
@@ -93,13 +93,13 @@ def test_printed_text(run):
         ]
     )
     run("asserts", 1, numbers(1), np.zeros(1, np.int32), block=1)
-    assert run.device.printed == ""
+    assert run.device.take_printed() == ""
 
 
 def test_long_text_is_cut_and_the_rest_counted(run):
     n = 4096
     run("prints_a_lot", n, numbers(n), np.zeros(n, np.int32), grid=16)
-    text, _, more = run.device.printed.partition("\n... and more: ")
+    text, _, more = run.device.take_printed().partition("\n... and more: ")
     assert len(text) == 4096
     assert re.match(r"thread \d+ has \d+\n", text)
     whole = sum(len(f"thread {i} has {i}\n") for i in range(n))
@@ -144,7 +144,7 @@ def test_tables_and_what_the_host_puts_there(run):
     x, factors = numbers(64), np.tile([1, 10, 100, 1000], 16)
     y = run("tables", 64, x, np.zeros(64, np.float32), block=64)[1]
     assert y.tolist() == (x * factors + 1000).tolist()
-    run.device.write_symbol(run.code, "given", np.array([1, 2, 3, 4], np.float32).tobytes())
+    run.device.write_symbol(run.code, "given", np.array([1, 2, 3, 4], np.float32))
     y = run("tables", 64, x, np.zeros(64, np.float32), block=64)[1]
     assert y.tolist() == (x * factors + 1000 + np.tile([1, 2, 3, 4], 16)).tolist()
     run.device.restore()
@@ -153,7 +153,7 @@ def test_tables_and_what_the_host_puts_there(run):
     with pytest.raises(UsageError, match=r"has no variable 'gven'; did you mean given"):
         run.device.symbol(run.code, "gven")
     with pytest.raises(UsageError, match="variable 'given' of module 'device' has 16 bytes, not 20"):
-        run.device.write_symbol(run.code, "given", bytes(20))
+        run.device.write_symbol(run.code, "given", np.zeros(5, np.float32))
 
 
 def test_variables_stay_until_they_are_restored(run):

@@ -64,6 +64,7 @@ SHOWN: dict[tuple[str, str], tuple[str, int]] = {
     ("__low2bfloat16", ""): ("bits(__low2bfloat16(bb(1, 4)))", 0x3F80),
     ("__low2bfloat162", ""): ("bits(__low2bfloat162(bb(1, 4)))", 0x3F803F80),
     ("__double2bfloat16", ""): ("bits(__double2bfloat16(d[0]))", 0x3F81),
+    **{(f"{kind}4", ""): (f"alignof({kind}4)", 16) for kind in ("double", "long", "ulong", "longlong", "ulonglong")},
     ("__hadd", ""): ("__hadd(i[0], i[1])", 4),
     ("__rhadd", ""): ("__rhadd(i[0], i[1])", 4),
     ("__uhadd", ""): ("__uhadd(u2, u2)", 2**32 - 2),
@@ -160,3 +161,19 @@ def test_the_advice_says_what_happens_and_what_to_do():
     assert (finding.file, finding.line, finding.column) == ("k.cu", 2, 7)
     assert "overflows" in finding.advice
     assert "unsigned long long" in finding.advice
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "while (x <= end) x += 8;",  # pointers
+        "bool b = x != nullptr;",
+        "float2 f = cast<float2, __half2>(v);",
+        "if (block.x <= 1024) return;",  # a name with two types
+        "__device__ bool operator>=(const __half& l, const __half& r);",
+        "bool c = pair.x <= 3 && n <= 2;",
+    ],
+)
+def test_comparisons_of_something_else_are_not_reported(line):
+    text = "void f(const __half* x, const __half* end, __half2 block, int n) {\n dim3 block(1);\n float2 pair;\n%s }\n"
+    assert reported(text % line) == []

@@ -6,7 +6,6 @@ from parity.op import Op
 from parity.reference import Expected
 
 ROWS = {
-    "types": ("f32",),
     "args": "x out",
     "grid": "rows",
     "block": 256,
@@ -19,8 +18,8 @@ ROWS = {
 tree_sum = Op(
     "block.tree_sum",
     kernel="tree_sum",
-    inputs={"x": "i32"},
-    outputs={"out": "i32"},
+    types=("i32",),
+    inputs={"x": "T"},
     shapes="x: rows 256; out: rows",
     reference=lambda x: Expected(x.sum(axis=1, dtype=np.int32)),
     **ROWS,
@@ -29,7 +28,8 @@ tree_sum = Op(
 backwards = Op(
     "block.backwards",
     kernel="backwards",
-    inputs={"x": "f32"},
+    types=("f32",),
+    inputs={"x": "T"},
     shapes="x: rows 256; out: rows 256",
     shared="4*threads",
     reference=lambda x: Expected(x[:, ::-1].copy()),

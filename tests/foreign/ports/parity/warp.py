@@ -7,7 +7,6 @@ from parity.op import Op
 from parity.reference import Expected
 
 ROWS = {
-    "types": ("f32",),
     "args": "x out rows:i32",
     "grid": "max(1, ceil(rows/4))",
     "block": 128,
@@ -19,7 +18,8 @@ ROWS = {
 from_first = Op(
     "warp.from_first",
     kernel="from_first",
-    inputs={"x": "f32"},
+    types=("f32",),
+    inputs={"x": "T"},
     shapes="x: rows 32; out: rows 32",
     reference=lambda x, to: reference.within(0.5, x.astype(np.float64) - x[:, :1], to),
     **ROWS,
@@ -28,8 +28,8 @@ from_first = Op(
 sum_everywhere = Op(
     "warp.sum_everywhere",
     kernel="sum_everywhere",
-    inputs={"x": "i32"},
-    outputs={"out": "i32"},
+    types=("i32",),
+    inputs={"x": "T"},
     shapes="x: rows 32; out: rows 32",
     reference=lambda x: Expected(np.repeat(x.sum(axis=1, keepdims=True, dtype=np.int32), 32, axis=1)),
     **ROWS,
@@ -38,7 +38,8 @@ sum_everywhere = Op(
 count_positive = Op(
     "warp.count_positive",
     kernel="count_positive",
-    inputs={"x": "f32"},
+    types=("f32",),
+    inputs={"x": "T"},
     outputs={"out": "i32"},
     shapes="x: rows 32; out: rows",
     reference=lambda x: Expected((x > 0).sum(axis=1).astype(np.int32)),

@@ -1,0 +1,90 @@
+"""The bugs that ports to AMD suffer from, planted in CUDA spelling and in HIP spelling: found on the right target."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+PORTS = Path(__file__).parents[1] / "foreign" / "ports"
+
+
+@dataclass(frozen=True)
+class Bug:
+    """A row of bugs.toml."""
+
+    name: str
+    file: str
+    kernel: str
+    old: str
+    new: str
+    kind: str
+    fails: list[str]
+    passes: list[str] = ()
+    says: str = ""
+    hip_old: str = ""
+    hip_new: str = ""
+
+    @property
+    def edits(self) -> tuple[tuple[str, str, str], tuple[str, str, str]]:
+        """File, old and new text of both spellings."""
+        hip_new = self.hip_new if self.hip_old else self.new
+        return (f"cuda/{self.file}.cu", self.old, self.new), (f"hip/{self.file}.hip", self.hip_old or self.old, hip_new)
+
+
+BUGS = [Bug(**row) for row in tomllib.loads((PORTS / "bugs.toml").read_text())["bug"]]
+
+
+@pytest.fixture
+def ports(tmp_path, monkeypatch):
+    """A copy of the project; the working folder."""
+    folder = Path(shutil.copytree(PORTS, tmp_path / "ports"))
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def run(parity, spelling, *arguments):
+    """The state of each target and what is said of failures, of the sources in one spelling."""
+    sides = () if spelling == "HIP" else ("--kernels", "cuda", "--cases", "parity")
+    result = parity("run", *arguments, *sides, "--examples", "3", "--output", "out")
+    matrix = json.loads(Path("out/matrix.json").read_text())
+    states = {cell["target"]: cell for kernel in matrix["kernels"] for cell in kernel["cells"]}
+    return result, states, matrix
+
+
+@pytest.mark.parametrize("spelling", ["CUDA", "HIP"])
+def test_the_kernels_pass_in_both_spellings(parity, ports, spelling):
+    result, _, matrix = run(parity, spelling, "--target", "gfx1100,gfx90a")
+    assert result.code == 0, result.out + result.err
+    made = "ported sources" if spelling == "HIP" else "hipified"
+    assert all(text.startswith(made) for text in matrix["compilers"].values())
+
+
+@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
+@pytest.mark.parametrize("spelling", ["CUDA", "HIP"])
+def test_a_bug_is_found_on_the_targets_that_have_it(parity, ports, bug, spelling):
+    file, old, new = bug.edits[spelling == "HIP"]
+    text = (ports / file).read_text()
+    assert old in text
+    (ports / file).write_text(text.replace(old, new))
+    targets = ",".join([*bug.fails, *bug.passes])
+    result, states, _ = run(parity, spelling, f"{bug.file}.{bug.kernel}", "--target", targets)
+    assert result.code == 1, result.out + result.err
+    for target in bug.fails:
+        kinds = {states[target]["state"], *states[target]["failures"]}
+        assert bug.kind in kinds, (target, kinds)
+    for target in bug.passes:
+        assert states[target]["state"] == "pass", (target, states[target])
+    assert bug.says in result.out + result.err
+
+
+def test_a_port_that_fails_where_the_helpful_one_passes_is_told_so(parity, ports):
+    (bug,) = (bug for bug in BUGS if bug.name == "a broadcast without a width")
+    file, old, new = bug.edits[0]
+    (ports / file).write_text((ports / file).read_text().replace(old, new))
+    result, *_ = run(parity, "CUDA", "warp.from_first", "--target", "gfx90a")
+    assert "passes with --hipify helpful" in result.out and "__shfl(own, 0, 32)" in result.out
