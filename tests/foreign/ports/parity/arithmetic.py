@@ -15,8 +15,8 @@ exponential = Op(
     inputs={"x": "f32"},
     shapes="x: n; out: n",
     data=("normal", "-80..80"),
-    # CUDA documents 1 ULP of expf, AMD's OCML as well.
-    reference=lambda x, to: reference.within(1.5, np.exp(x.astype(np.float64)), to),
+    # CUDA documents 2 ULP of expf, OCML 1.
+    reference=lambda x, to: reference.within(2.5, np.exp(x.astype(np.float64)), to),
     **ELEMENTS,
 )
 
