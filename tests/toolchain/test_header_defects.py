@@ -69,6 +69,8 @@ SHOWN: dict[tuple[str, str], tuple[str, int]] = {
     ("__rhadd", ""): ("__rhadd(i[0], i[1])", 4),
     ("__uhadd", ""): ("__uhadd(u2, u2)", 2**32 - 2),
     ("__urhadd", ""): ("__urhadd(u2, u2)", 2**32 - 2),
+    ("__fmul_rn", ""): ("__fsub_rn(__fmul_rn(x[5] / x[4], x[2] / x[7]), x[5] / x[4] * (x[2] / x[7])) != 0", 0),
+    ("__dmul_rn", ""): ("__dsub_rn(__dmul_rn(d[0] / 3, d[0] / 7), d[0] / 3 * (d[0] / 7)) != 0", 0),
     ("__sad", ""): ("__sad(i[2] - 9, i[3] + 9, 7u)", 2**32 - 1 - 18 + 7),
 }  # fmt: skip
 # Of all 65536 numbers, rather than of one.
