@@ -33,6 +33,8 @@ from parity.toolchain.translators import fingerprint as hipifier_fingerprint
 __all__ = ["Built", "HelpfulPort", "build", "build_suite", "find_modules", "helpful_port"]
 
 _RECORD = "build.json"
+_SHOWN = 3
+"""Lines of the helpful style that are shown."""
 
 
 @dataclass(frozen=True)
@@ -272,10 +274,11 @@ def helpful_port(suite: Suite, module: str, target: str) -> HelpfulPort | None:
 
 
 def _how(spelled_out: Sequence[Finding]) -> str:
-    """What the helpful style makes of a source, with the first line that it writes otherwise."""
-    first = spelled_out[0]
-    more = f" (and {len(spelled_out) - 1} more lines)" if len(spelled_out) > 1 else ""
-    return f"with --hipify {HELPFUL}, which reads {first.file}:{first.line} as: {first.advice}{more}"
+    """What the helpful style makes of a source, with the first lines that it writes otherwise."""
+    first, *others = (f"{each.file}:{each.line} as: {each.advice}" for each in spelled_out)
+    lines = [f"with --hipify {HELPFUL}, which reads {first}", *(f"  and {each}" for each in others[: _SHOWN - 1])]
+    more = f" (and {len(spelled_out) - _SHOWN} more lines)" if len(spelled_out) > _SHOWN else ""
+    return "\n".join(lines) + more
 
 
 def _made_by(source: Source, target: Target) -> str:
