@@ -41,11 +41,16 @@ class Side:
 
 @dataclass(frozen=True)
 class Sides:
-    """Both sides. ``ported`` is the folder of AMD's sources; without it they are made of CUDA's by hipify."""
+    """Both sides. ``ported`` is the folder of AMD's sources; without it they are made of CUDA's by hipify.
+
+    ``cuda_arch`` is what ``__CUDA_ARCH__`` is in hipified sources that mention it; without it, it is not defined there,
+    as hipcc has it.
+    """
 
     cuda: Side = field(default_factory=Side)
     amd: Side = field(default_factory=Side)
     ported: Path | None = None
+    cuda_arch: int | None = None
 
     @classmethod
     def both(cls, side: Side) -> Sides:

@@ -23,12 +23,18 @@ __all__ = ["LAUNCHES", "Project", "Selection", "Suite", "find_project", "find_su
 
 SETTINGS: dict[str, type] = {
     **dict.fromkeys(("kernels", "hip", "cases", "known-issues", "launches"), str),
+    "cuda-arch": int,
     **{side + what: list for side in ("", "cuda-", "hip-") for what in ("include", "flags", "force-include")},
 }
 """What ``[tool.parity]`` may say, and as what; ``-`` and ``_`` are the same in a name."""
 
 LAUNCHES = ("any", "host")
 """Whether cases are drawn with launches of any kind, or only with those of the op's own rule, which the host has."""
+
+SHIPPED_ARCH = 890
+"""What ``__CUDA_ARCH__`` is in other kernels that are held against the cases of the suite shipped with parity: with it,
+those of bfloat16 and of 8 bits are there.
+"""
 
 KNOWN = "known-issues"
 """The setting that names the file of known issues; without it, the file of this name is read where there is one."""
@@ -198,14 +204,17 @@ def find_project(
                 folder / table.get("cases", "cases"),
                 issues if not cases and (KNOWN in table or issues.is_file()) else None,
                 Sides(
-                    _side(folder, table, "cuda-"), _side(folder, table, "hip-"), ported if "kernels" in table else None
+                    _side(folder, table, "cuda-"),
+                    _side(folder, table, "hip-"),
+                    ported if "kernels" in table else None,
+                    table.get("cuda-arch"),
                 ),
                 table.get("launches", "any"),
             )
             break
     else:
         shipped = Path(__file__).parent / "_suite"
-        found = Project(shipped / "kernels", shipped / "cases")
+        found = Project(shipped / "kernels", shipped / "cases", sides=Sides(cuda_arch=SHIPPED_ARCH))
     # The ports that the project names are those of its own kernels.
     port = hip or (found.sides.ported if not kernels else None)
     return replace(
@@ -261,6 +270,10 @@ def _check_settings(config: Path, table: Mapping[str, object]) -> None:
         name = written.replace("_", "-")
         if name not in SETTINGS:
             raise UsageError(f"{config}: [tool.parity] has no setting {written!r}{nearest(name, SETTINGS)}")
+        if SETTINGS[name] is int and not (isinstance(value, int) and 0 < value < 10000):
+            raise UsageError(
+                f"{config}: [tool.parity] {written} = {value!r} is not a number such as 890, which is sm_89"
+            )
         if SETTINGS[name] is str and not isinstance(value, str):
             raise UsageError(f"{config}: [tool.parity] {name} = {value!r} is not a text")
         if SETTINGS[name] is list and not (isinstance(value, list) and all(isinstance(each, str) for each in value)):

@@ -18,7 +18,7 @@ from pathlib import Path
 from parity.cache import Cache, default_root, digest
 from parity.codeobject import CodeObject, kernel_from_dict, kernel_to_dict, parse, prebuilt
 from parity.errors import UsageError
-from parity.side import Sides
+from parity.side import Side, Sides
 from parity.suite import Suite
 from parity.toolchain import compiler, cuda, disassembler, rocm
 from parity.toolchain.compat import confirmed, of_version
@@ -33,6 +33,7 @@ from parity.toolchain.translators import fingerprint as hipifier_fingerprint
 __all__ = ["Built", "HelpfulPort", "build", "build_suite", "find_modules", "helpful_port"]
 
 _RECORD = "build.json"
+_ARCH = "__CUDA_ARCH__"
 _SHOWN = 3
 """Lines of the helpful style that are shown."""
 
@@ -215,8 +216,15 @@ def _sources(
                 found[module, vendor] = None
                 continue
             files = closure(source, side, place, texts)
-            found[module, vendor] = Source(module, place, source, side, files, ported, hipifier)
+            own = side if ported or vendor == "cuda" else _with_arch(side, sides.cuda_arch, files.values())
+            found[module, vendor] = Source(module, place, source, own, files, ported, hipifier)
     return found
+
+
+def _with_arch(side: Side, arch: int | None, texts: Iterable[str]) -> Side:
+    """The side with ``__CUDA_ARCH__`` defined, if a source asks for it and a project says what it is."""
+    asked = arch is not None and any(_ARCH in text for text in texts)
+    return replace(side, flags=(f"-D{_ARCH}={arch}", *side.flags)) if asked else side
 
 
 def _without_source(module: str, target: Target, path: Path, sides: Sides) -> compiler.CompileError:

@@ -76,6 +76,20 @@ def test_flags_of_one_side_are_not_those_of_the_other(folders, cache):
     assert "undeclared identifier 'TWO'" in str(built.error)
 
 
+def test_the_architecture_of_cuda_is_defined_for_sources_that_ask_for_it(folders, cache):
+    text = "#if __CUDA_ARCH__ >= 800\n" + CUDA.replace("TWO", "2") + "#endif\n"
+    (folders / "cuda" / "m.cu").write_text(text)
+    (folders / "cuda" / "n.cu").write_text(CUDA.replace("TWO", "2"))
+    by_default = build(folders / "cuda", targets=["gfx1100"], cache=cache)
+    assert [built.entries for built in by_default] == [(), ("twice", "cuda_only")]
+    asked = build(folders / "cuda", targets=["gfx1100"], sides=Sides(cuda_arch=890), cache=cache)
+    assert [built.entries for built in asked] == [("twice", "cuda_only")] * 2
+    assert [built.cached for built in asked] == [False, True]
+    assert not any(
+        "__CUDA_ARCH__" in branch.advice and "not defined" in branch.advice for branch in asked[0].translation.branches
+    )
+
+
 @pytest.mark.parametrize("flags", [["-Iinclude"], ["-isystem", "include"]])
 def test_a_header_found_through_a_flag_belongs_to_the_key(folders, cache, flags):
     """An edit of it once gave a green run of old code."""
