@@ -100,7 +100,20 @@ class Shapes:
             raise UsageError(
                 f"{self.of(tensor)!r} does not tell {name}: state a tensor that has {name} for a dim of its own"
             )
+        self._agree(scope)
         return scope
+
+    def _agree(self, scope: Scope) -> None:
+        """Compare values that were found from extents with what their names are defined as.
+
+        Raises:
+            Misfit: one differs.
+        """
+        for name, each in self.defined.items():
+            if name in scope.names and not each.unknown(scope) and each.tensors <= scope.tensors.keys():
+                value = each(scope)
+                if value != scope.names[name]:
+                    raise Misfit(f"{name} is {scope.names[name]}, where {name} = {each} makes it {value}")
 
     def define(self, scope: Scope) -> None:
         """Add the defined values that follow from what the scope has."""

@@ -26,6 +26,13 @@ def test_equal_names_are_equal_extents_and_expressions_are_turned_round():
         stated.bind({"x": (3, 9, 1)}, {}, {})
 
 
+def test_an_extent_that_a_definition_contradicts_is_a_misfit():
+    """Also where the name was found from a tensor first."""
+    with pytest.raises(Misfit, match=r"m is 3, where m = 2\*n makes it 4"):
+        names("x: n; out: m; m = 2*n", {"x": (2,), "out": (3,)})
+    assert names("x: n; out: m; m = 2*n", {"x": (2,), "out": (4,)}) == {"n": 2, "m": 4}
+
+
 @pytest.mark.parametrize(
     ("text", "extents", "known", "found"),
     [

@@ -291,7 +291,8 @@ def _code(body: list[_Line], where: Target, names: Mapping[int, str]) -> Iterato
             operands = f".Lbb_{targets[line.address]:x}"
         elif line.address in addresses:
             half, to = addresses[line.address]
-            symbol = f"{names[to]}@rel32@{half}+4" if to in names else f".text+{to:#x}"
+            # From the end of s_getpc on: the literal of the low half begins 4 bytes later, that of the high one 12.
+            symbol = f"{names[to]}@rel32@{half}+{4 if half == 'lo' else 12}" if to in names else f".text+{to:#x}"
             operands = f"{operands.rpartition(',')[0]}, {symbol}"
         yield f"\t{mnemonic} {operands}".rstrip()
 

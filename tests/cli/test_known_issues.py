@@ -181,7 +181,7 @@ def test_a_file_of_the_project_counts_and_a_missing_one_is_a_mistake(
 
 def test_a_module_that_does_not_compile_may_be_known(known, kernels):
     path = kernels / "fill.cu"
-    path.write_text(path.read_text() + "\nint broken = undeclared;\n")
+    path.write_text(path.read_text() + "\n__device__ int broken = undeclared;\n")
     run = ("run", "fill.fill", "affine_u8", "--target", "gfx1100", "--examples", "1", "-j", "1", "--kernels", kernels)
     issue = {"cases": "fill", "failure": "compile error", "ulps": None}
     result = known(toml(**issue, says="identifier 'undeclared'"), command=run)

@@ -104,7 +104,7 @@ def test_a_planted_fault_is_shown_with_a_command_that_repeats_it(parity, kernels
 
 def test_a_module_that_does_not_compile_costs_itself_only(parity, kernels):
     path = kernels / "fill.cu"
-    path.write_text(path.read_text() + "\nint broken = undeclared;\n")
+    path.write_text(path.read_text() + "\n__device__ int broken = undeclared;\n")
     result = parity("run", "fill", "affine_f32", "--examples", "1", "-j", "1", *ONE, "--kernels", kernels)
     assert result.code == 1
     assert "COMPILE ERROR" in result.out

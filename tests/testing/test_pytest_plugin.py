@@ -114,7 +114,7 @@ def test_a_fault_is_shown_as_on_the_command_line_also_by_xdist_and_is_run_again_
 
 def test_what_does_not_compile_fails_with_the_compiler_s_words(project):
     source = project.folder / "kernels" / "affine.cu"
-    source.write_text(source.read_text() + "\nint broken = nothing_of_that_name;\n")
+    source.write_text(source.read_text() + "\n__device__ int broken = nothing_of_that_name;\n")
     code, out = project("--parity", "-k", "f16", "-x")
     assert (code, "stopping after 1 failures" in out) == (1, True)
     assert "nothing_of_that_name" in out
