@@ -156,10 +156,10 @@ def _print_left_out(built: Sequence[Built], kernels: Path) -> None:
     pieces = list(dict.fromkeys(piece for each in translations for piece in each.left_out))
     for piece in pieces[:SHOWN_PIECES]:
         place = os.path.relpath(kernels / piece.file)
-        console.print(f"{place}:{piece.line}: host code left out: {piece.name} ({piece.because})", style="dim")
+        console.print(f"{place}:{piece.line}: left out: {piece.name} ({piece.because})", style="dim")
     if len(pieces) > SHOWN_PIECES:
         more = _counted(len(pieces) - SHOWN_PIECES, "more piece")
-        console.print(f"{more} of host code left out, all of them with --json", style="dim")
+        console.print(f"{more} left out, all of them with --json", style="dim")
 
 
 def _print_stubs(built: Sequence[Built]) -> None:

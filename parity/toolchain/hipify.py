@@ -122,6 +122,7 @@ _CUB_HEADER = re.compile(r"cub/[\w/]+\.cuh")
 _NAMESPACES = frozenset({"cub", "nvcuda"})
 _NAMESPACE_BEFORE = re.compile(r"\bnamespace\s+$")
 _NAMESPACE_AFTER = re.compile(r"\s*::")
+_ALIAS = re.compile(r"\s*=")
 _TYPE_BEFORE = re.compile(r"\b([A-Za-z_]\w*)\s+$")
 _MEMBER_BEFORE = re.compile(r"(?:\.|->|\w\s*::)\s*$")
 # What a name follows where it is declared; "return f(x)" declares nothing.
@@ -286,10 +287,11 @@ class _Translation:
 
     def _name(self, name: str, start: int, end: int, region: Region, in_directive: bool, in_condition: bool) -> None:
         names, _ = table()
-        if name in _NAMESPACES and not (
-            _NAMESPACE_AFTER.match(self.text, end) or _NAMESPACE_BEFORE.search(self.text[max(0, start - 40) : start])
-        ):
-            return
+        if name in _NAMESPACES:
+            opened = _NAMESPACE_BEFORE.search(self.text[max(0, start - 40) : start])
+            # namespace cub = hipcub; is how a program that is ported already calls HIP's by CUDA's name.
+            if (opened and _ALIAS.match(self.text, end)) or not (opened or _NAMESPACE_AFTER.match(self.text, end)):
+                return
         rule = names.get(name)
         if rule is None:
             # In a condition, a name that nobody defines is 0.

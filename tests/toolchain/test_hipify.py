@@ -59,6 +59,7 @@ def test_translated(cuda, hip):
         'const char* s = "cudaMalloc \\" cudaFree";',
         'auto r = R"x(cudaMalloc ")" cudaFree)x";',
         "char c = '\"'; int cub = 3; char d = '\"';",
+        "namespace cub = hipcub;",
         "kernel<<<grid, block, 0, stream>>>(x, y);",
         '#include "elementwise.cuh"',
         '#include "cuda_helpers.cuh"',
