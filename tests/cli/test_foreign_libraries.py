@@ -1,4 +1,4 @@
-"""Code as others ship it, unchanged: an extension of PyTorch, a compatibility header, a sample program."""
+"""Code as others ship it: an extension of PyTorch, a compatibility header, a sample program, cooperative groups."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def library(tmp_path, parity, monkeypatch):
     return copy
 
 
-@pytest.mark.parametrize("name", ["torch_extension", "compat_header", "sample_program"])
+@pytest.mark.parametrize("name", ["torch_extension", "compat_header", "sample_program", "groups"])
 def test_each_passes_as_it_is(parity, library, name):
     library(name)
     result = parity("run", *TARGET)
@@ -37,6 +37,8 @@ def test_each_passes_as_it_is(parity, library, name):
         ("torch_extension", "csrc/scaled.cu", "static_cast<scalar_t>(x[i])", "x[i] * 0.9921875f", "ext::rounded"),
         ("compat_header", "src/gpu.h", "value, lanes, 32)", "value, lanes, 16)", "sums"),
         ("sample_program", "program/blend.cu", "+ c[i];", "+ c[0];", "blend<float4, 4>"),
+        ("groups", "kernels/groups.cu", "group.size() / 2", "group.size() / 4", "row_sums"),
+        ("groups", "kernels/groups.cu", "count - 1 - t;", "count - 2 - t;", "reversed"),
     ],
 )
 def test_a_fault_in_any_of_them_is_seen(parity, library, name, file, old, new, kernel):
