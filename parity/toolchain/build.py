@@ -137,12 +137,14 @@ def build(
     jobs: int | None = None,
     sides: Sides | None = None,
     hipifier: str | None = None,
+    kernels: Mapping[str, Sequence[str]] | None = None,
     done: Callable[[Built], None] | None = None,
 ) -> list[Built]:
     """Compile modules of ``folder`` (all by default) for targets (all AMD targets by default), hipified for AMD's.
 
     ``modules`` may map names to files. ``sides`` says how each side is compiled, and where AMD's sources are if they
-    are not to be made of CUDA's by ``hipifier`` (default: what ``$PARITY_HIPIFY`` says); ``jobs`` limits how many
+    are not to be made of CUDA's by ``hipifier`` (default: what ``$PARITY_HIPIFY`` says); ``kernels`` are templates with
+    their arguments, by module, that AMD's side has whether host code launches them or not; ``jobs`` limits how many
     compilers run at once (one per processor by default); ``done`` is called with every result as it arrives, from the
     thread that made it. The result is ordered by module, then target. A module that does not compile is a result with
     an error; the others go on.
@@ -155,7 +157,12 @@ def build(
     paths = modules if isinstance(modules, Mapping) else find_modules(folder, modules, ported=sides.ported)
     chosen = [target(name) for name in (TARGETS if targets is None else targets)]
     store = cache or Cache(default_root() / "build")
-    sources = _sources(folder, {module: path.absolute() for module, path in paths.items()}, sides, chosen, hipifier)
+    sources = {
+        place: source and replace(source, kernels=tuple((kernels or {}).get(place[0], ())))
+        for place, source in _sources(
+            folder, {module: path.absolute() for module, path in paths.items()}, sides, chosen, hipifier
+        ).items()
+    }
     tools = {"amd": _amd_fingerprint, "cuda": cuda.fingerprint}
     compiled = {t.vendor for source in sources.values() if source and not source.prebuilt for t in chosen}
     fingerprints = {t.name: digest(_own_digest(), tools[t.vendor](t)) for t in chosen if t.vendor in compiled}
@@ -192,7 +199,20 @@ def build_suite(
         UsageError, MissingTool: as ``build``.
     """
     paths = {module: suite.files[module] for module in modules if module not in suite.missing}
-    return build(suite.kernels, paths, targets, jobs=jobs, sides=suite.sides, hipifier=hipifier, done=done)
+    kernels: dict[str, dict[str, None]] = {}
+    for entry in suite.kernel_entries:
+        if "<" in entry.kernel:
+            kernels.setdefault(entry.op.module, {})[entry.kernel] = None
+    return build(
+        suite.kernels,
+        paths,
+        targets,
+        jobs=jobs,
+        sides=suite.sides,
+        hipifier=hipifier,
+        kernels={module: tuple(names) for module, names in kernels.items()},
+        done=done,
+    )
 
 
 def _sources(
@@ -245,6 +265,8 @@ def _build_one(source: Source, target: Target, fingerprint: str, cache: Cache) -
     settings = ("flags", *side.flags, "include", *map(source.name, side.include), "forced", *side.forced)
     if target.vendor == "amd" and not source.ported:
         settings = (*settings, "hipify", hipifier_fingerprint(source.hipifier))
+    if target.vendor == "amd":
+        settings = (*settings, "kernels", *source.kernels)
     key = digest(fingerprint, source.module, str(source.ported), *settings, *map(_encode, parts))
     try:
         fill = _compile_cuda if target.vendor == "cuda" else _compile_amd

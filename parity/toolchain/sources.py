@@ -27,8 +27,9 @@ _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.MULTI
 class Source:
     """What one side of a module is built from: its file and all files it may include, as path and text.
 
-    ``ported`` sources are HIP already and compiled as they are; ``hipifier`` is what translates others. Code objects in
-    place of a source are in ``prebuilt``, by target.
+    ``ported`` sources are HIP already and compiled as they are; ``hipifier`` is what translates others. ``kernels`` are
+    templates with their arguments, which are to be there whether host code launches them or not. Code objects in place
+    of a source are in ``prebuilt``, by target.
     """
 
     module: str
@@ -38,6 +39,7 @@ class Source:
     files: Mapping[Path, str]
     ported: bool = False
     hipifier: str = LITERAL
+    kernels: tuple[str, ...] = ()
     prebuilt: Mapping[str, Path] = field(default_factory=dict)
     repairs: Repairs = field(default_factory=Repairs, repr=False, compare=False)
 

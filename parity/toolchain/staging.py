@@ -19,9 +19,9 @@ from parity.toolchain.compiler import RUNTIME, CompileError, in_terms_of_the_sou
 from parity.toolchain.coordinates import with_plain_coordinates
 from parity.toolchain.diagnostics import Diagnostic, diagnostics
 from parity.toolchain.header_defects import defects
-from parity.toolchain.hipify import Finding, Hipified
+from parity.toolchain.hipify import Finding, Hipified, hipify
 from parity.toolchain.host_code import HostCode, LeftOut, instantiations, repaired
-from parity.toolchain.host_syntax import ANYTHING
+from parity.toolchain.host_syntax import ANYTHING, Instantiation
 from parity.toolchain.sources import Source, found_in, included
 from parity.toolchain.stubs import LIBRARY_NAMES, library_names, stub_of, switches
 from parity.toolchain.translators import hipified
@@ -107,8 +107,9 @@ def compiled(
     compat = _compat(source, hip, headers)
     repairs = source.repairs
     with repairs.lock:
-        if not source.ported and repairs.host == HostCode():
-            repairs.host = HostCode(tuple(_twice_defined(source, hip)))
+        if repairs.host == HostCode():
+            twice = () if source.ported else tuple(_twice_defined(source, hip))
+            repairs.host = HostCode(twice, instantiated=tuple(_wanted(source)))
     while True:
         host = repairs.host
         try:
@@ -127,6 +128,12 @@ def compiled(
                 # A header that is not there is found before anything else, and no error of host code.
                 repairs.rounds += len(more.empty_headers) == len(host.empty_headers)
                 repairs.host = more
+
+
+def _wanted(source: Source) -> Iterator[Instantiation]:
+    """The kernel templates that are declared, as AMD's side spells them."""
+    for name in source.kernels:
+        yield Instantiation((), name if source.ported else hipify(name, source.path.name).text)
 
 
 def _twice_defined(source: Source, hip: Mapping[Path, Hipified]) -> Iterator[LeftOut]:

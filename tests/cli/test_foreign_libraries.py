@@ -39,6 +39,7 @@ def test_each_passes_as_it_is(parity, library, name):
         ("sample_program", "program/blend.cu", "+ c[i];", "+ c[0];", "blend<float4, 4>"),
         ("groups", "kernels/groups.cu", "group.size() / 2", "group.size() / 4", "row_sums"),
         ("groups", "kernels/groups.cu", "count - 1 - t;", "count - 2 - t;", "reversed"),
+        ("groups", "kernels/groups.cu", "x[i] * FACTOR", "x[i] + FACTOR", "scaling::scaled<int, 3>"),
     ],
 )
 def test_a_fault_in_any_of_them_is_seen(parity, library, name, file, old, new, kernel):

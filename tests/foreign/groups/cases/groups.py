@@ -39,3 +39,16 @@ reversed_ = Op(
     data=("normal",),
     reference=each_block_reversed,
 )
+
+scaled = Op(
+    "groups.scaled",
+    kernel="scaling::scaled<{T}, 3>",
+    types=("i32", "f32"),
+    spelling={"i32": "int", "f32": "float"},
+    args="x out n:i32=numel",
+    inputs={"x": "T"},
+    block=64,
+    grid_stride=False,
+    data=("normal",),
+    reference=lambda x: Expected((x * np.array(3, x.dtype)).astype(x.dtype)),
+)

@@ -36,3 +36,12 @@ extern "C" __global__ void reversed(const int* x, int* out, int n) {
     }
     if (n < 0) printf("block %d has %d elements\n", int(block.group_index().x), count);
 }
+
+// What no host code launches is there as the declaration calls it.
+namespace scaling {
+template <typename T, int FACTOR>
+__global__ void scaled(const T* x, T* out, int n) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = x[i] * FACTOR;
+}
+}  // namespace scaling
