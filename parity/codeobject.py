@@ -37,6 +37,7 @@ _NUMBER = re.compile(r"\((?:(?:un)?signed )?(?:char|short|int|long|long long|__i
 _PREBUILT = re.compile(r"(?P<module>.+?)(?:[-.](?P<target>gfx\w+))?\.(?:hsaco|co)")
 _FILE = re.compile(r'^\t\.file\t\d+ (?:"(?P<folder>[^"]*)" )?"(?P<name>[^"]*)"', re.MULTILINE)
 _VECTOR = re.compile(r"HIP_vector_type<([a-z ]+), (\d)>")
+_OF_CUDA = re.compile(r"\b(?:__)?nv_(?=bfloat162?\b)|\b__nv_(?=fp8)")
 _SUFFIXED = re.compile(r"(?<![\w.])(\d+)(?:[uU][lL]{0,2}|[lL]{1,2}[uU]?)\b")
 
 
@@ -177,8 +178,8 @@ def _literals(name: str) -> str:
 
 
 def _plain(name: str) -> str:
-    """A name for comparison, without spaces and the suffixes of numbers."""
-    return _SUFFIXED.sub(r"\1", name).replace(" ", "")
+    """A name for comparison, without spaces and the suffixes of numbers, with HIP's names of CUDA's number types."""
+    return _OF_CUDA.sub("__hip_", _SUFFIXED.sub(r"\1", name)).replace(" ", "")
 
 
 def parse(listing: str, module: str, *, binary: Path | None = None) -> CodeObject:

@@ -131,3 +131,27 @@ def test_what_a_source_calls_a_symbol(symbol, called, whole):
 @pytest.mark.parametrize("symbol", ["plain", "_Z1kITnPFffEXadL_Z5twicefEEEvPf", "_Znonsense"])
 def test_what_has_no_name_but_the_symbol(symbol):
     assert spelled(symbol) == ()
+
+
+@pytest.mark.parametrize("name", ["k<__nv_bfloat16>", "k<nv_bfloat16>", "k<__hip_bfloat16>", "k< __hip_bfloat16 >"])
+def test_a_declaration_may_spell_a_type_as_cuda_does(name):
+    kernel = parse(LISTING_OF_TEMPLATE, "m")
+    assert kernel.symbol(name) == "_Z1kI14__hip_bfloat16EvPT_"
+
+
+LISTING_OF_TEMPLATE = """\
+\t.amdgpu_metadata
+---
+amdhsa.kernels:
+  - .name: _Z1kI14__hip_bfloat16EvPT_
+    .kernarg_segment_size: 8
+    .sgpr_count: 1
+    .vgpr_count: 1
+    .group_segment_fixed_size: 0
+    .private_segment_fixed_size: 0
+    .wavefront_size: 32
+    .args: []
+amdhsa.target: amdgcn-amd-amdhsa--gfx1100
+...
+\t.end_amdgpu_metadata
+"""
