@@ -17,6 +17,12 @@ ANYTHING = "::parity_stub::anything()"
 
 _DEVICE = re.compile(r"\b(?:__device__|__global__|__constant__|__shared__|__managed__)\b")
 # What libraries call their own spelling of __host__ __device__, in headers that are not here to be read.
+_DEVICE_BEFORE = re.compile(
+    r"\b__(?:device|global|constant|shared|managed|host|launch_bounds)__(?:\s*\([^()]*\))?"
+    r"(?:\s+(?:static|inline|extern|const|volatile|constexpr|__\w+__(?:\s*\([^()]*\))?))*\s*$"
+)
+_BEFORE = 300
+"""Bytes before a piece that are looked at."""
 _DEVICE_MACRO = re.compile(r"\b[A-Z0-9_]*DEVICE[A-Z0-9_]*\b|\b[A-Z0-9_]*GLOBAL_?FUNC[A-Z0-9_]*\b")
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)((?:[^\n]*\\\r?\n)*[^\n]*)", re.MULTILINE)
 _WORD = re.compile(r"\b[A-Za-z_]\w*\b")
@@ -106,9 +112,15 @@ def _pieces_at(tree: tree_sitter.Tree, text: str, line: int, column: int, device
         elif instead := _instead(node):
             inner.append(_piece(node, instead))
         node = node.parent
-    if unit is None or _is_device(unit, device):
+    if unit is None or _is_device(unit, device) or _follows_device(text, unit):
         return ()
     return (*inner, _piece(unit, ""))
+
+
+def _follows_device(text: str, unit: tree_sitter.Node) -> bool:
+    """Whether a word that makes it device code stands before a piece: macros before that can tear them apart."""
+    before = text.encode("utf-8", "surrogateescape")[: unit.start_byte][-_BEFORE:]
+    return bool(_DEVICE_BEFORE.search(before.decode("utf-8", "replace")))
 
 
 def launched(text: str, start: int, end: int) -> Iterator[Instantiation]:

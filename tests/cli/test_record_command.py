@@ -127,14 +127,14 @@ def held(tmp_path, monkeypatch):
     yield start
     for process in started:
         process.kill()
-        process.communicate(timeout=60)
+        process.communicate(timeout=300)
 
 
 def test_a_recording_that_was_killed_continues_and_leaves_the_same_file(parity, recorded, held, tmp_path):
     path = tmp_path / "killed.zip"
     process, partial = held(path)
     process.send_signal(signal.SIGKILL)
-    process.communicate(timeout=60)  # which ends when its workers have ended too
+    process.communicate(timeout=300)  # which ends when its workers have ended too
     assert process.returncode == -signal.SIGKILL
     assert not path.exists()
     with partial.open("ab") as file:
@@ -150,7 +150,7 @@ def test_a_recording_that_was_interrupted_says_how_to_go_on(parity, recorded, he
     path = tmp_path / "interrupted.zip"
     process, partial = held(path)
     process.send_signal(signal.SIGINT)
-    _, told = process.communicate(timeout=60)
+    _, told = process.communicate(timeout=300)
     assert process.returncode == 130
     assert f"{NEG_KERNELS} of {KERNELS} kernels are in {partial}; the same command continues there" in told
     anew = parity("record", "-o", path, *SELECTORS, *EMULATED, "--seed", "1")

@@ -190,7 +190,7 @@ def test_launches_follow_the_hosts_rules(text, grid, block, values):
         ("mul_vec[q4_0](w=5x3~small@0 y=96~small@0 out=5)", "here columns=96"),
         (
             "mul_vec[q4_0](w=5x2~small@0 y=32~small@0 out=5)",
-            "y has 32 along dim 0, where k=2 makes it 64|here columns=32",
+            "columns is 32, where columns = 32\\*k makes it 64",
         ),
         ("quantize_q8_1[f32](x=3~small@0)", "x has 1 dims"),
         ("dequantize[q4_0,f32](x=4:2~small@0 out=128)", "contiguous"),

@@ -6,6 +6,7 @@ from parity.cache import Cache
 from parity.toolchain import build
 from parity.toolchain.diagnostics import Diagnostic
 from parity.toolchain.host_code import HostCode, repaired
+from parity.toolchain.host_syntax import pieces_at
 
 
 @pytest.fixture
@@ -169,3 +170,9 @@ def test_operators_that_hip_has_are_left_to_it_and_others_are_not(built):
     assert not one.error and "operator* of float2" in one.translation.left_out[0].name
     one = built(own % "a.x * b.x, a.y * b.x" + kernel)
     assert "ambiguous" in str(one.error) and not one.translation.left_out
+
+
+def test_a_word_of_the_device_that_macros_tear_off_still_counts():
+    text = "FILL(u8)\nFILL(u32)\n\n__device__ int broken = undeclared;\n"
+    assert not pieces_at(text, 4, 25, frozenset())
+    assert pieces_at(text.replace("__device__ ", ""), 4, 14, frozenset())
