@@ -157,12 +157,8 @@ def build(
     paths = modules if isinstance(modules, Mapping) else find_modules(folder, modules, ported=sides.ported)
     chosen = [target(name) for name in (TARGETS if targets is None else targets)]
     store = cache or Cache(default_root() / "build")
-    sources = {
-        place: source and replace(source, kernels=tuple((kernels or {}).get(place[0], ())))
-        for place, source in _sources(
-            folder, {module: path.absolute() for module, path in paths.items()}, sides, chosen, hipifier
-        ).items()
-    }
+    absolute = {module: path.absolute() for module, path in paths.items()}
+    sources = _sources(folder, absolute, sides, chosen, hipifier, kernels or {})
     tools = {"amd": _amd_fingerprint, "cuda": cuda.fingerprint}
     compiled = {t.vendor for source in sources.values() if source and not source.prebuilt for t in chosen}
     fingerprints = {t.name: digest(_own_digest(), tools[t.vendor](t)) for t in chosen if t.vendor in compiled}
@@ -216,7 +212,12 @@ def build_suite(
 
 
 def _sources(
-    folder: Path, paths: Mapping[str, Path], sides: Sides, targets: Iterable[Target], hipifier: str
+    folder: Path,
+    paths: Mapping[str, Path],
+    sides: Sides,
+    targets: Iterable[Target],
+    hipifier: str,
+    kernels: Mapping[str, Sequence[str]],
 ) -> dict[tuple[str, str], Source | None]:
     """What each side of each module is built from, by module and vendor; None where that side has no source."""
     texts: dict[Path, str] = {}
@@ -237,7 +238,9 @@ def _sources(
                 continue
             files = closure(source, side, place, texts)
             own = side if ported or vendor == "cuda" else _with_arch(side, sides.cuda_arch, files.values())
-            found[module, vendor] = Source(module, place, source, own, files, ported, hipifier)
+            found[module, vendor] = Source(
+                module, place, source, own, files, ported, hipifier, tuple(kernels.get(module, ()))
+            )
     return found
 
 
