@@ -66,6 +66,7 @@ def main(arguments: argparse.Namespace) -> int:
         _print_branches(built, project.kernels)
         _print_left_out(built, project.kernels)
         _print_stubs(built)
+        _print_around(built, project.kernels)
         _print_empty(built, modules)
     _print_failures(built)
     return 1 if any(one.error for one in built) else 0
@@ -105,6 +106,7 @@ def _as_dict(one: Built) -> dict[str, object]:
         "left_out": [vars(piece) for piece in one.translation.left_out] if one.translation else [],
         "empty_headers": list(one.translation.empty_headers) if one.translation else [],
         "stubs": list(one.translation.stubs) if one.translation else [],
+        "around": list(one.translation.around) if one.translation else [],
         "needs": [vars(finding) for finding in one.needs],
         "defects": [vars(finding) for finding in one.defects],
         "branches": [vars(finding) for finding in one.branches],
@@ -167,6 +169,14 @@ def _print_stubs(built: Sequence[Built]) -> None:
     headers = dict.fromkeys(header for one in built if one.translation for header in one.translation.stubs)
     if headers:
         output().print(f"headers in whose place small ones of parity's stand: {' '.join(headers)}", style="dim")
+
+
+def _print_around(built: Sequence[Built], kernels: Path) -> None:
+    """Folders of the project in which headers were found although no setting names these folders, in one line."""
+    folders = dict.fromkeys(folder for one in built if one.translation for folder in one.translation.around)
+    if folders:
+        named = ", ".join(f'"{os.path.relpath(kernels / folder)}"' for folder in folders)
+        output().print(f"headers found in folders around; to say so: include = [{named}] in [tool.parity]", style="dim")
 
 
 def _print_empty(built: Sequence[Built], modules: Mapping[str, Path]) -> None:

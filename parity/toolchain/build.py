@@ -236,10 +236,19 @@ def _sources(
             if (ported and vendor == "cuda") or (ported and source == path != path.with_suffix(".hip")):
                 found[module, vendor] = None
                 continue
-            files = closure(source, side, place, texts)
-            own = side if ported or vendor == "cuda" else _with_arch(side, sides.cuda_arch, files.values())
+            every = closure(source, side, place, texts)
+            own = side if ported or vendor == "cuda" else _with_arch(side, sides.cuda_arch, every.files.values())
             found[module, vendor] = Source(
-                module, place, source, own, files, ported, hipifier, tuple(kernels.get(module, ()))
+                module,
+                place,
+                source,
+                own,
+                every.files,
+                ported,
+                hipifier,
+                tuple(kernels.get(module, ())),
+                around=every.around,
+                doubtful=every.doubtful,
             )
     return found
 
@@ -265,7 +274,7 @@ def _build_one(source: Source, target: Target, fingerprint: str, cache: Cache) -
     start = time.perf_counter()
     parts = [part for path in sorted(source.files) for part in (source.name(path), source.files[path])]
     side = source.side
-    settings = ("flags", *side.flags, "include", *map(source.name, side.include), "forced", *side.forced)
+    settings = ("flags", *side.flags, "include", *map(source.name, source.folders), "forced", *side.forced)
     if target.vendor == "amd" and not source.ported:
         settings = (*settings, "hipify", hipifier_fingerprint(source.hipifier))
     if target.vendor == "amd":

@@ -107,17 +107,21 @@ _DIAGNOSTIC = re.compile(r"^(In file included from )?([^\s:][^:\n]*):(?=\d+[:,])
 
 
 class CompileError(ParityError):
-    """A module does not compile for a target; the message holds the compiler's, in terms of the CUDA source."""
+    """A module does not compile for a target; the message holds the compiler's, in terms of the CUDA source.
+
+    ``translation`` is what became of the source before, ``hints`` say what the project has for names that are missed.
+    """
 
     def __init__(self, module: str, target: str, log: str, files: Collection[str] = ()) -> None:
         super().__init__(f"module {module!r} does not compile for {target}:\n{log.strip()}")
         self.module, self.target, self.log, self.files = module, target, log, files
         self.translation: Translation | None = None
+        self.hints: Mapping[str, str] = {}
 
     def after(self, log: str) -> CompileError:
         """The same error behind others."""
         error = CompileError(self.module, self.target, f"{log}\n{self.log}", self.files)
-        error.translation = self.translation
+        error.translation, error.hints = self.translation, self.hints
         return error
 
     @functools.cached_property
@@ -126,7 +130,7 @@ class CompileError(ParityError):
 
         An error in a header that is not of the ``files`` of the user has the place in them that led there.
         """
-        return tuple(dict.fromkeys(_finding(error, self.files) for error in diagnostics(self.log)))
+        return tuple(dict.fromkeys(_finding(each, self.files, self.hints) for each in diagnostics(self.log)))
 
 
 class UnusableCodeObject(CompileError):
@@ -145,10 +149,10 @@ class NoSource(CompileError):
         self.args = (f"module {module!r} cannot be built for {target}: {log}",)
 
 
-def _finding(error: Diagnostic, files: Collection[str]) -> Finding:
+def _finding(error: Diagnostic, files: Collection[str], hints: Mapping[str, str]) -> Finding:
     names = [a or b for a, b in _QUOTED.findall(error.text)]
     name = names[0] if names else ""
-    advice = _advice(error, names)
+    advice = hints.get(name) or _advice(error, names)
     file, line, column = error.place_in(files)
     where = "" if (file, line, column) == error.places[0] else f" (in {Path(error.places[0][0]).name})"
     return Finding(name, file, line, column, f"{error.text}{where}{f'; {advice}' if advice else ''}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import glob
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,15 +13,44 @@ from pathlib import Path
 from parity.codeobject import source_of
 from parity.errors import UsageError, nearest
 from parity.side import Side
-from parity.toolchain.hipify import LITERAL
+from parity.toolchain.hipify import LITERAL, table
 from parity.toolchain.host_code import Repairs
+from parity.toolchain.stubs import stub_of
 
-__all__ = ["PORTED_SUFFIXES", "Source", "closure", "find_modules", "find_ported", "found_in", "included"]
+__all__ = [
+    "INCLUDE",
+    "PORTED_SUFFIXES",
+    "Closure",
+    "Source",
+    "closure",
+    "find_modules",
+    "find_ported",
+    "found_in",
+    "included",
+]
 
 PORTED_SUFFIXES = (".hip", ".cu.hip", ".hip.cpp", ".cu", ".cpp", ".cc", ".cxx")
 """What the source of a port may be called, the likeliest first."""
 
-_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.MULTILINE)
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.MULTILINE)
+"""An ``#include`` line: the bracket, and the name."""
+_SYSTEM = frozenset(("arpa", "asm", "bits", "linux", "net", "netinet", "sys"))
+"""Folders of headers that are the system's, whatever a project has in one of that name."""
+
+_PROJECT = (
+    "CMakeLists.txt",
+    "Cargo.toml",
+    "LICENSE*",
+    "Makefile",
+    "README*",
+    "meson.build",
+    "pyproject.toml",
+    "setup.py",
+)
+"""What the top folder of a project has, if it is not a checkout."""
+
+_STEPS_UP, _STEPS_DOWN = 8, 2
+"""How far from a kernels folder a header is looked for: folders above it, and folders below one of these."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +59,7 @@ class Source:
 
     ``ported`` sources are HIP already and compiled as they are; ``hipifier`` is what translates others. ``kernels`` are
     templates with their arguments, which are to be there whether host code launches them or not. Code objects in place
-    of a source are in ``prebuilt``, by target.
+    of a source are in ``prebuilt``, by target. ``around`` and ``doubtful`` are those of the ``Closure``.
     """
 
     module: str
@@ -41,17 +71,19 @@ class Source:
     hipifier: str = LITERAL
     kernels: tuple[str, ...] = ()
     prebuilt: Mapping[str, Path] = field(default_factory=dict)
+    around: tuple[Path, ...] = ()
+    doubtful: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
     repairs: Repairs = field(default_factory=Repairs, repr=False, compare=False)
 
     @functools.cached_property
     def root(self) -> str:
         """The folder below which the staged files keep their places relative to each other."""
-        return os.path.commonpath([self.folder, *self.side.include, *(p.parent for p in self.files)])
+        return os.path.commonpath([*self.folders, *(p.parent for p in self.files)])
 
     @property
     def folders(self) -> tuple[Path, ...]:
         """Where its headers are looked for."""
-        return (self.folder, *self.side.include)
+        return (self.folder, *self.side.include, *self.around)
 
     @functools.cached_property
     def originals(self) -> Mapping[str, Path]:
@@ -120,13 +152,27 @@ def _ported_name(path: Path, suffixes: Sequence[str]) -> str:
     return re.sub(r"cuda", "hip", name.lower()).removesuffix("_hip")
 
 
-def closure(path: Path, side: Side, folder: Path, texts: dict[Path, str]) -> dict[Path, str]:
+@dataclass(frozen=True)
+class Closure:
+    """A file and all files that it may include, as path and text.
+
+    ``around`` are folders of the project in which headers are found although no setting names these folders;
+    ``doubtful`` are headers that several folders have, so that a setting has to say which.
+    """
+
+    files: Mapping[Path, str]
+    around: tuple[Path, ...] = ()
+    doubtful: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
+
+
+def closure(path: Path, side: Side, folder: Path, texts: dict[Path, str]) -> Closure:
     """The file and all it may include, conditionals ignored; headers that are found nowhere are the compiler's.
 
     ``texts`` remembers what was read.
     """
     found: dict[Path, str] = {}
-    folders = (folder, *side.include)
+    folders = [folder, *side.include]
+    doubtful: dict[str, tuple[Path, ...]] = {}
     forced = (found_in(name, folders) for name in side.forced)
     open_paths = [path, *(each for each in forced if each)]
     while open_paths:
@@ -138,14 +184,56 @@ def closure(path: Path, side: Side, folder: Path, texts: dict[Path, str]) -> dic
             # order mark is none of its text.
             texts[path] = path.read_text(encoding="utf-8", errors="surrogateescape").removeprefix("\ufeff")
         found[path] = texts[path]
-        near = (found_in(header, (path.parent, *folders)) for header in included(found[path]))
-        open_paths += [each for each in near if each]
-    return found
+        for bracket, header in INCLUDE.findall(found[path]):
+            here = found_in(header, (path.parent, *folders))
+            if not here and header not in doubtful and _is_of_a_project(header, bracket):
+                doubtful[header] = places = _around(header, path.parent)
+                if len(places) == 1:
+                    folders += places
+                    here = found_in(header, places)
+            if here:
+                open_paths.append(here)
+    several = {header: places for header, places in doubtful.items() if len(places) > 1}
+    return Closure(found, tuple(folders[1 + len(side.include) :]), several)
+
+
+def _is_of_a_project(header: str, bracket: str) -> bool:
+    """Whether a header that no folder has may be the project's own: no library's, and not the compiler's."""
+    name = Path(header)
+    if name.is_absolute() or ".." in name.parts or not name.suffix or header in table()[1] or stub_of(header):
+        return False
+    return bracket == '"' or (len(name.parts) > 1 and name.parts[0] not in _SYSTEM) or name.suffix == ".cuh"
+
+
+def _around(header: str, folder: Path) -> tuple[Path, ...]:
+    """The folders of a project by which a header is found, of those that are nearest to ``folder``."""
+    for above in _project(folder):
+        for steps in range(_STEPS_DOWN + 1):
+            below = above.glob("/".join([*"*" * steps, glob.escape(header)]))
+            hits = sorted(path for path in below if path.is_file())
+            places = [hit.parents[len(Path(header).parts) - 1] for hit in hits]
+            if places := [each for each in places if not any(p[0] == "." for p in each.relative_to(above).parts)]:
+                return tuple(places)
+    return ()
+
+
+@functools.cache
+def _project(folder: Path) -> tuple[Path, ...]:
+    """``folder`` and those above it that are of the same project, upwards."""
+    upwards = [folder, *folder.parents][: _STEPS_UP + 1]
+    for count, each in enumerate(upwards, 1):
+        if each in (Path.home(), Path(each.anchor)):
+            upwards = upwards[: count - 1]
+            break
+        if (each / ".git").exists():
+            return tuple(upwards[:count])
+    tops = [count for count, each in enumerate(upwards, 1) if any(next(each.glob(name), None) for name in _PROJECT)]
+    return tuple(upwards[: max(tops, default=1)])
 
 
 def included(text: str) -> list[str]:
     """The names in the ``#include`` lines of a source, in order, whatever conditionals surround them."""
-    return _INCLUDE.findall(text)
+    return [header for _, header in INCLUDE.findall(text)]
 
 
 def found_in(header: str, folders: Iterable[Path]) -> Path | None:

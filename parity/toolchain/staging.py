@@ -19,6 +19,7 @@ from parity.toolchain.compiler import RUNTIME, CompileError, in_terms_of_the_sou
 from parity.toolchain.coordinates import with_plain_coordinates
 from parity.toolchain.diagnostics import Diagnostic, diagnostics
 from parity.toolchain.header_defects import defects
+from parity.toolchain.hints import hints
 from parity.toolchain.hipify import Finding, Hipified, hipify
 from parity.toolchain.host_code import HostCode, LeftOut, instantiations, repaired
 from parity.toolchain.host_syntax import ANYTHING, Instantiation
@@ -46,7 +47,8 @@ class Translation:
     person, ``branches`` says what conditions on CUDA's macros mean, and ``spelled_out`` is what the helpful style
     writes otherwise than the literal one. ``left_out`` is host code that does not compile here, ``empty_headers`` are
     headers that are not here and in whose place an empty one stands, ``stubs`` are those that parity's own small ones
-    answer, see ``stubs.py``. ``needs`` are names that parity's compatibility headers supply, ``defects`` those whose
+    answer, see ``stubs.py``, and ``around`` are folders of the project in which headers were found although no setting
+    names these folders. ``needs`` are names that parity's compatibility headers supply, ``defects`` those whose
     function in AMD's headers is known to be wrong. ``ported`` sources were HIP already.
     """
 
@@ -59,6 +61,7 @@ class Translation:
     left_out: tuple[LeftOut, ...] = ()
     empty_headers: tuple[str, ...] = ()
     stubs: tuple[str, ...] = ()
+    around: tuple[str, ...] = ()
     needs: tuple[Finding, ...] = ()
     defects: tuple[Finding, ...] = ()
 
@@ -71,7 +74,7 @@ class Translation:
         """What ``as_dict`` wrote."""
         findings = {name: tuple(Finding(**f) for f in data[name]) for name in _FINDINGS}
         left_out = tuple(LeftOut(**piece) for piece in data["left_out"])
-        names = {name: tuple(data[name]) for name in ("empty_headers", "stubs")}
+        names = {name: tuple(data[name]) for name in ("empty_headers", "stubs", "around")}
         return cls(**{**data, **findings, **names, "left_out": left_out})
 
 
@@ -123,8 +126,9 @@ def compiled(
                 if more is None or repairs.rounds == _ROUNDS:
                     # What device code lacks may have been in one of these headers, or a type that was left out.
                     if first := (*host.missing, *host.types_left_out):
-                        raise error.after(in_terms_of_the_source("\n".join(first), _paths(source))) from None
-                    raise
+                        error = error.after(in_terms_of_the_source("\n".join(first), _paths(source)))
+                    error.hints = hints(source, diagnostics(error.log))
+                    raise error from None
                 # A header that is not there is found before anything else, and no error of host code.
                 repairs.rounds += len(more.empty_headers) == len(host.empty_headers)
                 repairs.host = more
@@ -253,6 +257,7 @@ def _translation(
         host.left_out,
         host.empty_headers,
         tuple(stubs),
+        tuple(map(source.name, source.around)),
         compat.needs,
         compat.defects,
     )

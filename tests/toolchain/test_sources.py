@@ -57,9 +57,57 @@ def test_forced_headers_and_what_they_include_belong_to_a_source(tmp_path):
     files(tmp_path, "a.cu", "compat.h", "more/deep.h")
     (tmp_path / "compat.h").write_text('#include "more/deep.h"\n')
     found = closure(tmp_path / "a.cu", Side(forced=(str(tmp_path / "compat.h"),)), tmp_path, {})
-    assert sorted(path.name for path in found) == ["a.cu", "compat.h", "deep.h"]
+    assert sorted(path.name for path in found.files) == ["a.cu", "compat.h", "deep.h"]
 
 
 def test_a_byte_order_mark_is_no_text(tmp_path):
     (tmp_path / "a.cu").write_bytes(b"\xef\xbb\xbfint x;")
-    assert closure(tmp_path / "a.cu", Side(), tmp_path, {}) == {tmp_path / "a.cu": "int x;"}
+    assert closure(tmp_path / "a.cu", Side(), tmp_path, {}).files == {tmp_path / "a.cu": "int x;"}
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A checkout with kernels deep in it and headers elsewhere."""
+    root = tmp_path / "project"
+    files(root, ".git", "include/lib/math.h", "src/cuda/deep/a.cu", "tools/one/twice.h", "tools/two/twice.h")
+    files(tmp_path, "outside.cuh")
+    return root
+
+
+def included_by(project, line):
+    source = project / "src" / "cuda" / "deep" / "a.cu"
+    source.write_text(line + "\n")
+    return closure(source, Side(), source.parent, {})
+
+
+@pytest.mark.parametrize("line", ["#include <lib/math.h>", '#include "lib/math.h"'])
+def test_a_header_that_no_setting_leads_to_is_found_in_the_project(project, line):
+    found = included_by(project, line)
+    assert found.around == (project / "include",)
+    assert project / "include" / "lib" / "math.h" in found.files
+
+
+def test_the_nearest_of_several_headers_is_meant(project):
+    files(project / "src", "lib/math.h")
+    assert included_by(project, '#include "lib/math.h"').around == (project / "src",)
+
+
+def test_a_header_that_two_folders_have_is_not_chosen(project):
+    found = included_by(project, '#include "twice.h"')
+    assert found.around == ()
+    assert found.doubtful == {"twice.h": (project / "tools" / "one", project / "tools" / "two")}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "#include <math.h>",  # the compiler's
+        '#include "cuda_runtime.h"',  # CUDA's
+        "#include <torch/extension.h>",  # a library's, in whose place a stub stands
+        "#include <sys/time.h>",  # the system's
+        '#include "outside.cuh"',  # of another project
+    ],
+)
+def test_a_header_that_is_not_the_projects_is_not_looked_for(project, line):
+    files(project / "include", "math.h", "cuda_runtime.h", "torch/extension.h", "sys/time.h")
+    assert included_by(project, line).around == ()

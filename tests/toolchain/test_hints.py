@@ -1,0 +1,71 @@
+"""What a project has for a name or a header that the compiler did not find."""
+
+import pytest
+
+from parity.side import Side
+from parity.toolchain.diagnostics import Diagnostic
+from parity.toolchain.hints import hints
+from parity.toolchain.sources import Source, closure
+
+FUNCTION = "__device__ float area(float x) { return x; }\n"
+
+
+def advice(tmp_path, error, flags=(), **files):
+    for name, text in files.items():
+        (tmp_path / name.replace("_", ".")).write_text(text)
+    path, side = tmp_path / "a.cu", Side(flags=flags)
+    every = closure(path, side, tmp_path, {})
+    source = Source("a", tmp_path, path, side, every.files, around=every.around, doubtful=every.doubtful)
+    return hints(source, [Diagnostic(error, (("a.cu", 1, 1),))])
+
+
+@pytest.mark.parametrize(
+    ("name", "header"),
+    [
+        ("BLOCK", "#pragma once\n#ifdef GPU\n#define BLOCK 512\n#endif\n"),
+        ("area", f"#if defined(GPU) || defined(CPU)\n{FUNCTION}#endif\n"),
+        ("Box", "#if defined(GPU)\ntemplate <class T> struct Box { T x; };\n#endif\n"),
+        ("id_t", "#ifndef CPU\n#ifdef GPU\ntypedef unsigned id_t;\n#endif\n#endif\n"),
+    ],
+)
+def test_a_name_behind_a_switch_needs_the_switch(tmp_path, name, header):
+    error = f"use of undeclared identifier '{name}'"
+    said = advice(tmp_path, error, a_cu='#include "b.h"\n', b_h=header)[name]
+    assert 'flags = ["-DGPU"]' in said
+    assert "b.h:" in said
+
+
+def test_a_name_in_a_header_that_is_included_behind_a_switch(tmp_path):
+    source = '#ifdef WITH_CUDA\n#include "b.h"\n#endif\n'
+    said = advice(tmp_path, "use of undeclared identifier 'area'", a_cu=source, b_h=FUNCTION)["area"]
+    assert 'flags = ["-DWITH_CUDA"]' in said
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        FUNCTION,  # it is there
+        f"#define GPU\n#ifdef GPU\n{FUNCTION}#endif\n",  # the switch is on
+        f"#ifdef __CUDACC_RTC__\n{FUNCTION}#endif\n",  # nobody's to define
+        "#ifdef GPU\nint x = area(1);\n#endif\n",  # a use
+    ],
+)
+def test_no_advice_where_a_switch_would_not_help(tmp_path, header):
+    error = "use of undeclared identifier 'area'"
+    assert advice(tmp_path, error, a_cu='#include "b.h"\n', b_h=header) == {}
+
+
+def test_a_switch_that_is_given_is_no_advice(tmp_path):
+    header = f"#ifdef GPU\n{FUNCTION}#endif\n"
+    error = "use of undeclared identifier 'area'"
+    assert advice(tmp_path, error, ("-DGPU",), a_cu='#include "b.h"\n', b_h=header) == {}
+
+
+def test_a_header_in_several_folders_needs_a_setting(tmp_path):
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "b.h").write_text("")
+    said = advice(tmp_path, "'b.h' file not found", a_cu='#include "b.h"\n')["b.h"]
+    assert "one" in said
+    assert "two" in said
+    assert 'include = ["' in said
