@@ -416,9 +416,14 @@ def _compile_amd(source: Source, target: Target, folder: Path) -> None:
             originals={name: str(path) for name, path in source.originals.items()},
         )
 
+    def missed(staged: Staged) -> tuple[str, ...]:
+        scan = installed.headers_missed if installed else compiler.headers_missed
+        return scan(staged.main, target, include=staged.include, forced=staged.forced, flags=staged.flags)
+
     try:
         staged = compiled(
             compile_it,
+            missed,
             source,
             folder / "hip",
             headers=_hip_version(installed),

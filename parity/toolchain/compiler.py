@@ -16,7 +16,8 @@ import itertools
 import logging
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import tempfile
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "HEADERS", "CompileError", "NoSource", "UnusableCodeObject", "assemble", "compile_listing", "described",
-    "device_library", "fingerprint", "headers",
+    "device_library", "fingerprint", "headers", "headers_missed", "missed_by",
 ]  # fmt: skip
 
 log = logging.getLogger("parity.compiler")
@@ -73,7 +74,8 @@ _FLAGS = (
     "-DHIP_ENABLE_WARP_SYNC_BUILTINS",
     *("-O3", "-std=c++17", "-gline-tables-only", "-mcode-object-version=5", "-fhip-kernel-arg-name"),
     *("-D__HIP_PLATFORM_AMD__=1", "-ffile-compilation-dir=.", "-fuse-cuid=none", "-fno-color-diagnostics"),
-    "-ferror-limit=100",
+    # Host code that does not compile is left out round by round: the more errors are known, the fewer rounds.
+    "-ferror-limit=1000",
 )
 _LIBCPP = (
     *("ABI_VERSION=1", "ABI_NAMESPACE=__1", "HARDENING_MODE_DEFAULT=_LIBCPP_HARDENING_MODE_NONE"),
@@ -86,6 +88,8 @@ _ASSEMBLER_FLAGS = ("--target=amdgcn-amd-amdhsa", "-mcode-object-version=5")
 _LIBRARY = ("ocml.bc", "ockl.bc")
 
 _PRELUDE = "prelude.pch"
+_SCANNED = "scanned"
+"""What the list of headers is for, in the form of a Makefile."""
 
 # What the oclc_*.bc files of a ROCm say: constants by which the library chooses among its variants. Our own, because
 # not every wheel carries all of those files. Subnormals are kept, f32 square roots are correctly rounded.
@@ -233,6 +237,38 @@ def compile_listing(
         )
 
 
+def headers_missed(
+    source: Path,
+    target: Target,
+    *,
+    include: Sequence[Path] = (),
+    forced: Sequence[str | Path] = (),
+    flags: Sequence[str] = (),
+) -> tuple[str, ...]:
+    """The headers that ``source`` includes and that are nowhere, all at once: a compilation stops at the first.
+
+    The arguments are those of ``compile_listing``. Nothing is returned if the preprocessor meets another error.
+    """
+    start, others = _starting(forced)
+    arguments = (
+        *(*_FLAGS, f"--offload-arch={target.name}", *flags, *(part for folder in include for part in ("-I", folder))),
+        *(*_headers(target), *(part for header in (*start, *others) for part in ("-include", header))),
+    )
+    return missed_by(lambda *scan: zig.run(["clang", *arguments, *scan], cwd=source.parent).returncode, source)
+
+
+def missed_by(run: Callable[..., int], source: Path) -> tuple[str, ...]:
+    """The headers that a clang misses: ``run`` starts its preprocessor, with these arguments, beside ``source``."""
+    with tempfile.TemporaryDirectory(prefix="parity-headers-") as folder:
+        found, output = Path(folder, "headers"), Path(folder, "output")
+        # -MG: a header that is not there is one that somebody makes later, and no error.
+        scan = ("-dependency-file", found, "-MT", _SCANNED, "-MG", "-sys-header-deps")
+        if run("-E", source.name, "-o", output, *(part for word in scan for part in ("-Xclang", word))):
+            return ()
+        names = found.read_text(encoding="utf-8", errors="surrogateescape").replace("\\\n", " ").split()
+    return tuple(name for name in names[1:] if not (source.parent / name).exists())
+
+
 def _finish_traps(listing: Path) -> None:
     """Write out the traps that clang 22 left as the pseudo instruction that they begin as.
 
@@ -290,16 +326,20 @@ def host_library() -> Path:
     return zig.zig().parent / "lib"
 
 
+def _starting(forced: Sequence[str | Path]) -> tuple[Sequence[str | Path], Sequence[str | Path]]:
+    """The headers that begin every compilation, and those that follow them before a source."""
+    if not headers():
+        return (), forced
+    start = ("__clang_hip_runtime_wrapper.h", HEADERS / "libcxx_numeric_type.h")
+    return ((*start, RUNTIME), forced[1:]) if forced[:1] == (RUNTIME,) else (start, forced)
+
+
 def _included_first(target: Target, flags: tuple[str, ...], forced: Sequence[str | Path]) -> Iterator[str | Path]:
     """What is included before a source: the headers that begin every compilation as a precompiled one."""
-    start: Sequence[str | Path] = ()
-    if headers():
-        start = ("__clang_hip_runtime_wrapper.h", HEADERS / "libcxx_numeric_type.h")
-    if start and forced[:1] == (RUNTIME,):
-        start, forced = (*start, RUNTIME), forced[1:]
+    start, others = _starting(forced)
     if start:
         yield from ("-Xclang", "-include-pch", "-Xclang", _precompiled(target, flags, tuple(start)))
-    yield from (part for header in forced for part in ("-include", header))
+    yield from (part for header in others for part in ("-include", header))
 
 
 @functools.cache

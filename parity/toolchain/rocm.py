@@ -18,7 +18,15 @@ from pathlib import Path
 
 from parity.cache import digest
 from parity.errors import MissingTool, UsageError, nearest
-from parity.toolchain.compiler import COMPAT, HEADERS, HEADERS_ALIAS, STUBS, CompileError, in_terms_of_the_source
+from parity.toolchain.compiler import (
+    COMPAT,
+    HEADERS,
+    HEADERS_ALIAS,
+    STUBS,
+    CompileError,
+    in_terms_of_the_source,
+    missed_by,
+)
 from parity.toolchain.targets import Target
 
 __all__ = ["TOOLCHAINS", "VARIABLE", "Rocm", "chosen", "find", "installed"]
@@ -112,8 +120,31 @@ class Rocm:
         """
         if not self.knows(target):
             raise CompileError(source.stem, target.name, f"{self} does not know {target}; use --toolchain wheels")
-        result = self._run(
-            self.compiler,
+        arguments = (*self._arguments(target, include, forced, flags), source.name, "-o", listing.resolve())
+        result = self._run(self.compiler, *arguments, cwd=source.parent)
+        if result.returncode:
+            said = in_terms_of_the_source(result.stderr, originals or {})
+            raise CompileError(source.stem, target.name, said, frozenset((originals or {}).values()))
+
+    def headers_missed(
+        self,
+        source: Path,
+        target: Target,
+        *,
+        include: Sequence[Path] = (),
+        forced: Sequence[str | Path] = (),
+        flags: Sequence[str] = (),
+    ) -> tuple[str, ...]:
+        """The headers that ``source`` includes and that are nowhere, see ``compiler.headers_missed``."""
+        arguments = self._arguments(target, include, forced, flags)
+        return missed_by(
+            lambda *scan: self._run(self.compiler, *arguments, *scan, cwd=source.parent).returncode, source
+        )
+
+    def _arguments(
+        self, target: Target, include: Sequence[Path], forced: Sequence[str | Path], flags: Sequence[str]
+    ) -> tuple[str | Path, ...]:
+        return (
             *_FLAGS,
             *self._argument_names,
             f"--offload-arch={target.name}",
@@ -122,12 +153,7 @@ class Rocm:
             *("-isystem", COMPAT),
             *(part for header in forced for part in ("-include", header)),
             *("-idirafter", SUPPLEMENT, "-idirafter", STUBS, f"-fdebug-prefix-map={HEADERS}={HEADERS_ALIAS}"),
-            *(source.name, "-o", listing.resolve()),
-            cwd=source.parent,
         )
-        if result.returncode:
-            said = in_terms_of_the_source(result.stderr, originals or {})
-            raise CompileError(source.stem, target.name, said, frozenset((originals or {}).values()))
 
     def assemble(self, listing: Path, output: Path, target: Target) -> None:
         """Make the loadable HSACO ``output`` of an assembly listing.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from parity.toolchain.hints import hints
 from parity.toolchain.hipify import Finding, Hipified, hipify
 from parity.toolchain.host_code import HostCode, LeftOut, instantiations, repaired
 from parity.toolchain.host_syntax import ANYTHING, Instantiation
-from parity.toolchain.sources import Source, found_in, included
+from parity.toolchain.sources import INCLUDE, Source, found_in, included
 from parity.toolchain.stubs import LIBRARY_NAMES, library_names, stub_of, switches
 from parity.toolchain.translators import hipified
 from parity.toolchain.vectors import operators_of_hip
@@ -91,6 +91,7 @@ class Staged:
 
 def compiled(
     compile_it: Callable[[Staged], None],
+    missed: Callable[[Staged], Collection[str]],
     source: Source,
     folder: Path,
     *,
@@ -100,8 +101,8 @@ def compiled(
     """Write the files of a module below ``folder`` and compile them; the files that compiled.
 
     ``headers`` is the version of AMD's headers, empty if they are parity's own: what a translated source needs beside
-    them is included first. Where host code does not compile, it is left out, and ``compile_it`` is called again. What
-    is left out for one target is left out for all.
+    them is included first. Where host code does not compile, it is left out, and ``compile_it`` is called again;
+    ``missed`` tells all headers that are nowhere. What is left out for one target is left out for all.
 
     Raises:
         CompileError: device code does not compile. It knows what became of the source.
@@ -115,23 +116,45 @@ def compiled(
             repairs.host = HostCode(twice, instantiated=tuple(_wanted(source)))
     while True:
         host = repairs.host
+        staged = _staged(source, hip, compat, host, folder, plain_coordinates)
         try:
-            return _attempt(compile_it, source, hip, compat, host, folder, plain_coordinates)
+            compile_it(staged)
+            return staged
         except CompileError as error:
             with repairs.lock:
                 if repairs.host is not host:  # another target got further meanwhile
                     continue
                 texts = {name: hip[path].text for name, path in source.originals.items()}
-                more = repaired(host, texts, _errors(error, source), coarse=repairs.rounds >= _FINE_ROUNDS)
+                errors = _errors(error, source)
+                if any(each.missing_header for each in errors):
+                    errors += _not_found(missed(staged), texts)
+                more = repaired(host, texts, errors, coarse=repairs.rounds >= _FINE_ROUNDS)
                 if more is None or repairs.rounds == _ROUNDS:
-                    # What device code lacks may have been in one of these headers, or a type that was left out.
-                    if first := (*host.missing, *host.types_left_out):
-                        error = error.after(in_terms_of_the_source("\n".join(first), _paths(source)))
-                    error.hints = hints(source, diagnostics(error.log))
-                    raise error from None
+                    raise _explained(error, host, source, staged) from None
                 # A header that is not there is found before anything else, and no error of host code.
                 repairs.rounds += len(more.empty_headers) == len(host.empty_headers)
                 repairs.host = more
+
+
+def _not_found(headers: Collection[str], texts: Mapping[str, str]) -> list[Diagnostic]:
+    """What a compiler says of headers that are nowhere, at the first place that includes each."""
+    found: dict[str, Diagnostic] = {}
+    for file, text in texts.items():
+        for line, name in enumerate(text.splitlines(), 1):
+            include = INCLUDE.match(name)
+            if include and include[2] in headers:
+                found.setdefault(include[2], Diagnostic(f"'{include[2]}' file not found", ((file, line, 1),)))
+    return list(found.values())
+
+
+def _explained(error: CompileError, host: HostCode, source: Source, staged: Staged) -> CompileError:
+    """The error behind what may have led to it, with what became of the source, and what the project has for it."""
+    # What device code lacks may have been in a header that is not there, or a type that was left out.
+    if first := (*host.missing, *host.types_left_out):
+        error = error.after(in_terms_of_the_source("\n".join(first), _paths(source)))
+    error.translation = staged.translation
+    error.hints = hints(source, diagnostics(error.log))
+    return error
 
 
 def _wanted(source: Source) -> Iterator[Instantiation]:
@@ -150,24 +173,6 @@ def _twice_defined(source: Source, hip: Mapping[Path, Hipified]) -> Iterator[Lef
             line = before.count(b"\n") + 1
             because = "HIP's vector types have it, and two are ambiguous"
             yield LeftOut(source.name(path), line, name, because, len(before), len(before) + len(piece))
-
-
-def _attempt(
-    compile_it: Callable[[Staged], None],
-    source: Source,
-    hip: Mapping[Path, Hipified],
-    compat: Compat,
-    host: HostCode,
-    folder: Path,
-    plain_coordinates: bool,
-) -> Staged:
-    staged = _staged(source, hip, compat, host, folder, plain_coordinates)
-    try:
-        compile_it(staged)
-    except CompileError as error:
-        error.translation = staged.translation
-        raise
-    return staged
 
 
 def _staged(
