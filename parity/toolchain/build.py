@@ -160,8 +160,8 @@ def build(
     absolute = {module: path.absolute() for module, path in paths.items()}
     sources = _sources(folder, absolute, sides, chosen, hipifier, kernels or {})
     tools = {"amd": _amd_fingerprint, "cuda": cuda.fingerprint}
-    compiled = {t.vendor for source in sources.values() if source and not source.prebuilt for t in chosen}
-    fingerprints = {t.name: digest(_own_digest(), tools[t.vendor](t)) for t in chosen if t.vendor in compiled}
+    vendors = {vendor for (_, vendor), source in sources.items() if source and not source.prebuilt}
+    fingerprints = {t.name: digest(_own_digest(), tools[t.vendor](t)) for t in chosen if t.vendor in vendors}
 
     def one(task: tuple[str, Target]) -> Built:
         module, t = task

@@ -84,7 +84,6 @@ class HipHeaders:
         return f"HIP {self.version}"
 
 
-@functools.cache
 def hip_headers() -> HipHeaders | None:
     """AMD's headers, taken from PyPI if they are not in the cache yet; None where they cannot be had.
 

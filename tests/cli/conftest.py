@@ -50,3 +50,27 @@ def affine_cases(tmp_path):
     folder.mkdir()
     shutil.copy(ROOT / "cases" / "affine.py", folder)
     return folder
+
+
+@pytest.fixture
+def library(tmp_path, monkeypatch):
+    """Copies one of the libraries under ``tests/foreign``, and works in it."""
+
+    def copy(name):
+        folder = Path(shutil.copytree(ROOT / "tests" / "foreign" / name, tmp_path / name))
+        monkeypatch.chdir(folder)
+        return folder
+
+    return copy
+
+
+@pytest.fixture
+def edit():
+    """Replaces a text, which has to be there, in a file."""
+
+    def replace(path, old, new):
+        text = path.read_text()
+        assert old in text
+        path.write_text(text.replace(old, new))
+
+    return replace

@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
-from pathlib import Path
-
 import pytest
 
-DECLARED = Path(__file__).parents[1] / "foreign" / "declared"
 TARGET = ("--target", "gfx1100")
 
 
 @pytest.fixture
-def project(tmp_path, parity, monkeypatch):
+def project(library, parity):
     """A copy of the project; the working folder."""
-    folder = Path(shutil.copytree(DECLARED, tmp_path / "declared"))
-    monkeypatch.chdir(folder)
-    return folder
-
-
-def edit(path, old, new):
-    text = path.read_text()
-    assert old in text
-    path.write_text(text.replace(old, new))
+    return library("declared")
 
 
 def test_all_of_them_pass_on_wavefronts_of_both_widths(parity, project):
@@ -45,19 +33,19 @@ def test_all_of_them_pass_on_wavefronts_of_both_widths(parity, project):
         ("two_phases", "if (threadIdx.x == 0) partial[blockIdx.x] = sum;", "", "never-written read"),
     ],
 )
-def test_a_fault_in_any_of_them_is_seen(parity, project, file, old, new, says):
+def test_a_fault_in_any_of_them_is_seen(parity, project, file, old, new, says, edit):
     edit(project / "kernels" / f"{file}.cu", old, new)
     result = parity("run", file, *TARGET)
     assert result.code == 1 and says in result.out
 
 
-def test_a_structure_that_does_not_fit_is_refused_by_its_size(parity, project):
+def test_a_structure_that_does_not_fit_is_refused_by_its_size(parity, project, edit):
     edit(project / "cases" / "adam.py", "eps t decay", "eps t")
     result = parity("run", "adam", *TARGET, "--examples", "2")
     assert result.code == 1 and "argument 4 'step' at byte 32 of kernel 'adam' has 32 bytes, not 20" in result.out
 
 
-def test_a_variable_that_is_not_there_is_named(parity, project):
+def test_a_variable_that_is_not_there_is_named(parity, project, edit):
     edit(project / "cases" / "tables.py", '"ops::squares"', '"ops::cubes"')
     result = parity("run", "tables.weighted", *TARGET, "--examples", "2")
     assert result.code == 1 and "module 'tables' has no variable 'ops::cubes'" in result.out
@@ -69,7 +57,7 @@ def test_what_they_leave_is_recorded_and_replayed(parity, project):
     assert result.code == 0 and "5 kernels" in result.out, result.out + result.err
 
 
-def test_the_setting_and_the_option_keep_to_the_host_s_launches(parity, project):
+def test_the_setting_and_the_option_keep_to_the_host_s_launches(parity, project, edit):
     assert "launch=" not in parity("list", "two_phases", "--cases").out
     edit(project / "cases" / "tables.py", "    block=128,\n    grid_stride=False,", "    block=128,")
     case = ("list", "tables.weighted", "--cases")
@@ -83,7 +71,7 @@ def test_the_setting_and_the_option_keep_to_the_host_s_launches(parity, project)
     assert "launches = 'hots' is neither 'any' nor 'host'" in parity("list").err
 
 
-def test_a_mistake_in_a_declaration_costs_its_op_only(parity, project):
+def test_a_mistake_in_a_declaration_costs_its_op_only(parity, project, edit):
     edit(project / "cases" / "tables.py", 'where="0 < columns <= 256",', 'where="columns > 256 and columns < 1",')
     edit(project / "cases" / "tables.py", '"columns": (1, 3, 31, 32, 65, 256)', '"columns": (1,)')
     result = parity("run", "tables", *TARGET, "--examples", "2")
@@ -91,7 +79,7 @@ def test_a_mistake_in_a_declaration_costs_its_op_only(parity, project):
     assert "Traceback" not in result.out and "bucket" in result.out and "pass" in result.out
 
 
-def test_an_op_without_a_reference_is_named_with_its_place_and_left_out(parity, project):
+def test_an_op_without_a_reference_is_named_with_its_place_and_left_out(parity, project, edit):
     edit(
         project / "cases" / "two_phases.py",
         "reference=lambda x: Expected(np.array([x.sum(dtype=np.int32)]))",

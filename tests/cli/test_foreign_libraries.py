@@ -2,25 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
-from pathlib import Path
-
 import pytest
 
-FOREIGN = Path(__file__).parents[1] / "foreign"
 TARGET = ("--target", "gfx1100", "--examples", "4")
-
-
-@pytest.fixture
-def library(tmp_path, parity, monkeypatch):
-    """Copies one of the libraries and works in it."""
-
-    def copy(name):
-        folder = Path(shutil.copytree(FOREIGN / name, tmp_path / name))
-        monkeypatch.chdir(folder)
-        return folder
-
-    return copy
 
 
 @pytest.mark.parametrize("name", ["torch_extension", "compat_header", "sample_program", "groups"])
@@ -42,11 +26,8 @@ def test_each_passes_as_it_is(parity, library, name):
         ("groups", "kernels/groups.cu", "x[i] * FACTOR", "x[i] + FACTOR", "scaling::scaled<int, 3>"),
     ],
 )
-def test_a_fault_in_any_of_them_is_seen(parity, library, name, file, old, new, kernel):
-    path = library(name) / file
-    text = path.read_text()
-    assert old in text
-    path.write_text(text.replace(old, new))
+def test_a_fault_in_any_of_them_is_seen(parity, library, name, file, old, new, kernel, edit):
+    edit(library(name) / file, old, new)
     result = parity("run", *TARGET)
     assert result.code == 1 and f"FAIL  {kernel}" in result.out + result.err, result.out + result.err
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,11 +39,9 @@ BUGS = [Bug(**row) for row in tomllib.loads((PORTS / "bugs.toml").read_text())["
 
 
 @pytest.fixture
-def ports(tmp_path, monkeypatch):
+def ports(library):
     """A copy of the project; the working folder."""
-    folder = Path(shutil.copytree(PORTS, tmp_path / "ports"))
-    monkeypatch.chdir(folder)
-    return folder
+    return library("ports")
 
 
 def run(parity, spelling, *arguments):

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import ast
 import shutil
-from pathlib import Path
 
 from parity.suite import load_suite
 
-FOREIGN = Path(__file__).parents[1] / "foreign"
 KERNELS = """
 extern "C" __global__ void scale_f32(float* x, float alpha, int n) { if (threadIdx.x < n) x[threadIdx.x] *= alpha; }
 extern "C" __global__ void add_f32(const float* a, const float* b, float* out, size_t numel) { out[0] = a[0] + b[0]; }
@@ -47,10 +45,9 @@ def test_kernels_that_differ_in_their_dtypes_are_one_op(parity, tmp_path):
     assert max(map(len, text.splitlines())) <= 120
 
 
-def test_types_of_c_linkage_are_guessed_and_those_of_cpp_known(parity, tmp_path, monkeypatch):
-    folder = Path(shutil.copytree(FOREIGN, tmp_path / "foreign", ignore=shutil.ignore_patterns("ports", "declared")))
+def test_types_of_c_linkage_are_guessed_and_those_of_cpp_known(parity, library):
+    folder = library("activations")
     shutil.rmtree(folder / "parity")
-    monkeypatch.chdir(folder)
     assert "wrote" in parity("init").out  # the settings are there already; what is missing is written
     (path,) = (folder / "parity").glob("*.py")
     text = path.read_text()

@@ -8,25 +8,16 @@ from pathlib import Path
 
 import pytest
 
-FOREIGN = Path(__file__).parents[1] / "foreign"
 TARGET = ("--target", "gfx1100")
 
 
 @pytest.fixture
-def foreign(tmp_path, parity, monkeypatch):
+def foreign(library, parity):
     """A copy of a folder of kernels that were not written for parity; the working folder."""
-    folder = Path(shutil.copytree(FOREIGN, tmp_path / "foreign"))
-    monkeypatch.chdir(folder)
-    return folder
+    return library("activations")
 
 
-def edit(path, old, new):
-    text = path.read_text()
-    assert old in text
-    path.write_text(text.replace(old, new))
-
-
-def test_a_project_from_nothing_runs_at_once_and_sees_a_fault(parity, tmp_path, monkeypatch):
+def test_a_project_from_nothing_runs_at_once_and_sees_a_fault(parity, tmp_path, monkeypatch, edit):
     assert parity("init", tmp_path / "mine").code == 0
     monkeypatch.chdir(tmp_path / "mine")
     result = parity("run", *TARGET)
@@ -66,7 +57,7 @@ def test_a_foreign_folder_is_tested_as_it_is(parity, foreign):
     ]
 
 
-def test_faults_in_a_foreign_folder_are_seen(parity, foreign):
+def test_faults_in_a_foreign_folder_are_seen(parity, foreign, edit):
     source = foreign / "src" / "activations" / "swiglu-fused.v2.cu"
     edit(source, "expf(-gate)", "expf(-0.999f * gate)")
     edit(source, "hi[i] = fmaxf(x[i], 0.0f);", "hi[i] = fmaxf(x[i], 1e-30f);")
@@ -78,7 +69,7 @@ def test_faults_in_a_foreign_folder_are_seen(parity, foreign):
     assert "low                  f32  pass" in result.out
 
 
-def test_an_abi_that_does_not_fit_costs_its_op_only_and_names_the_declaration(parity, foreign):
+def test_an_abi_that_does_not_fit_costs_its_op_only_and_names_the_declaration(parity, foreign, edit):
     edit(foreign / "parity" / "activations.py", 'rows:i32 cols:i32"', 'rows:i32"')
     result = parity("run", *TARGET)
     assert result.code == 1
@@ -86,7 +77,7 @@ def test_an_abi_that_does_not_fit_costs_its_op_only_and_names_the_declaration(pa
     assert "declared  parity/activations.py:16" in result.out and "low                  f32  pass" in result.out
 
 
-def test_a_kernel_that_is_not_there_is_named_with_what_is(parity, foreign):
+def test_a_kernel_that_is_not_there_is_named_with_what_is(parity, foreign, edit):
     edit(foreign / "parity" / "activations.py", '"ops::swiglu<{T}>"', '"swiglu<{T}>"')
     result = parity("run", *TARGET)
     assert result.code == 1 and "did you mean ops::swiglu<float>" in result.out
@@ -122,7 +113,7 @@ def test_what_does_not_compile_is_listed_by_file_and_line(parity, foreign):
     assert {error["name"] for error in document[0]["errors"]} >= {"nosuch"}
 
 
-def test_a_fork_is_tested_with_the_same_cases_and_what_it_lacks_is_named(parity, kernels):
+def test_a_fork_is_tested_with_the_same_cases_and_what_it_lacks_is_named(parity, kernels, edit):
     (kernels / "sort.cu").unlink()
     edit(kernels / "affine.cu", "AFFINE_FLOAT(bf16)", "")
     result = parity("run", "affine", "sort.argsort_asc", "--kernels", kernels, *TARGET, "--examples", "2")
