@@ -107,6 +107,10 @@ _LACKING = re.compile(
     r"\bno (?:member|type|template) named|undeclared|unknown type|not found|is not a class|no matching"
 )
 _QUOTED = re.compile(r"'([^']+)'|\"([^\"]+)\"")
+_UNDEFINED = re.compile(
+    r"undefined (?:hidden |protected )?symbol: (?P<name>.*)\n"
+    r">>> referenced by .*?\(?(?P<file>[^\s():]+):(?P<line>\d+)\)?"
+)
 _DIAGNOSTIC = re.compile(r"^(In file included from )?([^\s:][^:\n]*):(?=\d+[:,])", re.MULTILINE)
 
 
@@ -301,8 +305,17 @@ def assemble(listing: Path, output: Path, target: Target) -> None:
     for step in steps:
         result = zig.run(step)
         if result.returncode:
-            raise CompileError(listing.stem, target.name, f"{step[0]}: {result.stderr}")
+            raise CompileError(listing.stem, target.name, _undefined(result.stderr) or f"{step[0]}: {result.stderr}")
     object_file.unlink()
+
+
+def _undefined(log: str) -> str:
+    """What the linker said of functions that are defined nowhere, in the form of a compiler's errors."""
+    return "\n".join(
+        f"{match['file']}:{match['line']}:1: error: '{match['name']}' is declared for the device and not defined here;"
+        " code that nvcc links of several files (-rdc=true) has to be in one for parity: #include the file that has it"
+        for match in _UNDEFINED.finditer(log)
+    )
 
 
 def device_library() -> Path:

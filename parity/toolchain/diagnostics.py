@@ -27,13 +27,14 @@ class Diagnostic:
 
     After the place of the error itself come those that instantiate the template it is in; ``included`` are the places
     that include the file it is in, the nearest first. ``host_only`` are files with functions that were meant, but are
-    for the host.
+    for the host, ``previous`` is the place of what an error says is there already.
     """
 
     text: str
     places: tuple[Place, ...]
     included: tuple[Place, ...] = ()
     host_only: tuple[str, ...] = ()
+    previous: Place | None = None
 
     @property
     def missing_header(self) -> str:
@@ -58,6 +59,8 @@ def diagnostics(log: str) -> list[Diagnostic]:
             found.append(Diagnostic(text, (place,), stacks.get(place[0], ())))
         elif found and kind == "note" and "requested here" in text:
             found[-1] = replace(found[-1], places=(*found[-1].places, place))
+        elif found and kind == "note" and text.startswith(("previous definition is", "previous declaration is")):
+            found[-1] = replace(found[-1], previous=place)
         elif found and kind == "note" and ("call to __host__ function" in text or "declared here" in text):
             found[-1] = replace(found[-1], host_only=(*found[-1].host_only, place[0]))
     return found

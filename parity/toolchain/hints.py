@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,101 +15,151 @@ from parity.toolchain.sources import INCLUDE, Source, found_in
 
 __all__ = ["hints"]
 
-_LACKING = re.compile(r"undeclared|unknown type name|no template named|file not found")
+_LACKING = re.compile(r"undeclared|unknown type name|no template named|undefined template|file not found")
+_CONTRADICTION = re.compile(r"redefinition|conflicting types|redeclar")
 _QUOTED = re.compile(r"'([^']+)'")
-_IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
+_NAME = re.compile(r"([A-Za-z_]\w*)(?:<([^'<>]*)>)?")
 _DIRECTIVE = re.compile(r"\s*#\s*(if|ifdef|ifndef|elif|else|endif)\b(.*)")
 _TESTED = re.compile(r"defined\s*\(?\s*(\w+)")
+_NEGATED = re.compile(r"!\s*defined\s*\(?\s*(\w+)\s*\)?")
 _SHOWN = 3
 """Folders that are shown."""
 
 
 @dataclass(frozen=True)
 class _Line:
-    """A line of a file, and the macros that have to be defined so that it is compiled."""
+    """A line of a file, and the macros that have to be defined, and not to be, so that it is compiled."""
 
     number: int
     text: str
     switches: tuple[str, ...]
+    unless: tuple[str, ...]
 
 
-def hints(source: Source, errors: Sequence[Diagnostic]) -> dict[str, str]:
-    """What to do about names and headers that these errors miss and files of the project have.
+def hints(source: Source, hip: Mapping[Path, str], errors: Sequence[Diagnostic]) -> dict[str, str]:
+    """What to do about names in these errors, by name: the first that each of them quotes.
 
     A header that lies in several folders needs a setting that says in which. A name that is declared behind ``#ifdef
-    SWITCH``, or in a header that is included behind it, needs ``-DSWITCH``, if no file defines that.
+    SWITCH``, or in a header that is included behind it, needs ``-DSWITCH``, if no file defines that; so does a header
+    that contradicts AMD's because it is for builds without the switch. ``hip`` are the translated files.
     """
-    missed = [_QUOTED.search(error.text) for error in errors if _LACKING.search(error.text)]
-    found = {name: _hint(name, source) for name in dict.fromkeys(match[1] for match in missed if match)}
+    project = _Project(source, hip)
+    found: dict[str, str] = {}
+    for error in errors:
+        match = _QUOTED.search(error.text)
+        if match is None or match[1] in found:
+            continue
+        if _LACKING.search(error.text):
+            found[match[1]] = _several(match[1], source) or project.behind_a_switch(match[1])
+        elif _CONTRADICTION.search(error.text):
+            found[match[1]] = project.without_a_switch(error.places[0][0])
     return {name: hint for name, hint in found.items() if hint}
 
 
-def _hint(name: str, source: Source) -> str:
-    if places := source.doubtful.get(name):
-        shown = [os.path.relpath(place) for place in places]
-        more = " and others have" if len(places) > _SHOWN else " have"
-        return f'{", ".join(shown[:_SHOWN])}{more} it; say which is meant: include = ["{shown[0]}"] in [tool.parity]'
-    return _behind_a_switch(name, source) if _IDENTIFIER.fullmatch(name) else ""
+def _several(header: str, source: Source) -> str:
+    places = source.doubtful.get(header)
+    if not places:
+        return ""
+    shown = [os.path.relpath(place) for place in places]
+    more = " and others have" if len(places) > _SHOWN else " have"
+    return f'{", ".join(shown[:_SHOWN])}{more} it; say which is meant: include = ["{shown[0]}"] in [tool.parity]'
 
 
-def _behind_a_switch(name: str, source: Source) -> str:
-    """What the build of the project has to define so that a name is known."""
-    given = set(macros_of(source.side.flags)) | {*DEFINED, *RENAMED}
-    given |= {macro for text in source.files.values() for macro in defined_macros(text)}
-    declares = re.compile(
+class _Project:
+    """The files of a project, and the macros that are defined whatever its build defines."""
+
+    def __init__(self, source: Source, texts: Mapping[Path, str]) -> None:
+        self.source = source
+        self.lines = {path: list(_lines(text)) for path, text in texts.items()}
+        self.given = {*macros_of(source.side.flags), *DEFINED, *RENAMED}
+        self.given |= {macro for text in texts.values() for macro in defined_macros(text)}
+
+    def behind_a_switch(self, name: str) -> str:
+        """What the build has to define so that a name is known."""
+        match = _NAME.fullmatch(name)
+        if match is None:
+            return ""
+        declares = _declaration(*match.groups())
+        for path, lines in self.lines.items():
+            for line in lines:
+                if not declares.match(line.text):
+                    continue
+                lacking = self._lacking(line.switches)
+                if not lacking and path != self.source.path:
+                    lacking = self._before_inclusion(path)
+                if not lacking:
+                    return ""
+                return f"{os.path.relpath(path)}:{line.number} has it for builds that define {_say_so(lacking)}"
+        return ""
+
+    def without_a_switch(self, file: str) -> str:
+        """What the build has to define so that a header is not included."""
+        path = self.source.originals.get(file)
+        unless = [each for line in self._includers(path) if (each := self._lacking(line.unless))] if path else []
+        return (
+            f"{os.path.relpath(path)} is for builds that do not define {_say_so(unless[0])}" if path and unless else ""
+        )
+
+    def _before_inclusion(self, path: Path) -> tuple[str, ...]:
+        """What has to be defined so that a header is included; nothing if one place includes it all the same."""
+        behind = [self._lacking(line.switches) for line in self._includers(path)]
+        return behind[0] if behind and all(behind) else ()
+
+    def _includers(self, path: Path) -> Iterator[_Line]:
+        for other, lines in self.lines.items():
+            for line in lines:
+                header = INCLUDE.match(line.text)
+                if header and found_in(header[2], (other.parent, *self.source.folders)) == path:
+                    yield line
+
+    def _lacking(self, macros: Iterable[str]) -> tuple[str, ...]:
+        """Those that nothing defines; none if one is CUDA's to define."""
+        lacking = tuple(each for each in macros if each not in self.given)
+        return () if any(PREDEFINED.fullmatch(each) for each in lacking) else lacking
+
+
+def _declaration(name: str, arguments: str | None) -> re.Pattern[str]:
+    """What a line looks like that declares a name, or a template for these arguments."""
+    if arguments is not None:
+        words = r"\s*".join(re.escape(word) for word in re.findall(r"\w+|[^\w\s]", arguments))
+        return re.compile(rf"(?:.*\W)?(?:struct|class)\s+{name}\s*<\s*{words}\s*>")
+    return re.compile(
         rf"\s*\#\s*define\s+{name}\b | (?:.*\W)?(?:struct|class|enum|union|using|typedef\b.*\W)\s*{name}\b"
         rf" | \s*(?:[\w:<>]+[\s*&]+)+{name}\s*[(=;\[]",
         re.VERBOSE,
     )
-    for path, text in source.files.items():
-        for line in _lines(text):
-            if not declares.match(line.text):
-                continue
-            lacking = [each for each in line.switches if each not in given]
-            if not lacking and path != source.path:
-                lacking = _before_inclusion(path, source, given)
-            if not lacking or any(PREDEFINED.fullmatch(each) for each in lacking):
-                return ""
-            flags = ", ".join(f'"-D{each}"' for each in lacking)
-            return (
-                f"{os.path.relpath(path)}:{line.number} has it for builds that define {' and '.join(lacking)}; if yours"
-                f" does, say so: flags = [{flags}] in [tool.parity]"
-            )
-    return ""
 
 
-def _before_inclusion(path: Path, source: Source, given: Collection[str]) -> list[str]:
-    """What has to be defined so that a header is included; nothing if one place includes it whatever is defined."""
-    lacking: list[str] = []
-    for other, text in source.files.items():
-        for line in _lines(text):
-            header = INCLUDE.match(line.text)
-            if header and found_in(header[2], (other.parent, *source.folders)) == path:
-                lacking = [each for each in line.switches if each not in given]
-                if not lacking:
-                    return []
-    return lacking
+def _say_so(macros: Sequence[str]) -> str:
+    flags = ", ".join(f'"-D{each}"' for each in macros)
+    return f"{' and '.join(macros)}; if yours does, say so: flags = [{flags}] in [tool.parity]"
 
 
 def _lines(text: str) -> Iterator[_Line]:
-    around: list[tuple[str, ...]] = []
+    """The lines of a file but for its conditionals; of alternatives in a condition, the first counts."""
+    around: list[tuple[tuple[str, ...], tuple[str, ...]]] = []
     for number, line in enumerate(text.splitlines(), 1):
         match = _DIRECTIVE.match(line)
         if match is None:
-            yield _Line(number, line, tuple(name for names in around for name in names))
+            switches = tuple(name for wanted, _ in around for name in wanted)
+            unless = tuple(name for _, unwanted in around for name in unwanted)
+            yield _Line(number, line, switches, unless)
             continue
         word, condition = match.groups()
         if word.startswith("if"):
             around.append(_tested(word, condition))
         elif around and word == "endif":
             around.pop()
+        elif around and word == "else":
+            around[-1] = around[-1][::-1]
         elif around:
             around[-1] = _tested(word, condition)
 
 
-def _tested(word: str, condition: str) -> tuple[str, ...]:
-    """The macros that a condition wants defined; of alternatives, the first."""
-    if word == "ifdef":
-        return tuple(condition.split()[:1])
-    names = tuple(_TESTED.findall(re.sub(r"!\s*defined\s*\(?\s*\w+", "", condition)))
-    return names[:1] if "||" in condition else names
+def _tested(word: str, condition: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The macros that a condition wants defined, and those that it wants not to be."""
+    if word in ("ifdef", "ifndef"):
+        names = tuple(condition.split()[:1])
+        return (names, ()) if word == "ifdef" else ((), names)
+    names, negated = tuple(_TESTED.findall(_NEGATED.sub("", condition))), tuple(_NEGATED.findall(condition))
+    return (names[:1], negated[:1]) if "||" in condition else (names, negated)

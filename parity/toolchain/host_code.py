@@ -13,15 +13,25 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from parity.toolchain.diagnostics import Diagnostic
-from parity.toolchain.host_syntax import Instantiation, Piece, device_macros, launched, pieces_at
+from parity.toolchain.host_syntax import (
+    Instantiation,
+    Piece,
+    device_macros,
+    error_directive,
+    function_at,
+    launched,
+    pieces_at,
+)
 
 __all__ = ["HostCode", "LeftOut", "Repairs", "instantiations", "repaired"]
 
-_TYPE = re.compile(r"(?:template\s*<.*>\s*)?(?:typedef|using|struct|class|enum|union)\b")
+_QUOTED = re.compile(r"'([^']+)'")
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_CONSTANT = re.compile(r"(\w+)\s*=\s*(.*)")
 
 INSTANTIATIONS = "<kernels that parity instantiates>"
 """What errors call the lines of ``instantiations``."""
@@ -44,6 +54,10 @@ class LeftOut:
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}: {self.name}: {self.because}"
+
+    def is_within(self, piece: LeftOut | Piece) -> bool:
+        """Whether its bytes are among those of a piece of the same file."""
+        return piece.start <= self.start and self.end <= piece.end
 
 
 @dataclass(frozen=True)
@@ -71,11 +85,24 @@ class HostCode:
                 done = piece.end
         return b"".join((*parts, data[done:])).decode("utf-8", "surrogateescape")
 
-    @property
-    def types_left_out(self) -> tuple[str, ...]:
-        """What the compiler said of types that are left out, which device code may want after all."""
-        types = (piece for piece in self.left_out if _TYPE.match(piece.name))
-        return tuple(f"{piece.file}:{piece.line}:1: error: {piece.because}" for piece in types)
+    def reasons_of(self, errors: Iterable[str]) -> tuple[str, ...]:
+        """What the compiler said of the pieces that declare what these errors quote, and that are left out.
+
+        A constant can be left out because another is that it is made of. Of a piece that was left out in parts first,
+        the first part has the reason.
+        """
+        wanted = {word for text in errors for quoted in _QUOTED.findall(text) for word in _WORD.findall(quoted)}
+        whole = [piece for piece in self.left_out if not piece.instead]
+        constants = {match[1]: match[2] for piece in whole if (match := _CONSTANT.search(piece.name))}
+        while more := {w for name in wanted for w in _WORD.findall(constants.get(name, "")) if w in constants} - wanted:
+            wanted |= more
+        found: set[int] = set()
+        for piece in whole:
+            if wanted & set(_WORD.findall(piece.name)):
+                parts = (i for i, each in enumerate(self.left_out) if each.file == piece.file and each.is_within(piece))
+                found.add(next(parts))
+        first = (self.left_out[i] for i in sorted(found))
+        return tuple(f"{each.file}:{each.line}:1: error: {each.because}" for each in first)
 
     def covers(self, file: str, piece: Piece) -> bool:
         """Whether a piece is left out already, by itself or in a larger one."""
@@ -116,7 +143,12 @@ def repaired(
                 break
             if file not in texts:
                 continue
-            around = pieces_at(texts[file], line, column, device)
+            if error.previous and error.previous[0] not in texts:  # HIP's headers have it: device code or not
+                around = function_at(texts[file], line, column)
+            elif host.empty_headers and (said := error_directive(texts[file], line)):
+                around = (said,)  # a header that is not there may have made the difference
+            else:
+                around = pieces_at(texts[file], line, column, device)
             if not around:
                 break  # device code of the user's: the error is his
             open_ones = [piece for piece in (around[-1:] if coarse else around) if not host.covers(file, piece)]

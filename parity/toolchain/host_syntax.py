@@ -10,7 +10,9 @@ from dataclasses import dataclass
 import tree_sitter
 import tree_sitter_cuda
 
-__all__ = ["ANYTHING", "Instantiation", "Piece", "device_macros", "launched", "pieces_at"]
+__all__ = [
+    "ANYTHING", "Instantiation", "Piece", "device_macros", "error_directive", "function_at", "launched", "pieces_at",
+]  # fmt: skip
 
 ANYTHING = "::parity_stub::anything()"
 """What stands for a value, see ``include/stubs/parity/anything.h``."""
@@ -25,6 +27,7 @@ _BEFORE = 300
 """Bytes before a piece that are looked at."""
 _DEVICE_MACRO = re.compile(r"\b[A-Z0-9_]*DEVICE[A-Z0-9_]*\b|\b[A-Z0-9_]*GLOBAL_?FUNC[A-Z0-9_]*\b")
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)((?:[^\n]*\\\r?\n)*[^\n]*)", re.MULTILINE)
+_ERROR = re.compile(r"#\s*error\b")
 _WORD = re.compile(r"\b[A-Za-z_]\w*\b")
 _LITERAL = re.compile(r"\(?-?(?:0[xX][0-9a-fA-F]+|\d+)[uUlL]*\)?|true|false")
 _PLAIN = re.compile(
@@ -89,6 +92,25 @@ def pieces_at(text: str, line: int, column: int, device: frozenset[str]) -> tupl
         if plain.splitlines()[line - 1 : line] == text.splitlines()[line - 1 : line]:
             return _pieces_at(_tree(plain), plain, line, column, device)
     return found
+
+
+def function_at(text: str, line: int, column: int) -> tuple[Piece, ...]:
+    """The function or template of one that is defined at a place, of the host or the device; none if there is none."""
+    node = _tree(text).root_node.descendant_for_point_range((line - 1, column - 1), (line - 1, column - 1))
+    while node is not None and node.type != "function_definition":
+        node = node.parent
+    if node is None:
+        return ()
+    whole = node.parent if node.parent is not None and node.parent.type == "template_declaration" else node
+    return (_piece(whole, ""),)
+
+
+def error_directive(text: str, line: int) -> Piece | None:
+    """The ``#error`` in a line, if that is what it is."""
+    lines = text.encode("utf-8", "surrogateescape").split(b"\n")
+    head = lines[line - 1].decode("utf-8", "replace").strip()
+    start = sum(len(each) + 1 for each in lines[: line - 1])
+    return Piece(start, start + len(lines[line - 1]), line, head[:80]) if _ERROR.match(head) else None
 
 
 def _pieces_at(tree: tree_sitter.Tree, text: str, line: int, column: int, device: frozenset[str]) -> tuple[Piece, ...]:

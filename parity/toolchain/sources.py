@@ -172,6 +172,7 @@ def closure(path: Path, side: Side, folder: Path, texts: dict[Path, str]) -> Clo
     """
     found: dict[Path, str] = {}
     folders = [folder, *side.include]
+    nowhere: dict[tuple[str, str], Path] = {}
     doubtful: dict[str, tuple[Path, ...]] = {}
     forced = (found_in(name, folders) for name in side.forced)
     open_paths = [path, *(each for each in forced if each)]
@@ -185,16 +186,33 @@ def closure(path: Path, side: Side, folder: Path, texts: dict[Path, str]) -> Clo
             texts[path] = path.read_text(encoding="utf-8", errors="surrogateescape").removeprefix("\ufeff")
         found[path] = texts[path]
         for bracket, header in INCLUDE.findall(found[path]):
-            here = found_in(header, (path.parent, *folders))
-            if not here and header not in doubtful and _is_of_a_project(header, bracket):
-                doubtful[header] = places = _around(header, path.parent)
-                if len(places) == 1:
-                    folders += places
-                    here = found_in(header, places)
-            if here:
+            if here := found_in(header, (path.parent, *folders)):
                 open_paths.append(here)
+            else:
+                nowhere.setdefault((bracket, header), path.parent)
+        if not open_paths:  # folders that settings name are all read: now those around
+            open_paths += _found_around(nowhere, folders, doubtful)
     several = {header: places for header, places in doubtful.items() if len(places) > 1}
     return Closure(found, tuple(folders[1 + len(side.include) :]), several)
+
+
+def _found_around(
+    nowhere: Mapping[tuple[str, str], Path], folders: list[Path], doubtful: dict[str, tuple[Path, ...]]
+) -> list[Path]:
+    """Headers that are in folders of the project that no setting names; these folders are appended to ``folders``.
+
+    ``nowhere`` are the brackets and names of headers that were not found, with the folder of a file that wants each.
+    """
+    found: list[Path] = []
+    for (bracket, header), folder in nowhere.items():
+        here = found_in(header, folders)
+        if not here and header not in doubtful and _is_of_a_project(header, bracket):
+            doubtful[header] = places = _around(header, folder)
+            if len(places) == 1:
+                folders += places
+                here = found_in(header, places)
+        found += [here] if here else []
+    return found
 
 
 def _is_of_a_project(header: str, bracket: str) -> bool:

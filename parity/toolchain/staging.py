@@ -17,7 +17,7 @@ from parity.toolchain import compiler
 from parity.toolchain.compat import Compat, supplied
 from parity.toolchain.compiler import RUNTIME, CompileError, in_terms_of_the_source
 from parity.toolchain.coordinates import with_plain_coordinates
-from parity.toolchain.diagnostics import Diagnostic, diagnostics
+from parity.toolchain.diagnostics import Diagnostic, Place, diagnostics
 from parity.toolchain.header_defects import defects
 from parity.toolchain.hints import hints
 from parity.toolchain.hipify import Finding, Hipified, hipify
@@ -130,7 +130,7 @@ def compiled(
                     errors += _not_found(missed(staged), texts)
                 more = repaired(host, texts, errors, coarse=repairs.rounds >= _FINE_ROUNDS)
                 if more is None or repairs.rounds == _ROUNDS:
-                    raise _explained(error, host, source, staged) from None
+                    raise _explained(error, host, source, hip, staged) from None
                 # A header that is not there is found before anything else, and no error of host code.
                 repairs.rounds += len(more.empty_headers) == len(host.empty_headers)
                 repairs.host = more
@@ -147,13 +147,15 @@ def _not_found(headers: Collection[str], texts: Mapping[str, str]) -> list[Diagn
     return list(found.values())
 
 
-def _explained(error: CompileError, host: HostCode, source: Source, staged: Staged) -> CompileError:
+def _explained(
+    error: CompileError, host: HostCode, source: Source, hip: Mapping[Path, Hipified], staged: Staged
+) -> CompileError:
     """The error behind what may have led to it, with what became of the source, and what the project has for it."""
-    # What device code lacks may have been in a header that is not there, or a type that was left out.
-    if first := (*host.missing, *host.types_left_out):
+    # What device code lacks may have been in a header that is not there, or in what was left out.
+    if first := (*host.missing, *host.reasons_of(each.text for each in diagnostics(error.log))):
         error = error.after(in_terms_of_the_source("\n".join(first), _paths(source)))
     error.translation = staged.translation
-    error.hints = hints(source, diagnostics(error.log))
+    error.hints = hints(source, {path: each.text for path, each in hip.items()}, diagnostics(error.log))
     return error
 
 
@@ -282,7 +284,11 @@ def _paths(source: Source) -> dict[str, str]:
 def _errors(error: CompileError, source: Source) -> list[Diagnostic]:
     """The errors of a compilation, in files as the source names them."""
     names = {path: name for name, path in _paths(source).items()}
+
+    def named(place: Place) -> Place:
+        return (names.get(place[0], place[0]), *place[1:])
+
     return [
-        replace(each, places=tuple((names.get(file, file), line, column) for file, line, column in each.places))
+        replace(each, places=tuple(map(named, each.places)), previous=named(each.previous) if each.previous else None)
         for each in diagnostics(error.log)
     ]

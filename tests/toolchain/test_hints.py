@@ -10,13 +10,13 @@ from parity.toolchain.sources import Source, closure
 FUNCTION = "__device__ float area(float x) { return x; }\n"
 
 
-def advice(tmp_path, error, flags=(), **files):
+def advice(tmp_path, error, flags=(), at="a.cu", **files):
     for name, text in files.items():
         (tmp_path / name.replace("_", ".")).write_text(text)
     path, side = tmp_path / "a.cu", Side(flags=flags)
     every = closure(path, side, tmp_path, {})
     source = Source("a", tmp_path, path, side, every.files, around=every.around, doubtful=every.doubtful)
-    return hints(source, [Diagnostic(error, (("a.cu", 1, 1),))])
+    return hints(source, every.files, [Diagnostic(error, ((at, 1, 1),))])
 
 
 @pytest.mark.parametrize(
@@ -69,3 +69,19 @@ def test_a_header_in_several_folders_needs_a_setting(tmp_path):
     assert "one" in said
     assert "two" in said
     assert 'include = ["' in said
+
+
+def test_a_specialisation_behind_a_switch(tmp_path):
+    source = "template <class T> struct width;\ntemplate <> struct width<float> {};\n"
+    source += "#ifdef WITH_BF16\ntemplate <> struct width< __hip_bfloat16 > {};\n#endif\n"
+    name = "width<__hip_bfloat16>"
+    said = advice(tmp_path, f"implicit instantiation of undefined template '{name}'", a_cu=source)[name]
+    assert "a.cu:4 " in said
+    assert 'flags = ["-DWITH_BF16"]' in said
+
+
+def test_a_header_for_builds_without_the_switch_that_contradicts_amds(tmp_path):
+    source = '#ifdef WITH_CUDA\n#include <cuda.h>\n#else\n#include "fake.h"\n#endif\n'
+    error = "typedef redefinition with different types ('int' vs 'hipError_t')"
+    said = advice(tmp_path, error, at="fake.h", a_cu=source, fake_h="typedef int hipError_t;\n")["int"]
+    assert 'fake.h is for builds that do not define WITH_CUDA; if yours does, say so: flags = ["-DWITH_CUDA"]' in said

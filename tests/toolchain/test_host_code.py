@@ -176,3 +176,54 @@ def test_a_word_of_the_device_that_macros_tear_off_still_counts():
     text = "FILL(u8)\nFILL(u32)\n\n__device__ int broken = undeclared;\n"
     assert not pieces_at(text, 4, 25, frozenset())
     assert pieces_at(text.replace("__device__ ", ""), 4, 14, frozenset())
+
+
+def test_the_reason_why_a_declaration_was_left_out_comes_first(built):
+    one = built(
+        "constexpr int lanes = WAVEFRONT_SIZE;\n"
+        "constexpr int warps = 1024 / lanes;\n"
+        "__global__ void k(int* x) { x[0] = warps; }\n"
+    )
+    first = one.error.findings[0]
+    assert first.line == 1
+    assert 'flags = ["-DWAVEFRONT_SIZE=..."]' in first.advice
+
+
+def test_all_headers_that_are_nowhere_are_named_at_once(built):
+    one = built('#include "one.h"\n#include <two/three.hpp>\n__global__ void k(int* x) { x[0] = 1; }\n')
+    assert not one.error
+    assert one.translation.empty_headers == ("one.h", "two/three.hpp")
+
+
+def test_an_enumeration_of_the_host_is_left_out(built):
+    one = built("enum Operation { N = 0, N = 1 };\n__global__ void k(int* x) { x[0] = 1; }\n")
+    assert not one.error
+    assert one.translation.left_out[0].name.startswith("enum Operation")
+
+
+def test_a_function_that_amds_headers_have_gives_way_to_theirs(built):
+    own = "__device__ inline void atomicMax(float* to, float value) { *to = value; }\n"
+    one = built(own + "__global__ void k(float* x) { atomicMax(x, x[1]); }\n")
+    assert not one.error
+    assert "atomicMax" in one.translation.left_out[0].name
+    assert "return type" in one.translation.left_out[0].because
+
+
+def test_a_function_that_the_program_has_twice_is_its_own_mistake(built):
+    twice = "__device__ int f(int x) { return x; }\n" * 2
+    assert "redefinition of 'f'" in built(twice + "__global__ void k(int* x) { x[0] = f(1); }\n").error.log
+
+
+def test_an_error_directive_counts_where_no_header_is_missing(built):
+    source = "#ifndef TIMER\n#error no timer\n#endif\n__global__ void k(int* x) { x[0] = 1; }\n"
+    assert "no timer" in built(source).error.log
+    one = built('#include "config.h"\n' + source)
+    assert not one.error
+    assert one.translation.left_out[0].because == "no timer"
+
+
+def test_a_function_of_another_file_is_named_with_its_place(built):
+    one = built("__device__ int elsewhere(int);\n__global__ void k(int* x) {\n  x[0] = elsewhere(1);\n}\n")
+    (finding,) = one.error.findings
+    assert (finding.name, finding.line) == ("elsewhere(int)", 3)
+    assert "#include the file that has it" in finding.advice

@@ -111,3 +111,10 @@ def test_a_header_that_two_folders_have_is_not_chosen(project):
 def test_a_header_that_is_not_the_projects_is_not_looked_for(project, line):
     files(project / "include", "math.h", "cuda_runtime.h", "torch/extension.h", "sys/time.h")
     assert included_by(project, line).around == ()
+
+
+def test_a_folder_that_one_header_leads_to_has_others_too(project):
+    files(project, "include/helper_math.h")
+    source = project / "src" / "cuda" / "deep" / "a.cu"
+    source.write_text('#include "helper_math.h"\n#include "lib/math.h"\n')
+    assert project / "include" / "helper_math.h" in closure(source, Side(), source.parent, {}).files
