@@ -160,7 +160,7 @@ class NoSource(CompileError):
 def _finding(error: Diagnostic, files: Collection[str], hints: Mapping[str, str]) -> Finding:
     names = [a or b for a, b in _QUOTED.findall(error.text)]
     name = names[0] if names else ""
-    advice = hints.get(name) or _advice(error, names)
+    advice = hints.get(name) or hints.get(error.places[0][0]) or _advice(error, names)
     file, line, column = error.place_in(files)
     where = "" if (file, line, column) == error.places[0] else f" (in {Path(error.places[0][0]).name})"
     return Finding(name, file, line, column, f"{error.text}{where}{f'; {advice}' if advice else ''}")
@@ -177,6 +177,8 @@ def _advice(error: Diagnostic, quoted: Sequence[str]) -> str:
             return needed
     if "use of overloaded operator" in error.text and "HIP_vector_type" in error.text:
         return "HIP's vector types have operators of their own; put the program's between #ifndef __HIPCC__ and #endif"
+    if "__shared__" in error.text and "cannot be 'extern'" in error.text:
+        return "clang takes no length of it that is fixed; leave the first out: extern __shared__ float name[][32]"
     if not quoted:
         return ""
     if "__host__ function" in error.text or "no matching function" in error.text:

@@ -16,7 +16,6 @@ from parity.toolchain.sources import INCLUDE, Source, found_in
 __all__ = ["hints"]
 
 _LACKING = re.compile(r"undeclared|unknown type name|no template named|undefined template|file not found")
-_CONTRADICTION = re.compile(r"redefinition|conflicting types|redeclar")
 _QUOTED = re.compile(r"'([^']+)'")
 _NAME = re.compile(r"([A-Za-z_]\w*)(?:<([^'<>]*)>)?")
 _DIRECTIVE = re.compile(r"\s*#\s*(if|ifdef|ifndef|elif|else|endif)\b(.*)")
@@ -37,22 +36,20 @@ class _Line:
 
 
 def hints(source: Source, hip: Mapping[Path, str], errors: Sequence[Diagnostic]) -> dict[str, str]:
-    """What to do about names in these errors, by name: the first that each of them quotes.
+    """What to do about these errors, by the name that one quotes first, or by the file that it is in.
 
     A header that lies in several folders needs a setting that says in which. A name that is declared behind ``#ifdef
     SWITCH``, or in a header that is included behind it, needs ``-DSWITCH``, if no file defines that; so does a header
-    that contradicts AMD's because it is for builds without the switch. ``hip`` are the translated files.
+    that is included where the switch is not defined. ``hip`` are the translated files.
     """
     project = _Project(source, hip)
     found: dict[str, str] = {}
     for error in errors:
-        match = _QUOTED.search(error.text)
-        if match is None or match[1] in found:
-            continue
-        if _LACKING.search(error.text):
+        file, match = error.places[0][0], _QUOTED.search(error.text)
+        if match and match[1] not in found and _LACKING.search(error.text):
             found[match[1]] = _several(match[1], source) or project.behind_a_switch(match[1])
-        elif _CONTRADICTION.search(error.text):
-            found[match[1]] = project.without_a_switch(error.places[0][0])
+        if file not in found:
+            found[file] = project.without_a_switch(Path(file))
     return {name: hint for name, hint in found.items() if hint}
 
 
@@ -92,13 +89,13 @@ class _Project:
                 return f"{os.path.relpath(path)}:{line.number} has it for builds that define {_say_so(lacking)}"
         return ""
 
-    def without_a_switch(self, file: str) -> str:
+    def without_a_switch(self, path: Path) -> str:
         """What the build has to define so that a header is not included."""
-        path = self.source.originals.get(file)
-        unless = [each for line in self._includers(path) if (each := self._lacking(line.unless))] if path else []
-        return (
-            f"{os.path.relpath(path)} is for builds that do not define {_say_so(unless[0])}" if path and unless else ""
-        )
+        includers = list(self._includers(path))
+        unless = [self._lacking(line.unless) for line in includers]
+        if not includers or not all(unless):
+            return ""
+        return f"{os.path.relpath(path)} is for builds that do not define {_say_so(unless[0])}"
 
     def _before_inclusion(self, path: Path) -> tuple[str, ...]:
         """What has to be defined so that a header is included; nothing if one place includes it all the same."""

@@ -82,6 +82,7 @@ def test_a_specialisation_behind_a_switch(tmp_path):
 
 def test_a_header_for_builds_without_the_switch_that_contradicts_amds(tmp_path):
     source = '#ifdef WITH_CUDA\n#include <cuda.h>\n#else\n#include "fake.h"\n#endif\n'
+    header = str(tmp_path / "fake.h")
     error = "typedef redefinition with different types ('int' vs 'hipError_t')"
-    said = advice(tmp_path, error, at="fake.h", a_cu=source, fake_h="typedef int hipError_t;\n")["int"]
+    said = advice(tmp_path, error, at=header, a_cu=source, fake_h="typedef int hipError_t;\n")[header]
     assert 'fake.h is for builds that do not define WITH_CUDA; if yours does, say so: flags = ["-DWITH_CUDA"]' in said
