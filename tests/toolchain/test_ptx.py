@@ -136,6 +136,20 @@ def dp4a(a, b, c):
     return int(np.dot(*bytes_)) + c
 
 
+def halves(f, x):
+    """Both halves of a word, rounded once from what ``f`` gives in single precision; a quiet NaN stays as it is."""
+    narrow = np.array([x], np.uint32).view(np.float16)
+    with np.errstate(all="ignore"):
+        found = f(narrow.astype(np.float32)).astype(np.float16)
+    return int(np.where(np.isnan(narrow), narrow, found).view(np.uint32)[0])
+
+
+def byte_of_half(x):
+    """The low half, rounded to an integer of 8 bits; a NaN is 0."""
+    value = np.array([x & 0xFFFF], np.uint16).view(np.float16).astype(np.float64)
+    return int(np.clip(np.rint(np.nan_to_num(value, posinf=1e9, neginf=-1e9)), -128, 127)[0]) & 0xFFFF
+
+
 CASES = {
     "bfe.u32 %0, %1, 4, 8": lambda x: x >> 4 & 255,
     "bfe.u32 %0, %1, 0, 32": lambda x: x,
@@ -167,6 +181,8 @@ CASES = {
     "dp4a.s32.s32 %0, %1, 0x01ff02fe, 9": lambda x: dp4a(x, 0x01FF02FE, 9),
     "vabsdiff4.u32.u32.u32 %0, %1, 0x10809f40, 0": lambda x: by_bytes(lambda a, b: abs(a - b), x, 0x10809F40),
     "vsub4.s32.s32.s32 %0, %1, 0x10809f40, 0": lambda x: by_bytes(lambda a, b: a - b, x, 0x10809F40),
+    "tanh.approx.f16x2 %0, %1": lambda x: halves(np.tanh, x),
+    "ex2.approx.ftz.f16x2 %0, %1": lambda x: halves(np.exp2, x),
 }
 
 
@@ -174,9 +190,13 @@ def test_what_is_translated_computes_what_the_instruction_does(cache, tmp_path):
     lines = [f'asm("{text};" : "=r"(y) : "r"(x)); out[{n}] = y;' for n, text in enumerate(CASES)]
     lines.append(f'asm volatile("mov.u32 %0, %%laneid;" : "=r"(y)); out[{len(CASES)}] = y;')
     lines.append(f'asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(y) : "f"(1.5f), "f"(-2.0f)); out[{len(CASES) + 1}] = y;')
+    half = '"=h"(h) : "h"((unsigned short)x)'
+    lines += [f'asm("cvt.rni.sat.s8.f16 %0, %1;" : {half}); out[{len(CASES) + 2}] = h;']
     source = (
         'extern "C" __global__ void values(const unsigned* in, unsigned* out) {\n'
-        f"unsigned x = in[threadIdx.x], y; out += {len(lines)} * threadIdx.x;\n" + "\n".join(lines) + "\n}\n"
+        f"unsigned short h; unsigned x = in[threadIdx.x], y; out += {len(lines)} * threadIdx.x;\n"
+        + "\n".join(lines)
+        + "\n}\n"
     )
     assert not refused(source)
     (tmp_path / "values.cu").write_text(source)
@@ -193,6 +213,7 @@ def test_what_is_translated_computes_what_the_instruction_does(cache, tmp_path):
             assert found[thread, place] == f(x) & 0xFFFFFFFF, f"{text} of {x:#x}"
         assert found[thread, len(CASES)] == thread
         assert found[thread, len(CASES) + 1] == 0x3E00C000
+        assert found[thread, len(CASES) + 2] == byte_of_half(x)
 
 
 def test_a_refused_instruction_is_an_error_only_where_it_is_compiled(cache, tmp_path):
