@@ -13,8 +13,8 @@ __all__ = ["AGREEMENT", "AGREEMENT_LEGEND", "agreement_of", "agreement_summary",
 
 AGREEMENT = "CUDA/AMD"
 AGREEMENT_LEGEND = (
-    "CUDA/AMD, of the cases that both ran: n ULP: both right, at most so far apart; n differ: both right, not the same "
-    "in n elements; D..: each right by its own rule"
+    "CUDA/AMD, of the cases that both ran: both right, and at most n ULP apart, different in n elements, or only in "
+    "the sign of zero; D..: each right by its own rule"
 )
 _WRONG = {
     Finding.AMD: "AMD wrong",
@@ -48,6 +48,8 @@ def _apart(agreement: Agreement) -> str:
         if agreement.ulps < 10_000
         else f"{agreement.ulps:.0e}".replace("e+0", "e").replace("e+", "e")
     )
+    if not agreement.ulps and not agreement.elements:
+        return "sign of zero"
     return f"{ulps} ULP" if agreement.ulps else f"{agreement.elements} differ"
 
 
