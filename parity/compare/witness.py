@@ -50,7 +50,8 @@ class Comparison:
 
     ``elements`` of ``total`` have other bits (any two NaN are the same, and elements for which any value is right do
     not count), ``zeros`` of them only because one is -0 and the other +0; ``ulps`` is the largest distance among them,
-    infinite for NaN against a number, 0 for integers.
+    infinite for NaN against a number, 0 for integers. ``share`` is the largest distance in terms of what both budgets
+    together allow, which says more than ULP where a result is near 0 because larger numbers cancel; 0 without budgets.
     ``divergences`` are the ids (D1 to D24) of the rules that one side follows and the other does not.
     """
 
@@ -60,6 +61,7 @@ class Comparison:
     ulps: float = 0.0
     divergences: tuple[str, ...] = ()
     zeros: int = 0
+    share: float = 0.0
 
 
 # Failures of values that were computed: not of what was never written, and not of what was written elsewhere.
@@ -88,7 +90,18 @@ def who_is_wrong(cuda: Witness, amd: Witness, expected: Expected | None = None) 
             divergences = tuple(sorted(ids, key=lambda name: (len(name), name))) if elements else ()
             finding = Finding.RULES if divergences else Finding.RIGHT if elements else Finding.SAME
     zeros = int((apart & (distances == 0)).sum()) if _is_float(cuda.output) else 0
-    return Comparison(finding, elements, apart.size, ulps, divergences, zeros)
+    share = _share(cuda.output, amd.output, expected, apart) if finding is Finding.RIGHT else 0.0
+    return Comparison(finding, elements, apart.size, ulps, divergences, zeros, share)
+
+
+def _share(cuda: Array | None, amd: Array | None, expected: Expected | None, apart: Array) -> float:
+    """The largest distance of elements that are apart, by what is allowed to both sides together."""
+    if cuda is None or amd is None or expected is None or expected.bounds is None:
+        return 0.0
+    limits = [expected.bounds(Limits(vendor)) for vendor in ("cuda", "amd")]
+    allowed = sum(np.maximum(bounds.below, bounds.above) for bounds in limits)
+    shares = np.abs(cuda.astype(np.float64) - amd.astype(np.float64)) / allowed
+    return float(shares[apart & np.isfinite(shares)].max(initial=0.0))
 
 
 def _is_float(output: Array | None) -> bool:

@@ -52,6 +52,7 @@ class Against:
     ulps: float = 0.0
     divergences: tuple[str, ...] = ()
     zeros: int = 0
+    share: float = 0.0
     value: str = ""
     budget: float = 0.0
 

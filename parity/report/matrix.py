@@ -45,8 +45,8 @@ class Agreement:
     """How the cases of an AMD column compare with those of CUDA's column ``witness``.
 
     ``findings`` counts cases; where both are right, ``ulps`` is the largest distance, ``zeros`` the most elements of a
-    case that differ in nothing but the sign of zero, and ``elements`` the most others that differ; ``divergences`` are
-    the rules by which they differ.
+    case that differ in nothing but the sign of zero, and ``elements`` the most others that differ; ``share``
+    is the largest distance by what both budgets allow; ``divergences`` are the rules by which they differ.
     """
 
     witness: str
@@ -55,6 +55,7 @@ class Agreement:
     elements: int = 0
     divergences: tuple[str, ...] = ()
     zeros: int = 0
+    share: float = 0.0
 
     @property
     def cases(self) -> int:
@@ -267,6 +268,7 @@ def _agreement(against: Sequence[Against]) -> Agreement:
         ulps=max((each.ulps for each in both_right), default=0.0),
         elements=max((each.elements - each.zeros for each in both_right), default=0),
         zeros=max((each.zeros for each in both_right), default=0),
+        share=max((each.share for each in both_right), default=0.0),
         divergences=sort_divergences(d for each in against for d in each.divergences),
     )
 
@@ -280,6 +282,7 @@ def joined(agreements: Iterable[Agreement]) -> Agreement:
         ulps=max(one.ulps for one in each),
         elements=max(one.elements for one in each),
         zeros=max(one.zeros for one in each),
+        share=max(one.share for one in each),
         divergences=sort_divergences(d for one in each for d in one.divergences),
     )
 
