@@ -24,7 +24,6 @@ _FUNCTION = re.compile(r"^# Machine code for function ([^:\s]+):")
 _ACCESS = re.compile(r"^\s+(?:[^:\n]*? = )?(?:GLOBAL|FLAT|S_LOAD|S_BUFFER_LOAD|DS|BUFFER|SCRATCH)_")
 _OPERAND = re.compile(r"\((s\d+|p\d+|<\d+ x [sp]\d+>)\)([^()]*)")
 _PRINTED_ACCESS = re.compile(r"\t(?:global|flat|s_load|s_buffer_load|ds|buffer|scratch)_")
-_CODE = re.compile(r"^([\w.$]+):[^\n]*\n(.*?)^\.Lfunc_end", re.MULTILINE | re.DOTALL)
 
 
 def without_dumps(log: str) -> str:
@@ -37,28 +36,34 @@ def with_alignments(listing: str, log: str) -> str:
 
     A function whose accesses are not those of the listing, one by one, stays as it is.
     """
-    told = dict(_functions(log))
+    parts, position = [], 0
+    for name, alignments in _functions(log):
+        start = listing.find(f"\n{name}:", position)
+        end = listing.find("\n.Lfunc_end", start)
+        if min(start, end) >= 0:
+            parts += [listing[position:start], _annotated(listing[start:end], alignments)]
+            position = end
+    return "".join([*parts, listing[position:]])
 
-    def annotated(match: re.Match[str]) -> str:
-        alignments = told.get(match[1], [])
-        lines = match[0].split("\n")
-        places = [n for n, line in enumerate(lines) if _PRINTED_ACCESS.match(line)]
-        if len(places) == len(alignments):
-            for place, alignment in zip(places, alignments, strict=True):
-                if alignment > 1 and ";" not in lines[place]:
-                    lines[place] += f" ; align {alignment}"
-        return "\n".join(lines)
 
-    return _CODE.sub(annotated, listing)
+def _annotated(code: str, alignments: list[int]) -> str:
+    lines = code.split("\n")
+    places = [n for n, line in enumerate(lines) if _PRINTED_ACCESS.match(line)]
+    if len(places) == len(alignments):
+        for place, alignment in zip(places, alignments, strict=True):
+            if alignment > 1 and ";" not in lines[place]:
+                lines[place] += f" ; align {alignment}"
+    return "\n".join(lines)
 
 
 def _functions(log: str) -> Iterator[tuple[str, list[int]]]:
-    """The name of every function, and the alignment of each of its accesses, 1 where nothing is promised."""
-    found: list[int] = []
+    """The name of every function, in order, and the alignment of each of its accesses, 1 where nothing is promised."""
+    name, found = "", list[int]()
     for line in log.splitlines():
         if match := _FUNCTION.match(line):
-            found = []
-            yield match[1], found
+            name, found = match[1], []
+        elif line.startswith("# End machine code"):
+            yield name, found
         elif _ACCESS.match(line):
             found.append(_alignment(line))
 
