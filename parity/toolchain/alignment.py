@@ -4,6 +4,9 @@ A ``float4`` that is loaded through a pointer has to lie at a multiple of 16: CU
 AMD's GPUs load it. The instruction alone does not tell: AMD's compiler makes the same one of four neighbouring floats,
 which may lie at any multiple of 4. LLVM knows the difference up to its last pass, in which every instruction has its
 memory operands: ``(load (s128) from %ir.29, align 4, addrspace 1)``. A comment in the listing says it, ``; align 4``.
+
+What is not seen: the compiler of an installed ROCm is not asked, a code object has no source, and of a cast of an array
+itself (``*(float2*)(shared + i)``) clang remembers that the array promises less than the type.
 """
 
 from __future__ import annotations
