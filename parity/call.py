@@ -20,7 +20,7 @@ from parity.functions import wanted
 from parity.generate.buffers import Memory
 from parity.launch import Buffer, Computation, Launch, Pointer, Scalar, Struct, Tiled, poisoned
 from parity.layout import Layout, contiguous
-from parity.reference.expected import Expected
+from parity.reference.expected import Bounds, Expected, Limits
 from parity.shapes import words
 
 __all__ = ["Call", "call_of", "number_of", "spelled", "timed"]
@@ -97,12 +97,28 @@ def call_of(op: Declaration, case: Case, given: Given) -> Call:
         arrays = [inputs.get(name) for name in op.filled]
         offered = {"to": computation.dtype, "shape": given.shape, "grid": given.grid}
         with np.errstate(all="ignore"):  # NaN, infinities and overflow are what the data are for
-            found = op.reference(*arrays, *scalars.values(), **wanted(op.reference, **offered))
+            try:
+                found = op.reference(*arrays, *scalars.values(), **wanted(op.reference, **offered))
+            except UsageError as error:
+                raise op.mistake(f"{case}: {error}") from error
         each = _by_output(op, found)
-        return {n: replace(e, bounds=functools.cache(e.bounds)) if e.bounds else e for n, e in each.items()}
+        return {n: replace(e, bounds=_sound(op, case, n, e.bounds)) if e.bounds else e for n, e in each.items()}
 
     outputs = {name: memory[name].tensor.layout for name in op.compared}
     return Call(launch, buffers, outputs, inputs, computation, references)
+
+
+def _sound(op: Declaration, case: Case, name: str, bounds: Callable[[Limits], Bounds]) -> Callable[[Limits], Bounds]:
+    """The bounds of an output, each computed once, or a mistake of the op if one of them is none."""
+
+    @functools.cache
+    def checked(limits: Limits) -> Bounds:
+        found = bounds(limits)
+        if complaint := found.complaint:
+            raise op.mistake(f"{case}: the budget of {name} is {complaint}")
+        return found
+
+    return checked
 
 
 def _by_output(op: Declaration, found: Expected | Mapping[str, Expected]) -> Mapping[str, Expected]:

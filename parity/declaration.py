@@ -14,6 +14,7 @@ from parity.case import Case
 from parity.dtypes import DType, dtype
 from parity.errors import UsageError, nearest
 from parity.expression import Expression, Scope, expression, whole
+from parity.functions import guard
 from parity.generate.data import has_stream, streams_of
 from parity.generate.extents import Choices
 from parity.generate.layouts import STRIDES, Draw, Strides
@@ -40,6 +41,9 @@ class Named:
     title: str
     items: str
     only: Callable[..., bool] | None = None
+
+    def __post_init__(self) -> None:
+        guard(self)
 
 
 @dataclass(frozen=True)
@@ -177,6 +181,7 @@ class Declaration:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "declared", _caller())
+        guard(self)
         if self.outputs is None:
             object.__setattr__(self, "outputs", {} if self.updates else {"out": "T"})
         check_declaration(self)

@@ -1,12 +1,49 @@
-"""Calling functions that name what they want."""
+"""Calling functions of a declaration: with what they name, and so that none of them ends the process."""
 
 from __future__ import annotations
 
+import functools
 import inspect
-from collections.abc import Callable
+import signal
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import fields
 from typing import Any
 
-__all__ = ["wanted"]
+from parity.errors import UsageError
+
+__all__ = ["guard", "wanted"]
+
+
+def guard(declared: Any) -> None:
+    """Make ``sys.exit`` in the functions of a frozen dataclass, its fields and mappings there, a UsageError."""
+    for each in fields(declared):
+        value = getattr(declared, each.name)
+        if isinstance(value, Mapping) and any(map(callable, value.values())):
+            guarded: Any = {name: _guarded(of) for name, of in value.items()}
+        else:
+            guarded = _guarded(value)
+        if guarded is not value:
+            object.__setattr__(declared, each.name, guarded)
+
+
+def _guarded(value: Any) -> Any:
+    if not callable(value):
+        return value
+
+    @functools.wraps(value)
+    def call(*args: Any, **more: Any) -> Any:
+        try:
+            return value(*args, **more)
+        except (SystemExit, KeyboardInterrupt) as error:
+            # Where Ctrl-C is ignored, as in a worker, nobody has pressed it.
+            if isinstance(error, KeyboardInterrupt) and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+                raise
+            raise UsageError(
+                f"{_place(error)}: {type(error).__name__} in a declaration ends nothing; raise another exception"
+            ) from error
+
+    return call
 
 
 def wanted(function: Callable[..., Any], **offered: Any) -> dict[str, Any]:
@@ -16,3 +53,10 @@ def wanted(function: Callable[..., Any], **offered: Any) -> dict[str, Any]:
     except ValueError:  # a function of C that does not say
         return {}
     return {name: value for name, value in offered.items() if name in names}
+
+
+def _place(error: BaseException) -> str:
+    """File and line, in the file of the function that was called."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if frame.filename == frames[min(1, len(frames) - 1)].filename]
+    return f"{own[-1].filename}:{own[-1].lineno}"

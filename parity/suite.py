@@ -353,7 +353,7 @@ def _ops(path: Path) -> list[Op]:
         spec.loader.exec_module(module)
     except SyntaxError as error:
         raise UsageError(f"{error.filename}:{error.lineno}: {error.msg}") from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
         if isinstance(error, UsageError):
             raise UsageError(f"{path}:{lines[-1]}: {error}" if lines else str(error)) from error

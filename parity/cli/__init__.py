@@ -28,7 +28,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     logging.basicConfig(format="parity: %(message)s", level=logging.WARNING, force=True)
     logging.getLogger("parity").setLevel(logging.INFO)
     try:
-        arguments = _parser().parse_args(argv)
+        try:
+            arguments = _parser().parse_args(argv)
+        except SystemExit as leaving:  # help, version, wrong usage; nothing else may end parity
+            return leaving.code if isinstance(leaving.code, int) else WRONG_USAGE
         for option in ("toolchain", "hipify"):
             if given := getattr(arguments, option, None):
                 from parity.toolchain import HIPIFY, VARIABLE
@@ -49,8 +52,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         # Whoever read the output has left; without this the interpreter would complain when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
-    except SystemExit as leaving:  # argparse: help, version, wrong usage
-        return leaving.code if isinstance(leaving.code, int) else WRONG_USAGE
+    except SystemExit as leaving:
+        _say(f"parity: something that was imported ended the process (exit code {leaving.code}); nothing is proven")
+        return WRONG_USAGE
     return code
 
 

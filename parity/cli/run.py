@@ -149,7 +149,7 @@ def main(arguments: argparse.Namespace) -> int:
     reproduction = _reproduction(arguments)
     write_reports(arguments.output, matrix, records, reproduction)
     if arguments.json:
-        _print_json(matrix, records, built, reproduction)
+        _print_json(matrix, records, reproduction)
     else:
         _print_failures(work, records, reproduction)
         console.print(terminal(matrix, full=arguments.full))
@@ -381,13 +381,8 @@ def _missing_line(matrix: Matrix, kernels: Path) -> str:
     return f"missing in {shown(kernels)}: {' '.join(names[:NAMED])}{more}" if names else ""
 
 
-def _print_json(
-    matrix: Matrix, records: Sequence[CaseRecord], built: Sequence[Built], reproduction: Reproduction
-) -> None:
+def _print_json(matrix: Matrix, records: Sequence[CaseRecord], reproduction: Reproduction) -> None:
     document = as_dict(matrix)
-    document["compile_errors"] = [
-        {"module": b.module, "target": b.target, "message": b.error.log} for b in built if b.error
-    ]
     document["failures"] = [
         {**asdict(record), "reproduce": reproduction.of(record.minimal or record)}
         for failure in shown_failures(records)

@@ -1,6 +1,6 @@
 """Comparison of outputs with expected values: special values, error budgets, known divergences, patterns."""
 
-from parity.compare.comparison import compare, unchanged
+from parity.compare.comparison import accepts_zeros, compare, unchanged
 from parity.compare.patterns import describe
 from parity.compare.ulps import bit_patterns, show, ulp_distance
 from parity.compare.verdict import Mismatch, Status, Verdict, general
@@ -13,6 +13,7 @@ __all__ = [
     "Status",
     "Verdict",
     "Witness",
+    "accepts_zeros",
     "bit_patterns",
     "compare",
     "describe",

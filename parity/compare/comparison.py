@@ -16,7 +16,7 @@ from parity.launch import POISON
 from parity.reference.expected import Bounds, Expected, Limits
 from parity.reference.rounding import half_ulp_of_max
 
-__all__ = ["compare", "right_elements", "unchanged"]
+__all__ = ["accepts_zeros", "compare", "right_elements", "unchanged"]
 
 Array = np.ndarray[Any, Any]
 Vendor = Literal["amd", "cuda", "host"]
@@ -44,7 +44,8 @@ def compare(expected: Expected, got: Array, *, vendor: Vendor, poison: Array | N
         return Verdict(Status.PASS, total=got.size)
 
     exactly, divergences = _exactly(expected, got)
-    right, shares = _within(expected, got, vendor, exactly)
+    bounds = expected.bounds(Limits(vendor)) if expected.bounds and got.size else None
+    right, shares = _within(expected, bounds, got, exactly)
     sharp = False
     if expected.bounds is not None and not nominal and vendor == "amd" and right.all():
         sharp = bool((_shares(expected.bounds(Limits("amd", "sharp")), got, exactly) > 1).any())
@@ -52,14 +53,31 @@ def compare(expected: Expected, got: Array, *, vendor: Vendor, poison: Array | N
             divergences.append("D22")
     budget = float(shares.max(initial=0.0))
     if right.all():
-        return Verdict(Status.PASS, budget=budget, total=got.size, divergences=tuple(divergences), sharp=sharp)
+        allowed = bounds is not None and _allows(bounds)
+        met = tuple(divergences)
+        return Verdict(Status.PASS, budget=budget, total=got.size, divergences=met, sharp=sharp, allowed=allowed)
     return _failure(expected, got, ~right, shares, poison, budget, tuple(divergences))
 
 
 @np.errstate(all="ignore")
 def right_elements(expected: Expected, got: Array, vendor: Vendor) -> Array:
     """Which elements of ``got`` are right by the rules of that vendor, bool in the logical shape."""
-    return _within(expected, got, vendor, _exactly(expected, got)[0])[0]
+    bounds = expected.bounds(Limits(vendor)) if expected.bounds and got.size else None
+    return _within(expected, bounds, got, _exactly(expected, got)[0])[0]
+
+
+@np.errstate(all="ignore")
+def accepts_zeros(expected: Expected, vendor: Vendor) -> bool:
+    """Whether a kernel that leaves nothing but zeros would be right in every element, but for NaN and infinities."""
+    value = expected.value
+    number = np.isfinite(value) if of_array(value).is_float else np.ones(value.shape, np.bool_)
+    return not (number & ~right_elements(expected, np.zeros_like(value), vendor)).any()
+
+
+def _allows(bounds: Bounds) -> bool:
+    """Whether any element may be off at all."""
+    room = np.maximum(bounds.below, bounds.above)
+    return bool((np.isfinite(bounds.centre) & (room > 0)).any())
 
 
 def _exactly(expected: Expected, got: Array) -> tuple[Array, list[str]]:
@@ -80,11 +98,11 @@ def _exactly(expected: Expected, got: Array) -> tuple[Array, list[str]]:
     return right, divergences
 
 
-def _within(expected: Expected, got: Array, vendor: Vendor, exactly: Array) -> tuple[Array, Array]:
+def _within(expected: Expected, bounds: Bounds | None, got: Array, exactly: Array) -> tuple[Array, Array]:
     """Which elements are right, exactly or by their budget; and the share of it that every element uses."""
-    if expected.bounds is None or not got.size:
+    if bounds is None:
         return exactly, np.where(exactly, 0.0, math.inf)
-    shares = _shares(expected.bounds(Limits(vendor)), got, exactly)
+    shares = _shares(bounds, got, exactly)
     return exactly | ((shares <= 1) & ~_wrong_zero(expected.value, got, expected.sign_of_zero)), shares
 
 

@@ -49,7 +49,9 @@ class Comparison:
     """A finding, with how far apart the outputs are.
 
     ``elements`` of ``total`` have other bits (any two NaN are the same, and elements for which any value is right do
-    not count); ``ulps`` is the largest distance among them, infinite for NaN against a number, 0 for integers.
+    not count), ``zeros`` of them only because one is -0 and the other +0; ``ulps`` is the largest distance among them,
+    infinite for NaN against a number, 0 for integers. ``share`` is the largest distance in terms of what both budgets
+    together allow, which says more than ULP where a result is near 0 because larger numbers cancel; 0 without budgets.
     ``divergences`` are the ids (D1 to D24) of the rules that one side follows and the other does not.
     """
 
@@ -58,6 +60,8 @@ class Comparison:
     total: int = 0
     ulps: float = 0.0
     divergences: tuple[str, ...] = ()
+    zeros: int = 0
+    share: float = 0.0
 
 
 # Failures of values that were computed: not of what was never written, and not of what was written elsewhere.
@@ -85,7 +89,23 @@ def who_is_wrong(cuda: Witness, amd: Witness, expected: Expected | None = None) 
             ids = set(cuda.verdict.divergences) ^ set(amd.verdict.divergences)
             divergences = tuple(sorted(ids, key=lambda name: (len(name), name))) if elements else ()
             finding = Finding.RULES if divergences else Finding.RIGHT if elements else Finding.SAME
-    return Comparison(finding, elements, apart.size, ulps, divergences)
+    zeros = int((apart & (distances == 0)).sum()) if _is_float(cuda.output) else 0
+    share = _share(cuda.output, amd.output, expected, apart) if finding is Finding.RIGHT else 0.0
+    return Comparison(finding, elements, apart.size, ulps, divergences, zeros, share)
+
+
+def _share(cuda: Array | None, amd: Array | None, expected: Expected | None, apart: Array) -> float:
+    """The largest distance of elements that are apart, by what is allowed to both sides together."""
+    if cuda is None or amd is None or expected is None or expected.bounds is None:
+        return 0.0
+    limits = [expected.bounds(Limits(vendor)) for vendor in ("cuda", "amd")]
+    allowed = sum(np.maximum(bounds.below, bounds.above) for bounds in limits)
+    shares = np.abs(cuda.astype(np.float64) - amd.astype(np.float64)) / allowed
+    return float(shares[apart & np.isfinite(shares)].max(initial=0.0))
+
+
+def _is_float(output: Array | None) -> bool:
+    return output is not None and of_array(output).is_float
 
 
 def _apart(cuda: Array | None, amd: Array | None, expected: Expected | None) -> tuple[Array, Array]:
@@ -95,7 +115,7 @@ def _apart(cuda: Array | None, amd: Array | None, expected: Expected | None) -> 
     apart = np.asarray(bit_patterns(cuda) != bit_patterns(amd))
     if not apart.any():
         return apart, np.zeros(apart.shape)
-    if not of_array(cuda).is_float:
+    if not _is_float(cuda):
         distances = np.zeros(apart.shape)
     else:
         apart &= ~(np.isnan(cuda) & np.isnan(amd))

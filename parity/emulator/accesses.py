@@ -124,6 +124,8 @@ def _scalar_load(w: Writer, item: Instruction, kind: str) -> None:
     if len(names) != words:
         raise Unknown(f"{len(names)} registers for {item.mnemonic}")
     w.put(f"{{ u32 x[{words}]; if (scalar_load<{words}>(c, {' + '.join(terms)}, {w.here}, x)) return 1;")
+    if item.align > 1:
+        w.put(f"if (misaligned_scalar(c, {' + '.join(terms)}, {item.align - 1}u, {w.here})) return 1;")
     if words == 1:
         w.put(*write_scalar(w, target, "u32", "x[0]"), "}")
     elif words == 2:
@@ -139,9 +141,10 @@ def _load(w: Writer, item: Instruction, space: str, kind: str) -> None:
     target, *rest = item.operands
     address = _address(w, item, space, rest)
     number = f"(u32)({w.here} | COHERENT)" if _is_coherent(item) else w.here
+    aligned = _alignment(w, item, address)
     if element in ("x3", "x4"):
         n, names = int(element[1]), registers(w, target)
-        w.put(f"{{ V<u32> x[{n}]; if (gather(c, exec, {address}, {4 * n}, {number}, x)) return 1;")
+        w.put(f"{{ V<u32> x[{n}]; if (gather(c, exec, {address}, {4 * n}, {number}, x)) return 1;", *aligned)
         w.put(*(f"{name} = sel(unmask(exec), x[{i}], {name});" for i, name in enumerate(names)), "}")
         return
     stored = element.replace("i", "u")
@@ -152,12 +155,18 @@ def _load(w: Writer, item: Instruction, space: str, kind: str) -> None:
         into, value = "half", f"as<u16>(to<{element[0]}16>({value}))"
     elif element != into:
         value = f"to<{into}>({value})"
-    w.put(f"{{ V<{stored}> x; if (load_{stored}(c, exec, {address}, {number}, &x)) return 1;")
+    w.put(f"{{ V<{stored}> x; if (load_{stored}(c, exec, {address}, {number}, &x)) return 1;", *aligned)
     if into == "half":
         (name,) = registers(w, target)
         w.put(f"{name} = sel(unmask(exec), {'put_hi' if high else 'put_lo'}({name}, {value}), {name}); }}")
     else:
         w.put(*write(w, target, into, value), "}")
+
+
+def _alignment(w: Writer, item: Instruction, address: str) -> list[str]:
+    """The check of what the source's type promises; after the access, because being outside is worse."""
+    check = f"if (misaligned(c, exec, {address}, {item.align - 1}u, {w.here})) return 1;"
+    return [check] if item.align > 1 else []
 
 
 def _is_coherent(item: Instruction) -> bool:
@@ -175,14 +184,15 @@ def _store(w: Writer, item: Instruction, space: str, kind: str) -> None:
     operands = list(item.operands)
     data = operands.pop(0 if space == "buffer" else 1)
     address = _address(w, item, space, operands)
+    aligned = _alignment(w, item, address)
     if element in ("x3", "x4"):
         names = registers(w, data)
         w.put(f"{{ const V<u32> x[] = {{{', '.join(names)}}};")
-        w.put(f"if (scatter(c, exec, {address}, {4 * len(names)}, {w.here}, x)) return 1; }}")
+        w.put(f"if (scatter(c, exec, {address}, {4 * len(names)}, {w.here}, x)) return 1; }}", *aligned)
         return
     value = vector(w, data.partition(".")[0], "u64" if element == "u64" else "u32")
     value = f"{value} >> {16 if data.endswith('.h') else shift}"
-    w.put(f"if (store_{element}(c, exec, {address}, {w.here}, to<{element}>({value}))) return 1;")
+    w.put(f"if (store_{element}(c, exec, {address}, {w.here}, to<{element}>({value}))) return 1;", *aligned)
 
 
 def _pair(w: Writer, item: Instruction, verb: str, bits: int, step: int) -> None:

@@ -27,6 +27,7 @@ from parity.emulator.faults import (
     InstructionBudgetExceeded,
     LdsExceeded,
     MemoryFault,
+    MisalignedAccess,
     NoProgress,
     Refused,
     Thread,
@@ -55,11 +56,13 @@ __all__ = ["Device", "LaunchStats", "pack", "together"]
     _TRAP,
     _STUCK,
     _REQUEST,
-) = range(11)
+    _MISALIGNED,
+) = range(12)
 _KINDS = {
     _READ_OUTSIDE: "out-of-bounds read",
     _WRITE_OUTSIDE: "out-of-bounds write",
     _READ_UNWRITTEN: "never-written read",
+    _MISALIGNED: "misaligned access",
 }
 _DISPATCH_AT, _KERNARG_AT = 256, 1024
 _SCALAR = 0xFFFFFFFF
@@ -546,7 +549,8 @@ class Device:
             memory = f"byte {c.address - near.address} of {quoted(near.name)}" if near else f"address {c.address:#x}"
             other = self._instruction(code, kernel, c.other)
             return DataRace(kernel, instruction, other, lane=lane, workgroup=workgroup, memory=memory)
-        return MemoryFault(
+        found = MisalignedAccess if fault == _MISALIGNED else MemoryFault
+        return found(
             _KINDS[fault],
             kernel,
             instruction,

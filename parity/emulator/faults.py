@@ -17,6 +17,7 @@ __all__ = [
     "KernelFault",
     "LdsExceeded",
     "MemoryFault",
+    "MisalignedAccess",
     "NoProgress",
     "Refused",
     "Thread",
@@ -99,6 +100,17 @@ class MemoryFault(KernelFault):
             f"{kind} of {size} bytes in kernel {kernel!r} at {place(instruction)}\n"
             f"  instruction: {instruction.text}\n"
             f"  workgroup {workgroup}, {who}, address {address:#x}: {near}"
+        )
+
+
+class MisalignedAccess(MemoryFault):
+    """A vector, or another type, at an address that is no multiple of its alignment, which is ``size``."""
+
+    def __str__(self) -> str:
+        return (
+            f"{super().__str__()}\n"
+            f"  the type in the source promises a multiple of {self.size}: CUDA ends a kernel for such an address "
+            "(cudaErrorMisalignedAddress), AMD's GPUs take it"
         )
 
 

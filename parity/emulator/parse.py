@@ -12,6 +12,7 @@ from parity.toolchain.compiler import HEADERS_ALIAS, HIP_ALIAS, LIBRARY_ALIAS
 
 __all__ = ["Body", "Function", "Instruction", "bodies_of", "function_of", "instruction_of"]
 
+_ALIGN = re.compile(r"; align (\d+)$")
 _LABEL = re.compile(r"^([.\w$]+):")
 _LOC = re.compile(r"^\t\.loc\t\d+ (\d+) .*?;\s*(\S+?):\d+:\d+(.*)")
 _SYMBOL = re.compile(r"([\w.$]+)@(?:gotpc)?rel32@lo")
@@ -28,7 +29,7 @@ class Instruction:
 
     ``line`` is its line in the listing (1-based), ``source`` the ``file:line`` it was compiled from, if the listing
     says so; ``header`` is the place in a header of HIP or of C++ that was inlined there. The second half of a
-    dual-issue pair is its own instruction in ``paired``.
+    dual-issue pair is its own instruction in ``paired``. ``align`` is what the source's type promises of the address.
     """
 
     text: str
@@ -39,6 +40,7 @@ class Instruction:
     source: str | None
     paired: Instruction | None = None
     header: str | None = None
+    align: int = 1
 
 
 @dataclass(frozen=True)
@@ -147,6 +149,8 @@ def _parse_body(body: Body, items: list[Instruction | str], descriptor: dict[str
             continue
         elif text.startswith("\t") and (code := text.partition(";")[0].strip()):
             item = instruction_of(code, line, source, header)
+            if promised := _ALIGN.search(text):
+                item = replace(item, align=int(promised[1]))
             if item.mnemonic == "s_getpc_b64":
                 beyond = 0
             elif item.mnemonic.startswith("s_"):

@@ -166,8 +166,14 @@ def _compare(call: Call, outcome: Outcome, vendor: Vendor) -> Verdict:
             return _of(name, call, verdict)
     worst = max(verdicts.values(), key=lambda verdict: verdict.budget)
     met = dict.fromkeys(each for verdict in verdicts.values() for each in verdict.divergences)
-    total, sharp = sum(verdict.total for verdict in verdicts.values()), any(v.sharp for v in verdicts.values())
-    return replace(worst, divergences=tuple(met), total=total, sharp=sharp)
+    each = verdicts.values()
+    return replace(
+        worst,
+        divergences=tuple(met),
+        total=sum(verdict.total for verdict in each),
+        sharp=any(verdict.sharp for verdict in each),
+        allowed=any(verdict.allowed for verdict in each),
+    )
 
 
 def _of(name: str, call: Call, verdict: Verdict) -> Verdict:

@@ -51,6 +51,8 @@ class Against:
     total: int = 0
     ulps: float = 0.0
     divergences: tuple[str, ...] = ()
+    zeros: int = 0
+    share: float = 0.0
     value: str = ""
     budget: float = 0.0
 
@@ -240,7 +242,7 @@ def _case(line: dict[str, Any]) -> CaseRecord:
     for distances in (verdict, first or {}, against or {}):
         distances.update({name: math.inf for name in ("budget", "budgets", "ulps") if distances.get(name, 0) is None})
     verdict["status"] = Status(verdict["status"])
-    for names in ("divergences", "kinds"):
+    for names in ("divergences", "kinds", "vacuous"):
         verdict[names] = tuple(verdict.get(names, ()))
     mismatch = Mismatch(**{**first, "coordinates": tuple(first["coordinates"])}) if first else None
     if against:

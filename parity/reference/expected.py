@@ -32,12 +32,24 @@ class Bounds:
 
     ``centre`` is float64 (NaN and infinities allowed); ``residual`` is what float64 could not hold of the exact value
     (only f64 results need it); ``below`` and ``above`` are non-negative float64, infinite where overflow is allowed.
+    Where ``centre`` is NaN or infinite they say nothing.
     """
 
     centre: Array
     residual: Array | float
     below: Array
     above: Array
+
+    @property
+    def complaint(self) -> str:
+        """What is wrong with them, with the element and the values; empty if nothing is."""
+        for side in ("below", "above"):
+            centre, room = np.broadcast_arrays(self.centre, getattr(self, side))
+            wrong = np.isfinite(centre) & ~(room >= 0)
+            if wrong.any():
+                place = tuple(int(i) for i in np.argwhere(wrong)[0])
+                return f"{room[place]} {side} the value {centre[place]} of element {place}: a budget is 0 or more"
+        return ""
 
 
 @dataclass(frozen=True)

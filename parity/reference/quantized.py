@@ -15,7 +15,7 @@ what a kernel multiplies first, for it may meet a factor of 0 or an infinity of 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -31,6 +31,9 @@ __all__ = ["dequantize", "get_rows", "matmul_q8_1", "matvec", "matvec_q8_1", "mo
 
 _F16, _F32 = DTYPES["f16"], DTYPES["f32"]
 _U = unit_roundoff(_F32)
+
+WORD = 4
+"""Bytes of a word, which an instruction multiplies with another one and adds up."""
 
 LANES = 32
 """Threads that share a row of a product with f32 activations; also the values of a block of activations."""
@@ -171,13 +174,25 @@ def _product(w: Array, y: Array, tiled: bool) -> _Product:
     d8, s8 = (np.repeat(each, LANES // size, axis=-1) for each in (d8, s8))
     factor = d8[:, None] * scale
     exact = (factor * _dots(q, a)).sum(axis=-1)
-    bound = (np.abs(factor) * _dots(np.abs(q), np.abs(a))).sum(axis=-1)
-    sums, sizes = (s8, np.abs(s8)) if by_sum else (d8 * a.sum(axis=-1), np.abs(d8) * np.abs(a).sum(axis=-1))
+    bound = (np.abs(factor) * sum(np.abs(_dots(*each)) for each in _words(q, a))).sum(axis=-1)
+    sums, sizes = (s8, np.abs(s8))
+    if not by_sum:
+        words = (np.abs(each.sum(axis=-1)) for _, each in _words(q, a))
+        sums, sizes = d8 * a.sum(axis=-1), np.abs(d8) * sum(words)
     exact += (offset * sums[:, None]).sum(axis=-1)
     bound += (np.abs(offset) * sizes[:, None]).sum(axis=-1)
     certain = whole & (bound <= 2.0**24)
     roundings = y.shape[-1] - 1 + _EXTRA
     return _Product(exact, np.where(certain, 0, roundings * _U * bound), nan, infinite)
+
+
+def _words(q: Array, a: Array) -> Iterator[tuple[Array, Array]]:
+    """The quants and activations of every word of four, (..., size / 4) times: what a kernel multiplies at once.
+
+    A dot product of four bytes (dp4a), or of more, is a whole number below 2**24 and does not round.
+    """
+    for first in range(0, q.shape[-1], WORD):
+        yield q[..., first : first + WORD], a[..., first : first + WORD]
 
 
 def _dots(q: Array, a: Array) -> Array:

@@ -100,7 +100,8 @@ def _silu(x: Array) -> Array:
 
 
 def _elu(x: Array, alpha: float) -> Array:
-    return np.where(x > 0, x, alpha * np.expm1(x))
+    # exp(-0) - 1 is +0
+    return np.where(x > 0, x, alpha * np.where(x == 0, 0.0, np.expm1(x)))
 
 
 def _pow(x: Array, y: float) -> Array:
@@ -122,7 +123,7 @@ def _mp_normcdf(x: float, _: Any = None) -> Any:
 
 
 def _mp_elu(x: float, alpha: float) -> Any:
-    return x if x > 0 else _MP.mul(alpha, _MP.expm1(x))
+    return x if x > 0 else _MP.mul(alpha, _MP.expm1(x) if x else gmpy2.mpfr(0))
 
 
 def _mp_log(x: float, _: Any) -> Any:
@@ -146,13 +147,21 @@ def _power_budget(x: Array, y: Any, r: Array, dtype: DType, accuracy: Callable[[
     return np.where(exact, 0.0, accuracy("pow") * ulp_safe(r, dtype))
 
 
+def _tanh_budget(x: Array, p: Any, r: Array, dtype: DType, accuracy: Callable[[str], float]) -> Array:
+    """What is documented; near 1 the last rounding, and ``tanh_tail`` ULP per unit of what is missing from 1."""
+    missing = 2 / (np.exp(2 * np.abs(x)) + 1)
+    near = unit_roundoff(dtype) * (0.5 + accuracy("tanh_tail") * missing)  # an ULP below 1 is u
+    documented = accuracy("tanh") * ulp_safe(r, dtype)
+    return np.asarray(np.where(np.abs(r) >= 0.5, np.fmin(near, documented), documented))
+
+
 def _gelu_budget(x: Array, p: Any, r: Array, dtype: DType, accuracy: Callable[[str], float]) -> Array:
     """0.5 x (1 + tanh t): t has at most 7 roundings, constants included, none amplified by more than 1."""
     u = unit_roundoff(dtype)
     t = np.clip(_gelu_argument(x), -400, 400)  # tanh is +-1 there, and its derivative below any u
     tanh = np.tanh(t)
     slope = 4 / (np.exp(t) + np.exp(-t)) ** 2
-    inner = np.abs(t) * slope * (8 * u) + accuracy("tanh") * ulp_safe(tanh, dtype) + u * (1 + tanh)
+    inner = np.abs(t) * slope * (8 * u) + _tanh_budget(t, p, tanh, dtype, accuracy) + u * (1 + tanh)
     return np.asarray(0.5 * np.abs(x) * inner + 2 * u * np.abs(r) + smallest(dtype))
 
 
@@ -171,11 +180,14 @@ def _sigmoid_budget(x: Array, p: Any, r: Array, dtype: DType, accuracy: Callable
 
 
 def _elu_budget(x: Array, alpha: Any, r: Array, dtype: DType, accuracy: Callable[[str], float]) -> Array:
-    """Alpha (exp(x) - 1): the error of exp stays absolute when x nears 0; subtraction and product round once each."""
+    """Alpha (exp(x) - 1): the error of exp stays absolute when x nears 0; subtraction and product round once each.
+
+    exp(0) is 1 (ISO C, annex F.10.3.1).
+    """
     u = unit_roundoff(dtype)
     roundings = u if abs(alpha) == 1 else 2 * u
     error = np.abs(alpha) * accuracy("exp") * ulp_safe(np.exp(x), dtype) + roundings * np.abs(r) + smallest(dtype)
-    return np.where(x > 0, 0.0, error)
+    return np.where(x >= 0, 0.0, error)
 
 
 FUNCTIONS: dict[str, Function] = {
@@ -183,7 +195,7 @@ FUNCTIONS: dict[str, Function] = {
     "log": Function(lambda x, _: np.log(x), _mp_log, _plain("log")),
     "sin": Function(lambda x, _: np.sin(x), lambda x, _: _MP.sin(x), _plain("sin")),
     "cos": Function(lambda x, _: np.cos(x), lambda x, _: _MP.cos(x), _plain("cos")),
-    "tanh": Function(lambda x, _: np.tanh(x), lambda x, _: _MP.tanh(x), _plain("tanh")),
+    "tanh": Function(lambda x, _: np.tanh(x), lambda x, _: _MP.tanh(x), _tanh_budget),
     "erf": Function(lambda x, _: _erf(x), lambda x, _: _MP.erf(x), _plain("erf")),
     "normcdf": Function(lambda x, _: _normcdf(x), _mp_normcdf, _plain("normcdf")),
     "pow": Function(_pow, _mp_pow, _power_budget),

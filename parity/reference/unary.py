@@ -139,16 +139,18 @@ def _function(name: str, x: Array, parameter: Any = None, recipe: Recipe | None 
     dtype = of_array(x)
     p = None if parameter is None else np.float64(parameter)
     f = FUNCTIONS[name]
+    signed = np.asarray(x == 0) if name == "elu" else False
     if dtype.name == "f64":
         centre, residual = multiprecision(f, x, None if p is None else float(p))
-        return Expected(np.asarray(centre + residual), partial(_budget, name, x, p, centre, residual, dtype))
+        value = np.where(residual == 0, centre, centre + residual)  # the sum loses the sign of a zero
+        return Expected(value, partial(_budget, name, x, p, centre, residual, dtype), signed)
     if dtype.name == "f32":
         exact = np.asarray(f.wide(wide(x), p))
-        return Expected(store(exact, dtype), partial(_budget, name, wide(x), p, exact, 0.0, dtype))
+        return Expected(store(exact, dtype), partial(_budget, name, wide(x), p, exact, 0.0, dtype), signed)
     if recipe is None or dtype.name == "f8_e4m3":  # which computes the whole recipe in f32
         recipe = partial(_call, name)
     value = np.asarray(nominal(recipe, wide(x), p, dtype))
-    return Expected(value, partial(_hull, recipe, wide(x), p, dtype, value))
+    return Expected(value, partial(_hull, recipe, wide(x), p, dtype, value), signed)
 
 
 def _call(name: str, m: Arithmetic, x: Any, p: Any) -> Any:
@@ -161,7 +163,7 @@ def _budget(name: str, x: Array, p: Any, exact: Array, residual: Array | float, 
     error = np.where(np.isfinite(exact), error * (1 + 2.0**-20), 0)
     if dtype.name == "f64":
         # a residual of a subnormal value, and the half ULPs of a bound, are lost to float64
-        error = np.where(np.abs(exact) < 2.0 ** (dtype.emin + 1), error + smallest(dtype), error)
+        error = np.where((np.abs(exact) < 2.0 ** (dtype.emin + 1)) & (error > 0), error + smallest(dtype), error)
     return Bounds(exact, residual, error, error)
 
 
@@ -196,7 +198,7 @@ def recip(x: Array) -> Expected:
 @np.errstate(all="ignore")
 def sqrt(x: Array) -> Expected:
     """Square root, correctly rounded; in f16, AMD documents a part of an ULP more."""
-    return quotient(np.sqrt(wide(x)), "sqrt", of_array(x), sign_of_zero=False)
+    return quotient(np.sqrt(wide(x)), "sqrt", of_array(x), sign_of_zero=True)
 
 
 def quotient(exact: Array, function: str, dtype: DType, sign_of_zero: Array | bool) -> Expected:

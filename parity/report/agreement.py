@@ -12,9 +12,12 @@ from parity.report.matrix import Agreement, Cell, Matrix, joined
 __all__ = ["AGREEMENT", "AGREEMENT_LEGEND", "agreement_of", "agreement_summary", "describe", "is_compared"]
 
 AGREEMENT = "CUDA/AMD"
+FAR = 10_000
+"""ULP from which they say nothing: such results are near 0, where larger numbers cancel."""
 AGREEMENT_LEGEND = (
-    "CUDA/AMD, of the cases that both ran: n ULP: both right, at most so far apart; n differ: both right, not the same "
-    "in n elements; D..: each right by its own rule"
+    "CUDA/AMD, of the cases that both ran: n ULP: both right, at most so far apart; n % of budgets: likewise, near 0, "
+    "where ULP say nothing;\nn differ: both right, not the same in n elements; sign of zero: nothing else differs; "
+    "D..: each right by its own rule"
 )
 _WRONG = {
     Finding.AMD: "AMD wrong",
@@ -43,12 +46,11 @@ def describe(agreement: Agreement) -> str:
 def _apart(agreement: Agreement) -> str:
     if math.isinf(agreement.ulps):
         return "NaN or number"
-    ulps = (
-        f"{agreement.ulps:.0f}"
-        if agreement.ulps < 10_000
-        else f"{agreement.ulps:.0e}".replace("e+0", "e").replace("e+", "e")
-    )
-    return f"{ulps} ULP" if agreement.ulps else f"{agreement.elements} differ"
+    if not agreement.ulps and not agreement.elements:
+        return "sign of zero"
+    if agreement.ulps >= FAR and agreement.share:
+        return f"{max(1, math.ceil(100 * agreement.share))} % of budgets"
+    return f"{agreement.ulps:.0f} ULP" if 0 < agreement.ulps < FAR else f"{agreement.elements} differ"
 
 
 def agreement_of(columns: Sequence[Column], cells: Sequence[Cell], *, brief: bool = False) -> str:

@@ -9,12 +9,15 @@ from dataclasses import dataclass, replace
 
 from parity.compare import Finding
 from parity.engine import CaseRecord
+from parity.engine.known import COMPILE_ERROR
 from parity.report.matrix import failure_class
 from parity.runners import Evidence
 
 __all__ = ["Failure", "Reproduction", "failure_text", "failures_file", "shown_failures"]
 
 SHOWN_PER_KERNEL = 2
+KERNELS_NAMED = 8
+"""Kernels that did not compile that are named."""
 MISSING, MISFIT = "missing kernel", "error"
 
 
@@ -34,7 +37,7 @@ class Reproduction:
 class Failure:
     """A failure worth reading: of one case, and the same on the target of each of the ``records``.
 
-    ``more`` failing cases of the kernel are left out after it.
+    ``more`` failing cases of the kernel are left out after it. A compile error is one of all kernels of a module.
     """
 
     records: tuple[CaseRecord, ...]
@@ -42,7 +45,11 @@ class Failure:
 
     @property
     def targets(self) -> tuple[str, ...]:
-        return tuple(record.target for record in self.records)
+        return tuple(dict.fromkeys(record.target for record in self.records))
+
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(record.kernel for record in self.records))
 
 
 def shown_failures(records: Iterable[CaseRecord]) -> list[Failure]:
@@ -70,6 +77,8 @@ def shown_failures(records: Iterable[CaseRecord]) -> list[Failure]:
 
 
 def _without_target(record: CaseRecord) -> CaseRecord:
+    if failure_class(record) == COMPILE_ERROR:
+        return replace(record, target="", op="", kernel="")
     minimal = _without_target(record.minimal) if record.minimal else None
     return replace(record, target="", instructions=None, printed="", minimal=minimal)
 
@@ -87,8 +96,12 @@ def failure_text(failure: Failure, reproduction: Reproduction, source: str = "",
         who = f"{record.case.partition('(')[0]} by {record.runner} on {targets}"
     else:
         who = f"{record.kernel} on {targets} ({record.evidence})"
-    head = f"FAIL  {who}: {failure_class(record)}"
     lines: list[tuple[str, str]] = [("case", small.case)]
+    if failure_class(record) == COMPILE_ERROR:
+        who = f"{record.module} for {targets}"
+        names, more = failure.kernels[:KERNELS_NAMED], len(failure.kernels) - KERNELS_NAMED
+        lines.append(("kernels", " ".join(names) + (f" and {more} more" if more > 0 else "")))
+    head = f"FAIL  {who}: {failure_class(record)}"
     if small.case != record.case:
         lines.append(("found as", record.case))
     lines.append(("named", record.title))

@@ -40,7 +40,7 @@ def write_reports(folder: Path, matrix: Matrix, records: Sequence[CaseRecord], r
         "matrix.md": markdown(matrix),
         "matrix.json": as_json(matrix),
         "matrix.csv": as_csv(matrix),
-        "failures.txt": failures_file(records, reproduction),
+        "failures.txt": failures_file([*matrix.uncompiled, *records], reproduction),
         "junit.xml": junit(matrix, records, reproduction),
     }
     write_texts(folder, texts)

@@ -25,7 +25,7 @@ _NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 def junit(matrix: Matrix, records: Iterable[CaseRecord], reproduction: Reproduction) -> str:
     """The matrix, its failures and the known issues to look at as one document."""
     found: dict[tuple[str, str, str, str], list[CaseRecord]] = {}
-    for record in records:
+    for record in (*matrix.uncompiled, *records):
         found.setdefault((record.op, record.kernel, record.runner, record.target), []).append(record)
     root = Element("testsuites", name="parity")
     for place, column in enumerate(matrix.columns):

@@ -7,7 +7,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from parity.compare import Finding, Status
+from parity.compare import Finding, Status, Verdict
 from parity.engine import Against, CaseRecord, Column, Known, Reviewed, without_code
 from parity.engine.bench import Measurement
 from parity.op import Entry
@@ -44,8 +44,9 @@ class State(StrEnum):
 class Agreement:
     """How the cases of an AMD column compare with those of CUDA's column ``witness``.
 
-    ``findings`` counts cases; where both are right, ``ulps`` is the largest distance and ``elements`` the most elements
-    that differ in a case; ``divergences`` are the rules by which they differ.
+    ``findings`` counts cases; where both are right, ``ulps`` is the largest distance, ``zeros`` the most elements of a
+    case that differ in nothing but the sign of zero, and ``elements`` the most others that differ; ``share``
+    is the largest distance by what both budgets allow; ``divergences`` are the rules by which they differ.
     """
 
     witness: str
@@ -53,6 +54,8 @@ class Agreement:
     ulps: float = 0.0
     elements: int = 0
     divergences: tuple[str, ...] = ()
+    zeros: int = 0
+    share: float = 0.0
 
     @property
     def cases(self) -> int:
@@ -68,7 +71,8 @@ class Cell:
     the limit), ``sharp`` counts cases with a result between the sharp and the hard limit, ``failures`` counts failed
     cases by class, ``known`` those whose failure is a known issue, ``divergences`` are the known CUDA/AMD divergences
     that passing cases met, ``agreement`` compares an AMD column with CUDA's, if there is one, and ``measured`` is the
-    first case that was measured, if any was.
+    first case that was measured, if any was. ``allowed`` says that in a passing case an error was allowed, ``vacuous``
+    names the outputs in which zeros would have passed every case as well.
     """
 
     state: State
@@ -83,6 +87,13 @@ class Cell:
     instructions: int = 0
     agreement: Agreement | None = None
     measured: Measurement | None = None
+    allowed: bool = False
+    vacuous: tuple[str, ...] = ()
+
+    @property
+    def exact(self) -> bool:
+        """Whether it passed, no error was allowed, and none was found."""
+        return self.state is State.PASS and not self.allowed and self.worst == 0
 
     @property
     def failed(self) -> int:
@@ -106,7 +117,7 @@ class Matrix:
     """The aggregate of a run. ``complete`` is False if it was interrupted; ``seconds`` is the time of the execution.
 
     ``issues`` are the known issues that were met, or that have to be looked at again, ``made_by`` says for each target
-    how its code was made.
+    how its code was made. ``uncompiled`` has a record, without a case, of every kernel that did not compile.
     """
 
     columns: tuple[Column, ...]
@@ -117,6 +128,7 @@ class Matrix:
     complete: bool = True
     issues: tuple[Reviewed, ...] = ()
     made_by: Mapping[str, str] = field(default_factory=dict)
+    uncompiled: tuple[CaseRecord, ...] = ()
 
     def cells(self) -> list[Cell]:
         """All cells, row by row."""
@@ -140,6 +152,12 @@ class Matrix:
     def known(self) -> int:
         """Number of cases that failed in a known way."""
         return sum(sum(cell.known.values()) for cell in self.cells())
+
+    @property
+    def failures(self) -> int:
+        """Number of cases that failed, and of kernels that are not there, or did not compile."""
+        cases = self.executed - self.passed - self.known
+        return cases + sum(cell.state in (State.MISSING, State.COMPILE_ERROR) for cell in self.cells())
 
     @property
     def failed(self) -> bool:
@@ -202,7 +220,7 @@ def make_matrix(
         for entry in entries
     )
     issues = known.review([*found, *unbuilt], drawn)
-    return Matrix(tuple(columns), rows, seconds, seed, examples, complete, issues, made_by or {})
+    return Matrix(tuple(columns), rows, seconds, seed, examples, complete, issues, made_by or {}, tuple(unbuilt))
 
 
 def _cell(records: Sequence[CaseRecord]) -> Cell:
@@ -231,7 +249,15 @@ def _cell(records: Sequence[CaseRecord]) -> Cell:
         known=dict(known.most_common()),
         unsupported=len(records) - len(executed),
         instructions=sum(record.instructions or 0 for record in executed),
+        allowed=any(verdict.allowed for verdict in passing),
+        vacuous=_vacuous(passing) if state is State.PASS else (),
     )
+
+
+def _vacuous(passing: Sequence[Verdict]) -> tuple[str, ...]:
+    """The outputs that every case leaves untested."""
+    first = passing[0].vacuous if passing else ()
+    return tuple(name for name in first if all(name in verdict.vacuous for verdict in passing))
 
 
 def _agreement(against: Sequence[Against]) -> Agreement:
@@ -240,7 +266,9 @@ def _agreement(against: Sequence[Against]) -> Agreement:
         against[0].column,
         Counter(each.finding for each in against),
         ulps=max((each.ulps for each in both_right), default=0.0),
-        elements=max((each.elements for each in both_right), default=0),
+        elements=max((each.elements - each.zeros for each in both_right), default=0),
+        zeros=max((each.zeros for each in both_right), default=0),
+        share=max((each.share for each in both_right), default=0.0),
         divergences=sort_divergences(d for each in against for d in each.divergences),
     )
 
@@ -253,6 +281,8 @@ def joined(agreements: Iterable[Agreement]) -> Agreement:
         sum((Counter(one.findings) for one in each), Counter()),
         ulps=max(one.ulps for one in each),
         elements=max(one.elements for one in each),
+        zeros=max(one.zeros for one in each),
+        share=max(one.share for one in each),
         divergences=sort_divergences(d for one in each for d in one.divergences),
     )
 

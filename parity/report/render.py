@@ -33,9 +33,10 @@ STYLES = {
 }
 FAILED = "bold red"
 LEGEND = (
-    "cases: passed/run; budget: the largest share of the allowed error that an element used; "
+    "cases: passed/run; budget: the largest share of the allowed error that an element used (exact: none was allowed); "
     "D..: known CUDA/AMD divergences that were met"
 )
+VACUOUS = "vacuous: a kernel that writes nothing but zeros would have passed every case as well, so nothing was tested"
 NO_KERNEL = "not run: an op without a kernel, which libraries compute (parity run gemm --runner hipblas, for one)"
 
 
@@ -96,18 +97,24 @@ def summary(matrix: Matrix) -> str:
     cells = matrix.cells()
     kernels = len({row.kernel for row, cell in ((r, c) for r in matrix.rows for c in r.cells) if cell.run})
     parts = [f"{kernels} kernels", f"{matrix.executed} cases", f"{matrix.passed} passed"]
-    parts.append(f"{matrix.executed - matrix.passed - matrix.known} failed")
+    absent = _counts(cells, (State.COMPILE_ERROR, State.MISSING))
+    parts.append(f"{matrix.failures} failed" + (f" ({', '.join(absent)})" if absent else ""))
     if matrix.known:
         parts.append(f"{matrix.known} known")
     if wrong := sum(bool(each.complaint) for each in matrix.issues):
         parts.append(f"{wrong} known {'issues' if wrong > 1 else 'issue'} to look at")
-    for state in (State.COMPILE_ERROR, State.MISSING, State.NOT_RUN, State.NOT_RECORDED, State.UNSUPPORTED):
-        count = sum(cell.state is state for cell in cells)
-        if count:
-            parts.append(f"{count} {str(state).lower()}")
+    parts += _counts(cells, (State.NOT_RUN, State.NOT_RECORDED, State.UNSUPPORTED))
+    if vacuous := sum(bool(cell.vacuous) for cell in cells):
+        parts.append(f"{vacuous} vacuous")
     rate = matrix.executed / matrix.seconds if matrix.seconds else 0
     parts += [f"{matrix.seconds:.1f} s", f"{rate:.0f} cases/s", f"seed {matrix.seed}"]
     return ("" if matrix.complete else "interrupted: ") + ", ".join(parts)
+
+
+def _counts(cells: Sequence[Cell], states: Iterable[State]) -> list[str]:
+    """How many cells have each of these states, of those that any has."""
+    counts = ((sum(cell.state is state for cell in cells), str(state).lower()) for state in states)
+    return [f"{count} {name}" for count, name in counts if count]
 
 
 def markdown(matrix: Matrix, *, full: bool = False) -> str:
@@ -127,7 +134,13 @@ def markdown(matrix: Matrix, *, full: bool = False) -> str:
 def _legend(matrix: Matrix) -> str:
     measured = [cell.measured for cell in matrix.cells() if cell.measured]
     libraries = any(cell.state is State.NO_KERNEL for cell in matrix.cells())
-    parts = [LEGEND, NO_KERNEL if libraries else "", AGREEMENT_LEGEND if is_compared(matrix) else ""]
+    vacuous = any(cell.vacuous for cell in matrix.cells())
+    parts = [
+        LEGEND,
+        VACUOUS if vacuous else "",
+        NO_KERNEL if libraries else "",
+        AGREEMENT_LEGEND if is_compared(matrix) else "",
+    ]
     parts += speed_legend(measured)
     parts += [f"{' '.join(targets)}: {text}" for text, targets in _makers(matrix)]
     return "\n".join(part for part in parts if part)
@@ -142,11 +155,11 @@ def _makers(matrix: Matrix) -> Iterator[tuple[str, list[str]]]:
 def as_csv(matrix: Matrix) -> str:
     """One line per kernel; the fields of a column begin with its target and evidence.
 
-    An AMD column that was compared with CUDA's has three more: cases by finding, and where both are right the largest
-    distance in ULP and the most elements that differ.
+    An AMD column that was compared with CUDA's has four more: cases by finding, and where both are right the largest
+    distance in ULP, and the most elements that differ, in more than the sign of zero and in nothing else.
     """
     fields = ("state", "run", "passed", "worst_budget", "sharp", "divergences", "failures", "known")
-    compared = ("against_cuda", "against_cuda_ulps", "against_cuda_elements")
+    compared = ("against_cuda", "against_cuda_ulps", "against_cuda_elements", "against_cuda_zeros")
     with_cuda = [any(cell.agreement for cell in cells) for _, cells in matrix.by_column()]
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -181,10 +194,10 @@ def as_csv(matrix: Matrix) -> str:
 
 def _compared(agreement: Agreement | None) -> list[object]:
     if agreement is None:
-        return ["", "", ""]
+        return ["", "", "", ""]
     findings = (f"{finding} {agreement.findings[finding]}" for finding in Finding if finding in agreement.findings)
     by = f" ({' '.join(agreement.divergences)})" if agreement.divergences else ""
-    return ["; ".join(findings) + by, f"{agreement.ulps:.6g}", agreement.elements]
+    return ["; ".join(findings) + by, f"{agreement.ulps:.6g}", agreement.elements, agreement.zeros]
 
 
 def as_dict(matrix: Matrix) -> dict[str, Any]:
@@ -198,7 +211,7 @@ def as_dict(matrix: Matrix) -> dict[str, Any]:
         "kernels_total": len(matrix.rows),
         "cases": matrix.executed,
         "passed": matrix.passed,
-        "failed": matrix.executed - matrix.passed - matrix.known,
+        "failed": matrix.failures,
         "known": matrix.known,
         "known_issues": [
             {
@@ -215,6 +228,12 @@ def as_dict(matrix: Matrix) -> dict[str, Any]:
         ],
         "columns": [vars(column) for column in matrix.columns],
         "compilers": dict(matrix.made_by),
+        "compile_errors": [
+            {"module": module, "target": target, "message": message}
+            for module, target, message in dict.fromkeys(
+                (each.module, each.target, each.verdict.detail) for each in matrix.uncompiled
+            )
+        ],
         "against": {
             str(column): _strict(joined(found))
             for column, cells in matrix.by_column()
@@ -236,6 +255,8 @@ def as_dict(matrix: Matrix) -> dict[str, Any]:
                         "passed": cell.passed,
                         "failed": cell.failed,
                         "worst_budget": cell.worst if cell.passed and math.isfinite(cell.worst) else None,
+                        "exact": cell.exact,
+                        "vacuous": list(cell.vacuous),
                         "sharp": cell.sharp,
                         "divergences": list(cell.divergences),
                         "failures": dict(cell.failures),
@@ -270,7 +291,7 @@ def _lines(rows: Sequence[Row], full: bool) -> Iterator[tuple[tuple[str, str, st
     """(module, op or kernel, dtypes) and cells of every line."""
     groups: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
-        together = not full and not any(cell.state.failed for cell in row.cells)
+        together = not full and not any(map(_alone, row.cells))
         # Kernels of two dtypes make one line per first dtype, or the line would be too long.
         states = ",".join(cell.state for cell in row.cells)
         key = (row.module, row.op, *row.dtypes[:-1], states) if together else (row.module, row.op, "", row.kernel)
@@ -278,11 +299,16 @@ def _lines(rows: Sequence[Row], full: bool) -> Iterator[tuple[tuple[str, str, st
     for group in groups.values():
         first = group[0]
         short = first.op.partition(".")[2]
-        if full or any(cell.state.failed for cell in first.cells):
+        if full or any(map(_alone, first.cells)):
             yield (first.module, first.kernel, ",".join(first.dtypes)), list(first.cells)
         else:
             cells = [_sum(cells) for cells in zip(*(row.cells for row in group), strict=True)]
             yield (first.module, short, _dtypes(group)), cells
+
+
+def _alone(cell: Cell) -> bool:
+    """Whether the kernel has to be named."""
+    return cell.state.failed or bool(cell.vacuous)
 
 
 def _dtypes(group: Sequence[Row]) -> str:
@@ -306,6 +332,7 @@ def _sum(cells: Iterable[Cell]) -> Cell:
         known=dict(sum((Counter(cell.known) for cell in each), Counter()).most_common()),
         divergences=sort_divergences(d for cell in each for d in cell.divergences),
         agreement=joined(agreements) if agreements else None,
+        allowed=any(cell.allowed for cell in each),
         measured=slowest([cell.measured for cell in each if cell.measured]),
     )
 
@@ -317,5 +344,8 @@ def _fields(cell: Cell) -> tuple[str, str, str, str, str]:
     notes += [f"{'known: ' if notes else ''}{kind} x{count}" for kind, count in cell.known.items()]
     budget = ""
     if cell.passed and not cell.failed:
-        budget = "exact" if cell.worst == 0 else f"{max(1, math.ceil(100 * cell.worst))} %"
+        budget = f"{math.ceil(100 * cell.worst)} %" if cell.allowed or cell.worst else "exact" if cell.exact else ""
+        if cell.vacuous:
+            budget = "vacuous"
+            notes += [f"({' '.join(cell.vacuous)})"]
     return str(cell.state), counts, budget, speed_of(cell.measured), " ".join([*notes, *cell.divergences])

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 from parity import zig
 from parity.cache import Cache, default_root, digest
 from parity.errors import MissingTool, ParityError
+from parity.toolchain.alignment import PRINTED, with_alignments, without_dumps
 from parity.toolchain.diagnostics import Diagnostic, diagnostics
 from parity.toolchain.headers import HipHeaders, hip_headers, without_hip_headers
 from parity.toolchain.hipify import Finding, table
@@ -216,6 +217,7 @@ def compile_listing(
         [
             "clang",
             *_FLAGS,
+            *PRINTED,
             f"--offload-arch={target.name}",
             *flags,
             *(part for folder in include for part in ("-I", folder)),
@@ -233,8 +235,9 @@ def compile_listing(
     controls.unlink()
     if not result.returncode:
         _finish_traps(output)
+        output.write_text(with_alignments(output.read_text(), result.stderr))
     else:
-        log = in_terms_of_the_source(result.stderr, originals or {})
+        log = in_terms_of_the_source(without_dumps(result.stderr), originals or {})
         raise CompileError(
             source.stem,
             target.name,
@@ -439,7 +442,7 @@ def fingerprint(target: Target) -> str:
     """
     return digest(
         _compiler_version(),
-        " ".join(_FLAGS),
+        " ".join((*_FLAGS, *PRINTED)),
         target.name,
         _controls(target),
         found.folder.name if (found := headers()) else "",

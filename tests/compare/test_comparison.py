@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from parity import reference
-from parity.compare import Status, compare, general, show, ulp_distance, unchanged
+from parity.compare import Status, accepts_zeros, compare, general, show, ulp_distance, unchanged
 from parity.dtypes import dtype
 from parity.errors import UsageError
 from parity.launch import poisoned
@@ -287,3 +287,27 @@ def test_limits_choose_the_vendor():
     assert seen == [Limits("cuda")]
     compare(spy, got(1.25), vendor="amd")
     assert seen[1:] == [Limits("amd"), Limits("amd", "sharp"), Limits("cuda")]
+
+
+def test_an_error_was_allowed_where_a_budget_is_above_nothing():
+    assert compare(bounded(1, 2), got(1, 2), vendor="amd").allowed
+    assert not compare(bounded(1, 2, error=0.0), got(1, 2), vendor="amd").allowed
+    assert not compare(expected(1, 2), got(1, 2), vendor="amd").allowed
+
+
+@pytest.mark.parametrize(
+    ("judged", "vacuous"),
+    [
+        (bounded(1, -2), False),
+        (bounded(1, -2, error=2.0), True),
+        (bounded(1, np.nan, np.inf, error=1e30), True),  # what is demanded of NaN and infinities is no budget
+        (bounded(1, 5, error=2.0), False),
+        (expected(0, 0), True),
+        (expected(0, 1), False),
+        (expected(1, 2, unspecified=True), True),
+        (expected(1, 2, dtype=np.int32, accepts=lambda values: values < 9), True),
+        (expected(1, 2, dtype=np.int32, accepts=lambda values: values > 0), False),
+    ],
+)
+def test_what_accepts_zeros_tests_nothing(judged, vacuous):
+    assert accepts_zeros(judged, "amd") is vacuous

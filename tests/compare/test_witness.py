@@ -57,9 +57,21 @@ def test_both_right_and_some_ulp_apart():
     assert (comparison.finding, comparison.elements, comparison.ulps) == (Finding.RIGHT, 2, 1.0)
 
 
+def test_near_zero_the_distance_is_told_by_what_both_budgets_allow():
+    near = Expected(F32([1e-12, 2]), lambda limits: Bounds(np.array([0.0, 2.0]), 0.0, *[np.array([1e-7, 1e-7])] * 2))
+    comparison = found(near, [5e-8, 2], [-5e-8, 2])
+    assert comparison.finding is Finding.RIGHT and comparison.ulps > 1e9
+    assert comparison.share == pytest.approx(0.5)
+    assert found(exact(0, 1), [0.0, 1], [-0.0, 1]).share == 0
+
+
 def test_zeros_of_either_sign_differ_but_are_no_distance_apart():
     comparison = found(exact(0, 1), [0.0, 1], [-0.0, 1])
     assert (comparison.finding, comparison.elements, comparison.ulps) == (Finding.RIGHT, 1, 0.0)
+    assert comparison.zeros == 1
+    assert found(within(0.1, 0, 2), [0.0, 2], [-0.0, np.nextafter(F32(2), F32(3))]).zeros == 1
+    odd = exact(3, 5, dtype=np.int32, accepts=lambda values: values % 2 == 1)
+    assert found(odd, [3, 5], [5, 3], np.int32).zeros == 0
 
 
 def test_integers_that_are_judged_by_properties_may_differ():

@@ -73,7 +73,7 @@ def test_correctly_rounded_results_pass_everywhere(name, kind, data):
     expected = getattr(reference, name)(np.array([x]))
     for vendor in ("amd", "cuda"):
         verdict = passes(expected, [rounded(exact, kind)] if kind is F64 else np.array([rounded(exact, kind)]), vendor)
-        assert verdict.budget < 0.55
+        assert verdict.budget < (1 if name == "tanh" and abs(x) > 0.5 else 0.55)
         assert not verdict.sharp
 
 
@@ -81,7 +81,7 @@ def test_correctly_rounded_results_pass_everywhere(name, kind, data):
 @pytest.mark.parametrize("name", PLAIN)
 @pytest.mark.parametrize("vendor", ["amd", "cuda"])
 def test_budgets_end_where_documented(name, kind, vendor):
-    x = np.linspace(0.07, 6.0, 200).astype(kind.numpy)
+    x = np.linspace(0.07, 0.5 if name == "tanh" else 6.0, 200).astype(kind.numpy)  # near 1 tanh is allowed less
     expected = getattr(reference, name)(x)
     limit = reference.accuracy(name, str(kind), Limits(vendor))
     unit = ulp(expected.value, kind)
@@ -120,14 +120,22 @@ def test_f32_values_are_exact_to_a_millionth_of_an_ulp(name):
             assert abs(PRECISE.sub(exact, float(centre))) <= 1e-6 * ulp(np.array(float(exact)), F32)
 
 
+def near_one(x, kind, vendor):
+    """What tanh may be off near 1 beside its last rounding, but for a margin, in ULP below 1."""
+    return 0.95 * reference.accuracy("tanh_tail", str(kind), Limits(vendor)) * (1 - np.tanh(np.abs(x)))
+
+
 def noisy(function, name, kind, vendor):
-    """A device function with the documented error, alternating in sign."""
+    """A device function with the documented error, alternating in sign; tanh near 1 with that of its formula."""
 
     def device(x):
         exact = function(x.astype(np.float64))
         error = reference.accuracy(name, str(kind), Limits(vendor)) - 0.5
-        signs = np.where(np.arange(x.size) % 2, error, -error)
-        return np.where(np.isfinite(exact), exact + signs * ulp(exact, kind), exact).astype(kind.numpy)
+        if name == "tanh":
+            error = np.minimum(error, np.where(np.abs(exact) < 0.5, np.inf, near_one(x.astype(float), kind, vendor)))
+        signs = error * np.where(np.arange(x.size) % 2, 1, -1)
+        known = ~np.isfinite(exact) | (x == 0)
+        return np.where(known, exact, exact + signs * ulp(exact, kind)).astype(kind.numpy)
 
     return device
 
@@ -143,6 +151,27 @@ def test_f32_recipes_with_documented_errors_pass(vendor):
     passes(reference.sigmoid(x), one / (one + exp(-x)), vendor)
     for alpha in (np.float32(1), np.float32(1.7), np.float32(-0.3)):
         passes(reference.elu(x, alpha), np.where(x > 0, x, alpha * (exp(x) - one)), vendor)
+
+
+@BOTH
+@pytest.mark.parametrize("vendor", ["amd", "cuda"])
+def test_tanh_near_one_is_allowed_little_more_than_its_rounding(kind, vendor):
+    x = np.array([2.0, 4.0, 6.0, 8.0, 30.0], kind.numpy)
+    below = -np.finfo(kind.numpy).epsneg  # an ULP of what is smaller than 1
+    for signs in (1, -1):
+        passes(reference.tanh(signs * x), signs * np.tanh(x), vendor)
+        off = signs * (np.tanh(x) + kind.numpy.type(2 * below))
+        assert fails(reference.tanh(signs * x), off, vendor=vendor).wrong == 5
+
+
+@pytest.mark.parametrize("vendor", ["amd", "cuda"])
+def test_gelu_of_large_negative_numbers_is_as_close_as_tanh_is_to_minus_one(vendor):
+    x = np.array([-5.5, -5.9, -7.0, -12.0], np.float32)
+    bounds = reference.gelu(x).bounds(Limits(vendor))
+    assert (np.maximum(bounds.above, bounds.below) < 0.6 * 2.0**-24 * np.abs(x)).all()
+    passes(reference.gelu(x), wide_gelu(x), vendor)
+    assert fails(reference.gelu(x), np.full(4, -1e-6, np.float32), vendor=vendor).wrong == 4
+    assert fails(reference.gelu(x), np.full(4, 1e-6, np.float32), vendor=vendor).wrong == 4
 
 
 def test_elu_rounds_both_the_difference_and_the_product():
@@ -167,7 +196,8 @@ def test_silu_may_lose_its_tail_where_exp_overflows():
 def test_f64_recipes_pass(vendor):
     x = np.concatenate([np.linspace(-40, 40, 301), np.linspace(-800, 720, 101)])
     one = np.float64(1)
-    passes(reference.gelu(x), wide_gelu(x), vendor)
+    passes(reference.gelu(x), wide_gelu(x, tanh=lambda t: reference.tanh(t).value), vendor)
+    passes(reference.gelu(x), wide_gelu(x), "host")  # NumPy's tanh is not as good near 1
     passes(reference.silu(x), x / (one + np.exp(-x)), vendor)
     passes(reference.sigmoid(x), one / (one + np.exp(-x)), vendor)
     passes(reference.elu(x, np.float64(0.7)), np.where(x > 0, x, 0.7 * (np.exp(x) - one)), vendor)

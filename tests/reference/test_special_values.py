@@ -10,6 +10,7 @@ from parity import reference
 from parity.compare import compare
 from parity.dtypes import NUMBERS, dtype
 from parity.reference import Limits
+from parity.reference.rounding import smallest
 
 INF, NAN = math.inf, math.nan
 FLOATS = [dtype(name) for name in ("f16", "bf16", "f32", "f64")]
@@ -86,6 +87,15 @@ def test_elu_points(kind):
 
 
 @ALL
+@pytest.mark.parametrize("alpha", [0.5, -2.0])
+def test_elu_of_zero_is_a_zero_with_the_sign_of_alpha(kind, alpha):
+    expected = reference.elu(array(kind, -0.0, 0.0), kind.numpy.type(alpha))  # alpha times exp(0) - 1, which is +0
+    passes(expected, array(kind, *2 * [math.copysign(0.0, alpha)]))
+    fails(expected, array(kind, *2 * [math.copysign(0.0, -alpha)]), "sign of zero")
+    fails(expected, array(kind, kind.numpy.type(math.copysign(smallest(kind), alpha)), 0.0 * alpha))
+
+
+@ALL
 def test_round_goes_away_from_zero(kind):
     x = array(kind, 0.5, -0.5, 1.5, 2.5, -2.5, 0.49, -0.3, 100.0)
     value = reference.round(x).value.astype(float)
@@ -101,7 +111,14 @@ def test_round_just_below_one_half():
 
 @ALL
 @pytest.mark.parametrize(
-    ("name", "x", "zero"), [("neg", 0.0, -0.0), ("copy", -0.0, -0.0), ("ceil", -0.3, -0.0), ("recip", -INF, -0.0)]
+    ("name", "x", "zero"),
+    [
+        ("neg", 0.0, -0.0),
+        ("copy", -0.0, -0.0),
+        ("ceil", -0.3, -0.0),
+        ("recip", -INF, -0.0),
+        ("sqrt", -0.0, -0.0),
+    ],
 )
 def test_sign_of_zero_counts(kind, name, x, zero):
     expected = getattr(reference, name)(array(kind, x))
@@ -110,7 +127,7 @@ def test_sign_of_zero_counts(kind, name, x, zero):
 
 
 @ALL
-@pytest.mark.parametrize("name", ["sin", "tanh", "silu", "gelu", "relu", "sign", "sqrt"])
+@pytest.mark.parametrize("name", ["sin", "tanh", "silu", "gelu", "relu", "sign"])
 def test_sign_of_zero_does_not_count(kind, name):
     for zero in (0.0, -0.0):
         passes(getattr(reference, name)(array(kind, -0.0)), array(kind, zero))

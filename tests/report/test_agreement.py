@@ -46,7 +46,7 @@ def entries(suite):
 
 def last_field(text):
     (line,) = [line for line in text.splitlines() if line.startswith("  ")]
-    return line.rpartition("%")[2].strip()
+    return line.rpartition("25 %")[2].strip()
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,11 @@ def last_field(text):
         ([SAME, CLOSE], "2 ULP"),
         ([CLOSE, replace(CLOSE, ulps=0.0), RULES], "D5 D14 2 ULP"),
         ([replace(CLOSE, ulps=0.0)], "3 differ"),
-        ([replace(CLOSE, ulps=98304.0)], "1e5 ULP"),
+        ([replace(CLOSE, ulps=0.0, zeros=3), SAME], "sign of zero"),
+        ([replace(CLOSE, ulps=0.0, zeros=2)], "1 differ"),
+        ([replace(CLOSE, ulps=0.0, zeros=3), CLOSE], "2 ULP"),
+        ([replace(CLOSE, ulps=98304.0, share=0.113)], "12 % of budgets"),
+        ([replace(CLOSE, ulps=98304.0)], "3 differ"),
         ([replace(CLOSE, ulps=math.inf)], "NaN or number"),
         ([SAME, RULES], "D5 D14"),
         ([WRONG, SAME, WRONG], "AMD wrong x2"),
@@ -112,6 +116,8 @@ def test_csv_and_json_have_every_target(entries):
         "ulps": 2.0,
         "elements": 3,
         "divergences": ["D5", "D14"],
+        "zeros": 0,
+        "share": 0.0,
     }
 
 

@@ -62,6 +62,13 @@ def test_passed_failed_missing_and_not_run(suites):
     assert [each.get("value") for each in found["sm_90 recorded"].iter("property")] == ["recorded=a.zip", "0"]
 
 
+def test_what_the_compiler_said_is_there(suites):
+    found = suites(uncompiled={("unary", "gfx1100"): "unary.cu:3:5: error: no such thing"})["gfx1100 emulated"]
+    assert counts(found)["errors"] == counts(found)["tests"] > 1
+    error = found.find("testcase/error")
+    assert error.get("message") == "COMPILE ERROR" and "unary.cu:3:5: error: no such thing" in error.text
+
+
 def test_known_issues_are_skipped_unless_they_have_to_be_looked_at(suites, suite):
     met, mended = suite.select(["unary.neg"]).entries[:2]
     columns = frozenset({("emulated", "gfx1100")})

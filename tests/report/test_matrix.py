@@ -109,7 +109,45 @@ def test_a_missing_kernel_and_a_compile_error_appear_as_such(entries):
     broken = matrix_of(entries, [], uncompiled={("unary", "gfx1100"): "error"})
     assert {cell.state for cell in broken.cells()} == {State.COMPILE_ERROR}
     assert broken.failed
-    assert "10 compile error" in summary(broken)
+    assert " 10 failed (10 compile error)," in summary(broken)
+    assert " 1 failed (1 missing kernel)," in summary(missing)
+    document = json.loads(as_json(broken))
+    assert (document["failed"], len(document["compile_errors"])) == (10, 1)
+
+
+def lines_of(matrix):
+    return {line.split()[0]: line for line in plain(matrix).splitlines() if line.startswith("  ")}
+
+
+def test_exact_is_what_no_error_was_allowed_and_none_was_found_in(entries):
+    exp, neg = (next(e for e in entries if e.kernel == name) for name in ("uexp_f32", "uneg_f32"))
+    matrix = matrix_of([exp, neg], [record(exp, passing(allowed=True)), record(neg, passing())])
+    assert "0 %" in lines_of(matrix)["exp"] and "exact" in lines_of(matrix)["neg"]
+    cells = [kernel["cells"][0] for kernel in json.loads(as_json(matrix))["kernels"]]
+    assert [each["exact"] for each in cells] == [False, True]
+
+
+def test_a_known_issue_is_not_exact(entries):
+    matrix = matrix_of(entries[:1], [record(entries[0], passing()), known(entries[0])])
+    assert not cell(matrix, entries[0].kernel).exact
+    assert "exact " not in lines_of(matrix)["exp"]
+
+
+def test_a_kernel_that_zeros_would_pass_as_well_is_named_vacuous(entries):
+    verdicts = [passing(0.2, allowed=True, vacuous=("low", "out")), passing(0.1, allowed=True, vacuous=("out",))]
+    matrix = matrix_of(entries, [record(e, v) for e in entries for v in (verdicts if e is entries[0] else [passing()])])
+    text = plain(matrix)
+    (line,) = [line for line in text.splitlines() if entries[0].kernel in line]
+    assert "pass" in line and "vacuous" in line and "(out)" in line and "20 %" not in line
+    assert "vacuous: a kernel that writes nothing but zeros would have passed" in text
+    assert f"`{entries[0].kernel}`" in markdown(matrix) and " vacuous (out)" in markdown(matrix)
+    assert json.loads(as_json(matrix))["kernels"][0]["cells"][0]["vacuous"] == ["out"]
+    assert "1 vacuous" in summary(matrix) and " vacuous" not in summary(matrix_of(entries, []))
+
+
+def test_one_case_that_zeros_fail_is_enough(entries):
+    records = [record(entries[0], passing(vacuous=("out",))), record(entries[0], passing())]
+    assert not cell(matrix_of(entries, records), entries[0].kernel).vacuous
 
 
 def test_compiled_only_is_no_pass_and_no_failure(entries):

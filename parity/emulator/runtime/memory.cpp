@@ -53,6 +53,20 @@ static u32 refused(Context *c, u64 at, u32 bytes, u32 state) { // NONE, or why t
   return state == READABLE && !any ? READ_UNWRITTEN : outside;
 }
 
+// --- addresses that are no multiples of what the source's type promises ---
+u32 misaligned_at(Context *c, u64 at, u32 low, u32 instruction) {
+  return c->checked ? report(c, MISALIGNED, at, low + 1, ~0u, instruction) : 0;
+}
+u32 misaligned_lane(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 low, u32 instruction) {
+  for (Mask m = c->checked ? exec : 0; m; m &= m - 1) {
+    u32 i = first(m);
+    u64 at = base + pair(lo[i], hi[i]);
+    // The compiler lays out scratch memory, and lanes have theirs elsewhere than on a device.
+    if (at & low && at - c->scratch >= c->variables - c->scratch) return report(c, MISALIGNED, at, low + 1, i, instruction);
+  }
+  return 0;
+}
+
 // --- compare-and-swap loops: the plain load at their beginning is verified by the compare-and-swap ---
 // It may see another wavefront's write, and one of 16 bits takes the 32-bit word around it, which may reach beyond the
 // buffer or into bytes that nothing wrote. So what is wrong with a load is told at the end, unless it fed a

@@ -4,7 +4,7 @@
 
 // --- memory ---
 enum { WRITABLE = 1, READABLE = 2 };
-enum Fault { NONE, READ_OUTSIDE, WRITE_OUTSIDE, READ_UNWRITTEN, TIMEOUT, RACE, DIVERGENT_BARRIER, BAD_CALL, TRAP, STUCK, REQUEST };
+enum Fault { NONE, READ_OUTSIDE, WRITE_OUTSIDE, READ_UNWRITTEN, TIMEOUT, RACE, DIVERGENT_BARRIER, BAD_CALL, TRAP, STUCK, REQUEST, MISALIGNED };
 // A generic pointer into LDS or scratch memory has one of these as its upper half and an offset as its lower half.
 constexpr u32 SHARED = 0x00010000, PRIVATE = 0x00020000;
 struct Trace;
@@ -65,6 +65,15 @@ template <int WORDS> INLINE u32 scalar_load(Context *c, u64 at, u32 instruction,
   return 0;
 }
 RUNTIME u32 scalar_load_part(Context *, u64 at, u32 bytes, u32 instruction, u32 *out);
+// The source's type promises addresses of which these bits are 0.
+RUNTIME u32 misaligned_lane(Context *, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 low, u32 instruction);
+RUNTIME u32 misaligned_at(Context *, u64 at, u32 low, u32 instruction);
+INLINE u32 misaligned(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 low, u32 instruction) {
+  return mask(bools((((u32)base + lo) & low) != 0)) & exec ? misaligned_lane(c, exec, base, lo, hi, low, instruction) : 0;
+}
+INLINE u32 misaligned_scalar(Context *c, u64 at, u32 low, u32 instruction) {
+  return at & low ? misaligned_at(c, at, low, instruction) : 0;
+}
 // Generic pointers: offsets into LDS and scratch memory become addresses.
 INLINE V<u64> flat_address(Context *c, u32 wave, V<u32> lo, V<u32> hi) {
   V<u64> own = c->scratch + to<u64>((wave * LANES + IOTA) * c->scratch_stride + lo);

@@ -1,0 +1,93 @@
+"""A green run has tested something: what ends the process, allows everything, or was never built is no pass."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+TARGET = ("--target", "gfx1100", "-j", "1", "--examples", "3")
+CASE = "leaky_relu.leaky_relu[f32](x=3~normal@0 alpha=0.5)"
+
+
+@pytest.fixture
+def project(parity, tmp_path, monkeypatch):
+    """A project of one kernel; gives a function that replaces text in a file of it."""
+    assert parity("init", tmp_path / "mine").code == 0
+    monkeypatch.chdir(tmp_path / "mine")
+
+    def edit(old, new, file="cases/leaky_relu.py"):
+        text = Path(file).read_text()
+        assert old in text
+        Path(file).write_text(text.replace(old, new))
+
+    return edit
+
+
+@pytest.mark.parametrize("ending", ["raise SystemExit(0)", "exit(0)", "__import__('sys').exit()"])
+def test_a_case_file_that_ends_the_process_is_a_mistake_with_its_place(parity, project, ending):
+    project("import numpy as np\n", f"import numpy as np\n{ending}\n")
+    result = parity("run", *TARGET)
+    assert result.code == 2
+    assert f"{Path('cases/leaky_relu.py').absolute()}:4: SystemExit" in result.err
+
+
+def test_an_argument_parser_of_a_case_file_does_not_end_the_run(parity, project):
+    project("import numpy as np\n", "import numpy as np\n__import__('argparse').ArgumentParser().parse_args(['-x'])\n")
+    result = parity("run", *TARGET)
+    assert result.code == 2 and f"{Path('cases/leaky_relu.py').absolute()}:4: SystemExit: 2" in result.err
+
+
+@pytest.mark.parametrize(
+    ("ending", "named"), [("exit(0)", "SystemExit"), ("raise KeyboardInterrupt", "KeyboardInterrupt")]
+)
+def test_a_reference_that_ends_the_process_is_one_that_raises(parity, project, ending, named):
+    project("    wide =", f"    {ending}\n    wide =")
+    result = parity("run", CASE, *TARGET)
+    assert result.code not in (0, 130) and " 0 passed" in result.out
+    assert f"{Path('cases/leaky_relu.py').absolute()}:11: {named} in a declaration ends nothing" in result.out
+
+
+def test_a_rule_that_ends_the_process_costs_its_op(parity, project):
+    project("    grid_stride=False", "    fits=lambda given: exit(0),\n    grid_stride=False")
+    result = parity("run", *TARGET)
+    assert result.code not in (0, 130) and "leaky_relu.py:22: SystemExit in a declaration" in result.out
+
+
+@pytest.mark.parametrize("budget", ["-1", "float('inf')", "float('nan')"])
+def test_what_is_no_budget_is_a_mistake_of_the_declaration(parity, project, budget):
+    project("within(0.5,", f"within({budget},")
+    result = parity("run", CASE, *TARGET)
+    assert result.code != 0 and " 0 passed" in result.out
+    value = str(float(eval(budget))).removesuffix(".0")
+    place = f"{Path('cases/leaky_relu.py').absolute()}:15: op leaky_relu.leaky_relu"
+    assert f"{place}: {CASE}: within({value}, ...): a budget is 0 or more" in " ".join(result.out.split())
+
+
+def test_bounds_of_ones_own_are_checked_too(parity, project):
+    own = "reference.Expected(x, lambda _: reference.Bounds(wide, 0.0, wide * 0 + 1, wide * 0 - 0.25))"
+    project("reference.within(0.5, np.where(wide > 0, wide, alpha * wide), to)", own)
+    result = parity("run", CASE, *TARGET)
+    assert result.code != 0 and "the budget of out is -0.25 above the value" in " ".join(result.out.split())
+
+
+def test_a_budget_that_accepts_everything_is_named_vacuous(parity, project, tmp_path):
+    project("within(0.5,", "within(1e30,")
+    result = parity("run", *TARGET)
+    assert " vacuous" in result.out and "1 vacuous" in result.out
+    for file in ("matrix.txt", "matrix.md", "matrix.json"):
+        assert "vacuous" in (tmp_path / "out" / file).read_text(), file
+
+
+def test_a_budget_that_sees_something_is_not(parity, project):
+    assert "vacuous" not in parity("run", *TARGET).out
+
+
+def test_a_compile_error_is_a_failure_everywhere(parity, project, tmp_path):
+    project("int i =", "int i = nosuch +", "kernels/leaky_relu.cu")
+    result = parity("run", *TARGET)
+    assert result.code == 1 and " 1 failed (1 compile error)," in result.out
+    failures, junit = ((tmp_path / "out" / name).read_text() for name in ("failures.txt", "junit.xml"))
+    assert failures.startswith("FAIL  leaky_relu for gfx1100: compile error\n  kernels   leaky_relu_f32\n")
+    for text in (failures, junit):
+        assert "use of undeclared identifier 'nosuch'" in text.replace("&#x27;", "'")
