@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import logging
 import os
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from types import FrameType
 
 import parity
 from parity.errors import ParityError
@@ -17,18 +21,32 @@ __all__ = ["main"]
 COMMANDS = ("init", "run", "record", "bench", "list", "show", "build", "static", "doctor", "hip-emulator")
 WRONG_USAGE = 2
 INTERRUPTED = 130
+TERMINATED = 143
 BROKEN_PIPE = 141
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run parity with these arguments (default: those of the process); the exit code.
 
-    0 all passed, 1 a failure, 2 wrong usage, 3 nothing was run or what was asked for is not available, 130 interrupted.
+    0 all passed, 1 a failure, 2 wrong usage, 3 nothing was run or what was asked for is not available, 130 interrupted,
+    143 terminated (SIGTERM), which leaves what an interrupt leaves.
     """
+    try:
+        with _signals(restored=argv is not None) as terminated:
+            code = _main(argv)
+            return TERMINATED if terminated and code == INTERRUPTED else code
+    except KeyboardInterrupt:  # a second one
+        return INTERRUPTED
+
+
+def _main(argv: Sequence[str] | None) -> int:
     logging.basicConfig(format="parity: %(message)s", level=logging.WARNING, force=True)
     logging.getLogger("parity").setLevel(logging.INFO)
     try:
-        arguments = _parser().parse_args(argv)
+        # Interrupted in the middle of an import, some packages say that they are not there.
+        with _held():
+            parser = _parser()
+        arguments = parser.parse_args(argv)
         for option in ("toolchain", "hipify"):
             if given := getattr(arguments, option, None):
                 from parity.toolchain import HIPIFY, VARIABLE
@@ -54,6 +72,49 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
+@contextlib.contextmanager
+def _signals(*, restored: bool) -> Iterator[list[int]]:
+    """SIGTERM interrupts as Ctrl-C does, and is then in the list; after an interrupt it has nothing to add.
+
+    Signals are not ``restored`` where the process ends with this: nothing is left to interrupt, and what Python does at
+    its end would show a traceback.
+    """
+    terminated: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield terminated
+        return
+    met: list[int] = []
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        met.append(number)
+        if number == signal.SIGTERM:
+            if len(met) > 1:
+                return
+            terminated.append(number)
+        raise KeyboardInterrupt
+
+    usual = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+    # What was ignored stays so, as nohup wants it.
+    ours = {number: before for number, before in usual.items() if signal.getsignal(number) == before}
+    try:
+        for number in ours:
+            signal.signal(number, interrupt)
+        yield terminated
+    finally:
+        for number, before in ours.items():
+            signal.signal(number, before if restored else signal.SIG_IGN)
+
+
+@contextlib.contextmanager
+def _held() -> Iterator[None]:
+    """Signals that come meanwhile come afterwards."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _say(text: str) -> None:
     from parity.cli.terminal import errors
 
@@ -61,7 +122,7 @@ def _say(text: str) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    # Imported here and not at the top: it takes half a second, in which an interrupt must not show a traceback.
+    # Imported here and not at the top: it takes half a second, which has to begin where signals are held.
     from rich_argparse import RawDescriptionRichHelpFormatter
 
     parser = argparse.ArgumentParser(

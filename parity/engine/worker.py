@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -206,9 +205,8 @@ _worker: Worker
 
 
 def start(plan: Plan) -> None:
-    """Initialise this process. Ctrl-C is the parent's to handle."""
+    """Initialise this process."""
     global _worker
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     _worker = Worker(plan, load_suite(plan.kernels, plan.cases))
 
 
