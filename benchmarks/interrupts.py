@@ -3,9 +3,9 @@
 Each command runs in a project of one kernel, once undisturbed and then once for each fault and moment; a moment is a
 share of the time that the undisturbed run took. The faults: Ctrl-C, which every process of the terminal gets; SIGTERM,
 which a CI sends to the command alone; SIGKILL of the command; SIGKILL of one of the processes that it started. After
-each of them there must be an exit code that says what happened, no traceback, no process and no lock file that outlives
-the command, and, if cases were executed, the reports of those. Words narrow the commands and faults. Exit code: 0 all is
-so, else 1.
+each of them there must be an exit code that says what happened, no traceback, no process and no lock file that
+outlives the command, and, if cases were executed, the reports of those. Words narrow the commands and faults. Exit
+code: 0 all is so, else 1.
 """
 
 from __future__ import annotations

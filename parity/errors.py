@@ -7,11 +7,30 @@ alone and leaves with ``exit_code``; a traceback is only ever shown for a defect
 from __future__ import annotations
 
 import difflib
+import errno
 import os
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
-__all__ = ["MissingTool", "NotAvailable", "ParityError", "Unsupported", "UsageError", "nearest", "shown"]
+__all__ = [
+    "SYSTEM_ERRORS",
+    "MissingTool",
+    "NotAvailable",
+    "ParityError",
+    "Unreferenced",
+    "Unsupported",
+    "UsageError",
+    "natural",
+    "nearest",
+    "shown",
+]
+
+SYSTEM_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EAGAIN)
+"""What the system lacks, and nobody who typed something can help: space, memory, files, processes."""
+
+_DIGITS = 18
+"""Digits of the largest number: every such number fits into 64 bits."""
 
 
 class ParityError(Exception):
@@ -22,6 +41,10 @@ class ParityError(Exception):
 
 class UsageError(ParityError):
     """Wrong usage or configuration: an unknown name, a malformed case, an impossible option."""
+
+
+class Unreferenced(UsageError):
+    """A reference raised an error, so that nobody knows what is right."""
 
 
 class NotAvailable(ParityError):
@@ -46,6 +69,19 @@ def nearest(word: str, known: Iterable[str]) -> str:
     """A ``"; did you mean a, b?"`` tail for an unknown name, or an empty string."""
     close = difflib.get_close_matches(word, list(known), n=3, cutoff=0.5)
     return f"; did you mean {', '.join(close)}?" if close else ""
+
+
+def natural(text: str, what: str) -> int:
+    """The number that a text is, in digits alone.
+
+    Raises:
+        UsageError: it is none, or more than any memory has bytes.
+    """
+    if not re.fullmatch("[0-9]+", text):
+        raise UsageError(f"{what} is {text[:40]!r}, and has to be a number in digits")
+    if len(text.lstrip("0")) > _DIGITS:
+        raise UsageError(f"{what} has {len(text)} digits; no number of more than {_DIGITS} can be used")
+    return int(text)
 
 
 def shown(path: Path | str) -> str:

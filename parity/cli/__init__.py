@@ -11,10 +11,11 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from types import FrameType
 
 import parity
-from parity.errors import ParityError
+from parity.errors import SYSTEM_ERRORS, NotAvailable, ParityError, UsageError
 
 __all__ = ["main"]
 
@@ -43,6 +44,9 @@ def _main(argv: Sequence[str] | None) -> int:
     logging.basicConfig(format="parity: %(message)s", level=logging.WARNING, force=True)
     logging.getLogger("parity").setLevel(logging.INFO)
     try:
+        for argument in sys.argv[1:] if argv is None else argv:
+            if not _is_text(argument):
+                raise UsageError(f"the argument {argument!r} is not UTF-8; a file of such a name has to be renamed")
         # Interrupted in the middle of an import, some packages say that they are not there.
         with _held():
             parser = _parser()
@@ -60,6 +64,9 @@ def _main(argv: Sequence[str] | None) -> int:
     except ParityError as error:
         _say(f"parity: {error}")
         return error.exit_code
+    except MemoryError:
+        _say("parity: there is not enough memory for this")
+        return NotAvailable.exit_code
     except KeyboardInterrupt:
         _say("parity: interrupted")
         return INTERRUPTED
@@ -67,6 +74,10 @@ def _main(argv: Sequence[str] | None) -> int:
         # Whoever read the output has left; without this the interpreter would complain when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
+    except OSError as error:
+        where = f" {error.filename}" if isinstance(error.filename, str | Path) else ""
+        _say(f"parity: the system refuses{where}: {error.strerror or error}")
+        return NotAvailable.exit_code if error.errno in SYSTEM_ERRORS else WRONG_USAGE
     except SystemExit as leaving:  # argparse: help, version, wrong usage
         return leaving.code if isinstance(leaving.code, int) else WRONG_USAGE
     return code
@@ -113,6 +124,14 @@ def _held() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _is_text(argument: str) -> bool:
+    try:
+        argument.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _say(text: str) -> None:

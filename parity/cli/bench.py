@@ -21,6 +21,7 @@ from parity.cli.terminal import errors, output, progress
 from parity.engine.baseline import Baseline, Changed, read_baseline
 from parity.engine.plan import Column, Plan, columns_of, runnable, tasks_of
 from parity.errors import NotAvailable, ParityError, UsageError
+from parity.files import regular
 from parity.report.bench import Results, bench_csv, bench_json, bench_markdown, bench_terminal
 from parity.runners import Evidence, Runner, kernel_runner, runners
 from parity.suite import Selection, Suite
@@ -144,6 +145,8 @@ def _write(path: Path, text: str = "") -> None:
     """Write to a file; without a text, only see whether that will be possible."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists():
+            regular(path)
         with path.open("w" if text else "a", encoding="utf-8") as file:
             file.write(text)
     except OSError as error:

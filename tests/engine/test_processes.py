@@ -89,7 +89,7 @@ def test_workers_that_die_before_they_have_read_their_plan_are_an_error_and_no_w
 
     monkeypatch.setattr(processes, "_started", stillborn)
     pool = started(1, nothing, [b"more than a pipe holds" * 100_000])
-    with pytest.raises(NotAvailable, match="3 worker processes died .* was ended by SIGKILL.* -j 1"):
+    with pytest.raises(NotAvailable, match=r"3 worker processes died .* was ended by SIGKILL.* -j 1"):
         pool.schedule(double, [1], seconds=PATIENCE).result(PATIENCE)
     with pytest.raises(NotAvailable):  # a later one, too
         pool.schedule(double, [1], seconds=PATIENCE).result(PATIENCE)
