@@ -18,12 +18,15 @@ __all__ = [
     "MissingTool",
     "NotAvailable",
     "ParityError",
+    "SystemLacks",
     "Unreferenced",
     "Unsupported",
     "UsageError",
     "natural",
     "nearest",
+    "refusal",
     "shown",
+    "unwritable",
 ]
 
 SYSTEM_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EAGAIN)
@@ -43,14 +46,18 @@ class UsageError(ParityError):
     """Wrong usage or configuration: an unknown name, a malformed case, an impossible option."""
 
 
-class Unreferenced(UsageError):
-    """A reference raised an error, so that nobody knows what is right."""
-
-
 class NotAvailable(ParityError):
     """Something that was asked for by name cannot work on this machine, or nothing was run."""
 
     exit_code = 3
+
+
+class SystemLacks(NotAvailable):
+    """The system has no space, no memory, or no right to write where it has to: nobody's kernel is at fault."""
+
+
+class Unreferenced(UsageError):
+    """A reference raised an error, so that nobody knows what is right."""
 
 
 class MissingTool(NotAvailable):
@@ -82,6 +89,18 @@ def natural(text: str, what: str) -> int:
     if len(text.lstrip("0")) > _DIGITS:
         raise UsageError(f"{what} has {len(text)} digits; no number of more than {_DIGITS} can be used")
     return int(text)
+
+
+def refusal(error: OSError) -> str:
+    """What the system refuses, in words."""
+    where = f" {error.filename}" if isinstance(error.filename, str | Path) else ""
+    return f"the system refuses{where}: {error.strerror or error}"
+
+
+def unwritable(path: Path | str, error: OSError, advice: str) -> ParityError:
+    """What to say of a file that cannot be written, and what to do."""
+    kind = SystemLacks if error.errno in SYSTEM_ERRORS else UsageError
+    return kind(f"cannot write {path}: {error.strerror}; {advice}")
 
 
 def shown(path: Path | str) -> str:

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+import signal
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from parity.errors import MissingTool
+from parity.errors import MissingTool, SystemLacks
 
 __all__ = ["run", "version", "zig"]
+
+
+_FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
+_LACKS = ("No space left on device", "Cannot allocate memory", "LLVM ERROR: out of memory", "Read-only file system")
+"""What the compiler says of a system that has no room for it."""
 
 
 @functools.cache
@@ -35,5 +41,15 @@ def version() -> str:
 
 
 def run(arguments: Sequence[str | Path], *, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """Run ``zig`` with these arguments; the caller looks at the return code."""
-    return subprocess.run([str(zig()), *map(str, arguments)], capture_output=True, text=True, check=False, cwd=cwd)
+    """Run ``zig`` with these arguments; the caller looks at the return code.
+
+    Raises:
+        SystemLacks: it was ended from outside, or found no space or no memory.
+    """
+    done = subprocess.run([str(zig()), *map(str, arguments)], capture_output=True, text=True, check=False, cwd=cwd)
+    if done.returncode < 0 and -done.returncode in _FROM_OUTSIDE:
+        name = signal.Signals(-done.returncode).name
+        raise SystemLacks(f"the compiler was ended by {name}, as a system does that is out of memory; use -j 1")
+    if done.returncode and (lacks := next((each for each in _LACKS if each in done.stderr), "")):
+        raise SystemLacks(f"the compiler could not work: {lacks}; see $TMPDIR and the cache (PARITY_CACHE)")
+    return done

@@ -11,11 +11,10 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from types import FrameType
 
 import parity
-from parity.errors import SYSTEM_ERRORS, NotAvailable, ParityError, UsageError
+from parity.errors import SYSTEM_ERRORS, NotAvailable, ParityError, UsageError, refusal
 
 __all__ = ["main"]
 
@@ -75,8 +74,7 @@ def _main(argv: Sequence[str] | None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     except OSError as error:
-        where = f" {error.filename}" if isinstance(error.filename, str | Path) else ""
-        _say(f"parity: the system refuses{where}: {error.strerror or error}")
+        _say(f"parity: {refusal(error)}")
         return NotAvailable.exit_code if error.errno in SYSTEM_ERRORS else WRONG_USAGE
     except SystemExit as leaving:  # argparse: help, version, wrong usage
         return leaving.code if isinstance(leaving.code, int) else WRONG_USAGE

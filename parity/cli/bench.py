@@ -20,7 +20,7 @@ from parity.cli.options import add_folders, add_jobs, add_json, add_selection, n
 from parity.cli.terminal import errors, output, progress
 from parity.engine.baseline import Baseline, Changed, read_baseline
 from parity.engine.plan import Column, Plan, columns_of, runnable, tasks_of
-from parity.errors import NotAvailable, ParityError, UsageError
+from parity.errors import NotAvailable, ParityError, unwritable
 from parity.files import regular
 from parity.report.bench import Results, bench_csv, bench_json, bench_markdown, bench_terminal
 from parity.runners import Evidence, Runner, kernel_runner, runners
@@ -150,7 +150,7 @@ def _write(path: Path, text: str = "") -> None:
         with path.open("w" if text else "a", encoding="utf-8") as file:
             file.write(text)
     except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror}; choose another file with --save") from error
+        raise unwritable(path, error, "choose another file with --save") from error
 
 
 def _summary(results: Results, baseline: Baseline | None) -> Iterator[str]:

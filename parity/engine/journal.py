@@ -19,7 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
-from parity.errors import UsageError
+from parity.errors import ParityError, UsageError, unwritable
 from parity.launch import Fault
 from parity.runners.recording import RecordedCase
 
@@ -132,8 +132,8 @@ class Journal:
         except OSError as error:
             raise self._unwritable(error) from error
 
-    def _unwritable(self, error: OSError) -> UsageError:
-        return UsageError(f"cannot write {self.path}: {error.strerror}; choose another file with -o")
+    def _unwritable(self, error: OSError) -> ParityError:
+        return unwritable(self.path, error, "choose another file with -o")
 
 
 def _lines(file: IO[bytes]) -> Iterator[tuple[Any, int]]:

@@ -148,7 +148,9 @@ class Known:
 
         ``records`` are marked; ``drawn`` are the kernels of which all cases were run that a full run draws.
         """
-        executed = [record for record in records if record.verdict.status is not Status.UNSUPPORTED]
+        executed = [
+            record for record in records if record.verdict.status not in (Status.UNSUPPORTED, Status.NOT_JUDGED)
+        ]
         found = ((issue, [record for record in executed if issue.covers(record)]) for issue in self.issues)
         reviewed = (_reviewed(issue, covered, drawn) for issue, covered in found if covered)
         return tuple(each for each in reviewed if each.cases or each.complaint)

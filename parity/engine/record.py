@@ -17,7 +17,7 @@ import parity
 from parity.compare import Finding, Mismatch, Status, Verdict
 from parity.engine.known import COMPILE_ERROR
 from parity.engine.plan import Column, Plan
-from parity.errors import UsageError
+from parity.errors import UsageError, unwritable
 from parity.files import below, text_of
 from parity.op import Entry
 from parity.runners import Evidence, described, runner
@@ -166,7 +166,7 @@ class RecordWriter:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file: TextIO = path.open("w", encoding="utf-8")
         except OSError as error:
-            raise UsageError(f"cannot write {path}: {error.strerror}; choose another folder with --output") from error
+            raise unwritable(path, error, "choose another folder with --output") from error
         self._write({"environment": environment})
 
     def add(self, record: CaseRecord) -> None:

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from parity.engine import worker
+from parity.engine.check import unjudged
 from parity.engine.journal import Journal
 from parity.engine.plan import Column, Plan, Task
 from parity.engine.pool import completed, default_jobs, worker_pool
 from parity.engine.processes import Died, Late, Processes
 from parity.engine.run import Progress, task_limit
-from parity.errors import ParityError
+from parity.errors import ParityError, SystemLacks
 from parity.launch import Fault, Outcome
 from parity.op import Call, Entry
 from parity.runners.recording import RecordedCase, launch_digest
@@ -75,6 +76,9 @@ def _one_by_one(plan: Plan, suite: Suite, pool: Processes, task: Task) -> Iterat
             except Late:
                 fault = Fault("timeout", f"no end within {plan.seconds:g} s; its process was ended", True)
             except Died as error:
+                if error.killed:
+                    why = f"{error}, as a system does that is out of memory; use fewer of them: -j 1"
+                    raise SystemLacks(why) from None
                 fault = Fault("crash", str(error), True)
             yield _recorded(entry, column, title, text, entry.op.call(entry.op.parse(text)), Outcome({}, fault))
 
@@ -93,7 +97,9 @@ def _perform(task: Task) -> list[RecordedCase]:
                 outcome = session.execute(code, call.launch, call.buffers)
             except ParityError:
                 raise
-            except Exception as error:  # a defect of the runner costs this launch only
+            except Exception as error:
+                if lacking := unjudged(error):
+                    raise SystemLacks(lacking.detail) from error  # a defect of the runner costs this launch only
                 outcome = Outcome({}, Fault("error", f"{type(error).__name__}: {error}"))
             cases.append(_recorded(entry, column, title, text, call, outcome))
     return cases

@@ -123,6 +123,8 @@ def _on_one(plan: Plan, suite: Suite, pool: Processes, task: Task) -> list[CaseR
         )
     except Died as error:
         verdict = Verdict(Status.CRASH, "crash", detail=str(error))
+        if error.killed:
+            verdict = Verdict(Status.NOT_JUDGED, "killed", detail=f"{error}, as a system does that is out of memory")
     ((title, text),) = plan.draw(suite, task)
     record = worker.blank(Entry(suite.op(task.op), task.dtypes), task.columns[0], text, verdict, title)
     return [plan.known.mark(record)]

@@ -10,7 +10,7 @@ from functools import partial
 from parity.case import Case
 from parity.codeobject import CodeObject
 from parity.compare import Finding, Status, Verdict, Witness
-from parity.engine.check import Checked, judge, minimize
+from parity.engine.check import Checked, judge, minimize, unjudged
 from parity.engine.diagnose import diagnose
 from parity.engine.plan import Column, Plan, Task
 from parity.engine.record import Against, CaseRecord
@@ -83,9 +83,8 @@ class Worker:
         minimal: dict[Column, dict[tuple[Status, str], Case]] = {column: {} for column in task.columns}
         try:
             drawn = self.plan.draw(self.suite, task)
-        except ParityError as error:  # a mistake in the op's declaration costs this op only
-            verdict = Verdict(Status.ERROR, "error", detail=str(error))
-            return [self.plan.known.mark(blank(entry, column, "", verdict)) for column in task.columns]
+        except Exception as error:  # a mistake in the op's declaration costs this op only
+            return [self.plan.known.mark(blank(entry, column, "", _defect(error))) for column in task.columns]
         for title, text in drawn:
             columns = [column for column in task.columns if self.has(column, text)]
             try:
@@ -107,10 +106,15 @@ class Worker:
                 if wanted and self.is_live(column) and failure not in found and len(found) < FAILURES_TO_SHRINK:
                     # The simplest case elsewhere is often the simplest here.
                     hints = [cases[failure] for cases in minimal.values() if failure in cases]
-                    small = self._minimal(entry, task, column, each, hints)
+                    try:
+                        small = self._minimal(entry, task, column, each, hints)
+                        beside = self._beside(entry, task, column, small)
+                    except Exception as error:  # what was found stays found
+                        record = _not_smaller(record, error)
+                        small = each
+                    else:
+                        record = replace(record, minimal=_record(entry, column, small, against=beside))
                     found[failure] = small.case
-                    beside = self._beside(entry, task, column, small)
-                    record = replace(record, minimal=_record(entry, column, small, against=beside))
                 records[column].append(record)
         return [record for each in records.values() for record in each]
 
@@ -177,8 +181,17 @@ def _reference(call: Call, name: str) -> Expected:
     return call.references()[name]
 
 
+def _not_smaller(record: CaseRecord, error: Exception) -> CaseRecord:
+    """The record of a case that an error kept from being made smaller."""
+    note = f"(it was not made smaller: {type(error).__name__}: {error})"
+    detail = "\n".join(filter(None, (record.verdict.detail, note)))
+    return replace(record, verdict=replace(record.verdict, detail=detail))
+
+
 def _defect(error: Exception) -> Verdict:
     """What parity says of its own accord is said to be read; anything else needs its place in the code."""
+    if verdict := unjudged(error):
+        return verdict
     detail = str(error) if isinstance(error, ParityError) else "".join(traceback.format_exception(error))
     return Verdict(Status.ERROR, "error", detail=detail)
 

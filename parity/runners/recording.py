@@ -32,7 +32,7 @@ import numpy as np
 
 from parity.cache import digest
 from parity.codeobject import CodeObject, kernel_from_dict, kernel_to_dict
-from parity.errors import UsageError
+from parity.errors import UsageError, unwritable
 from parity.files import regular
 from parity.launch import Buffer, Fault, Launch, Outcome, Pointer, Scalar, Struct
 from parity.shape import misfit
@@ -203,7 +203,7 @@ def write_recording(
             os.fsync(written.fileno())
         scratch.replace(path)
     except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror}; choose another file with -o") from error
+        raise unwritable(path, error, "choose another file with -o") from error
     finally:
         scratch.unlink(missing_ok=True)
 
