@@ -84,13 +84,22 @@ def prepare(plan: Plan, suite: Suite, pool: Processes, report: Progress) -> None
 
 def _one_by_one(plan: Plan, suite: Suite, pool: Processes, task: Task) -> Iterator[CaseRecord]:
     """Each case in a time limit of its own; if even that ends its process, on each column alone."""
+    done: dict[Column, list[CaseRecord]] = {column: [] for column in task.columns}
+    entry = Entry(suite.op(task.op), task.dtypes)
     for case in plan.draw(suite, task):
-        alone = replace(task, cases=(case,), shrink=False)
+        left_out = [c for c in task.columns if task.cases is None and worker.endless(done[c])]
+        yield from (worker.blank(entry, column, case[1], worker.LEFT_OUT, case[0]) for column in left_out)
+        columns = tuple(column for column in task.columns if column not in left_out)
+        if not columns:
+            continue
+        alone = replace(task, columns=columns, cases=(case,), shrink=False)
         try:
             records = pool.schedule(worker.perform, [alone], seconds=plan.seconds).result()
         except (Died, Late):
             records = _on_each(plan, suite, pool, alone)
         for record in records:
+            mine = next(c for c in columns if (c.runner, c.target) == (record.runner, record.target))
+            done[mine].append(record)
             wanted = task.shrink and record.verdict.status is Status.FAIL and not record.known
             yield _with_minimal(plan, pool, alone, record) if wanted else record
 

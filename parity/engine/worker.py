@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -22,9 +22,18 @@ from parity.runners import Library, OpRunner, Runner, Session, replayed, runner
 from parity.suite import Suite, load_suite
 from parity.toolchain import HelpfulPort, helpful_port
 
-__all__ = ["Worker", "blank", "current", "perform", "prepare", "start"]
+__all__ = ["LEFT_OUT", "Worker", "blank", "current", "endless", "perform", "prepare", "start"]
 
 FAILURES_TO_SHRINK = 2
+
+ENDLESS = 3
+"""Cases of a kernel that may have no end on a column; each takes seconds, so the others are left out then."""
+
+LEFT_OUT = Verdict(
+    Status.NOT_JUDGED,
+    "left out",
+    detail=f"{ENDLESS} cases of this kernel before it had no end, so it was not executed; name it to run it alone",
+)
 
 
 @dataclass
@@ -87,6 +96,9 @@ class Worker:
             return [self.plan.known.mark(blank(entry, column, "", _defect(error))) for column in task.columns]
         for title, text in drawn:
             columns = [column for column in task.columns if self.has(column, text)]
+            for column in [c for c in columns if task.cases is None and endless(records[c])]:
+                columns.remove(column)
+                records[column].append(blank(entry, column, text, LEFT_OUT, title))
             try:
                 case = entry.op.parse(text)
                 call = entry.op.call(case)
@@ -163,6 +175,11 @@ class Worker:
         call = entry.op.call(small.case)
         checked = {each: self._checked(entry, each, small.case, call) for each in others} | {column: small}
         return _against(call, checked).get(column)
+
+
+def endless(records: Iterable[CaseRecord]) -> bool:
+    """Whether so many cases of a kernel had no end that no more are executed."""
+    return sum(record.failed and record.verdict.status is Status.TIMEOUT for record in records) >= ENDLESS
 
 
 def _against(call: Call, checked: Mapping[Column, Checked]) -> dict[Column, Against]:

@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import textwrap
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,8 +17,10 @@ from parity.codeobject import CodeObject, Kernel
 from parity.compare import Status, Verdict
 from parity.engine import Column, Journal, Plan, outcomes, run, tasks_of
 from parity.engine.check import minimize
+from parity.engine.worker import Worker
 from parity.errors import SystemLacks
-from parity.launch import Outcome
+from parity.launch import Fault, Outcome
+from parity.report import not_judged
 from parity.runners import Evidence
 
 LACKING = '''
@@ -25,6 +28,7 @@ import errno, os, signal
 import numpy as np
 from parity.errors import SystemLacks
 from parity.launch import Fault, Outcome
+from parity.report import not_judged
 from parity.runners import Evidence, Probe
 
 class Lacking:
@@ -192,3 +196,32 @@ def test_a_record_that_a_full_disk_ends_loses_no_result(mine, capsys, monkeypatc
     out, err = capsys.readouterr()
     assert "interrupted: " in out
     assert "the system refuses record.jsonl: No space left on device" in err
+
+
+def test_a_kernel_without_end_is_not_executed_for_every_case(suite):
+    class Endless:
+        launches = 0
+
+        def execute(self, code, launch, buffers):
+            self.launches += 1
+            return Outcome({}, Fault("no progress", "it waits"))
+
+    def worked(selector, examples=8):
+        tasks = tasks_of(suite.select([selector] if isinstance(selector, str) else selector), (COLUMN,))
+        tasks = tuple(replace(task, shrink=False) for task in tasks)
+        code = CodeObject("unary", "gfx1100", "", {"uneg_f32": Kernel("uneg_f32", (), 0, 0, 0, 0, 0, 32)}, "digest")
+        plan = Plan(suite.kernels, suite.cases, tasks, examples, 0, True, {("unary", COLUMN): code})
+        session = Endless()
+        worker = Worker(plan, suite, {COLUMN.spec: session}, {COLUMN: session})
+        return session, [record for task in tasks for record in worker.perform(task)]
+
+    session, records = worked("uneg_f32")
+    status = [record.verdict.status for record in records]
+    assert session.launches == 3
+    assert status == [Status.TIMEOUT] * 3 + [Status.NOT_JUDGED] * (len(records) - 3)
+    assert len(records) >= 8
+    (reason,) = not_judged(records)
+    assert "3 cases of this kernel before it had no end" in reason
+    # Those that somebody asked for by their text are executed.
+    session, records = worked([f"unary.neg[f32](x={n}~normal@0)" for n in range(1, 7)])
+    assert session.launches == 6
