@@ -15,6 +15,7 @@ from types import FrameType
 
 import parity
 from parity.errors import SYSTEM_ERRORS, NotAvailable, ParityError, UsageError, refusal
+from parity.interrupts import held
 
 __all__ = ["main"]
 
@@ -47,7 +48,7 @@ def _main(argv: Sequence[str] | None) -> int:
             if not _is_text(argument):
                 raise UsageError(f"the argument {argument!r} is not UTF-8; a file of such a name has to be renamed")
         # Interrupted in the middle of an import, some packages say that they are not there.
-        with _held():
+        with held():
             parser = _parser()
         arguments = parser.parse_args(argv)
         for option in ("toolchain", "hipify"):
@@ -112,16 +113,6 @@ def _signals(*, restored: bool) -> Iterator[list[int]]:
     finally:
         for number, before in ours.items():
             signal.signal(number, before if restored else signal.SIG_IGN)
-
-
-@contextlib.contextmanager
-def _held() -> Iterator[None]:
-    """Signals that come meanwhile come afterwards."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _is_text(argument: str) -> bool:

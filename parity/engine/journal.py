@@ -20,6 +20,7 @@ from types import TracebackType
 from typing import IO, Any
 
 from parity.errors import ParityError, UsageError, unwritable
+from parity.interrupts import held
 from parity.launch import Fault
 from parity.runners.recording import RecordedCase
 
@@ -73,8 +74,10 @@ class Journal:
         Raises:
             UsageError: it cannot be written.
         """
-        self._write({"task": task, "cases": [_to_dict(case) for case in cases]})
-        self._cases[task] = tuple(cases)
+        line = {"task": task, "cases": [_to_dict(case) for case in cases]}
+        with held():  # what is in the file is counted
+            self._write(line)
+            self._cases[task] = tuple(cases)
 
     def remove(self) -> None:
         """Delete the file, because its recording is complete."""

@@ -27,6 +27,7 @@ from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 from parity.errors import NotAvailable
+from parity.interrupts import INTERRUPTS, held
 
 __all__ = ["Died", "Late", "Processes"]
 
@@ -34,7 +35,6 @@ ATTEMPTS = 3
 """Processes that may die one after the other before one of them was ready; after that none will be."""
 
 _SPAWN = multiprocessing.get_context("spawn")
-_HELD = (signal.SIGINT, signal.SIGTERM)
 
 
 class Died(Exception):
@@ -99,7 +99,8 @@ class Processes:
     def start(self) -> None:
         """Start the processes. ``stop`` has to follow, even where this was interrupted."""
         atexit.register(self.stop)  # before that of multiprocessing, which waits for processes to end by themselves
-        with _held():
+        resource_tracker.ensure_running()  # which lets interrupts through again when it starts
+        with held():
             self._thread.start()
 
     def schedule(self, function: Callable[..., Any], arguments: Sequence[Any], *, seconds: float) -> Future[Any]:
@@ -273,9 +274,9 @@ def _unpacked(said: bytes) -> tuple[Any, Exception | None]:
 
 def _work(connection: Connection) -> None:
     """Do what the connection asks for until it closes, inside of a process."""
-    for number in _HELD:
+    for number in INTERRUPTS:
         signal.signal(number, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, _HELD)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, INTERRUPTS)
     parent = multiprocessing.parent_process()
     assert parent is not None
 
@@ -303,14 +304,3 @@ def _performed(message: bytes) -> bytes:
             return bytes(ForkingPickler.dumps((None, error)))
         except Exception:
             return bytes(ForkingPickler.dumps((None, RuntimeError("".join(traceback.format_exception(error))))))
-
-
-@contextlib.contextmanager
-def _held() -> Iterator[None]:
-    """Threads and processes that are started meanwhile do not see Ctrl-C, not even while they import what they need."""
-    resource_tracker.ensure_running()  # which lets interrupts through again when it starts
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _HELD)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)

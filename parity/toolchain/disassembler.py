@@ -110,7 +110,10 @@ def _installed(rocm: str, path: str) -> Disassembler | None:
     folders += [Path(folder) for folder in path.split(os.pathsep) if folder]
     found = []
     for objdump in (p for folder in folders for p in folder.glob("llvm-objdump*") if shutil.which(p)):
-        text = subprocess.run([str(objdump), "--version"], capture_output=True, text=True, check=False).stdout
+        try:
+            text = subprocess.run([str(objdump), "--version"], capture_output=True, text=True, check=False).stdout
+        except OSError:  # of another machine, say
+            continue
         if (version := _VERSION.search(text)) and "amdgcn" in text:
             one = Disassembler(objdump, int(version[1]))
             found += [one] if all(one.tool(name).is_file() for name in ("llvm-readobj", "llvm-mc")) else []
