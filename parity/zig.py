@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib.util
 import signal
 import subprocess
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from parity.errors import MissingTool, SystemLacks
 
-__all__ = ["run", "version", "zig"]
+__all__ = ["run", "stopped", "version", "zig"]
+
+_running: set[subprocess.Popen[str]] = set()
+_stopping = threading.Event()
 
 
 _FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
@@ -46,10 +51,35 @@ def run(arguments: Sequence[str | Path], *, cwd: Path | None = None) -> subproce
     Raises:
         SystemLacks: it was ended from outside, or found no space or no memory.
     """
-    done = subprocess.run([str(zig()), *map(str, arguments)], capture_output=True, text=True, check=False, cwd=cwd)
+    done = _completed([str(zig()), *map(str, arguments)], cwd)
     if done.returncode < 0 and -done.returncode in _FROM_OUTSIDE:
         name = signal.Signals(-done.returncode).name
         raise SystemLacks(f"the compiler was ended by {name}, as a system does that is out of memory; use -j 1")
     if done.returncode and (lacks := next((each for each in _LACKS if each in done.stderr), "")):
         raise SystemLacks(f"the compiler could not work: {lacks}; see $TMPDIR and the cache (PARITY_CACHE)")
     return done
+
+
+def _completed(command: list[str], cwd: Path | None) -> subprocess.CompletedProcess[str]:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True, cwd=cwd) as process:
+        _running.add(process)
+        try:
+            if _stopping.is_set():
+                process.kill()
+            out, err = process.communicate()
+        finally:
+            _running.discard(process)
+    return subprocess.CompletedProcess(command, process.returncode, out, err)
+
+
+@contextlib.contextmanager
+def stopped() -> Iterator[None]:
+    """End the compilers of all threads, and those that they start until the block is left: somebody interrupted."""
+    _stopping.set()
+    try:
+        for process in list(_running):
+            process.kill()
+        yield
+    finally:
+        _stopping.clear()
