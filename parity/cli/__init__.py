@@ -109,6 +109,7 @@ def _signals(*, restored: bool) -> Iterator[list[int]]:
     try:
         for number in ours:
             signal.signal(number, interrupt)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, ours)
         yield terminated
     finally:
         for number, before in ours.items():

@@ -19,6 +19,7 @@ from parity.cli.measuring import measure, results_of
 from parity.cli.options import add_folders, add_jobs, add_json, add_selection, names, select
 from parity.cli.terminal import errors, output, progress
 from parity.engine.baseline import Baseline, Changed, read_baseline
+from parity.engine.bench import NOT_JUDGED
 from parity.engine.plan import Column, Plan, columns_of, runnable, tasks_of
 from parity.errors import NotAvailable, ParityError, unwritable
 from parity.files import regular
@@ -175,8 +176,12 @@ def _count(number: int, noun: str) -> str:
 
 def _code(results: Results, built: Sequence[Built]) -> int:
     slower = any(change.verdict is Changed.SLOWER for change in results.changes)
-    if slower or any(m.problem for m in results.measurements) or any(b.error for b in built):
+    problems = [m.problem for m in results.measurements if m.problem]
+    unjudged = [problem for problem in problems if problem.startswith(NOT_JUDGED)]
+    if slower or len(problems) > len(unjudged) or any(b.error for b in built):
         return 1
+    if unjudged:
+        raise NotAvailable(unjudged[0])
     if not results.measurements:
         raise NotAvailable("nothing was measured: no kernel of the selection declares a case for it")
     if results.changes and all(change.ratio is None for change in results.changes):

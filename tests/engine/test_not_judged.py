@@ -120,6 +120,12 @@ def test_a_reference_that_raises_is_named_once_and_the_exit_code_is_3(mine, caps
     assert (cell["state"], cell["run"], cell["failed"], cell["not_judged"]) == ("not judged", 0, 0, 3)
 
 
+def test_a_bench_of_a_kernel_whose_reference_raises_ends_with_3(mine, capsys):
+    mine.write_text(mine.read_text().replace("wide = x.astype", 'raise RuntimeError("no")\n    wide = x.astype'))
+    assert main(["bench", "--runner", "emulated", "--target", "gfx1100"]) == 3
+    assert "not judged: " in capsys.readouterr().err
+
+
 def test_beside_a_real_failure_the_exit_code_is_1(mine, capsys):
     mine.write_text(
         mine.read_text().replace(
