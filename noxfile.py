@@ -137,3 +137,11 @@ def soak(session: nox.Session) -> None:
     """Run 300,000 cases, 5 seeds on 3 targets (arguments: those of parity run); records stay in parity-out/."""
     session.install("-e", ".[emulated]")
     session.run("python", "-m", "benchmarks.soak", *session.posargs)
+
+
+@nox.session
+def robustness(session: nox.Session) -> None:
+    """Make 10,000 mistakes, and kill, interrupt and terminate run, record, bench and pytest at 24 moments each."""
+    session.install("-e", ".[emulated]", "--group", "test")
+    session.run("python", "-m", "benchmarks.fuzz")
+    session.run("python", "-m", "benchmarks.interrupts", *session.posargs)

@@ -1,8 +1,19 @@
-"""``python -m parity``."""
+"""``parity`` and ``python -m parity``."""
 
+import signal
 import sys
 
-from parity.cli import main
+from parity.interrupts import INTERRUPTS
+
+
+def main() -> int:
+    """Run parity with the arguments of the process; the exit code."""
+    # While it is imported, an interrupt would show a traceback; the command lets them through when it handles them.
+    signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPTS)
+    from parity.cli import main as command
+
+    return command()
+
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from parity.dtypes import DType, dtype
-from parity.errors import UsageError
+from parity.errors import UsageError, natural
 from parity.expression import Expression, Scope, Value, expression, whole
 from parity.launch import Scalar
 
@@ -66,7 +66,7 @@ def word_of(text: str) -> Word:
     match = _WORD.fullmatch(text)
     if not match:
         raise UsageError(f"{text!r} is no argument; write name, name:i32 or name:i32=expression, without blanks")
-    count = int(match["count"]) if match["count"] else None
+    count = natural(match["count"], f"the length of {match['name']}") if match["count"] else None
     return Word(match["name"], match["kind"] or "", expression(match["value"]) if match["value"] else None, count)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import platformdirs
 
-from parity.errors import UsageError
+from parity.errors import SystemLacks
 
 __all__ = ["Cache", "default_root", "digest"]
 
@@ -52,7 +52,7 @@ class Cache:
         A damaged entry is rebuilt, with a warning. Concurrent builds of one key are harmless: the first to finish wins.
 
         Raises:
-            UsageError: the cache folder cannot be written.
+            SystemLacks: the cache folder cannot be written.
         """
         folder = self.folder(key)
         if folder.is_dir():
@@ -78,8 +78,8 @@ class Cache:
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
 
-    def _unwritable(self, error: OSError) -> UsageError:
-        return UsageError(
+    def _unwritable(self, error: OSError) -> SystemLacks:
+        return SystemLacks(
             f"cannot write the cache folder {self.root}: {error.strerror}; set PARITY_CACHE to a writable folder"
         )
 

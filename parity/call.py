@@ -14,7 +14,7 @@ from parity.case import Case, Tensor
 from parity.codeobject import CodeObject
 from parity.declaration import Declaration, Given
 from parity.dtypes import DType, dtype
-from parity.errors import UsageError
+from parity.errors import Unreferenced, UsageError
 from parity.expression import Scope, expression
 from parity.functions import wanted
 from parity.generate.buffers import Memory
@@ -97,8 +97,11 @@ def call_of(op: Declaration, case: Case, given: Given) -> Call:
         arrays = [inputs.get(name) for name in op.filled]
         offered = {"to": computation.dtype, "shape": given.shape, "grid": given.grid}
         with np.errstate(all="ignore"):  # NaN, infinities and overflow are what the data are for
+            extra = wanted(op.reference, **offered)
             try:
-                found = op.reference(*arrays, *scalars.values(), **wanted(op.reference, **offered))
+                found = op.ask("the reference", op.reference, *arrays, *scalars.values(), **extra)
+            except Unreferenced:
+                raise
             except UsageError as error:
                 raise op.mistake(f"{case}: {error}") from error
         each = _by_output(op, found)
@@ -181,7 +184,7 @@ def _info(op: Declaration, given: Given) -> dict[str, Buffer]:
     if "info" not in op.takes or "null-info" in given.flags:
         return {}
     if callable(op.info):
-        numbers = list(op.info(given))
+        numbers = op.ask("info", lambda given: [int(number) for number in op.info(given)], given)  # type: ignore[operator]
     else:
         first, *_ = told = op.with_strides
         text = op.info or " ".join((f"{first}.shape", *(f"{name}.strides" for name in told)))
@@ -197,7 +200,7 @@ def _workspace(op: Declaration, given: Given) -> dict[str, Buffer]:
     found = {}
     for name, of in op.workspace.items():
         if callable(of):
-            kind, count = of(given)
+            kind, count = op.ask(f"workspace: {name}", _pair(of), given)
         else:
             with op.naming("shapes"):
                 shape = op.stated.shape(name, given.scope) if name in op.stated.tensors else given.shape
@@ -208,11 +211,25 @@ def _workspace(op: Declaration, given: Given) -> dict[str, Buffer]:
     return found
 
 
+def _pair(function: Callable[[Given], tuple[str, Any]]) -> Callable[[Given], tuple[str, Any]]:
+    """The function, which has to return two things."""
+
+    def asked(given: Given) -> tuple[str, Any]:
+        kind, value = function(given)
+        return kind, value
+
+    return asked
+
+
 def _constants(op: Declaration, given: Given, memory: Mapping[str, Memory]) -> dict[str, Array]:
     """What the host writes into variables: inputs, and what is computed."""
     found = {}
     for name, of in op.symbols.items():
-        content = memory[of].buffer(op.points).data if isinstance(of, str) else np.asarray(of(given))
+        content = (
+            memory[of].buffer(op.points).data
+            if isinstance(of, str)
+            else np.asarray(op.ask(f"symbols: {name}", of, given))
+        )
         if content.dtype == object:
             raise op.mistake(f"symbols: the content of {name} is no array of numbers")
         found[name] = np.ascontiguousarray(content)
@@ -255,7 +272,7 @@ def _field(
     if word.name in op.params and not word.value:
         return Scalar(op.dtype_of(op.params[word.name], given.types), given.params[word.name])
     if word.name in op.scalars:
-        kind, value = op.scalars[word.name](given)
+        kind, value = op.ask(f"scalars: {word.name}", _pair(op.scalars[word.name]), given)
         return Scalar(dtype(kind), in_range(value, dtype(kind), word.name))
     return word.scalars(scope, given.types)
 

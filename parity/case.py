@@ -12,13 +12,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from parity.errors import UsageError
+from parity.errors import UsageError, natural
 from parity.layout import Layout
 
 __all__ = ["Case", "Tensor", "split"]
 
 _CASE = re.compile(r"(?P<op>[\w.]+)\[(?P<dtypes>[\w,]*)\]\((?P<items>.*)\)", re.DOTALL)
-_TENSOR = re.compile(r"(?P<layout>[^~@]+)(?:~(?P<data>[\w.-]+)@(?P<start>\d+))?")
+_TENSOR = re.compile(r"(?P<layout>[^~@]+)(?:~(?P<data>[\w.-]+)@(?P<start>[0-9]+))?")
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,9 @@ class Tensor:
         match = _TENSOR.fullmatch(text)
         if not match:
             raise UsageError(f"{text!r} is not a tensor; write layout~data@start like 4x5:1,4+3~mixed@17")
-        return Tensor(Layout.parse(match["layout"]), match["data"] or "", int(match["start"] or 0))
+        return Tensor(
+            Layout.parse(match["layout"]), match["data"] or "", natural(match["start"] or "0", "the start of the data")
+        )
 
 
 @dataclass(frozen=True)

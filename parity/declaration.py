@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import functools
+import os
 import sys
+import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+from hypothesis.errors import HypothesisException
+
+import parity
 from parity.arguments import Word, word_of
 from parity.case import Case
 from parity.dtypes import DType, dtype
-from parity.errors import UsageError, nearest
+from parity.errors import ParityError, Unreferenced, UsageError, nearest
 from parity.expression import Expression, Scope, expression, whole
 from parity.functions import guard
 from parity.generate.data import has_stream, streams_of
@@ -351,7 +358,10 @@ class Declaration:
     def number(self, rule: Number, given: Given, what: str) -> int:
         """What an expression or a function says of a case."""
         if callable(rule):
-            return rule(given)
+            found = self.ask(what, rule, given)
+            if not isinstance(found, int | np.integer):
+                raise self.mistake(f"{what}: the function returned {found!r}, which is no whole number")
+            return int(found)
         with self.naming(what):
             return whole(expression(str(rule))(given.numbered), str(rule))
 
@@ -375,9 +385,30 @@ class Declaration:
         except UsageError as error:
             raise self.mistake(f"{what}: {error}") from None
 
+    def ask(self, what: str, function: Callable[..., Any], *arguments: Any, **offered: Any) -> Any:
+        """What a function of the declaration returns.
+
+        Raises:
+            UsageError: it raised something else; ``Unreferenced``, if it is the reference.
+        """
+        try:
+            return function(*arguments, **offered)
+        except (ParityError, MemoryError, HypothesisException):
+            raise
+        except Exception as error:
+            problem = self.mistake(f"{what} raised {type(error).__name__}: {error}{_place(error)}")
+            raise (Unreferenced(str(problem)) if function is self.reference else problem) from error
+
     def mistake(self, text: str) -> UsageError:
         """An error of the declaration, with its place."""
         return UsageError(f"{self.declared}: op {self.name}: {text}")
+
+
+def _place(error: Exception) -> str:
+    """Where a function of a declaration raised an error: the last place that is none of parity's or NumPy's."""
+    own = tuple(str(Path(module.__file__ or "").parent) + os.sep for module in (parity, np))
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(own)]
+    return f" ({frames[-1].filename}:{frames[-1].lineno})" if frames else ""
 
 
 def _caller() -> str:

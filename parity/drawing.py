@@ -16,6 +16,7 @@ from parity.expression import Expression, Scope, Value
 from parity.generate.extents import draw_values
 from parity.generate.layouts import LAUNCHES, Draw, pick, shape
 from parity.generate.params import parameter
+from parity.layout import Layout
 from parity.shapes import Misfit
 
 __all__ = ["cases_of"]
@@ -84,7 +85,10 @@ def cases_of(
 def _drawn(op: Declaration, draw: Draw) -> Mapping[str, Any]:
     """The layouts of all tensors of a case, and values of parameters that have to fit them."""
     if op.layouts:
-        return op.layouts(draw, tuple(op.tensors))
+        found = op.ask("layouts", op.layouts, draw, tuple(op.tensors))
+        if not isinstance(found, Mapping) or not all(isinstance(found.get(name), Layout) for name in op.tensors):
+            raise op.mistake(f"layouts: the function returned {found!r}, and no mapping with a Layout of each tensor")
+        return found
     if not op.shapes:
         common = shape(draw)
         layouts = {name: op.strides_of(name).draw(draw, common) for name in op.tensors}

@@ -7,11 +7,33 @@ alone and leaves with ``exit_code``; a traceback is only ever shown for a defect
 from __future__ import annotations
 
 import difflib
+import errno
 import os
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
-__all__ = ["MissingTool", "NotAvailable", "ParityError", "Unsupported", "UsageError", "nearest", "shown"]
+__all__ = [
+    "SYSTEM_ERRORS",
+    "MissingTool",
+    "NotAvailable",
+    "ParityError",
+    "SystemLacks",
+    "Unreferenced",
+    "Unsupported",
+    "UsageError",
+    "natural",
+    "nearest",
+    "refusal",
+    "shown",
+    "unwritable",
+]
+
+SYSTEM_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EAGAIN)
+"""What the system lacks, and nobody who typed something can help: space, memory, files, processes."""
+
+_DIGITS = 18
+"""Digits of the largest number: every such number fits into 64 bits."""
 
 
 class ParityError(Exception):
@@ -30,6 +52,14 @@ class NotAvailable(ParityError):
     exit_code = 3
 
 
+class SystemLacks(NotAvailable):
+    """The system has no space, no memory, or no right to write where it has to: nobody's kernel is at fault."""
+
+
+class Unreferenced(UsageError):
+    """A reference raised an error, so that nobody knows what is right."""
+
+
 class MissingTool(NotAvailable):
     """A tool was looked for and not found; the message names it, where it was looked for, and how to install it."""
 
@@ -46,6 +76,31 @@ def nearest(word: str, known: Iterable[str]) -> str:
     """A ``"; did you mean a, b?"`` tail for an unknown name, or an empty string."""
     close = difflib.get_close_matches(word, list(known), n=3, cutoff=0.5)
     return f"; did you mean {', '.join(close)}?" if close else ""
+
+
+def natural(text: str, what: str) -> int:
+    """The number that a text is, in digits alone.
+
+    Raises:
+        UsageError: it is none, or more than any memory has bytes.
+    """
+    if not re.fullmatch("[0-9]+", text):
+        raise UsageError(f"{what} is {text[:40]!r}, and has to be a number in digits")
+    if len(text.lstrip("0")) > _DIGITS:
+        raise UsageError(f"{what} has {len(text)} digits; no number of more than {_DIGITS} can be used")
+    return int(text)
+
+
+def refusal(error: OSError) -> str:
+    """What the system refuses, in words."""
+    where = f" {error.filename}" if isinstance(error.filename, str | Path) else ""
+    return f"the system refuses{where}: {error.strerror or error}"
+
+
+def unwritable(path: Path | str, error: OSError, advice: str) -> ParityError:
+    """What to say of a file that cannot be written, and what to do."""
+    kind = SystemLacks if error.errno in SYSTEM_ERRORS else UsageError
+    return kind(f"cannot write {path}: {error.strerror}; {advice}")
 
 
 def shown(path: Path | str) -> str:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from parity.arguments import Word, word_of
 from parity.dtypes import DType
 from parity.errors import UsageError
@@ -115,7 +117,10 @@ class Given:
         if name in self.layouts:
             return self.layouts[name].shape
         if self.op.shape:
-            return self.op.shape(self)
+            found = self.op.ask("shape", self.op.shape, self)
+            if not (isinstance(found, tuple | list) and all(isinstance(n, int | np.integer) for n in found)):
+                raise self.op.mistake(f"shape: the function returned {found!r}, which is no tuple of whole numbers")
+            return tuple(map(int, found))
         if name in self.op.stated.tensors:
             return self.op.stated.shape(name, self.scope)
         return next(iter(self.layouts.values())).shape
@@ -169,7 +174,9 @@ def geometry_of(geometry: Geometry, given: Given) -> Grid:
         UsageError: no device can launch it, or an expression has no value.
     """
     if geometry.rule:
-        rule = geometry.rule(given)
+        rule = given.op.ask("launch", geometry.rule, given)
+        if not isinstance(rule, Grid):
+            raise given.op.mistake(f"launch: the function returned {rule!r}, which is no Grid")
         if given.launch is None:
             return rule
         return replace(rule, grid=(given.launch[0], 1, 1), block=(given.launch[1], 1, 1))

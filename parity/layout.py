@@ -9,11 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from parity.errors import UsageError
+from parity.errors import UsageError, natural
 
 __all__ = ["Layout", "contiguous"]
 
-_TEXT = re.compile(r"(?P<shape>\(\)|\d+(?:x\d+)*)(?::(?P<strides>\d+(?:,\d+)*))?(?:\+(?P<offset>\d+))?")
+LARGEST = 2**48
+"""More elements than the memory of any device: its addresses have 48 bits."""
+
+_TEXT = re.compile(r"(?P<shape>\(\)|\d+(?:x\d+)*)(?::(?P<strides>\d+(?:,\d+)*))?(?:\+(?P<offset>\d+))?", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -104,9 +107,16 @@ class Layout:
         match = _TEXT.fullmatch(text)
         if not match:
             raise UsageError(f"{text!r} is not a layout; write dims, strides and offset like 4x5:1,4+3")
-        shape = () if match["shape"] == "()" else tuple(map(int, match["shape"].split("x")))
-        strides = tuple(map(int, match["strides"].split(","))) if match["strides"] else contiguous(shape).strides
-        return Layout(shape, strides, int(match["offset"] or 0))
+
+        def numbers(what: str, separator: str) -> tuple[int, ...]:
+            return tuple(natural(each, f"a number of the {what}") for each in match[what].split(separator))
+
+        shape = () if match["shape"] == "()" else numbers("shape", "x")
+        strides = numbers("strides", ",") if match["strides"] else contiguous(shape).strides
+        layout = Layout(shape, strides, natural(match["offset"] or "0", "the offset"))
+        if max(layout.numel, layout.span) > LARGEST:
+            raise UsageError(f"{text!r} has more elements, or reaches further, than the {LARGEST} that can be numbered")
+        return layout
 
 
 def contiguous(shape: tuple[int, ...], offset: int = 0) -> Layout:

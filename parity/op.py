@@ -19,7 +19,7 @@ from parity.case import Case, Tensor, split
 from parity.declaration import Declaration, Given, Named, Params, Shape, Step, Work
 from parity.drawing import cases_of
 from parity.dtypes import DType
-from parity.errors import UsageError, nearest
+from parity.errors import UsageError, natural, nearest
 from parity.generate.buffers import filled
 from parity.generate.data import has_stream, streams_of, unknown_stream
 from parity.generate.indices import INDEX_STREAMS, is_sentinel
@@ -90,7 +90,7 @@ class Op(Declaration):
         return case
 
     def _threads(self, text: str) -> int:
-        if not (text.isdigit() and int(text) in self.threads):
+        if natural(text, "threads") not in self.threads:
             choice = f"with {' '.join(map(str, self.threads))}" if self.threads else "by its own rule only"
             raise UsageError(f"threads={text}: {self.name} may be launched {choice}")
         return int(text)
@@ -144,8 +144,8 @@ class Op(Declaration):
                 return broken
             if self.one_shape and (complaint := _different(given.layouts)):
                 return complaint
-            if self.fits and (complaint := self.fits(given)):
-                return complaint
+            if self.fits and (complaint := self.ask("fits", self.fits, given)):
+                return str(complaint)
             with self.naming("shapes"):
                 given.shapes  # noqa: B018 - no extent of an output may be negative
             if not self.launch:
@@ -288,6 +288,6 @@ def _usual(kind: DType) -> float | int:
 
 def _launch(text: str) -> tuple[int, int]:
     blocks, _, threads = text.partition("x")
-    if not (blocks.isdigit() and threads.isdigit() and int(blocks) >= 1 and 1 <= int(threads) <= BLOCK):
+    if not re.fullmatch("[0-9]{1,10}x[0-9]{1,4}", text) or not (int(blocks) >= 1 and 1 <= int(threads) <= BLOCK):
         raise UsageError(f"launch={text} is not BLOCKSxTHREADS with 1 to {BLOCK} threads")
     return int(blocks), int(threads)

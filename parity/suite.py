@@ -16,10 +16,11 @@ from typing import Any
 from parity.case import Case, split
 from parity.codeobject import prebuilt
 from parity.errors import UsageError, nearest
+from parity.files import below, regular, text_of
 from parity.op import Entry, Op
 from parity.side import Side, Sides
 
-__all__ = ["LAUNCHES", "Project", "Selection", "Suite", "find_project", "find_suite", "load_suite"]
+__all__ = ["LAUNCHES", "Project", "Selection", "Suite", "find_project", "find_suite", "load_suite", "settings_of"]
 
 SETTINGS: dict[str, type] = {
     **dict.fromkeys(("kernels", "hip", "cases", "known-issues", "launches"), str),
@@ -192,7 +193,7 @@ def find_project(
     place = (start or Path.cwd()).resolve()
     for folder in (place, *place.parents):
         config = folder / "pyproject.toml"
-        said = _table(config)
+        said = settings_of(config)
         if said is not None:
             _check_settings(config, said)
             table = {name.replace("_", "-"): value for name, value in said.items()}
@@ -252,14 +253,24 @@ def find_suite(
     return replace(suite, known=project.known, launches=launches or project.launches)
 
 
-def _table(config: Path) -> dict[str, Any] | None:
+def settings_of(config: Path) -> dict[str, Any] | None:
+    """What ``[tool.parity]`` of a file says; None if the file or the table is not there.
+
+    Raises:
+        UsageError: it is no TOML, or no table.
+    """
     try:
-        document = tomllib.loads(config.read_text())
+        if not config.is_file():
+            return None
+        document = tomllib.loads(text_of(config))
     except OSError:
         return None
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"{config} is not valid TOML: {error}") from error
-    table = document.get("tool", {}).get("parity")
+    tools = document.get("tool", {})
+    if not isinstance(tools, dict):
+        raise UsageError(f"{config}: tool = {tools!r}; it has to be a table, whose parts begin with [tool.NAME]")
+    table = tools.get("parity")
     if table is not None and not isinstance(table, dict):
         raise UsageError(f"{config}: tool.parity must be a table with the folders kernels and cases")
     return table
@@ -278,6 +289,8 @@ def _check_settings(config: Path, table: Mapping[str, object]) -> None:
             raise UsageError(f"{config}: [tool.parity] {name} = {value!r} is not a text")
         if SETTINGS[name] is list and not (isinstance(value, list) and all(isinstance(each, str) for each in value)):
             raise UsageError(f"{config}: [tool.parity] {name} = {value!r} is not a list of texts")
+        if any("\0" in each for each in (value if isinstance(value, list) else [value]) if isinstance(each, str)):
+            raise UsageError(f"{config}: [tool.parity] {name} = {value!r} has a NUL, which no path or option can have")
         if name == "launches" and value not in LAUNCHES:
             raise UsageError(f"{config}: [tool.parity] launches = {value!r} is neither 'any' nor 'host'")
 
@@ -327,7 +340,7 @@ def load_suite(kernels: Path, cases: Path, *, sides: Sides | None = None) -> Sui
         near = nearest(files[module].file, known)
         problems.append(f"{files[module].declared}: op {names[0]}{more}: there is no {suite.files[module]}{near}")
     if suite.files and len(suite.missing) == len(suite.files):
-        if not any(path for pattern in ("*.cu", "*.hip") for path in kernels.rglob(pattern)):
+        if not any(below(kernels, ".cu", ".hip")):
             raise UsageError(f"the kernels folder {kernels} holds no *.cu or *.hip, and no code object")
         raise UsageError("\n".join(problems))
     return replace(suite, problems=tuple(problems))
@@ -343,6 +356,7 @@ def _case_files(folder: Path) -> list[Path]:
 
 
 def _ops(path: Path) -> list[Op]:
+    regular(path)
     name = f"parity_cases_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:  # pragma: no cover - a .py file always has a loader

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from string import Formatter
 from typing import TYPE_CHECKING, Any
 
 from parity.arguments import Word
@@ -14,7 +15,8 @@ from parity.generate.blocks import BLOCK_STREAMS
 from parity.generate.data import STREAMS, is_stream
 from parity.generate.extents import alternatives
 from parity.generate.indices import INDEX_STREAMS
-from parity.generate.layouts import STRIDES
+from parity.generate.layouts import STRIDES, Strides
+from parity.shape import misfit
 from parity.shapes import words
 
 if TYPE_CHECKING:
@@ -34,10 +36,67 @@ def check_declaration(op: Declaration) -> None:
     Raises:
         UsageError: what it is, and what there is instead.
     """
+    _kinds(op)
     _names(op)
     _shapes(op)
     _rules(op)
     _arguments(op)
+
+
+_TEXTS = {str: str}
+_KINDS: dict[str, Any] = {
+    **dict.fromkeys(("name", "kernel", "args", "shapes", "where", "source"), str),
+    "types": [str],
+    "optional": [str],
+    **dict.fromkeys(("inputs", "outputs", "updates", "params", "structs", "spelling"), _TEXTS),
+    "strides": (str, Strides, {str: (str, Strides)}),
+    "grid": (str, int),
+    "block": (str, int),
+    "shared": (str, int),
+    "named": [object],
+    "bench": [object],
+    "threads": [int],
+    "points": [(int, float)],
+    "values": [(int, float)],
+    "in_place": (type(None), str),
+    "aliased": (type(None), [str]),
+    "info": (str, Callable),
+    "data": ([str], {str: [str]}),
+    "indices": {str: (str, int, Callable)},
+    "elements": {str: (str, int, Callable)},
+    "operations": (str, int, Callable),
+    "workspace": {str: (str, Callable)},
+    "scalars": {str: Callable},
+    "symbols": {str: (str, Callable)},
+    **dict.fromkeys(("reference", "layouts", "shape", "fits", "launch"), (type(None), Callable)),
+}
+"""What a field of a declaration may be; the form is that of ``misfit``."""
+
+
+def _kinds(op: Declaration) -> None:
+    """Values of another kind than the field takes."""
+    for name, kind in _KINDS.items():
+        if problem := misfit(getattr(op, name), kind, name):
+            raise UsageError(f"op {op.name}: {problem}")
+    for what in ("named", "bench"):
+        for case in getattr(op, what):
+            if not (isinstance(getattr(case, "title", None), str) and isinstance(getattr(case, "items", None), str)):
+                raise UsageError(f"op {op.name}: {what} has {case!r}, and holds cases: Named(title, items)")
+    for text in (step.kernel for step in op.steps):
+        try:
+            fields = [name for _, name, _, _ in Formatter().parse(text) if name is not None]
+        except ValueError as error:
+            raise UsageError(f"op {op.name}: kernel={text!r}: {error}; type variables stand in braces: {{T}}") from None
+        if unnamed := [name for name in fields if not name.isidentifier()]:
+            raise UsageError(f"op {op.name}: kernel={text!r}: {{{unnamed[0]}}} is no type variable; write {{T}}")
+    for text in op.types:
+        if len(text.split(",")) != len(op.variables):
+            raise UsageError(
+                f"op {op.name}: types has {text!r}, and kernel={op.kernel!r} has {len(op.variables)} type variables"
+            )
+    for name in ("kernel", "source", "name"):
+        if not (text := getattr(op, name)).isprintable() or (not text and name != "source"):
+            raise UsageError(f"op {op.name!r}: {name}={text!r} is no name")
 
 
 def _names(op: Declaration) -> None:

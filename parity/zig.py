@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib.util
+import signal
 import subprocess
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from parity.errors import MissingTool
+from parity.errors import MissingTool, SystemLacks
 
-__all__ = ["run", "version", "zig"]
+__all__ = ["run", "stopped", "version", "zig"]
+
+_running: set[subprocess.Popen[str]] = set()
+_stopping = threading.Event()
+
+
+_FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
+_LACKS = ("No space left on device", "Cannot allocate memory", "LLVM ERROR: out of memory", "Read-only file system")
+"""What the compiler says of a system that has no room for it."""
 
 
 @functools.cache
@@ -35,5 +46,40 @@ def version() -> str:
 
 
 def run(arguments: Sequence[str | Path], *, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """Run ``zig`` with these arguments; the caller looks at the return code."""
-    return subprocess.run([str(zig()), *map(str, arguments)], capture_output=True, text=True, check=False, cwd=cwd)
+    """Run ``zig`` with these arguments; the caller looks at the return code.
+
+    Raises:
+        SystemLacks: it was ended from outside, or found no space or no memory.
+    """
+    done = _completed([str(zig()), *map(str, arguments)], cwd)
+    if done.returncode < 0 and -done.returncode in _FROM_OUTSIDE:
+        name = signal.Signals(-done.returncode).name
+        raise SystemLacks(f"the compiler was ended by {name}, as a system does that is out of memory; use -j 1")
+    if done.returncode and (lacks := next((each for each in _LACKS if each in done.stderr), "")):
+        raise SystemLacks(f"the compiler could not work: {lacks}; see $TMPDIR and the cache (PARITY_CACHE)")
+    return done
+
+
+def _completed(command: list[str], cwd: Path | None) -> subprocess.CompletedProcess[str]:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True, cwd=cwd) as process:
+        _running.add(process)
+        try:
+            if _stopping.is_set():
+                process.kill()
+            out, err = process.communicate()
+        finally:
+            _running.discard(process)
+    return subprocess.CompletedProcess(command, process.returncode, out, err)
+
+
+@contextlib.contextmanager
+def stopped() -> Iterator[None]:
+    """End the compilers of all threads, and those that they start until the block is left: somebody interrupted."""
+    _stopping.set()
+    try:
+        for process in list(_running):
+            process.kill()
+        yield
+    finally:
+        _stopping.clear()

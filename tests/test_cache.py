@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from parity.cache import Cache, default_root, digest
-from parity.errors import UsageError
+from parity.errors import SystemLacks
 
 KEY = digest("some", "key")
 
@@ -71,7 +71,7 @@ def test_a_build_that_fails_leaves_nothing(tmp_path):
 
 def test_a_cache_that_cannot_be_written_says_what_to_do(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(UsageError, match=r"cannot write the cache folder .*file.*PARITY_CACHE"):
+    with pytest.raises(SystemLacks, match=r"cannot write the cache folder .*file.*PARITY_CACHE"):
         Cache(tmp_path / "file").get(KEY, writes("x"))
 
 
@@ -79,7 +79,7 @@ def test_an_entry_that_cannot_be_placed_is_an_error_not_a_damaged_result(tmp_pat
     folder, _ = Cache(tmp_path).get(KEY, writes("x"))
     (folder / "sub" / "file").write_text("y")
     monkeypatch.setattr("parity.cache.shutil.rmtree", lambda *a, **k: None)
-    with pytest.raises(UsageError, match="cannot write the cache folder"):
+    with pytest.raises(SystemLacks, match="cannot write the cache folder"):
         Cache(tmp_path).get(KEY, writes("x"))
 
 

@@ -3,33 +3,55 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import logging
 import os
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from types import FrameType
 
 import parity
-from parity.errors import ParityError
+from parity.errors import SYSTEM_ERRORS, NotAvailable, ParityError, UsageError, refusal
+from parity.interrupts import held
 
 __all__ = ["main"]
 
 COMMANDS = ("init", "run", "record", "bench", "list", "show", "build", "static", "doctor", "hip-emulator")
 WRONG_USAGE = 2
 INTERRUPTED = 130
+TERMINATED = 143
 BROKEN_PIPE = 141
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run parity with these arguments (default: those of the process); the exit code.
 
-    0 all passed, 1 a failure, 2 wrong usage, 3 nothing was run or what was asked for is not available, 130 interrupted.
+    0 all passed, 1 a failure, 2 wrong usage, 3 nothing was run or what was asked for is not available, 130 interrupted,
+    143 terminated (SIGTERM), which leaves what an interrupt leaves.
     """
+    try:
+        with _signals(restored=argv is not None) as terminated:
+            code = _main(argv)
+            return TERMINATED if terminated and code == INTERRUPTED else code
+    except KeyboardInterrupt:  # a second one
+        return INTERRUPTED
+
+
+def _main(argv: Sequence[str] | None) -> int:
     logging.basicConfig(format="parity: %(message)s", level=logging.WARNING, force=True)
     logging.getLogger("parity").setLevel(logging.INFO)
     try:
+        for argument in sys.argv[1:] if argv is None else argv:
+            if not _is_text(argument):
+                raise UsageError(f"the argument {argument!r} is not UTF-8; a file of such a name has to be renamed")
+        # Interrupted in the middle of an import, some packages say that they are not there.
+        with held():
+            parser = _parser()
         try:
-            arguments = _parser().parse_args(argv)
+            arguments = parser.parse_args(argv)
         except SystemExit as leaving:  # help, version, wrong usage; nothing else may end parity
             return leaving.code if isinstance(leaving.code, int) else WRONG_USAGE
         for option in ("toolchain", "hipify"):
@@ -45,6 +67,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ParityError as error:
         _say(f"parity: {error}")
         return error.exit_code
+    except MemoryError:
+        _say("parity: there is not enough memory for this")
+        return NotAvailable.exit_code
     except KeyboardInterrupt:
         _say("parity: interrupted")
         return INTERRUPTED
@@ -52,10 +77,55 @@ def main(argv: Sequence[str] | None = None) -> int:
         # Whoever read the output has left; without this the interpreter would complain when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
+    except OSError as error:
+        _say(f"parity: {refusal(error)}")
+        return NotAvailable.exit_code if error.errno in SYSTEM_ERRORS else WRONG_USAGE
     except SystemExit as leaving:
         _say(f"parity: something that was imported ended the process (exit code {leaving.code}); nothing is proven")
         return WRONG_USAGE
     return code
+
+
+@contextlib.contextmanager
+def _signals(*, restored: bool) -> Iterator[list[int]]:
+    """SIGTERM interrupts as Ctrl-C does, and is then in the list; after an interrupt it has nothing to add.
+
+    Signals are not ``restored`` where the process ends with this: nothing is left to interrupt, and what Python does at
+    its end would show a traceback.
+    """
+    terminated: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield terminated
+        return
+    met: list[int] = []
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        met.append(number)
+        if number == signal.SIGTERM:
+            if len(met) > 1:
+                return
+            terminated.append(number)
+        raise KeyboardInterrupt
+
+    usual = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+    # What was ignored stays so, as nohup wants it.
+    ours = {number: before for number, before in usual.items() if signal.getsignal(number) == before}
+    try:
+        for number in ours:
+            signal.signal(number, interrupt)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, ours)
+        yield terminated
+    finally:
+        for number, before in ours.items():
+            signal.signal(number, before if restored else signal.SIG_IGN)
+
+
+def _is_text(argument: str) -> bool:
+    try:
+        argument.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _say(text: str) -> None:
@@ -65,7 +135,7 @@ def _say(text: str) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    # Imported here and not at the top: it takes half a second, in which an interrupt must not show a traceback.
+    # Imported here and not at the top: it takes half a second, which has to begin where signals are held.
     from rich_argparse import RawDescriptionRichHelpFormatter
 
     parser = argparse.ArgumentParser(

@@ -19,8 +19,10 @@ from parity.cli.measuring import measure, results_of
 from parity.cli.options import add_folders, add_jobs, add_json, add_selection, names, select
 from parity.cli.terminal import errors, output, progress
 from parity.engine.baseline import Baseline, Changed, read_baseline
+from parity.engine.bench import NOT_JUDGED
 from parity.engine.plan import Column, Plan, columns_of, runnable, tasks_of
-from parity.errors import NotAvailable, ParityError, UsageError
+from parity.errors import NotAvailable, ParityError, unwritable
+from parity.files import regular
 from parity.report.bench import Results, bench_csv, bench_json, bench_markdown, bench_terminal
 from parity.runners import Evidence, Runner, kernel_runner, runners
 from parity.suite import Selection, Suite
@@ -144,10 +146,12 @@ def _write(path: Path, text: str = "") -> None:
     """Write to a file; without a text, only see whether that will be possible."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists():
+            regular(path)
         with path.open("w" if text else "a", encoding="utf-8") as file:
             file.write(text)
     except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror}; choose another file with --save") from error
+        raise unwritable(path, error, "choose another file with --save") from error
 
 
 def _summary(results: Results, baseline: Baseline | None) -> Iterator[str]:
@@ -172,8 +176,12 @@ def _count(number: int, noun: str) -> str:
 
 def _code(results: Results, built: Sequence[Built]) -> int:
     slower = any(change.verdict is Changed.SLOWER for change in results.changes)
-    if slower or any(m.problem for m in results.measurements) or any(b.error for b in built):
+    problems = [m.problem for m in results.measurements if m.problem]
+    unjudged = [problem for problem in problems if problem.startswith(NOT_JUDGED)]
+    if slower or len(problems) > len(unjudged) or any(b.error for b in built):
         return 1
+    if unjudged:
+        raise NotAvailable(unjudged[0])
     if not results.measurements:
         raise NotAvailable("nothing was measured: no kernel of the selection declares a case for it")
     if results.changes and all(change.ratio is None for change in results.changes):

@@ -10,13 +10,13 @@ from __future__ import annotations
 import argparse
 import os
 import re
-import tomllib
 from pathlib import Path
 
 from parity.cli.skeleton import case_file
 from parity.cli.terminal import errors, output, progress
 from parity.errors import MissingTool, UsageError, shown
-from parity.suite import Project, find_project
+from parity.files import below, text_of
+from parity.suite import Project, find_project, settings_of
 from parity.toolchain import DEFAULT_TARGETS, build, find_modules
 
 __all__ = ["main", "options"]
@@ -41,14 +41,14 @@ def main(arguments: argparse.Namespace) -> int:
         return _complete(folder, config)
     written = []
     kernels, cases = folder / arguments.kernels, folder / arguments.cases
-    has_own = kernels.is_dir() and any(path for pattern in ("*.cu", "*.hip") for path in kernels.rglob(pattern))
+    has_own = kernels.is_dir() and any(below(kernels, ".cu", ".hip"))
     if has_own:
         written = _skeletons(Project(kernels, cases))
     else:
         written = [_copy("kernels/leaky_relu.cu", kernels), _copy("cases/leaky_relu.py", cases)]
     table = f'[tool.parity]\nkernels = "{arguments.kernels}"\ncases = "{arguments.cases}"\n'
     try:
-        before = config.read_text() if config.exists() else ""
+        before = text_of(config) if config.exists() else ""
         config.write_text(before + "\n" * bool(before) + table)
     except OSError as error:
         raise UsageError(f"cannot write {config}: {error.strerror}; choose another folder") from error
@@ -115,13 +115,7 @@ def _skeletons(project: Project, *, quiet: bool = False) -> list[Path]:
 
 
 def _is_project(config: Path) -> bool:
-    try:
-        document = tomllib.loads(config.read_text())
-    except OSError:
-        return False
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"{config} is not valid TOML: {error}") from error
-    return "parity" in document.get("tool", {})
+    return settings_of(config) is not None
 
 
 def _copy(name: str, folder: Path) -> Path:

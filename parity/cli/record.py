@@ -3,7 +3,7 @@
 The file holds every case with the values the kernel wrote, the device and its software, and digests of the sources.
 Nothing is compared: that is done where it is replayed. What there is so far is kept in FILE.partial, and the same
 command, started again after it was interrupted or killed, continues there. Exit code: 0 recorded, 2 wrong usage,
-3 nothing was recorded, 130 interrupted.
+3 nothing was recorded, or the system lacks memory or space, 130 interrupted, 143 terminated.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from parity.cli.measuring import measure, results_of
 from parity.cli.options import add_drawing, add_folders, add_jobs, add_selection, names, select
 from parity.cli.terminal import errors, output, progress
 from parity.engine import Journal, Plan, columns_of, environment, outcomes, runnable, tasks_of
-from parity.errors import NotAvailable, UsageError
+from parity.errors import NotAvailable, SystemLacks, UsageError
 from parity.report.bench import bench_json
 from parity.runners import Runner, described, kernel_runner
 from parity.runners.recording import MEASUREMENTS, RecordedCase, write_recording
@@ -67,8 +67,10 @@ def main(arguments: argparse.Namespace) -> int:
             cases = _execute(plan, suite, journal, arguments.jobs)
             attached = {MEASUREMENTS: _measure(plan, suite)} if arguments.time else {}
             write_recording(arguments.output, head, code.values(), cases, attached)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, SystemLacks) as problem:
             kept = f"{_progress(journal, plan)} are in {journal.path}; the same command continues there"
+            if isinstance(problem, SystemLacks):
+                raise SystemLacks(f"{problem}; {kept}") from problem
             errors().print(f"parity: interrupted; {kept}", style="red")
             return INTERRUPTED
         journal.remove()

@@ -2,7 +2,8 @@
 
 The record (one JSON line per case), the matrix (text, Markdown, JSON, CSV, JUnit XML) and the failures are also written
 to the output folder. Exit code: 0 all passed, or failed in a known way; 1 a failure, or a known issue to look at again;
-2 wrong usage, or a mistake in the file of known issues; 3 nothing was run; 130 interrupted.
+2 wrong usage, or a mistake in the file of known issues; 3 nothing was run, or nothing failed and something else than a
+kernel (no memory, a full disk, a reference that raised) kept cases from being judged; 130 interrupted, 143 terminated.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ from parity.engine import (
 from parity.engine import run as execute
 from parity.engine.baseline import parse_baseline
 from parity.engine.bench import Measurement
-from parity.errors import NotAvailable, UsageError, shown
+from parity.errors import SYSTEM_ERRORS, NotAvailable, ParityError, SystemLacks, UsageError, refusal, shown
 from parity.op import Entry
 from parity.report import (
     Matrix,
@@ -55,6 +56,7 @@ from parity.report import (
     check_folder,
     failure_text,
     make_matrix,
+    not_judged,
     shown_failures,
     summary,
     terminal,
@@ -140,14 +142,15 @@ def main(arguments: argparse.Namespace) -> int:
         if each.error:
             console.print(f"{each.error}\n", style="red")
     plan = _plan(work, built, arguments)
-    records, seconds, complete = _execute(plan, work, arguments)
+    records, seconds, stopped = _execute(plan, work, arguments)
+    complete = stopped is None
     _warn(work.columns.stale(records, work.suite))
     measured = _measured(plan, work, arguments.time and complete)
     matrix = _matrix(work, plan, built, records, seconds, complete, measured)
     order = {row.kernel: place for place, row in enumerate(matrix.rows)}
     records.sort(key=lambda record: order[record.kernel])
     reproduction = _reproduction(arguments)
-    write_reports(arguments.output, matrix, records, reproduction)
+    unwritten = _write(arguments.output, matrix, records, reproduction)
     if arguments.json:
         _print_json(matrix, records, reproduction)
     else:
@@ -158,11 +161,19 @@ def main(arguments: argparse.Namespace) -> int:
         if missing := _missing_line(matrix, work.suite.kernels):
             console.print(missing, style="bold red")
         console.print(summary(matrix), style="bold red" if matrix.failed or not complete else "bold green")
-        console.print(f"record, matrix and failures: {arguments.output}{os.sep}")
-    if not complete:
+        if not unwritten:
+            console.print(f"record, matrix and failures: {arguments.output}{os.sep}")
+    _warn(not_judged(records))
+    if isinstance(stopped, KeyboardInterrupt):
+        _warn([str(unwritten)] if unwritten else [])
         return INTERRUPTED
     if matrix.failed:
+        _warn(str(each) for each in (stopped, unwritten) if each)
         return 1
+    if stopped or unwritten:
+        raise stopped or unwritten or AssertionError
+    if matrix.unjudged:
+        raise NotAvailable(f"{matrix.unjudged} of {matrix.executed + matrix.unjudged} cases were not judged")
     if not matrix.executed:
         raise NotAvailable("nothing was run: no case could be executed")
     if work.known.mistakes:
@@ -170,6 +181,17 @@ def main(arguments: argparse.Namespace) -> int:
     if work.columns.problems:
         raise NotAvailable("not everything was run: " + "; ".join(work.columns.problems))
     return 0
+
+
+def _write(
+    folder: Path, matrix: Matrix, records: Sequence[CaseRecord], reproduction: Reproduction
+) -> ParityError | None:
+    """Write the reports, or say why they cannot be: what was found is printed all the same."""
+    try:
+        write_reports(folder, matrix, records, reproduction)
+    except ParityError as problem:
+        return problem
+    return None
 
 
 def _warn(notes: Iterable[str]) -> None:
@@ -236,15 +258,18 @@ def _plan(work: Work, built: Sequence[Built], arguments: argparse.Namespace) -> 
     )
 
 
-def _execute(plan: Plan, work: Work, arguments: argparse.Namespace) -> tuple[list[CaseRecord], float, bool]:
-    """The records, the seconds it took, and whether it came to its end."""
+def _execute(
+    plan: Plan, work: Work, arguments: argparse.Namespace
+) -> tuple[list[CaseRecord], float, KeyboardInterrupt | NotAvailable | None]:
+    """The records, the seconds it took, and what ended it before its end."""
     records: list[CaseRecord] = []
     failed = 0
+    stopped: KeyboardInterrupt | NotAvailable | None = None
     start = time.perf_counter()
     try:
         with RecordWriter(arguments.output / "record.jsonl", environment(plan, sys.argv[1:])) as writer:
             if not plan.tasks:
-                return records, 0.0, True
+                return records, 0.0, None
             with progress() as bars:
                 bar = bars.add_task("preparing", total=None, note="")
 
@@ -257,9 +282,13 @@ def _execute(plan: Plan, work: Work, arguments: argparse.Namespace) -> tuple[lis
                         records.append(record)
                         failed += record.failed
                         bars.update(bar, note=f"{len(records)} cases, {failed} failed")
-    except KeyboardInterrupt:
-        return records, time.perf_counter() - start, False
-    return records, time.perf_counter() - start, True
+    except (KeyboardInterrupt, NotAvailable) as problem:
+        stopped = problem
+    except OSError as error:
+        if error.errno not in SYSTEM_ERRORS:
+            raise
+        stopped = SystemLacks(refusal(error))
+    return records, time.perf_counter() - start, stopped
 
 
 def _measured(plan: Plan, work: Work, now: bool) -> dict[tuple[str, Column], Measurement]:

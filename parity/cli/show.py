@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import math
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from rich.console import Console
 
-from parity.cli.options import add_folders, suite_of
+from parity.case import Case
+from parity.cli.options import add_folders, positive, suite_of
 from parity.cli.terminal import output
 from parity.compare import show
 from parity.launch import Buffer, Launch
@@ -23,6 +26,9 @@ from parity.toolchain import DEFAULT_TARGETS, build_suite
 
 __all__ = ["main", "options"]
 
+ELEMENTS, OPERATIONS = 2**24, 2**30
+"""What a reference does within a few seconds, and with less than a gigabyte."""
+
 _PRINTS = re.compile(r"\bprintf\s*\(")
 
 Array = np.ndarray[Any, Any]
@@ -31,7 +37,9 @@ Array = np.ndarray[Any, Any]
 def options(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("case", metavar="CASE", help="a case as parity prints it, in quotes")
-    parser.add_argument("--elements", type=int, default=16, metavar="N", help="elements to show (default: %(default)s)")
+    parser.add_argument(
+        "--elements", type=positive, default=16, metavar="N", help="elements to show (default: %(default)s)"
+    )
     add_folders(parser)
 
 
@@ -40,27 +48,32 @@ def main(arguments: argparse.Namespace) -> int:
     suite = suite_of(arguments)
     case = suite.parse(arguments.case)
     op = suite.op(case.op)
-    call = op.call(case)
-    launch = call.launch
-    expected = call.expected()
-    kernel = "none; libraries compute it" if op.library else f"{launch.kernel} of {suite.files[op.module]}"
+    kernel = op.kernel_name(case.dtypes)
     console = output()
-    for label, value in (
+    _print(
+        console,
         ("case", str(case)),
-        ("kernel", kernel),
-        *(() if op.library else _launch(op.args, launch)),
+        ("kernel", "none; libraries compute it" if op.library else f"{kernel} of {suite.files[op.module]}"),
+        *(() if op.library else _launch(op.args, op.timed(case)[0])),
         *(
             (("tensor" if i == 0 else ""), f"{name}: {_tensor(tensor)}")
             for i, (name, tensor) in enumerate(case.tensors)
         ),
+    )
+    if why := _too_large(op, case):
+        _print(console, ("values", f"not shown: {why}; a smaller case shows how they come about"))
+        return 0
+    call = op.call(case)
+    expected = call.expected()
+    _print(
+        console,
         *(
             (("buffer" if i == 0 else ""), f"{name}: {_buffer(buffer, arguments.elements)}")
             for i, (name, buffer) in enumerate(call.buffers.items())
         ),
         ("output", f"{expected.value.size} elements of {call.buffers[call.output].dtype}, layout {call.layout}"),
         ("right if", _rule(expected)),
-    ):
-        console.print(f"{label:<10} {value}")
+    )
     console.print()
     console.print(_table(_elements(call, expected, arguments.elements)))
     if printed := _printed(suite, op, call):
@@ -69,6 +82,22 @@ def main(arguments: argparse.Namespace) -> int:
     if hidden > 0:
         console.print(f"... and {hidden} more (--elements N)")
     return 0
+
+
+def _print(console: Console, *lines: tuple[str, str]) -> None:
+    for label, value in lines:
+        console.print(f"{label:<10} {value}")
+
+
+def _too_large(op: Op, case: Case) -> str:
+    """Why the values of a case are not computed to show some of them, or an empty string."""
+    given = op.given(case)
+    elements = sum(layout.span for layout in case.layouts.values()) + sum(map(math.prod, given.shapes.values()))
+    if elements > ELEMENTS:
+        return f"the tensors have {elements} elements, and the values of up to {ELEMENTS} are computed here"
+    if (operations := op.work(case).operations) > OPERATIONS:
+        return f"a reference takes {operations} operations or more, and up to {OPERATIONS} are done here"
+    return ""
 
 
 def _printed(suite: Suite, op: Op, call: Call) -> str:

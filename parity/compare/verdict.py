@@ -18,6 +18,8 @@ class Status(StrEnum):
     CRASH = "crash"
     UNSUPPORTED = "unsupported"
     MISSING = "missing kernel"
+    NOT_JUDGED = "not judged"
+    """Something else than the kernel kept it from being judged: no memory, a full disk, a reference that raised."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ class Verdict:
     @property
     def failed(self) -> bool:
         """Whether it was executed, or should have been, and did not pass."""
-        return self.status not in (Status.PASS, Status.UNSUPPORTED)
+        return self.status not in (Status.PASS, Status.UNSUPPORTED, Status.NOT_JUDGED)
 
     @property
     def judged(self) -> bool:

@@ -8,7 +8,7 @@ import re
 import struct
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from parity.emulator.build import Executable, Programs
 from parity.emulator.classes import class_of, totals
 from parity.emulator.codegen import COUNTERS, blocks_of, registers_of
 from parity.emulator.faults import (
+    SCRATCH,
     BadCall,
     BoundsExceeded,
     DataRace,
@@ -99,6 +100,12 @@ _REFUSED = {
 _REFUSED_AT, _REFUSED_BYTES = 0x7D00_0000_0000, 1 << 32
 _SERVICES = {1: "calls of functions of the host", 3: "memory that is allocated on the device (malloc, new)"}
 
+_PRIVATE = ("scratch_", "buffer_", "flat_")
+"""Instructions that access scratch memory; the compiler uses buffers for that alone."""
+
+_APERTURE, _FAR = 0x0002_0000 << 32, 1 << 20
+"""Where generic pointers into scratch memory begin, and how many bytes before that count as one that missed it."""
+
 Triple = tuple[int, int, int]
 
 
@@ -152,6 +159,7 @@ class _Context(ctypes.Structure):
         ("ticks", ctypes.c_uint64),
         ("changes", ctypes.c_uint64),
         ("compares", ctypes.c_uint32),
+        ("wave", ctypes.c_uint32),
     )
 
 
@@ -544,7 +552,7 @@ class Device:
             return Trapped(kernel, instruction, thread, others)
         if 0 <= (which := (c.address - _REFUSED_AT) // _REFUSED_BYTES) < len(_REFUSED):
             return Refused(kernel, [*_REFUSED.values()][which], instruction)
-        near = self._nearest(c.address)
+        near = self._private(instruction, lane, self._lanes(code)) or self._nearest(c.address)
         if fault == _RACE:
             memory = f"byte {c.address - near.address} of {quoted(near.name)}" if near else f"address {c.address:#x}"
             other = self._instruction(code, kernel, c.other)
@@ -563,6 +571,25 @@ class Device:
             buffer_size=near.size if near else 0,
         )
 
+    @staticmethod
+    def _lanes(code: CodeObject) -> int:
+        return target(code.target).wavefront
+
+    def _private(self, instruction: Instruction, lane: int | None, lanes: int) -> Allocation | None:
+        """The scratch memory of the lane, if an access means that, wherever it went."""
+        c = self._context
+        if lane is None or not c.scratch_stride or not instruction.mnemonic.startswith(_PRIVATE):
+            return None
+        own = Allocation(
+            f"{SCRATCH}lane {lane}", c.scratch + (c.wave * lanes + lane) * c.scratch_stride, c.scratch_bytes
+        )
+        # Before the first byte an offset goes up by 2^32, and a generic pointer leaves its aperture.
+        for begin in (own.address + (1 << 32), _APERTURE):
+            if 0 < begin - c.address <= _FAR and not c.lds_bytes:
+                return replace(own, address=begin)
+        generic = instruction.mnemonic.startswith("flat_")
+        return own if not generic or c.scratch <= c.address < c.variables else None
+
     def _nearest(self, address: int) -> Allocation | None:
         """The buffer, the LDS or the lane's scratch memory that an address is in or nearest to."""
         c = self._context
@@ -574,7 +601,7 @@ class Device:
                 return _variable(image, start, address)
         if c.scratch_stride and c.scratch <= address < c.variables:
             lane = (address - c.scratch) // c.scratch_stride
-            return Allocation(f"scratch of lane {lane}", c.scratch + lane * c.scratch_stride, c.scratch_bytes)
+            return Allocation(f"{SCRATCH}lane {lane}", c.scratch + lane * c.scratch_stride, c.scratch_bytes)
         return self._arena.nearest(address)
 
 

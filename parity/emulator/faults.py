@@ -8,6 +8,7 @@ from parity.emulator.parse import Instruction
 from parity.errors import ParityError
 
 __all__ = [
+    "SCRATCH",
     "BadCall",
     "BoundsExceeded",
     "DataRace",
@@ -28,6 +29,10 @@ __all__ = [
 ]
 
 
+SCRATCH = "scratch of "
+"""How the name of scratch memory begins."""
+
+
 def place(instruction: Instruction) -> str:
     """Source file and line of an instruction, as far as the listing says, and its line in the listing."""
     line = f"listing line {instruction.line}"
@@ -38,7 +43,7 @@ def place(instruction: Instruction) -> str:
 
 def quoted(memory: str) -> str:
     """How a message names a piece of memory: the workgroup's LDS, a lane's scratch memory, a variable, or a buffer."""
-    return memory if memory.startswith(("LDS", "scratch of ", "variable ")) else f"buffer {memory!r}"
+    return memory if memory.startswith(("LDS", SCRATCH, "variable ")) else f"buffer {memory!r}"
 
 
 @dataclass(frozen=True)
@@ -96,11 +101,14 @@ class MemoryFault(KernelFault):
             near = f"{offset - buffer_size} bytes past the end of {quoted(buffer)} ({buffer_size} bytes)"
         else:
             near = f"byte {offset} of {quoted(buffer)} ({buffer_size} bytes)"
-        super().__init__(
-            f"{kind} of {size} bytes in kernel {kernel!r} at {place(instruction)}\n"
-            f"  instruction: {instruction.text}\n"
-            f"  workgroup {workgroup}, {who}, address {address:#x}: {near}"
-        )
+        lines = [
+            f"{kind} of {size} bytes in kernel {kernel!r} at {place(instruction)}",
+            f"  instruction: {instruction.text}",
+            f"  workgroup {workgroup}, {who}, address {address:#x}: {near}",
+        ]
+        if buffer and buffer.startswith(SCRATCH):
+            lines.append("  scratch is the private memory of a thread: the array of its own that this source line uses")
+        super().__init__("\n".join(lines))
 
 
 class MisalignedAccess(MemoryFault):

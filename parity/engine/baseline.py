@@ -12,6 +12,7 @@ from typing import Any
 
 from parity.engine.bench import Measurement
 from parity.errors import UsageError
+from parity.files import content_of
 from parity.runners.timing import Timing, Timings
 
 __all__ = [
@@ -115,9 +116,7 @@ def read_baseline(path: Path) -> Baseline:
         UsageError: the file cannot be read or is something else.
     """
     try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror}") from error
+        text = content_of(path).decode()
     except UnicodeDecodeError as error:
         raise UsageError(
             f"{path} is not JSON ({error}); write a baseline with parity bench --save FILE.json"

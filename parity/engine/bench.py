@@ -21,9 +21,9 @@ from parity.case import Case
 from parity.codeobject import CodeObject
 from parity.declaration import Work
 from parity.dtypes import DTYPES
-from parity.engine.check import check
+from parity.engine.check import check, unjudged
 from parity.engine.plan import Column, Plan, Task
-from parity.errors import NotAvailable
+from parity.errors import NotAvailable, SystemLacks, Unreferenced
 from parity.launch import Fault, Launch, Pointer, Scalar, Tiled
 from parity.op import Entry
 from parity.runners import Session, kernel_runner
@@ -44,6 +44,9 @@ REFERENCE_SECONDS = 0.2
 
 DRIFT = 0.02
 """Difference between the copies before and after a measurement from which on it does not count."""
+
+NOT_JUDGED = "not judged"
+"""How the problem of a kernel begins of which a reference that raises keeps parity from knowing whether it is right."""
 
 CHECKED_WORK = 2**24
 """A case of no more bytes and operations is compared with the reference itself, which holds every product in f64."""
@@ -198,7 +201,11 @@ def _measurements(
             yield blank(title, str(case), **sizes, **meter.measure(entry, case, code))
     except NotAvailable:
         raise
+    except Unreferenced as error:
+        yield blank("", place, problem=f"{NOT_JUDGED}: {error}")
     except Exception as error:  # a defect of the op's declaration or of parity costs this kernel only
+        if lacking := unjudged(error):
+            raise SystemLacks(lacking.detail) from error
         yield blank("", place, problem=f"{type(error).__name__}: {error}")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -13,16 +14,19 @@ import numpy as np
 from parity.case import Case, Tensor
 from parity.codeobject import CodeObject, spelled
 from parity.compare import Status, Verdict, compare, show, unchanged
-from parity.errors import Unsupported, UsageError, nearest
+from parity.errors import SYSTEM_ERRORS, SystemLacks, Unreferenced, Unsupported, nearest, refusal
 from parity.generate import find_minimal
 from parity.launch import Fault, Outcome
 from parity.layout import contiguous
 from parity.op import Call, Op
 from parity.runners import Library, Session, Vendor
 
-__all__ = ["Checked", "check", "judge", "minimize"]
+__all__ = ["Checked", "check", "judge", "minimize", "unjudged"]
 
 Array = np.ndarray[Any, Any]
+
+SHRINK_SECONDS = 20.0
+"""Limit for making a failing case smaller."""
 
 KERNELS_NAMED = 8
 """Kernels of a code object that are named where another one was looked for."""
@@ -34,7 +38,8 @@ _STATUS = {
     "not emulated": Status.ERROR,
     "unknown instruction": Status.ERROR,
     "error": Status.ERROR,
-    "out of memory": Status.ERROR,
+    "out of memory": Status.NOT_JUDGED,
+    "killed": Status.NOT_JUDGED,
     "unusable code object": Status.ERROR,
     "missing kernel": Status.MISSING,
     "not recorded": Status.UNSUPPORTED,
@@ -83,6 +88,19 @@ def judge(case: Case, call: Call, code: CodeObject | None, session: Session | Li
     return Checked(case, verdict, str(call.launch), inputs, outcome.instructions, lost, outputs, printed)
 
 
+def unjudged(error: Exception) -> Verdict | None:
+    """The verdict on a case that something else than the kernel kept from being judged; None for any other error."""
+    if isinstance(error, MemoryError):
+        return Verdict(Status.NOT_JUDGED, "no memory", detail="there was not enough memory for it")
+    if isinstance(error, OSError) and error.errno in SYSTEM_ERRORS:
+        return Verdict(Status.NOT_JUDGED, "system", detail=refusal(error))
+    if isinstance(error, SystemLacks):
+        return Verdict(Status.NOT_JUDGED, "system", detail=str(error))
+    if isinstance(error, Unreferenced):
+        return Verdict(Status.NOT_JUDGED, "reference", detail=str(error))
+    return None
+
+
 def _computed(case: Case, call: Call, library: Library, vendor: Vendor) -> Checked:
     """Let a library compute a case, and compare."""
     if len(call.outputs) > 1:
@@ -95,6 +113,8 @@ def _computed(case: Case, call: Call, library: Library, vendor: Vendor) -> Check
             output = np.asarray(library.compute(call.computation))
     except Unsupported as reason:
         return Checked(case, Verdict(Status.UNSUPPORTED, "unsupported", detail=str(reason)), "", {})
+    except MemoryError:
+        raise
     except Exception as error:
         own = error.__traceback__ and error.__traceback__.tb_next  # without the frame of this function
         detail = "".join(traceback.format_exception(type(error), error, own))
@@ -195,19 +215,24 @@ def minimize(
     hints: Iterable[Case] = (),
     is_known: Callable[[Checked], bool] = lambda checked: False,
     launches: str = "any",
+    seconds: float = SHRINK_SECONDS,
 ) -> Checked:
-    """The simplest case that fails in the same way, and not in one that is known.
+    """The simplest case that fails in the same way, and not in one that is known, found within so many seconds.
 
     Hypothesis shrinks it, unless one of the ``hints`` fails in that way; then single elements and plainer calls are
     tried on their own.
     """
+    end = time.monotonic() + seconds
+
+    def late() -> bool:
+        return time.monotonic() >= end
 
     def attempt(case: Case) -> Checked | None:
         try:
             op.check(case)
-        except UsageError:  # simpler, but not a call of this op
+            checked = check(op, case, code, session, vendor)
+        except Exception:  # simpler, but not a call of this op, or one that its reference cannot take
             return None
-        checked = check(op, case, code, session, vendor)
         same = (checked.verdict.status, checked.verdict.kind) == (verdict.status, verdict.kind)
         return checked if same and not is_known(checked) else None
 
@@ -217,19 +242,22 @@ def minimize(
     best = next(filter(None, map(attempt, hints)), None)
     # Each attempt at an endless loop costs a whole instruction budget, too much for a search.
     if best is None and verdict.status is Status.FAIL:
-        shrunk = find_minimal(op.cases(failing.dtypes, launches=launches), seed, examples, fails)
+        shrunk = find_minimal(op.cases(failing.dtypes, launches=launches), seed, examples, fails, late)
         best = attempt(shrunk) if shrunk else None
     best = best or attempt(failing)
     if best is None:  # the failure does not repeat: say so by returning the original
         return Checked(failing, replace(verdict, detail=f"{verdict.detail} (did not fail again)".strip()), "", {})
     progress = True
-    while progress:
+    while progress and not late():
         progress = False
         for simpler in _simpler(best):
-            better = attempt(simpler)
+            better = None if late() else attempt(simpler)
             if better:
                 best, progress = better, True
                 break
+    if late():
+        note = f"(made smaller for {seconds:g} s, which is the limit: there may be simpler cases that fail like this)"
+        best = replace(best, verdict=replace(best.verdict, detail="\n".join(filter(None, (best.verdict.detail, note)))))
     return best
 
 

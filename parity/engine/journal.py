@@ -19,7 +19,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
-from parity.errors import UsageError
+from parity.errors import ParityError, UsageError, unwritable
+from parity.interrupts import held
 from parity.launch import Fault
 from parity.runners.recording import RecordedCase
 
@@ -73,8 +74,10 @@ class Journal:
         Raises:
             UsageError: it cannot be written.
         """
-        self._write({"task": task, "cases": [_to_dict(case) for case in cases]})
-        self._cases[task] = tuple(cases)
+        line = {"task": task, "cases": [_to_dict(case) for case in cases]}
+        with held():  # what is in the file is counted
+            self._write(line)
+            self._cases[task] = tuple(cases)
 
     def remove(self) -> None:
         """Delete the file, because its recording is complete."""
@@ -132,8 +135,8 @@ class Journal:
         except OSError as error:
             raise self._unwritable(error) from error
 
-    def _unwritable(self, error: OSError) -> UsageError:
-        return UsageError(f"cannot write {self.path}: {error.strerror}; choose another file with -o")
+    def _unwritable(self, error: OSError) -> ParityError:
+        return unwritable(self.path, error, "choose another file with -o")
 
 
 def _lines(file: IO[bytes]) -> Iterator[tuple[Any, int]]:

@@ -38,6 +38,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 
 from parity.compare import Status, Verdict, general
 from parity.errors import UsageError, nearest, shown
+from parity.files import text_of
 from parity.runners import described, replayed, runner
 from parity.suite import Suite
 
@@ -147,7 +148,9 @@ class Known:
 
         ``records`` are marked; ``drawn`` are the kernels of which all cases were run that a full run draws.
         """
-        executed = [record for record in records if record.verdict.status is not Status.UNSUPPORTED]
+        executed = [
+            record for record in records if record.verdict.status not in (Status.UNSUPPORTED, Status.NOT_JUDGED)
+        ]
         found = ((issue, [record for record in executed if issue.covers(record)]) for issue in self.issues)
         reviewed = (_reviewed(issue, covered, drawn) for issue, covered in found if covered)
         return tuple(each for each in reviewed if each.cases or each.complaint)
@@ -191,13 +194,13 @@ def known_issues(suite: Suite, columns: Iterable[Column], today: datetime.date |
         return Known()
     file = shown(suite.known)
     try:
-        text = suite.known.read_text(encoding="utf-8")
+        text = text_of(suite.known)
         document = tomllib.loads(text)
-    except OSError as error:
-        return Known(mistakes=(f"cannot read the known issues {file}: {error.strerror}",))
-    except UnicodeDecodeError as error:
-        return Known(mistakes=(f"{file} is not UTF-8: {error}",))
-    except tomllib.TOMLDecodeError as error:
+    except UsageError as error:
+        return Known(mistakes=(f"known issues: {error}",))
+    except RecursionError:
+        return Known(mistakes=(f"{file}: brackets within brackets without end; no issue is known in this run",))
+    except ValueError as error:
         at = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
         place = f"{file}, line {at[1]}, column {at[2]}" if at else file
         reason = str(error).partition(" (at ")[0]

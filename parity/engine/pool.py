@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import multiprocessing
 import os
-import signal
-import threading
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from multiprocessing import resource_tracker
 from typing import Any
-
-from pebble import ProcessPool
 
 from parity.engine import worker
 from parity.engine.plan import Plan
+from parity.engine.processes import Processes
 from parity.runners import runner
 from parity.runners.base import DEVICES
 
@@ -23,21 +18,14 @@ __all__ = ["completed", "default_jobs", "processors", "worker_pool"]
 
 
 @contextlib.contextmanager
-def worker_pool(plan: Plan, jobs: int | None = None) -> Iterator[ProcessPool]:
+def worker_pool(plan: Plan, jobs: int | None = None) -> Iterator[Processes]:
     """Processes that execute a plan; they end with the block, and with this process however it ends."""
-    pool = ProcessPool(
-        jobs or default_jobs(plan),
-        context=multiprocessing.get_context("spawn"),
-        initializer=_start,
-        initargs=[plan],
-    )
+    pool = Processes(jobs or default_jobs(plan), worker.start, [plan])
     try:
-        with _interrupts_held():
-            pool.active  # noqa: B018 - starts the processes
+        pool.start()
         yield pool
     finally:
-        pool.stop()  # type: ignore[no-untyped-call]
-        pool.join()
+        pool.stop()
 
 
 def default_jobs(plan: Plan) -> int:
@@ -61,29 +49,3 @@ def completed(futures: dict[Any, Any]) -> Iterator[Future[Any]]:
         # A time limit, because a wait without one cannot be interrupted on every platform.
         done, left = wait(left, timeout=1.0, return_when=FIRST_COMPLETED)
         yield from sorted(done, key=list(futures).index)
-
-
-def _start(plan: Plan) -> None:
-    """Initialise a worker process. In the middle of a case it would not see that nobody waits for it any more."""
-    if parent := multiprocessing.parent_process():
-
-        def watch() -> None:
-            parent.join()
-            os._exit(1)
-
-        threading.Thread(target=watch, daemon=True).start()
-    worker.start(plan)
-
-
-@contextlib.contextmanager
-def _interrupts_held() -> Iterator[None]:
-    """Processes that are started meanwhile do not see Ctrl-C, not even while they import what they need."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    resource_tracker.ensure_running()  # which lets interrupts through again when it starts
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -17,7 +17,8 @@ import parity
 from parity.compare import Finding, Mismatch, Status, Verdict
 from parity.engine.known import COMPILE_ERROR
 from parity.engine.plan import Column, Plan
-from parity.errors import UsageError
+from parity.errors import UsageError, unwritable
+from parity.files import below, text_of
 from parity.op import Entry
 from parity.runners import Evidence, described, runner
 from parity.runners.base import DEVICES
@@ -126,8 +127,9 @@ def environment(plan: Plan, arguments: Iterable[str] = ()) -> dict[str, Any]:
         "compilers": plan.made_by,
         "sources": {
             path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
-            for folder, pattern in ((plan.kernels, "**/*.cu*"), (plan.cases, "*.py"))
-            for path in sorted(folder.glob(pattern))
+            for folder, pattern in ((plan.kernels, "*.cu*"), (plan.cases, "*.py"))
+            for path in sorted(below(folder, ""))
+            if path.match(pattern) and (folder == plan.kernels or path.parent == folder)
         },
         "code objects": {f"{module} {column}": code.digest for (module, column), code in plan.code.items()},
         "entries": [f"{task.op}[{','.join(task.dtypes)}]" for task in plan.tasks],
@@ -166,7 +168,7 @@ class RecordWriter:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file: TextIO = path.open("w", encoding="utf-8")
         except OSError as error:
-            raise UsageError(f"cannot write {path}: {error.strerror}; choose another folder with --output") from error
+            raise unwritable(path, error, "choose another folder with --output") from error
         self._write({"environment": environment})
 
     def add(self, record: CaseRecord) -> None:
@@ -224,10 +226,7 @@ def read_record(path: Path) -> Record:
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror}") from error
+    text = text_of(path)
     for number, line in enumerate(text.splitlines(), 1):
         try:
             yield json.loads(line)

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from pebble import ProcessExpired, ProcessPool
 
 from parity.engine import worker
+from parity.engine.check import unjudged
 from parity.engine.journal import Journal
 from parity.engine.plan import Column, Plan, Task
 from parity.engine.pool import completed, default_jobs, worker_pool
+from parity.engine.processes import Died, Late, Processes
 from parity.engine.run import Progress, task_limit
-from parity.errors import ParityError
+from parity.errors import ParityError, SystemLacks
 from parity.launch import Fault, Outcome
 from parity.op import Call, Entry
 from parity.runners.recording import RecordedCase, launch_digest
@@ -48,35 +48,38 @@ def outcomes(
 
 
 def _executed(
-    plan: Plan, suite: Suite, pool: ProcessPool, numbers: list[int]
+    plan: Plan, suite: Suite, pool: Processes, numbers: list[int]
 ) -> Iterator[tuple[int, list[RecordedCase]]]:
     """Tasks by their number as they finish; those that ended their process come last."""
     tasks = {number: plan.tasks[number] for number in numbers}
     open_tasks: dict[Any, int] = {
-        pool.schedule(_perform, [task], timeout=task_limit(plan, task)): number for number, task in tasks.items()
+        pool.schedule(_perform, [task], seconds=task_limit(plan, task)): number for number, task in tasks.items()
     }
     ended = []
     for future in completed(open_tasks):
         try:
             yield open_tasks[future], future.result()
-        except (ProcessExpired, FutureTimeout):
+        except (Died, Late):
             ended.append(open_tasks[future])
     for number in ended:
         yield number, list(_one_by_one(plan, suite, pool, plan.tasks[number]))
 
 
-def _one_by_one(plan: Plan, suite: Suite, pool: ProcessPool, task: Task) -> Iterator[RecordedCase]:
+def _one_by_one(plan: Plan, suite: Suite, pool: Processes, task: Task) -> Iterator[RecordedCase]:
     entry = Entry(suite.op(task.op), task.dtypes)
     for column in task.columns:
         for title, text in plan.draw(suite, task):
             alone = replace(task, columns=(column,), cases=((title, text),))
             try:
-                yield from pool.schedule(_perform, [alone], timeout=plan.seconds).result()
+                yield from pool.schedule(_perform, [alone], seconds=plan.seconds).result()
                 continue
-            except FutureTimeout:
+            except Late:
                 fault = Fault("timeout", f"no end within {plan.seconds:g} s; its process was ended", True)
-            except ProcessExpired as error:
-                fault = Fault("crash", f"the process died with exit code {error.exitcode}", True)
+            except Died as error:
+                if error.killed:
+                    why = f"{error}, as a system does that is out of memory; use fewer of them: -j 1"
+                    raise SystemLacks(why) from None
+                fault = Fault("crash", str(error), True)
             yield _recorded(entry, column, title, text, entry.op.call(entry.op.parse(text)), Outcome({}, fault))
 
 
@@ -94,7 +97,9 @@ def _perform(task: Task) -> list[RecordedCase]:
                 outcome = session.execute(code, call.launch, call.buffers)
             except ParityError:
                 raise
-            except Exception as error:  # a defect of the runner costs this launch only
+            except Exception as error:
+                if lacking := unjudged(error):
+                    raise SystemLacks(lacking.detail) from error  # a defect of the runner costs this launch only
                 outcome = Outcome({}, Fault("error", f"{type(error).__name__}: {error}"))
             cases.append(_recorded(entry, column, title, text, call, outcome))
     return cases

@@ -5,15 +5,13 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import replace
-
-from pebble import ProcessExpired, ProcessPool
 
 from parity.compare import Status, Verdict, Witness
 from parity.engine import worker
 from parity.engine.plan import Column, Plan, Task
 from parity.engine.pool import completed, worker_pool
+from parity.engine.processes import Died, Late, Processes
 from parity.engine.record import CaseRecord
 from parity.engine.vendors import compared
 from parity.op import Entry
@@ -43,19 +41,19 @@ def run(plan: Plan, suite: Suite, *, jobs: int | None = None, progress: Progress
             report("running", finished, len(plan.tasks))
 
 
-def scheduled(plan: Plan, pool: ProcessPool, task: Task) -> Future[list[CaseRecord]]:
+def scheduled(plan: Plan, pool: Processes, task: Task) -> Future[list[CaseRecord]]:
     """A task on its way through a pool of workers; ``perform`` gives its records."""
-    future: Future[list[CaseRecord]] = pool.schedule(worker.perform, [task], timeout=task_limit(plan, task))
+    future: Future[list[CaseRecord]] = pool.schedule(worker.perform, [task], seconds=task_limit(plan, task))
     return future
 
 
 def perform(
-    plan: Plan, suite: Suite, pool: ProcessPool, task: Task, future: Future[list[CaseRecord]]
+    plan: Plan, suite: Suite, pool: Processes, task: Task, future: Future[list[CaseRecord]]
 ) -> Iterator[CaseRecord]:
     """The records of a task that was scheduled; case by case, if it ended its process."""
     try:
         yield from future.result()
-    except (ProcessExpired, FutureTimeout):
+    except (Died, Late):
         yield from _one_by_one(plan, suite, pool, task)
 
 
@@ -64,7 +62,7 @@ def task_limit(plan: Plan, task: Task) -> float:
     return CASES_PER_LIMIT * plan.seconds * len(task.columns)
 
 
-def prepare(plan: Plan, suite: Suite, pool: ProcessPool, report: Progress) -> None:
+def prepare(plan: Plan, suite: Suite, pool: Processes, report: Progress) -> None:
     """Translate all kernels first, in batches: cheaper than one by one. A failure shows up again when it matters."""
     kernels: dict[tuple[str, Column], list[str]] = {}
     for task in plan.tasks:
@@ -78,53 +76,64 @@ def prepare(plan: Plan, suite: Suite, pool: ProcessPool, report: Progress) -> No
         (*key, tuple(names[i : i + BATCH])) for key, names in kernels.items() for i in range(0, len(names), BATCH)
     ]
     futures = {
-        pool.schedule(worker.prepare, list(batch), timeout=CASES_PER_LIMIT * plan.seconds): batch for batch in batches
+        pool.schedule(worker.prepare, list(batch), seconds=CASES_PER_LIMIT * plan.seconds): batch for batch in batches
     }
     for done, _ in enumerate(completed(futures), 1):
         report("preparing", done, len(batches))
 
 
-def _one_by_one(plan: Plan, suite: Suite, pool: ProcessPool, task: Task) -> Iterator[CaseRecord]:
+def _one_by_one(plan: Plan, suite: Suite, pool: Processes, task: Task) -> Iterator[CaseRecord]:
     """Each case in a time limit of its own; if even that ends its process, on each column alone."""
+    done: dict[Column, list[CaseRecord]] = {column: [] for column in task.columns}
+    entry = Entry(suite.op(task.op), task.dtypes)
     for case in plan.draw(suite, task):
-        alone = replace(task, cases=(case,), shrink=False)
+        left_out = [c for c in task.columns if task.cases is None and worker.endless(done[c])]
+        yield from (worker.blank(entry, column, case[1], worker.LEFT_OUT, case[0]) for column in left_out)
+        columns = tuple(column for column in task.columns if column not in left_out)
+        if not columns:
+            continue
+        alone = replace(task, columns=columns, cases=(case,), shrink=False)
         try:
-            records = pool.schedule(worker.perform, [alone], timeout=plan.seconds).result()
-        except (ProcessExpired, FutureTimeout):
+            records = pool.schedule(worker.perform, [alone], seconds=plan.seconds).result()
+        except (Died, Late):
             records = _on_each(plan, suite, pool, alone)
         for record in records:
+            mine = next(c for c in columns if (c.runner, c.target) == (record.runner, record.target))
+            done[mine].append(record)
             wanted = task.shrink and record.verdict.status is Status.FAIL and not record.known
             yield _with_minimal(plan, pool, alone, record) if wanted else record
 
 
-def _with_minimal(plan: Plan, pool: ProcessPool, task: Task, record: CaseRecord) -> CaseRecord:
+def _with_minimal(plan: Plan, pool: Processes, task: Task, record: CaseRecord) -> CaseRecord:
     """The record with the simplest case of its failure, if the search for it does not meet one that ends a process."""
     where = tuple(c for c in task.columns if (c.runner, c.target) == (record.runner, record.target))
     search = replace(task, columns=where, shrink=True)
-    with contextlib.suppress(ProcessExpired, FutureTimeout):
-        (found,) = pool.schedule(worker.perform, [search], timeout=task_limit(plan, search)).result()
+    with contextlib.suppress(Died, Late):
+        (found,) = pool.schedule(worker.perform, [search], seconds=task_limit(plan, search)).result()
         return replace(record, minimal=found.minimal)
     return record
 
 
-def _on_each(plan: Plan, suite: Suite, pool: ProcessPool, task: Task) -> list[CaseRecord]:
+def _on_each(plan: Plan, suite: Suite, pool: Processes, task: Task) -> list[CaseRecord]:
     """One case on each column in turn; the vendors are compared by their verdicts."""
     found = {column: _on_one(plan, suite, pool, replace(task, columns=(column,))) for column in task.columns}
     against = compared({column: Witness(record.verdict) for column, records in found.items() for record in records})
     return [replace(record, against=against.get(column)) for column, records in found.items() for record in records]
 
 
-def _on_one(plan: Plan, suite: Suite, pool: ProcessPool, task: Task) -> list[CaseRecord]:
+def _on_one(plan: Plan, suite: Suite, pool: Processes, task: Task) -> list[CaseRecord]:
     """One case on one column, whatever becomes of the process."""
     try:
-        found: list[CaseRecord] = pool.schedule(worker.perform, [task], timeout=plan.seconds).result()
+        found: list[CaseRecord] = pool.schedule(worker.perform, [task], seconds=plan.seconds).result()
         return found
-    except FutureTimeout:
+    except Late:
         verdict = Verdict(
             Status.TIMEOUT, "timeout", detail=f"no answer within {plan.seconds:g} s; its process was ended"
         )
-    except ProcessExpired as error:
-        verdict = Verdict(Status.CRASH, "crash", detail=f"the process died with exit code {error.exitcode}")
+    except Died as error:
+        verdict = Verdict(Status.CRASH, "crash", detail=str(error))
+        if error.killed:
+            verdict = Verdict(Status.NOT_JUDGED, "killed", detail=f"{error}, as a system does that is out of memory")
     ((title, text),) = plan.draw(suite, task)
     record = worker.blank(Entry(suite.op(task.op), task.dtypes), task.columns[0], text, verdict, title)
     return [plan.known.mark(record)]

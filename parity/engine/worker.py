@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import signal
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from parity.case import Case
 from parity.codeobject import CodeObject
 from parity.compare import Finding, Status, Verdict, Witness, accepts_zeros
-from parity.engine.check import Checked, judge, minimize
+from parity.engine.check import Checked, judge, minimize, unjudged
 from parity.engine.diagnose import diagnose
 from parity.engine.plan import Column, Plan, Task
 from parity.engine.record import Against, CaseRecord
@@ -23,9 +22,18 @@ from parity.runners import Library, OpRunner, Runner, Session, replayed, runner
 from parity.suite import Suite, load_suite
 from parity.toolchain import HelpfulPort, helpful_port
 
-__all__ = ["Worker", "blank", "current", "perform", "prepare", "start"]
+__all__ = ["LEFT_OUT", "Worker", "blank", "current", "endless", "perform", "prepare", "start"]
 
 FAILURES_TO_SHRINK = 2
+
+ENDLESS = 3
+"""Cases of a kernel that may have no end on a column; each takes seconds, so the others are left out then."""
+
+LEFT_OUT = Verdict(
+    Status.NOT_JUDGED,
+    "left out",
+    detail=f"{ENDLESS} cases of this kernel before it had no end, so it was not executed; name it to run it alone",
+)
 
 
 @dataclass
@@ -86,11 +94,13 @@ class Worker:
         vacuous = dict.fromkeys(task.columns, tuple(entry.op.compared))
         try:
             drawn = self.plan.draw(self.suite, task)
-        except ParityError as error:  # a mistake in the op's declaration costs this op only
-            verdict = Verdict(Status.ERROR, "error", detail=str(error))
-            return [self.plan.known.mark(blank(entry, column, "", verdict)) for column in task.columns]
+        except Exception as error:  # a mistake in the op's declaration costs this op only
+            return [self.plan.known.mark(blank(entry, column, "", _defect(error))) for column in task.columns]
         for title, text in drawn:
             columns = [column for column in task.columns if self.has(column, text)]
+            for column in [c for c in columns if task.cases is None and endless(records[c])]:
+                columns.remove(column)
+                records[column].append(blank(entry, column, text, LEFT_OUT, title))
             try:
                 case = entry.op.parse(text)
                 call = entry.op.call(case)
@@ -114,10 +124,15 @@ class Worker:
                 if wanted and self.is_live(column) and failure not in found and len(found) < FAILURES_TO_SHRINK:
                     # The simplest case elsewhere is often the simplest here.
                     hints = [cases[failure] for cases in minimal.values() if failure in cases]
-                    small = self._minimal(entry, task, column, each, hints)
+                    try:
+                        small = self._minimal(entry, task, column, each, hints)
+                        beside = self._beside(entry, task, column, small)
+                    except Exception as error:  # what was found stays found
+                        record = _not_smaller(record, error)
+                        small = each
+                    else:
+                        record = replace(record, minimal=_record(entry, column, small, against=beside))
                     found[failure] = small.case
-                    beside = self._beside(entry, task, column, small)
-                    record = replace(record, minimal=_record(entry, column, small, against=beside))
                 records[column].append(record)
         return [record for each in records.values() for record in each]
 
@@ -168,6 +183,11 @@ class Worker:
         return _against(call, checked).get(column)
 
 
+def endless(records: Iterable[CaseRecord]) -> bool:
+    """Whether so many cases of a kernel had no end that no more are executed."""
+    return sum(record.failed and record.verdict.status is Status.TIMEOUT for record in records) >= ENDLESS
+
+
 def _against(call: Call, checked: Mapping[Column, Checked]) -> dict[Column, Against]:
     """How CUDA and AMD compare in a case; of several outputs the one in which they agree least."""
     worst: dict[Column, Against] = {}
@@ -184,8 +204,17 @@ def _reference(call: Call, name: str) -> Expected:
     return call.references()[name]
 
 
+def _not_smaller(record: CaseRecord, error: Exception) -> CaseRecord:
+    """The record of a case that an error kept from being made smaller."""
+    note = f"(it was not made smaller: {type(error).__name__}: {error})"
+    detail = "\n".join(filter(None, (record.verdict.detail, note)))
+    return replace(record, verdict=replace(record.verdict, detail=detail))
+
+
 def _defect(error: Exception) -> Verdict:
     """What parity says of its own accord is said to be read; anything else needs its place in the code."""
+    if verdict := unjudged(error):
+        return verdict
     detail = str(error) if isinstance(error, ParityError) else "".join(traceback.format_exception(error))
     return Verdict(Status.ERROR, "error", detail=detail)
 
@@ -212,9 +241,8 @@ _worker: Worker
 
 
 def start(plan: Plan) -> None:
-    """Initialise this process. Ctrl-C is the parent's to handle."""
+    """Initialise this process."""
     global _worker
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     _worker = Worker(plan, load_suite(plan.kernels, plan.cases))
 
 

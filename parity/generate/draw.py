@@ -48,28 +48,41 @@ def sample(strategy: SearchStrategy[T], seed: int, count: int) -> list[T]:
     return list(drawn)[:count]
 
 
-def find_minimal(strategy: SearchStrategy[T], seed: int, count: int, fails: Callable[[T], bool]) -> T | None:
+def find_minimal(
+    strategy: SearchStrategy[T],
+    seed: int,
+    count: int,
+    fails: Callable[[T], bool],
+    late: Callable[[], bool] = lambda: False,
+) -> T | None:
     """The simplest draw that ``fails``, found by Hypothesis's shrinker; None if none of the ``count`` draws does.
 
-    Each draw is tried once: a race may fail and then pass, which Hypothesis would refuse to go on with.
+    As soon as it is ``late``, the simplest so far is taken. Each draw is tried once: a race may fail and then pass,
+    which Hypothesis would refuse to go on with.
     """
     simplest: list[T] = []
     failed: dict[T, bool] = {}
 
     def attempt(value: T) -> None:
+        if late():
+            raise _Ended
         if value not in failed:
             failed[value] = fails(value)
         if failed[value]:
             simplest[:] = [value]
             raise _Stop
 
-    with contextlib.suppress(_Stop, Unsatisfiable):
+    with contextlib.suppress(_Stop, _Ended, Unsatisfiable):
         _drive(strategy, seed, count, (Phase.generate, Phase.shrink), attempt)
     return simplest[0] if simplest else None
 
 
 class _Stop(Exception):
     """Tells Hypothesis that this draw is what was looked for."""
+
+
+class _Ended(BaseException):
+    """Ends Hypothesis at once: any Exception would be one more failure to it."""
 
 
 def _drive(

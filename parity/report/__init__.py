@@ -1,6 +1,6 @@
 """What a run found, for people and for programs: the matrix and the failures."""
 
-from parity.report.failures import Failure, Reproduction, failure_text, failures_file, shown_failures
+from parity.report.failures import Failure, Reproduction, failure_text, failures_file, not_judged, shown_failures
 from parity.report.folder import check_folder, write_reports
 from parity.report.junit import junit
 from parity.report.matrix import Cell, Matrix, Row, State, make_matrix
@@ -22,6 +22,7 @@ __all__ = [
     "junit",
     "make_matrix",
     "markdown",
+    "not_judged",
     "plain",
     "shown_failures",
     "summary",

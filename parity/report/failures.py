@@ -7,13 +7,13 @@ import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from parity.compare import Finding
+from parity.compare import Finding, Status
 from parity.engine import CaseRecord
 from parity.engine.known import COMPILE_ERROR
 from parity.report.matrix import failure_class
 from parity.runners import Evidence
 
-__all__ = ["Failure", "Reproduction", "failure_text", "failures_file", "shown_failures"]
+__all__ = ["Failure", "Reproduction", "failure_text", "failures_file", "not_judged", "shown_failures"]
 
 SHOWN_PER_KERNEL = 2
 KERNELS_NAMED = 8
@@ -74,6 +74,24 @@ def shown_failures(records: Iterable[CaseRecord]) -> list[Failure]:
             else:
                 chosen[same] = Failure((*chosen[same].records, record), chosen[same].more + more)
     return chosen
+
+
+def not_judged(records: Iterable[CaseRecord]) -> list[str]:
+    """Why cases were not judged, each reason once, with how many cases and kernels it is about, and one of them."""
+    reasons: dict[tuple[str, str], list[CaseRecord]] = {}
+    for record in records:
+        if record.verdict.status is Status.NOT_JUDGED:
+            whose = record.op if record.verdict.kind == "reference" else ""
+            reasons.setdefault((record.verdict.kind, whose), []).append(record)
+    return [
+        f"not judged: {_count(len(each), 'case')} of {_count(len({r.kernel for r in each}), 'kernel')}, "
+        f"such as {each[0].case or each[0].kernel}: {each[0].verdict.detail}"
+        for each in reasons.values()
+    ]
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"
 
 
 def _without_target(record: CaseRecord) -> CaseRecord:
@@ -167,6 +185,7 @@ def failures_file(records: Sequence[CaseRecord], reproduction: Reproduction) -> 
     ]
     if known:
         blocks.append("\n".join(["Known issues:", *known]))
+    blocks += not_judged(records)
     return "\n\n".join(blocks) + ("\n" if blocks else "no failures\n")
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from parity.engine import CaseRecord
-from parity.errors import UsageError
+from parity.errors import unwritable
 from parity.report.failures import Reproduction, failures_file
 from parity.report.junit import junit
 from parity.report.matrix import Matrix
@@ -20,20 +20,20 @@ def check_folder(folder: Path) -> None:
     """Make the folder, and see that files can be written there: before a long run, not after it.
 
     Raises:
-        UsageError: they cannot.
+        UsageError, SystemLacks: they cannot.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
-        raise _unwritable(folder, error) from error
+        raise unwritable(folder, error, "choose another folder with --output") from error
 
 
 def write_reports(folder: Path, matrix: Matrix, records: Sequence[CaseRecord], reproduction: Reproduction) -> None:
     """Write the matrix in every form, and the failures.
 
     Raises:
-        UsageError: a file cannot be written.
+        UsageError, SystemLacks: a file cannot be written.
     """
     texts = {
         "matrix.txt": f"{plain(matrix)}\n{summary(matrix)}\n",
@@ -50,14 +50,10 @@ def write_texts(folder: Path, texts: Mapping[str, str]) -> None:
     """Write each text into the file of its name.
 
     Raises:
-        UsageError: a file cannot be written.
+        UsageError, SystemLacks: a file cannot be written.
     """
     for name, text in texts.items():
         try:
             (folder / name).write_text(text, encoding="utf-8")
         except OSError as error:
-            raise _unwritable(folder / name, error) from error
-
-
-def _unwritable(path: Path, error: OSError) -> UsageError:
-    return UsageError(f"cannot write {path}: {error.strerror}; choose another folder with --output")
+            raise unwritable(folder / name, error, "choose another folder with --output") from error

@@ -12,13 +12,19 @@ from collections.abc import Iterable, Sequence
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from parity.engine import CaseRecord, Column, Reviewed
-from parity.report.failures import Reproduction, failure_text, shown_failures
+from parity.report.failures import Reproduction, failure_text, not_judged, shown_failures
 from parity.report.matrix import Cell, Matrix, Row, State
 
 __all__ = ["junit"]
 
 _COUNTERS = {"failure": "failures", "error": "errors", "skipped": "skipped"}
-_RESULT = {State.PASS: "", State.FAIL: "failure", State.MISSING: "error", State.COMPILE_ERROR: "error"}
+_RESULT = {
+    State.PASS: "",
+    State.FAIL: "failure",
+    State.MISSING: "error",
+    State.COMPILE_ERROR: "error",
+    State.NOT_JUDGED: "error",
+}
 _NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -63,7 +69,8 @@ def _kernel(row: Row, cell: Cell, column: Column, records: Sequence[CaseRecord],
     result = _RESULT.get(cell.state, "skipped")
     message = f"{cell.state}: {', '.join(f'{kind} x{count}' for kind, count in (cell.failures or cell.known).items())}"
     places = ", ".join(dict.fromkeys(record.known for record in records if record.known))
-    text = "\n\n".join(failure_text(failure, reproduction) for failure in shown_failures(records))
+    texts = [*(failure_text(failure, reproduction) for failure in shown_failures(records)), *not_judged(records)]
+    text = "\n\n".join(texts)
     return _test(row.op, f"{row.kernel} on {column}", result, f"{message} ({places})" if places else message, text)
 
 

@@ -19,7 +19,8 @@ __all__ = ["Agreement", "Cell", "Matrix", "Row", "State", "failure_class", "join
 class State(StrEnum):
     """What is known of one kernel on one runner and target. Only PASS is a success, and it needs an executed case.
 
-    KNOWN: cases fail, all of them in a way that is a known issue. NO_KERNEL: the op has none to run, only libraries
+    KNOWN: cases fail, all of them in a way that is a known issue. NOT_JUDGED: something else than the kernel kept cases
+    from being judged, and no other failed. NO_KERNEL: the op has none to run, only libraries
     compute it.
     """
 
@@ -32,6 +33,7 @@ class State(StrEnum):
     UNSUPPORTED = "unsupported"
     NOT_RECORDED = "not recorded"
     NOT_RUN = "NOT RUN"
+    NOT_JUDGED = "NOT JUDGED"
     NO_KERNEL = "not run"
 
     @property
@@ -69,10 +71,11 @@ class Cell:
 
     ``run`` counts executed cases, ``worst`` is the largest share of an error budget that a passing case used (1.0 = at
     the limit), ``sharp`` counts cases with a result between the sharp and the hard limit, ``failures`` counts failed
-    cases by class, ``known`` those whose failure is a known issue, ``divergences`` are the known CUDA/AMD divergences
-    that passing cases met, ``agreement`` compares an AMD column with CUDA's, if there is one, and ``measured`` is the
-    first case that was measured, if any was. ``allowed`` says that in a passing case an error was allowed, ``vacuous``
-    names the outputs in which zeros would have passed every case as well.
+    cases by class, ``unjudged`` those that something else than the kernel kept from being judged, ``known`` those whose
+    failure is a known issue, ``divergences`` are the known CUDA/AMD divergences that passing cases met, ``agreement``
+    compares an AMD column with CUDA's, if there is one, and ``measured`` is the first case that was measured, if any
+    was. ``allowed`` says that in a passing case an error was allowed, ``vacuous`` names the outputs in which zeros would
+    have passed every case as well.
     """
 
     state: State
@@ -84,6 +87,7 @@ class Cell:
     failures: Mapping[str, int] = field(default_factory=dict)
     known: Mapping[str, int] = field(default_factory=dict)
     unsupported: int = 0
+    unjudged: int = 0
     instructions: int = 0
     agreement: Agreement | None = None
     measured: Measurement | None = None
@@ -152,6 +156,11 @@ class Matrix:
     def known(self) -> int:
         """Number of cases that failed in a known way."""
         return sum(sum(cell.known.values()) for cell in self.cells())
+
+    @property
+    def unjudged(self) -> int:
+        """Number of cases that something else than the kernel kept from being judged."""
+        return sum(cell.unjudged for cell in self.cells())
 
     @property
     def failures(self) -> int:
@@ -226,12 +235,16 @@ def make_matrix(
 def _cell(records: Sequence[CaseRecord]) -> Cell:
     if any(record.verdict.status is Status.MISSING and record.failed for record in records):
         return Cell(State.MISSING, failures={str(Status.MISSING): 1})
-    executed = [record for record in records if record.verdict.status is not Status.UNSUPPORTED]
+    unjudged = sum(record.verdict.status is Status.NOT_JUDGED for record in records)
+    aside = (Status.UNSUPPORTED, Status.NOT_JUDGED)
+    executed = [record for record in records if record.verdict.status not in aside]
     passing = [record.verdict for record in executed if record.verdict.passed]
     failures = Counter(failure_class(record) for record in executed if record.failed)
     known = Counter(failure_class(record) for record in executed if record.known)
     if failures:
         state = State.FAIL
+    elif unjudged:
+        state = State.NOT_JUDGED
     elif known:
         state = State.KNOWN
     elif executed:
@@ -247,7 +260,8 @@ def _cell(records: Sequence[CaseRecord]) -> Cell:
         divergences=sort_divergences(d for verdict in passing for d in verdict.divergences),
         failures=dict(failures.most_common()),
         known=dict(known.most_common()),
-        unsupported=len(records) - len(executed),
+        unsupported=len(records) - len(executed) - unjudged,
+        unjudged=unjudged,
         instructions=sum(record.instructions or 0 for record in executed),
         allowed=any(verdict.allowed for verdict in passing),
         vacuous=_vacuous(passing) if state is State.PASS else (),

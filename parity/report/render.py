@@ -28,6 +28,7 @@ STYLES = {
     State.COMPILED: "cyan",
     State.NOT_RECORDED: "dim",
     State.NOT_RUN: "yellow",
+    State.NOT_JUDGED: "yellow",
     State.NO_KERNEL: "dim",
     State.UNSUPPORTED: "yellow",
 }
@@ -101,6 +102,8 @@ def summary(matrix: Matrix) -> str:
     parts.append(f"{matrix.failures} failed" + (f" ({', '.join(absent)})" if absent else ""))
     if matrix.known:
         parts.append(f"{matrix.known} known")
+    if matrix.unjudged:
+        parts.append(f"{matrix.unjudged} not judged")
     if wrong := sum(bool(each.complaint) for each in matrix.issues):
         parts.append(f"{wrong} known {'issues' if wrong > 1 else 'issue'} to look at")
     parts += _counts(cells, (State.NOT_RUN, State.NOT_RECORDED, State.UNSUPPORTED))
@@ -262,6 +265,7 @@ def as_dict(matrix: Matrix) -> dict[str, Any]:
                         "failures": dict(cell.failures),
                         "known": dict(cell.known),
                         "unsupported": cell.unsupported,
+                        "not_judged": cell.unjudged,
                         "instructions": cell.instructions,
                         "against": _strict(cell.agreement),
                         "share": cell.measured.share if cell.measured else None,
@@ -329,6 +333,7 @@ def _sum(cells: Iterable[Cell]) -> Cell:
         passed=sum(cell.passed for cell in each),
         worst=max(cell.worst for cell in each),
         sharp=sum(cell.sharp for cell in each),
+        unjudged=sum(cell.unjudged for cell in each),
         known=dict(sum((Counter(cell.known) for cell in each), Counter()).most_common()),
         divergences=sort_divergences(d for cell in each for d in cell.divergences),
         agreement=joined(agreements) if agreements else None,
@@ -342,6 +347,7 @@ def _fields(cell: Cell) -> tuple[str, str, str, str, str]:
     counts = f"{cell.passed}/{cell.run}" if cell.run else ""
     notes = [f"{kind} x{count}" for kind, count in cell.failures.items()] if cell.run else []
     notes += [f"{'known: ' if notes else ''}{kind} x{count}" for kind, count in cell.known.items()]
+    notes += [f"not judged x{cell.unjudged}"] if cell.unjudged else []
     budget = ""
     if cell.passed and not cell.failed:
         budget = f"{math.ceil(100 * cell.worst)} %" if cell.allowed or cell.worst else "exact" if cell.exact else ""

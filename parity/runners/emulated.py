@@ -21,7 +21,7 @@ from parity.emulator import (
     place,
     together,
 )
-from parity.errors import MissingTool, ParityError, UsageError
+from parity.errors import MissingTool, ParityError, SystemLacks, UsageError
 from parity.launch import Buffer, Fault, Launch, Outcome, Pointer, Scalar, Struct, argument_bytes
 from parity.runners.base import Evidence, Probe, Session, Vendor, mismatch
 from parity.toolchain import TARGETS, MissingKernel, ModuleStore, device_library
@@ -107,6 +107,8 @@ class EmulatedSession:
             fault = Fault("unknown instruction", str(error))
         except MissingKernel as error:
             fault = Fault("missing kernel", str(error))
+        except SystemLacks:
+            raise
         except ParityError as error:
             fault = Fault("error", str(error))
         printed = self._device.take_printed()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import os
 import queue
+import signal
 import subprocess
 import sys
 import tempfile
@@ -165,7 +166,9 @@ class _Process:
             else:
                 result = Fault("timeout", f"no end within {seconds:g} s; the process was ended", True)
         except (EOFError, OSError):
-            result = Fault("crash", f"the device's process died with exit code {self._popen.wait()}", True)
+            ended = self._popen.wait()
+            kind = "killed" if ended == -signal.SIGKILL else "crash"  # by the system, when memory runs out
+            result = Fault(kind, f"the device's process died with exit code {ended}", True)
         fault = result.fault if isinstance(result, Outcome) else result
         if isinstance(fault, Fault) and fault.lost:
             self.end()

@@ -45,6 +45,8 @@ class Recorded:
         """Needs a recording, and nothing else."""
         if self._recording is None:
             return Probe(False, "it replays a file, and none was named", "use --runner recorded=FILE")
+        if not self._recording.cases:
+            return Probe(False, "the recording has no case", "record again, and see what parity record says")
         return Probe(True)
 
     def targets(self) -> tuple[str, ...]:

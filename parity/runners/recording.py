@@ -32,7 +32,8 @@ import numpy as np
 
 from parity.cache import digest
 from parity.codeobject import CodeObject, kernel_from_dict, kernel_to_dict
-from parity.errors import UsageError
+from parity.errors import UsageError, unwritable
+from parity.files import regular
 from parity.launch import Buffer, Fault, Launch, Outcome, Pointer, Scalar, Struct
 from parity.shape import misfit
 
@@ -42,8 +43,13 @@ FORMAT = "parity recording"
 VERSION = 1
 HEAD, CASES, ATTACHED = "head.json", "cases.jsonl", "attached/"
 
+FEWER = "record fewer kernels or cases in one file"
+
 MEASUREMENTS = "bench.json"
 """What is attached if the kernels were measured too: the file that ``parity bench --save`` writes."""
+
+LARGEST = 2**31
+"""Bytes that the members of a recording may have together; the whole suite with 20 examples has 30 MB."""
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
@@ -173,6 +179,8 @@ def write_recording(
         **{name: bytes(data) for name, data in outputs.items()},
         **{ATTACHED + name: data for name, data in (attached or {}).items()},
     }
+    if (size := sum(map(len, members.values()))) > LARGEST:
+        raise UsageError(f"cannot write {path}: it would unpack to {size / 1e9:.1f} GB, which no parity reads; {FEWER}")
     whole = {
         "format": FORMAT,
         "version": VERSION,
@@ -195,7 +203,7 @@ def write_recording(
             os.fsync(written.fileno())
         scratch.replace(path)
     except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror}; choose another file with -o") from error
+        raise unwritable(path, error, "choose another file with -o") from error
     finally:
         scratch.unlink(missing_ok=True)
 
@@ -208,7 +216,7 @@ def read_recording(path: Path) -> Recording:
             something that a recording has.
     """
     try:
-        with zipfile.ZipFile(path) as file:
+        with zipfile.ZipFile(regular(path)) as file:
             return _read(path, file)
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
@@ -225,6 +233,10 @@ def _read(path: Path, file: zipfile.ZipFile) -> Recording:
     version = rest.partition(",")[0]
     if version != str(VERSION):
         raise UsageError(f"{path} has version {version} of the format; this parity reads {VERSION}: record it again")
+    if (size := sum(member.file_size for member in file.infolist())) > LARGEST:
+        raise UsageError(
+            f"{path} unpacks to {size / 1e9:.1f} GB, and recordings of up to {LARGEST / 1e9:.1f} GB are read; {FEWER}"
+        )
     text = file.read(HEAD)
     if file.comment != _seal(text, VERSION):
         raise UsageError(f"{path} was altered: its {HEAD} does not fit its seal; copy or record it again")

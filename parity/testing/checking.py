@@ -17,7 +17,7 @@ from parity.errors import UsageError
 from parity.functions import wanted
 from parity.launch import Computation
 from parity.op import Op
-from parity.report import Reproduction
+from parity.report import Reproduction, not_judged
 from parity.runners import Evidence, OpRunner, Probe, Vendor
 from parity.suite import Suite, find_suite
 from parity.testing.failure import ParityFailure, failure_of
@@ -93,6 +93,8 @@ class ParityCheck:
             again = Reproduction()
         if failure := failure_of(records, again, None if function else suite):
             raise failure
+        if unjudged := not_judged(records):
+            raise ParityFailure("\n".join(unjudged))
         if not any(record.verdict.judged for record in records):
             reasons = dict.fromkeys(record.verdict.detail for record in records)
             raise ParityFailure(f"nothing was checked: {'; '.join(reasons) or 'there is no case'}")

@@ -13,6 +13,7 @@ from parity.compare import Status
 from parity.engine import CaseRecord, Column, without_code
 from parity.engine.record import as_line
 from parity.op import Entry
+from parity.report import not_judged
 from parity.testing.failure import ParityFailure, failure_of
 
 if TYPE_CHECKING:
@@ -86,6 +87,8 @@ class KernelItem(pytest.Item):
             self.found, self.suite.reproduction(column), None if column.op_level else settings.suite
         ):
             raise failure
+        if unjudged := not_judged(self.found):
+            raise ParityFailure("\n".join(unjudged))
         if known := [record.known for record in self.found if record.known]:
             pytest.xfail(f"{len(known)} known: {', '.join(dict.fromkeys(known))}")
         if all(record.verdict.status is Status.UNSUPPORTED for record in self.found):

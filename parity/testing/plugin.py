@@ -5,12 +5,15 @@ from __future__ import annotations
 import functools
 import io
 import os
+import signal
 import tempfile
+import threading
 import time
 import zlib
 from collections.abc import Generator
 from pathlib import Path
-from typing import Any
+from types import FrameType
+from typing import IO, Any
 
 import pytest
 from rich.console import Console
@@ -32,6 +35,7 @@ from parity.toolchain import HIPIFY, LITERAL, TOOLCHAINS, VARIABLE, chosen_hipif
 __all__ = ["SuitePlugin"]
 
 LOCK = "parity_lock"
+TERMINATED = 143
 
 
 class SuitePlugin:
@@ -56,6 +60,8 @@ class SuitePlugin:
         # A worker of pytest-xdist is given the lock by its controller.
         given = getattr(config, "workerinput", {}).get(LOCK)
         self._is_worker, self._lock = given is not None, Path(given) if given else None
+        self._shared: IO[bytes] | None = None
+        self._terminated = self._handled = False
         self._records, self._uncompiled = list[CaseRecord](), dict[tuple[str, str], str]()
         self._made_by: dict[str, str] = {}
         self._entries: dict[tuple[str, tuple[str, ...]], Entry] = {}
@@ -157,8 +163,23 @@ class SuitePlugin:
         settings = self.settings
         return (*settings.suite.problems, *settings.known.mistakes, *settings.columns.problems)
 
+    def pytest_sessionstart(self) -> None:
+        """SIGTERM, which a CI sends, interrupts the run as Ctrl-C does: with the matrix of what there is."""
+        here = threading.current_thread() is threading.main_thread()
+        if here and not self._is_worker and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
+            signal.signal(signal.SIGTERM, self._terminate)
+            self._handled = True
+
+    def _terminate(self, number: int, frame: FrameType | None) -> None:
+        if not self._terminated:
+            self._terminated = True
+            raise KeyboardInterrupt
+
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """A run that passed fails for a known issue to look at again, and for what could not be used."""
+        if self._terminated:
+            session.exitstatus = TERMINATED
+            return
         if self._entries and session.exitstatus == pytest.ExitCode.OK and (self._matrix.failed or self._problems):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
@@ -204,11 +225,9 @@ class SuitePlugin:
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
         """Give the workers of pytest-xdist one lock."""
-        if self._lock is None:
-            handle, name = tempfile.mkstemp(prefix="parity-", suffix=".lock")
-            os.close(handle)
-            self._lock = Path(name)
-        node.workerinput[LOCK] = str(self._lock)
+        if self._shared is None:
+            self._shared = tempfile.TemporaryFile()  # noqa: SIM115 - without a name, so it cannot outlive this process
+        node.workerinput[LOCK] = f"/proc/{os.getpid()}/fd/{self._shared.fileno()}"
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
@@ -226,10 +245,12 @@ class SuitePlugin:
         return ByKernel(config, log)
 
     def pytest_unconfigure(self) -> None:
-        """Leave the environment as it was, and remove the lock, unless it is the controller's."""
+        """Leave the environment and the signals as they were, and give up the lock."""
         self._environment.undo()
-        if self._lock and not self._is_worker:
-            self._lock.unlink(missing_ok=True)
+        if self._shared:
+            self._shared.close()
+        if self._handled:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _settings(config: pytest.Config) -> Settings:

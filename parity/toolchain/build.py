@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from parity import zig
 from parity.cache import Cache, default_root, digest
 from parity.codeobject import CodeObject, kernel_from_dict, kernel_to_dict, parse, prebuilt
 from parity.errors import UsageError
@@ -176,8 +177,15 @@ def build(
             done(built)
         return built
 
-    with ThreadPoolExecutor(jobs or len(os.sched_getaffinity(0))) as pool:
+    pool = ThreadPoolExecutor(jobs or len(os.sched_getaffinity(0)))
+    try:
         return list(pool.map(one, [(module, t) for module in paths for t in chosen]))
+    except KeyboardInterrupt:
+        with zig.stopped():
+            pool.shutdown(cancel_futures=True)
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def build_suite(

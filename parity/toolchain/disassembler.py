@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from parity.errors import MissingTool, UsageError
+from parity.errors import MissingTool, ParityError, UsageError
 from parity.toolchain.targets import Target, target
 
 __all__ = ["Disassembler", "find_disassembler", "listing_of"]
@@ -110,7 +110,10 @@ def _installed(rocm: str, path: str) -> Disassembler | None:
     folders += [Path(folder) for folder in path.split(os.pathsep) if folder]
     found = []
     for objdump in (p for folder in folders for p in folder.glob("llvm-objdump*") if shutil.which(p)):
-        text = subprocess.run([str(objdump), "--version"], capture_output=True, text=True, check=False).stdout
+        try:
+            text = subprocess.run([str(objdump), "--version"], capture_output=True, text=True, check=False).stdout
+        except OSError:  # of another machine, say
+            continue
         if (version := _VERSION.search(text)) and "amdgcn" in text:
             one = Disassembler(objdump, int(version[1]))
             found += [one] if all(one.tool(name).is_file() for name in ("llvm-readobj", "llvm-mc")) else []
@@ -125,8 +128,7 @@ def listing_of(path: Path, name: str = "") -> str:
         MissingTool: there is no disassembler.
     """
     name = name or path.name
-    from elftools.common.exceptions import ELFError  # here, because it takes a while and most commands do without
-    from elftools.elf.elffile import ELFFile
+    from elftools.elf.elffile import ELFFile  # here, because it takes a while and most commands do without
 
     content = path.read_bytes()
     if content.startswith(_BUNDLES):
@@ -145,7 +147,9 @@ def listing_of(path: Path, name: str = "") -> str:
         if elf.header["e_machine"] not in (_AMDGPU, "EM_AMDGPU"):
             raise UsageError(f"{name} is no code object for AMD GPUs, but for {elf.header['e_machine']}")
         return "\n".join(_listing(elf, path, name, tools))
-    except (ELFError, struct.error, ValueError, KeyError) as error:
+    except ParityError:
+        raise
+    except Exception as error:  # whatever its numbers lead the reader to
         raise UsageError(f"{name} is damaged: {error or type(error).__name__}") from error
 
 

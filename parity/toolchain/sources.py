@@ -12,6 +12,7 @@ from pathlib import Path
 
 from parity.codeobject import source_of
 from parity.errors import UsageError, nearest
+from parity.files import below
 from parity.side import Side
 from parity.toolchain.hipify import LITERAL, table
 from parity.toolchain.host_code import Repairs
@@ -31,6 +32,9 @@ __all__ = [
 
 PORTED_SUFFIXES = (".hip", ".cu.hip", ".hip.cpp", ".cu", ".cpp", ".cc", ".cxx")
 """What the source of a port may be called, the likeliest first."""
+
+_MODULES = (".cu", ".hip", ".hsaco", ".co")
+"""What the file of a module may be called; the first is the one that counts."""
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.MULTILINE)
 """An ``#include`` line: the bracket, and the name."""
@@ -109,13 +113,12 @@ def find_modules(folder: Path, modules: Iterable[str] | None = None, *, ported: 
         raise UsageError(f"no kernels folder {folder}; set 'kernels' in [tool.parity] of pyproject.toml")
     apart = ported if ported and ported != folder and ported.is_relative_to(folder) else None
     found: dict[str, Path] = {}
-    for pattern in ("*.cu", "*.hip", "*.hsaco", "*.co"):
-        for path in folder.rglob(pattern):
-            if apart and path.is_relative_to(apart):
-                continue
-            source = source_of(path)
-            name = source.relative_to(folder).as_posix().removesuffix(".cu").removesuffix(".hip").removesuffix(".cu")
-            found.setdefault(name, source)
+    for path in sorted(below(folder, *_MODULES), key=lambda path: _MODULES.index(path.suffix)):
+        if apart and path.is_relative_to(apart):
+            continue
+        source = source_of(path)
+        name = source.relative_to(folder).as_posix().removesuffix(".cu").removesuffix(".hip").removesuffix(".cu")
+        found.setdefault(name, source)
     found = dict(sorted(found.items()))
     if not found:
         raise UsageError(
@@ -137,7 +140,7 @@ def find_ported(path: Path, folder: Path, ported: Path) -> Path | None:
     ``hip`` in it, which is how torch's hipify names what it writes.
     """
     wanted = _ported_name(path.relative_to(folder), (".cu",))
-    candidates = sorted(each for each in ported.rglob("*") if each.name.endswith(PORTED_SUFFIXES) and each != path)
+    candidates = sorted(each for each in below(ported, *PORTED_SUFFIXES) if each != path)
     for suffix in PORTED_SUFFIXES:
         for each in candidates:
             if each.name.endswith(suffix) and _ported_name(each.relative_to(ported), (suffix,)) == wanted:

@@ -146,12 +146,13 @@ def test_a_recording_that_was_killed_continues_and_leaves_the_same_file(parity, 
     assert list(tmp_path.glob("*killed*")) == [path]
 
 
-def test_a_recording_that_was_interrupted_says_how_to_go_on(parity, recorded, held, tmp_path):
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_recording_that_was_interrupted_says_how_to_go_on(parity, recorded, held, tmp_path, number, code):
     path = tmp_path / "interrupted.zip"
     process, partial = held(path)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     _, told = process.communicate(timeout=300)
-    assert process.returncode == 130
+    assert process.returncode == code
     assert f"{NEG_KERNELS} of {KERNELS} kernels are in {partial}; the same command continues there" in told
     anew = parity("record", "-o", path, *SELECTORS, *EMULATED, "--seed", "1")
     assert "is of another recording, which differs in seed (0 there, 1 here)" in anew.err

@@ -215,7 +215,7 @@ def test_folders_that_cannot_be_written(parity, tmp_path, monkeypatch):
     assert "--output" in result.err
     monkeypatch.setenv("PARITY_CACHE", str(tmp_path / "file" / "cache"))
     result = parity("run", "affine_f32")
-    assert result.code == 2
+    assert result.code == 3
     assert "PARITY_CACHE" in result.err
 
 

@@ -177,6 +177,20 @@ def test_scratch_that_nothing_wrote_is_a_fault(run):
     assert (fault.kind, fault.lane, fault.buffer) == ("never-written read", 5, "scratch of lane 5")
 
 
+@pytest.mark.parametrize("kernel", ["unwritten_scratch", "outside_scratch"])
+@pytest.mark.parametrize("place", [-4000, -5, 45, 3000])
+def test_an_access_outside_of_a_private_array_names_that_and_no_buffer(run, kernel, place):
+    index = np.arange(64, dtype=np.int32) % 39
+    index[5] = place
+    with pytest.raises(MemoryFault) as caught:
+        run(kernel, index, np.zeros(64, np.float32), block=64)
+    fault = caught.value
+    assert fault.lane == 5
+    assert fault.buffer == "scratch of lane 5"
+    assert "scratch is the private memory of a thread" in str(fault)
+    assert abs(fault.offset - 4 * place) < 100  # where the array begins in scratch memory
+
+
 def test_constants_and_variables(run):
     index = np.arange(8, dtype=np.int32)
     wanted = np.arange(1, 9) + np.frombuffer(b"constant", np.uint8)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import resource
+import signal
 
 import pytest
 
@@ -94,3 +96,12 @@ def test_a_journal_that_cannot_be_written_names_the_way_out(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match=r"cannot write .*choose another file with -o"):
         Journal(tmp_path / "file" / "some.zip.partial", PLAN)
+
+
+def test_an_interrupt_in_the_middle_of_a_write_does_not_miscount(tmp_path, monkeypatch):
+    with Journal(tmp_path / "some.partial", PLAN) as journal:
+        monkeypatch.setattr(os, "fsync", lambda number: os.kill(os.getpid(), signal.SIGINT))
+        with pytest.raises(KeyboardInterrupt):
+            journal.add(0, [case(1)])
+        monkeypatch.undo()
+        assert len(journal) == journal.path.read_bytes().count(b"\n") - 1 == 1

@@ -155,3 +155,27 @@ def test_wrong_usage_is_one_line(collected, options, says):
     assert code == 4
     assert re.search(f"^ERROR: --parity: .*{says}", out, re.MULTILINE)
     assert "Traceback" not in out
+
+
+def test_sigterm_ends_pytest_as_ctrl_c_does_with_an_exit_code_of_its_own(project):
+    (project.folder / "tests" / "test_own.py").write_text(
+        "import os, signal\n"
+        "def test_before(): pass\n"
+        "def test_own(): os.kill(os.getpid(), signal.SIGTERM)\n"
+        "def test_after(): pass\n"
+    )
+    code, out = project("--parity", "tests/test_own.py")
+    assert code == 143
+    assert "KeyboardInterrupt" in out
+    assert "1 passed" in out
+
+
+def test_what_workers_of_xdist_share_has_no_name_that_could_outlive_them(project, monkeypatch):
+    scratch = project.folder / "scratch"
+    scratch.mkdir()
+    monkeypatch.setenv("TMPDIR", str(scratch))
+    (project.folder / "tests" / "test_own.py").write_text(
+        f"import pathlib\ndef test_own(): assert not list(pathlib.Path({str(scratch)!r}).glob('*.lock'))\n"
+    )
+    code, out = project("--parity", "-n", "2", "tests/test_own.py")
+    assert code == 0, out

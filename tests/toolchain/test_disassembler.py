@@ -1,5 +1,7 @@
 """Code objects given in place of sources: what the real compiler made, without the listing it was made of."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -70,6 +72,7 @@ def given(tmp_path, compiled, cache, tools):
             (tmp_path / name).write_bytes(content)
         return build(tmp_path, targets=targets, cache=cache)
 
+    read.folder = tmp_path
     return read
 
 
@@ -169,6 +172,80 @@ def test_an_instruction_that_the_llvm_misreads_is_not_guessed(compiled, tools, m
     listing = disassembler.listing_of(compiled["gfx1030"].binary)
     assert "not_read_by_llvm" in listing
     assert "-v" not in listing
+
+
+def llvm(folder, version, *, suffix="", targets="amdgcn", tools=("llvm-objdump", "llvm-readobj", "llvm-mc")):
+    """Stands in for an installed LLVM that knows no processor newer than gfx10."""
+    folder.mkdir(exist_ok=True)
+    for tool in tools:
+        path = folder / f"{tool}{suffix}"
+        path.write_text(
+            "#!/bin/sh\n"
+            f'if [ "$1" = --version ]; then echo "LLVM version {version}.0.6 {targets}"; fi\n'
+            "if [ \"$1\" = --notes ]; then printf -- '---\\namdhsa.target: amdgcn-amd-amdhsa--gfx1100\\n...\\n'; fi\n"
+            'if [ "$1" = -d ]; then echo "gfx1100 is not a recognized processor for this target" >&2; fi\n'
+        )
+        path.chmod(0o755)
+    return folder
+
+
+@pytest.fixture
+def path(monkeypatch, tmp_path):
+    """Sets PATH to folders, without a ROCm, for one search."""
+
+    def set_to(*folders):
+        monkeypatch.setenv("PATH", ":".join(map(str, folders)))
+        monkeypatch.setenv("ROCM_PATH", "")
+        if disassembler.Path("/opt/rocm").exists():
+            pytest.skip("a ROCm is installed here")
+
+    return set_to
+
+
+def test_of_an_older_llvm_beside_a_newer_one_the_newer_is_used_wherever_it_is(path, tmp_path):
+    older, newer = llvm(tmp_path / "a", 14), llvm(tmp_path / "b", 19, suffix="-19")
+    llvm(older, 15, suffix="-15")
+    for folders in ((older, newer), (newer, older)):
+        path(*folders)
+        found = disassembler.find_disassembler()
+        assert (found.version, found.tool("llvm-mc")) == (19, newer / "llvm-mc-19")
+    path(older)
+    assert disassembler.find_disassembler().version == 15
+
+
+def test_an_llvm_that_is_of_no_use_is_passed_over_however_new(path, tmp_path):
+    good = llvm(tmp_path / "good", 14)
+    llvm(good, 20, suffix="-20", targets="x86-64")
+    llvm(good, 21, suffix="-21", tools=("llvm-objdump", "llvm-readobj"))
+    (good / "llvm-objdump-22").write_bytes(b"\x7fELF of another machine")
+    (good / "llvm-objdump-22").chmod(0o755)
+    path(good)
+    assert disassembler.find_disassembler().version == 14
+
+
+def test_an_older_llvm_alone_is_said_not_to_know_a_newer_target(path, tmp_path, binaries):
+    path(llvm(tmp_path / "old", 14))
+    (tmp_path / "module.hsaco").write_bytes(binaries["gfx1100"])
+    with pytest.raises(UsageError, match=r"is for gfx1100, which .*LLVM 14.* cannot disassemble; install a newer LLVM"):
+        disassembler.listing_of(tmp_path / "module.hsaco")
+
+
+def test_a_place_is_the_same_however_the_llvm_writes_it(given, binaries, monkeypatch):
+    real = disassembler.Disassembler.run
+    listings = []
+    for spelling in (r"; ./\1", r"; \1"):  # LLVM 14, and newer ones
+
+        def spelled(self, name, *arguments, text=None, spelling=spelling):
+            run = real(self, name, *arguments, text=text)
+            run.stdout = re.sub(r"(?m)^; (?:\./)?(module\.cu:\d+)$", spelling, run.stdout)
+            return run
+
+        monkeypatch.setattr(disassembler.Disassembler, "run", spelled)
+        (given.folder / "module.hsaco").write_bytes(binaries["gfx90a"])
+        listings.append(disassembler.listing_of(given.folder / "module.hsaco"))
+    assert listings[0] == listings[1]
+    assert "module.cu:" in listings[0]
+    assert "./module.cu:" not in listings[0]
 
 
 def test_without_a_disassembler_the_message_says_what_to_install(monkeypatch, tmp_path):

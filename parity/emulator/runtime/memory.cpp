@@ -25,6 +25,7 @@ bool same(const u8 *a, const u8 *b, u64 n) {
 // --- one lane at a time; the first faulty lane is reported ---
 u32 report(Context *c, u32 kind, u64 at, u32 bytes, u32 lane, u32 instruction) {
   c->fault = kind, c->address = at, c->bytes = bytes, c->lane = lane, c->instruction = instruction & ~COHERENT;
+  c->wave = c->running ? c->running->current : 0;
   return 1;
 }
 // Whether nothing wrote a place in LDS, or a wavefront that has not run yet will (a race), shows at the next barrier.
@@ -169,7 +170,13 @@ static u32 trace(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 by
   for (Mask m = exec; m; m &= m - 1) {
     u32 i = first(m);
     u64 at = base + pair(lo[i], hi[i]);
-    if (at - c->scratch < c->variables - c->scratch) continue;
+    if (u64 place = at - c->scratch; place < c->variables - c->scratch) {
+      u64 lanes = c->running->waves * LANES, mine = c->running->current * LANES + i;
+      // What is a lane's is not in reach of another one on a GPU: this is an index that is far off.
+      if (place < lanes * c->scratch_stride && place / c->scratch_stride != mine)
+        return fault(c, writes ? WRITE_OUTSIDE : READ_OUTSIDE, at, bytes, i, instruction);
+      continue;
+    }
     if (trace_one(c, at, bytes, i, instruction, writes, false, same >> i & 1)) return 1;
   }
   return 0;

@@ -44,6 +44,7 @@ struct Context {
   u64 ticks;                 // how often the clock was read
   u64 changes;               // of memory, to see that nothing happens any more
   u32 compares;              // the kernel has a compare-and-swap
+  u32 wave;                  // of its workgroup, in which the fault happened
 };
 // The budget is used up. Compiled code gets all of the reserve, threaded code looks whether it goes on (threaded.cpp).
 INLINE u32 exhausted(Context *c, i64 &left, u32 instruction) {

@@ -86,6 +86,13 @@ KERNEL scratch(const int* index, float* out, int n) {
     a[index[threadIdx.x]] = 5;
     out[threadIdx.x] = sum_of(a, n) + a[index[threadIdx.x + 1]];
 }
+// An array of a thread by a pointer that may point elsewhere as well.
+__device__ __noinline__ float element(const float* p, int k) { return p[k]; }
+KERNEL outside_scratch(const int* index, float* out) {
+    float a[40];
+    for (int i = 0; i < 40; i++) a[(i + index[0]) % 40] = i;
+    out[threadIdx.x] = element(a, index[threadIdx.x]);
+}
 KERNEL unwritten_scratch(const int* index, float* out) {
     volatile float a[40];
     for (int i = 0; i < 39; i++) a[i] = i;

@@ -1,0 +1,347 @@
+"""What people can type: ``python -m benchmarks.fuzz [COUNT] [SEED]`` makes mistakes in cases, options, settings,
+declarations, known issues and files, and holds parity to its promise: a message and an exit code, and nothing else.
+
+A mistake is a valid input in which something was replaced, left out or repeated, often by what has broken a program
+before: numbers of 5,000 digits, digits of other scripts, NUL, names of 300 characters, pipes and devices. Exit code: 0
+every input was answered so, 1 one was not: it is printed with its number.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import random
+import resource
+import signal
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from parity.cli import main as parity
+from parity.engine.known import known_issues
+from parity.engine.plan import Column
+from parity.errors import ParityError
+from parity.runners.recording import RecordedCase, read_recording, write_recording
+from parity.suite import find_suite
+from parity.toolchain import disassembler
+
+COUNT = 10_000
+SECONDS = 20
+"""Time that one input may take; most take milliseconds."""
+
+MEMORY = 8 << 30
+
+NASTY = (
+    "", " ", "-", "--", "-1", "0", "1", "00", "²", "٣", "𝟙", "1_0", "0x10", "1e400", "nan", "inf", "-0.0", "1.5",
+    "9" * 30, "9" * 5000, "999999999999", "4294967296", "18446744073709551616", "/", ".", "..", "~", "*", "[", "]",
+    "[]", "(", ")", "()", "{", "}", "{}", "{T}", "{0}", "{!r}", "%s", "%", "\\", "'", '"', ",", ":", ";", "=", "+",
+    "@", "x", "x=", "~@", "\n", "\t", "\x1b[31m", "\u202e", "é", "日本", "\U0001f600", "\ufeff", "a" * 300, "a/" * 200,
+    "None", "True", "lambda: 0", "f32", "u8", "f99", "T", "null-info", "launch=1x1", "threads=64", "launch=0x0",
+    "unary.*", "[!", "a.b.c", "../..", "/dev/zero", "/proc/self/mem", "/nonexistent", "PIPE", "recorded=PIPE",
+    "recorded=/dev/zero", "recorded=.", "x**9**9**9", "((((((((((((((((((((((((((((((((((((((((1", "1//0", "max()",
+    "x.shape[9]", "x.strides", "__import__('os')", "rows*",
+)  # fmt: skip
+
+VALUES = (
+    "None", "0", "-1", "3", "1e400", "float('nan')", "True", "''", "' '", "'²'", "'a b'", "'x'", "'T'", "'f99'",
+    "'{T}'", "'{'", "'{x.y}'", "'" + "a" * 300 + "'", "b'x'", "'\\0'", "[]", "()", "{}", "{'x': 'T'}", "{'alpha': 3}",
+    "{'x': None}", "{3: 'T'}", "('f32',)", "('f99',)", "('f32', 'f32')", "('f32,u8',)", "(3,)", "[None]", "object()",
+    "lambda: 0", "lambda *a, **k: None", "lambda g: g.nothing", "lambda g: 'x'", "lambda g: 1 / 0", "print", "int",
+    "np.zeros(3)", "'x: rows cols; out: rows'", "'x: rows'", "'rows % 0'", "'x: *a *b'", "'rows > 0'", "'numel'",
+    "10**30", "'10**10**10'", "(1024, 1, 1)", "'ceil(numel/0)'", "'1,2,3,4'", "{'rows': ()}", "{'rows': (1,)}",
+    "{'rows': ('rows',)}", "-0.0", "'-1'",
+)  # fmt: skip
+
+DECLARATION = """import numpy as np
+
+from parity import reference
+from parity.op import Op
+
+
+def scaled(x, alpha, to, shape=None):
+    return reference.within(0.5, np.multiply(x.astype(np.float64), alpha), to)
+
+
+op = Op({fields})
+"""
+
+FIELDS = {
+    "name": "'mine.scaled'",
+    "kernel": "'scaled_{T}'",
+    "types": "('f32', 'f16')",
+    "args": "'x out alpha n:i32=rows*cols'",
+    "inputs": "{'x': 'T'}",
+    "params": "{'alpha': 'f32'}",
+    "shapes": "'x: rows cols; out: rows cols'",
+    "where": "'cols % 2 == 0'",
+    "grid": "'ceil(cols/64), rows'",
+    "block": "64",
+    "grid_stride": "False",
+    "reference": "scaled",
+}
+
+MORE = (
+    "outputs", "updates", "choices", "strides", "layouts", "shape", "fits", "shared", "launch", "then", "threads",
+    "info", "null_info", "writes", "in_place", "optional", "aliased", "indices", "data", "points", "values", "named",
+    "scalars", "workspace", "structs", "symbols", "spelling", "bench", "operations", "elements", "source", "library",
+    "nothing",
+)  # fmt: skip
+
+SETTINGS = """[tool.parity]
+kernels = "kernels"
+cases = "cases"
+include = ["include"]
+flags = ["-DN=1", "-Iinclude"]
+force-include = []
+hip = "hip"
+cuda-arch = 890
+launches = "any"
+known-issues = "known.toml"
+"""
+
+ISSUES = """[[issue]]
+cases = ["mine.scaled[f32]", "mine.scaled[f32](x=2x2~mixed@0 alpha=1.5)"]
+runner = "emulated"
+target = "gfx1100"
+toolchain = "ziglang >=0.17,<0.18"
+failure = "value"
+ulps = 2
+reason = "it is known"
+link = "https://example.org/1"
+expires = 2027-06-30
+"""
+
+OPTIONS = {
+    "list": ("--cases", "--dtype", "--examples", "--seed", "--kernels", "--cases-dir", "--hip", "--launches"),
+    "show": ("--elements", "--kernels", "--cases", "--hip", "--toolchain"),
+    "run": (
+        "--target", "--runner", "--examples", "--seed", "--launches", "-j", "--known-issues", "--kernels", "--dtype",
+        "--json", "--full", "--time", "--toolchain", "--hipify",
+    ),
+    "record": ("-o", "--runner", "--target", "--examples", "--seed", "-j", "--time"),
+    "bench": ("--runner", "--target", "--hot", "--seconds", "--save", "--baseline", "--threshold", "-j", "--json"),
+    "static": ("--target", "--full", "--json", "--kernels"),
+    "build": ("--target", "--kernels", "--signatures", "--hip"),
+    "hip-emulator": ("--target", "--memory", "--fault"),
+}  # fmt: skip
+
+CASES = (
+    "mine.scaled[f32](x=2x2~mixed@0 alpha=1.5)",
+    "mine.scaled[f16](x=4x6:6,1+3~special@17 alpha=-0.5)",
+    "mine.scaled[f32](x=1x8~normal@3 alpha=2.0 launch=2x64)",
+)
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One input: what it is, and what gives it to parity; that returns an exit code, or raises what parity raises."""
+
+    what: str
+    act: Callable[[], int]
+
+
+class Fuzz:
+    """Inputs with mistakes in them, in a folder of their own; the same seed makes the same ones."""
+
+    def __init__(self, folder: Path, seed: int) -> None:
+        self.folder, self.random = folder, random.Random(seed)
+        for name in ("kernels", "cases", "include", "hip"):
+            (folder / name).mkdir()
+        (folder / "kernels" / "mine.cu").write_text('extern "C" __global__ void scaled_f32(float* x) {}\n')
+        os.mkfifo(folder / "PIPE")
+        self._recording = folder / "sound.zip"
+        head = {
+            "runner": "cuda", "vendor": "cuda", "evidence": "hardware", "device": {}, "seed": 0, "examples": 1,
+            "environment": {"sources": {}},
+        }  # fmt: skip
+        case = RecordedCase(CASES[0], "", "mine", "scaled_f32", "sm_90", "digest", {"out": bytes(16)})
+        write_recording(self._recording, head, [], [case])
+        self.restore()
+
+    def restore(self) -> None:
+        """The project as it is without mistakes."""
+        (self.folder / "pyproject.toml").write_text(SETTINGS)
+        (self.folder / "known.toml").write_text(ISSUES)
+        self._declare(FIELDS)
+
+    def _declare(self, fields: dict[str, str]) -> None:
+        text = ", ".join(f"{name}={value}" for name, value in fields.items())
+        (self.folder / "cases" / "mine.py").write_text(DECLARATION.replace("{fields}", text), "utf-8", "surrogatepass")
+
+    def attempts(self) -> Iterator[Attempt]:
+        """Inputs without end."""
+        makers = (self._case, self._case, self._options, self._options, self._settings, self._declaration,
+                  self._declaration, self._issues, self._file)  # fmt: skip
+        while True:
+            yield self.random.choice(makers)()
+
+    def _spoilt(self, text: str) -> str:
+        """The text with one to three mistakes."""
+        for _ in range(self.random.randint(1, 3)):
+            start = self.random.randrange(len(text) + 1)
+            end = min(len(text), start + self.random.choice((0, 0, 1, 1, 2, 5, 20)))
+            if self.random.random() < 0.5 and (numbers := [i for i, each in enumerate(text) if each.isdigit()]):
+                start = self.random.choice(numbers)
+                end = start + 1
+            part = self.random.choice((self.random.choice(NASTY), text[start:end] * 2, ""))
+            text = text[:start] + part + text[end:]
+        return text
+
+    def _called(self, *arguments: str) -> Attempt:
+        shown = " ".join(map(repr, arguments))
+        return Attempt(f"parity {shown}", lambda: parity(list(arguments)))
+
+    def _case(self) -> Attempt:
+        return self._called("show", self._spoilt(self.random.choice(CASES)))
+
+    def _options(self) -> Attempt:
+        command = self.random.choice(list(OPTIONS))
+        # What would go on to compile and to execute is kept from it: that takes seconds, and is tested elsewhere.
+        arguments = ["mine.nothing"] if command in ("run", "record", "bench", "static", "list") else []
+        arguments += [CASES[0]] * (command == "show") + ["nothing"] * (command == "build")
+        for _ in range(self.random.randint(1, 3)):
+            arguments += [self.random.choice(OPTIONS[command]), self.random.choice(NASTY)][: self.random.randint(1, 2)]
+        return self._called(command, *(each for each in arguments if "\0" not in each))
+
+    def _settings(self) -> Attempt:
+        text = self._spoilt(SETTINGS)
+        for wrong in ("tool = 3", "[tool]\nparity = 3", "a = [" * 3000):
+            if self.random.random() < 0.02:
+                text = wrong
+        content = text.encode("utf-8", "surrogatepass")
+        if self.random.random() < 0.1:
+            content = self._bytes(content)
+        (self.folder / "pyproject.toml").write_bytes(content)
+        return replace(self._called("list"), what=f"pyproject.toml {content!r}")
+
+    def _declaration(self) -> Attempt:
+        fields = dict(FIELDS)
+        for _ in range(self.random.randint(1, 2)):
+            name = self.random.choice((*FIELDS, *FIELDS, *MORE))
+            value = fields.get(name)
+            if value and value[0] == "'" and self.random.random() < 0.5:
+                fields[name] = repr(self._spoilt(value[1:-1]))
+            elif value and self.random.random() < 0.1:
+                del fields[name]
+            else:
+                fields[name] = self.random.choice(VALUES)
+        self._declare(fields)
+        command = self.random.choice((["list"], ["list", "--cases", "--examples", "2"], ["show", CASES[0]]))
+        return replace(self._called(*command), what=f"Op({fields}), parity {command}")
+
+    def _issues(self) -> Attempt:
+        content = self._spoilt(ISSUES).encode("utf-8", "surrogatepass")
+        if self.random.random() < 0.1:
+            content = self._bytes(content)
+        (self.folder / "known.toml").write_bytes(content)
+
+        def act() -> int:
+            known = known_issues(find_suite(), [Column("emulated", "gfx1100")])
+            print("\n".join(known.mistakes), file=sys.stderr)
+            return 2 if known.mistakes else 0
+
+        return Attempt(f"known-issues.toml {content!r}", act)
+
+    def _bytes(self, content: bytes) -> bytes:
+        """The content with some bytes changed, cut off, or random."""
+        kind = self.random.randrange(4)
+        if kind == 0:
+            return content[: self.random.randrange(len(content) + 1)]
+        if kind == 1:
+            return self.random.randbytes(self.random.randrange(200))
+        changed = bytearray(content)
+        for _ in range(self.random.randint(1, 8)):
+            changed[self.random.randrange(len(changed))] = self.random.randrange(256)
+        return bytes(changed)
+
+    def _file(self) -> Attempt:
+        kind = self.random.choice(("recording", "baseline", "record", "code object"))
+        path = self.folder / "file"
+        if kind == "recording":
+            content = self._bytes(self._recording.read_bytes())
+        elif kind == "code object":
+            header = b"\x7fELF\x02\x01\x01\x40\x04".ljust(16, b"\0") + b"\x03\0\xe0\0\x01\0\0\0"
+            content = header + self.random.randbytes(self.random.choice((40, 200, 2000)))
+        else:
+            known = {"format": "parity bench, version 1", "measurements": [{"case": CASES[0]}], "environment": {}}
+            content = self._bytes(json.dumps(known).encode() + b"\n")
+        path.write_bytes(content)
+
+        def act() -> int:
+            if kind == "recording":
+                read_recording(path)
+            elif kind == "code object":
+                disassembler.listing_of(path)
+            elif kind == "record":
+                return parity(["run", "mine.nothing", "--runner", f"recorded={path}"])
+            else:
+                return parity(["bench", CASES[0], "--baseline", str(path), "--runner", "nothing"])
+            return 0
+
+        return Attempt(f"a {kind}: {content[:200]!r}", act)
+
+
+def answer(attempt: Attempt) -> str:
+    """What is wrong with the way in which parity answers an input; empty if nothing is."""
+    said, told = io.StringIO(), io.StringIO()
+    before = signal.signal(signal.SIGALRM, _late)
+    signal.alarm(SECONDS)
+    try:
+        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(told):
+            code = attempt.act()
+    except ParityError as error:
+        code = error.exit_code
+        told.write(str(error))
+    except BaseException as error:
+        return "".join(traceback.format_exception(error))
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+    if "Traceback (most recent call last)" in told.getvalue() + said.getvalue():
+        return f"a traceback, and exit code {code}:\n{told.getvalue()}{said.getvalue()}"
+    if code not in (0, 1, 2, 3):
+        return f"exit code {code!r}"
+    if code and not told.getvalue().strip():
+        return f"exit code {code} without a message"
+    return ""
+
+
+def _late(number: int, frame: object) -> None:
+    raise TimeoutError(f"no answer within {SECONDS} s")
+
+
+def fuzz(count: int, seed: int = 0) -> Iterator[tuple[int, Attempt, str]]:
+    """The inputs that were answered with something else than a message and an exit code, with their numbers."""
+    before, variables = Path.cwd(), dict(os.environ)
+    with tempfile.TemporaryDirectory() as place:
+        os.chdir(place)
+        try:
+            made = Fuzz(Path(place), seed)
+            for number, attempt in zip(range(count), made.attempts(), strict=False):
+                if problem := answer(attempt):
+                    yield number, attempt, problem
+                made.restore()
+                os.environ.update(variables)
+        finally:
+            os.chdir(before)
+
+
+def main(arguments: list[str]) -> int:
+    """Make the inputs, and print those that were not answered as promised."""
+    count, seed = (*map(int, arguments), *(COUNT, 0)[len(arguments) :])
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    wrong = 0
+    for number, attempt, problem in fuzz(count, seed):
+        wrong += 1
+        print(f"input {number}: {attempt.what[:2000]}\n{problem}\n", flush=True)
+    print(f"{count} inputs, {wrong} not answered with a message and an exit code")
+    return int(wrong > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,306 @@
+"""Processes that call functions, and that may die at any moment without harm to the others or to this one.
+
+Each process has a pipe of its own, and is given one call at a time: what a process leaves behind when it dies in the
+middle of a message is a broken pipe of its own, and no lock that the others wait for. All of it is the business of one
+thread, so the thread that waits for results can always be interrupted.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import multiprocessing
+import os
+import pickle
+import signal
+import threading
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from multiprocessing import resource_tracker
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
+from multiprocessing.reduction import ForkingPickler
+from typing import Any
+
+from parity.errors import NotAvailable
+from parity.interrupts import INTERRUPTS, held
+
+__all__ = ["Died", "Late", "Processes"]
+
+ATTEMPTS = 3
+"""Processes that may die one after the other before one of them was ready; after that none will be."""
+
+_SPAWN = multiprocessing.get_context("spawn")
+
+
+class Died(Exception):
+    """A process ended in the middle of a call. ``exitcode`` is negative if a signal ended it."""
+
+    def __init__(self, exitcode: int | None) -> None:
+        super().__init__(exitcode)
+        self.exitcode = exitcode
+
+    def __str__(self) -> str:
+        return f"the process {_ended(self.exitcode)}"
+
+    @property
+    def killed(self) -> bool:
+        """Whether it was ended from outside, as a system does that has no memory left."""
+        return self.exitcode == -signal.SIGKILL
+
+
+class Late(Exception):
+    """A call took too long; its process has ended."""
+
+
+@dataclass(frozen=True)
+class _Call:
+    future: Future[Any]
+    message: bytes
+    seconds: float
+
+
+@dataclass
+class _Process:
+    """A process, the call that it is at, and when that is to be over. Its first call makes it ready for others."""
+
+    process: SpawnProcess
+    connection: Connection
+    call: _Call | None = None
+    deadline: float = 0.0
+    asked: bool = False
+    ready: bool = False
+
+
+@dataclass(eq=False)
+class Processes:
+    """``count`` processes, in each of which ``initializer(*arguments)`` is called first.
+
+    They ignore Ctrl-C and SIGTERM, which are this process's to handle, and end with it, however it ends.
+    """
+
+    count: int
+    initializer: Callable[..., None]
+    arguments: Sequence[Any] = ()
+    _calls: deque[_Call] = field(default_factory=deque, init=False)
+    _problem: Exception | None = field(default=None, init=False)
+    _stopping: bool = field(default=False, init=False)
+
+    def __post_init__(self) -> None:
+        self._lock = threading.Lock()
+        self._woken, self._wakes = _SPAWN.Pipe(duplex=False)
+        self._first = bytes(ForkingPickler.dumps((self.initializer, tuple(self.arguments))))
+        self._thread = threading.Thread(target=self._serve, name="parity processes", daemon=True)
+
+    def start(self) -> None:
+        """Start the processes. ``stop`` has to follow, even where this was interrupted."""
+        atexit.register(self.stop)  # before that of multiprocessing, which waits for processes to end by themselves
+        resource_tracker.ensure_running()  # which lets interrupts through again when it starts
+        with held():
+            self._thread.start()
+
+    def schedule(self, function: Callable[..., Any], arguments: Sequence[Any], *, seconds: float) -> Future[Any]:
+        """Call a function in one of the processes, for so many seconds at most.
+
+        The future has what it returns or raises; or ``Died`` or ``Late``; or NotAvailable, if no process can be made
+        ready.
+        """
+        future: Future[Any] = Future()
+        message = bytes(ForkingPickler.dumps((function, tuple(arguments))))
+        with self._lock:
+            if self._problem:
+                future.set_exception(self._problem)
+                return future
+            self._calls.append(_Call(future, message, seconds))
+        self._wake()
+        return future
+
+    def stop(self) -> None:
+        """End the processes; calls that are not done stay so."""
+        self._stopping = True
+        self._wake()
+        if self._thread.is_alive():
+            self._thread.join()
+        atexit.unregister(self.stop)
+
+    def _wake(self) -> None:
+        with contextlib.suppress(OSError):
+            self._wakes.send_bytes(b"")
+
+    def _serve(self) -> None:
+        """The thread: start processes, hand out calls, collect what comes back."""
+        mine: list[_Process] = []
+        attempts = 0
+        try:
+            while not self._stopping and not self._problem:
+                self._fill(mine)
+                self._hand_out(mine)
+                for each in self._answered(mine):
+                    alive = self._receive(each)
+                    attempts = 0 if each.ready else attempts + (not alive)
+                    if not alive:
+                        mine.remove(each)
+                        if attempts == ATTEMPTS:
+                            self._give_up(_none_begins(each))
+        except BaseException as error:  # nobody else would ever say what became of the calls
+            self._give_up(RuntimeError("".join(traceback.format_exception(error))))
+            raise
+        finally:
+            for each in mine:
+                _end(each)
+
+    def _fill(self, processes: list[_Process]) -> None:
+        """Start the processes that lack; do with fewer if the system has no more."""
+        while len(processes) < self.count and not self._problem:
+            try:
+                processes.append(_started())
+            except OSError as error:
+                self.count = len(processes)
+                if not processes:
+                    self._give_up(NotAvailable(f"worker processes cannot be started: {error.strerror}"))
+
+    def _hand_out(self, processes: Sequence[_Process]) -> None:
+        for each in processes:
+            with self._lock:
+                if not each.ready or each.call or not self._calls:
+                    continue
+                call = self._calls.popleft()
+            if not call.future.set_running_or_notify_cancel():
+                continue
+            each.call, each.deadline = call, time.monotonic() + call.seconds
+            with contextlib.suppress(OSError):  # it has died, which is found when it is waited for
+                each.connection.send_bytes(call.message)
+
+    def _answered(self, processes: Sequence[_Process]) -> Iterator[_Process]:
+        """The processes that have something to say, or have died or are late."""
+        busy = [each.deadline for each in processes if each.call]
+        seconds = max(0.0, min(busy) - time.monotonic()) if busy else None
+        links: list[Any] = [link for each in processes for link in (each.connection, each.process.sentinel)]
+        found = wait([self._woken, *links], seconds)
+        if self._woken in found:
+            while self._woken.poll():
+                self._woken.recv_bytes()
+        now = time.monotonic()
+        for each in processes:
+            late = each.call is not None and now >= each.deadline
+            if late or each.connection in found or each.process.sentinel in found:
+                yield each
+
+    def _receive(self, each: _Process) -> bool:
+        """Take what a process has to say; whether it lives on."""
+        try:
+            said = each.connection.recv_bytes() if each.connection.poll() else None
+        except (EOFError, OSError):
+            said = None
+        if said is None:
+            late = each.call is not None and each.process.is_alive() and time.monotonic() >= each.deadline
+            _end(each, at_once=late)
+            if each.call:
+                each.call.future.set_exception(Late() if late else Died(each.process.exitcode))
+            return False
+        if not each.asked:
+            each.asked = True
+            with contextlib.suppress(OSError):
+                each.connection.send_bytes(self._first)
+            return True
+        value, error = _unpacked(said)
+        if each.call:
+            call, each.call = each.call, None
+            call.future.set_exception(error) if error else call.future.set_result(value)
+        elif error:
+            self._give_up(error)
+        else:
+            each.ready = True
+        return True
+
+    def _give_up(self, problem: Exception) -> None:
+        """Let every call have this problem, the later ones as well."""
+        with self._lock:
+            self._problem = problem
+            left = list(self._calls)
+            self._calls.clear()
+        for call in left:
+            if call.future.set_running_or_notify_cancel():
+                call.future.set_exception(problem)
+
+
+def _started() -> _Process:
+    ours, theirs = _SPAWN.Pipe()
+    process = _SPAWN.Process(target=_work, args=[theirs], daemon=True)
+    try:
+        process.start()
+    except BaseException:
+        ours.close()
+        raise
+    finally:
+        theirs.close()
+    return _Process(process, ours)
+
+
+def _none_begins(last: _Process) -> NotAvailable:
+    return NotAvailable(
+        f"{ATTEMPTS} worker processes died one after the other before they could begin (the last one "
+        f"{_ended(last.process.exitcode)}); if the system is short of memory, use fewer of them: -j 1"
+    )
+
+
+def _end(each: _Process, *, at_once: bool = True) -> None:
+    """End a process; one that ends by itself is given the time to say with which exit code."""
+    each.connection.close()
+    if not at_once:
+        each.process.join(5)
+    each.process.kill()
+    each.process.join()
+
+
+def _ended(exitcode: int | None) -> str:
+    if exitcode is not None and exitcode < 0:
+        with contextlib.suppress(ValueError):
+            return f"was ended by {signal.Signals(-exitcode).name}"
+    return f"died with exit code {exitcode}"
+
+
+def _unpacked(said: bytes) -> tuple[Any, Exception | None]:
+    try:
+        value, error = pickle.loads(said)
+    except Exception as problem:  # an exception with a constructor of its own, say
+        return None, problem
+    return value, error
+
+
+def _work(connection: Connection) -> None:
+    """Do what the connection asks for until it closes, inside of a process."""
+    for number in INTERRUPTS:
+        signal.signal(number, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, INTERRUPTS)
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def watch() -> None:
+        parent.join()
+        os._exit(1)
+
+    # In the middle of a call it would not see that nobody waits for it any more.
+    threading.Thread(target=watch, daemon=True).start()
+    with contextlib.suppress(EOFError, OSError):
+        connection.send_bytes(b"")
+        while True:
+            message = connection.recv_bytes()
+            connection.send_bytes(_performed(message))
+
+
+def _performed(message: bytes) -> bytes:
+    """What a call returned, and what it raised."""
+    try:
+        function, arguments = pickle.loads(message)
+        return bytes(ForkingPickler.dumps((function(*arguments), None)))
+    except Exception as error:
+        error.add_note("".join(traceback.format_exception(error)))
+        try:
+            return bytes(ForkingPickler.dumps((None, error)))
+        except Exception:
+            return bytes(ForkingPickler.dumps((None, RuntimeError("".join(traceback.format_exception(error))))))

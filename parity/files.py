@@ -1,0 +1,66 @@
+"""Files that people name: only regular ones are read, because a pipe would be waited for and a device has no end."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from parity.errors import UsageError
+
+__all__ = ["below", "content_of", "regular", "text_of"]
+
+_KINDS = {
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFDIR: "a folder",
+}
+
+
+def regular(path: Path) -> Path:
+    """The path, if it is that of a file that can be read to its end.
+
+    Raises:
+        UsageError: it is something else, or cannot be looked at.
+    """
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError) as error:
+        raise UsageError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
+    if not stat.S_ISREG(mode):
+        raise UsageError(f"cannot read {path}: it is {_KINDS.get(stat.S_IFMT(mode), 'something')} and not a file")
+    return path
+
+
+def content_of(path: Path) -> bytes:
+    """The bytes of a file.
+
+    Raises:
+        UsageError: it cannot be read, or is no file.
+    """
+    try:
+        return regular(path).read_bytes()
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from error
+
+
+def text_of(path: Path) -> str:
+    """The text of a file in UTF-8.
+
+    Raises:
+        UsageError: it cannot be read, is no file, or is not UTF-8.
+    """
+    try:
+        return content_of(path).decode()
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is not UTF-8: {error}") from error
+
+
+def below(folder: Path, *suffixes: str) -> Iterator[Path]:
+    """The files below a folder whose names end so, folder by folder; what cannot be looked into is left out."""
+    for place, folders, files in os.walk(folder):
+        folders.sort()
+        yield from (path for name in sorted(files) if name.endswith(suffixes) and (path := Path(place, name)).is_file())

@@ -1,0 +1,233 @@
+"""What is not the kernel's fault is never its failure: a status of its own, a reason said once, exit code 3."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import textwrap
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from parity.cache import Cache
+from parity.cli import main
+from parity.codeobject import CodeObject, Kernel
+from parity.compare import Status, Verdict
+from parity.engine import Column, Journal, Plan, outcomes, run, tasks_of
+from parity.engine.check import minimize
+from parity.engine.worker import Worker
+from parity.errors import SystemLacks
+from parity.launch import Fault, Outcome
+from parity.report import not_judged
+from parity.runners import Evidence
+
+LACKING = '''
+import errno, os, signal
+import numpy as np
+from parity.errors import SystemLacks
+from parity.launch import Fault, Outcome
+from parity.report import not_judged
+from parity.runners import Evidence, Probe
+
+class Lacking:
+    """Negates; of 2 to 6 elements something else than the kernel keeps it from that, and 7 it gets wrong."""
+    name, evidence, vendor = "lacking", Evidence.NOT_RUN, "amd"
+    def probe(self): return Probe(True)
+    def targets(self): return ("gfx1100",)
+    def open(self, target, *, checked=True): return self
+    def prepare(self, code, kernels): pass
+    def execute(self, code, launch, buffers):
+        numel = launch.args[0].value
+        if numel == 2: raise MemoryError(f"{numel} bytes")
+        if numel == 3: raise OSError(errno.ENOSPC, "No space left on device", "/tmp/full")
+        if numel == 4: os.kill(os.getpid(), signal.SIGKILL)
+        if numel == 5: raise SystemLacks("cannot write the cache folder")
+        if numel == 6: return Outcome({}, Fault("out of memory", "hipErrorOutOfMemory"))
+        x = buffers["x"].data
+        return Outcome({**{n: b.data.copy() for n, b in buffers.items()}, "out": x if numel == 7 else -x})
+'''
+COLUMN = Column("lacking", "gfx1100", Evidence.NOT_RUN, "amd", "lacking")
+
+
+@pytest.fixture
+def plan_for(suite, tmp_path, monkeypatch):
+    """A plan of cases with so many elements each, on a runner that is installed for every new process."""
+    (tmp_path / "lacking.py").write_text(textwrap.dedent(LACKING))
+    info = tmp_path / "lacking-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: lacking\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[parity.runners]\nlacking = lacking:Lacking\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
+    code = CodeObject("unary", "gfx1100", "", {"uneg_f32": Kernel("uneg_f32", (), 0, 0, 0, 0, 0, 32)}, "digest")
+
+    def make(*sizes):
+        tasks = tasks_of(suite.select([f"unary.neg[f32](x={n}~normal@0)" for n in sizes]), (COLUMN,))
+        return Plan(suite.kernels, suite.cases, tasks, 1, 0, True, {("unary", COLUMN): code})
+
+    return make
+
+
+def test_what_is_not_the_kernel_s_fault_is_not_judged_and_the_rest_is(suite, plan_for):
+    records = list(run(plan_for(1, 2, 3, 4, 5, 6, 7, 8), suite, jobs=1))
+    found = [(record.verdict.status, record.verdict.kind) for record in records]
+    assert found == [
+        (Status.PASS, ""),
+        (Status.NOT_JUDGED, "no memory"),
+        (Status.NOT_JUDGED, "system"),
+        (Status.NOT_JUDGED, "killed"),
+        (Status.NOT_JUDGED, "system"),
+        (Status.NOT_JUDGED, "out of memory"),
+        (Status.FAIL, "value"),
+        (Status.PASS, ""),
+    ]
+    assert not any(record.failed for record in records if record.verdict.status is Status.NOT_JUDGED)
+    assert "/tmp/full: No space left on device" in records[2].verdict.detail
+    assert "was ended by SIGKILL" in records[3].verdict.detail
+
+
+@pytest.mark.parametrize("size", [2, 3, 4])
+def test_a_recording_has_no_fault_that_is_not_the_kernel_s(suite, plan_for, tmp_path, size):
+    with Journal(tmp_path / "some.partial", {}) as journal, pytest.raises(SystemLacks):
+        list(outcomes(plan_for(size), suite, journal, jobs=1))
+
+
+@pytest.fixture
+def mine(tmp_path, monkeypatch):
+    """A project of one kernel, as the working folder; the path of its case file."""
+    assert main(["init", str(tmp_path / "mine")]) == 0
+    monkeypatch.chdir(tmp_path / "mine")
+    return tmp_path / "mine" / "cases" / "leaky_relu.py"
+
+
+def test_a_reference_that_raises_is_named_once_and_the_exit_code_is_3(mine, capsys):
+    mine.write_text(
+        mine.read_text().replace("wide = x.astype", 'raise RuntimeError(f"no {x.shape}")\n    wide = x.astype')
+    )
+    assert main(["run", "--target", "gfx1100", "--examples", "3"]) == 3
+    out, err = capsys.readouterr()
+    assert err.count("the reference raised RuntimeError: no ") == 1
+    assert "not judged: " in err
+    assert "leaky_relu.py:11" in err
+    assert "NOT JUDGED" in out
+    assert "FAIL" not in out
+    assert "Traceback" not in out + err
+    assert (mine.parents[1] / "parity-out" / "failures.txt").read_text().count("the reference raised") == 1
+    assert '<error message="NOT JUDGED' in (mine.parents[1] / "parity-out" / "junit.xml").read_text()
+    cell = json.loads((mine.parents[1] / "parity-out" / "matrix.json").read_text())["kernels"][0]["cells"][0]
+    assert (cell["state"], cell["run"], cell["failed"], cell["not_judged"]) == ("not judged", 0, 0, 3)
+
+
+def test_a_bench_of_a_kernel_whose_reference_raises_ends_with_3(mine, capsys):
+    mine.write_text(mine.read_text().replace("wide = x.astype", 'raise RuntimeError("no")\n    wide = x.astype'))
+    assert main(["bench", "--runner", "emulated", "--target", "gfx1100"]) == 3
+    assert "not judged: " in capsys.readouterr().err
+
+
+def test_beside_a_real_failure_the_exit_code_is_1(mine, capsys):
+    mine.write_text(
+        mine.read_text().replace(
+            "wide = x.astype", 'if x.size == 3:\n        raise RuntimeError("three")\n    wide = 2 * x.astype'
+        )
+    )
+    cases = [f"leaky_relu.leaky_relu[f32](x={n}~normal@0 alpha=0.5)" for n in (2, 3)]
+    assert main(["run", "--target", "gfx1100", *cases]) == 1
+    out, err = capsys.readouterr()
+    assert "1 failed, 1 not judged" in out
+    assert "1 case of 1 kernel, such as leaky_relu.leaky_relu[f32](x=3~normal@0 alpha=0.5): " in err
+
+
+def test_a_reference_that_raises_while_a_case_is_made_smaller_ends_nothing(suite):
+    op = suite.op("unary.neg")
+    case = op.parse("unary.neg[f32](x=40~normal@0)")
+
+    class Wrong:
+        def execute(self, code, launch, buffers):
+            if launch.args[0].value < 20:
+                raise RuntimeError("what a reference may raise, too")
+            return Outcome({name: buffer.data.copy() for name, buffer in buffers.items()} | {"out": buffers["x"].data})
+
+    code = CodeObject("unary", "gfx1100", "", {"uneg_f32": Kernel("uneg_f32", (), 0, 0, 0, 0, 0, 32)}, "digest")
+    small = minimize(op, case, Verdict(Status.FAIL, "value"), 0, 5, code, Wrong(), "amd")
+    assert small.verdict.kind == "value"
+    assert 20 <= np.prod(small.case.tensors[0][1].layout.shape) <= 40
+
+
+def test_making_a_case_smaller_ends_in_time_and_says_so(suite):
+    op = suite.op("unary.neg")
+    case = op.parse("unary.neg[f32](x=70001~normal@0)")
+
+    class Wrong:
+        launches = 0
+
+        def execute(self, code, launch, buffers):
+            self.launches += 1
+            return Outcome({name: buffer.data.copy() for name, buffer in buffers.items()} | {"out": buffers["x"].data})
+
+    code = CodeObject("unary", "gfx1100", "", {"uneg_f32": Kernel("uneg_f32", (), 0, 0, 0, 0, 0, 32)}, "digest")
+    wrong = Wrong()
+    small = minimize(op, case, Verdict(Status.FAIL, "value"), 0, 5, code, wrong, "amd", seconds=0.0)
+    assert (small.case, wrong.launches) == (case, 1)
+    assert "made smaller for 0 s, which is the limit" in small.verdict.detail
+    in_time = minimize(op, case, Verdict(Status.FAIL, "value"), 0, 5, code, wrong, "amd", seconds=3600.0)
+    assert "which is the limit" not in in_time.verdict.detail
+
+
+def test_a_cache_that_cannot_be_written_is_nobody_s_failure(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(SystemLacks, match="PARITY_CACHE"):
+        Cache(tmp_path / "file").get("0" * 64, lambda folder: None)
+    assert SystemLacks.exit_code == 3
+
+
+def test_reports_that_a_full_disk_refuses_are_printed_all_the_same(mine, capsys, monkeypatch):
+    def full(*_):
+        raise SystemLacks("cannot write matrix.txt: No space left on device")
+
+    monkeypatch.setattr("parity.cli.run.write_reports", full)
+    assert main(["run", "--target", "gfx1100", "leaky_relu.leaky_relu[f32](x=2~normal@0 alpha=0.5)"]) == 3
+    out, err = capsys.readouterr()
+    assert "1 passed" in out
+    assert "No space left on device" in err
+
+
+def test_a_record_that_a_full_disk_ends_loses_no_result(mine, capsys, monkeypatch):
+    def full(self, record):
+        raise OSError(errno.ENOSPC, "No space left on device", "record.jsonl")
+
+    monkeypatch.setattr("parity.cli.run.RecordWriter.add", full)
+    assert main(["run", "--target", "gfx1100", "leaky_relu.leaky_relu[f32](x=2~normal@0 alpha=0.5)"]) == 3
+    out, err = capsys.readouterr()
+    assert "interrupted: " in out
+    assert "the system refuses record.jsonl: No space left on device" in err
+
+
+def test_a_kernel_without_end_is_not_executed_for_every_case(suite):
+    class Endless:
+        launches = 0
+
+        def execute(self, code, launch, buffers):
+            self.launches += 1
+            return Outcome({}, Fault("no progress", "it waits"))
+
+    def worked(selector, examples=8):
+        tasks = tasks_of(suite.select([selector] if isinstance(selector, str) else selector), (COLUMN,))
+        tasks = tuple(replace(task, shrink=False) for task in tasks)
+        code = CodeObject("unary", "gfx1100", "", {"uneg_f32": Kernel("uneg_f32", (), 0, 0, 0, 0, 0, 32)}, "digest")
+        plan = Plan(suite.kernels, suite.cases, tasks, examples, 0, True, {("unary", COLUMN): code})
+        session = Endless()
+        worker = Worker(plan, suite, {COLUMN.spec: session}, {COLUMN: session})
+        return session, [record for task in tasks for record in worker.perform(task)]
+
+    session, records = worked("uneg_f32")
+    status = [record.verdict.status for record in records]
+    assert session.launches == 3
+    assert status == [Status.TIMEOUT] * 3 + [Status.NOT_JUDGED] * (len(records) - 3)
+    assert len(records) >= 8
+    (reason,) = not_judged(records)
+    assert "3 cases of this kernel before it had no end" in reason
+    # Those that somebody asked for by their text are executed.
+    session, records = worked([f"unary.neg[f32](x={n}~normal@0)" for n in range(1, 7)])
+    assert session.launches == 6

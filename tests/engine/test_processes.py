@@ -1,0 +1,123 @@
+"""Processes that may die at any moment: before they have read anything, while they work, one after the other."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+import pytest
+
+from parity.engine import processes
+from parity.engine.processes import Died, Late, Processes
+from parity.errors import NotAvailable
+
+PATIENCE = 60.0
+
+
+def nothing(*_):
+    """An initializer."""
+
+
+def double(number):
+    return 2 * number
+
+
+def refuse(text):
+    raise ValueError(text)
+
+
+def die(number):
+    os.kill(os.getpid(), number)
+
+
+def leave(code):
+    os._exit(code)
+
+
+def die_once(path):
+    """Ends the process that is the first to come here."""
+    if not path.exists():
+        path.touch()
+        leave(9)
+
+
+@pytest.fixture
+def started():
+    """Starts processes, and ends them after the test."""
+    found = []
+
+    def start(*arguments):
+        found.append(Processes(*arguments))
+        found[-1].start()
+        return found[-1]
+
+    yield start
+    for each in found:
+        each.stop()
+
+
+def test_a_call_returns_or_raises_in_the_one_who_waits(started):
+    pool = started(1, nothing)
+    good, bad = pool.schedule(double, [21], seconds=PATIENCE), pool.schedule(refuse, ["no"], seconds=PATIENCE)
+    assert good.result(PATIENCE) == 42
+    with pytest.raises(ValueError, match="no"):
+        bad.result(PATIENCE)
+
+
+def test_a_process_that_dies_or_hangs_costs_its_call_and_no_other(started):
+    pool = started(1, nothing)
+    calls = [(leave, 7), (die, signal.SIGKILL), (time.sleep, 3600), (double, 4)]
+    futures = [pool.schedule(f, [a], seconds=0.2 if f is time.sleep else PATIENCE) for f, a in calls]
+    with pytest.raises(Died, match="died with exit code 7") as left:
+        futures[0].result(PATIENCE)
+    with pytest.raises(Died, match="was ended by SIGKILL") as killed:
+        futures[1].result(PATIENCE)
+    assert (left.value.killed, killed.value.killed) == (False, True)
+    with pytest.raises(Late):
+        futures[2].result(PATIENCE)
+    assert futures[3].result(PATIENCE) == 8
+
+
+def test_workers_that_die_before_they_have_read_their_plan_are_an_error_and_no_wait_for_ever(started, monkeypatch):
+    spawned = processes._started
+
+    def stillborn():
+        each = spawned()
+        each.process.kill()
+        return each
+
+    monkeypatch.setattr(processes, "_started", stillborn)
+    pool = started(1, nothing, [b"more than a pipe holds" * 100_000])
+    with pytest.raises(NotAvailable, match=r"3 worker processes died .* was ended by SIGKILL.* -j 1"):
+        pool.schedule(double, [1], seconds=PATIENCE).result(PATIENCE)
+    with pytest.raises(NotAvailable):  # a later one, too
+        pool.schedule(double, [1], seconds=PATIENCE).result(PATIENCE)
+
+
+def test_one_that_dies_while_it_starts_is_replaced(started, tmp_path):
+    pool = started(1, die_once, [tmp_path / "first"])
+    assert pool.schedule(double, [3], seconds=PATIENCE).result(PATIENCE) == 6
+
+
+def test_what_the_initializer_raises_is_what_every_call_has(started):
+    pool = started(2, refuse, ["not today"])
+    with pytest.raises(ValueError, match="not today"):
+        pool.schedule(double, [1], seconds=PATIENCE).result(PATIENCE)
+
+
+def test_a_system_without_processes_is_named(started, monkeypatch):
+    def full():
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(processes, "_started", full)
+    with pytest.raises(NotAvailable, match="cannot be started: Resource temporarily unavailable"):
+        started(2, nothing).schedule(double, [1], seconds=PATIENCE).result(PATIENCE)
+
+
+def test_signals_of_the_terminal_are_for_the_parent_alone(started):
+    pool = started(1, nothing)
+    pid = pool.schedule(os.getpid, [], seconds=PATIENCE).result(PATIENCE)
+    os.kill(pid, signal.SIGINT)
+    os.kill(pid, signal.SIGTERM)
+    assert pool.schedule(os.getpid, [], seconds=PATIENCE).result(PATIENCE) == pid
