@@ -46,7 +46,8 @@ class Verdict:
     class that a wrong element is of, those of NaN and infinities with their direction ("nan for a number"). ``budget``
     is the worst share of its budget that any element used (1.0 = at the limit), ``ulps`` the largest distance in the
     class "value". ``pattern`` says in words which elements are wrong. ``divergences`` are ids of known CUDA/AMD
-    divergences that were met; ``sharp`` says that a result lies between the sharp and the hard limit.
+    divergences that were met; ``sharp`` says that a result lies between the sharp and the hard limit. ``drawn`` says
+    which results of approximate instructions a failure needs: with the nearest numbers the case passes.
     """
 
     status: Status
@@ -61,6 +62,7 @@ class Verdict:
     detail: str = ""
     kinds: tuple[str, ...] = ()
     ulps: float = 0.0
+    drawn: str = ""
 
     @property
     def passed(self) -> bool:

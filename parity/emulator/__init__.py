@@ -1,5 +1,6 @@
 """Executes AMDGPU assembly listings on the CPU."""
 
+from parity.emulator.approximate import Results
 from parity.emulator.classes import CLASSES, class_of
 from parity.emulator.device import Device, LaunchStats, pack, together
 from parity.emulator.faults import (
@@ -35,6 +36,7 @@ __all__ = [
     "MemoryFault",
     "NoProgress",
     "Refused",
+    "Results",
     "Thread",
     "Trapped",
     "UnknownInstruction",

@@ -1,5 +1,5 @@
 // The longer functions of generated kernels. Every rounding is written out: results are the same on every machine.
-#include "lanes.h"
+#include "approximate.h"
 
 // --- transcendental instructions: division and root are correctly rounded; the others are computed in double, so the
 // rounding to the result is correct up to about 1e-7 ULP ---
@@ -56,32 +56,59 @@ template <class T> static V<f64> log_of(V<T> x) {
   return r;
 }
 template <class T> static V<T> logarithm(V<T> x, V<T> r) { return sel(x >= (T)0, r, sel(x == x, undefined<T>(), quieted(x))); }
-V<f32> rcp_f32(In<f32> x) { return flushed(1.0f / flushed(x)); }
-V<f32> sqrt_f32(In<f32> x) { return rooted(flushed(x), __builtin_elementwise_sqrt(flushed(x))); }
-V<f32> rsq_f32(In<f32> x) { return rooted(flushed(x), to<f32>(1.0 / root(to<f64>(flushed(x))))); }
+// The nearest number, or what a launch wants instead; `exact` gives the value in f64.
+template <class F> static V<f32> approximate(Function f, V<f32> x, V<f32> nearest, F exact) {
+  return drawing.results == NEAREST ? nearest : inexact_f32(f, x, nearest, exact());
+}
+template <class F> static V<f16> approximate(Function f, V<f16> x, V<f16> nearest, F exact) {
+  return drawing.results == NEAREST ? nearest : inexact_f16(f, x, nearest, exact());
+}
+static V<f64> approximate(Function f, V<f64> x, V<f64> nearest) {
+  return drawing.results == NEAREST ? nearest : inexact_f64(f, x, nearest);
+}
+static V<f64> power(V<f32> x) { // 2^x, nothing new beyond 200
+  V<f32> z = sel(x < 200.0f, sel(x > -200.0f, x, all(-200.0f)), sel(x == x, all(200.0f), x)), k = even(z);
+  return exp2(to<f64>(z - k)) * as<f64>(to<u64>(to<i32>(sel(z == z, k, all(0.0f))) + 1023) << 52);
+}
+V<f32> rcp_f32(In<f32> a) {
+  V<f32> x = flushed(a);
+  return approximate(RCP, x, flushed(1.0f / x), [&] { return 1.0 / to<f64>(x); });
+}
+V<f32> sqrt_f32(In<f32> a) {
+  V<f32> x = flushed(a);
+  return approximate(SQRT, x, rooted(x, __builtin_elementwise_sqrt(x)), [&] { return root(to<f64>(x)); });
+}
+V<f32> rsq_f32(In<f32> a) {
+  V<f32> x = flushed(a);
+  V<f64> exact = 1.0 / root(to<f64>(x));
+  return approximate(RSQ, x, rooted(x, to<f32>(exact)), [&] { return exact; });
+}
 V<f32> exp_f32(In<f32> x) { // x - k is exact, and a result in the normal range is rounded before it is scaled
   V<f32> k = even(x), y = to<f32>(exp2(to<f64>(x - k)));
   y = as<f32>(as<u32>(y) + (as<u32>(to<i32>(k)) << 23));
   y = sel(x < 128.0f, y, all(__builtin_inff()));
-  return sel(x >= -126.0f, y, sel(x < -126.0f, all(0.0f), x + x));
+  return approximate(EXP, x, sel(x >= -126.0f, y, sel(x < -126.0f, all(0.0f), x + x)), [&] { return power(x); });
 }
-V<f32> log_f32(In<f32> x) { return logarithm(flushed(x), to<f32>(log_of(flushed(x)))); }
+V<f32> log_f32(In<f32> a) {
+  V<f32> x = flushed(a);
+  V<f64> exact = log_of(x);
+  return approximate(LOG, x, logarithm(x, to<f32>(exact)), [&] { return exact; });
+}
 V<f32> sin_f32(In<f32> x) { return sel(x == 0.0f, x, sine(x, 0.0)); }
 V<f32> cos_f32(In<f32> x) { return sine(x, 0.25); }
-V<f16> rcp_f16(In<f16> x) { return half_of(1.0 / to<f64>(x)); }
-V<f16> sqrt_f16(In<f16> x) { return rooted(x, half_of(root(to<f64>(x)))); }
-V<f16> rsq_f16(In<f16> x) { return rooted(x, half_of(1.0 / root(to<f64>(x)))); }
-V<f16> exp_f16(In<f16> x) {
-  V<f32> w = to<f32>(x), z = sel(w < 64.0f, sel(w > -64.0f, w, all(-64.0f)), sel(w == w, all(64.0f), w));
-  V<f32> k = even(z);
-  return half_of(exp2(to<f64>(z - k)) * as<f64>(to<u64>(to<i32>(sel(z == z, k, all(0.0f))) + 1023) << 52));
+template <class F> static V<f16> half(Function f, V<f16> x, V<f64> exact, F of) {
+  return approximate(f, x, of(half_of(exact)), [&] { return exact; });
 }
-V<f16> log_f16(In<f16> x) { return logarithm(x, half_of(log_of(x))); }
+V<f16> rcp_f16(In<f16> x) { return half(RCP, x, 1.0 / to<f64>(x), [](V<f16> r) { return r; }); }
+V<f16> sqrt_f16(In<f16> x) { return half(SQRT, x, root(to<f64>(x)), [&](V<f16> r) { return rooted(x, r); }); }
+V<f16> rsq_f16(In<f16> x) { return half(RSQ, x, 1.0 / root(to<f64>(x)), [&](V<f16> r) { return rooted(x, r); }); }
+V<f16> exp_f16(In<f16> x) { return half(EXP, x, power(to<f32>(x)), [](V<f16> r) { return r; }); }
+V<f16> log_f16(In<f16> x) { return half(LOG, x, log_of(x), [&](V<f16> r) { return logarithm(x, r); }); }
 V<f16> sin_f16(In<f16> x) { return sel(x == (f16)0, x, sine(x, 0.0)); }
 V<f16> cos_f16(In<f16> x) { return sine(x, 0.25); }
-V<f64> rcp_f64(In<f64> x) { return 1.0 / x; }
-V<f64> sqrt_f64(In<f64> x) { return rooted(x, root(x)); }
-V<f64> rsq_f64(In<f64> x) { return rooted(x, 1.0 / root(x)); }
+V<f64> rcp_f64(In<f64> x) { return approximate(RCP, x, 1.0 / x); }
+V<f64> sqrt_f64(In<f64> x) { return approximate(SQRT, x, rooted(x, root(x))); }
+V<f64> rsq_f64(In<f64> x) { return approximate(RSQ, x, rooted(x, 1.0 / root(x))); }
 
 // --- exponents and mantissas ---
 template <class T> static V<T> scale(V<T> x, V<i32> n) { // x * 2^n, rounded once
