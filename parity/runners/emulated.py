@@ -261,8 +261,10 @@ def results_of(launch: Launch) -> Results:
     """What approximate instructions give in a launch: of one half of all launches what gfx1100 computes.
 
     In the other half it is drawn from what AMD's manual allows, so that a pass holds for every GPU of which it is true.
+    Symbols of kernels do not count, which a code object has to be there for.
     """
-    return Results.DOCUMENTED if _seed(launch) & 2 else Results.GFX1100
+    shape = f"{launch.grid} {launch.block} {launch.shared_bytes} {' '.join(map(str, launch.args))}"
+    return Results.DOCUMENTED if zlib.crc32(shape.encode()) & 1 else Results.GFX1100
 
 
 def _seed(launch: Launch) -> int:
