@@ -134,6 +134,6 @@ def hip(session: nox.Session) -> None:
 
 @nox.session
 def soak(session: nox.Session) -> None:
-    """Run 300,000 cases, 5 seeds on 3 targets (arguments: those of parity run); records stay in parity-out/."""
+    """Run 1,000,000 cases, 10 seeds on 3 targets (arguments: --cases N, those of parity run); see parity-out/."""
     session.install("-e", ".[emulated]")
     session.run("python", "-m", "benchmarks.soak", *session.posargs)
