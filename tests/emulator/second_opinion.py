@@ -55,7 +55,7 @@ def opinion(suite: Suite, entry: Entry, target: str, code: CodeObject, session: 
         call = entry.op.call(entry.op.parse(text)).on(code)
         threads = sum(int(np.prod(each.grid)) * int(np.prod(each.block)) for each in call.launch.sequence)
         elements = sum(layout.numel for layout in call.outputs.values())
-        calls.append(((elements < 2, threads * 4 + elements), text, call))
+        calls.append(((elements < 8, threads + elements), text, call))
     calls.sort(key=lambda each: each[0])
     outcomes = ((text, call, nearest(session).execute(code, call.launch, call.buffers)) for _, text, call in calls)
     tried = []
@@ -116,6 +116,8 @@ def opinions(selectors: Sequence[str], target: str, limit: int, workers: int) ->
     suite = find_suite()
     modules: dict[str, list[str]] = {}
     for entry in suite.entries_of(suite.select(selectors)):
+        if entry.op.library:
+            continue
         modules.setdefault(entry.op.module, []).append(entry.kernel)
     tasks = [(m, target, names[i : i + 4], limit) for m, names in modules.items() for i in range(0, len(names), 4)]
     with ProcessPoolExecutor(workers) as pool:
