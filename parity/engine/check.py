@@ -81,11 +81,12 @@ def judge(
         return Checked(case, verdict, str(call.launch), {})
     outcome = session.execute(code, launch, call.buffers)
     verdict = _verdict(call, outcome, vendor)
-    if outcome.drawn and (first or verdict.status is Status.FAIL):
-        nearest = session.nearest.execute(code, launch, call.buffers)  # type: ignore[attr-defined]
-        plain = _verdict(call, nearest, vendor)
+    nearest = getattr(session, "nearest", None) if outcome.drawn else None
+    if nearest and (first or verdict.status is Status.FAIL):
+        again = nearest.execute(code, launch, call.buffers)
+        plain = _verdict(call, again, vendor)
         if verdict.passed:
-            outcome, verdict = (outcome, verdict) if plain.passed else (nearest, plain)
+            outcome, verdict = (outcome, verdict) if plain.passed else (again, plain)
         elif plain.passed:
             note = f"with {outcome.drawn}; it passes if approximate instructions give the nearest numbers"
             detail = "\n".join(filter(None, (verdict.detail, note)))
