@@ -1,7 +1,7 @@
 """A second witness: whole kernels, executed one lane after the other by the pseudo-code of AMD's manuals.
 
 Nothing that the emulator computes with is used: of it come the parsed listing, the types of operands, and the arguments
-of a launch. What the manuals say in prose is written here: branches, addresses, and exchanges between lanes.
+of a launch. Wavefronts have 32 lanes. What the manuals say in prose is written here: branches, addresses, and exchanges between lanes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from parity.emulator.isa_names import canonical
 from parity.emulator.parse import Instruction, function_of
 from parity.launch import Buffer, Launch, Pointer, argument_bytes
 
-__all__ = ["CannotRun", "execute"]
+__all__ = ["Astray", "CannotRun", "execute"]
 
 FILL = 0xBAADF00D
 _BUFFERS, _KERNARG, _IMAGE = 0x10_0000_0000, 0x20_0000_0000, 0x30_0000_0000
@@ -48,6 +48,10 @@ _TAKEN: dict[str, Callable[[Wave], bool]] = {
 }
 
 
+class Astray(Exception):
+    """An access to where no memory is."""
+
+
 class CannotRun(Exception):
     """Something that the witness does not know, or that takes too long; the text says what."""
 
@@ -59,6 +63,7 @@ def execute(
 
     Raises:
         CannotRun: an instruction, operand or modifier that the witness does not know, or more than ``limit``.
+        Astray: the kernel leaves its memory.
     """
     memory = Memory(
         {name: (_BUFFERS + i * _APART, each.data.tobytes()) for i, (name, each) in enumerate(buffers.items())}
@@ -115,7 +120,7 @@ class Memory:
     def _place(self, at: int, size: int) -> tuple[bytearray, int]:
         start = at // _APART * _APART
         if start not in self.content or at - start + size > len(self.content[start]):
-            raise CannotRun(f"an access of {size} bytes at {at:#x}, where no memory is")
+            raise Astray(f"an access of {size} bytes at {at:#x}, where no memory is")
         return self.content[start], at - start
 
     def read(self, at: int, size: int) -> int:
@@ -170,7 +175,7 @@ class Wave:
         self.scratch = [bytearray(scratch) for _ in range(self.lanes)]
         threads = int(np.prod(block))
         self.exec = (1 << min(self.lanes, threads - first)) - 1
-        self.vcc, self.scc, self.m0 = 0, 0, 0
+        self.vcc, self.vcc_hi, self.scc, self.m0 = 0, 0, 0, 0
         descriptor, at = program.function.descriptor, 0
         for key, count in (
             ("private_segment_buffer", 4),
@@ -223,8 +228,10 @@ class Wave:
             return self.vcc
         if text in ("exec", "exec_lo"):
             return self.exec
-        if text in ("vcc_hi", "exec_hi", "null"):
-            return 0
+        if text == "vcc_hi":  # of no use to a wavefront of 32 lanes but as a register
+            return self.vcc_hi if self.lanes == 32 else self.vcc >> 32
+        if text in ("exec_hi", "null"):
+            return self.exec >> 32 if text == "exec_hi" else 0
         if text == "m0":
             return self.m0
         if text in ("scc", "src_scc"):
@@ -243,7 +250,9 @@ class Wave:
             self.exec = value & (1 << self.lanes) - 1
         elif text == "m0":
             self.m0 = value
-        elif text not in ("null", "vcc_hi", "exec_hi"):
+        elif text == "vcc_hi" and self.lanes == 32:
+            self.vcc_hi = value
+        elif text != "null":
             match = _REGISTERS.match(text)
             if not match or match[1] != "s":
                 raise CannotRun(f"operand {text}")
@@ -548,7 +557,7 @@ def _access(program: Program, item: Instruction, match: re.Match[str]) -> Callab
             return wave.memory.read(at, size) if bits is None else wave.memory.write(at, size, bits) or 0
         content = wave.lds if space == "ds" else wave.scratch[lane]
         if at + size > len(content):
-            raise CannotRun(f"an access at {at} of {len(content)} bytes")
+            raise Astray(f"an access of {size} bytes at {at} of {len(content)}")
         if bits is not None:
             content[at : at + size] = (bits & (1 << 8 * size) - 1).to_bytes(size, "little")
         return int.from_bytes(content[at : at + size], "little")

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from isa_harness import MACHINES
-from isa_kernels import CannotRun, execute
+from isa_kernels import Astray, CannotRun, execute
 
 from parity.codeobject import CodeObject
 from parity.dtypes import of_array
@@ -68,6 +68,8 @@ def opinion(suite: Suite, entry: Entry, target: str, code: CodeObject, session: 
         return Opinion(entry.kernel, text, f"the emulator has a fault: {outcome.fault.message}")
     try:
         found = execute(MACHINES[target], code, call.launch, call.buffers, limit)
+    except Astray as error:
+        return Opinion(entry.kernel, text, f"there is {error}")
     except CannotRun as error:
         return Opinion(entry.kernel, text, cannot=str(error))
     except (SyntaxError, NameError, TypeError, KeyError, ValueError) as error:
@@ -129,7 +131,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Print what differs, and a summary; 1 if anything does."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("selectors", nargs="*", metavar="SELECTOR")
-    parser.add_argument("--target", choices=list(MACHINES), default="gfx1100")
+    parser.add_argument(
+        "--target", choices=[name for name, each in MACHINES.items() if each.lanes == 32], default="gfx1100"
+    )
     parser.add_argument("--limit", type=int, default=LIMIT, metavar="N")
     parser.add_argument("--workers", type=int, default=None, metavar="N")
     options = parser.parse_args(arguments)
