@@ -1,7 +1,8 @@
 """A second witness: whole kernels, executed one lane after the other by the pseudo-code of AMD's manuals.
 
 Nothing that the emulator computes with is used: of it come the parsed listing, the types of operands, and the arguments
-of a launch. Wavefronts have 32 lanes. What the manuals say in prose is written here: branches, addresses, and exchanges between lanes.
+of a launch. Wavefronts have 32 lanes. What the manuals say in prose is written here: branches, addresses, and exchanges
+between lanes.
 """
 
 from __future__ import annotations
