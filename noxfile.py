@@ -134,7 +134,7 @@ def hip(session: nox.Session) -> None:
 
 @nox.session
 def soak(session: nox.Session) -> None:
-    """Run 300,000 cases, 5 seeds on 3 targets (arguments: those of parity run); records stay in parity-out/."""
+    """Run 1,000,000 cases, 10 seeds on 3 targets (arguments: --cases N, those of parity run); see parity-out/."""
     session.install("-e", ".[emulated]")
     session.run("python", "-m", "benchmarks.soak", *session.posargs)
 
@@ -145,3 +145,10 @@ def robustness(session: nox.Session) -> None:
     session.install("-e", ".[emulated]", "--group", "test")
     session.run("python", "-m", "benchmarks.fuzz")
     session.run("python", "-m", "benchmarks.interrupts", *session.posargs)
+
+
+@nox.session(name="second-opinion")
+def second_opinion(session: nox.Session) -> None:
+    """Compare the emulator with AMD's pseudo-code, every kernel in one case (arguments: selectors, --target)."""
+    session.install("-e", ".[emulated]", "--group", "test")
+    session.run("python", "tests/emulator/second_opinion.py", *session.posargs)

@@ -220,7 +220,8 @@ class Fault:
 class Outcome:
     """What a launch left behind: every buffer's content (also after a fault), and the fault if there was one.
 
-    ``printed`` is what the kernel printed, or its beginning.
+    ``printed`` is what the kernel printed, or its beginning. ``drawn`` says what approximate instructions gave, if that
+    was not the nearest numbers.
     """
 
     buffers: Mapping[str, np.ndarray[Any, Any]]
@@ -228,6 +229,7 @@ class Outcome:
     instructions: int | None = None
     printed: str = ""
     notes: tuple[str, ...] = field(default=())
+    drawn: str = ""
 
 
 def poisoned(dtype: DType, count: int) -> np.ndarray[Any, Any]:

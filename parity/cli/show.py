@@ -21,6 +21,7 @@ from parity.op import Call, Op
 from parity.reference import Limits
 from parity.reference.expected import Expected
 from parity.runners import Runner, runner
+from parity.runners.emulated import results_of
 from parity.suite import Suite
 from parity.toolchain import DEFAULT_TARGETS, build_suite
 
@@ -117,6 +118,7 @@ def _launch(args: str, launch: Launch) -> Iterator[tuple[str, str]]:
     yield "arguments", args
     yield "launch", str(launch)
     yield "grid", f"{_dims(launch.grid)} blocks of {_dims(launch.block)} threads, {launch.shared_bytes} B shared"
+    yield "emulated", f"with {results_of(launch)}, where an instruction is approximate"
 
 
 def _dims(dims: tuple[int, int, int]) -> str:

@@ -50,6 +50,7 @@ class Verdict:
     class "value". ``pattern`` says in words which elements are wrong. ``divergences`` are ids of known CUDA/AMD
     divergences that were met; ``sharp`` says that a result lies between the sharp and the hard limit. ``allowed`` says
     that an error of some element was allowed; ``vacuous`` names the outputs in which zeros would have passed as well.
+    ``drawn`` says which results of approximate instructions a failure needs: with the nearest numbers the case passes.
     """
 
     status: Status
@@ -66,6 +67,7 @@ class Verdict:
     ulps: float = 0.0
     allowed: bool = False
     vacuous: tuple[str, ...] = ()
+    drawn: str = ""
 
     @property
     def passed(self) -> bool:

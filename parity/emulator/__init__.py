@@ -1,5 +1,6 @@
 """Executes AMDGPU assembly listings on the CPU."""
 
+from parity.emulator.approximate import Results
 from parity.emulator.classes import CLASSES, class_of
 from parity.emulator.device import Device, LaunchStats, pack, together
 from parity.emulator.faults import (
@@ -37,6 +38,7 @@ __all__ = [
     "MisalignedAccess",
     "NoProgress",
     "Refused",
+    "Results",
     "Thread",
     "Trapped",
     "UnknownInstruction",

@@ -15,6 +15,7 @@ import numpy as np
 
 from parity.cache import Cache, default_root
 from parity.codeobject import CodeObject, Kernel, first_difference, spelled
+from parity.emulator.approximate import APPROXIMATE, Drawing, Results, drawing
 from parity.emulator.build import Executable, Programs
 from parity.emulator.classes import class_of, totals
 from parity.emulator.codegen import COUNTERS, blocks_of, registers_of
@@ -160,6 +161,7 @@ class _Context(ctypes.Structure):
         ("changes", ctypes.c_uint64),
         ("compares", ctypes.c_uint32),
         ("wave", ctypes.c_uint32),
+        ("drawing", Drawing),
     )
 
 
@@ -310,6 +312,11 @@ class Device:
         """The registers of a kernel in the order in which ``launch`` numbers them, and where each is named first."""
         return registers_of(function_of(code.listing, kernel), target(code.target), image_of(code.listing).places)
 
+    @staticmethod
+    def is_approximate(code: CodeObject, kernel: str) -> bool:
+        """Whether a kernel, or a function it calls, has an instruction of which an error is documented."""
+        return any(APPROXIMATE.search(body.text) for body in bodies_of(code.listing, kernel))
+
     def reset(self) -> None:
         """Free all allocations, and forget what was printed."""
         self._arena.reset()
@@ -381,12 +388,15 @@ class Device:
         seed: int = 0,
         fill: int = 0xBAADF00D,
         odd: int | None = None,
+        results: Results = Results.NEAREST,
+        draw: int = 0,
     ) -> LaunchStats:
         """Execute a kernel. ``args`` is the kernarg segment up to the end of the explicit arguments, see ``pack``.
 
         ``shared_bytes`` is the dynamic LDS. ``seed`` permutes the order of workgroups and, between barriers, of their
         wavefronts (0: natural order). ``fill`` is what registers hold that nothing wrote; the one of
-        that number in ``registers`` holds its complement if ``odd`` is given.
+        that number in ``registers`` holds its complement if ``odd`` is given. ``results`` says what approximate
+        instructions give; ``draw`` chooses where that leaves a choice.
 
         Raises:
             MemoryFault: a wavefront accessed memory it must not; the device stays usable and readable.
@@ -431,6 +441,7 @@ class Device:
         self._arena.clear(context.lds, context.lds_bytes)
         context.image, context.lds_bytes = loaded.image, lds
         context.seed, context.fill, context.odd = seed, fill, _SCALAR if odd is None else odd
+        context.drawing = drawing(results, draw, loaded.target.generation)
         waves = -(-block[0] * block[1] * block[2] // loaded.target.wavefront)
         self._place_scratch(noun.scratch_bytes, waves * loaded.target.wavefront)
         if context.ordinal > _ORDINALS:

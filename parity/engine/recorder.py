@@ -91,6 +91,7 @@ def _perform(task: Task) -> list[RecordedCase]:
     cases = []
     for column in task.columns:
         code, session = here.plan.code[entry.op.module, column], here.kernels(column)
+        session = getattr(session, "nearest", session)  # a recording is of one device, and nothing of it is drawn
         for title, text in texts:
             call = entry.op.call(entry.op.parse(text)).on(code)
             try:

@@ -108,7 +108,7 @@ class Worker:
                 for column in columns:
                     records[column].append(self.plan.known.mark(blank(entry, column, text, _defect(error), title)))
                 continue
-            checked = {column: self._checked(entry, column, case, call) for column in columns}
+            checked = {column: self._checked(entry, column, case, call, not records[column]) for column in columns}
             against = _against(call, checked)
             for column, each in checked.items():
                 if each.verdict.passed and vacuous[column]:
@@ -136,9 +136,9 @@ class Worker:
                 records[column].append(record)
         return [record for each in records.values() for record in each]
 
-    def _checked(self, entry: Entry, column: Column, case: Case, call: Call) -> Checked:
+    def _checked(self, entry: Entry, column: Column, case: Case, call: Call, first: bool = False) -> Checked:
         try:
-            return judge(case, call, self._code(entry, column), self.session(column), column.vendor)
+            return judge(case, call, self._code(entry, column), self.session(column), column.vendor, first=first)
         except Exception as error:  # likewise
             return Checked(case, _defect(error), "", {})
 

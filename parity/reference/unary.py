@@ -191,7 +191,13 @@ def abs(x: Array) -> Expected:
 
 @np.errstate(all="ignore")
 def recip(x: Array) -> Expected:
-    """1 / x, correctly rounded; in f16, AMD documents a part of an ULP more."""
+    """1 / x, correctly rounded; in f16, AMD documents a part of an ULP more.
+
+    No error is allowed in f32 and f64 although v_rcp_f32 has 1 ULP and v_rcp_f64 2^29: compilers refine both with FMA,
+    and AMD documents the quotient as correctly rounded (``accuracy.csv``, div). Refinement fails for one operand, whose
+    fraction is all ones, unless the instruction gives the nearest number there. AMD's GPUs do: RDNA3 ISA, V_RCP_F32,
+    promises what follows from it, and for V_RCP_F64 AMD captured it (``parity/emulator/approximate.csv``).
+    """
     return quotient(1 / wide(x), "rcp", of_array(x), sign_of_zero=True)
 
 

@@ -74,8 +74,8 @@ class Cell:
     cases by class, ``unjudged`` those that something else than the kernel kept from being judged, ``known`` those whose
     failure is a known issue, ``divergences`` are the known CUDA/AMD divergences that passing cases met, ``agreement``
     compares an AMD column with CUDA's, if there is one, and ``measured`` is the first case that was measured, if any
-    was. ``allowed`` says that in a passing case an error was allowed, ``vacuous`` names the outputs in which zeros would
-    have passed every case as well.
+    was. ``allowed`` says that in a passing case an error was allowed, ``vacuous`` names the outputs in which zeros
+    would have passed every case as well.
     """
 
     state: State

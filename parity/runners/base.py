@@ -63,12 +63,14 @@ class Session(Protocol):
         """Run a launch on fresh copies of the buffers.
 
         So are the launches that follow it (``Launch.then``), which find what it left, and variables of the code object
-        are filled before (``Launch.constants``). A kernel's misbehaviour is a fault of the outcome, not an exception. A
-        session may have a method ``explain``, called with the same arguments after a wrong result: it returns what it
-        can find out, as lines of text. One whose time says nothing may have a method ``count``, which runs the launch
-        and returns how many instructions of each class were issued. One whose time does may have a method ``time(code,
-        launch, buffers, *, hot, seconds)``: its buffers are ``Tiled``; it repeats the launch, for about ``seconds`` at
-        most, and returns ``Timings``, or the Fault that ended it. ``hot`` asks for the hot timing beside the cold one.
+        are filled before (``Launch.constants``). A kernel's misbehaviour is a fault of the outcome, not an exception.
+        One that draws the results of approximate instructions (``Outcome.drawn``) has a property ``nearest``: the same
+        device, but that they are the nearest numbers. A session may have a method ``explain``, called with the same
+        arguments after a wrong result: it returns what it can find out, as lines of text. One whose time says nothing
+        may have a method ``count``, which runs the launch and returns how many instructions of each class were issued.
+        One whose time does may have a method ``time(code, launch, buffers, *, hot, seconds)``: its buffers are
+        ``Tiled``; it repeats the launch, for about ``seconds`` at most, and returns ``Timings``, or the Fault that
+        ended it. ``hot`` asks for the hot timing beside the cold one.
         """
 
 

@@ -44,7 +44,7 @@ class Run:
     device: emulator.Device
     code: codeobject.CodeObject
 
-    def __call__(self, kernel, *inputs, out, n=None, block=64):
+    def __call__(self, kernel, *inputs, out, n=None, block=64, **options):
         self.device.reset()
         n = len(inputs[0]) if n is None else n
         buffers = []
@@ -53,7 +53,7 @@ class Run:
             self.device.write(buffers[-1], array)
         target = self.device.allocate(n * np.dtype(out).itemsize, "out")
         args = emulator.pack(self.code.kernels[kernel], [n, *buffers, target])
-        self.device.launch(self.code, kernel, grid=(-(-n // block), 1, 1), block=(block, 1, 1), args=args)
+        self.device.launch(self.code, kernel, grid=(-(-n // block), 1, 1), block=(block, 1, 1), args=args, **options)
         return self.device.read(target).view(out)
 
 

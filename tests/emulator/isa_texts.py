@@ -13,7 +13,7 @@ from isa_values import EXACT, FORMATS, Value, compute, exponent_bits, rounded
 #: Approximations of the hardware, computed correctly rounded by the emulator: one ULP apart is agreement.
 APPROXIMATE = re.compile(r"v_(?:s_)?(exp|log|rcp|rcp_iflag|rsq|sqrt|sin|cos)_(f16|f32|f64)$")
 #: Those of f32 take subnormal operands as zero and give zero for subnormal results.
-FLUSHED = re.compile(r"v_(?:s_)?(exp|log|rcp|rcp_iflag|rsq|sqrt|sin|cos)_f32$")
+FLUSHED = re.compile(r"v_(?:s_)?(exp|log|rcp|rcp_iflag|rsq|sqrt)_f32$")
 #: The sign of a zero result is not specified.
 SIGNLESS = re.compile(r"v_(sin|cos)_")
 #: CDNA's text does not order the zeros as RDNA's does; the compiler counts on +0 > -0 everywhere.
@@ -87,16 +87,8 @@ AMENDED = (
      "a denominator of exponent 255 was dealt with above; the scaled quotient may be inf - inf"),
     (r"v_div_fixup_f64", r"exponent\(S1\.f64\) == 2047", "exponent(S2.f64) - exponent(S1.f64) > 1024",
      "a denominator of exponent 2047 was dealt with above; the scaled quotient may be inf - inf"),
-    (r"v_div_scale_f32", r"1\.0 / 64'F\(S1\.f32\) == DENORM\.f64", "1.0F / S1.f32 == DENORM.f32",
-     "the reciprocal of an f32 is never a subnormal f64"),
-    (r"v_div_scale_f32",
-     r"(DENORM\.f32\)\) then\s+VCC = 0x1LL;\s+if S0\.f32 == S1\.f32 then\s+D0\.f32 = ldexp\(S0\.f32, )64",
-     r"\g<1>-64",
-     "up, as the text says, overflows a denominator whose reciprocal is subnormal"),
-    (r"v_div_scale_f64",
-     r"(DENORM\.f64\)\) then\s+VCC = 0x1LL;\s+if S0\.f64 == S1\.f64 then\s+D0\.f64 = ldexp\(S0\.f64, )128",
-     r"\g<1>-128",
-     "up, as the text says, overflows a denominator whose reciprocal is subnormal"),
+    (r"v_div_scale_(f32|f64)", r"(?s)\A.+\Z", lambda m: _scaled("f32" if "f32" in m[0] else "f64"),
+     "the encoded exponents decide, as captured from gfx1100 and gfx1201 (AMD's rocjitsu, division.h)"),
     (r"v_pk_mov_b32", r"(S[01])\.u32\[", r"\g<1>.u64[", "the operands are pairs of registers"),
     (r"v_frexp_exp_i(?:16|32)_(f\d+)", r"exponent\(S0\.f\d+\)", lambda m: f"exponent_of_normalised(S0.f{m[0][-3:-1]})",
      "the description is original = mantissa * 2 ** exponent, which the exponent field of a subnormal does not give"),
@@ -106,6 +98,36 @@ AMENDED = (
 def _far(power: str) -> str:
     kind, up, bias = ("f32", 64, 127) if power == "32" else ("f64", 128, 1023)
     return f"exponent(S2.{kind}) > {bias} ? 2.0 ** {up} : 2.0 ** (0 - {up})"
+
+
+def _scaled(kind: str) -> str:
+    far, by, bottom, tiny = (96, 64, 253, 24) if kind == "f32" else (768, 128, 2045, 53)
+    return f"""
+VCC = 0x0LL;
+if S2.{kind} == 0.0 || S1.{kind} == 0.0 then
+    D0.{kind} = NAN.{kind}
+elsif exponent(S2.{kind}) - exponent(S1.{kind}) >= {far} then
+    VCC = 0x1LL;
+    if S0.{kind} == S1.{kind} then
+        D0.{kind} = ldexp(S0.{kind}, {by})
+    endif
+elsif exponent(S1.{kind}) == 0 then
+    D0.{kind} = ldexp(S0.{kind}, {by})
+elsif exponent(S1.{kind}) >= {bottom} && exponent(S2.{kind}) - exponent(S1.{kind}) <= -{far} then
+    VCC = 0x1LL;
+    if S0.{kind} == S1.{kind} then
+        D0.{kind} = ldexp(S0.{kind}, -{by})
+    endif
+elsif exponent(S1.{kind}) >= {bottom} then
+    D0.{kind} = ldexp(S0.{kind}, -{by})
+elsif exponent(S2.{kind}) - exponent(S1.{kind}) <= -{far} then
+    VCC = 0x1LL;
+    if S0.{kind} != S1.{kind} then
+        D0.{kind} = ldexp(S0.{kind}, {by})
+    endif
+elsif exponent(S2.{kind}) <= {tiny} then
+    D0.{kind} = ldexp(S0.{kind}, {by})
+endif"""
 
 
 def text_of(machine: Machine, entry: str) -> str:

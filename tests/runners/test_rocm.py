@@ -121,7 +121,7 @@ def test_it_computes_what_the_emulated_runner_computes_bit_for_bit(suite, opened
         *("asort_asc_f32", "where_u8_f32", "ugelu_f16", "mul_mat_vec_q4_K_q8_1_cuda2"),
     )
     chosen = [entry for entry in suite.entries if entry.kernel in kernels]
-    session, emulator = opened(target), runner("emulated").open(target)
+    session, emulator = opened(target), runner("emulated").open(target).nearest
     codes = {}
     for built in build(suite.kernels, sorted({entry.op.module for entry in chosen}), [target]):
         codes[built.module] = built.code_object
@@ -142,7 +142,7 @@ def test_it_computes_what_the_emulated_runner_computes_bit_for_bit(suite, opened
 def test_structures_and_sequences_give_what_the_emulated_runner_gives(opened, op):
     suite = find_suite(DECLARED)
     (built,) = build(suite.kernels, [suite.op(op).module], ["gfx1100"])
-    session, emulator = opened(), runner("emulated").open("gfx1100")
+    session, emulator = opened(), runner("emulated").open("gfx1100").nearest
     for case in sample(suite.op(op).cases(suite.op(op).types), 0, 4):
         call = suite.op(op).call(case)
         ours, theirs = (each.execute(built.code_object, call.launch, call.buffers) for each in (session, emulator))

@@ -1,9 +1,9 @@
 // The longer functions of generated kernels. Every rounding is written out: results are the same on every machine.
-#include "lanes.h"
+#include "approximate.h"
 
 // --- transcendental instructions: division and root are correctly rounded; the others are computed in double, so the
 // rounding to the result is correct up to about 1e-7 ULP ---
-// f32 forms treat subnormal inputs and results as zero (RDNA3 ISA, "denormals are flushed").
+// f32 forms but for sine and cosine treat subnormal inputs and results as zero (RDNA3 ISA, "denormals are flushed").
 static V<f64> root(V<f64> x) { return __builtin_elementwise_sqrt(x); }
 static V<f64> exp2(V<f64> f) { // |f| <= 1/2
   static const f64 C[] = {1.0, 0x1.62e42fefa39efp-1, 0x1.ebfbdff82c58fp-3, 0x1.c6b08d704a0cp-5, 0x1.3b2ab6fba4e77p-7,
@@ -33,44 +33,82 @@ template <class T> static V<f64> turns(V<T> x, f64 ahead) {
   d = d - even(d) + ahead;
   return d - even(d);
 }
+// A NaN stays as it is but for becoming quiet; a result that is not defined is this one (RDNA3 ISA, V_LOG_F32, V_SIN_F32).
+template <class T> static V<T> undefined() {
+  typedef typename Float<T>::U U;
+  return as<T>(all<U>((U)~(U)0 << (Float<T>::P - 1)));
+}
+template <class T> static V<T> quieted(V<T> x) {
+  typedef typename Float<T>::U U;
+  return as<T>(as<U>(x) | (U)((U)1 << (Float<T>::P - 1)));
+}
+template <class T> static V<T> rooted(V<T> x, V<T> r) { return sel(x < (T)0, undefined<T>(), r); }
 template <class T> static V<T> sine(V<T> x, f64 ahead) {
   V<T> r;
   if constexpr (sizeof(T) == 2) r = half_of(sin_turns(turns(x, ahead)));
   else r = to<T>(sin_turns(turns(x, ahead)));
-  return sel((class_bits(x) & 0x207u) != 0, as<T>(to<typename Float<T>::U>(all<u64>(sizeof(T) == 2 ? 0x7e00 : 0x7fc00000))), r);
+  return sel(mag(x) < (T)__builtin_inff(), r, sel(x == x, undefined<T>(), quieted(x)));
 }
 template <class T> static V<f64> log_of(V<T> x) {
   V<f64> d = to<f64>(x), r = log2(d);
   r = sel(d == 0.0, all(-__builtin_inf()), r);
   r = sel(d == __builtin_inf(), d, r);
-  return sel(d >= 0.0, r, all(__builtin_nan("")));
+  return r;
 }
-V<f32> rcp_f32(In<f32> x) { return flushed(1.0f / flushed(x)); }
-V<f32> sqrt_f32(In<f32> x) { return __builtin_elementwise_sqrt(flushed(x)); }
-V<f32> rsq_f32(In<f32> x) { return to<f32>(1.0 / root(to<f64>(flushed(x)))); }
+template <class T> static V<T> logarithm(V<T> x, V<T> r) { return sel(x >= (T)0, r, sel(x == x, undefined<T>(), quieted(x))); }
+// The nearest number, or what a launch wants instead; `exact` gives the value in f64.
+template <class F> static V<f32> approximate(Function f, V<f32> x, V<f32> nearest, F exact) {
+  return drawing.results == NEAREST ? nearest : inexact_f32(f, x, nearest, exact());
+}
+template <class F> static V<f16> approximate(Function f, V<f16> x, V<f16> nearest, F exact) {
+  return drawing.results == NEAREST ? nearest : inexact_f16(f, x, nearest, exact());
+}
+static V<f64> approximate(Function f, V<f64> x, V<f64> nearest) {
+  return drawing.results == NEAREST ? nearest : inexact_f64(f, x, nearest);
+}
+static V<f64> power(V<f32> x) { // 2^x, nothing new beyond 200
+  V<f32> z = sel(x < 200.0f, sel(x > -200.0f, x, all(-200.0f)), sel(x == x, all(200.0f), x)), k = even(z);
+  return exp2(to<f64>(z - k)) * as<f64>(to<u64>(to<i32>(sel(z == z, k, all(0.0f))) + 1023) << 52);
+}
+V<f32> rcp_f32(In<f32> a) {
+  V<f32> x = flushed(a);
+  return approximate(RCP, x, flushed(1.0f / x), [&] { return 1.0 / to<f64>(x); });
+}
+V<f32> sqrt_f32(In<f32> a) {
+  V<f32> x = flushed(a);
+  return approximate(SQRT, x, rooted(x, __builtin_elementwise_sqrt(x)), [&] { return root(to<f64>(x)); });
+}
+V<f32> rsq_f32(In<f32> a) {
+  V<f32> x = flushed(a);
+  V<f64> exact = 1.0 / root(to<f64>(x));
+  return approximate(RSQ, x, rooted(x, to<f32>(exact)), [&] { return exact; });
+}
 V<f32> exp_f32(In<f32> x) { // x - k is exact, and a result in the normal range is rounded before it is scaled
   V<f32> k = even(x), y = to<f32>(exp2(to<f64>(x - k)));
   y = as<f32>(as<u32>(y) + (as<u32>(to<i32>(k)) << 23));
   y = sel(x < 128.0f, y, all(__builtin_inff()));
-  return sel(x >= -126.0f, y, sel(x < -126.0f, all(0.0f), x + x));
+  return approximate(EXP, x, sel(x >= -126.0f, y, sel(x < -126.0f, all(0.0f), x + x)), [&] { return power(x); });
 }
-V<f32> log_f32(In<f32> x) { return to<f32>(log_of(flushed(x))); }
-V<f32> sin_f32(In<f32> x) { return sine(flushed(x), 0.0); }
-V<f32> cos_f32(In<f32> x) { return sine(flushed(x), 0.25); }
-V<f16> rcp_f16(In<f16> x) { return half_of(1.0 / to<f64>(x)); }
-V<f16> sqrt_f16(In<f16> x) { return half_of(root(to<f64>(x))); }
-V<f16> rsq_f16(In<f16> x) { return half_of(1.0 / root(to<f64>(x))); }
-V<f16> exp_f16(In<f16> x) {
-  V<f32> w = to<f32>(x), z = sel(w < 64.0f, sel(w > -64.0f, w, all(-64.0f)), sel(w == w, all(64.0f), w));
-  V<f32> k = even(z);
-  return half_of(exp2(to<f64>(z - k)) * as<f64>(to<u64>(to<i32>(sel(z == z, k, all(0.0f))) + 1023) << 52));
+V<f32> log_f32(In<f32> a) {
+  V<f32> x = flushed(a);
+  V<f64> exact = log_of(x);
+  return approximate(LOG, x, logarithm(x, to<f32>(exact)), [&] { return exact; });
 }
-V<f16> log_f16(In<f16> x) { return half_of(log_of(x)); }
-V<f16> sin_f16(In<f16> x) { return sine(x, 0.0); }
+V<f32> sin_f32(In<f32> x) { return sel(x == 0.0f, x, sine(x, 0.0)); }
+V<f32> cos_f32(In<f32> x) { return sine(x, 0.25); }
+template <class F> static V<f16> half(Function f, V<f16> x, V<f64> exact, F of) {
+  return approximate(f, x, of(half_of(exact)), [&] { return exact; });
+}
+V<f16> rcp_f16(In<f16> x) { return half(RCP, x, 1.0 / to<f64>(x), [](V<f16> r) { return r; }); }
+V<f16> sqrt_f16(In<f16> x) { return half(SQRT, x, root(to<f64>(x)), [&](V<f16> r) { return rooted(x, r); }); }
+V<f16> rsq_f16(In<f16> x) { return half(RSQ, x, 1.0 / root(to<f64>(x)), [&](V<f16> r) { return rooted(x, r); }); }
+V<f16> exp_f16(In<f16> x) { return half(EXP, x, power(to<f32>(x)), [](V<f16> r) { return r; }); }
+V<f16> log_f16(In<f16> x) { return half(LOG, x, log_of(x), [&](V<f16> r) { return logarithm(x, r); }); }
+V<f16> sin_f16(In<f16> x) { return sel(x == (f16)0, x, sine(x, 0.0)); }
 V<f16> cos_f16(In<f16> x) { return sine(x, 0.25); }
-V<f64> rcp_f64(In<f64> x) { return 1.0 / x; }
-V<f64> sqrt_f64(In<f64> x) { return root(x); }
-V<f64> rsq_f64(In<f64> x) { return 1.0 / root(x); }
+V<f64> rcp_f64(In<f64> x) { return approximate(RCP, x, 1.0 / x); }
+V<f64> sqrt_f64(In<f64> x) { return approximate(SQRT, x, rooted(x, root(x))); }
+V<f64> rsq_f64(In<f64> x) { return approximate(RSQ, x, rooted(x, 1.0 / root(x))); }
 
 // --- exponents and mantissas ---
 template <class T> static V<T> scale(V<T> x, V<i32> n) { // x * 2^n, rounded once
@@ -115,14 +153,14 @@ FREXP(f16, i16) FREXP(f32, i32) FREXP(f64, i32)
 
 // --- division: RDNA3 ISA, V_DIV_SCALE, V_DIV_FMAS, V_DIV_FIXUP ---
 template <class T> struct Div;
-template <> struct Div<f32> { static constexpr int FAR = 96, UP = 64, TINY = 23, UNDER = -150, OVER = 128; };
+template <> struct Div<f32> { static constexpr int FAR = 96, UP = 64, TINY = 24, UNDER = -150, OVER = 128; };
 template <> struct Div<f64> { static constexpr int FAR = 768, UP = 128, TINY = 53, UNDER = -1075, OVER = 1024; };
+// The encoded exponents decide, as gfx1100 and gfx1201 do it (AMD's rocjitsu, division.h). The manual tests whether 1/den
+// and num/den are subnormal instead, which gives wrong quotients next to the smallest subnormal.
 template <class T> static V<T> div_scale(V<T> x, V<T> den, V<T> num, B &scaled) {
   typedef typename Float<T>::U U;
-  auto tiny = [](V<T> v) { return bools(exponent(v) == 0) & bools(v != (T)0); };
-  V<i32> apart = exponent(num) - exponent(den);
-  B is_den = bools(as<U>(x) == as<U>(den)), is_num = bools(as<U>(x) == as<U>(num));
-  B rcp_tiny = tiny((T)1 / den), q_tiny = tiny(num / den);
+  V<i32> de = exponent(den), ne = exponent(num), apart = ne - de;
+  B is_den = bools(as<U>(x) == as<U>(den)), under = bools(apart <= -Div<T>::FAR);
   V<T> up = scale(x, all(Div<T>::UP)), down = scale(x, all(-Div<T>::UP));
   B zero = bools(num == (T)0) | bools(den == (T)0), left = ~zero;
   scaled = unmask(0);
@@ -135,11 +173,10 @@ template <class T> static V<T> div_scale(V<T> x, V<T> den, V<T> num, B &scaled) 
   };
   B yes = unmask(ALL), no = unmask(0);
   rule(bools(apart >= Div<T>::FAR), yes, is_den, up);
-  rule(tiny(den), no, yes, up);
-  rule(rcp_tiny & q_tiny, yes, is_den, down); // the manual says up, which overflows where 1/den is subnormal
-  rule(rcp_tiny, no, yes, down);
-  rule(q_tiny, yes, is_num, up);
-  rule(bools(exponent(num) <= Div<T>::TINY), no, yes, up);
+  rule(bools(de == 0), no, yes, up);
+  rule(bools(de >= 2 * Float<T>::BIAS - 1), under, is_den | ~under, down); // 1/den is subnormal
+  rule(under, yes, ~is_den, up);
+  rule(bools(ne <= Div<T>::TINY), no, yes, up);
   return r;
 }
 #define DIV_SCALE(T) \

@@ -1,0 +1,69 @@
+"""Approximate instructions: what their results may be. The documented errors are a table, ``approximate.csv``.
+
+A GPU may give any result that its manual allows, and the same one for the same operand every time. So a launch has one
+kind of ``Results`` and a number, ``draw``, that chooses among them.
+"""
+
+from __future__ import annotations
+
+import csv
+import ctypes
+import re
+from enum import IntEnum
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+__all__ = ["APPROXIMATE", "Drawing", "Results", "drawing"]
+
+
+class Results(IntEnum):
+    """What approximate instructions give: as ``enum Results`` of runtime/approximate.h."""
+
+    NEAREST = 0
+    GFX1100 = 1
+    DOCUMENTED = 2
+
+    def __str__(self) -> str:
+        return (
+            "the nearest numbers",
+            "what gfx1100 computes",
+            "results drawn from all that AMD's manual allows",
+        )[self]
+
+
+APPROXIMATE = re.compile(r"\bv_(?:s_)?(?:rcp|rcp_iflag|rsq|sqrt|exp|log)_f(?:16|32|64)")
+"""Matches the text of a function that has an instruction with a documented error."""
+
+# As enum Function of runtime/approximate.h, of every type each.
+_FUNCTIONS, _TYPES = ("rcp", "rsq", "sqrt", "exp", "log"), ("f16", "f32", "f64")
+
+
+class _Documented(ctypes.Structure):
+    """``struct Documented`` of runtime/approximate.h."""
+
+    _fields_ = (("ulps", ctypes.c_double), ("all_ones", ctypes.c_uint64))
+
+
+class Drawing(ctypes.Structure):
+    """``struct Drawing`` of runtime/approximate.h."""
+
+    _fields_ = (("results", ctypes.c_uint32), ("seed", ctypes.c_uint32), ("documented", ctypes.c_void_p))
+
+
+def drawing(results: Results, draw: int, generation: int) -> Drawing:
+    """What a launch on a target of that generation gives; ``draw`` is of 32 bits."""
+    return Drawing(results, draw, ctypes.addressof(_documented(generation)))
+
+
+@cache
+def _documented(generation: int) -> Any:
+    """The error of every function and type; none where a generation lacks the instruction."""
+    with (files("parity.emulator") / "approximate.csv").open(encoding="utf-8") as file:
+        rows = {
+            row["instruction"]: _Documented(float(row["ulps"] or 0), row["all_ones"] == "yes")
+            for row in csv.DictReader(file)
+            if str(generation) in row["generations"].split()
+        }
+    names = [f"v_{function}_{kind}" for function in _FUNCTIONS for kind in _TYPES]
+    return (_Documented * len(names))(*(rows.get(name, _Documented()) for name in names))

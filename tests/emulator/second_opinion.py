@@ -1,0 +1,164 @@
+"""A second opinion on the emulator: every kernel of the suite in one small case, by the pseudo-code of AMD's manuals.
+
+    python tests/emulator/second_opinion.py [SELECTOR...] [--target gfx1100] [--limit N]
+
+Every bit of every buffer is compared. Approximate instructions give the nearest numbers. Exit code 1 if a bit differs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from typing import Any, NamedTuple
+
+import numpy as np
+from isa_harness import MACHINES
+from isa_kernels import Astray, CannotRun, execute
+
+from parity.codeobject import CodeObject
+from parity.dtypes import of_array
+from parity.engine import Plan, Task
+from parity.op import Entry
+from parity.runners import Runner, Session, available
+from parity.suite import Suite, find_suite
+from parity.toolchain import build_suite
+
+LIMIT = 400_000
+"""Instructions times lanes of a case: some tens of seconds."""
+
+TRIES = 8
+"""Cases that are drawn of a kernel, of which the smallest is run, without NaN if there is one."""
+
+
+class Opinion(NamedTuple):
+    """What came of one kernel: ``problem`` is empty if all bits are the same; else what differs, or ``cannot`` run.
+
+    ``nans``: NaN are at the same places, of other bits in some of them, of which the pseudo-code says nothing.
+    """
+
+    kernel: str
+    case: str
+    problem: str = ""
+    cannot: str = ""
+    nans: bool = False
+
+
+def opinion(suite: Suite, entry: Entry, target: str, code: CodeObject, session: Session, limit: int = LIMIT) -> Opinion:
+    """Run the smallest of a few cases of a kernel on both."""
+    plan = Plan(suite.kernels, suite.cases, (), TRIES, 1, True, {})
+    calls = []
+    for _, text in plan.draw(suite, Task(entry.op.name, entry.dtypes, ())):
+        call = entry.op.call(entry.op.parse(text)).on(code)
+        threads = sum(int(np.prod(each.grid)) * int(np.prod(each.block)) for each in call.launch.sequence)
+        elements = sum(layout.numel for layout in call.outputs.values())
+        calls.append(((elements < 8, threads + elements), text, call))
+    calls.sort(key=lambda each: each[0])
+    outcomes = ((text, call, nearest(session).execute(code, call.launch, call.buffers)) for _, text, call in calls)
+    tried = []
+    for each in outcomes:
+        tried.append(each)
+        if not any(has_nan(array) for array in each[2].buffers.values()):
+            break
+    text, call, outcome = tried[-1] if not any(map(has_nan, tried[-1][2].buffers.values())) else tried[0]
+    if outcome.fault:
+        return Opinion(entry.kernel, text, f"the emulator has a fault: {outcome.fault.message}")
+    try:
+        found = execute(MACHINES[target], code, call.launch, call.buffers, limit)
+    except Astray as error:
+        return Opinion(entry.kernel, text, f"there is {error}")
+    except CannotRun as error:
+        return Opinion(entry.kernel, text, cannot=str(error))
+    except (SyntaxError, NameError, TypeError, KeyError, ValueError) as error:
+        return Opinion(entry.kernel, text, cannot=f"pseudo-code: {type(error).__name__}: {error}")
+    nans = False
+    for name, content in found.items():
+        ours = outcome.buffers[name]
+        theirs = np.frombuffer(content, ours.dtype)
+        if ours.tobytes() == content:
+            continue
+        bits = f"u{ours.dtype.itemsize}" if ours.dtype.itemsize in (1, 2, 4, 8) else ours.dtype
+        apart = ours.view(bits) != theirs.view(bits)
+        if of_array(ours).is_float and np.all(np.isnan(ours[apart]) & np.isnan(theirs[apart])):
+            nans = True
+            continue
+        at = np.flatnonzero(apart)[0]
+        problem = f"{apart.sum()} of {ours.size} in {name}, first {at}: {ours[at]!r} here, {theirs[at]!r} there"
+        return Opinion(entry.kernel, text, problem)
+    return Opinion(entry.kernel, text, nans=nans)
+
+
+def nearest(session: Session) -> Any:
+    """The session, with approximate instructions that give the nearest numbers."""
+    return getattr(session, "nearest", session)
+
+
+def has_nan(array: np.ndarray[Any, Any]) -> bool:
+    return of_array(array).is_float and bool(np.isnan(array).any())
+
+
+def _opinions(task: tuple[str, str, list[str], int]) -> list[Opinion]:
+    module, target, entries, limit = task
+    suite = find_suite()
+    (built,) = build_suite(suite, [module], [target])
+    if built.code_object is None:
+        return [Opinion(name, "", cannot="it is not compiled") for name in entries]
+    runner = available("emulated")
+    assert isinstance(runner, Runner)
+    session = runner.open(target)
+    wanted = [entry for entry in suite.kernel_entries if entry.kernel in entries]
+    return [opinion(suite, entry, target, built.code_object, session, limit) for entry in wanted]
+
+
+def opinions(selectors: Sequence[str], target: str, limit: int, workers: int) -> Iterator[Opinion]:
+    """Of all kernels that are selected, in the order in which they are done."""
+    suite = find_suite()
+    modules: dict[str, list[str]] = {}
+    for entry in suite.entries_of(suite.select(selectors)):
+        if entry.op.library:
+            continue
+        modules.setdefault(entry.op.module, []).append(entry.kernel)
+    tasks = [(m, target, names[i : i + 4], limit) for m, names in modules.items() for i in range(0, len(names), 4)]
+    with ProcessPoolExecutor(workers) as pool:
+        for found in pool.map(_opinions, tasks):
+            yield from found
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print what differs, and a summary; 1 if anything does."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("selectors", nargs="*", metavar="SELECTOR")
+    parser.add_argument(
+        "--target", choices=[name for name, each in MACHINES.items() if each.lanes == 32], default="gfx1100"
+    )
+    parser.add_argument("--limit", type=int, default=LIMIT, metavar="N")
+    parser.add_argument("--workers", type=int, default=None, metavar="N")
+    options = parser.parse_args(arguments)
+    start, count, agreed, nans = time.perf_counter(), 0, 0, 0
+    cannot: Counter[str] = Counter()
+    differ = []
+    for each in opinions(options.selectors, options.target, options.limit, options.workers):
+        count += 1
+        if each.problem:
+            differ.append(each)
+            print(f"{each.kernel}: {each.case}: {each.problem}", flush=True)
+        elif each.cannot:
+            cannot[each.cannot] += 1
+            print(f"{each.kernel}: {each.case}: cannot run: {each.cannot}", flush=True)
+        elif each.nans:
+            nans += 1
+            print(f"{each.kernel}: {each.case}: other bits in a NaN", flush=True)
+        else:
+            agreed += 1
+    print(f"{options.target}: {count} kernels in {time.perf_counter() - start:.0f} s; {agreed} agree in every bit, "
+          f"{nans} but for the bits of NaN, {len(differ)} differ, {sum(cannot.values())} cannot be run")  # fmt: skip
+    for reason, kernels in cannot.most_common():
+        print(f"  {kernels}: {reason}")
+    return 1 if differ else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,53 @@
+"""The second witness on a few kernels; ``nox -s second-opinion`` asks it about all of them."""
+
+from __future__ import annotations
+
+import isa_kernels
+import pytest
+from isa_harness import MACHINES
+from second_opinion import opinion
+
+from parity.op import Entry
+from parity.runners import runner
+from parity.toolchain import build_suite
+
+# Addition, division by v_div_scale and v_rcp, wavefronts that exchange values through LDS, and a type of 16 bits.
+KERNELS = ("badd_f32", "bdiv_f64", "fast_sum_f32", "cast_f32_f16")
+
+
+def kernel_named(suite, name):
+    return next(entry for entry in suite.kernel_entries if entry.kernel == name)
+
+
+@pytest.fixture
+def ask(suite):
+    session = runner("emulated").open("gfx1100")
+
+    def about(kernel: str):
+        entry: Entry = kernel_named(suite, kernel)
+        (built,) = build_suite(suite, [entry.op.module], ["gfx1100"])
+        return opinion(suite, entry, "gfx1100", built.code_object, session)
+
+    return about
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_the_second_witness_agrees_in_every_bit(ask, kernel):
+    found = ask(kernel)
+    assert (found.problem, found.cannot) == ("", "")
+
+
+def test_the_second_witness_sees_an_instruction_that_computes_something_else(ask, monkeypatch):
+    right = isa_kernels.Maker.want
+
+    def wrong(self, *arguments):
+        value, mask = right(self, *arguments)
+        return (value ^ 1 if self.entry == "v_add_f32" else value), mask
+
+    monkeypatch.setattr(isa_kernels.Maker, "want", wrong)
+    assert "in out, first" in ask("badd_f32").problem
+
+
+def test_the_second_witness_names_what_it_cannot_run(ask, monkeypatch):
+    monkeypatch.setattr(type(MACHINES["gfx1100"]), "text", lambda self, entry: None)
+    assert "of which the manual has no pseudo-code" in ask("badd_f32").cannot
