@@ -12,22 +12,30 @@ from typing import Any
 
 from parity.errors import UsageError
 
-__all__ = ["guard", "wanted"]
+__all__ = ["Ended", "guard", "wanted"]
+
+
+class Ended(Exception):
+    """A reference would have ended the process."""
 
 
 def guard(declared: Any) -> None:
-    """Make ``sys.exit`` in the functions of a frozen dataclass, its fields and mappings there, a UsageError."""
+    """Make ``sys.exit`` in the functions of a frozen dataclass, its fields and mappings there, an exception.
+
+    That is ``Ended`` in the reference, which is then one that raises, and else a UsageError.
+    """
     for each in fields(declared):
         value = getattr(declared, each.name)
+        kind = Ended if each.name == "reference" else UsageError
         if isinstance(value, Mapping) and any(map(callable, value.values())):
-            guarded: Any = {name: _guarded(of) for name, of in value.items()}
+            guarded: Any = {name: _guarded(of, kind) for name, of in value.items()}
         else:
-            guarded = _guarded(value)
+            guarded = _guarded(value, kind)
         if guarded is not value:
             object.__setattr__(declared, each.name, guarded)
 
 
-def _guarded(value: Any) -> Any:
+def _guarded(value: Any, kind: type[Exception]) -> Any:
     if not callable(value):
         return value
 
@@ -39,7 +47,7 @@ def _guarded(value: Any) -> Any:
             # Where Ctrl-C is ignored, as in a worker, nobody has pressed it.
             if isinstance(error, KeyboardInterrupt) and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
                 raise
-            raise UsageError(
+            raise kind(
                 f"{_place(error)}: {type(error).__name__} in a declaration ends nothing; raise another exception"
             ) from error
 
