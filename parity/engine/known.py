@@ -197,7 +197,8 @@ def known_issues(suite: Suite, columns: Iterable[Column], today: datetime.date |
         text = text_of(suite.known)
         document = tomllib.loads(text)
     except UsageError as error:
-        return Known(mistakes=(f"known issues: {error}",))
+        told = str(error).replace("cannot read ", "cannot read the known issues ").replace(str(suite.known), file)
+        return Known(mistakes=(told,))
     except RecursionError:
         return Known(mistakes=(f"{file}: brackets within brackets without end; no issue is known in this run",))
     except ValueError as error:
