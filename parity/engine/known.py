@@ -306,8 +306,11 @@ def _texts(table: Mapping[str, Any], key: str) -> tuple[str, ...]:
 
 def _requirements(texts: Iterable[str]) -> list[Requirement]:
     try:
-        return [Requirement(text) for text in texts]
-    except InvalidRequirement as error:
+        found = [Requirement(text) for text in texts]
+        for requirement in found:
+            requirement.specifier.contains("0")  # a version of thousands of digits is a mistake that shows here
+        return found
+    except (InvalidRequirement, ValueError) as error:
         reason = str(error).splitlines()[0]
         raise _Mistake("toolchain", f"{reason}; write it like 'ziglang >=0.17,<0.18'") from error
 
