@@ -307,8 +307,8 @@ def _texts(table: Mapping[str, Any], key: str) -> tuple[str, ...]:
 def _requirements(texts: Iterable[str]) -> list[Requirement]:
     try:
         found = [Requirement(text) for text in texts]
-        for requirement in found:
-            requirement.specifier.contains("0")  # a version of thousands of digits is a mistake that shows here
+        for limit in (limit for requirement in found for limit in requirement.specifier):
+            limit.contains("0")  # a version of thousands of digits is a mistake that shows here
         return found
     except (InvalidRequirement, ValueError) as error:
         reason = str(error).splitlines()[0]
