@@ -197,7 +197,8 @@ def known_issues(suite: Suite, columns: Iterable[Column], today: datetime.date |
         text = text_of(suite.known)
         document = tomllib.loads(text)
     except UsageError as error:
-        return Known(mistakes=(f"known issues: {error}",))
+        told = str(error).replace("cannot read ", "cannot read the known issues ").replace(str(suite.known), file)
+        return Known(mistakes=(told,))
     except RecursionError:
         return Known(mistakes=(f"{file}: brackets within brackets without end; no issue is known in this run",))
     except ValueError as error:
@@ -305,8 +306,11 @@ def _texts(table: Mapping[str, Any], key: str) -> tuple[str, ...]:
 
 def _requirements(texts: Iterable[str]) -> list[Requirement]:
     try:
-        return [Requirement(text) for text in texts]
-    except InvalidRequirement as error:
+        found = [Requirement(text) for text in texts]
+        for limit in (limit for requirement in found for limit in requirement.specifier):
+            limit.contains("0")  # a version of thousands of digits is a mistake that shows here
+        return found
+    except (InvalidRequirement, ValueError) as error:
         reason = str(error).splitlines()[0]
         raise _Mistake("toolchain", f"{reason}; write it like 'ziglang >=0.17,<0.18'") from error
 

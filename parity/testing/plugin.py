@@ -61,7 +61,7 @@ class SuitePlugin:
         given = getattr(config, "workerinput", {}).get(LOCK)
         self._is_worker, self._lock = given is not None, Path(given) if given else None
         self._shared: IO[bytes] | None = None
-        self._terminated = self._handled = False
+        self._terminated = self._finishing = self._handled = False
         self._records, self._uncompiled = list[CaseRecord](), dict[tuple[str, str], str]()
         self._made_by: dict[str, str] = {}
         self._entries: dict[tuple[str, tuple[str, ...]], Entry] = {}
@@ -163,20 +163,25 @@ class SuitePlugin:
         settings = self.settings
         return (*settings.suite.problems, *settings.known.mistakes, *settings.columns.problems)
 
-    def pytest_sessionstart(self) -> None:
-        """SIGTERM, which a CI sends, interrupts the run as Ctrl-C does: with the matrix of what there is."""
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection(self) -> None:
+        """SIGTERM, which a CI sends, interrupts the run as Ctrl-C does: with the matrix of what there is.
+
+        Until here pytest would not ask for the exit code, and from its end on there is nothing to interrupt.
+        """
         here = threading.current_thread() is threading.main_thread()
         if here and not self._is_worker and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
             signal.signal(signal.SIGTERM, self._terminate)
             self._handled = True
 
     def _terminate(self, number: int, frame: FrameType | None) -> None:
-        if not self._terminated:
+        if not (self._terminated or self._finishing):
             self._terminated = True
             raise KeyboardInterrupt
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """A run that passed fails for a known issue to look at again, and for what could not be used."""
+        self._finishing = True
         if self._terminated:
             session.exitstatus = TERMINATED
             return
