@@ -55,7 +55,8 @@ def opinion(suite: Suite, entry: Entry, target: str, code: CodeObject, session: 
         call = entry.op.call(entry.op.parse(text)).on(code)
         threads = sum(int(np.prod(each.grid)) * int(np.prod(each.block)) for each in call.launch.sequence)
         elements = sum(layout.numel for layout in call.outputs.values())
-        calls.append(((elements < 8, threads + elements), text, call))
+        work = threads + sum(len(buffer.data) for buffer in call.buffers.values())
+        calls.append(((elements < 8, work), text, call))
     calls.sort(key=lambda each: each[0])
     outcomes = ((text, call, nearest(session).execute(code, call.launch, call.buffers)) for _, text, call in calls)
     tried = []
