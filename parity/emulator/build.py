@@ -65,11 +65,12 @@ class _Program(ctypes.Structure):
 class Executable:
     """A kernel that can be launched: ``launch`` and ``symbol`` of ``library``, and what that executes if threaded.
 
-    ``memory`` is what ``program`` points to.
+    ``libraries`` have the functions that it consists of, ``memory`` is what ``program`` points to.
     """
 
     library: ctypes.CDLL
     symbol: str
+    libraries: tuple[ctypes.CDLL, ...]
     program: _Program | None = None
     memory: tuple[np.ndarray[Any, Any], ...] = ()
 
@@ -134,7 +135,7 @@ class Programs:
         recipe = self.prepare(listing, target, [name])[name]
         functions = [self._functions.load(key) for key in recipe.functions]
         if recipe.threaded is None:
-            return Executable(*functions[0])
+            return Executable(*functions[0], (functions[0][0],))
         return _linked(functions, recipe.threaded)
 
     def _translated(
@@ -172,7 +173,8 @@ def _linked(functions: Sequence[tuple[ctypes.CDLL, str]], threaded: Threaded) ->
     code = np.column_stack([steps[list(threaded.code)], starts * numbers.itemsize + numbers.ctypes.data])
     registers = np.array(threaded.registers, np.uint32)
     program = _Program(code.ctypes.data, registers.ctypes.data, registers.size, threaded.vectors)
-    return Executable(functions[0][0], "threaded", program, (code, numbers, registers))
+    libraries = tuple({id(library): library for library, _ in functions}.values())
+    return Executable(functions[0][0], "threaded", libraries, program, (code, numbers, registers))
 
 
 def _address(library: ctypes.CDLL, symbol: str) -> int:

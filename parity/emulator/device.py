@@ -161,7 +161,6 @@ class _Context(ctypes.Structure):
         ("changes", ctypes.c_uint64),
         ("compares", ctypes.c_uint32),
         ("wave", ctypes.c_uint32),
-        ("drawing", Drawing),
     )
 
 
@@ -441,7 +440,9 @@ class Device:
         self._arena.clear(context.lds, context.lds_bytes)
         context.image, context.lds_bytes = loaded.image, lds
         context.seed, context.fill, context.odd = seed, fill, _SCALAR if odd is None else odd
-        context.drawing = drawing(results, draw, loaded.target.generation)
+        given = drawing(results, draw, loaded.target.generation)
+        for library in loaded.executable.libraries:
+            ctypes.pointer(Drawing.in_dll(library, "drawing"))[0] = given
         waves = -(-block[0] * block[1] * block[2] // loaded.target.wavefront)
         self._place_scratch(noun.scratch_bytes, waves * loaded.target.wavefront)
         if context.ordinal > _ORDINALS:

@@ -13,7 +13,8 @@ struct Drawing {
   u32 results, seed;
   const Documented *documented; // of function * 3 + type
 };
-extern "C" __attribute__((visibility("hidden"))) Drawing drawing;
+// Every library of compiled functions has one of its own, and the host sets it before a launch (device.py).
+extern "C" __attribute__((visibility("default"))) Drawing drawing;
 
 // From the operand (f32: without subnormals), the nearest number, and the exact value (f64: not used).
 RUNTIME V<f16> inexact_f16(u32 function, In<f16> x, In<f16> nearest, In<f64> exact);

@@ -45,7 +45,6 @@ struct Context {
   u64 changes;               // of memory, to see that nothing happens any more
   u32 compares;              // the kernel has a compare-and-swap
   u32 wave;                  // of its workgroup, in which the fault happened
-  Drawing drawing;           // what approximate instructions give
 };
 // The budget is used up. Compiled code gets all of the reserve, threaded code looks whether it goes on (threaded.cpp).
 INLINE u32 exhausted(Context *c, i64 &left, u32 instruction) {

@@ -234,7 +234,6 @@ static u32 coprime_step(u32 &random, u32 n) {
 EXPORTED u32 launch(Context *c, Kernel *kernel, const u32 *grid, const u32 *block, u32 barriers) {
   const Job job = {c, kernel, block};
   Group group;
-  drawing = c->drawing;
   group.waves = (block[0] * block[1] * block[2] + LANES - 1) / LANES;
   group.earlier = c->ordinal, group.unwritten.bytes = 0;
   group.doubts = 0;
