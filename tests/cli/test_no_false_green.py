@@ -45,7 +45,9 @@ def test_a_reference_that_ends_the_process_is_one_that_raises(parity, project, e
     project("    wide =", f"    {ending}\n    wide =")
     result = parity("run", CASE, *TARGET)
     assert result.code not in (0, 130) and " 0 passed" in result.out
-    assert f"{Path('cases/leaky_relu.py').absolute()}:11: {named} in a declaration ends nothing" in result.out
+    assert (
+        f"{Path('cases/leaky_relu.py').absolute()}:11: {named} in a declaration ends nothing" in result.out + result.err
+    )
 
 
 def test_a_rule_that_ends_the_process_costs_its_op(parity, project):

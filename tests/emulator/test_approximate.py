@@ -10,6 +10,7 @@ import pytest
 from conftest import Run
 
 from parity import emulator
+from parity.cache import Cache
 from parity.emulator import Results, approximate
 from parity.emulator.isa import table_entries
 from parity.toolchain import build
@@ -184,6 +185,14 @@ def test_a_draw_gives_both_neighbours_and_the_same_one_for_the_same_operand(run)
     assert not np.array_equal(one, other)
     assert np.array_equal(one[::2], one[1::2])
     assert 0.3 < np.mean(one != nearest) < 0.7
+
+
+def test_a_draw_reaches_functions_that_were_compiled_apart(code, tmp_path):
+    cache = Cache(tmp_path)
+    emulator.Device(cache=cache, traced=True).prepare(code, ["sqrt_f32"])  # most steps of rcp_f32, and not v_rcp_f32
+    run, x = Run(emulator.Device(cache=cache, traced=True), code), operands("rcp_f32", 500)
+    drawn = run("rcp_f32", x, out=np.float32, results=Results.DOCUMENTED, draw=5)
+    assert np.any(drawn != run("rcp_f32", x, out=np.float32))
 
 
 def test_divisions_and_roots_are_correctly_rounded_whatever_is_drawn(run):

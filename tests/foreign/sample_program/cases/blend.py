@@ -16,6 +16,7 @@ blend = Op(
     grid="ceil(n/512)",
     block=128,
     shared=128 * 16,
+    strides="aligned",  # vectors of four are loaded
     grid_stride=False,
     data=("unit",),
     reference=lambda a, b, c, to: reference.within(2, a.astype(np.float64) * b.astype(np.float64) + c, to),
