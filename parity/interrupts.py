@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import signal
+import threading
 from collections.abc import Iterator
 
 __all__ = ["INTERRUPTS", "held"]
@@ -14,8 +15,22 @@ INTERRUPTS = (signal.SIGINT, signal.SIGTERM)
 @contextlib.contextmanager
 def held() -> Iterator[None]:
     """Interrupts that come meanwhile come afterwards; threads and processes that are started meanwhile get none."""
+    met: list[int] = []
     before = signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPTS)
+    # A signal may be another thread's to take, and Python then calls the handler in this one all the same.
+    handlers = {number: signal.getsignal(number) for number in INTERRUPTS} if _is_main_thread() else {}
+    ours = {number: handler for number, handler in handlers.items() if callable(handler)}
+    for number in ours:
+        signal.signal(number, lambda number, frame: met.append(number))
     try:
         yield
     finally:
+        for number, handler in ours.items():
+            signal.signal(number, handler)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        for late in dict.fromkeys(met):
+            signal.raise_signal(late)
+
+
+def _is_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()

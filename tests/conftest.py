@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -34,3 +35,11 @@ def stopwatch(monkeypatch):
     monkeypatch.setitem(registry.BUILT_IN, "stopwatch", "stopwatch:current")
     module.use()
     return module.use
+
+
+@pytest.fixture
+def interruptible():
+    """Ctrl-C interrupts, even if these tests were started where it is ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
