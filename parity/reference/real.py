@@ -106,7 +106,9 @@ def _elu(x: Array, alpha: float) -> Array:
 
 def _pow(x: Array, y: float) -> Array:
     # an array, because NumPy makes a square root of a scalar power 0.5, which differs from pow for -0 and -Inf
-    return np.power(x, np.full_like(x, y))
+    # Of a signalling NaN, x**0 is NaN in some C libraries; a product is a quiet one.
+    quiet: Array = x * x.dtype.type(1)
+    return np.power(quiet, np.full_like(x, y))
 
 
 def _mp_sigmoid(x: Any) -> Any:
