@@ -7,7 +7,7 @@ from pathlib import Path
 import gmpy2
 import numpy as np
 import pytest
-from conftest import Run
+from array_runs import Run
 
 from parity import emulator
 from parity.cache import Cache

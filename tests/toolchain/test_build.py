@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from parity.cache import Cache
-from parity.errors import UsageError
+from parity.errors import SystemLacks, UsageError
 from parity.side import Side, Sides
 from parity.toolchain import build, find_modules
 
@@ -179,7 +179,7 @@ def test_a_damaged_cache_entry_is_built_again_with_a_warning(kernels, cache, cap
 
 def test_a_cache_that_cannot_be_written_is_an_error_not_a_result(kernels, tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(UsageError, match="cannot write the cache folder"):
+    with pytest.raises(SystemLacks, match="cannot write the cache folder"):
         build(kernels, ["scale"], ["gfx1100"], cache=Cache(tmp_path / "file"))
 
 
