@@ -98,9 +98,9 @@ def _perform(task: Task) -> list[RecordedCase]:
                 outcome = session.execute(code, call.launch, call.buffers)
             except ParityError:
                 raise
-            except Exception as error:
+            except Exception as error:  # a defect of the runner costs this launch only
                 if lacking := unjudged(error):
-                    raise SystemLacks(lacking.detail) from error  # a defect of the runner costs this launch only
+                    raise SystemLacks(lacking.detail) from error
                 outcome = Outcome({}, Fault("error", f"{type(error).__name__}: {error}"))
             cases.append(_recorded(entry, column, title, text, call, outcome))
     return cases

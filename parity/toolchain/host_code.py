@@ -55,7 +55,7 @@ class LeftOut:
     def __str__(self) -> str:
         return f"{self.file}:{self.line}: {self.name}: {self.because}"
 
-    def is_within(self, piece: LeftOut | Piece) -> bool:
+    def is_within(self, piece: LeftOut) -> bool:
         """Whether its bytes are among those of a piece of the same file."""
         return piece.start <= self.start and self.end <= piece.end
 

@@ -230,8 +230,8 @@ def _around(header: str, folder: Path) -> tuple[Path, ...]:
     """The folders of a project by which a header is found, of those that are nearest to ``folder``."""
     for above in _project(folder):
         for steps in range(_STEPS_DOWN + 1):
-            below = above.glob("/".join([*"*" * steps, glob.escape(header)]))
-            hits = sorted(path for path in below if path.is_file())
+            found = above.glob("/".join([*"*" * steps, glob.escape(header)]))
+            hits = sorted(path for path in found if path.is_file())
             places = [hit.parents[len(Path(header).parts) - 1] for hit in hits]
             if places := [each for each in places if not any(p[0] == "." for p in each.relative_to(above).parts)]:
                 return tuple(places)

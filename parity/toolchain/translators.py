@@ -21,13 +21,13 @@ from parity.errors import MissingTool, ParityError, UsageError, nearest
 from parity.toolchain import rocm
 from parity.toolchain.conditionals import Conditionals, macros_of
 from parity.toolchain.hipify import LITERAL, STYLES, Finding, Hipified, declared_names, defined_macros, hipify
+from parity.toolchain.sources import included
 
 __all__ = ["HIPIFIERS", "HIPIFY", "TranslationError", "chosen_hipifier", "fingerprint", "hipified"]
 
 HIPIFY = "PARITY_HIPIFY"
 HIPIFIERS = (*STYLES, *rocm.HIPIFIERS)
 
-_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.MULTILINE)
 # hipify-perl: "  warning: FILE:LINE: unsupported device function "NAME": ..."; hipify-clang: "[HIPIFY] warning: ..."
 _WARNING = re.compile(r"warning: [^\n:]*?:#?(?P<line>\d+)(?::(?P<column>\d+))?:? (?P<text>[^\n]*)")
 _QUOTED = re.compile(r"[\"']([\w:./]+)[\"']")
@@ -83,7 +83,7 @@ def hipified(
     macros = tuple(sorted((_constants(files.values(), own) | macros_of(flags)).items()))
     found: dict[Path, Hipified] = {}
     for path, text in files.items():
-        headers = frozenset(each for each in _INCLUDE.findall(text) if _is_of_program(each, path, folders, files))
+        headers = frozenset(each for each in included(text) if _is_of_program(each, path, folders, files))
         style = hipifier if hipifier in STYLES else LITERAL
         each = _hipified(text, name(path), own, headers, macros, style)
         found[path] = each if hipifier in STYLES else _by_tool(_tool(hipifier), text, path, name(path), folders, each)
