@@ -2,9 +2,9 @@
 
 Every case is right, so a failure is a false alarm or a defect. Approximate instructions give what gfx1100 computes or
 what AMD's manual allows, as in any run. A seed is a run of its own, with its record, matrix and failures in
-``parity-out/seed-N``. ``--cases N`` asks for another number; arguments that narrow the run, such as a selector or a
-target, leave the number of cases per kernel as it is. Exit code: 0 all passed, 1 a failure, else that of the run that
-could not be made.
+``parity-out/seed-N``. ``--cases N`` asks for another number in all, ``--seeds 4-6`` for a part of the seeds, so that
+several machines or runs share them; arguments that narrow the run, such as a selector or a target, leave the number
+of cases per kernel as it is. Exit code: 0 all passed, 1 a failure, else that of the run that could not be made.
 """
 
 from __future__ import annotations
@@ -33,13 +33,22 @@ def examples(cases: int, seeds: int) -> int:
     return max(1, -int(-(wanted - named) // len(entries)))
 
 
-def soak(cases: int, arguments: list[str]) -> int:
-    """Run every seed, whatever the others found, and print a line for each; the worst exit code."""
+def span(text: str) -> range:
+    """``4`` or ``4-6``, the last one included."""
+    first, _, last = text.partition("-")
+    found = range(positive(first), positive(last or first) + 1)
+    if not found:
+        raise argparse.ArgumentTypeError(f"{text!r} ends before it begins; write the lower seed first")
+    return found
+
+
+def soak(cases: int, chosen: range | None, arguments: list[str]) -> int:
+    """Run every chosen seed, whatever the others found, and print a line for each; the worst exit code."""
     seeds = max(1, min(SEEDS, cases // MOST))
     count, codes, lines = str(examples(cases, seeds)), [], []
     total = failed = alone = 0
     seconds = 0.0
-    for seed in range(1, seeds + 1):
+    for seed in chosen or range(1, seeds + 1):
         folder = Path("parity-out", f"seed-{seed}")
         print(f"\nseed {seed} of {seeds}, {count} cases per kernel and the named ones", flush=True)
         codes.append(main(["run", "--examples", count, "--seed", str(seed), "--output", str(folder), *arguments]))
@@ -64,5 +73,6 @@ def soak(cases: int, arguments: list[str]) -> int:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser("python -m benchmarks.soak", description=__doc__, allow_abbrev=False)
     parser.add_argument("--cases", type=positive, default=CASES, metavar="N")
+    parser.add_argument("--seeds", type=span, metavar="FIRST-LAST")
     options, rest = parser.parse_known_args()
-    sys.exit(soak(options.cases, rest))
+    sys.exit(soak(options.cases, options.seeds, rest))

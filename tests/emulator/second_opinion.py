@@ -2,7 +2,8 @@
 
     python tests/emulator/second_opinion.py [SELECTOR...] [--target gfx1100] [--limit N]
 
-Every bit of every buffer is compared. Approximate instructions give the nearest numbers. Exit code 1 if a bit differs.
+Every bit of every buffer is compared. Approximate instructions give the nearest numbers. Exit code 1 if a bit differs,
+130 after Ctrl-C, which leaves the summary of what was compared.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -123,9 +124,12 @@ def opinions(selectors: Sequence[str], target: str, limit: int, workers: int) ->
             continue
         modules.setdefault(entry.op.module, []).append(entry.kernel)
     tasks = [(m, target, names[i : i + 4], limit) for m, names in modules.items() for i in range(0, len(names), 4)]
-    with ProcessPoolExecutor(workers) as pool:
-        for found in pool.map(_opinions, tasks):
-            yield from found
+    pool = ProcessPoolExecutor(workers)
+    try:
+        for done in as_completed([pool.submit(_opinions, task) for task in tasks]):
+            yield from done.result()
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -141,24 +145,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
     start, count, agreed, nans = time.perf_counter(), 0, 0, 0
     cannot: Counter[str] = Counter()
     differ = []
-    for each in opinions(options.selectors, options.target, options.limit, options.workers):
-        count += 1
-        if each.problem:
-            differ.append(each)
-            print(f"{each.kernel}: {each.case}: {each.problem}", flush=True)
-        elif each.cannot:
-            cannot[each.cannot] += 1
-            print(f"{each.kernel}: {each.case}: cannot run: {each.cannot}", flush=True)
-        elif each.nans:
-            nans += 1
-            print(f"{each.kernel}: {each.case}: other bits in a NaN", flush=True)
-        else:
-            agreed += 1
+    interrupted = False
+    try:
+        for each in opinions(options.selectors, options.target, options.limit, options.workers):
+            count += 1
+            if each.problem:
+                differ.append(each)
+                outcome = each.problem
+            elif each.cannot:
+                cannot[each.cannot] += 1
+                outcome = f"cannot run: {each.cannot}"
+            elif each.nans:
+                nans += 1
+                outcome = "other bits in a NaN"
+            else:
+                agreed += 1
+                outcome = "agrees"
+            print(f"{each.kernel}: {each.case}: {outcome}", flush=True)
+    except KeyboardInterrupt:
+        interrupted = True
     print(f"{options.target}: {count} kernels in {time.perf_counter() - start:.0f} s; {agreed} agree in every bit, "
           f"{nans} but for the bits of NaN, {len(differ)} differ, {sum(cannot.values())} cannot be run")  # fmt: skip
     for reason, kernels in cannot.most_common():
         print(f"  {kernels}: {reason}")
-    return 1 if differ else 0
+    return 130 if interrupted else 1 if differ else 0
 
 
 if __name__ == "__main__":
