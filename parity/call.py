@@ -105,19 +105,21 @@ def call_of(op: Declaration, case: Case, given: Given) -> Call:
             except UsageError as error:
                 raise op.mistake(f"{case}: {error}") from error
         each = _by_output(op, found)
-        return {n: replace(e, bounds=_sound(op, case, n, e.bounds)) if e.bounds else e for n, e in each.items()}
+        return {n: replace(e, bounds=_sound(op, case, n, e)) if e.bounds else e for n, e in each.items()}
 
     outputs = {name: memory[name].tensor.layout for name in op.compared}
     return Call(launch, buffers, outputs, inputs, computation, references)
 
 
-def _sound(op: Declaration, case: Case, name: str, bounds: Callable[[Limits], Bounds]) -> Callable[[Limits], Bounds]:
-    """The bounds of an output, each computed once, or a mistake of the op if one of them is none."""
+def _sound(op: Declaration, case: Case, name: str, expected: Expected) -> Callable[[Limits], Bounds]:
+    """The bounds of an output that has some, each computed once, or a mistake of the op if one of them is none."""
+    assert expected.bounds
+    bounds = expected.bounds
 
     @functools.cache
     def checked(limits: Limits) -> Bounds:
         found = bounds(limits)
-        if complaint := found.complaint:
+        if complaint := found.complaint(expected.unspecified):
             raise op.mistake(f"{case}: the budget of {name} is {complaint}")
         return found
 

@@ -21,6 +21,13 @@ def headers() -> None:
     hip_headers()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def interruptible() -> None:
+    """Ctrl-C interrupts these tests and the processes they start, even if they were started where it is ignored."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 @pytest.fixture(scope="session")
 def suite() -> Suite:
     """The suite of this repository."""
@@ -35,11 +42,3 @@ def stopwatch(monkeypatch):
     monkeypatch.setitem(registry.BUILT_IN, "stopwatch", "stopwatch:current")
     module.use()
     return module.use
-
-
-@pytest.fixture
-def interruptible():
-    """Ctrl-C interrupts, even if these tests were started where it is ignored."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)

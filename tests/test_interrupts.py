@@ -10,7 +10,6 @@ import pytest
 from parity.interrupts import held
 
 
-@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_waits_whichever_thread_takes_it():
     over = threading.Event()
     thread = threading.Thread(target=over.wait)

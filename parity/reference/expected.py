@@ -40,12 +40,11 @@ class Bounds:
     below: Array
     above: Array
 
-    @property
-    def complaint(self) -> str:
-        """What is wrong with them, with the element and the values; empty if nothing is."""
+    def complaint(self, unspecified: Array | bool = False) -> str:
+        """What is wrong with them, with the element and the values; empty if nothing is. Not of unspecified elements."""
         for side in ("below", "above"):
-            centre, room = np.broadcast_arrays(self.centre, getattr(self, side))
-            wrong = np.isfinite(centre) & ~(room >= 0)
+            centre, room, without = np.broadcast_arrays(self.centre, getattr(self, side), unspecified)
+            wrong = np.isfinite(centre) & ~(room >= 0) & ~without
             if wrong.any():
                 place = tuple(int(i) for i in np.argwhere(wrong)[0])
                 return f"{room[place]} {side} the value {centre[place]} of element {place}: a budget is 0 or more"

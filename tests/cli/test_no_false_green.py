@@ -73,6 +73,16 @@ def test_bounds_of_ones_own_are_checked_too(parity, project):
     assert result.code != 0 and "the budget of out is -0.25 above the value" in " ".join(result.out.split())
 
 
+def test_where_any_value_is_right_a_budget_says_nothing(parity, project):
+    """What the suite's own references say of a row that overflows, or not, depending on the order of its sum."""
+    own = "reference.Expected(x, lambda _: reference.Bounds(wide, 0.0, room, room), unspecified=np.isnan(room))"
+    project("reference.within(0.5, np.where(wide > 0, wide, alpha * wide), to)", f"({own})")
+    project("    wide =", "    room = np.full(x.shape, np.nan)\n    wide =")
+    assert parity("run", CASE, *TARGET).code == 0
+    project("unspecified=np.isnan(room)", "unspecified=~np.isnan(room)")
+    assert parity("run", CASE, *TARGET).code != 0
+
+
 def test_a_budget_that_accepts_everything_is_named_vacuous(parity, project, tmp_path):
     project("within(0.5,", "within(1e30,")
     result = parity("run", *TARGET)

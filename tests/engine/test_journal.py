@@ -98,7 +98,6 @@ def test_a_journal_that_cannot_be_written_names_the_way_out(tmp_path):
         Journal(tmp_path / "file" / "some.zip.partial", PLAN)
 
 
-@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_in_the_middle_of_a_write_does_not_miscount(tmp_path, monkeypatch):
     with Journal(tmp_path / "some.partial", PLAN) as journal:
         monkeypatch.setattr(os, "fsync", lambda number: os.kill(os.getpid(), signal.SIGINT))
