@@ -21,7 +21,7 @@ from parity.engine.pool import processors
 from parity.engine.worker import Worker
 from parity.runners import Session, runner
 from parity.suite import load_suite
-from parity.toolchain import Built, build
+from parity.toolchain import Built, build, build_suite
 
 ROOT = Path(__file__).parent.parent
 
@@ -140,16 +140,20 @@ def worker_for(
     target: str = "gfx1100",
     gpu: tuple[Column, Session] | None = None,
 ) -> Worker:
-    """A worker on a copy of the kernels with some edits (file, old, new), for one kernel entry."""
+    """A worker for one kernel entry, on a copy of the kernels with some edits (file, old, new); else on the kernels."""
     column, sessions = (gpu[0], dict([gpu])) if gpu else (columns_of(runner("emulated"), [target])[0], {})
     suite = load_suite(ROOT / "kernels", ROOT / "cases")
     selection = suite.select([kernel])
     module = selection.entries[0].op.module
-    built = built_for(tmp_path / "kernels", module, kernel, edits, column.target)
+    folder = tmp_path / "kernels" if edits or gpu else suite.kernels
+    if folder == suite.kernels:  # whole modules: the matrix and other tests need them too
+        (built,) = build_suite(suite, [module], [column.target])
+    else:
+        built = built_for(folder, module, kernel, edits, column.target)
     assert built.code_object, built.error
     tasks = tasks_of(selection, [column])
     code = {(module, column): built.code_object}
-    return Worker(Plan(tmp_path / "kernels", suite.cases, tasks, examples, 0, True, code), suite, sessions=sessions)
+    return Worker(Plan(folder, suite.cases, tasks, examples, 0, True, code), suite, sessions=sessions)
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda f: f.name)

@@ -115,8 +115,9 @@ def _body(listing: str, name: str, start: int, end: int) -> Body:
     return Body(name, listing[start + 1 : end], listing.count("\n", 0, start + 1) + 1)
 
 
+@functools.lru_cache(maxsize=4)
 def function_of(listing: str, name: str) -> Function:
-    """Parse kernel ``name`` of a listing.
+    """Parse kernel ``name`` of a listing. Cached: whoever fails once fails often, while the case is made smaller.
 
     Raises:
         UsageError: as for ``bodies_of``.

@@ -41,7 +41,7 @@ class Bounds:
     above: Array
 
     def complaint(self, unspecified: Array | bool = False) -> str:
-        """What is wrong with them, with the element and the values; empty if nothing is. Not of unspecified elements."""
+        """What is wrong with them, with the element and the values; empty if all is well where a value is specified."""
         for side in ("below", "above"):
             centre, room, without = np.broadcast_arrays(self.centre, getattr(self, side), unspecified)
             wrong = np.isfinite(centre) & ~(room >= 0) & ~without
