@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, replace
 
 from parity.emulator.isa_names import canonical
-from parity.emulator.isa_scalar import SCALAR, SCALAR_COMPARES
+from parity.emulator.isa_scalar import SCALAR, SCALAR_COMPARES, UNIFORM
 from parity.emulator.isa_vector import COMPARES, PACKED, VECTOR
 
 __all__ = ["BRANCHES", "IGNORED", "KEEPS_HIGH", "Semantics", "semantics", "table_entries"]
@@ -98,6 +98,7 @@ def _parse(row: list[str], scalar: bool) -> Semantics:
 _TABLE = {
     **{name: _parse(row, False) for name, row in _rows(VECTOR).items()},
     **{name: _parse(row, True) for name, row in _rows(SCALAR).items()},
+    **{name: replace(_parse(row, False), uniform=True) for name, row in _rows(UNIFORM).items()},
 }
 
 

@@ -8,7 +8,7 @@ result ``exec`` goes to EXEC, whose old value goes to the destination (saveexec,
 
 from __future__ import annotations
 
-__all__ = ["SCALAR", "SCALAR_COMPARES"]
+__all__ = ["SCALAR", "SCALAR_COMPARES", "UNIFORM"]
 
 SCALAR = """
 s_mov_b32            : u32 = u32       : a                        : -
@@ -118,3 +118,8 @@ s_bitcmp1_b64        : scc = u64 u32   : a >> (b & 63) & 1        : -
 
 #: ``s_cmp_{name}_{type}`` and ``s_cmpk_{name}_{type}``, which write SCC.
 SCALAR_COMPARES = {"eq": "==", "lg": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+
+#: Scalar floating point, of generation 12, that is no vector operation on scalars; rows as those of VECTOR.
+UNIFORM = """
+s_cvt_hi_f32_f16     : f32 = u32 : to<f32>(as<f16>(to<u16>(a >> 16)))
+"""

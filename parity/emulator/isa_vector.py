@@ -157,6 +157,12 @@ v_max_f32            : f32 = f32 f32             : max(a, b)
 v_max_num_f32        : f32 = f32 f32             : max_num(a, b)
 v_min_f32            : f32 = f32 f32             : min(a, b)
 v_min_num_f32        : f32 = f32 f32             : min_num(a, b)
+v_maximum_f32        : f32 = f32 f32             : maximum(a, b)
+v_minimum_f32        : f32 = f32 f32             : minimum(a, b)
+v_maximum3_f32       : f32 = f32 f32 f32         : maximum(maximum(a, b), c)
+v_minimum3_f32       : f32 = f32 f32 f32         : minimum(minimum(a, b), c)
+v_maximumminimum_f32 : f32 = f32 f32 f32         : minimum(maximum(a, b), c)
+v_minimummaximum_f32 : f32 = f32 f32 f32         : maximum(minimum(a, b), c)
 v_max3_f32           : f32 = f32 f32 f32         : max(max(a, b), c)
 v_max3_num_f32       : f32 = f32 f32 f32         : max_num(max_num(a, b), c)
 v_min3_f32           : f32 = f32 f32 f32         : min(min(a, b), c)
@@ -183,6 +189,12 @@ v_max_f16            : f16 = f16 f16             : max(a, b)
 v_max_num_f16        : f16 = f16 f16             : max_num(a, b)
 v_min_f16            : f16 = f16 f16             : min(a, b)
 v_min_num_f16        : f16 = f16 f16             : min_num(a, b)
+v_maximum_f16        : f16 = f16 f16             : maximum(a, b)
+v_minimum_f16        : f16 = f16 f16             : minimum(a, b)
+v_maximum3_f16       : f16 = f16 f16 f16         : maximum(maximum(a, b), c)
+v_minimum3_f16       : f16 = f16 f16 f16         : minimum(minimum(a, b), c)
+v_maximumminimum_f16 : f16 = f16 f16 f16         : minimum(maximum(a, b), c)
+v_minimummaximum_f16 : f16 = f16 f16 f16         : maximum(minimum(a, b), c)
 v_max3_f16           : f16 = f16 f16 f16         : max(max(a, b), c)
 v_max3_num_f16       : f16 = f16 f16 f16         : max_num(max_num(a, b), c)
 v_min3_f16           : f16 = f16 f16 f16         : min(min(a, b), c)
@@ -201,6 +213,8 @@ v_max_f64            : f64 = f64 f64             : max(a, b)
 v_max_num_f64        : f64 = f64 f64             : max_num(a, b)
 v_min_f64            : f64 = f64 f64             : min(a, b)
 v_min_num_f64        : f64 = f64 f64             : min_num(a, b)
+v_maximum_f64        : f64 = f64 f64             : maximum(a, b)
+v_minimum_f64        : f64 = f64 f64             : minimum(a, b)
 v_fma_mix_f32        : f32 = mix mix mix         : fma(a, b, c)
 v_fma_mixlo_f16      : f16 = mix mix mix         : to<f16>(fma(a, b, c))
 v_fma_mixhi_f16      : f16hi = mix mix mix       : to<f16>(fma(a, b, c))
@@ -330,6 +344,8 @@ PACKED = {
     "min_f16": "v_min_f16",
     "max_num_f16": "v_max_num_f16",
     "min_num_f16": "v_min_num_f16",
+    "maximum_f16": "v_maximum_f16",
+    "minimum_f16": "v_minimum_f16",
     "add_u16": "v_add_nc_u16",
     "add_i16": "v_add_nc_i16",
     "sub_u16": "v_sub_nc_u16",

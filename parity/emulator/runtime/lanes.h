@@ -93,15 +93,15 @@ INLINE V<f32> fract(V<f32> x) { V<f32> r = x - floor(x); return sel(r >= 1.0f, a
 INLINE V<f64> fract(V<f64> x) { V<f64> r = x - floor(x); return sel(r >= 1.0, all<f64>(0x1.fffffffffffffp-1), r); }
 INLINE V<f16> fract(V<f16> x) { V<f16> r = x - floor(x); return sel(r >= (f16)1, all<f16>((f16)0x1.ffcp-1), r); }
 
+template <class U> constexpr U QUIET = sizeof(U) == 2 ? 0x200 : sizeof(U) == 4 ? 0x400000 : 1ul << 51;
+template <class T, class U> INLINE V<T> quiet(V<T> nan) { return as<T>(as<U>(nan) | QUIET<U>); }
+template <class T, class U> INLINE B signals(V<T> x) { return bools(x != x) & bools((as<U>(x) & QUIET<U>) == 0); }
 // Maximum and minimum: +0 beats -0, and a number beats a quiet NaN. With WAVE_MODE.IEEE (RDNA3 ISA, V_MAX_F32) a
 // signalling NaN beats all and becomes quiet; max_num and min_num of generation 12 treat all NaNs alike.
 template <class T, class U, bool IEEE> INLINE V<T> with_nans(V<T> a, V<T> b, V<T> r) {
-  constexpr U QUIET = sizeof(T) == 2 ? 0x200 : sizeof(T) == 4 ? 0x400000 : 1ul << 51;
-  auto signals = [](V<T> x) { return bools(x != x) & bools((as<U>(x) & QUIET) == 0); };
-  auto quiet = [](V<T> x) { return as<T>(as<U>(x) | QUIET); };
   B both = bools(a != a) & bools(b != b);
-  r = sel(both, quiet(a), sel(a != a, b, sel(b != b, a, r)));
-  return IEEE ? sel(signals(a), quiet(a), sel(signals(b), quiet(b), r)) : r;
+  r = sel(both, quiet<T, U>(a), sel(a != a, b, sel(b != b, a, r)));
+  return IEEE ? sel(signals<T, U>(a), quiet<T, U>(a), sel(signals<T, U>(b), quiet<T, U>(b), r)) : r;
 }
 template <class T, class U, bool IEEE> INLINE V<T> larger(V<T> a, V<T> b) {
   V<T> r = sel(a == b, as<T>(as<U>(a) & as<U>(b)), sel(a > b, a, b));
@@ -111,11 +111,18 @@ template <class T, class U, bool IEEE> INLINE V<T> smaller(V<T> a, V<T> b) {
   V<T> r = sel(a == b, as<T>(as<U>(a) | as<U>(b)), sel(a < b, a, b));
   return mask(bools(a != a) | bools(b != b)) ? with_nans<T, U, IEEE>(a, b, r) : r;
 }
-#define EXTREMES(T, U)                                                               \
-  INLINE V<T> max(V<T> a, V<T> b) { return larger<T, U, true>(a, b); }                \
-  INLINE V<T> min(V<T> a, V<T> b) { return smaller<T, U, true>(a, b); }               \
-  INLINE V<T> max_num(V<T> a, V<T> b) { return larger<T, U, false>(a, b); }           \
-  INLINE V<T> min_num(V<T> a, V<T> b) { return smaller<T, U, false>(a, b); }
+// maximum and minimum of generation 12: any NaN beats a number, a signalling one beats a quiet one, and becomes quiet.
+template <class T, class U> INLINE V<T> or_nan(V<T> a, V<T> b, V<T> r) {
+  B of_a = signals<T, U>(a) | (bools(a != a) & ~signals<T, U>(b));
+  return sel(of_a, quiet<T, U>(a), sel(b != b, quiet<T, U>(b), r));
+}
+#define EXTREMES(T, U)                                                                         \
+  INLINE V<T> max(V<T> a, V<T> b) { return larger<T, U, true>(a, b); }                         \
+  INLINE V<T> min(V<T> a, V<T> b) { return smaller<T, U, true>(a, b); }                        \
+  INLINE V<T> max_num(V<T> a, V<T> b) { return larger<T, U, false>(a, b); }                    \
+  INLINE V<T> min_num(V<T> a, V<T> b) { return smaller<T, U, false>(a, b); }                   \
+  INLINE V<T> maximum(V<T> a, V<T> b) { return or_nan<T, U>(a, b, larger<T, U, true>(a, b)); } \
+  INLINE V<T> minimum(V<T> a, V<T> b) { return or_nan<T, U>(a, b, smaller<T, U, true>(a, b)); }
 EXTREMES(f16, u16) EXTREMES(f32, u32) EXTREMES(f64, u64)
 template <class T> INLINE V<T> max(V<T> a, V<T> b) { return a > b ? a : b; }
 template <class T> INLINE V<T> min(V<T> a, V<T> b) { return a < b ? a : b; }
