@@ -6,9 +6,11 @@ are run on every file of a module by itself, under its own name.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import re
+import shutil
 import subprocess
 import tempfile
 from collections import Counter
@@ -131,11 +133,15 @@ def _conditionals(text: str, own: frozenset[str]) -> Conditionals:
 
 
 def _tool(name: str) -> Path:
-    found = rocm.find()
-    for path in found.hipifiers:
-        if path.name == name:
-            return path
-    raise MissingTool(name, str(found.root / "bin"), f"the package of ROCm that has it, or use --hipify {LITERAL}")
+    """Of the ROCm that is installed, else of a package of its own: on PATH."""
+    with contextlib.suppress(MissingTool):
+        for path in rocm.find().hipifiers:
+            if path.name == name:
+                return path
+    if found := shutil.which(name):
+        return Path(found).resolve()
+    hint = f"the package of ROCm that has it, or use --hipify {LITERAL}"
+    raise MissingTool(name, "the bin folder of a ROCm, PATH", hint)
 
 
 def _by_tool(tool: Path, text: str, path: Path, name: str, folders: Sequence[Path], own: Hipified) -> Hipified:

@@ -1,5 +1,7 @@
 """What makes HIP of a program: the styles of parity's translator, and the tools of a ROCm (stand-ins)."""
 
+import os
+
 import pytest
 
 from parity.cache import Cache
@@ -102,9 +104,17 @@ def test_hipify_clang_is_told_where_headers_are(installed, program, tmp_path):
     assert text == f"// -o OUT -- -x cuda -I {tmp_path / 'src'} -I {tmp_path / 'src' / 'inc'}\n"
 
 
-def test_a_tool_that_is_not_there_is_named(installed):
-    root = installed()
-    with pytest.raises(MissingTool, match=f"hipify-perl.*looked for {root / 'bin'}"):
+def test_a_tool_of_a_package_of_its_own_is_found_on_the_path(installed, program, tmp_path, monkeypatch):
+    installed().joinpath("bin", "hipcc").rename(tmp_path / "hipify-perl")
+    (tmp_path / "hipify-perl").write_text(PERL)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    assert "\nhipFree(p);\n" in program("hipify-perl", m_cu="cudaFree(p);\n")["m.cu"].text
+
+
+def test_a_tool_that_is_not_there_is_named(installed, monkeypatch):
+    installed()
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(MissingTool, match=r"hipify-perl.*looked for the bin folder of a ROCm, PATH"):
         fingerprint("hipify-perl")
 
 
