@@ -150,6 +150,7 @@ def worker_for(
         (built,) = build_suite(suite, [module], [column.target])
     else:
         built = built_for(folder, module, kernel, edits, column.target)
+        suite = load_suite(folder, ROOT / "cases")
     assert built.code_object, built.error
     tasks = tasks_of(selection, [column])
     code = {(module, column): built.code_object}
