@@ -38,7 +38,7 @@ _LEVELS: Mapping[Kind, str] = {"threaded": "-O2", "compiled": "-O2", "counted": 
 # What may differ between two listings of the same kernel: line table, comments but for alignments, and numbers counted
 # over the file.
 _NOISE = re.compile(
-    r"^\t\.loc\t.*\n|^\s*;.*\n|^\.L(?:tmp|func_begin)\d+:.*\n|\s*;(?! align \d+$).*$"
+    r"^\t\.loc\t.*\n|^\s*;.*\n|^\.L(?:tmp|func_begin)\d+:.*\n|\s*;(?! align \d).*$"
     r"|(?<=\.LBB)\d+|(?<=\.Lpost_getpc)\d+",
     re.MULTILINE,
 )

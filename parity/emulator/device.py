@@ -581,7 +581,14 @@ class Device:
             buffer=near.name if near else None,
             offset=c.address - near.address if near else 0,
             buffer_size=near.size if near else 0,
+            array=self._array(code, kernel, instruction) if near and near.name.startswith(SCRATCH) else None,
         )
+
+    @staticmethod
+    def _array(code: CodeObject, kernel: str, instruction: Instruction) -> str | None:
+        """The private array that an access to scratch memory means; through a pointer, where there is only one."""
+        arrays = {array for body in bodies_of(code.listing, kernel) for array in body.arrays}
+        return instruction.array or (next(iter(arrays)) if len(arrays) == 1 else None)
 
     @staticmethod
     def _lanes(code: CodeObject) -> int:

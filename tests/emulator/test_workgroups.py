@@ -175,6 +175,7 @@ def test_scratch_that_nothing_wrote_is_a_fault(run):
         run("unwritten_scratch", index, np.zeros(64, np.float32), block=64)
     fault = caught.value
     assert (fault.kind, fault.lane, fault.buffer) == ("never-written read", 5, "scratch of lane 5")
+    assert "of 4 bytes of `a` (float[40]) in kernel 'unwritten_scratch' at workgroups.cu:" in str(fault)
 
 
 @pytest.mark.parametrize("kernel", ["unwritten_scratch", "outside_scratch"])
@@ -187,7 +188,8 @@ def test_an_access_outside_of_a_private_array_names_that_and_no_buffer(run, kern
     fault = caught.value
     assert fault.lane == 5
     assert fault.buffer == "scratch of lane 5"
-    assert "scratch is the private memory of a thread" in str(fault)
+    assert "of `a` (float[40]) in kernel" in str(fault)
+    assert "scratch is the private memory of a thread: where `a` is" in str(fault)
     assert abs(fault.offset - 4 * place) < 100  # where the array begins in scratch memory
 
 
