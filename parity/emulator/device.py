@@ -588,7 +588,7 @@ class Device:
     def _array(code: CodeObject, kernel: str, instruction: Instruction) -> str | None:
         """The private array that an access to scratch memory means; through a pointer, where there is only one."""
         arrays = {array for body in bodies_of(code.listing, kernel) for array in body.arrays}
-        return instruction.array or (next(iter(arrays)) if len(arrays) == 1 else None)
+        return instruction.array if instruction.array is not None else arrays.pop() if len(arrays) == 1 else None
 
     @staticmethod
     def _lanes(code: CodeObject) -> int:

@@ -32,7 +32,8 @@ class Instruction:
     ``line`` is its line in the listing (1-based), ``source`` the ``file:line`` it was compiled from, if the listing
     says so; ``header`` is the place in a header of HIP or of C++ that was inlined there. The second half of a
     dual-issue pair is its own instruction in ``paired``. ``align`` is what the source's type promises of the address,
-    ``array`` the private array that is accessed, and its type, where that is known: ``s float[8]``.
+    ``array`` the private array that is accessed, and its type, where that is known: ``s float[8]``; empty for memory of
+    the compiler's own.
     """
 
     text: str
@@ -74,9 +75,9 @@ class Body:
     line: int
 
     @property
-    def arrays(self) -> tuple[str | None, ...]:
-        """Its private arrays with their types; None is one that the compiler made."""
-        return tuple(None if array == "?" else array for array in _ARRAYS.findall(self.text))
+    def arrays(self) -> tuple[str, ...]:
+        """Its private arrays with their types; empty is one that the compiler made."""
+        return tuple(array.replace("?", "") for array in _ARRAYS.findall(self.text))
 
 
 @functools.lru_cache(maxsize=64)  # a kernel's are asked for again and again, and found by reading the listing
@@ -161,7 +162,7 @@ def _parse_body(body: Body, items: list[Instruction | str], descriptor: dict[str
             if promised := _ALIGN.search(text):
                 item = replace(item, align=int(promised[1]))
             if private := _PRIVATE.search(text):
-                item = replace(item, array=private[1])
+                item = replace(item, array=private[1].replace("?", ""))
             if item.mnemonic == "s_getpc_b64":
                 beyond = 0
             elif item.mnemonic.startswith("s_"):

@@ -7,7 +7,8 @@ memory operands: ``(load (s128) from %ir.29, align 4, addrspace 1)``. A comment 
 
 Nor does an instruction tell which private array of a thread it accesses: arrays are offsets into scratch memory. The
 pointer of the memory operand leads to the array in LLVM's last intermediate code, ``%s = alloca [8 x float]``, and a
-comment says that, too: ``; private s float[8]``. One after the label of a function names all of its arrays.
+comment says that, too: ``; private s float[8]``. One after the label of a function names all of its arrays. A ``?`` is
+memory that the compiler made: it widens a vector that it indexes there, and loads more than it stored.
 
 What is not seen: the compiler of an installed ROCm is not asked, a code object has no source, and of a cast of an array
 itself (``*(float2*)(shared + i)``) clang remembers that the array promises less than the type. Arrays that the compiler
@@ -53,6 +54,7 @@ _DERIVED = re.compile(
 )
 _BASE = re.compile(rf"(?:\bptr(?: addrspace\(\d\))?|\[) %{_NAME}")
 _POINTER = re.compile(rf" (?:from|into|on) %ir\.{_NAME}")
+_OWN = "from %stack."
 
 # What inlining and the splitting of variables append to a name.
 _APPENDED = re.compile(r"(?:\.i\d*|\.sroa[.\d]*)+$")
@@ -136,7 +138,9 @@ def _comments(operands: str, arrays: _Arrays) -> str:
     matches = [*_OPERAND.finditer(operands)]
     alignment = min((_promised(*match.groups()) for match in matches), default=1)
     comments = f" ; align {alignment}" if alignment > 1 else ""
-    if arrays.known:
+    if _OWN in operands:
+        comments += " ; private ?"
+    elif arrays.known:
         met = {arrays.of(pointer) for match in matches for pointer in _POINTER.findall(match[2])}
         if len(met) == 1 and (array := met.pop()):
             comments += f" ; private {array}"

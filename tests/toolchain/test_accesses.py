@@ -164,7 +164,7 @@ NAMES = {
     "%ir.both, addrspace 5": "",
     "%ir.ref.tmp, addrspace 5": "",
     "%ir.x, addrspace 5": "",
-    "%stack.1, addrspace 5": "",
+    "%stack.1, addrspace 5": "; private ?",
 }
 
 
