@@ -113,7 +113,7 @@ def test_what_does_not_compile_is_listed_by_file_and_line(parity, foreign):
     assert {error["name"] for error in document[0]["errors"]} >= {"nosuch"}
 
 
-def test_a_fork_is_tested_with_the_same_cases_and_what_it_lacks_is_named(parity, kernels, edit):
+def test_a_fork_is_tested_with_the_same_cases_and_what_it_lacks_is_named(parity, kernels, edit, tmp_path):
     (kernels / "sort.cu").unlink()
     edit(kernels / "affine.cu", "AFFINE_FLOAT(bf16)", "")
     result = parity("run", "affine", "sort.argsort_asc", "--kernels", kernels, *TARGET, "--examples", "2")
@@ -121,6 +121,10 @@ def test_a_fork_is_tested_with_the_same_cases_and_what_it_lacks_is_named(parity,
     assert "f16 f32 f64 f8_e4m3 u8 u32 i16 i32 i64  pass" in result.out
     assert f"missing in {kernels}: affine_bf16 asort_asc_u8" in result.out
     assert f"there is no {kernels / 'sort.cu'}" in result.err and "cases/sort.py:" in result.err
+    failures = (tmp_path / "out" / "failures.txt").read_text()
+    assert "FAIL  sort for gfx1100: missing kernel\n  kernels   asort_asc_u8 " in failures
+    assert f"  because   there is no {kernels / 'sort.cu'}\n" in failures and failures.count("sort.cu") == 1
+    assert "FAIL  affine_bf16 on gfx1100 (emulated): missing kernel" in failures
 
 
 @pytest.mark.parametrize("command", ["list", "static", "bench"])
