@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -134,3 +135,14 @@ def test_every_command_says_what_a_fork_lacks_and_does_the_rest(parity, kernels,
     result = parity(command, "affine", "--dtype", "f32", "--kernels", kernels, *target)
     assert result.code == 2 and f"there is no {kernels / 'sort.cu'}" in result.err
     assert ("affine.affine" if command == "list" else "affine_f32") in result.out
+
+
+def test_show_has_every_output_with_its_own_rule_and_a_part_of_its_elements(parity, library):
+    library("declared")
+    (case, *_) = (line for line in parity("list", "--cases", "adam", "--examples", "5").out.splitlines() if "[" in line)
+    result = parity("show", case.partition("  #")[0], "--elements", "1")
+    assert result.code == 0
+    for name in ("p", "m", "v"):
+        (own,) = re.findall(rf"output     {name}: .*?(?=output  |\Z)", result.out, re.DOTALL)
+        assert "elements of f32" in own and "right if   inside of the accepted interval" in own and "from" in own
+        assert len([line for line in own.splitlines() if re.match(r" *[\d,()]+  ", line)]) == 1
