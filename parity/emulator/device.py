@@ -266,13 +266,16 @@ class Device:
     def write(self, allocation: Allocation, array: np.ndarray[Any, Any], defined: Any = None, offset: int = 0) -> None:
         """Copy an array's bytes to byte ``offset``; ``defined`` (bool per byte) says which of them count as written.
 
+        All bytes of a variable (``symbol``) count as written, and a constant stays one.
+
         Raises:
             UsageError: the bytes do not fit, or the allocation was freed.
         """
         raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
         at = self._part(allocation, offset, raw.size)
         self._arena.data[at] = raw
-        self._arena.state[at] = 3 if defined is None else np.where(np.asarray(defined, bool).reshape(-1), 3, 1)
+        if at.start < self._arena.end:
+            self._arena.state[at] = 3 if defined is None else np.where(np.asarray(defined, bool).reshape(-1), 3, 1)
 
     def read(self, allocation: Allocation, offset: int = 0, size: int | None = None) -> Bytes:
         """The ``size`` bytes of an allocation from ``offset`` on (default: all that follow), as a copy.
@@ -286,7 +289,7 @@ class Device:
         self, allocation: Allocation, offset: int = 0, size: int | None = None
     ) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Which of these bytes were written, by the host or by a kernel; the arguments are those of ``read``."""
-        return np.equal(self._arena.state[self._part(allocation, offset, size)], 3)
+        return np.greater_equal(self._arena.state[self._part(allocation, offset, size)], 2)
 
     def _part(self, allocation: Allocation, offset: int, size: int | None) -> slice:
         """Where bytes of an allocation are in the arena."""
@@ -321,10 +324,13 @@ class Device:
         self._arena.reset()
         self._context.logged = self._context.lost = 0
 
-    def restore(self) -> None:
-        """Give the variables of all code objects the values that they begin with; they stay from launch to launch."""
-        for image, address in self._images.values():
-            if any(image.sizes):
+    def restore(self, code: CodeObject | None = None) -> None:
+        """Give the variables of all code objects, or of one, the values that they begin with.
+
+        Else they stay from launch to launch.
+        """
+        for key, (image, address) in self._images.items():
+            if any(image.sizes) and (code is None or key == code.digest):
                 self._arena.place_image(address, image.placed(address), image.writable)
 
     def symbol(self, code: CodeObject, name: str) -> Allocation:
@@ -349,8 +355,7 @@ class Device:
         there = self.symbol(code, name)
         if data.nbytes > there.size:
             raise UsageError(f"variable {name!r} of module {code.module!r} has {there.size} bytes, not {data.nbytes}")
-        content = np.ascontiguousarray(data).reshape(-1).view(np.uint8)
-        self._arena.data[there.address - BASE :][: data.nbytes] = content
+        self.write(there, data)
 
     def read_symbol(self, code: CodeObject, name: str) -> Bytes:
         """The contents of a variable, as a copy.
@@ -358,8 +363,7 @@ class Device:
         Raises:
             UsageError: there is no such variable.
         """
-        there = self.symbol(code, name)
-        return self._arena.data[there.address - BASE :][: there.size].copy()
+        return self.read(self.symbol(code, name))
 
     def take_printed(self) -> str:
         """What launches printed since this was asked last, as the wavefronts ran: the first ``PRINTED`` characters."""
