@@ -1,6 +1,6 @@
 // What generated kernels need beside lanes: memory, atomics, exchanges between lanes, barriers.
 #pragma once
-#include "approximate.h"
+#include "lanes.h"
 
 // --- memory ---
 enum { WRITABLE = 1, READABLE = 2 };
