@@ -104,8 +104,9 @@ _SERVICES = {1: "calls of functions of the host", 3: "memory that is allocated o
 _PRIVATE = ("scratch_", "buffer_", "flat_")
 """Instructions that access scratch memory; the compiler uses buffers for that alone."""
 
-_APERTURE, _FAR = 0x0002_0000 << 32, 1 << 20
-"""Where generic pointers into scratch memory begin, and how many bytes before that count as one that missed it."""
+_APERTURE, _FAR, _WILD = 0x0002_0000 << 32, 1 << 20, 1 << 34
+"""Where generic pointers into scratch memory begin, and how many bytes before that count as one that missed it; around
+it, where an array is known to be meant: 32 bits of index, of 4 bytes or fewer."""
 
 Triple = tuple[int, int, int]
 
@@ -607,6 +608,11 @@ class Device:
             f"{SCRATCH}lane {lane}", c.scratch + (c.wave * lanes + lane) * c.scratch_stride, c.scratch_bytes
         )
         # Before the first byte an offset goes up by 2^32, and a generic pointer leaves its aperture.
+        if instruction.array:
+            before = c.address - own.address >= 1 << 31
+            return replace(
+                own, address=_APERTURE if abs(c.address - _APERTURE) < _WILD else own.address + (before << 32)
+            )
         for begin in (own.address + (1 << 32), _APERTURE):
             if 0 < begin - c.address <= _FAR and not c.lds_bytes:
                 return replace(own, address=begin)

@@ -219,6 +219,17 @@ def test_every_target_indexes_registers(built):
             assert each in listing, target
 
 
+@pytest.mark.parametrize("place", [2**20, 2**28, -(2**20), -(2**28)])
+def test_an_index_that_is_wild_is_one_of_its_array_all_the_same(run, place):
+    index = np.arange(64, dtype=np.int32) % 39
+    index[5] = place
+    with pytest.raises(MemoryFault) as caught:
+        run("unwritten_scratch", index, np.zeros(64, np.float32), block=64)
+    fault = caught.value
+    assert (fault.buffer, fault.array) == ("scratch of lane 5", "a float[40]")
+    assert abs(fault.offset - 4 * place) < 100
+
+
 def test_constants_and_variables(run):
     index = np.arange(8, dtype=np.int32)
     wanted = np.arange(1, 9) + np.frombuffer(b"constant", np.uint8)
