@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,7 +22,6 @@ from parity.case import Case
 from parity.dtypes import DType, dtype
 from parity.errors import ParityError, Unreferenced, UsageError, nearest
 from parity.expression import Expression, Scope, expression, whole
-from parity.functions import guard
 from parity.generate.data import has_stream, streams_of
 from parity.generate.extents import Choices
 from parity.generate.layouts import STRIDES, Draw, Strides
@@ -48,9 +48,6 @@ class Named:
     title: str
     items: str
     only: Callable[..., bool] | None = None
-
-    def __post_init__(self) -> None:
-        guard(self)
 
 
 @dataclass(frozen=True)
@@ -188,7 +185,6 @@ class Declaration:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "declared", _caller())
-        guard(self)
         if self.outputs is None:
             object.__setattr__(self, "outputs", {} if self.updates else {"out": "T"})
         check_declaration(self)
@@ -386,7 +382,7 @@ class Declaration:
             raise self.mistake(f"{what}: {error}") from None
 
     def ask(self, what: str, function: Callable[..., Any], *arguments: Any, **offered: Any) -> Any:
-        """What a function of the declaration returns.
+        """What a function of the declaration returns; none of them ends the process.
 
         Raises:
             UsageError: it raised something else; ``Unreferenced``, if it is the reference.
@@ -395,8 +391,12 @@ class Declaration:
             return function(*arguments, **offered)
         except (ParityError, MemoryError, HypothesisException):
             raise
-        except Exception as error:
-            problem = self.mistake(f"{what} raised {type(error).__name__}: {error}{_place(error)}")
+        except (Exception, SystemExit, KeyboardInterrupt) as error:
+            # Where Ctrl-C is ignored, as in a worker, nobody has pressed it.
+            if isinstance(error, KeyboardInterrupt) and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+                raise
+            ends = "" if isinstance(error, Exception) else "; that ends nothing here, raise another exception"
+            problem = self.mistake(f"{what} raised {type(error).__name__}: {error}{_place(error)}{ends}")
             raise (Unreferenced(str(problem)) if function is self.reference else problem) from error
 
     def mistake(self, text: str) -> UsageError:
@@ -404,9 +404,12 @@ class Declaration:
         return UsageError(f"{self.declared}: op {self.name}: {text}")
 
 
-def _place(error: Exception) -> str:
-    """Where a function of a declaration raised an error: the last place that is none of parity's or NumPy's."""
-    own = tuple(str(Path(module.__file__ or "").parent) + os.sep for module in (parity, np))
+def _place(error: BaseException) -> str:
+    """Where a function of a declaration raised an error: the last place that is none of parity's or NumPy's.
+
+    Nor of Python's ``exit``, which is frozen into it.
+    """
+    own = ("<frozen ", *(str(Path(module.__file__ or "").parent) + os.sep for module in (parity, np)))
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(own)]
     return f" ({frames[-1].filename}:{frames[-1].lineno})" if frames else ""
 

@@ -14,7 +14,6 @@ from parity.arguments import Word, word_of
 from parity.dtypes import DType
 from parity.errors import UsageError
 from parity.expression import Scope, Value, expression, whole
-from parity.functions import guard
 from parity.launch import BLOCK, Grid
 from parity.layout import Layout, contiguous
 from parity.shapes import Misfit, words
@@ -152,9 +151,6 @@ class Step:
     block: str | int = BLOCK
     shared: str | int = 0
     launch: Callable[[Given], Grid] | None = None
-
-    def __post_init__(self) -> None:
-        guard(self)
 
     @functools.cached_property
     def words(self) -> tuple[Word, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -183,16 +183,20 @@ class Op(Declaration):
             for title, layout, launch in (WALKS if self.grid_stride and not self.then else ())
             if self._all_may_be(Layout.parse(layout), dtypes)
         ]
-        chosen = [each for each in (*found, *self.named) if each.only is None or each.only(*dtypes)]
+        chosen = self._meant_for(dtypes, (*found, *self.named))
         if launches == "host":
             chosen = [each for each in chosen if not _LAUNCH.search(each.items)]
         return [(each.title, self.parse(self._text(dtypes, each.items))) for each in chosen]
 
     def bench_cases(self, dtypes: Sequence[str], *, small: bool = False) -> list[tuple[str, Case]]:
         """Title and case of everything that is measured for these dtypes, small enough for an emulator or not."""
-        chosen = [n for n in (*self._contiguous(dtypes), *self.bench) if n.only is None or n.only(*dtypes)]
+        chosen = self._meant_for(dtypes, (*self._contiguous(dtypes), *self.bench))
         items = [(each.title, _SIZES.sub(r"\2" if small else r"\1", each.items)) for each in chosen]
         return [(title, self.parse(self._text(dtypes, each))) for title, each in items]
+
+    def _meant_for(self, dtypes: Sequence[str], cases: Iterable[Named]) -> list[Named]:
+        """The cases that are for these dtypes."""
+        return [n for n in cases if n.only is None or self.ask(f"only of {n.title!r}", n.only, *dtypes)]
 
     def _text(self, dtypes: Sequence[str], items: str) -> str:
         return f"{self.name}[{','.join(dtypes)}]({items})"

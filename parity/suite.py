@@ -88,9 +88,9 @@ class Suite:
         return {op.module: _source_file(self.kernels / op.file) for op in self.ops.values() if not op.library}
 
     @functools.cached_property
-    def missing(self) -> tuple[str, ...]:
-        """The modules whose file is not there, and no code object in its place."""
-        return tuple(module for module, path in self.files.items() if not path.is_file() and not prebuilt(path))
+    def missing(self) -> Mapping[str, Path]:
+        """The file of each module whose file is not there, and no code object in its place."""
+        return {module: path for module, path in self.files.items() if not path.is_file() and not prebuilt(path)}
 
     def entries_of(self, selection: Selection) -> tuple[Entry, ...]:
         """What a selection is about, each entry once: those selected, then those of cases."""

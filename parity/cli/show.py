@@ -1,4 +1,4 @@
-"""Explain a case: launch, buffers, layouts, input values, expected values and the accepted intervals."""
+"""Explain a case: launch, buffers, layouts, input values; of each output expected values and accepted intervals."""
 
 from __future__ import annotations
 
@@ -65,23 +65,26 @@ def main(arguments: argparse.Namespace) -> int:
         _print(console, ("values", f"not shown: {why}; a smaller case shows how they come about"))
         return 0
     call = op.call(case)
-    expected = call.expected()
     _print(
         console,
         *(
             (("buffer" if i == 0 else ""), f"{name}: {_buffer(buffer, arguments.elements)}")
             for i, (name, buffer) in enumerate(call.buffers.items())
         ),
-        ("output", f"{expected.value.size} elements of {call.buffers[call.output].dtype}, layout {call.layout}"),
-        ("right if", _rule(expected)),
     )
-    console.print()
-    console.print(_table(_elements(call, expected, arguments.elements)))
+    for name, expected in call.references().items():
+        size, kind = expected.value.size, call.buffers[name].dtype
+        _print(
+            console,
+            ("output", f"{name}: {size} elements of {kind}, layout {call.outputs[name]}"),
+            ("right if", _rule(expected)),
+        )
+        console.print(f"\n{_table(_elements(call, expected, arguments.elements))}")
+        if size > arguments.elements:
+            console.print(f"... and {size - arguments.elements} more (--elements N)")
+        console.print()
     if printed := _printed(suite, op, call):
-        console.print(f"\nprinted on {DEFAULT_TARGETS[0]} (emulated):", printed.rstrip(), sep="\n", markup=False)
-    hidden = expected.value.size - arguments.elements
-    if hidden > 0:
-        console.print(f"... and {hidden} more (--elements N)")
+        console.print(f"printed on {DEFAULT_TARGETS[0]} (emulated):", printed.rstrip(), sep="\n", markup=False)
     return 0
 
 

@@ -142,6 +142,9 @@ def _load(w: Writer, item: Instruction, space: str, kind: str) -> None:
     address = _address(w, item, space, rest)
     number = f"(u32)({w.here} | COHERENT)" if _is_coherent(item) else w.here
     aligned = _alignment(w, item, address)
+    if item.array == "":
+        width = {"x3": 12, "x4": 16}.get(element) or int(element[1:]) // 8
+        w.put(f"granted(c, exec, {address}, {width}u);")
     if element in ("x3", "x4"):
         n, names = int(element[1]), registers(w, target)
         w.put(f"{{ V<u32> x[{n}]; if (gather(c, exec, {address}, {4 * n}, {number}, x)) return 1;", *aligned)

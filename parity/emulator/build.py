@@ -35,10 +35,10 @@ and runs faster; or compiled to count instructions as well. See ``thread`` and `
 
 _HERE = Path(__file__).parent
 _LEVELS: Mapping[Kind, str] = {"threaded": "-O2", "compiled": "-O2", "counted": "-O1"}
-# What may differ between two listings of the same kernel: line table, comments but for alignments, and numbers counted
-# over the file.
+# What may differ between two listings of the same kernel: line table, comments but for alignments and memory of the
+# compiler's own, and numbers counted over the file.
 _NOISE = re.compile(
-    r"^\t\.loc\t.*\n|^\s*;.*\n|^\.L(?:tmp|func_begin)\d+:.*\n|\s*;(?! align \d+$).*$"
+    r"^\t\.loc\t.*\n|^\s*;.*\n|^\.L(?:tmp|func_begin)\d+:.*\n|\s*;(?! align \d| private \?).*$"
     r"|(?<=\.LBB)\d+|(?<=\.Lpost_getpc)\d+",
     re.MULTILINE,
 )

@@ -117,6 +117,7 @@ def writer_of(function: Function, target: Target, symbols: Mapping[str, int], co
         _jumps(function),
         [i for i, item in enumerate(items) if isinstance(item, Instruction) and item.mnemonic == "s_swappc_b64"],
         counters,
+        function.descriptor.get("accum_offset") or function.descriptor.get("next_free_vgpr") or 256,
     )
 
 

@@ -104,8 +104,9 @@ _SERVICES = {1: "calls of functions of the host", 3: "memory that is allocated o
 _PRIVATE = ("scratch_", "buffer_", "flat_")
 """Instructions that access scratch memory; the compiler uses buffers for that alone."""
 
-_APERTURE, _FAR = 0x0002_0000 << 32, 1 << 20
-"""Where generic pointers into scratch memory begin, and how many bytes before that count as one that missed it."""
+_APERTURE, _FAR, _WILD = 0x0002_0000 << 32, 1 << 20, 1 << 34
+"""Where generic pointers into scratch memory begin, and how many bytes before that count as one that missed it; around
+it, where an array is known to be meant: 32 bits of index, of 4 bytes or fewer."""
 
 Triple = tuple[int, int, int]
 
@@ -266,13 +267,16 @@ class Device:
     def write(self, allocation: Allocation, array: np.ndarray[Any, Any], defined: Any = None, offset: int = 0) -> None:
         """Copy an array's bytes to byte ``offset``; ``defined`` (bool per byte) says which of them count as written.
 
+        All bytes of a variable (``symbol``) count as written, and a constant stays one.
+
         Raises:
             UsageError: the bytes do not fit, or the allocation was freed.
         """
         raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
         at = self._part(allocation, offset, raw.size)
         self._arena.data[at] = raw
-        self._arena.state[at] = 3 if defined is None else np.where(np.asarray(defined, bool).reshape(-1), 3, 1)
+        if at.start < self._arena.end:
+            self._arena.state[at] = 3 if defined is None else np.where(np.asarray(defined, bool).reshape(-1), 3, 1)
 
     def read(self, allocation: Allocation, offset: int = 0, size: int | None = None) -> Bytes:
         """The ``size`` bytes of an allocation from ``offset`` on (default: all that follow), as a copy.
@@ -286,7 +290,7 @@ class Device:
         self, allocation: Allocation, offset: int = 0, size: int | None = None
     ) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Which of these bytes were written, by the host or by a kernel; the arguments are those of ``read``."""
-        return np.equal(self._arena.state[self._part(allocation, offset, size)], 3)
+        return np.greater_equal(self._arena.state[self._part(allocation, offset, size)], 2)
 
     def _part(self, allocation: Allocation, offset: int, size: int | None) -> slice:
         """Where bytes of an allocation are in the arena."""
@@ -321,10 +325,13 @@ class Device:
         self._arena.reset()
         self._context.logged = self._context.lost = 0
 
-    def restore(self) -> None:
-        """Give the variables of all code objects the values that they begin with; they stay from launch to launch."""
-        for image, address in self._images.values():
-            if any(image.sizes):
+    def restore(self, code: CodeObject | None = None) -> None:
+        """Give the variables of all code objects, or of one, the values that they begin with.
+
+        Else they stay from launch to launch.
+        """
+        for key, (image, address) in self._images.items():
+            if any(image.sizes) and (code is None or key == code.digest):
                 self._arena.place_image(address, image.placed(address), image.writable)
 
     def symbol(self, code: CodeObject, name: str) -> Allocation:
@@ -349,8 +356,7 @@ class Device:
         there = self.symbol(code, name)
         if data.nbytes > there.size:
             raise UsageError(f"variable {name!r} of module {code.module!r} has {there.size} bytes, not {data.nbytes}")
-        content = np.ascontiguousarray(data).reshape(-1).view(np.uint8)
-        self._arena.data[there.address - BASE :][: data.nbytes] = content
+        self.write(there, data)
 
     def read_symbol(self, code: CodeObject, name: str) -> Bytes:
         """The contents of a variable, as a copy.
@@ -358,8 +364,7 @@ class Device:
         Raises:
             UsageError: there is no such variable.
         """
-        there = self.symbol(code, name)
-        return self._arena.data[there.address - BASE :][: there.size].copy()
+        return self.read(self.symbol(code, name))
 
     def take_printed(self) -> str:
         """What launches printed since this was asked last, as the wavefronts ran: the first ``PRINTED`` characters."""
@@ -581,7 +586,14 @@ class Device:
             buffer=near.name if near else None,
             offset=c.address - near.address if near else 0,
             buffer_size=near.size if near else 0,
+            array=self._array(code, kernel, instruction) if near and near.name.startswith(SCRATCH) else None,
         )
+
+    @staticmethod
+    def _array(code: CodeObject, kernel: str, instruction: Instruction) -> str | None:
+        """The private array that an access to scratch memory means; through a pointer, where there is only one."""
+        arrays = {array for body in bodies_of(code.listing, kernel) for array in body.arrays}
+        return instruction.array if instruction.array is not None else arrays.pop() if len(arrays) == 1 else None
 
     @staticmethod
     def _lanes(code: CodeObject) -> int:
@@ -596,6 +608,11 @@ class Device:
             f"{SCRATCH}lane {lane}", c.scratch + (c.wave * lanes + lane) * c.scratch_stride, c.scratch_bytes
         )
         # Before the first byte an offset goes up by 2^32, and a generic pointer leaves its aperture.
+        if instruction.array:
+            before = c.address - own.address >= 1 << 31
+            return replace(
+                own, address=_APERTURE if abs(c.address - _APERTURE) < _WILD else own.address + (before << 32)
+            )
         for begin in (own.address + (1 << 32), _APERTURE):
             if 0 < begin - c.address <= _FAR and not c.lds_bytes:
                 return replace(own, address=begin)

@@ -72,6 +72,7 @@ class MemoryFault(KernelFault):
 
     ``kind`` is ``"out-of-bounds read"``, ``"out-of-bounds write"`` or ``"never-written read"``. ``lane`` is ``None``
     for a scalar access. ``offset`` is the byte offset of the access relative to ``buffer``, the nearest allocation.
+    ``array`` is the private array that the source accesses there, with its type, where that is known.
     """
 
     def __init__(
@@ -87,11 +88,12 @@ class MemoryFault(KernelFault):
         buffer: str | None,
         offset: int,
         buffer_size: int,
+        array: str | None = None,
     ) -> None:
         self.kind, self.kernel, self.instruction = kind, kernel, instruction.text
         self.source, self.line = instruction.source, instruction.line
         self.lane, self.workgroup, self.address, self.size = lane, workgroup, address, size
-        self.buffer, self.offset = buffer, offset
+        self.buffer, self.offset, self.array = buffer, offset, array
         who = "all lanes (scalar)" if lane is None else f"lane {lane}"
         if buffer is None:
             near = "no buffer is allocated"
@@ -101,13 +103,16 @@ class MemoryFault(KernelFault):
             near = f"{offset - buffer_size} bytes past the end of {quoted(buffer)} ({buffer_size} bytes)"
         else:
             near = f"byte {offset} of {quoted(buffer)} ({buffer_size} bytes)"
+        name, _, type_ = (array or "").partition(" ")
+        of = f" of `{name}` ({type_})" if array else ""
         lines = [
-            f"{kind} of {size} bytes in kernel {kernel!r} at {place(instruction)}",
+            f"{kind} of {size} bytes{of} in kernel {kernel!r} at {place(instruction)}",
             f"  instruction: {instruction.text}",
             f"  workgroup {workgroup}, {who}, address {address:#x}: {near}",
         ]
         if buffer and buffer.startswith(SCRATCH):
-            lines.append("  scratch is the private memory of a thread: the array of its own that this source line uses")
+            own = f"where `{name}` is" if array else "the array of its own that this source line uses"
+            lines.append(f"  scratch is the private memory of a thread: {own}")
         super().__init__("\n".join(lines))
 
 

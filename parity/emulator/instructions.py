@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from parity.emulator.accesses import emit_access
 from parity.emulator.dpp import routing
 from parity.emulator.exchanges import EXCHANGES
+from parity.emulator.indexed import INDEXED, in_mode
 from parity.emulator.isa import BRANCHES, IGNORED, KEEPS_HIGH, Semantics, semantics
 from parity.emulator.isa_names import canonical
 from parity.emulator.operands import (
@@ -41,7 +42,11 @@ def emit(w: Writer, item: Instruction) -> None:
     if name in IGNORED:
         return
     w.keeps_high = name in KEEPS_HIGH
-    if name in _CONTROL:
+    if name in INDEXED:
+        INDEXED[name](w, item)
+    elif w.indexed and in_mode(w, item, name):
+        return
+    elif name in _CONTROL:
         _CONTROL[name](w, item)
     elif name in BRANCHES:
         _branch(w, item.operands[0], BRANCHES[name])

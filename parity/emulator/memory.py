@@ -87,13 +87,13 @@ class Arena:
         self._freed.setdefault(allocation.size, []).append(span.start)
 
     def span(self, allocation: Allocation) -> slice:
-        """The bytes of an allocation in ``data`` and ``state``.
+        """The bytes of an allocation, or of a variable, in ``data`` and ``state``.
 
         Raises:
             UsageError: the allocation was freed.
         """
         start = allocation.address - BASE
-        if allocation not in self.allocations:
+        if start < self.end and allocation not in self.allocations:
             raise UsageError(f"buffer {allocation.name!r} was freed or belongs to another device")
         return slice(start, start + allocation.size)
 

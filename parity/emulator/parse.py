@@ -12,7 +12,9 @@ from parity.toolchain.compiler import HEADERS_ALIAS, HIP_ALIAS, LIBRARY_ALIAS
 
 __all__ = ["Body", "Function", "Instruction", "bodies_of", "function_of", "instruction_of"]
 
-_ALIGN = re.compile(r"; align (\d+)$")
+_ALIGN = re.compile(r"; align (\d+)")
+_PRIVATE = re.compile(r"; private (.+)$")
+_ARRAYS = re.compile(r"^; private (.+)$", re.MULTILINE)
 _LABEL = re.compile(r"^([.\w$]+):")
 _LOC = re.compile(r"^\t\.loc\t\d+ (\d+) .*?;\s*(\S+?):\d+:\d+(.*)")
 _SYMBOL = re.compile(r"([\w.$]+)@(?:gotpc)?rel32@lo")
@@ -29,7 +31,9 @@ class Instruction:
 
     ``line`` is its line in the listing (1-based), ``source`` the ``file:line`` it was compiled from, if the listing
     says so; ``header`` is the place in a header of HIP or of C++ that was inlined there. The second half of a
-    dual-issue pair is its own instruction in ``paired``. ``align`` is what the source's type promises of the address.
+    dual-issue pair is its own instruction in ``paired``. ``align`` is what the source's type promises of the address,
+    ``array`` the private array that is accessed, and its type, where that is known: ``s float[8]``; empty for memory of
+    the compiler's own.
     """
 
     text: str
@@ -41,6 +45,7 @@ class Instruction:
     paired: Instruction | None = None
     header: str | None = None
     align: int = 1
+    array: str | None = None
 
 
 @dataclass(frozen=True)
@@ -68,6 +73,11 @@ class Body:
     name: str
     text: str
     line: int
+
+    @property
+    def arrays(self) -> tuple[str, ...]:
+        """Its private arrays with their types; empty is one that the compiler made."""
+        return tuple(array.replace("?", "") for array in _ARRAYS.findall(self.text))
 
 
 @functools.lru_cache(maxsize=64)  # a kernel's are asked for again and again, and found by reading the listing
@@ -152,6 +162,8 @@ def _parse_body(body: Body, items: list[Instruction | str], descriptor: dict[str
             item = instruction_of(code, line, source, header)
             if promised := _ALIGN.search(text):
                 item = replace(item, align=int(promised[1]))
+            if private := _PRIVATE.search(text):
+                item = replace(item, array=private[1].replace("?", ""))
             if item.mnemonic == "s_getpc_b64":
                 beyond = 0
             elif item.mnemonic.startswith("s_"):

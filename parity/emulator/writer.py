@@ -32,7 +32,8 @@ class Writer:
     ``sizes`` how many instructions count in the basic block that an item begins. ``symbols`` says where data and
     functions are (``Image.places``), ``functions`` are the labels of the functions that can be called, ``jumps`` the
     labels that are branched to by address, ``returns`` the numbers of the items that call. ``counters`` names the array
-    that counts how often blocks begin, if one does.
+    that counts how often blocks begin, if one does. ``vgprs`` is how many vector registers the wavefront has, apart
+    from accumulators. ``indexed`` says which registers of moves are found by an index now (``indexed.py``).
     """
 
     target: Target
@@ -44,11 +45,13 @@ class Writer:
     jumps: Sequence[str] = ()
     returns: Sequence[int] = ()
     counters: str = ""
+    vgprs: int = 256
     lines: list[str] = field(default_factory=list)
     registers: dict[str, int] = field(default_factory=dict)
     at: int = 0
     copy: str = ""
     keeps_high: bool = False
+    indexed: str = ""
 
     @property
     def number(self) -> int:

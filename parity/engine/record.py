@@ -137,21 +137,32 @@ def environment(plan: Plan, arguments: Iterable[str] = ()) -> dict[str, Any]:
 
 
 def without_code(
-    entries: Iterable[Entry], columns: Sequence[Column], errors: Mapping[tuple[str, str], str]
+    entries: Iterable[Entry],
+    columns: Sequence[Column],
+    errors: Mapping[tuple[str, str], str],
+    missing: Mapping[str, Path] | None = None,
 ) -> list[CaseRecord]:
     """A record without a case for every kernel that has no code on a column.
 
-    ``errors`` are what the compiler said, by module and target.
+    ``errors`` are what the compiler said, by module and target; ``missing`` the files of modules that are not there.
     """
+    missing = missing or {}
+
+    def verdict(entry: Entry, column: Column) -> Verdict | None:
+        module = entry.op.module
+        if column.evidence == Evidence.RECORDED or column.op_level or entry.op.library:
+            return None
+        if module in missing:
+            return Verdict(Status.MISSING, str(Status.MISSING), detail=f"there is no {missing[module]}")
+        error = errors.get((module, column.target))
+        return None if error is None else Verdict(Status.ERROR, COMPILE_ERROR, detail=error)
+
     return [
-        CaseRecord(
-            "", entry.op.name, entry.kernel, entry.op.module, column.runner, column.target, column.evidence,
-            Verdict(Status.ERROR, COMPILE_ERROR, detail=errors[entry.op.module, column.target]),
-        )
-        for entry in entries
-        for column in columns
-        if (entry.op.module, column.target) in errors and column.evidence != Evidence.RECORDED
-    ]  # fmt: skip
+        CaseRecord("", e.op.name, e.kernel, e.op.module, c.runner, c.target, c.evidence, found)
+        for e in entries
+        for c in columns
+        if (found := verdict(e, c))
+    ]
 
 
 class RecordWriter:

@@ -441,6 +441,13 @@ API hipError_t hipModuleGetFunction(void **function, void *module, const char *n
         *function = made;  // lives as long as the process: HIP has no call that ends a function
     return error;
 }
+API hipError_t hipModuleGetGlobal(void **address, size_t *bytes, void *module, const char *name) {
+    uint64_t found = 0, size = 0;
+    hipError_t error = ask_with(__func__, "global", VALUES(ADDRESS(module)), name, strlen(name), &found, &size, sizeof size);
+    if (address) *address = (void *)(uintptr_t)found;
+    if (bytes) *bytes = size;
+    return error;
+}
 API hipError_t hipFuncSetAttribute(const void *function, int attribute, int value) { return ASK("nothing"); }
 
 // Launches with arguments as a list of pointers, or as one buffer (HIP_LAUNCH_PARAM_BUFFER_POINTER and _SIZE).

@@ -31,11 +31,12 @@ _FLAGS = (
 
 LACKS = """\
 Kernels launched with <<<>>> or hipLaunchKernel, hipMallocManaged, kernels that read host memory, textures, graphs,
-cooperative launches, module globals, occupancy queries, and libraries such as hipBLAS are not there: a program that
-needs one of them fails when it looks the function up. A module is found by its content among those that parity built,
-or else disassembled, where an LLVM is installed. Work is done when it is enqueued, in the order of the calls, whatever
-the stream; events give the emulator's time. The loader may warn that the library has no version information; that is no
-error. hip-python prefers the library of the rocm-sdk wheels where these are installed.
+cooperative launches, occupancy queries, and libraries such as hipBLAS are not there: a program that needs one of them
+fails when it looks the function up. A module is found by its content among those that parity built, or else
+disassembled, where an LLVM is installed; modules of the same content share their variables. Work is done when it is
+enqueued, in the order of the calls, whatever the stream; events give the emulator's time. The loader may warn that the
+library has no version information; that is no error. hip-python prefers the library of the rocm-sdk wheels where these
+are installed.
 """
 
 

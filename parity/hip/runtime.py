@@ -9,7 +9,7 @@ import sys
 import time
 import zlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +29,7 @@ from parity.emulator import (
     Refused,
     UnknownInstruction,
 )
+from parity.emulator.image import image_of
 from parity.errors import ParityError, UsageError, nearest
 from parity.hip.faults import STICKY, HipError, PlantedFault
 from parity.hip.images import code_of
@@ -72,6 +73,7 @@ class Runtime:
         self._addresses: list[int] = []
         self._used = 0
         self._names = 0
+        self._variables: dict[int, tuple[int, Allocation]] = {}  # by address, with the handle of the module
         self._objects: dict[int, Any] = {}
         self._handles = 0x10000
         self._calls: Counter[str] = Counter()
@@ -136,6 +138,7 @@ class Runtime:
     def do_reset(self, *_: Any) -> None:
         self._live.clear()
         self._objects.clear()
+        self._variables.clear()
         self._forget_memory()
 
     def _target(self, device: int) -> Target:
@@ -216,13 +219,15 @@ class Runtime:
         return self._device.read(place, offset, size)
 
     def _find(self, address: int, size: int) -> tuple[Allocation, int]:
-        """The allocation that holds these bytes, and where in it they begin."""
-        i = bisect.bisect_right(self._addresses, address) - 1
-        if i >= 0:
-            place = self._live[self._addresses[i]]
-            if address + size <= place.address + place.size:
+        """The allocation or the variable that holds these bytes, and where in it they begin."""
+        i = bisect.bisect_right(self._addresses, address)
+        for place in (*(self._live[each] for each in self._addresses[i - 1 : i]), *self._known_variables()):
+            if place.address <= address and address + size <= place.address + place.size:
                 return place, address - place.address
         raise HipError("hipErrorInvalidValue", f"{size} bytes at {address:#x} are not inside of allocated memory")
+
+    def _known_variables(self) -> Iterator[Allocation]:
+        return (place for _, place in self._variables.values())
 
     # Streams and events
 
@@ -235,6 +240,7 @@ class Runtime:
     def do_destroy(self, _: int, arguments: Sequence[int], data: bytes) -> None:
         self._object(arguments[0], object)
         del self._objects[arguments[0]]
+        self._variables = {at: each for at, each in self._variables.items() if each[0] != arguments[0]}
 
     def do_synchronize(self, _: int, arguments: Sequence[int], data: bytes) -> None:
         if arguments and arguments[0] not in _NULL_STREAMS:
@@ -277,7 +283,20 @@ class Runtime:
                 "hipErrorNoBinaryForGpu",
                 f"module {code.module!r} is for {code.target}; GPU {device} is {self._target(device)}",
             )
+        if all(getattr(each, "digest", None) != code.digest for each in self._objects.values()):
+            self._device.restore(code)
         return self._keep(code), b""
+
+    def do_global(self, _: int, arguments: Sequence[int], data: bytes) -> tuple[int, bytes]:
+        """The address of a variable, by its symbol, and its bytes. Modules of the same content have the same ones."""
+        code: CodeObject = self._object(arguments[0], CodeObject)
+        name = data.decode(errors="replace")
+        known = image_of(code.listing).sizes
+        if name not in known:
+            raise HipError("hipErrorNotFound", f"module {code.module!r} has no variable {name!r}{nearest(name, known)}")
+        place = self._device.symbol(code, name)
+        self._variables[place.address] = arguments[0], place
+        return place.address, struct.pack("<Q", place.size)
 
     def do_find(self, _: int, arguments: Sequence[int], data: bytes) -> tuple[int, bytes]:
         """The handle of a kernel; the bytes and number of its arguments, then offset and size of each."""

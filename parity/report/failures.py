@@ -37,7 +37,8 @@ class Reproduction:
 class Failure:
     """A failure worth reading: of one case, and the same on the target of each of the ``records``.
 
-    ``more`` failing cases of the kernel are left out after it. A compile error is one of all kernels of a module.
+    ``more`` failing cases of the kernel are left out after it. A module that does not compile, or is not there, is one
+    of all its kernels.
     """
 
     records: tuple[CaseRecord, ...]
@@ -95,10 +96,15 @@ def _count(number: int, noun: str) -> str:
 
 
 def _without_target(record: CaseRecord) -> CaseRecord:
-    if failure_class(record) == COMPILE_ERROR:
+    if _without_code(record):
         return replace(record, target="", op="", kernel="")
     minimal = _without_target(record.minimal) if record.minimal else None
     return replace(record, target="", instructions=None, printed="", minimal=minimal)
+
+
+def _without_code(record: CaseRecord) -> bool:
+    """Whether it says of a whole module that there is no code of it."""
+    return not record.case and failure_class(record) in (COMPILE_ERROR, MISSING)
 
 
 def failure_text(failure: Failure, reproduction: Reproduction, source: str = "", declared: str = "") -> str:
@@ -115,7 +121,7 @@ def failure_text(failure: Failure, reproduction: Reproduction, source: str = "",
     else:
         who = f"{record.kernel} on {targets} ({record.evidence})"
     lines: list[tuple[str, str]] = [("case", small.case)]
-    if failure_class(record) == COMPILE_ERROR:
+    if _without_code(record):
         who = f"{record.module} for {targets}"
         names, more = failure.kernels[:KERNELS_NAMED], len(failure.kernels) - KERNELS_NAMED
         lines.append(("kernels", " ".join(names) + (f" and {more} more" if more > 0 else "")))

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from pathlib import Path
 
 from parity.compare import Finding, Status, Verdict
 from parity.engine import Against, CaseRecord, Column, Known, Reviewed, without_code
@@ -121,7 +122,8 @@ class Matrix:
     """The aggregate of a run. ``complete`` is False if it was interrupted; ``seconds`` is the time of the execution.
 
     ``issues`` are the known issues that were met, or that have to be looked at again, ``made_by`` says for each target
-    how its code was made. ``uncompiled`` has a record, without a case, of every kernel that did not compile.
+    how its code was made. ``uncompiled`` has a record, without a case, of every kernel that did not compile, or whose
+    module is not there.
     """
 
     columns: tuple[Column, ...]
@@ -181,7 +183,7 @@ def make_matrix(
     *,
     uncompiled: Mapping[tuple[str, str], str] | None = None,
     unrecorded: Container[tuple[str, Column]] = (),
-    missing: Container[str] = (),
+    missing: Mapping[str, Path] | None = None,
     measured: Mapping[tuple[str, Column], Measurement] | None = None,
     seconds: float = 0.0,
     seed: int = 0,
@@ -194,14 +196,14 @@ def make_matrix(
     """The matrix of these kernel entries, from the records of their cases.
 
     ``uncompiled`` is what the compiler said of each (module, target) that did not compile, ``unrecorded`` are the
-    (kernel, column) of which a recording has no case that was asked for, ``missing`` the modules that have no source;
-    ``measured`` is a measurement for each (kernel, column) that has one. The issues that are ``known`` are reviewed;
-    ``drawn`` are the kernels of which all cases were run that a full run draws. ``made_by`` says of each target how
-    its code was made.
+    (kernel, column) of which a recording has no case that was asked for, ``missing`` the modules that have no source,
+    each with the file that it would be; ``measured`` is a measurement for each (kernel, column) that has one. The
+    issues that are ``known`` are reviewed; ``drawn`` are the kernels of which all cases were run that a full run draws.
+    ``made_by`` says of each target how its code was made.
     """
-    found, known, errors = list(records), known or Known(), uncompiled or {}
-    unbuilt = [known.mark(record) for record in without_code(entries, columns, errors)]
-    excused = {(record.op, record.kernel, record.runner, record.target) for record in unbuilt if record.known}
+    found, known = list(records), known or Known()
+    without = without_code(entries, columns, uncompiled or {}, missing)
+    unbuilt = {(r.op, r.kernel, r.runner, r.target): r for r in map(known.mark, without)}
     grouped: dict[tuple[str, str, str, str], list[CaseRecord]] = {}
     for record in found:
         # Two ops may share a kernel: each has an output of its own.
@@ -212,11 +214,13 @@ def make_matrix(
             return Cell(State.NO_KERNEL)
         if (entry.kernel, column) in unrecorded:
             return Cell(State.NOT_RECORDED)
-        if entry.op.module in missing and column.evidence != Evidence.RECORDED and not column.op_level:
-            return Cell(State.MISSING, failures={str(Status.MISSING): 1})
         place = (entry.op.name, entry.kernel, column.runner, column.target)
-        if (entry.op.module, column.target) in errors and column.evidence != Evidence.RECORDED:
-            return Cell(State.KNOWN if place in excused else State.COMPILE_ERROR)
+        if record := unbuilt.get(place):
+            if record.known:
+                return Cell(State.KNOWN)
+            if record.verdict.status is Status.MISSING:
+                return Cell(State.MISSING, failures={str(Status.MISSING): 1})
+            return Cell(State.COMPILE_ERROR)
         if column.evidence == Evidence.COMPILED:
             return Cell(State.COMPILED)
         mine = grouped.get(place, [])
@@ -228,8 +232,9 @@ def make_matrix(
         Row(entry.op.module, entry.op.name, entry.dtypes, entry.kernel, tuple(cell(entry, c) for c in columns))
         for entry in entries
     )
-    issues = known.review([*found, *unbuilt], drawn)
-    return Matrix(tuple(columns), rows, seconds, seed, examples, complete, issues, made_by or {}, tuple(unbuilt))
+    records = tuple(unbuilt.values())
+    issues = known.review([*found, *records], drawn)
+    return Matrix(tuple(columns), rows, seconds, seed, examples, complete, issues, made_by or {}, records)
 
 
 def _cell(records: Sequence[CaseRecord]) -> Cell:

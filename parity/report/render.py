@@ -14,7 +14,7 @@ from typing import Any
 from rich.text import Text
 
 import parity
-from parity.compare import Finding
+from parity.compare import Finding, Status
 from parity.report.agreement import AGREEMENT, AGREEMENT_LEGEND, agreement_of, agreement_summary, is_compared
 from parity.report.bench import slowest, speed_legend, speed_of
 from parity.report.github import github_table
@@ -234,7 +234,9 @@ def as_dict(matrix: Matrix) -> dict[str, Any]:
         "compile_errors": [
             {"module": module, "target": target, "message": message}
             for module, target, message in dict.fromkeys(
-                (each.module, each.target, each.verdict.detail) for each in matrix.uncompiled
+                (each.module, each.target, each.verdict.detail)
+                for each in matrix.uncompiled
+                if each.verdict.status is Status.ERROR
             )
         ],
         "against": {

@@ -145,7 +145,7 @@ def build(
 
     ``modules`` may map names to files. ``sides`` says how each side is compiled, and where AMD's sources are if they
     are not to be made of CUDA's by ``hipifier`` (default: what ``$PARITY_HIPIFY`` says); ``kernels`` are templates with
-    their arguments, by module, that AMD's side has whether host code launches them or not; ``jobs`` limits how many
+    their arguments, by module, that are there whether host code launches them or not; ``jobs`` limits how many
     compilers run at once (one per processor by default); ``done`` is called with every result as it arrives, from the
     thread that made it. The result is ordered by module, then target. A module that does not compile is a result with
     an error; the others go on.
@@ -283,10 +283,9 @@ def _build_one(source: Source, target: Target, fingerprint: str, cache: Cache) -
     parts = [part for path in sorted(source.files) for part in (source.name(path), source.files[path])]
     side = source.side
     settings = ("flags", *side.flags, "include", *map(source.name, source.folders), "forced", *side.forced)
+    settings = (*settings, "kernels", *source.kernels)
     if target.vendor == "amd" and not source.ported:
         settings = (*settings, "hipify", hipifier_fingerprint(source.hipifier))
-    if target.vendor == "amd":
-        settings = (*settings, "kernels", *source.kernels)
     key = digest(fingerprint, source.module, str(source.ported), *settings, *map(_encode, parts))
     try:
         fill = _compile_cuda if target.vendor == "cuda" else _compile_amd
@@ -457,7 +456,14 @@ def _compile_cuda(source: Source, target: Target, folder: Path) -> None:
     ptx, cubin = folder / f"{source.path.stem}.ptx", folder / f"{source.path.stem}.cubin"
     side = source.side
     code = cuda.compile_module(
-        source.path, ptx, cubin, target, include=source.folders, forced=side.forced, flags=side.flags
+        source.path,
+        ptx,
+        cubin,
+        target,
+        include=source.folders,
+        forced=side.forced,
+        flags=side.flags,
+        kernels=source.kernels,
     )
     _write_record(folder, code, ptx, cubin, sources=[source.name(path) for path in source.files])
 

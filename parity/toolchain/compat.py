@@ -18,6 +18,7 @@ from pathlib import Path
 
 from parity.toolchain.hipify import Finding, defined_macros
 from parity.toolchain.lexing import Lines, code
+from parity.toolchain.sources import INCLUDE
 
 __all__ = ["Compat", "Row", "confirmed", "identifiers", "of_version", "supplied", "table"]
 
@@ -26,7 +27,6 @@ FORCED = "parity/compat/"
 """Headers below this are included first where a name is met; others have the name by which the source includes them."""
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
-_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -132,5 +132,5 @@ def identifiers(text: str) -> Mapping[str, tuple[int, int]]:
 def _words(text: str) -> Iterator[tuple[str, int]]:
     for match in _NAME.finditer(code(text)):
         yield match[0], match.start()
-    for match in _INCLUDE.finditer(text):
-        yield match[1], match.start(1)
+    for match in INCLUDE.finditer(text):
+        yield match[2], match.start(2)

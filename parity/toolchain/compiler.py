@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 from parity import zig
 from parity.cache import Cache, default_root, digest
 from parity.errors import MissingTool, ParityError
-from parity.toolchain.alignment import PRINTED, with_alignments, without_dumps
+from parity.toolchain.accesses import PRINTED, annotated, without_dumps
 from parity.toolchain.diagnostics import Diagnostic, diagnostics
 from parity.toolchain.headers import HipHeaders, hip_headers, without_hip_headers
 from parity.toolchain.hipify import Finding, table
@@ -235,7 +235,7 @@ def compile_listing(
     controls.unlink()
     if not result.returncode:
         _finish_traps(output)
-        output.write_text(with_alignments(output.read_text(), result.stderr))
+        output.write_text(annotated(output.read_text(), result.stderr))
     else:
         log = in_terms_of_the_source(without_dumps(result.stderr), originals or {})
         raise CompileError(

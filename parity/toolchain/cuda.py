@@ -18,6 +18,8 @@ from parity.cache import digest
 from parity.codeobject import Argument, CodeObject, Kernel
 from parity.errors import MissingTool
 from parity.toolchain.compiler import CompileError
+from parity.toolchain.host_code import INSTANTIATIONS, instantiations
+from parity.toolchain.host_syntax import Instantiation
 from parity.toolchain.targets import Target
 
 __all__ = ["compile_module", "described", "fingerprint", "nvcc", "parse_ptx"]
@@ -37,6 +39,7 @@ _USAGE = re.compile(
     r".*?Used (?P<registers>\d+) registers(?P<more>[^\n]*)",
     re.DOTALL,
 )
+_REFUSED = re.compile(rf"^{re.escape(INSTANTIATIONS)}\((\d+)\): error", re.MULTILINE)
 _SHARED = re.compile(r"(\d+) bytes smem")
 
 
@@ -66,8 +69,12 @@ def compile_module(
     include: Sequence[Path] = (),
     forced: Sequence[str] = (),
     flags: Sequence[str] = (),
+    kernels: Sequence[str] = (),
 ) -> CodeObject:
     """Compile the CUDA file ``source``, as it is, to ``ptx`` and ``cubin``; ``forced`` headers are included first.
+
+    ``kernels`` are templates with their arguments. Those that no host code launches are instantiated in a file of
+    their own that includes the source, as AMD's side has them; one that the source does not have is left out.
 
     Raises:
         CompileError: the compiler refused it.
@@ -75,9 +82,27 @@ def compile_module(
     """
     folders = [part for folder in include for part in ("-I", str(folder))]
     folders += [part for header in forced for part in ("-include", header)]
-    _run(source.stem, target, "-ptx", *_FLAGS, *flags, *folders, str(source), "-o", str(ptx))
-    log = _run(source.stem, target, "-cubin", "-Xptxas", "-v", str(ptx), "-o", str(cubin))
-    return parse_ptx(ptx.read_text(), source.stem, target, log, binary=cubin)
+
+    def compiled(main: Path) -> CodeObject:
+        _run(source.stem, target, "-ptx", *_FLAGS, *flags, *folders, str(main), "-o", str(ptx))
+        log = _run(source.stem, target, "-cubin", "-Xptxas", "-v", str(ptx), "-o", str(cubin))
+        return parse_ptx(ptx.read_text(), source.stem, target, log, binary=cubin)
+
+    code = compiled(source)
+    wanted = [Instantiation((), name) for name in kernels if code.symbol(name) not in code.kernels]
+    main = ptx.with_name(f"{source.stem}-kernels.cu")
+    while wanted:
+        main.write_text(f'#include "{source.resolve()}"\n{instantiations(wanted)}')
+        try:
+            return compiled(main)
+        except CompileError as error:
+            refused = {int(line) - 1 for line in _REFUSED.findall(error.log)}
+            if not refused:
+                raise
+            wanted = [each for i, each in enumerate(wanted) if i not in refused]
+        finally:
+            main.unlink()
+    return code
 
 
 def parse_ptx(ptx: str, module: str, target: Target, usage: str = "", *, binary: Path | None = None) -> CodeObject:

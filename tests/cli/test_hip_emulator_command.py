@@ -15,8 +15,8 @@ from parity.hip import library
 from parity.toolchain import build
 
 PROGRAM = Path(__file__).parent.parent / "hip" / "program.c"
-KERNEL = """
-extern "C" __global__ void twice(const unsigned char* x, unsigned* out) { out[threadIdx.x] = 2 * x[threadIdx.x]; }
+KERNEL = """__constant__ unsigned factor;
+extern "C" __global__ void twice(const unsigned char* x, unsigned* out) { out[threadIdx.x] = factor * x[threadIdx.x]; }
 """
 
 

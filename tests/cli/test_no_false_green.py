@@ -45,15 +45,24 @@ def test_a_reference_that_ends_the_process_is_one_that_raises(parity, project, e
     project("    wide =", f"    {ending}\n    wide =")
     result = parity("run", CASE, *TARGET)
     assert result.code not in (0, 130) and " 0 passed" in result.out
-    assert (
-        f"{Path('cases/leaky_relu.py').absolute()}:11: {named} in a declaration ends nothing" in result.out + result.err
-    )
+    told, place = result.out + result.err, f"({Path('cases/leaky_relu.py').absolute()}:11)"
+    assert f"the reference raised {named}: " in told and f"{place}; that ends nothing here" in told
 
 
 def test_a_rule_that_ends_the_process_costs_its_op(parity, project):
     project("    grid_stride=False", "    fits=lambda given: exit(0),\n    grid_stride=False")
     result = parity("run", *TARGET)
-    assert result.code not in (0, 130) and "leaky_relu.py:22: SystemExit in a declaration" in result.out
+    assert result.code not in (0, 130) and "leaky_relu.py:22); that ends nothing here" in result.out
+    assert "op leaky_relu.leaky_relu: fits raised SystemExit: 0 (" in result.out
+
+
+def test_what_raises_when_it_is_asked_for_dtypes_costs_its_op(parity, project):
+    named = "named=(Named('ones', 'x=3~ramp@1', only=lambda *types: 1 / 0),)"
+    project("from parity.op import Op", "from parity.op import Named, Op")
+    project("    grid_stride=False", f"    {named},\n    grid_stride=False")
+    result = parity("run", *TARGET)
+    assert result.code not in (0, 130) and "Traceback" not in result.out + result.err
+    assert "only of 'ones' raised ZeroDivisionError: division by zero (" in result.out + result.err
 
 
 @pytest.mark.parametrize("budget", ["-1", "float('inf')", "float('nan')"])

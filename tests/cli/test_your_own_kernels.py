@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -113,7 +114,7 @@ def test_what_does_not_compile_is_listed_by_file_and_line(parity, foreign):
     assert {error["name"] for error in document[0]["errors"]} >= {"nosuch"}
 
 
-def test_a_fork_is_tested_with_the_same_cases_and_what_it_lacks_is_named(parity, kernels, edit):
+def test_a_fork_is_tested_with_the_same_cases_and_what_it_lacks_is_named(parity, kernels, edit, tmp_path):
     (kernels / "sort.cu").unlink()
     edit(kernels / "affine.cu", "AFFINE_FLOAT(bf16)", "")
     result = parity("run", "affine", "sort.argsort_asc", "--kernels", kernels, *TARGET, "--examples", "2")
@@ -121,6 +122,10 @@ def test_a_fork_is_tested_with_the_same_cases_and_what_it_lacks_is_named(parity,
     assert "f16 f32 f64 f8_e4m3 u8 u32 i16 i32 i64  pass" in result.out
     assert f"missing in {kernels}: affine_bf16 asort_asc_u8" in result.out
     assert f"there is no {kernels / 'sort.cu'}" in result.err and "cases/sort.py:" in result.err
+    failures = (tmp_path / "out" / "failures.txt").read_text()
+    assert "FAIL  sort for gfx1100: missing kernel\n  kernels   asort_asc_u8 " in failures
+    assert f"  because   there is no {kernels / 'sort.cu'}\n" in failures and failures.count("sort.cu") == 1
+    assert "FAIL  affine_bf16 on gfx1100 (emulated): missing kernel" in failures
 
 
 @pytest.mark.parametrize("command", ["list", "static", "bench"])
@@ -130,3 +135,14 @@ def test_every_command_says_what_a_fork_lacks_and_does_the_rest(parity, kernels,
     result = parity(command, "affine", "--dtype", "f32", "--kernels", kernels, *target)
     assert result.code == 2 and f"there is no {kernels / 'sort.cu'}" in result.err
     assert ("affine.affine" if command == "list" else "affine_f32") in result.out
+
+
+def test_show_has_every_output_with_its_own_rule_and_a_part_of_its_elements(parity, library):
+    library("declared")
+    (case, *_) = (line for line in parity("list", "--cases", "adam", "--examples", "5").out.splitlines() if "[" in line)
+    result = parity("show", case.partition("  #")[0], "--elements", "1")
+    assert result.code == 0
+    for name in ("p", "m", "v"):
+        (own,) = re.findall(rf"output     {name}: .*?(?=output  |\Z)", result.out, re.DOTALL)
+        assert "elements of f32" in own and "right if   inside of the accepted interval" in own and "from" in own
+        assert len([line for line in own.splitlines() if re.match(r" *[\d,()]+  ", line)]) == 1

@@ -227,9 +227,36 @@ def test_what_is_refused_is_named(target, cache):
     sync = "synchronisation of a whole grid (cg::this_grid().sync())"
     with pytest.raises(Refused, match=re.escape(f"kernel 'whole_grid' uses {sync} at refused.cu:6")):
         run("whole_grid", 2, numbers(2), np.zeros(2, np.int32), block=2)
+    source = (HERE / "kernels" / "refused.cu").read_text().splitlines()
     for kernel in built.code_object.kernels.keys() - {"whole_grid"}:
-        with pytest.raises(Refused, match=rf"kernel '{kernel}' uses textures or surfaces at refused\.cu:\d+"):
+        use = next(n for n, line in enumerate(source, 1) if f" {kernel}(" in line) + 1
+        with pytest.raises(Refused, match=rf"kernel '{kernel}' uses textures or surfaces at refused\.cu:{use}\b"):
             run.device.prepare(run.code, [kernel])
+
+
+IMAGES = """#include <cuda_runtime.h>
+surface<void, 2> board;
+extern "C" __global__ void sampled(float* y, cudaTextureObject_t image) {
+    y[threadIdx.x] = tex2D<float>(image, threadIdx.x, 0.5f);
+}
+extern "C" __global__ void written(float* y) { surf2Dwrite(*y, board, 0, 0); }
+"""
+
+
+@pytest.mark.parametrize(
+    ("target", "place", "said"),
+    [
+        ("gfx1100", 2, "surface: no template named 'surface'; texture and surface references are CUDA's old ones, gone "
+                       "from CUDA 12; use texture and surface objects"),
+        ("gfx942", 4, "tex2D<float, nullptr>: 'tex2D<float, nullptr>' is unavailable: The image/texture API not "
+                      "supported on the device"),
+    ],
+)  # fmt: skip
+def test_images_that_a_target_or_its_headers_lack_are_named_with_their_place(target, place, said, cache, tmp_path):
+    (tmp_path / "images.cu").write_text(IMAGES)
+    (built,) = build(tmp_path, ["images"], [target], cache=cache)
+    found = [f"{Path(each.file).name}:{each.line}: {each.name}: {each.advice}" for each in built.error.findings]
+    assert f"images.cu:{place}: {said}" in found
 
 
 @pytest.mark.parametrize(

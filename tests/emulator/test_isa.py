@@ -15,6 +15,7 @@ from isa_routing import dpp_checks, dual_checks, lane_checks, sdwa_checks
 from isa_texts import AMENDED, OWN
 
 from parity.emulator.exchanges import EXCHANGES
+from parity.emulator.indexed import INDEXED
 from parity.emulator.isa import semantics, table_entries
 from parity.emulator.isa_memory import ATOMICS, LOADS, STORES
 
@@ -30,6 +31,7 @@ NOT_COVERED = {
         (f"v_cvt_{kinds}" for f8 in ("fp8", "bf8") for kinds in (f"f32_{f8}", f"pk_f32_{f8}", f"pk_{f8}_f32")),
         "its text says fp8_to_f32 and f32_to_fp8 only; test_device_code.py compares with ml_dtypes",
     ),
+    **dict.fromkeys(INDEXED, "kernels of test_workgroups.py use it on arrays in registers"),
     "v_permlane64_b32": "does nothing on wavefronts of 32, and the targets of 64 lack it",
 }
 
@@ -111,7 +113,7 @@ def test_every_entry_is_checked_or_excused(tmp_path, capsys):
             reached[machine.target] |= {c.entry for c in accepted(machine, list(checks(machine)), tmp_path)}
     wanted = {*_entries(), *table_entries(),
               *(f"global_load_{k}" for k in LOADS), *(f"global_store_{k}" for k in STORES),
-              *EXCHANGES}  # fmt: skip
+              *EXCHANGES, *INDEXED}  # fmt: skip
     covered = set().union(*reached.values())
     operations = {
         m[1] for e in covered if (m := re.match(r"(?:global_atomic|ds)_(\w+?)(?:_rtn)?_(?:[fiub]\d+|bf16)$", e))

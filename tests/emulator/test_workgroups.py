@@ -175,6 +175,7 @@ def test_scratch_that_nothing_wrote_is_a_fault(run):
         run("unwritten_scratch", index, np.zeros(64, np.float32), block=64)
     fault = caught.value
     assert (fault.kind, fault.lane, fault.buffer) == ("never-written read", 5, "scratch of lane 5")
+    assert "of 4 bytes of `a` (float[40]) in kernel 'unwritten_scratch' at workgroups.cu:" in str(fault)
 
 
 @pytest.mark.parametrize("kernel", ["unwritten_scratch", "outside_scratch"])
@@ -187,8 +188,46 @@ def test_an_access_outside_of_a_private_array_names_that_and_no_buffer(run, kern
     fault = caught.value
     assert fault.lane == 5
     assert fault.buffer == "scratch of lane 5"
-    assert "scratch is the private memory of a thread" in str(fault)
+    assert "of `a` (float[40]) in kernel" in str(fault)
+    assert "scratch is the private memory of a thread: where `a` is" in str(fault)
     assert abs(fault.offset - 4 * place) < 100  # where the array begins in scratch memory
+
+
+@pytest.mark.parametrize("by", [0, 1, 5, 23])
+def test_an_array_in_registers_is_indexed_at_run_time(run, by):
+    index = np.random.default_rng(by).integers(0, 24, 65).astype(np.int32)
+    index[0] = by
+    lane = np.arange(64)
+    a = (100 * lane[:, None] + np.arange(24)).astype(np.float32)
+    a[:, : 24 - by] = a[:, by:].copy()
+    for k in range(1, 4):
+        a[:, index[k]] += np.float32(0.5)
+    a[lane, index[:64]] = -1
+    d = np.zeros((64, 24), np.float32)
+    d[:, :6] = a[:, :6]
+    for k in range(1, 4):
+        d[:, index[k] % 6] += a[lane, index[1:]]
+    _, out = run("array_in_registers", index, np.zeros(64 * 24, np.float32), block=64)
+    assert np.array_equal(out, (a + d).ravel())
+
+
+def test_every_target_indexes_registers(built):
+    moves = {9: ("s_set_gpr_idx_on", "gpr_idx(SRC0)", "gpr_idx(DST)")}
+    for target, code in built.items():
+        listing = code.listing.split("\narray_in_registers:")[1].partition(".Lfunc_end")[0]
+        for each in moves.get(TARGETS[target].generation, ("v_movrels_b32", "v_movreld_b32")):
+            assert each in listing, target
+
+
+@pytest.mark.parametrize("place", [2**20, 2**28, -(2**20), -(2**28)])
+def test_an_index_that_is_wild_is_one_of_its_array_all_the_same(run, place):
+    index = np.arange(64, dtype=np.int32) % 39
+    index[5] = place
+    with pytest.raises(MemoryFault) as caught:
+        run("unwritten_scratch", index, np.zeros(64, np.float32), block=64)
+    fault = caught.value
+    assert (fault.buffer, fault.array) == ("scratch of lane 5", "a float[40]")
+    assert abs(fault.offset - 4 * place) < 100
 
 
 def test_constants_and_variables(run):

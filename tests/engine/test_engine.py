@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import textwrap
-
 import pytest
 
 from parity.codeobject import CodeObject, Kernel
@@ -14,58 +11,29 @@ from parity.errors import UsageError
 from parity.runners import Evidence
 
 PLUGIN = '''
-import os, time
-import numpy as np
-from parity.launch import Fault, Outcome
-from parity.runners import Evidence, Probe
-
-class Fragile:
+class Fragile(Negating):
     """Negates; dies of 3 elements, hangs on 4, raises on 5, is wrong for 7, loses its device on 8."""
-    name, evidence, vendor = "fragile", Evidence.NOT_RUN, "amd"
-    def probe(self): return Probe(True)
-    def targets(self): return ("gfx1100",)
-    def open(self, target, *, checked=True): return self
-    def prepare(self, code, kernels): pass
-    def execute(self, code, launch, buffers):
-        numel = launch.args[0].value
+    name, wrong = "fragile", (7,)
+    def meet(self, numel):
         if numel == 3: os._exit(7)
         if numel == 4: time.sleep(3600)
         if numel == 5: raise RuntimeError("five")
         if numel == 8: return Outcome({}, Fault("cudaErrorAssert", "device-side assert triggered", lost=True))
-        x = buffers["x"].data
-        return Outcome({**{n: b.data.copy() for n, b in buffers.items()}, "out": x if numel == 7 else -x})
 
-class Steady:
+class Steady(Negating):
     """Negates, whatever comes, on a device of the other vendor."""
-    name, evidence, vendor = "steady", Evidence.NOT_RUN, "cuda"
-    def probe(self): return Probe(True)
-    def targets(self): return ("sm_90",)
-    def open(self, target, *, checked=True): return self
-    def prepare(self, code, kernels): pass
-    def execute(self, code, launch, buffers):
-        return Outcome({**{n: b.data.copy() for n, b in buffers.items()}, "out": -buffers["x"].data})
+    name, vendor, target = "steady", "cuda", "sm_90"
 
-class Idle(Steady):
+class Idle(Negating):
     """Does not negate."""
-    name, vendor = "idle", "amd"
-    def targets(self): return ("gfx1100",)
-    def execute(self, code, launch, buffers):
-        return Outcome({**{n: b.data.copy() for n, b in buffers.items()}, "out": buffers["x"].data})
+    name, wrong = "idle", range(1000)
 '''
 
 
 @pytest.fixture
-def plugin(tmp_path, monkeypatch):
-    """The runners ``fragile``, ``steady`` and ``idle``, installed where every new process finds them."""
-    (tmp_path / "fragile.py").write_text(textwrap.dedent(PLUGIN))
-    info = tmp_path / "fragile-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: fragile\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(
-        "[parity.runners]\nfragile = fragile:Fragile\nsteady = fragile:Steady\nidle = fragile:Idle\n"
-    )
-    monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
+def plugin(installed):
+    """The runners ``fragile``, ``steady`` and ``idle``."""
+    installed("fragile", PLUGIN, fragile="Fragile", steady="Steady", idle="Idle")
 
 
 FRAGILE = Column("fragile", "gfx1100", Evidence.NOT_RUN, "amd", "fragile")

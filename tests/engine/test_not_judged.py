@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import errno
 import json
-import os
-import textwrap
 from dataclasses import replace
 
 import numpy as np
@@ -24,43 +22,23 @@ from parity.report import not_judged
 from parity.runners import Evidence
 
 LACKING = '''
-import errno, os, signal
-import numpy as np
-from parity.errors import SystemLacks
-from parity.launch import Fault, Outcome
-from parity.report import not_judged
-from parity.runners import Evidence, Probe
-
-class Lacking:
+class Lacking(Negating):
     """Negates; of 2 to 6 elements something else than the kernel keeps it from that, and 7 it gets wrong."""
-    name, evidence, vendor = "lacking", Evidence.NOT_RUN, "amd"
-    def probe(self): return Probe(True)
-    def targets(self): return ("gfx1100",)
-    def open(self, target, *, checked=True): return self
-    def prepare(self, code, kernels): pass
-    def execute(self, code, launch, buffers):
-        numel = launch.args[0].value
+    name, wrong = "lacking", (7,)
+    def meet(self, numel):
         if numel == 2: raise MemoryError(f"{numel} bytes")
         if numel == 3: raise OSError(errno.ENOSPC, "No space left on device", "/tmp/full")
         if numel == 4: os.kill(os.getpid(), signal.SIGKILL)
         if numel == 5: raise SystemLacks("cannot write the cache folder")
         if numel == 6: return Outcome({}, Fault("out of memory", "hipErrorOutOfMemory"))
-        x = buffers["x"].data
-        return Outcome({**{n: b.data.copy() for n, b in buffers.items()}, "out": x if numel == 7 else -x})
 '''
 COLUMN = Column("lacking", "gfx1100", Evidence.NOT_RUN, "amd", "lacking")
 
 
 @pytest.fixture
-def plan_for(suite, tmp_path, monkeypatch):
+def plan_for(suite, installed):
     """A plan of cases with so many elements each, on a runner that is installed for every new process."""
-    (tmp_path / "lacking.py").write_text(textwrap.dedent(LACKING))
-    info = tmp_path / "lacking-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: lacking\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[parity.runners]\nlacking = lacking:Lacking\n")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
+    installed("lacking", LACKING, lacking="Lacking")
     code = CodeObject("unary", "gfx1100", "", {"uneg_f32": Kernel("uneg_f32", (), 0, 0, 0, 0, 0, 32)}, "digest")
 
     def make(*sizes):

@@ -6,6 +6,7 @@ int hipGetDeviceCount(int *);
 int hipDeviceGetName(char *, int, int);
 int hipModuleLoad(void **, const char *);
 int hipModuleGetFunction(void **, void *, const char *);
+int hipModuleGetGlobal(void **, size_t *, void *, const char *);
 int hipModuleLaunchKernel(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **,
                           void **);
 int hipMalloc(void **, size_t);
@@ -35,6 +36,13 @@ int main(int count, char **arguments) {
     CHECK(hipMalloc(&x, sizeof in));
     CHECK(hipMalloc(&y, sizeof out));
     CHECK(hipMemcpy(x, in, sizeof in, 4));
+    unsigned factor = 2;
+    void *variable;
+    size_t bytes;
+    CHECK(hipModuleGetGlobal(&variable, &bytes, module, "factor"));
+    CHECK(hipModuleGetGlobal(NULL, NULL, module, "factor"));
+    if (bytes != sizeof factor) return 1;
+    CHECK(hipMemcpy(variable, &factor, bytes, 4));
     void *list[] = {&x, &y};
     CHECK(hipModuleLaunchKernel(function, 1, 1, 1, 4, 1, 1, 0, NULL, list, NULL));
     CHECK(hipMemcpy(out, y, sizeof out, 4));

@@ -133,6 +133,57 @@ def test_handles_of_another_kind_are_refused(runtime, image):
     do(runtime, "load", data=image, device=1, error="hipErrorNoBinaryForGpu")
 
 
+GLOBALS = """
+__constant__ float weights[4];
+namespace ops { __device__ int counter = 7; }
+extern "C" __global__ void weighted(const unsigned char* x, float* out) {
+    out[threadIdx.x] = x[threadIdx.x] * weights[threadIdx.x];
+    if (threadIdx.x == 0) ops::counter += 1;
+}
+"""
+
+
+def test_variables_of_a_module_are_found_filled_and_read(runtime, tmp_path, capfd):
+    (tmp_path / "weighted.cu").write_text(GLOBALS)
+    (built,) = build(tmp_path, targets=["gfx1100"])
+    image = built.code_object.binary.read_bytes()
+    x, out = do(runtime, "allocate", 4), do(runtime, "allocate", 16)
+    do(runtime, "upload", x, data=bytes([1, 2, 3, 4]))
+    handle = do(runtime, "load", data=image)
+
+    def place(name, error="hipSuccess"):
+        number, address, size = runtime.perform("hipModuleGetGlobal", "global", 0, [handle], name)
+        assert number == NUMBERS[error]
+        return (address, *struct.unpack("<Q", size)) if not number else None
+
+    weights, size = place(b"weights")
+    counter, four = place(b"_ZN3ops7counterE")
+    assert (size, four) == (16, 4)
+    do(runtime, "upload", weights, data=struct.pack("<2f", 0.5, 0.25))
+    do(runtime, "copy", weights + 8, weights, 8)
+    launch(runtime, image, x, out, b"weighted")
+    assert struct.unpack("<4f", do(runtime, "download", out, 16)) == (0.5, 0.5, 1.5, 1.0)
+    assert do(runtime, "download", counter, 4) == struct.pack("<i", 8)
+    do(runtime, "download", weights + 8, 9, error="hipErrorInvalidValue")
+    do(runtime, "free", weights, error="hipErrorInvalidValue")
+    place(b"weight", "hipErrorNotFound")
+    assert "module 'weighted' has no variable 'weight'; did you mean weights" in capfd.readouterr().err
+    place(b"ops::counter", "hipErrorNotFound")  # HIP knows symbols only
+
+
+def test_variables_begin_anew_with_the_module_and_end_with_it(runtime, tmp_path):
+    (tmp_path / "weighted.cu").write_text(GLOBALS)
+    (built,) = build(tmp_path, targets=["gfx1100"])
+    image = built.code_object.binary.read_bytes()
+    for _ in range(2):
+        module = do(runtime, "load", data=image)
+        _, counter, _ = runtime.perform("hipModuleGetGlobal", "global", 0, [module], b"_ZN3ops7counterE")
+        assert do(runtime, "download", counter, 4) == struct.pack("<i", 7)
+        do(runtime, "fill", counter, 0, 1, 4)
+        do(runtime, "destroy", module)
+        do(runtime, "download", counter, 4, error="hipErrorInvalidValue")
+
+
 def test_a_planted_fault_comes_at_its_call(image):
     runtime = Runtime(["gfx1100"], 1 << 20, [PlantedFault.parse("hipMalloc=hipErrorOutOfMemory@2")])
     for error in ("hipSuccess", "hipErrorOutOfMemory", "hipSuccess"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -67,6 +68,14 @@ def test_what_the_compiler_said_is_there(suites):
     assert counts(found)["errors"] == counts(found)["tests"] > 1
     error = found.find("testcase/error")
     assert error.get("message") == "COMPILE ERROR" and "unary.cu:3:5: error: no such thing" in error.text
+
+
+def test_a_module_that_is_not_there_is_an_error_that_names_the_file(suites):
+    found = suites(missing={"unary": Path("src/unary.cu")})
+    assert counts(found["gfx1100 emulated"])["errors"] == counts(found["gfx1100 emulated"])["tests"] > 1
+    error = found["gfx1100 emulated"].find("testcase/error")
+    assert error.get("message") == "MISSING KERNEL: missing kernel x1" and "there is no src/unary.cu" in error.text
+    assert counts(found["sm_90 recorded"])["errors"] == 0
 
 
 def test_known_issues_are_skipped_unless_they_have_to_be_looked_at(suites, suite):

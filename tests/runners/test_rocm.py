@@ -138,13 +138,13 @@ def test_it_computes_what_the_emulated_runner_computes_bit_for_bit(suite, opened
 
 
 @needs_hip
-@pytest.mark.parametrize("op", ["adam.step", "two_phases.sum"])
-def test_structures_and_sequences_give_what_the_emulated_runner_gives(opened, op):
+@pytest.mark.parametrize("op", ["adam.step", "two_phases.sum", "tables.weighted"])
+def test_structures_sequences_and_variables_give_what_the_emulated_runner_gives(opened, op):
     suite = find_suite(DECLARED)
     (built,) = build(suite.kernels, [suite.op(op).module], ["gfx1100"])
     session, emulator = opened(), runner("emulated").open("gfx1100").nearest
     for case in sample(suite.op(op).cases(suite.op(op).types), 0, 4):
-        call = suite.op(op).call(case)
+        call = suite.op(op).call(case).on(built.code_object)
         ours, theirs = (each.execute(built.code_object, call.launch, call.buffers) for each in (session, emulator))
         assert (ours.fault, theirs.fault) == (None, None), case
         assert all(ours.buffers[name].tobytes() == theirs.buffers[name].tobytes() for name in call.buffers)

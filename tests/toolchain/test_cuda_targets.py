@@ -131,3 +131,32 @@ def test_it_takes_nothing_of_what_compiles_for_amd(compiler, monkeypatch, tmp_pa
     for _ in range(2):
         (built,) = build(tmp_path, targets=["sm_90"], cache=cache)
         assert built.code_object
+
+
+TEMPLATES = """#include "scale.cuh"
+template <typename T> __global__ void scale(T* x, T by) { x[threadIdx.x] *= by + OFFSET; }
+namespace ops { template <int N> __global__ void shift(float* x) { x[threadIdx.x] += N; } }
+template <typename T> __global__ void no_half(T* x) { static_assert(sizeof(T) > 2, "no half types"); *x = 0; }
+void launch(float* x) { scale<float><<<1, 1>>>(x, 2.0f); }
+"""
+
+
+def test_templates_that_no_host_code_launches_are_there_if_they_are_declared(compiler, tmp_path):
+    (tmp_path / "scale.cuh").write_text("#define OFFSET 1\n")
+    (tmp_path / "k.cu").write_text(TEMPLATES)
+    wanted = ("scale<float>", "scale<double>", "ops::shift<3>", "nosuch<float>")
+
+    def symbols(*kernels):
+        (built,) = build(tmp_path, targets=["sm_90"], cache=Cache(tmp_path / "cache"), kernels={"k": kernels})
+        assert built.error is None, built.error
+        return [name for name in wanted if built.code_object.symbol(name) in built.code_object.kernels]
+
+    assert symbols() == symbols("nosuch<float>") == ["scale<float>"]
+    assert symbols(*wanted) == ["scale<float>", "scale<double>", "ops::shift<3>"]
+
+
+def test_a_declared_template_that_does_not_compile_is_an_error_with_the_compiler_s_words(compiler, tmp_path):
+    (tmp_path / "scale.cuh").write_text("#define OFFSET 1\n")
+    (tmp_path / "k.cu").write_text(TEMPLATES)
+    (built,) = build(tmp_path, targets=["sm_90"], cache=Cache(tmp_path / "c"), kernels={"k": ["no_half<short>"]})
+    assert 'k.cu(4): error: static assertion failed with "no half types"' in built.error.log

@@ -67,6 +67,14 @@ u32 misaligned_lane(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32
   }
   return 0;
 }
+void granted(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 bytes) {
+  for (Mask m = c->checked ? exec : 0; m; m &= m - 1) {
+    u32 i = first(m);
+    u64 offset = base + pair(lo[i], hi[i]) - c->base;
+    for (u32 k = 0; k < bytes && offset <= c->size - bytes; k++)
+      if (c->shadow[offset + k] == WRITABLE) c->shadow[offset + k] |= READABLE;
+  }
+}
 
 // --- compare-and-swap loops: the plain load at their beginning is verified by the compare-and-swap ---
 // It may see another wavefront's write, and one of 16 bits takes the 32-bit word around it, which may reach beyond the

@@ -1,6 +1,6 @@
 // What generated kernels need beside lanes: memory, atomics, exchanges between lanes, barriers.
 #pragma once
-#include "approximate.h"
+#include "lanes.h"
 
 // --- memory ---
 enum { WRITABLE = 1, READABLE = 2 };
@@ -75,6 +75,8 @@ INLINE u32 misaligned(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> hi, u
 INLINE u32 misaligned_scalar(Context *c, u64 at, u32 low, u32 instruction) {
   return at & low ? misaligned_at(c, at, low, instruction) : 0;
 }
+// Bytes of the compiler's own in scratch memory count as written: it widens vectors and does not use what it adds.
+RUNTIME void granted(Context *, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 bytes);
 // Generic pointers: offsets into LDS and scratch memory become addresses.
 INLINE V<u64> flat_address(Context *c, u32 wave, V<u32> lo, V<u32> hi) {
   V<u64> own = c->scratch + to<u64>((wave * LANES + IOTA) * c->scratch_stride + lo);

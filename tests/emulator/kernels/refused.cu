@@ -16,4 +16,15 @@ extern "C" __global__ void fetched(int n, const int* x, float* y, cudaTextureObj
 extern "C" __global__ void read_surface(int n, const int* x, float* y, cudaSurfaceObject_t image) {
     surf2Dread(y + threadIdx.x, image, threadIdx.x * 4, 0);
 }
+extern "C" __global__ void write_surface(int n, const float* x, float* y, cudaSurfaceObject_t image) {
+    surf2Dwrite(x[threadIdx.x], image, threadIdx.x * 4, 0);
+}
+texture<float, 2> table;
+extern "C" __global__ void by_reference(int n, const int* x, float* y) {
+    y[threadIdx.x] = tex2D(table, threadIdx.x, 0.5f);
+}
+texture<int, 1, cudaReadModeElementType> line;
+extern "C" __global__ void fetched_by_reference(int n, const int* x, int* y) {
+    y[threadIdx.x] = tex1Dfetch(line, threadIdx.x);
+}
 #endif

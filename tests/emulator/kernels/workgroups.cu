@@ -98,6 +98,18 @@ KERNEL unwritten_scratch(const int* index, float* out) {
     for (int i = 0; i < 39; i++) a[i] = i;
     out[threadIdx.x] = a[index[threadIdx.x]];
 }
+// An array of a thread that is small enough for registers, by an index of all threads and by one of each.
+KERNEL array_in_registers(const int* index, float* out) {
+    float a[24];
+    for (int i = 0; i < 24; i++) a[i] = 100 * threadIdx.x + i;
+    for (int i = 0; i + index[0] < 24; i++) a[i] = a[i + index[0]];
+    for (int k = 1; k < 4; k++) a[index[k]] += 0.5f;
+    a[index[threadIdx.x]] = -1;
+    double d[6];
+    for (int i = 0; i < 6; i++) d[i] = a[i];
+    for (int k = 1; k < 4; k++) d[index[k] % 6] += a[index[threadIdx.x + 1]];
+    for (int i = 0; i < 24; i++) out[24 * threadIdx.x + i] = a[i] + (i < 6 ? d[i] : 0);
+}
 __constant__ float table[8] = {1, 2, 3, 4, 5, 6, 7, 8};
 __device__ int counter = 5;
 KERNEL constants(const int* index, float* out) {

@@ -1,4 +1,4 @@
-"""Accesses whose type promises an alignment: found at other addresses, where CUDA ends a kernel and AMD does not."""
+"""What a source says of accesses: alignments that its types promise, private arrays by their names."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from execution import program
 
 from parity import emulator
 from parity.cache import Cache, default_root
-from parity.toolchain.alignment import with_alignments, without_dumps
+from parity.toolchain.accesses import annotated, without_dumps
 
 SOURCE = """
 #include <cuda_runtime.h>
@@ -80,6 +80,58 @@ def test_what_the_compiler_made_one_access_of_is_not(kernels, name):
     kernels(name)
 
 
+PRIVATE = """
+struct Pair { int first; double second; };
+#define KERNEL(name, ...) extern "C" __global__ void name(const int* at, float* out) { \\
+    float weights[60]; double table[3][20]; Pair pairs[40]; \\
+    _Pragma("unroll 1") for (int i = 0; i < 60; i++) weights[(i + at[0]) % 60] = table[i % 3][(i + at[0]) % 20] = i; \\
+    _Pragma("unroll 1") for (int i = 0; i < 40; i++) pairs[(i + at[0]) % 40] = {i, 1.0}; \\
+    const int k = at[1]; __VA_ARGS__ \\
+    out[0] = weights[at[2]] + table[at[2]][1] + pairs[at[2]].first; }
+template <typename T, int N> __device__ void fill(T (&array)[N], int k) { array[k] = 1; }
+__device__ __noinline__ void fill_any(float* array, int k) { array[k] = 1; }
+__device__ __noinline__ float of_a_function(const int* at, int k) {
+    long long own[50];
+    _Pragma("unroll 1") for (int i = 0; i < 50; i++) own[(i + at[0]) % 50] = i;
+    return own[k];
+}
+KERNEL(one_dim, weights[k] = 5;)
+KERNEL(two_dims, table[k][1] = 5;)
+KERNEL(structs, pairs[k].first = 5;)
+KERNEL(inlined, fill(weights, k);)
+KERNEL(called, out[1] = of_a_function(at, k);)
+KERNEL(moving, for (float* p = weights; p < weights + 60 + k; p++) *p *= 2;)
+KERNEL(pointer, fill_any(weights, k);)
+"""
+NAMED = {
+    "one_dim": "weights float[60]",
+    "two_dims": "table double[3][20]",
+    "structs": "pairs Pair[40]",
+    "inlined": "weights float[60]",
+    "called": "own long long[50]",
+    "moving": "weights float[60]",
+    "pointer": None,
+}
+
+
+@pytest.fixture(scope="module", params=["gfx1030", "gfx90a", "gfx1100"])
+def private(request, tmp_path_factory):
+    return program(tmp_path_factory.mktemp("private"), PRIVATE, request.param, Cache(default_root()))
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_an_access_outside_of_a_private_array_names_it_among_others(private, name):
+    device, code = emulator.Device(traced=True), private.built.code_object
+    at, out = device.allocate(12, "at"), device.allocate(8, "out")
+    device.write(at, np.array([0, 2000, 1], np.int32))
+    with pytest.raises(emulator.MemoryFault) as found:
+        device.launch(code, name, grid=(1, 1, 1), block=(1, 1, 1), args=emulator.pack(code.kernels[name], [at, out]))
+    assert (found.value.buffer, found.value.array) == ("scratch of lane 0", NAMED[name])
+    if NAMED[name]:
+        array, type_ = NAMED[name].split(" ", 1)
+        assert f"of `{array}` ({type_}) in kernel '{name}'" in str(found.value)
+
+
 LISTING = "\nf:\n; %bb.0:\n\tglobal_load_b64 v[0:1], v0, s[0:1]\n\ts_endpgm\n\tds_load_b32 v1, v0\n.Lfunc_end0:\n"
 DUMP = """# *** IR Dump After Branch relaxation pass (branch-relaxation) ***:
 # Machine code for function f: NoPHIs
@@ -89,17 +141,52 @@ DUMP = """# *** IR Dump After Branch relaxation pass (branch-relaxation) ***:
 
 """
 
+ARRAYS = """*** IR Dump After Safe Stack instrumentation pass (safe-stack) ***
+; Function Attrs: convergent
+define protected amdgpu_kernel void @f(ptr addrspace(1) %x) #0 !dbg !3 {
+entry:
+  %s.i12 = alloca [8 x %"struct.ns::pair.4"], align 16, addrspace(5)
+  %other = alloca [2 x [3 x <4 x i8>]], align 16, addrspace(5)
+  %ref.tmp = alloca i64, align 8, addrspace(5)
+  %wide.sroa.0.0 = alloca [3 x i64], align 8, addrspace(5)
+  %at = getelementptr inbounds i8, ptr addrspace(5) %s.i12, i32 16, !dbg !9
+  %"a b" = phi ptr addrspace(5) [ %at, %entry ], [ %5, %loop ]
+  %5 = getelementptr float, ptr addrspace(5) %"a b", i32 %n
+  %both = select i1 %c, ptr addrspace(5) %5, ptr addrspace(5) %other
+}
+
+"""
+NAMES = {
+    '%ir."a b", addrspace 5': "; private s ns::pair[8]",
+    "%ir.5 + 32, align 4, addrspace 5": "; private s ns::pair[8]",
+    "%ir.other, align 4": "; align 4 ; private other char4[2][3]",
+    "%ir.wide.sroa.0.0, addrspace 5": "; private wide long long[3]",
+    "%ir.both, addrspace 5": "",
+    "%ir.ref.tmp, addrspace 5": "",
+    "%ir.x, addrspace 5": "",
+    "%stack.1, addrspace 5": "; private ?",
+}
+
+
+@pytest.mark.parametrize("pointer", NAMES)
+def test_a_listing_has_the_private_array_of_every_access(pointer):
+    lines = annotated(LISTING, ARRAYS + DUMP.replace("%ir.7, align 2, addrspace 3", pointer)).splitlines()
+    assert lines[2:6] == [
+        "; private ?", "; private other char4[2][3]", "; private s ns::pair[8]", "; private wide long long[3]",
+    ]  # fmt: skip
+    assert lines[9] == f"\tds_load_b32 v1, v0 {NAMES[pointer]}".rstrip()
+
 
 def test_a_listing_has_the_alignment_of_every_access():
-    lines = with_alignments(LISTING, DUMP).splitlines()
+    lines = annotated(LISTING, DUMP).splitlines()
     assert lines[3].endswith("s[0:1] ; align 8") and lines[5].endswith("v0 ; align 2")
 
 
 def test_a_function_that_is_not_understood_stays_as_it_is():
-    assert with_alignments(LISTING, DUMP.replace("DS_READ", "DX_READ")) == LISTING
+    assert annotated(LISTING, DUMP.replace("DS_READ", "DX_READ")) == LISTING
 
 
 def test_what_else_the_compiler_said_is_left():
-    assert without_dumps(f"a.cu:1: warning: one\n{DUMP}a.cu:2: error: two\n") == (
+    assert without_dumps(f"a.cu:1: warning: one\n{ARRAYS}{DUMP}a.cu:2: error: two\n") == (
         "a.cu:1: warning: one\na.cu:2: error: two\n"
     )
