@@ -29,8 +29,11 @@ def diagnose(
 
     ``code`` maps every column that can run further launches to the kernel's module. What the session itself can tell
     (``explain``) comes first; then whether the case passes with other numbers of threads, or where a wavefront is of
-    another width; last whether it passes if the source is translated in the ``helpful`` style.
+    another width; last whether it passes if the source is translated in the ``helpful`` style. A failure that only
+    results of approximate instructions show is told nothing more: further launches would draw other results.
     """
+    if failing.verdict.drawn:
+        return failing
     notes: list[str] = []
     if failing.verdict.status is Status.FAIL and failing.verdict.first is not None:
         notes += _launches(op, failing, column, code, session)
