@@ -118,7 +118,8 @@ _DIAGNOSTIC = re.compile(r"^(In file included from )?([^\s:][^:\n]*):(?=\d+[:,])
 class CompileError(ParityError):
     """A module does not compile for a target; the message holds the compiler's, in terms of the CUDA source.
 
-    ``translation`` is what became of the source before, ``hints`` say what the project has for names that are missed.
+    ``translation`` is what became of the source before, ``hints`` say what the project has for names that are missed,
+    and ``switches`` are macros that its build may have to define.
     """
 
     def __init__(self, module: str, target: str, log: str, files: Collection[str] = ()) -> None:
@@ -126,11 +127,12 @@ class CompileError(ParityError):
         self.module, self.target, self.log, self.files = module, target, log, files
         self.translation: Translation | None = None
         self.hints: Mapping[str, str] = {}
+        self.switches: tuple[str, ...] = ()
 
     def after(self, log: str) -> CompileError:
         """The same error behind others."""
         error = CompileError(self.module, self.target, f"{log}\n{self.log}", self.files)
-        error.translation, error.hints = self.translation, self.hints
+        error.translation, error.hints, error.switches = self.translation, self.hints, self.switches
         return error
 
     @functools.cached_property

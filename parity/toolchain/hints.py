@@ -13,7 +13,7 @@ from parity.toolchain.diagnostics import Diagnostic
 from parity.toolchain.hipify import defined_macros
 from parity.toolchain.sources import INCLUDE, Source, found_in
 
-__all__ = ["hints"]
+__all__ = ["Hint", "hints"]
 
 _LACKING = re.compile(r"undeclared|unknown type name|no template named|undefined template|file not found")
 _QUOTED = re.compile(r"'([^']+)'")
@@ -21,8 +21,20 @@ _NAME = re.compile(r"([A-Za-z_]\w*)(?:<([^'<>]*)>)?")
 _DIRECTIVE = re.compile(r"\s*#\s*(if|ifdef|ifndef|elif|else|endif)\b(.*)")
 _TESTED = re.compile(r"defined\s*\(?\s*(\w+)")
 _NEGATED = re.compile(r"!\s*defined\s*\(?\s*(\w+)\s*\)?")
+_UNDECLARED = re.compile(r"undeclared identifier '(\w+)'")
 _SHOWN = 3
 """Folders that are shown."""
+
+
+@dataclass(frozen=True)
+class Hint:
+    """What to do about an error: advice, which may be none, and the macros that a build may have to define."""
+
+    advice: str = ""
+    switches: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.advice or self.switches)
 
 
 @dataclass(frozen=True)
@@ -35,31 +47,40 @@ class _Line:
     unless: tuple[str, ...]
 
 
-def hints(source: Source, hip: Mapping[Path, str], errors: Sequence[Diagnostic]) -> dict[str, str]:
+def hints(source: Source, hip: Mapping[Path, str], errors: Sequence[Diagnostic]) -> dict[str, Hint]:
     """What to do about these errors, by the name that one quotes first, or by the file that it is in.
 
     A header that lies in several folders needs a setting that says in which. A name that is declared behind ``#ifdef
     SWITCH``, or in a header that is included behind it, needs ``-DSWITCH``, if no file defines that; so does a header
-    that is included where the switch is not defined. ``hip`` are the translated files.
+    that is included where the switch is not defined. An identifier that nothing declares may be such a macro itself.
+    ``hip`` are the translated files.
     """
     project = _Project(source, hip)
-    found: dict[str, str] = {}
+    found: dict[str, Hint] = {}
     for error in errors:
         file, match = error.places[0][0], _QUOTED.search(error.text)
         if match and match[1] not in found and _LACKING.search(error.text):
-            found[match[1]] = _several(match[1], source) or project.behind_a_switch(match[1])
+            found[match[1]] = (
+                _several(match[1], source) or project.behind_a_switch(match[1]) or _itself(error, source.side.flags)
+            )
         if file not in found:
             found[file] = project.without_a_switch(Path(file))
     return {name: hint for name, hint in found.items() if hint}
 
 
-def _several(header: str, source: Source) -> str:
+def _itself(error: Diagnostic, flags: Iterable[str]) -> Hint:
+    """An undeclared identifier as a macro that a build may have to define."""
+    match = _UNDECLARED.search(error.text)
+    return Hint(switches=(match[1],)) if match and match[1] not in macros_of(flags) else Hint()
+
+
+def _several(header: str, source: Source) -> Hint:
     places = source.doubtful.get(header)
     if not places:
-        return ""
+        return Hint()
     shown = [os.path.relpath(place) for place in places]
     more = " and others have" if len(places) > _SHOWN else " have"
-    return f'{", ".join(shown[:_SHOWN])}{more} it; say which is meant: include = ["{shown[0]}"] in [tool.parity]'
+    return Hint(f'{", ".join(shown[:_SHOWN])}{more} it; say which is meant: include = ["{shown[0]}"] in [tool.parity]')
 
 
 class _Project:
@@ -71,11 +92,11 @@ class _Project:
         self.given = {*macros_of(source.side.flags), *DEFINED, *RENAMED}
         self.given |= {macro for text in texts.values() for macro in defined_macros(text)}
 
-    def behind_a_switch(self, name: str) -> str:
+    def behind_a_switch(self, name: str) -> Hint:
         """What the build has to define so that a name is known."""
         match = _NAME.fullmatch(name)
         if match is None:
-            return ""
+            return Hint()
         declares = _declaration(*match.groups())
         for path, lines in self.lines.items():
             for line in lines:
@@ -85,17 +106,18 @@ class _Project:
                 if not lacking and path != self.source.path:
                     lacking = self._before_inclusion(path)
                 if not lacking:
-                    return ""
-                return f"{os.path.relpath(path)}:{line.number} has it for builds that define {_say_so(lacking)}"
-        return ""
+                    return Hint()
+                said = f"{os.path.relpath(path)}:{line.number} has it for builds that define {_say_so(lacking)}"
+                return Hint(said, lacking)
+        return Hint()
 
-    def without_a_switch(self, path: Path) -> str:
+    def without_a_switch(self, path: Path) -> Hint:
         """What the build has to define so that a header is not included."""
         includers = list(self._includers(path))
         unless = [self._lacking(line.unless) for line in includers]
         if not includers or not all(unless):
-            return ""
-        return f"{os.path.relpath(path)} is for builds that do not define {_say_so(unless[0])}"
+            return Hint()
+        return Hint(f"{os.path.relpath(path)} is for builds that do not define {_say_so(unless[0])}", unless[0])
 
     def _before_inclusion(self, path: Path) -> tuple[str, ...]:
         """What has to be defined so that a header is included; nothing if one place includes it all the same."""

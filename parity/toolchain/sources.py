@@ -14,6 +14,7 @@ from parity.codeobject import source_of
 from parity.errors import UsageError, nearest
 from parity.files import below
 from parity.side import Side
+from parity.toolchain.build_files import Switch, named_folder
 from parity.toolchain.hipify import LITERAL, table
 from parity.toolchain.host_code import Repairs
 from parity.toolchain.stubs import stub_of
@@ -28,6 +29,7 @@ __all__ = [
     "find_ported",
     "found_in",
     "included",
+    "project_of",
 ]
 
 PORTED_SUFFIXES = (".hip", ".cu.hip", ".hip.cpp", ".cu", ".cpp", ".cc", ".cxx")
@@ -63,7 +65,8 @@ class Source:
 
     ``ported`` sources are HIP already and compiled as they are; ``hipifier`` is what translates others. ``kernels`` are
     templates with their arguments, which are to be there whether host code launches them or not. Code objects in place
-    of a source are in ``prebuilt``, by target. ``around`` and ``doubtful`` are those of the ``Closure``.
+    of a source are in ``prebuilt``, by target. ``around`` and ``doubtful`` are those of the ``Closure``; ``switches``
+    are flags of the side that no setting has, but the project's build files.
     """
 
     module: str
@@ -77,6 +80,7 @@ class Source:
     prebuilt: Mapping[str, Path] = field(default_factory=dict)
     around: tuple[Path, ...] = ()
     doubtful: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
+    switches: tuple[Switch, ...] = ()
     repairs: Repairs = field(default_factory=Repairs, repr=False, compare=False)
 
     @functools.cached_property
@@ -178,7 +182,7 @@ def closure(path: Path, side: Side, folder: Path, texts: dict[Path, str]) -> Clo
     nowhere: dict[tuple[str, str], Path] = {}
     doubtful: dict[str, tuple[Path, ...]] = {}
     forced = (found_in(name, folders) for name in side.forced)
-    open_paths = [path, *(each for each in forced if each)]
+    source, open_paths = path, [path, *(each for each in forced if each)]
     while open_paths:
         path = open_paths.pop()
         if path in found:
@@ -194,23 +198,30 @@ def closure(path: Path, side: Side, folder: Path, texts: dict[Path, str]) -> Clo
             else:
                 nowhere.setdefault((bracket, header), path.parent)
         if not open_paths:  # folders that settings name are all read: now those around
-            open_paths += _found_around(nowhere, folders, doubtful)
+            open_paths += _found_around(source, nowhere, folders, doubtful)
     several = {header: places for header, places in doubtful.items() if len(places) > 1}
     return Closure(found, tuple(folders[1 + len(side.include) :]), several)
 
 
 def _found_around(
-    nowhere: Mapping[tuple[str, str], Path], folders: list[Path], doubtful: dict[str, tuple[Path, ...]]
+    source: Path,
+    nowhere: Mapping[tuple[str, str], Path],
+    folders: list[Path],
+    doubtful: dict[str, tuple[Path, ...]],
 ) -> list[Path]:
     """Headers that are in folders of the project that no setting names; these folders are appended to ``folders``.
 
     ``nowhere`` are the brackets and names of headers that were not found, with the folder of a file that wants each.
+    Of several folders, the one is taken that the build files around the ``source`` name.
     """
     found: list[Path] = []
     for (bracket, header), folder in nowhere.items():
         here = found_in(header, folders)
-        if not here and header not in doubtful and _is_of_a_project(header, bracket):
-            doubtful[header] = places = _around(header, folder)
+        if not here and header not in doubtful and _is_of_aproject_of(header, bracket):
+            places = _around(header, folder)
+            if len(places) > 1 and (named := named_folder(places, source, project_of(source.parent))):
+                places = (named,)
+            doubtful[header] = places
             if len(places) == 1:
                 folders += places
                 here = found_in(header, places)
@@ -218,7 +229,7 @@ def _found_around(
     return found
 
 
-def _is_of_a_project(header: str, bracket: str) -> bool:
+def _is_of_aproject_of(header: str, bracket: str) -> bool:
     """Whether a header that no folder has may be the project's own: no library's, and not the compiler's."""
     name = Path(header)
     if name.is_absolute() or ".." in name.parts or not name.suffix or header in table()[1] or stub_of(header):
@@ -228,7 +239,7 @@ def _is_of_a_project(header: str, bracket: str) -> bool:
 
 def _around(header: str, folder: Path) -> tuple[Path, ...]:
     """The folders of a project by which a header is found, of those that are nearest to ``folder``."""
-    for above in _project(folder):
+    for above in project_of(folder):
         for steps in range(_STEPS_DOWN + 1):
             found = above.glob("/".join([*"*" * steps, glob.escape(header)]))
             hits = sorted(path for path in found if path.is_file())
@@ -239,7 +250,7 @@ def _around(header: str, folder: Path) -> tuple[Path, ...]:
 
 
 @functools.cache
-def _project(folder: Path) -> tuple[Path, ...]:
+def project_of(folder: Path) -> tuple[Path, ...]:
     """``folder`` and those above it that are of the same project, upwards."""
     upwards = [folder, *folder.parents][: _STEPS_UP + 1]
     for count, each in enumerate(upwards, 1):

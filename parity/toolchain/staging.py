@@ -155,7 +155,9 @@ def _explained(
     if first := (*host.missing, *host.reasons_of(each.text for each in diagnostics(error.log))):
         error = error.after(in_terms_of_the_source("\n".join(first), _paths(source)))
     error.translation = staged.translation
-    error.hints = hints(source, {path: each.text for path, each in hip.items()}, diagnostics(error.log))
+    found = hints(source, {path: each.text for path, each in hip.items()}, diagnostics(error.log))
+    error.hints = {name: hint.advice for name, hint in found.items() if hint.advice}
+    error.switches = tuple(dict.fromkeys(name for hint in found.values() for name in hint.switches))
     return error
 
 

@@ -218,3 +218,34 @@ def test_a_relative_folder_is_the_same_folder(kernels, cache, monkeypatch):
     monkeypatch.chdir(kernels.parent)
     (built,) = build(kernels.relative_to(os.getcwd()), ["reverse"], ["gfx1100"], cache=cache)  # noqa: PTH109
     assert built.cached
+
+
+SWITCHED = """
+#ifdef WITH_CUDA
+__device__ int half_of(int x) { return x / 2; }
+#endif
+extern "C" __global__ void fill(int* x) { x[threadIdx.x] = half_of(TILE); }
+"""
+
+
+def test_a_switch_without_which_nothing_compiles_is_taken_from_the_build_files(tmp_path, cache):
+    (tmp_path / "fill.cu").write_text(SWITCHED)
+    (tmp_path / "setup.py").write_text("flags = ['-DWITH_CUDA', '-DTILE=64', '-DUNUSED']\n")
+
+    def built(**sides):
+        (one,) = build(tmp_path, ["fill"], ["gfx1100"], cache=cache, sides=Sides.both(Side(**sides)))
+        return one.error, [(each.flag, each.file.name, each.line) for each in one.switches], one.cached
+
+    taken = [("-DTILE=64", "setup.py", 1), ("-DWITH_CUDA", "setup.py", 1)]
+    error, switches, cached = built()
+    assert (error, sorted(switches), cached) == (None, taken, False)
+    assert built() == (None, switches, True)
+    assert built(flags=tuple(flag for flag, _, _ in switches)) == (None, [], True)  # what is printed builds the same
+    (tmp_path / "setup.py").write_text("\nflags = ['-DWITH_CUDA', '-DTILE=32']\n")
+    error, switches, cached = built()
+    assert (error, cached) == (None, False)
+    assert ("-DTILE=32", "setup.py", 2) in switches
+    (tmp_path / "setup.py").unlink()
+    error, switches, _ = built()
+    assert 'flags = ["-DTILE=..."]' in str(error.findings)
+    assert not switches
