@@ -295,14 +295,19 @@ def _build_one(source: Source, target: Target, fingerprint: str, cache: Cache) -
     key = digest(fingerprint, source.module, str(source.ported), *settings, *map(_encode, parts))
     without = digest(key, _SWITCHES)  # what has failed once without a switch is not tried again
     if cache.folder(without).is_dir() and (switched := _switched(source, _read_switches(without, cache))):
-        return _build_one(switched, target, fingerprint, cache)
+        built = _build_one(switched, target, fingerprint, cache)
+        if not built.error:
+            return built
     try:
         fill = _compile_cuda if target.vendor == "cuda" else _compile_amd
         folder, cached = cache.get(key, functools.partial(fill, source, target))
     except compiler.CompileError as error:
         if error.switches and (switched := _switched(source, error.switches)):
-            cache.get(without, functools.partial(_write_switches, error.switches))
-            return _build_one(switched, target, fingerprint, cache)
+            built = _build_one(switched, target, fingerprint, cache)
+            if not built.error:
+                cache.get(without, functools.partial(_write_switches, error.switches))
+            if not built.error or len(built.error.findings) < len(error.findings):
+                return built
         seconds = time.perf_counter() - start
         translation = error.translation or Translation(source.ported)
         if hint := _helpful(source, target, fingerprint, cache, translation):

@@ -52,8 +52,8 @@ class Switch:
 def switch_of(name: str, source: Path, folders: Iterable[Path]) -> Switch | None:
     """The definition of a macro in the first build file that has one, of those in ``folders``, the nearest first.
 
-    A file in a folder below one of them counts if it names the source. None if no file defines the macro, or the first
-    that does so in several ways.
+    A file up to two folders below one of them counts if it names the source. None if no file defines the macro, or the
+    first that does so in several ways.
     """
     for path in _files(folders, source):
         text = path.read_text(encoding="utf-8", errors="replace")
@@ -80,15 +80,20 @@ def named_folder(places: Sequence[Path], source: Path, folders: Iterable[Path]) 
 
 
 def _files(folders: Iterable[Path], source: Path) -> Iterator[Path]:
-    """The build files in folders; after those of each, those one folder below that name a source."""
+    """The build files in folders; after those of each, those up to two folders below that name a source."""
+    seen: set[Path] = set()
     for folder in folders:
-        below = [each for each in sorted(folder.iterdir()) if each.is_dir() and each.name[0] != "."]
-        yield from _build_files([folder, folder / "cmake"])
-        yield from (path for path in _build_files(below) if source.name in path.read_text(errors="replace"))
+        yield from (path for path in _build_files([folder, folder / "cmake"]) if path not in seen)
+        below = _build_files(each for steps in ("*", "*/*") for each in sorted(folder.glob(steps)))
+        for path in below:
+            if path not in seen and source.name in path.read_text(encoding="utf-8", errors="replace"):
+                yield path
+            seen.add(path)
 
 
 def _build_files(folders: Iterable[Path]) -> Iterator[Path]:
-    found = [path for folder in folders if folder.is_dir() for path in sorted(folder.iterdir()) if path.is_file()]
+    shown = (folder for folder in folders if folder.is_dir() and folder.name[:1] != ".")
+    found = [path for folder in shown for path in sorted(folder.iterdir()) if path.is_file()]
     ranks = {
         path: next((i for i, each in enumerate(_BUILD_FILES) if fnmatchcase(path.name, each)), -1) for path in found
     }

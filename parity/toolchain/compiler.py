@@ -84,6 +84,8 @@ _LIBCPP = (
     *("HAS_THREADS=1", "HAS_THREAD_API_PTHREAD=1", "HAS_MONOTONIC_CLOCK=1", "HAS_FILESYSTEM=1", "HAS_LOCALIZATION=1"),
     *("HAS_WIDE_CHARACTERS=1", "HAS_UNICODE=1", "HAS_RANDOM_DEVICE=1", "HAS_TIME_ZONE_DATABASE=0", "HAS_MUSL_LIBC=0"),
     *("HAS_TERMINAL=0", "HAS_VENDOR_AVAILABILITY_ANNOTATIONS=0"),
+    # What C++17 removed and the library that nvcc is used with keeps: std::unary_function and the like.
+    *(f"ENABLE_CXX17_REMOVED_{what}=1" for what in ("UNARY_BINARY_FUNCTION", "BINDERS", "AUTO_PTR", "RANDOM_SHUFFLE")),
 )
 _ASSEMBLER_FLAGS = ("--target=amdgcn-amd-amdhsa", "-mcode-object-version=5")
 _LIBRARY = ("ocml.bc", "ockl.bc")
@@ -444,7 +446,7 @@ def fingerprint(target: Target) -> str:
     """
     return digest(
         _compiler_version(),
-        " ".join((*_FLAGS, *PRINTED)),
+        " ".join((*_FLAGS, *_LIBCPP, *PRINTED)),
         target.name,
         _controls(target),
         found.folder.name if (found := headers()) else "",

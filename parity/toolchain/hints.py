@@ -11,7 +11,7 @@ from pathlib import Path
 from parity.toolchain.conditionals import DEFINED, PREDEFINED, RENAMED, macros_of
 from parity.toolchain.diagnostics import Diagnostic
 from parity.toolchain.hipify import defined_macros
-from parity.toolchain.sources import INCLUDE, Source, found_in
+from parity.toolchain.sources import INCLUDE, Source, found_in, searched
 
 __all__ = ["Hint", "hints"]
 
@@ -19,9 +19,10 @@ _LACKING = re.compile(r"undeclared|unknown type name|no template named|undefined
 _QUOTED = re.compile(r"'([^']+)'")
 _NAME = re.compile(r"([A-Za-z_]\w*)(?:<([^'<>]*)>)?")
 _DIRECTIVE = re.compile(r"\s*#\s*(if|ifdef|ifndef|elif|else|endif)\b(.*)")
-_TESTED = re.compile(r"defined\s*\(?\s*(\w+)")
-_NEGATED = re.compile(r"!\s*defined\s*\(?\s*(\w+)\s*\)?")
+_JOINED = re.compile(r"&&|\|\|")
+_OPERAND = re.compile(r"[\s(]*(!?)[\s(]*(?:defined\b[\s(]*)?([A-Za-z_]\w*)[\s)]*")
 _UNDECLARED = re.compile(r"undeclared identifier '(\w+)'")
+_ERROR = re.compile(r"\s*#\s*error\b")
 _SHOWN = 3
 """Folders that are shown."""
 
@@ -63,6 +64,8 @@ def hints(source: Source, hip: Mapping[Path, str], errors: Sequence[Diagnostic])
             found[match[1]] = (
                 _several(match[1], source) or project.behind_a_switch(match[1]) or _itself(error, source.side.flags)
             )
+        if _ERROR.match(line := project.line(Path(file), error.places[0][1])):
+            found[line] = project.of_an_error(Path(file), error.places[0][1])
         if file not in found:
             found[file] = project.without_a_switch(Path(file))
     return {name: hint for name, hint in found.items() if hint}
@@ -119,6 +122,15 @@ class _Project:
             return Hint()
         return Hint(f"{os.path.relpath(path)} is for builds that do not define {_say_so(unless[0])}", unless[0])
 
+    def line(self, path: Path, number: int) -> str:
+        """The text of a line, unless it is a conditional's."""
+        return next((line.text for line in self.lines.get(path, ()) if line.number == number), "")
+
+    def of_an_error(self, path: Path, number: int) -> Hint:
+        """What the build has to define so that an ``#error`` is not met."""
+        line = next(line for line in self.lines[path] if line.number == number)
+        return Hint(switches=self._lacking(line.unless))
+
     def _before_inclusion(self, path: Path) -> tuple[str, ...]:
         """What has to be defined so that a header is included; nothing if one place includes it all the same."""
         behind = [self._lacking(line.switches) for line in self._includers(path)]
@@ -128,8 +140,11 @@ class _Project:
         for other, lines in self.lines.items():
             for line in lines:
                 header = INCLUDE.match(line.text)
-                if header and found_in(header[2], (other.parent, *self.source.folders)) == path:
+                if header and self._found(header[1], header[2], other) == path:
                     yield line
+
+    def _found(self, bracket: str, header: str, by: Path) -> Path | None:
+        return found_in(header, searched(bracket, by.parent, self.source.folders))
 
     def _lacking(self, macros: Iterable[str]) -> tuple[str, ...]:
         """Those that nothing defines; none if one is CUDA's to define."""
@@ -157,6 +172,7 @@ def _say_so(macros: Sequence[str]) -> str:
 def _lines(text: str) -> Iterator[_Line]:
     """The lines of a file but for its conditionals; of alternatives in a condition, the first counts."""
     around: list[tuple[tuple[str, ...], tuple[str, ...]]] = []
+    first: list[tuple[tuple[str, ...], tuple[str, ...]]] = []
     for number, line in enumerate(text.splitlines(), 1):
         match = _DIRECTIVE.match(line)
         if match is None:
@@ -167,10 +183,12 @@ def _lines(text: str) -> Iterator[_Line]:
         word, condition = match.groups()
         if word.startswith("if"):
             around.append(_tested(word, condition))
+            first.append(around[-1])
         elif around and word == "endif":
             around.pop()
+            first.pop()
         elif around and word == "else":
-            around[-1] = around[-1][::-1]
+            around[-1] = first[-1][::-1]  # of the alternatives before it, the first counts as well
         elif around:
             around[-1] = _tested(word, condition)
 
@@ -180,5 +198,7 @@ def _tested(word: str, condition: str) -> tuple[tuple[str, ...], tuple[str, ...]
     if word in ("ifdef", "ifndef"):
         names = tuple(condition.split()[:1])
         return (names, ()) if word == "ifdef" else ((), names)
-    names, negated = tuple(_TESTED.findall(_NEGATED.sub("", condition))), tuple(_NEGATED.findall(condition))
+    tested = [_OPERAND.fullmatch(part) for part in _JOINED.split(condition.partition("//")[0])]
+    names = tuple(match[2] for match in tested if match and not match[1])
+    negated = tuple(match[2] for match in tested if match and match[1])
     return (names[:1], negated[:1]) if "||" in condition else (names, negated)

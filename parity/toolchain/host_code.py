@@ -25,6 +25,7 @@ from parity.toolchain.host_syntax import (
     function_at,
     launched,
     pieces_at,
+    typedef_at,
 )
 
 __all__ = ["HostCode", "LeftOut", "Repairs", "instantiations", "repaired"]
@@ -32,6 +33,11 @@ __all__ = ["HostCode", "LeftOut", "Repairs", "instantiations", "repaired"]
 _QUOTED = re.compile(r"'([^']+)'")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _CONSTANT = re.compile(r"(\w+)\s*=\s*(.*)")
+
+_FIXED_WIDTH = re.compile(
+    r"typedef redefinition .* vs '(?:__)?(?:u?int(?:8|16|32|64)_t|s?size_t|ptrdiff_t|u?intptr_t)'"
+)
+"""What clang says of a type of <cstdint> that a source for CuPy or NVRTC, which have no such header, defines itself."""
 
 INSTANTIATIONS = "<kernels that parity instantiates>"
 """What errors call the lines of ``instantiations``."""
@@ -144,7 +150,8 @@ def repaired(
             if file not in texts:
                 continue
             if error.previous and error.previous[0] not in texts:  # HIP's headers have it: device code or not
-                around = function_at(texts[file], line, column)
+                at = typedef_at if _FIXED_WIDTH.search(error.text) else function_at
+                around = at(texts[file], line, column)
             elif host.empty_headers and (said := error_directive(texts[file], line)):
                 around = (said,)  # a header that is not there may have made the difference
             else:

@@ -12,6 +12,7 @@ import tree_sitter_cuda
 
 __all__ = [
     "ANYTHING", "Instantiation", "Piece", "device_macros", "error_directive", "function_at", "launched", "pieces_at",
+    "typedef_at",
 ]  # fmt: skip
 
 ANYTHING = "::parity_stub::anything()"
@@ -96,13 +97,25 @@ def pieces_at(text: str, line: int, column: int, device: frozenset[str]) -> tupl
 
 def function_at(text: str, line: int, column: int) -> tuple[Piece, ...]:
     """The function or template of one that is defined at a place, of the host or the device; none if there is none."""
-    node = _tree(text).root_node.descendant_for_point_range((line - 1, column - 1), (line - 1, column - 1))
-    while node is not None and node.type != "function_definition":
-        node = node.parent
+    node = _node_at(text, line, column, "function_definition")
     if node is None:
         return ()
     whole = node.parent if node.parent is not None and node.parent.type == "template_declaration" else node
     return (_piece(whole, ""),)
+
+
+def typedef_at(text: str, line: int, column: int) -> tuple[Piece, ...]:
+    """The ``typedef`` at a place; none if there is none."""
+    node = _node_at(text, line, column, "type_definition")
+    return (_piece(node, ""),) if node is not None else ()
+
+
+def _node_at(text: str, line: int, column: int, kind: str) -> tree_sitter.Node | None:
+    """The node of a kind that a place is in."""
+    node = _tree(text).root_node.descendant_for_point_range((line - 1, column - 1), (line - 1, column - 1))
+    while node is not None and node.type != kind:
+        node = node.parent
+    return node
 
 
 def error_directive(text: str, line: int) -> Piece | None:

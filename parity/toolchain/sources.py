@@ -30,6 +30,7 @@ __all__ = [
     "found_in",
     "included",
     "project_of",
+    "searched",
 ]
 
 PORTED_SUFFIXES = (".hip", ".cu.hip", ".hip.cpp", ".cu", ".cpp", ".cc", ".cxx")
@@ -185,22 +186,25 @@ def closure(path: Path, side: Side, folder: Path, texts: dict[Path, str]) -> Clo
     source, open_paths = path, [path, *(each for each in forced if each)]
     while open_paths:
         path = open_paths.pop()
-        if path in found:
-            continue
-        if path not in texts:
-            # A comment in some other encoding is no reason to refuse a source: its bytes go through unchanged. A byte
-            # order mark is none of its text.
-            texts[path] = path.read_text(encoding="utf-8", errors="surrogateescape").removeprefix("\ufeff")
-        found[path] = texts[path]
-        for bracket, header in INCLUDE.findall(found[path]):
-            if here := found_in(header, (path.parent, *folders)):
-                open_paths.append(here)
-            else:
-                nowhere.setdefault((bracket, header), path.parent)
+        if path not in found:
+            found[path] = _read(path, texts)
+            for bracket, header in included(found[path]):
+                if here := found_in(header, searched(bracket, path.parent, folders)):
+                    open_paths.append(here)
+                else:
+                    nowhere.setdefault((bracket, header), path.parent)
         if not open_paths:  # folders that settings name are all read: now those around
-            open_paths += _found_around(source, nowhere, folders, doubtful)
+            open_paths += [each for each in _found_around(source, nowhere, folders, doubtful) if each not in found]
     several = {header: places for header, places in doubtful.items() if len(places) > 1}
     return Closure(found, tuple(folders[1 + len(side.include) :]), several)
+
+
+def _read(path: Path, texts: dict[Path, str]) -> str:
+    if path not in texts:
+        # A comment in some other encoding is no reason to refuse a source: its bytes go through unchanged. A byte order
+        # mark is none of its text.
+        texts[path] = path.read_text(encoding="utf-8", errors="surrogateescape").removeprefix("\ufeff")
+    return texts[path]
 
 
 def _found_around(
@@ -263,9 +267,14 @@ def project_of(folder: Path) -> tuple[Path, ...]:
     return tuple(upwards[: max(tops, default=1)])
 
 
-def included(text: str) -> list[str]:
-    """The names in the ``#include`` lines of a source, in order, whatever conditionals surround them."""
-    return [header for _, header in INCLUDE.findall(text)]
+def included(text: str) -> list[tuple[str, str]]:
+    """The ``#include`` lines of a source as bracket and name, in order, whatever conditionals surround them."""
+    return INCLUDE.findall(text)
+
+
+def searched(bracket: str, beside: Path, folders: Iterable[Path]) -> tuple[Path, ...]:
+    """Where a header is looked for that a file in the folder ``beside`` includes: there, too, if it is quoted."""
+    return (beside, *folders) if bracket == '"' else tuple(folders)
 
 
 def found_in(header: str, folders: Iterable[Path]) -> Path | None:

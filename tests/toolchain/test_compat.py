@@ -35,6 +35,12 @@ def test_a_macro_of_the_source_is_its_own():
     assert needed("#define __ldcs(p) (*(p))\nfloat x = __ldcs(q);") == []
 
 
+def test_a_macro_for_hip_that_is_not_taken_leaves_the_name_to_the_header():
+    hip = "#define __shfl_sync(mask, x, lane) __shfl(x, lane)\n"
+    found = supplied({"vendors/hip.h": hip, "k.cu": "float y = __shfl_sync(0xffffffff, x, 0);"}, HIP)
+    assert (found.headers, found.needs) == (("parity/compat/shuffles.h",), ())
+
+
 def test_included_headers_are_names():
     assert needed("#include <cuda/std/limits>\n") == ["cuda/std/limits"]
 

@@ -99,3 +99,14 @@ def test_an_undeclared_name_may_be_a_switch_itself(tmp_path):
         source = Source("a", tmp_path, path, Side(flags=flags), {path: "float x[TILE];\n"})
         hint = found(source, source.files, error).get("TILE")
         assert (hint and hint.switches) == switches
+
+
+@pytest.mark.parametrize("condition", ["#if GPU", "#ifdef GPU", "#if defined(GPU) && defined(FAST)", "#if GPU || HIP"])
+def test_an_error_directive_for_builds_without_a_switch(tmp_path, condition):
+    text = (
+        f'{condition}\n#include <cub/cub.cuh>\n#elif WITH_ROCM\n#include <hipcub.h>\n#else\n#error "no GPU"\n#endif\n'
+    )
+    path = tmp_path / "a.cu"
+    source = Source("a", tmp_path, path, Side(), {path: text})
+    every = hints(source, source.files, [Diagnostic('"no GPU"', ((str(path), 6, 2),))])
+    assert {name for hint in every.values() for name in hint.switches} - {"FAST"} == {"GPU"}

@@ -227,3 +227,17 @@ def test_a_function_of_another_file_is_named_with_its_place(built):
     (finding,) = one.error.findings
     assert (finding.name, finding.line) == ("elsewhere(int)", 3)
     assert "#include the file that has it" in finding.advice
+
+
+def test_a_type_that_a_source_without_the_headers_of_the_host_defines_itself(built):
+    source = "typedef unsigned long long uint64_t;\ntypedef unsigned int uint32_t;\n"
+    source += 'extern "C" __global__ void k(uint64_t* x, uint32_t y) { x[0] += y; }\n'
+    one = built(source)
+    assert has(one, "k")
+    assert [piece.line for piece in one.translation.left_out] == [1]
+
+
+def test_what_the_library_of_cuda_keeps_of_old_standards(built):
+    source = "#include <functional>\nstruct Half : std::unary_function<float, float> {\n"
+    source += "  __host__ __device__ float operator()(float x) const { return x / 2; }\n};\n"
+    assert has(built(source + 'extern "C" __global__ void k(float* x) { x[0] = Half()(x[0]); }\n'), "k")
