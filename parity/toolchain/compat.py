@@ -27,6 +27,7 @@ FORCED = "parity/compat/"
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.MULTILINE)
+_CONDITION = re.compile(r"^[ \t]*#[ \t]*(?:if|ifdef|ifndef|elif)\b(?:\\\r?\n|[^\n])*", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -133,7 +134,8 @@ def identifiers(text: str) -> Mapping[str, tuple[int, int]]:
 
 
 def _words(text: str) -> Iterator[tuple[str, int]]:
-    for match in _NAME.finditer(code(text)):
+    # What a condition asks is no use of it: a name that is not there is 0 in one.
+    for match in _NAME.finditer(_CONDITION.sub(lambda each: re.sub(r"[^\n]", " ", each[0]), code(text))):
         yield match[0], match.start()
     for match in _INCLUDE.finditer(text):
         yield match[1], match.start(1)

@@ -55,7 +55,7 @@ def test_a_macro_that_a_build_file_defines(project, file, text, flag):
         ("Makefile", "TILE = 1\nTILE = 2\nCFLAGS += -DGPU=$(TILE)\n"),
         ("setup.py", "cmake_args += ' -DGPU=OFF'\n"),  # CMake is configured with it
         ("CMakeLists.txt", 'option(GPU "with a GPU" ON)\nif(GPU)\nendif()\n'),
-        ("tools/nets/model.py", 'load(sources=["area.cu"], flags=["-DGPU"])\n'),  # away from the source
+        ("tools/nets/deep/model.py", 'load(sources=["area.cu"], flags=["-DGPU"])\n'),  # away from the source
         ("tools/model.py", 'load(sources=["other.cu"], flags=["-DGPU"])\n'),  # is of other sources
         ("notes.txt", "-DGPU\n"),
     ],
