@@ -5,13 +5,21 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import tree_sitter
 import tree_sitter_cuda
 
 __all__ = [
-    "ANYTHING", "Instantiation", "Piece", "device_macros", "error_directive", "function_at", "launched", "pieces_at",
+    "ANYTHING",
+    "Instantiation",
+    "Piece",
+    "device_macros",
+    "error_directive",
+    "first_length_at",
+    "function_at",
+    "launched",
+    "pieces_at",
     "typedef_at",
 ]  # fmt: skip
 
@@ -108,6 +116,16 @@ def typedef_at(text: str, line: int, column: int) -> tuple[Piece, ...]:
     """The ``typedef`` at a place; none if there is none."""
     node = _node_at(text, line, column, "type_definition")
     return (_piece(node, ""),) if node is not None else ()
+
+
+def first_length_at(text: str, line: int, column: int, name: str) -> tuple[Piece, ...]:
+    """What stands between the first brackets of an array in the declaration at a place; none if there is none."""
+    declaration = _node_at(text, line, column, "declaration")
+    for array in _descendants(declaration) if declaration is not None else ():
+        size, named = array.child_by_field_name("size"), array.child_by_field_name("declarator")
+        if size is not None and named is not None and _source(named) == name:
+            return (replace(_piece(size, ""), head=f"{name}[{_source(size)}]"),)
+    return ()
 
 
 def _node_at(text: str, line: int, column: int, kind: str) -> tree_sitter.Node | None:

@@ -241,3 +241,20 @@ def test_what_the_library_of_cuda_keeps_of_old_standards(built):
     source = "#include <functional>\nstruct Half : std::unary_function<float, float> {\n"
     source += "  __host__ __device__ float operator()(float x) const { return x / 2; }\n};\n"
     assert has(built(source + 'extern "C" __global__ void k(float* x) { x[0] = Half()(x[0]); }\n'), "k")
+
+
+def test_dynamic_shared_memory_with_a_length(built):
+    one = built(
+        """extern __shared__ float all[32];
+template <int N> __global__ void k(float* x) {
+    extern __shared__ float rows[N * 2][4];
+    rows[threadIdx.x][1] = x[0];
+    __syncthreads();
+    x[threadIdx.x] = rows[0][1] + all[threadIdx.x];
+}
+template __global__ void k<8>(float*);
+"""
+    )
+    assert not one.error, one.error
+    assert {k.lds_bytes for k in one.code_object.kernels.values()} == {0}
+    assert [(piece.line, piece.name) for piece in one.translation.left_out] == [(1, "all[32]"), (3, "rows[N * 2]")]
