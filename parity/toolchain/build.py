@@ -22,7 +22,7 @@ from parity.errors import UsageError
 from parity.side import Side, Sides
 from parity.suite import Suite
 from parity.toolchain import compiler, cuda, disassembler, rocm
-from parity.toolchain.build_files import Switch, switch_of
+from parity.toolchain.build_files import Switch, standard_of, switch_of
 from parity.toolchain.compat import confirmed, of_version
 from parity.toolchain.hipify import HELPFUL, LITERAL, Finding
 from parity.toolchain.host_code import Repairs
@@ -302,7 +302,7 @@ def _build_one(source: Source, target: Target, fingerprint: str, cache: Cache) -
         fill = _compile_cuda if target.vendor == "cuda" else _compile_amd
         folder, cached = cache.get(key, functools.partial(fill, source, target))
     except compiler.CompileError as error:
-        if error.switches and (switched := _switched(source, error.switches)):
+        if switched := _switched(source, error.switches):
             built = _build_one(switched, target, fingerprint, cache)
             if not built.error:
                 cache.get(without, functools.partial(_write_switches, error.switches))
@@ -319,11 +319,17 @@ def _build_one(source: Source, target: Target, fingerprint: str, cache: Cache) -
 
 
 def _switched(source: Source, names: Iterable[str]) -> Source | None:
-    """The source with those of these macros that the project's build files define; None if they define none."""
-    found = [switch_of(name, source.path, project_of(source.path.parent)) for name in names]
-    if not any(found):
-        return None
+    """The source with those of these macros that the project's build files define, and with their standard of C++.
+
+    None if that is the source as it is.
+    """
+    folders = project_of(source.path.parent)
+    found = [switch_of(name, source.path, folders) for name in names]
+    if not any(flag.startswith("-std=") for flag in source.side.flags):
+        found.append(standard_of(source.path, folders))
     switches = tuple(each for each in found if each)
+    if not switches:
+        return None
     side = replace(source.side, flags=(*source.side.flags, *(each.flag for each in switches)))
     return replace(source, side=side, switches=(*source.switches, *switches), repairs=Repairs())
 

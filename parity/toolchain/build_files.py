@@ -1,7 +1,8 @@
-"""What a project's own build files say: the macros that they define, and the folders that they take headers from.
+"""What a project's own build files say: macros that they define, folders with headers, the standard of C++.
 
 They are read as text, not executed, and asked only where sources leave something open: a name that nothing declares, a
-header that several folders have. Where a build file says several things, it is not decided which is meant.
+header that several folders have, what does not compile as C++17. Where a build file says several things, it is not
+decided which is meant.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-__all__ = ["Switch", "named_folder", "switch_of"]
+__all__ = ["Switch", "named_folder", "standard_of", "switch_of"]
 
 _BUILD_FILES = (
     *("setup.py", "CMakeLists.txt", "*.cmake", "Makefile*", "makefile", "GNUmakefile", "*.mk", "Make.*"),
@@ -35,6 +36,8 @@ _INCLUDES = re.compile(
     r"""-I\s*["']?([^\s"',]+) | include_directories\s*\(([^()]*)\) | \binclude_dirs\s*\+?=\s*\[([^\]]*)\]""",
     re.VERBOSE | re.IGNORECASE,
 )
+_STANDARD = re.compile(r"-std=(?:c|gnu)\+\+(\w+)|(?:CUDA_STANDARD|CXX_STANDARD|cuda_std_|cxx_std_)[ _]?(\d\d)\b")
+_DRAFTS = {"2a": "20", "2b": "23", "2c": "26"}
 _HERE = re.compile(r"^(?:\$[({]\w+[)}]|\.)/")
 _FOR_CMAKE = frozenset(("ON", "OFF", "TRUE", "FALSE", "YES", "NO"))
 """Values of ``-D`` by which ``cmake`` is configured: no option of a compiler."""
@@ -42,7 +45,7 @@ _FOR_CMAKE = frozenset(("ON", "OFF", "TRUE", "FALSE", "YES", "NO"))
 
 @dataclass(frozen=True)
 class Switch:
-    """An option of the compiler, ``-DNAME`` or ``-DNAME=VALUE``, and the build file and line that has it."""
+    """An option of the compiler, such as ``-DNAME=VALUE``, and the build file and line that has it."""
 
     flag: str
     file: Path
@@ -65,13 +68,27 @@ def switch_of(name: str, source: Path, folders: Iterable[Path]) -> Switch | None
     return None
 
 
+def standard_of(source: Path, folders: Iterable[Path]) -> Switch | None:
+    """The option for a standard newer than C++17, if the first build file that names a standard names such a one.
+
+    ``source`` and ``folders`` are those of ``switch_of``.
+    """
+    for path in _files(folders, source):
+        text = _without_comments(path.read_text(encoding="utf-8", errors="replace"))
+        if found := [(each[1] or each[2], each.start()) for each in _STANDARD.finditer(text)]:
+            newest, at = max((_DRAFTS.get(name, name), -at) for name, at in found)
+            # Names of standards are years: 98 is before 11.
+            return Switch(f"-std=c++{newest}", path, _line(text, -at)) if "17" < newest < "98" else None
+    return None
+
+
 def named_folder(places: Sequence[Path], source: Path, folders: Iterable[Path]) -> Path | None:
     """The one of ``places`` that a build file names as a folder with headers; None if none does, or the first several.
 
     ``source`` and ``folders`` are those of ``switch_of``.
     """
     for path in _files(folders, source):
-        text = _COMMENT.sub("", path.read_text(encoding="utf-8", errors="replace"))
+        text = _without_comments(path.read_text(encoding="utf-8", errors="replace"))
         listed = " ".join(part for match in _INCLUDES.finditer(text) for part in match.groups() if part)
         words = {_HERE.sub("", word).rstrip("/") for word in re.split(r"""[\s"',;]+""", listed)}
         if found := [place for place in places if os.path.relpath(place, path.parent) in words]:
@@ -103,7 +120,7 @@ def _build_files(folders: Iterable[Path]) -> Iterator[Path]:
 
 def _flags(name: str, text: str) -> Iterator[tuple[str, int]]:
     """The options by which a build file defines a macro, each with its line."""
-    text = _COMMENT.sub(lambda match: " " * len(match[0]), text)
+    text = _without_comments(text)
     option = re.compile(rf"(?<![\w-])-D\s?{name}{_VALUE}{_END}", re.MULTILINE)
     macro = re.compile(rf"(?<![\w-]){name}{_VALUE}{_END}", re.MULTILINE)
     pair = re.compile(rf"""\(\s*["']{name}["']\s*,\s*(?:None|["']?(?P<value>[\w.+-]*)["']?)\s*\)""")
@@ -113,7 +130,16 @@ def _flags(name: str, text: str) -> Iterator[tuple[str, int]]:
     for match in found:
         value = _known(match["value"], text) if match["value"] else ""
         if value is not None and value.upper() not in _FOR_CMAKE:
-            yield f"-D{name}{f'={value}' if value else ''}", text.count("\n", 0, match.start()) + 1
+            yield f"-D{name}{f'={value}' if value else ''}", _line(text, match.start())
+
+
+def _without_comments(text: str) -> str:
+    """The text with its comments blank, so that all else stays where it is."""
+    return _COMMENT.sub(lambda match: " " * len(match[0]), text)
+
+
+def _line(text: str, at: int) -> int:
+    return text.count("\n", 0, at) + 1
 
 
 def _known(value: str, text: str) -> str | None:

@@ -249,3 +249,12 @@ def test_a_switch_without_which_nothing_compiles_is_taken_from_the_build_files(t
     error, switches, _ = built()
     assert 'flags = ["-DTILE=..."]' in str(error.findings)
     assert not switches
+
+
+def test_a_standard_of_cpp_without_which_nothing_compiles_is_taken_from_the_build_files(tmp_path, cache):
+    source = "template <class T> concept number = sizeof(T) == 4;\n"
+    source += "template <number T> __global__ void fill(T* x) { x[threadIdx.x] = 1; }\n"
+    (tmp_path / "fill.cu").write_text(source + "template __global__ void fill<float>(float*);\n")
+    (tmp_path / "CMakeLists.txt").write_text("set(CMAKE_CUDA_STANDARD 20)\n")
+    (one,) = build(tmp_path, ["fill"], ["gfx1100"], cache=cache)
+    assert (one.error, [each.flag for each in one.switches]) == (None, ["-std=c++20"])

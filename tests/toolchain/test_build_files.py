@@ -2,7 +2,7 @@
 
 import pytest
 
-from parity.toolchain.build_files import named_folder, switch_of
+from parity.toolchain.build_files import named_folder, standard_of, switch_of
 from parity.toolchain.sources import project_of
 
 
@@ -70,6 +70,27 @@ def test_the_nearest_build_file_counts(project):
     (project / "Makefile").write_text("CFLAGS = -DGPU=1\n")
     (project / "src" / "Makefile").write_text("CFLAGS = -DGPU=2\n")
     assert found(project) == ("-DGPU=2", "src/Makefile", 1)
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "flag"),
+    [
+        ("setup.py", "nvcc = ['-O3', '-std=c++20']\n", "-std=c++20"),
+        ("Makefile", "A = -std=c++14\nNVCCFLAGS = -std=gnu++2a\n", "-std=c++20"),
+        ("CMakeLists.txt", "set(CMAKE_CUDA_STANDARD 20)\n", "-std=c++20"),
+        ("CMakeLists.txt", "set_target_properties(a PROPERTIES CUDA_STANDARD 23)\n", "-std=c++23"),
+        ("CMakeLists.txt", "target_compile_features(a PUBLIC cxx_std_20)\n", "-std=c++20"),
+        ("CMakeLists.txt", "# set(CMAKE_CUDA_STANDARD 20)\n", None),
+        ("CMakeLists.txt", "set(CMAKE_CXX_STANDARD 17)\n", None),  # which is what everything is compiled as
+        ("Makefile", "NVCCFLAGS = -std=c++98\n", None),
+    ],
+)
+def test_a_newer_standard_of_cpp(project, file, text, flag):
+    (project / file).write_text(text)
+    source = project / "src" / "cuda" / "area.cu"
+    found = standard_of(source, project_of(source.parent))
+    assert (found and found.flag) == flag
+    assert not found or str(found.line) == str(text.count("\n"))
 
 
 @pytest.mark.parametrize(
