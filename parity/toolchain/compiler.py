@@ -77,6 +77,8 @@ _FLAGS = (
     *("-D__HIP_PLATFORM_AMD__=1", "-ffile-compilation-dir=.", "-fuse-cuid=none", "-fno-color-diagnostics"),
     # Host code that does not compile is left out round by round: the more errors are known, the fewer rounds.
     "-ferror-limit=1000",
+    # A warning of nvcc's, too: int{} of a size_t.
+    "-Wno-error=c++11-narrowing",
 )
 _LIBCPP = (
     *("ABI_VERSION=1", "ABI_NAMESPACE=__1", "HARDENING_MODE_DEFAULT=_LIBCPP_HARDENING_MODE_NONE"),

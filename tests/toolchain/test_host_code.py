@@ -258,3 +258,8 @@ template __global__ void k<8>(float*);
     assert not one.error, one.error
     assert {k.lds_bytes for k in one.code_object.kernels.values()} == {0}
     assert [(piece.line, piece.name) for piece in one.translation.left_out] == [(1, "all[32]"), (3, "rows[N * 2]")]
+
+
+def test_a_number_that_becomes_narrower_in_braces_is_no_error(built):
+    source = 'extern "C" __global__ void k(int* x, size_t n) { int two[2] = {n, n + 1}; x[0] = two[threadIdx.x]; }\n'
+    assert has(built(source), "k")

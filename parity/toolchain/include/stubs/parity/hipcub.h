@@ -122,6 +122,34 @@ class WarpReduce {
     return value;
   }
   __device__ T Sum(T value, int valid = WIDTH) { return Reduce(value, hipcub::Sum(), valid); }
+  // A segment ends before the next head, or with the next tail.
+  template <typename Flag, typename Op>
+  __device__ T HeadSegmentedReduce(T value, Flag head, Op op) { return segmented(value, ended(head, 1), op); }
+  template <typename Flag, typename Op>
+  __device__ T TailSegmentedReduce(T value, Flag tail, Op op) { return segmented(value, ended(tail, 0), op); }
+  template <typename Flag>
+  __device__ T HeadSegmentedSum(T value, Flag head) { return HeadSegmentedReduce(value, head, hipcub::Sum()); }
+  template <typename Flag>
+  __device__ T TailSegmentedSum(T value, Flag tail) { return TailSegmentedReduce(value, tail, hipcub::Sum()); }
+
+ private:
+  // Where the segment of a lane ends: at the first flag that is at least so many lanes on, or at the end of the warp.
+  template <typename Flag>
+  static __device__ int ended(Flag flag, int distance) {
+    const unsigned long long flags = __ballot(static_cast<bool>(flag)) >> (__lane_id() / WIDTH * WIDTH);
+    int lane = __lane_id() % WIDTH + 1;
+    while (lane < WIDTH && !(flags >> (lane - 1 + distance) & 1)) ++lane;
+    return lane;
+  }
+  template <typename Op>
+  static __device__ T segmented(T value, int end, Op op) {
+    const int lane = __lane_id() % WIDTH;
+    for (int lanes = 1; lanes < WIDTH; lanes *= 2) {
+      const T other = parity_stub::down<WIDTH>(value, lanes);
+      if (lane + lanes < end) value = op(value, other);
+    }
+    return value;
+  }
 };
 
 template <typename T, int WIDTH = HIPCUB_DEVICE_WARP_THREADS, int = 1>
