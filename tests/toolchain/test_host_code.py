@@ -263,3 +263,33 @@ template __global__ void k<8>(float*);
 def test_a_number_that_becomes_narrower_in_braces_is_no_error(built):
     source = 'extern "C" __global__ void k(int* x, size_t n) { int two[2] = {n, n + 1}; x[0] = two[threadIdx.x]; }\n'
     assert has(built(source), "k")
+
+
+def test_libraries_that_log_and_format_stand_in_nobodys_way(built):
+    one = built(
+        """#include <fmt/format.h>
+#include <glog/logging.h>
+#include <map>
+using namespace fmt::literals;
+struct Layer {
+    std::string name() const { return fmt::format("{x} of {}", 1, "x"_a = 2); }
+    virtual void forward()
+#ifdef FAST
+    {}
+#else
+    { throw std::runtime_error{fmt::format("{} has no forward pass", name())}; }
+#endif
+    int size;
+};
+template <> struct fmt::formatter<Layer> : fmt::formatter<int> {};
+extern "C" __global__ void k(int* x) { x[0] = sizeof(Layer); }
+void launch(Layer* layer, int* x) {
+    CHECK_NOTNULL(layer)->forward();
+    CHECK_GT(layer->size, 0) << "of " << layer->name() << std::endl;
+    if (x) LOG(INFO) << "a launch"; else LOG(FATAL) << "null";
+    k<<<1, 1>>>(x);
+}
+"""
+    )
+    assert has(one, "k") and not one.translation.left_out
+    assert one.translation.stubs == ("fmt/format.h", "glog/logging.h")
