@@ -381,7 +381,8 @@ def _made_by(source: Source, target: Target) -> str:
     installed = rocm.chosen(target)
     translated = "hipified" if source.hipifier == LITERAL else f"hipified ({source.hipifier})"
     sources = "ported sources" if source.ported else translated
-    return f"{sources}, {installed.described if installed else compiler.described()}"
+    switches = "".join(f", {source.module} with {each.flag} as {each.file.name} has it" for each in source.switches)
+    return f"{sources}{switches}, {installed.described if installed else compiler.described()}"
 
 
 def _read_one(source: Source, target: Target, cache: Cache) -> Built:

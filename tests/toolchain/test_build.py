@@ -258,3 +258,4 @@ def test_a_standard_of_cpp_without_which_nothing_compiles_is_taken_from_the_buil
     (tmp_path / "CMakeLists.txt").write_text("set(CMAKE_CUDA_STANDARD 20)\n")
     (one,) = build(tmp_path, ["fill"], ["gfx1100"], cache=cache)
     assert (one.error, [each.flag for each in one.switches]) == (None, ["-std=c++20"])
+    assert "hipified, fill with -std=c++20 as CMakeLists.txt has it, " in one.code_object.made_by
