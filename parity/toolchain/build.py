@@ -22,7 +22,7 @@ from parity.errors import UsageError
 from parity.side import Side, Sides
 from parity.suite import Suite
 from parity.toolchain import compiler, cuda, disassembler, rocm
-from parity.toolchain.build_files import Switch, standard_of, switch_of
+from parity.toolchain.build_files import Switch, standard_of, switches_of
 from parity.toolchain.compat import confirmed, of_version
 from parity.toolchain.hipify import HELPFUL, LITERAL, Finding
 from parity.toolchain.host_code import Repairs
@@ -324,10 +324,10 @@ def _switched(source: Source, names: Iterable[str]) -> Source | None:
     None if that is the source as it is.
     """
     folders = project_of(source.path.parent)
-    found = [switch_of(name, source.path, folders) for name in names]
+    switches = tuple(switches_of(names, source.path, folders))
     if not any(flag.startswith("-std=") for flag in source.side.flags):
-        found.append(standard_of(source.path, folders))
-    switches = tuple(each for each in found if each)
+        standard = standard_of(source.path, folders)
+        switches = (*switches, standard) if standard else switches
     if not switches:
         return None
     side = replace(source.side, flags=(*source.side.flags, *(each.flag for each in switches)))

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-__all__ = ["Switch", "named_folder", "standard_of", "switch_of"]
+__all__ = ["Switch", "named_folder", "standard_of", "switches_of"]
 
 _BUILD_FILES = (
     *("setup.py", "CMakeLists.txt", "*.cmake", "Makefile*", "makefile", "GNUmakefile", "*.mk", "Make.*"),
@@ -52,29 +52,28 @@ class Switch:
     line: int
 
 
-def switch_of(name: str, source: Path, folders: Iterable[Path]) -> Switch | None:
-    """The definition of a macro in the first build file that has one, of those in ``folders``, the nearest first.
+def switches_of(names: Iterable[str], source: Path, folders: Iterable[Path]) -> Iterator[Switch]:
+    """The definition of each macro in the first build file that has one, of those in ``folders``, the nearest first.
 
-    A file up to two folders below one of them counts if it names the source. None if no file defines the macro, or the
-    first that does so in several ways.
+    A file up to two folders below one of them counts if it names the source. Nothing for a macro that no file defines,
+    or the first in several ways.
     """
-    for path in _files(folders, source):
-        text = path.read_text(encoding="utf-8", errors="replace")
-        if name not in text:
-            continue
-        if found := dict(sorted(_flags(name, text), key=lambda pair: -pair[1])):
-            (flag, line), *others = found.items()
-            return None if others else Switch(flag, path, line)
-    return None
+    files = list(_files(folders, source))
+    for name in names:
+        for path, text in files:
+            if name in text and (found := dict(sorted(_flags(name, text), key=lambda pair: -pair[1]))):
+                (flag, line), *others = found.items()
+                if not others:
+                    yield Switch(flag, path, line)
+                break
 
 
 def standard_of(source: Path, folders: Iterable[Path]) -> Switch | None:
     """The option for a standard newer than C++17, if the first build file that names a standard names such a one.
 
-    ``source`` and ``folders`` are those of ``switch_of``.
+    ``source`` and ``folders`` are those of ``switches_of``.
     """
-    for path in _files(folders, source):
-        text = _without_comments(path.read_text(encoding="utf-8", errors="replace"))
+    for path, text in _files(folders, source):
         if found := [(each[1] or each[2], each.start()) for each in _STANDARD.finditer(text)]:
             newest, at = max((_DRAFTS.get(name, name), -at) for name, at in found)
             # Names of standards are years: 98 is before 11.
@@ -85,10 +84,9 @@ def standard_of(source: Path, folders: Iterable[Path]) -> Switch | None:
 def named_folder(places: Sequence[Path], source: Path, folders: Iterable[Path]) -> Path | None:
     """The one of ``places`` that a build file names as a folder with headers; None if none does, or the first several.
 
-    ``source`` and ``folders`` are those of ``switch_of``.
+    ``source`` and ``folders`` are those of ``switches_of``.
     """
-    for path in _files(folders, source):
-        text = _without_comments(path.read_text(encoding="utf-8", errors="replace"))
+    for path, text in _files(folders, source):
         listed = " ".join(part for match in _INCLUDES.finditer(text) for part in match.groups() if part)
         words = {_HERE.sub("", word).rstrip("/") for word in re.split(r"""[\s"',;]+""", listed)}
         if found := [place for place in places if os.path.relpath(place, path.parent) in words]:
@@ -96,16 +94,18 @@ def named_folder(places: Sequence[Path], source: Path, folders: Iterable[Path]) 
     return None
 
 
-def _files(folders: Iterable[Path], source: Path) -> Iterator[Path]:
-    """The build files in folders; after those of each, those up to two folders below that name a source."""
+def _files(folders: Iterable[Path], source: Path) -> Iterator[tuple[Path, str]]:
+    """The build files in folders without their comments; after those of each, those below that name a source."""
     seen: set[Path] = set()
     for folder in folders:
-        yield from (path for path in _build_files([folder, folder / "cmake"]) if path not in seen)
-        below = _build_files(each for steps in ("*", "*/*") for each in sorted(folder.glob(steps)))
-        for path in below:
-            if path not in seen and source.name in path.read_text(encoding="utf-8", errors="replace"):
-                yield path
-            seen.add(path)
+        near = [folder, folder / "cmake"]
+        below = [each for steps in ("*", "*/*") for each in sorted(folder.glob(steps))]
+        for path in (*_build_files(near), *_build_files(below)):
+            if path not in seen:
+                seen.add(path)
+                text = path.read_text(encoding="utf-8", errors="replace")
+                if path.parent in near or source.name in text:
+                    yield path, _without_comments(text)
 
 
 def _build_files(folders: Iterable[Path]) -> Iterator[Path]:
@@ -120,7 +120,6 @@ def _build_files(folders: Iterable[Path]) -> Iterator[Path]:
 
 def _flags(name: str, text: str) -> Iterator[tuple[str, int]]:
     """The options by which a build file defines a macro, each with its line."""
-    text = _without_comments(text)
     option = re.compile(rf"(?<![\w-])-D\s?{name}{_VALUE}{_END}", re.MULTILINE)
     macro = re.compile(rf"(?<![\w-]){name}{_VALUE}{_END}", re.MULTILINE)
     pair = re.compile(rf"""\(\s*["']{name}["']\s*,\s*(?:None|["']?(?P<value>[\w.+-]*)["']?)\s*\)""")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from parity.toolchain.build_files import named_folder, standard_of, switch_of
+from parity.toolchain.build_files import named_folder, standard_of, switches_of
 from parity.toolchain.sources import project_of
 
 
@@ -18,8 +18,9 @@ def project(tmp_path):
 
 def found(project, name="GPU"):
     source = project / "src" / "cuda" / "area.cu"
-    switch = switch_of(name, source, project_of(source.parent))
-    return switch and (switch.flag, switch.file.relative_to(project).as_posix(), switch.line)
+    for switch in switches_of([name], source, project_of(source.parent)):
+        return switch.flag, switch.file.relative_to(project).as_posix(), switch.line
+    return None
 
 
 @pytest.mark.parametrize(
