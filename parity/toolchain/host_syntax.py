@@ -14,6 +14,7 @@ __all__ = [
     "ANYTHING",
     "Instantiation",
     "Piece",
+    "braces_at",
     "device_macros",
     "error_directive",
     "first_length_at",
@@ -126,6 +127,15 @@ def first_length_at(text: str, line: int, column: int, name: str) -> tuple[Piece
         if size is not None and named is not None and _source(named) == name:
             return (replace(_piece(size, ""), head=f"{name}[{_source(size)}]"),)
     return ()
+
+
+def braces_at(text: str, line: int, column: int) -> tuple[Piece, ...]:
+    """What is assigned in braces at a place, which becomes a value of the type that it is assigned to."""
+    node = _node_at(text, line, column, "assignment_expression")
+    left, right = (node and node.child_by_field_name(side) for side in ("left", "right"))
+    if not left or not right or right.type != "initializer_list":
+        return ()
+    return (_piece(right, f"__typeof__({_source(left)}){_source(right)}"),)
 
 
 def _node_at(text: str, line: int, column: int, kind: str) -> tree_sitter.Node | None:

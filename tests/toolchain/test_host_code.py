@@ -293,3 +293,17 @@ void launch(Layer* layer, int* x) {
     )
     assert has(one, "k") and not one.translation.left_out
     assert one.translation.stubs == ("fmt/format.h", "glog/logging.h")
+
+
+def test_braces_that_are_assigned_to_a_half2(built):
+    one = built(
+        """#include <cuda_fp16.h>
+extern "C" __global__ void k(__half2* x) {
+    __half2 sums[2];
+    sums[1] = {};
+    x[threadIdx.x] = __hadd2(sums[1], x[0]);
+}
+"""
+    )
+    assert has(one, "k")
+    assert [(piece.line, piece.name) for piece in one.translation.left_out] == [(4, "{}")]
