@@ -260,9 +260,19 @@ template __global__ void k<8>(float*);
     assert [(piece.line, piece.name) for piece in one.translation.left_out] == [(1, "all[32]"), (3, "rows[N * 2]")]
 
 
-def test_a_number_that_becomes_narrower_in_braces_is_no_error(built):
-    source = 'extern "C" __global__ void k(int* x, size_t n) { int two[2] = {n, n + 1}; x[0] = two[threadIdx.x]; }\n'
-    assert has(built(source), "k")
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "int two[2] = {n, n + 1}; x[0] = two[threadIdx.x];",
+        "register int y = n; x[0] = y;",
+        'printf("%"FORMAT, n);',
+        "x[0] = Sum().template of(n);",
+    ],
+)
+def test_what_is_a_warning_of_nvccs_is_no_error(built, statement):
+    source = '#include <cstdio>\n#define FORMAT "zu"\n__device__ void noisy() throw(int);\n'
+    source += "struct Sum { template <class T> __device__ T of(T x) { return x + 1; } };\n"
+    assert has(built(source + f'extern "C" __global__ void k(int* x, size_t n) {{ {statement} }}\n'), "k")
 
 
 def test_libraries_that_log_and_format_stand_in_nobodys_way(built):
