@@ -6,7 +6,7 @@ import functools
 import glob
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -41,6 +41,7 @@ _MODULES = (".cu", ".hip", ".hsaco", ".co")
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.MULTILINE)
 """An ``#include`` line: the bracket, and the name."""
+_UPWARDS = re.compile(r"(?:\.\./)+")
 _SYSTEM = frozenset(("arpa", "asm", "bits", "linux", "net", "netinet", "sys"))
 """Folders of headers that are the system's, whatever a project has in one of that name."""
 
@@ -87,7 +88,16 @@ class Source:
     @functools.cached_property
     def root(self) -> str:
         """The folder below which the staged files keep their places relative to each other."""
-        return os.path.commonpath([*self.folders, *(p.parent for p in self.files)])
+        return os.path.commonpath([*self.folders, *(p.parent for p in self.files), *self._climbed()])
+
+    def _climbed(self) -> Iterator[Path]:
+        """The folders to which headers climb before they come down again, as ``../here/name.h`` does."""
+        for path, text in self.files.items():
+            for bracket, header in included(text):
+                if climbs := _UPWARDS.match(header):
+                    for place in searched(bracket, path.parent, self.folders):
+                        if Path(os.path.normpath(place / header)) in self.files:
+                            yield Path(os.path.normpath(place / climbs[0]))
 
     @property
     def folders(self) -> tuple[Path, ...]:

@@ -259,3 +259,13 @@ def test_a_standard_of_cpp_without_which_nothing_compiles_is_taken_from_the_buil
     (one,) = build(tmp_path, ["fill"], ["gfx1100"], cache=cache)
     assert (one.error, [each.flag for each in one.switches]) == (None, ["-std=c++20"])
     assert "hipified, fill with -std=c++20 as CMakeLists.txt has it, " in one.code_object.made_by
+
+
+def test_a_header_beside_a_source_may_be_included_by_way_of_the_folder_above(tmp_path, cache):
+    folder = tmp_path / "nn"
+    folder.mkdir()
+    (folder / "twice.h").write_text("__device__ inline int twice(int x) { return 2 * x; }\n")
+    source = '#include "../nn/twice.h"\nextern "C" __global__ void k(int* x) { x[0] = twice(x[0]); }\n'
+    (folder / "k.cu").write_text(source)
+    (one,) = build(folder, ["k"], ["gfx1100"], cache=cache)
+    assert (one.error, one.entries) == (None, ("k",))
