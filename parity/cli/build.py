@@ -17,7 +17,7 @@ from parity.cli.terminal import errors, output, progress
 from parity.codeobject import spelled
 from parity.errors import UsageError, nearest
 from parity.suite import Project, find_project, load_suite
-from parity.toolchain import DEFAULT_TARGETS, Built, Finding, build, find_modules, target
+from parity.toolchain import DEFAULT_TARGETS, Built, Finding, Switch, build, find_modules, target
 
 __all__ = ["main", "options"]
 
@@ -67,6 +67,7 @@ def main(arguments: argparse.Namespace) -> int:
         _print_left_out(built, project.kernels)
         _print_stubs(built)
         _print_around(built, project.kernels)
+        _print_switches(built)
         _print_empty(built, modules)
     _print_failures(built)
     return 1 if any(one.error for one in built) else 0
@@ -107,6 +108,7 @@ def _as_dict(one: Built) -> dict[str, object]:
         "empty_headers": list(one.translation.empty_headers) if one.translation else [],
         "stubs": list(one.translation.stubs) if one.translation else [],
         "around": list(one.translation.around) if one.translation else [],
+        "switches": [{"flag": each.flag, "file": str(each.file), "line": each.line} for each in one.switches],
         "needs": [vars(finding) for finding in one.needs],
         "defects": [vars(finding) for finding in one.defects],
         "branches": [vars(finding) for finding in one.branches],
@@ -177,6 +179,21 @@ def _print_around(built: Sequence[Built], kernels: Path) -> None:
     if folders:
         named = ", ".join(f'"{os.path.relpath(kernels / folder)}"' for folder in folders)
         output().print(f"headers found in folders around; to say so: include = [{named}] in [tool.parity]", style="dim")
+
+
+def _print_switches(built: Sequence[Built]) -> None:
+    """What build files of the project define and no setting, where a module does not compile without: a line each."""
+    modules: dict[Switch, list[str]] = {}
+    for one in built:
+        for switch in one.switches:
+            modules.setdefault(switch, []).append(one.module)
+    for switch, names_ in modules.items():
+        place = f"{os.path.relpath(switch.file)}:{switch.line}"
+        output().print(
+            f"{' '.join(dict.fromkeys(names_))}: built with {switch.flag}, as {place} has it;"
+            f' to say so: flags = ["{switch.flag}"] in [tool.parity]',
+            style="yellow",
+        )
 
 
 def _print_empty(built: Sequence[Built], modules: Mapping[str, Path]) -> None:

@@ -1,6 +1,7 @@
 """From CUDA sources to code objects that run: hipify, compile, cache, load."""
 
 from parity.toolchain.build import Built, HelpfulPort, build, build_suite, find_modules, helpful_port
+from parity.toolchain.build_files import Switch
 from parity.toolchain.compiler import CompileError, device_library
 from parity.toolchain.cuda import nvcc, nvcc_version
 from parity.toolchain.disassembler import find_disassembler
@@ -32,6 +33,7 @@ __all__ = [
     "MissingKernel",
     "ModuleStore",
     "Rocm",
+    "Switch",
     "Target",
     "build",
     "build_suite",

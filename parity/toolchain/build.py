@@ -22,10 +22,11 @@ from parity.errors import UsageError
 from parity.side import Side, Sides
 from parity.suite import Suite
 from parity.toolchain import compiler, cuda, disassembler, rocm
+from parity.toolchain.build_files import Switch, standard_of, switches_of
 from parity.toolchain.compat import confirmed, of_version
 from parity.toolchain.hipify import HELPFUL, LITERAL, Finding
 from parity.toolchain.host_code import Repairs
-from parity.toolchain.sources import PORTED_SUFFIXES, Source, closure, find_modules, find_ported
+from parity.toolchain.sources import PORTED_SUFFIXES, Source, closure, find_modules, find_ported, project_of
 from parity.toolchain.staging import Staged, Translation, compiled
 from parity.toolchain.targets import TARGETS, Target, target
 from parity.toolchain.translators import TranslationError, chosen_hipifier
@@ -34,6 +35,8 @@ from parity.toolchain.translators import fingerprint as hipifier_fingerprint
 __all__ = ["Built", "HelpfulPort", "build", "build_suite", "find_modules", "helpful_port"]
 
 _RECORD = "build.json"
+_SWITCHES = "switches.json"
+"""What a source does not compile without, in a folder of the cache."""
 _ARCH = "__CUDA_ARCH__"
 _SHOWN = 3
 """Lines of the helpful style that are shown."""
@@ -45,6 +48,7 @@ class Built:
 
     ``hip`` is the HIP source beside the code object, ``translation`` what happened on the way to it; a CUDA target has
     neither. ``seconds`` is the time this took now, ``cached`` whether that was only to find it in the cache.
+    ``switches`` are what the project's build files define and no setting: the module does not compile without.
     """
 
     module: str
@@ -55,6 +59,7 @@ class Built:
     error: compiler.CompileError | None = None
     hip: Path | None = None
     translation: Translation | None = None
+    switches: tuple[Switch, ...] = ()
 
     @property
     def entries(self) -> tuple[str, ...]:
@@ -287,16 +292,54 @@ def _build_one(source: Source, target: Target, fingerprint: str, cache: Cache) -
     if target.vendor == "amd" and not source.ported:
         settings = (*settings, "hipify", hipifier_fingerprint(source.hipifier))
     key = digest(fingerprint, source.module, str(source.ported), *settings, *map(_encode, parts))
+    without = digest(key, _SWITCHES)  # what has failed once without a switch is not tried again
+    if cache.folder(without).is_dir() and (switched := _switched(source, _read_switches(without, cache))):
+        built = _build_one(switched, target, fingerprint, cache)
+        if not built.error:
+            return built
     try:
         fill = _compile_cuda if target.vendor == "cuda" else _compile_amd
         folder, cached = cache.get(key, functools.partial(fill, source, target))
     except compiler.CompileError as error:
+        if switched := _switched(source, error.switches):
+            built = _build_one(switched, target, fingerprint, cache)
+            if not built.error:
+                cache.get(without, functools.partial(_write_switches, error.switches))
+            if not built.error or len(built.error.findings) < len(error.findings):
+                return built
         seconds = time.perf_counter() - start
         translation = error.translation or Translation(source.ported)
         if hint := _helpful(source, target, fingerprint, cache, translation):
             error = error.after(hint)
-        return Built(source.module, target.name, seconds, error=error, translation=translation)
+        return Built(
+            source.module, target.name, seconds, error=error, translation=translation, switches=source.switches
+        )
     return _built(source, target, folder, time.perf_counter() - start, cached, _made_by(source, target))
+
+
+def _switched(source: Source, names: Iterable[str]) -> Source | None:
+    """The source with those of these macros that the project's build files define, and with their standard of C++.
+
+    None if that is the source as it is.
+    """
+    folders = project_of(source.path.parent)
+    switches = tuple(switches_of(names, source.path, folders))
+    if not any(flag.startswith("-std=") for flag in source.side.flags):
+        standard = standard_of(source.path, folders)
+        switches = (*switches, standard) if standard else switches
+    if not switches:
+        return None
+    side = replace(source.side, flags=(*source.side.flags, *(each.flag for each in switches)))
+    return replace(source, side=side, switches=(*source.switches, *switches), repairs=Repairs())
+
+
+def _write_switches(names: Sequence[str], folder: Path) -> None:
+    (folder / _SWITCHES).write_text(json.dumps(names))
+
+
+def _read_switches(key: str, cache: Cache) -> list[str]:
+    folder, _ = cache.get(key, functools.partial(_write_switches, ()))
+    return list(map(str, json.loads((folder / _SWITCHES).read_text())))
 
 
 def _helpful(source: Source, target: Target, fingerprint: str, cache: Cache, translation: Translation) -> str:
@@ -337,7 +380,8 @@ def _made_by(source: Source, target: Target) -> str:
     installed = rocm.chosen(target)
     translated = "hipified" if source.hipifier == LITERAL else f"hipified ({source.hipifier})"
     sources = "ported sources" if source.ported else translated
-    return f"{sources}, {installed.described if installed else compiler.described()}"
+    switches = "".join(f", {source.module} with {each.flag} as {each.file.name} has it" for each in source.switches)
+    return f"{sources}{switches}, {installed.described if installed else compiler.described()}"
 
 
 def _read_one(source: Source, target: Target, cache: Cache) -> Built:
@@ -392,6 +436,7 @@ def _built(source: Source, target: Target, folder: Path, seconds: float, cached:
         code,
         hip=folder / record["hip"] if record["hip"] else None,
         translation=Translation.of(record["translation"]) if record["translation"] else None,
+        switches=source.switches,
     )
 
 

@@ -27,6 +27,7 @@ FORCED = "parity/compat/"
 """Headers below this are included first where a name is met; others have the name by which the source includes them."""
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
+_CONDITION = re.compile(r"^[ \t]*#[ \t]*(?:if|ifdef|ifndef|elif)\b(?:\\\r?\n|[^\n])*", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -81,20 +82,23 @@ def supplied(files: Mapping[str, str], version: tuple[int, ...]) -> Compat:
     """What the HIP sources ``files`` (text by name) need beside AMD's headers of a version."""
     met = {file: identifiers(text) for file, text in files.items()}
     everywhere = {name for names in met.values() for name in names}
+    # A macro of the program's may be in a branch for HIP that is not taken. Where it is, it hides what a header has.
     own: set[str] = set().union(*(defined_macros(text) for text in files.values()))
+    said = set[str]()
     headers: set[str] = set()
     needs: list[Finding] = []
     refused: list[Finding] = []
     for file, names in met.items():
-        for name in sorted(names.keys() & table().keys() - own):
-            own.add(name)  # once is enough
+        for name in sorted(names.keys() & table().keys() - said):
+            said.add(name)  # once is enough
             for row in table()[name]:
                 if (row.beside and not row.beside & everywhere) or (row.until and version >= row.until):
                     continue
-                finding = Finding(name, file, *names[name], f"{row.header}: {row.reason}" if row.header else row.reason)
-                (needs if row.header else refused).append(finding)
                 if row.header.startswith(FORCED):
                     headers.add(row.header)
+                if name not in own:
+                    reason = f"{row.header}: {row.reason}" if row.header else row.reason
+                    (needs if row.header else refused).append(Finding(name, file, *names[name], reason))
     return Compat(tuple(sorted(headers)), tuple(needs), tuple(refused))
 
 
@@ -130,7 +134,8 @@ def identifiers(text: str) -> Mapping[str, tuple[int, int]]:
 
 
 def _words(text: str) -> Iterator[tuple[str, int]]:
-    for match in _NAME.finditer(code(text)):
+    # What a condition asks is no use of it: a name that is not there is 0 in one.
+    for match in _NAME.finditer(_CONDITION.sub(lambda each: re.sub(r"[^\n]", " ", each[0]), code(text))):
         yield match[0], match.start()
     for match in INCLUDE.finditer(text):
         yield match[2], match.start(2)

@@ -77,6 +77,9 @@ _FLAGS = (
     *("-D__HIP_PLATFORM_AMD__=1", "-ffile-compilation-dir=.", "-fuse-cuid=none", "-fno-color-diagnostics"),
     # Host code that does not compile is left out round by round: the more errors are known, the fewer rounds.
     "-ferror-limit=1000",
+    # Errors of clang's alone; nvcc warns of int{} of a size_t, and takes what C++11 and C++17 removed.
+    *(f"-Wno-error={what}" for what in ("c++11-narrowing", "register", "dynamic-exception-spec")),
+    *("-Wno-error=reserved-user-defined-literal", "-Wno-error=missing-template-arg-list-after-template-kw"),
 )
 _LIBCPP = (
     *("ABI_VERSION=1", "ABI_NAMESPACE=__1", "HARDENING_MODE_DEFAULT=_LIBCPP_HARDENING_MODE_NONE"),
@@ -84,6 +87,8 @@ _LIBCPP = (
     *("HAS_THREADS=1", "HAS_THREAD_API_PTHREAD=1", "HAS_MONOTONIC_CLOCK=1", "HAS_FILESYSTEM=1", "HAS_LOCALIZATION=1"),
     *("HAS_WIDE_CHARACTERS=1", "HAS_UNICODE=1", "HAS_RANDOM_DEVICE=1", "HAS_TIME_ZONE_DATABASE=0", "HAS_MUSL_LIBC=0"),
     *("HAS_TERMINAL=0", "HAS_VENDOR_AVAILABILITY_ANNOTATIONS=0"),
+    # What C++17 removed and the library that nvcc is used with keeps: std::unary_function and the like.
+    *(f"ENABLE_CXX17_REMOVED_{what}=1" for what in ("UNARY_BINARY_FUNCTION", "BINDERS", "AUTO_PTR", "RANDOM_SHUFFLE")),
 )
 _ASSEMBLER_FLAGS = ("--target=amdgcn-amd-amdhsa", "-mcode-object-version=5")
 _LIBRARY = ("ocml.bc", "ockl.bc")
@@ -118,7 +123,8 @@ _DIAGNOSTIC = re.compile(r"^(In file included from )?([^\s:][^:\n]*):(?=\d+[:,])
 class CompileError(ParityError):
     """A module does not compile for a target; the message holds the compiler's, in terms of the CUDA source.
 
-    ``translation`` is what became of the source before, ``hints`` say what the project has for names that are missed.
+    ``translation`` is what became of the source before, ``hints`` say what the project has for names that are missed,
+    and ``switches`` are macros that its build may have to define.
     """
 
     def __init__(self, module: str, target: str, log: str, files: Collection[str] = ()) -> None:
@@ -126,11 +132,12 @@ class CompileError(ParityError):
         self.module, self.target, self.log, self.files = module, target, log, files
         self.translation: Translation | None = None
         self.hints: Mapping[str, str] = {}
+        self.switches: tuple[str, ...] = ()
 
     def after(self, log: str) -> CompileError:
         """The same error behind others."""
         error = CompileError(self.module, self.target, f"{log}\n{self.log}", self.files)
-        error.translation, error.hints = self.translation, self.hints
+        error.translation, error.hints, error.switches = self.translation, self.hints, self.switches
         return error
 
     @functools.cached_property
@@ -442,7 +449,7 @@ def fingerprint(target: Target) -> str:
     """
     return digest(
         _compiler_version(),
-        " ".join((*_FLAGS, *PRINTED)),
+        " ".join((*_FLAGS, *_LIBCPP, *PRINTED)),
         target.name,
         _controls(target),
         found.folder.name if (found := headers()) else "",

@@ -11,18 +11,31 @@ from pathlib import Path
 from parity.toolchain.conditionals import DEFINED, PREDEFINED, RENAMED, macros_of
 from parity.toolchain.diagnostics import Diagnostic
 from parity.toolchain.hipify import defined_macros
-from parity.toolchain.sources import INCLUDE, Source, found_in
+from parity.toolchain.sources import INCLUDE, Source, found_in, searched
 
-__all__ = ["hints"]
+__all__ = ["Hint", "hints"]
 
 _LACKING = re.compile(r"undeclared|unknown type name|no template named|undefined template|file not found")
 _QUOTED = re.compile(r"'([^']+)'")
 _NAME = re.compile(r"([A-Za-z_]\w*)(?:<([^'<>]*)>)?")
 _DIRECTIVE = re.compile(r"\s*#\s*(if|ifdef|ifndef|elif|else|endif)\b(.*)")
-_TESTED = re.compile(r"defined\s*\(?\s*(\w+)")
-_NEGATED = re.compile(r"!\s*defined\s*\(?\s*(\w+)\s*\)?")
+_JOINED = re.compile(r"&&|\|\|")
+_OPERAND = re.compile(r"[\s(]*(!?)[\s(]*(?:defined\b[\s(]*)?([A-Za-z_]\w*)[\s)]*")
+_UNDECLARED = re.compile(r"undeclared identifier '(\w+)'")
+_ERROR = re.compile(r"\s*#\s*error\b")
 _SHOWN = 3
 """Folders that are shown."""
+
+
+@dataclass(frozen=True)
+class Hint:
+    """What to do about an error: advice, which may be none, and the macros that a build may have to define."""
+
+    advice: str = ""
+    switches: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.advice or self.switches)
 
 
 @dataclass(frozen=True)
@@ -35,31 +48,42 @@ class _Line:
     unless: tuple[str, ...]
 
 
-def hints(source: Source, hip: Mapping[Path, str], errors: Sequence[Diagnostic]) -> dict[str, str]:
+def hints(source: Source, hip: Mapping[Path, str], errors: Sequence[Diagnostic]) -> dict[str, Hint]:
     """What to do about these errors, by the name that one quotes first, or by the file that it is in.
 
     A header that lies in several folders needs a setting that says in which. A name that is declared behind ``#ifdef
     SWITCH``, or in a header that is included behind it, needs ``-DSWITCH``, if no file defines that; so does a header
-    that is included where the switch is not defined. ``hip`` are the translated files.
+    that is included where the switch is not defined. An identifier that nothing declares may be such a macro itself.
+    ``hip`` are the translated files.
     """
     project = _Project(source, hip)
-    found: dict[str, str] = {}
+    found: dict[str, Hint] = {}
     for error in errors:
         file, match = error.places[0][0], _QUOTED.search(error.text)
         if match and match[1] not in found and _LACKING.search(error.text):
-            found[match[1]] = _several(match[1], source) or project.behind_a_switch(match[1])
+            found[match[1]] = (
+                _several(match[1], source) or project.behind_a_switch(match[1]) or _itself(error, source.side.flags)
+            )
+        if _ERROR.match(line := project.line(Path(file), error.places[0][1])):
+            found[line] = project.of_an_error(Path(file), error.places[0][1])
         if file not in found:
             found[file] = project.without_a_switch(Path(file))
     return {name: hint for name, hint in found.items() if hint}
 
 
-def _several(header: str, source: Source) -> str:
+def _itself(error: Diagnostic, flags: Iterable[str]) -> Hint:
+    """An undeclared identifier as a macro that a build may have to define."""
+    match = _UNDECLARED.search(error.text)
+    return Hint(switches=(match[1],)) if match and match[1] not in macros_of(flags) else Hint()
+
+
+def _several(header: str, source: Source) -> Hint:
     places = source.doubtful.get(header)
     if not places:
-        return ""
+        return Hint()
     shown = [os.path.relpath(place) for place in places]
     more = " and others have" if len(places) > _SHOWN else " have"
-    return f'{", ".join(shown[:_SHOWN])}{more} it; say which is meant: include = ["{shown[0]}"] in [tool.parity]'
+    return Hint(f'{", ".join(shown[:_SHOWN])}{more} it; say which is meant: include = ["{shown[0]}"] in [tool.parity]')
 
 
 class _Project:
@@ -71,11 +95,11 @@ class _Project:
         self.given = {*macros_of(source.side.flags), *DEFINED, *RENAMED}
         self.given |= {macro for text in texts.values() for macro in defined_macros(text)}
 
-    def behind_a_switch(self, name: str) -> str:
+    def behind_a_switch(self, name: str) -> Hint:
         """What the build has to define so that a name is known."""
         match = _NAME.fullmatch(name)
         if match is None:
-            return ""
+            return Hint()
         declares = _declaration(*match.groups())
         for path, lines in self.lines.items():
             for line in lines:
@@ -85,17 +109,27 @@ class _Project:
                 if not lacking and path != self.source.path:
                     lacking = self._before_inclusion(path)
                 if not lacking:
-                    return ""
-                return f"{os.path.relpath(path)}:{line.number} has it for builds that define {_say_so(lacking)}"
-        return ""
+                    return Hint()
+                said = f"{os.path.relpath(path)}:{line.number} has it for builds that define {_say_so(lacking)}"
+                return Hint(said, lacking)
+        return Hint()
 
-    def without_a_switch(self, path: Path) -> str:
+    def without_a_switch(self, path: Path) -> Hint:
         """What the build has to define so that a header is not included."""
         includers = list(self._includers(path))
         unless = [self._lacking(line.unless) for line in includers]
         if not includers or not all(unless):
-            return ""
-        return f"{os.path.relpath(path)} is for builds that do not define {_say_so(unless[0])}"
+            return Hint()
+        return Hint(f"{os.path.relpath(path)} is for builds that do not define {_say_so(unless[0])}", unless[0])
+
+    def line(self, path: Path, number: int) -> str:
+        """The text of a line, unless it is a conditional's."""
+        return next((line.text for line in self.lines.get(path, ()) if line.number == number), "")
+
+    def of_an_error(self, path: Path, number: int) -> Hint:
+        """What the build has to define so that an ``#error`` is not met."""
+        line = next(line for line in self.lines[path] if line.number == number)
+        return Hint(switches=self._lacking(line.unless))
 
     def _before_inclusion(self, path: Path) -> tuple[str, ...]:
         """What has to be defined so that a header is included; nothing if one place includes it all the same."""
@@ -106,8 +140,11 @@ class _Project:
         for other, lines in self.lines.items():
             for line in lines:
                 header = INCLUDE.match(line.text)
-                if header and found_in(header[2], (other.parent, *self.source.folders)) == path:
+                if header and self._found(header[1], header[2], other) == path:
                     yield line
+
+    def _found(self, bracket: str, header: str, by: Path) -> Path | None:
+        return found_in(header, searched(bracket, by.parent, self.source.folders))
 
     def _lacking(self, macros: Iterable[str]) -> tuple[str, ...]:
         """Those that nothing defines; none if one is CUDA's to define."""
@@ -135,6 +172,7 @@ def _say_so(macros: Sequence[str]) -> str:
 def _lines(text: str) -> Iterator[_Line]:
     """The lines of a file but for its conditionals; of alternatives in a condition, the first counts."""
     around: list[tuple[tuple[str, ...], tuple[str, ...]]] = []
+    first: list[tuple[tuple[str, ...], tuple[str, ...]]] = []
     for number, line in enumerate(text.splitlines(), 1):
         match = _DIRECTIVE.match(line)
         if match is None:
@@ -145,10 +183,12 @@ def _lines(text: str) -> Iterator[_Line]:
         word, condition = match.groups()
         if word.startswith("if"):
             around.append(_tested(word, condition))
+            first.append(around[-1])
         elif around and word == "endif":
             around.pop()
+            first.pop()
         elif around and word == "else":
-            around[-1] = around[-1][::-1]
+            around[-1] = first[-1][::-1]  # of the alternatives before it, the first counts as well
         elif around:
             around[-1] = _tested(word, condition)
 
@@ -158,5 +198,7 @@ def _tested(word: str, condition: str) -> tuple[tuple[str, ...], tuple[str, ...]
     if word in ("ifdef", "ifndef"):
         names = tuple(condition.split()[:1])
         return (names, ()) if word == "ifdef" else ((), names)
-    names, negated = tuple(_TESTED.findall(_NEGATED.sub("", condition))), tuple(_NEGATED.findall(condition))
+    tested = [_OPERAND.fullmatch(part) for part in _JOINED.split(condition.partition("//")[0])]
+    names = tuple(match[2] for match in tested if match and not match[1])
+    negated = tuple(match[2] for match in tested if match and match[1])
     return (names[:1], negated[:1]) if "||" in condition else (names, negated)

@@ -3,7 +3,8 @@
 Clang reads the host code of a source even where only device code is made, and host code wants libraries that nobody
 needs for the kernels: torch, cuBLAS, argument parsers. A header that is not there is replaced by an empty one; a
 function, variable or macro call of the host that then does not compile is blanked, and every line keeps its number.
-What device code is made of is never left out: an error in it stays an error.
+What device code is made of is never left out: an error in it stays an error. But a length that clang refuses and that
+means nothing goes, a type of the host's that a source without its headers defines itself, and braces get a type.
 
 A kernel template that only such a function launched would be lost with it. If its arguments are plain types and
 numbers, it is instantiated all the same.
@@ -20,11 +21,14 @@ from parity.toolchain.diagnostics import Diagnostic
 from parity.toolchain.host_syntax import (
     Instantiation,
     Piece,
+    braces_at,
     device_macros,
     error_directive,
+    first_length_at,
     function_at,
     launched,
     pieces_at,
+    typedef_at,
 )
 
 __all__ = ["HostCode", "LeftOut", "Repairs", "instantiations", "repaired"]
@@ -32,6 +36,17 @@ __all__ = ["HostCode", "LeftOut", "Repairs", "instantiations", "repaired"]
 _QUOTED = re.compile(r"'([^']+)'")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _CONSTANT = re.compile(r"(\w+)\s*=\s*(.*)")
+
+_EXTERN_SHARED = re.compile(r"__shared__ variable '(\w+)' cannot be 'extern'")
+"""What clang says of dynamic shared memory with a length, which nvcc takes and does not heed."""
+
+_BRACES = re.compile(r"overloaded operator '=' is ambiguous \(with operand types .* and 'void'\)")
+"""What clang says of ``x = {}`` where HIP's type has several assignments and CUDA's has one."""
+
+_FIXED_WIDTH = re.compile(
+    r"typedef redefinition .* vs '(?:__)?(?:u?int(?:8|16|32|64)_t|s?size_t|ptrdiff_t|u?intptr_t)'"
+)
+"""What clang says of a type of <cstdint> that a source for CuPy or NVRTC, which have no such header, defines itself."""
 
 INSTANTIATIONS = "<kernels that parity instantiates>"
 """What errors call the lines of ``instantiations``."""
@@ -143,8 +158,13 @@ def repaired(
                 break
             if file not in texts:
                 continue
-            if error.previous and error.previous[0] not in texts:  # HIP's headers have it: device code or not
-                around = function_at(texts[file], line, column)
+            if shared := _EXTERN_SHARED.search(error.text):
+                around = first_length_at(texts[file], line, column, shared[1])
+            elif _BRACES.search(error.text):
+                around = braces_at(texts[file], line, column)
+            elif error.previous and error.previous[0] not in texts:  # HIP's headers have it: device code or not
+                at = typedef_at if _FIXED_WIDTH.search(error.text) else function_at
+                around = at(texts[file], line, column)
             elif host.empty_headers and (said := error_directive(texts[file], line)):
                 around = (said,)  # a header that is not there may have made the difference
             else:

@@ -5,13 +5,23 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import tree_sitter
 import tree_sitter_cuda
 
 __all__ = [
-    "ANYTHING", "Instantiation", "Piece", "device_macros", "error_directive", "function_at", "launched", "pieces_at",
+    "ANYTHING",
+    "Instantiation",
+    "Piece",
+    "braces_at",
+    "device_macros",
+    "error_directive",
+    "first_length_at",
+    "function_at",
+    "launched",
+    "pieces_at",
+    "typedef_at",
 ]  # fmt: skip
 
 ANYTHING = "::parity_stub::anything()"
@@ -96,13 +106,44 @@ def pieces_at(text: str, line: int, column: int, device: frozenset[str]) -> tupl
 
 def function_at(text: str, line: int, column: int) -> tuple[Piece, ...]:
     """The function or template of one that is defined at a place, of the host or the device; none if there is none."""
-    node = _tree(text).root_node.descendant_for_point_range((line - 1, column - 1), (line - 1, column - 1))
-    while node is not None and node.type != "function_definition":
-        node = node.parent
+    node = _node_at(text, line, column, "function_definition")
     if node is None:
         return ()
     whole = node.parent if node.parent is not None and node.parent.type == "template_declaration" else node
     return (_piece(whole, ""),)
+
+
+def typedef_at(text: str, line: int, column: int) -> tuple[Piece, ...]:
+    """The ``typedef`` at a place; none if there is none."""
+    node = _node_at(text, line, column, "type_definition")
+    return (_piece(node, ""),) if node is not None else ()
+
+
+def first_length_at(text: str, line: int, column: int, name: str) -> tuple[Piece, ...]:
+    """What stands between the first brackets of an array in the declaration at a place; none if there is none."""
+    declaration = _node_at(text, line, column, "declaration")
+    for array in _descendants(declaration) if declaration is not None else ():
+        size, named = array.child_by_field_name("size"), array.child_by_field_name("declarator")
+        if size is not None and named is not None and _source(named) == name:
+            return (replace(_piece(size, ""), head=f"{name}[{_source(size)}]"),)
+    return ()
+
+
+def braces_at(text: str, line: int, column: int) -> tuple[Piece, ...]:
+    """What is assigned in braces at a place, which becomes a value of the type that it is assigned to."""
+    node = _node_at(text, line, column, "assignment_expression")
+    left, right = (node and node.child_by_field_name(side) for side in ("left", "right"))
+    if not left or not right or right.type != "initializer_list":
+        return ()
+    return (_piece(right, f"__typeof__({_source(left)}){_source(right)}"),)
+
+
+def _node_at(text: str, line: int, column: int, kind: str) -> tree_sitter.Node | None:
+    """The node of a kind that a place is in."""
+    node = _tree(text).root_node.descendant_for_point_range((line - 1, column - 1), (line - 1, column - 1))
+    while node is not None and node.type != kind:
+        node = node.parent
+    return node
 
 
 def error_directive(text: str, line: int) -> Piece | None:

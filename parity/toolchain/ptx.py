@@ -52,6 +52,8 @@ _TOKEN = re.compile(rf"{COMMENT_OR_LITERAL} | (?P<mark>::|[:()\[\]{{}},])", re.V
 _INSTRUCTION = re.compile(r"(?:@!?[%\w]+\s+)?(?P<opcode>[a-z]\w*(?:\.[\w:]+)*)\s*(?P<operands>.*)", re.DOTALL)
 _SKIPPED_PTX = re.compile(r"//[^\n]*|/\*.*?\*/|[{}]|\.reg\b[^;]*;|\.pragma\b[^;]*;|[\w$]+:(?!:)", re.DOTALL)
 _NAMED = re.compile(r"\b(?P<name>[a-z]):(?P<type>\w+)")
+_PART = re.compile(r"\.([bh])([0-3])$")
+"""The byte or the half of an operand that a video instruction takes."""
 _REFERENCE = re.compile(r"%(\d+)")
 _INTEGER = re.compile(r"\b0[xX][\da-fA-F]+\b")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
@@ -214,6 +216,10 @@ def _emit(row: Row, given: Mapping[str, str], operands: Sequence[_Operand]) -> s
             before.append(f"{kind}* const ptx_{name} = ({kind}*)(({bytes_})({expression}) + {offset});")
         elif offset != "0":
             return None
+        elif part := _PART.search(written):  # of a video instruction: extended with zeros or with the sign
+            bits = 8 if part[1] == "b" else 16
+            word = f"(unsigned)({expression}) << {32 - bits - bits * int(part[2])}"
+            before.append(f"const {kind} ptx_{name} = ({kind})({word}) >> {32 - bits};")
         else:
             before.append(f"const {kind} ptx_{name} = ({kind})({expression});")
     names = "|".join(row.types)
@@ -231,7 +237,7 @@ def _literal(reference: re.Match[str], operands: Sequence[_Operand]) -> str:
 
 def _operand(written: str, operands: Sequence[_Operand]) -> tuple[str, str] | None:
     """The expression behind an operand of a template, and what is added to it."""
-    match = re.fullmatch(r"%(\d+)(?:\+(\d+))?", written)
+    match = re.fullmatch(r"%(\d+)(?:\+(\d+))?", _PART.sub("", written))
     if match and int(match[1]) < len(operands) and operands[int(match[1])].expression:
         return operands[int(match[1])].expression, match[2] or "0"
     return (written, "0") if re.fullmatch(r"-?(?:0[xX][\da-fA-F]+|\d+)[uU]?", written) else None

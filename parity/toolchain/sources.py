@@ -6,7 +6,7 @@ import functools
 import glob
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from parity.codeobject import source_of
 from parity.errors import UsageError, nearest
 from parity.files import below
 from parity.side import Side
+from parity.toolchain.build_files import Switch, named_folder
 from parity.toolchain.hipify import LITERAL, table
 from parity.toolchain.host_code import Repairs
 from parity.toolchain.stubs import stub_of
@@ -28,6 +29,8 @@ __all__ = [
     "find_ported",
     "found_in",
     "included",
+    "project_of",
+    "searched",
 ]
 
 PORTED_SUFFIXES = (".hip", ".cu.hip", ".hip.cpp", ".cu", ".cpp", ".cc", ".cxx")
@@ -38,6 +41,7 @@ _MODULES = (".cu", ".hip", ".hsaco", ".co")
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.MULTILINE)
 """An ``#include`` line: the bracket, and the name."""
+_UPWARDS = re.compile(r"(?:\.\./)+")
 _SYSTEM = frozenset(("arpa", "asm", "bits", "linux", "net", "netinet", "sys"))
 """Folders of headers that are the system's, whatever a project has in one of that name."""
 
@@ -63,7 +67,8 @@ class Source:
 
     ``ported`` sources are HIP already and compiled as they are; ``hipifier`` is what translates others. ``kernels`` are
     templates with their arguments, which are to be there whether host code launches them or not. Code objects in place
-    of a source are in ``prebuilt``, by target. ``around`` and ``doubtful`` are those of the ``Closure``.
+    of a source are in ``prebuilt``, by target. ``around`` and ``doubtful`` are those of the ``Closure``; ``switches``
+    are flags of the side that no setting has, but the project's build files.
     """
 
     module: str
@@ -77,12 +82,22 @@ class Source:
     prebuilt: Mapping[str, Path] = field(default_factory=dict)
     around: tuple[Path, ...] = ()
     doubtful: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
+    switches: tuple[Switch, ...] = ()
     repairs: Repairs = field(default_factory=Repairs, repr=False, compare=False)
 
     @functools.cached_property
     def root(self) -> str:
         """The folder below which the staged files keep their places relative to each other."""
-        return os.path.commonpath([*self.folders, *(p.parent for p in self.files)])
+        return os.path.commonpath([*self.folders, *(p.parent for p in self.files), *self._climbed()])
+
+    def _climbed(self) -> Iterator[Path]:
+        """The folders to which headers climb before they come down again, as ``../here/name.h`` does."""
+        for path, text in self.files.items():
+            for bracket, header in included(text):
+                if climbs := _UPWARDS.match(header):
+                    for place in searched(bracket, path.parent, self.folders):
+                        if Path(os.path.normpath(place / header)) in self.files:
+                            yield Path(os.path.normpath(place / climbs[0]))
 
     @property
     def folders(self) -> tuple[Path, ...]:
@@ -178,39 +193,49 @@ def closure(path: Path, side: Side, folder: Path, texts: dict[Path, str]) -> Clo
     nowhere: dict[tuple[str, str], Path] = {}
     doubtful: dict[str, tuple[Path, ...]] = {}
     forced = (found_in(name, folders) for name in side.forced)
-    open_paths = [path, *(each for each in forced if each)]
+    source, open_paths = path, [path, *(each for each in forced if each)]
     while open_paths:
         path = open_paths.pop()
-        if path in found:
-            continue
-        if path not in texts:
-            # A comment in some other encoding is no reason to refuse a source: its bytes go through unchanged. A byte
-            # order mark is none of its text.
-            texts[path] = path.read_text(encoding="utf-8", errors="surrogateescape").removeprefix("\ufeff")
-        found[path] = texts[path]
-        for bracket, header in INCLUDE.findall(found[path]):
-            if here := found_in(header, (path.parent, *folders)):
-                open_paths.append(here)
-            else:
-                nowhere.setdefault((bracket, header), path.parent)
+        if path not in found:
+            found[path] = _read(path, texts)
+            for bracket, header in included(found[path]):
+                if here := found_in(header, searched(bracket, path.parent, folders)):
+                    open_paths.append(here)
+                else:
+                    nowhere.setdefault((bracket, header), path.parent)
         if not open_paths:  # folders that settings name are all read: now those around
-            open_paths += _found_around(nowhere, folders, doubtful)
+            open_paths += [each for each in _found_around(source, nowhere, folders, doubtful) if each not in found]
     several = {header: places for header, places in doubtful.items() if len(places) > 1}
     return Closure(found, tuple(folders[1 + len(side.include) :]), several)
 
 
+def _read(path: Path, texts: dict[Path, str]) -> str:
+    if path not in texts:
+        # A comment in some other encoding is no reason to refuse a source: its bytes go through unchanged. A byte order
+        # mark is none of its text.
+        texts[path] = path.read_text(encoding="utf-8", errors="surrogateescape").removeprefix("\ufeff")
+    return texts[path]
+
+
 def _found_around(
-    nowhere: Mapping[tuple[str, str], Path], folders: list[Path], doubtful: dict[str, tuple[Path, ...]]
+    source: Path,
+    nowhere: Mapping[tuple[str, str], Path],
+    folders: list[Path],
+    doubtful: dict[str, tuple[Path, ...]],
 ) -> list[Path]:
     """Headers that are in folders of the project that no setting names; these folders are appended to ``folders``.
 
     ``nowhere`` are the brackets and names of headers that were not found, with the folder of a file that wants each.
+    Of several folders, the one is taken that the build files around the ``source`` name.
     """
     found: list[Path] = []
     for (bracket, header), folder in nowhere.items():
         here = found_in(header, folders)
-        if not here and header not in doubtful and _is_of_a_project(header, bracket):
-            doubtful[header] = places = _around(header, folder)
+        if not here and header not in doubtful and _is_of_aproject_of(header, bracket):
+            places = _around(header, folder)
+            if len(places) > 1 and (named := named_folder(places, source, project_of(source.parent))):
+                places = (named,)
+            doubtful[header] = places
             if len(places) == 1:
                 folders += places
                 here = found_in(header, places)
@@ -218,7 +243,7 @@ def _found_around(
     return found
 
 
-def _is_of_a_project(header: str, bracket: str) -> bool:
+def _is_of_aproject_of(header: str, bracket: str) -> bool:
     """Whether a header that no folder has may be the project's own: no library's, and not the compiler's."""
     name = Path(header)
     if name.is_absolute() or ".." in name.parts or not name.suffix or header in table()[1] or stub_of(header):
@@ -228,7 +253,7 @@ def _is_of_a_project(header: str, bracket: str) -> bool:
 
 def _around(header: str, folder: Path) -> tuple[Path, ...]:
     """The folders of a project by which a header is found, of those that are nearest to ``folder``."""
-    for above in _project(folder):
+    for above in project_of(folder):
         for steps in range(_STEPS_DOWN + 1):
             found = above.glob("/".join([*"*" * steps, glob.escape(header)]))
             hits = sorted(path for path in found if path.is_file())
@@ -239,7 +264,7 @@ def _around(header: str, folder: Path) -> tuple[Path, ...]:
 
 
 @functools.cache
-def _project(folder: Path) -> tuple[Path, ...]:
+def project_of(folder: Path) -> tuple[Path, ...]:
     """``folder`` and those above it that are of the same project, upwards."""
     upwards = [folder, *folder.parents][: _STEPS_UP + 1]
     for count, each in enumerate(upwards, 1):
@@ -252,9 +277,14 @@ def _project(folder: Path) -> tuple[Path, ...]:
     return tuple(upwards[: max(tops, default=1)])
 
 
-def included(text: str) -> list[str]:
-    """The names in the ``#include`` lines of a source, in order, whatever conditionals surround them."""
-    return [header for _, header in INCLUDE.findall(text)]
+def included(text: str) -> list[tuple[str, str]]:
+    """The ``#include`` lines of a source as bracket and name, in order, whatever conditionals surround them."""
+    return INCLUDE.findall(text)
+
+
+def searched(bracket: str, beside: Path, folders: Iterable[Path]) -> tuple[Path, ...]:
+    """Where a header is looked for that a file in the folder ``beside`` includes: there, too, if it is quoted."""
+    return (beside, *folders) if bracket == '"' else tuple(folders)
 
 
 def found_in(header: str, folders: Iterable[Path]) -> Path | None:

@@ -23,7 +23,7 @@ from parity.toolchain.hints import hints
 from parity.toolchain.hipify import Finding, Hipified, hipify
 from parity.toolchain.host_code import HostCode, LeftOut, instantiations, repaired
 from parity.toolchain.host_syntax import ANYTHING, Instantiation
-from parity.toolchain.sources import INCLUDE, Source, found_in, included
+from parity.toolchain.sources import INCLUDE, Source, found_in, included, searched
 from parity.toolchain.stubs import LIBRARY_NAMES, library_names, stub_of, switches
 from parity.toolchain.translators import hipified
 from parity.toolchain.vectors import operators_of_hip
@@ -155,7 +155,9 @@ def _explained(
     if first := (*host.missing, *host.reasons_of(each.text for each in diagnostics(error.log))):
         error = error.after(in_terms_of_the_source("\n".join(first), _paths(source)))
     error.translation = staged.translation
-    error.hints = hints(source, {path: each.text for path, each in hip.items()}, diagnostics(error.log))
+    found = hints(source, {path: each.text for path, each in hip.items()}, diagnostics(error.log))
+    error.hints = {name: hint.advice for name, hint in found.items() if hint.advice}
+    error.switches = tuple(dict.fromkeys(name for hint in found.values() for name in hint.switches))
     return error
 
 
@@ -229,9 +231,9 @@ def _stubs(source: Source, hip: Mapping[Path, Hipified]) -> dict[str, str]:
     """The headers that no folder of the project has and a stub answers, and which."""
     found: dict[str, str] = {}
     for path, each in hip.items():
-        for header in included(each.text):
+        for bracket, header in included(each.text):
             stub = stub_of(header)
-            if stub and ".." not in header and not found_in(header, (path.parent, *source.folders)):
+            if stub and ".." not in header and not found_in(header, searched(bracket, path.parent, source.folders)):
                 found[header] = stub.stub
     return found
 

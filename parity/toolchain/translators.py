@@ -23,7 +23,7 @@ from parity.errors import MissingTool, ParityError, UsageError, nearest
 from parity.toolchain import rocm
 from parity.toolchain.conditionals import Conditionals, macros_of
 from parity.toolchain.hipify import LITERAL, STYLES, Finding, Hipified, declared_names, defined_macros, hipify
-from parity.toolchain.sources import included
+from parity.toolchain.sources import included, searched
 
 __all__ = ["HIPIFIERS", "HIPIFY", "TranslationError", "chosen_hipifier", "fingerprint", "hipified"]
 
@@ -85,7 +85,11 @@ def hipified(
     macros = tuple(sorted((_constants(files.values(), own) | macros_of(flags)).items()))
     found: dict[Path, Hipified] = {}
     for path, text in files.items():
-        headers = frozenset(each for each in included(text) if _is_of_program(each, path, folders, files))
+        headers = frozenset(
+            each
+            for bracket, each in included(text)
+            if _is_of_program(each, searched(bracket, path.parent, folders), files)
+        )
         style = hipifier if hipifier in STYLES else LITERAL
         each = _hipified(text, name(path), own, headers, macros, style)
         found[path] = each if hipifier in STYLES else _by_tool(_tool(hipifier), text, path, name(path), folders, each)
@@ -110,8 +114,8 @@ def _hipified(
     return hipify(text, file, own=own, headers=headers, macros=dict(macros), style=style)
 
 
-def _is_of_program(header: str, path: Path, folders: Sequence[Path], files: Mapping[Path, str]) -> bool:
-    return any(Path(os.path.normpath(place / header)) in files for place in (path.parent, *folders))
+def _is_of_program(header: str, folders: Sequence[Path], files: Mapping[Path, str]) -> bool:
+    return any(Path(os.path.normpath(place / header)) in files for place in folders)
 
 
 def _constants(texts: Iterable[str], own: frozenset[str]) -> dict[str, str]:

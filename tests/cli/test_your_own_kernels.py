@@ -114,6 +114,16 @@ def test_what_does_not_compile_is_listed_by_file_and_line(parity, foreign):
     assert {error["name"] for error in document[0]["errors"]} >= {"nosuch"}
 
 
+def test_a_switch_of_the_projects_build_files_is_listed_with_its_place(parity, foreign):
+    (foreign / "src" / "tiled.cu").write_text('extern "C" __global__ void tiled(int* x) { x[0] = TILE; }\n')
+    (foreign / "Makefile").write_text("NVCCFLAGS = -O3\nNVCCFLAGS += -DTILE=16\n")
+    result = parity("build", "tiled", *TARGET)
+    said = 'tiled: built with -DTILE=16, as Makefile:2 has it; to say so: flags = ["-DTILE=16"] in [tool.parity]'
+    assert (result.code, said in result.out.splitlines()) == (0, True)
+    (document,) = json.loads(parity("build", "tiled", *TARGET, "--json").out)
+    assert document["switches"] == [{"flag": "-DTILE=16", "file": str(foreign / "Makefile"), "line": 2}]
+
+
 def test_a_fork_is_tested_with_the_same_cases_and_what_it_lacks_is_named(parity, kernels, edit, tmp_path):
     (kernels / "sort.cu").unlink()
     edit(kernels / "affine.cu", "AFFINE_FLOAT(bf16)", "")

@@ -218,3 +218,54 @@ def test_a_relative_folder_is_the_same_folder(kernels, cache, monkeypatch):
     monkeypatch.chdir(kernels.parent)
     (built,) = build(kernels.relative_to(os.getcwd()), ["reverse"], ["gfx1100"], cache=cache)  # noqa: PTH109
     assert built.cached
+
+
+SWITCHED = """
+#ifdef WITH_CUDA
+__device__ int half_of(int x) { return x / 2; }
+#endif
+extern "C" __global__ void fill(int* x) { x[threadIdx.x] = half_of(TILE); }
+"""
+
+
+def test_a_switch_without_which_nothing_compiles_is_taken_from_the_build_files(tmp_path, cache):
+    (tmp_path / "fill.cu").write_text(SWITCHED)
+    (tmp_path / "setup.py").write_text("flags = ['-DWITH_CUDA', '-DTILE=64', '-DUNUSED']\n")
+
+    def built(**sides):
+        (one,) = build(tmp_path, ["fill"], ["gfx1100"], cache=cache, sides=Sides.both(Side(**sides)))
+        return one.error, [(each.flag, each.file.name, each.line) for each in one.switches], one.cached
+
+    taken = [("-DTILE=64", "setup.py", 1), ("-DWITH_CUDA", "setup.py", 1)]
+    error, switches, cached = built()
+    assert (error, sorted(switches), cached) == (None, taken, False)
+    assert built() == (None, switches, True)
+    assert built(flags=tuple(flag for flag, _, _ in switches)) == (None, [], True)  # what is printed builds the same
+    (tmp_path / "setup.py").write_text("\nflags = ['-DWITH_CUDA', '-DTILE=32']\n")
+    error, switches, cached = built()
+    assert (error, cached) == (None, False)
+    assert ("-DTILE=32", "setup.py", 2) in switches
+    (tmp_path / "setup.py").unlink()
+    error, switches, _ = built()
+    assert 'flags = ["-DTILE=..."]' in str(error.findings)
+    assert not switches
+
+
+def test_a_standard_of_cpp_without_which_nothing_compiles_is_taken_from_the_build_files(tmp_path, cache):
+    source = "template <class T> concept number = sizeof(T) == 4;\n"
+    source += "template <number T> __global__ void fill(T* x) { x[threadIdx.x] = 1; }\n"
+    (tmp_path / "fill.cu").write_text(source + "template __global__ void fill<float>(float*);\n")
+    (tmp_path / "CMakeLists.txt").write_text("set(CMAKE_CUDA_STANDARD 20)\n")
+    (one,) = build(tmp_path, ["fill"], ["gfx1100"], cache=cache)
+    assert (one.error, [each.flag for each in one.switches]) == (None, ["-std=c++20"])
+    assert "hipified, fill with -std=c++20 as CMakeLists.txt has it, " in one.code_object.made_by
+
+
+def test_a_header_beside_a_source_may_be_included_by_way_of_the_folder_above(tmp_path, cache):
+    folder = tmp_path / "nn"
+    folder.mkdir()
+    (folder / "twice.h").write_text("__device__ inline int twice(int x) { return 2 * x; }\n")
+    source = '#include "../nn/twice.h"\nextern "C" __global__ void k(int* x) { x[0] = twice(x[0]); }\n'
+    (folder / "k.cu").write_text(source)
+    (one,) = build(folder, ["k"], ["gfx1100"], cache=cache)
+    assert (one.error, one.entries) == (None, ("k",))

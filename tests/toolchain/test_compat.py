@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from parity.cache import Cache
 from parity.toolchain import build, compat
 from parity.toolchain.compat import confirmed, supplied
 
@@ -33,6 +34,30 @@ def test_what_a_newer_hip_has_is_not_needed_there():
 
 def test_a_macro_of_the_source_is_its_own():
     assert needed("#define __ldcs(p) (*(p))\nfloat x = __ldcs(q);") == []
+
+
+def test_a_macro_for_hip_that_is_not_taken_leaves_the_name_to_the_header():
+    hip = "#define __shfl_sync(mask, x, lane) __shfl(x, lane)\n"
+    found = supplied({"vendors/hip.h": hip, "k.cu": "float y = __shfl_sync(0xffffffff, x, 0);"}, HIP)
+    assert (found.headers, found.needs) == (("parity/compat/shuffles.h",), ())
+
+
+def test_what_a_condition_asks_is_no_use():
+    assert needed("#if defined(__dp4a) || \\\n  CUDART_VERSION >= 11000\nint x;\n#elif CUDA_VERSION\n#endif\n") == []
+    assert needed("#if 1\nstatic_assert(CUDART_VERSION >= 11000);\n#endif\n") == ["CUDART_VERSION"]
+
+
+def test_versions_of_cuda_are_constants_and_no_macros(tmp_path):
+    source = """#ifdef CUDART_VERSION
+#error "a macro"
+#endif
+static_assert(CUDART_VERSION >= 11000 && CUDA_VERSION >= 11000, "CUDA 11 or newer");
+extern "C" __global__ void k(int* x) { x[0] = CUDART_VERSION; }
+"""
+    (tmp_path / "k.cu").write_text(source)
+    (built,) = build(tmp_path, ["k"], ["gfx1100"], cache=Cache(tmp_path / "cache"))
+    assert not built.error
+    assert {(need.name, need.line) for need in built.needs} == {("CUDART_VERSION", 4), ("CUDA_VERSION", 4)}
 
 
 def test_included_headers_are_names():

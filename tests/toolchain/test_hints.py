@@ -16,7 +16,11 @@ def advice(tmp_path, error, flags=(), at="a.cu", **files):
     path, side = tmp_path / "a.cu", Side(flags=flags)
     every = closure(path, side, tmp_path, {})
     source = Source("a", tmp_path, path, side, every.files, around=every.around, doubtful=every.doubtful)
-    return hints(source, every.files, [Diagnostic(error, ((at, 1, 1),))])
+    return {name: hint.advice for name, hint in found(source, every.files, error, at).items() if hint.advice}
+
+
+def found(source, files, error, at="a.cu"):
+    return hints(source, files, [Diagnostic(error, ((at, 1, 1),))])
 
 
 @pytest.mark.parametrize(
@@ -86,3 +90,23 @@ def test_a_header_for_builds_without_the_switch_that_contradicts_amds(tmp_path):
     error = "typedef redefinition with different types ('int' vs 'hipError_t')"
     said = advice(tmp_path, error, at=header, a_cu=source, fake_h="typedef int hipError_t;\n")[header]
     assert 'fake.h is for builds that do not define WITH_CUDA; if yours does, say so: flags = ["-DWITH_CUDA"]' in said
+
+
+def test_an_undeclared_name_may_be_a_switch_itself(tmp_path):
+    path = tmp_path / "a.cu"
+    error = "use of undeclared identifier 'TILE'"
+    for flags, switches in (((), ("TILE",)), (("-DTILE=2",), None)):
+        source = Source("a", tmp_path, path, Side(flags=flags), {path: "float x[TILE];\n"})
+        hint = found(source, source.files, error).get("TILE")
+        assert (hint and hint.switches) == switches
+
+
+@pytest.mark.parametrize("condition", ["#if GPU", "#ifdef GPU", "#if defined(GPU) && defined(FAST)", "#if GPU || HIP"])
+def test_an_error_directive_for_builds_without_a_switch(tmp_path, condition):
+    text = (
+        f'{condition}\n#include <cub/cub.cuh>\n#elif WITH_ROCM\n#include <hipcub.h>\n#else\n#error "no GPU"\n#endif\n'
+    )
+    path = tmp_path / "a.cu"
+    source = Source("a", tmp_path, path, Side(), {path: text})
+    every = hints(source, source.files, [Diagnostic('"no GPU"', ((str(path), 6, 2),))])
+    assert {name for hint in every.values() for name in hint.switches} - {"FAST"} == {"GPU"}

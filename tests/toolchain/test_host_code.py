@@ -227,3 +227,93 @@ def test_a_function_of_another_file_is_named_with_its_place(built):
     (finding,) = one.error.findings
     assert (finding.name, finding.line) == ("elsewhere(int)", 3)
     assert "#include the file that has it" in finding.advice
+
+
+def test_a_type_that_a_source_without_the_headers_of_the_host_defines_itself(built):
+    source = "typedef unsigned long long uint64_t;\ntypedef unsigned int uint32_t;\n"
+    source += 'extern "C" __global__ void k(uint64_t* x, uint32_t y) { x[0] += y; }\n'
+    one = built(source)
+    assert has(one, "k")
+    assert [piece.line for piece in one.translation.left_out] == [1]
+
+
+def test_what_the_library_of_cuda_keeps_of_old_standards(built):
+    source = "#include <functional>\nstruct Half : std::unary_function<float, float> {\n"
+    source += "  __host__ __device__ float operator()(float x) const { return x / 2; }\n};\n"
+    assert has(built(source + 'extern "C" __global__ void k(float* x) { x[0] = Half()(x[0]); }\n'), "k")
+
+
+def test_dynamic_shared_memory_with_a_length(built):
+    one = built(
+        """extern __shared__ float all[32];
+template <int N> __global__ void k(float* x) {
+    extern __shared__ float rows[N * 2][4];
+    rows[threadIdx.x][1] = x[0];
+    __syncthreads();
+    x[threadIdx.x] = rows[0][1] + all[threadIdx.x];
+}
+template __global__ void k<8>(float*);
+"""
+    )
+    assert not one.error, one.error
+    assert {k.lds_bytes for k in one.code_object.kernels.values()} == {0}
+    assert [(piece.line, piece.name) for piece in one.translation.left_out] == [(1, "all[32]"), (3, "rows[N * 2]")]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "int two[2] = {n, n + 1}; x[0] = two[threadIdx.x];",
+        "register int y = n; x[0] = y;",
+        'printf("%"FORMAT, n);',
+        "x[0] = Sum().template of(n);",
+    ],
+)
+def test_what_is_a_warning_of_nvccs_is_no_error(built, statement):
+    source = '#include <cstdio>\n#define FORMAT "zu"\n__device__ void noisy() throw(int);\n'
+    source += "struct Sum { template <class T> __device__ T of(T x) { return x + 1; } };\n"
+    assert has(built(source + f'extern "C" __global__ void k(int* x, size_t n) {{ {statement} }}\n'), "k")
+
+
+def test_libraries_that_log_and_format_stand_in_nobodys_way(built):
+    one = built(
+        """#include <fmt/format.h>
+#include <glog/logging.h>
+#include <map>
+using namespace fmt::literals;
+struct Layer {
+    std::string name() const { return fmt::format("{x} of {}", 1, "x"_a = 2); }
+    virtual void forward()
+#ifdef FAST
+    {}
+#else
+    { throw std::runtime_error{fmt::format("{} has no forward pass", name())}; }
+#endif
+    int size;
+};
+template <> struct fmt::formatter<Layer> : fmt::formatter<int> {};
+extern "C" __global__ void k(int* x) { x[0] = sizeof(Layer); }
+void launch(Layer* layer, int* x) {
+    CHECK_NOTNULL(layer)->forward();
+    CHECK_GT(layer->size, 0) << "of " << layer->name() << std::endl;
+    if (x) LOG(INFO) << "a launch"; else LOG(FATAL) << "null";
+    k<<<1, 1>>>(x);
+}
+"""
+    )
+    assert has(one, "k") and not one.translation.left_out
+    assert one.translation.stubs == ("fmt/format.h", "glog/logging.h")
+
+
+def test_braces_that_are_assigned_to_a_half2(built):
+    one = built(
+        """#include <cuda_fp16.h>
+extern "C" __global__ void k(__half2* x) {
+    __half2 sums[2];
+    sums[1] = {};
+    x[threadIdx.x] = __hadd2(sums[1], x[0]);
+}
+"""
+    )
+    assert has(one, "k")
+    assert [(piece.line, piece.name) for piece in one.translation.left_out] == [(4, "{}")]

@@ -1,6 +1,7 @@
 """Inline PTX: what is translated computes what the instruction does, what is not is refused at its place."""
 
 import re
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -150,6 +151,38 @@ def byte_of_half(x):
     return int(np.clip(np.rint(np.nan_to_num(value, posinf=1e9, neginf=-1e9)), -128, 127)[0]) & 0xFFFF
 
 
+def half(x, place):
+    """A half of a word with its sign."""
+    return ((x >> 16 * place & 0xFFFF) ^ 0x8000) - 0x8000
+
+
+def clipped(f, value, kind):
+    """A number that is rounded by ``f`` to an integer type, saturated; a NaN is 0, and of 64 bits the least."""
+    ends = np.iinfo(kind)
+    if np.isnan(value):
+        return ends.min if kind is np.int64 else 0
+    return min(max(int(f(value)), ends.min), ends.max)
+
+
+FLOATS = {
+    "cvt.rni.sat.s32.f32": (np.rint, np.int32),
+    "cvt.rmi.s32.f32": (np.floor, np.int32),
+    "cvt.rzi.s32.f32": (np.trunc, np.int32),
+    "cvt.rni.sat.u32.f32": (np.rint, np.uint32),
+    "cvt.rmi.sat.u32.f32": (np.floor, np.uint32),
+    "cvt.rzi.u32.f32": (np.trunc, np.uint32),
+    "cvt.rni.sat.u8.f32": (np.rint, np.uint8),
+    "cvt.rni.s64.f32": (np.rint, np.int64),
+}
+"""Conversions of a float, with what rounds it and the type of the result."""
+
+
+def float_of(x):
+    """The float that a word stands for in the tests of ``FLOATS``."""
+    small = np.float32(signed(x)) * np.float32(0.75)
+    return {0: np.float32(np.nan), 0x12345678: np.float32(3e30), 0xDEADBEEF: np.float32(-2.5)}.get(x, small)
+
+
 CASES = {
     "bfe.u32 %0, %1, 4, 8": lambda x: x >> 4 & 255,
     "bfe.u32 %0, %1, 0, 32": lambda x: x,
@@ -181,6 +214,31 @@ CASES = {
     "dp4a.s32.s32 %0, %1, 0x01ff02fe, 9": lambda x: dp4a(x, 0x01FF02FE, 9),
     "vabsdiff4.u32.u32.u32 %0, %1, 0x10809f40, 0": lambda x: by_bytes(lambda a, b: abs(a - b), x, 0x10809F40),
     "vsub4.s32.s32.s32 %0, %1, 0x10809f40, 0": lambda x: by_bytes(lambda a, b: a - b, x, 0x10809F40),
+    "vadd.s32.s32.s32 %0, %1.h1, %1.h0": lambda x: half(x, 1) + half(x, 0),
+    "vsub.s32.s32.s32 %0, %1.h0, 70000": lambda x: half(x, 0) - 70000,
+    "vsub.s32.u32.u32 %0, %1.h0, %1.h1": lambda x: (x & 0xFFFF) - (x >> 16),
+    "vadd.u32.u32.u32 %0, %1.b3, %1": lambda x: (x >> 24) + x,
+    "vsub.u32.u32.u32 %0, %1.b1, %1": lambda x: (x >> 8 & 255) - x,
+    "vmad.u32.u32.u32 %0, %1.b0, %1.b3, 9": lambda x: (x & 255) * (x >> 24) + 9,
+    "vadd.u32.u32.u32 %0.b0, %1, 100, 0x12345678": lambda x: 0x12345600 | x + 100 & 255,
+    "vsub.u32.u32.u32 %0.b0, %1, 100, 0x12345678": lambda x: 0x12345600 | x - 100 & 255,
+    "vadd.u32.u32.u32.add %0, %1, 100, %1": lambda x: x + 100 + x,
+    "vsub.u32.u32.u32.add %0, %1, 100, %1": lambda x: x - 100 + x,
+    "vmax.s32.s32.s32.max %0, %1, 100, 31": lambda x: max(signed(x), 100),
+    "vmin.s32.s32.s32.min %0, 100, 90, %1": lambda x: min(signed(x), 90),
+    "vmax.s32.s32.s32.add %0, %1, 100, %1": lambda x: max(signed(x), 100) + x,
+    "vmin.s32.s32.s32.add %0, %1, 100, %1": lambda x: min(signed(x), 100) + x,
+    "vadd.u32.s32.s32.sat.min %0, %1, 2147483647, 0x90000000": lambda x: min(
+        max(signed(x) + 0x7FFFFFFF, 0), 0x90000000
+    ),
+    "vadd.u32.s32.s32.sat %0.b0, %1, 10, 0x12345678": lambda x: 0x12345600 | min(max(signed(x) + 10, 0), 255),
+    "vadd.u32.s32.s32.sat %0.b2, %1, 10, 0x12345678": lambda x: 0x12005678 | min(max(signed(x) + 10, 0), 255) << 16,
+    "cvt.s16.u32 %0, %1": lambda x: half(x, 0),
+    "slct.u32.s32 %0, 3, 4, %1": lambda x: 3 if signed(x) >= 0 else 4,
+    "slct.u32.f32 %0, 3, 4, %1": lambda x: 3,
+    "set.ge.u32.s32 %0, %1, 31": lambda x: -(signed(x) >= 31),
+    "set.ge.u32.u32 %0, %1, 31": lambda x: -(x >= 31),
+    "set.ne.u32.b32 %0, %1, 31": lambda x: -(x != 31),
     "tanh.approx.f16x2 %0, %1": lambda x: halves(np.tanh, x),
     "ex2.approx.ftz.f16x2 %0, %1": lambda x: halves(np.exp2, x),
 }
@@ -192,9 +250,20 @@ def test_what_is_translated_computes_what_the_instruction_does(cache, tmp_path):
     lines.append(f'asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(y) : "f"(1.5f), "f"(-2.0f)); out[{len(CASES) + 1}] = y;')
     half = '"=h"(h) : "h"((unsigned short)x)'
     lines += [f'asm("cvt.rni.sat.s8.f16 %0, %1;" : {half}); out[{len(CASES) + 2}] = h;']
+    start = len(lines)
+    lines += [
+        f'asm("{text} %0, %1;" : "=l"(w) : "f"(v)); out[{start + n}] = w ^ w >> 32;' for n, text in enumerate(FLOATS)
+    ]
+    end = len(lines)
+    rounded = 'asm("fma.{}.f32 %0, %1, %1, %1;" : "=f"(r) : "f"(0.1f)); out[{}] = __float_as_uint(r);'
+    lines += [rounded.format(way, end + n) for n, way in enumerate(("rn", "rm", "rp", "rz"))]
+    lines += ['asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(q) : "d"(3.0)); w = __double_as_longlong(q);']
+    lines += [f"out[{end + 4}] = (unsigned)w; out[{end + 5}] = (unsigned)(w >> 32);"]
     source = (
         'extern "C" __global__ void values(const unsigned* in, unsigned* out) {\n'
         f"unsigned short h; unsigned x = in[threadIdx.x], y; out += {len(lines)} * threadIdx.x;\n"
+        "long long w; float r; double q;\n"
+        'float v = x == 0 ? __builtin_nanf("") : x == 0x12345678 ? 3e30f : x == 0xdeadbeef ? -2.5f : (int)x * 0.75f;\n'
         + "\n".join(lines)
         + "\n}\n"
     )
@@ -214,6 +283,13 @@ def test_what_is_translated_computes_what_the_instruction_does(cache, tmp_path):
         assert found[thread, len(CASES)] == thread
         assert found[thread, len(CASES) + 1] == 0x3E00C000
         assert found[thread, len(CASES) + 2] == byte_of_half(x)
+        for place, (text, (f, kind)) in enumerate(FLOATS.items(), start):
+            wanted = clipped(f, float_of(x), kind)
+            assert found[thread, place] == (wanted ^ wanted >> 32) & 0xFFFFFFFF, f"{text} of {float_of(x)}"
+        exact = Fraction(float(np.float32(0.1))) ** 2 + Fraction(float(np.float32(0.1)))
+        nearest, down, up, to_zero = map(Fraction, map(float, found[thread, end : end + 4].copy().view(np.float32)))
+        assert down == to_zero < exact < up and nearest in (down, up)
+        assert found[thread, end + 4 : end + 6].tolist() == [0, 0x3FD55555]
 
 
 def test_a_refused_instruction_is_an_error_only_where_it_is_compiled(cache, tmp_path):

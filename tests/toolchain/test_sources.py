@@ -4,6 +4,7 @@ import pytest
 
 from parity.side import Side
 from parity.toolchain.sources import closure, find_modules, find_ported
+from parity.toolchain.translators import hipified
 
 
 def files(folder, *names):
@@ -118,3 +119,30 @@ def test_a_folder_that_one_header_leads_to_has_others_too(project):
     source = project / "src" / "cuda" / "deep" / "a.cu"
     source.write_text('#include "helper_math.h"\n#include "lib/math.h"\n')
     assert project / "include" / "helper_math.h" in closure(source, Side(), source.parent, {}).files
+
+
+def test_a_header_in_angle_brackets_is_not_looked_for_beside_the_file_that_includes_it(project):
+    wrapper = project / "src" / "cuda" / "deep" / "vendors" / "cuda.h"
+    wrapper.parent.mkdir(parents=True)
+    wrapper.write_text("#include <cuda.h>\n")
+    found = included_by(project, '#include "vendors/cuda.h"')
+    (hip,) = (each.text for path, each in translated(found).items() if path == wrapper)
+    assert hip == "#include <hip/hip_runtime.h>\n"
+
+
+def translated(found):
+    return hipified(found.files, str, found.around)
+
+
+def test_headers_around_are_looked_for_whatever_file_is_read_last(project):
+    deep = project / "src" / "cuda" / "deep"
+    (deep / "common.cuh").write_text('#include "lib/math.h"\n')
+    (deep / "other.cuh").write_text('#include "common.cuh"\n')
+    found = included_by(project, '#include "common.cuh"\n#include "other.cuh"')
+    assert found.around == (project / "include",)
+
+
+def test_of_several_headers_that_one_is_meant_whose_folder_a_build_file_names(project):
+    (project / "src" / "Makefile").write_text("CFLAGS = -I../tools/two\n")
+    found = included_by(project, '#include "twice.h"')
+    assert (found.around, found.doubtful) == ((project / "tools" / "two",), {})

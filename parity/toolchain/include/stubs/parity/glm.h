@@ -624,6 +624,8 @@ template <typename T>
 PARITY_GLM T fract(T v) { return v - ::floor(v); }
 template <typename T>
 PARITY_GLM T mod(T a, T b) { return a - b * ::floor(a / b); }
+template <typename T>
+PARITY_GLM T atan(T y, T x) { return ::atan2(y, x); }
 #define PARITY_EACH(name, expression)                                 \
   template <length_t L, typename T, qualifier Q>                      \
   PARITY_GLM vec<L, T, Q> name(const vec<L, T, Q>& a) {               \
@@ -643,6 +645,7 @@ PARITY_EACH(fract, a[i] - ::floor(a[i])) PARITY_EACH(sign, T((T(0) < a[i]) - (a[
     return result;                                                                         \
   }
 PARITY_EACH(min, b[i] < a[i] ? b[i] : a[i]) PARITY_EACH(max, a[i] < b[i] ? b[i] : a[i]) PARITY_EACH(mod, a[i] - b[i] * ::floor(a[i] / b[i])) PARITY_EACH(pow, ::pow(a[i], b[i]))
+PARITY_EACH(atan, ::atan2(a[i], b[i]))
 #undef PARITY_EACH
 template <length_t L, typename T, qualifier Q>
 PARITY_GLM vec<L, T, Q> min(const vec<L, T, Q>& a, T b) { return min(a, vec<L, T, Q>(b)); }

@@ -122,6 +122,34 @@ class WarpReduce {
     return value;
   }
   __device__ T Sum(T value, int valid = WIDTH) { return Reduce(value, hipcub::Sum(), valid); }
+  // A segment ends before the next head, or with the next tail.
+  template <typename Flag, typename Op>
+  __device__ T HeadSegmentedReduce(T value, Flag head, Op op) { return segmented(value, ended(head, 1), op); }
+  template <typename Flag, typename Op>
+  __device__ T TailSegmentedReduce(T value, Flag tail, Op op) { return segmented(value, ended(tail, 0), op); }
+  template <typename Flag>
+  __device__ T HeadSegmentedSum(T value, Flag head) { return HeadSegmentedReduce(value, head, hipcub::Sum()); }
+  template <typename Flag>
+  __device__ T TailSegmentedSum(T value, Flag tail) { return TailSegmentedReduce(value, tail, hipcub::Sum()); }
+
+ private:
+  // Where the segment of a lane ends: at the first flag that is at least so many lanes on, or at the end of the warp.
+  template <typename Flag>
+  static __device__ int ended(Flag flag, int distance) {
+    const unsigned long long flags = __ballot(static_cast<bool>(flag)) >> (__lane_id() / WIDTH * WIDTH);
+    int lane = __lane_id() % WIDTH + 1;
+    while (lane < WIDTH && !(flags >> (lane - 1 + distance) & 1)) ++lane;
+    return lane;
+  }
+  template <typename Op>
+  static __device__ T segmented(T value, int end, Op op) {
+    const int lane = __lane_id() % WIDTH;
+    for (int lanes = 1; lanes < WIDTH; lanes *= 2) {
+      const T other = parity_stub::down<WIDTH>(value, lanes);
+      if (lane + lanes < end) value = op(value, other);
+    }
+    return value;
+  }
 };
 
 template <typename T, int WIDTH = HIPCUB_DEVICE_WARP_THREADS, int = 1>
@@ -343,6 +371,48 @@ class BlockLoad {
     return ALGORITHM == BLOCK_LOAD_STRIPED ? i * X * Y * Z + thread : thread * ITEMS + i;
   }
 };
+
+// What each thread moves by itself. Striped: a distance of a block apart, or of a wavefront within its part of the tile.
+namespace parity_places {
+struct Blocked { static __device__ int at(int thread, int i, int items) { return thread * items + i; } };
+template <int THREADS>
+struct Striped { static __device__ int at(int thread, int i, int) { return i * THREADS + thread; } };
+struct WarpStriped {
+  static __device__ int at(int thread, int i, int items) {
+    return thread / warpSize * warpSize * items + i * warpSize + thread % warpSize;
+  }
+};
+template <class Place, typename Iterator, typename T, int ITEMS>
+__device__ void load(int thread, Iterator from, T (&items)[ITEMS], int valid = std::numeric_limits<int>::max()) {
+  for (int i = 0; i < ITEMS; ++i) if (Place::at(thread, i, ITEMS) < valid) items[i] = from[Place::at(thread, i, ITEMS)];
+}
+template <class Place, typename Iterator, typename T, int ITEMS, typename Default>
+__device__ void load(int thread, Iterator from, T (&items)[ITEMS], int valid, Default otherwise) {
+  for (int i = 0; i < ITEMS; ++i) items[i] = static_cast<T>(otherwise);
+  load<Place>(thread, from, items, valid);
+}
+template <class Place, typename Iterator, typename T, int ITEMS>
+__device__ void store(int thread, Iterator to, T (&items)[ITEMS], int valid = std::numeric_limits<int>::max()) {
+  for (int i = 0; i < ITEMS; ++i) if (Place::at(thread, i, ITEMS) < valid) to[Place::at(thread, i, ITEMS)] = items[i];
+}
+}  // namespace parity_places
+
+template <typename T, int ITEMS, typename Iterator, typename... Valid>
+__device__ void LoadDirectBlocked(int thread, Iterator from, T (&items)[ITEMS], Valid... valid) { parity_places::load<parity_places::Blocked>(thread, from, items, valid...); }
+template <typename T, int ITEMS>
+__device__ void LoadDirectBlockedVectorized(int thread, const T* from, T (&items)[ITEMS]) { LoadDirectBlocked(thread, from, items); }
+template <int THREADS, typename T, int ITEMS, typename Iterator, typename... Valid>
+__device__ void LoadDirectStriped(int thread, Iterator from, T (&items)[ITEMS], Valid... valid) { parity_places::load<parity_places::Striped<THREADS>>(thread, from, items, valid...); }
+template <typename T, int ITEMS, typename Iterator, typename... Valid>
+__device__ void LoadDirectWarpStriped(int thread, Iterator from, T (&items)[ITEMS], Valid... valid) { parity_places::load<parity_places::WarpStriped>(thread, from, items, valid...); }
+template <typename T, int ITEMS, typename Iterator, typename... Valid>
+__device__ void StoreDirectBlocked(int thread, Iterator to, T (&items)[ITEMS], Valid... valid) { parity_places::store<parity_places::Blocked>(thread, to, items, valid...); }
+template <typename T, int ITEMS>
+__device__ void StoreDirectBlockedVectorized(int thread, T* to, T (&items)[ITEMS]) { StoreDirectBlocked(thread, to, items); }
+template <int THREADS, typename T, int ITEMS, typename Iterator, typename... Valid>
+__device__ void StoreDirectStriped(int thread, Iterator to, T (&items)[ITEMS], Valid... valid) { parity_places::store<parity_places::Striped<THREADS>>(thread, to, items, valid...); }
+template <typename T, int ITEMS, typename Iterator, typename... Valid>
+__device__ void StoreDirectWarpStriped(int thread, Iterator to, T (&items)[ITEMS], Valid... valid) { parity_places::store<parity_places::WarpStriped>(thread, to, items, valid...); }
 
 template <typename T, int X, int ITEMS, BlockStoreAlgorithm ALGORITHM = BLOCK_STORE_DIRECT, int Y = 1, int Z = 1, int = 1>
 class BlockStore {

@@ -15,14 +15,69 @@
 
 namespace thrust {
 using std::get;
-using std::make_pair;
 using std::make_tuple;
-using std::pair;
 using std::swap;
-using std::tie;
 using std::tuple;
 using std::tuple_element;
 using std::tuple_size;
+
+// In C++17 the pairs of the host's library cannot be assigned on the device, nor what its tie returns.
+template <typename A, typename B>
+struct pair {
+  using first_type = A;
+  using second_type = B;
+  A first{};
+  B second{};
+  constexpr __host__ __device__ pair() {}
+  template <typename C, typename D>
+  constexpr __host__ __device__ pair(const C& a, const D& b) : first(a), second(b) {}
+  template <typename C, typename D>
+  constexpr __host__ __device__ pair(const pair<C, D>& other) : first(other.first), second(other.second) {}
+  template <typename C, typename D>
+  constexpr __host__ __device__ pair(const std::pair<C, D>& other) : first(other.first), second(other.second) {}
+  constexpr __host__ __device__ operator std::pair<A, B>() const { return {first, second}; }
+};
+template <typename A, typename B>
+constexpr __host__ __device__ bool operator==(const pair<A, B>& a, const pair<A, B>& b) { return a.first == b.first && a.second == b.second; }
+template <typename A, typename B>
+constexpr __host__ __device__ bool operator!=(const pair<A, B>& a, const pair<A, B>& b) { return !(a == b); }
+template <typename A, typename B>
+constexpr __host__ __device__ bool operator<(const pair<A, B>& a, const pair<A, B>& b) {
+  return a.first < b.first || (!(b.first < a.first) && a.second < b.second);
+}
+template <typename A, typename B>
+constexpr __host__ __device__ pair<std::decay_t<A>, std::decay_t<B>> make_pair(A&& a, B&& b) { return {a, b}; }
+template <size_t I, typename A, typename B>
+constexpr __host__ __device__ auto& get(pair<A, B>& values) {
+  if constexpr (I == 0) return values.first; else return values.second;
+}
+template <size_t I, typename A, typename B>
+constexpr __host__ __device__ const auto& get(const pair<A, B>& values) {
+  if constexpr (I == 0) return values.first; else return values.second;
+}
+
+namespace parity_tie {
+template <typename... T>
+struct Tied {
+  std::tuple<T&...> to;
+  template <typename A, typename B>
+  constexpr __host__ __device__ const Tied& operator=(const pair<A, B>& from) const {
+    std::get<0>(to) = from.first;
+    std::get<1>(to) = from.second;
+    return *this;
+  }
+  template <typename... U>
+  constexpr __host__ __device__ const Tied& operator=(const std::tuple<U...>& from) const { return each(from, std::index_sequence_for<T...>()); }
+  template <typename From, size_t... I>
+  constexpr __host__ __device__ const Tied& each(const From& from, std::index_sequence<I...>) const {
+    ((std::get<I>(to) = std::get<I>(from)), ...);
+    return *this;
+  }
+};
+}  // namespace parity_tie
+template <typename... T>
+constexpr __host__ __device__ parity_tie::Tied<T...> tie(T&... values) { return {std::tuple<T&...>(values...)}; }
+
 using std::minus; using std::multiplies; using std::divides; using std::modulus; using std::negate;
 using std::less_equal; using std::greater_equal; using std::equal_to; using std::not_equal_to;
 using std::logical_and; using std::logical_or; using std::logical_not; using std::bit_and; using std::bit_or; using std::bit_xor;

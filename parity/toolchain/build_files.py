@@ -1,0 +1,151 @@
+"""What a project's own build files say: macros that they define, folders with headers, the standard of C++.
+
+They are read as text, not executed, and asked only where sources leave something open: a name that nothing declares, a
+header that several folders have, what does not compile as C++17. Where a build file says several things, it is not
+decided which is meant.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+__all__ = ["Switch", "named_folder", "standard_of", "switches_of"]
+
+_BUILD_FILES = (
+    *("setup.py", "CMakeLists.txt", "*.cmake", "Makefile*", "makefile", "GNUmakefile", "*.mk", "Make.*"),
+    *("meson.build", "BUILD", "BUILD.bazel", "*.bzl", "SConstruct", "SConscript", "configure.ac"),
+    "*.py",  # extensions that torch builds when they are first used, and CuPy's raw modules
+)
+"""What a build file is called, the likeliest first."""
+
+_BYTES = 1 << 20
+"""Larger files are none that a person wrote."""
+
+_COMMENT = re.compile(r"(?:(?<=\s)|^)#[^\n]*", re.MULTILINE)
+_CMAKE = re.compile(r"\b(?:add_compile_definitions|target_compile_definitions|add_definitions)\s*\(([^()]*)\)", re.I)
+_LISTED = re.compile(r"\b(?:local_)?defines\s*\+?=\s*\[([^\]]*)\]")
+_VALUE = r"(?:=\\?(?P<value>[\w.+-]*|\$[({]\w+[)}]|\{\w+\}))?"
+_END = r"""(?=["'\s,;:)\]>\\]|$)"""
+_VARIABLE = re.compile(r"[${(]+(\w+)[)}]+")
+_INCLUDES = re.compile(
+    r"""-I\s*["']?([^\s"',]+) | include_directories\s*\(([^()]*)\) | \binclude_dirs\s*\+?=\s*\[([^\]]*)\]""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_STANDARD = re.compile(r"-std=(?:c|gnu)\+\+(\w+)|(?:CUDA_STANDARD|CXX_STANDARD|cuda_std_|cxx_std_)[ _]?(\d\d)\b")
+_DRAFTS = {"2a": "20", "2b": "23", "2c": "26"}
+_HERE = re.compile(r"^(?:\$[({]\w+[)}]|\.)/")
+_FOR_CMAKE = frozenset(("ON", "OFF", "TRUE", "FALSE", "YES", "NO"))
+"""Values of ``-D`` by which ``cmake`` is configured: no option of a compiler."""
+
+
+@dataclass(frozen=True)
+class Switch:
+    """An option of the compiler, such as ``-DNAME=VALUE``, and the build file and line that has it."""
+
+    flag: str
+    file: Path
+    line: int
+
+
+def switches_of(names: Iterable[str], source: Path, folders: Iterable[Path]) -> Iterator[Switch]:
+    """The definition of each macro in the first build file that has one, of those in ``folders``, the nearest first.
+
+    A file up to two folders below one of them counts if it names the source. Nothing for a macro that no file defines,
+    or the first in several ways.
+    """
+    files = list(_files(folders, source))
+    for name in names:
+        for path, text in files:
+            if name in text and (found := dict(sorted(_flags(name, text), key=lambda pair: -pair[1]))):
+                (flag, line), *others = found.items()
+                if not others:
+                    yield Switch(flag, path, line)
+                break
+
+
+def standard_of(source: Path, folders: Iterable[Path]) -> Switch | None:
+    """The option for a standard newer than C++17, if the first build file that names a standard names such a one.
+
+    ``source`` and ``folders`` are those of ``switches_of``.
+    """
+    for path, text in _files(folders, source):
+        if found := [(each[1] or each[2], each.start()) for each in _STANDARD.finditer(text)]:
+            newest, at = max((_DRAFTS.get(name, name), -at) for name, at in found)
+            # Names of standards are years: 98 is before 11.
+            return Switch(f"-std=c++{newest}", path, _line(text, -at)) if "17" < newest < "98" else None
+    return None
+
+
+def named_folder(places: Sequence[Path], source: Path, folders: Iterable[Path]) -> Path | None:
+    """The one of ``places`` that a build file names as a folder with headers; None if none does, or the first several.
+
+    ``source`` and ``folders`` are those of ``switches_of``.
+    """
+    for path, text in _files(folders, source):
+        listed = " ".join(part for match in _INCLUDES.finditer(text) for part in match.groups() if part)
+        words = {_HERE.sub("", word).rstrip("/") for word in re.split(r"""[\s"',;]+""", listed)}
+        if found := [place for place in places if os.path.relpath(place, path.parent) in words]:
+            return found[0] if len(found) == 1 else None
+    return None
+
+
+def _files(folders: Iterable[Path], source: Path) -> Iterator[tuple[Path, str]]:
+    """The build files in folders without their comments; after those of each, those below that name a source."""
+    seen: set[Path] = set()
+    for folder in folders:
+        near = [folder, folder / "cmake"]
+        below = [each for steps in ("*", "*/*") for each in sorted(folder.glob(steps))]
+        for path in (*_build_files(near), *_build_files(below)):
+            if path not in seen:
+                seen.add(path)
+                text = path.read_text(encoding="utf-8", errors="replace")
+                if path.parent in near or source.name in text:
+                    yield path, _without_comments(text)
+
+
+def _build_files(folders: Iterable[Path]) -> Iterator[Path]:
+    shown = (folder for folder in folders if folder.is_dir() and folder.name[:1] != ".")
+    found = [path for folder in shown for path in sorted(folder.iterdir()) if path.is_file()]
+    ranks = {
+        path: next((i for i, each in enumerate(_BUILD_FILES) if fnmatchcase(path.name, each)), -1) for path in found
+    }
+    named = (path for path in found if ranks[path] >= 0 and path.stat().st_size <= _BYTES)
+    yield from sorted(named, key=lambda path: ranks[path])
+
+
+def _flags(name: str, text: str) -> Iterator[tuple[str, int]]:
+    """The options by which a build file defines a macro, each with its line."""
+    option = re.compile(rf"(?<![\w-])-D\s?{name}{_VALUE}{_END}", re.MULTILINE)
+    macro = re.compile(rf"(?<![\w-]){name}{_VALUE}{_END}", re.MULTILINE)
+    pair = re.compile(rf"""\(\s*["']{name}["']\s*,\s*(?:None|["']?(?P<value>[\w.+-]*)["']?)\s*\)""")
+    found = [*option.finditer(text), *pair.finditer(text)]
+    for among in (_CMAKE, _LISTED):
+        found += [match for each in among.finditer(text) for match in macro.finditer(text, each.start(1), each.end(1))]
+    for match in found:
+        value = _known(match["value"], text) if match["value"] else ""
+        if value is not None and value.upper() not in _FOR_CMAKE:
+            yield f"-D{name}{f'={value}' if value else ''}", _line(text, match.start())
+
+
+def _without_comments(text: str) -> str:
+    """The text with its comments blank, so that all else stays where it is."""
+    return _COMMENT.sub(lambda match: " " * len(match[0]), text)
+
+
+def _line(text: str, at: int) -> int:
+    return text.count("\n", 0, at) + 1
+
+
+def _known(value: str, text: str) -> str | None:
+    """A value, or what the variable is set to that it names; None if that is not said once and plainly."""
+    variable = _VARIABLE.fullmatch(value)
+    if variable is None:
+        return value
+    assigned = rf"""^\s*(?:set\s*\(\s*{variable[1]}\s+|{variable[1]}\s*[:?]?=\s*)(?P<value>[^\n]*?)\s*\)?\s*$"""
+    values = {match["value"].strip("\"'") for match in re.finditer(assigned, text, re.MULTILINE)}
+    return values.pop() if len(values) == 1 and all(re.fullmatch(r"[\w.+-]+", each) for each in values) else None

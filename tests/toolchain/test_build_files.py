@@ -1,0 +1,119 @@
+"""What build files of a project say of macros and of folders with headers."""
+
+import pytest
+
+from parity.toolchain.build_files import named_folder, standard_of, switches_of
+from parity.toolchain.sources import project_of
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A source two folders below the top of a project."""
+    (tmp_path / ".git").mkdir()
+    source = tmp_path / "src" / "cuda" / "area.cu"
+    source.parent.mkdir(parents=True)
+    source.write_text("")
+    return tmp_path
+
+
+def found(project, name="GPU"):
+    source = project / "src" / "cuda" / "area.cu"
+    for switch in switches_of([name], source, project_of(source.parent)):
+        return switch.flag, switch.file.relative_to(project).as_posix(), switch.line
+    return None
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "flag"),
+    [
+        ("Makefile", "COMMON += -DGPU -Iinclude\n", "-DGPU"),
+        ("Makefile", "TILE ?= 16  # elements\nCFLAGS = -DGPU=$(TILE)\n", "-DGPU=16"),
+        ("setup.py", "CUDAExtension('x', s, extra_compile_args={'nvcc': ['-O3', '-DGPU=2']})\n", "-DGPU=2"),
+        ("setup.py", "define_macros += [('GPU', None)]\n", "-DGPU"),
+        ("setup.py", "define_macros = [('OTHER', '1'), ('GPU', '64')]\n", "-DGPU=64"),
+        ("src/model.py", 'T_MAX = 1024\nload(sources=["cuda/area.cu"], flags=[f"-DGPU={T_MAX}"])\n', "-DGPU=1024"),
+        ("CMakeLists.txt", "if(X)\n  add_definitions(-DGPU)\nendif()\n", "-DGPU"),
+        ("CMakeLists.txt", "target_compile_definitions(area\n  PRIVATE OTHER GPU=3)\n", "-DGPU=3"),
+        ("CMakeLists.txt", "set(TILE 8)\nadd_compile_definitions(GPU=${TILE})\n", "-DGPU=8"),
+        ("cmake/cuda.cmake", 'set(CMAKE_CUDA_FLAGS "${CMAKE_CUDA_FLAGS} -DGPU")\n', "-DGPU"),
+        ("src/BUILD.bazel", 'cc_library(name = "x", defines = ["GPU=1"])\n', "-DGPU=1"),
+        ("src/meson.build", "add_project_arguments('-DGPU', language: 'cuda')\n", "-DGPU"),
+    ],
+)
+def test_a_macro_that_a_build_file_defines(project, file, text, flag):
+    (project / file).parent.mkdir(exist_ok=True)
+    (project / file).write_text(text)
+    assert found(project) == (flag, file, next(i for i, line in enumerate(text.splitlines(), 1) if "GPU" in line))
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("Makefile", "# CFLAGS += -DGPU\n"),
+        ("Makefile", "CFLAGS += -DGPUS -DWITH-DGPU\n"),
+        ("Makefile", "CFLAGS += -DGPU=$(TILE)\n"),  # from outside
+        ("Makefile", "CFLAGS += -DGPU=1\nCFLAGS += -DGPU=2\n"),
+        ("Makefile", "TILE = 1\nTILE = 2\nCFLAGS += -DGPU=$(TILE)\n"),
+        ("setup.py", "cmake_args += ' -DGPU=OFF'\n"),  # CMake is configured with it
+        ("CMakeLists.txt", 'option(GPU "with a GPU" ON)\nif(GPU)\nendif()\n'),
+        ("tools/nets/deep/model.py", 'load(sources=["area.cu"], flags=["-DGPU"])\n'),  # away from the source
+        ("tools/model.py", 'load(sources=["other.cu"], flags=["-DGPU"])\n'),  # is of other sources
+        ("notes.txt", "-DGPU\n"),
+    ],
+)
+def test_what_is_no_definition_or_not_one(project, file, text):
+    (project / file).parent.mkdir(exist_ok=True, parents=True)
+    (project / file).write_text(text)
+    assert found(project) is None
+
+
+def test_the_nearest_build_file_counts(project):
+    (project / "Makefile").write_text("CFLAGS = -DGPU=1\n")
+    (project / "src" / "Makefile").write_text("CFLAGS = -DGPU=2\n")
+    assert found(project) == ("-DGPU=2", "src/Makefile", 1)
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "flag"),
+    [
+        ("setup.py", "nvcc = ['-O3', '-std=c++20']\n", "-std=c++20"),
+        ("Makefile", "A = -std=c++14\nNVCCFLAGS = -std=gnu++2a\n", "-std=c++20"),
+        ("CMakeLists.txt", "set(CMAKE_CUDA_STANDARD 20)\n", "-std=c++20"),
+        ("CMakeLists.txt", "set_target_properties(a PROPERTIES CUDA_STANDARD 23)\n", "-std=c++23"),
+        ("CMakeLists.txt", "target_compile_features(a PUBLIC cxx_std_20)\n", "-std=c++20"),
+        ("CMakeLists.txt", "# set(CMAKE_CUDA_STANDARD 20)\n", None),
+        ("CMakeLists.txt", "set(CMAKE_CXX_STANDARD 17)\n", None),  # which is what everything is compiled as
+        ("Makefile", "NVCCFLAGS = -std=c++98\n", None),
+    ],
+)
+def test_a_newer_standard_of_cpp(project, file, text, flag):
+    (project / file).write_text(text)
+    source = project / "src" / "cuda" / "area.cu"
+    found = standard_of(source, project_of(source.parent))
+    assert (found and found.flag) == flag
+    assert not found or str(found.line) == str(text.count("\n"))
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("src/cuda/Makefile", "CFLAGS = -O3 -I../area-cuda\n"),
+        ("src/cuda/Makefile", "CFLAGS = -O3 -I ../area-cuda/ -I..\n"),
+        ("CMakeLists.txt", "include_directories(BEFORE ${PROJECT_SOURCE_DIR}/src/area-cuda)\n"),
+        ("CMakeLists.txt", "target_include_directories(area PRIVATE src\n  src/area-cuda)\n"),
+        ("setup.py", "CUDAExtension('x', s, include_dirs=['src/area-cuda'])\n"),
+    ],
+)
+def test_the_folder_that_a_build_file_names(project, file, text):
+    (project / file).write_text(text)
+    source = project / "src" / "cuda" / "area.cu"
+    places = [project / "src" / name for name in ("area-cuda", "area-omp")]
+    assert named_folder(places, source, project_of(source.parent)) == places[0]
+
+
+@pytest.mark.parametrize("text", ["all: ../area-cuda\n", "CFLAGS = -I../area-cuda -I../area-omp\n", ""])
+def test_no_folder_is_guessed(project, text):
+    (project / "src" / "cuda" / "Makefile").write_text(text)
+    source = project / "src" / "cuda" / "area.cu"
+    places = [project / "src" / name for name in ("area-cuda", "area-omp")]
+    assert named_folder(places, source, project_of(source.parent)) is None

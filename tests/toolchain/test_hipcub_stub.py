@@ -1,0 +1,77 @@
+"""parity's small hipCUB: what blocks load and store is where CUB's documentation says."""
+
+import numpy as np
+import pytest
+from execution import program
+
+from parity.cache import Cache
+
+SOURCE = """#include <cub/cub.cuh>
+#define MOVE(name, load, store)                                                        \\
+    extern "C" __global__ void name(const int*, const int* x, int* y) {                \\
+        int items[3];                                                                  \\
+        cub::load(threadIdx.x, x, items);                                              \\
+        for (int i = 0; i < 3; ++i) items[i] = items[i] * 1000 + threadIdx.x * 10 + i; \\
+        cub::store(threadIdx.x, y, items);                                             \\
+    }
+MOVE(blocked, LoadDirectBlocked, StoreDirectBlocked)
+MOVE(vectors, LoadDirectBlockedVectorized, StoreDirectBlockedVectorized)
+MOVE(striped, LoadDirectStriped<64>, StoreDirectStriped<64>)
+MOVE(by_warp, LoadDirectWarpStriped, StoreDirectWarpStriped)
+extern "C" __global__ void guarded(const int*, const int* x, int* y) {
+    int items[3];
+    cub::LoadDirectStriped<64>(threadIdx.x, x, items, 100, -1);
+    cub::StoreDirectBlocked(threadIdx.x, y, items, 150);
+}
+extern "C" __global__ void segments(const int* flags, const int* x, int* y) {
+    typedef cub::WarpReduce<int, 32> Reduce;
+    __shared__ typename Reduce::TempStorage storage[2];
+    const int t = threadIdx.x;
+    y[t] = Reduce(storage[t / 32]).HeadSegmentedSum(x[t], flags[t]);
+    y[t + 64] = Reduce(storage[t / 32]).TailSegmentedSum(x[t], flags[t]);
+    y[t + 128] = Reduce(storage[t / 32]).HeadSegmentedReduce(x[t], flags[t], cub::Max());
+}
+"""
+THREAD, ITEM = np.meshgrid(np.arange(64), np.arange(3), indexing="ij")
+THREADS = np.zeros(64, np.int32)
+PLACES = {
+    "blocked": THREAD * 3 + ITEM,
+    "vectors": THREAD * 3 + ITEM,
+    "striped": ITEM * 64 + THREAD,
+    "by_warp": THREAD // 32 * 96 + ITEM * 32 + THREAD % 32,
+}
+
+
+@pytest.fixture(scope="module")
+def moved(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("hipcub")
+    return program(folder, SOURCE, "gfx1100", Cache(folder / "cache"))
+
+
+@pytest.mark.parametrize("kernel", PLACES)
+def test_each_thread_moves_its_items(moved, kernel):
+    x = np.arange(192, dtype=np.int32)
+    places = PLACES[kernel]
+    wanted = np.zeros(192, np.int32)
+    wanted[places] = x[places] * 1000 + THREAD * 10 + ITEM
+    assert (moved.run(kernel, np.zeros(192, np.int32), THREADS, x, block=64) == wanted).all()
+
+
+def test_what_is_beyond_the_valid_items_is_not_touched(moved):
+    x = np.arange(192, dtype=np.int32)
+    items = np.where(PLACES["striped"] < 100, PLACES["striped"], -1)
+    wanted = np.full(192, 7, np.int32)
+    wanted[:150] = items.reshape(-1)[:150]
+    assert (moved.run("guarded", np.full(192, 7, np.int32), THREADS, x, block=64) == wanted).all()
+
+
+def test_segments_of_a_warp(moved):
+    x = np.arange(64, dtype=np.int32) * 37 % 64
+    flags = (np.arange(64) * 5 % 13 < 3).astype(np.int32)
+    wanted = np.zeros((3, 64), np.int32)
+    for t in range(64):
+        end = t // 32 * 32 + 32
+        head = next((i for i in range(t + 1, end) if flags[i]), end)
+        tail = next((i + 1 for i in range(t, end) if flags[i]), end)
+        wanted[:, t] = x[t:head].sum(), x[t:tail].sum(), x[t:head].max()
+    assert (moved.run("segments", np.zeros((3, 64), np.int32), flags, x, block=64) == wanted).all()
