@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from parity.cache import Cache, default_root
 from parity.runners import registry
 from parity.suite import Suite, load_suite
 from parity.toolchain.headers import hip_headers
@@ -26,6 +27,12 @@ def interruptible() -> None:
     """Ctrl-C interrupts these tests and the processes they start, even if they were started where it is ignored."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(scope="session")
+def cache() -> Cache:
+    """The cache of whoever runs the tests: what is compiled for one test or process serves all others."""
+    return Cache(default_root())
 
 
 @pytest.fixture(scope="session")

@@ -6,15 +6,9 @@ import pytest
 from array_runs import Run
 
 from parity import emulator
-from parity.cache import Cache
 from parity.toolchain import build
 
 HERE = Path(__file__).parent
-
-
-@pytest.fixture(scope="session")
-def cache(tmp_path_factory):
-    return Cache(tmp_path_factory.mktemp("emulator-cache"))
 
 
 @pytest.fixture(scope="session")

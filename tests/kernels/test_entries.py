@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from entry_table import KERNELS, entries, passed_as
 
-from parity.cache import Cache
 from parity.codeobject import Kernel
 from parity.emulator.codegen import translate
 from parity.emulator.isa import BRANCHES
@@ -16,11 +15,6 @@ from parity.toolchain.build import Built, build
 from parity.toolchain.targets import TARGETS
 
 ENTRIES = entries()
-
-
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory) -> Cache:
-    return Cache(tmp_path_factory.mktemp("build"))
 
 
 # All tests of a target in one process: they build it once.

@@ -7,7 +7,6 @@ import pytest
 from execution import program
 
 from parity import emulator
-from parity.cache import Cache, default_root
 from parity.toolchain.accesses import annotated, without_dumps
 
 SOURCE = """
@@ -48,9 +47,8 @@ FINE = ("aligned_vector", "neighbours", "bytes", "copied", "one_of_a_vector", "l
 
 
 @pytest.fixture(scope="module", params=["gfx1100", "gfx90a"])
-def kernels(request, tmp_path_factory):
+def kernels(request, tmp_path_factory, cache):
     """Calls a kernel with 128 threads."""
-    cache = Cache(default_root())
     made = program(tmp_path_factory.mktemp("source"), SOURCE, request.param, cache)
 
     def call(name):
@@ -115,8 +113,8 @@ NAMED = {
 
 
 @pytest.fixture(scope="module", params=["gfx1030", "gfx90a", "gfx1100"])
-def private(request, tmp_path_factory):
-    return program(tmp_path_factory.mktemp("private"), PRIVATE, request.param, Cache(default_root()))
+def private(request, tmp_path_factory, cache):
+    return program(tmp_path_factory.mktemp("private"), PRIVATE, request.param, cache)
 
 
 @pytest.mark.parametrize("name", NAMED)

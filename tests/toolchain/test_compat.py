@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from parity.cache import Cache
 from parity.toolchain import build, compat
 from parity.toolchain.compat import confirmed, supplied
 
@@ -47,7 +46,7 @@ def test_what_a_condition_asks_is_no_use():
     assert needed("#if 1\nstatic_assert(CUDART_VERSION >= 11000);\n#endif\n") == ["CUDART_VERSION"]
 
 
-def test_versions_of_cuda_are_constants_and_no_macros(tmp_path):
+def test_versions_of_cuda_are_constants_and_no_macros(tmp_path, cache):
     source = """#ifdef CUDART_VERSION
 #error "a macro"
 #endif
@@ -55,7 +54,7 @@ static_assert(CUDART_VERSION >= 11000 && CUDA_VERSION >= 11000, "CUDA 11 or newe
 extern "C" __global__ void k(int* x) { x[0] = CUDART_VERSION; }
 """
     (tmp_path / "k.cu").write_text(source)
-    (built,) = build(tmp_path, ["k"], ["gfx1100"], cache=Cache(tmp_path / "cache"))
+    (built,) = build(tmp_path, ["k"], ["gfx1100"], cache=cache)
     assert not built.error
     assert {(need.name, need.line) for need in built.needs} == {("CUDART_VERSION", 4), ("CUDA_VERSION", 4)}
 

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from execution import THREADS, calls, program
 
-from parity.cache import Cache
 from parity.toolchain import compat
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -20,11 +19,6 @@ EXECUTED = ("gfx1100", "gfx90a")  # of both widths of a wavefront
 BF16 = ml_dtypes.bfloat16
 N = 4 * THREADS
 INCLUDES = "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n#include <cuda_fp8.h>\n"
-
-
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory):
-    return Cache(tmp_path_factory.mktemp("compat"))
 
 
 @pytest.fixture(scope="module", params=EXECUTED)

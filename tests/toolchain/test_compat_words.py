@@ -6,18 +6,12 @@ import numpy as np
 import pytest
 from execution import THREADS, calls, program
 
-from parity.cache import Cache
 from parity.toolchain import TARGETS, compat
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
 EXECUTED = ("gfx1100", "gfx90a")  # of both widths of a wavefront
 N = 4 * THREADS
-
-
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory):
-    return Cache(tmp_path_factory.mktemp("compat"))
 
 
 @pytest.fixture(scope="module", params=EXECUTED)

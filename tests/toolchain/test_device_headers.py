@@ -7,16 +7,10 @@ import numpy as np
 import pytest
 
 from parity import emulator
-from parity.cache import Cache
 from parity.toolchain import TARGETS, build
 
 HERE = Path(__file__).parent
 THREADS = 128
-
-
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory):
-    return Cache(tmp_path_factory.mktemp("headers"))
 
 
 @pytest.fixture(scope="module", params=TARGETS)

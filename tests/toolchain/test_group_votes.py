@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from execution import program
 
-from parity.cache import Cache
 from parity.toolchain import target
 
 SOURCE = """#include <cooperative_groups.h>
@@ -52,8 +51,8 @@ def expected(width):
 
 
 @pytest.mark.parametrize("name", ["gfx1100", "gfx90a"])
-def test_votes_and_matches(tmp_path, name):
+def test_votes_and_matches(tmp_path, name, cache):
     X[24:32] = 2  # a tile in which all are equal
-    run = program(tmp_path, SOURCE, name, Cache(tmp_path / "cache"))
+    run = program(tmp_path, SOURCE, name, cache)
     found = run.run("votes", np.zeros((7, THREADS), np.uint64), X, block=THREADS)
     np.testing.assert_array_equal(found, expected(target(name).wavefront))

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from execution import program
 
-from parity.cache import Cache
 from parity.toolchain import compiler
 from parity.toolchain.compat import of_version
 from parity.toolchain.header_defects import defects, table
@@ -76,11 +75,6 @@ SHOWN: dict[tuple[str, str], tuple[str, int]] = {
 # Of all 65536 numbers, rather than of one.
 INEXACT = {"hsin": np.sin, "hcos": np.cos}
 PAIRS = ("h2sin", "h2cos")
-
-
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory):
-    return Cache(tmp_path_factory.mktemp("defects"))
 
 
 @pytest.fixture

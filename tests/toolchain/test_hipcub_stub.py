@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 from execution import program
 
-from parity.cache import Cache
-
 SOURCE = """#include <cub/cub.cuh>
 #define MOVE(name, load, store)                                                        \\
     extern "C" __global__ void name(const int*, const int* x, int* y) {                \\
@@ -43,9 +41,8 @@ PLACES = {
 
 
 @pytest.fixture(scope="module")
-def moved(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("hipcub")
-    return program(folder, SOURCE, "gfx1100", Cache(folder / "cache"))
+def moved(tmp_path_factory, cache):
+    return program(tmp_path_factory.mktemp("hipcub"), SOURCE, "gfx1100", cache)
 
 
 @pytest.mark.parametrize("kernel", PLACES)

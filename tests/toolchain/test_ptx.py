@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from parity import emulator
-from parity.cache import Cache
 from parity.toolchain import build
 from parity.toolchain.ptx import rows, translate
 
@@ -65,11 +64,6 @@ def test_other_assembly_is_left_alone(text):
 def test_what_is_not_compiled_is_left_alone():
     text = 'asm("exit;"); asm("trap;");'
     assert translate(text, lambda at: at > 0)[0] == 'asm("exit;"); do { { __builtin_trap(); } } while (0);'
-
-
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory):
-    return Cache(tmp_path_factory.mktemp("ptx"))
 
 
 LETTERS = {"short": "h", "char": "h", "float": "f", "double": "d", "long": "l"}

@@ -3,8 +3,6 @@
 import numpy as np
 from execution import program
 
-from parity.cache import Cache
-
 SOURCE = """#include <thrust/pair.h>
 #include <thrust/tuple.h>
 extern "C" __global__ void pairs(const int* x, int* y) {
@@ -23,12 +21,12 @@ extern "C" __global__ void pairs(const int* x, int* y) {
 """
 
 
-def test_pairs_are_compared_assigned_and_tied(tmp_path):
+def test_pairs_are_compared_assigned_and_tied(tmp_path, cache):
     x = (np.arange(64, dtype=np.int32) * 29) % 17
     best = [max((int(x[t]), t), (int(x[63 - t]), 63 - t)) for t in range(64)]
     wanted = np.zeros((4, 64), np.int32)
     wanted[0], wanted[1] = zip(*best, strict=True)
     wanted[2] = x + 100 * np.arange(64) + 7
     wanted[3] = [pair != (x[63 - t], 63 - t) for t, pair in enumerate(best)]
-    run = program(tmp_path, SOURCE, "gfx1100", Cache(tmp_path / "cache"))
+    run = program(tmp_path, SOURCE, "gfx1100", cache)
     assert (run.run("pairs", np.zeros((4, 64), np.int32), x, block=64) == wanted).all()
