@@ -6,9 +6,23 @@ import pytest
 from array_runs import Run
 
 from parity import emulator
-from parity.toolchain import build
+from parity.toolchain import TARGETS, build
 
 HERE = Path(__file__).parent
+
+
+@pytest.fixture(scope="session")
+def translated(cache):
+    """A module of ``kernels`` by its name: its code objects for every target, translated."""
+
+    def of(module):
+        found = build(HERE / "kernels", [module], TARGETS, cache=cache)
+        for each in found:
+            assert each.error is None, each.error
+            emulator.Device(cache=cache, traced=True).prepare(each.code_object)
+        return {each.target: each.code_object for each in found}
+
+    return of
 
 
 @pytest.fixture(scope="session")

@@ -8,20 +8,15 @@ from test_workgroups import Workgroups
 
 from parity import emulator
 from parity.emulator import DataRace, MemoryFault, NoProgress
-from parity.toolchain import TARGETS, build
+from parity.toolchain import TARGETS
 
 HERE = Path(__file__).parent
 X = np.random.default_rng(0).integers(0, 9, 256)
 
 
 @pytest.fixture(scope="module")
-def built(cache):
-    found = {}
-    for each in build(HERE / "kernels", ["atomics"], TARGETS, cache=cache):
-        assert each.error is None, each.error
-        emulator.Device(cache=cache, traced=True).prepare(each.code_object)
-        found[each.target] = each.code_object
-    return found
+def built(translated):
+    return translated("atomics")
 
 
 @pytest.fixture(params=TARGETS)

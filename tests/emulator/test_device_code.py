@@ -19,13 +19,8 @@ HERE = Path(__file__).parent
 
 
 @pytest.fixture(scope="module")
-def built(cache):
-    found = {}
-    for each in build(HERE / "kernels", ["device"], TARGETS, cache=cache):
-        assert each.error is None, each.error
-        emulator.Device(cache=cache, traced=True).prepare(each.code_object)
-        found[each.target] = each.code_object
-    return found
+def built(translated):
+    return translated("device")
 
 
 @pytest.fixture(params=TARGETS)

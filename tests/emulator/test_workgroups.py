@@ -9,7 +9,7 @@ import pytest
 from parity import codeobject, emulator
 from parity.emulator import BadCall, DataRace, DivergentBarrier, LdsExceeded, MemoryFault
 from parity.errors import UsageError
-from parity.toolchain import TARGETS, build
+from parity.toolchain import TARGETS
 
 HERE = Path(__file__).parent
 
@@ -43,14 +43,8 @@ class Workgroups:
 
 
 @pytest.fixture(scope="module")
-def built(cache):
-    """The module for every target, translated."""
-    found = {}
-    for each in build(HERE / "kernels", ["workgroups"], TARGETS, cache=cache):
-        assert each.error is None, each.error
-        emulator.Device(cache=cache, traced=True).prepare(each.code_object)
-        found[each.target] = each.code_object
-    return found
+def built(translated):
+    return translated("workgroups")
 
 
 @pytest.fixture(params=TARGETS)
