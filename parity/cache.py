@@ -54,12 +54,9 @@ class Cache:
         Raises:
             SystemLacks: the cache folder cannot be written.
         """
+        if sound := self._sound(key):
+            return sound, True
         folder = self.folder(key)
-        if folder.is_dir():
-            if _is_sound(folder):
-                return folder, True
-            log.warning("cache entry %s was damaged; it is built again", folder)
-            shutil.rmtree(folder, ignore_errors=True)
         try:
             folder.parent.mkdir(parents=True, exist_ok=True)
             scratch = Path(tempfile.mkdtemp(prefix=".build-", dir=folder.parent))
@@ -77,6 +74,38 @@ class Cache:
             return folder, False
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
+
+    def note(self, key: str, name: str, text: str) -> None:
+        """Keep a text as an entry of one file of that name.
+
+        Raises:
+            SystemLacks: as ``get``.
+        """
+
+        def write(folder: Path) -> None:
+            (folder / name).write_text(text)
+
+        self.get(key, write)
+
+    def noted(self, key: str, name: str = "") -> str | None:
+        """The text of a file of an entry ("" for no name); None if there is no such entry."""
+        folder = self._sound(key)
+        return None if folder is None else (folder / name).read_text() if name else ""
+
+    def forget(self, key: str) -> None:
+        """Remove an entry."""
+        shutil.rmtree(self.folder(key), ignore_errors=True)
+
+    def _sound(self, key: str) -> Path | None:
+        """The folder of an entry that is there; a damaged one is removed, with a warning."""
+        folder = self.folder(key)
+        if not folder.is_dir():
+            return None
+        if _is_sound(folder):
+            return folder
+        log.warning("cache entry %s was damaged; it is built again", folder)
+        shutil.rmtree(folder, ignore_errors=True)
+        return None
 
     def _unwritable(self, error: OSError) -> SystemLacks:
         return SystemLacks(

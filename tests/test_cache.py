@@ -111,3 +111,15 @@ def test_the_root_is_the_users_choice(monkeypatch, tmp_path):
     assert default_root() == tmp_path
     monkeypatch.delenv("PARITY_CACHE")
     assert default_root().name == "parity"
+
+
+def test_a_text_is_kept_until_it_is_forgotten_or_damaged(tmp_path):
+    cache = Cache(tmp_path)
+    assert cache.noted(KEY, "text") is None and not any(tmp_path.iterdir())
+    cache.note(KEY, "text", "kept")
+    assert (cache.noted(KEY, "text"), cache.noted(KEY)) == ("kept", "")
+    cache.forget(KEY)
+    assert cache.noted(KEY) is None
+    cache.note(KEY, "text", "kept")
+    (cache.folder(KEY) / "text").write_text("spoiled")
+    assert cache.noted(KEY, "text") is None

@@ -21,7 +21,7 @@ import numpy as np
 
 from parity.cache import Cache, digest
 from parity.emulator.codegen import translate
-from parity.emulator.host import SYMBOL, Functions, forget, note, noted, runtime_version
+from parity.emulator.host import SYMBOL, Functions, runtime_version
 from parity.emulator.image import image_of
 from parity.emulator.parse import Function, bodies_of, function_of
 from parity.emulator.threaded import Threaded, thread
@@ -122,8 +122,7 @@ class Programs:
                 missing |= {key: text for key, text in texts.items() if key not in self._functions}
         self._functions.compile(missing, target.wavefront, _LEVELS[self._kind], workers)
         for name, recipe in made.items():
-            note(
-                self._cache,
+            self._cache.note(
                 keys[name],
                 "kernel.json",
                 json.dumps({"functions": recipe.functions, "threaded": recipe.threaded and vars(recipe.threaded)}),
@@ -155,13 +154,13 @@ class Programs:
 
     def _kept(self, key: str) -> _Recipe | None:
         """How to put a kernel together, if all that it takes is in the cache."""
-        if (text := noted(self._cache, key, "kernel.json")) is None:
+        if (text := self._cache.noted(key, "kernel.json")) is None:
             return None
         kept = json.loads(text)
         recipe = _Recipe(kept["functions"], kept["threaded"] and Threaded(**kept["threaded"]))
         if all(function in self._functions for function in recipe.functions):
             return recipe
-        forget(self._cache, key)
+        self._cache.forget(key)
         return None
 
 

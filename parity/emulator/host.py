@@ -11,7 +11,6 @@ import functools
 import os
 import platform
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -22,7 +21,7 @@ from parity import zig
 from parity.cache import Cache, digest
 from parity.errors import NotAvailable, ParityError
 
-__all__ = ["SYMBOL", "Functions", "forget", "host_features", "note", "noted", "runtime_version"]
+__all__ = ["SYMBOL", "Functions", "host_features", "runtime_version"]
 
 SYMBOL = "THE_FUNCTION"
 """What stands for the name of a function in its text."""
@@ -101,12 +100,12 @@ class Functions:
     def __contains__(self, key: str) -> bool:
         if key in self._places:
             return True
-        if (text := noted(self._cache, key, "place")) is None:
+        if (text := self._cache.noted(key, "place")) is None:
             return False
         batch, symbol = text.split()
         if batch not in self._whole:
-            if noted(self._cache, batch, "") is None:
-                forget(self._cache, key)  # else it would point to a batch that is gone for ever
+            if self._cache.noted(batch) is None:
+                self._cache.forget(key)  # else it would point to a batch that is gone for ever
                 return False
             self._whole.add(batch)
         self._places[key] = batch, symbol
@@ -128,7 +127,7 @@ class Functions:
             self._whole.add(where)
             for key in batch:
                 self._places[key] = where, _name(key)
-                note(self._cache, key, "place", f"{where} {_name(key)}")
+                self._cache.note(key, "place", f"{where} {_name(key)}")
 
     def load(self, key: str) -> tuple[ctypes.CDLL, str]:
         """The library that holds a function which is there, and its symbol."""
@@ -141,44 +140,6 @@ class Functions:
 
 def _name(key: str) -> str:
     return f"kernel_{key[:32]}"
-
-
-# --- small entries of the cache --------------------------------------------------------------------------------------
-
-
-def note(cache: Cache, key: str, name: str, text: str) -> None:
-    """Keep a text in the cache, as a file of that name."""
-
-    def write(folder: Path) -> None:
-        (folder / name).write_text(text)
-
-    cache.get(key, write)
-
-
-def noted(cache: Cache, key: str, name: str) -> str | None:
-    """The text of a file of an entry ("" for no name); None if there is no such entry."""
-    try:
-        folder, _ = cache.get(key, _absent)
-    except _Absent:
-        return None
-    return (folder / name).read_text() if name else ""
-
-
-def forget(cache: Cache, key: str) -> None:
-    """Remove an entry."""
-    try:
-        folder, _ = cache.get(key, _absent)
-    except _Absent:
-        return
-    shutil.rmtree(folder, ignore_errors=True)
-
-
-class _Absent(Exception):
-    pass
-
-
-def _absent(_: Path) -> None:
-    raise _Absent
 
 
 def _missing(folder: Path) -> NoReturn:

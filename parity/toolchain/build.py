@@ -293,7 +293,8 @@ def _build_one(source: Source, target: Target, fingerprint: str, cache: Cache) -
         settings = (*settings, "hipify", hipifier_fingerprint(source.hipifier))
     key = digest(fingerprint, source.module, str(source.ported), *settings, *map(_encode, parts))
     without = digest(key, _SWITCHES)  # what has failed once without a switch is not tried again
-    if cache.folder(without).is_dir() and (switched := _switched(source, _read_switches(without, cache))):
+    known = cache.noted(without, _SWITCHES)
+    if known is not None and (switched := _switched(source, json.loads(known))):
         built = _build_one(switched, target, fingerprint, cache)
         if not built.error:
             return built
@@ -304,7 +305,7 @@ def _build_one(source: Source, target: Target, fingerprint: str, cache: Cache) -
         if switched := _switched(source, error.switches):
             built = _build_one(switched, target, fingerprint, cache)
             if not built.error:
-                cache.get(without, functools.partial(_write_switches, error.switches))
+                cache.note(without, _SWITCHES, json.dumps(error.switches))
             if not built.error or len(built.error.findings) < len(error.findings):
                 return built
         seconds = time.perf_counter() - start
@@ -331,15 +332,6 @@ def _switched(source: Source, names: Iterable[str]) -> Source | None:
         return None
     side = replace(source.side, flags=(*source.side.flags, *(each.flag for each in switches)))
     return replace(source, side=side, switches=(*source.switches, *switches), repairs=Repairs())
-
-
-def _write_switches(names: Sequence[str], folder: Path) -> None:
-    (folder / _SWITCHES).write_text(json.dumps(names))
-
-
-def _read_switches(key: str, cache: Cache) -> list[str]:
-    folder, _ = cache.get(key, functools.partial(_write_switches, ()))
-    return list(map(str, json.loads((folder / _SWITCHES).read_text())))
 
 
 def _helpful(source: Source, target: Target, fingerprint: str, cache: Cache, translation: Translation) -> str:
