@@ -145,16 +145,15 @@ def worker_for(
     suite = load_suite(ROOT / "kernels", ROOT / "cases")
     selection = suite.select([kernel])
     module = selection.entries[0].op.module
-    folder = tmp_path / "kernels" if edits or gpu else suite.kernels
-    if folder == suite.kernels:  # whole modules: the matrix and other tests need them too
+    if edits or gpu:
+        built = built_for(tmp_path / "kernels", module, kernel, edits, column.target)
+        suite = load_suite(tmp_path / "kernels", ROOT / "cases")
+    else:  # whole modules: the matrix and other tests need them too
         (built,) = build_suite(suite, [module], [column.target])
-    else:
-        built = built_for(folder, module, kernel, edits, column.target)
-        suite = load_suite(folder, ROOT / "cases")
     assert built.code_object, built.error
     tasks = tasks_of(selection, [column])
     code = {(module, column): built.code_object}
-    return Worker(Plan(folder, suite.cases, tasks, examples, 0, True, code), suite, sessions=sessions)
+    return Worker(Plan(suite.kernels, suite.cases, tasks, examples, 0, True, code), suite, sessions=sessions)
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda f: f.name)

@@ -231,7 +231,7 @@ def _found_around(
     found: list[Path] = []
     for (bracket, header), folder in nowhere.items():
         here = found_in(header, folders)
-        if not here and header not in doubtful and _is_of_aproject_of(header, bracket):
+        if not here and header not in doubtful and _is_of_a_project(header, bracket):
             places = _around(header, folder)
             if len(places) > 1 and (named := named_folder(places, source, project_of(source.parent))):
                 places = (named,)
@@ -243,7 +243,7 @@ def _found_around(
     return found
 
 
-def _is_of_aproject_of(header: str, bracket: str) -> bool:
+def _is_of_a_project(header: str, bracket: str) -> bool:
     """Whether a header that no folder has may be the project's own: no library's, and not the compiler's."""
     name = Path(header)
     if name.is_absolute() or ".." in name.parts or not name.suffix or header in table()[1] or stub_of(header):
