@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import multiprocessing
+import itertools
 import os
 import pickle
+import queue
 import signal
+import subprocess
+import sys
 import threading
 import time
 import traceback
@@ -20,21 +23,26 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from multiprocessing import resource_tracker
+from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
-from multiprocessing.context import SpawnProcess
 from multiprocessing.reduction import ForkingPickler
+from pathlib import Path
 from typing import Any
 
 from parity.errors import NotAvailable
 from parity.interrupts import INTERRUPTS, held
+from parity.runners.gpu import WORKER_NUMBER
 
 __all__ = ["Died", "Late", "Processes"]
 
 ATTEMPTS = 3
 """Processes that may die one after the other before one of them was ready; after that none will be."""
 
-_SPAWN = multiprocessing.get_context("spawn")
+# Not multiprocessing's own processes: one whose parent is killed before it has told them how to begin prints a
+# traceback, and each of them runs the program of its parent once more.
+_BEGIN = "import sys; sys.path[:] = sys.argv[2:]; from parity.engine.processes import work; work(int(sys.argv[1]))"
+
+_numbers = itertools.count()
 
 
 class Died(Exception):
@@ -68,7 +76,7 @@ class _Call:
 class _Process:
     """A process, the call that it is at, and when that is to be over. Its first call makes it ready for others."""
 
-    process: SpawnProcess
+    process: subprocess.Popen[bytes]
     connection: Connection
     call: _Call | None = None
     deadline: float = 0.0
@@ -92,14 +100,13 @@ class Processes:
 
     def __post_init__(self) -> None:
         self._lock = threading.Lock()
-        self._woken, self._wakes = _SPAWN.Pipe(duplex=False)
+        self._woken, self._wakes = Pipe(duplex=False)
         self._first = bytes(ForkingPickler.dumps((self.initializer, tuple(self.arguments))))
         self._thread = threading.Thread(target=self._serve, name="parity processes", daemon=True)
 
     def start(self) -> None:
         """Start the processes. ``stop`` has to follow, even where this was interrupted."""
-        atexit.register(self.stop)  # before that of multiprocessing, which waits for processes to end by themselves
-        resource_tracker.ensure_running()  # which lets interrupts through again when it starts
+        atexit.register(self.stop)
         with held():
             self._thread.start()
 
@@ -179,15 +186,14 @@ class Processes:
         """The processes that have something to say, or have died or are late."""
         busy = [each.deadline for each in processes if each.call]
         seconds = max(0.0, min(busy) - time.monotonic()) if busy else None
-        links: list[Any] = [link for each in processes for link in (each.connection, each.process.sentinel)]
-        found = wait([self._woken, *links], seconds)
+        found = wait([self._woken, *(each.connection for each in processes)], seconds)
         if self._woken in found:
             while self._woken.poll():
                 self._woken.recv_bytes()
         now = time.monotonic()
         for each in processes:
             late = each.call is not None and now >= each.deadline
-            if late or each.connection in found or each.process.sentinel in found:
+            if late or each.connection in found:
                 yield each
 
     def _receive(self, each: _Process) -> bool:
@@ -197,10 +203,10 @@ class Processes:
         except (EOFError, OSError):
             said = None
         if said is None:
-            late = each.call is not None and each.process.is_alive() and time.monotonic() >= each.deadline
+            late = each.call is not None and each.process.poll() is None and time.monotonic() >= each.deadline
             _end(each, at_once=late)
             if each.call:
-                each.call.future.set_exception(Late() if late else Died(each.process.exitcode))
+                each.call.future.set_exception(Late() if late else Died(each.process.returncode))
             return False
         if not each.asked:
             each.asked = True
@@ -229,10 +235,12 @@ class Processes:
 
 
 def _started() -> _Process:
-    ours, theirs = _SPAWN.Pipe()
-    process = _SPAWN.Process(target=_work, args=[theirs], daemon=True)
+    ours, theirs = Pipe()
+    folders = [folder or str(Path.cwd()) for folder in sys.path]
+    command = [sys.executable, "-c", _BEGIN, str(theirs.fileno()), *folders]
+    environment = {**os.environ, WORKER_NUMBER: str(next(_numbers))}
     try:
-        process.start()
+        process = subprocess.Popen(command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, env=environment)
     except BaseException:
         ours.close()
         raise
@@ -244,7 +252,7 @@ def _started() -> _Process:
 def _none_begins(last: _Process) -> NotAvailable:
     return NotAvailable(
         f"{ATTEMPTS} worker processes died one after the other before they could begin (the last one "
-        f"{_ended(last.process.exitcode)}); if the system is short of memory, use fewer of them: -j 1"
+        f"{_ended(last.process.returncode)}); if the system is short of memory, use fewer of them: -j 1"
     )
 
 
@@ -252,9 +260,10 @@ def _end(each: _Process, *, at_once: bool = True) -> None:
     """End a process; one that ends by itself is given the time to say with which exit code."""
     each.connection.close()
     if not at_once:
-        each.process.join(5)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            each.process.wait(5)
     each.process.kill()
-    each.process.join()
+    each.process.wait()
 
 
 def _ended(exitcode: int | None) -> str:
@@ -272,25 +281,28 @@ def _unpacked(said: bytes) -> tuple[Any, Exception | None]:
     return value, error
 
 
-def _work(connection: Connection) -> None:
-    """Do what the connection asks for until it closes, inside of a process."""
+def work(descriptor: int) -> None:
+    """Do what the connection with this file descriptor asks for until it closes, inside of a process."""
     for number in INTERRUPTS:
         signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, INTERRUPTS)
-    parent = multiprocessing.parent_process()
-    assert parent is not None
+    os.set_inheritable(descriptor, False)
+    connection = Connection(descriptor)
+    messages: queue.SimpleQueue[bytes] = queue.SimpleQueue()
 
-    def watch() -> None:
-        parent.join()
-        os._exit(1)
+    def read() -> None:
+        # In a thread: in the middle of a call nobody else would see that the other side has gone.
+        while True:
+            try:
+                messages.put(connection.recv_bytes())
+            except (EOFError, OSError):
+                os._exit(0)
 
-    # In the middle of a call it would not see that nobody waits for it any more.
-    threading.Thread(target=watch, daemon=True).start()
-    with contextlib.suppress(EOFError, OSError):
+    threading.Thread(target=read, daemon=True).start()
+    with contextlib.suppress(OSError):
         connection.send_bytes(b"")
         while True:
-            message = connection.recv_bytes()
-            connection.send_bytes(_performed(message))
+            connection.send_bytes(_performed(messages.get()))
 
 
 def _performed(message: bytes) -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import multiprocessing
+import os
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from parity.runners.stopwatch import Stopwatch, Timeline
 from parity.runners.timing import Timings
 from parity.toolchain import MissingKernel, ModuleStore
 
-__all__ = ["Driver", "GpuDevice", "Placed", "most_workers", "worker_number"]
+__all__ = ["WORKER_NUMBER", "Driver", "GpuDevice", "Placed", "most_workers", "worker_number"]
 
 WORKERS_PER_GPU = 16
 """Processes on one GPU take turns (NVIDIA's documentation of MPS: without it, their contexts are time-sliced). A case
@@ -28,6 +28,9 @@ keeps a processor busy for milliseconds and the GPU for microseconds, so this ma
 
 WORKER_BYTES = 512 * 2**20
 """Memory of a GPU for one process: context, loaded modules, buffers. No more than half of a GPU is taken in all."""
+
+WORKER_NUMBER = "PARITY_WORKER"
+"""The environment variable with the number of a process among those that its parent has started, from 0 on."""
 
 # What errors of a runtime mean that say nothing about the kernel's work; any other is a kind of its own.
 KINDS = {
@@ -238,9 +241,8 @@ def most_workers(memories: list[int]) -> int:
 
 
 def worker_number() -> int:
-    """The number of this process among the workers of a run, from 0 on: the parent counts those it starts."""
-    identity = multiprocessing.current_process()._identity
-    return identity[-1] - 1 if identity else 0
+    """The number of this process among the workers of a run, from 0 on; 0 in a process that is none of them."""
+    return int(os.environ.get(WORKER_NUMBER, 0))
 
 
 def _arguments(launch: Launch, places: Mapping[str, tuple[int, int]]) -> list[bytes]:

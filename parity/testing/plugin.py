@@ -61,7 +61,8 @@ class SuitePlugin:
         given = getattr(config, "workerinput", {}).get(LOCK)
         self._is_worker, self._lock = given is not None, Path(given) if given else None
         self._shared: IO[bytes] | None = None
-        self._terminated = self._finishing = self._handled = False
+        self._terminated = self._finishing = False
+        self._handlers: dict[int, Any] = {}
         self._records, self._uncompiled = list[CaseRecord](), dict[tuple[str, str], str]()
         self._made_by: dict[str, str] = {}
         self._entries: dict[tuple[str, tuple[str, ...]], Entry] = {}
@@ -169,19 +170,27 @@ class SuitePlugin:
 
         Until here pytest would not ask for the exit code, and from its end on there is nothing to interrupt.
         """
+        self._handle(signal.SIGTERM, signal.SIG_DFL, self._terminate)
+
+    def _handle(self, number: int, usual: Any, handler: Any) -> None:
+        """Handle a signal until the end, if nobody else does."""
         here = threading.current_thread() is threading.main_thread()
-        if here and not self._is_worker and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
-            signal.signal(signal.SIGTERM, self._terminate)
-            self._handled = True
+        if here and not self._is_worker and signal.getsignal(number) == usual:
+            self._handlers[number] = signal.signal(number, handler)
 
     def _terminate(self, number: int, frame: FrameType | None) -> None:
         if not (self._terminated or self._finishing):
             self._terminated = True
             raise KeyboardInterrupt
 
+    @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """A run that passed fails for a known issue to look at again, and for what could not be used."""
+        """A run that passed fails for a known issue to look at again, and for what could not be used.
+
+        From here on reports are written and workers end: an interrupt would only lose what they say.
+        """
         self._finishing = True
+        self._handle(signal.SIGINT, signal.default_int_handler, signal.SIG_IGN)
         if self._terminated:
             session.exitstatus = TERMINATED
             return
@@ -254,8 +263,8 @@ class SuitePlugin:
         self._environment.undo()
         if self._shared:
             self._shared.close()
-        if self._handled:
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        for number, handler in self._handlers.items():
+            signal.signal(number, handler)
 
 
 def _settings(config: pytest.Config) -> Settings:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
 
 import pytest
@@ -93,6 +95,23 @@ def test_workers_that_die_before_they_have_read_their_plan_are_an_error_and_no_w
         pool.schedule(double, [1], seconds=PATIENCE).result(PATIENCE)
     with pytest.raises(NotAvailable):  # a later one, too
         pool.schedule(double, [1], seconds=PATIENCE).result(PATIENCE)
+
+
+def test_one_that_nobody_waits_for_any_more_ends_in_silence(capfd):
+    each = processes._started()
+    each.connection.close()  # as if this process had been killed before it could say how to begin
+    assert each.process.wait(PATIENCE) == 0
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_program_without_a_main_guard_runs_once(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import operator\nfrom parity.engine.processes import Processes\nprint('here')\npool = Processes(2, print)\n"
+        "pool.start()\nprint(pool.schedule(operator.mul, [6, 7], seconds=60).result())\npool.stop()\n"
+    )
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=PATIENCE)
+    assert (done.stderr, done.stdout.split()) == ("", ["here", "42"])
 
 
 def test_one_that_dies_while_it_starts_is_replaced(started, tmp_path):

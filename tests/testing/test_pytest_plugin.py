@@ -170,6 +170,16 @@ def test_sigterm_ends_pytest_as_ctrl_c_does_with_an_exit_code_of_its_own(project
     assert "1 passed" in out
 
 
+def test_ctrl_c_at_the_very_end_loses_nothing(project):
+    (project.folder / "tests" / "test_own.py").write_text("def test_own(): pass\n")
+    (project.folder / "conftest.py").write_text(
+        "import os, signal\ndef pytest_sessionfinish(): os.kill(os.getpid(), signal.SIGINT)\n"
+    )
+    code, out = project("--parity", "tests/test_own.py")
+    assert (code, "KeyboardInterrupt" in out) == (0, False)
+    assert "1 passed" in out
+
+
 def test_what_workers_of_xdist_share_has_no_name_that_could_outlive_them(project, monkeypatch):
     scratch = project.folder / "scratch"
     scratch.mkdir()
