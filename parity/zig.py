@@ -7,6 +7,7 @@ import functools
 import importlib.util
 import signal
 import subprocess
+import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -61,16 +62,22 @@ def run(arguments: Sequence[str | Path], *, cwd: Path | None = None) -> subproce
 
 
 def _completed(command: list[str], cwd: Path | None) -> subprocess.CompletedProcess[str]:
-    pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True, cwd=cwd) as process:
+    # A file and no pipe: clang writes to stderr a few bytes at a time, and printed functions are many megabytes.
+    with (
+        tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as said,
+        subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=said, text=True, cwd=cwd
+        ) as process,
+    ):
         _running.add(process)
         try:
             if _stopping.is_set():
                 process.kill()
-            out, err = process.communicate()
+            out, _ = process.communicate()
         finally:
             _running.discard(process)
-    return subprocess.CompletedProcess(command, process.returncode, out, err)
+        said.seek(0)
+        return subprocess.CompletedProcess(command, process.returncode, out, said.read())
 
 
 @contextlib.contextmanager

@@ -20,7 +20,7 @@ from parity.engine import Column, Plan, columns_of, tasks_of
 from parity.engine.pool import processors
 from parity.engine.worker import Worker
 from parity.runners import Session, runner
-from parity.suite import load_suite
+from parity.suite import Suite
 from parity.toolchain import Built, build, build_suite
 
 ROOT = Path(__file__).parent.parent
@@ -126,13 +126,14 @@ def built_for(folder: Path, module: str, kernel: str, edits: Sequence[tuple[str,
         text = path.read_text()
         assert old in text, f"{file} no longer holds {old!r}"
         path.write_text(text.replace(old, new))
-    for path in folder.glob("*.cu"):
-        path.write_text(without_other_kernels(kernel, path.read_text()))
+    source = folder / f"{module}.cu"
+    source.write_text(without_other_kernels(kernel, source.read_text()))
     (built,) = build(folder, [module], [target])
     return built
 
 
 def worker_for(
+    suite: Suite,
     tmp_path: Path,
     kernel: str,
     *edits: tuple[str, str, str],
@@ -142,12 +143,11 @@ def worker_for(
 ) -> Worker:
     """A worker for one kernel entry, on a copy of the kernels with some edits (file, old, new); else on the kernels."""
     column, sessions = (gpu[0], dict([gpu])) if gpu else (columns_of(runner("emulated"), [target])[0], {})
-    suite = load_suite(ROOT / "kernels", ROOT / "cases")
     selection = suite.select([kernel])
     module = selection.entries[0].op.module
     if edits or gpu:
         built = built_for(tmp_path / "kernels", module, kernel, edits, column.target)
-        suite = load_suite(tmp_path / "kernels", ROOT / "cases")
+        suite = replace(suite, kernels=tmp_path / "kernels")
     else:  # whole modules: the matrix and other tests need them too
         (built,) = build_suite(suite, [module], [column.target])
     assert built.code_object, built.error
@@ -157,8 +157,8 @@ def worker_for(
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda f: f.name)
-def test_a_planted_fault_is_caught_and_shrunk(fault, tmp_path):
-    worker = worker_for(tmp_path, fault.kernel, fault.edit, examples=fault.examples, target=fault.target)
+def test_a_planted_fault_is_caught_and_shrunk(suite, fault, tmp_path):
+    worker = worker_for(suite, tmp_path, fault.kernel, fault.edit, examples=fault.examples, target=fault.target)
     (task,) = worker.plan.tasks
     records = worker.perform(task)
     failures = [r for r in records if not r.verdict.passed]
@@ -177,8 +177,8 @@ def size_of(worker: Worker, text: str) -> int:
 
 
 @pytest.mark.parametrize(("kernel", "target"), sorted({(fault.kernel, fault.target) for fault in FAULTS}))
-def test_the_kernels_without_a_fault_pass_the_same_cases(kernel, target, tmp_path):
-    worker = worker_for(tmp_path, kernel, target=target)
+def test_the_kernels_without_a_fault_pass_the_same_cases(suite, kernel, target, tmp_path):
+    worker = worker_for(suite, tmp_path, kernel, target=target)
     (task,) = worker.plan.tasks
     records = worker.perform(task)
     assert len(records) >= 30
@@ -211,8 +211,8 @@ def gpu(request, suite, tmp_path_factory):
 
 
 @pytest.mark.parametrize("fault", [f for f in FAULTS if not f.emulated_only], ids=lambda f: f.name)
-def test_a_planted_fault_is_caught_on_a_gpu(fault, gpu, tmp_path):
-    worker = worker_for(tmp_path, fault.kernel, fault.edit, examples=fault.examples, gpu=gpu)
+def test_a_planted_fault_is_caught_on_a_gpu(suite, fault, gpu, tmp_path):
+    worker = worker_for(suite, tmp_path, fault.kernel, fault.edit, examples=fault.examples, gpu=gpu)
     (task,) = worker.plan.tasks
     seen = set()
     # Case by case: each further launch that ends the device's process would cost seconds.
@@ -233,8 +233,8 @@ def test_a_planted_fault_is_caught_on_a_gpu(fault, gpu, tmp_path):
 
 
 @pytest.mark.parametrize("kernel", sorted({fault.kernel for fault in FAULTS}))
-def test_the_kernels_without_a_fault_pass_the_same_cases_on_a_gpu(kernel, gpu, tmp_path):
-    worker = worker_for(tmp_path, kernel, gpu=gpu)
+def test_the_kernels_without_a_fault_pass_the_same_cases_on_a_gpu(suite, kernel, gpu, tmp_path):
+    worker = worker_for(suite, tmp_path, kernel, gpu=gpu)
     (task,) = worker.plan.tasks
     assert [r.case for r in worker.perform(task) if not r.verdict.passed] == []
 
@@ -258,8 +258,8 @@ def divergences(worker: Worker) -> set[str]:
 
 
 @pytest.mark.parametrize(("kernel", "old", "new", "divergence"), PLAIN_CASTS)
-def test_a_plain_cast_is_shown_as_a_known_divergence(kernel, old, new, divergence, tmp_path):
-    assert divergences(worker_for(tmp_path, kernel, ("convert.cuh", old, new))) == {divergence}
+def test_a_plain_cast_is_shown_as_a_known_divergence(suite, kernel, old, new, divergence, tmp_path):
+    assert divergences(worker_for(suite, tmp_path, kernel, ("convert.cuh", old, new))) == {divergence}
 
 
 # The format of gfx94x: bias 8, one NaN in the place of -0, and in the places of the others the largest values, 240.
@@ -275,5 +275,5 @@ FNUZ = (
 
 
 @pytest.mark.parametrize("kernel", ["cast_f8_e4m3_f32", "cast_f8_e4m3_u8", "cast_f32_f8_e4m3", "cast_f16_f8_e4m3"])
-def test_f8_in_the_format_of_gfx94x_is_shown_as_a_known_divergence(kernel, tmp_path):
-    assert "D19" in divergences(worker_for(tmp_path, kernel, *(("f8.cuh", old, new) for old, new in FNUZ)))
+def test_f8_in_the_format_of_gfx94x_is_shown_as_a_known_divergence(suite, kernel, tmp_path):
+    assert "D19" in divergences(worker_for(suite, tmp_path, kernel, *(("f8.cuh", old, new) for old, new in FNUZ)))
