@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import hashlib
 import logging
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import platformdirs
 
+from parity import zig
 from parity.errors import SystemLacks
 
 __all__ = ["Cache", "default_root", "digest"]
 
 log = logging.getLogger("parity.cache")
 _SEAL = "SHA256SUMS"
+
+PATIENCE = 300.0
+"""Seconds for which one waits at most while another process or thread builds the same entry: it may be suspended."""
 
 
 def default_root() -> Path:
@@ -49,7 +56,9 @@ class Cache:
     def get(self, key: str, build: Callable[[Path], None]) -> tuple[Path, bool]:
         """The folder of ``key`` and whether it was there; if not, ``build`` fills it.
 
-        A damaged entry is rebuilt, with a warning. Concurrent builds of one key are harmless: the first to finish wins.
+        A damaged entry is rebuilt, with a warning. Of several that want one key at a time the first builds, and the
+        others wait for it. Concurrent builds of a key, of those who waited in vain, are harmless: the first to finish
+        wins.
 
         Raises:
             SystemLacks: the cache folder cannot be written.
@@ -63,15 +72,18 @@ class Cache:
         except OSError as error:
             raise self._unwritable(error) from error
         try:
-            build(scratch)
-            try:
-                (scratch / _SEAL).write_text(_seal_of(scratch))
-                scratch.rename(folder)
-            except OSError as error:
-                # Somebody else built the same key first, or the damaged entry could not be removed.
-                if not _is_sound(folder):
-                    raise self._unwritable(error) from error
-            return folder, False
+            with _turn(folder):
+                if sound := self._sound(key):
+                    return sound, True
+                build(scratch)
+                try:
+                    (scratch / _SEAL).write_text(_seal_of(scratch))
+                    scratch.rename(folder)
+                except OSError as error:
+                    # Somebody else built the same key first, or the damaged entry could not be removed.
+                    if not _is_sound(folder):
+                        raise self._unwritable(error) from error
+                return folder, False
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
 
@@ -111,6 +123,34 @@ class Cache:
         return SystemLacks(
             f"cannot write the cache folder {self.root}: {error.strerror}; set PARITY_CACHE to a writable folder"
         )
+
+
+@contextlib.contextmanager
+def _turn(folder: Path) -> Iterator[None]:
+    """The first to come goes ahead; the others follow when it is done, all at once, for it may have failed.
+
+    The lock is the system's, which takes it from a process that ends. Where a file system has none, nobody waits.
+    """
+    path = folder.with_name(f".lock-{folder.name}")
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError):
+            file = stack.enter_context(path.open("w"))
+            if _locked(file.fileno()):
+                stack.callback(path.unlink, missing_ok=True)
+            else:
+                end = time.monotonic() + PATIENCE
+                while zig.wanted() and time.monotonic() < end and not _locked(file.fileno()):
+                    time.sleep(0.05)
+                file.close()
+        yield
+
+
+def _locked(descriptor: int) -> bool:
+    """Lock an open file, if nobody else has."""
+    with contextlib.suppress(BlockingIOError):
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    return False
 
 
 def _is_sound(folder: Path) -> bool:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from parity.errors import MissingTool, SystemLacks
 
-__all__ = ["run", "stopped", "version", "zig"]
+__all__ = ["run", "stopped", "version", "wanted", "zig"]
 
 _running: set[subprocess.Popen[str]] = set()
 _stopping = threading.Event()
@@ -90,3 +90,8 @@ def stopped() -> Iterator[None]:
         yield
     finally:
         _stopping.clear()
+
+
+def wanted() -> bool:
+    """Whether what compilers make is still wanted: not if somebody interrupted."""
+    return not _stopping.is_set()

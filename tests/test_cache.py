@@ -1,6 +1,10 @@
 """The content-addressed cache: complete entries or none."""
 
+import subprocess
+import sys
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -83,22 +87,75 @@ def test_an_entry_that_cannot_be_placed_is_an_error_not_a_damaged_result(tmp_pat
         Cache(tmp_path).get(KEY, writes("x"))
 
 
-def test_concurrent_builds_of_one_key_agree(tmp_path):
-    cache, results, gate = Cache(tmp_path), [], threading.Barrier(4)
+def at_once(count, function):
+    """What a function returned in each of so many threads."""
+    with ThreadPoolExecutor(count) as pool:
+        return [future.result(60) for future in [pool.submit(function) for _ in range(count)]]
+
+
+def test_of_those_who_want_a_key_at_a_time_one_builds_it(tmp_path):
+    built = []
 
     def build(folder):
-        gate.wait(timeout=30)
+        built.append(folder)
+        time.sleep(0.2)
         writes("x")(folder)
 
-    threads = [threading.Thread(target=lambda: results.append(cache.get(KEY, build)[0])) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(set(results)) == 1
-    assert len(results) == 4
-    assert cache.get(KEY, refuses)[1]
+    found = at_once(4, lambda: Cache(tmp_path).get(KEY, build))
+    assert len(built) == 1 and len({folder for folder, _ in found}) == 1
+    assert sorted(there for _, there in found) == [False, True, True, True]
+    assert [p.name for p in tmp_path.rglob(".*")] == []
+
+
+def test_after_a_build_that_failed_the_others_try_together(tmp_path):
+    first, together = threading.Event(), threading.Barrier(3)
+
+    def build(folder):
+        if not first.is_set():
+            first.set()
+            time.sleep(0.2)
+            raise ValueError("no")
+        together.wait(30)  # would break if they built one after the other
+        writes("x")(folder)
+
+    def attempt():
+        try:
+            return Cache(tmp_path).get(KEY, build)[0]
+        except ValueError:
+            return None
+
+    found = at_once(4, attempt)
+    assert found.count(None) == 1 and len(set(found)) == 2
     assert not list(tmp_path.rglob(".build-*"))
+
+
+def test_nobody_waits_for_ever_for_one_that_is_suspended(tmp_path, monkeypatch):
+    monkeypatch.setattr("parity.cache.PATIENCE", 0.1)
+    begun, end = threading.Event(), threading.Event()
+
+    def suspended(folder):
+        begun.set()
+        end.wait(60)
+        writes("x")(folder)
+
+    thread = threading.Thread(target=lambda: Cache(tmp_path).get(KEY, suspended))
+    thread.start()
+    begun.wait(30)
+    assert Cache(tmp_path).get(KEY, writes("x"))[1] is False
+    end.set()
+    thread.join()
+    assert Cache(tmp_path).get(KEY, refuses)[1]
+
+
+def test_nobody_waits_for_one_that_was_killed(tmp_path):
+    script = (
+        "import os, sys; from pathlib import Path; from parity.cache import Cache\n"
+        f"Cache(Path(sys.argv[1])).get({KEY!r}, lambda folder: os.kill(os.getpid(), 9))"
+    )
+    assert subprocess.run([sys.executable, "-c", script, tmp_path]).returncode == -9
+    assert list(tmp_path.rglob(".lock-*"))
+    assert Cache(tmp_path).get(KEY, writes("x"))[1] is False
+    assert not list(tmp_path.rglob(".lock-*"))
 
 
 def test_digests_of_different_lists_differ():
