@@ -1,9 +1,10 @@
 """Inline PTX: the commonest instructions become C++ by the table ``ptx_to_cpp.csv``, all others are refused by name.
 
 A row is an instruction with named operands, each with its type (``bfe.u32 d:u32, a:u32, b:u32, c:u32``), and C++
-statements that compute the outputs from the inputs. A statement ``asm("..." : ... : ...)`` is translated only if its
-template is one such instruction, operand by operand. What is refused becomes a call that the compiler rejects where it
-is compiled: the rest of the file can be used, and a kernel that needs the instruction is refused at the place of it.
+statements that compute the outputs from the inputs; an address of shared memory is ``[shared a:u32]``. A statement
+``asm("..." : ... : ...)`` is translated only if its template is such instructions, operand by operand, with registers
+of their own (``.reg``) and predicates (``@p``), but no labels. What is refused becomes a call that the compiler rejects
+where it is compiled: the rest of the file can be used, and a kernel that needs the instruction is refused at its place.
 
 Assembly that is not PTX (the host's, or AMD's own) stays as it is.
 """
@@ -14,7 +15,7 @@ import csv
 import functools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 
 from parity.toolchain.lexing import COMMENT_OR_LITERAL
@@ -26,10 +27,12 @@ TABLE = "ptx_to_cpp.csv"
 TYPES = {
     "b16": "unsigned short", "u16": "unsigned short", "s16": "short", "b32": "unsigned", "u32": "unsigned",
     "s32": "int", "b64": "unsigned long long", "u64": "unsigned long long", "s64": "long long", "f32": "float",
-    "f64": "double", "b8": "unsigned char", "u8": "unsigned char", "s8": "signed char",
+    "f64": "double", "b8": "unsigned char", "u8": "unsigned char", "s8": "signed char", "pred": "bool",
     "f16x2": "_Float16 __attribute__((ext_vector_type(2)))",
 }  # fmt: skip
 """The C++ type of each type of a row; an address (``[a:u32]``) is a pointer to its type."""
+
+_BITS = {kind: 32 if name == "f16x2" else 1 if name == "pred" else int(name[1:]) for name, kind in TYPES.items()}
 
 _OPCODES = """
 abs activemask add addc alloca and applypriority atom bar barrier bfe bfi bfind bmsk bra brev brkpt call
@@ -49,12 +52,17 @@ _ASM = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _TOKEN = re.compile(rf"{COMMENT_OR_LITERAL} | (?P<mark>::|[:()\[\]{{}},])", re.VERBOSE | re.DOTALL)
-_INSTRUCTION = re.compile(r"(?:@!?[%\w]+\s+)?(?P<opcode>[a-z]\w*(?:\.[\w:]+)*)\s*(?P<operands>.*)", re.DOTALL)
+_INSTRUCTION = re.compile(
+    r"(?:@(?P<guard>!?[%\w$]+)\s+)?(?P<opcode>[a-z]\w*(?:\.[\w:]+)*)\s*(?P<operands>.*)", re.DOTALL
+)
+_REGISTERS = re.compile(r"\.reg\s*\.(?P<type>\w+)\s+(?P<names>[%\w$]+(?:\s*,\s*[%\w$]+)*)")
+_SHARED = re.compile(r"\[shared (?P<name>[a-z]):")
 _SKIPPED_PTX = re.compile(r"//[^\n]*|/\*.*?\*/|[{}]|\.reg\b[^;]*;|\.pragma\b[^;]*;|[\w$]+:(?!:)", re.DOTALL)
 _NAMED = re.compile(r"\b(?P<name>[a-z]):(?P<type>\w+)")
 _PART = re.compile(r"\.([bh])([0-3])$")
 """The byte or the half of an operand that a video instruction takes."""
 _REFERENCE = re.compile(r"%(\d+)")
+_NUMBER = re.compile(r"-?(?:0[xX][\da-fA-F]+|\d+)[uU]?|-?\d+\.\d*")
 _INTEGER = re.compile(r"\b0[xX][\da-fA-F]+\b")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
 
@@ -71,27 +79,45 @@ class Refused:
 class Row:
     """One row of the table: the instruction, a pattern for the operands, the C++ type of each, and statements.
 
-    ``addresses`` are the names of operands that point, ``outputs`` those that are assigned.
+    ``addresses`` are the names of operands that point, those of ``shared`` into shared memory, by its own addresses of
+    32 bits; ``outputs`` are those that are assigned.
     """
 
     instruction: re.Pattern[str]
     operands: re.Pattern[str]
     types: Mapping[str, str]
     addresses: frozenset[str]
+    shared: frozenset[str]
     outputs: frozenset[str]
     statements: str
 
 
 @dataclass(frozen=True)
 class _Operand:
-    """An operand of the statement: its constraint, and its expression."""
+    """An operand of the statement: its constraint, its expression, and the variable that stands for that, if any."""
 
     constraint: str
     expression: str
+    local: str = ""
 
     @property
     def is_written(self) -> bool:
         return self.constraint[:1] in ("=", "+")
+
+    @property
+    def declared(self) -> str:
+        """The declaration of the variable."""
+        if self.constraint[:1] == "=":
+            return f"__typeof__({self.expression}) {self.local};"
+        return f"auto {self.local} = {self.expression};"
+
+
+@dataclass(frozen=True)
+class _Register:
+    """A register that a statement declares, as a variable: its name and its type."""
+
+    name: str
+    kind: str
 
 
 @dataclass(frozen=True)
@@ -117,6 +143,8 @@ def _row(ptx: str, cpp: str, name: str) -> Row:
     if name:
         ptx, cpp = re.sub(r"\bT\b", name, ptx), re.sub(r"\bT\b", TYPES[name], cpp)
     instruction, _, operands = ptx.partition(" ")
+    shared = frozenset(_SHARED.findall(operands))
+    operands = operands.replace("[shared ", "[")
     types = {match["name"]: TYPES[match["type"]] for match in _NAMED.finditer(operands)}
     pattern = re.escape(operands.replace(" ", ""))
     addresses = frozenset(each for each in types if f"[{each}:" in operands)
@@ -125,6 +153,7 @@ def _row(ptx: str, cpp: str, name: str) -> Row:
         re.compile(_NAMED.sub(lambda m: rf"(?P<{m['name']}>[^,\[\]{{}}]+)", pattern)),
         types,
         addresses,
+        shared,
         frozenset(each for each in types if re.search(rf"\b{each} \|?=(?!=)", cpp)) - addresses,
         cpp,
     )
@@ -181,39 +210,96 @@ def _ptx(template: str) -> str:
 def _translated(statement: _Statement) -> str | None:
     """The C++ statement, without its semicolon."""
     template = re.sub(r"//[^\n]*|/\*.*?\*/", " ", statement.template).strip()
-    template = re.sub(r"^\{(.*)\}$", r"\1", template, flags=re.DOTALL).strip().removesuffix(";")
-    match = _INSTRUCTION.fullmatch(template.strip())
-    if match is None or ";" in template or template.startswith("@"):
+    template = re.sub(r"^\{(.*)\}$", r"\1", template, flags=re.DOTALL).strip().replace("%%", "%")
+    pieces = [piece for each in template.split(";") if (piece := each.lstrip("{} \t\r\n").rstrip())]
+    registers: dict[str, _Register] = {}
+    for piece in pieces:
+        if declared := _REGISTERS.fullmatch(piece):
+            if declared["type"] not in TYPES:
+                return None
+            for name in re.split(r"\s*,\s*", declared["names"]):
+                registers[name] = _Register(f"ptx_r{len(registers)}", TYPES[declared["type"]])
+    instructions = [match for piece in pieces if (match := _INSTRUCTION.fullmatch(piece))]
+    if len(instructions) != sum(not _REGISTERS.fullmatch(piece) for piece in pieces):
         return None
-    operands = re.sub(r"\s+", "", match["operands"]).replace("%%", "%")
-    operands = _INTEGER.sub(
-        lambda m: str(int(m[0], 16)), _REFERENCE.sub(lambda m: _literal(m, statement.operands), operands)
+    if len(instructions) == 1 and not instructions[0]["guard"] and not registers:
+        return _instruction(instructions[0], statement.operands, {})
+    # Of several, none sees what another has written to an operand that is one of its own.
+    places = range(len(statement.operands))
+    given = tuple(replace(statement.operands[i], local=f"ptx_o{i}") for i in places)
+    lines = [_instruction(match, given, registers) for match in instructions]
+    guards = [_guard(match["guard"], registers) for match in instructions]
+    if not all(lines) or None in guards or not all(each.expression for each in given):
+        return None
+    return " ".join(
+        (
+            "do {",
+            *(each.declared for each in given),
+            *(f"{each.kind} {each.name};" for each in registers.values()),
+            *(f"{guard}{line};" for guard, line in zip(guards, lines, strict=True)),
+            *(f"({each.expression}) = {each.local};" for each in given if each.is_written),
+            "} while (0)",
+        )
     )
+
+
+def _guard(written: str | None, registers: Mapping[str, _Register]) -> str | None:
+    """What makes an instruction depend on a predicate; None if that is no register."""
+    if not written:
+        return ""
+    register = registers.get(written.removeprefix("!"))
+    return f"if ({'!' * written.startswith('!')}{register.name}) " if register and register.kind == "bool" else None
+
+
+def _instruction(match: re.Match[str], operands: Sequence[_Operand], registers: Mapping[str, _Register]) -> str | None:
+    """The C++ statement for one instruction."""
+    text = re.sub(r"\s+", "", match["operands"])
+    text = _INTEGER.sub(lambda m: str(int(m[0], 16)), _REFERENCE.sub(lambda m: _literal(m, operands), text))
     for row in _rows_of(match["opcode"]):
-        if found := row.operands.fullmatch(operands):
-            return _emit(row, found.groupdict(), statement.operands)
+        if found := row.operands.fullmatch(text):
+            return _emit(row, found.groupdict(), operands, registers)
     return None
 
 
-def _emit(row: Row, given: Mapping[str, str], operands: Sequence[_Operand]) -> str | None:
+def _emit(
+    row: Row, given: Mapping[str, str], operands: Sequence[_Operand], registers: Mapping[str, _Register]
+) -> str | None:
     """The statements of a row for the operands that stand in a template."""
     before: list[str] = []
     after: list[str] = []
     for name, written in given.items():
-        operand = _operand(written, operands)
-        if operand is None:
-            return None
-        expression, offset = operand
         kind = row.types[name]
+        if register := registers.get(written):
+            if (kind == "bool") != (register.kind == "bool"):
+                return None
+            if name in row.outputs:
+                before.append(f"{kind} ptx_{name};")
+                after.append(f"{register.name} = {_as(register.kind, kind, f'ptx_{name}')};")
+                continue
+            expression, offset = register.name, "0"
+            if name not in row.addresses:
+                before.append(f"const {kind} ptx_{name} = {_as(kind, register.kind, register.name)};")
+                continue
+            given_as = kind
+        else:
+            operand = _operand(written, operands, registers)
+            if operand is None:
+                return None
+            expression, offset = operand
+            given_as = _given_as(written, kind, operands)
         if name in row.outputs:
             place = re.fullmatch(r"%(\d+)", written)
             if place is None or not operands[int(place[1])].is_written:
                 return None
             before.append(f"{kind} ptx_{name};")
-            after.append(f"({expression}) = ptx_{name};")
+            after.append(f"({expression}) = {_as(given_as, kind, f'ptx_{name}')};")
         elif name in row.addresses:
-            bytes_ = "unsigned long long"
-            before.append(f"{kind}* const ptx_{name} = ({kind}*)(({bytes_})({expression}) + {offset});")
+            address = f"(unsigned long long)({expression})"
+            if name in row.shared:
+                address = f"(__attribute__((address_space(3))) {kind}*)((unsigned)({address}) + {offset})"
+            else:
+                address = f"({address} + {offset})"
+            before.append(f"{kind}* const ptx_{name} = ({kind}*){address};")
         elif offset != "0":
             return None
         elif part := _PART.search(written):  # of a video instruction: extended with zeros or with the sign
@@ -221,10 +307,26 @@ def _emit(row: Row, given: Mapping[str, str], operands: Sequence[_Operand]) -> s
             word = f"(unsigned)({expression}) << {32 - bits - bits * int(part[2])}"
             before.append(f"const {kind} ptx_{name} = ({kind})({word}) >> {32 - bits};")
         else:
-            before.append(f"const {kind} ptx_{name} = ({kind})({expression});")
+            before.append(f"const {kind} ptx_{name} = {_as(kind, given_as, f'({given_as})({expression})')};")
     names = "|".join(row.types)
     statements = re.sub(rf"\b({names})\b", r"ptx_\1", row.statements) if names else row.statements
     return " ".join(["do {", *before, f"{{ {statements}; }}", *after, "} while (0)"])
+
+
+def _given_as(written: str, kind: str, operands: Sequence[_Operand]) -> str:
+    """The type of an operand of the statement, where a float stands for its bits or bits for a float; else ``kind``."""
+    match = re.fullmatch(r"%(\d+)", written)
+    constraint = operands[int(match[1])].constraint[-1:] if match else ""
+    floats, integers = {"f": "float", "d": "double"}, {"r": "unsigned", "l": "unsigned long long"}
+    wanted = (integers if kind in floats.values() else floats).get(constraint, kind)
+    return wanted if _BITS[wanted] == _BITS[kind] else kind
+
+
+def _as(to: str, kind: str, expression: str) -> str:
+    """A register's content as another type: its bits, of which a wider or a narrower type has more or fewer."""
+    if to == kind:
+        return expression
+    return f"__builtin_bit_cast({to}, {expression})" if _BITS[to] == _BITS[kind] else f"({to})({expression})"
 
 
 def _literal(reference: re.Match[str], operands: Sequence[_Operand]) -> str:
@@ -235,12 +337,18 @@ def _literal(reference: re.Match[str], operands: Sequence[_Operand]) -> str:
     return reference[0]
 
 
-def _operand(written: str, operands: Sequence[_Operand]) -> tuple[str, str] | None:
+def _operand(written: str, operands: Sequence[_Operand], registers: Mapping[str, _Register]) -> tuple[str, str] | None:
     """The expression behind an operand of a template, and what is added to it."""
-    match = re.fullmatch(r"%(\d+)(?:\+(\d+))?", _PART.sub("", written))
+    name, _, offset = _PART.sub("", written).partition("+")
+    if offset and not offset.isdigit():
+        return None
+    if name in registers:
+        return registers[name].name, offset or "0"
+    match = re.fullmatch(r"%(\d+)", name)
     if match and int(match[1]) < len(operands) and operands[int(match[1])].expression:
-        return operands[int(match[1])].expression, match[2] or "0"
-    return (written, "0") if re.fullmatch(r"-?(?:0[xX][\da-fA-F]+|\d+)[uU]?", written) else None
+        operand = operands[int(match[1])]
+        return operand.local or operand.expression, offset or "0"
+    return (written, "0") if _NUMBER.fullmatch(written) else None
 
 
 def _parse(text: str, start: int) -> _Statement | None:
