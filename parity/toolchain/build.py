@@ -24,6 +24,7 @@ from parity.suite import Suite
 from parity.toolchain import compiler, cuda, disassembler, rocm
 from parity.toolchain.build_files import Switch, standard_of, switches_of
 from parity.toolchain.compat import confirmed, of_version
+from parity.toolchain.hints import switches_of_kernels
 from parity.toolchain.hipify import HELPFUL, LITERAL, Finding
 from parity.toolchain.host_code import Repairs
 from parity.toolchain.sources import PORTED_SUFFIXES, Source, closure, find_modules, find_ported, project_of
@@ -262,6 +263,7 @@ def _sources(
                 tuple(kernels.get(module, ())),
                 around=every.around,
                 doubtful=every.doubtful,
+                made=every.made,
             )
     return found
 
@@ -315,7 +317,12 @@ def _build_one(source: Source, target: Target, fingerprint: str, cache: Cache) -
         return Built(
             source.module, target.name, seconds, error=error, translation=translation, switches=source.switches
         )
-    return _built(source, target, folder, time.perf_counter() - start, cached, _made_by(source, target))
+    built = _built(source, target, folder, time.perf_counter() - start, cached, _made_by(source, target))
+    names = () if built.entries or source.kernels else switches_of_kernels(source)
+    if names and (switched := _switched(source, names)):
+        other = _build_one(switched, target, fingerprint, cache)
+        return other if other.entries else built
+    return built
 
 
 def _switched(source: Source, names: Iterable[str]) -> Source | None:
