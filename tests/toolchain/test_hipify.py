@@ -261,10 +261,10 @@ def test_a_width_that_is_64_on_some_devices_is_a_hazard():
 
 
 def test_inline_ptx_is_translated_or_refused_by_its_instruction():
-    source = 'int a;\n  asm volatile("cp.async.ca.shared.global [%0], [%1], 16;\\n"\n :: "r"(s), "l"(p));\nint b;'
+    source = 'int a;\n  asm volatile("cp.reduce.async.bulk [%0], [%1], 16;\\n"\n :: "r"(s), "l"(p));\nint b;'
     result = hipify(source, "k/m.cu")
     (finding,) = result.unmapped
-    assert str(finding).startswith("k/m.cu:2:3: cp.async.ca.shared.global: inline PTX")
+    assert str(finding).startswith("k/m.cu:2:3: cp.reduce.async.bulk: inline PTX")
     assert result.text.splitlines()[-1] == "int b;"
     assert not hipify('asm("mov.u32 %0, %%laneid;" : "=r"(l));', "m.cu").unmapped
     assert not hipify(f"#if __CUDA_ARCH__ >= 800\n{source}\n#endif", "m.cu").unmapped
