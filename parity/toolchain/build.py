@@ -22,7 +22,7 @@ from parity.errors import UsageError
 from parity.side import Side, Sides
 from parity.suite import Suite
 from parity.toolchain import compiler, cuda, disassembler, rocm
-from parity.toolchain.build_files import Switch, standard_of, switches_of
+from parity.toolchain.build_files import Switch, standard_of, standard_used, switches_of
 from parity.toolchain.compat import confirmed, of_version
 from parity.toolchain.hipify import HELPFUL, LITERAL, Finding
 from parity.toolchain.host_code import Repairs
@@ -326,7 +326,7 @@ def _switched(source: Source, names: Iterable[str]) -> Source | None:
     folders = project_of(source.path.parent)
     switches = tuple(switches_of(names, source.path, folders))
     if not any(flag.startswith("-std=") for flag in source.side.flags):
-        standard = standard_of(source.path, folders)
+        standard = standard_of(source.path, folders) or standard_used(source.files)
         switches = (*switches, standard) if standard else switches
     if not switches:
         return None

@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-__all__ = ["Switch", "named_folder", "standard_of", "switches_of"]
+from parity.toolchain.lexing import code
 
+__all__ = ["Switch", "named_folder", "standard_of", "standard_used", "switches_of"]
+
+_OF_MAKE = ("Makefile*", "makefile", "GNUmakefile", "*.mk", "Make.*")
 _BUILD_FILES = (
-    *("setup.py", "CMakeLists.txt", "*.cmake", "Makefile*", "makefile", "GNUmakefile", "*.mk", "Make.*"),
+    *("setup.py", "CMakeLists.txt", "*.cmake", *_OF_MAKE),
     *("meson.build", "BUILD", "BUILD.bazel", "*.bzl", "SConstruct", "SConscript", "configure.ac"),
     "*.py",  # extensions that torch builds when they are first used, and CuPy's raw modules
 )
@@ -37,6 +40,10 @@ _INCLUDES = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _STANDARD = re.compile(r"-std=(?:c|gnu)\+\+(\w+)|(?:CUDA_STANDARD|CXX_STANDARD|cuda_std_|cxx_std_)[ _]?(\d\d)\b")
+_NEWER = re.compile(
+    r"\bconcept\s+\w+\s*=|\brequires(?:\s+\w|\s*[({])|\b(?:consteval|constinit)\s|#\s*include\s*<(?:concepts|numbers|ranges)>"
+)
+"""What C++20 has and C++17 has not."""
 _DRAFTS = {"2a": "20", "2b": "23", "2c": "26"}
 _HERE = re.compile(r"^(?:\$[({]\w+[)}]|\.)/")
 _FOR_CMAKE = frozenset(("ON", "OFF", "TRUE", "FALSE", "YES", "NO"))
@@ -55,17 +62,27 @@ class Switch:
 def switches_of(names: Iterable[str], source: Path, folders: Iterable[Path]) -> Iterator[Switch]:
     """The definition of each macro in the first build file that has one, of those in ``folders``, the nearest first.
 
-    A file up to two folders below one of them counts if it names the source. Nothing for a macro that no file defines,
-    or the first in several ways.
+    A file up to two folders below one of them counts if it names the source. If none of these defines a macro, the
+    files of ``make`` there count that define it in the same way: its rules name no sources. Nothing for a macro that no
+    file defines, or the first in several ways.
     """
+    folders = tuple(folders)
     files = list(_files(folders, source))
     for name in names:
-        for path, text in files:
-            if name in text and (found := dict(sorted(_flags(name, text), key=lambda pair: -pair[1]))):
-                (flag, line), *others = found.items()
-                if not others:
-                    yield Switch(flag, path, line)
-                break
+        found = next(filter(None, (_switches(name, [each]) for each in files)), None)
+        found = found or _switches(name, _files(folders))
+        if len(found) == 1:
+            yield next(iter(found.values()))
+
+
+def _switches(name: str, files: Iterable[tuple[Path, str]]) -> dict[str, Switch]:
+    """The ways in which these files define a macro, each with its first place."""
+    found: dict[str, Switch] = {}
+    for path, text in files:
+        if name in text:
+            for flag, line in sorted(_flags(name, text), key=lambda pair: pair[1]):
+                found.setdefault(flag, Switch(flag, path, line))
+    return found
 
 
 def standard_of(source: Path, folders: Iterable[Path]) -> Switch | None:
@@ -78,6 +95,14 @@ def standard_of(source: Path, folders: Iterable[Path]) -> Switch | None:
             newest, at = max((_DRAFTS.get(name, name), -at) for name, at in found)
             # Names of standards are years: 98 is before 11.
             return Switch(f"-std=c++{newest}", path, _line(text, -at)) if "17" < newest < "98" else None
+    return None
+
+
+def standard_used(files: Mapping[Path, str]) -> Switch | None:
+    """The option for C++20 if one of these sources (text by path) uses what came with it."""
+    for path, text in files.items():
+        if match := _NEWER.search(code(text)):
+            return Switch("-std=c++20", path, _line(text, match.start()))
     return None
 
 
@@ -94,8 +119,11 @@ def named_folder(places: Sequence[Path], source: Path, folders: Iterable[Path]) 
     return None
 
 
-def _files(folders: Iterable[Path], source: Path) -> Iterator[tuple[Path, str]]:
-    """The build files in folders without their comments; after those of each, those below that name a source."""
+def _files(folders: Iterable[Path], source: Path | None = None) -> Iterator[tuple[Path, str]]:
+    """The build files in folders without their comments; after those of each, those below that name a source.
+
+    Without a source, those below are all files of ``make``.
+    """
     seen: set[Path] = set()
     for folder in folders:
         near = [folder, folder / "cmake"]
@@ -104,7 +132,8 @@ def _files(folders: Iterable[Path], source: Path) -> Iterator[tuple[Path, str]]:
             if path not in seen:
                 seen.add(path)
                 text = path.read_text(encoding="utf-8", errors="replace")
-                if path.parent in near or source.name in text:
+                named = source.name in text if source else any(fnmatchcase(path.name, each) for each in _OF_MAKE)
+                if path.parent in near or named:
                     yield path, _without_comments(text)
 
 

@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from importlib import resources
 
 from parity.toolchain import ptx
-from parity.toolchain.conditionals import Conditionals, Region
+from parity.toolchain.conditionals import NVCC, Conditionals, Region
 from parity.toolchain.lexing import COMMENT_OR_LITERAL, Lines, Span, arguments, code
 
 __all__ = [
@@ -297,6 +297,8 @@ class _Translation:
             # In a condition, a name that nobody defines is 0.
             if _LOOKS_LIKE_CUDA.fullmatch(name) and not in_condition and not self._is_own(name, start):
                 self._apply(None, name, start, region)
+            return
+        if name == NVCC and name not in self.conditionals.renamed:
             return
         if rule.category == "macro" and in_directive and not rule.hip.startswith("__HIP"):
             return  # the condition is explained

@@ -17,6 +17,7 @@ __all__ = [
     "braces_at",
     "device_macros",
     "error_directive",
+    "extern_at",
     "first_length_at",
     "function_at",
     "launched",
@@ -117,6 +118,12 @@ def typedef_at(text: str, line: int, column: int) -> tuple[Piece, ...]:
     """The ``typedef`` at a place; none if there is none."""
     node = _node_at(text, line, column, "type_definition")
     return (_piece(node, ""),) if node is not None else ()
+
+
+def extern_at(text: str, line: int, column: int) -> tuple[Piece, ...]:
+    """The ``extern`` declaration at a place that defines nothing; none if there is none."""
+    node = _node_at(text, line, column, "declaration")
+    return (_piece(node, ""),) if node is not None and _source(node).startswith("extern") else ()
 
 
 def first_length_at(text: str, line: int, column: int, name: str) -> tuple[Piece, ...]:

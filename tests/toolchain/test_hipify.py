@@ -27,6 +27,7 @@ def text(source):
         ('#  include "cuda_bf16.h"  // why', '#  include "hip/hip_bf16.h"  // why'),
         ("#if __has_include(<cuda_fp8.h>)", "#if __has_include(<hip/hip_fp8.h>)"),
         ("#ifdef __CUDACC__", "#ifdef __HIPCC__"),
+        ("#ifdef __NVCC__", "#ifdef __HIPCC__"),
         ("size_t n = 1'000; cudaFree(p);", "size_t n = 1'000; hipFree(p);"),
         ("\ufeffcudaFree(p);", "hipFree(p);"),
         ("if (x) __trap();", "if (x) __builtin_trap();"),
@@ -181,6 +182,13 @@ def test_headers_of_the_program_keep_their_names():
     source = '#include "cuda.h"\n#include <cuda_fp16.h>\n#include "cuda_bf16.h"'
     result = hipify(source, "m.cu", headers={"cuda.h", "cuda_bf16.h"})
     assert result.text == '#include "cuda.h"\n#include <hip/hip_fp16.h>\n#include "cuda_bf16.h"'
+
+
+def test_nvccs_macro_is_hips_where_nothing_asks_for_hip():
+    (finding,) = hipify("#if defined(__NVCC__)\n#endif", "m.cu").hazards
+    assert (finding.name, "a port has to ask for __HIPCC__" in finding.advice) == ("__NVCC__", True)
+    both = "#if defined(__NVCC__)\nint a;\n#elif defined(__HIP__)\nint b;\n#endif"
+    assert text(both) == both
 
 
 @pytest.mark.parametrize("name", ["__CUDA_ARCH__", "__shfl_xor_sync", "__ballot_sync", "CUDA_VERSION"])
