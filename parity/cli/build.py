@@ -191,7 +191,7 @@ def _print_switches(built: Sequence[Built]) -> None:
         place = f"{os.path.relpath(switch.file)}:{switch.line}"
         output().print(
             f"{' '.join(dict.fromkeys(names_))}: built with {switch.flag}, as {place} has it;"
-            f' to say so: flags = ["{switch.flag}"] in [tool.parity]',
+            f" to say so: {switch.says} in [tool.parity]",
             style="yellow",
         )
 

@@ -52,11 +52,20 @@ _FOR_CMAKE = frozenset(("ON", "OFF", "TRUE", "FALSE", "YES", "NO"))
 
 @dataclass(frozen=True)
 class Switch:
-    """An option of the compiler, such as ``-DNAME=VALUE``, and the build file and line that has it."""
+    """An option of the compiler, such as ``-DNAME=VALUE``, and the build file and line that has it, or asks for it.
+
+    ``setting`` is how a project says the same, if not among its flags.
+    """
 
     flag: str
     file: Path
     line: int
+    setting: str = ""
+
+    @property
+    def says(self) -> str:
+        """The line of ``[tool.parity]`` that is for the same."""
+        return self.setting or f'flags = ["{self.flag}"]'
 
 
 def switches_of(names: Iterable[str], source: Path, folders: Iterable[Path]) -> Iterator[Switch]:
