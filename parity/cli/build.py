@@ -205,7 +205,7 @@ def _print_switches(built: Sequence[Built]) -> None:
         others = f" (elsewhere in it {', '.join(switch.others)})" if switch.others else ""
         output().print(
             f"{' '.join(dict.fromkeys(names_))}: built with {switch.flag}, as {place} has it{others};"
-            f' to say so: flags = ["{switch.flag}"] in [tool.parity]',
+            f" to say so: {switch.says} in [tool.parity]",
             style="yellow",
         )
 

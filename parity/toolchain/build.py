@@ -9,8 +9,9 @@ from __future__ import annotations
 import functools
 import json
 import os
+import re
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,8 +23,9 @@ from parity.errors import UsageError
 from parity.side import Side, Sides
 from parity.suite import Suite
 from parity.toolchain import compiler, cuda, disassembler, rocm
-from parity.toolchain.build_files import Switch, standard_of, switches_of
+from parity.toolchain.build_files import Switch, standard_of, standard_used, switches_of
 from parity.toolchain.compat import confirmed, of_version
+from parity.toolchain.conditionals import macros_of
 from parity.toolchain.hints import switches_of_kernels
 from parity.toolchain.hipify import HELPFUL, LITERAL, Finding
 from parity.toolchain.host_code import Repairs
@@ -39,6 +41,9 @@ _RECORD = "build.json"
 _SWITCHES = "switches.json"
 """What a source does not compile without, in a folder of the cache."""
 _ARCH = "__CUDA_ARCH__"
+_ASKS_ARCH = re.compile(rf"^[ \t]*#[ \t]*(?:if|ifdef|ifndef|elif)\b[^\n]*\b{_ARCH}\b", re.MULTILINE)
+_LEAST_ARCH = 700
+"""What ``__CUDA_ARCH__`` is where a source does not compile without: the first with shuffles of HIP's names."""
 _SHOWN = 3
 """Lines of the helpful style that are shown."""
 
@@ -304,10 +309,11 @@ def _build_one(source: Source, target: Target, fingerprint: str, cache: Cache) -
         fill = _compile_cuda if target.vendor == "cuda" else _compile_amd
         folder, cached = cache.get(key, functools.partial(fill, source, target))
     except compiler.CompileError as error:
-        if switched := _switched(source, error.switches):
+        names = error.switches if target.vendor == "cuda" or _switched(source, error.switches) else (_ARCH,)
+        if switched := _switched(source, names):
             built = _build_one(switched, target, fingerprint, cache)
             if not built.error:
-                cache.note(without, _SWITCHES, json.dumps(error.switches))
+                cache.note(without, _SWITCHES, json.dumps(names))
             if not built.error or len(built.error.findings) < len(error.findings):
                 return built
         seconds = time.perf_counter() - start
@@ -333,12 +339,23 @@ def _switched(source: Source, names: Iterable[str]) -> Source | None:
     folders = project_of(source.path.parent)
     switches = tuple(switches_of(names, source.path, folders))
     if not any(flag.startswith("-std=") for flag in source.side.flags):
-        standard = standard_of(source.path, folders)
+        standard = standard_of(source.path, folders) or standard_used(source.files)
         switches = (*switches, standard) if standard else switches
+    if _ARCH in names and not source.ported and _ARCH not in macros_of(source.side.flags):
+        switches = (*switches, *_arch_asked(source))
     if not switches:
         return None
     side = replace(source.side, flags=(*source.side.flags, *(each.flag for each in switches)))
     return replace(source, side=side, switches=(*source.switches, *switches), repairs=Repairs())
+
+
+def _arch_asked(source: Source) -> Iterator[Switch]:
+    """``__CUDA_ARCH__`` at the first place that asks for it."""
+    for path, text in source.files.items():
+        if match := _ASKS_ARCH.search(text):
+            line = text.count("\n", 0, match.start()) + 1
+            yield Switch(f"-D{_ARCH}={_LEAST_ARCH}", path, line, f"cuda-arch = {_LEAST_ARCH}")
+            return
 
 
 def _helpful(source: Source, target: Target, fingerprint: str, cache: Cache, translation: Translation) -> str:

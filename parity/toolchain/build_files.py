@@ -11,15 +11,27 @@ import functools
 import glob
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-__all__ = ["Made", "Switch", "folders_of", "made_header", "named_folder", "standard_of", "switches_of"]
+from parity.toolchain.lexing import code
 
+__all__ = [
+    "Made",
+    "Switch",
+    "folders_of",
+    "made_header",
+    "named_folder",
+    "standard_of",
+    "standard_used",
+    "switches_of",
+]
+
+_OF_MAKE = ("Makefile*", "makefile", "GNUmakefile", "*.mk", "Make.*")
 _BUILD_FILES = (
-    *("setup.py", "CMakeLists.txt", "*.cmake", "Makefile*", "makefile", "GNUmakefile", "*.mk", "Make.*"),
+    *("setup.py", "CMakeLists.txt", "*.cmake", *_OF_MAKE),
     *("meson.build", "BUILD", "BUILD.bazel", "*.bzl", "SConstruct", "SConscript", "configure.ac"),
     "*.py",  # extensions that torch builds when they are first used, and CuPy's raw modules
 )
@@ -39,6 +51,10 @@ _INCLUDES = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _STANDARD = re.compile(r"-std=(?:c|gnu)\+\+(\w+)|(?:CUDA_STANDARD|CXX_STANDARD|cuda_std_|cxx_std_)[ _]?(\d\d)\b")
+_NEWER = re.compile(
+    r"\bconcept\s+\w+\s*=|\brequires(?:\s+\w|\s*[({])|\b(?:consteval|constinit)\s|#\s*include\s*<(?:concepts|numbers|ranges)>"
+)
+"""What C++20 has and C++17 has not."""
 _DRAFTS = {"2a": "20", "2b": "23", "2c": "26"}
 _HERE = re.compile(r"^(?:\$[({]\w+[)}]|\.)/")
 _JOINED = re.compile(r"""\bpath\.join\(\s*[\w.]+(?:\([\w.()]*\))?\s*,([^()]*)\)""")
@@ -57,15 +73,22 @@ _FOR_CMAKE = frozenset(("ON", "OFF", "TRUE", "FALSE", "YES", "NO"))
 
 @dataclass(frozen=True)
 class Switch:
-    """An option of the compiler, such as ``-DNAME=VALUE``, and the build file and line that has it.
+    """An option of the compiler, such as ``-DNAME=VALUE``, and the build file and line that has it, or asks for it.
 
-    ``others`` is what the file has as well, for other builds.
+    ``setting`` is how a project says the same, if not among its flags; ``others`` is what the file has as well, for
+    other builds.
     """
 
     flag: str
     file: Path
     line: int
+    setting: str = ""
     others: tuple[str, ...] = ()
+
+    @property
+    def says(self) -> str:
+        """The line of ``[tool.parity]`` that is for the same."""
+        return self.setting or f'flags = ["{self.flag}"]'
 
 
 @dataclass(frozen=True)
@@ -80,17 +103,29 @@ class Made:
 def switches_of(names: Iterable[str], source: Path, folders: Iterable[Path]) -> Iterator[Switch]:
     """The definition of each macro in the first build file that has one, of those in ``folders``, the nearest first.
 
-    A file up to two folders below one of them counts if it names the source. Of several definitions the first is
-    taken, and knows the others.
+    A file up to two folders below one of them counts if it names the source. Of several definitions in it the first is
+    taken, and knows the others. If none of these defines a macro, the files of ``make`` there count that define it in
+    the same way: their rules name no sources.
     """
+    folders = tuple(folders)
     files = list(_files(folders, source))
     for name in names:
-        for path, text in files:
-            if name in text and (found := sorted(_flags(name, text), key=lambda pair: pair[1])):
-                flag, line = found[0]
-                others = dict.fromkeys(each for each, _ in found if each != flag)
-                yield Switch(flag, path, line, tuple(others))
-                break
+        found = next(filter(None, (_switches(name, [each]) for each in files)), {})
+        if not found and len(agreed := _switches(name, _files(folders))) == 1:
+            found = agreed
+        if found:
+            first, *others = found.values()
+            yield replace(first, others=tuple(each.flag for each in others))
+
+
+def _switches(name: str, files: Iterable[tuple[Path, str]]) -> dict[str, Switch]:
+    """The ways in which these files define a macro, each with its first place."""
+    found: dict[str, Switch] = {}
+    for path, text in files:
+        if name in text:
+            for flag, line in sorted(_flags(name, text), key=lambda pair: pair[1]):
+                found.setdefault(flag, Switch(flag, path, line))
+    return found
 
 
 def standard_of(source: Path, folders: Iterable[Path]) -> Switch | None:
@@ -103,6 +138,14 @@ def standard_of(source: Path, folders: Iterable[Path]) -> Switch | None:
             newest, at = max((_DRAFTS.get(name, name), -at) for name, at in found)
             # Names of standards are years: 98 is before 11.
             return Switch(f"-std=c++{newest}", path, _line(text, -at)) if "17" < newest < "98" else None
+    return None
+
+
+def standard_used(files: Mapping[Path, str]) -> Switch | None:
+    """The option for C++20 if one of these sources (text by path) uses what came with it."""
+    for path, text in files.items():
+        if match := _NEWER.search(code(text)):
+            return Switch("-std=c++20", path, _line(text, match.start()))
     return None
 
 
@@ -198,8 +241,11 @@ def _included(text: str) -> list[str]:
     return [_HERE.sub("", word).rstrip("/") for word in re.split(r"""[\s"',;]+""", listed)]
 
 
-def _files(folders: Iterable[Path], source: Path) -> Iterator[tuple[Path, str]]:
-    """The build files in folders without their comments; after those of each, those below that name a source."""
+def _files(folders: Iterable[Path], source: Path | None = None) -> Iterator[tuple[Path, str]]:
+    """The build files in folders without their comments; after those of each, those below that name a source.
+
+    Without a source, those below are all files of ``make``.
+    """
     seen: set[Path] = set()
     for folder in folders:
         near = [folder, folder / "cmake"]
@@ -208,7 +254,8 @@ def _files(folders: Iterable[Path], source: Path) -> Iterator[tuple[Path, str]]:
             if path not in seen:
                 seen.add(path)
                 text = path.read_text(encoding="utf-8", errors="replace")
-                if path.parent in near or source.name in text:
+                named = source.name in text if source else any(fnmatchcase(path.name, each) for each in _OF_MAKE)
+                if path.parent in near or named:
                     yield path, _without_comments(text)
 
 

@@ -24,6 +24,7 @@ from parity.toolchain.host_syntax import (
     braces_at,
     device_macros,
     error_directive,
+    extern_at,
     first_length_at,
     function_at,
     launched,
@@ -164,7 +165,7 @@ def repaired(
                 around = braces_at(texts[file], line, column)
             elif error.previous and error.previous[0] not in texts:  # HIP's headers have it: device code or not
                 at = typedef_at if _FIXED_WIDTH.search(error.text) else function_at
-                around = at(texts[file], line, column)
+                around = at(texts[file], line, column) or extern_at(texts[file], line, column)
             elif host.empty_headers and (said := error_directive(texts[file], line)):
                 around = (said,)  # a header that is not there may have made the difference
             else:

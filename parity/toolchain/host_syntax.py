@@ -17,6 +17,7 @@ __all__ = [
     "braces_at",
     "device_macros",
     "error_directive",
+    "extern_at",
     "first_length_at",
     "function_at",
     "launched",
@@ -101,7 +102,16 @@ def pieces_at(text: str, line: int, column: int, device: frozenset[str]) -> tupl
         plain = _ALONE.sub(lambda match: " " * len(match[0]), text)
         if plain.splitlines()[line - 1 : line] == text.splitlines()[line - 1 : line]:
             return _pieces_at(_tree(plain), plain, line, column, device)
-    return found
+    return found or _alone_at(text, line, device)
+
+
+def _alone_at(text: str, line: int, device: frozenset[str]) -> tuple[Piece, ...]:
+    """The call of a macro that stands alone in a line, unless device code is made of it."""
+    lines = text.split("\n")
+    if not _ALONE.fullmatch(lines[line - 1]) or _says_device(lines[line - 1], device):
+        return ()
+    start = len("\n".join(lines[: line - 1]).encode("utf-8", "surrogateescape")) + (line > 1)
+    return (Piece(start, start + len(lines[line - 1].encode("utf-8", "surrogateescape")), line, lines[line - 1][:80]),)
 
 
 def function_at(text: str, line: int, column: int) -> tuple[Piece, ...]:
@@ -117,6 +127,12 @@ def typedef_at(text: str, line: int, column: int) -> tuple[Piece, ...]:
     """The ``typedef`` at a place; none if there is none."""
     node = _node_at(text, line, column, "type_definition")
     return (_piece(node, ""),) if node is not None else ()
+
+
+def extern_at(text: str, line: int, column: int) -> tuple[Piece, ...]:
+    """The ``extern`` declaration at a place that defines nothing; none if there is none."""
+    node = _node_at(text, line, column, "declaration")
+    return (_piece(node, ""),) if node is not None and _source(node).startswith("extern") else ()
 
 
 def first_length_at(text: str, line: int, column: int, name: str) -> tuple[Piece, ...]:

@@ -1,10 +1,14 @@
 """Inline PTX: the commonest instructions become C++ by the table ``ptx_to_cpp.csv``, all others are refused by name.
 
 A row is an instruction with named operands, each with its type (``bfe.u32 d:u32, a:u32, b:u32, c:u32``), and C++
-statements that compute the outputs from the inputs; an address of shared memory is ``[shared a:u32]``. A statement
-``asm("..." : ... : ...)`` is translated only if its template is such instructions, operand by operand, with registers
-of their own (``.reg``) and predicates (``@p``), but no labels. What is refused becomes a call that the compiler rejects
-where it is compiled: the rest of the file can be used, and a kernel that needs the instruction is refused at its place.
+statements that compute the outputs from the inputs; ``[a:u32@shared]`` is an address in shared memory, and ``cc`` in
+statements is the carry flag. A statement ``asm("..." : ... : ...)`` is translated only if its template is one such
+instruction or several, operand by operand: its registers become variables, a guard ``@p`` an ``if``. Labels and what
+jumps to them are refused. What is refused becomes a call that the compiler rejects where it is compiled: the rest of
+the file can be used, and a kernel that needs the instruction is refused at the place of it.
+
+The carry flag outlives a statement, and C++ has no name for it: where a statement leaves or takes it, it is what
+``ptx_carry()`` of ``parity/compat/ptx.h`` refers to.
 
 Assembly that is not PTX (the host's, or AMD's own) stays as it is.
 """
@@ -15,7 +19,7 @@ import csv
 import functools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib import resources
 
 from parity.toolchain.lexing import COMMENT_OR_LITERAL
@@ -27,12 +31,22 @@ TABLE = "ptx_to_cpp.csv"
 TYPES = {
     "b16": "unsigned short", "u16": "unsigned short", "s16": "short", "b32": "unsigned", "u32": "unsigned",
     "s32": "int", "b64": "unsigned long long", "u64": "unsigned long long", "s64": "long long", "f32": "float",
-    "f64": "double", "b8": "unsigned char", "u8": "unsigned char", "s8": "signed char", "pred": "bool",
-    "f16x2": "_Float16 __attribute__((ext_vector_type(2)))",
+    "f64": "double", "b8": "unsigned char", "u8": "unsigned char", "s8": "signed char",
+    "pred": "bool",
 }  # fmt: skip
 """The C++ type of each type of a row; an address (``[a:u32]``) is a pointer to its type."""
 
-_BITS = {kind: 32 if name == "f16x2" else 1 if name == "pred" else int(name[1:]) for name, kind in TYPES.items()}
+_REGISTERS = {**TYPES, "f16": "unsigned short", "bf16": "unsigned short", "f16x2": "unsigned", "bf16x2": "unsigned"}
+"""The C++ type of a register by the type with which it is declared."""
+
+_CONSTRAINTS = {"h": "u16", "r": "u32", "l": "u64", "f": "f32", "d": "f64"}
+"""The type of the register of an operand by the letter of its constraint."""
+
+_WORDS = {"float": "unsigned", "double": "unsigned long long"}
+"""The type with the bits of a floating-point type."""
+
+_SHARED = "__attribute__((address_space(3)))"
+"""Shared memory: an address in it is an offset of 32 bits, of PTX and of AMD GPUs alike."""
 
 _OPCODES = """
 abs activemask add addc alloca and applypriority atom bar barrier bfe bfi bfind bmsk bra brev brkpt call
@@ -53,17 +67,19 @@ _ASM = re.compile(
 )
 _TOKEN = re.compile(rf"{COMMENT_OR_LITERAL} | (?P<mark>::|[:()\[\]{{}},])", re.VERBOSE | re.DOTALL)
 _INSTRUCTION = re.compile(
-    r"(?:@(?P<guard>!?[%\w$]+)\s+)?(?P<opcode>[a-z]\w*(?:\.[\w:]+)*)\s*(?P<operands>.*)", re.DOTALL
+    r"(?:@(?P<guard>!?[%$\w]+)\s+)?(?P<opcode>[a-z]\w*(?:\.[\w:]+)*)\s*(?P<operands>.*)", re.DOTALL
 )
-_REGISTERS = re.compile(r"\.reg\s*\.(?P<type>\w+)\s+(?P<names>[%\w$]+(?:\s*,\s*[%\w$]+)*)")
-_SHARED = re.compile(r"\[shared (?P<name>[a-z]):")
-_SKIPPED_PTX = re.compile(r"//[^\n]*|/\*.*?\*/|[{}]|\.reg\b[^;]*;|\.pragma\b[^;]*;|[\w$]+:(?!:)", re.DOTALL)
-_NAMED = re.compile(r"\b(?P<name>[a-z]):(?P<type>\w+)")
+_COMMENTS = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_LABEL = re.compile(r"[\w$%]+:(?!:)")
+_DECLARED = re.compile(r"\.reg\s*\.(?P<type>\w+)\s+(?P<names>[%$\w<>,\s]+)")
+_NUMBERED = re.compile(r"(?P<name>[%$\w]+)<(?P<count>\d+)>")
+_NAMED = re.compile(r"\b(?P<name>[a-z]):(?P<type>\w+)(?:@(?P<space>\w+))?")
 _PART = re.compile(r"\.([bh])([0-3])$")
 """The byte or the half of an operand that a video instruction takes."""
 _REFERENCE = re.compile(r"%(\d+)")
-_NUMBER = re.compile(r"-?(?:0[xX][\da-fA-F]+|\d+)[uU]?|-?\d+\.\d*")
 _INTEGER = re.compile(r"\b0[xX][\da-fA-F]+\b")
+_FLOAT = re.compile(r"0(?:[fF](?P<float>[\da-fA-F]{8})|[dD](?P<double>[\da-fA-F]{16}))")
+_CARRY = re.compile(r"\bcc\b(?P<written> =(?!=))?")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
 
 
@@ -79,45 +95,46 @@ class Refused:
 class Row:
     """One row of the table: the instruction, a pattern for the operands, the C++ type of each, and statements.
 
-    ``addresses`` are the names of operands that point, those of ``shared`` into shared memory, by its own addresses of
-    32 bits; ``outputs`` are those that are assigned.
+    ``addresses`` are the names of operands that point, each with the space in which it does, ``outputs`` those that are
+    assigned. ``carry`` says of each use of the carry flag whether it is written.
     """
 
     instruction: re.Pattern[str]
     operands: re.Pattern[str]
     types: Mapping[str, str]
-    addresses: frozenset[str]
-    shared: frozenset[str]
+    addresses: Mapping[str, str]
     outputs: frozenset[str]
     statements: str
+
+    @property
+    def carry(self) -> tuple[bool, ...]:
+        return tuple(bool(match["written"]) for match in _CARRY.finditer(self.statements))
+
+
+@dataclass(frozen=True)
+class _Value:
+    """What stands for a register: a C++ expression, its type if that is known, and whether it can be assigned."""
+
+    expression: str
+    kind: str = ""
+    is_place: bool = False
 
 
 @dataclass(frozen=True)
 class _Operand:
-    """An operand of the statement: its constraint, its expression, and the variable that stands for that, if any."""
+    """An operand of the statement: its constraint, and its expression."""
 
     constraint: str
     expression: str
-    local: str = ""
 
     @property
     def is_written(self) -> bool:
         return self.constraint[:1] in ("=", "+")
 
     @property
-    def declared(self) -> str:
-        """The declaration of the variable."""
-        if self.constraint[:1] == "=":
-            return f"__typeof__({self.expression}) {self.local};"
-        return f"auto {self.local} = {self.expression};"
-
-
-@dataclass(frozen=True)
-class _Register:
-    """A register that a statement declares, as a variable: its name and its type."""
-
-    name: str
-    kind: str
+    def kind(self) -> str:
+        """The C++ type of its register; empty for a constant."""
+        return TYPES.get(_CONSTRAINTS.get(self.constraint.strip("=+&"), ""), "")
 
 
 @dataclass(frozen=True)
@@ -125,6 +142,21 @@ class _Statement:
     template: str
     operands: tuple[_Operand, ...]
     end: int
+
+
+@dataclass(frozen=True)
+class _Instruction:
+    guard: str
+    opcode: str
+    operands: str
+
+
+@dataclass(frozen=True)
+class _Program:
+    """A template: the registers that it declares, with the C++ type of each, and its instructions."""
+
+    registers: Mapping[str, str]
+    instructions: tuple[_Instruction, ...]
 
 
 @functools.cache
@@ -143,18 +175,15 @@ def _row(ptx: str, cpp: str, name: str) -> Row:
     if name:
         ptx, cpp = re.sub(r"\bT\b", name, ptx), re.sub(r"\bT\b", TYPES[name], cpp)
     instruction, _, operands = ptx.partition(" ")
-    shared = frozenset(_SHARED.findall(operands))
-    operands = operands.replace("[shared ", "[")
     types = {match["name"]: TYPES[match["type"]] for match in _NAMED.finditer(operands)}
     pattern = re.escape(operands.replace(" ", ""))
-    addresses = frozenset(each for each in types if f"[{each}:" in operands)
+    addresses = {m["name"]: m["space"] or "" for m in _NAMED.finditer(operands) if f"[{m['name']}:" in operands}
     return Row(
         re.compile(instruction.replace(".", r"\.")),
         re.compile(_NAMED.sub(lambda m: rf"(?P<{m['name']}>[^,\[\]{{}}]+)", pattern)),
         types,
         addresses,
-        shared,
-        frozenset(each for each in types if re.search(rf"\b{each} \|?=(?!=)", cpp)) - addresses,
+        frozenset(each for each in types if re.search(rf"\b{each} \|?=(?!=)", cpp)) - addresses.keys(),
         cpp,
     )
 
@@ -197,8 +226,8 @@ def _refusal(name: str) -> str:
 def _ptx(template: str) -> str:
     """The first instruction that is not in the table, or else the first one; empty if this is no PTX."""
     names = []
-    for part in _SKIPPED_PTX.sub(" ", template).split(";"):
-        match = _INSTRUCTION.match(part.strip())
+    for part in _parts(template):
+        match = _INSTRUCTION.match(_LABEL.sub(" ", part).strip())
         if match and match["opcode"].partition(".")[0] in OPCODES:
             names.append(match["opcode"])
     # x86 has some of these names too, but only for whole instructions without a type.
@@ -207,126 +236,137 @@ def _ptx(template: str) -> str:
     return next((name for name in names if not any(_rows_of(name))), names[0])
 
 
+def _parts(template: str) -> Iterator[str]:
+    """What stands between semicolons, without the braces of blocks: no instruction begins with the one of a vector."""
+    for part in _COMMENTS.sub(" ", template).split(";"):
+        if text := part.strip().lstrip("{} \t\r\n"):
+            yield text
+
+
+def _program(template: str) -> _Program | None:
+    """The template as registers and instructions; None if there is anything else in it."""
+    registers: dict[str, str] = {}
+    instructions: list[_Instruction] = []
+    for part in _parts(template):
+        if declared := _DECLARED.fullmatch(part):
+            kind = _REGISTERS.get(declared["type"])
+            names = [name for text in declared["names"].split(",") for name in _numbered(text.strip())]
+            if kind is None or any(registers.get(name, kind) != kind for name in names):
+                return None
+            registers |= {name.replace("%%", "%"): kind for name in names}
+        elif not part.startswith(".pragma"):
+            match = _INSTRUCTION.fullmatch(part)
+            if match is None or match["opcode"].partition(".")[0] not in OPCODES:
+                return None
+            operands = re.sub(r"\s+", "", match["operands"]).replace("%%", "%")
+            instructions.append(_Instruction((match["guard"] or "").replace("%%", "%"), match["opcode"], operands))
+    return _Program(registers, tuple(instructions))
+
+
+def _numbered(name: str) -> Iterator[str]:
+    """``r<3>`` declares r0, r1 and r2."""
+    match = _NUMBERED.fullmatch(name)
+    yield from (f"{match['name']}{i}" for i in range(int(match["count"]))) if match else (name,)
+
+
 def _translated(statement: _Statement) -> str | None:
     """The C++ statement, without its semicolon."""
-    template = re.sub(r"//[^\n]*|/\*.*?\*/", " ", statement.template).strip()
-    template = re.sub(r"^\{(.*)\}$", r"\1", template, flags=re.DOTALL).strip().replace("%%", "%")
-    pieces = [piece for each in template.split(";") if (piece := each.lstrip("{} \t\r\n").rstrip())]
-    registers: dict[str, _Register] = {}
-    for piece in pieces:
-        if declared := _REGISTERS.fullmatch(piece):
-            if declared["type"] not in TYPES:
-                return None
-            for name in re.split(r"\s*,\s*", declared["names"]):
-                registers[name] = _Register(f"ptx_r{len(registers)}", TYPES[declared["type"]])
-    instructions = [match for piece in pieces if (match := _INSTRUCTION.fullmatch(piece))]
-    if len(instructions) != sum(not _REGISTERS.fullmatch(piece) for piece in pieces):
+    program = _program(statement.template)
+    if program is None or not program.instructions:
         return None
-    if len(instructions) == 1 and not instructions[0]["guard"] and not registers:
-        return _instruction(instructions[0], statement.operands, {})
-    # Of several, none sees what another has written to an operand that is one of its own.
-    places = range(len(statement.operands))
-    given = tuple(replace(statement.operands[i], local=f"ptx_o{i}") for i in places)
-    lines = [_instruction(match, given, registers) for match in instructions]
-    guards = [_guard(match["guard"], registers) for match in instructions]
-    if not all(lines) or None in guards or not all(each.expression for each in given):
+    registers = {
+        name: _Value("ptx_r_" + re.sub(r"\W", "_", name), kind, True) for name, kind in program.registers.items()
+    }
+    before = [f"{value.kind} {value.expression};" for value in registers.values()]
+    after: list[str] = []
+    for number, operand in enumerate(statement.operands):
+        value = _Value(operand.expression, operand.kind, operand.is_written)
+        # Of several instructions one may read what another has written.
+        if len(program.instructions) > 1 and operand.kind:
+            value = _Value(f"ptx_{number}", operand.kind, True)
+            reads = operand.constraint[:1] != "="
+            start = f" = ({operand.kind})({operand.expression})" if reads else ""
+            before.append(f"{operand.kind} {value.expression}{start};")
+            after += [f"({operand.expression}) = {value.expression};"] if operand.is_written else []
+        registers[f"%{number}"] = value
+    lines: list[str] = []
+    uses: list[bool] = []
+    for instruction in program.instructions:
+        line = _instruction(instruction, registers, statement.operands)
+        if line is None:
+            return None
+        row, text = line
+        uses += row.carry
+        lines.append(text)
+    if uses:
+        before.append(f"unsigned ptx_cc = {'0' if uses[0] else 'ptx_carry()'};")
+        after += ["ptx_carry() = ptx_cc;"] if uses[-1] else []
+    return " ".join(["do {", *before, *lines, *after, "} while (0)"])
+
+
+def _instruction(
+    instruction: _Instruction, registers: Mapping[str, _Value], operands: Sequence[_Operand]
+) -> tuple[Row, str] | None:
+    """The row of an instruction, and its C++ statements."""
+    given = _REFERENCE.sub(lambda m: _literal(m, operands), instruction.operands)
+    given = _INTEGER.sub(lambda m: str(int(m[0], 16)), given)
+    guard, negated = instruction.guard.removeprefix("!"), "!" * instruction.guard.startswith("!")
+    if guard and getattr(registers.get(guard), "kind", "") != "bool":
         return None
-    return " ".join(
-        (
-            "do {",
-            *(each.declared for each in given),
-            *(f"{each.kind} {each.name};" for each in registers.values()),
-            *(f"{guard}{line};" for guard, line in zip(guards, lines, strict=True)),
-            *(f"({each.expression}) = {each.local};" for each in given if each.is_written),
-            "} while (0)",
-        )
-    )
-
-
-def _guard(written: str | None, registers: Mapping[str, _Register]) -> str | None:
-    """What makes an instruction depend on a predicate; None if that is no register."""
-    if not written:
-        return ""
-    register = registers.get(written.removeprefix("!"))
-    return f"if ({'!' * written.startswith('!')}{register.name}) " if register and register.kind == "bool" else None
-
-
-def _instruction(match: re.Match[str], operands: Sequence[_Operand], registers: Mapping[str, _Register]) -> str | None:
-    """The C++ statement for one instruction."""
-    text = re.sub(r"\s+", "", match["operands"])
-    text = _INTEGER.sub(lambda m: str(int(m[0], 16)), _REFERENCE.sub(lambda m: _literal(m, operands), text))
-    for row in _rows_of(match["opcode"]):
-        if found := row.operands.fullmatch(text):
-            return _emit(row, found.groupdict(), operands, registers)
+    for row in _rows_of(instruction.opcode):
+        if (found := row.operands.fullmatch(given)) and (text := _emit(row, found.groupdict(), registers)):
+            return row, f"if ({negated}{registers[guard].expression}) {{ {text} }}" if guard else text
     return None
 
 
-def _emit(
-    row: Row, given: Mapping[str, str], operands: Sequence[_Operand], registers: Mapping[str, _Register]
-) -> str | None:
+def _emit(row: Row, given: Mapping[str, str], registers: Mapping[str, _Value]) -> str | None:
     """The statements of a row for the operands that stand in a template."""
     before: list[str] = []
     after: list[str] = []
     for name, written in given.items():
+        operand = _operand(written, registers)
+        if operand is None:
+            return None
+        value, offset = operand
         kind = row.types[name]
-        if register := registers.get(written):
-            if (kind == "bool") != (register.kind == "bool"):
-                return None
-            if name in row.outputs:
-                before.append(f"{kind} ptx_{name};")
-                after.append(f"{register.name} = {_as(register.kind, kind, f'ptx_{name}')};")
-                continue
-            expression, offset = register.name, "0"
-            if name not in row.addresses:
-                before.append(f"const {kind} ptx_{name} = {_as(kind, register.kind, register.name)};")
-                continue
-            given_as = kind
-        else:
-            operand = _operand(written, operands, registers)
-            if operand is None:
-                return None
-            expression, offset = operand
-            given_as = _given_as(written, kind, operands)
         if name in row.outputs:
-            place = re.fullmatch(r"%(\d+)", written)
-            if place is None or not operands[int(place[1])].is_written:
+            if not value.is_place or _PART.search(written):
                 return None
             before.append(f"{kind} ptx_{name};")
-            after.append(f"({expression}) = {_as(given_as, kind, f'ptx_{name}')};")
+            after.append(f"({value.expression}) = {_converted(value.kind, _Value(f'ptx_{name}', kind))};")
         elif name in row.addresses:
-            address = f"(unsigned long long)({expression})"
-            if name in row.shared:
-                address = f"(__attribute__((address_space(3))) {kind}*)((unsigned)({address}) + {offset})"
-            else:
-                address = f"({address} + {offset})"
-            before.append(f"{kind}* const ptx_{name} = ({kind}*){address};")
+            before.append(
+                f"{kind}* const ptx_{name} = {_pointer(kind, row.addresses[name], value.expression, offset)};"
+            )
         elif offset != "0":
             return None
         elif part := _PART.search(written):  # of a video instruction: extended with zeros or with the sign
             bits = 8 if part[1] == "b" else 16
-            word = f"(unsigned)({expression}) << {32 - bits - bits * int(part[2])}"
+            word = f"(unsigned)({value.expression}) << {32 - bits - bits * int(part[2])}"
             before.append(f"const {kind} ptx_{name} = ({kind})({word}) >> {32 - bits};")
         else:
-            before.append(f"const {kind} ptx_{name} = {_as(kind, given_as, f'({given_as})({expression})')};")
-    names = "|".join(row.types)
-    statements = re.sub(rf"\b({names})\b", r"ptx_\1", row.statements) if names else row.statements
-    return " ".join(["do {", *before, f"{{ {statements}; }}", *after, "} while (0)"])
+            before.append(f"const {kind} ptx_{name} = {_converted(kind, value)};")
+    names = "|".join((*row.types, "cc"))
+    statements = re.sub(rf"\b({names})\b", r"ptx_\1", row.statements)
+    body = " ".join([*before, f"{{ {statements}; }}", *after])
+    return f"{{ {body} }}" if before else body
 
 
-def _given_as(written: str, kind: str, operands: Sequence[_Operand]) -> str:
-    """The type of an operand of the statement, where a float stands for its bits or bits for a float; else ``kind``."""
-    match = re.fullmatch(r"%(\d+)", written)
-    constraint = operands[int(match[1])].constraint[-1:] if match else ""
-    floats, integers = {"f": "float", "d": "double"}, {"r": "unsigned", "l": "unsigned long long"}
-    wanted = (integers if kind in floats.values() else floats).get(constraint, kind)
-    return wanted if _BITS[wanted] == _BITS[kind] else kind
+def _pointer(kind: str, space: str, expression: str, offset: str) -> str:
+    if space == "shared":
+        return f"({kind}*)({_SHARED} {kind}*)((unsigned)(unsigned long long)({expression}) + {offset}u)"
+    return f"({kind}*)((unsigned long long)({expression}) + {offset})"
 
 
-def _as(to: str, kind: str, expression: str) -> str:
-    """A register's content as another type: its bits, of which a wider or a narrower type has more or fewer."""
-    if to == kind:
-        return expression
-    return f"__builtin_bit_cast({to}, {expression})" if _BITS[to] == _BITS[kind] else f"({to})({expression})"
+def _converted(kind: str, value: _Value) -> str:
+    """The value as of a type: where one instruction has a number and another an integer, the bits are the same."""
+    if not kind:
+        return value.expression
+    if value.kind and _WORDS.get(kind) and value.kind not in _WORDS:
+        return f"__builtin_bit_cast({kind}, ({_WORDS[kind]})({value.expression}))"
+    if value.kind in _WORDS and kind not in _WORDS:
+        return f"({kind})__builtin_bit_cast({_WORDS[value.kind]}, ({value.kind})({value.expression}))"
+    return f"({kind})({value.expression})"
 
 
 def _literal(reference: re.Match[str], operands: Sequence[_Operand]) -> str:
@@ -337,18 +377,15 @@ def _literal(reference: re.Match[str], operands: Sequence[_Operand]) -> str:
     return reference[0]
 
 
-def _operand(written: str, operands: Sequence[_Operand], registers: Mapping[str, _Register]) -> tuple[str, str] | None:
-    """The expression behind an operand of a template, and what is added to it."""
+def _operand(written: str, registers: Mapping[str, _Value]) -> tuple[_Value, str] | None:
+    """What stands for an operand of a template, and what is added to it."""
     name, _, offset = _PART.sub("", written).partition("+")
-    if offset and not offset.isdigit():
-        return None
-    if name in registers:
-        return registers[name].name, offset or "0"
-    match = re.fullmatch(r"%(\d+)", name)
-    if match and int(match[1]) < len(operands) and operands[int(match[1])].expression:
-        operand = operands[int(match[1])]
-        return operand.local or operand.expression, offset or "0"
-    return (written, "0") if _NUMBER.fullmatch(written) else None
+    if (value := registers.get(name)) and value.expression and re.fullmatch(r"\d*", offset):
+        return value, offset or "0"
+    if match := _FLOAT.fullmatch(written):
+        word = f"0x{match['float']}u" if match["float"] else f"0x{match['double']}ull"
+        return _Value(f"__builtin_bit_cast({'float' if match['float'] else 'double'}, {word})"), "0"
+    return (_Value(written), "0") if re.fullmatch(r"-?(?:0[xX][\da-fA-F]+|\d+)[uU]?|-?\d+\.\d+", written) else None
 
 
 def _parse(text: str, start: int) -> _Statement | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import glob
 import os
@@ -10,8 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from parity import zig
 from parity.codeobject import source_of
-from parity.errors import UsageError, nearest
+from parity.errors import MissingTool, UsageError, nearest
 from parity.files import below
 from parity.side import Side
 from parity.toolchain.build_files import Made, Switch, folders_of, made_header, named_folder
@@ -289,7 +291,19 @@ def _is_of_a_project(header: str, bracket: str) -> bool:
     name = Path(header)
     if _is_known(header):
         return False
-    return bracket == '"' or (len(name.parts) > 1 and name.parts[0] not in _SYSTEM) or name.suffix == ".cuh"
+    if len(name.parts) > 1:
+        return bracket == '"' or name.parts[0] not in _SYSTEM
+    return bracket == '"' or name.suffix != ".h" or header not in _headers_of_c()
+
+
+@functools.cache
+def _headers_of_c() -> frozenset[str]:
+    """What C's library and compilers have in their own folders, of the wheels and of this machine."""
+    folders = [Path("/usr/include")]
+    with contextlib.suppress(MissingTool):
+        library = zig.zig().parent / "lib"
+        folders += [library / "include", *(library / "libc" / "include").iterdir()]
+    return frozenset(path.name for folder in folders for path in folder.glob("*.h"))
 
 
 def _is_known(header: str) -> bool:

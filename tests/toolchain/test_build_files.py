@@ -2,7 +2,7 @@
 
 import pytest
 
-from parity.toolchain.build_files import Made, made_header, named_folder, standard_of, switches_of
+from parity.toolchain.build_files import Made, made_header, named_folder, standard_of, standard_used, switches_of
 from parity.toolchain.sources import project_of
 
 
@@ -73,6 +73,16 @@ def test_of_several_values_the_first_is_taken_and_knows_the_others(project):
     assert (switch.flag, switch.line, switch.others) == ("-DGPU=2", 1, ("-DGPU=1", "-DGPU=3"))
 
 
+def test_files_of_make_that_name_no_source_count_if_they_agree(project):
+    for name in ("cpu", "gpu", "large"):
+        (project / "build" / name).mkdir(parents=True)
+    (project / "build" / "gpu" / "Makefile").write_text("FLAGS = -DGPU -O3\n")
+    (project / "build" / "large" / "Makefile").write_text("FLAGS = -DGPU -DLARGE\n")
+    assert found(project) == ("-DGPU", "build/gpu/Makefile", 1)
+    (project / "build" / "cpu" / "Makefile").write_text("FLAGS = -DGPU=0\n")
+    assert found(project) is None
+
+
 def test_the_nearest_build_file_counts(project):
     (project / "Makefile").write_text("CFLAGS = -DGPU=1\n")
     (project / "src" / "Makefile").write_text("CFLAGS = -DGPU=2\n")
@@ -98,6 +108,21 @@ def test_a_newer_standard_of_cpp(project, file, text, flag):
     found = standard_of(source, project_of(source.parent))
     assert (found and found.flag) == flag
     assert not found or str(found.line) == str(text.count("\n"))
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("\ntemplate <class T>\nconcept Number = sizeof(T) > 1;\n", 3),
+        ("template <class T> requires (sizeof(T) > 1) void f(T);\n", 1),
+        ("#include <concepts>\n", 1),
+        ("// concept x = 1;\nint concept_of, requires_;\n", None),
+    ],
+)
+def test_a_source_that_is_of_cpp_20_says_so(project, text, line):
+    source = project / "src" / "cuda" / "area.cu"
+    found = standard_used({source: text})
+    assert (found and (found.flag, found.file, found.line)) == (line and ("-std=c++20", source, line))
 
 
 @pytest.mark.parametrize(

@@ -209,6 +209,14 @@ def test_a_function_that_amds_headers_have_gives_way_to_theirs(built):
     assert "return type" in one.translation.left_out[0].because
 
 
+def test_what_a_program_declares_of_cudas_for_its_editor_gives_way_to_amds(built):
+    source = "extern __device__ __device_builtin__ void __threadfence(void);\nextern const dim3 blockDim;\n"
+    one = built(source + "__global__ void k(const __grid_constant__ int n, int* x) { x[n] = blockDim.x; }\n")
+    assert not one.error
+    assert [piece.name for piece in one.translation.left_out] == ["extern const dim3 blockDim;"]
+    assert {"__device_builtin__", "__grid_constant__"} <= {need.name for need in one.needs}
+
+
 def test_a_function_that_the_program_has_twice_is_its_own_mistake(built):
     twice = "__device__ int f(int x) { return x; }\n" * 2
     assert "redefinition of 'f'" in built(twice + "__global__ void k(int* x) { x[0] = f(1); }\n").error.log
