@@ -33,6 +33,7 @@ _OF_MAKE = ("Makefile*", "makefile", "GNUmakefile", "*.mk", "Make.*")
 _BUILD_FILES = (
     *("setup.py", "CMakeLists.txt", "*.cmake", *_OF_MAKE),
     *("meson.build", "BUILD", "BUILD.bazel", "*.bzl", "SConstruct", "SConscript", "configure.ac"),
+    "*.sh",
     "*.py",  # extensions that torch builds when they are first used, and CuPy's raw modules
 )
 """What a build file is called, the likeliest first."""

@@ -49,6 +49,10 @@ _FIXED_WIDTH = re.compile(
 )
 """What clang says of a type of <cstdint> that a source for CuPy or NVRTC, which have no such header, defines itself."""
 
+_BLANK = re.compile(rb"[^\r\n]")
+_KEPT = re.compile(rb"^([ \t]*#[ \t]*(?:if|ifdef|ifndef|elif|else|endif)\b(?:\\\r?\n|[^\r\n])*)", re.MULTILINE)
+"""Conditionals of the preprocessor."""
+
 INSTANTIATIONS = "<kernels that parity instantiates>"
 """What errors call the lines of ``instantiations``."""
 
@@ -96,7 +100,9 @@ class HostCode:
         done = 0
         for piece in sorted((each for each in self.left_out if each.file == file), key=lambda e: (e.start, -e.end)):
             if piece.start >= done:  # else it is within one that is left out as a whole
-                blank = re.sub(rb"[^\r\n]", b" ", data[piece.start : piece.end])
+                # Conditionals stay: one may begin before a piece and end in it.
+                taken = data[piece.start : piece.end]
+                blank = b"".join(part if i % 2 else _BLANK.sub(b" ", part) for i, part in enumerate(_KEPT.split(taken)))
                 parts += [data[done : piece.start], piece.instead.encode(), blank]
                 done = piece.end
         return b"".join((*parts, data[done:])).decode("utf-8", "surrogateescape")

@@ -180,6 +180,10 @@ def _pieces_at(tree: tree_sitter.Tree, text: str, line: int, column: int, device
         if node.type == "compound_statement" and _begins_device(text, node, device):
             return ()
         above = _above(node)
+        # The body of a function whose head is one of several, in a conditional.
+        if node.type == "compound_statement" and above.type in _SCOPES:
+            unit = node
+            break
         if node.type in _UNITS and above.type in (*_SCOPES, *_UNITS):
             unit = node
             # The smallest piece that stands for itself: a function of a class, but with the template that it is of.

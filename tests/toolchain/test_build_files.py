@@ -36,6 +36,7 @@ def found(project, name="GPU"):
         ("CMakeLists.txt", "target_compile_definitions(area\n  PRIVATE OTHER GPU=3)\n", "-DGPU=3"),
         ("CMakeLists.txt", "set(TILE 8)\nadd_compile_definitions(GPU=${TILE})\n", "-DGPU=8"),
         ("cmake/cuda.cmake", 'set(CMAKE_CUDA_FLAGS "${CMAKE_CUDA_FLAGS} -DGPU")\n', "-DGPU"),
+        ("src/compile.sh", "# build\nnvcc area.cu -c -O2 -DGPU=1 -x cu\n", "-DGPU=1"),
         ("src/BUILD.bazel", 'cc_library(name = "x", defines = ["GPU=1"])\n', "-DGPU=1"),
         ("src/meson.build", "add_project_arguments('-DGPU', language: 'cuda')\n", "-DGPU"),
     ],

@@ -5,7 +5,7 @@ import pytest
 from parity.cache import Cache
 from parity.toolchain import build
 from parity.toolchain.diagnostics import Diagnostic
-from parity.toolchain.host_code import HostCode, repaired
+from parity.toolchain.host_code import HostCode, LeftOut, repaired
 from parity.toolchain.host_syntax import pieces_at
 
 
@@ -80,6 +80,24 @@ def test_no_line_moves():
     text = "int a;\nvoid host() {\n  first(\n    2);\n}\n__global__ void k() {}\n"
     blanked = left(text, 3, 3)
     assert blanked.count("\n") == text.count("\n") and blanked.splitlines()[-1] == "__global__ void k() {}"
+
+
+@pytest.mark.parametrize("namespace", ["{}", "namespace nv {{\n{}}}\n"])
+def test_a_function_whose_head_is_one_of_several(built, namespace):
+    source = (
+        "void Plugin::forward(const float* in)\n{\n  k<<<1, 1>>>(in);\n}\n"
+        "#if NV_MAJOR >= 8\nint Plugin::enqueue(int n, void* const* out) NOEXCEPT\n"
+        "#else  // NV_MAJOR < 8\nint Plugin::enqueue(int n, void** out)\n#endif  // NV_MAJOR\n"
+        "{\n  forward((const float*)out[0]);\n  return n;\n}\n\nPlugin::Plugin()\n{\n  all.clear();\n}\n"
+    )
+    head = '#include <NvInfer.h>\nextern "C" __global__ void k(const float* x) {}\n'
+    assert set(names(built(head + namespace.format(source)))) == {"k"}
+
+
+def test_conditionals_in_a_piece_stay():
+    text = "#if A\nint Plugin::run(int n)\n#else\nint Plugin::run(long n)\n#endif\n{ return n; }\n"
+    host = HostCode((LeftOut("m.cu", 4, "run", "unknown", text.index("int Plugin::run(long"), len(text)),))
+    assert host.blanked("m.cu", text).split("\n")[2:5] == ["#else", " " * 23, "#endif"]
 
 
 def test_host_code_in_an_include_guard_is_left_out_too():

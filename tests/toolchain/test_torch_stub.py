@@ -1,4 +1,4 @@
-"""What device code uses of the small torch: complex numbers, reductions of a block, Half through __ldg."""
+"""What device code uses of the small torch: complex numbers, reductions of a block, and what takes its Half."""
 
 import numpy as np
 import pytest
@@ -36,6 +36,18 @@ extern "C" __global__ void sums(const number* in, number* out) {
 }
 extern "C" __global__ void copies(const at::Half* in, at::Half* out) { out[threadIdx.x] = __ldg(in + threadIdx.x); }
 
+// As sources have them since PyTorch has not.
+template <typename T>
+__host__ __device__ __forceinline__ T THCCeilDiv(T a, T b) { return (a + b - 1) / b; }
+
+extern "C" __global__ void limits(const at::Half* in, float* out) {
+  const at::Half x = in[threadIdx.x];
+  out += 3 * threadIdx.x;
+  out[0] = max(x, 0.1);
+  out[1] = min(0.1, x);
+  out[2] = THCCeilDiv(7, 2);
+}
+
 void check(int major) { if (major < 8) throw c10::TypeError({__func__, __FILE__, uint32_t(__LINE__)}, c10::str("no")); }
 """
 Z = np.array([1 + 2j, -3 + 0.5j, -0.25 - 4j, 2 - 1e-3j, -1e-3 + 1e-4j, 0.5j, 3, 1e-4 - 2j], np.complex64)
@@ -48,7 +60,7 @@ def launched(request, cache, tmp_path_factory):
     (built,) = build(folder, ["numbers"], [request.param], cache=cache)
     assert built.error is None, built.error
     assert not built.translation.left_out
-    assert "__ldg" in {need.name for need in built.needs}
+    assert {"__ldg", "max", "min"} <= {need.name for need in built.needs}
     device = emulator.Device(cache=cache)
 
     def launch(kernel, given, size, threads):
@@ -78,3 +90,11 @@ def test_reductions_of_a_block(launched):
 def test_half_is_read_through_ldg(launched):
     given = np.arange(32, dtype=np.float16)
     assert launched("copies", given, given.nbytes, 32).view(np.float16).tolist() == given.tolist()
+
+
+def test_half_is_compared_with_a_double(launched):
+    given = np.array([-1, 0.0999, 0.1, 2, np.inf], np.float16)
+    found = launched("limits", given, 12 * given.size, given.size).view(np.float32).reshape(-1, 3)
+    exact = given.astype(np.float64)
+    expected = np.stack([np.maximum(exact, 0.1), np.minimum(exact, 0.1), np.full(given.size, 4.0)], 1)
+    assert found.tolist() == expected.astype(np.float32).tolist()

@@ -82,10 +82,11 @@ namespace c10::hip { using namespace c10::cuda; using HIPStream = CUDAStream; CU
 
 struct THCState;
 hipStream_t THCState_getCurrentStream(THCState*);
-template <typename T>
-constexpr C10_HOST_DEVICE T THCCeilDiv(T a, T b) { return (a + b - 1) / b; }
-template <typename T>
-constexpr C10_HOST_DEVICE T THCRoundUp(T a, T b) { return THCCeilDiv(a, b) * b; }
+// Gone from PyTorch 1.11 on: these give way by a pack to those that sources have of their own since.
+template <typename T, typename... Last>
+constexpr C10_HOST_DEVICE T THCCeilDiv(T a, T b, Last...) { return (a + b - 1) / b; }
+template <typename T, typename... Last>
+constexpr C10_HOST_DEVICE T THCRoundUp(T a, T b, Last...) { return (a + b - 1) / b * b; }
 extern THCState* state;
 
 inline C10_DEVICE c10::Half __shfl_down(c10::Half v, unsigned d, int w = warpSize) { return c10::Half(static_cast<unsigned short>(__shfl_down(static_cast<int>(v.x), d, w)), c10::Half::from_bits()); }
