@@ -69,6 +69,7 @@ def main(arguments: argparse.Namespace) -> int:
         _print_around(built, project.kernels)
         _print_made(built, project.kernels)
         _print_switches(built)
+        _print_guessed(built)
         _print_empty(built, modules)
     _print_failures(built)
     return 1 if any(one.error for one in built) else 0
@@ -110,6 +111,7 @@ def _as_dict(one: Built) -> dict[str, object]:
         "stubs": list(one.translation.stubs) if one.translation else [],
         "around": list(one.translation.around) if one.translation else [],
         "made": [vars(finding) for finding in one.translation.made] if one.translation else [],
+        "guessed": one.guessed,
         "switches": [
             {"flag": each.flag, "file": str(each.file), "line": each.line, "others": list(each.others)}
             for each in one.switches
@@ -206,6 +208,16 @@ def _print_switches(built: Sequence[Built]) -> None:
         output().print(
             f"{' '.join(dict.fromkeys(names_))}: built with {switch.flag}, as {place} has it{others};"
             f" to say so: {switch.says} in [tool.parity]",
+            style="yellow",
+        )
+
+
+def _print_guessed(built: Sequence[Built]) -> None:
+    """Kernel templates whose arguments nothing says: a line for each module."""
+    for module, symbols in dict.fromkeys((one.module, one.entries) for one in built if one.guessed):
+        kernels = " ".join((spelled(symbol) or (symbol,))[0] for symbol in symbols)
+        output().print(
+            f"{module}: nothing that compiles here says for which types its kernel templates are; built for {kernels}",
             style="yellow",
         )
 

@@ -29,6 +29,7 @@ from parity.toolchain.conditionals import macros_of
 from parity.toolchain.hints import switches_of_kernels
 from parity.toolchain.hipify import HELPFUL, LITERAL, Finding
 from parity.toolchain.host_code import Repairs
+from parity.toolchain.host_syntax import guessed
 from parity.toolchain.sources import PORTED_SUFFIXES, Source, closure, find_modules, find_ported, project_of
 from parity.toolchain.staging import Staged, Translation, compiled
 from parity.toolchain.targets import TARGETS, Target, target
@@ -55,6 +56,7 @@ class Built:
     ``hip`` is the HIP source beside the code object, ``translation`` what happened on the way to it; a CUDA target has
     neither. ``seconds`` is the time this took now, ``cached`` whether that was only to find it in the cache.
     ``switches`` are what the project's build files define and no setting: the module does not compile without.
+    ``guessed`` says that its kernels are templates, and nothing in the module for which arguments.
     """
 
     module: str
@@ -66,6 +68,7 @@ class Built:
     hip: Path | None = None
     translation: Translation | None = None
     switches: tuple[Switch, ...] = ()
+    guessed: bool = False
 
     @property
     def entries(self) -> tuple[str, ...]:
@@ -324,10 +327,20 @@ def _build_one(source: Source, target: Target, fingerprint: str, cache: Cache) -
             source.module, target.name, seconds, error=error, translation=translation, switches=source.switches
         )
     built = _built(source, target, folder, time.perf_counter() - start, cached, _made_by(source, target))
-    names = () if built.entries or source.kernels else switches_of_kernels(source)
+    return built if built.entries or source.kernels else _with_kernels(built, source, target, fingerprint, cache)
+
+
+def _with_kernels(built: Built, source: Source, target: Target, fingerprint: str, cache: Cache) -> Built:
+    """The module with kernels, if it has some for builds that define a switch, or templates that nothing launches."""
+    names = switches_of_kernels(source)
     if names and (switched := _switched(source, names)):
         other = _build_one(switched, target, fingerprint, cache)
-        return other if other.entries else built
+        if other.entries:
+            return other
+    if target.vendor == "amd" and (guesses := tuple(dict.fromkeys(map(str, guessed(source.files[source.path]))))):
+        other = _build_one(replace(source, kernels=guesses, repairs=Repairs()), target, fingerprint, cache)
+        if other.entries:
+            return replace(other, guessed=True)
     return built
 
 

@@ -126,6 +126,13 @@ def test_a_switch_of_the_projects_build_files_is_listed_with_its_place(parity, f
     assert document["switches"] == [switch]
 
 
+def test_kernel_templates_that_nothing_launches_are_built_for_float_and_that_is_said(parity, foreign):
+    (foreign / "src" / "tiled.cu").write_text("template <class T> __global__ void tiled(T* x) { x[0] = T(1); }\n")
+    result = parity("build", "tiled", *TARGET)
+    assert result.code == 0
+    assert "its kernel templates are; built for tiled<float>" in " ".join(result.out.split())
+
+
 def test_a_header_that_the_build_makes_is_listed_with_its_template(parity, foreign):
     (foreign / "src" / "tiled.cu").write_text(
         '#include "tile.h"\nextern "C" __global__ void tiled(int* x) { x[0] = TILE; }\n'

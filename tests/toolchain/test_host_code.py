@@ -94,6 +94,30 @@ def test_a_function_whose_head_is_one_of_several(built, namespace):
     assert set(names(built(head + namespace.format(source)))) == {"k"}
 
 
+def test_templates_that_nothing_instantiates_are_built_for_float(built):
+    source = (
+        "namespace nn { namespace {\n"
+        "template <typename T> __global__ void\n__launch_bounds__(256) scale(T* x) { *x *= T(2); }\n"
+        "template <class T, int N, bool B = true> __global__ void fill(T* x) { x[N] = B; }\n"
+        "template <class T, int N> __global__ void never(T* x) { x[N] = 1; }\n"
+        "template <class T, class F> __global__ void map(T* x, F f) { f(x); }\n"
+        "template <typename DType> void run(Tensor<DType> t) {\n"
+        "  scale<<<1, 1>>>(t.dptr);\n  fill<DType, 3><<<1, 1>>>(t.dptr);\n"
+        "  never<DType, N><<<1, 1>>>(t.dptr);\n  map<DType, Add<T>><<<1, 1>>>(t.dptr, Add<T>());\n}\n}}\n"
+    )
+    one = built(source)
+    assert not one.error, one.error
+    kernels = ("_ZN2nn12_GLOBAL__N_15scaleIfEEvPT_", "_ZN2nn12_GLOBAL__N_14fillIfLi3ELb1EEEvPT_")
+    assert (one.entries, one.guessed) == (kernels, True)
+    one = built(source + "template __global__ void nn::scale<double>(double*);\n")
+    assert (len(one.entries), one.guessed) == (1, False)
+
+
+def test_a_guess_that_does_not_compile_is_none(built):
+    one = built("template <class T> __global__ void k(typename T::type* x) { *x = T::value; }\n")
+    assert (one.error, one.entries, one.guessed) == (None, (), False)
+
+
 def test_conditionals_in_a_piece_stay():
     text = "#if A\nint Plugin::run(int n)\n#else\nint Plugin::run(long n)\n#endif\n{ return n; }\n"
     host = HostCode((LeftOut("m.cu", 4, "run", "unknown", text.index("int Plugin::run(long"), len(text)),))
