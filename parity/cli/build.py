@@ -69,6 +69,7 @@ def main(arguments: argparse.Namespace) -> int:
         _print_around(built, project.kernels)
         _print_made(built, project.kernels)
         _print_switches(built)
+        _print_parts(built)
         _print_guessed(built)
         _print_empty(built, modules)
     _print_failures(built)
@@ -111,6 +112,7 @@ def _as_dict(one: Built) -> dict[str, object]:
         "stubs": list(one.translation.stubs) if one.translation else [],
         "around": list(one.translation.around) if one.translation else [],
         "made": [vars(finding) for finding in one.translation.made] if one.translation else [],
+        "part_of": str(one.part_of) if one.part_of else None,
         "guessed": one.guessed,
         "switches": [
             {"flag": each.flag, "file": str(each.file), "line": each.line, "others": list(each.others)}
@@ -210,6 +212,13 @@ def _print_switches(built: Sequence[Built]) -> None:
             f" to say so: {switch.says} in [tool.parity]",
             style="yellow",
         )
+
+
+def _print_parts(built: Sequence[Built]) -> None:
+    """Files that are none by themselves, and what was built in the place of each: a line for each."""
+    for module, whole in dict.fromkeys((one.module, one.part_of) for one in built if one.part_of):
+        place = os.path.relpath(whole)
+        output().print(f"{module}: a part of {place}, which includes it: that is built in its place", style="yellow")
 
 
 def _print_guessed(built: Sequence[Built]) -> None:

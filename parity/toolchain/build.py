@@ -30,7 +30,7 @@ from parity.toolchain.hints import switches_of_kernels
 from parity.toolchain.hipify import HELPFUL, LITERAL, Finding
 from parity.toolchain.host_code import Repairs
 from parity.toolchain.host_syntax import guessed
-from parity.toolchain.sources import PORTED_SUFFIXES, Source, closure, find_modules, find_ported, project_of
+from parity.toolchain.sources import PORTED_SUFFIXES, Source, closure, find_modules, find_ported, including, project_of
 from parity.toolchain.staging import Staged, Translation, compiled
 from parity.toolchain.targets import TARGETS, Target, target
 from parity.toolchain.translators import TranslationError, chosen_hipifier
@@ -56,6 +56,7 @@ class Built:
     ``hip`` is the HIP source beside the code object, ``translation`` what happened on the way to it; a CUDA target has
     neither. ``seconds`` is the time this took now, ``cached`` whether that was only to find it in the cache.
     ``switches`` are what the project's build files define and no setting: the module does not compile without.
+    ``part_of`` is the source that was built in its place, because that includes it and it is none by itself.
     ``guessed`` says that its kernels are templates, and nothing in the module for which arguments.
     """
 
@@ -68,6 +69,7 @@ class Built:
     hip: Path | None = None
     translation: Translation | None = None
     switches: tuple[Switch, ...] = ()
+    part_of: Path | None = None
     guessed: bool = False
 
     @property
@@ -319,6 +321,8 @@ def _build_one(source: Source, target: Target, fingerprint: str, cache: Cache) -
                 cache.note(without, _SWITCHES, json.dumps(names))
             if not built.error or len(built.error.findings) < len(error.findings):
                 return built
+        if whole := _whole(source, target, fingerprint, cache):
+            return whole
         seconds = time.perf_counter() - start
         translation = error.translation or Translation(source.ported)
         if hint := _helpful(source, target, fingerprint, cache, translation):
@@ -332,6 +336,8 @@ def _build_one(source: Source, target: Target, fingerprint: str, cache: Cache) -
 
 def _with_kernels(built: Built, source: Source, target: Target, fingerprint: str, cache: Cache) -> Built:
     """The module with kernels, if it has some for builds that define a switch, or templates that nothing launches."""
+    if whole := _whole(source, target, fingerprint, cache):
+        return whole
     names = switches_of_kernels(source)
     if names and (switched := _switched(source, names)):
         other = _build_one(switched, target, fingerprint, cache)
@@ -342,6 +348,25 @@ def _with_kernels(built: Built, source: Source, target: Target, fingerprint: str
         if other.entries:
             return replace(other, guessed=True)
     return built
+
+
+def _whole(source: Source, target: Target, fingerprint: str, cache: Cache) -> Built | None:
+    """What became of the first source that compiles and includes this one, as a part of it; None if there is none."""
+    for path in including(source.path):
+        every = closure(path, source.side, source.folder, {})
+        whole = replace(
+            source,
+            path=path,
+            files=every.files,
+            around=every.around,
+            doubtful=every.doubtful,
+            made=every.made,
+            repairs=Repairs(),
+        )
+        built = _build_one(whole, target, fingerprint, cache)
+        if built.entries:
+            return replace(built, part_of=built.part_of or path)
+    return None
 
 
 def _switched(source: Source, names: Iterable[str]) -> Source | None:

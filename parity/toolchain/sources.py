@@ -31,6 +31,7 @@ __all__ = [
     "find_ported",
     "found_in",
     "included",
+    "including",
     "project_of",
     "searched",
 ]
@@ -337,6 +338,17 @@ def project_of(folder: Path) -> tuple[Path, ...]:
             return tuple(upwards[:count])
     tops = [count for count, each in enumerate(upwards, 1) if any(next(each.glob(name), None) for name in _PROJECT)]
     return tuple(upwards[: max(tops, default=1)])
+
+
+def including(path: Path) -> Iterator[Path]:
+    """The ``.cu`` files of a project that include a source, in its own folder, beside that and above it."""
+    for folder in project_of(path.parent)[:_STEPS_DOWN]:
+        for each in (*sorted(folder.glob("*.cu")), *sorted(folder.glob("*/*.cu"))):
+            if each == path:
+                continue
+            for bracket, header in included(each.read_text(encoding="utf-8", errors="surrogateescape")):
+                if Path(header).name == path.name and found_in(header, searched(bracket, each.parent, ())) == path:
+                    yield each
 
 
 def included(text: str) -> list[tuple[str, str]]:

@@ -37,6 +37,7 @@ _FINE_ROUNDS, _ROUNDS = 8, 16
 """How often parts of host functions are left out, and how often more of host code is at all before it is the user's."""
 
 _ANYTHING = compiler.STUBS / "parity" / "anything.h"
+_STANDARD = compiler.STUBS / "parity" / "standard.h"
 
 
 @dataclass(frozen=True)
@@ -221,6 +222,7 @@ def _staged(
         + ((folder / _EMPTY,) if host.empty_headers else ()),
         (
             *(() if source.ported else (RUNTIME, *compat.headers)),
+            *((_STANDARD,) if host.empty_headers else ()),
             *((_ANYTHING,) if any(ANYTHING in piece.instead for piece in host.left_out) else ()),
             *(_forced(name, source, folder) for name in source.side.forced),
         ),

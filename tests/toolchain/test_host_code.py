@@ -152,6 +152,14 @@ def test_kernels_stay_when_what_launches_them_does_not_compile(built):
     assert one.translation.empty_headers == ("nosuch/everything.h",)
 
 
+def test_what_a_missing_header_would_have_brought_of_the_standard_library(built):
+    source = (
+        "__global__ void k(float* x, uint16_t n) { *x = n < SHRT_MAX ? FLT_MAX : std::numeric_limits<float>::min(); }\n"
+    )
+    assert "FLT_MAX" in str(built(source).error)
+    assert has(built("#include <TH/general.h>\n" + source), "k")
+
+
 def test_a_header_of_the_project_that_is_missing_is_the_first_of_the_errors(built):
     one = built('#include "mine.h"\n__global__ void k(MyStruct s, float* x) { x[0] = s.a; }\n')
     first = one.error.findings[0]
