@@ -67,7 +67,10 @@ def main(arguments: argparse.Namespace) -> int:
         _print_left_out(built, project.kernels)
         _print_stubs(built)
         _print_around(built, project.kernels)
+        _print_made(built, project.kernels)
         _print_switches(built)
+        _print_parts(built)
+        _print_guessed(built)
         _print_empty(built, modules)
     _print_failures(built)
     return 1 if any(one.error for one in built) else 0
@@ -108,7 +111,13 @@ def _as_dict(one: Built) -> dict[str, object]:
         "empty_headers": list(one.translation.empty_headers) if one.translation else [],
         "stubs": list(one.translation.stubs) if one.translation else [],
         "around": list(one.translation.around) if one.translation else [],
-        "switches": [{"flag": each.flag, "file": str(each.file), "line": each.line} for each in one.switches],
+        "made": [vars(finding) for finding in one.translation.made] if one.translation else [],
+        "part_of": str(one.part_of) if one.part_of else None,
+        "guessed": one.guessed,
+        "switches": [
+            {"flag": each.flag, "file": str(each.file), "line": each.line, "others": list(each.others)}
+            for each in one.switches
+        ],
         "needs": [vars(finding) for finding in one.needs],
         "defects": [vars(finding) for finding in one.defects],
         "branches": [vars(finding) for finding in one.branches],
@@ -181,6 +190,14 @@ def _print_around(built: Sequence[Built], kernels: Path) -> None:
         output().print(f"headers found in folders around; to say so: include = [{named}] in [tool.parity]", style="dim")
 
 
+def _print_made(built: Sequence[Built], kernels: Path) -> None:
+    """Headers that the project's build makes of templates: a line each."""
+    for header in dict.fromkeys(header for one in built if one.translation for header in one.translation.made):
+        template = os.path.relpath(kernels / header.file)
+        how = f", {header.advice}" if header.advice else ""
+        output().print(f"header made of its template {template}{how}: {header.name}", style="dim")
+
+
 def _print_switches(built: Sequence[Built]) -> None:
     """What build files of the project define and no setting, where a module does not compile without: a line each."""
     modules: dict[Switch, list[str]] = {}
@@ -189,9 +206,27 @@ def _print_switches(built: Sequence[Built]) -> None:
             modules.setdefault(switch, []).append(one.module)
     for switch, names_ in modules.items():
         place = f"{os.path.relpath(switch.file)}:{switch.line}"
+        others = f" (elsewhere in it {', '.join(switch.others)})" if switch.others else ""
         output().print(
-            f"{' '.join(dict.fromkeys(names_))}: built with {switch.flag}, as {place} has it;"
-            f' to say so: flags = ["{switch.flag}"] in [tool.parity]',
+            f"{' '.join(dict.fromkeys(names_))}: built with {switch.flag}, as {place} has it{others};"
+            f" to say so: {switch.says} in [tool.parity]",
+            style="yellow",
+        )
+
+
+def _print_parts(built: Sequence[Built]) -> None:
+    """Files that are none by themselves, and what was built in the place of each: a line for each."""
+    for module, whole in dict.fromkeys((one.module, one.part_of) for one in built if one.part_of):
+        place = os.path.relpath(whole)
+        output().print(f"{module}: a part of {place}, which includes it: that is built in its place", style="yellow")
+
+
+def _print_guessed(built: Sequence[Built]) -> None:
+    """Kernel templates whose arguments nothing says: a line for each module."""
+    for module, symbols in dict.fromkeys((one.module, one.entries) for one in built if one.guessed):
+        kernels = " ".join((spelled(symbol) or (symbol,))[0] for symbol in symbols)
+        output().print(
+            f"{module}: nothing that compiles here says for which types its kernel templates are; built for {kernels}",
             style="yellow",
         )
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import functools
 import json
 import os
+import re
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,11 +23,14 @@ from parity.errors import UsageError
 from parity.side import Side, Sides
 from parity.suite import Suite
 from parity.toolchain import compiler, cuda, disassembler, rocm
-from parity.toolchain.build_files import Switch, standard_of, switches_of
+from parity.toolchain.build_files import Switch, standard_of, standard_used, switches_of
 from parity.toolchain.compat import confirmed, of_version
+from parity.toolchain.conditionals import macros_of
+from parity.toolchain.hints import switches_of_kernels
 from parity.toolchain.hipify import HELPFUL, LITERAL, Finding
 from parity.toolchain.host_code import Repairs
-from parity.toolchain.sources import PORTED_SUFFIXES, Source, closure, find_modules, find_ported, project_of
+from parity.toolchain.host_syntax import guessed
+from parity.toolchain.sources import PORTED_SUFFIXES, Source, closure, find_modules, find_ported, including, project_of
 from parity.toolchain.staging import Staged, Translation, compiled
 from parity.toolchain.targets import TARGETS, Target, target
 from parity.toolchain.translators import TranslationError, chosen_hipifier
@@ -38,6 +42,9 @@ _RECORD = "build.json"
 _SWITCHES = "switches.json"
 """What a source does not compile without, in a folder of the cache."""
 _ARCH = "__CUDA_ARCH__"
+_ASKS_ARCH = re.compile(rf"^[ \t]*#[ \t]*(?:if|ifdef|ifndef|elif)\b[^\n]*\b{_ARCH}\b", re.MULTILINE)
+_LEAST_ARCH = 700
+"""What ``__CUDA_ARCH__`` is where a source does not compile without: the first with shuffles of HIP's names."""
 _SHOWN = 3
 """Lines of the helpful style that are shown."""
 
@@ -49,6 +56,8 @@ class Built:
     ``hip`` is the HIP source beside the code object, ``translation`` what happened on the way to it; a CUDA target has
     neither. ``seconds`` is the time this took now, ``cached`` whether that was only to find it in the cache.
     ``switches`` are what the project's build files define and no setting: the module does not compile without.
+    ``part_of`` is the source that was built in its place, because that includes it and it is none by itself.
+    ``guessed`` says that its kernels are templates, and nothing in the module for which arguments.
     """
 
     module: str
@@ -60,6 +69,8 @@ class Built:
     hip: Path | None = None
     translation: Translation | None = None
     switches: tuple[Switch, ...] = ()
+    part_of: Path | None = None
+    guessed: bool = False
 
     @property
     def entries(self) -> tuple[str, ...]:
@@ -262,6 +273,7 @@ def _sources(
                 tuple(kernels.get(module, ())),
                 around=every.around,
                 doubtful=every.doubtful,
+                made=every.made,
             )
     return found
 
@@ -302,12 +314,15 @@ def _build_one(source: Source, target: Target, fingerprint: str, cache: Cache) -
         fill = _compile_cuda if target.vendor == "cuda" else _compile_amd
         folder, cached = cache.get(key, functools.partial(fill, source, target))
     except compiler.CompileError as error:
-        if switched := _switched(source, error.switches):
+        names = error.switches if target.vendor == "cuda" or _switched(source, error.switches) else (_ARCH,)
+        if switched := _switched(source, names):
             built = _build_one(switched, target, fingerprint, cache)
             if not built.error:
-                cache.note(without, _SWITCHES, json.dumps(error.switches))
+                cache.note(without, _SWITCHES, json.dumps(names))
             if not built.error or len(built.error.findings) < len(error.findings):
                 return built
+        if whole := _whole(source, target, fingerprint, cache):
+            return whole
         seconds = time.perf_counter() - start
         translation = error.translation or Translation(source.ported)
         if hint := _helpful(source, target, fingerprint, cache, translation):
@@ -315,7 +330,43 @@ def _build_one(source: Source, target: Target, fingerprint: str, cache: Cache) -
         return Built(
             source.module, target.name, seconds, error=error, translation=translation, switches=source.switches
         )
-    return _built(source, target, folder, time.perf_counter() - start, cached, _made_by(source, target))
+    built = _built(source, target, folder, time.perf_counter() - start, cached, _made_by(source, target))
+    return built if built.entries or source.kernels else _with_kernels(built, source, target, fingerprint, cache)
+
+
+def _with_kernels(built: Built, source: Source, target: Target, fingerprint: str, cache: Cache) -> Built:
+    """The module with kernels, if it has some for builds that define a switch, or templates that nothing launches."""
+    if whole := _whole(source, target, fingerprint, cache):
+        return whole
+    names = switches_of_kernels(source)
+    if names and (switched := _switched(source, names)):
+        other = _build_one(switched, target, fingerprint, cache)
+        if other.entries:
+            return other
+    if target.vendor == "amd" and (guesses := tuple(dict.fromkeys(map(str, guessed(source.files[source.path]))))):
+        other = _build_one(replace(source, kernels=guesses, repairs=Repairs()), target, fingerprint, cache)
+        if other.entries:
+            return replace(other, guessed=True)
+    return built
+
+
+def _whole(source: Source, target: Target, fingerprint: str, cache: Cache) -> Built | None:
+    """What became of the first source that compiles and includes this one, as a part of it; None if there is none."""
+    for path in including(source.path):
+        every = closure(path, source.side, source.folder, {})
+        whole = replace(
+            source,
+            path=path,
+            files=every.files,
+            around=every.around,
+            doubtful=every.doubtful,
+            made=every.made,
+            repairs=Repairs(),
+        )
+        built = _build_one(whole, target, fingerprint, cache)
+        if built.entries:
+            return replace(built, part_of=built.part_of or path)
+    return None
 
 
 def _switched(source: Source, names: Iterable[str]) -> Source | None:
@@ -326,12 +377,23 @@ def _switched(source: Source, names: Iterable[str]) -> Source | None:
     folders = project_of(source.path.parent)
     switches = tuple(switches_of(names, source.path, folders))
     if not any(flag.startswith("-std=") for flag in source.side.flags):
-        standard = standard_of(source.path, folders)
+        standard = standard_of(source.path, folders) or standard_used(source.files)
         switches = (*switches, standard) if standard else switches
+    if _ARCH in names and not source.ported and _ARCH not in macros_of(source.side.flags):
+        switches = (*switches, *_arch_asked(source))
     if not switches:
         return None
     side = replace(source.side, flags=(*source.side.flags, *(each.flag for each in switches)))
     return replace(source, side=side, switches=(*source.switches, *switches), repairs=Repairs())
+
+
+def _arch_asked(source: Source) -> Iterator[Switch]:
+    """``__CUDA_ARCH__`` at the first place that asks for it."""
+    for path, text in source.files.items():
+        if match := _ASKS_ARCH.search(text):
+            line = text.count("\n", 0, match.start()) + 1
+            yield Switch(f"-D{_ARCH}={_LEAST_ARCH}", path, line, f"cuda-arch = {_LEAST_ARCH}")
+            return
 
 
 def _helpful(source: Source, target: Target, fingerprint: str, cache: Cache, translation: Translation) -> str:

@@ -1,24 +1,39 @@
-"""What a project's own build files say: macros that they define, folders with headers, the standard of C++.
+"""What a project's own build files say: macros that they define, folders with headers, headers that they make of
+templates, the standard of C++.
 
 They are read as text, not executed, and asked only where sources leave something open: a name that nothing declares, a
-header that several folders have, what does not compile as C++17. Where a build file says several things, it is not
-decided which is meant.
+header that several folders have or none, what does not compile as C++17.
 """
 
 from __future__ import annotations
 
+import functools
+import glob
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-__all__ = ["Switch", "named_folder", "standard_of", "switches_of"]
+from parity.toolchain.lexing import code
 
+__all__ = [
+    "Made",
+    "Switch",
+    "folders_of",
+    "made_header",
+    "named_folder",
+    "standard_of",
+    "standard_used",
+    "switches_of",
+]
+
+_OF_MAKE = ("Makefile*", "makefile", "GNUmakefile", "*.mk", "Make.*")
 _BUILD_FILES = (
-    *("setup.py", "CMakeLists.txt", "*.cmake", "Makefile*", "makefile", "GNUmakefile", "*.mk", "Make.*"),
+    *("setup.py", "CMakeLists.txt", "*.cmake", *_OF_MAKE),
     *("meson.build", "BUILD", "BUILD.bazel", "*.bzl", "SConstruct", "SConscript", "configure.ac"),
+    "*.sh",
     "*.py",  # extensions that torch builds when they are first used, and CuPy's raw modules
 )
 """What a build file is called, the likeliest first."""
@@ -37,35 +52,81 @@ _INCLUDES = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _STANDARD = re.compile(r"-std=(?:c|gnu)\+\+(\w+)|(?:CUDA_STANDARD|CXX_STANDARD|cuda_std_|cxx_std_)[ _]?(\d\d)\b")
+_NEWER = re.compile(
+    r"\bconcept\s+\w+\s*=|\brequires(?:\s+\w|\s*[({])|\b(?:consteval|constinit)\s|#\s*include\s*<(?:concepts|numbers|ranges)>"
+)
+"""What C++20 has and C++17 has not."""
 _DRAFTS = {"2a": "20", "2b": "23", "2c": "26"}
 _HERE = re.compile(r"^(?:\$[({]\w+[)}]|\.)/")
+_JOINED = re.compile(r"""\bpath\.join\(\s*[\w.]+(?:\([\w.()]*\))?\s*,([^()]*)\)""")
+_TEXT = r"""["']([^"']+)["']"""
+_MADE = re.compile(r"""\bconfigure_file\s*\(\s*"?([^\s")]+)"?\s+"?([^\s")]+)"?""", re.IGNORECASE)
+_SUFFIXES = (".in", ".cmake")
+"""Of templates of headers: CMake's and autoconf's, which are ``name.h.in`` as a rule."""
+_DEFINED = re.compile(r"^[ \t]*#[ \t]*cmakedefine(?P<number>01)?[ \t]+(?P<name>\w+)(?P<rest>[^\n]*)$", re.MULTILINE)
+_INSERTED = re.compile(r"@(\w+)@|\$\{(\w+)\}")
+_FOR_CUDA = re.compile(r"(?:.*_)?(?:CUDA|GPU)(?:_ENABLED|_FOUND)?")
+_NOT_FOR_CUDA = re.compile(r"(?:.*_)?(?:NO|WITHOUT|DISABLE)_.*")
+_ON = frozenset(("ON", "TRUE", "YES", "1"))
 _FOR_CMAKE = frozenset(("ON", "OFF", "TRUE", "FALSE", "YES", "NO"))
 """Values of ``-D`` by which ``cmake`` is configured: no option of a compiler."""
 
 
 @dataclass(frozen=True)
 class Switch:
-    """An option of the compiler, such as ``-DNAME=VALUE``, and the build file and line that has it."""
+    """An option of the compiler, such as ``-DNAME=VALUE``, and the build file and line that has it, or asks for it.
+
+    ``setting`` is how a project says the same, if not among its flags; ``others`` is what the file has as well, for
+    other builds.
+    """
 
     flag: str
     file: Path
     line: int
+    setting: str = ""
+    others: tuple[str, ...] = ()
+
+    @property
+    def says(self) -> str:
+        """The line of ``[tool.parity]`` that is for the same."""
+        return self.setting or f'flags = ["{self.flag}"]'
+
+
+@dataclass(frozen=True)
+class Made:
+    """A header that a build makes of a template: what it contains, and the switches of the template that are on."""
+
+    template: Path
+    text: str
+    on: tuple[str, ...]
 
 
 def switches_of(names: Iterable[str], source: Path, folders: Iterable[Path]) -> Iterator[Switch]:
     """The definition of each macro in the first build file that has one, of those in ``folders``, the nearest first.
 
-    A file up to two folders below one of them counts if it names the source. Nothing for a macro that no file defines,
-    or the first in several ways.
+    A file up to two folders below one of them counts if it names the source. Of several definitions in it the first is
+    taken, and knows the others. If none of these defines a macro, the files of ``make`` there count that define it in
+    the same way: their rules name no sources.
     """
+    folders = tuple(folders)
     files = list(_files(folders, source))
     for name in names:
-        for path, text in files:
-            if name in text and (found := dict(sorted(_flags(name, text), key=lambda pair: -pair[1]))):
-                (flag, line), *others = found.items()
-                if not others:
-                    yield Switch(flag, path, line)
-                break
+        found = next(filter(None, (_switches(name, [each]) for each in files)), {})
+        if not found and len(agreed := _switches(name, _files(folders))) == 1:
+            found = agreed
+        if found:
+            first, *others = found.values()
+            yield replace(first, others=tuple(each.flag for each in others))
+
+
+def _switches(name: str, files: Iterable[tuple[Path, str]]) -> dict[str, Switch]:
+    """The ways in which these files define a macro, each with its first place."""
+    found: dict[str, Switch] = {}
+    for path, text in files:
+        if name in text:
+            for flag, line in sorted(_flags(name, text), key=lambda pair: pair[1]):
+                found.setdefault(flag, Switch(flag, path, line))
+    return found
 
 
 def standard_of(source: Path, folders: Iterable[Path]) -> Switch | None:
@@ -81,21 +142,111 @@ def standard_of(source: Path, folders: Iterable[Path]) -> Switch | None:
     return None
 
 
+def standard_used(files: Mapping[Path, str]) -> Switch | None:
+    """The option for C++20 if one of these sources (text by path) uses what came with it."""
+    for path, text in files.items():
+        if match := _NEWER.search(code(text)):
+            return Switch("-std=c++20", path, _line(text, match.start()))
+    return None
+
+
 def named_folder(places: Sequence[Path], source: Path, folders: Iterable[Path]) -> Path | None:
     """The one of ``places`` that a build file names as a folder with headers; None if none does, or the first several.
 
     ``source`` and ``folders`` are those of ``switches_of``.
     """
     for path, text in _files(folders, source):
-        listed = " ".join(part for match in _INCLUDES.finditer(text) for part in match.groups() if part)
-        words = {_HERE.sub("", word).rstrip("/") for word in re.split(r"""[\s"',;]+""", listed)}
+        words = set(_included(text))
         if found := [place for place in places if os.path.relpath(place, path.parent) in words]:
             return found[0] if len(found) == 1 else None
     return None
 
 
-def _files(folders: Iterable[Path], source: Path) -> Iterator[tuple[Path, str]]:
-    """The build files in folders without their comments; after those of each, those below that name a source."""
+@functools.cache
+def folders_of(source: Path, folders: tuple[Path, ...]) -> tuple[Path, ...]:
+    """The folders with headers that build files name, as far as they are there; the arguments are ``switches_of``'s."""
+    found: dict[Path, None] = {}
+    for path, text in _files(folders, source):
+        for word in _included(text):
+            place = Path(os.path.normpath(path.parent / word))
+            if word and place.is_dir() and place not in folders:
+                found[place] = None
+    return tuple(found)
+
+
+@functools.cache
+def made_header(header: str, source: Path, folders: tuple[Path, ...]) -> Made | None:
+    """The header that CMake or autoconf makes of a template in the project; the arguments are ``switches_of``'s.
+
+    A switch of the template is on if its name is CUDA's (``USE_CUDA``), because a build without that has no use for
+    a ``.cu`` file, or if CMake's ``option`` says that it is. What else would be inserted is taken where CMake sets
+    it plainly, and is 0 elsewhere.
+    """
+    path = _template(header, source, folders)
+    if path is None:
+        return None
+    cmake = "\n".join(text for file, text in _files(folders, source) if file.suffix in (".txt", ".cmake"))
+    on: list[str] = []
+
+    def define(match: re.Match[str]) -> str:
+        name, value = match["name"], insert(match["rest"])
+        is_on = _is_on(name, cmake) or (value.strip() not in ("", "0") and value != match["rest"])
+        on.extend([name] if is_on and not value.strip() else [])
+        if match["number"]:
+            return f"#define {name} {int(is_on)}"
+        return f"#define {name}{value}" if is_on else f"/* #undef {name} */"
+
+    def insert(text: str) -> str:
+        return _INSERTED.sub(lambda match: _set(match[1] or match[2], cmake) or "0", text)
+
+    text = path.read_text(encoding="utf-8", errors="surrogateescape")
+    return Made(path, insert(_DEFINED.sub(define, text)), tuple(on))
+
+
+def _template(header: str, source: Path, folders: Iterable[Path]) -> Path | None:
+    """The template of a header: the one that ``configure_file`` names, or a file called like it."""
+    folders = tuple(folders)
+    for path, text in _files(folders, source):
+        for template, made in _MADE.findall(text):
+            if f"/{made}".endswith(f"/{header}"):
+                word = re.sub(r"^(?:\$\{\w+\}/)+", "", template)
+                for folder in (path.parent, *folders):
+                    if (folder / word).is_file():
+                        return folder / word
+    for folder in folders:
+        for steps in ("", "*/", "*/*/"):
+            for suffix in _SUFFIXES:
+                found = sorted(folder.glob(f"{steps}{glob.escape(header)}{suffix}"))
+                if len(found) == 1:
+                    return found[0]
+    return None
+
+
+def _is_on(name: str, cmake: str) -> bool:
+    if _FOR_CUDA.fullmatch(name) and not _NOT_FOR_CUDA.fullmatch(name):
+        return True
+    option = re.search(rf"""\boption\s*\(\s*{name}\s+"[^"]*"\s+(\w+)""", cmake, re.IGNORECASE)
+    return option is not None and option[1].upper() in _ON
+
+
+def _set(name: str, cmake: str) -> str | None:
+    """What CMake sets a variable to, if that is said once and plainly."""
+    values = set(re.findall(rf"""\bset\s*\(\s*{name}\s+"?([\w.+-]+)"?\s*[)\s]""", cmake, re.IGNORECASE))
+    return values.pop() if len(values) == 1 else None
+
+
+def _included(text: str) -> list[str]:
+    """The folders with headers that a build file names."""
+    text = _JOINED.sub(lambda match: f'"{"/".join(re.findall(_TEXT, match[1]))}"', text)
+    listed = " ".join(part for match in _INCLUDES.finditer(text) for part in match.groups() if part)
+    return [_HERE.sub("", word).rstrip("/") for word in re.split(r"""[\s"',;]+""", listed)]
+
+
+def _files(folders: Iterable[Path], source: Path | None = None) -> Iterator[tuple[Path, str]]:
+    """The build files in folders without their comments; after those of each, those below that name a source.
+
+    Without a source, those below are all files of ``make``.
+    """
     seen: set[Path] = set()
     for folder in folders:
         near = [folder, folder / "cmake"]
@@ -104,7 +255,8 @@ def _files(folders: Iterable[Path], source: Path) -> Iterator[tuple[Path, str]]:
             if path not in seen:
                 seen.add(path)
                 text = path.read_text(encoding="utf-8", errors="replace")
-                if path.parent in near or source.name in text:
+                named = source.name in text if source else any(fnmatchcase(path.name, each) for each in _OF_MAKE)
+                if path.parent in near or named:
                     yield path, _without_comments(text)
 
 

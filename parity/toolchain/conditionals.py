@@ -32,6 +32,9 @@ PREDEFINED = re.compile(
 RENAMED = {"__CUDACC__": "__HIPCC__", "__CUDABE__": "__HIP_DEVICE_COMPILE__"}
 """Those that have a counterpart."""
 
+NVCC = "__NVCC__"
+"""Has one, too, in a file that does not ask for HIP itself: there it stands for the device compiler."""
+
 _ELSEWHERE = frozenset(
     {"_MSC_VER", "_WIN32", "_WIN64", "__APPLE__", "__HIP_PLATFORM_NVIDIA__", "__HIP_PLATFORM_NVCC__"}
 )
@@ -104,6 +107,8 @@ class Conditionals:
 
     def __post_init__(self) -> None:
         self.branches: list[Branch] = []
+        self.renamed = RENAMED if any(name in self.text for name in HIP) else {**RENAMED, NVCC: "__HIPCC__"}
+        """CUDA's macros in whose place one of HIP's is asked for."""
         self.constants: dict[str, str] = {}
         """Macros without parameters that the source defines in lines that are compiled."""
         self._unknown: set[str] = set()
@@ -210,8 +215,8 @@ class Conditionals:
         self.branches.append(Branch(self._lines.number(at), self._lines.column(at), short, said))
 
     def _said(self, name: str) -> str:
-        if name in RENAMED:
-            return f"{name} is {RENAMED[name]} in HIP"
+        if name in self.renamed:
+            return f"{name} is {self.renamed[name]} in HIP"
         if (value := self.value(name)) is not None:
             return f"{name} is {value or 'defined'}"
         return f"{name} is not known" if self._find(name) is None else f"{name} is not defined for AMD"
@@ -245,7 +250,7 @@ class Conditionals:
             return None
         if (value := self.value(name)) is not None:
             return value
-        renamed = RENAMED.get(name, name)
+        renamed = self.renamed.get(name, name)
         if renamed in DEFINED:
             return DEFINED[renamed]
         if name in self.own or renamed != name:
@@ -253,7 +258,7 @@ class Conditionals:
         return "" if PREDEFINED.fullmatch(name) or name in _ELSEWHERE else None
 
     def _defined(self, name: str) -> Value:
-        renamed = RENAMED.get(name, name)
+        renamed = self.renamed.get(name, name)
         names = frozenset({name})
         if self.value(name) is not None or (name not in self._unknown and renamed in DEFINED):
             return Value(1, used=frozenset({renamed}) if renamed in HIP and renamed == name else names)

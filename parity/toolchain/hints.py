@@ -13,7 +13,7 @@ from parity.toolchain.diagnostics import Diagnostic
 from parity.toolchain.hipify import defined_macros
 from parity.toolchain.sources import INCLUDE, Source, found_in, searched
 
-__all__ = ["Hint", "hints"]
+__all__ = ["Hint", "hints", "switches_of_kernels"]
 
 _LACKING = re.compile(r"undeclared|unknown type name|no template named|undefined template|file not found")
 _QUOTED = re.compile(r"'([^']+)'")
@@ -71,6 +71,14 @@ def hints(source: Source, hip: Mapping[Path, str], errors: Sequence[Diagnostic])
     return {name: hint for name, hint in found.items() if hint}
 
 
+def switches_of_kernels(source: Source) -> tuple[str, ...]:
+    """The macros that a build has to define so that a source has kernels; none if one is there without."""
+    project = _Project(source, {source.path: source.files[source.path]})
+    kernels = [line for line in project.lines[source.path] if "__global__" in line.text]
+    lacking = [project.lacking(line.switches) for line in kernels]
+    return lacking[0] if lacking and all(lacking) else ()
+
+
 def _itself(error: Diagnostic, flags: Iterable[str]) -> Hint:
     """An undeclared identifier as a macro that a build may have to define."""
     match = _UNDECLARED.search(error.text)
@@ -105,7 +113,7 @@ class _Project:
             for line in lines:
                 if not declares.match(line.text):
                     continue
-                lacking = self._lacking(line.switches)
+                lacking = self.lacking(line.switches)
                 if not lacking and path != self.source.path:
                     lacking = self._before_inclusion(path)
                 if not lacking:
@@ -117,7 +125,7 @@ class _Project:
     def without_a_switch(self, path: Path) -> Hint:
         """What the build has to define so that a header is not included."""
         includers = list(self._includers(path))
-        unless = [self._lacking(line.unless) for line in includers]
+        unless = [self.lacking(line.unless) for line in includers]
         if not includers or not all(unless):
             return Hint()
         return Hint(f"{os.path.relpath(path)} is for builds that do not define {_say_so(unless[0])}", unless[0])
@@ -129,11 +137,11 @@ class _Project:
     def of_an_error(self, path: Path, number: int) -> Hint:
         """What the build has to define so that an ``#error`` is not met."""
         line = next(line for line in self.lines[path] if line.number == number)
-        return Hint(switches=self._lacking(line.unless))
+        return Hint(switches=self.lacking(line.unless))
 
     def _before_inclusion(self, path: Path) -> tuple[str, ...]:
         """What has to be defined so that a header is included; nothing if one place includes it all the same."""
-        behind = [self._lacking(line.switches) for line in self._includers(path)]
+        behind = [self.lacking(line.switches) for line in self._includers(path)]
         return behind[0] if behind and all(behind) else ()
 
     def _includers(self, path: Path) -> Iterator[_Line]:
@@ -146,7 +154,7 @@ class _Project:
     def _found(self, bracket: str, header: str, by: Path) -> Path | None:
         return found_in(header, searched(bracket, by.parent, self.source.folders))
 
-    def _lacking(self, macros: Iterable[str]) -> tuple[str, ...]:
+    def lacking(self, macros: Iterable[str]) -> tuple[str, ...]:
         """Those that nothing defines; none if one is CUDA's to define."""
         lacking = tuple(each for each in macros if each not in self.given)
         return () if any(PREDEFINED.fullmatch(each) for each in lacking) else lacking

@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from importlib import resources
 
 from parity.toolchain import ptx
-from parity.toolchain.conditionals import Conditionals, Region
+from parity.toolchain.conditionals import NVCC, Conditionals, Region
 from parity.toolchain.lexing import COMMENT_OR_LITERAL, Lines, Span, arguments, code
 
 __all__ = [
@@ -113,6 +113,8 @@ _LOOKS_LIKE_CUDA = re.compile(
     re.VERBOSE,
 )
 _UNKNOWN = "looks like a CUDA name, but HIP's counterpart is not known; port it by hand"
+_AS_UINT3 = "make_uint3({name}.x, {name}.y, {name}.z)"
+_NO_UINT3 = "HIP's is of a type of its own that does not become a uint3; spelled out"
 _ASM = "inline PTX that is not translated; write it in C++ or with an __builtin_amdgcn_ function"
 _CUDA_HEADER = re.compile(r"(?:cuda|cublas|cudnn|cufft|curand|cusparse|cusolver|cutlass|cute/|nv)[\w/.]*")
 # Headers of parity's own have these names.
@@ -122,6 +124,12 @@ _CUB_HEADER = re.compile(r"cub/[\w/]+\.cuh")
 _NAMESPACES = frozenset({"cub", "nvcuda"})
 _NAMESPACE_BEFORE = re.compile(r"\bnamespace\s+$")
 _NAMESPACE_AFTER = re.compile(r"\s*::")
+# A coordinate as a whole, which becomes a uint3 in CUDA alone.
+_COORDINATES = frozenset(("threadIdx", "blockIdx"))
+_UINT3_BEFORE = re.compile(r"\buint3\s+(?:const\s*)?&?\s*\w+\s*[=({]\s*$")
+_WHOLE = re.compile(r"\s*[;,)}]")
+_USING_BEFORE = re.compile(r"\busing\s+namespace\s+$")
+_WMMA = re.compile(r"\s*::\s*wmma\b")
 _ALIAS = re.compile(r"\s*=")
 _TYPE_BEFORE = re.compile(r"\b([A-Za-z_]\w*)\s+$")
 _MEMBER_BEFORE = re.compile(r"(?:\.|->|\w\s*::)\s*$")
@@ -287,16 +295,24 @@ class _Translation:
 
     def _name(self, name: str, start: int, end: int, region: Region, in_directive: bool, in_condition: bool) -> None:
         names, _ = table()
+        if name in _COORDINATES and _WHOLE.match(self.text, end):
+            if _UINT3_BEFORE.search(self.text[max(0, start - 80) : start]):
+                self._apply(Rule("device", name, _AS_UINT3.format(name=name), _NO_UINT3), name, start, region)
+            return
         if name in _NAMESPACES:
             opened = _NAMESPACE_BEFORE.search(self.text[max(0, start - 40) : start])
             # namespace cub = hipcub; is how a program that is ported already calls HIP's by CUDA's name.
             if (opened and _ALIAS.match(self.text, end)) or not (opened or _NAMESPACE_AFTER.match(self.text, end)):
                 return
+            if name == "nvcuda":
+                self._without_wmma(start, end)
         rule = names.get(name)
         if rule is None:
             # In a condition, a name that nobody defines is 0.
             if _LOOKS_LIKE_CUDA.fullmatch(name) and not in_condition and not self._is_own(name, start):
                 self._apply(None, name, start, region)
+            return
+        if name == NVCC and name not in self.conditionals.renamed:
             return
         if rule.category == "macro" and in_directive and not rule.hip.startswith("__HIP"):
             return  # the condition is explained
@@ -312,6 +328,13 @@ class _Translation:
             if place < len(given) and region is not Region.CUDA_ONLY:
                 self._as_address(given[place])
         self._apply(rule, name, start, region)
+
+    def _without_wmma(self, start: int, end: int) -> None:
+        """HIP's namespace is that of ``nvcuda::wmma``: the name within goes, or means the same."""
+        if inner := _WMMA.match(self.text, end):
+            self._edits.append((end, inner.end(), ""))
+        elif using := _USING_BEFORE.search(self.text[max(0, start - 40) : start]):
+            self._edits.append((start - len(using[0]), start, "namespace wmma = "))
 
     def _is_own(self, name: str, start: int) -> bool:
         return (

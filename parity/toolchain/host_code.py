@@ -24,6 +24,7 @@ from parity.toolchain.host_syntax import (
     braces_at,
     device_macros,
     error_directive,
+    extern_at,
     first_length_at,
     function_at,
     launched,
@@ -47,6 +48,10 @@ _FIXED_WIDTH = re.compile(
     r"typedef redefinition .* vs '(?:__)?(?:u?int(?:8|16|32|64)_t|s?size_t|ptrdiff_t|u?intptr_t)'"
 )
 """What clang says of a type of <cstdint> that a source for CuPy or NVRTC, which have no such header, defines itself."""
+
+_BLANK = re.compile(rb"[^\r\n]")
+_KEPT = re.compile(rb"^([ \t]*#[ \t]*(?:if|ifdef|ifndef|elif|else|endif)\b(?:\\\r?\n|[^\r\n])*)", re.MULTILINE)
+"""Conditionals of the preprocessor."""
 
 INSTANTIATIONS = "<kernels that parity instantiates>"
 """What errors call the lines of ``instantiations``."""
@@ -95,7 +100,9 @@ class HostCode:
         done = 0
         for piece in sorted((each for each in self.left_out if each.file == file), key=lambda e: (e.start, -e.end)):
             if piece.start >= done:  # else it is within one that is left out as a whole
-                blank = re.sub(rb"[^\r\n]", b" ", data[piece.start : piece.end])
+                # Conditionals stay: one may begin before a piece and end in it.
+                taken = data[piece.start : piece.end]
+                blank = b"".join(part if i % 2 else _BLANK.sub(b" ", part) for i, part in enumerate(_KEPT.split(taken)))
                 parts += [data[done : piece.start], piece.instead.encode(), blank]
                 done = piece.end
         return b"".join((*parts, data[done:])).decode("utf-8", "surrogateescape")
@@ -164,7 +171,7 @@ def repaired(
                 around = braces_at(texts[file], line, column)
             elif error.previous and error.previous[0] not in texts:  # HIP's headers have it: device code or not
                 at = typedef_at if _FIXED_WIDTH.search(error.text) else function_at
-                around = at(texts[file], line, column)
+                around = at(texts[file], line, column) or extern_at(texts[file], line, column)
             elif host.empty_headers and (said := error_directive(texts[file], line)):
                 around = (said,)  # a header that is not there may have made the difference
             else:

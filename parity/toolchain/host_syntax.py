@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import tree_sitter
@@ -17,8 +17,10 @@ __all__ = [
     "braces_at",
     "device_macros",
     "error_directive",
+    "extern_at",
     "first_length_at",
     "function_at",
+    "guessed",
     "launched",
     "pieces_at",
     "typedef_at",
@@ -39,6 +41,9 @@ _DEVICE_MACRO = re.compile(r"\b[A-Z0-9_]*DEVICE[A-Z0-9_]*\b|\b[A-Z0-9_]*GLOBAL_?
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)((?:[^\n]*\\\r?\n)*[^\n]*)", re.MULTILINE)
 _ERROR = re.compile(r"#\s*error\b")
 _WORD = re.compile(r"\b[A-Za-z_]\w*\b")
+_KERNEL = re.compile(r"__global__\b[\s\S]*?\bvoid\b(?:\s+__\w+__(?:\s*\((?:[^()]|\([^()]*\))*\))?)*\s+(\w+)\s*\(")
+"""The head of a kernel up to its name."""
+_COMMA = re.compile(r",(?![^<>]*>)")
 _LITERAL = re.compile(r"\(?-?(?:0[xX][0-9a-fA-F]+|\d+)[uUlL]*\)?|true|false")
 _PLAIN = re.compile(
     r"(?:void|bool|char|short|int|long|unsigned|signed|float|double|const|size_t|u?int(?:8|16|32|64)_t)"
@@ -101,7 +106,16 @@ def pieces_at(text: str, line: int, column: int, device: frozenset[str]) -> tupl
         plain = _ALONE.sub(lambda match: " " * len(match[0]), text)
         if plain.splitlines()[line - 1 : line] == text.splitlines()[line - 1 : line]:
             return _pieces_at(_tree(plain), plain, line, column, device)
-    return found
+    return found or _alone_at(text, line, device)
+
+
+def _alone_at(text: str, line: int, device: frozenset[str]) -> tuple[Piece, ...]:
+    """The call of a macro that stands alone in a line, unless device code is made of it."""
+    lines = text.split("\n")
+    if not _ALONE.fullmatch(lines[line - 1]) or _says_device(lines[line - 1], device):
+        return ()
+    start = len("\n".join(lines[: line - 1]).encode("utf-8", "surrogateescape")) + (line > 1)
+    return (Piece(start, start + len(lines[line - 1].encode("utf-8", "surrogateescape")), line, lines[line - 1][:80]),)
 
 
 def function_at(text: str, line: int, column: int) -> tuple[Piece, ...]:
@@ -117,6 +131,12 @@ def typedef_at(text: str, line: int, column: int) -> tuple[Piece, ...]:
     """The ``typedef`` at a place; none if there is none."""
     node = _node_at(text, line, column, "type_definition")
     return (_piece(node, ""),) if node is not None else ()
+
+
+def extern_at(text: str, line: int, column: int) -> tuple[Piece, ...]:
+    """The ``extern`` declaration at a place that defines nothing; none if there is none."""
+    node = _node_at(text, line, column, "declaration")
+    return (_piece(node, ""),) if node is not None and _source(node).startswith("extern") else ()
 
 
 def first_length_at(text: str, line: int, column: int, name: str) -> tuple[Piece, ...]:
@@ -164,6 +184,10 @@ def _pieces_at(tree: tree_sitter.Tree, text: str, line: int, column: int, device
         if node.type == "compound_statement" and _begins_device(text, node, device):
             return ()
         above = _above(node)
+        # The body of a function whose head is one of several, in a conditional.
+        if node.type == "compound_statement" and above.type in _SCOPES:
+            unit = node
+            break
         if node.type in _UNITS and above.type in (*_SCOPES, *_UNITS):
             unit = node
             # The smallest piece that stands for itself: a function of a class, but with the template that it is of.
@@ -195,6 +219,45 @@ def launched(text: str, start: int, end: int) -> Iterator[Instantiation]:
             words = [word for word in re.split(r"[\s,<>*&]+", arguments) if word]
             if words and all(_PLAIN.fullmatch(word) or _LITERAL.fullmatch(word) for word in words):
                 yield Instantiation(_namespaces(function), f"{name}<{arguments}")
+
+
+def guessed(text: str) -> Iterator[Instantiation]:
+    """The kernel templates of a file, for ``float`` where nothing says for which types they are.
+
+    Numbers are those of a launch. A template that wants numbers and is launched with none that are written there is
+    not among them.
+    """
+    root = _tree(text).root_node
+    launches: dict[str, list[str]] = {}
+    for function in _launches(root):
+        name, _, arguments = _source(function).partition("<")
+        launches.setdefault(name.rpartition("::")[2].strip(), []).append(arguments.removesuffix(">"))
+    for node in _descendants(root):
+        kernel = _KERNEL.search(_head(node)) if node.type == "template_declaration" else None
+        parameters = node.child_by_field_name("parameters") if kernel else None
+        if kernel is None or parameters is None:
+            continue
+        kinds = [child.type for child in parameters.named_children if child.type != "comment"]
+        for given in launches.get(kernel[1], [""]):
+            if found := _guess(kinds, [part.strip() for part in _COMMA.split(given) if part.strip()]):
+                yield Instantiation(_namespaces(node), f"{kernel[1]}<{', '.join(found)}>")
+
+
+def _guess(kinds: Sequence[str], given: Sequence[str]) -> list[str]:
+    """Arguments for template parameters of these kinds, by those of a launch; empty if they cannot be guessed."""
+    found: list[str] = []
+    for place, kind in enumerate(kinds):
+        argument = given[place] if place < len(given) else ""
+        words = [word for word in re.split(r"[\s*&]+", argument) if word]
+        if words and all(_PLAIN.fullmatch(word) or _LITERAL.fullmatch(word) for word in words):
+            found.append(argument)
+        elif kind == "type_parameter_declaration" and (not argument or re.fullmatch(r"\w+", argument)):
+            found.append("float")
+        elif kind.startswith("optional_") and not argument:
+            break
+        else:
+            return []
+    return found
 
 
 def device_macros(texts: Iterable[str]) -> frozenset[str]:

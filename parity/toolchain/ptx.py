@@ -1,9 +1,14 @@
 """Inline PTX: the commonest instructions become C++ by the table ``ptx_to_cpp.csv``, all others are refused by name.
 
 A row is an instruction with named operands, each with its type (``bfe.u32 d:u32, a:u32, b:u32, c:u32``), and C++
-statements that compute the outputs from the inputs. A statement ``asm("..." : ... : ...)`` is translated only if its
-template is one such instruction, operand by operand. What is refused becomes a call that the compiler rejects where it
-is compiled: the rest of the file can be used, and a kernel that needs the instruction is refused at the place of it.
+statements that compute the outputs from the inputs; ``[a:u32@shared]`` is an address in shared memory, and ``cc`` in
+statements is the carry flag. A statement ``asm("..." : ... : ...)`` is translated only if its template is one such
+instruction or several, operand by operand: its registers become variables, a guard ``@p`` an ``if``. Labels and what
+jumps to them are refused. What is refused becomes a call that the compiler rejects where it is compiled: the rest of
+the file can be used, and a kernel that needs the instruction is refused at the place of it.
+
+The carry flag outlives a statement, and C++ has no name for it: where a statement leaves or takes it, it is what
+``ptx_carry()`` of ``parity/compat/ptx.h`` refers to.
 
 Assembly that is not PTX (the host's, or AMD's own) stays as it is.
 """
@@ -27,9 +32,21 @@ TYPES = {
     "b16": "unsigned short", "u16": "unsigned short", "s16": "short", "b32": "unsigned", "u32": "unsigned",
     "s32": "int", "b64": "unsigned long long", "u64": "unsigned long long", "s64": "long long", "f32": "float",
     "f64": "double", "b8": "unsigned char", "u8": "unsigned char", "s8": "signed char",
-    "f16x2": "_Float16 __attribute__((ext_vector_type(2)))",
+    "pred": "bool",
 }  # fmt: skip
 """The C++ type of each type of a row; an address (``[a:u32]``) is a pointer to its type."""
+
+_REGISTERS = {**TYPES, "f16": "unsigned short", "bf16": "unsigned short", "f16x2": "unsigned", "bf16x2": "unsigned"}
+"""The C++ type of a register by the type with which it is declared."""
+
+_CONSTRAINTS = {"h": "u16", "r": "u32", "l": "u64", "f": "f32", "d": "f64"}
+"""The type of the register of an operand by the letter of its constraint."""
+
+_WORDS = {"float": "unsigned", "double": "unsigned long long"}
+"""The type with the bits of a floating-point type."""
+
+_SHARED = "__attribute__((address_space(3)))"
+"""Shared memory: an address in it is an offset of 32 bits, of PTX and of AMD GPUs alike."""
 
 _OPCODES = """
 abs activemask add addc alloca and applypriority atom bar barrier bfe bfi bfind bmsk bra brev brkpt call
@@ -49,13 +66,20 @@ _ASM = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _TOKEN = re.compile(rf"{COMMENT_OR_LITERAL} | (?P<mark>::|[:()\[\]{{}},])", re.VERBOSE | re.DOTALL)
-_INSTRUCTION = re.compile(r"(?:@!?[%\w]+\s+)?(?P<opcode>[a-z]\w*(?:\.[\w:]+)*)\s*(?P<operands>.*)", re.DOTALL)
-_SKIPPED_PTX = re.compile(r"//[^\n]*|/\*.*?\*/|[{}]|\.reg\b[^;]*;|\.pragma\b[^;]*;|[\w$]+:(?!:)", re.DOTALL)
-_NAMED = re.compile(r"\b(?P<name>[a-z]):(?P<type>\w+)")
+_INSTRUCTION = re.compile(
+    r"(?:@(?P<guard>!?[%$\w]+)\s+)?(?P<opcode>[a-z]\w*(?:\.[\w:]+)*)\s*(?P<operands>.*)", re.DOTALL
+)
+_COMMENTS = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_LABEL = re.compile(r"[\w$%]+:(?!:)")
+_DECLARED = re.compile(r"\.reg\s*\.(?P<type>\w+)\s+(?P<names>[%$\w<>,\s]+)")
+_NUMBERED = re.compile(r"(?P<name>[%$\w]+)<(?P<count>\d+)>")
+_NAMED = re.compile(r"\b(?P<name>[a-z]):(?P<type>\w+)(?:@(?P<space>\w+))?")
 _PART = re.compile(r"\.([bh])([0-3])$")
 """The byte or the half of an operand that a video instruction takes."""
 _REFERENCE = re.compile(r"%(\d+)")
 _INTEGER = re.compile(r"\b0[xX][\da-fA-F]+\b")
+_FLOAT = re.compile(r"0(?:[fF](?P<float>[\da-fA-F]{8})|[dD](?P<double>[\da-fA-F]{16}))")
+_CARRY = re.compile(r"\bcc\b(?P<written> =(?!=))?")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
 
 
@@ -71,15 +95,29 @@ class Refused:
 class Row:
     """One row of the table: the instruction, a pattern for the operands, the C++ type of each, and statements.
 
-    ``addresses`` are the names of operands that point, ``outputs`` those that are assigned.
+    ``addresses`` are the names of operands that point, each with the space in which it does, ``outputs`` those that are
+    assigned. ``carry`` says of each use of the carry flag whether it is written.
     """
 
     instruction: re.Pattern[str]
     operands: re.Pattern[str]
     types: Mapping[str, str]
-    addresses: frozenset[str]
+    addresses: Mapping[str, str]
     outputs: frozenset[str]
     statements: str
+
+    @property
+    def carry(self) -> tuple[bool, ...]:
+        return tuple(bool(match["written"]) for match in _CARRY.finditer(self.statements))
+
+
+@dataclass(frozen=True)
+class _Value:
+    """What stands for a register: a C++ expression, its type if that is known, and whether it can be assigned."""
+
+    expression: str
+    kind: str = ""
+    is_place: bool = False
 
 
 @dataclass(frozen=True)
@@ -93,12 +131,32 @@ class _Operand:
     def is_written(self) -> bool:
         return self.constraint[:1] in ("=", "+")
 
+    @property
+    def kind(self) -> str:
+        """The C++ type of its register; empty for a constant."""
+        return TYPES.get(_CONSTRAINTS.get(self.constraint.strip("=+&"), ""), "")
+
 
 @dataclass(frozen=True)
 class _Statement:
     template: str
     operands: tuple[_Operand, ...]
     end: int
+
+
+@dataclass(frozen=True)
+class _Instruction:
+    guard: str
+    opcode: str
+    operands: str
+
+
+@dataclass(frozen=True)
+class _Program:
+    """A template: the registers that it declares, with the C++ type of each, and its instructions."""
+
+    registers: Mapping[str, str]
+    instructions: tuple[_Instruction, ...]
 
 
 @functools.cache
@@ -119,13 +177,13 @@ def _row(ptx: str, cpp: str, name: str) -> Row:
     instruction, _, operands = ptx.partition(" ")
     types = {match["name"]: TYPES[match["type"]] for match in _NAMED.finditer(operands)}
     pattern = re.escape(operands.replace(" ", ""))
-    addresses = frozenset(each for each in types if f"[{each}:" in operands)
+    addresses = {m["name"]: m["space"] or "" for m in _NAMED.finditer(operands) if f"[{m['name']}:" in operands}
     return Row(
         re.compile(instruction.replace(".", r"\.")),
         re.compile(_NAMED.sub(lambda m: rf"(?P<{m['name']}>[^,\[\]{{}}]+)", pattern)),
         types,
         addresses,
-        frozenset(each for each in types if re.search(rf"\b{each} \|?=(?!=)", cpp)) - addresses,
+        frozenset(each for each in types if re.search(rf"\b{each} \|?=(?!=)", cpp)) - addresses.keys(),
         cpp,
     )
 
@@ -168,8 +226,8 @@ def _refusal(name: str) -> str:
 def _ptx(template: str) -> str:
     """The first instruction that is not in the table, or else the first one; empty if this is no PTX."""
     names = []
-    for part in _SKIPPED_PTX.sub(" ", template).split(";"):
-        match = _INSTRUCTION.match(part.strip())
+    for part in _parts(template):
+        match = _INSTRUCTION.match(_LABEL.sub(" ", part).strip())
         if match and match["opcode"].partition(".")[0] in OPCODES:
             names.append(match["opcode"])
     # x86 has some of these names too, but only for whole instructions without a type.
@@ -178,53 +236,137 @@ def _ptx(template: str) -> str:
     return next((name for name in names if not any(_rows_of(name))), names[0])
 
 
+def _parts(template: str) -> Iterator[str]:
+    """What stands between semicolons, without the braces of blocks: no instruction begins with the one of a vector."""
+    for part in _COMMENTS.sub(" ", template).split(";"):
+        if text := part.strip().lstrip("{} \t\r\n"):
+            yield text
+
+
+def _program(template: str) -> _Program | None:
+    """The template as registers and instructions; None if there is anything else in it."""
+    registers: dict[str, str] = {}
+    instructions: list[_Instruction] = []
+    for part in _parts(template):
+        if declared := _DECLARED.fullmatch(part):
+            kind = _REGISTERS.get(declared["type"])
+            names = [name for text in declared["names"].split(",") for name in _numbered(text.strip())]
+            if kind is None or any(registers.get(name, kind) != kind for name in names):
+                return None
+            registers |= {name.replace("%%", "%"): kind for name in names}
+        elif not part.startswith(".pragma"):
+            match = _INSTRUCTION.fullmatch(part)
+            if match is None or match["opcode"].partition(".")[0] not in OPCODES:
+                return None
+            operands = re.sub(r"\s+", "", match["operands"]).replace("%%", "%")
+            instructions.append(_Instruction((match["guard"] or "").replace("%%", "%"), match["opcode"], operands))
+    return _Program(registers, tuple(instructions))
+
+
+def _numbered(name: str) -> Iterator[str]:
+    """``r<3>`` declares r0, r1 and r2."""
+    match = _NUMBERED.fullmatch(name)
+    yield from (f"{match['name']}{i}" for i in range(int(match["count"]))) if match else (name,)
+
+
 def _translated(statement: _Statement) -> str | None:
     """The C++ statement, without its semicolon."""
-    template = re.sub(r"//[^\n]*|/\*.*?\*/", " ", statement.template).strip()
-    template = re.sub(r"^\{(.*)\}$", r"\1", template, flags=re.DOTALL).strip().removesuffix(";")
-    match = _INSTRUCTION.fullmatch(template.strip())
-    if match is None or ";" in template or template.startswith("@"):
+    program = _program(statement.template)
+    if program is None or not program.instructions:
         return None
-    operands = re.sub(r"\s+", "", match["operands"]).replace("%%", "%")
-    operands = _INTEGER.sub(
-        lambda m: str(int(m[0], 16)), _REFERENCE.sub(lambda m: _literal(m, statement.operands), operands)
-    )
-    for row in _rows_of(match["opcode"]):
-        if found := row.operands.fullmatch(operands):
-            return _emit(row, found.groupdict(), statement.operands)
+    registers = {
+        name: _Value("ptx_r_" + re.sub(r"\W", "_", name), kind, True) for name, kind in program.registers.items()
+    }
+    before = [f"{value.kind} {value.expression};" for value in registers.values()]
+    after: list[str] = []
+    for number, operand in enumerate(statement.operands):
+        value = _Value(operand.expression, operand.kind, operand.is_written)
+        # Of several instructions one may read what another has written.
+        if len(program.instructions) > 1 and operand.kind:
+            value = _Value(f"ptx_{number}", operand.kind, True)
+            reads = operand.constraint[:1] != "="
+            start = f" = ({operand.kind})({operand.expression})" if reads else ""
+            before.append(f"{operand.kind} {value.expression}{start};")
+            after += [f"({operand.expression}) = {value.expression};"] if operand.is_written else []
+        registers[f"%{number}"] = value
+    lines: list[str] = []
+    uses: list[bool] = []
+    for instruction in program.instructions:
+        line = _instruction(instruction, registers, statement.operands)
+        if line is None:
+            return None
+        row, text = line
+        uses += row.carry
+        lines.append(text)
+    if uses:
+        before.append(f"unsigned ptx_cc = {'0' if uses[0] else 'ptx_carry()'};")
+        after += ["ptx_carry() = ptx_cc;"] if uses[-1] else []
+    return " ".join(["do {", *before, *lines, *after, "} while (0)"])
+
+
+def _instruction(
+    instruction: _Instruction, registers: Mapping[str, _Value], operands: Sequence[_Operand]
+) -> tuple[Row, str] | None:
+    """The row of an instruction, and its C++ statements."""
+    given = _REFERENCE.sub(lambda m: _literal(m, operands), instruction.operands)
+    given = _INTEGER.sub(lambda m: str(int(m[0], 16)), given)
+    guard, negated = instruction.guard.removeprefix("!"), "!" * instruction.guard.startswith("!")
+    if guard and getattr(registers.get(guard), "kind", "") != "bool":
+        return None
+    for row in _rows_of(instruction.opcode):
+        if (found := row.operands.fullmatch(given)) and (text := _emit(row, found.groupdict(), registers)):
+            return row, f"if ({negated}{registers[guard].expression}) {{ {text} }}" if guard else text
     return None
 
 
-def _emit(row: Row, given: Mapping[str, str], operands: Sequence[_Operand]) -> str | None:
+def _emit(row: Row, given: Mapping[str, str], registers: Mapping[str, _Value]) -> str | None:
     """The statements of a row for the operands that stand in a template."""
     before: list[str] = []
     after: list[str] = []
     for name, written in given.items():
-        operand = _operand(written, operands)
+        operand = _operand(written, registers)
         if operand is None:
             return None
-        expression, offset = operand
+        value, offset = operand
         kind = row.types[name]
         if name in row.outputs:
-            place = re.fullmatch(r"%(\d+)", written)
-            if place is None or not operands[int(place[1])].is_written:
+            if not value.is_place or _PART.search(written):
                 return None
             before.append(f"{kind} ptx_{name};")
-            after.append(f"({expression}) = ptx_{name};")
+            after.append(f"({value.expression}) = {_converted(value.kind, _Value(f'ptx_{name}', kind))};")
         elif name in row.addresses:
-            bytes_ = "unsigned long long"
-            before.append(f"{kind}* const ptx_{name} = ({kind}*)(({bytes_})({expression}) + {offset});")
+            before.append(
+                f"{kind}* const ptx_{name} = {_pointer(kind, row.addresses[name], value.expression, offset)};"
+            )
         elif offset != "0":
             return None
         elif part := _PART.search(written):  # of a video instruction: extended with zeros or with the sign
             bits = 8 if part[1] == "b" else 16
-            word = f"(unsigned)({expression}) << {32 - bits - bits * int(part[2])}"
+            word = f"(unsigned)({value.expression}) << {32 - bits - bits * int(part[2])}"
             before.append(f"const {kind} ptx_{name} = ({kind})({word}) >> {32 - bits};")
         else:
-            before.append(f"const {kind} ptx_{name} = ({kind})({expression});")
-    names = "|".join(row.types)
-    statements = re.sub(rf"\b({names})\b", r"ptx_\1", row.statements) if names else row.statements
-    return " ".join(["do {", *before, f"{{ {statements}; }}", *after, "} while (0)"])
+            before.append(f"const {kind} ptx_{name} = {_converted(kind, value)};")
+    names = "|".join((*row.types, "cc"))
+    statements = re.sub(rf"\b({names})\b", r"ptx_\1", row.statements)
+    body = " ".join([*before, f"{{ {statements}; }}", *after])
+    return f"{{ {body} }}" if before else body
+
+
+def _pointer(kind: str, space: str, expression: str, offset: str) -> str:
+    if space == "shared":
+        return f"({kind}*)({_SHARED} {kind}*)((unsigned)(unsigned long long)({expression}) + {offset}u)"
+    return f"({kind}*)((unsigned long long)({expression}) + {offset})"
+
+
+def _converted(kind: str, value: _Value) -> str:
+    """The value as of a type: where one instruction has a number and another an integer, the bits are the same."""
+    if not kind:
+        return value.expression
+    if value.kind and _WORDS.get(kind) and value.kind not in _WORDS:
+        return f"__builtin_bit_cast({kind}, ({_WORDS[kind]})({value.expression}))"
+    if value.kind in _WORDS and kind not in _WORDS:
+        return f"({kind})__builtin_bit_cast({_WORDS[value.kind]}, ({value.kind})({value.expression}))"
+    return f"({kind})({value.expression})"
 
 
 def _literal(reference: re.Match[str], operands: Sequence[_Operand]) -> str:
@@ -235,12 +377,15 @@ def _literal(reference: re.Match[str], operands: Sequence[_Operand]) -> str:
     return reference[0]
 
 
-def _operand(written: str, operands: Sequence[_Operand]) -> tuple[str, str] | None:
-    """The expression behind an operand of a template, and what is added to it."""
-    match = re.fullmatch(r"%(\d+)(?:\+(\d+))?", _PART.sub("", written))
-    if match and int(match[1]) < len(operands) and operands[int(match[1])].expression:
-        return operands[int(match[1])].expression, match[2] or "0"
-    return (written, "0") if re.fullmatch(r"-?(?:0[xX][\da-fA-F]+|\d+)[uU]?", written) else None
+def _operand(written: str, registers: Mapping[str, _Value]) -> tuple[_Value, str] | None:
+    """What stands for an operand of a template, and what is added to it."""
+    name, _, offset = _PART.sub("", written).partition("+")
+    if (value := registers.get(name)) and value.expression and re.fullmatch(r"\d*", offset):
+        return value, offset or "0"
+    if match := _FLOAT.fullmatch(written):
+        word = f"0x{match['float']}u" if match["float"] else f"0x{match['double']}ull"
+        return _Value(f"__builtin_bit_cast({'float' if match['float'] else 'double'}, {word})"), "0"
+    return (_Value(written), "0") if re.fullmatch(r"-?(?:0[xX][\da-fA-F]+|\d+)[uU]?|-?\d+\.\d+", written) else None
 
 
 def _parse(text: str, start: int) -> _Statement | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import glob
 import os
@@ -10,11 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from parity import zig
 from parity.codeobject import source_of
-from parity.errors import UsageError, nearest
+from parity.errors import MissingTool, UsageError, nearest
 from parity.files import below
 from parity.side import Side
-from parity.toolchain.build_files import Switch, named_folder
+from parity.toolchain.build_files import Made, Switch, folders_of, made_header, named_folder
 from parity.toolchain.hipify import LITERAL, table
 from parity.toolchain.host_code import Repairs
 from parity.toolchain.stubs import stub_of
@@ -29,6 +31,7 @@ __all__ = [
     "find_ported",
     "found_in",
     "included",
+    "including",
     "project_of",
     "searched",
 ]
@@ -67,8 +70,8 @@ class Source:
 
     ``ported`` sources are HIP already and compiled as they are; ``hipifier`` is what translates others. ``kernels`` are
     templates with their arguments, which are to be there whether host code launches them or not. Code objects in place
-    of a source are in ``prebuilt``, by target. ``around`` and ``doubtful`` are those of the ``Closure``; ``switches``
-    are flags of the side that no setting has, but the project's build files.
+    of a source are in ``prebuilt``, by target. ``around``, ``doubtful`` and ``made`` are those of the ``Closure``;
+    ``switches`` are flags of the side that no setting has, but the project's build files.
     """
 
     module: str
@@ -82,6 +85,7 @@ class Source:
     prebuilt: Mapping[str, Path] = field(default_factory=dict)
     around: tuple[Path, ...] = ()
     doubtful: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
+    made: Mapping[str, Made] = field(default_factory=dict)
     switches: tuple[Switch, ...] = ()
     repairs: Repairs = field(default_factory=Repairs, repr=False, compare=False)
 
@@ -175,12 +179,14 @@ class Closure:
     """A file and all files that it may include, as path and text.
 
     ``around`` are folders of the project in which headers are found although no setting names these folders;
-    ``doubtful`` are headers that several folders have, so that a setting has to say which.
+    ``doubtful`` are headers that several folders have, so that a setting has to say which. ``made`` are headers
+    that the project's build makes of templates.
     """
 
     files: Mapping[Path, str]
     around: tuple[Path, ...] = ()
     doubtful: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
+    made: Mapping[str, Made] = field(default_factory=dict)
 
 
 def closure(path: Path, side: Side, folder: Path, texts: dict[Path, str]) -> Closure:
@@ -192,6 +198,7 @@ def closure(path: Path, side: Side, folder: Path, texts: dict[Path, str]) -> Clo
     folders = [folder, *side.include]
     nowhere: dict[tuple[str, str], Path] = {}
     doubtful: dict[str, tuple[Path, ...]] = {}
+    made: dict[str, Made] = {}
     forced = (found_in(name, folders) for name in side.forced)
     source, open_paths = path, [path, *(each for each in forced if each)]
     while open_paths:
@@ -205,8 +212,10 @@ def closure(path: Path, side: Side, folder: Path, texts: dict[Path, str]) -> Clo
                     nowhere.setdefault((bracket, header), path.parent)
         if not open_paths:  # folders that settings name are all read: now those around
             open_paths += [each for each in _found_around(source, nowhere, folders, doubtful) if each not in found]
+        if not open_paths:
+            open_paths += _made_headers(source, nowhere, folders, texts, made)
     several = {header: places for header, places in doubtful.items() if len(places) > 1}
-    return Closure(found, tuple(folders[1 + len(side.include) :]), several)
+    return Closure(found, tuple(folders[1 + len(side.include) :]), several, made)
 
 
 def _read(path: Path, texts: dict[Path, str]) -> str:
@@ -233,22 +242,76 @@ def _found_around(
         here = found_in(header, folders)
         if not here and header not in doubtful and _is_of_a_project(header, bracket):
             places = _around(header, folder)
+            if not places and (named := _named(header, source)):
+                places = (named,)
             if len(places) > 1 and (named := named_folder(places, source, project_of(source.parent))):
                 places = (named,)
             doubtful[header] = places
             if len(places) == 1:
                 folders += places
                 here = found_in(header, places)
+        elif not here and bracket == "<" and not _is_known(header) and (named := _named(header, source)):
+            folders.append(named)
+            here = named / header
         found += [here] if here else []
+    return found
+
+
+def _named(header: str, source: Path) -> Path | None:
+    """The first of the folders that build files name in which a header is."""
+    folders = folders_of(source, project_of(source.parent))
+    return next((folder for folder in folders if (folder / header).is_file()), None)
+
+
+def _made_headers(
+    source: Path,
+    nowhere: Mapping[tuple[str, str], Path],
+    folders: list[Path],
+    texts: dict[Path, str],
+    made: dict[str, Made],
+) -> list[Path]:
+    """Headers that the project's build makes of a template, as if they were beside that, with their ``texts``.
+
+    ``nowhere`` and ``folders`` are those of ``_found_around``; what is made is added to ``made``.
+    """
+    found: list[Path] = []
+    for _, header in nowhere:
+        if header in made or _is_known(header) or found_in(header, folders):
+            continue
+        if each := made_header(header, source, project_of(source.parent)):
+            path = each.template.parent / header
+            texts[path] = each.text
+            made[header] = each
+            folders.append(each.template.parent)
+            found.append(path)
     return found
 
 
 def _is_of_a_project(header: str, bracket: str) -> bool:
     """Whether a header that no folder has may be the project's own: no library's, and not the compiler's."""
     name = Path(header)
-    if name.is_absolute() or ".." in name.parts or not name.suffix or header in table()[1] or stub_of(header):
+    if _is_known(header):
         return False
-    return bracket == '"' or (len(name.parts) > 1 and name.parts[0] not in _SYSTEM) or name.suffix == ".cuh"
+    if len(name.parts) > 1:
+        return bracket == '"' or name.parts[0] not in _SYSTEM
+    return bracket == '"' or name.suffix != ".h" or header not in _headers_of_c()
+
+
+@functools.cache
+def _headers_of_c() -> frozenset[str]:
+    """What C's library and compilers have in their own folders, of the wheels and of this machine."""
+    folders = [Path("/usr/include")]
+    with contextlib.suppress(MissingTool):
+        library = zig.zig().parent / "lib"
+        folders += [library / "include", *(library / "libc" / "include").iterdir()]
+    return frozenset(path.name for folder in folders for path in folder.glob("*.h"))
+
+
+def _is_known(header: str) -> bool:
+    """Whether a header is CUDA's or a library's, or of a name that no file of a project has."""
+    name = Path(header)
+    bad = name.is_absolute() or ".." in name.parts or not name.suffix
+    return bad or header in table()[1] or stub_of(header) is not None
 
 
 def _around(header: str, folder: Path) -> tuple[Path, ...]:
@@ -275,6 +338,17 @@ def project_of(folder: Path) -> tuple[Path, ...]:
             return tuple(upwards[:count])
     tops = [count for count, each in enumerate(upwards, 1) if any(next(each.glob(name), None) for name in _PROJECT)]
     return tuple(upwards[: max(tops, default=1)])
+
+
+def including(path: Path) -> Iterator[Path]:
+    """The ``.cu`` files of a project that include a source, in its own folder, beside that and above it."""
+    for folder in project_of(path.parent)[:_STEPS_DOWN]:
+        for each in (*sorted(folder.glob("*.cu")), *sorted(folder.glob("*/*.cu"))):
+            if each == path:
+                continue
+            for bracket, header in included(each.read_text(encoding="utf-8", errors="surrogateescape")):
+                if Path(header).name == path.name and found_in(header, searched(bracket, each.parent, ())) == path:
+                    yield each
 
 
 def included(text: str) -> list[tuple[str, str]]:

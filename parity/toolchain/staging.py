@@ -32,11 +32,12 @@ __all__ = ["Staged", "Translation", "compiled"]
 
 _EMPTY = "empty"
 _STUBS = "stubs"
-_FINDINGS = ("unmapped", "hazards", "branches", "spelled_out", "needs", "defects")
+_FINDINGS = ("unmapped", "hazards", "branches", "spelled_out", "needs", "defects", "made")
 _FINE_ROUNDS, _ROUNDS = 8, 16
 """How often parts of host functions are left out, and how often more of host code is at all before it is the user's."""
 
 _ANYTHING = compiler.STUBS / "parity" / "anything.h"
+_STANDARD = compiler.STUBS / "parity" / "standard.h"
 
 
 @dataclass(frozen=True)
@@ -48,8 +49,9 @@ class Translation:
     writes otherwise than the literal one. ``left_out`` is host code that does not compile here, ``empty_headers`` are
     headers that are not here and in whose place an empty one stands, ``stubs`` are those that parity's own small ones
     answer, see ``stubs.py``, and ``around`` are folders of the project in which headers were found although no setting
-    names these folders. ``needs`` are names that parity's compatibility headers supply, ``defects`` those whose
-    function in AMD's headers is known to be wrong. ``ported`` sources were HIP already.
+    names these folders; ``made`` are headers that the project's build makes, with the template of each and what is
+    switched on in it. ``needs`` are names that parity's compatibility headers supply, ``defects`` those whose function
+    in AMD's headers is known to be wrong. ``ported`` sources were HIP already.
     """
 
     ported: bool = False
@@ -62,6 +64,7 @@ class Translation:
     empty_headers: tuple[str, ...] = ()
     stubs: tuple[str, ...] = ()
     around: tuple[str, ...] = ()
+    made: tuple[Finding, ...] = ()
     needs: tuple[Finding, ...] = ()
     defects: tuple[Finding, ...] = ()
 
@@ -219,6 +222,7 @@ def _staged(
         + ((folder / _EMPTY,) if host.empty_headers else ()),
         (
             *(() if source.ported else (RUNTIME, *compat.headers)),
+            *((_STANDARD,) if host.empty_headers else ()),
             *((_ANYTHING,) if any(ANYTHING in piece.instead for piece in host.left_out) else ()),
             *(_forced(name, source, folder) for name in source.side.forced),
         ),
@@ -267,6 +271,10 @@ def _translation(
         host.empty_headers,
         tuple(stubs),
         tuple(map(source.name, source.around)),
+        tuple(
+            Finding(header, source.name(each.template), 1, 1, f"with {' '.join(each.on)}" if each.on else "")
+            for header, each in source.made.items()
+        ),
         compat.needs,
         compat.defects,
     )

@@ -116,12 +116,31 @@ def test_what_does_not_compile_is_listed_by_file_and_line(parity, foreign):
 
 def test_a_switch_of_the_projects_build_files_is_listed_with_its_place(parity, foreign):
     (foreign / "src" / "tiled.cu").write_text('extern "C" __global__ void tiled(int* x) { x[0] = TILE; }\n')
-    (foreign / "Makefile").write_text("NVCCFLAGS = -O3\nNVCCFLAGS += -DTILE=16\n")
+    (foreign / "Makefile").write_text("NVCCFLAGS = -O3\nNVCCFLAGS += -DTILE=16\nsmall: -DTILE=8\n")
     result = parity("build", "tiled", *TARGET)
-    said = 'tiled: built with -DTILE=16, as Makefile:2 has it; to say so: flags = ["-DTILE=16"] in [tool.parity]'
+    said = "tiled: built with -DTILE=16, as Makefile:2 has it (elsewhere in it -DTILE=8); "
+    said += 'to say so: flags = ["-DTILE=16"] in [tool.parity]'
     assert (result.code, said in result.out.splitlines()) == (0, True)
     (document,) = json.loads(parity("build", "tiled", *TARGET, "--json").out)
-    assert document["switches"] == [{"flag": "-DTILE=16", "file": str(foreign / "Makefile"), "line": 2}]
+    switch = {"flag": "-DTILE=16", "file": str(foreign / "Makefile"), "line": 2, "others": ["-DTILE=8"]}
+    assert document["switches"] == [switch]
+
+
+def test_kernel_templates_that_nothing_launches_are_built_for_float_and_that_is_said(parity, foreign):
+    (foreign / "src" / "tiled.cu").write_text("template <class T> __global__ void tiled(T* x) { x[0] = T(1); }\n")
+    result = parity("build", "tiled", *TARGET)
+    assert result.code == 0
+    assert "its kernel templates are; built for tiled<float>" in " ".join(result.out.split())
+
+
+def test_a_header_that_the_build_makes_is_listed_with_its_template(parity, foreign):
+    (foreign / "src" / "tiled.cu").write_text(
+        '#include "tile.h"\nextern "C" __global__ void tiled(int* x) { x[0] = TILE; }\n'
+    )
+    (foreign / "tile.h.in").write_text("#cmakedefine USE_CUDA\n#define TILE @TILE@\n")
+    result = parity("build", "tiled", *TARGET)
+    assert "header made of its template tile.h.in, with USE_CUDA: tile.h" in result.out.splitlines()
+    assert result.code == 0
 
 
 def test_a_fork_is_tested_with_the_same_cases_and_what_it_lacks_is_named(parity, kernels, edit, tmp_path):

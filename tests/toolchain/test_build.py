@@ -251,6 +251,38 @@ def test_a_switch_without_which_nothing_compiles_is_taken_from_the_build_files(t
     assert not switches
 
 
+def test_a_switch_without_which_there_is_no_kernel_is_taken_from_the_build_files(tmp_path, cache):
+    (tmp_path / "fill.cu").write_text(
+        '#include "config.h"\n#ifdef HAS_CUDA\nextern "C" __global__ void fill(int* x) { *x = WIDTH; }\n#endif\n'
+    )
+    (tmp_path / "compiler.py").write_text('flags = "-DHAS_CUDA"\n')
+    (tmp_path / "CMakeLists.txt").write_text("set(WIDTH 8)\n")
+    (tmp_path / "config.h.in").write_text("#define WIDTH @WIDTH@\n#cmakedefine USE_CUDA\n")
+    (one,) = build(tmp_path, ["fill"], ["gfx1100"], cache=cache)
+    assert (one.error, one.entries, [each.flag for each in one.switches]) == (None, ("fill",), ["-DHAS_CUDA"])
+    assert [str(each) for each in one.translation.made] == ["config.h.in:1:1: config.h: with USE_CUDA"]
+    (tmp_path / "compiler.py").unlink()
+    (one,) = build(tmp_path, ["fill"], ["gfx1100"], cache=cache)
+    assert (one.error, one.entries, one.switches) == (None, (), ())
+
+
+def test_a_file_that_another_includes_is_built_as_a_part_of_it(tmp_path, cache):
+    (tmp_path / "generic").mkdir()
+    (tmp_path / "README.md").touch()
+    (tmp_path / "generic" / "fill.cu").write_text("#ifdef REAL\n__global__ void fill(REAL* x) { *x = 1; }\n#endif\n")
+    (tmp_path / "generic" / "bare.cu").write_text("__global__ void bare(REAL* x) { *x = 1; }\n")
+    (tmp_path / "all.cu").write_text(
+        '#define REAL double\n#include "generic/fill.cu"\n#undef REAL\n#define REAL float\n#include "generic/bare.cu"\n'
+    )
+    fill, bare = build(tmp_path, ["generic/fill", "generic/bare"], ["gfx1100"], cache=cache)
+    for one in (fill, bare):
+        assert (one.error, len(one.entries), one.part_of) == (None, 2, tmp_path / "all.cu")
+    (tmp_path / "all.cu").unlink()
+    fill, bare = build(tmp_path, ["generic/fill", "generic/bare"], ["gfx1100"], cache=cache)
+    assert (fill.error, fill.entries, fill.part_of) == (None, (), None)
+    assert "REAL" in str(bare.error)
+
+
 def test_a_standard_of_cpp_without_which_nothing_compiles_is_taken_from_the_build_files(tmp_path, cache):
     source = "template <class T> concept number = sizeof(T) == 4;\n"
     source += "template <number T> __global__ void fill(T* x) { x[threadIdx.x] = 1; }\n"

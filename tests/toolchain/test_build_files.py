@@ -2,7 +2,7 @@
 
 import pytest
 
-from parity.toolchain.build_files import named_folder, standard_of, switches_of
+from parity.toolchain.build_files import Made, made_header, named_folder, standard_of, standard_used, switches_of
 from parity.toolchain.sources import project_of
 
 
@@ -36,6 +36,7 @@ def found(project, name="GPU"):
         ("CMakeLists.txt", "target_compile_definitions(area\n  PRIVATE OTHER GPU=3)\n", "-DGPU=3"),
         ("CMakeLists.txt", "set(TILE 8)\nadd_compile_definitions(GPU=${TILE})\n", "-DGPU=8"),
         ("cmake/cuda.cmake", 'set(CMAKE_CUDA_FLAGS "${CMAKE_CUDA_FLAGS} -DGPU")\n', "-DGPU"),
+        ("src/compile.sh", "# build\nnvcc area.cu -c -O2 -DGPU=1 -x cu\n", "-DGPU=1"),
         ("src/BUILD.bazel", 'cc_library(name = "x", defines = ["GPU=1"])\n', "-DGPU=1"),
         ("src/meson.build", "add_project_arguments('-DGPU', language: 'cuda')\n", "-DGPU"),
     ],
@@ -52,7 +53,6 @@ def test_a_macro_that_a_build_file_defines(project, file, text, flag):
         ("Makefile", "# CFLAGS += -DGPU\n"),
         ("Makefile", "CFLAGS += -DGPUS -DWITH-DGPU\n"),
         ("Makefile", "CFLAGS += -DGPU=$(TILE)\n"),  # from outside
-        ("Makefile", "CFLAGS += -DGPU=1\nCFLAGS += -DGPU=2\n"),
         ("Makefile", "TILE = 1\nTILE = 2\nCFLAGS += -DGPU=$(TILE)\n"),
         ("setup.py", "cmake_args += ' -DGPU=OFF'\n"),  # CMake is configured with it
         ("CMakeLists.txt", 'option(GPU "with a GPU" ON)\nif(GPU)\nendif()\n'),
@@ -64,6 +64,23 @@ def test_a_macro_that_a_build_file_defines(project, file, text, flag):
 def test_what_is_no_definition_or_not_one(project, file, text):
     (project / file).parent.mkdir(exist_ok=True, parents=True)
     (project / file).write_text(text)
+    assert found(project) is None
+
+
+def test_of_several_values_the_first_is_taken_and_knows_the_others(project):
+    (project / "Makefile").write_text("a: -DGPU=2\nb: -DGPU=1\nc: -DGPU=2\nd: -DGPU=3\n")
+    source = project / "src" / "cuda" / "area.cu"
+    (switch,) = switches_of(["GPU"], source, project_of(source.parent))
+    assert (switch.flag, switch.line, switch.others) == ("-DGPU=2", 1, ("-DGPU=1", "-DGPU=3"))
+
+
+def test_files_of_make_that_name_no_source_count_if_they_agree(project):
+    for name in ("cpu", "gpu", "large"):
+        (project / "build" / name).mkdir(parents=True)
+    (project / "build" / "gpu" / "Makefile").write_text("FLAGS = -DGPU -O3\n")
+    (project / "build" / "large" / "Makefile").write_text("FLAGS = -DGPU -DLARGE\n")
+    assert found(project) == ("-DGPU", "build/gpu/Makefile", 1)
+    (project / "build" / "cpu" / "Makefile").write_text("FLAGS = -DGPU=0\n")
     assert found(project) is None
 
 
@@ -95,6 +112,21 @@ def test_a_newer_standard_of_cpp(project, file, text, flag):
 
 
 @pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("\ntemplate <class T>\nconcept Number = sizeof(T) > 1;\n", 3),
+        ("template <class T> requires (sizeof(T) > 1) void f(T);\n", 1),
+        ("#include <concepts>\n", 1),
+        ("// concept x = 1;\nint concept_of, requires_;\n", None),
+    ],
+)
+def test_a_source_that_is_of_cpp_20_says_so(project, text, line):
+    source = project / "src" / "cuda" / "area.cu"
+    found = standard_used({source: text})
+    assert (found and (found.flag, found.file, found.line)) == (line and ("-std=c++20", source, line))
+
+
+@pytest.mark.parametrize(
     ("file", "text"),
     [
         ("src/cuda/Makefile", "CFLAGS = -O3 -I../area-cuda\n"),
@@ -117,3 +149,49 @@ def test_no_folder_is_guessed(project, text):
     source = project / "src" / "cuda" / "area.cu"
     places = [project / "src" / name for name in ("area-cuda", "area-omp")]
     assert named_folder(places, source, project_of(source.parent)) is None
+
+
+TEMPLATE = """\
+#cmakedefine USE_CUDA
+#cmakedefine USE_NO_CUDA
+#cmakedefine USE_LOGS  // said
+#cmakedefine USE_FAST 1
+#cmakedefine01 WITH_GPU
+#cmakedefine01 WITH_TPU
+#cmakedefine TILE @TILE@
+#define VERSION "@MAJOR@.${MINOR}"
+"""
+MADE = """\
+#define USE_CUDA
+/* #undef USE_NO_CUDA */
+/* #undef USE_LOGS */
+#define USE_FAST 1
+#define WITH_GPU 1
+#define WITH_TPU 0
+#define TILE 16
+#define VERSION "2.0"
+"""
+
+
+@pytest.mark.parametrize(
+    ("template", "header", "cmake"),
+    [
+        (
+            "templates/area.h.in",
+            "lib/area_config.h",
+            'configure_file(templates/area.h.in "${OUT}/lib/area_config.h")\n',
+        ),
+        ("src/area_config.h.in", "area_config.h", 'configure_file("${HERE}/src/area_config.h.in" ${OUT})\n'),
+        ("src/cuda/lib/area.h.cmake", "lib/area.h", ""),
+    ],
+)
+def test_a_header_that_a_build_makes_of_a_template(project, template, header, cmake):
+    path = project / template
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(TEMPLATE)
+    cmake += 'option(USE_CUDA "GPUs" OFF)\noption(USE_FAST "fast" ON)\nset(TILE 16)\nset(MAJOR "2")\n'
+    (project / "CMakeLists.txt").write_text(cmake + "set(MINOR 1)\nset(MINOR 2)\n")
+    source = project / "src" / "cuda" / "area.cu"
+    made = made_header(header, source, project_of(source.parent))
+    assert made == Made(path, MADE, ("USE_CUDA", "WITH_GPU"))
+    assert made_header("other.h", source, project_of(source.parent)) is None

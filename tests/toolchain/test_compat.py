@@ -102,3 +102,14 @@ def test_a_build_says_what_the_port_needs_and_what_is_wrong_in_amds_headers(tmp_
     assert {(need.name, need.line) for need in built.needs} == {("atomicAdd", 3), ("__dp4a", 5)}
     assert {(defect.name, defect.line) for defect in built.defects} == {("operator <= >=", 3), ("__hadd_sat", 4)}
     assert "__dp4a" not in {finding.name for finding in built.unmapped}
+
+
+def test_headers_of_rocms_other_packages_say_the_version_of_hip(tmp_path, cache):
+    (tmp_path / "k.cu").write_text(
+        "#include <rocm-core/rocm_version.h>\n#include <hip/hip_fp8.h>\n"
+        'extern "C" __global__ void k(int* x) { x[0] = ROCM_VERSION_MAJOR; x[1] = ROCM_VERSION_MINOR; }\n'
+        "#if !HIP_FP8_TYPE_OCP\nusing __hip_fp8_e4m3 = __hip_fp8_e4m3_fnuz;\n#endif\n"
+    )
+    (built,) = build(tmp_path, ["k"], ["gfx1100"], cache=cache)
+    assert built.error is None, built.error
+    assert "rocm-core/rocm_version.h" in {need.name for need in built.needs}

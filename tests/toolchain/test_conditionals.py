@@ -24,6 +24,8 @@ def region(condition, own=(), macros=None, before=""):
         ("CUDA_VERSION >= 11000 || 0", LEFT_OUT),
         ("defined(__CUDACC__)", COMPILED),
         ("!defined(__CUDACC__) && !defined(__HIPCC__)", LEFT_OUT),
+        ("defined(__NVCC__)", COMPILED),
+        ("defined(__NVCC__) && !defined(__HIP_PLATFORM_AMD__)", LEFT_OUT),
         ("defined(__HIP_PLATFORM_NVIDIA__)", LEFT_OUT),
         ("__cplusplus >= 201703L", COMPILED),
         ("defined(_MSC_VER)", LEFT_OUT),

@@ -27,6 +27,7 @@ def text(source):
         ('#  include "cuda_bf16.h"  // why', '#  include "hip/hip_bf16.h"  // why'),
         ("#if __has_include(<cuda_fp8.h>)", "#if __has_include(<hip/hip_fp8.h>)"),
         ("#ifdef __CUDACC__", "#ifdef __HIPCC__"),
+        ("#ifdef __NVCC__", "#ifdef __HIPCC__"),
         ("size_t n = 1'000; cudaFree(p);", "size_t n = 1'000; hipFree(p);"),
         ("\ufeffcudaFree(p);", "hipFree(p);"),
         ("if (x) __trap();", "if (x) __builtin_trap();"),
@@ -183,6 +184,13 @@ def test_headers_of_the_program_keep_their_names():
     assert result.text == '#include "cuda.h"\n#include <hip/hip_fp16.h>\n#include "cuda_bf16.h"'
 
 
+def test_nvccs_macro_is_hips_where_nothing_asks_for_hip():
+    (finding,) = hipify("#if defined(__NVCC__)\n#endif", "m.cu").hazards
+    assert (finding.name, "a port has to ask for __HIPCC__" in finding.advice) == ("__NVCC__", True)
+    both = "#if defined(__NVCC__)\nint a;\n#elif defined(__HIP__)\nint b;\n#endif"
+    assert text(both) == both
+
+
 @pytest.mark.parametrize("name", ["__CUDA_ARCH__", "__shfl_xor_sync", "__ballot_sync", "CUDA_VERSION"])
 def test_hazards_are_warned_of(name):
     result = hipify(f"a={name} + b", "m.cu")
@@ -261,10 +269,10 @@ def test_a_width_that_is_64_on_some_devices_is_a_hazard():
 
 
 def test_inline_ptx_is_translated_or_refused_by_its_instruction():
-    source = 'int a;\n  asm volatile("cp.async.ca.shared.global [%0], [%1], 16;\\n"\n :: "r"(s), "l"(p));\nint b;'
+    source = 'int a;\n  asm volatile("cp.reduce.async.bulk [%0], [%1], 16;\\n"\n :: "r"(s), "l"(p));\nint b;'
     result = hipify(source, "k/m.cu")
     (finding,) = result.unmapped
-    assert str(finding).startswith("k/m.cu:2:3: cp.async.ca.shared.global: inline PTX")
+    assert str(finding).startswith("k/m.cu:2:3: cp.reduce.async.bulk: inline PTX")
     assert result.text.splitlines()[-1] == "int b;"
     assert not hipify('asm("mov.u32 %0, %%laneid;" : "=r"(l));', "m.cu").unmapped
     assert not hipify(f"#if __CUDA_ARCH__ >= 800\n{source}\n#endif", "m.cu").unmapped

@@ -5,7 +5,7 @@ import pytest
 from parity.cache import Cache
 from parity.toolchain import build
 from parity.toolchain.diagnostics import Diagnostic
-from parity.toolchain.host_code import HostCode, repaired
+from parity.toolchain.host_code import HostCode, LeftOut, repaired
 from parity.toolchain.host_syntax import pieces_at
 
 
@@ -82,6 +82,48 @@ def test_no_line_moves():
     assert blanked.count("\n") == text.count("\n") and blanked.splitlines()[-1] == "__global__ void k() {}"
 
 
+@pytest.mark.parametrize("namespace", ["{}", "namespace nv {{\n{}}}\n"])
+def test_a_function_whose_head_is_one_of_several(built, namespace):
+    source = (
+        "void Plugin::forward(const float* in)\n{\n  k<<<1, 1>>>(in);\n}\n"
+        "#if NV_MAJOR >= 8\nint Plugin::enqueue(int n, void* const* out) NOEXCEPT\n"
+        "#else  // NV_MAJOR < 8\nint Plugin::enqueue(int n, void** out)\n#endif  // NV_MAJOR\n"
+        "{\n  forward((const float*)out[0]);\n  return n;\n}\n\nPlugin::Plugin()\n{\n  all.clear();\n}\n"
+    )
+    head = '#include <NvInfer.h>\nextern "C" __global__ void k(const float* x) {}\n'
+    assert set(names(built(head + namespace.format(source)))) == {"k"}
+
+
+def test_templates_that_nothing_instantiates_are_built_for_float(built):
+    source = (
+        "namespace nn { namespace {\n"
+        "template <typename T> __global__ void\n__launch_bounds__(256) scale(T* x) { *x *= T(2); }\n"
+        "template <class T, int N, bool B = true> __global__ void fill(T* x) { x[N] = B; }\n"
+        "template <class T, int N> __global__ void never(T* x) { x[N] = 1; }\n"
+        "template <class T, class F> __global__ void map(T* x, F f) { f(x); }\n"
+        "template <typename DType> void run(Tensor<DType> t) {\n"
+        "  scale<<<1, 1>>>(t.dptr);\n  fill<DType, 3><<<1, 1>>>(t.dptr);\n"
+        "  never<DType, N><<<1, 1>>>(t.dptr);\n  map<DType, Add<T>><<<1, 1>>>(t.dptr, Add<T>());\n}\n}}\n"
+    )
+    one = built(source)
+    assert not one.error, one.error
+    kernels = ("_ZN2nn12_GLOBAL__N_15scaleIfEEvPT_", "_ZN2nn12_GLOBAL__N_14fillIfLi3ELb1EEEvPT_")
+    assert (one.entries, one.guessed) == (kernels, True)
+    one = built(source + "template __global__ void nn::scale<double>(double*);\n")
+    assert (len(one.entries), one.guessed) == (1, False)
+
+
+def test_a_guess_that_does_not_compile_is_none(built):
+    one = built("template <class T> __global__ void k(typename T::type* x) { *x = T::value; }\n")
+    assert (one.error, one.entries, one.guessed) == (None, (), False)
+
+
+def test_conditionals_in_a_piece_stay():
+    text = "#if A\nint Plugin::run(int n)\n#else\nint Plugin::run(long n)\n#endif\n{ return n; }\n"
+    host = HostCode((LeftOut("m.cu", 4, "run", "unknown", text.index("int Plugin::run(long"), len(text)),))
+    assert host.blanked("m.cu", text).split("\n")[2:5] == ["#else", " " * 23, "#endif"]
+
+
 def test_host_code_in_an_include_guard_is_left_out_too():
     text = "#ifndef A\n#define A\nvoid host() { missing(); }\n#endif\n"
     assert "missing" not in left(text, 3, 15)
@@ -108,6 +150,14 @@ def test_kernels_stay_when_what_launches_them_does_not_compile(built):
     )
     assert has(one, "k<float, 4>", "k<double, 2>")
     assert one.translation.empty_headers == ("nosuch/everything.h",)
+
+
+def test_what_a_missing_header_would_have_brought_of_the_standard_library(built):
+    source = (
+        "__global__ void k(float* x, uint16_t n) { *x = n < SHRT_MAX ? FLT_MAX : std::numeric_limits<float>::min(); }\n"
+    )
+    assert "FLT_MAX" in str(built(source).error)
+    assert has(built("#include <TH/general.h>\n" + source), "k")
 
 
 def test_a_header_of_the_project_that_is_missing_is_the_first_of_the_errors(built):
@@ -207,6 +257,14 @@ def test_a_function_that_amds_headers_have_gives_way_to_theirs(built):
     assert not one.error
     assert "atomicMax" in one.translation.left_out[0].name
     assert "return type" in one.translation.left_out[0].because
+
+
+def test_what_a_program_declares_of_cudas_for_its_editor_gives_way_to_amds(built):
+    source = "extern __device__ __device_builtin__ void __threadfence(void);\nextern const dim3 blockDim;\n"
+    one = built(source + "__global__ void k(const __grid_constant__ int n, int* x) { x[n] = blockDim.x; }\n")
+    assert not one.error
+    assert [piece.name for piece in one.translation.left_out] == ["extern const dim3 blockDim;"]
+    assert {"__device_builtin__", "__grid_constant__"} <= {need.name for need in one.needs}
 
 
 def test_a_function_that_the_program_has_twice_is_its_own_mistake(built):

@@ -1,17 +1,20 @@
 """Inline PTX: what is translated computes what the instruction does, what is not is refused at its place."""
 
+import csv
+import itertools
 import re
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from parity import emulator
-from parity.toolchain import build
+from parity.toolchain import build, ptx
 from parity.toolchain.ptx import rows, translate
 
 X = np.array([0, 1, 0x80000000, 0xFFFFFFFF, 0x12345678, 0xDEADBEEF, 0x00FF80A5, 31], np.uint32)
-MMA = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+MMA = "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32"
 
 
 def refused(text):
@@ -22,18 +25,20 @@ def refused(text):
     ("statement", "instruction"),
     [
         (
-            'asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"(s), "l"(p));',
-            "cp.async.cg.shared.global",
+            'asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" :: "l"(p), "r"(s), "r"(n));',
+            "cp.async.bulk.global.shared::cta.bulk_group",
         ),
         (f'asm("{MMA} {{%0}}, {{%1}}, {{%2}}, {{%3}};" : "=f"(d) : "r"(a));', MMA),
-        ('asm("add.cc.u32 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b));', "add.cc.u32"),
-        ('asm("mov.u32 %0, %smid;" : "=r"(d));', "mov.u32"),
-        ('asm("{ .reg .pred p; setp.ne.b32 p, %1, 0; @p mov.u32 %0, 1; }" : "=r"(d) : "r"(a));', "setp.ne.b32"),
+        ('asm("mov.u32 %0, %nsmid;" : "=r"(d));', "mov.u32"),
+        ('asm("{ .reg .pred p; setp.ne.b32 p, %1, 0; @p bra DONE; mov.u32 %0, 1; DONE: }" : "=r"(d) : "r"(a));', "bra"),
+        ('asm("@p mov.u32 %0, 1;" : "=r"(d));', "mov.u32"),  # p is declared nowhere
+        ('asm("{ .reg .u32 p; @p mov.u32 %0, 1; }" : "=r"(d));', "mov.u32"),  # p is no predicate
+        ('asm("{ .reg .b128 t; mov.u32 %0, 1; }" : "=r"(d));', "mov.u32"),
         ('asm("bar.sync %0, 64;" :: "r"(name));', "bar.sync"),
         ('asm("exit;");', "exit"),
         ('asm("bfe.u32 %0, %1, 8, 8;" : "=r"(d));', "bfe.u32"),  # %1 is not there
         ('asm("mov.b32 %0, %1;" :: "r"(a), "r"(b));', "mov.b32"),  # %0 is not written
-        ('#define COPY(a, b) \\\n  asm volatile( \\\n "cp.async.wait_all;" \\\n ::)', "cp.async.wait_all"),
+        ('#define COPY(a, b) \\\n  asm volatile( \\\n "exit;" \\\n ::)', "exit"),
     ],
 )
 def test_refused_by_name(statement, instruction):
@@ -72,33 +77,48 @@ VARIABLES = {"h": "unsigned short", "f": "float", "d": "double", "l": "unsigned 
 
 def kernel_of(row, number):
     """A kernel whose only statement is the instruction of a row, with the first of its alternatives."""
-    instruction = re.sub(r"\((\.?[\w.]+)[^()]*\)[*?]?", r"\1", row.instruction.pattern.replace("\\", ""))
+    pattern = re.sub(r"\([^()]*\)[*?]", "", row.instruction.pattern.replace(r"\w+", "x").replace("\\", ""))
+    instruction = re.sub(r"\((\.?[\w.]+)[^()]*\)", r"\1", pattern)
     operands = row.operands.pattern
-    outputs, inputs, variables = [], [], []
+    outputs, inputs, variables, before, after = [], [], [], "", ""
     for place, name in enumerate(sorted(row.types, key=lambda name: name not in row.outputs)):
         letter = next((LETTERS[word] for word in LETTERS if word in row.types[name]), "r")
+        written = f"%{place}"
+        if row.types[name] == "bool":
+            written, number_of = f"q{place}", f"%{place}"
+            before += f".reg .pred {written}; "
+            before += f"setp.ne.u32 {written}, {number_of}, 0; " if name not in row.outputs else ""
+            after += f" selp.u32 {number_of}, 1, 0, {written};" if name in row.outputs else ""
         if name in row.outputs:
             variables.append((VARIABLES[letter], f"out{place}"))
             outputs.append(f'"={letter}"(out{place})')
         else:
             value = f'"l"(in + {place})' if name in row.addresses else f'"{letter}"(({VARIABLES[letter]})in[{place}])'
             inputs.append(value)
-        operands = re.sub(rf"\(\?P<{name}>[^)]*\)", f"%{place}", operands)
+        operands = re.sub(rf"\(\?P<{name}>[^)]*\)", written, operands)
     declared = " ".join(f"{kind} {name};" for kind, name in variables)
     used = " ".join(f"use({name});" for _, name in variables)
-    template = f"{instruction} {operands}".replace("\\", "")
-    statement = f'asm volatile("{template};" : {", ".join(outputs)} : {", ".join(inputs)});'
+    template = f"{before}{instruction} {operands};{after}".replace("\\", "")
+    statement = f'asm volatile("{template}" : {", ".join(outputs)} : {", ".join(inputs)});'
     return f'extern "C" __global__ void k{number}(const long long* in) {{ {declared} {statement} {used} }}'
 
 
+def ends():
+    """Of each row of the table the first of its types and the last."""
+    with (Path(ptx.__file__).parent / ptx.TABLE).open(encoding="utf-8") as table:
+        counts = [max(1, len(row["types"].split())) for row in csv.DictReader(table)]
+    starts = itertools.accumulate(counts, initial=0)
+    return [rows()[at] for start, count in zip(starts, counts, strict=False) for at in {start, start + count - 1}]
+
+
 def test_every_row_compiles(cache, tmp_path):
-    kernels = [kernel_of(row, number) for number, row in enumerate(rows())]
-    assert not refused("\n".join(kernels))
+    assert not refused("\n".join(kernel_of(row, number) for number, row in enumerate(rows())))
+    kernels = [kernel_of(row, number) for number, row in enumerate(ends())]
     use = "template <class T> __device__ void use(T x) { *(volatile T*)4096 = x; }"
     (tmp_path / "ptx.cu").write_text("\n".join([use, *kernels]))
     (built,) = build(tmp_path, ["ptx"], ["gfx90a"], cache=cache)
     assert built.error is None, built.error
-    assert len(built.entries) == len(rows())
+    assert len(built.entries) == len(kernels)
 
 
 def signed(x):
@@ -228,8 +248,9 @@ CASES = {
     "vadd.u32.s32.s32.sat %0.b0, %1, 10, 0x12345678": lambda x: 0x12345600 | min(max(signed(x) + 10, 0), 255),
     "vadd.u32.s32.s32.sat %0.b2, %1, 10, 0x12345678": lambda x: 0x12005678 | min(max(signed(x) + 10, 0), 255) << 16,
     "cvt.s16.u32 %0, %1": lambda x: half(x, 0),
+    "cvt.pack.sat.s8.s32.b32 %0, %1, 5, 0x1234": lambda x: 0x12340005 | (clipped(int, signed(x), np.int8) & 255) << 8,
     "slct.u32.s32 %0, 3, 4, %1": lambda x: 3 if signed(x) >= 0 else 4,
-    "slct.u32.f32 %0, 3, 4, %1": lambda x: 3,
+    "slct.u32.f32 %0, 3, 4, %1": lambda x: 3 if np.uint32(x).view(np.float32) >= 0 else 4,
     "set.ge.u32.s32 %0, %1, 31": lambda x: -(signed(x) >= 31),
     "set.ge.u32.u32 %0, %1, 31": lambda x: -(x >= 31),
     "set.ne.u32.b32 %0, %1, 31": lambda x: -(x != 31),
@@ -287,14 +308,14 @@ def test_what_is_translated_computes_what_the_instruction_does(cache, tmp_path):
 
 
 def test_a_refused_instruction_is_an_error_only_where_it_is_compiled(cache, tmp_path):
-    asm = 'asm volatile("cp.async.wait_all;" ::);'
+    asm = 'asm volatile("exit;" ::);'
     (tmp_path / "unused.cu").write_text(
         f"template <class T> __device__ void wait() {{ {asm} }}\n"
         'extern "C" __global__ void k(int* out) { *out = 1; }\n'
     )
     (tmp_path / "used.cu").write_text(f'extern "C" __global__ void k(int* out) {{\n  *out = 1;\n  {asm}\n}}\n')
     unused, used = build(tmp_path, ["unused", "used"], ["gfx1100"], cache=cache)
-    assert unused.error is None and [f.name for f in unused.unmapped] == ["cp.async.wait_all"]
+    assert unused.error is None and [f.name for f in unused.unmapped] == ["exit"]
     (finding,) = used.error.findings
     assert (finding.file, finding.line) == (str(tmp_path / "used.cu"), 3)
-    assert "inline PTX (cp.async.wait_all) that is not translated" in finding.advice
+    assert "inline PTX (exit) that is not translated" in finding.advice

@@ -78,14 +78,15 @@ def project(tmp_path):
 def included_by(project, line):
     source = project / "src" / "cuda" / "deep" / "a.cu"
     source.write_text(line + "\n")
+    files(project, "include/project.h")
     return closure(source, Side(), source.parent, {})
 
 
-@pytest.mark.parametrize("line", ["#include <lib/math.h>", '#include "lib/math.h"'])
+@pytest.mark.parametrize("line", ["#include <lib/math.h>", '#include "lib/math.h"', "#include <project.h>"])
 def test_a_header_that_no_setting_leads_to_is_found_in_the_project(project, line):
     found = included_by(project, line)
     assert found.around == (project / "include",)
-    assert project / "include" / "lib" / "math.h" in found.files
+    assert any(path.is_relative_to(project / "include") for path in found.files)
 
 
 def test_the_nearest_of_several_headers_is_meant(project):
@@ -146,3 +147,30 @@ def test_of_several_headers_that_one_is_meant_whose_folder_a_build_file_names(pr
     (project / "src" / "Makefile").write_text("CFLAGS = -I../tools/two\n")
     found = included_by(project, '#include "twice.h"')
     assert (found.around, found.doubtful) == ((project / "tools" / "two",), {})
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("CMakeLists.txt", "target_include_directories(a PRIVATE ${HERE}/src/one/two/three)\n"),
+        ("setup.py", "CUDAExtension('a', s, include_dirs=[os.path.join(this_dir, 'src', 'one/two/three')])\n"),
+    ],
+)
+@pytest.mark.parametrize("line", ["#include <far.hpp>", '#include "far.hpp"'])
+def test_a_header_in_a_folder_that_a_build_file_names_is_found_however_deep_it_is(project, file, text, line):
+    files(project, "src/one/two/three/far.hpp")
+    (project / file).write_text(text)
+    assert included_by(project, line).around == (project / "src" / "one" / "two" / "three",)
+
+
+@pytest.mark.parametrize("line", ["#include <lib/made.h>", '#include "lib/made.h"'])
+def test_a_header_that_the_build_makes_of_a_template_is_there(project, line):
+    template = project / "cmake" / "made.h.in"
+    files(project, "cmake/made.h.in")
+    template.write_text('#cmakedefine USE_CUDA\n#include "lib/math.h"\n')
+    (project / "CMakeLists.txt").write_text("configure_file(cmake/made.h.in ${OUT}/lib/made.h)\n")
+    found = included_by(project, line)
+    path = project / "cmake" / "lib" / "made.h"
+    assert found.files[path] == '#define USE_CUDA\n#include "lib/math.h"\n'
+    assert project / "include" / "lib" / "math.h" in found.files
+    assert found.made["lib/made.h"].template == template

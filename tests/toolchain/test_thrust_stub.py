@@ -1,4 +1,6 @@
-"""parity's small Thrust: pairs and tuples of device code."""
+"""parity's small Thrust: pairs, tuples, complex and random numbers of device code."""
+
+from statistics import NormalDist
 
 import numpy as np
 from execution import program
@@ -30,3 +32,37 @@ def test_pairs_are_compared_assigned_and_tied(tmp_path, cache):
     wanted[3] = [pair != (x[63 - t], 63 - t) for t, pair in enumerate(best)]
     run = program(tmp_path, SOURCE, "gfx1100", cache)
     assert (run.run("pairs", np.zeros((4, 64), np.int32), x, block=64) == wanted).all()
+
+
+NUMBERS = """#include <thrust/complex.h>
+#include <thrust/random.h>
+extern "C" __global__ void draw(const unsigned* seed, float* out) {
+    const int t = threadIdx.x;
+    thrust::default_random_engine rng(seed[t]);
+    thrust::uniform_real_distribution<float> u(-1.0f, 3.0f);
+    thrust::uniform_int_distribution<int> dice(1, 6);
+    thrust::normal_distribution<float> normal(2.0f, 0.5f);
+    rng.discard(t);
+    out[4 * t] = u(rng);
+    out[4 * t + 1] = dice(rng);
+    out[4 * t + 2] = normal(rng);
+    thrust::complex<float> z(t, 1);
+    z = (z * z + 2.0f * z - 1.0f) / z;
+    z *= thrust::complex<float>(0, 1);
+    out[4 * t + 3] = thrust::norm(z);
+}
+"""
+
+
+def test_random_and_complex_numbers_are_those_of_the_device(tmp_path, cache):
+    seeds = np.random.default_rng(1).integers(0, 2**31 - 1, 64, np.uint32)
+    seeds[0] = 0
+    found = program(tmp_path, NUMBERS, "gfx1100", cache).run("draw", np.zeros((64, 4), np.float32), seeds, block=64)
+    for t, seed in enumerate(map(int, seeds)):
+        states = [seed or 1]
+        for _ in range(t + 3):
+            states.append(states[-1] * 48271 % (2**31 - 1))
+        real, whole, normal = ((state - 1) / (2**31 - 2) for state in states[t + 1 :])
+        z = ((z := t + 1j) * z + 2 * z - 1) / z * 1j
+        wanted = (real * 4 - 1, int(whole * 6 + 1), 2 + 0.5 * NormalDist().inv_cdf(normal), abs(z) ** 2)
+        np.testing.assert_allclose(found[t], wanted, rtol=1e-5, atol=1e-5)

@@ -20,6 +20,10 @@
 #include <hip/hip_bf16.h>
 #include <hip/hip_fp16.h>
 
+// Which formats there are: both, as on devices that have neither.
+#define HIP_FP8_TYPE_OCP 1
+#define HIP_FP8_TYPE_FNUZ 1
+
 enum __hip_fp8_interpretation_t { __HIP_E4M3 = 0, __HIP_E5M2 = 1, __HIP_E4M3_FNUZ = 2, __HIP_E5M2_FNUZ = 3 };
 
 #define PARITY_FP8 static __host__ __device__ __forceinline__

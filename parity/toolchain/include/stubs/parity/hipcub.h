@@ -513,6 +513,12 @@ class BlockDiscontinuity;
 
 // Only a pointer with another way to read it.
 enum CacheLoadModifier { LOAD_DEFAULT, LOAD_CA, LOAD_CG, LOAD_CS, LOAD_CV, LOAD_LDG, LOAD_VOLATILE };
+enum CacheStoreModifier { STORE_DEFAULT, STORE_WB, STORE_CG, STORE_CS, STORE_WT, STORE_VOLATILE };
+// A hint changes no value.
+template <CacheLoadModifier, typename Iterator>
+__device__ auto ThreadLoad(Iterator from) { return *from; }
+template <CacheStoreModifier, typename Iterator, typename T>
+__device__ void ThreadStore(Iterator to, T value) { *to = value; }
 template <CacheLoadModifier, typename T, typename Offset = ptrdiff_t>
 struct CacheModifiedInputIterator {
   using value_type = T; using difference_type = Offset; using reference = T; using pointer = const T*; using iterator_category = std::random_access_iterator_tag;

@@ -1,6 +1,6 @@
 // hipRAND's device functions. Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011) is
 // exact. The others are Marsaglia's xorwow, whose state mixes the subsequence into the seed, so that numbers are random
-// and reproducible and streams differ, and are not those of an installed hipRAND.
+// and reproducible and streams differ, and are not those of an installed hipRAND. Sobol sequences are exact.
 #pragma once
 
 #include <hip/hip_runtime.h>
@@ -115,3 +115,92 @@ inline __host__ __device__ float4 hiprand_normal4(hiprandStatePhilox4_32_10* s) 
   const float2 a = hiprand_normal2(s), b = hiprand_normal2(s);
   return make_float4(a.x, a.y, b.x, b.y);
 }
+template <typename State>
+__host__ __device__ double hiprand_log_normal_double(State* s, double mean, double deviation) { return exp(mean + deviation * hiprand_normal_double(s)); }
+template <typename State>
+__host__ __device__ float2 hiprand_log_normal2(State* s, float mean, float deviation) {
+  const float2 n = hiprand_normal2(s);
+  return make_float2(expf(mean + deviation * n.x), expf(mean + deviation * n.y));
+}
+template <typename State>
+__host__ __device__ double2 hiprand_log_normal2_double(State* s, double mean, double deviation) {
+  const double2 n = hiprand_normal2_double(s);
+  return make_double2(exp(mean + deviation * n.x), exp(mean + deviation * n.y));
+}
+inline __host__ __device__ double2 hiprand_uniform2_double(hiprandStatePhilox4_32_10* s) {
+  const double a = hiprand_uniform_double(s), b = hiprand_uniform_double(s);
+  return make_double2(a, b);
+}
+inline __host__ __device__ float4 hiprand_log_normal4(hiprandStatePhilox4_32_10* s, float mean, float deviation) {
+  const float2 a = hiprand_log_normal2(s, mean, deviation), b = hiprand_log_normal2(s, mean, deviation);
+  return make_float4(a.x, a.y, b.x, b.y);
+}
+// Knuth's product of uniform numbers; the nearest normal distribution where that takes long.
+template <typename State>
+__host__ __device__ unsigned int hiprand_poisson(State* s, double mean) {
+  if (mean > 64.0) {
+    const double value = mean + sqrt(mean) * hiprand_normal_double(s) + 0.5;
+    return value > 0.0 ? static_cast<unsigned int>(value) : 0u;
+  }
+  unsigned int count = 0;
+  for (double left = exp(-mean), product = hiprand_uniform_double(s); product > left; ++count) product *= hiprand_uniform_double(s);
+  return count;
+}
+
+// Sobol sequences in the order of Gray's code, exact for the direction vectors that are given.
+namespace parity_stub {
+template <typename Word>
+struct Sobol {
+  Word direction[8 * sizeof(Word)], x, place;
+};
+template <typename Word>
+__host__ __device__ void start(Sobol<Word>* s, const Word* direction, Word scramble, unsigned long long offset) {
+  for (unsigned int i = 0; i < 8 * sizeof(Word); ++i) s->direction[i] = direction[i];
+  s->place = static_cast<Word>(offset);
+  s->x = scramble;
+  const Word gray = s->place ^ (s->place >> 1);
+  for (unsigned int i = 0; i < 8 * sizeof(Word); ++i) if (gray >> i & 1) s->x ^= direction[i];
+}
+template <typename Word>
+__host__ __device__ Word next(Sobol<Word>* s) {
+  const Word value = s->x;
+  unsigned int zero = 0;
+  for (Word place = s->place++; place & 1; place >>= 1) ++zero;
+  if (zero < 8 * sizeof(Word)) s->x ^= s->direction[zero];
+  return value;
+}
+}  // namespace parity_stub
+
+typedef unsigned int hiprandDirectionVectors32_t[32];
+typedef unsigned long long hiprandDirectionVectors64_t[64];
+#define PARITY_STUB_SOBOL(Word, State, Scrambled)                                                                           \
+  struct State : parity_stub::Sobol<Word> {};                                                                              \
+  struct Scrambled : parity_stub::Sobol<Word> {};                                                                          \
+  inline __host__ __device__ void hiprand_init(const Word* direction, unsigned int offset, State* s) {                     \
+    parity_stub::start<Word>(s, direction, 0, offset);                                                                     \
+  }                                                                                                                        \
+  inline __host__ __device__ void hiprand_init(const Word* direction, Word scramble, unsigned int offset, Scrambled* s) {  \
+    parity_stub::start<Word>(s, direction, scramble, offset);                                                              \
+  }                                                                                                                        \
+  inline __host__ __device__ Word hiprand(parity_stub::Sobol<Word>* s) { return parity_stub::next(s); }
+PARITY_STUB_SOBOL(unsigned int, hiprandStateSobol32, hiprandStateScrambledSobol32)
+PARITY_STUB_SOBOL(unsigned long long, hiprandStateSobol64, hiprandStateScrambledSobol64)
+#undef PARITY_STUB_SOBOL
+typedef hiprandStateSobol32 hiprandStateSobol32_t;
+typedef hiprandStateSobol64 hiprandStateSobol64_t;
+typedef hiprandStateScrambledSobol32 hiprandStateScrambledSobol32_t;
+typedef hiprandStateScrambledSobol64 hiprandStateScrambledSobol64_t;
+
+// A number of a sequence makes one number, and the normal distribution is inverted, as hipRAND does it.
+#define PARITY_STUB_QUASI(State, unit)                                                                                \
+  inline __host__ __device__ float hiprand_uniform(State* s) {                                                         \
+    return (static_cast<float>(hiprand(s) >> (8 * sizeof(s->x) - 23)) + 0.5f) * 1.1920929e-7f;                         \
+  }                                                                                                                    \
+  inline __host__ __device__ double hiprand_uniform_double(State* s) { return (hiprand(s) + 0.5) * unit; }             \
+  inline __device__ float hiprand_normal(State* s) { return normcdfinvf(hiprand_uniform(s)); }                         \
+  inline __device__ double hiprand_normal_double(State* s) { return normcdfinv(hiprand_uniform_double(s)); }
+PARITY_STUB_QUASI(hiprandStateSobol32, 2.3283064365386963e-10)
+PARITY_STUB_QUASI(hiprandStateScrambledSobol32, 2.3283064365386963e-10)
+PARITY_STUB_QUASI(hiprandStateSobol64, 5.421010862427522e-20)
+PARITY_STUB_QUASI(hiprandStateScrambledSobol64, 5.421010862427522e-20)
+#undef PARITY_STUB_QUASI

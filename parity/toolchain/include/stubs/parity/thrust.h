@@ -1,5 +1,5 @@
 // Thrust as host code uses it: containers and algorithms are there by name, and nothing of them is for the device.
-// Pairs, tuples and complex numbers are real. What takes anything has a body, because functions of lambdas need one.
+// Pairs, tuples, complex and random numbers are real. What takes anything has a body, because functions of lambdas need one.
 #pragma once
 
 #include <hip/hip_runtime.h>
@@ -12,6 +12,8 @@
 #include <tuple>
 #include <utility>
 #include <vector>
+
+#include <parity/thrust_random.h>
 
 namespace thrust {
 using std::get;
@@ -121,6 +123,42 @@ template <typename T>
 constexpr __host__ __device__ complex<T> conj(const complex<T>& z) { return {z.real(), -z.imag()}; }
 template <typename T>
 __host__ __device__ complex<T> exp(const complex<T>& z) { const T r = ::exp(z.real()); return {r * ::cos(z.imag()), r * ::sin(z.imag())}; }
+
+template <typename T>
+constexpr __host__ __device__ complex<T> operator-(const complex<T>& z) { return {-z.real(), -z.imag()}; }
+template <typename T>
+constexpr __host__ __device__ complex<T> operator/(complex<T> a, T b) { return {a.real() / b, a.imag() / b}; }
+template <typename T>
+constexpr __host__ __device__ complex<T> operator/(complex<T> a, complex<T> b) { return a * conj(b) / norm(b); }
+template <typename T>
+constexpr __host__ __device__ complex<T> operator/(T a, complex<T> b) { return complex<T>(a) / b; }
+#define PARITY_COMPLEX(op)                                                                                              \
+  template <typename T>                                                                                                 \
+  constexpr __host__ __device__ complex<T> operator op(complex<T> a, T b) { return a op complex<T>(b); }                \
+  template <typename T>                                                                                                 \
+  constexpr __host__ __device__ complex<T> operator op(T a, complex<T> b) { return complex<T>(a) op b; }
+PARITY_COMPLEX(+)
+PARITY_COMPLEX(-)
+PARITY_COMPLEX(*)
+#undef PARITY_COMPLEX
+#define PARITY_COMPLEX(op)                                                                                              \
+  template <typename T, typename U>                                                                                     \
+  constexpr __host__ __device__ complex<T>& operator op##=(complex<T>& a, const U& b) { return a = a op b; }
+PARITY_COMPLEX(+)
+PARITY_COMPLEX(-)
+PARITY_COMPLEX(*)
+PARITY_COMPLEX(/)
+#undef PARITY_COMPLEX
+template <typename T>
+__host__ __device__ T arg(const complex<T>& z) { return ::atan2(z.imag(), z.real()); }
+template <typename T>
+__host__ __device__ complex<T> polar(T r, T angle = T()) { return {r * ::cos(angle), r * ::sin(angle)}; }
+template <typename T>
+__host__ __device__ complex<T> sqrt(const complex<T>& z) { return polar(static_cast<T>(::sqrt(abs(z))), arg(z) / 2); }
+template <typename T>
+__host__ __device__ complex<T> log(const complex<T>& z) { return {::log(abs(z)), arg(z)}; }
+template <typename T>
+__host__ __device__ complex<T> pow(const complex<T>& z, const T& n) { return polar(static_cast<T>(::pow(abs(z), n)), arg(z) * n); }
 
 struct random_access_traversal_tag {};
 template <typename T>

@@ -82,10 +82,11 @@ namespace c10::hip { using namespace c10::cuda; using HIPStream = CUDAStream; CU
 
 struct THCState;
 hipStream_t THCState_getCurrentStream(THCState*);
-template <typename T>
-constexpr C10_HOST_DEVICE T THCCeilDiv(T a, T b) { return (a + b - 1) / b; }
-template <typename T>
-constexpr C10_HOST_DEVICE T THCRoundUp(T a, T b) { return THCCeilDiv(a, b) * b; }
+// Gone from PyTorch 1.11 on: these give way by a pack to those that sources have of their own since.
+template <typename T, typename... Last>
+constexpr C10_HOST_DEVICE T THCCeilDiv(T a, T b, Last...) { return (a + b - 1) / b; }
+template <typename T, typename... Last>
+constexpr C10_HOST_DEVICE T THCRoundUp(T a, T b, Last...) { return (a + b - 1) / b * b; }
 extern THCState* state;
 
 inline C10_DEVICE c10::Half __shfl_down(c10::Half v, unsigned d, int w = warpSize) { return c10::Half(static_cast<unsigned short>(__shfl_down(static_cast<int>(v.x), d, w)), c10::Half::from_bits()); }
@@ -100,6 +101,17 @@ template <typename T>
 inline C10_DEVICE T WARP_SHFL_DOWN(T value, unsigned delta, int width = warpSize, unsigned = 0xffffffff) { return __shfl_down(value, delta, width); }
 template <typename T>
 inline C10_DEVICE T WARP_SHFL_XOR(T value, int mask, int width = warpSize, unsigned = 0xffffffff) { return __shfl_xor(value, mask, width); }
+// A complex number travels by its parts.
+#define PARITY_COMPLEX_SHUFFLE(NAME, Place)                                                                            \
+  template <typename T>                                                                                               \
+  inline C10_DEVICE c10::complex<T> NAME(c10::complex<T> value, Place place, int width = warpSize, unsigned mask = ~0u) { \
+    return c10::complex<T>(NAME(value.real_, place, width, mask), NAME(value.imag_, place, width, mask));              \
+  }
+PARITY_COMPLEX_SHUFFLE(WARP_SHFL, int)
+PARITY_COMPLEX_SHUFFLE(WARP_SHFL_UP, unsigned)
+PARITY_COMPLEX_SHUFFLE(WARP_SHFL_DOWN, unsigned)
+PARITY_COMPLEX_SHUFFLE(WARP_SHFL_XOR, int)
+#undef PARITY_COMPLEX_SHUFFLE
 inline C10_DEVICE unsigned long long WARP_BALLOT(int predicate) { return __ballot(predicate); }
 inline C10_DEVICE int WARP_ANY(int predicate) { return __any(predicate); }
 inline C10_DEVICE void WARP_SYNC(unsigned = 0xffffffff) {}
@@ -123,3 +135,55 @@ struct OffsetCalculator {
   at::cuda::detail::IntDivider<index_t> sizes_[25];
   index_t strides_[25][NARGS < 1 ? 1 : NARGS];
 };
+
+// ATen/native/cuda/block_reduce.cuh: the first lane of each wavefront writes to shared memory, the first wavefront reads.
+namespace at::native::cuda_utils {
+constexpr int kCUDABlockReduceNumThreads = 512;
+constexpr int kCUDABlockReduceMaxThreads = C10_WARP_SIZE * C10_WARP_SIZE;
+
+struct Block1D {
+  static C10_DEVICE int Tid() { return threadIdx.x; }
+  static C10_DEVICE int Warps() { return blockDim.x / C10_WARP_SIZE; }
+};
+struct Block2D {
+  static C10_DEVICE int Tid() { return threadIdx.x + threadIdx.y * blockDim.x; }
+  static C10_DEVICE int Warps() { return blockDim.x * blockDim.y / C10_WARP_SIZE; }
+};
+
+template <typename T, class ReduceOp>
+inline C10_DEVICE T WarpReduce(T value, const ReduceOp& op) {
+  for (int distance = C10_WARP_SIZE / 2; distance > 0; distance /= 2) {
+    value = op.combine(value, op.warp_shfl_down(value, distance));
+  }
+  return value;
+}
+template <typename T, class ReduceOp, class B = Block1D>
+inline C10_DEVICE T BlockReduce(T value, const ReduceOp& op, const T& identity, T* shared) {
+  const int lane = B::Tid() % C10_WARP_SIZE, wave = B::Tid() / C10_WARP_SIZE;
+  value = WarpReduce(value, op);
+  __syncthreads();
+  if (lane == 0) shared[wave] = value;
+  __syncthreads();
+  value = B::Tid() < B::Warps() ? shared[lane] : identity;
+  return wave == 0 ? WarpReduce(value, op) : value;
+}
+
+template <typename T>
+struct Sum {
+  C10_DEVICE T combine(T a, T b) const { return a + b; }
+  C10_DEVICE T warp_shfl_down(T value, int distance) const { return WARP_SHFL_DOWN(value, distance); }
+};
+template <typename T>
+struct Max {
+  C10_DEVICE T combine(T a, T b) const { return a != a || a > b ? a : b; }
+  C10_DEVICE T warp_shfl_down(T value, int distance) const { return WARP_SHFL_DOWN(value, distance); }
+};
+template <typename T>
+inline C10_DEVICE T WarpReduceSum(T value) { return WarpReduce(value, Sum<T>()); }
+template <typename T>
+inline C10_DEVICE T WarpReduceMax(T value) { return WarpReduce(value, Max<T>()); }
+template <typename T, typename B = Block1D>
+inline C10_DEVICE T BlockReduceSum(T value, T* shared) { return BlockReduce<T, Sum<T>, B>(value, Sum<T>(), T(0), shared); }
+template <typename T, typename B = Block1D>
+inline C10_DEVICE T BlockReduceMax(T value, T* shared) { return BlockReduce<T, Max<T>, B>(value, Max<T>(), T(0), shared); }
+}  // namespace at::native::cuda_utils

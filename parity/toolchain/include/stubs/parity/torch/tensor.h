@@ -92,7 +92,8 @@ std::string str(const Args&...);
 template <typename T, typename... Args>
 T value_or_else(const std::optional<T>&, Args&&...);
 
-class Error : public std::exception { public: const char* what() const noexcept override; };
+struct SourceLocation { const char* function; const char* file; uint32_t line; };
+class Error : public std::exception { public: Error(SourceLocation, std::string); Error(std::string, std::string = {}, const void* = nullptr); const char* what() const noexcept override; };
 using IndexError = Error; using ValueError = Error; using TypeError = Error; using NotImplementedError = Error;
 
 using DeviceIndex = int8_t;

@@ -159,6 +159,36 @@ template <typename T>
 constexpr C10_HOST_DEVICE c10::complex<T> conj(const c10::complex<T>& z) { return c10::complex<T>(z.real(), -z.imag()); }
 template <typename T>
 C10_HOST_DEVICE T abs(const c10::complex<T>& z) { return ::hypot(z.real(), z.imag()); }
+template <typename T>
+C10_HOST_DEVICE T arg(const c10::complex<T>& z) { return ::atan2(z.imag(), z.real()); }
+template <typename T>
+constexpr C10_HOST_DEVICE T norm(const c10::complex<T>& z) { return z.real() * z.real() + z.imag() * z.imag(); }
+template <typename T>
+C10_HOST_DEVICE c10::complex<T> exp(const c10::complex<T>& z) {
+  const T size = ::exp(z.real());
+  return {size * ::cos(z.imag()), size * ::sin(z.imag())};
+}
+template <typename T>
+C10_HOST_DEVICE c10::complex<T> log(const c10::complex<T>& z) { return {::log(abs(z)), arg(z)}; }
+// The root with a real part that is not negative; no sum cancels.
+template <typename T>
+C10_HOST_DEVICE c10::complex<T> sqrt(const c10::complex<T>& z) {
+  if (z.real() == T(0) && z.imag() == T(0)) return {T(0), z.imag()};
+  const T re = z.real() < 0 ? -z.real() : z.real(), size = ::sqrt((abs(z) + re) / 2), other = z.imag() / (2 * size);
+  return z.real() < 0 ? c10::complex<T>(other < 0 ? -other : other, ::copysign(size, z.imag())) : c10::complex<T>(size, other);
+}
+template <typename T>
+C10_HOST_DEVICE c10::complex<T> pow(const c10::complex<T>& z, const c10::complex<T>& power) { return exp(log(z) * power); }
+template <typename T>
+C10_HOST_DEVICE c10::complex<T> pow(const c10::complex<T>& z, T power) { return exp(log(z) * c10::complex<T>(power)); }
+template <typename T>
+C10_HOST_DEVICE c10::complex<T> sin(const c10::complex<T>& z) {
+  return {::sin(z.real()) * ::cosh(z.imag()), ::cos(z.real()) * ::sinh(z.imag())};
+}
+template <typename T>
+C10_HOST_DEVICE c10::complex<T> cos(const c10::complex<T>& z) {
+  return {::cos(z.real()) * ::cosh(z.imag()), -::sin(z.real()) * ::sinh(z.imag())};
+}
 
 #define PARITY_LIMITS(T, bits, decimals, round_trip, smallest, largest, least, eps, inf, nan, tiny, low_e, high_e) \
   template <>                                                                                                \

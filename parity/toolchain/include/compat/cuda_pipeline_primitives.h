@@ -1,0 +1,4 @@
+// The primitives of asynchronous copies.
+#pragma once
+
+#include <parity/compat/copies.h>

@@ -1,0 +1,24 @@
+// Attributes of CUDA's headers that HIP's do not define. None changes what a program computes.
+#pragma once
+
+#ifndef __grid_constant__
+#define __grid_constant__
+#endif
+#ifndef __device_builtin__
+#define __device_builtin__
+#endif
+#ifndef __device_builtin_texture_type__
+#define __device_builtin_texture_type__
+#endif
+#ifndef __device_builtin_surface_type__
+#define __device_builtin_surface_type__
+#endif
+#ifndef __cudart_builtin__
+#define __cudart_builtin__
+#endif
+#ifndef __nv_pure__
+#define __nv_pure__
+#endif
+#ifndef __builtin_align__
+#define __builtin_align__(bytes) __attribute__((aligned(bytes)))
+#endif

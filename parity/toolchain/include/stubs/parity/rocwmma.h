@@ -1,0 +1,145 @@
+// rocWMMA: fragments of matrices that a wavefront holds together, loaded, multiplied and stored.
+//
+// Which lane holds which element is the library's own affair. Here a lane has a row of a or a column of b, or every
+// W-th element of the sums, W being the width of the wavefront: 64 lanes on gfx9, so that code which counts on warps of 32
+// goes wrong there as it does with rocWMMA. Products are made with shuffles, without matrix instructions; halves are
+// summed in single precision and rounded once.
+#pragma once
+
+#include <hip/hip_fp16.h>
+#include <hip/hip_runtime.h>
+
+#ifdef __AMDGCN_WAVEFRONT_SIZE
+#define PARITY_STUB_LANES __AMDGCN_WAVEFRONT_SIZE
+#else
+#define PARITY_STUB_LANES 64
+#endif
+
+namespace rocwmma {
+
+struct matrix_a {};
+struct matrix_b {};
+struct accumulator {};
+struct row_major {};
+struct col_major {};
+enum layout_t { mem_row_major, mem_col_major };
+namespace precision {
+struct tf32 {};
+}
+using xfloat32_t = precision::tf32;
+
+namespace parity_stub_wmma {
+
+template <class T>
+struct Stored {
+    using type = T;
+};
+template <>
+struct Stored<precision::tf32> {
+    using type = float;
+};
+
+template <class Use, int M, int N, int K>
+constexpr int elements = K;
+template <int M, int N, int K>
+constexpr int elements<accumulator, M, N, K> = M * N / PARITY_STUB_LANES;
+
+// The type in which sums are made, and a factor in that type.
+template <class T>
+struct Summed {
+    using type = float;
+};
+template <>
+struct Summed<double> {
+    using type = double;
+};
+template <>
+struct Summed<int> {
+    using type = int;
+};
+template <class T, class Sum, class X>
+__device__ __forceinline__ Sum factor(X x) {
+    return static_cast<Sum>(x);
+}
+template <>
+__device__ __forceinline__ float factor<precision::tf32, float, float>(float x) {
+    return __uint_as_float(__float_as_uint(x) & 0xffffe000u);
+}
+
+__device__ __forceinline__ int lane() { return __lane_id(); }
+
+}  // namespace parity_stub_wmma
+
+template <class Use, int M, int N, int K, class T, class Layout = void>
+struct fragment {
+    using element_type = T;
+    using storage_element_type = typename parity_stub_wmma::Stored<T>::type;
+    enum { num_elements = parity_stub_wmma::elements<Use, M, N, K>, num_storage_elements = num_elements };
+    static_assert(M <= PARITY_STUB_LANES && N <= PARITY_STUB_LANES, "a wavefront has a lane for each row and column");
+
+    storage_element_type x[num_elements];
+
+    __device__ storage_element_type& operator[](int place) { return x[place]; }
+    __device__ const storage_element_type& operator[](int place) const { return x[place]; }
+};
+
+template <class Use, int M, int N, int K, class T, class Layout, class Value>
+__device__ __forceinline__ void fill_fragment(fragment<Use, M, N, K, T, Layout>& to, const Value& value) {
+    for (int k = 0; k < to.num_elements; ++k) to.x[k] = value;
+}
+
+template <int M, int N, int K, class T, class Layout, class From>
+__device__ __forceinline__ void load_matrix_sync(fragment<matrix_a, M, N, K, T, Layout>& to, const From* from, unsigned ld) {
+    const unsigned row = parity_stub_wmma::lane() % M;
+    for (int k = 0; k < K; ++k) to.x[k] = from[__is_same(Layout, row_major) ? row * ld + k : k * ld + row];
+}
+template <int M, int N, int K, class T, class Layout, class From>
+__device__ __forceinline__ void load_matrix_sync(fragment<matrix_b, M, N, K, T, Layout>& to, const From* from, unsigned ld) {
+    const unsigned column = parity_stub_wmma::lane() % N;
+    for (int k = 0; k < K; ++k) to.x[k] = from[__is_same(Layout, row_major) ? k * ld + column : column * ld + k];
+}
+template <int M, int N, int K, class T, class From>
+__device__ __forceinline__ void load_matrix_sync(fragment<accumulator, M, N, K, T>& to, const From* from, unsigned ld,
+                                                 layout_t layout) {
+    for (int k = 0; k < to.num_elements; ++k) {
+        const unsigned place = k * PARITY_STUB_LANES + parity_stub_wmma::lane(), row = place / N, column = place % N;
+        to.x[k] = from[layout == mem_row_major ? row * ld + column : column * ld + row];
+    }
+}
+template <int M, int N, int K, class T, class To>
+__device__ __forceinline__ void store_matrix_sync(To* to, const fragment<accumulator, M, N, K, T>& from, unsigned ld,
+                                                  layout_t layout) {
+    for (int k = 0; k < from.num_elements; ++k) {
+        const unsigned place = k * PARITY_STUB_LANES + parity_stub_wmma::lane(), row = place / N, column = place % N;
+        to[layout == mem_row_major ? row * ld + column : column * ld + row] = from.x[k];
+    }
+}
+
+template <int M, int N, int K, class D, class A, class LayoutA, class B, class LayoutB, class C>
+__device__ __forceinline__ void mma_sync(fragment<accumulator, M, N, K, D>& d,
+                                         const fragment<matrix_a, M, N, K, A, LayoutA>& a,
+                                         const fragment<matrix_b, M, N, K, B, LayoutB>& b,
+                                         const fragment<accumulator, M, N, K, C>& c) {
+    using Sum = typename parity_stub_wmma::Summed<C>::type;
+    constexpr int rows = PARITY_STUB_LANES / N;  // that the lanes have of each element
+    for (int k = 0; k < d.num_elements; ++k) {
+        const int row = k * rows + parity_stub_wmma::lane() / N;
+        Sum sum = static_cast<Sum>(c.x[k]);
+        for (int part = 0; part < K; ++part) {
+            const Sum left = __shfl(parity_stub_wmma::factor<A, Sum>(a.x[part]), row);
+            const Sum right = parity_stub_wmma::factor<B, Sum>(b.x[part]);
+            if constexpr (__is_same(Sum, int)) sum += left * right;
+            else if constexpr (__is_same(Sum, double)) sum = __builtin_fma(left, right, sum);
+            else sum = __builtin_fmaf(left, right, sum);
+        }
+        d.x[k] = static_cast<D>(sum);
+    }
+}
+
+// Rounds to the nearest, ties away from zero, as cvt.rna.tf32.f32 of PTX does.
+__device__ __forceinline__ float __float_to_tf32(float x) {
+    const unsigned word = __float_as_uint(x);
+    return (word & 0x7f800000u) == 0x7f800000u ? x : __uint_as_float((word + 0x1000u) & 0xffffe000u);
+}
+
+}  // namespace rocwmma

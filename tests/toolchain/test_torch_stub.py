@@ -1,0 +1,100 @@
+"""What device code uses of the small torch: complex numbers, reductions of a block, and what takes its Half."""
+
+import numpy as np
+import pytest
+
+from parity import emulator
+from parity.toolchain import build
+
+SOURCE = """
+#include <ATen/ATen.h>
+#include <ATen/native/cuda/block_reduce.cuh>
+#include <c10/util/complex.h>
+
+using number = c10::complex<float>;
+
+extern "C" __global__ void functions(const number* in, number* out) {
+  const number z = in[threadIdx.x], w = number(0.5f, -0.25f);
+  out += 8 * threadIdx.x;
+  out[0] = std::exp(z);
+  out[1] = std::log(z);
+  out[2] = std::sqrt(z);
+  out[3] = std::pow(z, w);
+  out[4] = std::sin(z);
+  out[5] = std::cos(z);
+  out[6] = number(std::arg(z), std::norm(z));
+  out[7] = std::pow(z, 1.5f);
+}
+extern "C" __global__ void sums(const number* in, number* out) {
+  __shared__ char memory[64 * sizeof(number)];
+  number* shared = reinterpret_cast<number*>(memory);
+  const number sum = at::native::cuda_utils::BlockReduceSum<number>(in[threadIdx.x], shared);
+  __syncthreads();
+  const float most = at::native::cuda_utils::BlockReduceMax(in[threadIdx.x].real(), reinterpret_cast<float*>(shared));
+  if (threadIdx.x == 0) out[0] = sum;
+  if (threadIdx.x == 0) out[1] = number(most, 0);
+}
+extern "C" __global__ void copies(const at::Half* in, at::Half* out) { out[threadIdx.x] = __ldg(in + threadIdx.x); }
+
+// As sources have them since PyTorch has not.
+template <typename T>
+__host__ __device__ __forceinline__ T THCCeilDiv(T a, T b) { return (a + b - 1) / b; }
+
+extern "C" __global__ void limits(const at::Half* in, float* out) {
+  const at::Half x = in[threadIdx.x];
+  out += 3 * threadIdx.x;
+  out[0] = max(x, 0.1);
+  out[1] = min(0.1, x);
+  out[2] = THCCeilDiv(7, 2);
+}
+
+void check(int major) { if (major < 8) throw c10::TypeError({__func__, __FILE__, uint32_t(__LINE__)}, c10::str("no")); }
+"""
+Z = np.array([1 + 2j, -3 + 0.5j, -0.25 - 4j, 2 - 1e-3j, -1e-3 + 1e-4j, 0.5j, 3, 1e-4 - 2j], np.complex64)
+
+
+@pytest.fixture(scope="module", params=["gfx1100", "gfx90a"])
+def launched(request, cache, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("torch_stub")
+    (folder / "numbers.cu").write_text(SOURCE)
+    (built,) = build(folder, ["numbers"], [request.param], cache=cache)
+    assert built.error is None, built.error
+    assert not built.translation.left_out
+    assert {"__ldg", "max", "min"} <= {need.name for need in built.needs}
+    device = emulator.Device(cache=cache)
+
+    def launch(kernel, given, size, threads):
+        buffers = [device.allocate(given.nbytes, "in"), device.allocate(size, "out")]
+        device.write(buffers[0], given)
+        args = emulator.pack(built.code_object.kernels[kernel], buffers)
+        device.launch(built.code_object, kernel, grid=(1, 1, 1), block=(threads, 1, 1), args=args)
+        return device.read(buffers[1])
+
+    return launch
+
+
+def test_functions_of_complex_numbers(launched):
+    found = launched("functions", Z, 64 * Z.size, Z.size).view(np.complex64).reshape(Z.size, 8)
+    z = Z.astype(np.complex128)
+    expected = [np.exp(z), np.log(z), np.sqrt(z), z ** (0.5 - 0.25j), np.sin(z), np.cos(z)]
+    expected += [np.angle(z) + 1j * np.abs(z) ** 2, z**1.5]
+    np.testing.assert_allclose(found, np.stack(expected, 1), rtol=3e-6)
+
+
+def test_reductions_of_a_block(launched):
+    given = (np.arange(256) % 17 - 8 + 1j * (np.arange(256) % 5)).astype(np.complex64)
+    total, most = launched("sums", given, 16, given.size).view(np.complex64)
+    assert (total, most) == (given.sum(), given.real.max())
+
+
+def test_half_is_read_through_ldg(launched):
+    given = np.arange(32, dtype=np.float16)
+    assert launched("copies", given, given.nbytes, 32).view(np.float16).tolist() == given.tolist()
+
+
+def test_half_is_compared_with_a_double(launched):
+    given = np.array([-1, 0.0999, 0.1, 2, np.inf], np.float16)
+    found = launched("limits", given, 12 * given.size, given.size).view(np.float32).reshape(-1, 3)
+    exact = given.astype(np.float64)
+    expected = np.stack([np.maximum(exact, 0.1), np.minimum(exact, 0.1), np.full(given.size, 4.0)], 1)
+    assert found.tolist() == expected.astype(np.float32).tolist()
