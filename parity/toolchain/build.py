@@ -494,6 +494,8 @@ def _compile_amd(source: Source, target: Target, folder: Path) -> None:
         raise compiler.CompileError(source.module, target.name, str(error)) from error
     (installed.assemble if installed else compiler.assemble)(listing, hsaco, target)
     code = parse(listing.read_text(), source.module)
+    if not code.kernels and (nothing := _nothing_left(source, target, staged)):
+        raise nothing
     _write_record(
         folder,
         code,
@@ -504,6 +506,19 @@ def _compile_amd(source: Source, target: Target, folder: Path) -> None:
         hip=staged.main.relative_to(folder).as_posix(),
         translation=replace(staged.translation, needs=confirmed(staged.translation.needs, code.sources)),
     )
+
+
+def _nothing_left(source: Source, target: Target, staged: Staged) -> compiler.CompileError | None:
+    """The error of a module all of whose kernels do what no AMD GPU can."""
+    left_out = (piece for piece in staged.translation.left_out if piece.function)
+    gone = sorted(left_out, key=lambda piece: (piece.file, piece.line))
+    if not gone:
+        return None
+    places = {name: str(path) for name, path in source.originals.items()}
+    log = "\n".join(f"{places[each.file]}:{each.line}:1: error: '{each.function}': {each.because}" for each in gone)
+    error = compiler.CompileError(source.module, target.name, log, frozenset(places.values()))
+    error.translation = staged.translation
+    return error
 
 
 def _compile_cuda(source: Source, target: Target, folder: Path) -> None:
