@@ -356,7 +356,7 @@ def _starting(forced: Sequence[str | Path]) -> tuple[Sequence[str | Path], Seque
     if not headers():
         return (), forced
     start = ("__clang_hip_runtime_wrapper.h", HEADERS / "libcxx_numeric_type.h")
-    return ((*start, RUNTIME), forced[1:]) if forced[:1] == (RUNTIME,) else (start, forced)
+    return ((*start, RUNTIME, HEADERS / "without_local.h"), forced[1:]) if forced[:1] == (RUNTIME,) else (start, forced)
 
 
 def _included_first(target: Target, flags: tuple[str, ...], forced: Sequence[str | Path]) -> Iterator[str | Path]:

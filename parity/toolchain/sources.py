@@ -266,15 +266,33 @@ def _headers_of_c() -> frozenset[str]:
 
 
 def _around(header: str, folder: Path) -> tuple[Path, ...]:
-    """The folders of a project by which a header is found, of those that are nearest to ``folder``."""
-    for above in project_of(folder):
+    """The folders of a project by which a header is found, of those that are nearest to ``folder``.
+
+    If none is near, any folder of the project counts.
+    """
+    project = project_of(folder)
+    for above in project:
         for steps in range(_STEPS_DOWN + 1):
             found = above.glob("/".join([*"*" * steps, glob.escape(header)]))
             hits = sorted(path for path in found if path.is_file())
             places = [hit.parents[len(Path(header).parts) - 1] for hit in hits]
             if places := [each for each in places if not any(p[0] == "." for p in each.relative_to(above).parts)]:
                 return tuple(places)
-    return ()
+    parts = Path(header).parts
+    far = (path for path in _headers_below(project[-1]).get(parts[-1], ()) if path.parts[-len(parts) :] == parts)
+    return tuple(sorted(path.parents[len(parts) - 1] for path in far))
+
+
+@functools.cache
+def _headers_below(top: Path) -> Mapping[str, tuple[Path, ...]]:
+    """The headers of a project by their names, without those in hidden folders."""
+    found: dict[str, tuple[Path, ...]] = {}
+    for folder, inner, names in os.walk(top):
+        inner[:] = [name for name in inner if name[0] != "."]
+        for name in names:
+            if Path(name).suffix[1:2] in ("h", "c", "i"):  # .h, .hpp, .cuh, .inl, ...
+                found[name] = (*found.get(name, ()), Path(folder, name))
+    return found
 
 
 @functools.cache
