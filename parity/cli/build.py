@@ -197,8 +197,7 @@ def _print_switches(built: Sequence[Built]) -> None:
     for switch, names_ in modules.items():
         place = f"{os.path.relpath(switch.file)}:{switch.line}"
         output().print(
-            f"{' '.join(dict.fromkeys(names_))}: built with {switch.flag}, as {place} has it;"
-            f" to say so: {switch.says} in [tool.parity]",
+            f"{' '.join(dict.fromkeys(names_))}: built with {switch.flag}, as {place} has it; to say so: {switch.says}",
             style="yellow",
         )
 

@@ -54,6 +54,8 @@ _FOR_CMAKE = frozenset(("ON", "OFF", "TRUE", "FALSE", "YES", "NO"))
 class Switch:
     """An option of the compiler, such as ``-DNAME=VALUE``, and the build file and line that has it, or asks for it.
 
+    An ``#include`` of another source is one, too.
+
     ``setting`` is how a project says the same, if not among its flags.
     """
 
@@ -64,8 +66,11 @@ class Switch:
 
     @property
     def says(self) -> str:
-        """The line of ``[tool.parity]`` that is for the same."""
-        return self.setting or f'flags = ["{self.flag}"]'
+        """What is for the same in the project."""
+        if self.flag.startswith("#"):
+            return f"{self.flag} in the source"
+        flags = f'flags = ["{self.flag}"]'
+        return f"{self.setting or flags} in [tool.parity]"
 
 
 def switches_of(names: Iterable[str], source: Path, folders: Iterable[Path]) -> Iterator[Switch]:

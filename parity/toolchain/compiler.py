@@ -117,6 +117,8 @@ _UNDEFINED = re.compile(
     r"undefined (?:hidden |protected )?symbol: (?P<name>.*)\n"
     r">>> referenced by .*?\(?(?P<file>[^\s():]+):(?P<line>\d+)\)?"
 )
+ELSEWHERE = "is declared for the device and not defined here"
+"""What is said of a function or variable that another source of the program has."""
 _DIAGNOSTIC = re.compile(r"^(In file included from )?([^\s:][^:\n]*):(?=\d+[:,])", re.MULTILINE)
 
 
@@ -324,7 +326,7 @@ def assemble(listing: Path, output: Path, target: Target) -> None:
 def _undefined(log: str) -> str:
     """What the linker said of functions that are defined nowhere, in the form of a compiler's errors."""
     return "\n".join(
-        f"{match['file']}:{match['line']}:1: error: '{match['name']}' is declared for the device and not defined here;"
+        f"{match['file']}:{match['line']}:1: error: '{match['name']}' {ELSEWHERE};"
         " code that nvcc links of several files (-rdc=true) has to be in one for parity: #include the file that has it"
         for match in _UNDEFINED.finditer(log)
     )

@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import functools
 import glob
+import itertools
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from parity import zig
@@ -19,6 +20,7 @@ from parity.side import Side
 from parity.toolchain.build_files import Switch, named_folder
 from parity.toolchain.hipify import LITERAL, table
 from parity.toolchain.host_code import Repairs
+from parity.toolchain.lexing import code
 from parity.toolchain.stubs import stub_of
 
 __all__ = [
@@ -27,10 +29,12 @@ __all__ = [
     "Closure",
     "Source",
     "closure",
+    "defining",
     "find_modules",
     "find_ported",
     "found_in",
     "included",
+    "linked",
     "project_of",
     "searched",
 ]
@@ -43,6 +47,7 @@ _MODULES = (".cu", ".hip", ".hsaco", ".co")
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.MULTILINE)
 """An ``#include`` line: the bracket, and the name."""
+_EXTERN_BEFORE = re.compile(r"\bextern\b[^;{}]*$")
 _UPWARDS = re.compile(r"(?:\.\./)+")
 _SYSTEM = frozenset(("arpa", "asm", "bits", "linux", "net", "netinet", "sys"))
 """Folders of headers that are the system's, whatever a project has in one of that name."""
@@ -70,7 +75,8 @@ class Source:
     ``ported`` sources are HIP already and compiled as they are; ``hipifier`` is what translates others. ``kernels`` are
     templates with their arguments, which are to be there whether host code launches them or not. Code objects in place
     of a source are in ``prebuilt``, by target. ``around`` and ``doubtful`` are those of the ``Closure``; ``switches``
-    are flags of the side that no setting has, but the project's build files.
+    are flags of the side that no setting has, but the project's build files. ``linked`` are other sources that nvcc
+    links with this one, and that are compiled behind it.
     """
 
     module: str
@@ -85,6 +91,7 @@ class Source:
     around: tuple[Path, ...] = ()
     doubtful: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
     switches: tuple[Switch, ...] = ()
+    linked: tuple[Path, ...] = ()
     repairs: Repairs = field(default_factory=Repairs, repr=False, compare=False)
 
     @functools.cached_property
@@ -114,6 +121,40 @@ class Source:
     def name(self, path: Path) -> str:
         """What ``#line`` calls a file: independent of where the folder is, so that cached listings are too."""
         return Path(os.path.relpath(path, self.folder)).as_posix()
+
+
+def defining(names: Iterable[str], source: Source) -> dict[str, tuple[Path, int]]:
+    """Where the project defines device functions and variables that a source declares: the nearest file, and the line.
+
+    A name that no file near the source defines, or the nearest folder in several files, is not in it.
+    """
+    found: dict[str, tuple[Path, int]] = {}
+    for name in names:
+        defines = re.compile(
+            rf"__(?:device|constant)__[^;{{}}()]*\b{name}\s*(?:\([^;{{}}]*\)\s*(?:const\s*)?\{{|(?:\[[^;]*\]\s*)?[;={{])"
+        )
+        for above in project_of(source.path.parent):
+            hits: list[tuple[Path, int]] = []
+            for path in sorted((*above.glob("*.cu"), *above.glob("*/*.cu"))):
+                text = code(_read(path, {})) if path != source.path else ""
+                places = (m for m in defines.finditer(text) if not _EXTERN_BEFORE.search(text[: m.start()][-40:]))
+                hits += [(path, text.count("\n", 0, match.start()) + 1) for match in itertools.islice(places, 1)]
+            if hits:
+                if len(hits) == 1:
+                    found[name] = hits[0]
+                break
+    return found
+
+
+def linked(source: Source, others: Iterable[Path]) -> Source:
+    """The source with others compiled behind it."""
+    closures = [closure(path, source.side, source.folder, {}) for path in others]
+    files = dict(source.files)
+    for each in closures:
+        files |= each.files
+    around = dict.fromkeys((*source.around, *(folder for each in closures for folder in each.around)))
+    paths = dict.fromkeys((*source.linked, *others))
+    return replace(source, files=files, around=tuple(around), linked=tuple(paths), repairs=Repairs())
 
 
 def find_modules(folder: Path, modules: Iterable[str] | None = None, *, ported: Path | None = None) -> dict[str, Path]:

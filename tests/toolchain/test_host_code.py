@@ -230,6 +230,24 @@ def test_an_error_directive_counts_where_no_header_is_missing(built):
     assert one.translation.left_out[0].because == "no timer"
 
 
+def test_a_macro_of_the_host_that_stands_alone_is_left_out(built):
+    source = "#define INSTANTIATE(T) template void f<T>(const Missing<T>&);\n#define KERNEL(T) __global__ void k(T*);\n"
+    one = built(
+        source + "__global__ void own(int* x) { x[0] = 1; }\nKERNEL(int)\nINSTANTIATE (float)\nINSTANTIATE(int)\n"
+    )
+    assert not one.error
+    assert [piece.name for piece in one.translation.left_out] == ["INSTANTIATE (float)", "INSTANTIATE(int)"]
+
+
+def test_names_of_nccl_and_the_libraries_printf_are_there(built):
+    source = (
+        "#include <nccl.h>\n#include <cstdio>\n#if NCCL_VERSION_CODE < NCCL_VERSION(2, 10, 0)\n#error old\n#endif\n"
+    )
+    source += "#define NCCL_MINE 3\nncclComm_t comm;\nvoid host() { ncclUniqueId id; ncclGetUniqueId(&id); }\n"
+    one = built(source + '__global__ void k(int* x) { std::printf("%d", x[0] + NCCL_MINE); }\n')
+    assert not one.error and one.translation.stubs == ("rccl/rccl.h",) and not one.translation.left_out
+
+
 BEYOND = """
 __device__ void some(int n) { asm volatile("bar.sync 1, %0;" :: "r"(n)); }
 template <class T> __global__ void some_wait(T* x) { some(64); x[0] = 1; }
