@@ -9,9 +9,8 @@ from __future__ import annotations
 import functools
 import json
 import os
-import re
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,39 +22,22 @@ from parity.errors import UsageError
 from parity.side import Side, Sides
 from parity.suite import Suite
 from parity.toolchain import compiler, cuda, disassembler, rocm
-from parity.toolchain.build_files import Switch, standard_of, standard_used, switches_of
+from parity.toolchain.build_files import Switch
 from parity.toolchain.compat import confirmed, of_version
-from parity.toolchain.conditionals import macros_of
-from parity.toolchain.hints import switches_of_kernels
 from parity.toolchain.hipify import HELPFUL, LITERAL, Finding
 from parity.toolchain.host_code import Repairs
-from parity.toolchain.host_syntax import guessed
-from parity.toolchain.sources import (
-    PORTED_SUFFIXES,
-    Source,
-    closure,
-    defining,
-    find_modules,
-    find_ported,
-    including,
-    linked,
-    project_of,
-)
+from parity.toolchain.sources import PORTED_SUFFIXES, Source, closure, find_modules, find_ported
 from parity.toolchain.staging import Staged, Translation, compiled
 from parity.toolchain.targets import TARGETS, Target, target
 from parity.toolchain.translators import TranslationError, chosen_hipifier
 from parity.toolchain.translators import fingerprint as hipifier_fingerprint
+from parity.toolchain.variants import ARCH, Variant, after_errors, with_kernels
 
 __all__ = ["Built", "HelpfulPort", "build", "build_suite", "find_modules", "helpful_port"]
 
 _RECORD = "build.json"
-_SWITCHES = "switches.json"
-"""What a source does not compile without, in a folder of the cache."""
-_ARCH = "__CUDA_ARCH__"
-_ELSEWHERE = "elsewhere "
-_ASKS_ARCH = re.compile(rf"^[ \t]*#[ \t]*(?:if|ifdef|ifndef|elif)\b[^\n]*\b{_ARCH}\b", re.MULTILINE)
-_LEAST_ARCH = 700
-"""What ``__CUDA_ARCH__`` is where a source does not compile without: the first with shuffles of HIP's names."""
+_VARIANT = "variant.json"
+"""What a source is built as, in a folder of the cache."""
 _SHOWN = 3
 """Lines of the helpful style that are shown."""
 
@@ -290,9 +272,9 @@ def _sources(
 
 
 def _with_arch(side: Side, arch: int | None, texts: Iterable[str]) -> Side:
-    """The side with ``__CUDA_ARCH__`` defined, if a source asks for it and a project says what it is."""
-    asked = arch is not None and any(_ARCH in text for text in texts)
-    return replace(side, flags=(f"-D{_ARCH}={arch}", *side.flags)) if asked else side
+    """The side with ``__CUDAARCH__`` defined, if a source asks for it and a project says what it is."""
+    asked = arch is not None and any(ARCH in text for text in texts)
+    return replace(side, flags=(f"-D{ARCH}={arch}", *side.flags)) if asked else side
 
 
 def _without_source(module: str, target: Target, path: Path, sides: Sides) -> compiler.CompileError:
@@ -307,135 +289,76 @@ def _without_source(module: str, target: Target, path: Path, sides: Sides) -> co
 
 
 def _build_one(source: Source, target: Target, fingerprint: str, cache: Cache) -> Built:
+    """The module of a source, or of the first variant of it that compiles and has kernels where it does not."""
     start = time.perf_counter()
-    parts = [part for path in sorted(source.files) for part in (source.name(path), source.files[path])]
-    side = source.side
-    settings = ("flags", *side.flags, "include", *map(source.name, source.folders), "forced", *side.forced)
-    settings = (*settings, "kernels", *source.kernels)
-    if target.vendor == "amd" and not source.ported:
-        settings = (*settings, "hipify", hipifier_fingerprint(source.hipifier))
-    key = digest(fingerprint, source.module, str(source.ported), *settings, *map(_encode, parts))
-    without = digest(key, _SWITCHES)  # what has failed once without a switch is not tried again
-    known = cache.noted(without, _SWITCHES)
-    if known is not None and (switched := _switched(source, json.loads(known))):
-        built = _build_one(switched, target, fingerprint, cache)
-        if not built.error:
+    key = _key(source, target, fingerprint)
+    chosen = digest(key, _VARIANT)  # what has failed once as it stands is not tried again
+    known = cache.noted(chosen, _VARIANT)
+    if known is not None:
+        built = _build_as(_noted(known), source, target, fingerprint, cache)
+        if built and built.entries:
             return built
     try:
         fill = _compile_cuda if target.vendor == "cuda" else _compile_amd
         folder, cached = cache.get(key, functools.partial(fill, source, target))
+        built = _built(source, target, folder, time.perf_counter() - start, cached, _made_by(source, target))
+        others = () if built.entries or source.kernels else with_kernels(source, target.vendor)
     except compiler.CompileError as error:
-        if target.vendor == "cuda" or _switched(source, error.switches):
-            names = error.switches
-        else:
-            names = tuple(_ELSEWHERE + name for name in _elsewhere(error)) or (_ARCH,)
-        if switched := _switched(source, names):
-            built = _build_one(switched, target, fingerprint, cache)
-            if not built.error:
-                cache.note(without, _SWITCHES, json.dumps(names))
-            if not built.error or len(built.error.findings) < len(error.findings):
-                return built
-        if whole := _whole(source, target, fingerprint, cache):
-            return whole
-        seconds = time.perf_counter() - start
         translation = error.translation or Translation(source.ported)
-        if hint := _helpful(source, target, fingerprint, cache, translation):
-            error = error.after(hint)
-        return Built(
-            source.module, target.name, seconds, error=error, translation=translation, switches=source.switches
+        seconds = time.perf_counter() - start
+        built = Built(
+            source.module,
+            target.name,
+            seconds,
+            error=error,
+            translation=translation,
+            switches=source.switches,
+            part_of=source.path if source.parts else None,
         )
-    built = _built(source, target, folder, time.perf_counter() - start, cached, _made_by(source, target))
-    return built if built.entries or source.kernels else _with_kernels(built, source, target, fingerprint, cache)
-
-
-def _with_kernels(built: Built, source: Source, target: Target, fingerprint: str, cache: Cache) -> Built:
-    """The module with kernels, if it has some for builds that define a switch, or templates that nothing launches."""
-    if whole := _whole(source, target, fingerprint, cache):
-        return whole
-    names = switches_of_kernels(source)
-    if names and (switched := _switched(source, names)):
-        other = _build_one(switched, target, fingerprint, cache)
-        if other.entries:
+        others = after_errors(source, target.vendor, error)
+    for variant in others:
+        if (other := _build_as(variant, source, target, fingerprint, cache)) and _is_better(other, built):
+            if other.entries:
+                cache.note(chosen, _VARIANT, json.dumps(vars(variant)))
             return other
-    if target.vendor == "amd" and (guesses := tuple(dict.fromkeys(map(str, guessed(source.files[source.path]))))):
-        other = _build_one(replace(source, kernels=guesses, repairs=Repairs()), target, fingerprint, cache)
-        if other.entries:
-            return replace(other, guessed=True)
+    if built.error and (hint := _helpful(source, target, fingerprint, cache, built.translation)):
+        return replace(built, error=built.error.after(hint))
     return built
 
 
-def _whole(source: Source, target: Target, fingerprint: str, cache: Cache) -> Built | None:
-    """What became of the first source that compiles and includes this one, as a part of it; None if there is none."""
-    for path in including(source.path):
-        every = closure(path, source.side, source.folder, {})
-        whole = replace(
-            source,
-            path=path,
-            files=every.files,
-            around=every.around,
-            doubtful=every.doubtful,
-            made=every.made,
-            repairs=Repairs(),
-        )
-        built = _build_one(whole, target, fingerprint, cache)
-        if built.entries:
-            return replace(built, part_of=built.part_of or path)
-    return None
+def _key(source: Source, target: Target, fingerprint: str) -> str:
+    """The key of the cache: everything that decides what the code is."""
+    parts = [part for path in sorted(source.files) for part in (source.name(path), source.files[path])]
+    side = source.side
+    settings = ("flags", *side.flags, "include", *map(source.name, source.folders), "forced", *side.forced)
+    settings = (*settings, "kernels", *source.kernels, "linked", *map(source.name, source.linked))
+    if target.vendor == "amd" and not source.ported:
+        settings = (*settings, "hipify", hipifier_fingerprint(source.hipifier))
+    names = (source.module, source.name(source.path), str(source.ported))
+    return digest(fingerprint, *names, *settings, *map(_encode, parts))
 
 
-def _switched(source: Source, names: Collection[str]) -> Source | None:
-    """The source with those of these macros that the project's build files define, and with their standard of C++.
-
-    Names of functions and variables that the project defines elsewhere begin with ``_ELSEWHERE``. None if that is the
-    source as it is.
-    """
-    if elsewhere := [name.removeprefix(_ELSEWHERE) for name in names if name.startswith(_ELSEWHERE)]:
-        return None if source.ported else _linked(source, elsewhere)
-    folders = project_of(source.path.parent)
-    switches = tuple(switches_of(names, source.path, folders))
-    if not any(flag.startswith("-std=") for flag in source.side.flags):
-        standard = standard_of(source.path, folders) or standard_used(source.files)
-        switches = (*switches, standard) if standard else switches
-    if _ARCH in names and not source.ported and _ARCH not in macros_of(source.side.flags):
-        switches = (*switches, *_arch_asked(source))
-    if not switches:
-        return None
-    side = replace(source.side, flags=(*source.side.flags, *(each.flag for each in switches)))
-    return replace(source, side=side, switches=(*source.switches, *switches), repairs=Repairs())
+def _build_as(variant: Variant, source: Source, target: Target, fingerprint: str, cache: Cache) -> Built | None:
+    """The module of a variant of the source; None if there is none."""
+    other = variant.of(source)
+    return _build_one(other, target, fingerprint, cache) if other else None
 
 
-def _elsewhere(error: compiler.CompileError) -> list[str]:
-    """The names of functions and variables that an error says are defined nowhere."""
-    names = (each.name.partition("(")[0] for each in error.findings if compiler.ELSEWHERE in each.advice)
-    return [name.partition("<")[0].rpartition("::")[2] for name in names]
+def _noted(text: str) -> Variant:
+    read = json.loads(text)
+    return Variant(read["kind"], tuple(read["names"]))
 
 
-def _linked(source: Source, names: Iterable[str]) -> Source | None:
-    """The source with those behind it that define what it declares for the device; None if there are none."""
-    others: dict[Path, int] = {}
-    for path, line in defining(names, source).values():
-        if path not in source.linked:
-            others.setdefault(path, line)
-    if not others:
-        return None
-    included = (
-        Switch(f'#include "{os.path.relpath(path, source.path.parent)}"', path, line) for path, line in others.items()
-    )
-    return replace(linked(source, others), switches=(*source.switches, *included))
+def _is_better(other: Built, built: Built) -> bool:
+    """Whether a variant has kernels; or fewer errors, if it is of the same file."""
+    if other.entries or built.error is None or other.part_of:
+        return bool(other.entries)
+    return other.error is None or len(other.error.findings) < len(built.error.findings)
 
 
-def _arch_asked(source: Source) -> Iterator[Switch]:
-    """``__CUDA_ARCH__`` at the first place that asks for it."""
-    for path, text in source.files.items():
-        if match := _ASKS_ARCH.search(text):
-            line = text.count("\n", 0, match.start()) + 1
-            yield Switch(f"-D{_ARCH}={_LEAST_ARCH}", path, line, f"cuda-arch = {_LEAST_ARCH}")
-            return
-
-
-def _helpful(source: Source, target: Target, fingerprint: str, cache: Cache, translation: Translation) -> str:
+def _helpful(source: Source, target: Target, fingerprint: str, cache: Cache, translation: Translation | None) -> str:
     """What to say of a port that does not compile, and would if it were translated in the helpful style."""
-    if source.hipifier == HELPFUL or not translation.spelled_out:
+    if source.hipifier == HELPFUL or translation is None or not translation.spelled_out:
         return ""
     built = _build_one(replace(source, hipifier=HELPFUL, repairs=Repairs()), target, fingerprint, cache)
     return "" if built.error else f"it compiles {_how(translation.spelled_out)}"
@@ -528,6 +451,8 @@ def _built(source: Source, target: Target, folder: Path, seconds: float, cached:
         hip=folder / record["hip"] if record["hip"] else None,
         translation=Translation.of(record["translation"]) if record["translation"] else None,
         switches=source.switches,
+        part_of=source.path if source.parts else None,
+        guessed=source.guessed,
     )
 
 

@@ -77,7 +77,8 @@ class Source:
     templates with their arguments, which are to be there whether host code launches them or not. Code objects in place
     of a source are in ``prebuilt``, by target. ``around``, ``doubtful`` and ``made`` are those of the ``Closure``;
     ``switches`` are flags of the side that no setting has, but the project's build files. ``linked`` are other sources
-    that nvcc links with this one, and that are compiled behind it.
+    that nvcc links with this one, and that are compiled behind it; ``parts`` are sources in the place of which this one
+    is built, because it includes them; ``guessed`` says that nobody but parity asks for ``kernels``.
     """
 
     module: str
@@ -94,6 +95,8 @@ class Source:
     made: Mapping[str, Made] = field(default_factory=dict)
     switches: tuple[Switch, ...] = ()
     linked: tuple[Path, ...] = ()
+    parts: tuple[Path, ...] = ()
+    guessed: bool = False
     repairs: Repairs = field(default_factory=Repairs, repr=False, compare=False)
 
     @functools.cached_property

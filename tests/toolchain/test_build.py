@@ -283,6 +283,13 @@ def test_a_file_that_another_includes_is_built_as_a_part_of_it(tmp_path, cache):
     assert "REAL" in str(bare.error)
 
 
+def test_files_that_include_each_other_and_have_no_kernel_are_an_end(tmp_path, cache):
+    for name, other in (("one", "two"), ("two", "one")):
+        (tmp_path / f"{name}.cu").write_text(f'#pragma once\n#include "{other}.cu"\n__device__ int {name} = 1;\n')
+    for built in build(tmp_path, ["one", "two"], ["gfx1100"], cache=cache):
+        assert (built.error, built.entries, built.part_of) == (None, (), None)
+
+
 def test_a_standard_of_cpp_without_which_nothing_compiles_is_taken_from_the_build_files(tmp_path, cache):
     source = "template <class T> concept number = sizeof(T) == 4;\n"
     source += "template <number T> __global__ void fill(T* x) { x[threadIdx.x] = 1; }\n"

@@ -1,0 +1,145 @@
+"""What a source has to be built as where it does not compile, or has no kernel, as it stands.
+
+A project's build knows more than its sources say: switches and a standard of C++, which files are linked with one, and
+of which file one is only a part. Each of these is a variant of the source, found in the project's own files. The
+variants are tried in turn, and ``parity build`` names what was taken.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from parity.toolchain.build_files import Switch, standard_of, standard_used, switches_of
+from parity.toolchain.compiler import ELSEWHERE, CompileError
+from parity.toolchain.conditionals import macros_of
+from parity.toolchain.hints import switches_of_kernels
+from parity.toolchain.host_code import Repairs
+from parity.toolchain.host_syntax import guessed
+from parity.toolchain.sources import Source, closure, defining, including, linked, project_of
+
+__all__ = ["ARCH", "Variant", "after_errors", "with_kernels"]
+
+ARCH = "__CUDA_ARCH__"
+
+_ASKS_ARCH = re.compile(rf"^[ \t]*#[ \t]*(?:if|ifdef|ifndef|elif)\b[^\n]*\b{ARCH}\b", re.MULTILINE)
+_LEAST_ARCH = 700
+"""What ``__CUDA_ARCH__`` is where a source does not compile without: the first with shuffles of HIP's names."""
+
+Kind = Literal["switches", "linked", "part", "templates"]
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A way to build a source: a kind, and the names that it is about."""
+
+    kind: Kind
+    names: tuple[str, ...]
+
+    def of(self, source: Source) -> Source | None:
+        """The source as this variant; None if the project has nothing of these names."""
+        return _KINDS[self.kind](source, self.names)
+
+
+def after_errors(source: Source, vendor: str, error: CompileError) -> Iterator[Variant]:
+    """The variants of a source that does not compile, the likeliest first."""
+    flags = [Variant("switches", tuple(error.switches))]
+    if vendor == "amd":
+        flags += [Variant("linked", tuple(_elsewhere(error))), Variant("switches", (ARCH,))]
+    # One of them, which is compiled and then has variants of its own: all would be all of their combinations.
+    yield from [each for each in flags if each.of(source)][:1]
+    yield from _wholes(source)
+
+
+def with_kernels(source: Source, vendor: str) -> Iterator[Variant]:
+    """The variants of a source that compiles and has no kernel then, the likeliest first."""
+    yield from _wholes(source)
+    if names := switches_of_kernels(source):
+        yield Variant("switches", tuple(names))
+    if vendor == "amd":
+        yield Variant("templates", tuple(dict.fromkeys(map(str, guessed(source.files[source.path])))))
+
+
+def _wholes(source: Source) -> Iterator[Variant]:
+    for path in including(source.path):
+        if path not in source.parts:
+            yield Variant("part", (source.name(path),))
+
+
+def _elsewhere(error: CompileError) -> list[str]:
+    """The names of functions and variables that an error says are defined nowhere."""
+    names = (each.name.partition("(")[0] for each in error.findings if ELSEWHERE in each.advice)
+    return [name.partition("<")[0].rpartition("::")[2] for name in names]
+
+
+def _switched(source: Source, names: tuple[str, ...]) -> Source | None:
+    """The source with those of these macros that the project's build files define, and with their standard of C++."""
+    folders = project_of(source.path.parent)
+    switches = tuple(switches_of(names, source.path, folders))
+    if not any(flag.startswith("-std=") for flag in source.side.flags):
+        standard = standard_of(source.path, folders) or standard_used(source.files)
+        switches = (*switches, standard) if standard else switches
+    if ARCH in names and not source.ported and ARCH not in macros_of(source.side.flags):
+        switches = (*switches, *_arch_asked(source))
+    if not switches:
+        return None
+    side = replace(source.side, flags=(*source.side.flags, *(each.flag for each in switches)))
+    return replace(source, side=side, switches=(*source.switches, *switches), repairs=Repairs())
+
+
+def _arch_asked(source: Source) -> Iterator[Switch]:
+    """``__CUDA_ARCH__`` at the first place that asks for it."""
+    for path, text in source.files.items():
+        if match := _ASKS_ARCH.search(text):
+            line = text.count("\n", 0, match.start()) + 1
+            yield Switch(f"-D{ARCH}={_LEAST_ARCH}", path, line, f"cuda-arch = {_LEAST_ARCH}")
+            return
+
+
+def _linked(source: Source, names: tuple[str, ...]) -> Source | None:
+    """The source with those behind it that define what it declares for the device."""
+    others: dict[Path, int] = {}
+    for path, line in () if source.ported else defining(names, source).values():
+        if path not in source.linked:
+            others.setdefault(path, line)
+    if not others:
+        return None
+    included = (
+        Switch(f'#include "{os.path.relpath(path, source.path.parent)}"', path, line) for path, line in others.items()
+    )
+    return replace(linked(source, others), switches=(*source.switches, *included))
+
+
+def _part(source: Source, names: tuple[str, ...]) -> Source | None:
+    """The source that includes this one."""
+    path = Path(os.path.normpath(source.folder / names[0]))
+    if not path.is_file():
+        return None
+    every = closure(path, source.side, source.folder, {})
+    return replace(
+        source,
+        path=path,
+        files=every.files,
+        around=every.around,
+        doubtful=every.doubtful,
+        made=every.made,
+        parts=(*source.parts, source.path),
+        repairs=Repairs(),
+    )
+
+
+def _instantiated(source: Source, names: tuple[str, ...]) -> Source | None:
+    """The source with kernel templates that nothing in it instantiates."""
+    return replace(source, kernels=names, guessed=True, repairs=Repairs()) if names else None
+
+
+_KINDS: Mapping[Kind, Callable[[Source, tuple[str, ...]], Source | None]] = {
+    "switches": _switched,
+    "linked": _linked,
+    "part": _part,
+    "templates": _instantiated,
+}
