@@ -163,7 +163,7 @@ def test_what_a_missing_header_would_have_brought_of_the_standard_library(built)
 def test_a_header_of_the_project_that_is_missing_is_the_first_of_the_errors(built):
     one = built('#include "mine.h"\n__global__ void k(MyStruct s, float* x) { x[0] = s.a; }\n')
     first = one.error.findings[0]
-    assert (first.name, first.line) == ("mine.h", 1) and "file not found" in first.advice
+    assert (first.name, first.line) == ("mine.h", 1) and "file not found; the project does not have it" in first.advice
 
 
 def test_the_place_of_an_error_is_in_the_users_file_and_not_in_a_header(built):
