@@ -167,6 +167,13 @@ def _print_left_out(built: Sequence[Built], kernels: Path) -> None:
     for header in dict.fromkeys(header for each in translations for header in each.empty_headers):
         console.print(f"header not found, an empty one stands in its place: {header}", style="yellow")
     pieces = list(dict.fromkeys(piece for each in translations for piece in each.left_out))
+    for piece in (each for each in pieces if each.function):
+        place = os.path.relpath(kernels / piece.file)
+        console.print(
+            f"{place}:{piece.line}: left out, no AMD GPU can do it: {piece.function} ({piece.because})",
+            style="bold yellow",
+        )
+    pieces = [piece for piece in pieces if not piece.function]
     for piece in pieces[:SHOWN_PIECES]:
         place = os.path.relpath(kernels / piece.file)
         console.print(f"{place}:{piece.line}: left out: {piece.name} ({piece.because})", style="dim")
@@ -209,7 +216,7 @@ def _print_switches(built: Sequence[Built]) -> None:
         others = f" (elsewhere in it {', '.join(switch.others)})" if switch.others else ""
         output().print(
             f"{' '.join(dict.fromkeys(names_))}: built with {switch.flag}, as {place} has it{others};"
-            f" to say so: {switch.says} in [tool.parity]",
+            f" to say so: {switch.says}",
             style="yellow",
         )
 

@@ -11,7 +11,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,7 +30,17 @@ from parity.toolchain.hints import switches_of_kernels
 from parity.toolchain.hipify import HELPFUL, LITERAL, Finding
 from parity.toolchain.host_code import Repairs
 from parity.toolchain.host_syntax import guessed
-from parity.toolchain.sources import PORTED_SUFFIXES, Source, closure, find_modules, find_ported, including, project_of
+from parity.toolchain.sources import (
+    PORTED_SUFFIXES,
+    Source,
+    closure,
+    defining,
+    find_modules,
+    find_ported,
+    including,
+    linked,
+    project_of,
+)
 from parity.toolchain.staging import Staged, Translation, compiled
 from parity.toolchain.targets import TARGETS, Target, target
 from parity.toolchain.translators import TranslationError, chosen_hipifier
@@ -42,6 +52,7 @@ _RECORD = "build.json"
 _SWITCHES = "switches.json"
 """What a source does not compile without, in a folder of the cache."""
 _ARCH = "__CUDA_ARCH__"
+_ELSEWHERE = "elsewhere "
 _ASKS_ARCH = re.compile(rf"^[ \t]*#[ \t]*(?:if|ifdef|ifndef|elif)\b[^\n]*\b{_ARCH}\b", re.MULTILINE)
 _LEAST_ARCH = 700
 """What ``__CUDA_ARCH__`` is where a source does not compile without: the first with shuffles of HIP's names."""
@@ -314,7 +325,10 @@ def _build_one(source: Source, target: Target, fingerprint: str, cache: Cache) -
         fill = _compile_cuda if target.vendor == "cuda" else _compile_amd
         folder, cached = cache.get(key, functools.partial(fill, source, target))
     except compiler.CompileError as error:
-        names = error.switches if target.vendor == "cuda" or _switched(source, error.switches) else (_ARCH,)
+        if target.vendor == "cuda" or _switched(source, error.switches):
+            names = error.switches
+        else:
+            names = tuple(_ELSEWHERE + name for name in _elsewhere(error)) or (_ARCH,)
         if switched := _switched(source, names):
             built = _build_one(switched, target, fingerprint, cache)
             if not built.error:
@@ -361,6 +375,7 @@ def _whole(source: Source, target: Target, fingerprint: str, cache: Cache) -> Bu
             around=every.around,
             doubtful=every.doubtful,
             made=every.made,
+            linked=(),
             repairs=Repairs(),
         )
         built = _build_one(whole, target, fingerprint, cache)
@@ -369,11 +384,14 @@ def _whole(source: Source, target: Target, fingerprint: str, cache: Cache) -> Bu
     return None
 
 
-def _switched(source: Source, names: Iterable[str]) -> Source | None:
+def _switched(source: Source, names: Collection[str]) -> Source | None:
     """The source with those of these macros that the project's build files define, and with their standard of C++.
 
-    None if that is the source as it is.
+    Names of functions and variables that the project defines elsewhere begin with ``_ELSEWHERE``. None if that is the
+    source as it is.
     """
+    if elsewhere := [name.removeprefix(_ELSEWHERE) for name in names if name.startswith(_ELSEWHERE)]:
+        return None if source.ported else _linked(source, elsewhere)
     folders = project_of(source.path.parent)
     switches = tuple(switches_of(names, source.path, folders))
     if not any(flag.startswith("-std=") for flag in source.side.flags):
@@ -385,6 +403,26 @@ def _switched(source: Source, names: Iterable[str]) -> Source | None:
         return None
     side = replace(source.side, flags=(*source.side.flags, *(each.flag for each in switches)))
     return replace(source, side=side, switches=(*source.switches, *switches), repairs=Repairs())
+
+
+def _elsewhere(error: compiler.CompileError) -> list[str]:
+    """The names of functions and variables that an error says are defined nowhere."""
+    names = (each.name.partition("(")[0] for each in error.findings if compiler.ELSEWHERE in each.advice)
+    return [name.partition("<")[0].rpartition("::")[2] for name in names]
+
+
+def _linked(source: Source, names: Iterable[str]) -> Source | None:
+    """The source with those behind it that define what it declares for the device; None if there are none."""
+    others: dict[Path, int] = {}
+    for path, line in defining(names, source).values():
+        if path not in source.linked:
+            others.setdefault(path, line)
+    if not others:
+        return None
+    included = (
+        Switch(f'#include "{os.path.relpath(path, source.path.parent)}"', path, line) for path, line in others.items()
+    )
+    return replace(linked(source, others), switches=(*source.switches, *included))
 
 
 def _arch_asked(source: Source) -> Iterator[Switch]:
@@ -539,6 +577,8 @@ def _compile_amd(source: Source, target: Target, folder: Path) -> None:
         raise compiler.CompileError(source.module, target.name, str(error)) from error
     (installed.assemble if installed else compiler.assemble)(listing, hsaco, target)
     code = parse(listing.read_text(), source.module)
+    if not code.kernels and (nothing := _nothing_left(source, target, staged)):
+        raise nothing
     _write_record(
         folder,
         code,
@@ -549,6 +589,19 @@ def _compile_amd(source: Source, target: Target, folder: Path) -> None:
         hip=staged.main.relative_to(folder).as_posix(),
         translation=replace(staged.translation, needs=confirmed(staged.translation.needs, code.sources)),
     )
+
+
+def _nothing_left(source: Source, target: Target, staged: Staged) -> compiler.CompileError | None:
+    """The error of a module all of whose kernels do what no AMD GPU can."""
+    left_out = (piece for piece in staged.translation.left_out if piece.function)
+    gone = sorted(left_out, key=lambda piece: (piece.file, piece.line))
+    if not gone:
+        return None
+    places = {name: str(path) for name, path in source.originals.items()}
+    log = "\n".join(f"{places[each.file]}:{each.line}:1: error: '{each.function}': {each.because}" for each in gone)
+    error = compiler.CompileError(source.module, target.name, log, frozenset(places.values()))
+    error.translation = staged.translation
+    return error
 
 
 def _compile_cuda(source: Source, target: Target, folder: Path) -> None:

@@ -76,8 +76,8 @@ _FOR_CMAKE = frozenset(("ON", "OFF", "TRUE", "FALSE", "YES", "NO"))
 class Switch:
     """An option of the compiler, such as ``-DNAME=VALUE``, and the build file and line that has it, or asks for it.
 
-    ``setting`` is how a project says the same, if not among its flags; ``others`` is what the file has as well, for
-    other builds.
+    An ``#include`` of another source is one, too. ``setting`` is how a project says the same, if not among its flags;
+    ``others`` is what the file has as well, for other builds.
     """
 
     flag: str
@@ -88,8 +88,11 @@ class Switch:
 
     @property
     def says(self) -> str:
-        """The line of ``[tool.parity]`` that is for the same."""
-        return self.setting or f'flags = ["{self.flag}"]'
+        """What is for the same in the project."""
+        if self.flag.startswith("#"):
+            return f"{self.flag} in the source"
+        flags = f'flags = ["{self.flag}"]'
+        return f"{self.setting or flags} in [tool.parity]"
 
 
 @dataclass(frozen=True)

@@ -79,6 +79,7 @@ _FLAGS = (
     "-ferror-limit=1000",
     # Errors of clang's alone; nvcc warns of int{} of a size_t, and takes what C++11 and C++17 removed.
     *(f"-Wno-error={what}" for what in ("c++11-narrowing", "register", "dynamic-exception-spec")),
+    "-Wno-error=invalid-constexpr",
     *("-Wno-error=reserved-user-defined-literal", "-Wno-error=missing-template-arg-list-after-template-kw"),
 )
 _LIBCPP = (
@@ -117,6 +118,8 @@ _UNDEFINED = re.compile(
     r"undefined (?:hidden |protected )?symbol: (?P<name>.*)\n"
     r">>> referenced by .*?\(?(?P<file>[^\s():]+):(?P<line>\d+)\)?"
 )
+ELSEWHERE = "is declared for the device and not defined here"
+"""What is said of a function or variable that another source of the program has."""
 _DIAGNOSTIC = re.compile(r"^(In file included from )?([^\s:][^:\n]*):(?=\d+[:,])", re.MULTILINE)
 
 
@@ -326,7 +329,7 @@ def assemble(listing: Path, output: Path, target: Target) -> None:
 def _undefined(log: str) -> str:
     """What the linker said of functions that are defined nowhere, in the form of a compiler's errors."""
     return "\n".join(
-        f"{match['file']}:{match['line']}:1: error: '{match['name']}' is declared for the device and not defined here;"
+        f"{match['file']}:{match['line']}:1: error: '{match['name']}' {ELSEWHERE};"
         " code that nvcc links of several files (-rdc=true) has to be in one for parity: #include the file that has it"
         for match in _UNDEFINED.finditer(log)
     )
@@ -358,7 +361,7 @@ def _starting(forced: Sequence[str | Path]) -> tuple[Sequence[str | Path], Seque
     if not headers():
         return (), forced
     start = ("__clang_hip_runtime_wrapper.h", HEADERS / "libcxx_numeric_type.h")
-    return ((*start, RUNTIME), forced[1:]) if forced[:1] == (RUNTIME,) else (start, forced)
+    return ((*start, RUNTIME, HEADERS / "without_local.h"), forced[1:]) if forced[:1] == (RUNTIME,) else (start, forced)
 
 
 def _included_first(target: Target, flags: tuple[str, ...], forced: Sequence[str | Path]) -> Iterator[str | Path]:

@@ -6,6 +6,9 @@ function, variable or macro call of the host that then does not compile is blank
 What device code is made of is never left out: an error in it stays an error. But a length that clang refuses and that
 means nothing goes, a type of the host's that a source without its headers defines itself, and braces get a type.
 
+What no AMD GPU can do (a kernel that launches kernels, PTX that is not translated) takes the function with it that does
+it, and those that call that: the other kernels of the file are there, and the build names what is not.
+
 A kernel template that only such a function launched would be lost with it. If its arguments are plain types and
 numbers, it is instantiated all the same.
 """
@@ -28,6 +31,7 @@ from parity.toolchain.host_syntax import (
     first_length_at,
     function_at,
     launched,
+    name_of_function,
     pieces_at,
     typedef_at,
 )
@@ -49,6 +53,12 @@ _FIXED_WIDTH = re.compile(
 )
 """What clang says of a type of <cstdint> that a source for CuPy or NVRTC, which have no such header, defines itself."""
 
+_BEYOND = re.compile(
+    r"(device-side kernel call/launch is not supported)|declared with 'error' attribute: (inline PTX.*)"
+)
+"""What clang says of what no AMD GPU can do."""
+
+_LACKING = re.compile(r"undeclared|no matching|no member named|undefined template")
 _BLANK = re.compile(rb"[^\r\n]")
 _KEPT = re.compile(rb"^([ \t]*#[ \t]*(?:if|ifdef|ifndef|elif|else|endif)\b(?:\\\r?\n|[^\r\n])*)", re.MULTILINE)
 """Conditionals of the preprocessor."""
@@ -61,7 +71,8 @@ INSTANTIATIONS = "<kernels that parity instantiates>"
 class LeftOut:
     """A piece of host code that is not compiled: bytes ``start`` to ``end`` of a file, and the error in it.
 
-    ``instead`` stands in its place.
+    ``instead`` stands in its place. A ``function`` is named if it is one of the device that no AMD GPU can have; then
+    the line is that of the error.
     """
 
     file: str
@@ -71,6 +82,7 @@ class LeftOut:
     start: int
     end: int
     instead: str = ""
+    function: str = ""
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}: {self.name}: {self.because}"
@@ -185,7 +197,9 @@ def repaired(
                 pieces.setdefault((file, piece.start), left_out)
                 break
     if not missing and not pieces and not refused:
-        return None
+        pieces = _beyond(host, texts, errors)
+        if not pieces:
+            return None
     kept = [each for i, each in enumerate(host.instantiated) if i not in refused]
     # One that was refused once stays out: the piece that launches it is left out already.
     found = [name for piece in pieces.values() for name in launched(texts[piece.file], piece.start, piece.end)]
@@ -195,6 +209,24 @@ def repaired(
         (*host.missing, *missing.values()),
         tuple(dict.fromkeys((*kept, *found))),
     )
+
+
+def _beyond(host: HostCode, texts: Mapping[str, str], errors: Sequence[Diagnostic]) -> dict[tuple[str, int], LeftOut]:
+    """Functions of the device that do what no AMD GPU can, and those that call one that was left out for that."""
+    gone = {piece.function for piece in host.left_out if piece.function}
+    found: dict[tuple[str, int], LeftOut] = {}
+    for error in errors:
+        file, line, column = error.places[0]
+        said = _BEYOND.search(error.text)
+        quoted = {word for text in _QUOTED.findall(error.text) for word in _WORD.findall(text)}
+        if file in texts and (said or (_LACKING.search(error.text) and gone & quoted)):
+            for piece in function_at(texts[file], line, column):
+                name = name_of_function(texts[file], piece)
+                because = (said[1] or said[2]) if said else error.text
+                if name and not host.covers(file, piece):
+                    gone_now = LeftOut(file, line, piece.head, because, piece.start, piece.end, function=name)
+                    found.setdefault((file, piece.start), gone_now)
+    return found
 
 
 def instantiations(kernels: Sequence[Instantiation]) -> str:

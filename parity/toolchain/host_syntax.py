@@ -22,6 +22,7 @@ __all__ = [
     "function_at",
     "guessed",
     "launched",
+    "name_of_function",
     "pieces_at",
     "typedef_at",
 ]  # fmt: skip
@@ -65,6 +66,8 @@ _STATEMENTS = frozenset(
     ("expression_statement", "declaration", "for_range_loop", "using_declaration", "alias_declaration")
 )
 _ALONE = re.compile(r"^[A-Z][A-Z0-9_]*[ \t]*\([\w \t,:<>.\"&*-]*\);?[ \t]*$", re.MULTILINE)
+_HEADS = frozenset(("template_declaration", "linkage_specification"))
+"""Nodes of which a function is the only part."""
 _HEAD = 1000
 """Characters before a body that may be the head of a lambda."""
 
@@ -123,8 +126,17 @@ def function_at(text: str, line: int, column: int) -> tuple[Piece, ...]:
     node = _node_at(text, line, column, "function_definition")
     if node is None:
         return ()
-    whole = node.parent if node.parent is not None and node.parent.type == "template_declaration" else node
-    return (_piece(whole, ""),)
+    above = node.parent
+    return (_piece(above if above is not None and above.type in _HEADS else node, ""),)
+
+
+def name_of_function(text: str, piece: Piece) -> str:
+    """What the function that a piece defines is called, without classes and namespaces."""
+    root = _tree(text).root_node.descendant_for_byte_range(piece.start, piece.end - 1)
+    for node in _descendants(root) if root is not None else ():
+        if node.type == "function_declarator" and (declarator := node.child_by_field_name("declarator")):
+            return str(_WORD.findall(_source(declarator))[-1])
+    return ""
 
 
 def typedef_at(text: str, line: int, column: int) -> tuple[Piece, ...]:

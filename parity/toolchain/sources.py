@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import functools
 import glob
+import itertools
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from parity import zig
@@ -19,6 +20,7 @@ from parity.side import Side
 from parity.toolchain.build_files import Made, Switch, folders_of, made_header, named_folder
 from parity.toolchain.hipify import LITERAL, table
 from parity.toolchain.host_code import Repairs
+from parity.toolchain.lexing import code
 from parity.toolchain.stubs import stub_of
 
 __all__ = [
@@ -27,11 +29,13 @@ __all__ = [
     "Closure",
     "Source",
     "closure",
+    "defining",
     "find_modules",
     "find_ported",
     "found_in",
     "included",
     "including",
+    "linked",
     "project_of",
     "searched",
 ]
@@ -44,6 +48,7 @@ _MODULES = (".cu", ".hip", ".hsaco", ".co")
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.MULTILINE)
 """An ``#include`` line: the bracket, and the name."""
+_EXTERN_BEFORE = re.compile(r"\bextern\b[^;{}]*$")
 _UPWARDS = re.compile(r"(?:\.\./)+")
 _SYSTEM = frozenset(("arpa", "asm", "bits", "linux", "net", "netinet", "sys"))
 """Folders of headers that are the system's, whatever a project has in one of that name."""
@@ -71,7 +76,8 @@ class Source:
     ``ported`` sources are HIP already and compiled as they are; ``hipifier`` is what translates others. ``kernels`` are
     templates with their arguments, which are to be there whether host code launches them or not. Code objects in place
     of a source are in ``prebuilt``, by target. ``around``, ``doubtful`` and ``made`` are those of the ``Closure``;
-    ``switches`` are flags of the side that no setting has, but the project's build files.
+    ``switches`` are flags of the side that no setting has, but the project's build files. ``linked`` are other sources
+    that nvcc links with this one, and that are compiled behind it.
     """
 
     module: str
@@ -87,6 +93,7 @@ class Source:
     doubtful: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
     made: Mapping[str, Made] = field(default_factory=dict)
     switches: tuple[Switch, ...] = ()
+    linked: tuple[Path, ...] = ()
     repairs: Repairs = field(default_factory=Repairs, repr=False, compare=False)
 
     @functools.cached_property
@@ -116,6 +123,40 @@ class Source:
     def name(self, path: Path) -> str:
         """What ``#line`` calls a file: independent of where the folder is, so that cached listings are too."""
         return Path(os.path.relpath(path, self.folder)).as_posix()
+
+
+def defining(names: Iterable[str], source: Source) -> dict[str, tuple[Path, int]]:
+    """Where the project defines device functions and variables that a source declares: the nearest file, and the line.
+
+    A name that no file near the source defines, or the nearest folder in several files, is not in it.
+    """
+    found: dict[str, tuple[Path, int]] = {}
+    for name in names:
+        body = r"\([^;{}]*\)\s*(?:const\b\s*|->[^;{}]*)?\{"
+        variable = r"(?:\[[^;]*\]\s*)?[;={]"
+        defines = re.compile(rf"__(?:device|constant)__[^;{{}}()]*\b{name}\s*(?:{body}|{variable})")
+        for above in project_of(source.path.parent):
+            hits: list[tuple[Path, int]] = []
+            for path in sorted((*above.glob("*.cu"), *above.glob("*/*.cu"))):
+                text = code(_read(path, {})) if path != source.path else ""
+                places = (m for m in defines.finditer(text) if not _EXTERN_BEFORE.search(text[: m.start()][-40:]))
+                hits += [(path, text.count("\n", 0, match.start()) + 1) for match in itertools.islice(places, 1)]
+            if hits:
+                if len(hits) == 1:
+                    found[name] = hits[0]
+                break
+    return found
+
+
+def linked(source: Source, others: Iterable[Path]) -> Source:
+    """The source with others compiled behind it."""
+    closures = [closure(path, source.side, source.folder, {}) for path in others]
+    files = dict(source.files)
+    for each in closures:
+        files |= each.files
+    around = dict.fromkeys((*source.around, *(folder for each in closures for folder in each.around)))
+    paths = dict.fromkeys((*source.linked, *others))
+    return replace(source, files=files, around=tuple(around), linked=tuple(paths), repairs=Repairs())
 
 
 def find_modules(folder: Path, modules: Iterable[str] | None = None, *, ported: Path | None = None) -> dict[str, Path]:
@@ -315,15 +356,33 @@ def _is_known(header: str) -> bool:
 
 
 def _around(header: str, folder: Path) -> tuple[Path, ...]:
-    """The folders of a project by which a header is found, of those that are nearest to ``folder``."""
-    for above in project_of(folder):
+    """The folders of a project by which a header is found, of those that are nearest to ``folder``.
+
+    If none is near, any folder of the project counts.
+    """
+    project = project_of(folder)
+    for above in project:
         for steps in range(_STEPS_DOWN + 1):
             found = above.glob("/".join([*"*" * steps, glob.escape(header)]))
             hits = sorted(path for path in found if path.is_file())
             places = [hit.parents[len(Path(header).parts) - 1] for hit in hits]
             if places := [each for each in places if not any(p[0] == "." for p in each.relative_to(above).parts)]:
                 return tuple(places)
-    return ()
+    parts = Path(header).parts
+    far = (path for path in _headers_below(project[-1]).get(parts[-1], ()) if path.parts[-len(parts) :] == parts)
+    return tuple(sorted(path.parents[len(parts) - 1] for path in far))
+
+
+@functools.cache
+def _headers_below(top: Path) -> Mapping[str, tuple[Path, ...]]:
+    """The headers of a project by their names, without those in hidden folders."""
+    found: dict[str, tuple[Path, ...]] = {}
+    for folder, inner, names in os.walk(top):
+        inner[:] = [name for name in inner if name[0] != "."]
+        for name in names:
+            if Path(name).suffix[1:2] in ("h", "c", "i"):  # .h, .hpp, .cuh, .inl, ...
+                found[name] = (*found.get(name, ()), Path(folder, name))
+    return found
 
 
 @functools.cache

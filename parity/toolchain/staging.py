@@ -196,6 +196,7 @@ def _staged(
         text = host.blanked(source.name(path), each.text)
         if path == source.path:
             place = main = place.with_suffix(".hip")
+            text += "".join(f'\n#include "{os.path.relpath(other, path.parent)}"' for other in source.linked)
             text += instantiations(host.instantiated)
         if plain_coordinates and not source.ported:
             text = with_plain_coordinates(text)

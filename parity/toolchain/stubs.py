@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from importlib import resources
 
+from parity.toolchain.hipify import defined_macros
+
 __all__ = ["LIBRARY_NAMES", "Stub", "library_names", "library_of", "needed_for", "stub_of", "switches"]
 
 TABLE = "stubs.csv"
@@ -26,9 +28,9 @@ LIBRARY_NAMES = "parity/library_names.h"
 """The header that ``library_names`` makes."""
 
 _LIBRARY_NAME = re.compile(
-    r"\b(?:hip(?:blas|fft|sparse|solver|rand)|HIP(?:BLAS|FFT|SPARSE|SOLVER|RAND)|rocblas_|miopen)\w*"
+    r"\b(?:hip(?:blas|fft|sparse|solver|rand)|HIP(?:BLAS|FFT|SPARSE|SOLVER|RAND)|rocblas_|miopen|nccl|NCCL)\w*"
 )
-_LIBRARY_TYPES = frozenset(("hipfftResult", "hipfftType"))
+_LIBRARY_TYPES = frozenset(("hipfftResult", "hipfftType", "ncclComm", "ncclUniqueId"))
 """Types whose names do not end as those of types do."""
 
 
@@ -59,8 +61,12 @@ def library_names(texts: Iterable[str]) -> str:
     What ends in ``_t`` is a type, upper-case names are constants, all others functions that take anything. Of the
     types that torch's stub names, all are there.
     """
+    own: set[str] = set()
     names = {"hipblasHandle_t", "hipblasStatus_t", "hipsparseHandle_t"}
-    names |= {name for text in texts for name in _LIBRARY_NAME.findall(text)} - _written()
+    for text in texts:
+        names |= set(_LIBRARY_NAME.findall(text))
+        own |= defined_macros(text)
+    names -= _written() | own
     lines = []
     for place, name in enumerate(sorted(names)):
         if name.isupper():

@@ -102,13 +102,14 @@ def test_what_compiles_is_shown_before_any_op_is_declared(parity, foreign):
 def test_what_does_not_compile_is_listed_by_file_and_line(parity, foreign):
     (foreign / "src" / "bad.cu").write_text(
         "#include <cuda_runtime.h>\n"
-        'extern "C" __global__ void bad(int* x) {\n    __pipeline_wait_prior(nosuch);\n    __nanosleep(4);\n}\n'
+        'extern "C" __global__ void bad(int* x) {\n'
+        "    __pipeline_wait_prior(nosuch);\n    __cluster_barrier_wait();\n    __nanosleep(4);\n}\n"
     )
     result = parity("build", "bad", *TARGET, "--target", "gfx90a")
     assert result.code == 1
     lines = [line for line in result.out.splitlines() if line.startswith("src/bad.cu:")]
     assert "src/bad.cu:3:27: nosuch: use of undeclared identifier 'nosuch' (error)" in lines
-    assert any(line.startswith("src/bad.cu:3:5: __pipeline_wait_prior: asynchronous copies of CUDA") for line in lines)
+    assert any(line.startswith("src/bad.cu:4:5: __cluster_barrier_wait: AMD GPUs have no clusters") for line in lines)
     assert any("__nanosleep" in line and "your port needs this" in line for line in lines)
     document = json.loads(parity("build", "bad", *TARGET, "--json").out)
     assert {error["name"] for error in document[0]["errors"]} >= {"nosuch"}

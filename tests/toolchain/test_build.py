@@ -301,3 +301,40 @@ def test_a_header_beside_a_source_may_be_included_by_way_of_the_folder_above(tmp
     (folder / "k.cu").write_text(source)
     (one,) = build(folder, ["k"], ["gfx1100"], cache=cache)
     assert (one.error, one.entries) == (None, ("k",))
+
+
+LINKED = {
+    "share.h": "#pragma once\nextern __constant__ float table[4];\n__device__ float twice(float);\n",
+    "main.cu": '#include "share.h"\n'
+    "__global__ void k(float* x) { x[0] = twice(x[1]) + table[1]; }\nint main() { k<<<1, 1>>>(nullptr); }\n",
+    "other.cu": '#include "share.h"\n__constant__ float table[4] = {1, 2, 3, 4};\n'
+    "__device__ auto twice(float x) -> float { return 2 * x; }\nint main() {}\n",
+}
+
+
+def test_what_nvcc_links_of_several_files_is_compiled_behind_the_one_that_needs_it(tmp_path, cache):
+    for name, text in LINKED.items():
+        (tmp_path / name).write_text(text)
+    (built,) = build(tmp_path, ["main"], ["gfx1100"], cache=cache)
+    assert built.error is None and built.entries == ("_Z1kPf",)
+    assert [(each.flag, each.file.name, each.line) for each in built.switches] == [
+        ('#include "other.cu"', "other.cu", 3)
+    ]
+    (again,) = build(tmp_path, ["main"], ["gfx1100"], cache=cache)
+    assert again.cached
+    (tmp_path / "third.cu").write_text(LINKED["other.cu"])
+    (built,) = build(tmp_path, ["main"], ["gfx1100"], cache=cache)  # which of both is meant?
+    assert {each.name for each in built.error.findings} == {"twice(float)", "table"}
+
+
+def test_a_source_that_needs_the_architecture_of_cuda_gets_one_and_others_do_not(tmp_path, cache):
+    needs = "#ifdef __CUDA_ARCH__\n#define D __device__\n#else\n#define D\n#endif\nD float f(float x) { return x; }\n"
+    (tmp_path / "needs.cu").write_text(f"{needs}__global__ void k(float* x) {{ x[0] = f(x[1]); }}\n")
+    (tmp_path / "not.cu").write_text(
+        "#ifdef __CUDA_ARCH__\n#error CUDA\n#endif\n__global__ void k(float* x) { *x = 1; }\n"
+    )
+    one, other = build(tmp_path, None, ["gfx1100"], cache=cache)
+    assert one.error is None and other.error is None and not other.switches
+    assert [(each.flag, each.line, each.says) for each in one.switches] == [
+        ("-D__CUDA_ARCH__=700", 1, "cuda-arch = 700 in [tool.parity]")
+    ]

@@ -163,6 +163,33 @@ def test_every_occurrence_is_reported():
     assert [f.line for f in hipify("cuFoo();\ncuFoo();\n", "m.cu").unmapped] == [1, 2]
 
 
+@pytest.mark.parametrize(
+    ("source", "wanted"),
+    [
+        ("const uint3 t = threadIdx;", "const uint3 t = make_uint3(threadIdx.x, threadIdx.y, threadIdx.z);"),
+        ("uint3 b(blockIdx)", "uint3 b(make_uint3(blockIdx.x, blockIdx.y, blockIdx.z))"),
+        ("dim3 b = blockIdx; f(threadIdx); uint3 t = {threadIdx.x};", None),
+    ],
+)
+def test_coordinates_as_a_whole_are_no_uint3_in_hip(source, wanted):
+    result = hipify(source, "m.cu")
+    assert result.text == (wanted or source)
+    assert bool(result.hazards) == bool(wanted)
+
+
+@pytest.mark.parametrize(
+    ("source", "wanted"),
+    [
+        ("using namespace nvcuda;", "namespace wmma = rocwmma;"),
+        ("using namespace nvcuda::wmma;", "using namespace rocwmma;"),
+        ("nvcuda::wmma::mma_sync(d, a, b, c);", "rocwmma::mma_sync(d, a, b, c);"),
+        ("namespace w = nvcuda :: wmma;", "namespace w = rocwmma;"),
+    ],
+)
+def test_the_namespace_of_matrices(source, wanted):
+    assert text(source) == wanted
+
+
 def test_names_that_the_program_defines_are_its_own():
     source = "#define CUDA_ERROR_IF(x) x\nCUDA_ERROR_IF(1); cuOwn();"
     assert [f.name for f in hipify(source, "m.cu").unmapped] == ["cuOwn"]

@@ -290,6 +290,55 @@ def test_an_error_directive_counts_where_no_header_is_missing(built):
     assert one.translation.left_out[0].because == "no timer"
 
 
+def test_a_macro_of_the_host_that_stands_alone_is_left_out(built):
+    source = "#define INSTANTIATE(T) template void f<T>(const Missing<T>&);\n#define KERNEL(T) __global__ void k(T*);\n"
+    one = built(
+        source + "__global__ void own(int* x) { x[0] = 1; }\nKERNEL(int)\nINSTANTIATE (float)\nINSTANTIATE(int)\n"
+    )
+    assert not one.error
+    assert [piece.name for piece in one.translation.left_out] == ["INSTANTIATE (float)", "INSTANTIATE(int)"]
+
+
+def test_names_of_nccl_and_the_libraries_printf_are_there(built):
+    source = (
+        "#include <nccl.h>\n#include <cstdio>\n#if NCCL_VERSION_CODE < NCCL_VERSION(2, 10, 0)\n#error old\n#endif\n"
+    )
+    source += "#define NCCL_MINE 3\nncclComm_t comm;\nvoid host() { ncclUniqueId id; ncclGetUniqueId(&id); }\n"
+    one = built(source + '__global__ void k(int* x) { std::printf("%d", x[0] + NCCL_MINE); }\n')
+    assert not one.error and one.translation.stubs == ("rccl/rccl.h",) and not one.translation.left_out
+
+
+BEYOND = """
+__device__ void some(int n) { asm volatile("bar.sync 1, %0;" :: "r"(n)); }
+template <class T> __global__ void some_wait(T* x) { some(64); x[0] = 1; }
+__global__ void child(float* x) { x[0] *= 2; }
+__global__ void parent(float* x) {
+  child<<<1, 32>>>(x);
+}
+int main() { parent<<<1, 1>>>(nullptr); some_wait<float><<<1, 64>>>(nullptr); }
+"""
+
+
+def test_what_no_amd_gpu_can_do_takes_its_kernels_with_it_and_no_others(built):
+    one = built(BEYOND)
+    assert not one.error and list(names(one).values()) == ["_Z5childPf"]
+    gone = {piece.function: (piece.line, piece.because) for piece in one.translation.left_out if piece.function}
+    assert gone["parent"] == (6, "device-side kernel call/launch is not supported")
+    assert gone["some"] == (2, "inline PTX (bar.sync) that is not translated; write it in C++ for AMD GPUs")
+    assert gone["some_wait"] == (3, "use of undeclared identifier 'some'")
+
+
+def test_where_nothing_is_left_what_no_amd_gpu_can_do_is_an_error(built):
+    one = built(BEYOND.replace("__global__ void child(float* x) { x[0] *= 2; }", "__global__ void child(float*);"))
+    first = one.error.findings[0]
+    assert (first.name, first.line) == ("some", 2) and "inline PTX (bar.sync)" in first.advice
+
+
+def test_a_mistake_beside_what_no_amd_gpu_can_do_stays_an_error(built):
+    (finding,) = built(BEYOND.replace("x[0] *= 2", "x[0] = nosuch")).error.findings
+    assert (finding.name, finding.line) == ("nosuch", 4)
+
+
 def test_a_function_of_another_file_is_named_with_its_place(built):
     one = built("__device__ int elsewhere(int);\n__global__ void k(int* x) {\n  x[0] = elsewhere(1);\n}\n")
     (finding,) = one.error.findings

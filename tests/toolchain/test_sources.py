@@ -89,6 +89,11 @@ def test_a_header_that_no_setting_leads_to_is_found_in_the_project(project, line
     assert any(path.is_relative_to(project / "include") for path in found.files)
 
 
+def test_a_header_that_is_far_away_is_found_if_there_is_one_of_its_name(project):
+    files(project, "a/b/c/d/far.hh", ".hidden/x/y/z/far.hh")
+    assert included_by(project, '#include "c/d/far.hh"').around == (project / "a" / "b",)
+
+
 def test_the_nearest_of_several_headers_is_meant(project):
     files(project / "src", "lib/math.h")
     assert included_by(project, '#include "lib/math.h"').around == (project / "src",)

@@ -29,4 +29,11 @@ typedef double2 hipblasDoubleComplex;
 typedef unsigned short hipblasHalf;
 typedef int hipfftHandle;
 
+#define NCCL_MAJOR 2
+#define NCCL_MINOR 20
+#define NCCL_PATCH 5
+#define NCCL_VERSION(major, minor, patch) ((major) * 10000 + (minor) * 100 + (patch))
+#define NCCL_VERSION_CODE NCCL_VERSION(NCCL_MAJOR, NCCL_MINOR, NCCL_PATCH)
+#define NCCL_UNIQUE_ID_BYTES 128
+
 #include <parity/library_names.h>
