@@ -79,6 +79,7 @@ _FLAGS = (
     "-ferror-limit=1000",
     # Errors of clang's alone; nvcc warns of int{} of a size_t, and takes what C++11 and C++17 removed.
     *(f"-Wno-error={what}" for what in ("c++11-narrowing", "register", "dynamic-exception-spec")),
+    "-Wno-error=invalid-constexpr",
     *("-Wno-error=reserved-user-defined-literal", "-Wno-error=missing-template-arg-list-after-template-kw"),
 )
 _LIBCPP = (
@@ -197,6 +198,8 @@ def _advice(error: Diagnostic, quoted: Sequence[str]) -> str:
                 return f"{library} is here for host code only; on the device it needs the real one"
     if any(quoted[0] == known.hip for known in (*names.values(), *headers_.values())):
         return f"the headers of {headers() or 'parity'} do not have it, those of an installed ROCm may"
+    if "file not found" in error.text:
+        return 'the project does not have it; include = ["..."] in [tool.parity] says in which folder it is'
     if "undeclared identifier" in error.text and quoted[0].isupper():
         return f'if the project is built with -D{quoted[0]}=..., say so: flags = ["-D{quoted[0]}=..."] in [tool.parity]'
     return ""

@@ -11,7 +11,7 @@ from pathlib import Path
 from parity.toolchain.conditionals import DEFINED, PREDEFINED, RENAMED, macros_of
 from parity.toolchain.diagnostics import Diagnostic
 from parity.toolchain.hipify import defined_macros
-from parity.toolchain.sources import INCLUDE, Source, found_in, searched
+from parity.toolchain.sources import INCLUDE, Source, found_in, project_of, searched
 
 __all__ = ["Hint", "hints", "switches_of_kernels"]
 
@@ -22,6 +22,8 @@ _DIRECTIVE = re.compile(r"\s*#\s*(if|ifdef|ifndef|elif|else|endif)\b(.*)")
 _JOINED = re.compile(r"&&|\|\|")
 _OPERAND = re.compile(r"[\s(]*(!?)[\s(]*(?:defined\b[\s(]*)?([A-Za-z_]\w*)[\s)]*")
 _UNDECLARED = re.compile(r"undeclared identifier '(\w+)'")
+_NOT_FOUND = re.compile(r"'([^']+)' file not found")
+_SUBMODULE = re.compile(r"^\s*path\s*=\s*(\S+)\s*$", re.MULTILINE)
 _ERROR = re.compile(r"\s*#\s*error\b")
 _SHOWN = 3
 """Folders that are shown."""
@@ -62,7 +64,10 @@ def hints(source: Source, hip: Mapping[Path, str], errors: Sequence[Diagnostic])
         file, match = error.places[0][0], _QUOTED.search(error.text)
         if match and match[1] not in found and _LACKING.search(error.text):
             found[match[1]] = (
-                _several(match[1], source) or project.behind_a_switch(match[1]) or _itself(error, source.side.flags)
+                _several(match[1], source)
+                or _of_a_submodule(error, source)
+                or project.behind_a_switch(match[1])
+                or _itself(error, source.side.flags)
             )
         if _ERROR.match(line := project.line(Path(file), error.places[0][1])):
             found[line] = project.of_an_error(Path(file), error.places[0][1])
@@ -92,6 +97,22 @@ def _several(header: str, source: Source) -> Hint:
     shown = [os.path.relpath(place) for place in places]
     more = " and others have" if len(places) > _SHOWN else " have"
     return Hint(f'{", ".join(shown[:_SHOWN])}{more} it; say which is meant: include = ["{shown[0]}"] in [tool.parity]')
+
+
+def _of_a_submodule(error: Diagnostic, source: Source) -> Hint:
+    """A header that is not here as one of a submodule of the project that is not checked out."""
+    match = _NOT_FOUND.search(error.text)
+    if match is None:
+        return Hint()
+    parts = Path(match[1]).parts
+    for folder in project_of(source.path.parent):
+        modules = folder / ".gitmodules"
+        for path in _SUBMODULE.findall(modules.read_text(errors="replace")) if modules.is_file() else ():
+            place = folder / path
+            if place.name in (*parts[:-1], Path(parts[-1]).stem) and not (place.is_dir() and any(place.iterdir())):
+                command = f"git -C {os.path.relpath(folder)} submodule update --init {path}"
+                return Hint(f"{path} is a submodule that is not checked out: {command}")
+    return Hint()
 
 
 class _Project:

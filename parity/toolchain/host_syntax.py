@@ -211,9 +211,15 @@ def _pieces_at(tree: tree_sitter.Tree, text: str, line: int, column: int, device
         elif instead := _instead(node):
             inner.append(_piece(node, instead))
         node = node.parent
-    if unit is None or _is_device(unit, device) or _follows_device(text, unit):
+    if unit is None or (_is_device(unit, device) and not _is_promise(unit)) or _follows_device(text, unit):
         return ()
     return (*inner, _piece(unit, ""))
+
+
+def _is_promise(unit: tree_sitter.Node) -> bool:
+    """Whether a piece declares a kernel that is defined elsewhere: no code is made of that."""
+    text = _source(unit)
+    return "__global__" in text and "{" not in text and text.rstrip().endswith(";")
 
 
 def _follows_device(text: str, unit: tree_sitter.Node) -> bool:

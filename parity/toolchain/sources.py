@@ -135,9 +135,9 @@ def defining(names: Iterable[str], source: Source) -> dict[str, tuple[Path, int]
     """
     found: dict[str, tuple[Path, int]] = {}
     for name in names:
-        defines = re.compile(
-            rf"__(?:device|constant)__[^;{{}}()]*\b{name}\s*(?:\([^;{{}}]*\)\s*(?:const\s*)?\{{|(?:\[[^;]*\]\s*)?[;={{])"
-        )
+        body = r"\([^;{}]*\)\s*(?:const\b\s*|->[^;{}]*)?\{"
+        variable = r"(?:\[[^;]*\]\s*)?[;={]"
+        defines = re.compile(rf"__(?:device|constant)__[^;{{}}()]*\b{name}\s*(?:{body}|{variable})")
         for above in project_of(source.path.parent):
             hits: list[tuple[Path, int]] = []
             for path in sorted((*above.glob("*.cu"), *above.glob("*/*.cu"))):

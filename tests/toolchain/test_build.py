@@ -315,7 +315,7 @@ LINKED = {
     "main.cu": '#include "share.h"\n'
     "__global__ void k(float* x) { x[0] = twice(x[1]) + table[1]; }\nint main() { k<<<1, 1>>>(nullptr); }\n",
     "other.cu": '#include "share.h"\n__constant__ float table[4] = {1, 2, 3, 4};\n'
-    "__device__ float twice(float x) { return 2 * x; }\nint main() {}\n",
+    "__device__ auto twice(float x) -> float { return 2 * x; }\nint main() {}\n",
 }
 
 

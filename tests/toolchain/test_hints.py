@@ -110,3 +110,17 @@ def test_an_error_directive_for_builds_without_a_switch(tmp_path, condition):
     source = Source("a", tmp_path, path, Side(), {path: text})
     every = hints(source, source.files, [Diagnostic('"no GPU"', ((str(path), 6, 2),))])
     assert {name for hint in every.values() for name in hint.switches} - {"FAST"} == {"GPU"}
+
+
+@pytest.mark.parametrize(("header", "path"), [("glm/glm.hpp", "deps/glm"), ("json.hpp", "deps/json")])
+def test_a_header_of_a_submodule_that_is_not_checked_out(tmp_path, header, path):
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".gitmodules").write_text(f'[submodule "x"]\n\tpath = {path}\n\turl = ../x\n')
+    error, source = f"'{header}' file not found", f'#include "{header}"\n'
+    said = advice(tmp_path, error, a_cu=source)[header]
+    assert said.startswith(f"{path} is a submodule that is not checked out: git -C ")
+    assert said.endswith(f" submodule update --init {path}")
+    assert advice(tmp_path, "'other/glm_json.hpp' file not found", a_cu=source) == {}
+    (tmp_path / path).mkdir(parents=True)
+    (tmp_path / path / "README").touch()
+    assert advice(tmp_path, error, a_cu=source) == {}

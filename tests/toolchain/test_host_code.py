@@ -59,6 +59,16 @@ def test_an_error_in_a_device_lambda_stays_an_error():
     assert left(text, 2, 3).split() == ["void", "host()", "{", "{", "}", "}"]
 
 
+def test_a_kernel_that_is_declared_and_not_defined_is_left_out(built):
+    one = built(
+        "#include <legion.h>\ntemplate <typename T> __global__ void scale(T* x, Legion::coord_t n);\n"
+        'extern "C" __global__ void ones(float* x, Legion::coord_t n);\nextern "C" __global__ void k(float* x) {}\n'
+    )
+    assert set(names(one)) == {"k"} and len(one.translation.left_out) == 2
+    one = built("#include <legion.h>\n__global__ void k(float* x, Legion::coord_t n) {}\n")
+    assert "use of undeclared identifier 'Legion'" in str(one.error)
+
+
 def test_a_class_that_device_code_is_made_of_stays():
     text = "struct S {\n  nosuch a;\n  __device__ int f() { return 1; }\n};\n"
     assert left(text, 2, 3) is None
@@ -163,7 +173,7 @@ def test_what_a_missing_header_would_have_brought_of_the_standard_library(built)
 def test_a_header_of_the_project_that_is_missing_is_the_first_of_the_errors(built):
     one = built('#include "mine.h"\n__global__ void k(MyStruct s, float* x) { x[0] = s.a; }\n')
     first = one.error.findings[0]
-    assert (first.name, first.line) == ("mine.h", 1) and "file not found" in first.advice
+    assert (first.name, first.line) == ("mine.h", 1) and "file not found; the project does not have it" in first.advice
 
 
 def test_the_place_of_an_error_is_in_the_users_file_and_not_in_a_header(built):

@@ -10,6 +10,10 @@ from execution import THREADS, program
 TARGETS = ("gfx1100", "gfx90a")  # of both widths of a wavefront
 
 SOURCE = r"""
+#include <cooperative_groups.h>
+#include <cooperative_groups/memcpy_async.h>
+#include <cuda/barrier>
+#include <cuda/pipeline>
 #include <cuda_pipeline.h>
 
 typedef unsigned long long u64;
@@ -82,6 +86,37 @@ extern "C" __global__ void copies(const uint4* in, uint4* out) {
                  "=r"(out[3 * g + 2].z), "=r"(out[3 * g + 2].w) : "r"(place + 2048));
 }
 
+// Tile by tile, through a pipeline of two stages and one of a thread, a barrier, and a copy of the block.
+extern "C" __global__ void stages(const unsigned* in, unsigned* out) {
+    const auto block = cooperative_groups::this_thread_block();
+    __shared__ cuda::pipeline_shared_state<cuda::thread_scope_block, 2> state;
+    __shared__ cuda::barrier<cuda::thread_scope_block> bar;
+    __shared__ __align__(16) unsigned tile[2][128], own[128];
+    auto pipe = cuda::make_pipeline(block, &state);
+    auto mine = cuda::make_pipeline();
+    if (threadIdx.x == 0) init(&bar, blockDim.x);
+    const unsigned t = threadIdx.x, other = 127 - t;
+    unsigned sum = 0;
+    for (int k = 0; k < 4; ++k) {
+        pipe.producer_acquire();
+        cuda::memcpy_async(block, tile[k % 2], in + 128 * k, cuda::aligned_size_t<16>(512), pipe);
+        pipe.producer_commit();
+        pipe.consumer_wait();
+        sum += tile[k % 2][other] << k;
+        pipe.consumer_release();
+    }
+    cuda::memcpy_async(&own[t], &in[t], 4, mine);
+    mine.producer_commit();
+    cuda::pipeline_consumer_wait_prior<0>(mine);
+    sum += own[t];
+    auto token = bar.arrive();
+    bar.wait(std::move(token));
+    cooperative_groups::memcpy_async(block, own, in + 3, 500);
+    cooperative_groups::wait(block);
+    bar.arrive_and_wait();
+    out[t] = sum + (t < 125 ? own[t] << 8 : 0);
+}
+
 // Each warp loads four 8x8 matrices, as they are and transposed, and stores both.
 extern "C" __global__ void matrices(const unsigned short* in, unsigned* out) {
     __shared__ __align__(16) unsigned short tile[4][256], stored[2][4][256];
@@ -147,6 +182,14 @@ def test_asynchronous_copies_are_there_after_the_wait(built):
     assert (found[:, 0] == given[np.arange(THREADS) ^ 1]).all()
     assert (found[:, 1, :6] == given[:, :6]).all() and not found[:, 1, 6:].any()
     assert (found[:, 2] == given).all()
+
+
+def test_pipelines_and_barriers_of_a_block(built):
+    given = np.random.default_rng(6).integers(0, 2**20, (4, THREADS), np.uint32)
+    found = built.run("stages", np.zeros(THREADS, np.uint32), given.reshape(-1), block=4 * THREADS // 4)
+    wanted = sum(given[k, ::-1] << k for k in range(4)) + given[0]
+    wanted[:125] += given.reshape(-1)[3:128] << 8
+    assert (found == wanted.astype(np.uint32)).all()
 
 
 def by_lanes(matrix):

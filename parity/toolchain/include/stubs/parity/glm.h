@@ -582,6 +582,32 @@ PARITY_GLM mat<3, 3, T, Q> inverse(const mat<3, 3, T, Q>& m) {
   }
   return r;
 }
+// A 4x4 matrix without a column and a row.
+template <typename T, qualifier Q>
+PARITY_GLM mat<3, 3, T, Q> without(const mat<4, 4, T, Q>& m, int column, int row) {
+  mat<3, 3, T, Q> r;
+  for (int c = 0; c < 3; ++c) {
+    for (int k = 0; k < 3; ++k) r[c][k] = m[c + (c >= column)][k + (k >= row)];
+  }
+  return r;
+}
+template <typename T, qualifier Q>
+PARITY_GLM T determinant(const mat<4, 4, T, Q>& m) {
+  T sum = T(0);
+  for (int c = 0; c < 4; ++c) sum += (c & 1 ? -m[c][0] : m[c][0]) * determinant(without(m, c, 0));
+  return sum;
+}
+template <typename T, qualifier Q>
+PARITY_GLM mat<4, 4, T, Q> inverse(const mat<4, 4, T, Q>& m) {
+  const T d = T(1) / determinant(m);
+  mat<4, 4, T, Q> r;
+  for (int c = 0; c < 4; ++c) {
+    for (int k = 0; k < 4; ++k) r[c][k] = ((c + k) & 1 ? -d : d) * determinant(without(m, k, c));
+  }
+  return r;
+}
+template <length_t N, typename T, qualifier Q>
+PARITY_GLM mat<N, N, T, Q> inverseTranspose(const mat<N, N, T, Q>& m) { return transpose(inverse(m)); }
 template <length_t L, typename T, qualifier Q>
 PARITY_GLM T dot(const vec<L, T, Q>& a, const vec<L, T, Q>& b) {
   T sum = a[0] * b[0];
@@ -634,6 +660,7 @@ PARITY_GLM T atan(T y, T x) { return ::atan2(y, x); }
     return result;                                                    \
   }
 PARITY_EACH(abs, a[i] < T(0) ? -a[i] : a[i]) PARITY_EACH(floor, ::floor(a[i])) PARITY_EACH(ceil, ::ceil(a[i])) PARITY_EACH(sqrt, ::sqrt(a[i]))
+PARITY_EACH(tan, ::tan(a[i])) PARITY_EACH(acos, ::acos(a[i])) PARITY_EACH(asin, ::asin(a[i])) PARITY_EACH(exp2, ::exp2(a[i])) PARITY_EACH(log2, ::log2(a[i]))
 PARITY_EACH(exp, ::exp(a[i])) PARITY_EACH(log, ::log(a[i])) PARITY_EACH(sin, ::sin(a[i])) PARITY_EACH(cos, ::cos(a[i])) PARITY_EACH(round, ::round(a[i]))
 PARITY_EACH(fract, a[i] - ::floor(a[i])) PARITY_EACH(sign, T((T(0) < a[i]) - (a[i] < T(0)))) PARITY_EACH(inversesqrt, T(1) / ::sqrt(a[i])) PARITY_EACH(trunc, ::trunc(a[i]))
 #undef PARITY_EACH
@@ -656,6 +683,123 @@ PARITY_GLM vec<L, T, Q> clamp(const vec<L, T, Q>& v, T low, T high) { return min
 template <length_t L, typename T, qualifier Q>
 PARITY_GLM vec<L, T, Q> mix(const vec<L, T, Q>& a, const vec<L, T, Q>& b, T t) { return a * (T(1) - t) + b * t; }
 PARITY_GLM bool all(bool v) { return v; }
+template <length_t L, typename T, qualifier Q>
+PARITY_GLM vec<L, T, Q> clamp(const vec<L, T, Q>& v, const vec<L, T, Q>& low, const vec<L, T, Q>& high) { return min(max(v, low), high); }
+template <length_t L, typename T, qualifier Q>
+PARITY_GLM vec<L, T, Q> mix(const vec<L, T, Q>& a, const vec<L, T, Q>& b, const vec<L, T, Q>& t) { return a * (vec<L, T, Q>(T(1)) - t) + b * t; }
+template <typename T>
+PARITY_GLM T lerp(T a, T b, T t) { return mix(a, b, t); }
+template <length_t L, typename T, qualifier Q>
+PARITY_GLM vec<L, T, Q> lerp(const vec<L, T, Q>& a, const vec<L, T, Q>& b, T t) { return mix(a, b, t); }
+template <typename T>
+constexpr PARITY_GLM T saturate(T v) { return clamp(v, T(0), T(1)); }
+template <length_t L, typename T, qualifier Q>
+PARITY_GLM vec<L, T, Q> saturate(const vec<L, T, Q>& v) { return clamp(v, T(0), T(1)); }
+template <typename T>
+constexpr PARITY_GLM T step(T edge, T v) { return v < edge ? T(0) : T(1); }
+template <typename T>
+PARITY_GLM T smoothstep(T low, T high, T v) {
+  const T t = clamp((v - low) / (high - low), T(0), T(1));
+  return t * t * (T(3) - T(2) * t);
+}
+template <length_t L, typename T, qualifier Q>
+PARITY_GLM T length2(const vec<L, T, Q>& v) { return dot(v, v); }
+template <length_t L, typename T, qualifier Q>
+PARITY_GLM T distance2(const vec<L, T, Q>& a, const vec<L, T, Q>& b) { return length2(b - a); }
+template <length_t L, typename T, qualifier Q>
+PARITY_GLM vec<L, T, Q> faceforward(const vec<L, T, Q>& n, const vec<L, T, Q>& i, const vec<L, T, Q>& reference) {
+  return dot(reference, i) < T(0) ? n : -n;
+}
+template <length_t L, typename T, qualifier Q>
+PARITY_GLM vec<L, T, Q> refract(const vec<L, T, Q>& i, const vec<L, T, Q>& n, T eta) {
+  const T cosine = dot(n, i), k = T(1) - eta * eta * (T(1) - cosine * cosine);
+  return k < T(0) ? vec<L, T, Q>(T(0)) : i * eta - n * (eta * cosine + ::sqrt(k));
+}
+template <length_t L, typename T, qualifier Q>
+PARITY_GLM vec<L, T, Q> radians(const vec<L, T, Q>& v) { return v * radians(T(1)); }
+template <typename T>
+constexpr PARITY_GLM T two_pi() { return T(2) * pi<T>(); }
+template <typename T>
+constexpr PARITY_GLM T half_pi() { return pi<T>() / T(2); }
+template <typename T>
+constexpr PARITY_GLM T one_over_pi() { return T(1) / pi<T>(); }
+template <typename T>
+constexpr PARITY_GLM T epsilon() { return __is_same(T, double) ? T(2.220446049250313e-16) : T(1.1920929e-7f); }
+#define PARITY_COMPARED(name, op)                                                              \
+  template <length_t L, typename T, qualifier Q>                                               \
+  PARITY_GLM vec<L, bool, Q> name(const vec<L, T, Q>& a, const vec<L, T, Q>& b) {              \
+    vec<L, bool, Q> result;                                                                    \
+    for (int i = 0; i < L; ++i) result[i] = a[i] op b[i];                                      \
+    return result;                                                                             \
+  }
+PARITY_COMPARED(lessThan, <) PARITY_COMPARED(lessThanEqual, <=) PARITY_COMPARED(greaterThan, >) PARITY_COMPARED(greaterThanEqual, >=)
+PARITY_COMPARED(equal, ==) PARITY_COMPARED(notEqual, !=)
+#undef PARITY_COMPARED
+template <length_t L, qualifier Q>
+PARITY_GLM bool any(const vec<L, bool, Q>& v) {
+  bool found = false;
+  for (int i = 0; i < L; ++i) found = found || v[i];
+  return found;
+}
+template <length_t L, qualifier Q>
+PARITY_GLM bool all(const vec<L, bool, Q>& v) {
+  bool found = true;
+  for (int i = 0; i < L; ++i) found = found && v[i];
+  return found;
+}
+
+// <glm/gtc/matrix_transform.hpp>: right-handed, depths from -1 to 1, as GLM has it by default.
+template <typename T, qualifier Q>
+PARITY_GLM mat<4, 4, T, Q> translate(const mat<4, 4, T, Q>& m, const vec<3, T, Q>& v) {
+  mat<4, 4, T, Q> r = m;
+  r[3] = m[0] * v.x + m[1] * v.y + m[2] * v.z + m[3];
+  return r;
+}
+template <typename T, qualifier Q>
+PARITY_GLM mat<4, 4, T, Q> scale(const mat<4, 4, T, Q>& m, const vec<3, T, Q>& v) {
+  mat<4, 4, T, Q> r = m;
+  for (int i = 0; i < 3; ++i) r[i] = m[i] * v[i];
+  return r;
+}
+template <typename T, qualifier Q>
+PARITY_GLM mat<4, 4, T, Q> rotate(const mat<4, 4, T, Q>& m, T angle, const vec<3, T, Q>& v) {
+  const vec<3, T, Q> a = normalize(v);
+  const T c = ::cos(angle), s = ::sin(angle);
+  mat<4, 4, T, Q> r = m;
+  for (int i = 0; i < 3; ++i) {
+    vec<3, T, Q> to = a * (a[i] * (T(1) - c));
+    to[i] += c;
+    to[(i + 1) % 3] += s * a[(i + 2) % 3];
+    to[(i + 2) % 3] -= s * a[(i + 1) % 3];
+    r[i] = m[0] * to.x + m[1] * to.y + m[2] * to.z;
+  }
+  return r;
+}
+template <typename T, qualifier Q>
+PARITY_GLM mat<4, 4, T, Q> lookAt(const vec<3, T, Q>& eye, const vec<3, T, Q>& center, const vec<3, T, Q>& up) {
+  const vec<3, T, Q> f = normalize(center - eye), s = normalize(cross(f, up)), u = cross(s, f);
+  mat<4, 4, T, Q> r(T(1));
+  for (int i = 0; i < 3; ++i) {
+    r[i][0] = s[i];
+    r[i][1] = u[i];
+    r[i][2] = -f[i];
+  }
+  r[3][0] = -dot(s, eye);
+  r[3][1] = -dot(u, eye);
+  r[3][2] = dot(f, eye);
+  return r;
+}
+template <typename T>
+PARITY_GLM mat<4, 4, T> perspective(T fovy, T aspect, T near, T far) {
+  const T t = T(1) / ::tan(fovy / T(2));
+  mat<4, 4, T> r(T(0));
+  r[0][0] = t / aspect;
+  r[1][1] = t;
+  r[2][2] = -(far + near) / (far - near);
+  r[2][3] = T(-1);
+  r[3][2] = -(T(2) * far * near) / (far - near);
+  return r;
+}
 
 template <typename T>
 PARITY_GLM T* value_ptr(vec<2, T>& v) { return &v.x; }

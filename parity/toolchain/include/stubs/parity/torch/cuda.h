@@ -136,6 +136,12 @@ struct OffsetCalculator {
   index_t strides_[25][NARGS < 1 ? 1 : NARGS];
 };
 
+// ATen/SparseTensorUtils.h
+namespace at::sparse {
+using SparseTensor = Tensor;
+template <class... Args> Tensor flatten_indices(Args&&...); template <class... Args> SparseTensor new_with_dims_and_tensor_sparse(Args&&...); template <class... Args> void alias_into_sparse(Args&&...); Tensor coo_to_csr(const int64_t*, int64_t, int64_t);
+}  // namespace at::sparse
+
 // ATen/native/cuda/block_reduce.cuh: the first lane of each wavefront writes to shared memory, the first wavefront reads.
 namespace at::native::cuda_utils {
 constexpr int kCUDABlockReduceNumThreads = 512;

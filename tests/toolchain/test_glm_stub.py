@@ -1,0 +1,50 @@
+"""parity's small GLM: matrices and vectors of device code, against NumPy."""
+
+import numpy as np
+from execution import program
+
+SOURCE = """#include <glm/glm.hpp>
+#include <glm/gtc/matrix_transform.hpp>
+extern "C" __global__ void k(const float* in, float* out) {
+    const int t = threadIdx.x;
+    glm::mat4 m;
+    for (int c = 0; c < 4; ++c) for (int r = 0; r < 4; ++r) m[c][r] = in[16 * t + 4 * c + r];
+    const glm::mat4 inverse = glm::inverse(m);
+    const glm::mat4 turned = glm::rotate(glm::translate(m, glm::vec3(1, 2, 3)), 0.5f, glm::vec3(1, 2, 2));
+    const glm::mat4 moved = glm::scale(turned, glm::vec3(2));
+    for (int c = 0; c < 4; ++c) for (int r = 0; r < 4; ++r) out[48 * t + 4 * c + r] = inverse[c][r];
+    for (int c = 0; c < 4; ++c) for (int r = 0; r < 4; ++r) out[48 * t + 16 + 4 * c + r] = moved[c][r];
+    const glm::vec3 i = glm::normalize(glm::vec3(m[0])), n = glm::normalize(glm::vec3(m[1]));
+    const glm::vec3 bent = glm::refract(i, glm::faceforward(n, i, n), 0.7f);
+    for (int r = 0; r < 3; ++r) out[48 * t + 32 + r] = bent[r];
+    out[48 * t + 35] = glm::determinant(m);
+    out[48 * t + 36] = glm::any(glm::lessThan(i, n)) + 2 * glm::all(glm::lessThan(i, n));
+    out[48 * t + 37] = glm::smoothstep(0.0f, 1.0f, glm::saturate(m[0][0]));
+}
+"""
+
+
+def test_what_vectors_and_matrices_do(tmp_path, cache):
+    given = np.random.default_rng(7).normal(size=(32, 4, 4)).astype(np.float32)  # thread, column, row
+    run = program(tmp_path, SOURCE, "gfx1100", cache).run
+    found = run("k", np.zeros((32, 48), np.float32), given, block=32)
+    for columns, out in zip(given.astype(np.float64), found, strict=True):
+        m = columns.T
+        inverse = np.linalg.inv(m)
+        np.testing.assert_allclose(out[:16].reshape(4, 4).T, inverse, rtol=1e-3, atol=1e-3 * abs(inverse).max())
+        x, y, z = axis = np.array([1, 2, 2]) / 3
+        cross = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
+        turn, move = np.eye(4), np.eye(4)
+        turn[:3, :3] = np.cos(0.5) * np.eye(3) + np.sin(0.5) * cross + (1 - np.cos(0.5)) * np.outer(axis, axis)
+        move[:3, 3] = (1, 2, 3)
+        np.testing.assert_allclose(
+            out[16:32].reshape(4, 4).T, m @ move @ turn @ np.diag((2, 2, 2, 1)), rtol=1e-4, atol=1e-4
+        )
+        i, n = (v[:3] / np.linalg.norm(v[:3]) for v in columns[:2])
+        facing = -n * np.sign(n @ i)
+        bent = 0.7 * i - (0.7 * (facing @ i) + np.sqrt(1 - 0.49 * (1 - (facing @ i) ** 2))) * facing
+        np.testing.assert_allclose(out[32:35], bent, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(out[35], np.linalg.det(m), rtol=1e-3, atol=1e-4)
+        assert out[36] == (i < n).any() + 2 * (i < n).all()
+        s = np.clip(m[0, 0], 0, 1)
+        np.testing.assert_allclose(out[37], s * s * (3 - 2 * s), rtol=1e-5, atol=1e-6)
