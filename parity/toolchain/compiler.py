@@ -113,6 +113,11 @@ CONTROL(int, __oclc_ABI_version, 500)
 _LACKING = re.compile(
     r"\bno (?:member|type|template) named|undeclared|unknown type|not found|is not a class|no matching"
 )
+_ATTRIBUTES = re.compile(
+    r"out-of-line definition of .* does not match any declaration|__(?:host|device)__ function .* cannot overload"
+    r"|no function template matches function template specialization"
+)
+"""What clang says of a function that is declared for another side than it is defined for."""
 _QUOTED = re.compile(r"'([^']+)'|\"([^\"]+)\"")
 _UNDEFINED = re.compile(
     r"undefined (?:hidden |protected )?symbol: (?P<name>.*)\n"
@@ -190,6 +195,10 @@ def _advice(error: Diagnostic, quoted: Sequence[str]) -> str:
         return "HIP's vector types have operators of their own; put the program's between #ifndef __HIPCC__ and #endif"
     if "__shared__" in error.text and "cannot be 'extern'" in error.text:
         return "clang takes no length of it that is fixed; leave the first out: extern __shared__ float name[][32]"
+    if _ATTRIBUTES.search(error.text):
+        return (
+            "clang wants __host__ and __device__ at a declaration as at the definition, where nvcc takes them of either"
+        )
     if not quoted:
         return ""
     if "__host__ function" in error.text or "no matching function" in error.text:

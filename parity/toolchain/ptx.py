@@ -65,7 +65,16 @@ _ASM = re.compile(
     | (?P<asm> \b(?:asm|__asm|__asm__)\b [\s\\]* (?:(?:volatile|__volatile__|inline)\b[\s\\]*)* \( )""",
     re.VERBOSE | re.DOTALL,
 )
+_LITERALS = r'(?:[ \t]*(?:"(?:[^"\\\n]|\\.)*"|\#[ \t]*\w+))*[ \t]*'
+_MACRO = re.compile(
+    rf"^[ \t]*\#[ \t]*define[ \t]+(?P<name>\w+)(?:\((?P<parameter>\w*)\))?(?P<body>{_LITERALS})(?://[^\n]*)?$",
+    re.MULTILINE,
+)
+"""A macro that is a part of a template: literals, and its parameter as one; or nothing."""
 _TOKEN = re.compile(rf"{COMMENT_OR_LITERAL} | (?P<mark>::|[:()\[\]{{}},])", re.VERBOSE | re.DOTALL)
+_USE = re.compile(
+    rf"{COMMENT_OR_LITERAL} | \b(?P<name>[A-Za-z_]\w*) (?:\((?P<argument>\w*)\))?", re.VERBOSE | re.DOTALL
+)
 _INSTRUCTION = re.compile(
     r"(?:@(?P<guard>!?[%$\w]+)\s+)?(?P<opcode>[a-z]\w*(?:\.[\w:]+)*)\s*(?P<operands>.*)", re.DOTALL
 )
@@ -200,10 +209,11 @@ def translate(text: str, is_compiled: Callable[[int], bool]) -> tuple[str, list[
     refused: list[Refused] = []
     parts: list[str] = []
     done = 0
+    macros = {match["name"]: match for match in _MACRO.finditer(text)}  # of several, the last: they differ in hints
     for match in _ASM.finditer(text):
         if not match["asm"] or match.start() < done or not is_compiled(match.start()):
             continue
-        statement = _parse(text, match.end())
+        statement = _parse(text, match.end(), macros)
         if statement is None or not (name := _ptx(statement.template)):
             continue
         new = _translated(statement)
@@ -388,7 +398,7 @@ def _operand(written: str, registers: Mapping[str, _Value]) -> tuple[_Value, str
     return (_Value(written), "0") if re.fullmatch(r"-?(?:0[xX][\da-fA-F]+|\d+)[uU]?|-?\d+\.\d+", written) else None
 
 
-def _parse(text: str, start: int) -> _Statement | None:
+def _parse(text: str, start: int, macros: Mapping[str, re.Match[str]]) -> _Statement | None:
     """The statement whose parenthesis opens before ``start``."""
     sections: list[list[str]] = [[""]]
     depth, at = 0, start
@@ -397,7 +407,7 @@ def _parse(text: str, start: int) -> _Statement | None:
         at = match.end()
         mark = match["mark"]
         if mark == ")" and depth == 0:
-            return _statement(sections, at)
+            return _statement(sections, at, macros)
         if mark in (":", "::") and depth == 0 and len(sections) + len(mark) <= 4:
             sections += [[""] for _ in mark]
         elif mark == "," and depth == 0:
@@ -408,8 +418,8 @@ def _parse(text: str, start: int) -> _Statement | None:
     return None
 
 
-def _statement(sections: Sequence[Sequence[str]], end: int) -> _Statement | None:
-    template = _joined(sections[0][0])
+def _statement(sections: Sequence[Sequence[str]], end: int, macros: Mapping[str, re.Match[str]]) -> _Statement | None:
+    template = _joined(_expanded(sections[0][0], macros))
     operands = [_given(part) for section in sections[1:3] for part in section if part.strip(" \t\r\n\\")]
     return None if template is None else _Statement(template, tuple(operands), end)
 
@@ -418,6 +428,19 @@ def _given(text: str) -> _Operand:
     """An operand; one of a form that is not understood has no expression."""
     match = re.fullmatch(r'\s*"([^"]*)"\s*\((.*)\)\s*', re.sub(r"\\\r?\n", " ", text), re.DOTALL)
     return _Operand(match[1], " ".join(match[2].split())) if match else _Operand("", "")
+
+
+def _expanded(text: str, macros: Mapping[str, re.Match[str]]) -> str:
+    """The parts of a template with those macros that are literals."""
+
+    def literals(match: re.Match[str]) -> str:
+        macro = macros.get(match["name"] or "")
+        if macro is None or (macro["parameter"] is None) != (match["argument"] is None):
+            return match[0]
+        argument = f'"{(match["argument"] or "").strip()}"'
+        return re.sub(r"#[ \t]*\w+", lambda _: argument, macro["body"])
+
+    return _USE.sub(literals, text) if macros else text
 
 
 def _joined(text: str) -> str | None:

@@ -290,6 +290,18 @@ def test_an_error_directive_counts_where_no_header_is_missing(built):
     assert one.translation.left_out[0].because == "no timer"
 
 
+@pytest.mark.parametrize(
+    "source",
+    [
+        "struct Lock { void take(int*); };\n__device__ void Lock::take(int* x) { *x = 1; }\n",
+        "template <class T> __host__ __device__ T f(T);\n\ntemplate <> __device__ int f(int x) { return x; }\n",
+    ],
+)
+def test_attributes_that_only_a_definition_has_are_explained(built, source):
+    finding = built(source + "__global__ void k(int* x) { x[0] = 1; }\n").error.findings[0]
+    assert "clang wants __host__ and __device__ at a declaration as at the definition" in finding.advice
+
+
 def test_a_macro_of_the_host_that_stands_alone_is_left_out(built):
     source = "#define INSTANTIATE(T) template void f<T>(const Missing<T>&);\n#define KERNEL(T) __global__ void k(T*);\n"
     one = built(

@@ -66,6 +66,18 @@ def test_other_assembly_is_left_alone(text):
     assert translate(text, lambda at: True) == (text, [])
 
 
+def test_macros_that_are_parts_of_a_template():
+    text = '#if X\n#define HINT(size) ".L2::" #size "B"\n#else\n#define HINT(size)\n#endif\n#define MOVE "mov.u32"\n'
+    text += (
+        'asm("ld.global.nc" HINT(128) ".u32 %0, [%1];" : "=r"(x) : "l"(p)); asm(MOVE " %0, %1;" : "=r"(x) : "r"(y));'
+    )
+    found, refused = translate(text, lambda at: True)
+    assert not refused and "asm" not in found
+    again, refused = translate(text.replace("#else\n#define HINT(size)\n", ""), lambda at: True)
+    assert not refused and again.splitlines()[-1] == found.splitlines()[-1]
+    assert translate('asm(OTHER " %0, %1;" : "=r"(x) : "r"(y));', lambda at: True)[0].startswith("asm")
+
+
 def test_what_is_not_compiled_is_left_alone():
     text = 'asm("exit;"); asm("trap;");'
     assert translate(text, lambda at: at > 0)[0] == 'asm("exit;"); do { { __builtin_trap(); } } while (0);'
