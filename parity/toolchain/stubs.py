@@ -28,7 +28,7 @@ LIBRARY_NAMES = "parity/library_names.h"
 """The header that ``library_names`` makes."""
 
 _LIBRARY_NAME = re.compile(
-    r"\b(?:hip(?:blas|fft|sparse|solver|rand)|HIP(?:BLAS|FFT|SPARSE|SOLVER|RAND)|rocblas_|miopen|nccl|NCCL)\w*"
+    r"\b(?:hip(?:blas|fft|sparse|solver|rand)|HIP(?:BLAS|FFT|SPARSE|SOLVER|RAND)|rocblas_|miopen|nccl(?=[A-Z])|NCCL_)\w*"
 )
 _LIBRARY_TYPES = frozenset(("hipfftResult", "hipfftType", "ncclComm", "ncclUniqueId"))
 """Types whose names do not end as those of types do."""

@@ -315,6 +315,7 @@ def test_names_of_nccl_and_the_libraries_printf_are_there(built):
     source = (
         "#include <nccl.h>\n#include <cstdio>\n#if NCCL_VERSION_CODE < NCCL_VERSION(2, 10, 0)\n#error old\n#endif\n"
     )
+    source = "enum By { NONE, NCCL };\n" + source
     source += "#define NCCL_MINE 3\nncclComm_t comm;\nvoid host() { ncclUniqueId id; ncclGetUniqueId(&id); }\n"
     one = built(source + '__global__ void k(int* x) { std::printf("%d", x[0] + NCCL_MINE); }\n')
     assert not one.error and one.translation.stubs == ("rccl/rccl.h",) and not one.translation.left_out
