@@ -87,7 +87,8 @@ class CodeObject:
 
     ``listing`` is the assembly text (AMD) or the PTX (CUDA), ``digest`` the SHA-256 that identifies it, ``sources`` the
     files it was made of. ``binary`` is the loadable file (HSACO, cubin), if one was made. ``made_by`` says in words of
-    what sources it was made (hipified or ported), and by which compiler with whose headers.
+    what sources it was made (hipified or ported), and by which compiler with whose headers. ``refused`` are functions
+    of the source that it cannot have, by name, each with its place and what no GPU of this vendor can do.
     """
 
     module: str
@@ -98,6 +99,7 @@ class CodeObject:
     sources: tuple[Path, ...] = ()
     binary: Path | None = None
     made_by: str = ""
+    refused: Mapping[str, str] = field(default_factory=dict)
 
     def symbol(self, name: str) -> str:
         """The symbol of the kernel of that name: itself, or that of a kernel so called in the source.

@@ -168,6 +168,8 @@ def _inputs(call: Call, verdict: Verdict) -> dict[str, str]:
 
 def missing(code: CodeObject, name: str) -> str:
     """What to say of a kernel that a code object does not have."""
+    if why := code.refused.get(name.partition("<")[0].rpartition("::")[2]):
+        return f"{code.module} has no {name}, which no AMD GPU can run: {why}"
     names = [(spelled(symbol) or (symbol,))[0] for symbol in code.kernels]
     near = nearest(name, names) or f"; it has {', '.join(names[:KERNELS_NAMED]) or 'no kernels'}"
     return f"{code.module} has no {name}{near}"

@@ -432,6 +432,8 @@ def _names(paths: Iterable[Path]) -> str:
 def _built(source: Source, target: Target, folder: Path, seconds: float, cached: bool, made_by: str) -> Built:
     """What is in a folder of the cache."""
     record = json.loads((folder / _RECORD).read_text())
+    translation = Translation.of(record["translation"]) if record["translation"] else None
+    left_out = translation.left_out if translation else ()
     code = CodeObject(
         source.module,
         target.name,
@@ -441,6 +443,7 @@ def _built(source: Source, target: Target, folder: Path, seconds: float, cached:
         tuple(_original(Path(name), source.folder) for name in record["sources"]),
         folder / record["binary"],
         made_by,
+        {each.function: f"{each.file}:{each.line}: {each.because}" for each in left_out if each.function},
     )
     return Built(
         source.module,
@@ -449,7 +452,7 @@ def _built(source: Source, target: Target, folder: Path, seconds: float, cached:
         cached,
         code,
         hip=folder / record["hip"] if record["hip"] else None,
-        translation=Translation.of(record["translation"]) if record["translation"] else None,
+        translation=translation,
         switches=source.switches,
         part_of=source.path if source.parts else None,
         guessed=source.guessed,
