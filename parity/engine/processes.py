@@ -12,7 +12,6 @@ import contextlib
 import itertools
 import os
 import pickle
-import queue
 import signal
 import subprocess
 import sys
@@ -32,6 +31,7 @@ from typing import Any
 from parity.errors import NotAvailable
 from parity.interrupts import INTERRUPTS, held
 from parity.runners.gpu import WORKER_NUMBER
+from parity.runners.isolated import received
 
 __all__ = ["Died", "Late", "Processes"]
 
@@ -288,17 +288,7 @@ def work(descriptor: int) -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, INTERRUPTS)
     os.set_inheritable(descriptor, False)
     connection = Connection(descriptor)
-    messages: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-
-    def read() -> None:
-        # In a thread: in the middle of a call nobody else would see that the other side has gone.
-        while True:
-            try:
-                messages.put(connection.recv_bytes())
-            except (EOFError, OSError):
-                os._exit(0)
-
-    threading.Thread(target=read, daemon=True).start()
+    messages = received(connection.recv_bytes)
     with contextlib.suppress(OSError):
         connection.send_bytes(b"")
         while True:

@@ -16,18 +16,20 @@ import sys
 import tempfile
 import threading
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
-from typing import IO, Any, Protocol
+from typing import IO, Any, Protocol, TypeVar
 
 from parity.codeobject import CodeObject
 from parity.errors import NotAvailable
 from parity.launch import Buffer, Fault, Launch, Outcome, Tiled
 from parity.runners.timing import Timings
 
-__all__ = ["Executor", "Isolated"]
+__all__ = ["Executor", "Isolated", "received"]
+
+T = TypeVar("T")
 
 START_SECONDS = 120.0
 """Limit for opening a device: importing CuPy and making a context, on a machine where many do so at once."""
@@ -193,19 +195,27 @@ def _untouched(buffers: Mapping[str, Buffer], fault: Fault) -> Outcome:
     return Outcome({name: buffer.data for name, buffer in buffers.items()}, fault)
 
 
-def _serve(connection: Connection) -> None:
-    """Answer requests until the other side closes the connection."""
-    requests: queue.SimpleQueue[Any] = queue.SimpleQueue()
+def received(receive: Callable[[], T]) -> queue.SimpleQueue[T]:
+    """What ``receive`` takes from the other side of a connection; when that has gone, this process ends.
+
+    A thread reads, so that this is seen in the middle of a call, too, even one without end.
+    """
+    messages: queue.SimpleQueue[T] = queue.SimpleQueue()
 
     def read() -> None:
-        # In a thread, so that the end of the other side ends this process even during a kernel without end.
         while True:
             try:
-                requests.put(connection.recv())
+                messages.put(receive())
             except (EOFError, OSError):
                 os._exit(0)
 
     threading.Thread(target=read, daemon=True).start()
+    return messages
+
+
+def _serve(connection: Connection) -> None:
+    """Answer requests until the other side closes the connection."""
+    requests: queue.SimpleQueue[Any] = received(connection.recv)
     path, arguments = requests.get()
     module, _, name = path.partition(":")
     try:

@@ -313,7 +313,7 @@ def _build_one(source: Source, target: Target, fingerprint: str, cache: Cache) -
             error=error,
             translation=translation,
             switches=source.switches,
-            part_of=source.path if source.parts else None,
+            part_of=source.part_of,
         )
         others = after_errors(source, target.vendor, error)
     for variant in others:
@@ -454,7 +454,7 @@ def _built(source: Source, target: Target, folder: Path, seconds: float, cached:
         hip=folder / record["hip"] if record["hip"] else None,
         translation=translation,
         switches=source.switches,
-        part_of=source.path if source.parts else None,
+        part_of=source.part_of,
         guessed=source.guessed,
     )
 

@@ -177,7 +177,6 @@ def folders_of(source: Path, folders: tuple[Path, ...]) -> tuple[Path, ...]:
     return tuple(found)
 
 
-@functools.cache
 def made_header(header: str, source: Path, folders: tuple[Path, ...]) -> Made | None:
     """The header that CMake or autoconf makes of a template in the project; the arguments are ``switches_of``'s.
 

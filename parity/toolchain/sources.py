@@ -99,6 +99,11 @@ class Source:
     guessed: bool = False
     repairs: Repairs = field(default_factory=Repairs, repr=False, compare=False)
 
+    @property
+    def part_of(self) -> Path | None:
+        """The path of the source itself, if it is built in the place of another that is a part of it."""
+        return self.path if self.parts else None
+
     @functools.cached_property
     def root(self) -> str:
         """The folder below which the staged files keep their places relative to each other."""

@@ -7,6 +7,7 @@ variants are tried in turn, and ``parity build`` names what was taken.
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -51,7 +52,7 @@ def after_errors(source: Source, vendor: str, error: CompileError) -> Iterator[V
     if vendor == "amd":
         flags += [Variant("linked", tuple(_elsewhere(error))), Variant("switches", (ARCH,))]
     # One of them, which is compiled and then has variants of its own: all would be all of their combinations.
-    yield from [each for each in flags if each.of(source)][:1]
+    yield from itertools.islice((each for each in flags if each.of(source)), 1)
     yield from _wholes(source)
 
 
