@@ -54,7 +54,7 @@ def compared(suite: Suite, target: str, selectors: Sequence[str], examples: int)
     built = build_suite(suite, suite.modules_of(suite.entries_of(selection)), [target])
     code = {(each.module, column): each.code_object for each in built if each.code_object}
     tasks = runnable(tasks_of(selection, [column]), suite, code)
-    plan = Plan(suite.kernels, suite.cases, tasks, examples, 0, True, code)
+    plan = Plan.of(suite, tasks, code, examples=examples)
     sessions = [runner.open(target) for runner in runners]
     sessions = [getattr(session, "nearest", session) for session in sessions]  # HIP's calls draw nothing
     for task in tasks:

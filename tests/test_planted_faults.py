@@ -153,7 +153,7 @@ def worker_for(
     assert built.code_object, built.error
     tasks = tasks_of(selection, [column])
     code = {(module, column): built.code_object}
-    return Worker(Plan(suite.kernels, suite.cases, tasks, examples, 0, True, code), suite, sessions=sessions)
+    return Worker(Plan.of(suite, tasks, code, examples=examples), suite, sessions=sessions)
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda f: f.name)

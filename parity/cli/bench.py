@@ -136,10 +136,9 @@ def _build(suite: Suite, selection: Selection, targets: Sequence[str], jobs: int
 
 def _plan(suite: Suite, selection: Selection, columns: Sequence[Column], built: Sequence[Built]) -> Plan:
     code = {(b.module, c): b.code_object for b in built for c in columns if b.code_object and b.target == c.target}
-    folders = suite.kernels.absolute(), suite.cases.absolute()
     order = {op: place for place, op in enumerate(suite.ops)}
     tasks = sorted(runnable(tasks_of(selection, columns), suite, code), key=lambda task: order[task.op])
-    return Plan(*folders, tuple(tasks), EXAMPLES, 0, True, code, launches=suite.launches)
+    return Plan.of(suite, tasks, code, examples=EXAMPLES)
 
 
 def _write(path: Path, text: str = "") -> None:

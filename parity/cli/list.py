@@ -67,7 +67,7 @@ def _dtypes(combinations: Sequence[tuple[str, ...]]) -> str:
 
 def _print_cases(suite: Suite, selection: Selection, examples: int, seed: int) -> None:
     tasks = tasks_of(selection, ())
-    plan = Plan(suite.kernels, suite.cases, tasks, examples, seed, True, {}, launches=suite.launches)
+    plan = Plan.of(suite, tasks, {}, examples=examples, seed=seed)
     console = output()
     for task in tasks:
         for title, case in plan.draw(suite, task):

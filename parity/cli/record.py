@@ -57,8 +57,7 @@ def main(arguments: argparse.Namespace) -> int:
     tasks = runnable(tasks_of(selection, columns.values()), suite, code)
     if not tasks:
         raise NotAvailable("nothing was recorded: no case could be executed")
-    folders = suite.kernels.absolute(), suite.cases.absolute()
-    plan = Plan(*folders, tasks, arguments.examples, arguments.seed, True, code, launches=suite.launches)
+    plan = Plan.of(suite, tasks, code, examples=arguments.examples, seed=arguments.seed)
     head = _head(runner, plan)
     partial = arguments.output.with_name(f"{arguments.output.name}.partial")
     with Journal(partial, {"selection": digest(*map(repr, tasks)), **head}) as journal:

@@ -245,16 +245,14 @@ def _plan(work: Work, built: Sequence[Built], arguments: argparse.Namespace) -> 
     code = work.columns.code(built)
     tasks, problems = work.columns.with_recorded(tasks_of(work.selection, work.columns.runnable), work.suite)
     _warn(problems)
-    return Plan(
-        work.suite.kernels.absolute(),
-        work.suite.cases.absolute(),
+    return Plan.of(
+        work.suite,
         runnable(work.known.with_cases(tasks, work.suite), work.suite, code),
-        work.examples,
-        work.seed,
-        arguments.checked,
         code,
+        examples=work.examples,
+        seed=work.seed,
+        checked=arguments.checked,
         known=work.known,
-        launches=work.suite.launches,
     )
 
 

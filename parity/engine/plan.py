@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -12,9 +12,13 @@ from parity.engine.known import Known
 from parity.generate import sample
 from parity.op import Entry
 from parity.runners import Evidence, OpRunner, Runner, Vendor, described
-from parity.suite import Selection, Suite
+from parity.side import Sides
+from parity.suite import Selection, Suite, load_suite
 
 __all__ = ["Column", "Plan", "Task", "columns_of", "runnable", "tasks_of"]
+
+SECONDS = 60.0
+"""Limit for a case that gives no answer."""
 
 
 @dataclass(frozen=True)
@@ -67,8 +71,8 @@ class Plan:
 
     ``examples`` cases are drawn per kernel entry beside the named ones, from ``seed``. ``code`` maps a module and a
     column to the code object that runs there, if one does. A case that gives no answer within ``seconds`` is ended. A
-    failure that is ``known`` is marked, and not made smaller. ``launches`` is "any", or "host" if drawn and named cases
-    keep to the host's own launches.
+    failure that is ``known`` is marked, and not made smaller. ``sides`` is how the suite's kernels are compiled.
+    ``launches`` is "any", or "host" if drawn and named cases keep to the host's own launches.
     """
 
     kernels: Path
@@ -78,9 +82,46 @@ class Plan:
     seed: int
     checked: bool
     code: Mapping[tuple[str, Column], CodeObject]
-    seconds: float = 60.0
+    seconds: float = SECONDS
     known: Known = field(default_factory=Known)
+    sides: Sides = field(default_factory=Sides)
     launches: str = "any"
+
+    @classmethod
+    def of(
+        cls,
+        suite: Suite,
+        tasks: Sequence[Task],
+        code: Mapping[tuple[str, Column], CodeObject],
+        *,
+        examples: int,
+        seed: int = 0,
+        checked: bool = True,
+        seconds: float = SECONDS,
+        known: Known | None = None,
+    ) -> Plan:
+        """A run of tasks of a suite, of which a worker process has all that it needs to load it again."""
+        return cls(
+            suite.kernels.absolute(),
+            suite.cases.absolute(),
+            tuple(tasks),
+            examples,
+            seed,
+            checked,
+            code,
+            seconds,
+            known or Known(),
+            suite.sides,
+            suite.launches,
+        )
+
+    def suite(self) -> Suite:
+        """The suite of this run, loaded anew.
+
+        Raises:
+            UsageError: a folder cannot be used any more.
+        """
+        return replace(load_suite(self.kernels, self.cases, sides=self.sides), launches=self.launches)
 
     @property
     def columns(self) -> tuple[Column, ...]:

@@ -19,7 +19,7 @@ from parity.errors import ParityError
 from parity.op import Call, Entry
 from parity.reference.expected import Expected
 from parity.runners import Library, OpRunner, Runner, Session, replayed, runner
-from parity.suite import Suite, load_suite
+from parity.suite import Suite
 from parity.toolchain import HelpfulPort, helpful_port
 
 __all__ = ["LEFT_OUT", "Worker", "blank", "current", "endless", "perform", "prepare", "start"]
@@ -243,7 +243,7 @@ _worker: Worker
 def start(plan: Plan) -> None:
     """Initialise this process."""
     global _worker
-    _worker = Worker(plan, load_suite(plan.kernels, plan.cases))
+    _worker = Worker(plan, plan.suite())
 
 
 def current() -> Worker:

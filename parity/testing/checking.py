@@ -147,13 +147,4 @@ def _entries(suite: Suite, name: str, dtype: str | Sequence[str]) -> list[str]:
 def _plan(suite: Suite, tasks: Sequence[Task], examples: int, seed: int) -> Plan:
     if not tasks:
         raise UsageError("there is nothing to run: the op has no kernel with a source; give parity_check a function")
-    return Plan(
-        suite.kernels.absolute(),
-        suite.cases.absolute(),
-        tuple(tasks),
-        examples,
-        seed,
-        True,
-        {},
-        launches=suite.launches,
-    )
+    return Plan.of(suite, tasks, {}, examples=examples, seed=seed)

@@ -97,10 +97,8 @@ class Execution:
             build_suite(settings.suite, modules, targets, done=done)
         code = settings.columns.code(self.built)
         tasks = runnable(settings.known.with_cases(self._wanted, settings.suite), settings.suite, code)
-        folders = settings.suite.kernels.absolute(), settings.suite.cases.absolute()
-        launches = settings.suite.launches
-        self.plan = Plan(
-            *folders, tasks, settings.examples, settings.seed, True, code, known=settings.known, launches=launches
+        self.plan = Plan.of(
+            settings.suite, tasks, code, examples=settings.examples, seed=settings.seed, known=settings.known
         )
         self._tasks = {(task.op, task.dtypes): task for task in tasks}
         self._order = list(self._tasks)

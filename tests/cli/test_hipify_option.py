@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 
 KERNELS = """
+#ifndef LANE  // which the project's flags define, for every port of it
+#error "LANE is not defined"
+#endif
 #ifdef __HIPCC__  // HIP's own take masks of 64 bits alone
 __device__ inline float __shfl_sync(unsigned, float v, int lane) { return __shfl(v, lane, warpSize); }
 #endif
@@ -14,7 +17,7 @@ __device__ inline float __shfl_sync(unsigned, float v, int lane) { return __shfl
 #include <cuda/pipeline>
 #endif
 extern "C" __global__ void first(const float* x, float* out) {
-    out[threadIdx.x] = __shfl_sync(0xffffffffu, x[threadIdx.x], 0);
+    out[threadIdx.x] = __shfl_sync(0xffffffffu, x[threadIdx.x], LANE);
 }
 """
 CASES = """
@@ -36,22 +39,22 @@ def port(tmp_path, monkeypatch):
     for name, text in (("kernels/port.cu", KERNELS), ("cases/port.py", CASES)):
         (tmp_path / name).parent.mkdir()
         (tmp_path / name).write_text(text)
-    (tmp_path / "pyproject.toml").write_text('[tool.parity]\nkernels = "kernels"\ncases = "cases"\n')
+    (tmp_path / "pyproject.toml").write_text('[tool.parity]\nflags = ["-DLANE=0"]\n')
     monkeypatch.chdir(tmp_path)
 
 
 def test_the_literal_port_is_what_is_tested(parity, port):
     result = parity("run", *CASE)
     assert result.code == 1
-    assert "the port passes with --hipify helpful, which reads port.cu:9 as: " in result.out
-    assert "out[threadIdx.x] = __shfl(x[threadIdx.x], 0, 32);" in result.out
+    assert "the port passes with --hipify helpful, which reads port.cu:12 as: " in result.out
+    assert "out[threadIdx.x] = __shfl(x[threadIdx.x], LANE, 32);" in result.out
     assert "--hipify" not in result.out.partition("again ")[2].partition("\n")[0]
 
 
 def test_the_helpful_port_is_tested_on_request_and_says_so(parity, port, monkeypatch):
     monkeypatch.setenv("PARITY_HIPIFY", "literal")  # which the option replaces, and the end of the test brings back
     assert parity("run", *CASE, "--hipify", "helpful").code == 0
-    Path("kernels/port.cu").write_text(KERNELS.replace("], 0)", "] + 1, 0)"))
+    Path("kernels/port.cu").write_text(KERNELS.replace("], LANE)", "] + 1, LANE)"))
     result = parity("run", *CASE, "--hipify", "helpful")
     assert result.code == 1
     assert "--hipify helpful" in result.out.partition("again ")[2].partition("\n")[0]
@@ -62,7 +65,7 @@ def test_build_says_which_branches_are_compiled(parity, port):
     result = parity("build", "--target", "gfx90a")
     assert result.code == 0
     assert (
-        "port.cu:5: #if __CUDA_ARCH__ >= 800: __CUDA_ARCH__ is not defined for AMD, so line 6 is left out" in result.out
+        "port.cu:8: #if __CUDA_ARCH__ >= 800: __CUDA_ARCH__ is not defined for AMD, so line 9 is left out" in result.out
     )
     assert "could not be mapped" not in result.out
 

@@ -50,7 +50,7 @@ class Opinion(NamedTuple):
 
 def opinion(suite: Suite, entry: Entry, target: str, code: CodeObject, session: Session, limit: int = LIMIT) -> Opinion:
     """Run the smallest of a few cases of a kernel on both."""
-    plan = Plan(suite.kernels, suite.cases, (), TRIES, 1, True, {})
+    plan = Plan.of(suite, (), {}, examples=TRIES, seed=1)
     calls = []
     for _, text in plan.draw(suite, Task(entry.op.name, entry.dtypes, ())):
         call = entry.op.call(entry.op.parse(text)).on(code)

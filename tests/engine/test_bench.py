@@ -23,7 +23,7 @@ def measured(suite):
         built = build(kernels or suite.kernels, modules, ["gfx1100"])
         code = {(b.module, columns[0]): b.code_object for b in built if b.code_object}
         tasks = runnable(tasks_of(selection, columns), suite, code)
-        return list(bench(Plan(suite.kernels, suite.cases, tasks, 2, 0, True, code), suite, **options))
+        return list(bench(Plan.of(suite, tasks, code, examples=2), suite, **options))
 
     return do
 

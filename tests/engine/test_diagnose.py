@@ -86,7 +86,7 @@ def detail(tmp_path, case: str, targets: list[str]) -> dict[str, str]:
         assert built.code_object, built.error
         code["waves", columns[built.target]] = built.code_object
     (task,) = tasks_of(suite.select([case]), columns.values())
-    worker = Worker(Plan(suite.kernels, suite.cases, (task,), 20, 0, True, code), suite)
+    worker = Worker(Plan.of(suite, (task,), code, examples=20), suite)
     return {r.target: "" if r.verdict.passed else r.minimal.verdict.detail for r in worker.perform(task)}
 
 

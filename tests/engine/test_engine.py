@@ -45,7 +45,7 @@ def plan_for(suite, *sizes: int, seconds: float = 5.0, examples: int = 1, column
     kernel = Kernel("uneg_f32", (), 0, 0, 0, 0, 0, 32)
     code = CodeObject("unary", "gfx1100", "", {"uneg_f32": kernel}, "digest")
     objects = {("unary", column): code for column in columns}
-    return Plan(suite.kernels, suite.cases, tasks_of(suite.select(cases), columns), examples, 0, True, objects, seconds)
+    return Plan.of(suite, tasks_of(suite.select(cases), columns), objects, examples=examples, seconds=seconds)
 
 
 def test_there_are_no_more_processes_than_kernels_and_columns(suite, monkeypatch):
@@ -169,7 +169,7 @@ def test_a_record_names_the_hardware_it_is_from(suite, monkeypatch):
     monkeypatch.setattr(Emulated, "describe", lambda self: {"gpu": "NVIDIA H200", "driver": "580.1"}, raising=False)
     columns = Column("emulated", "gfx1100"), Column("emulated", "gfx1030", Evidence.HARDWARE, spec="emulated")
     for column, devices in zip(columns, ({}, {"emulated": {"gpu": "NVIDIA H200", "driver": "580.1"}}), strict=True):
-        plan = Plan(suite.kernels, suite.cases, tasks_of(suite.select(["uneg_f32"]), [column]), 1, 0, True, {})
+        plan = Plan.of(suite, tasks_of(suite.select(["uneg_f32"]), [column]), {}, examples=1)
         assert environment(plan)["devices"] == devices
 
 
@@ -195,9 +195,7 @@ def test_a_record_that_cannot_be_written_names_the_way_out(tmp_path):
 
 
 def test_the_cases_of_a_kernel_do_not_depend_on_what_else_is_selected(suite):
-    alone, whole = (
-        Plan(suite.kernels, suite.cases, tasks_of(suite.select(s), []), 10, 4, True, {}) for s in (["ugelu_f16"], [])
-    )
+    alone, whole = (Plan.of(suite, tasks_of(suite.select(s), []), {}, examples=10, seed=4) for s in (["ugelu_f16"], []))
     (task,) = alone.tasks
     assert alone.draw(suite, task) == whole.draw(suite, next(t for t in whole.tasks if t == task))
 

@@ -49,7 +49,7 @@ def plugin(tmp_path, monkeypatch):
 
 def plan(suite, *selectors):
     tasks = tasks_of(suite.select(selectors), [LIBRARY])
-    return Plan(suite.kernels, suite.cases, tasks, 5, 0, True, {}, seconds=20)
+    return Plan.of(suite, tasks, {}, examples=5, seconds=20)
 
 
 @pytest.mark.usefixtures("plugin")

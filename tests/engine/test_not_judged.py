@@ -43,7 +43,7 @@ def plan_for(suite, installed):
 
     def make(*sizes):
         tasks = tasks_of(suite.select([f"unary.neg[f32](x={n}~normal@0)" for n in sizes]), (COLUMN,))
-        return Plan(suite.kernels, suite.cases, tasks, 1, 0, True, {("unary", COLUMN): code})
+        return Plan.of(suite, tasks, {("unary", COLUMN): code}, examples=1)
 
     return make
 
@@ -194,7 +194,7 @@ def test_a_kernel_without_end_is_not_executed_for_every_case(suite):
         tasks = tasks_of(suite.select([selector] if isinstance(selector, str) else selector), (COLUMN,))
         tasks = tuple(replace(task, shrink=False) for task in tasks)
         code = CodeObject("unary", "gfx1100", "", {"uneg_f32": Kernel("uneg_f32", (), 0, 0, 0, 0, 0, 32)}, "digest")
-        plan = Plan(suite.kernels, suite.cases, tasks, examples, 0, True, {("unary", COLUMN): code})
+        plan = Plan.of(suite, tasks, {("unary", COLUMN): code}, examples=examples)
         session = Endless()
         worker = Worker(plan, suite, {COLUMN.spec: session}, {COLUMN: session})
         return session, [record for task in tasks for record in worker.perform(task)]

@@ -234,7 +234,7 @@ def test_workers_spread_evenly_over_the_visible_gpus_of_the_target(
     tasks = [replace(task, shrink=False) for task in tasks_of(selection, [column])]
     kernels = {name: Kernel(name, (), 0, 0, 0, 0, 0, 32) for name in ("uneg_f32", "uabs_f32", "uexp_f32", "ulog_f32")}
     unary = CodeObject("unary", "sm_90", "", kernels, "digest", (), tmp_path / "unary.cubin")
-    plan = Plan(suite.kernels, suite.cases, tuple(tasks), 1, 0, True, {("unary", column): unary})
+    plan = Plan.of(suite, tasks, {("unary", column): unary}, examples=1)
     records = list(execute(plan, suite, jobs=4))
     assert {record.verdict.kind for record in records} == {"cudaErrorInvalidImage"}
     used = Counter((tmp_path / "log").read_text().split())

@@ -23,7 +23,7 @@ def worker_for(suite, name, target, session):
     (built,) = build(suite.kernels, ["unary"], [target])
     tasks = tasks_of(suite.select(OPS, ["f32", "f64"]), [column])
     code = {("unary", column): built.code_object}
-    return Worker(Plan(suite.kernels, suite.cases, tasks, 3, 0, True, code), suite, sessions={column: session})
+    return Worker(Plan.of(suite, tasks, code, examples=3), suite, sessions={column: session})
 
 
 def run(worker):

@@ -125,7 +125,7 @@ def test_it_computes_what_the_emulated_runner_computes_bit_for_bit(suite, opened
     codes = {}
     for built in build(suite.kernels, sorted({entry.op.module for entry in chosen}), [target]):
         codes[built.module] = built.code_object
-    plan = Plan(suite.kernels, suite.cases, (), 2, 0, True, {})
+    plan = Plan.of(suite, (), {}, examples=2)
     assert set(codes) == set(suite.modules)
     for entry in chosen:
         tasks = tasks_of(suite.select([entry.kernel]), columns_of(runner("emulated"), [target]))
