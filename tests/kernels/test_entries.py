@@ -1,4 +1,8 @@
-"""Every module exports exactly the entries of the table, with its argument sizes, for every AMD target."""
+"""Every module exports exactly the entries of the table, with its argument sizes.
+
+For the targets of a run that names none, whose modules the matrix builds anyway; the sessions ``parity`` of nox run the
+suite on each of the others, where a kernel or an instruction that is missing fails, too.
+"""
 
 import re
 import shutil
@@ -12,13 +16,13 @@ from parity.emulator.codegen import translate
 from parity.emulator.isa import BRANCHES
 from parity.emulator.parse import Function, Instruction, instruction_of
 from parity.toolchain.build import Built, build
-from parity.toolchain.targets import TARGETS
+from parity.toolchain.targets import DEFAULT_TARGETS, TARGETS
 
 ENTRIES = entries()
 
 
 # All tests of a target in one process: they build it once.
-@pytest.fixture(scope="module", params=[pytest.param(t, marks=pytest.mark.xdist_group(t)) for t in TARGETS])
+@pytest.fixture(scope="module", params=[pytest.param(t, marks=pytest.mark.xdist_group(t)) for t in DEFAULT_TARGETS])
 def built(request) -> dict[str, Built]:
     return {b.module: b for b in build(KERNELS, [*ENTRIES], [request.param])}
 
