@@ -13,7 +13,8 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 
-from parity.cli.options import EXAMPLES, names, positive
+from parity.application import EXAMPLES
+from parity.cli.options import names, positive
 from parity.engine import Plan, columns_of, runnable, tasks_of
 from parity.hip import environment
 from parity.launch import Outcome

@@ -1,3 +1,32 @@
-"""parity: does a HIP port compute what the CUDA kernels compute, value by value?"""
+"""parity: does a HIP port compute what the CUDA kernels compute, value by value?
+
+The Python interface, for notebooks and other programs; what is not named here may change::
+
+    results = parity.Run.of("unary.*", targets=["gfx90a"]).build().execute()
+    results.matrix, results.failures, results.frame()
+    parity.load("parity-out").frame()
+
+``Run`` is what a run is about, ``Settings`` how it draws and executes, ``find_suite`` the suite of a project, and
+``load`` reads the results of ``parity run`` back. Each is imported when it is first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from parity.application import Prepared, Results, Run, Settings, Stored, load
+    from parity.suite import Suite, find_suite
+
+__all__ = ["Prepared", "Results", "Run", "Settings", "Stored", "Suite", "find_suite", "load"]
 
 __version__ = "0.1.0"
+
+_PLACES = dict.fromkeys(__all__, "parity.application") | dict.fromkeys(("Suite", "find_suite"), "parity.suite")
+
+
+def __getattr__(name: str) -> object:
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_PLACES[name]), name)

@@ -6,14 +6,13 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+from parity.application import EXAMPLES
 from parity.cli.terminal import errors
 from parity.dtypes import dtype
 from parity.suite import LAUNCHES, Selection, Suite, find_suite
 from parity.toolchain import HIPIFIERS, HIPIFY, TOOLCHAINS, VARIABLE
 
 __all__ = [
-    "DEFAULT_RUNNER",
-    "EXAMPLES",
     "add_drawing",
     "add_folders",
     "add_jobs",
@@ -24,9 +23,6 @@ __all__ = [
     "select",
     "suite_of",
 ]
-
-DEFAULT_RUNNER = "emulated"
-EXAMPLES = 20
 
 
 def names(text: str) -> list[str]:

@@ -12,42 +12,19 @@ import argparse
 import json
 import os
 import sys
-import time
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing
-from dataclasses import asdict, dataclass, replace
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 
-from parity.cli.columns import Columns, columns
+from parity.application import DEFAULT_RUNNER, Prepared, Results, Run, Settings, columns
+from parity.application.results import RECORD, recorded_measurements
 from parity.cli.measuring import measure
-from parity.cli.options import (
-    DEFAULT_RUNNER,
-    EXAMPLES,
-    add_drawing,
-    add_folders,
-    add_jobs,
-    add_json,
-    add_selection,
-    names,
-    select,
-)
+from parity.cli.options import add_drawing, add_folders, add_jobs, add_json, add_selection, names, select
 from parity.cli.terminal import errors, output, progress
-from parity.engine import (
-    CaseRecord,
-    Column,
-    Known,
-    Plan,
-    RecordWriter,
-    environment,
-    known_issues,
-    runnable,
-    tasks_of,
-)
-from parity.engine import run as execute
-from parity.engine.baseline import parse_baseline
+from parity.engine import CaseRecord, Column
 from parity.engine.bench import Measurement
-from parity.errors import SYSTEM_ERRORS, NotAvailable, ParityError, SystemLacks, UsageError, refusal, shown
-from parity.op import Entry
+from parity.errors import NotAvailable, ParityError, UsageError, shown
 from parity.report import (
     Matrix,
     Reproduction,
@@ -55,17 +32,14 @@ from parity.report import (
     as_dict,
     check_folder,
     failure_text,
-    make_matrix,
     not_judged,
     shown_failures,
     summary,
     terminal,
     write_reports,
 )
-from parity.runners import Evidence
-from parity.runners.recording import MEASUREMENTS
-from parity.suite import Selection, Suite
-from parity.toolchain import DEFAULT_TARGETS, LITERAL, Built, build_suite, chosen_hipifier
+from parity.suite import Suite
+from parity.toolchain import DEFAULT_TARGETS, LITERAL, Built, chosen_hipifier
 
 __all__ = ["main", "options"]
 
@@ -114,72 +88,55 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", type=Path, default=Path("parity-out"), metavar="DIR", help="default: %(default)s")
 
 
-@dataclass(frozen=True)
-class Work:
-    """What a run is about; ``fewer`` says that it may draw other launches than a run without options."""
-
-    suite: Suite
-    selection: Selection
-    entries: tuple[Entry, ...]
-    columns: Columns
-    seed: int
-    examples: int
-    known: Known
-    fewer: bool
-
-
 def main(arguments: argparse.Namespace) -> int:
     """Select, build, execute, report."""
     arguments.runner = arguments.runner or [DEFAULT_RUNNER]
-    work = _work(arguments)
+    run = _run(arguments)
     check_folder(arguments.output)
-    _warn(work.columns.problems)
+    _warn(run.notes)
     console = errors() if arguments.json else output()
-    _warn(work.known.mistakes)
-    _warn(work.columns.changed_kernels(work.suite, {entry.kernel for entry in work.entries}))
-    built = _build(work, arguments.jobs)
-    for each in built:
+    prepared = _built(run)
+    for each in prepared.built:
         if each.error:
             console.print(f"{each.error}\n", style="red")
-    plan = _plan(work, built, arguments)
-    records, seconds, stopped = _execute(plan, work, arguments)
-    complete = stopped is None
-    _warn(work.columns.stale(records, work.suite))
-    measured = _measured(plan, work, arguments.time and complete)
-    matrix = _matrix(work, plan, built, records, seconds, complete, measured)
+    _warn(prepared.problems)
+    results = _executed(prepared, arguments.output / RECORD)
+    _warn(run.columns.stale(results.records, run.suite))
+    results = results.with_measured(_measured(prepared, arguments.time and results.complete))
+    matrix = results.matrix
     order = {row.kernel: place for place, row in enumerate(matrix.rows)}
-    records.sort(key=lambda record: order[record.kernel])
+    records = sorted(results.records, key=lambda record: order[record.kernel])
     reproduction = _reproduction(arguments)
     unwritten = _write(arguments.output, matrix, records, reproduction)
     if arguments.json:
         _print_json(matrix, records, reproduction)
     else:
-        _print_failures(work, records, reproduction)
+        _print_failures(run.suite, records, reproduction)
         console.print(terminal(matrix, full=arguments.full))
-        if built:
-            console.print(_build_line(built))
-        if missing := _missing_line(matrix, work.suite.kernels):
+        if results.built:
+            console.print(_build_line(results.built))
+        if missing := _missing_line(matrix, run.suite.kernels):
             console.print(missing, style="bold red")
-        console.print(summary(matrix), style="bold red" if matrix.failed or not complete else "bold green")
+        console.print(summary(matrix), style="bold red" if matrix.failed or not results.complete else "bold green")
         if not unwritten:
             console.print(f"record, matrix and failures: {arguments.output}{os.sep}")
     _warn(not_judged(records))
-    if isinstance(stopped, KeyboardInterrupt):
+    if isinstance(results.stopped, KeyboardInterrupt):
         _warn([str(unwritten)] if unwritten else [])
         return INTERRUPTED
     if matrix.failed:
-        _warn(str(each) for each in (stopped, unwritten) if each)
+        _warn(str(each) for each in (results.stopped, unwritten) if each)
         return 1
-    if stopped or unwritten:
-        raise stopped or unwritten or AssertionError
+    if results.stopped or unwritten:
+        raise results.stopped or unwritten or AssertionError
     if matrix.unjudged:
         raise NotAvailable(f"{matrix.unjudged} of {matrix.executed + matrix.unjudged} cases were not judged")
     if not matrix.executed:
         raise NotAvailable("nothing was run: no case could be executed")
-    if work.known.mistakes:
-        raise UsageError(f"everything else passed, but {work.known.mistakes[0]}")
-    if work.columns.problems:
-        raise NotAvailable("not everything was run: " + "; ".join(work.columns.problems))
+    if run.known.mistakes:
+        raise UsageError(f"everything else passed, but {run.known.mistakes[0]}")
+    if run.columns.problems:
+        raise NotAvailable("not everything was run: " + "; ".join(run.columns.problems))
     return 0
 
 
@@ -199,164 +156,57 @@ def _warn(notes: Iterable[str]) -> None:
         errors().print(f"parity: {note}", style="yellow")
 
 
-def _work(arguments: argparse.Namespace) -> Work:
+def _run(arguments: argparse.Namespace) -> Run:
     suite, selection = select(arguments)
-    chosen = columns(arguments.runner, arguments.target)
-    seed, examples = (arguments.seed or 0), (arguments.examples or EXAMPLES)
-    if not chosen.live:
-        head = next(iter(chosen.recordings.values())).head
-        if arguments.seed is not None or arguments.examples is not None:
-            raise UsageError(
-                "--seed and --examples draw cases, and a recording has only its own "
-                f"(seed {head['seed']}, {head['examples']} examples per kernel); leave them out, or add "
-                f"--runner {DEFAULT_RUNNER}, which runs drawn cases beside the recorded ones"
-            )
-        seed, examples = head["seed"], head["examples"]
-    return Work(
-        suite,
-        selection,
-        suite.entries_of(selection),
-        chosen,
-        seed,
-        examples,
-        known_issues(suite, chosen.runnable + _compiled(chosen)),
-        arguments.launches is not None,
+    settings = Settings(
+        arguments.examples, arguments.seed, arguments.checked, arguments.jobs, as_usual=arguments.launches is None
     )
+    return Run(suite, selection, columns(arguments.runner, arguments.target), settings)
 
 
-def _build(work: Work, jobs: int | None) -> list[Built]:
-    """Compile for what executes and for what is only compiled; recorded kernels ran elsewhere."""
-    targets = list(dict.fromkeys([*(column.target for column in work.columns.built), *work.columns.compiled]))
-    if not targets:
-        return []
-    modules = work.suite.modules_of(work.entries)
+def _built(run: Run) -> Prepared:
+    if not run.targets:
+        return run.build()
     with progress() as bars:
-        bar = bars.add_task("building", total=len(modules) * len(targets), note="")
-        return build_suite(
-            work.suite,
-            modules,
-            targets,
-            jobs=jobs,
-            done=lambda built: bars.update(bar, advance=1, note=f"{built.module} {built.target}"),
-        )
+        bar = bars.add_task("building", total=len(run.modules) * len(run.targets), note="")
+        return run.build(lambda built: bars.update(bar, advance=1, note=f"{built.module} {built.target}"))
 
 
-def _plan(work: Work, built: Sequence[Built], arguments: argparse.Namespace) -> Plan:
-    code = work.columns.code(built)
-    tasks, problems = work.columns.with_recorded(tasks_of(work.selection, work.columns.runnable), work.suite)
-    _warn(problems)
-    return Plan.of(
-        work.suite,
-        runnable(work.known.with_cases(tasks, work.suite), work.suite, code),
-        code,
-        examples=work.examples,
-        seed=work.seed,
-        checked=arguments.checked,
-        known=work.known,
-    )
+def _executed(prepared: Prepared, record: Path) -> Results:
+    if not prepared.plan.tasks:
+        return prepared.execute(record=record, arguments=sys.argv[1:])
+    found = Counter[bool]()
+    with progress() as bars:
+        bar = bars.add_task("preparing", total=None, note="")
+
+        def report(what: str, done: int, total: int) -> None:
+            bars.update(bar, description=what, completed=done, total=total)
+
+        def each(record: CaseRecord) -> None:
+            found[record.failed] += 1
+            bars.update(bar, note=f"{found.total()} cases, {found[True]} failed")
+
+        return prepared.execute(report, each, record, sys.argv[1:])
 
 
-def _execute(
-    plan: Plan, work: Work, arguments: argparse.Namespace
-) -> tuple[list[CaseRecord], float, KeyboardInterrupt | NotAvailable | None]:
-    """The records, the seconds it took, and what ended it before its end."""
-    records: list[CaseRecord] = []
-    failed = 0
-    stopped: KeyboardInterrupt | NotAvailable | None = None
-    start = time.perf_counter()
-    try:
-        with RecordWriter(arguments.output / "record.jsonl", environment(plan, sys.argv[1:])) as writer:
-            if not plan.tasks:
-                return records, 0.0, None
-            with progress() as bars:
-                bar = bars.add_task("preparing", total=None, note="")
-
-                def report(what: str, done: int, total: int) -> None:
-                    bars.update(bar, description=what, completed=done, total=total)
-
-                with closing(execute(plan, work.suite, jobs=arguments.jobs, progress=report)) as results:  # type: ignore[type-var]
-                    for record in results:
-                        writer.add(record)
-                        records.append(record)
-                        failed += record.failed
-                        bars.update(bar, note=f"{len(records)} cases, {failed} failed")
-    except (KeyboardInterrupt, NotAvailable) as problem:
-        stopped = problem
-    except OSError as error:
-        if error.errno not in SYSTEM_ERRORS:
-            raise
-        stopped = SystemLacks(refusal(error))
-    return records, time.perf_counter() - start, stopped
-
-
-def _measured(plan: Plan, work: Work, now: bool) -> dict[tuple[str, Column], Measurement]:
+def _measured(prepared: Prepared, now: bool) -> dict[tuple[str, Column], Measurement]:
     """What was recorded of the cost of kernels, and, if it is to be found out ``now``, that of what executes here."""
-    found: list[tuple[Column, Measurement]] = []
-    for column, recording in work.columns.recordings.items():
-        if MEASUREMENTS in recording.attached:
-            text = recording.attached[MEASUREMENTS].decode(errors="replace")
-            try:
-                stored = parse_baseline(text, f"{MEASUREMENTS} of {column.spec}")
-            except UsageError as error:  # not worth the values of a whole run
-                _warn([f"what was measured is not shown: {error}"])
-                continue
-            found += [(column, m) for m in stored.measurements.values() if m.target == column.target]
+    run = prepared.run
+    found, problems = recorded_measurements(run)
+    _warn(problems)
     if now:
-        live = [replace(task, columns=tuple(c for c in task.columns if c in work.columns.built)) for task in plan.tasks]
-        result = measure(replace(plan, tasks=tuple(task for task in live if task.columns)), work.suite)
+        tasks = prepared.plan.tasks
+        live = [replace(task, columns=tuple(c for c in task.columns if c in run.columns.built)) for task in tasks]
+        result = measure(replace(prepared.plan, tasks=tuple(task for task in live if task.columns)), run.suite)
         if result.stopped:
             _warn([f"not everything was measured: {result.stopped or 'interrupted'}"])
-        places = {(column.runner, column.target): column for column in work.columns.live}
+        places = {(column.runner, column.target): column for column in run.columns.live}
         found += [(places[m.runner, m.target], m) for m in result.measurements]
     first: dict[tuple[str, Column], Measurement] = {}
     for column, m in found:
         if not m.problem:
             first.setdefault((m.kernel, column), m)
     return first
-
-
-def _matrix(
-    work: Work,
-    plan: Plan,
-    built: Sequence[Built],
-    records: Sequence[CaseRecord],
-    seconds: float,
-    complete: bool,
-    measured: Mapping[tuple[str, Column], Measurement],
-) -> Matrix:
-    columns = work.columns.runnable + _compiled(work.columns)
-    errors = {(b.module, b.target): b.error.log for b in built if b.error}
-    ran = {(Entry(work.suite.op(t.op), t.dtypes).kernel, column) for t in plan.tasks for column in t.columns}
-    return make_matrix(
-        work.entries,
-        columns,
-        records,
-        uncompiled=errors,
-        measured=measured,
-        missing=work.suite.missing,
-        unrecorded={(e.kernel, c) for e in work.entries for c in work.columns.recordings} - ran,
-        seconds=seconds,
-        seed=plan.seed,
-        examples=plan.examples,
-        complete=complete,
-        known=work.known,
-        drawn=_drawn(work, plan) if complete else (),
-        made_by=plan.made_by,
-    )
-
-
-def _compiled(columns: Columns) -> tuple[Column, ...]:
-    return tuple(Column("", name, Evidence.COMPILED) for name in columns.compiled)
-
-
-def _drawn(work: Work, plan: Plan) -> set[str]:
-    """The kernels of which no case is left out that a run draws if it is asked for nothing else."""
-    if (work.examples < EXAMPLES or work.fewer) and work.columns.live:
-        return set()
-    picked = {(case.op, case.dtypes) for case in work.selection.cases}
-    return {
-        Entry(work.suite.op(task.op), task.dtypes).kernel for task in plan.tasks if (task.op, task.dtypes) not in picked
-    }
 
 
 def _reproduction(arguments: argparse.Namespace) -> Reproduction:
@@ -385,12 +235,12 @@ def _reproduction(arguments: argparse.Namespace) -> Reproduction:
     return Reproduction(os.environ.get("PARITY_COMMAND") or "parity run", tuple(found))
 
 
-def _print_failures(work: Work, records: Sequence[CaseRecord], reproduction: Reproduction) -> None:
+def _print_failures(suite: Suite, records: Sequence[CaseRecord], reproduction: Reproduction) -> None:
     console = output()
     for failure in shown_failures(records):
         record, more = failure.records[0], failure.more
-        source = shown(work.suite.files.get(record.module, ""))
-        declared = shown(work.suite.op(record.op).declared)
+        source = shown(suite.files.get(record.module, ""))
+        declared = shown(suite.op(record.op).declared)
         head, _, body = failure_text(failure, reproduction, source, declared).partition("\n")
         console.print(head, style="bold red")
         console.print(body)

@@ -2,6 +2,7 @@
 
 from parity.report.failures import Failure, Reproduction, failure_text, failures_file, not_judged, shown_failures
 from parity.report.folder import check_folder, write_reports
+from parity.report.frames import case_frame, matrix_frame
 from parity.report.junit import junit
 from parity.report.matrix import Cell, Matrix, Row, State, make_matrix
 from parity.report.render import as_csv, as_dict, as_json, markdown, plain, summary, terminal
@@ -16,12 +17,14 @@ __all__ = [
     "as_csv",
     "as_dict",
     "as_json",
+    "case_frame",
     "check_folder",
     "failure_text",
     "failures_file",
     "junit",
     "make_matrix",
     "markdown",
+    "matrix_frame",
     "not_judged",
     "plain",
     "shown_failures",

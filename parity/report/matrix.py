@@ -7,12 +7,16 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from parity.compare import Finding, Status, Verdict
 from parity.engine import Against, CaseRecord, Column, Known, Reviewed, without_code
 from parity.engine.bench import Measurement
 from parity.op import Entry
 from parity.runners import Evidence
+
+if TYPE_CHECKING:
+    import pandas
 
 __all__ = ["Agreement", "Cell", "Matrix", "Row", "State", "failure_class", "joined", "make_matrix", "sort_divergences"]
 
@@ -135,6 +139,16 @@ class Matrix:
     issues: tuple[Reviewed, ...] = ()
     made_by: Mapping[str, str] = field(default_factory=dict)
     uncompiled: tuple[CaseRecord, ...] = ()
+
+    def frame(self) -> pandas.DataFrame:
+        """One row per kernel and column; see ``matrix_frame``.
+
+        Raises:
+            MissingTool: pandas is not installed.
+        """
+        from parity.report.frames import matrix_frame
+
+        return matrix_frame(self)
 
     def cells(self) -> list[Cell]:
         """All cells, row by row."""

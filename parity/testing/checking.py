@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from parity.cli.columns import columns
-from parity.cli.options import DEFAULT_RUNNER, EXAMPLES
+from parity.application import DEFAULT_RUNNER, EXAMPLES, columns
 from parity.engine import CaseRecord, Column, Plan, Task, run, runnable, tasks_of
 from parity.engine.worker import Worker
 from parity.errors import UsageError

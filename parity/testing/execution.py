@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from parity.cli.columns import Columns
+from parity.application import Columns
 from parity.engine import CaseRecord, Column, Plan, Task, runnable
 from parity.engine.known import Known
 from parity.engine.pool import completed, processors, worker_pool

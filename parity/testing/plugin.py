@@ -19,8 +19,7 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from parity.cli.columns import Columns, columns
-from parity.cli.options import DEFAULT_RUNNER, EXAMPLES
+from parity.application import DEFAULT_RUNNER, EXAMPLES, Columns, columns
 from parity.engine import CaseRecord, Column
 from parity.engine.known import known_issues
 from parity.engine.record import from_line

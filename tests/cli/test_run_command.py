@@ -129,7 +129,7 @@ def test_an_interrupt_writes_what_was_done(parity, tmp_path, monkeypatch):
         results.close()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("parity.cli.run.execute", interrupted)
+    monkeypatch.setattr("parity.application.run.stream", interrupted)
     result = parity("run", "affine", "--examples", "2", "-j", "1", *ONE)
     assert result.code == 130
     assert "interrupted" in result.out

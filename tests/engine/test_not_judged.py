@@ -175,7 +175,7 @@ def test_a_record_that_a_full_disk_ends_loses_no_result(mine, capsys, monkeypatc
     def full(self, record):
         raise OSError(errno.ENOSPC, "No space left on device", "record.jsonl")
 
-    monkeypatch.setattr("parity.cli.run.RecordWriter.add", full)
+    monkeypatch.setattr("parity.application.run.RecordWriter.add", full)
     assert main(["run", "--target", "gfx1100", "leaky_relu.leaky_relu[f32](x=2~normal@0 alpha=0.5)"]) == 3
     out, err = capsys.readouterr()
     assert "interrupted: " in out

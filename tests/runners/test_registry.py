@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from parity.cli.columns import columns
+from parity.application import columns
 from parity.cli.doctor import findings
 from parity.errors import NotAvailable, UsageError
 from parity.runners import Evidence, Runner, available, kernel_runner, problems, runner, runners

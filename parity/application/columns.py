@@ -10,7 +10,7 @@ from parity.codeobject import CodeObject
 from parity.engine import CaseRecord, Column, Task, columns_of
 from parity.errors import NotAvailable, UsageError
 from parity.op import Entry
-from parity.runners import OpRunner, Runner, available, replayed
+from parity.runners import Evidence, OpRunner, Runner, available, replayed
 from parity.runners.recording import Recording
 from parity.suite import Suite
 from parity.toolchain import DEFAULT_TARGETS, TARGETS, Built, target
@@ -32,6 +32,11 @@ class Columns:
     recordings: Mapping[Column, Recording]
     compiled: tuple[str, ...]
     problems: tuple[str, ...] = ()
+
+    @property
+    def every(self) -> tuple[Column, ...]:
+        """The columns of the matrix: what runs, then what is only compiled."""
+        return self.runnable + tuple(Column("", name, Evidence.COMPILED) for name in self.compiled)
 
     @property
     def built(self) -> tuple[Column, ...]:

@@ -1,0 +1,21 @@
+"""A run as data: what it is about, what it builds and executes, and what it found; for commands, pytest and notebooks.
+
+Nothing here prints, parses options or knows a terminal.
+"""
+
+from parity.application.columns import Columns, columns
+from parity.application.results import Results, Stored, load
+from parity.application.run import DEFAULT_RUNNER, EXAMPLES, Prepared, Run, Settings
+
+__all__ = [
+    "DEFAULT_RUNNER",
+    "EXAMPLES",
+    "Columns",
+    "Prepared",
+    "Results",
+    "Run",
+    "Settings",
+    "Stored",
+    "columns",
+    "load",
+]

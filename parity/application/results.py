@@ -1,0 +1,145 @@
+"""What a run found, and a folder of results read back."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from parity.engine import CaseRecord, Column, Plan, read_record
+from parity.engine.baseline import parse_baseline
+from parity.engine.bench import Measurement
+from parity.errors import NotAvailable, UsageError
+from parity.report import Failure, Matrix, case_frame, make_matrix, not_judged, shown_failures
+from parity.runners.recording import MEASUREMENTS
+from parity.toolchain import Built
+
+if TYPE_CHECKING:
+    import pandas
+
+    from parity.application.run import Run
+
+__all__ = ["RECORD", "Results", "Stored", "load"]
+
+RECORD = "record.jsonl"
+"""The file of a results folder that has a line for each case."""
+
+
+@dataclass(frozen=True)
+class Results:
+    """What a run found, also one that ended early: ``stopped`` is what ended it.
+
+    ``records`` are its cases, ``seconds`` the time of the execution, ``measured`` what kernels cost, by kernel and
+    column, where that was measured.
+    """
+
+    run: Run
+    plan: Plan
+    built: tuple[Built, ...]
+    records: Sequence[CaseRecord]
+    seconds: float
+    stopped: KeyboardInterrupt | NotAvailable | None = None
+    measured: Mapping[tuple[str, Column], Measurement] = field(default_factory=dict)
+
+    @property
+    def complete(self) -> bool:
+        """Whether it came to its end."""
+        return self.stopped is None
+
+    @functools.cached_property
+    def matrix(self) -> Matrix:
+        """Kernels down, columns across."""
+        run, plan = self.run, self.plan
+        return make_matrix(
+            run.entries,
+            run.columns.every,
+            self.records,
+            uncompiled={(b.module, b.target): b.error.log for b in self.built if b.error},
+            measured=self.measured,
+            missing=run.suite.missing,
+            unrecorded={(e.kernel, c) for e in run.entries for c in run.columns.recordings} - run.ran(plan),
+            seconds=self.seconds,
+            seed=plan.seed,
+            examples=plan.examples,
+            complete=self.complete,
+            known=run.known,
+            drawn=run.drawn(plan) if self.complete else (),
+            made_by=plan.made_by,
+        )
+
+    @property
+    def failures(self) -> list[Failure]:
+        """The failing cases, the simplest of each kind."""
+        return list(shown_failures(self.records))
+
+    @property
+    def notes(self) -> Iterator[str]:
+        """What to say of cases that could not be judged, or are not what was recorded."""
+        yield from self.run.columns.stale(self.records, self.run.suite)
+        yield from not_judged(self.records)
+
+    def frame(self) -> pandas.DataFrame:
+        """One row per case; see ``case_frame``.
+
+        Raises:
+            MissingTool: pandas is not installed.
+        """
+        return case_frame(self.records)
+
+    def with_measured(self, measured: Mapping[tuple[str, Column], Measurement]) -> Results:
+        """The same with what kernels cost."""
+        return replace(self, measured=measured)
+
+
+def recorded_measurements(run: Run) -> tuple[list[tuple[Column, Measurement]], list[str]]:
+    """What recordings have of the cost of kernels, and what to say of those that cannot be read."""
+    found: list[tuple[Column, Measurement]] = []
+    problems = []
+    for column, recording in run.columns.recordings.items():
+        if MEASUREMENTS in recording.attached:
+            text = recording.attached[MEASUREMENTS].decode(errors="replace")
+            try:
+                stored = parse_baseline(text, f"{MEASUREMENTS} of {column.spec}")
+            except UsageError as error:  # not worth the values of a whole run
+                problems.append(f"what was measured is not shown: {error}")
+                continue
+            found += [(column, m) for m in stored.measurements.values() if m.target == column.target]
+    return found, problems
+
+
+@dataclass(frozen=True)
+class Stored:
+    """The results of a run that ended before: its cases, and in which ``environment`` they were run.
+
+    ``complete`` says whether it came to its end.
+    """
+
+    records: tuple[CaseRecord, ...]
+    environment: Mapping[str, Any]
+    complete: bool
+
+    @property
+    def failures(self) -> list[Failure]:
+        """The failing cases, the simplest of each kind."""
+        return list(shown_failures(self.records))
+
+    def frame(self) -> pandas.DataFrame:
+        """One row per case; see ``case_frame``.
+
+        Raises:
+            MissingTool: pandas is not installed.
+        """
+        return case_frame(self.records)
+
+
+def load(folder: str | Path) -> Stored:
+    """The results in an output folder of ``parity run``, also of one that was interrupted.
+
+    Raises:
+        UsageError: the folder has no record, or the file is none.
+    """
+    path = Path(folder)
+    record = read_record(path / RECORD if path.is_dir() else path)
+    return Stored(record.cases, record.environment, record.complete)

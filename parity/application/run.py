@@ -1,0 +1,231 @@
+"""What a run will do, as data, and its steps: build, execute."""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from parity.application.columns import Columns, columns
+from parity.application.results import Results
+from parity.engine import (
+    CaseRecord,
+    Column,
+    Known,
+    Plan,
+    RecordWriter,
+    Task,
+    environment,
+    known_issues,
+    runnable,
+    tasks_of,
+)
+from parity.engine import run as stream
+from parity.errors import SYSTEM_ERRORS, NotAvailable, SystemLacks, UsageError, refusal
+from parity.op import Entry
+from parity.suite import Selection, Suite, find_suite
+from parity.toolchain import Built, build_suite
+
+__all__ = ["DEFAULT_RUNNER", "EXAMPLES", "Prepared", "Run", "Settings"]
+
+DEFAULT_RUNNER = "emulated"
+EXAMPLES = 20
+"""Cases that are drawn per kernel, beside the named ones."""
+
+Progress = Callable[[str, int, int], None]
+"""Is told what is being done, how much of it is done, and how much there is."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a run draws and executes.
+
+    ``examples`` cases are drawn per kernel from ``seed`` (default: 20, from 0, or those of a recording that is replayed
+    alone). ``checked``: every memory access is. ``jobs`` limits the processes (default: one per processor).
+    ``as_usual`` says that cases are drawn as they are without options: a known issue that none of them meets is mended.
+    """
+
+    examples: int | None = None
+    seed: int | None = None
+    checked: bool = True
+    jobs: int | None = None
+    as_usual: bool = True
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a run is about: kernels of a suite, on columns. Nothing is built or executed yet."""
+
+    suite: Suite
+    selection: Selection
+    columns: Columns
+    settings: Settings = field(default_factory=Settings)
+
+    @classmethod
+    def of(
+        cls,
+        *selectors: str,
+        dtypes: Sequence[str] = (),
+        runners: Sequence[str] = (DEFAULT_RUNNER,),
+        targets: Sequence[str] = (),
+        suite: Suite | None = None,
+        settings: Settings | None = None,
+    ) -> Run:
+        """A run of what the selectors name (modules, ops, kernels, patterns, printed cases), all by default.
+
+        ``suite`` is that of the project around the working folder by default, else the one shipped with parity.
+
+        Raises:
+            UsageError: a name is unknown, or the project cannot be used.
+            NotAvailable: no runner can work here.
+        """
+        suite = suite or find_suite()
+        return cls(suite, suite.select(selectors, dtypes), columns(runners, targets), settings or Settings())
+
+    def __post_init__(self) -> None:
+        if not self.columns.live and (self.settings.seed, self.settings.examples) != (None, None):
+            head = self._recorded_head
+            raise UsageError(
+                "--seed and --examples draw cases, and a recording has only its own "
+                f"(seed {head['seed']}, {head['examples']} examples per kernel); leave them out, or add "
+                f"--runner {DEFAULT_RUNNER}, which runs drawn cases beside the recorded ones"
+            )
+
+    @property
+    def _recorded_head(self) -> Mapping[str, Any]:
+        return next(iter(self.columns.recordings.values())).head
+
+    @property
+    def seed(self) -> int:
+        """From where cases are drawn."""
+        return (self.settings.seed or 0) if self.columns.live else int(self._recorded_head["seed"])
+
+    @property
+    def examples(self) -> int:
+        """Cases that are drawn per kernel."""
+        return (self.settings.examples or EXAMPLES) if self.columns.live else int(self._recorded_head["examples"])
+
+    @functools.cached_property
+    def entries(self) -> tuple[Entry, ...]:
+        """The kernels."""
+        return self.suite.entries_of(self.selection)
+
+    @functools.cached_property
+    def known(self) -> Known:
+        """The failures to expect."""
+        return known_issues(self.suite, self.columns.every)
+
+    @property
+    def notes(self) -> Iterator[str]:
+        """What to say before anything is done: runners that cannot work, mistakes, sources that changed."""
+        yield from self.columns.problems
+        yield from self.known.mistakes
+        yield from self.columns.changed_kernels(self.suite, {entry.kernel for entry in self.entries})
+
+    @property
+    def modules(self) -> list[str]:
+        """The modules with the kernels."""
+        return self.suite.modules_of(self.entries)
+
+    @property
+    def targets(self) -> list[str]:
+        """What is compiled for: what executes, and what is only compiled; recorded kernels ran elsewhere."""
+        return list(dict.fromkeys([*(column.target for column in self.columns.built), *self.columns.compiled]))
+
+    def build(self, done: Callable[[Built], None] | None = None) -> Prepared:
+        """Compile the modules for the targets. A module that does not compile is no error.
+
+        Raises:
+            UsageError, MissingTool: as ``toolchain.build``.
+        """
+        targets, settings = self.targets, self.settings
+        built = build_suite(self.suite, self.modules, targets, jobs=settings.jobs, done=done) if targets else []
+        code = self.columns.code(built)
+        tasks, problems = self.columns.with_recorded(tasks_of(self.selection, self.columns.runnable), self.suite)
+        plan = Plan.of(
+            self.suite,
+            runnable(self.known.with_cases(tasks, self.suite), self.suite, code),
+            code,
+            examples=self.examples,
+            seed=self.seed,
+            checked=settings.checked,
+            known=self.known,
+        )
+        return Prepared(self, tuple(built), plan, tuple(problems))
+
+    def drawn(self, plan: Plan) -> set[str]:
+        """The kernels of which no case is left out that a run draws if it is asked for nothing else."""
+        if (self.examples < EXAMPLES or not self.settings.as_usual) and self.columns.live:
+            return set()
+        picked = {(case.op, case.dtypes) for case in self.selection.cases}
+        return {kernel for task, kernel in self.kernels(plan) if (task.op, task.dtypes) not in picked}
+
+    def ran(self, plan: Plan) -> set[tuple[str, Column]]:
+        """The kernels that the plan has cases of, and on which columns."""
+        return {(kernel, column) for task, kernel in self.kernels(plan) for column in task.columns}
+
+    def kernels(self, plan: Plan) -> Iterator[tuple[Task, str]]:
+        """The tasks of the plan, each with its kernel."""
+        return ((task, Entry(self.suite.op(task.op), task.dtypes).kernel) for task in plan.tasks)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A run whose kernels are built. ``problems`` are recorded cases that are none any more."""
+
+    run: Run
+    built: tuple[Built, ...]
+    plan: Plan
+    problems: tuple[str, ...] = ()
+
+    def stream(self, progress: Progress | None = None) -> Iterator[CaseRecord]:
+        """Execute, and yield each case as it arrives; closing the generator ends the processes.
+
+        Raises:
+            NotAvailable: a device was lost for good.
+        """
+        if self.plan.tasks:
+            yield from stream(self.plan, self.run.suite, jobs=self.run.settings.jobs, progress=progress)
+
+    def execute(
+        self,
+        progress: Progress | None = None,
+        each: Callable[[CaseRecord], None] | None = None,
+        record: Path | None = None,
+        arguments: Iterable[str] = (),
+    ) -> Results:
+        """Execute to the end, or to Ctrl-C: then the results are those that there are, and say what ended it.
+
+        ``each`` is called with every case as it arrives; ``record`` is a file that gets a line for each, with the
+        ``arguments`` of the command in its head.
+
+        Raises:
+            UsageError: the file cannot be written.
+        """
+        records: list[CaseRecord] = []
+        stopped: KeyboardInterrupt | NotAvailable | None = None
+        start = time.perf_counter()
+        try:
+            head = environment(self.plan, arguments)
+            with (
+                RecordWriter(record, head) if record else nullcontext() as writer,
+                closing(self.stream(progress)) as results,  # type: ignore[type-var]
+            ):
+                for one in results:
+                    if writer:
+                        writer.add(one)
+                    records.append(one)
+                    if each:
+                        each(one)
+        except (KeyboardInterrupt, NotAvailable) as problem:
+            stopped = problem
+        except OSError as error:
+            if error.errno not in SYSTEM_ERRORS:
+                raise
+            stopped = SystemLacks(refusal(error))
+        seconds = time.perf_counter() - start if self.plan.tasks else 0.0
+        return Results(self.run, self.plan, self.built, records, seconds, stopped)

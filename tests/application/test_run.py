@@ -1,0 +1,127 @@
+"""A run without a command: its steps, its results, and what is read back of them."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pandas
+import pytest
+
+import parity
+from parity.errors import UsageError
+from parity.report.frames import CASE_TYPES, CATEGORIES, case_frame
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+@pytest.fixture(scope="module")
+def folder(suite, tmp_path_factory):
+    """Of kernels, one of them wrong."""
+    folder = tmp_path_factory.mktemp("run")
+    source = Path(shutil.copytree(suite.kernels, folder / "kernels"), "affine.cu")
+    right = "wrapping::mul(x, mul), add)"
+    assert right in source.read_text()
+    source.write_text(source.read_text().replace(right, "wrapping::mul(x, mul), mul)"))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def run(suite, folder):
+    return parity.Run.of(
+        *("affine_f32", "affine_u8", "fill_f32"),
+        suite=replace(suite, kernels=folder / "kernels"),
+        targets=["gfx1100", "gfx90a"],
+        settings=parity.Settings(examples=2, jobs=1),
+    )
+
+
+@pytest.fixture(scope="module")
+def results(run, folder):
+    return run.build().execute(record=folder / "record.jsonl", arguments=["of", "a test"])
+
+
+def test_it_says_what_it_will_do_before_anything_is_done(run):
+    assert [entry.kernel for entry in run.entries] == ["affine_f32", "affine_u8", "fill_f32"]
+    assert (run.modules, run.targets) == (["affine", "fill"], ["gfx1100", "gfx90a"])
+    assert (run.seed, run.examples, [*run.notes]) == (0, 2, [])
+
+
+def test_results_have_the_matrix_and_the_failures(results):
+    assert results.complete and results.seconds > 0 and [*results.notes] == []
+    states = {row.kernel: [cell.state for cell in row.cells] for row in results.matrix.rows}
+    assert states == {"affine_f32": ["pass"] * 2, "affine_u8": ["FAIL"] * 2, "fill_f32": ["pass"] * 2}
+    assert {each.records[0].kernel for each in results.failures} == {"affine_u8"}
+
+
+def test_the_frame_has_a_row_for_each_case(results):
+    frame = results.frame()
+    assert len(frame) == len(results.records) == results.matrix.executed
+    failing = frame[frame.verdict == "fail"]
+    assert set(failing.kernel) == {"affine_u8"} and set(failing.failure) == {"value"}
+    assert failing.groupby("target", observed=True).size().to_dict() == {
+        cell: sum(r.failed for r in results.records if r.target == cell) for cell in ("gfx1100", "gfx90a")
+    }
+    assert frame.instructions.dtype == "Int64" and frame.instructions.gt(0).sum() > len(frame) / 2
+    assert all(isinstance(frame.dtypes[name], pandas.CategoricalDtype) for name in CATEGORIES)
+
+
+def test_the_matrix_has_a_row_for_each_kernel_and_column(results):
+    frame = results.matrix.frame()
+    states = frame.pivot(index="kernel", columns="target", values="state")
+    assert states.to_dict("index")["affine_u8"] == {"gfx1100": "FAIL", "gfx90a": "FAIL"}
+    assert frame.run.sum() == len(results.records) and (frame.passed + frame.failed == frame.run).all()
+    assert frame[frame.kernel == "affine_u8"].failures.str.fullmatch(r"value x\d+").all()
+
+
+def test_results_are_read_back(results, folder):
+    for place in (folder, folder / "record.jsonl"):
+        stored = parity.load(place)
+        assert stored.complete and stored.environment["arguments"] == ["of", "a test"]
+        assert list(stored.records) == list(results.records)
+        pandas.testing.assert_frame_equal(stored.frame(), results.frame())
+        assert [f.records for f in stored.failures] == [f.records for f in results.failures]
+
+
+def test_a_folder_without_results_is_explained(tmp_path):
+    with pytest.raises(UsageError, match=r"record.jsonl"):
+        parity.load(tmp_path)
+
+
+def test_closing_the_stream_ends_the_run(run):
+    stream = run.build().stream()
+    first = next(stream)
+    stream.close()
+    assert first.kernel in ("affine_f32", "affine_u8", "fill_f32")
+    assert next(stream, None) is None
+
+
+def test_what_ends_a_run_early_is_told_and_nothing_is_lost(run):
+    def interrupted(record):
+        raise KeyboardInterrupt
+
+    found = run.build().execute(each=interrupted)
+    assert isinstance(found.stopped, KeyboardInterrupt)
+    assert not found.complete and not found.matrix.complete and len(found.records) == 1
+
+
+def test_a_table_of_no_cases_has_its_columns():
+    frame = case_frame([])
+    assert len(frame) == 0 and [*frame] == [*CASE_TYPES]
+
+
+def test_the_notebook_runs():
+    command = [sys.executable, ROOT / "examples" / "notebook.py"]
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    assert "\nfailures\nnone\n" in result.stdout and "affine_f16" in result.stdout
+
+
+def test_only_what_is_named_is_public():
+    assert sorted(parity.__all__) == parity.__all__
+    assert all(getattr(parity, name).__doc__ for name in parity.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        parity.nothing  # noqa: B018

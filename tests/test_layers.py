@@ -1,0 +1,48 @@
+"""Imports go down only: what stands higher in the list may import what stands lower."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PARITY = Path(__file__).parent.parent / "parity"
+
+# From the top. What is not named is below all of them. The package itself imports its interface when that is used.
+LAYERS = (
+    ("__main__", "__init__"),
+    ("pytest_plugin",),
+    ("cli", "testing"),
+    ("application",),
+    ("report",),
+    ("engine",),
+    ("runners", "static"),
+    ("hip",),
+    ("emulator",),
+    ("toolchain",),
+    ("suite",),
+)
+DEPTHS = {name: depth for depth, names in enumerate(LAYERS) for name in names}
+PARTS = sorted({path.relative_to(PARITY).parts[0].removesuffix(".py") for path in PARITY.rglob("*.py")})
+
+
+def imports(path: Path) -> Iterator[str]:
+    """The parts of parity that a module imports, wherever in it."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("parity."):
+            yield node.module.split(".")[1]
+        elif isinstance(node, ast.Import):
+            yield from (name.name.split(".")[1] for name in node.names if name.name.startswith("parity."))
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_imports_go_down(part):
+    own = PARITY / part
+    files = own.rglob("*.py") if own.is_dir() else [own.with_suffix(".py")]
+    depth, lowest = DEPTHS.get(part, len(LAYERS)), len(LAYERS)
+    above = {name for name, place in DEPTHS.items() if place <= depth < lowest or place < depth} - {part}
+    assert not {(path.name, name) for path in files for name in imports(path) if name in above}
+
+
+def test_every_layer_exists():
+    assert DEPTHS.keys() <= {*PARTS}
