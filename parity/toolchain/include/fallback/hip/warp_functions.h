@@ -49,12 +49,12 @@ __HIP_INLINE__ T __shfl_xor(T value, int mask, int width = warpSize) {
     return __hip_value_of(value, source >= (self & -width) + width ? self : source);
 }
 
-// The forms with a mask of participating lanes, which is 64 bits wide. Reconvergence before the exchange is up to the
-// program, as in ROCm without its optional checks.
+// The forms with a mask of participating lanes. HIP's take 64 bits alone; the mask of a CUDA source is dropped here, as
+// compat/shuffles.h drops it before AMD's headers. Reconvergence before the exchange is up to the program, as in ROCm
+// without its optional checks.
 #define __HIP_WITH_MASK(name, type)                                                                    \
     template <class Mask, class T>                                                                     \
     __HIP_INLINE__ T name##_sync(Mask, T value, type argument, int width = warpSize) {                 \
-        static_assert(sizeof(Mask) == 8, "the lane mask of " #name "_sync is 64 bits wide");           \
         return name(value, argument, width);                                                           \
     }
 __HIP_WITH_MASK(__shfl, int)
