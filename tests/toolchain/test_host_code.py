@@ -312,12 +312,13 @@ def test_a_macro_of_the_host_that_stands_alone_is_left_out(built):
     assert [piece.name for piece in one.translation.left_out] == ["INSTANTIATE (float)", "INSTANTIATE(int)"]
 
 
-def test_names_of_nccl_and_the_libraries_printf_are_there(built):
-    source = (
-        "#include <nccl.h>\n#include <cstdio>\n#if NCCL_VERSION_CODE < NCCL_VERSION(2, 10, 0)\n#error old\n#endif\n"
-    )
+def test_names_of_nccl_and_the_libraries_functions_for_the_device_are_there(built):
+    source = "#include <nccl.h>\n#include <cstdio>\n#include <cstring>\n"
+    source += "#if NCCL_VERSION_CODE < NCCL_VERSION(2, 10, 0)\n#error old\n#endif\n"
     source = "enum By { NONE, NCCL };\n" + source
     source += "#define NCCL_MINE 3\nncclComm_t comm;\nvoid host() { ncclUniqueId id; ncclGetUniqueId(&id); }\n"
+    source += "__device__ float from_bits(unsigned x) { float y; std::memcpy(&y, &x, sizeof(y)); return y; }\n"
+    source += "__global__ void clear(float* x) { std::memset(x, 0, 64); x[0] = from_bits(7); }\n"
     one = built(source + '__global__ void k(int* x) { std::printf("%d", x[0] + NCCL_MINE); }\n')
     assert not one.error and one.translation.stubs == ("rccl/rccl.h",) and not one.translation.left_out
 
