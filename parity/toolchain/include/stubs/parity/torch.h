@@ -4,6 +4,7 @@
 #pragma once
 
 #include "torch/cuda.h"
+#include "torch/stable.h"
 
 #ifndef TORCH_EXTENSION_NAME
 #define TORCH_EXTENSION_NAME extension
