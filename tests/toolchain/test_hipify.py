@@ -190,6 +190,18 @@ def test_the_namespace_of_matrices(source, wanted):
     assert text(source) == wanted
 
 
+def test_a_launch_whose_brackets_stand_apart_is_one():
+    source = "// k << <1, 2>> >(x);\nk<4> << <dim3(1 << 2), T<int>::n >> > (x, y);\n"
+    source += "k << <1, 2>>>(a >> b);\nl<<<1, 2>>>(x);\n"
+    found = hipify(source, "k.cu")
+    assert found.text.splitlines()[1:] == [
+        "k<4> <<<dim3(1 << 2), T<int>::n >>> (x, y);", "k <<<1, 2>>>(a >> b);", "l<<<1, 2>>>(x);",
+    ]  # fmt: skip
+    assert [(each.name, each.line, each.column) for each in found.hazards] == [("<< <", 2, 6)]
+    untouched = "std::vector<std::vector<A<int>> >(3); x = a << b < c; y = (p<q>)(1) >> 2 > (3);"
+    assert hipify(untouched, "k.cu").text == untouched
+
+
 def test_names_that_the_program_defines_are_its_own():
     source = "#define CUDA_ERROR_IF(x) x\nCUDA_ERROR_IF(1); cuOwn();"
     assert [f.name for f in hipify(source, "m.cu").unmapped] == ["cuOwn"]

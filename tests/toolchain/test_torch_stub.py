@@ -104,6 +104,7 @@ def test_half_is_compared_with_a_double(launched):
 DISPATCHED = """
 #include <ATen/Dispatch_v2.h>
 #include <c10/cuda/CUDAGuard.h>
+#include <pybind11/pybind11.h>
 #include <torch/csrc/inductor/aoti_torch/c/shim.h>
 #include <torch/csrc/stable/accelerator.h>
 #include <torch/csrc/stable/library.h>
@@ -131,7 +132,8 @@ Tensor stable(const Tensor& x) {
 STABLE_TORCH_LIBRARY(mine, m) { m.def("stable(Tensor x) -> Tensor"); }
 STABLE_TORCH_LIBRARY_IMPL(mine, CUDA, m) { m.impl("stable", TORCH_BOX(&stable)); }
 
-void second(at::Tensor x) {
+void second(at::Tensor x, const pybind11::dict& settings) {
+  if (settings.contains("off") && settings["off"].cast<bool>()) return;
   const at::cuda::OptionalCUDAGuard guard(device_of(x));
   AT_DISPATCH_V2(x.scalar_type(), "moved", AT_WRAP([&] { moved<scalar_t, true><<<1, 64>>>(x.data_ptr<scalar_t>()); }),
     AT_EXPAND(AT_FLOATING_TYPES), at::kLong);
