@@ -22,6 +22,7 @@ __all__ = [
     "Made",
     "Switch",
     "folders_of",
+    "is_for_cuda",
     "made_header",
     "named_folder",
     "standard_of",
@@ -224,8 +225,13 @@ def _template(header: str, source: Path, folders: Iterable[Path]) -> Path | None
     return None
 
 
+def is_for_cuda(name: str) -> bool:
+    """Whether a switch is CUDA's by its name (``USE_CUDA``): a build without that has no use for a ``.cu`` file."""
+    return bool(_FOR_CUDA.fullmatch(name)) and not _NOT_FOR_CUDA.fullmatch(name)
+
+
 def _is_on(name: str, cmake: str) -> bool:
-    if _FOR_CUDA.fullmatch(name) and not _NOT_FOR_CUDA.fullmatch(name):
+    if is_for_cuda(name):
         return True
     option = re.search(rf"""\boption\s*\(\s*{name}\s+"[^"]*"\s+(\w+)""", cmake, re.IGNORECASE)
     return option is not None and option[1].upper() in _ON

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from parity.toolchain.build_files import Switch, standard_of, standard_used, switches_of
+from parity.toolchain.build_files import Switch, is_for_cuda, standard_of, standard_used, switches_of
 from parity.toolchain.compiler import ELSEWHERE, CompileError
 from parity.toolchain.conditionals import macros_of
 from parity.toolchain.hints import switches_of_kernels
@@ -31,7 +31,7 @@ _ASKS_ARCH = re.compile(rf"^[ \t]*#[ \t]*(?:if|ifdef|ifndef|elif)\b[^\n]*\b{ARCH
 _LEAST_ARCH = 700
 """What ``__CUDA_ARCH__`` is where a source does not compile without: the first with shuffles of HIP's names."""
 
-Kind = Literal["switches", "linked", "part", "templates"]
+Kind = Literal["switches", "cuda", "linked", "part", "templates"]
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,7 @@ def with_kernels(source: Source, vendor: str) -> Iterator[Variant]:
     yield from _wholes(source)
     if names := switches_of_kernels(source):
         yield Variant("switches", tuple(names))
+        yield Variant("cuda", tuple(names))
     if vendor == "amd":
         yield Variant("templates", tuple(dict.fromkeys(map(str, guessed(source.files[source.path])))))
 
@@ -86,6 +87,21 @@ def _switched(source: Source, names: tuple[str, ...]) -> Source | None:
         switches = (*switches, standard) if standard else switches
     if ARCH in names and not source.ported and ARCH not in macros_of(source.side.flags):
         switches = (*switches, *_arch_asked(source))
+    return _with(source, switches)
+
+
+def _for_cuda(source: Source, names: tuple[str, ...]) -> Source | None:
+    """The source with those of these macros that are CUDA's by their names, wherever a project's build defines them."""
+    found: list[Switch] = []
+    for name in filter(is_for_cuda, names):
+        asks = re.search(rf"^[ \t]*#[ \t]*(?:if|ifdef|elif)\b[^\n]*\b{name}\b", source.files[source.path], re.MULTILINE)
+        if asks:
+            line = source.files[source.path].count("\n", 0, asks.start()) + 1
+            found.append(Switch(f"-D{name}", source.path, line))
+    return _with(source, tuple(found))
+
+
+def _with(source: Source, switches: tuple[Switch, ...]) -> Source | None:
     if not switches:
         return None
     side = replace(source.side, flags=(*source.side.flags, *(each.flag for each in switches)))
@@ -140,6 +156,7 @@ def _instantiated(source: Source, names: tuple[str, ...]) -> Source | None:
 
 _KINDS: Mapping[Kind, Callable[[Source, tuple[str, ...]], Source | None]] = {
     "switches": _switched,
+    "cuda": _for_cuda,
     "linked": _linked,
     "part": _part,
     "templates": _instantiated,

@@ -251,7 +251,7 @@ def test_a_switch_without_which_nothing_compiles_is_taken_from_the_build_files(t
     assert not switches
 
 
-def test_a_switch_without_which_there_is_no_kernel_is_taken_from_the_build_files(tmp_path, cache):
+def test_a_switch_without_which_there_is_no_kernel_is_taken_from_the_build_files_or_is_cudas(tmp_path, cache):
     (tmp_path / "fill.cu").write_text(
         '#include "config.h"\n#ifdef HAS_CUDA\nextern "C" __global__ void fill(int* x) { *x = WIDTH; }\n#endif\n'
     )
@@ -263,7 +263,11 @@ def test_a_switch_without_which_there_is_no_kernel_is_taken_from_the_build_files
     assert [str(each) for each in one.translation.made] == ["config.h.in:1:1: config.h: with USE_CUDA"]
     (tmp_path / "compiler.py").unlink()
     (one,) = build(tmp_path, ["fill"], ["gfx1100"], cache=cache)
-    assert (one.error, one.entries, one.switches) == (None, (), ())
+    assert [(each.flag, each.file.name, each.line) for each in one.switches] == [("-DHAS_CUDA", "fill.cu", 2)]
+    assert one.entries == ("fill",)
+    (tmp_path / "fill.cu").write_text((tmp_path / "fill.cu").read_text().replace("HAS_CUDA", "HAS_FILL"))
+    (one,) = build(tmp_path, ["fill"], ["gfx1100"], cache=cache)
+    assert (one.error, one.entries, one.switches, one.behind) == (None, (), (), ("HAS_FILL",))
 
 
 def test_a_file_that_another_includes_is_built_as_a_part_of_it(tmp_path, cache):
