@@ -316,6 +316,7 @@ def test_names_of_nccl_and_the_libraries_functions_for_the_device_are_there(buil
     source = "#include <nccl.h>\n#include <cstdio>\n#include <cstring>\n"
     source += "#if NCCL_VERSION_CODE < NCCL_VERSION(2, 10, 0)\n#error old\n#endif\n"
     source = "enum By { NONE, NCCL };\n" + source
+    source += "#ifdef OTHER\n#define cublasHandle_t other_t\n#endif\ncublasHandle_t handle = nullptr;\n"
     source += "#define NCCL_MINE 3\nncclComm_t comm;\nvoid host() { ncclUniqueId id; ncclGetUniqueId(&id); }\n"
     source += "__device__ float from_bits(unsigned x) { float y; std::memcpy(&y, &x, sizeof(y)); return y; }\n"
     source += "__global__ void clear(float* x) { std::memset(x, 0, 64); x[0] = from_bits(7); }\n"
