@@ -1,4 +1,4 @@
-"""cuda::atomic, cuda::atomic_ref and cuda::std::atomic, executed."""
+"""cuda::atomic, cuda::atomic_ref, cuda::std::atomic and semaphores, executed."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from execution import THREADS, program
 
 SOURCE = r"""
 #include <cuda/atomic>
+#include <cuda/semaphore>
 #include <cuda/std/atomic>
 #include <cuda/std/cstdint>
 
@@ -36,6 +37,19 @@ extern "C" __global__ void counted(const unsigned* in, unsigned long long* out) 
     __syncthreads();
     cuda::atomic_thread_fence(cuda::memory_order_seq_cst, cuda::thread_scope_block);
     out[t] = t == 0 ? counters.count.load() : t == 1 ? counters.bits.load() : t == 2 ? (unsigned long long)sum : 0;
+}
+
+// One thread of each wavefront at a time, in two blocks: a sum that only exclusion keeps right.
+__device__ cuda::binary_semaphore<cuda::thread_scope_device> open{1};
+extern "C" __global__ void excluded(const int* in, int* out) {
+    volatile int* sum = out;
+    const int first = (threadIdx.x / 32) * 32, x = in[blockIdx.x * blockDim.x + first];
+    if (threadIdx.x == first) {
+        open.acquire();
+        sum[0] = sum[0] + x;
+        sum[1] = sum[1] + 1;
+        open.release();
+    }
 }
 
 struct Pair { cuda::std::uint32_t key, value; };
@@ -79,3 +93,9 @@ def test_references_are_atomic_by_the_size_of_their_type(built):
     assert found[3:4].view(np.uint8).tolist() == [THREADS // 4] * 4
     assert found[4:6].view(np.float64)[0] == given.sum()
     assert found[6:].tolist() == [THREADS, given.sum()]
+
+
+def test_a_semaphore_lets_one_in_at_a_time(built):
+    given = np.random.default_rng(3).integers(0, 1000, 2 * THREADS, np.int32)
+    found = built.run("excluded", np.zeros(2, np.int32), given)
+    assert found.tolist() == [given[::32].sum(), 2 * THREADS // 32]

@@ -169,6 +169,9 @@ def test_what_a_missing_header_would_have_brought_of_the_standard_library(built)
     )
     assert "FLT_MAX" in str(built(source).error)
     assert has(built("#include <TH/general.h>\n" + source), "k")
+    assert has(built("#include <thrust/sort.h>\n" + source), "k")
+    everything = built("#include <bits/stdc++.h>\n" + source)
+    assert has(everything, "k") and not everything.translation.empty_headers
 
 
 def test_a_header_of_the_project_that_is_missing_is_the_first_of_the_errors(built):
@@ -199,12 +202,14 @@ def test_what_is_beyond_a_stub_is_named(built):
         "  hipcub::NoSuchThing a;\n"
         "  thrust::sort(x, x + 4);\n"
         "  x[0] = BLOCK_SIZE;\n"
+        "  nvshmem_int_put(x, x, 4, 1);\n"
         "}\n"
     )
     advice = {finding.line: finding.advice for finding in one.error.findings}
     assert "needs hipCUB" in advice[4]
     assert "Thrust is here for host code only" in advice[5]
     assert 'flags = ["-DBLOCK_SIZE=..."]' in advice[6]
+    assert "needs NVSHMEM" in advice[7]
     assert one.translation.stubs == ("hipcub/hipcub.hpp", "thrust/sort.h")
 
 
