@@ -215,9 +215,9 @@ def _print_switches(built: Sequence[Built]) -> None:
     for switch, names_ in modules.items():
         place = f"{os.path.relpath(switch.file)}:{switch.line}"
         others = f" (elsewhere in it {', '.join(switch.others)})" if switch.others else ""
+        why = switch.why or f"as {place} has it{others}"
         output().print(
-            f"{' '.join(dict.fromkeys(names_))}: built with {switch.flag}, as {place} has it{others};"
-            f" to say so: {switch.says}",
+            f"{' '.join(dict.fromkeys(names_))}: built with {switch.flag}, {why}; to say so: {switch.says}",
             style="yellow",
         )
 

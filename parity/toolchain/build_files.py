@@ -78,7 +78,7 @@ class Switch:
     """An option of the compiler, such as ``-DNAME=VALUE``, and the build file and line that has it, or asks for it.
 
     An ``#include`` of another source is one, too. ``setting`` is how a project says the same, if not among its flags;
-    ``others`` is what the file has as well, for other builds.
+    ``others`` is what the file has as well, for other builds; ``why`` is said where no file of the project has it.
     """
 
     flag: str
@@ -86,6 +86,7 @@ class Switch:
     line: int
     setting: str = ""
     others: tuple[str, ...] = ()
+    why: str = ""
 
     @property
     def says(self) -> str:

@@ -270,6 +270,35 @@ def test_a_switch_without_which_there_is_no_kernel_is_taken_from_the_build_files
     assert (one.error, one.entries, one.switches, one.behind) == (None, (), (), ("HAS_FILL",))
 
 
+HALVES = """
+#include <torch/extension.h>
+#include <mma.h>
+__device__ void add(float* x, c10::Half h) { *x += float(h); }
+__device__ void add(float* x, float f) { *x += f; }
+using sums = nvcuda::wmma::fragment<nvcuda::wmma::accumulator, 16, 16, 16, half>;
+using factor = nvcuda::wmma::fragment<nvcuda::wmma::matrix_a, 16, 16, 16, half, nvcuda::wmma::row_major>;
+using other = nvcuda::wmma::fragment<nvcuda::wmma::matrix_b, 16, 16, 16, half, nvcuda::wmma::row_major>;
+extern "C" __global__ void products(const half* x, float* y) {
+  sums total; factor left; other right;
+  nvcuda::wmma::fill_fragment(total, __float2half(0));
+  nvcuda::wmma::load_matrix_sync(left, x, 16);
+  nvcuda::wmma::load_matrix_sync(right, x, 16);
+  nvcuda::wmma::mma_sync(total, left, right, total);
+  add(y, total.x[0]);
+}
+"""
+
+
+def test_an_extension_for_which_halves_convert_to_too_much_is_built_as_torch_builds_it(tmp_path, cache):
+    (tmp_path / "products.cu").write_text(HALVES)
+    (one,) = build(tmp_path, ["products"], ["gfx1100"], cache=cache)
+    assert (one.error, one.entries) == (None, ("products",))
+    assert [(each.flag, each.file.name, each.line) for each in one.switches] == [
+        ("-D__HIP_NO_HALF_CONVERSIONS__=1", "products.cu", 2), ("-D__HIP_NO_HALF_OPERATORS__=1", "products.cu", 2),
+    ]  # fmt: skip
+    assert one.switches[0].says == 'hip-flags = ["-D__HIP_NO_HALF_CONVERSIONS__=1"] in [tool.parity]'
+
+
 def test_a_file_that_another_includes_is_built_as_a_part_of_it(tmp_path, cache):
     (tmp_path / "generic").mkdir()
     (tmp_path / "README.md").touch()
