@@ -1,4 +1,4 @@
-"""cuda::atomic, cuda::atomic_ref, cuda::std::atomic and semaphores, executed."""
+"""What CUDA's C++ library has beside that of the host: atomics, semaphores and functions, executed."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from execution import THREADS, program
 
 SOURCE = r"""
 #include <cuda/atomic>
+#include <cuda/cmath>
+#include <cuda/functional>
 #include <cuda/semaphore>
 #include <cuda/std/atomic>
 #include <cuda/std/cstdint>
@@ -50,6 +52,20 @@ extern "C" __global__ void excluded(const int* in, int* out) {
         sum[1] = sum[1] + 1;
         open.release();
     }
+}
+
+extern "C" __global__ void functions(const int* in, int* out) {
+    const int x = in[threadIdx.x];
+    out += 8 * threadIdx.x;
+    out[0] = cuda::ceil_div(x, 7u);
+    out[1] = cuda::round_up(x, 16);
+    out[2] = cuda::round_down(x, 16);
+    out[3] = cuda::ilog2(x);
+    out[4] = cuda::next_power_of_two(x) + cuda::is_power_of_two(x);
+    out[5] = cuda::prev_power_of_two(x);
+    out[6] = cuda::maximum<>{}(x, 9.5f) + cuda::minimum<int>{}(x, 5);
+    const auto half = cuda::proclaim_return_type<int>([=] __device__(int by) { return x / 2.0 + by; });
+    out[7] = half(1);
 }
 
 struct Pair { cuda::std::uint32_t key, value; };
@@ -99,3 +115,13 @@ def test_a_semaphore_lets_one_in_at_a_time(built):
     given = np.random.default_rng(3).integers(0, 1000, 2 * THREADS, np.int32)
     found = built.run("excluded", np.zeros(2, np.int32), given)
     assert found.tolist() == [given[::32].sum(), 2 * THREADS // 32]
+
+
+def test_functions_of_integers_and_function_objects(built):
+    given = np.arange(1, THREADS + 1, dtype=np.int32)
+    found = built.run("functions", np.zeros((THREADS, 8), np.int32), given)
+    logs = [int(x).bit_length() - 1 for x in given]
+    for row, x, log in zip(found.tolist(), given.tolist(), logs, strict=True):
+        next_ = (1 << (x - 1).bit_length()) + (x.bit_count() == 1)
+        pair = int(max(x, 9.5) + min(x, 5))
+        assert row == [-(-x // 7), -(-x // 16) * 16, x // 16 * 16, log, next_, 1 << log, pair, int(x / 2 + 1)]
