@@ -203,13 +203,14 @@ def test_what_is_beyond_a_stub_is_named(built):
         "  thrust::sort(x, x + 4);\n"
         "  x[0] = BLOCK_SIZE;\n"
         "  nvshmem_int_put(x, x, 4, 1);\n"
+        "  Eigen::Vector3f v;\n"
         "}\n"
     )
     advice = {finding.line: finding.advice for finding in one.error.findings}
     assert "needs hipCUB" in advice[4]
     assert "Thrust is here for host code only" in advice[5]
     assert 'flags = ["-DBLOCK_SIZE=..."]' in advice[6]
-    assert "needs NVSHMEM" in advice[7]
+    assert "needs NVSHMEM" in advice[7] and "needs Eigen" in advice[8]
     assert one.translation.stubs == ("hipcub/hipcub.hpp", "thrust/sort.h")
 
 
@@ -459,3 +460,33 @@ extern "C" __global__ void k(__half2* x) {
     )
     assert has(one, "k")
     assert [(piece.line, piece.name) for piece in one.translation.left_out] == [(4, "{}")]
+
+
+def test_custom_operations_of_tensorflow(built):
+    source = """#if GOOGLE_CUDA
+#define EIGEN_USE_GPU
+#include "tensorflow/core/framework/op_kernel.h"
+#include "tensorflow/core/util/gpu_kernel_helper.h"
+#include "third_party/eigen3/unsupported/Eigen/CXX11/Tensor"
+namespace tensorflow {
+using GPUDevice = Eigen::GpuDevice;
+template <typename T> __global__ void Twice(const int size, const T* in, T* out, int64* sum) {
+  GPU_1D_KERNEL_LOOP(i, size) { out[i] = T(2) * ldg(in + i); GpuAtomicAdd(sum, 1); GpuAtomicMax(out, in[i]); }
+}
+template <typename Device, typename T> struct TwiceFunctor;
+template <typename T> struct TwiceFunctor<GPUDevice, T> {
+  void operator()(const GPUDevice& d, typename TTypes<T>::ConstFlat in, typename TTypes<T>::Flat out, int64* sum) {
+    GpuLaunchConfig config = GetGpuLaunchConfig(in.size(), d);
+    TF_CHECK_OK(GpuLaunchKernel(Twice<T>, config.block_count, config.thread_per_block, 0, d.stream(),
+                                int(in.size()), in.data(), out.data(), sum));
+  }
+};
+template struct TwiceFunctor<GPUDevice, float>;
+template struct TwiceFunctor<GPUDevice, int32>;
+}
+#endif
+"""
+    one = built(source)
+    assert has(one, "tensorflow::Twice<float>", "tensorflow::Twice<int>")
+    assert not one.translation.left_out and not one.translation.empty_headers
+    assert [each.flag for each in one.switches] == ["-DGOOGLE_CUDA"]
