@@ -309,6 +309,13 @@ def test_attributes_that_only_a_definition_has_are_explained(built, source):
     assert "clang wants __host__ and __device__ at a declaration as at the definition" in finding.advice
 
 
+def test_a_constructor_of_the_host_in_shared_memory_is_explained(built):
+    source = "struct Body { float mass; Body() {} };\n"
+    source += "__global__ void k(float* x) { __shared__ Body all[32]; all[threadIdx.x].mass = *x; *x = all[0].mass; }\n"
+    (finding,) = built(source).error.findings
+    assert finding.line == 2 and "those that it has are of the host" in finding.advice
+
+
 def test_a_macro_of_the_host_that_stands_alone_is_left_out(built):
     source = "#define INSTANTIATE(T) template void f<T>(const Missing<T>&);\n#define KERNEL(T) __global__ void k(T*);\n"
     one = built(
