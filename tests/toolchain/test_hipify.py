@@ -44,6 +44,12 @@ def text(source):
             "hipFuncSetAttribute(reinterpret_cast<const void*>(f<float, 2>), "
             "hipFuncAttributeMaxDynamicSharedMemorySize, n);",
         ),
+        (
+            "#define SET(B) \\\n  cudaFuncSetAttribute(f<int, \\\n    B>, \\\n"
+            "  cudaFuncAttributeMaxDynamicSharedMemorySize, n)",
+            "#define SET(B) \\\n  hipFuncSetAttribute(reinterpret_cast<const void*>(f<int, \\\n    B>), \\\n"
+            "  hipFuncAttributeMaxDynamicSharedMemorySize, n)",
+        ),
         ("cudaFuncGetAttributes(&a, &f);", "hipFuncGetAttributes(&a, reinterpret_cast<const void*>(&f));"),
     ],
 )
