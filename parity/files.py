@@ -9,7 +9,10 @@ from pathlib import Path
 
 from parity.errors import UsageError
 
-__all__ = ["below", "content_of", "regular", "text_of"]
+__all__ = ["CUDA_SUFFIXES", "below", "content_of", "regular", "text_of"]
+
+CUDA_SUFFIXES = (".cu", ".cu.cc")
+"""What a CUDA source may be called: as nvcc has it, and as TensorFlow's and JAX's builds do."""
 
 _KINDS = {
     stat.S_IFIFO: "a named pipe",

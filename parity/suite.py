@@ -16,7 +16,7 @@ from typing import Any
 from parity.case import Case, split
 from parity.codeobject import prebuilt
 from parity.errors import UsageError, nearest
-from parity.files import below, regular, text_of
+from parity.files import CUDA_SUFFIXES, below, regular, text_of
 from parity.op import Entry, Op
 from parity.side import Side, Sides
 
@@ -154,9 +154,9 @@ class Suite:
 
 
 def _source_file(path: Path) -> Path:
-    """The file, or the HIP source of that name where it is not there."""
-    hip = path.with_suffix(".hip")
-    return hip if hip.is_file() and not path.is_file() else path
+    """The file, or the source of that name with another suffix where it is not there."""
+    others = (path.with_suffix(suffix) for suffix in (*CUDA_SUFFIXES, ".hip"))
+    return path if path.is_file() else next((each for each in others if each.is_file()), path)
 
 
 def _matches(entry: Entry, selector: str) -> bool:
@@ -334,13 +334,13 @@ def load_suite(kernels: Path, cases: Path, *, sides: Sides | None = None) -> Sui
         raise UsageError("\n".join(problems) or f"the files of {cases} declare no op")
     suite = Suite(kernels, cases, ops, sides=sides or Sides(), declared=places)
     for module in suite.missing:
-        known = [path.name for pattern in ("*.cu", "*.hip") for path in kernels.glob(pattern)]
+        known = [path.name for suffix in (*CUDA_SUFFIXES, ".hip") for path in kernels.glob(f"*{suffix}")]
         names = [op.name for op in ops.values() if op.module == module]
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
         near = nearest(files[module].file, known)
         problems.append(f"{files[module].declared}: op {names[0]}{more}: there is no {suite.files[module]}{near}")
     if suite.files and len(suite.missing) == len(suite.files):
-        if not any(below(kernels, ".cu", ".hip")):
+        if not any(below(kernels, *CUDA_SUFFIXES, ".hip")):
             raise UsageError(f"the kernels folder {kernels} holds no *.cu or *.hip, and no code object")
         raise UsageError("\n".join(problems))
     return replace(suite, problems=tuple(problems))

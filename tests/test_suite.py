@@ -84,6 +84,13 @@ def test_a_suite_of_ones_own(folders):
     assert [e.kernel for e in suite.entries] == ["neg_f32"]
 
 
+@pytest.mark.parametrize("name", ["mine.cu.cc", "mine.hip"])
+def test_a_source_may_have_another_suffix(folders, name):
+    (folders / "kernels" / "mine.cu").rename(folders / "kernels" / name)
+    suite = load_suite(folders / "kernels", folders / "cases")
+    assert suite.files == {"mine": folders / "kernels" / name} and not suite.missing
+
+
 @pytest.mark.parametrize(
     ("spoil", "says"),
     [

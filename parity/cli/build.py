@@ -18,6 +18,7 @@ from parity.codeobject import spelled
 from parity.errors import UsageError, nearest
 from parity.suite import Project, find_project, load_suite
 from parity.toolchain import DEFAULT_TARGETS, Built, Finding, Switch, build, find_modules, target
+from parity.toolchain.hints import say_so
 
 __all__ = ["main", "options"]
 
@@ -214,9 +215,9 @@ def _print_switches(built: Sequence[Built]) -> None:
     for switch, names_ in modules.items():
         place = f"{os.path.relpath(switch.file)}:{switch.line}"
         others = f" (elsewhere in it {', '.join(switch.others)})" if switch.others else ""
+        why = switch.why or f"as {place} has it{others}"
         output().print(
-            f"{' '.join(dict.fromkeys(names_))}: built with {switch.flag}, as {place} has it{others};"
-            f" to say so: {switch.says}",
+            f"{' '.join(dict.fromkeys(names_))}: built with {switch.flag}, {why}; to say so: {switch.says}",
             style="yellow",
         )
 
@@ -240,9 +241,13 @@ def _print_guessed(built: Sequence[Built]) -> None:
 
 def _print_empty(built: Sequence[Built], modules: Mapping[str, Path]) -> None:
     """Modules that hold kernel templates and none of whose instances was made."""
-    for module in dict.fromkeys(one.module for one in built if not one.error and not one.entries):
+    empty = {one.module: one.behind for one in built if not one.error and not one.entries}
+    for module, behind in empty.items():
         path = modules[module]
-        if path.is_file() and "__global__" in path.read_text(encoding="utf-8", errors="replace"):
+        if behind:
+            said = f"{module}: no kernel came out of it: its kernels are for builds that define {say_so(behind)}"
+            output().print(said, style="yellow")
+        elif path.is_file() and "__global__" in path.read_text(encoding="utf-8", errors="replace"):
             output().print(
                 f"{module}: no kernel came out of it: nothing that compiles instantiates its kernel templates; a line"
                 " like template __global__ void name<float>(float*); in the file does",

@@ -15,7 +15,7 @@ from pathlib import Path
 from parity.cli.skeleton import case_file
 from parity.cli.terminal import errors, output, progress
 from parity.errors import MissingTool, UsageError, shown
-from parity.files import below, text_of
+from parity.files import CUDA_SUFFIXES, below, text_of
 from parity.suite import Project, find_project, settings_of
 from parity.toolchain import DEFAULT_TARGETS, build, find_modules
 
@@ -41,7 +41,7 @@ def main(arguments: argparse.Namespace) -> int:
         return _complete(folder, config)
     written = []
     kernels, cases = folder / arguments.kernels, folder / arguments.cases
-    has_own = kernels.is_dir() and any(below(kernels, ".cu", ".hip"))
+    has_own = kernels.is_dir() and any(below(kernels, *CUDA_SUFFIXES, ".hip"))
     if has_own:
         written = _skeletons(Project(kernels, cases))
     else:

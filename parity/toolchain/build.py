@@ -24,6 +24,7 @@ from parity.suite import Suite
 from parity.toolchain import compiler, cuda, disassembler, rocm
 from parity.toolchain.build_files import Switch
 from parity.toolchain.compat import confirmed, of_version
+from parity.toolchain.hints import switches_of_kernels
 from parity.toolchain.hipify import HELPFUL, LITERAL, Finding
 from parity.toolchain.host_code import Repairs
 from parity.toolchain.sources import PORTED_SUFFIXES, Source, closure, find_modules, find_ported
@@ -50,7 +51,8 @@ class Built:
     neither. ``seconds`` is the time this took now, ``cached`` whether that was only to find it in the cache.
     ``switches`` are what the project's build files define and no setting: the module does not compile without.
     ``part_of`` is the source that was built in its place, because that includes it and it is none by itself.
-    ``guessed`` says that its kernels are templates, and nothing in the module for which arguments.
+    ``guessed`` says that its kernels are templates, and nothing in the module for which arguments; ``behind`` are the
+    macros that a build has to define so that it has kernels at all.
     """
 
     module: str
@@ -64,6 +66,7 @@ class Built:
     switches: tuple[Switch, ...] = ()
     part_of: Path | None = None
     guessed: bool = False
+    behind: tuple[str, ...] = ()
 
     @property
     def entries(self) -> tuple[str, ...]:
@@ -321,6 +324,8 @@ def _build_one(source: Source, target: Target, fingerprint: str, cache: Cache) -
             if other.entries:
                 cache.note(chosen, _VARIANT, json.dumps(vars(variant)))
             return other
+    if not built.error and not built.entries:
+        return replace(built, behind=switches_of_kernels(source))
     if built.error and (hint := _helpful(source, target, fingerprint, cache, built.translation)):
         return replace(built, error=built.error.after(hint))
     return built

@@ -22,6 +22,7 @@ __all__ = [
     "Made",
     "Switch",
     "folders_of",
+    "is_for_cuda",
     "made_header",
     "named_folder",
     "standard_of",
@@ -77,7 +78,7 @@ class Switch:
     """An option of the compiler, such as ``-DNAME=VALUE``, and the build file and line that has it, or asks for it.
 
     An ``#include`` of another source is one, too. ``setting`` is how a project says the same, if not among its flags;
-    ``others`` is what the file has as well, for other builds.
+    ``others`` is what the file has as well, for other builds; ``why`` is said where no file of the project has it.
     """
 
     flag: str
@@ -85,6 +86,7 @@ class Switch:
     line: int
     setting: str = ""
     others: tuple[str, ...] = ()
+    why: str = ""
 
     @property
     def says(self) -> str:
@@ -224,8 +226,13 @@ def _template(header: str, source: Path, folders: Iterable[Path]) -> Path | None
     return None
 
 
+def is_for_cuda(name: str) -> bool:
+    """Whether a switch is CUDA's by its name (``USE_CUDA``): a build without that has no use for a ``.cu`` file."""
+    return bool(_FOR_CUDA.fullmatch(name)) and not _NOT_FOR_CUDA.fullmatch(name)
+
+
 def _is_on(name: str, cmake: str) -> bool:
-    if _FOR_CUDA.fullmatch(name) and not _NOT_FOR_CUDA.fullmatch(name):
+    if is_for_cuda(name):
         return True
     option = re.search(rf"""\boption\s*\(\s*{name}\s+"[^"]*"\s+(\w+)""", cmake, re.IGNORECASE)
     return option is not None and option[1].upper() in _ON

@@ -199,6 +199,8 @@ def _advice(error: Diagnostic, quoted: Sequence[str]) -> str:
         return (
             "clang wants __host__ and __device__ at a declaration as at the definition, where nvcc takes them of either"
         )
+    if "no matching constructor" in error.text and error.host_only:
+        return "those that it has are of the host; clang wants __device__ at one, also where it is empty, nvcc does not"
     if not quoted:
         return ""
     if "__host__ function" in error.text or "no matching function" in error.text:

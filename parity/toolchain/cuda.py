@@ -84,7 +84,7 @@ def compile_module(
     folders += [part for header in forced for part in ("-include", header)]
 
     def compiled(main: Path) -> CodeObject:
-        _run(source.stem, target, "-ptx", *_FLAGS, *flags, *folders, str(main), "-o", str(ptx))
+        _run(source.stem, target, "-ptx", "-x", "cu", *_FLAGS, *flags, *folders, str(main), "-o", str(ptx))
         log = _run(source.stem, target, "-cubin", "-Xptxas", "-v", str(ptx), "-o", str(cubin))
         return parse_ptx(ptx.read_text(), source.stem, target, log, binary=cubin)
 

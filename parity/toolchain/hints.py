@@ -13,7 +13,7 @@ from parity.toolchain.diagnostics import Diagnostic
 from parity.toolchain.hipify import defined_macros
 from parity.toolchain.sources import INCLUDE, Source, found_in, project_of, searched
 
-__all__ = ["Hint", "hints", "switches_of_kernels"]
+__all__ = ["Hint", "hints", "say_so", "switches_of_kernels"]
 
 _LACKING = re.compile(r"undeclared|unknown type name|no template named|undefined template|file not found")
 _QUOTED = re.compile(r"'([^']+)'")
@@ -139,7 +139,7 @@ class _Project:
                     lacking = self._before_inclusion(path)
                 if not lacking:
                     return Hint()
-                said = f"{os.path.relpath(path)}:{line.number} has it for builds that define {_say_so(lacking)}"
+                said = f"{os.path.relpath(path)}:{line.number} has it for builds that define {say_so(lacking)}"
                 return Hint(said, lacking)
         return Hint()
 
@@ -149,7 +149,7 @@ class _Project:
         unless = [self.lacking(line.unless) for line in includers]
         if not includers or not all(unless):
             return Hint()
-        return Hint(f"{os.path.relpath(path)} is for builds that do not define {_say_so(unless[0])}", unless[0])
+        return Hint(f"{os.path.relpath(path)} is for builds that do not define {say_so(unless[0])}", unless[0])
 
     def line(self, path: Path, number: int) -> str:
         """The text of a line, unless it is a conditional's."""
@@ -193,7 +193,8 @@ def _declaration(name: str, arguments: str | None) -> re.Pattern[str]:
     )
 
 
-def _say_so(macros: Sequence[str]) -> str:
+def say_so(macros: Sequence[str]) -> str:
+    """How a project says that its build defines these macros."""
     flags = ", ".join(f'"-D{each}"' for each in macros)
     return f"{' and '.join(macros)}; if yours does, say so: flags = [{flags}] in [tool.parity]"
 

@@ -140,6 +140,8 @@ _NO_TYPE = frozenset(
     ["return", "else", "case", "throw", "new", "delete", "goto", "namespace", "do", "co_return", "not"]
 )
 
+_LAUNCH = re.compile(r"(?P<open><<[ \t]*<)[^;{}]*?(?P<close>>>[ \t]*>)(?=\s*\()")
+_APART = "nvcc reads it as {whole}, hipcc does not; a port has to write it so"
 _SHUFFLES = frozenset(["__shfl_sync", "__shfl_up_sync", "__shfl_down_sync", "__shfl_xor_sync"])
 _ALL_LANES = re.compile(
     r"(?:\(\s*unsigned(?:\s+int)?\s*\)\s*)?(?:0[xX][fF]{8}|~\s*0[xX]?0*|-\s*1)[uUlL]*|UINT_MAX|UINT32_MAX"
@@ -280,6 +282,7 @@ class _Translation:
                 self._name(
                     name, match.start(), match.end(), region, match.start() < in_directive, match.start() < in_condition
                 )
+        self._launches()
 
     def _header(self, match: re.Match[str], region: Region) -> None:
         header = match["header"]
@@ -328,6 +331,18 @@ class _Translation:
             if place < len(given) and region is not Region.CUDA_ONLY:
                 self._as_address(given[place])
         self._apply(rule, name, start, region)
+
+    def _launches(self) -> None:
+        """``k << <blocks, threads >> >(x)``, as some formatters write it, is a launch."""
+        said = False
+        for match in _LAUNCH.finditer(code(self.text)) if "<<" in self.text else ():
+            for brackets, whole in (("open", "<<<"), ("close", ">>>")):
+                start, end = match.span(brackets)
+                if end - start > len(whole):
+                    region = self.conditionals.region(self._lines.number(start))
+                    rule = Rule("launch", self.text[start:end], whole, "" if said else _APART.format(whole=whole))
+                    self._apply(rule, rule.cuda, start, region)
+                    said = True
 
     def _without_wmma(self, start: int, end: int) -> None:
         """HIP's namespace is that of ``nvcuda::wmma``: the name within goes, or means the same."""

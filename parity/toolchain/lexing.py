@@ -21,7 +21,9 @@ _SKIPPED = re.compile(
 )
 _PUNCTUATION = re.compile(rf"{COMMENT_OR_LITERAL} | (?P<mark> [()\[\]{{}},;<] )", re.VERBOSE | re.DOTALL)
 # Template arguments: types, names and numbers, then what can follow them; a comparison has other text around it.
-_TEMPLATE_ARGUMENTS = re.compile(r"(?<=\w)<(?:[\w\s,:*&]|<[\w\s,:*&]*>)*>(?=\s*(?:::|[(),{;]))")
+# In a macro of several lines, they may stand on two.
+_ARGUMENT = r"(?:[\w\s,:*&]|\\\r?\n)"
+_TEMPLATE_ARGUMENTS = re.compile(rf"(?<=\w)<(?:{_ARGUMENT}|<{_ARGUMENT}*>)*>(?=(?:\s|\\\r?\n)*(?:::|[(),{{;]))")
 
 
 @dataclass(frozen=True)

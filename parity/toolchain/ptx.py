@@ -297,7 +297,8 @@ def _translated(statement: _Statement) -> str | None:
             reads = operand.constraint[:1] != "="
             start = f" = ({operand.kind})({operand.expression})" if reads else ""
             before.append(f"{operand.kind} {value.expression}{start};")
-            after += [f"({operand.expression}) = {value.expression};"] if operand.is_written else []
+            written = _Value(operand.expression, operand.kind)
+            after += [_assigned(written, value.expression)] if operand.is_written else []
         registers[f"%{number}"] = value
     lines: list[str] = []
     uses: list[bool] = []
@@ -343,7 +344,7 @@ def _emit(row: Row, given: Mapping[str, str], registers: Mapping[str, _Value]) -
             if not value.is_place or _PART.search(written):
                 return None
             before.append(f"{kind} ptx_{name};")
-            after.append(f"({value.expression}) = {_converted(value.kind, _Value(f'ptx_{name}', kind))};")
+            after.append(_assigned(value, _converted(value.kind, _Value(f"ptx_{name}", kind))))
         elif name in row.addresses:
             before.append(
                 f"{kind}* const ptx_{name} = {_pointer(kind, row.addresses[name], value.expression, offset)};"
@@ -360,6 +361,12 @@ def _emit(row: Row, given: Mapping[str, str], registers: Mapping[str, _Value]) -
     statements = re.sub(rf"\b({names})\b", r"ptx_\1", row.statements)
     body = " ".join([*before, f"{{ {statements}; }}", *after])
     return f"{{ {body} }}" if before else body
+
+
+def _assigned(to: _Value, value: str) -> str:
+    """An assignment; what the constraint ``l`` writes may be a pointer."""
+    as_it_is = f"(__typeof__({to.expression}))" if to.kind == "unsigned long long" else ""
+    return f"({to.expression}) = {as_it_is}{value};"
 
 
 def _pointer(kind: str, space: str, expression: str, offset: str) -> str:

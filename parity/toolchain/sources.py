@@ -15,7 +15,7 @@ from pathlib import Path
 from parity import zig
 from parity.codeobject import source_of
 from parity.errors import MissingTool, UsageError, nearest
-from parity.files import below
+from parity.files import CUDA_SUFFIXES, below
 from parity.side import Side
 from parity.toolchain.build_files import Made, Switch, folders_of, made_header, named_folder
 from parity.toolchain.hipify import LITERAL, table
@@ -43,7 +43,7 @@ __all__ = [
 PORTED_SUFFIXES = (".hip", ".cu.hip", ".hip.cpp", ".cu", ".cpp", ".cc", ".cxx")
 """What the source of a port may be called, the likeliest first."""
 
-_MODULES = (".cu", ".hip", ".hsaco", ".co")
+_MODULES = (*CUDA_SUFFIXES, ".hip", ".hsaco", ".co")
 """What the file of a module may be called; the first is the one that counts."""
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.MULTILINE)
@@ -145,7 +145,7 @@ def defining(names: Iterable[str], source: Source) -> dict[str, tuple[Path, int]
         defines = re.compile(rf"__(?:device|constant)__[^;{{}}()]*\b{name}\s*(?:{body}|{variable})")
         for above in project_of(source.path.parent):
             hits: list[tuple[Path, int]] = []
-            for path in sorted((*above.glob("*.cu"), *above.glob("*/*.cu"))):
+            for path in sorted((*_cuda_sources(above, "*"), *_cuda_sources(above, "*/*"))):
                 text = code(_read(path, {})) if path != source.path else ""
                 places = (m for m in defines.finditer(text) if not _EXTERN_BEFORE.search(text[: m.start()][-40:]))
                 hits += [(path, text.count("\n", 0, match.start()) + 1) for match in itertools.islice(places, 1)]
@@ -170,9 +170,9 @@ def linked(source: Source, others: Iterable[Path]) -> Source:
 def find_modules(folder: Path, modules: Iterable[str] | None = None, *, ported: Path | None = None) -> dict[str, Path]:
     """The source of each module in ``folder`` in alphabetical order; all, or those asked for.
 
-    A module is one ``.cu`` file, or a ``.hip`` file beside which there is no ``.cu``. It is called like its file, with
-    the folders below ``folder`` that it is in, without the suffix. The file of one that is given as code objects is not
-    there. What lies in the folder ``ported`` is the other side of a module and none itself.
+    A module is one ``.cu`` or ``.cu.cc`` file, or a ``.hip`` file beside which there is none. It is called like its
+    file, with the folders below ``folder`` that it is in, without the suffix. The file of one that is given as code
+    objects is not there. What lies in the folder ``ported`` is the other side of a module and none itself.
 
     Raises:
         UsageError: the folder does not exist or holds no source, or a module is not in it.
@@ -181,11 +181,13 @@ def find_modules(folder: Path, modules: Iterable[str] | None = None, *, ported: 
         raise UsageError(f"no kernels folder {folder}; set 'kernels' in [tool.parity] of pyproject.toml")
     apart = ported if ported and ported != folder and ported.is_relative_to(folder) else None
     found: dict[str, Path] = {}
-    for path in sorted(below(folder, *_MODULES), key=lambda path: _MODULES.index(path.suffix)):
+    for path in sorted(below(folder, *_MODULES), key=_rank):
         if apart and path.is_relative_to(apart):
             continue
         source = source_of(path)
-        name = source.relative_to(folder).as_posix().removesuffix(".cu").removesuffix(".hip").removesuffix(".cu")
+        name = source.relative_to(folder).as_posix()
+        for suffix in (".hip", *reversed(CUDA_SUFFIXES)):
+            name = name.removesuffix(suffix)
         found.setdefault(name, source)
     found = dict(sorted(found.items()))
     if not found:
@@ -201,13 +203,18 @@ def find_modules(folder: Path, modules: Iterable[str] | None = None, *, ported: 
     return {module: found[module] for module in wanted}
 
 
+def _rank(path: Path) -> int:
+    """How likely the file of a module has that name: 0 is the likeliest."""
+    return next(rank for rank, suffix in enumerate(_MODULES) if path.name.endswith(suffix))
+
+
 def find_ported(path: Path, folder: Path, ported: Path) -> Path | None:
     """The HIP source of the CUDA source ``path`` of ``folder`` in the folder ``ported``.
 
     It has the same name below its folder, but for the suffix (``PORTED_SUFFIXES``), and ``cuda`` may have become
     ``hip`` in it, which is how torch's hipify names what it writes.
     """
-    wanted = _ported_name(path.relative_to(folder), (".cu",))
+    wanted = _ported_name(path.relative_to(folder), CUDA_SUFFIXES)
     candidates = sorted(each for each in below(ported, *PORTED_SUFFIXES) if each != path)
     for suffix in PORTED_SUFFIXES:
         for each in candidates:
@@ -408,14 +415,19 @@ def project_of(folder: Path) -> tuple[Path, ...]:
 
 
 def including(path: Path) -> Iterator[Path]:
-    """The ``.cu`` files of a project that include a source, in its own folder, beside that and above it."""
+    """The CUDA sources of a project that include a source, in its own folder, beside that and above it."""
     for folder in project_of(path.parent)[:_STEPS_DOWN]:
-        for each in (*sorted(folder.glob("*.cu")), *sorted(folder.glob("*/*.cu"))):
+        for each in (*sorted(_cuda_sources(folder, "*")), *sorted(_cuda_sources(folder, "*/*"))):
             if each == path:
                 continue
             for bracket, header in included(each.read_text(encoding="utf-8", errors="surrogateescape")):
                 if Path(header).name == path.name and found_in(header, searched(bracket, each.parent, ())) == path:
                     yield each
+
+
+def _cuda_sources(folder: Path, pattern: str) -> Iterator[Path]:
+    for suffix in CUDA_SUFFIXES:
+        yield from folder.glob(pattern + suffix)
 
 
 def included(text: str) -> list[tuple[str, str]]:

@@ -223,7 +223,7 @@ def _staged(
         + ((folder / _EMPTY,) if host.empty_headers else ()),
         (
             *(() if source.ported else (RUNTIME, *compat.headers)),
-            *((_STANDARD,) if host.empty_headers else ()),
+            *((_STANDARD,) if host.empty_headers or stubs else ()),
             *((_ANYTHING,) if any(ANYTHING in piece.instead for piece in host.left_out) else ()),
             *(_forced(name, source, folder) for name in source.side.forced),
         ),

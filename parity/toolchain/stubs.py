@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from importlib import resources
 
-from parity.toolchain.hipify import defined_macros
-
 __all__ = ["LIBRARY_NAMES", "Stub", "library_names", "library_of", "needed_for", "stub_of", "switches"]
 
 TABLE = "stubs.csv"
@@ -59,16 +57,16 @@ def library_names(texts: Iterable[str]) -> str:
     """Declarations of what host code in these HIP texts uses of AMD's libraries.
 
     What ends in ``_t`` is a type, upper-case names are constants, all others functions that take anything. Of the
-    types that torch's stub names, all are there.
+    types that torch's stub names, all are there. What is a macro where the header is included gives way to that;
+    that one is defined somewhere says nothing, for it may be in a branch that is not taken.
     """
-    own: set[str] = set()
     names = {"hipblasHandle_t", "hipblasStatus_t", "hipsparseHandle_t"}
     for text in texts:
         names |= set(_LIBRARY_NAME.findall(text))
-        own |= defined_macros(text)
-    names -= _written() | own
+    names -= _written()
     lines = []
     for place, name in enumerate(sorted(names)):
+        lines.append(f"#ifndef {name}")
         if name.isupper():
             success = name.endswith(("_SUCCESS", "_OP_N"))
             lines.append(f"constexpr int {name} = {0 if success else place + 1};")
@@ -76,6 +74,7 @@ def library_names(texts: Iterable[str]) -> str:
             lines.append(f"struct {name} : parity_stub::LibraryType {{ using LibraryType::LibraryType; }};")
         else:
             lines.append(f"template <class... Arguments> int {name}(Arguments&&...);")
+        lines.append("#endif")
     return "\n".join(("#pragma once", *lines, ""))
 
 

@@ -15,13 +15,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from parity.toolchain.build_files import Switch, standard_of, standard_used, switches_of
+from parity.toolchain.build_files import Switch, is_for_cuda, standard_of, standard_used, switches_of
 from parity.toolchain.compiler import ELSEWHERE, CompileError
 from parity.toolchain.conditionals import macros_of
 from parity.toolchain.hints import switches_of_kernels
 from parity.toolchain.host_code import Repairs
 from parity.toolchain.host_syntax import guessed
-from parity.toolchain.sources import Source, closure, defining, including, linked, project_of
+from parity.toolchain.sources import INCLUDE, Source, closure, defining, including, linked, project_of
+from parity.toolchain.stubs import stub_of
 
 __all__ = ["ARCH", "Variant", "after_errors", "with_kernels"]
 
@@ -31,7 +32,11 @@ _ASKS_ARCH = re.compile(rf"^[ \t]*#[ \t]*(?:if|ifdef|ifndef|elif)\b[^\n]*\b{ARCH
 _LEAST_ARCH = 700
 """What ``__CUDA_ARCH__`` is where a source does not compile without: the first with shuffles of HIP's names."""
 
-Kind = Literal["switches", "linked", "part", "templates"]
+_AMBIGUOUS = re.compile(r"\bambiguous\b")
+_OF_HALVES = ("-D__HIP_NO_HALF_CONVERSIONS__=1", "-D__HIP_NO_HALF_OPERATORS__=1")
+"""With what torch.utils.cpp_extension compiles for AMD, so that torch's Half is the only one with operators."""
+
+Kind = Literal["switches", "cuda", "halves", "linked", "part", "templates"]
 
 
 @dataclass(frozen=True)
@@ -50,7 +55,10 @@ def after_errors(source: Source, vendor: str, error: CompileError) -> Iterator[V
     """The variants of a source that does not compile, the likeliest first."""
     flags = [Variant("switches", tuple(error.switches))]
     if vendor == "amd":
-        flags += [Variant("linked", tuple(_elsewhere(error))), Variant("switches", (ARCH,))]
+        flags.append(Variant("linked", tuple(_elsewhere(error))))
+        if any(_AMBIGUOUS.search(each.advice) for each in error.findings):
+            flags.append(Variant("halves", _OF_HALVES))
+        flags.append(Variant("switches", (ARCH,)))
     # One of them, which is compiled and then has variants of its own: all would be all of their combinations.
     yield from itertools.islice((each for each in flags if each.of(source)), 1)
     yield from _wholes(source)
@@ -61,6 +69,7 @@ def with_kernels(source: Source, vendor: str) -> Iterator[Variant]:
     yield from _wholes(source)
     if names := switches_of_kernels(source):
         yield Variant("switches", tuple(names))
+        yield Variant("cuda", tuple(names))
     if vendor == "amd":
         yield Variant("templates", tuple(dict.fromkeys(map(str, guessed(source.files[source.path])))))
 
@@ -86,6 +95,35 @@ def _switched(source: Source, names: tuple[str, ...]) -> Source | None:
         switches = (*switches, standard) if standard else switches
     if ARCH in names and not source.ported and ARCH not in macros_of(source.side.flags):
         switches = (*switches, *_arch_asked(source))
+    return _with(source, switches)
+
+
+def _for_cuda(source: Source, names: tuple[str, ...]) -> Source | None:
+    """The source with those of these macros that are CUDA's by their names, wherever a project's build defines them."""
+    found: list[Switch] = []
+    for name in filter(is_for_cuda, names):
+        asks = re.search(rf"^[ \t]*#[ \t]*(?:if|ifdef|elif)\b[^\n]*\b{name}\b", source.files[source.path], re.MULTILINE)
+        if asks:
+            line = source.files[source.path].count("\n", 0, asks.start()) + 1
+            found.append(Switch(f"-D{name}", source.path, line))
+    return _with(source, tuple(found))
+
+
+def _of_halves(source: Source, names: tuple[str, ...]) -> Source | None:
+    """The source with these options, if it is one of an extension of torch and has none of them."""
+    if source.ported or set(names) & set(source.side.flags):
+        return None
+    for path, text in source.files.items():
+        for match in INCLUDE.finditer(text):
+            if (stub := stub_of(match[2])) and stub.what == "PyTorch":
+                line = text.count("\n", 0, match.start()) + 1
+                why = "as torch's builds of extensions for AMD are"
+                found = (Switch(flag, path, line, f'hip-flags = ["{flag}"]', why=why) for flag in names)
+                return _with(source, tuple(found))
+    return None
+
+
+def _with(source: Source, switches: tuple[Switch, ...]) -> Source | None:
     if not switches:
         return None
     side = replace(source.side, flags=(*source.side.flags, *(each.flag for each in switches)))
@@ -140,6 +178,8 @@ def _instantiated(source: Source, names: tuple[str, ...]) -> Source | None:
 
 _KINDS: Mapping[Kind, Callable[[Source, tuple[str, ...]], Source | None]] = {
     "switches": _switched,
+    "cuda": _for_cuda,
+    "halves": _of_halves,
     "linked": _linked,
     "part": _part,
     "templates": _instantiated,

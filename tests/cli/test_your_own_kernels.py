@@ -134,6 +134,15 @@ def test_kernel_templates_that_nothing_launches_are_built_for_float_and_that_is_
     assert "its kernel templates are; built for tiled<float>" in " ".join(result.out.split())
 
 
+def test_kernels_behind_a_switch_that_nothing_defines_need_the_switch(parity, foreign):
+    (foreign / "src" / "tiled.cu").write_text("#ifdef TILED\n__global__ void tiled(int* x) { x[0] = 1; }\n#endif\n")
+    result = parity("build", "tiled", *TARGET)
+    said = (
+        "tiled: no kernel came out of it: its kernels are for builds that define TILED; if yours does, say so: flags = "
+    )
+    assert (result.code, said + '["-DTILED"] in [tool.parity]' in result.out.splitlines()) == (0, True)
+
+
 def test_a_header_that_the_build_makes_is_listed_with_its_template(parity, foreign):
     (foreign / "src" / "tiled.cu").write_text(
         '#include "tile.h"\nextern "C" __global__ void tiled(int* x) { x[0] = TILE; }\n'

@@ -251,7 +251,7 @@ def test_a_switch_without_which_nothing_compiles_is_taken_from_the_build_files(t
     assert not switches
 
 
-def test_a_switch_without_which_there_is_no_kernel_is_taken_from_the_build_files(tmp_path, cache):
+def test_a_switch_without_which_there_is_no_kernel_is_taken_from_the_build_files_or_is_cudas(tmp_path, cache):
     (tmp_path / "fill.cu").write_text(
         '#include "config.h"\n#ifdef HAS_CUDA\nextern "C" __global__ void fill(int* x) { *x = WIDTH; }\n#endif\n'
     )
@@ -263,7 +263,40 @@ def test_a_switch_without_which_there_is_no_kernel_is_taken_from_the_build_files
     assert [str(each) for each in one.translation.made] == ["config.h.in:1:1: config.h: with USE_CUDA"]
     (tmp_path / "compiler.py").unlink()
     (one,) = build(tmp_path, ["fill"], ["gfx1100"], cache=cache)
-    assert (one.error, one.entries, one.switches) == (None, (), ())
+    assert [(each.flag, each.file.name, each.line) for each in one.switches] == [("-DHAS_CUDA", "fill.cu", 2)]
+    assert one.entries == ("fill",)
+    (tmp_path / "fill.cu").write_text((tmp_path / "fill.cu").read_text().replace("HAS_CUDA", "HAS_FILL"))
+    (one,) = build(tmp_path, ["fill"], ["gfx1100"], cache=cache)
+    assert (one.error, one.entries, one.switches, one.behind) == (None, (), (), ("HAS_FILL",))
+
+
+HALVES = """
+#include <torch/extension.h>
+#include <mma.h>
+__device__ void add(float* x, c10::Half h) { *x += float(h); }
+__device__ void add(float* x, float f) { *x += f; }
+using sums = nvcuda::wmma::fragment<nvcuda::wmma::accumulator, 16, 16, 16, half>;
+using factor = nvcuda::wmma::fragment<nvcuda::wmma::matrix_a, 16, 16, 16, half, nvcuda::wmma::row_major>;
+using other = nvcuda::wmma::fragment<nvcuda::wmma::matrix_b, 16, 16, 16, half, nvcuda::wmma::row_major>;
+extern "C" __global__ void products(const half* x, float* y) {
+  sums total; factor left; other right;
+  nvcuda::wmma::fill_fragment(total, __float2half(0));
+  nvcuda::wmma::load_matrix_sync(left, x, 16);
+  nvcuda::wmma::load_matrix_sync(right, x, 16);
+  nvcuda::wmma::mma_sync(total, left, right, total);
+  add(y, total.x[0]);
+}
+"""
+
+
+def test_an_extension_for_which_halves_convert_to_too_much_is_built_as_torch_builds_it(tmp_path, cache):
+    (tmp_path / "products.cu").write_text(HALVES)
+    (one,) = build(tmp_path, ["products"], ["gfx1100"], cache=cache)
+    assert (one.error, one.entries) == (None, ("products",))
+    assert [(each.flag, each.file.name, each.line) for each in one.switches] == [
+        ("-D__HIP_NO_HALF_CONVERSIONS__=1", "products.cu", 2), ("-D__HIP_NO_HALF_OPERATORS__=1", "products.cu", 2),
+    ]  # fmt: skip
+    assert one.switches[0].says == 'hip-flags = ["-D__HIP_NO_HALF_CONVERSIONS__=1"] in [tool.parity]'
 
 
 def test_a_file_that_another_includes_is_built_as_a_part_of_it(tmp_path, cache):

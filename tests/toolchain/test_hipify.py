@@ -44,6 +44,12 @@ def text(source):
             "hipFuncSetAttribute(reinterpret_cast<const void*>(f<float, 2>), "
             "hipFuncAttributeMaxDynamicSharedMemorySize, n);",
         ),
+        (
+            "#define SET(B) \\\n  cudaFuncSetAttribute(f<int, \\\n    B>, \\\n"
+            "  cudaFuncAttributeMaxDynamicSharedMemorySize, n)",
+            "#define SET(B) \\\n  hipFuncSetAttribute(reinterpret_cast<const void*>(f<int, \\\n    B>), \\\n"
+            "  hipFuncAttributeMaxDynamicSharedMemorySize, n)",
+        ),
         ("cudaFuncGetAttributes(&a, &f);", "hipFuncGetAttributes(&a, reinterpret_cast<const void*>(&f));"),
     ],
 )
@@ -188,6 +194,18 @@ def test_coordinates_as_a_whole_are_no_uint3_in_hip(source, wanted):
 )
 def test_the_namespace_of_matrices(source, wanted):
     assert text(source) == wanted
+
+
+def test_a_launch_whose_brackets_stand_apart_is_one():
+    source = "// k << <1, 2>> >(x);\nk<4> << <dim3(1 << 2), T<int>::n >> > (x, y);\n"
+    source += "k << <1, 2>>>(a >> b);\nl<<<1, 2>>>(x);\n"
+    found = hipify(source, "k.cu")
+    assert found.text.splitlines()[1:] == [
+        "k<4> <<<dim3(1 << 2), T<int>::n >>> (x, y);", "k <<<1, 2>>>(a >> b);", "l<<<1, 2>>>(x);",
+    ]  # fmt: skip
+    assert [(each.name, each.line, each.column) for each in found.hazards] == [("<< <", 2, 6)]
+    untouched = "std::vector<std::vector<A<int>> >(3); x = a << b < c; y = (p<q>)(1) >> 2 > (3);"
+    assert hipify(untouched, "k.cu").text == untouched
 
 
 def test_names_that_the_program_defines_are_its_own():

@@ -169,6 +169,9 @@ def test_what_a_missing_header_would_have_brought_of_the_standard_library(built)
     )
     assert "FLT_MAX" in str(built(source).error)
     assert has(built("#include <TH/general.h>\n" + source), "k")
+    assert has(built("#include <thrust/sort.h>\n" + source), "k")
+    everything = built("#include <bits/stdc++.h>\n" + source)
+    assert has(everything, "k") and not everything.translation.empty_headers
 
 
 def test_a_header_of_the_project_that_is_missing_is_the_first_of_the_errors(built):
@@ -199,12 +202,15 @@ def test_what_is_beyond_a_stub_is_named(built):
         "  hipcub::NoSuchThing a;\n"
         "  thrust::sort(x, x + 4);\n"
         "  x[0] = BLOCK_SIZE;\n"
+        "  nvshmem_int_put(x, x, 4, 1);\n"
+        "  Eigen::Vector3f v;\n"
         "}\n"
     )
     advice = {finding.line: finding.advice for finding in one.error.findings}
     assert "needs hipCUB" in advice[4]
     assert "Thrust is here for host code only" in advice[5]
     assert 'flags = ["-DBLOCK_SIZE=..."]' in advice[6]
+    assert "needs NVSHMEM" in advice[7] and "needs Eigen" in advice[8]
     assert one.translation.stubs == ("hipcub/hipcub.hpp", "thrust/sort.h")
 
 
@@ -303,6 +309,13 @@ def test_attributes_that_only_a_definition_has_are_explained(built, source):
     assert "clang wants __host__ and __device__ at a declaration as at the definition" in finding.advice
 
 
+def test_a_constructor_of_the_host_in_shared_memory_is_explained(built):
+    source = "struct Body { float mass; Body() {} };\n"
+    source += "__global__ void k(float* x) { __shared__ Body all[32]; all[threadIdx.x].mass = *x; *x = all[0].mass; }\n"
+    (finding,) = built(source).error.findings
+    assert finding.line == 2 and "those that it has are of the host" in finding.advice
+
+
 def test_a_macro_of_the_host_that_stands_alone_is_left_out(built):
     source = "#define INSTANTIATE(T) template void f<T>(const Missing<T>&);\n#define KERNEL(T) __global__ void k(T*);\n"
     one = built(
@@ -312,12 +325,14 @@ def test_a_macro_of_the_host_that_stands_alone_is_left_out(built):
     assert [piece.name for piece in one.translation.left_out] == ["INSTANTIATE (float)", "INSTANTIATE(int)"]
 
 
-def test_names_of_nccl_and_the_libraries_printf_are_there(built):
-    source = (
-        "#include <nccl.h>\n#include <cstdio>\n#if NCCL_VERSION_CODE < NCCL_VERSION(2, 10, 0)\n#error old\n#endif\n"
-    )
+def test_names_of_nccl_and_the_libraries_functions_for_the_device_are_there(built):
+    source = "#include <nccl.h>\n#include <cstdio>\n#include <cstring>\n"
+    source += "#if NCCL_VERSION_CODE < NCCL_VERSION(2, 10, 0)\n#error old\n#endif\n"
     source = "enum By { NONE, NCCL };\n" + source
+    source += "#ifdef OTHER\n#define cublasHandle_t other_t\n#endif\ncublasHandle_t handle = nullptr;\n"
     source += "#define NCCL_MINE 3\nncclComm_t comm;\nvoid host() { ncclUniqueId id; ncclGetUniqueId(&id); }\n"
+    source += "__device__ float from_bits(unsigned x) { float y; std::memcpy(&y, &x, sizeof(y)); return y; }\n"
+    source += "__global__ void clear(float* x) { std::memset(x, 0, 64); x[0] = from_bits(7); }\n"
     one = built(source + '__global__ void k(int* x) { std::printf("%d", x[0] + NCCL_MINE); }\n')
     assert not one.error and one.translation.stubs == ("rccl/rccl.h",) and not one.translation.left_out
 
@@ -452,3 +467,33 @@ extern "C" __global__ void k(__half2* x) {
     )
     assert has(one, "k")
     assert [(piece.line, piece.name) for piece in one.translation.left_out] == [(4, "{}")]
+
+
+def test_custom_operations_of_tensorflow(built):
+    source = """#if GOOGLE_CUDA
+#define EIGEN_USE_GPU
+#include "tensorflow/core/framework/op_kernel.h"
+#include "tensorflow/core/util/gpu_kernel_helper.h"
+#include "third_party/eigen3/unsupported/Eigen/CXX11/Tensor"
+namespace tensorflow {
+using GPUDevice = Eigen::GpuDevice;
+template <typename T> __global__ void Twice(const int size, const T* in, T* out, int64* sum) {
+  GPU_1D_KERNEL_LOOP(i, size) { out[i] = T(2) * ldg(in + i); GpuAtomicAdd(sum, 1); GpuAtomicMax(out, in[i]); }
+}
+template <typename Device, typename T> struct TwiceFunctor;
+template <typename T> struct TwiceFunctor<GPUDevice, T> {
+  void operator()(const GPUDevice& d, typename TTypes<T>::ConstFlat in, typename TTypes<T>::Flat out, int64* sum) {
+    GpuLaunchConfig config = GetGpuLaunchConfig(in.size(), d);
+    TF_CHECK_OK(GpuLaunchKernel(Twice<T>, config.block_count, config.thread_per_block, 0, d.stream(),
+                                int(in.size()), in.data(), out.data(), sum));
+  }
+};
+template struct TwiceFunctor<GPUDevice, float>;
+template struct TwiceFunctor<GPUDevice, int32>;
+}
+#endif
+"""
+    one = built(source)
+    assert has(one, "tensorflow::Twice<float>", "tensorflow::Twice<int>")
+    assert not one.translation.left_out and not one.translation.empty_headers
+    assert [each.flag for each in one.switches] == ["-DGOOGLE_CUDA"]

@@ -55,6 +55,15 @@ extern "C" __global__ void numbers(const u64* in, const u64* other, u64* out) {
     out[5 * t + 4] = votes;
 }
 
+// A pointer, and one of several, that PTX moves on.
+extern "C" __global__ void pointers(const int* in, int* out) {
+    const int t = threadIdx.x, *from[2];
+    asm("{ .reg .u64 by; mul.wide.s32 by, %2, 4; add.s64 %0, %1, by; }" : "=l"(from[1]) : "l"(in), "r"(t));
+    int* to;
+    asm("mad.wide.s32 %0, %1, 4, %2;" : "=l"(to) : "r"(t), "l"(out));
+    *to = *from[1] + 1;
+}
+
 // What lanes 8 to 31 of a warp agree on.
 extern "C" __global__ void reductions(const int* in, int* out) {
     const unsigned t = blockIdx.x * blockDim.x + threadIdx.x;
@@ -182,6 +191,11 @@ def test_asynchronous_copies_are_there_after_the_wait(built):
     assert (found[:, 0] == given[np.arange(THREADS) ^ 1]).all()
     assert (found[:, 1, :6] == given[:, :6]).all() and not found[:, 1, 6:].any()
     assert (found[:, 2] == given).all()
+
+
+def test_pointers_are_outputs(built):
+    given = np.arange(THREADS, dtype=np.int32)
+    assert (built.run("pointers", np.zeros(THREADS, np.int32), given) == given + 1).all()
 
 
 def test_pipelines_and_barriers_of_a_block(built):

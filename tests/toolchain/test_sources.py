@@ -16,9 +16,9 @@ def files(folder, *names):
 
 
 def test_modules_are_cuda_sources_and_hip_sources_that_have_none(tmp_path):
-    folder = files(tmp_path, "a.cu", "a.hip", "b.hip", "sub/c.cu", "d.cu.hip", "note.txt")
+    folder = files(tmp_path, "a.cu", "a.hip", "b.hip", "sub/c.cu", "d.cu.hip", "e.cu.cc", "f.cc", "note.txt")
     assert {name: path.name for name, path in find_modules(folder).items()} == {
-        "a": "a.cu", "b": "b.hip", "d": "d.cu.hip", "sub/c": "c.cu",
+        "a": "a.cu", "b": "b.hip", "d": "d.cu.hip", "e": "e.cu.cc", "sub/c": "c.cu",
     }  # fmt: skip
 
 
@@ -31,6 +31,7 @@ def test_the_other_side_is_no_module(tmp_path):
     ("cuda", "hip"),
     [
         ("a.cu", "a.hip"),
+        ("a.cu.cc", "a.hip"),
         ("a.cu", "a.cu"),
         ("a.cu", "a.cpp"),
         ("a.cu", "a.cu.hip"),

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from parity import emulator
+from parity.codeobject import spelled
 from parity.toolchain import build
 
 SOURCE = """
@@ -98,3 +99,53 @@ def test_half_is_compared_with_a_double(launched):
     exact = given.astype(np.float64)
     expected = np.stack([np.maximum(exact, 0.1), np.minimum(exact, 0.1), np.full(given.size, 4.0)], 1)
     assert found.tolist() == expected.astype(np.float32).tolist()
+
+
+DISPATCHED = """
+#include <ATen/Dispatch_v2.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <pybind11/pybind11.h>
+#include <torch/csrc/inductor/aoti_torch/c/shim.h>
+#include <torch/csrc/stable/accelerator.h>
+#include <torch/csrc/stable/library.h>
+#include <torch/csrc/stable/ops.h>
+#include <torch/csrc/stable/tensor.h>
+#include <torch/headeronly/core/Dispatch.h>
+#include <torch/headeronly/core/ScalarType.h>
+
+extern "C" AOTITorchError aoti_torch_get_current_cuda_stream(int32_t device_index, void** stream);
+template <typename T, int n> __global__ void scaled(T* x) { x[threadIdx.x] *= T(n); }
+template <typename T, bool up> __global__ void moved(T* x) { x[threadIdx.x] += T(up ? 1 : -1); }
+
+using torch::stable::Tensor;
+Tensor stable(const Tensor& x) {
+  STD_TORCH_CHECK(x.is_contiguous() && x.is_cuda(), "x must be ", "contiguous");
+  const torch::stable::accelerator::DeviceGuard guard(x.get_device_index());
+  void* stream = nullptr;
+  TORCH_ERROR_CODE_CHECK(aoti_torch_get_current_cuda_stream(x.get_device_index(), &stream));
+  Tensor out = torch::stable::empty_like(x);
+  THO_DISPATCH_SWITCH(x.scalar_type(), "scaled",
+    THO_DISPATCH_CASE(torch::headeronly::ScalarType::Float, [&] {
+      scaled<scalar_t, 3><<<1, 64, 0, static_cast<cudaStream_t>(stream)>>>(out.mutable_data_ptr<scalar_t>()); }));
+  return out;
+}
+STABLE_TORCH_LIBRARY(mine, m) { m.def("stable(Tensor x) -> Tensor"); }
+STABLE_TORCH_LIBRARY_IMPL(mine, CUDA, m) { m.impl("stable", TORCH_BOX(&stable)); }
+
+void second(at::Tensor x, const pybind11::dict& settings) {
+  if (settings.contains("off") && settings["off"].cast<bool>()) return;
+  const at::cuda::OptionalCUDAGuard guard(device_of(x));
+  AT_DISPATCH_V2(x.scalar_type(), "moved", AT_WRAP([&] { moved<scalar_t, true><<<1, 64>>>(x.data_ptr<scalar_t>()); }),
+    AT_EXPAND(AT_FLOATING_TYPES), at::kLong);
+}
+"""
+
+
+def test_types_are_dispatched_by_the_stable_interface_and_by_lists(cache, tmp_path):
+    (tmp_path / "kernels.cu").write_text(DISPATCHED)
+    (built,) = build(tmp_path, ["kernels"], ["gfx1100"], cache=cache)
+    assert built.error is None, built.error
+    assert not built.translation.left_out
+    assert {(spelled(name) or (name,))[0] for name in built.entries} == {
+        "scaled<float, 3>", "moved<double, true>", "moved<float, true>", "moved<long, true>",
+    }  # fmt: skip

@@ -8,6 +8,7 @@
 
 #include <hip/hip_fp16.h>
 #include <hip/hip_runtime.h>
+#include <type_traits>
 
 #ifdef __AMDGCN_WAVEFRONT_SIZE
 #define PARITY_STUB_LANES __AMDGCN_WAVEFRONT_SIZE
@@ -57,9 +58,16 @@ template <>
 struct Summed<int> {
     using type = int;
 };
+// By name, for extensions of torch are compiled without conversions of __half.
+template <class To, class From>
+__device__ __forceinline__ To converted(From x) {
+    if constexpr (std::is_same_v<From, __half>) return static_cast<To>(__half2float(x));
+    else if constexpr (std::is_same_v<To, __half>) return __float2half(x);
+    else return static_cast<To>(x);
+}
 template <class T, class Sum, class X>
 __device__ __forceinline__ Sum factor(X x) {
-    return static_cast<Sum>(x);
+    return converted<Sum>(x);
 }
 template <>
 __device__ __forceinline__ float factor<precision::tf32, float, float>(float x) {
@@ -124,7 +132,7 @@ __device__ __forceinline__ void mma_sync(fragment<accumulator, M, N, K, D>& d,
     constexpr int rows = PARITY_STUB_LANES / N;  // that the lanes have of each element
     for (int k = 0; k < d.num_elements; ++k) {
         const int row = k * rows + parity_stub_wmma::lane() / N;
-        Sum sum = static_cast<Sum>(c.x[k]);
+        Sum sum = parity_stub_wmma::converted<Sum>(c.x[k]);
         for (int part = 0; part < K; ++part) {
             const Sum left = __shfl(parity_stub_wmma::factor<A, Sum>(a.x[part]), row);
             const Sum right = parity_stub_wmma::factor<B, Sum>(b.x[part]);
@@ -132,7 +140,7 @@ __device__ __forceinline__ void mma_sync(fragment<accumulator, M, N, K, D>& d,
             else if constexpr (__is_same(Sum, double)) sum = __builtin_fma(left, right, sum);
             else sum = __builtin_fmaf(left, right, sum);
         }
-        d.x[k] = static_cast<D>(sum);
+        d.x[k] = parity_stub_wmma::converted<D>(sum);
     }
 }
 

@@ -1,5 +1,5 @@
 // What headers of other projects bring with them, of the standard library, for device code: included first where such
-// headers are not here.
+// headers are not here, or small ones stand for them.
 #pragma once
 
 #include <float.h>

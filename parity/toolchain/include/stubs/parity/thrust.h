@@ -181,6 +181,16 @@ device_ptr<T> device_malloc(size_t);
 template <typename T>
 void device_free(T);
 template <typename T>
+struct device_malloc_allocator {
+  using value_type = T; using pointer = device_ptr<T>; using const_pointer = device_ptr<const T>; using size_type = size_t; using difference_type = ptrdiff_t;
+  template <typename U>
+  struct rebind { using other = device_malloc_allocator<U>; };
+  device_malloc_allocator(); device_malloc_allocator(const device_malloc_allocator&); ~device_malloc_allocator();
+  pointer allocate(size_type); void deallocate(pointer, size_type); size_type max_size() const;
+};
+template <typename T>
+using device_allocator = device_malloc_allocator<T>;
+template <typename T>
 __host__ __device__ T* raw_pointer_cast(T* pointer) { return pointer; }
 template <typename T>
 T* raw_pointer_cast(const device_ptr<T>&);

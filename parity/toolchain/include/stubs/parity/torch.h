@@ -4,6 +4,7 @@
 #pragma once
 
 #include "torch/cuda.h"
+#include "torch/stable.h"
 
 #ifndef TORCH_EXTENSION_NAME
 #define TORCH_EXTENSION_NAME extension
@@ -72,7 +73,7 @@ struct CustomClassHolder {};
 #define STATIC_LIBRARY 0
 
 namespace pybind11 {
-struct object { object(); template <typename T> T cast() const; object attr(const char*) const; template <class... A> object operator()(A&&...) const; bool is_none() const; };
+struct object { object(); template <typename T> T cast() const; object attr(const char*) const; template <class... A> object operator()(A&&...) const; bool is_none() const; template <typename K> object operator[](const K&) const; template <typename K> bool contains(const K&) const; };
 struct handle : object {}; struct none : object {}; struct str : object { str(); str(const char*); str(std::string); operator std::string() const; };
 struct dict : object {}; struct list : object {}; struct tuple : object {}; struct args : object {}; struct kwargs : object {}; struct bytes : object {};
 struct function : object {}; struct buffer : object {};

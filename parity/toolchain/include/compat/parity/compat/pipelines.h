@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <hip/hip_cooperative_groups.h>
 #include <parity/compat/copies.h>
+#include <parity/compat/scopes.h>
 
 namespace parity_compat {
 
@@ -48,8 +49,6 @@ __device__ void wait_prior(const Group& group) {
 }  // namespace cooperative_groups
 
 namespace cuda {
-
-enum thread_scope { thread_scope_system, thread_scope_device, thread_scope_block, thread_scope_thread };
 
 template <size_t alignment>
 struct aligned_size_t {

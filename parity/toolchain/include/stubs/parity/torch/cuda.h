@@ -30,6 +30,9 @@ namespace CUDACachingAllocator { Allocator* get(); void* raw_alloc(size_t); void
 
 namespace at {
 struct PhiloxCudaState { PhiloxCudaState() = default; PhiloxCudaState(uint64_t, uint64_t); union Payload { uint64_t val; int64_t* ptr; }; Payload seed_; Payload offset_; uint32_t offset_intragraph_ = 0; bool captured_ = false; };
+std::optional<Device> device_of(const Tensor&);
+std::optional<Device> device_of(const std::optional<Tensor>&);
+std::optional<Device> device_of(ArrayRef<Tensor>);
 struct CUDAGeneratorImpl { PhiloxCudaState philox_cuda_state(uint64_t); std::pair<uint64_t, uint64_t> philox_engine_inputs(uint64_t); std::mutex mutex_; };
 template <typename T>
 T* get_generator_or_default(const std::optional<Generator>&, const Generator&);

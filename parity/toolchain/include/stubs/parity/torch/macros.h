@@ -24,6 +24,7 @@
 #define C10_NOINLINE __attribute__((noinline))
 #define C10_NODISCARD [[nodiscard]]
 #define C10_UNUSED [[maybe_unused]]
+#define C10_UNUSED_DISPATCH_CUDA_WORKAROUND [[maybe_unused]]
 #define C10_FALLTHROUGH [[fallthrough]]
 #define C10_RESTRICT __restrict
 #define C10_LIKELY(x) (__builtin_expect(static_cast<bool>(x), 1))

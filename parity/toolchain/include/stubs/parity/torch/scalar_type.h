@@ -252,6 +252,30 @@ auto dtype_of(const Properties& properties) -> decltype(properties.scalarType())
   AT_DISPATCH_SWITCH(type, name,                                                                   \
                      AT_PRIVATE_CASE_TYPE_USING_HINT(::at::ScalarType::Int, index_t, __VA_ARGS__)  \
                          AT_PRIVATE_CASE_TYPE_USING_HINT(::at::ScalarType::Long, index_t, __VA_ARGS__))
-// AT_DISPATCH_V2(type, name, AT_WRAP([&] { ... }), AT_EXPAND(AT_FLOATING_TYPES), ...) names its types at the end.
+
+// AT_DISPATCH_V2(type, name, AT_WRAP([&] { ... }), AT_EXPAND(AT_FLOATING_TYPES), ...) names its types at the end. The
+// body is between parentheses on its way, so that its commas separate nothing; three times four scans do for 64 types.
 #define AT_WRAP(...) __VA_ARGS__
 #define AT_EXPAND(...) __VA_ARGS__
+#define PARITY_PARENTHESES ()
+#define PARITY_SCAN_4(...) __VA_ARGS__
+#define PARITY_SCAN_3(...) PARITY_SCAN_4(PARITY_SCAN_4(PARITY_SCAN_4(PARITY_SCAN_4(__VA_ARGS__))))
+#define PARITY_SCAN_2(...) PARITY_SCAN_3(PARITY_SCAN_3(PARITY_SCAN_3(PARITY_SCAN_3(__VA_ARGS__))))
+#define PARITY_SCAN(...) PARITY_SCAN_2(PARITY_SCAN_2(PARITY_SCAN_2(PARITY_SCAN_2(__VA_ARGS__))))
+#define PARITY_CASES(body, dtype, ...) \
+  AT_DISPATCH_CASE(dtype, AT_EXPAND body) __VA_OPT__(PARITY_CASES_AGAIN PARITY_PARENTHESES(body, __VA_ARGS__))
+#define PARITY_CASES_AGAIN() PARITY_CASES
+#define AT_DISPATCH_V2(type, name, body, ...) \
+  AT_DISPATCH_SWITCH(type, name, PARITY_SCAN(PARITY_CASES((body), __VA_ARGS__)))
+#define AT_FLOATING_TYPES ::at::ScalarType::Double, ::at::ScalarType::Float
+#define AT_REDUCED_FLOATING_TYPES ::at::ScalarType::Half, ::at::ScalarType::BFloat16
+#define AT_COMPLEX_TYPES ::at::ScalarType::ComplexDouble, ::at::ScalarType::ComplexFloat
+#define AT_INTEGRAL_TYPES \
+  ::at::ScalarType::Byte, ::at::ScalarType::Char, ::at::ScalarType::Int, ::at::ScalarType::Long, ::at::ScalarType::Short
+#define AT_BAREBONES_UNSIGNED_TYPES ::at::ScalarType::UInt16, ::at::ScalarType::UInt32, ::at::ScalarType::UInt64
+#define AT_INTEGRAL_TYPES_V2 AT_EXPAND(AT_INTEGRAL_TYPES), AT_EXPAND(AT_BAREBONES_UNSIGNED_TYPES)
+#define AT_ALL_TYPES AT_EXPAND(AT_INTEGRAL_TYPES), AT_EXPAND(AT_FLOATING_TYPES)
+#define AT_ALL_TYPES_AND_COMPLEX AT_EXPAND(AT_ALL_TYPES), AT_EXPAND(AT_COMPLEX_TYPES)
+#define AT_FLOAT8_TYPES                                              \
+  ::at::ScalarType::Float8_e5m2, ::at::ScalarType::Float8_e5m2fnuz, \
+      ::at::ScalarType::Float8_e4m3fn, ::at::ScalarType::Float8_e4m3fnuz
