@@ -15,7 +15,7 @@ from parity.runners.recording import Recording
 from parity.suite import Suite
 from parity.toolchain import DEFAULT_TARGETS, TARGETS, Built, target
 
-__all__ = ["Columns", "columns"]
+__all__ = ["Columns", "columns", "targets_of"]
 
 NAMED = 3
 """Recorded cases that a warning names one by one."""
@@ -172,6 +172,18 @@ def columns(specs: Sequence[str], targets: Sequence[str]) -> Columns:
     return Columns(
         tuple(sorted(found, key=lambda column: column.vendor != "cuda")), recordings, compiled, tuple(problems)
     )
+
+
+def targets_of(runner: Runner, wanted: Sequence[str]) -> list[str]:
+    """The targets that are wanted of one runner; its usual ones if none is.
+
+    Raises:
+        NotAvailable: it cannot run one of them.
+    """
+    for name in wanted:
+        if name not in runner.targets():
+            raise NotAvailable(f"the runner {runner.name!r} cannot run {name}, only {' '.join(runner.targets())}")
+    return list(dict.fromkeys(wanted)) or _usual(runner)
 
 
 def _usual(runner: Runner | OpRunner) -> list[str]:

@@ -15,9 +15,10 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+from parity.application.columns import targets_of
 from parity.cli.measuring import measure, results_of
 from parity.cli.options import add_folders, add_jobs, add_json, add_selection, names, select
-from parity.cli.terminal import errors, output, progress
+from parity.cli.terminal import building, errors, output
 from parity.engine.baseline import Baseline, Changed, read_baseline
 from parity.engine.bench import NOT_JUDGED
 from parity.engine.plan import Column, Plan, columns_of, runnable, tasks_of
@@ -26,7 +27,7 @@ from parity.files import regular
 from parity.report.bench import Results, bench_csv, bench_json, bench_markdown, bench_terminal
 from parity.runners import Evidence, Runner, kernel_runner, runners
 from parity.suite import Selection, Suite
-from parity.toolchain import DEFAULT_TARGETS, TARGETS, Built, build_suite
+from parity.toolchain import Built, build_suite
 
 __all__ = ["main", "options"]
 
@@ -76,7 +77,7 @@ def main(arguments: argparse.Namespace) -> int:
     for path in arguments.save:
         _write(path)  # now, and not after minutes of measuring
     chosen = kernel_runner(arguments.runner, "parity bench") if arguments.runner else _best()
-    targets = _targets(chosen, arguments.target)
+    targets = targets_of(chosen, arguments.target)
     built = _build(suite, selection, targets, arguments.jobs)
     for each in built:
         if each.error:
@@ -118,20 +119,10 @@ def _best() -> Runner:
     return kernel_runner("emulated", "parity bench")
 
 
-def _targets(chosen: Runner, wanted: Sequence[str]) -> list[str]:
-    usual = [t for t in chosen.targets() if t in DEFAULT_TARGETS or t not in TARGETS]
-    targets = list(dict.fromkeys(wanted or usual))
-    for name in targets:
-        if name not in chosen.targets():
-            raise NotAvailable(f"the runner {chosen.name!r} cannot run {name}, only {' '.join(chosen.targets())}")
-    return targets
-
-
 def _build(suite: Suite, selection: Selection, targets: Sequence[str], jobs: int | None) -> list[Built]:
     modules = suite.modules_of(suite.entries_of(selection))
-    with progress() as bars:
-        bar = bars.add_task("building", total=len(modules) * len(targets), note="")
-        return build_suite(suite, modules, targets, jobs=jobs, done=lambda built: bars.update(bar, advance=1))
+    with building(len(modules) * len(targets)) as done:
+        return build_suite(suite, modules, targets, jobs=jobs, done=done)
 
 
 def _plan(suite: Suite, selection: Selection, columns: Sequence[Column], built: Sequence[Built]) -> Plan:

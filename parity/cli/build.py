@@ -13,7 +13,7 @@ from pathlib import Path
 from rich.text import Text
 
 from parity.cli.options import add_folders, add_jobs, add_json, names
-from parity.cli.terminal import errors, output, progress
+from parity.cli.terminal import building, errors, output
 from parity.codeobject import spelled
 from parity.errors import UsageError, nearest
 from parity.suite import Project, find_project, load_suite
@@ -47,15 +47,14 @@ def main(arguments: argparse.Namespace) -> int:
     project = find_project(kernels=arguments.kernels_dir, cases=arguments.cases_dir, hip=arguments.hip_dir)
     modules = _modules(project, arguments.modules)
     targets = [target(name).name for name in dict.fromkeys(arguments.target or DEFAULT_TARGETS)]
-    with progress() as bars:
-        bar = bars.add_task("building", total=len(modules) * len(targets), note="")
+    with building(len(modules) * len(targets)) as done:
         built = build(
             project.kernels,
             modules,
             targets,
             jobs=arguments.jobs,
             sides=project.sides,
-            done=lambda one: bars.update(bar, advance=1, note=f"{one.module} {one.target}"),
+            done=done,
         )
     if arguments.json:
         print(json.dumps([_as_dict(one) for one in built], indent=1))

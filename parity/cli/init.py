@@ -13,7 +13,7 @@ import re
 from pathlib import Path
 
 from parity.cli.skeleton import case_file
-from parity.cli.terminal import errors, output, progress
+from parity.cli.terminal import building, errors, output
 from parity.errors import MissingTool, UsageError, shown
 from parity.files import CUDA_SUFFIXES, below, text_of
 from parity.suite import Project, find_project, settings_of
@@ -85,14 +85,13 @@ def _skeletons(project: Project, *, quiet: bool = False) -> list[Path]:
     kernels, cases = project.kernels, project.cases
     modules = find_modules(kernels, ported=project.sides.ported)
     try:
-        with progress() as bars:
-            bar = bars.add_task("building", total=len(modules), note="")
+        with building(len(modules)) as done:
             built = build(
                 kernels,
                 modules,
                 [DEFAULT_TARGETS[0]],
                 sides=project.sides,
-                done=lambda one: bars.update(bar, advance=1, note=one.module),
+                done=done,
             )
     except MissingTool as error:
         errors().print(f"parity: no case files are written, because nothing can be compiled: {error}", style="yellow")

@@ -13,17 +13,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from parity.application.columns import targets_of
 from parity.cache import digest
 from parity.cli.measuring import measure, results_of
 from parity.cli.options import add_drawing, add_folders, add_jobs, add_selection, names, select
-from parity.cli.terminal import errors, output, progress
+from parity.cli.terminal import building, errors, output, progress
 from parity.engine import Journal, Plan, columns_of, environment, outcomes, runnable, tasks_of
 from parity.errors import NotAvailable, SystemLacks, UsageError
 from parity.report.bench import bench_json
 from parity.runners import Runner, described, kernel_runner
 from parity.runners.recording import MEASUREMENTS, RecordedCase, write_recording
 from parity.suite import Suite
-from parity.toolchain import DEFAULT_TARGETS, TARGETS, Built, build_suite
+from parity.toolchain import Built, build_suite
 
 __all__ = ["main", "options"]
 
@@ -50,7 +51,7 @@ def main(arguments: argparse.Namespace) -> int:
         raise UsageError(f"{arguments.output} is a folder; name a file with -o")
     suite, selection = select(arguments)
     runner = kernel_runner(arguments.runner, "parity record")
-    targets = _targets(runner, arguments.target)
+    targets = targets_of(runner, arguments.target)
     built = _build(suite, suite.modules_of(suite.entries_of(selection)), targets, arguments.jobs)
     columns = {column.target: column for column in columns_of(runner, targets, arguments.runner)}
     code = {(b.module, columns[b.target]): b.code_object for b in built if b.code_object}
@@ -95,25 +96,9 @@ def _measure(plan: Plan, suite: Suite) -> bytes:
     return bench_json(results_of(found, plan)).encode()
 
 
-def _targets(runner: Runner, wanted: Sequence[str]) -> list[str]:
-    usual = [t for t in runner.targets() if t in DEFAULT_TARGETS or t not in TARGETS]
-    targets = list(dict.fromkeys(wanted or usual))
-    for name in targets:
-        if name not in runner.targets():
-            raise NotAvailable(f"the runner {runner.name!r} cannot run {name}, only {' '.join(runner.targets())}")
-    return targets
-
-
 def _build(suite: Suite, modules: Sequence[str], targets: Sequence[str], jobs: int | None) -> list[Built]:
-    with progress() as bars:
-        bar = bars.add_task("building", total=len(modules) * len(targets), note="")
-        built = build_suite(
-            suite,
-            modules,
-            targets,
-            jobs=jobs,
-            done=lambda built: bars.update(bar, advance=1, note=f"{built.module} {built.target}"),
-        )
+    with building(len(modules) * len(targets)) as done:
+        built = build_suite(suite, modules, targets, jobs=jobs, done=done)
     for each in built:
         if each.error:
             errors().print(f"{each.error}\n", style="red")

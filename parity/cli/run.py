@@ -21,7 +21,7 @@ from parity.application import DEFAULT_RUNNER, Prepared, Results, Run, Settings,
 from parity.application.results import RECORD, recorded_measurements
 from parity.cli.measuring import measure
 from parity.cli.options import add_drawing, add_folders, add_jobs, add_json, add_selection, names, select
-from parity.cli.terminal import errors, output, progress
+from parity.cli.terminal import building, errors, output, progress
 from parity.engine import CaseRecord, Column
 from parity.engine.bench import Measurement
 from parity.errors import NotAvailable, ParityError, UsageError, shown
@@ -167,9 +167,8 @@ def _run(arguments: argparse.Namespace) -> Run:
 def _built(run: Run) -> Prepared:
     if not run.targets:
         return run.build()
-    with progress() as bars:
-        bar = bars.add_task("building", total=len(run.modules) * len(run.targets), note="")
-        return run.build(lambda built: bars.update(bar, advance=1, note=f"{built.module} {built.target}"))
+    with building(len(run.modules) * len(run.targets)) as done:
+        return run.build(done)
 
 
 def _executed(prepared: Prepared, record: Path) -> Results:

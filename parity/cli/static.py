@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from parity.cli.options import add_folders, add_jobs, add_json, add_selection, names, select
-from parity.cli.terminal import errors, output, progress
+from parity.cli.terminal import building, errors, output, progress
 from parity.errors import MissingTool
 from parity.report.folder import check_folder, write_texts
 from parity.report.static import as_csv, as_dict, finding_lines, markdown, terminal
@@ -43,15 +43,9 @@ def main(arguments: argparse.Namespace) -> int:
         if not entry.op.library:
             kernels.setdefault(entry.op.module, []).extend(entry.kernels)
     targets, notes = _targets(arguments.target)
+    with building(len(kernels) * len(targets)) as done:
+        built = build_suite(suite, kernels, targets, jobs=arguments.jobs, done=done)
     with progress() as bars:
-        bar = bars.add_task("building", total=len(kernels) * len(targets), note="")
-        built = build_suite(
-            suite,
-            kernels,
-            targets,
-            jobs=arguments.jobs,
-            done=lambda one: bars.update(bar, advance=1, note=f"{one.module} {one.target}"),
-        )
         found: list[Footprint] = []
         bar = bars.add_task("reading", total=len(built), note="")
         for one in built:

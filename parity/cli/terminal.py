@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.text import Text
 
-__all__ = ["errors", "output", "progress"]
+if TYPE_CHECKING:
+    from parity.toolchain import Built
+
+__all__ = ["building", "errors", "output", "progress"]
 
 
 class _Console(Console):
@@ -45,3 +52,11 @@ def progress() -> Progress:
         transient=True,
         disable=not console.is_terminal,
     )
+
+
+@contextmanager
+def building(total: int) -> Iterator[Callable[[Built], None]]:
+    """A progress display of so many modules and targets; what it gives is called with each that is built."""
+    with progress() as bars:
+        bar = bars.add_task("building", total=total, note="")
+        yield lambda built: bars.update(bar, advance=1, note=f"{built.module} {built.target}")
