@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -23,7 +24,7 @@ from parity.toolchain.hints import say_so
 __all__ = ["main", "options"]
 
 COLUMNS = ("entries", "vgprs", "sgprs", "lds_bytes", "scratch_bytes", "spills")
-SHOWN_ERRORS, SHOWN_PIECES = 20, 10
+SHOWN_ERRORS, SHOWN_PIECES, SHOWN_ALIKE = 20, 10, 8
 BRANCHES = 12
 """Conditions that are explained."""
 
@@ -278,7 +279,7 @@ def _print_findings(built: Sequence[Built], kernels: Path) -> None:
     """What is left to a person, once for all targets: file by file, line by line.
 
     Of the errors of a module no more than ``SHOWN_ERRORS`` are there, in the compiler's order: the others follow from
-    them as a rule.
+    them as a rule. Of what is alike in a file, ``SHOWN_ALIKE``.
     """
     found: dict[tuple[Finding, str], list[str]] = {}
     for one in built:
@@ -298,9 +299,17 @@ def _print_findings(built: Sequence[Built], kernels: Path) -> None:
     failures = [each for each in found.items() if each[0][1] == "error"]
     others = [each for each in found.items() if each[0][1] != "error"]
     others.sort(key=lambda each: (each[0][0].file, each[0][0].line))
+    alike = Counter[tuple[str, str, str]]()
     for (finding, kind), targets in [*others, *failures]:
-        where = "" if set(targets) == every else f": {' '.join(dict.fromkeys(targets))}"
-        console.print(f"{finding} ({kind}{where})", style="red" if kind == "error" else "yellow")
+        same = (finding.file, finding.advice, kind)
+        alike[same] += 1
+        if kind == "error" or alike[same] <= SHOWN_ALIKE:
+            where = "" if set(targets) == every else f": {' '.join(dict.fromkeys(targets))}"
+            console.print(f"{finding} ({kind}{where})", style="red" if kind == "error" else "yellow")
+    for (file, _, kind), count in alike.items():
+        if kind != "error" and count > SHOWN_ALIKE:
+            further = _counted(count - SHOWN_ALIKE, "more place")
+            console.print(f"{file}: {further} like these ({kind}), all of them with --json", style="yellow")
     for module in dict.fromkeys(one.module for one in built if one.error):
         more = max(len(one.error.findings) for one in built if one.module == module and one.error) - SHOWN_ERRORS
         if more > 0:

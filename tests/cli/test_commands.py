@@ -91,6 +91,18 @@ def test_build_shows_what_does_not_compile_and_what_cannot_be_mapped(parity, ker
     assert "Traceback" not in result.err
 
 
+def test_build_counts_what_is_alike_in_a_file(parity, tmp_path, monkeypatch):
+    macros = "".join(f"#define VENDOR_{i} cudaGraphicsNoSuchThing{i}()\n" for i in range(12))
+    (tmp_path / "k.cu").write_text(macros + "__global__ void k(float* x) { *x = 1; }\n")
+    monkeypatch.chdir(tmp_path)
+    result = parity("build", "--kernels", ".", "--target", "gfx1100")
+    lines = [line for line in result.out.splitlines() if "could not be mapped" in line]
+    assert result.code == 0 and len(lines) == 9
+    assert lines[-1] == "k.cu: 4 more places like these (could not be mapped to HIP), all of them with --json"
+    (built,) = json.loads(parity("build", "--kernels", ".", "--target", "gfx1100", "--json").out)
+    assert len(built["unmapped"]) == 12
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [(["afine"], "did you mean affine"), (["--target", "gfx1200"], "unknown target"), (["-j", "x"], "at least 1")],
