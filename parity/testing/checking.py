@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from parity.application import DEFAULT_RUNNER, EXAMPLES, columns
-from parity.engine import CaseRecord, Column, Plan, Task, run, runnable, tasks_of
+from parity.application import DEFAULT_RUNNER, EXAMPLES, Run, Settings, columns
+from parity.engine import CaseRecord, Column, Plan, tasks_of
 from parity.engine.worker import Worker
 from parity.errors import UsageError
 from parity.functions import wanted
@@ -20,7 +20,6 @@ from parity.report import Reproduction, not_judged
 from parity.runners import Evidence, OpRunner, Probe, Vendor
 from parity.suite import Suite, find_suite
 from parity.testing.failure import ParityFailure, failure_of
-from parity.toolchain import build_suite
 
 __all__ = ["ParityCheck"]
 
@@ -72,23 +71,23 @@ class ParityCheck:
         selection = suite.select([*cases, *_entries(suite, op, dtype)])
         if function:
             column = Column(getattr(function, "__name__", "function"), HERE, Evidence.LIBRARY, "host", "function")
-            plan = _plan(suite, tasks_of(selection, [column]), examples, seed)
+            plan = Plan.of(suite, tasks_of(selection, [column]), {}, examples=examples, seed=seed)
             made: OpRunner = Function(function, column.runner, suite)
             worker = Worker(plan, suite, runners={column.spec: made})
             records = [record for task in plan.tasks for record in worker.perform(task)]
             again: Reproduction = _Call(column.runner)
         else:
             chosen = columns([runner], [target] if isinstance(target, str) and target else target)
-            tasks = tasks_of(selection, chosen.runnable)
-            modules = suite.modules_of(suite.entries_of(selection))
-            targets = [column.target for column in chosen.built]
-            built = build_suite(suite, modules, targets) if targets else []
-            for each in built:
+            settings = Settings(examples, seed, jobs=1) if chosen.live else Settings(jobs=1)
+            prepared = Run(replace(suite, known=None), selection, chosen, settings).build()
+            for each in prepared.built:
                 if each.error:
                     raise ParityFailure(str(each.error))
-            code = chosen.code(built)
-            plan = replace(_plan(suite, runnable(tasks, suite, code), examples, seed), code=code)
-            records = list(run(plan, suite, jobs=1))
+            if not prepared.plan.tasks:
+                raise UsageError(
+                    "there is nothing to run: the op has no kernel with a source; give parity_check a function"
+                )
+            records = list(prepared.stream())
             again = Reproduction()
         if failure := failure_of(records, again, None if function else suite):
             raise failure
@@ -141,9 +140,3 @@ def _entries(suite: Suite, name: str, dtype: str | Sequence[str]) -> list[str]:
     if dtypes:
         op.bind(dtypes.split(","))
     return [entry.name.replace("[", "[[]") for entry in op.entries() if dtypes in ("", ",".join(entry.dtypes))]
-
-
-def _plan(suite: Suite, tasks: Sequence[Task], examples: int, seed: int) -> Plan:
-    if not tasks:
-        raise UsageError("there is nothing to run: the op has no kernel with a source; give parity_check a function")
-    return Plan.of(suite, tasks, {}, examples=examples, seed=seed)
