@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -87,10 +87,6 @@ class Results:
             MissingTool: pandas is not installed.
         """
         return case_frame(self.records)
-
-    def with_measured(self, measured: Mapping[tuple[str, Column], Measurement]) -> Results:
-        """The same with what kernels cost."""
-        return replace(self, measured=measured)
 
 
 def recorded_measurements(run: Run) -> tuple[list[tuple[Column, Measurement]], list[str]]:

@@ -102,7 +102,7 @@ def main(arguments: argparse.Namespace) -> int:
     _warn(prepared.problems)
     results = _executed(prepared, arguments.output / RECORD)
     _warn(run.columns.stale(results.records, run.suite))
-    results = results.with_measured(_measured(prepared, arguments.time and results.complete))
+    results = replace(results, measured=_measured(prepared, arguments.time and results.complete))
     matrix = results.matrix
     order = {row.kernel: place for place, row in enumerate(matrix.rows)}
     records = sorted(results.records, key=lambda record: order[record.kernel])

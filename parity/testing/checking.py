@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from parity.application import DEFAULT_RUNNER, EXAMPLES, Run, Settings, columns
-from parity.engine import CaseRecord, Column, Plan, tasks_of
+from parity.engine import CaseRecord, Column, Plan, run, tasks_of
 from parity.engine.worker import Worker
 from parity.errors import UsageError
 from parity.functions import wanted
@@ -78,7 +78,7 @@ class ParityCheck:
             again: Reproduction = _Call(column.runner)
         else:
             chosen = columns([runner], [target] if isinstance(target, str) and target else target)
-            settings = Settings(examples, seed, jobs=1) if chosen.live else Settings(jobs=1)
+            settings = Settings(examples, seed) if chosen.live else Settings()
             prepared = Run(replace(suite, known=None), selection, chosen, settings).build()
             for each in prepared.built:
                 if each.error:
@@ -87,7 +87,7 @@ class ParityCheck:
                 raise UsageError(
                     "there is nothing to run: the op has no kernel with a source; give parity_check a function"
                 )
-            records = list(prepared.stream())
+            records = list(run(prepared.plan, suite, jobs=1))
             again = Reproduction()
         if failure := failure_of(records, again, None if function else suite):
             raise failure
