@@ -21,7 +21,8 @@ from parity.cli.options import add_folders, add_jobs, add_json, add_selection, n
 from parity.cli.terminal import building, errors, output
 from parity.engine.baseline import Baseline, Changed, read_baseline
 from parity.engine.bench import NOT_JUDGED
-from parity.engine.plan import Column, Plan, columns_of, runnable, tasks_of
+from parity.engine.plan import Plan, columns_of, runnable, tasks_of
+from parity.engine.results import Column
 from parity.errors import NotAvailable, ParityError, unwritable
 from parity.files import regular
 from parity.report.bench import Results, bench_csv, bench_json, bench_markdown, bench_terminal

@@ -22,7 +22,8 @@ from parity.codeobject import CodeObject
 from parity.declaration import Work
 from parity.dtypes import DTYPES
 from parity.engine.check import check, unjudged
-from parity.engine.plan import Column, Plan, Task
+from parity.engine.plan import Plan
+from parity.engine.results import Column, Task
 from parity.errors import NotAvailable, SystemLacks, Unreferenced
 from parity.launch import Fault, Launch, Pointer, Scalar, Tiled
 from parity.op import Entry

@@ -9,7 +9,7 @@ from parity.case import Case
 from parity.codeobject import CodeObject
 from parity.compare import Status
 from parity.engine.check import Checked, check
-from parity.engine.plan import Column
+from parity.engine.results import Column
 from parity.op import Op
 from parity.runners import Library, Session
 from parity.toolchain import HelpfulPort

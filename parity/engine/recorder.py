@@ -11,9 +11,10 @@ import numpy as np
 from parity.engine import worker
 from parity.engine.check import unjudged
 from parity.engine.journal import Journal
-from parity.engine.plan import Column, Plan, Task
+from parity.engine.plan import Plan
 from parity.engine.pool import completed, default_jobs, worker_pool
 from parity.engine.processes import Died, Late, Processes
+from parity.engine.results import Column, Task
 from parity.engine.run import Progress, task_limit
 from parity.errors import ParityError, SystemLacks
 from parity.launch import Fault, Outcome

@@ -12,8 +12,8 @@ from parity.codeobject import CodeObject
 from parity.compare import Finding, Status, Verdict, Witness, accepts_zeros
 from parity.engine.check import Checked, judge, minimize, unjudged
 from parity.engine.diagnose import diagnose
-from parity.engine.plan import Column, Plan, Task
-from parity.engine.record import Against, CaseRecord
+from parity.engine.plan import Plan
+from parity.engine.results import Against, CaseRecord, Column, Task
 from parity.engine.vendors import compared
 from parity.errors import ParityError
 from parity.op import Call, Entry

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import pytest
 
@@ -13,19 +13,27 @@ from parity.compare import Status
 from parity.engine import CaseRecord, Column, without_code
 from parity.engine.record import as_line
 from parity.op import Entry
-from parity.report import not_judged
+from parity.report import Reproduction, not_judged
+from parity.testing.execution import Execution, Settings
 from parity.testing.failure import ParityFailure, failure_of
 
-if TYPE_CHECKING:
-    from parity.testing.plugin import SuitePlugin
+__all__ = ["CaseFile", "KernelItem", "SuiteRun"]
 
-__all__ = ["CaseFile", "KernelItem"]
+
+class SuiteRun(Protocol):
+    """What items ask of the plugin that collects them; the execution begins before the first item runs."""
+
+    settings: Settings
+    execution: Execution
+
+    def reproduction(self, column: Column | None = None) -> Reproduction:
+        """How to run a case again on a column, or on all."""
 
 
 class CaseFile(pytest.File):
     """A file of the cases folder."""
 
-    suite: SuitePlugin
+    suite: SuiteRun
 
     def collect(self) -> Iterator[pytest.Item]:
         """An item for each kernel and column."""
@@ -59,7 +67,7 @@ class KernelItem(pytest.Item):
         self.add_marker("parity")
 
     @property
-    def suite(self) -> SuitePlugin:
+    def suite(self) -> SuiteRun:
         """The plugin that collected it."""
         assert isinstance(self.parent, CaseFile)
         return self.parent.suite
