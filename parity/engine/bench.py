@@ -27,7 +27,7 @@ from parity.engine.results import Column, Task
 from parity.errors import NotAvailable, SystemLacks, Unreferenced
 from parity.launch import Fault, Launch, Pointer, Scalar, Tiled
 from parity.op import Entry
-from parity.runners import Session, kernel_runner
+from parity.runners import Counting, Session, Timed, kernel_runner
 from parity.runners.timing import ERROR, Timing, Timings
 from parity.suite import Suite
 from parity.toolchain import build
@@ -222,9 +222,9 @@ def _checks(plan: Plan, suite: Suite, entry: Entry) -> list[Case]:
 
 
 def _meter(session: Session, target: str, hot: bool, seconds: float) -> Timer | Counter:
-    if hasattr(session, "time"):
+    if isinstance(session, Timed):
         return Timer(session, target, hot, seconds)
-    if hasattr(session, "count"):
+    if isinstance(session, Counting):
         return Counter(session)
     raise NotAvailable(f"what runs {target} can neither be timed nor count instructions; see parity doctor for others")
 
@@ -234,7 +234,7 @@ class Counter:
 
     small = True
 
-    def __init__(self, session: Any) -> None:
+    def __init__(self, session: Counting) -> None:
         self._session = session
 
     def measure(self, entry: Entry, case: Case, code: CodeObject) -> dict[str, Any]:
@@ -247,7 +247,7 @@ class Timer:
 
     small = False
 
-    def __init__(self, session: Any, target: str, hot: bool, seconds: float) -> None:
+    def __init__(self, session: Timed, target: str, hot: bool, seconds: float) -> None:
         self._session, self._code, self._hot, self._seconds = session, ceiling_code(target), hot, seconds
         empty = self._reference("nothing", 1, {})
         self._before = self.copy()
@@ -260,9 +260,10 @@ class Timer:
         wide = "f64" in entry.dtypes
         for _ in range(2):  # once more if the device changed meanwhile
             placed = spelled(launch, code)
-            timings = self._session.time(code, placed, buffers, hot=self._hot, seconds=self._seconds)
-            if isinstance(timings, Fault):
-                return {"problem": f"{timings.kind}: {timings.message}"}
+            found = self._session.time(code, placed, buffers, hot=self._hot, seconds=self._seconds)
+            if isinstance(found, Fault):
+                return {"problem": f"{found.kind}: {found.message}"}
+            timings = found
             if timings.cold.median <= 0:
                 return {"problem": "between the events around it no time passed"}
             before, after = self._before, self.copy()
@@ -298,7 +299,7 @@ class Timer:
 
     def _reference(self, kernel: str, blocks: int, buffers: Mapping[str, Tiled], *args: Pointer | Scalar) -> Timings:
         launch = Launch(kernel, (blocks, 1, 1), (256, 1, 1), args)
-        timings: Timings | Fault = self._session.time(self._code, launch, buffers, hot=False, seconds=REFERENCE_SECONDS)
+        timings = self._session.time(self._code, launch, buffers, hot=False, seconds=REFERENCE_SECONDS)
         if isinstance(timings, Fault):
             raise NotAvailable(
                 f"what the device can do cannot be measured: {kernel}: {timings.kind}: {timings.message}"

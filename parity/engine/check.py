@@ -19,7 +19,7 @@ from parity.generate import find_minimal
 from parity.launch import Fault, Outcome
 from parity.layout import contiguous
 from parity.op import Call, Op
-from parity.runners import Library, Session, Vendor
+from parity.runners import Drawing, Library, Session, Vendor
 
 __all__ = ["Checked", "check", "judge", "minimize", "unjudged"]
 
@@ -86,7 +86,7 @@ def judge(
         return Checked(case, verdict, str(call.launch), {})
     outcome = session.execute(code, launch, call.buffers)
     verdict = _verdict(call, outcome, vendor)
-    nearest = getattr(session, "nearest", None) if outcome.drawn else None
+    nearest = session.nearest if outcome.drawn and isinstance(session, Drawing) else None
     if nearest and (first or verdict.status is Status.FAIL):
         again = nearest.execute(code, launch, call.buffers)
         plain = _verdict(call, again, vendor)

@@ -11,7 +11,7 @@ from parity.compare import Status
 from parity.engine.check import Checked, check
 from parity.engine.results import Column
 from parity.op import Op
-from parity.runners import Library, Session
+from parity.runners import Explaining, Library, Session
 from parity.toolchain import HelpfulPort
 
 __all__ = ["diagnose"]
@@ -54,8 +54,8 @@ def _launches(
     """What the session knows, and what further launches give."""
     call = op.call(failing.case).on(code[column])
     kernel = call.launch.kernel
-    explain = getattr(session(column), "explain", None)
-    notes: list[str] = list(explain(code[column], call.launch, call.buffers)) if explain else []
+    here = session(column)
+    notes = list(here.explain(code[column], call.launch, call.buffers)) if isinstance(here, Explaining) else []
 
     def passes(case: Case, where: Column) -> bool:
         return check(op, case, code[where], session(where), where.vendor).verdict.passed

@@ -20,8 +20,7 @@ from parity.engine.results import COMPILE_ERROR, Against, CaseRecord, Column
 from parity.errors import UsageError, unwritable
 from parity.files import below, text_of
 from parity.op import Entry
-from parity.runners import Evidence, described, runner
-from parity.runners.base import DEVICES
+from parity.runners import described, runner
 
 __all__ = [
     "Record",
@@ -53,7 +52,7 @@ def environment(plan: Plan, arguments: Iterable[str] = ()) -> dict[str, Any]:
             versions[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
             versions[package] = "missing"
-    hardware = dict.fromkeys(column.spec for column in plan.columns if column.evidence in DEVICES)
+    hardware = dict.fromkeys(column.spec for column in plan.columns if column.on_device)
     return {
         "arguments": list(arguments),
         "versions": versions,
@@ -90,7 +89,7 @@ def without_code(
 
     def verdict(entry: Entry, column: Column) -> Verdict | None:
         module = entry.op.module
-        if column.evidence == Evidence.RECORDED or column.op_level or entry.op.library:
+        if not column.built or entry.op.library:
             return None
         if module in missing:
             return Verdict(Status.MISSING, str(Status.MISSING), detail=f"there is no {missing[module]}")

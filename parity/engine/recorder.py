@@ -19,6 +19,7 @@ from parity.engine.run import Progress, task_limit
 from parity.errors import ParityError, SystemLacks
 from parity.launch import Fault, Outcome
 from parity.op import Call, Entry
+from parity.runners import Drawing
 from parity.runners.recording import RecordedCase, launch_digest
 from parity.suite import Suite
 
@@ -91,8 +92,9 @@ def _perform(task: Task) -> list[RecordedCase]:
     texts = here.plan.draw(here.suite, task)
     cases = []
     for column in task.columns:
-        code, session = here.plan.code[entry.op.module, column], here.kernels(column)
-        session = getattr(session, "nearest", session)  # a recording is of one device, and nothing of it is drawn
+        code, device = here.plan.code[entry.op.module, column], here.kernels(column)
+        # A recording is of one device, and nothing of it is drawn.
+        session = device.nearest if isinstance(device, Drawing) else device
         for title, text in texts:
             call = entry.op.call(entry.op.parse(text)).on(code)
             try:

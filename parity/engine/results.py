@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from parity.compare import Finding, Verdict
+from parity.op import Entry
 from parity.runners import Evidence, Vendor
 
 __all__ = ["COMPILE_ERROR", "Against", "CaseRecord", "Column", "Task"]
@@ -35,6 +36,25 @@ class Column:
     def op_level(self) -> bool:
         """Whether the runner computes ops with a library, so that nothing is built for it."""
         return self.evidence == Evidence.LIBRARY
+
+    @property
+    def live(self) -> bool:
+        """Whether it executes, so that further launches are possible; a recording only replays."""
+        return self.evidence != Evidence.RECORDED
+
+    @property
+    def built(self) -> bool:
+        """Whether kernels are built for it."""
+        return self.live and not self.op_level
+
+    @property
+    def on_device(self) -> bool:
+        """Whether a device of this machine computes, which a record describes."""
+        return self.evidence in (Evidence.HARDWARE, Evidence.LIBRARY)
+
+    def takes(self, entry: Entry) -> bool:
+        """Whether there is something to run: an op of libraries has no kernel."""
+        return self.op_level or not entry.op.library
 
     @property
     def known_as(self) -> str:

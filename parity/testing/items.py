@@ -42,10 +42,9 @@ class CaseFile(pytest.File):
         for op in settings.suite.ops_of(self.path):
             for entry in op.entries():
                 for column in settings.columns.runnable:
-                    if op.library and not column.op_level:
-                        continue
-                    name = f"{op.name}[{','.join(entry.dtypes)}-{labels[column]}]"
-                    yield KernelItem.from_parent(self, name=name, entry=entry, column=column)
+                    if column.takes(entry):
+                        name = f"{op.name}[{','.join(entry.dtypes)}-{labels[column]}]"
+                        yield KernelItem.from_parent(self, name=name, entry=entry, column=column)
 
 
 def _labels(columns: Sequence[Column]) -> dict[Column, str]:
@@ -101,7 +100,7 @@ class KernelItem(pytest.Item):
             pytest.xfail(f"{len(known)} known: {', '.join(dict.fromkeys(known))}")
         if all(record.verdict.status is Status.UNSUPPORTED for record in self.found):
             reasons = Counter(record.verdict.detail.partition("\n")[0] for record in self.found)
-            pytest.skip(next(iter(reasons), "not recorded" if self.column.evidence == "recorded" else "no case to run"))
+            pytest.skip(next(iter(reasons), "no case to run" if self.column.live else "not recorded"))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *more: Any) -> Any:
         """A failure as the command line shows it."""
