@@ -21,7 +21,7 @@ from parity.case import Case
 from parity.codeobject import CodeObject
 from parity.declaration import Work
 from parity.dtypes import DTYPES
-from parity.engine.check import check, unjudged
+from parity.engine.check import Subject, check, unjudged
 from parity.engine.plan import Plan
 from parity.engine.results import Column, Task
 from parity.errors import NotAvailable, SystemLacks, Unreferenced
@@ -190,7 +190,7 @@ def _measurements(
     try:
         checks = [case for _, case in cases if _checkable(op.work(case))]
         for case in checks if meter.small else [*checks, *_checks(plan, suite, entry)]:
-            verdict = check(op, case, code, session, column.vendor).verdict
+            verdict = check(op, case, Subject(session, column.vendor, code)).verdict
             if not verdict.passed:
                 yield blank("", str(case), problem=f"not measured, because it is wrong here: {verdict.kind}")
                 return

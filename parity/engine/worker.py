@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from parity.case import Case
-from parity.codeobject import CodeObject
 from parity.compare import Finding, Status, Verdict, Witness, accepts_zeros
-from parity.engine.check import Checked, judge, minimize, unjudged
+from parity.engine.check import Checked, Subject, judge, unjudged
 from parity.engine.diagnose import diagnose
+from parity.engine.minimize import Search, minimize
 from parity.engine.plan import Plan
 from parity.engine.results import Against, CaseRecord, Column, Task
 from parity.engine.vendors import compared
@@ -136,31 +136,24 @@ class Worker:
 
     def _checked(self, entry: Entry, column: Column, case: Case, call: Call, first: bool = False) -> Checked:
         try:
-            return judge(case, call, self._code(entry, column), self.session(column), column.vendor, first=first)
+            return judge(case, call, self._subject(entry, column), first=first)
         except Exception as error:  # likewise
             return Checked(case, _defect(error), "", {})
 
-    def _code(self, entry: Entry, column: Column) -> CodeObject | None:
-        return self.plan.code.get((entry.op.module, column))
+    def _subject(self, entry: Entry, column: Column) -> Subject:
+        return Subject(self.session(column), column.vendor, self.plan.code.get((entry.op.module, column)))
 
     def _minimal(self, entry: Entry, task: Task, column: Column, failing: Checked, hints: list[Case]) -> Checked:
-        known = self.plan.known
-        minimal = minimize(
-            entry.op,
-            failing.case,
-            failing.verdict,
-            self.plan.seed_of(entry),
-            self.plan.examples,
-            self._code(entry, column),
-            self.session(column),
-            column.vendor,
-            hints,
-            lambda checked: bool(known.mark(_record(entry, column, checked)).known),
-            self.plan.launches,
-        )
+        plan = self.plan
+
+        def is_known(checked: Checked) -> bool:
+            return bool(plan.known.mark(_record(entry, column, checked)).known)
+
+        search = Search(plan.seed_of(entry), plan.examples, plan.launches, hints, is_known)
+        minimal = minimize(entry.op, failing, self._subject(entry, column), search)
         if not column.built:
             return minimal
-        code = {each: self.plan.code[entry.op.module, each] for each in task.columns if each.built}
+        code = {each: plan.code[entry.op.module, each] for each in task.columns if each.built}
         return diagnose(entry.op, minimal, column, code, self.session, partial(self._helpful, entry.op.module))
 
     def _helpful(self, module: str, column: Column) -> HelpfulPort | None:
