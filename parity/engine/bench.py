@@ -16,10 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from parity.call import spelled
+from parity.call import Work, spelled
 from parity.case import Case
 from parity.codeobject import CodeObject
-from parity.declaration import Work
 from parity.dtypes import DTYPES
 from parity.engine.check import Subject, check, unjudged
 from parity.engine.plan import Plan
