@@ -4,6 +4,8 @@ Nothing here prints, parses options or knows a terminal.
 """
 
 from parity.application.columns import Columns, columns
+from parity.application.measured import Measured
+from parity.application.recorded import Recorded
 from parity.application.results import Results, Stored, load
 from parity.application.run import DEFAULT_RUNNER, EXAMPLES, Prepared, Run, Settings
 
@@ -11,7 +13,9 @@ __all__ = [
     "DEFAULT_RUNNER",
     "EXAMPLES",
     "Columns",
+    "Measured",
     "Prepared",
+    "Recorded",
     "Results",
     "Run",
     "Settings",

@@ -19,9 +19,8 @@ from pathlib import Path
 
 from parity.application import DEFAULT_RUNNER, Prepared, Results, Run, Settings, columns
 from parity.application.results import RECORD, recorded_measurements
-from parity.cli.measuring import measure
 from parity.cli.options import add_drawing, add_folders, add_jobs, add_json, add_selection, names, select
-from parity.cli.terminal import building, errors, output, progress
+from parity.cli.terminal import built, errors, measured, output, reporting
 from parity.engine import CaseRecord, Column
 from parity.engine.bench import Measurement
 from parity.errors import NotAvailable, ParityError, UsageError, shown
@@ -95,7 +94,7 @@ def main(arguments: argparse.Namespace) -> int:
     check_folder(arguments.output)
     _warn(run.notes)
     console = errors() if arguments.json else output()
-    prepared = _built(run)
+    prepared = built(run)
     for each in prepared.built:
         if each.error:
             console.print(f"{each.error}\n", style="red")
@@ -164,26 +163,13 @@ def _run(arguments: argparse.Namespace) -> Run:
     return Run(suite, selection, columns(arguments.runner, arguments.target), settings)
 
 
-def _built(run: Run) -> Prepared:
-    if not run.targets:
-        return run.build()
-    with building(len(run.modules) * len(run.targets)) as done:
-        return run.build(done)
-
-
 def _executed(prepared: Prepared, record: Path) -> Results:
-    if not prepared.plan.tasks:
-        return prepared.execute(record=record, arguments=sys.argv[1:])
     found = Counter[bool]()
-    with progress() as bars:
-        bar = bars.add_task("preparing", total=None, note="")
-
-        def report(what: str, done: int, total: int) -> None:
-            bars.update(bar, description=what, completed=done, total=total)
+    with reporting(bool(prepared.plan.tasks)) as (report, note):
 
         def each(record: CaseRecord) -> None:
             found[record.failed] += 1
-            bars.update(bar, note=f"{found.total()} cases, {found[True]} failed")
+            note(f"{found.total()} cases, {found[True]} failed")
 
         return prepared.execute(report, each, record, sys.argv[1:])
 
@@ -194,9 +180,7 @@ def _measured(prepared: Prepared, now: bool) -> dict[tuple[str, Column], Measure
     found, problems = recorded_measurements(run)
     _warn(problems)
     if now:
-        tasks = prepared.plan.tasks
-        live = [replace(task, columns=tuple(c for c in task.columns if c in run.columns.built)) for task in tasks]
-        result = measure(replace(prepared.plan, tasks=tuple(task for task in live if task.columns)), run.suite)
+        result = measured(prepared)
         if result.stopped:
             _warn([f"not everything was measured: {result.stopped or 'interrupted'}"])
         places = {(column.runner, column.target): column for column in run.columns.live}

@@ -5,7 +5,7 @@ from parity.engine.known import Issue, Known, Reviewed, known_issues
 from parity.engine.plan import Column, Plan, Task, columns_of, runnable, tasks_of
 from parity.engine.record import Against, CaseRecord, Record, RecordWriter, environment, read_record, without_code
 from parity.engine.recorder import outcomes
-from parity.engine.run import run
+from parity.engine.run import Progress, run
 
 __all__ = [
     "Against",
@@ -15,6 +15,7 @@ __all__ = [
     "Journal",
     "Known",
     "Plan",
+    "Progress",
     "Record",
     "RecordWriter",
     "Reviewed",

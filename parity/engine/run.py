@@ -20,6 +20,7 @@ from parity.suite import Suite
 __all__ = ["Progress", "perform", "prepare", "run", "scheduled", "task_limit"]
 
 Progress = Callable[[str, int, int], None]
+"""Is told what is being done, how much of it is done, and how much there is."""
 CASES_PER_LIMIT = 10
 BATCH = 8
 

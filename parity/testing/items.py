@@ -29,11 +29,11 @@ class CaseFile(pytest.File):
 
     def collect(self) -> Iterator[pytest.Item]:
         """An item for each kernel and column."""
-        settings = self.suite.settings
-        labels = _labels(settings.columns.runnable)
-        for op in settings.suite.ops_of(self.path):
+        run = self.suite.run
+        labels = _labels(run.columns.runnable)
+        for op in run.suite.ops_of(self.path):
             for entry in op.entries():
-                for column in settings.columns.runnable:
+                for column in run.columns.runnable:
                     if op.library and not column.op_level:
                         continue
                     name = f"{op.name}[{','.join(entry.dtypes)}-{labels[column]}]"
@@ -71,21 +71,19 @@ class KernelItem(pytest.Item):
             ParityFailure: a case failed, or the kernel did not compile.
             pytest.skip.Exception: the runner does not have this op, or the recording not this kernel.
         """
-        execution, suite = self.suite.execution, self.suite.settings.suite
+        execution, suite = self.suite.execution, self.suite.run.suite
         if (missing := suite.missing.get(self.entry.op.module)) and not self.column.op_level:
             raise ParityFailure(f"there is no {missing}")
         if error := execution.compile_error(self.entry, self.column):
             self.error = error
             where = self.entry.op.module, self.column.target
             (record,) = without_code([self.entry], [self.column], {where: error})
-            if place := self.suite.settings.known.mark(record).known:
+            if place := self.suite.run.known.mark(record).known:
                 pytest.xfail(f"does not compile, which is known: {place}")
             raise ParityFailure(error)
         self.found = execution.records(self.entry, self.column)
-        settings, column = self.suite.settings, self.column
-        if failure := failure_of(
-            self.found, self.suite.reproduction(column), None if column.op_level else settings.suite
-        ):
+        column = self.column
+        if failure := failure_of(self.found, self.suite.reproduction(column), None if column.op_level else suite):
             raise failure
         if unjudged := not_judged(self.found):
             raise ParityFailure("\n".join(unjudged))
