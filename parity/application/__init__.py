@@ -7,11 +7,9 @@ from parity.application.columns import Columns, columns
 from parity.application.measured import Measured
 from parity.application.recorded import Recorded
 from parity.application.results import Results, Stored, load
-from parity.application.run import DEFAULT_RUNNER, EXAMPLES, Prepared, Run, Settings
+from parity.application.run import Prepared, Run, Settings
 
 __all__ = [
-    "DEFAULT_RUNNER",
-    "EXAMPLES",
     "Columns",
     "Measured",
     "Prepared",

@@ -31,15 +31,12 @@ from parity.engine import run as stream
 from parity.engine.bench import Measurement
 from parity.errors import SYSTEM_ERRORS, NotAvailable, SystemLacks, UsageError, refusal
 from parity.op import Entry
+from parity.options import DEFAULT_RUNNER, EXAMPLES
 from parity.runners import kernel_runner, replayed
 from parity.suite import Selection, Suite, find_suite
 from parity.toolchain import Built, build_suite
 
-__all__ = ["DEFAULT_RUNNER", "EXAMPLES", "Prepared", "Run", "Settings"]
-
-DEFAULT_RUNNER = "emulated"
-EXAMPLES = 20
-"""Cases that are drawn per kernel, beside the named ones."""
+__all__ = ["Prepared", "Run", "Settings"]
 
 
 @dataclass(frozen=True)

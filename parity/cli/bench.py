@@ -16,13 +16,14 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from parity.application import DEFAULT_RUNNER, Run, Settings
-from parity.cli.options import add_folders, add_jobs, add_json, add_selection, names, select
+from parity.application import Run, Settings
+from parity.cli.options import add_folders, add_jobs, add_json, add_selection, add_target, select
 from parity.cli.terminal import built, errors, measured, output
 from parity.engine.baseline import Baseline, Changed, read_baseline
 from parity.engine.bench import NOT_JUDGED
 from parity.errors import NotAvailable, ParityError, unwritable
 from parity.files import regular
+from parity.options import DEFAULT_RUNNER
 from parity.report.bench import Results, bench_csv, bench_json, bench_markdown, bench_terminal
 from parity.runners import Evidence, kernel_runner, runners
 from parity.toolchain import Built
@@ -41,9 +42,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--runner", metavar="NAME", help="what executes (default: a GPU if there is one, else emulated)"
     )
-    parser.add_argument(
-        "--target", type=names, action="extend", default=[], metavar="T,..", help="default: those of the runner"
-    )
+    add_target(parser, "those of the runner")
     parser.add_argument("--hot", action="store_true", help="time with warm caches too, launch after launch")
     parser.add_argument(
         "--seconds", type=_positive, default=1.0, metavar="S", help="limit of one measurement (default: %(default)s)"

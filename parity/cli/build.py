@@ -13,7 +13,7 @@ from pathlib import Path
 
 from rich.text import Text
 
-from parity.cli.options import add_folders, add_jobs, add_json, names
+from parity.cli.options import add_folders, add_jobs, add_json, add_target
 from parity.cli.terminal import building, errors, output
 from parity.codeobject import spelled
 from parity.errors import UsageError, nearest
@@ -34,9 +34,7 @@ HEADS = ("module", "target", "entries", "VGPRs", "SGPRs", "LDS B", "scratch B", 
 def options(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("modules", nargs="*", metavar="MODULE", help="default: all")
-    parser.add_argument(
-        "--target", type=names, action="extend", metavar="T,..", help=f"default: {' '.join(DEFAULT_TARGETS)}"
-    )
+    add_target(parser, " ".join(DEFAULT_TARGETS))
     parser.add_argument("--signatures", action="store_true", help="print the kernels and what they take")
     add_jobs(parser)
     add_json(parser)

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 from parity.application import Run, Settings
-from parity.cli.options import add_drawing, add_folders, add_jobs, add_selection, names, select
+from parity.cli.options import add_drawing, add_folders, add_jobs, add_selection, add_target, select
 from parity.cli.terminal import built, errors, output, reporting
 from parity.errors import SystemLacks, UsageError
 
@@ -27,9 +27,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     add_selection(parser)
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="the file to write")
     parser.add_argument("--runner", default="cuda", metavar="NAME", help="what executes (default: %(default)s)")
-    parser.add_argument(
-        "--target", type=names, action="extend", default=[], metavar="T,..", help="default: those of the runner"
-    )
+    add_target(parser, "those of the runner")
     parser.add_argument("--time", action="store_true", help="measure as well, as parity bench does; a replay shows it")
     add_drawing(parser)
     add_jobs(parser)

@@ -17,13 +17,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from parity.application import DEFAULT_RUNNER, Prepared, Results, Run, Settings, columns
+from parity.application import Prepared, Results, Run, Settings, columns
 from parity.application.results import RECORD, recorded_measurements
-from parity.cli.options import add_drawing, add_folders, add_jobs, add_json, add_selection, names, select
+from parity.cli.options import add_drawing, add_folders, add_jobs, add_json, add_selection, select
 from parity.cli.terminal import built, errors, measured, output, reporting
 from parity.engine import CaseRecord, Column
 from parity.engine.bench import Measurement
 from parity.errors import NotAvailable, ParityError, UsageError, shown
+from parity.options import DEFAULT_RUNNER, as_arguments, declare
 from parity.report import (
     Matrix,
     Reproduction,
@@ -50,24 +51,14 @@ NAMED = 12
 def options(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add_selection(parser)
-    parser.add_argument(
-        "--target",
-        type=names,
-        action="extend",
-        default=[],
-        metavar="T,..",
+    declare(
+        parser.add_argument,
+        "target",
         help=f"targets (default: {' '.join(DEFAULT_TARGETS)}, and what other runners have); a runner that can run none "
         "of them keeps its own, and those that no runner can run are compiled only",
     )
-    parser.add_argument(
-        "--runner",
-        action="append",
-        metavar="NAME",
-        help=f"what executes (default: {DEFAULT_RUNNER}); recorded=FILE replays the cases that parity record stored "
-        "there. May be repeated: then the runners stand side by side, and CUDA is compared with AMD",
-    )
-    add_drawing(parser)
-    parser.set_defaults(seed=None, examples=None)
+    declare(parser.add_argument, "runner")
+    add_drawing(parser, examples=None, seed=None)
     add_jobs(parser)
     parser.add_argument("--full", action="store_true", help="print a line for every kernel")
     add_json(parser)
@@ -78,13 +69,8 @@ def options(parser: argparse.ArgumentParser) -> None:
         "--time", action="store_true", help="measure too, as parity bench does, and show it in the matrix"
     )
     add_folders(parser)
-    parser.add_argument(
-        "--known-issues",
-        type=Path,
-        metavar="FILE",
-        help="failures to expect (default: known-issues.toml beside pyproject.toml, where there is one)",
-    )
-    parser.add_argument("--output", type=Path, default=Path("parity-out"), metavar="DIR", help="default: %(default)s")
+    declare(parser.add_argument, "known-issues", type=Path)
+    declare(parser.add_argument, "output", type=Path, default=Path("parity-out"), help="default: %(default)s")
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -194,28 +180,18 @@ def _measured(prepared: Prepared, now: bool) -> dict[tuple[str, Column], Measure
 
 def _reproduction(arguments: argparse.Namespace) -> Reproduction:
     """``PARITY_COMMAND`` says how parity was called, where that was not by its name (in a nox session, for one)."""
-    found: list[str] = []
-    if arguments.target:
-        found += ["--target", ",".join(arguments.target)]
-    if arguments.runner != [DEFAULT_RUNNER]:
-        for spec in arguments.runner:
-            found += ["--runner", spec]
-    if not arguments.checked:
-        found += ["--no-check-memory"]
-    if arguments.toolchain:
-        found += ["--toolchain", arguments.toolchain]
-    if arguments.launches:
-        found += ["--launches", arguments.launches]
-    if (hipifier := chosen_hipifier()) != LITERAL:
-        found += ["--hipify", hipifier]
-    for option, folder in (
-        ("--kernels", arguments.kernels_dir),
-        ("--hip", arguments.hip_dir),
-        ("--cases", arguments.cases_dir),
-    ):
-        if folder:
-            found += [option, str(folder)]
-    return Reproduction(os.environ.get("PARITY_COMMAND") or "parity run", tuple(found))
+    given = {
+        "target": arguments.target,
+        "runner": arguments.runner if arguments.runner != [DEFAULT_RUNNER] else (),
+        "toolchain": arguments.toolchain,
+        "launches": arguments.launches,
+        "hipify": hipifier if (hipifier := chosen_hipifier()) != LITERAL else "",
+        "kernels": arguments.kernels_dir,
+        "hip": arguments.hip_dir,
+        "cases": arguments.cases_dir,
+    }
+    unchecked = () if arguments.checked else ("--no-check-memory",)
+    return Reproduction(os.environ.get("PARITY_COMMAND") or "parity run", (*as_arguments(given), *unchecked))
 
 
 def _print_failures(suite: Suite, records: Sequence[CaseRecord], reproduction: Reproduction) -> None:

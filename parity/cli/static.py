@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from parity.cli.options import add_folders, add_jobs, add_json, add_selection, names, select
+from parity.cli.options import add_folders, add_jobs, add_json, add_selection, add_target, select
 from parity.cli.terminal import building, errors, output, progress
 from parity.errors import MissingTool
 from parity.report.folder import check_folder, write_texts
@@ -23,9 +23,7 @@ CUDA = "sm_90"
 def options(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add_selection(parser)
-    parser.add_argument(
-        "--target", type=names, action="extend", metavar="T,..", help=f"default: {CUDA} {' '.join(DEFAULT_TARGETS)}"
-    )
+    add_target(parser, f"{CUDA} {' '.join(DEFAULT_TARGETS)}")
     parser.add_argument("--full", action="store_true", help="a line per kernel and target, with instructions by class")
     parser.add_argument("--output", type=Path, metavar="DIR", help="write static.md and static.csv there as well")
     add_jobs(parser)

@@ -19,11 +19,12 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from parity.application import DEFAULT_RUNNER, Run, Settings, columns
+from parity.application import Run, Settings, columns
 from parity.engine import CaseRecord, Column
 from parity.engine.record import from_line
 from parity.errors import ParityError, UsageError, nearest
 from parity.op import Entry
+from parity.options import DEFAULT_RUNNER, as_arguments
 from parity.report import Matrix, Reproduction, check_folder, make_matrix, summary, terminal, write_reports
 from parity.suite import LAUNCHES, find_suite
 from parity.testing.execution import Execution
@@ -84,19 +85,16 @@ class SuitePlugin:
 
     def reproduction(self, column: Column | None = None) -> Reproduction:
         """How to run a case again on a column, or on all."""
-        options: list[str] = []
-        target = [column.target] if column else self.config.option.parity_target
-        if target:
-            options += ["--target", ",".join(target)]
-        specs = [column.spec] if column else self.config.option.parity_runner
-        if specs and specs != [DEFAULT_RUNNER]:
-            options += [word for spec in specs for word in ("--runner", spec)]
-        for name in ("toolchain", "launches", "kernels", "hip", "cases"):
-            if given := getattr(self.config.option, f"parity_{name}"):
-                options += [f"--{name}", given]
-        if (hipifier := chosen_hipifier()) != LITERAL:
-            options += ["--hipify", hipifier]
-        return Reproduction(os.environ.get("PARITY_COMMAND") or "parity run", tuple(options))
+        option = self.config.option
+        specs = [column.spec] if column else option.parity_runner
+        given = {
+            "target": [column.target] if column else option.parity_target,
+            "runner": specs if specs != [DEFAULT_RUNNER] else (),
+            **{name: getattr(option, f"parity_{name}") for name in ("toolchain", "launches")},
+            "hipify": hipifier if (hipifier := chosen_hipifier()) != LITERAL else "",
+            **{name: getattr(option, f"parity_{name}") for name in ("kernels", "hip", "cases")},
+        }
+        return Reproduction(os.environ.get("PARITY_COMMAND") or "parity run", as_arguments(given))
 
     @pytest.hookimpl(wrapper=True)
     def pytest_collect_file(
@@ -268,8 +266,8 @@ def _run(config: pytest.Config) -> Run:
         raise UsageError(f"{asked!r} is no toolchain: {' '.join(TOOLCHAINS)}{nearest(asked, TOOLCHAINS)}")
     chosen_hipifier(option.parity_hipify)
     folders = {
-        name: Path(given) if (given := getattr(option, f"parity_{name}")) else None
-        for name in ("kernels", "hip", "cases", "known")
+        name: Path(given) if (given := getattr(option, f"parity_{option_name}")) else None
+        for name, option_name in (("kernels",) * 2, ("hip",) * 2, ("cases",) * 2, ("known", "known_issues"))
     }
     if (launches := option.parity_launches) not in (None, *LAUNCHES):
         raise UsageError(f"--parity-launches {launches}: there are {' '.join(LAUNCHES)}{nearest(launches, LAUNCHES)}")
