@@ -3,14 +3,16 @@
 Nothing here prints, parses options or knows a terminal.
 """
 
+from parity.application.changes import Difference, differences
 from parity.application.columns import Columns, columns
 from parity.application.measured import Measured
 from parity.application.recorded import Recorded
 from parity.application.results import Results, Stored, load
-from parity.application.run import Prepared, Run, Settings
+from parity.application.run import Prepared, Run, Settings, replay
 
 __all__ = [
     "Columns",
+    "Difference",
     "Measured",
     "Prepared",
     "Recorded",
@@ -19,5 +21,7 @@ __all__ = [
     "Settings",
     "Stored",
     "columns",
+    "differences",
     "load",
+    "replay",
 ]

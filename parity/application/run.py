@@ -36,7 +36,7 @@ from parity.runners import kernel_runner, replayed
 from parity.suite import Selection, Suite, find_suite
 from parity.toolchain import Built, build_suite
 
-__all__ = ["Prepared", "Run", "Settings"]
+__all__ = ["Prepared", "Run", "Settings", "replay"]
 
 
 @dataclass(frozen=True)
@@ -292,3 +292,12 @@ class Prepared:
             UsageError, NotAvailable: as ``recorded.record``.
         """
         return record(self, file, measured=measured, progress=progress, note=note, arguments=arguments)
+
+
+def replay(recording: str | Path, *selectors: str, suite: Suite | None = None) -> Results:
+    """Judge what was recorded on another machine (all of it, or of the kernels that are named); nothing is executed.
+
+    Raises:
+        UsageError: the file is no recording, or a name is unknown.
+    """
+    return Run.of(*selectors, runners=[f"recorded={recording}"], suite=suite).build().execute()
