@@ -26,6 +26,7 @@ __all__ = [
     "prebuilt",
     "source_of",
     "spelled",
+    "unqualified",
 ]
 
 _BEGIN, _END = "\t.amdgpu_metadata\n", "\t.end_amdgpu_metadata"
@@ -141,6 +142,11 @@ def spelled(symbol: str) -> tuple[str, ...]:
         if letter == " " and not depth:
             start = i + 1
     return text[start:begin], text[start:]
+
+
+def unqualified(name: str) -> str:
+    """The name of a function in the source without its namespaces and template arguments."""
+    return name.partition("<")[0].rpartition("::")[2]
 
 
 def mangled(variable: str) -> tuple[str, ...]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from string import Formatter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from parity.arguments import Word
+from parity.declaration import Declaration
 from parity.dtypes import dtype
 from parity.errors import UsageError, nearest
 from parity.expression import Expression, expression
@@ -18,9 +19,6 @@ from parity.generate.indices import INDEX_STREAMS
 from parity.generate.layouts import STRIDES, Strides
 from parity.shape import misfit
 from parity.shapes import words
-
-if TYPE_CHECKING:
-    from parity.declaration import Declaration
 
 __all__ = ["check_declaration"]
 

@@ -2,9 +2,10 @@
 
 from parity.engine.journal import Journal
 from parity.engine.known import Issue, Known, Reviewed, known_issues
-from parity.engine.plan import Column, Plan, Task, columns_of, runnable, tasks_of
-from parity.engine.record import Against, CaseRecord, Record, RecordWriter, environment, read_record, without_code
+from parity.engine.plan import Plan, columns_of, runnable, tasks_of
+from parity.engine.record import Record, RecordWriter, environment, read_record, without_code
 from parity.engine.recorder import outcomes
+from parity.engine.results import Against, CaseRecord, Column, Task
 from parity.engine.run import Progress, run
 
 __all__ = [

@@ -32,24 +32,18 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from importlib import metadata
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from packaging.requirements import InvalidRequirement, Requirement
 
 from parity.compare import Status, Verdict, general
+from parity.engine.results import COMPILE_ERROR, CaseRecord, Column, Task
 from parity.errors import UsageError, nearest, shown
 from parity.files import text_of
 from parity.runners import described, replayed, runner
 from parity.suite import Suite
 
-if TYPE_CHECKING:
-    from parity.engine.plan import Column, Task
-    from parity.engine.record import CaseRecord
-
-__all__ = ["COMPILE_ERROR", "Issue", "Known", "Reviewed", "known_issues"]
-
-COMPILE_ERROR = "compile error"
-"""The class of what is wrong with a kernel for which there is no code."""
+__all__ = ["Issue", "Known", "Reviewed", "known_issues"]
 
 REQUIRED = ("cases", "failure", "reason", "expires")
 OPTIONAL = ("runner", "target", "toolchain", "ulps", "says", "link")

@@ -7,7 +7,7 @@ import json
 import math
 import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
 from types import TracebackType
@@ -15,17 +15,14 @@ from typing import Any, TextIO
 
 import parity
 from parity.compare import Finding, Mismatch, Status, Verdict
-from parity.engine.known import COMPILE_ERROR
-from parity.engine.plan import Column, Plan
+from parity.engine.plan import Plan
+from parity.engine.results import COMPILE_ERROR, Against, CaseRecord, Column
 from parity.errors import UsageError, unwritable
 from parity.files import below, text_of
 from parity.op import Entry
-from parity.runners import Evidence, described, runner
-from parity.runners.base import DEVICES
+from parity.runners import described, runner
 
 __all__ = [
-    "Against",
-    "CaseRecord",
     "Record",
     "RecordWriter",
     "as_line",
@@ -36,64 +33,6 @@ __all__ = [
 ]
 
 PACKAGES = ("numpy", "hypothesis", "ml_dtypes", "gmpy2", "ziglang", "quadrants")
-
-
-@dataclass(frozen=True)
-class Against:
-    """How a column compares with the other vendor's ``column`` in one case: ``compare.Comparison``, as stored.
-
-    ``value`` is what the other column has at the first wrong element, ``budget`` the largest share of its own budget
-    that it used (infinite if it failed).
-    """
-
-    column: str
-    finding: Finding
-    elements: int = 0
-    total: int = 0
-    ulps: float = 0.0
-    divergences: tuple[str, ...] = ()
-    zeros: int = 0
-    share: float = 0.0
-    value: str = ""
-    budget: float = 0.0
-
-
-@dataclass(frozen=True)
-class CaseRecord:
-    """One case on one runner and target.
-
-    ``title`` is set for named cases. ``inputs`` are the input values of the first wrong element, by tensor. ``minimal``
-    is the simplest case with the same failure. ``against`` compares an AMD column with a CUDA column that ran the same
-    case, and a CUDA column that fails with an AMD column. ``known`` is the place of the known issue that it is.
-    ``printed`` is what the kernel printed, or the beginning of it.
-    """
-
-    case: str
-    op: str
-    kernel: str
-    module: str
-    runner: str
-    target: str
-    evidence: str
-    verdict: Verdict
-    title: str = ""
-    launch: str = ""
-    inputs: Mapping[str, str] = field(default_factory=dict)
-    instructions: int | None = None
-    minimal: CaseRecord | None = None
-    against: Against | None = None
-    known: str = ""
-    printed: str = ""
-
-    @property
-    def failed(self) -> bool:
-        """Whether it was executed and failed, in a way that is not known."""
-        return self.verdict.failed and not self.known
-
-    @property
-    def column(self) -> str:
-        """The column of the matrix, as that calls it."""
-        return str(Column(self.runner, self.target, self.evidence))
 
 
 @dataclass(frozen=True)
@@ -113,7 +52,7 @@ def environment(plan: Plan, arguments: Iterable[str] = ()) -> dict[str, Any]:
             versions[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
             versions[package] = "missing"
-    hardware = dict.fromkeys(column.spec for column in plan.columns if column.evidence in DEVICES)
+    hardware = dict.fromkeys(column.spec for column in plan.columns if column.on_device)
     return {
         "arguments": list(arguments),
         "versions": versions,
@@ -150,7 +89,7 @@ def without_code(
 
     def verdict(entry: Entry, column: Column) -> Verdict | None:
         module = entry.op.module
-        if column.evidence == Evidence.RECORDED or column.op_level or entry.op.library:
+        if not column.built or entry.op.library:
             return None
         if module in missing:
             return Verdict(Status.MISSING, str(Status.MISSING), detail=f"there is no {missing[module]}")

@@ -5,27 +5,36 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import pytest
 
+from parity.application import Run
 from parity.compare import Status
 from parity.engine import CaseRecord, Column, without_code
 from parity.engine.record import as_line
 from parity.op import Entry
-from parity.report import not_judged
+from parity.report import Reproduction, not_judged
+from parity.testing.execution import Execution
 from parity.testing.failure import ParityFailure, failure_of
 
-if TYPE_CHECKING:
-    from parity.testing.plugin import SuitePlugin
+__all__ = ["CaseFile", "KernelItem", "SuiteRun"]
 
-__all__ = ["CaseFile", "KernelItem"]
+
+class SuiteRun(Protocol):
+    """What items ask of the plugin that collects them; the execution begins before the first item runs."""
+
+    run: Run
+    execution: Execution
+
+    def reproduction(self, column: Column | None = None) -> Reproduction:
+        """How to run a case again on a column, or on all."""
 
 
 class CaseFile(pytest.File):
     """A file of the cases folder."""
 
-    suite: SuitePlugin
+    suite: SuiteRun
 
     def collect(self) -> Iterator[pytest.Item]:
         """An item for each kernel and column."""
@@ -34,10 +43,9 @@ class CaseFile(pytest.File):
         for op in run.suite.ops_of(self.path):
             for entry in op.entries():
                 for column in run.columns.runnable:
-                    if op.library and not column.op_level:
-                        continue
-                    name = f"{op.name}[{','.join(entry.dtypes)}-{labels[column]}]"
-                    yield KernelItem.from_parent(self, name=name, entry=entry, column=column)
+                    if column.takes(entry):
+                        name = f"{op.name}[{','.join(entry.dtypes)}-{labels[column]}]"
+                        yield KernelItem.from_parent(self, name=name, entry=entry, column=column)
 
 
 def _labels(columns: Sequence[Column]) -> dict[Column, str]:
@@ -59,7 +67,7 @@ class KernelItem(pytest.Item):
         self.add_marker("parity")
 
     @property
-    def suite(self) -> SuitePlugin:
+    def suite(self) -> SuiteRun:
         """The plugin that collected it."""
         assert isinstance(self.parent, CaseFile)
         return self.parent.suite
@@ -91,7 +99,7 @@ class KernelItem(pytest.Item):
             pytest.xfail(f"{len(known)} known: {', '.join(dict.fromkeys(known))}")
         if all(record.verdict.status is Status.UNSUPPORTED for record in self.found):
             reasons = Counter(record.verdict.detail.partition("\n")[0] for record in self.found)
-            pytest.skip(next(iter(reasons), "not recorded" if self.column.evidence == "recorded" else "no case to run"))
+            pytest.skip(next(iter(reasons), "no case to run" if self.column.live else "not recorded"))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *more: Any) -> Any:
         """A failure as the command line shows it."""
