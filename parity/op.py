@@ -188,6 +188,11 @@ class Op(Declaration):
             chosen = [each for each in chosen if not _LAUNCH.search(each.items)]
         return [(each.title, self.parse(self._text(dtypes, each.items))) for each in chosen]
 
+    def divergences(self, dtypes: Sequence[str]) -> dict[str, str]:
+        """The id of the known divergence that a named case for these dtypes is about, by the case's text."""
+        about = self._meant_for(dtypes, (each for each in self.named if each.divergence))
+        return {str(self.parse(self._text(dtypes, each.items))): each.divergence for each in about}
+
     def bench_cases(self, dtypes: Sequence[str], *, small: bool = False) -> list[tuple[str, Case]]:
         """Title and case of everything that is measured for these dtypes, small enough for an emulator or not."""
         chosen = self._meant_for(dtypes, (*self._contiguous(dtypes), *self.bench))
