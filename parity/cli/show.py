@@ -1,4 +1,7 @@
-"""Explain a case: launch, buffers, layouts, input values; of each output expected values and accepted intervals."""
+"""Explain a case: launch, buffers, layouts, input values; of each output expected values and both vendors' intervals.
+
+The id of a known divergence is explained, too.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import itertools
 import math
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from rich.console import Console
@@ -16,10 +19,12 @@ from parity.case import Case
 from parity.cli.options import add_folders, positive, suite_of
 from parity.cli.terminal import output
 from parity.compare import show
+from parity.divergences import divergence, divergences
 from parity.launch import Buffer, Launch
 from parity.op import Call, Op
 from parity.reference import Limits
-from parity.reference.expected import Expected
+from parity.reference.accuracy import Accuracy
+from parity.reference.expected import Bounds, Expected
 from parity.runners import Runner, runner
 from parity.runners.emulated import results_of
 from parity.suite import Suite
@@ -30,6 +35,7 @@ __all__ = ["main", "options"]
 ELEMENTS, OPERATIONS = 2**24, 2**30
 """What a reference does within a few seconds, and with less than a gigabyte."""
 
+_ID = re.compile(r"D\d+")
 _PRINTS = re.compile(r"\bprintf\s*\(")
 
 Array = np.ndarray[Any, Any]
@@ -37,7 +43,9 @@ Array = np.ndarray[Any, Any]
 
 def options(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("case", metavar="CASE", help="a case as parity prints it, in quotes")
+    parser.add_argument(
+        "case", metavar="CASE", help="a case as parity prints it, in quotes; or the id of a known divergence, as D14"
+    )
     parser.add_argument(
         "--elements", type=positive, default=16, metavar="N", help="elements to show (default: %(default)s)"
     )
@@ -46,6 +54,11 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> int:
     """Print the explanation."""
+    if _ID.fullmatch(arguments.case):
+        known = divergence(arguments.case)
+        rows = ("what", known.topic), ("CUDA", known.cuda), ("AMD", known.amd), ("source", known.source)
+        _print(output(), ("divergence", known.id), *rows)
+        return 0
     suite = suite_of(arguments)
     case = suite.parse(arguments.case)
     op = suite.op(case.op)
@@ -54,6 +67,7 @@ def main(arguments: argparse.Namespace) -> int:
     _print(
         console,
         ("case", str(case)),
+        *(("about", str(divergences()[name])) for name in filter(None, [op.divergences(case.dtypes).get(str(case))])),
         ("kernel", "none; libraries compute it" if op.library else f"{kernel} of {suite.files[op.module]}"),
         *(() if op.library else _launch(op.args, op.timed(case)[0])),
         *(
@@ -78,6 +92,7 @@ def main(arguments: argparse.Namespace) -> int:
             console,
             ("output", f"{name}: {size} elements of {kind}, layout {call.outputs[name]}"),
             ("right if", _rule(expected)),
+            *(("limits" if i == 0 else "", text) for i, text in enumerate(_limits(expected))),
         )
         console.print(f"\n{_table(_elements(call, expected, arguments.elements))}")
         if size > arguments.elements:
@@ -147,7 +162,7 @@ def _buffer(buffer: Buffer, limit: int) -> str:
 
 def _rule(expected: Expected) -> str:
     if expected.bounds:
-        parts = ["inside of the accepted interval"]
+        parts = ["inside of the accepted interval of the device's vendor"]
     elif expected.accepts:
         parts = ["the reference accepts it; of several right values one is shown"]
     else:
@@ -165,26 +180,53 @@ def _rule(expected: Expected) -> str:
     return " ".join(parts).replace(" ;", ";")
 
 
-def _elements(call: Call, expected: Expected, limit: int) -> Iterator[list[str]]:
-    """The header, then coordinates, inputs, expected value, limits, and other right values of every element."""
+VENDORS: tuple[Literal["cuda", "amd"], ...] = ("cuda", "amd")
+
+
+def _limits(expected: Expected) -> Iterator[str]:
+    """The documented accuracy of each function that the budget rests on, of both vendors."""
+    asked: list[Accuracy] = []
+    for vendor in VENDORS:
+        _bounds(expected, Limits(vendor, asked=asked))
+    for row in dict.fromkeys(asked):
+        unit = (
+            f"ULP of {row.ulp_of}" if row.function != "tanh_tail" else "times 1 - |tanh x|, beside half an ULP near 1"
+        )
+        yield f"{row.vendor.upper()}: {row.function}: {row.hard:g} {unit} ({row.source})"
+
+
+def _bounds(expected: Expected, limits: Limits) -> Bounds | None:
     with np.errstate(all="ignore"):
-        bounds = expected.bounds(Limits("amd")) if expected.bounds else None
+        return expected.bounds(limits) if expected.bounds else None
+
+
+def _intervals(expected: Expected) -> dict[str, Array]:
+    """The accepted values by the head of their column: from ... to, of each vendor where those differ."""
+    found: dict[str, Array] = {}
+    for vendor in VENDORS:
+        if bounds := _bounds(expected, Limits(vendor)):
+            for head, room in (("from", -bounds.below), ("to", bounds.above)):
+                with np.errstate(all="ignore"):
+                    ends = bounds.centre + (bounds.residual + room)
+                found[f"{vendor.upper()} {head}"] = np.broadcast_to(ends, expected.value.shape)
+    if found and all(np.array_equal(found[f"CUDA {e}"], found[f"AMD {e}"], equal_nan=True) for e in ("from", "to")):
+        return {"from": found["AMD from"], "to": found["AMD to"]}
+    return found
+
+
+def _elements(call: Call, expected: Expected, limit: int) -> Iterator[list[str]]:
+    """The header, then coordinates, inputs, expected value, intervals, and other right values of every element."""
+    intervals = _intervals(expected)
     others = {f"({name})": values for name, values in expected.divergences.items()}
     others |= {f"or ({n})": values for n, values in enumerate(expected.alternatives, 1)}
     inputs = {name: array for name, array in call.inputs.items() if array.shape == expected.value.shape}
-    heads = ["element", *inputs, "expected", *(["from", "to"] if bounds else []), *others]
+    heads = ["element", *inputs, "expected", *intervals, *others]
     yield heads
     for place in itertools.islice(np.ndindex(expected.value.shape), limit):
         at: Any = place
         line = [",".join(map(str, at)) or "()", *(show(array[at]) for array in inputs.values())]
         line.append(show(expected.value[at]))
-        if bounds:
-            with np.errstate(all="ignore"):
-                centre = np.broadcast_to(bounds.centre, expected.value.shape)[at]
-                residual = np.broadcast_to(bounds.residual, expected.value.shape)[at]
-                below = np.broadcast_to(bounds.below, expected.value.shape)[at]
-                above = np.broadcast_to(bounds.above, expected.value.shape)[at]
-                line += [f"{centre + (residual - below):.9g}", f"{centre + (residual + above):.9g}"]
+        line += [f"{array[at]:.9g}" for array in intervals.values()]
         yield line + [show(values[at]) for values in others.values()]
 
 

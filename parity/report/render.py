@@ -7,6 +7,7 @@ import io
 import itertools
 import json
 import math
+import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -15,10 +16,11 @@ from rich.text import Text
 
 import parity
 from parity.compare import Finding, Status
+from parity.divergences import divergences, in_order
 from parity.report.agreement import AGREEMENT, AGREEMENT_LEGEND, agreement_of, agreement_summary, is_compared
 from parity.report.bench import slowest, speed_legend, speed_of
 from parity.report.github import github_table
-from parity.report.matrix import Agreement, Cell, Matrix, Row, State, joined, sort_divergences
+from parity.report.matrix import Agreement, Cell, Matrix, Row, State, joined
 
 __all__ = ["as_csv", "as_dict", "as_json", "markdown", "plain", "summary", "terminal"]
 
@@ -33,6 +35,8 @@ STYLES = {
     State.UNSUPPORTED: "yellow",
 }
 FAILED = "bold red"
+WIDTH = 160
+"""Characters of the longest line of a legend."""
 LEGEND = (
     "cases: passed/run; budget: the largest share of the allowed error that an element used (exact: none was allowed); "
     "D..: known CUDA/AMD divergences that were met"
@@ -50,7 +54,8 @@ def terminal(matrix: Matrix, *, full: bool = False) -> Text:
     for module, lines in itertools.groupby(_lines(matrix.rows, full), key=lambda line: line[0][0]):
         text.append("\n" if text else "")
         _module(text, module, matrix, list(lines))
-    text.append(f"\n{_legend(matrix)}\n", "dim")
+    legend = (textwrap.fill(line, WIDTH) for line in _legend(matrix).splitlines())
+    text.append("\n" + "\n".join(legend) + "\n", "dim")
     if agreement := agreement_summary(matrix):
         text.append(f"\n{agreement}\n")
     if matrix.issues:
@@ -144,9 +149,16 @@ def _legend(matrix: Matrix) -> str:
         NO_KERNEL if libraries else "",
         AGREEMENT_LEGEND if is_compared(matrix) else "",
     ]
+    parts += [str(divergences()[name]) for name in _met(matrix) if name in divergences()]
     parts += speed_legend(measured)
     parts += [f"{' '.join(targets)}: {text}" for text, targets in _makers(matrix)]
     return "\n".join(part for part in parts if part)
+
+
+def _met(matrix: Matrix) -> tuple[str, ...]:
+    """The ids of the divergences that the matrix shows."""
+    found = ((*cell.divergences, *(cell.agreement.divergences if cell.agreement else ())) for cell in matrix.cells())
+    return in_order(itertools.chain.from_iterable(found))
 
 
 def _makers(matrix: Matrix) -> Iterator[tuple[str, list[str]]]:
@@ -337,7 +349,7 @@ def _sum(cells: Iterable[Cell]) -> Cell:
         sharp=sum(cell.sharp for cell in each),
         unjudged=sum(cell.unjudged for cell in each),
         known=dict(sum((Counter(cell.known) for cell in each), Counter()).most_common()),
-        divergences=sort_divergences(d for cell in each for d in cell.divergences),
+        divergences=in_order(d for cell in each for d in cell.divergences),
         agreement=joined(agreements) if agreements else None,
         allowed=any(cell.allowed for cell in each),
         measured=slowest([cell.measured for cell in each if cell.measured]),
