@@ -19,7 +19,7 @@ import parity
 from parity.errors import SYSTEM_ERRORS, NotAvailable, ParityError, UsageError, refusal
 from parity.interrupts import held
 
-__all__ = ["main"]
+__all__ = ["main", "parser"]
 
 COMMANDS = ("init", "run", "record", "bench", "list", "show", "build", "static", "doctor", "hip-emulator")
 WRONG_USAGE = 2
@@ -52,9 +52,9 @@ def _main(argv: Sequence[str] | None) -> int:
                 raise UsageError(f"the argument {argument!r} is not UTF-8; a file of such a name has to be renamed")
         # Interrupted in the middle of an import, some packages say that they are not there.
         with held():
-            parser = _parser(given)
+            understood = parser(given)
         try:
-            arguments = parser.parse_args(given)
+            arguments = understood.parse_args(given)
         except SystemExit as leaving:  # help, version, wrong usage; nothing else may end parity
             return leaving.code if isinstance(leaving.code, int) else WRONG_USAGE
         for option in ("toolchain", "hipify"):
@@ -137,19 +137,20 @@ def _say(text: str) -> None:
     errors().print(text, style="red")
 
 
-def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
+def parser(argv: Sequence[str]) -> argparse.ArgumentParser:
+    """The parser for these arguments: it has all commands, and the options of the one that they name."""
     # Imported here and not at the top: it takes half a second, which has to begin where signals are held.
     from rich_argparse import RawDescriptionRichHelpFormatter
 
     RawDescriptionRichHelpFormatter.help_markup = RawDescriptionRichHelpFormatter.text_markup = False  # [tool.parity]
-    parser = argparse.ArgumentParser(
+    found = argparse.ArgumentParser(
         "parity",
         description="Does a HIP port compute what the CUDA kernels compute, value by value?",
         formatter_class=RawDescriptionRichHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("--version", action="version", version=f"parity {parity.__version__}")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    found.add_argument("--version", action="version", version=f"parity {parity.__version__}")
+    commands = found.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name in COMMANDS:
         file = name.replace("-", "_")
         text = ast.get_docstring(ast.parse(Path(__file__).with_name(f"{file}.py").read_bytes())) or ""
@@ -164,4 +165,4 @@ def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
             module = importlib.import_module(f"parity.cli.{file}")
             module.options(command)
             command.set_defaults(command=module.main)
-    return parser
+    return found
