@@ -6,7 +6,7 @@ import argparse
 import itertools
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from parity.launch import Buffer, Launch
 from parity.op import Call, Op
 from parity.reference import Limits
 from parity.reference.expected import Expected
+from parity.report.tables import plain
 from parity.runners import Runner, runner
 from parity.runners.emulated import results_of
 from parity.suite import Suite
@@ -79,7 +80,8 @@ def main(arguments: argparse.Namespace) -> int:
             ("output", f"{name}: {size} elements of {kind}, layout {call.outputs[name]}"),
             ("right if", _rule(expected)),
         )
-        console.print(f"\n{_table(_elements(call, expected, arguments.elements))}")
+        heads, *rows = _elements(call, expected, arguments.elements)
+        console.print(f"\n{plain(heads, rows, right=range(len(heads)))}")
         if size > arguments.elements:
             console.print(f"... and {size - arguments.elements} more (--elements N)")
         console.print()
@@ -186,9 +188,3 @@ def _elements(call: Call, expected: Expected, limit: int) -> Iterator[list[str]]
                 above = np.broadcast_to(bounds.above, expected.value.shape)[at]
                 line += [f"{centre + (residual - below):.9g}", f"{centre + (residual + above):.9g}"]
         yield line + [show(values[at]) for values in others.values()]
-
-
-def _table(lines: Iterator[list[str]]) -> str:
-    rows: Sequence[list[str]] = list(lines)
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join("  ".join(text.rjust(width) for text, width in zip(row, widths, strict=True)) for row in rows)
