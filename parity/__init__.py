@@ -8,7 +8,8 @@ The Python interface, for notebooks and other programs; what is not named here m
 
 ``Run`` is what a run is about, ``Settings`` how it draws and executes, ``find_suite`` the suite of a project. A built
 run can ``execute``, ``measure`` and ``record``; ``replay`` judges a recording, ``load`` reads the results of ``parity
-run`` back, and ``differences`` says what changed between two results. Each is imported when it is first used.
+run`` back, ``differences`` says what changed between two results, and ``explain`` what a case is. Each is imported when
+it is first used.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
         Settings,
         Stored,
         differences,
+        explain,
         load,
         replay,
     )
@@ -43,6 +45,7 @@ __all__ = [
     "Stored",
     "Suite",
     "differences",
+    "explain",
     "find_suite",
     "load",
     "replay",

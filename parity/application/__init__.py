@@ -5,6 +5,7 @@ Nothing here prints, parses options or knows a terminal.
 
 from parity.application.changes import Difference, differences
 from parity.application.columns import Columns, columns
+from parity.application.explanation import explain
 from parity.application.measured import Measured
 from parity.application.recorded import Recorded
 from parity.application.results import Results, Stored, load
@@ -22,6 +23,7 @@ __all__ = [
     "Stored",
     "columns",
     "differences",
+    "explain",
     "load",
     "replay",
 ]

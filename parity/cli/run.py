@@ -4,6 +4,10 @@ The record (one JSON line per case), the matrix (text, Markdown, JSON, CSV, JUni
 to the output folder. Exit code: 0 all passed, or failed in a known way; 1 a failure, or a known issue to look at again;
 2 wrong usage, or a mistake in the file of known issues; 3 nothing was run, or nothing failed and something else than a
 kernel (no memory, a full disk, a reference that raised) kept cases from being judged; 130 interrupted, 143 terminated.
+
+The matrix is no wider than the terminal, or than COLUMNS says. Where it would be, targets that show the same share a
+column, notes go on in further lines, and then names of dtypes, speed, cases and budgets are left out of a module, in
+this order and no more than it takes. A line below says so. Files and pipes get everything.
 """
 
 from __future__ import annotations
@@ -38,6 +42,7 @@ from parity.report import (
     terminal,
     write_reports,
 )
+from parity.report.tables import terminal_width
 from parity.suite import Suite
 from parity.toolchain import DEFAULT_TARGETS, LITERAL, Built, chosen_hipifier
 
@@ -97,7 +102,7 @@ def main(arguments: argparse.Namespace) -> int:
         _print_json(matrix, records, reproduction)
     else:
         _print_failures(run.suite, records, reproduction)
-        console.print(terminal(matrix, full=arguments.full))
+        console.print(terminal(matrix, full=arguments.full, width=terminal_width()))
         if results.built:
             console.print(_build_line(results.built))
         if missing := _missing_line(matrix, run.suite.kernels):

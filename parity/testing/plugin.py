@@ -26,6 +26,7 @@ from parity.errors import ParityError, UsageError, nearest
 from parity.op import Entry
 from parity.options import DEFAULT_RUNNER, as_arguments
 from parity.report import Matrix, Reproduction, check_folder, make_matrix, summary, terminal, write_reports
+from parity.report.tables import terminal_width
 from parity.suite import LAUNCHES, find_suite
 from parity.testing.execution import Execution
 from parity.testing.items import CaseFile, KernelItem
@@ -198,7 +199,7 @@ class SuitePlugin:
             return
         matrix = self._matrix
         terminalreporter.section("parity", sep="=", bold=True)
-        text = terminal(matrix)
+        text = terminal(matrix, width=terminal_width())
         text.append("\n" + summary(matrix), "bold red" if matrix.failed else "bold green")
         terminalreporter.write_line(_rendered(text, terminalreporter.hasmarkup))
         for problem in self._problems:
