@@ -234,7 +234,7 @@ def entry_of(function: Function, w: Writer) -> list[str]:
                 put(f"s{at + i}", f"(u32)({value}{' >> 32' if i else ''})")
             at += count
     at = d.get("user_sgpr_count", at)
-    if w.target.generation >= 12:  # workgroup ids come in trap temporaries: ttmp9, and both halves of ttmp7
+    if w.target.group_ids_in_ttmp:  # in ttmp9, and in both halves of ttmp7
         put("ttmp9", "c->group[0]")
         put("ttmp7", "c->group[1] | c->group[2] << 16")
     else:
