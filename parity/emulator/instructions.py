@@ -257,6 +257,8 @@ def _vector_alu(w: Writer, item: Instruction, known: Semantics, into: str = "") 
         yield f"const Mask live = {route.live(w)};"
     if any("signs" in e for e in known.expressions):  # neg_lo says which factors of an integer product are signed
         yield f"constexpr u32 signs = {sum(bit << i for i, bit in enumerate(lists.pop('neg_lo', [])))};"
+    if any("FNUZ" in e for e in known.expressions):
+        yield f"constexpr bool FNUZ = {int(w.target.fnuz)};"
     for name in () if "mix" in known.sources else ("op_sel_hi", "neg_lo", "neg_hi"):
         if name in lists:
             raise Unknown(f"modifier {name} of {item.mnemonic}")

@@ -61,6 +61,9 @@ class Target:
     ``architected_scratch`` that scratch memory is found without a register (LLVM, "User Guide for AMDGPU Backend":
     target properties in the table of processors, "Initial Kernel Execution State").
 
+    ``fnuz`` says that 8-bit floats are FNUZ's formats and not OCP's, where there are instructions for them (CDNA3 and
+    RDNA4 Instruction Set Architecture, V_CVT_PK_FP8_F32).
+
     ``limits`` is None where they are not known. ``default`` targets are those of a run that names none.
     """
 
@@ -71,6 +74,7 @@ class Target:
     packed_ids: bool = False
     group_ids_in_ttmp: bool = False
     architected_scratch: bool = False
+    fnuz: bool = False
     limits: Limits | None = None
     default: bool = False
     vendor: Literal["amd", "cuda"] = "amd"
@@ -103,6 +107,7 @@ def _target(row: Mapping[str, str], limits: Limits) -> Target:
         packed_ids=row["packed_ids"] == "yes",
         group_ids_in_ttmp=row["group_ids_in_ttmp"] == "yes",
         architected_scratch=row["architected_scratch"] == "yes",
+        fnuz=row["fnuz"] == "yes",
         limits=limits,
         default=row["default"] == "yes",
     )
