@@ -18,6 +18,7 @@ from hypothesis.errors import HypothesisException
 
 import parity
 from parity.arguments import Word, word_of
+from parity.divergences import divergence
 from parity.dtypes import DType, dtype
 from parity.errors import ParityError, Unreferenced, UsageError, nearest
 from parity.expression import Expression, expression
@@ -40,12 +41,20 @@ INDEX_DATA = ("index", "ramp", "repeat", "sentinel")
 class Named:
     """A case that every run includes: a title, the items of its text, and the dtypes it is for (None = all).
 
-    A title may begin with the id of a known CUDA/AMD divergence ("D5: ...").
+    ``divergence`` is the id of the known CUDA/AMD divergence that the case is about (``parity.divergences``), if any.
+
+    Raises:
+        UsageError: no divergence has that id.
     """
 
     title: str
     items: str
     only: Callable[..., bool] | None = None
+    divergence: str = ""
+
+    def __post_init__(self) -> None:
+        if self.divergence:
+            divergence(self.divergence)
 
 
 @dataclass(frozen=True, eq=False)

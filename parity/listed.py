@@ -12,7 +12,7 @@ from parity.fitting import complaint_of, parsed
 from parity.given import Given
 from parity.layout import Layout, contiguous
 
-__all__ = ["bench_cases", "named_cases"]
+__all__ = ["bench_cases", "divergences_of", "named_cases"]
 
 BENCH_BYTES = 2**28
 """Size of the largest tensor of a contiguous case that is measured: 64 Mi elements of four bytes."""
@@ -41,6 +41,12 @@ def named_cases(op: Declaration, dtypes: Sequence[str], launches: str) -> list[t
     if launches == "host":
         chosen = [each for each in chosen if not _LAUNCH.search(each.items)]
     return [(each.title, parsed(op, _text(op, dtypes, each.items))) for each in chosen]
+
+
+def divergences_of(op: Declaration, dtypes: Sequence[str]) -> dict[str, str]:
+    """The id of the known divergence that a named case for these dtypes is about, by the case's text."""
+    about = _meant_for(op, dtypes, (each for each in op.named if each.divergence))
+    return {str(parsed(op, _text(op, dtypes, each.items))): each.divergence for each in about}
 
 
 def bench_cases(op: Declaration, dtypes: Sequence[str], small: bool) -> list[tuple[str, Case]]:

@@ -18,7 +18,7 @@ from parity.drawing import cases_of
 from parity.fitting import check, parsed
 from parity.given import Given, Params, Shape, Step, given_of
 from parity.launch import Launch, Tiled
-from parity.listed import bench_cases, named_cases
+from parity.listed import bench_cases, divergences_of, named_cases
 from parity.validation import check_declaration
 
 __all__ = ["Call", "Entry", "Given", "Named", "Op", "Params", "Shape", "Step", "Work"]
@@ -63,6 +63,10 @@ class Op(Declaration):
     def named_cases(self, dtypes: Sequence[str], *, launches: str = "any") -> list[tuple[str, Case]]:
         """Title and case of every named case for these dtypes; ``launches`` as for ``cases``."""
         return named_cases(self, dtypes, launches)
+
+    def divergences(self, dtypes: Sequence[str]) -> dict[str, str]:
+        """The id of the known divergence that a named case for these dtypes is about, by the case's text."""
+        return divergences_of(self, dtypes)
 
     def bench_cases(self, dtypes: Sequence[str], *, small: bool = False) -> list[tuple[str, Case]]:
         """Title and case of everything that is measured for these dtypes, small enough for an emulator or not."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib.metadata
 import importlib.util
+import itertools
 import json
 import os
 import platform
@@ -24,6 +25,7 @@ from parity.cli.options import add_json
 from parity.cli.terminal import output
 from parity.engine.pool import processors
 from parity.errors import MissingTool, ParityError
+from parity.report.tables import Cell, coloured
 from parity.runners import described, probed, problems, runner, runners
 from parity.runners.registry import BUILT_IN
 from parity.static import nvdisasm
@@ -54,7 +56,7 @@ LIBRARIES = (
         "platformdirs",
         "pyelftools",
     ),
-    *("rich", "rich-argparse"),
+    *("rich", "rich-argparse", "tabulate"),
 )
 
 
@@ -232,15 +234,12 @@ def _suite() -> Iterator[Finding]:
 
 
 def _table(found: list[Finding]) -> Text:
-    width = max(len(finding.name) for finding in found)
-    text = Text()
-    group = ""
-    for finding in found:
-        if finding.group != group:
-            text.append(("\n" if group else "") + finding.group + "\n", "bold")
-            group = finding.group
-        mark, style = ("ok", "green") if finding.ok else ("!!", "bold red") if finding.needed else ("--", "yellow")
-        text.append(f"  {mark} ", style).append(f"{finding.name.ljust(width)}  ")
-        text.append(": ".join(part for part in (finding.found, finding.advice) if part) + "\n")
-    text.rstrip()
-    return text
+    groups = []
+    for group, each in itertools.groupby(found, key=lambda finding: finding.group):
+        rows: list[list[Cell]] = []
+        for finding in each:
+            mark, style = ("ok", "green") if finding.ok else ("!!", "bold red") if finding.needed else ("--", "yellow")
+            said = ": ".join(part for part in (finding.found, finding.advice) if part)
+            rows.append([Text.assemble((mark, style), f" {finding.name}"), said])
+        groups.append(Text.assemble((f"{group}\n", "bold"), coloured((), rows, indent=2)))
+    return Text("\n\n").join(groups)

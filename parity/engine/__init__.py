@@ -6,7 +6,7 @@ from parity.engine.plan import Plan, columns_of, runnable, tasks_of
 from parity.engine.record import Record, RecordWriter, environment, read_record, without_code
 from parity.engine.recorder import outcomes
 from parity.engine.results import Against, CaseRecord, Column, Task
-from parity.engine.run import run
+from parity.engine.run import Progress, run
 
 __all__ = [
     "Against",
@@ -16,6 +16,7 @@ __all__ = [
     "Journal",
     "Known",
     "Plan",
+    "Progress",
     "Record",
     "RecordWriter",
     "Reviewed",

@@ -92,6 +92,7 @@ class Worker:
         vacuous = dict.fromkeys(task.columns, tuple(entry.op.compared))
         try:
             drawn = self.plan.draw(self.suite, task)
+            about = entry.op.divergences(entry.dtypes)
         except Exception as error:  # a mistake in the op's declaration costs this op only
             return [self.plan.known.mark(blank(entry, column, "", _defect(error))) for column in task.columns]
         for title, text in drawn:
@@ -132,7 +133,7 @@ class Worker:
                         record = replace(record, minimal=_record(entry, column, small, against=beside))
                     found[failure] = small.case
                 records[column].append(record)
-        return [record for each in records.values() for record in each]
+        return [replace(record, divergence=about.get(record.case, "")) for each in records.values() for record in each]
 
     def _checked(self, entry: Entry, column: Column, case: Case, call: Call, first: bool = False) -> Checked:
         try:
