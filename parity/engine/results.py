@@ -135,4 +135,9 @@ class CaseRecord:
     @property
     def column(self) -> str:
         """The column of the matrix, as that calls it."""
-        return str(Column(self.runner, self.target, self.evidence))
+        return str(self.where)
+
+    @property
+    def where(self) -> Column:
+        """The column, as far as a record has it."""
+        return Column(self.runner, self.target, self.evidence)

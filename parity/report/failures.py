@@ -12,7 +12,6 @@ from parity.divergences import divergences
 from parity.engine import CaseRecord
 from parity.engine.results import COMPILE_ERROR
 from parity.report.matrix import failure_class
-from parity.runners import Evidence
 
 __all__ = ["Failure", "Reproduction", "failure_text", "failures_file", "not_judged", "shown_failures"]
 
@@ -117,7 +116,7 @@ def failure_text(failure: Failure, reproduction: Reproduction, source: str = "",
     small = record.minimal or record
     verdict = small.verdict
     targets = _and(failure.targets)
-    if record.evidence == Evidence.LIBRARY:
+    if record.where.op_level:
         who = f"{record.case.partition('(')[0]} by {record.runner} on {targets}"
     else:
         who = f"{record.kernel} on {targets} ({record.evidence})"

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from parity.codeobject import CodeObject
+from parity.errors import UsageError
 from parity.launch import Buffer, Fault, Launch, Outcome
 from parity.runners.base import Evidence, Probe, Session, Vendor
 from parity.runners.recording import RecordedCase, Recording, launch_digest, read_recording
@@ -25,20 +26,31 @@ class Recorded:
     vendor: Vendor = "cuda"
 
     def __init__(self, file: str = "") -> None:
-        self._file = file
-        self.recording = read_recording(Path(file)) if file else Recording({"vendor": self.vendor, "device": {}}, ())
-        self.vendor = self.recording.head["vendor"]
+        self._recording = read_recording(Path(file)) if file else None
+        if self._recording:
+            self.vendor = self._recording.head["vendor"]
+
+    @property
+    def recording(self) -> Recording:
+        """The recording.
+
+        Raises:
+            UsageError: no file was named.
+        """
+        if self._recording is None:
+            raise UsageError("the runner 'recorded' needs a file: --runner recorded=FILE")
+        return self._recording
 
     def probe(self) -> Probe:
         """Needs a recording, and nothing else."""
-        if not self._file:
+        if self._recording is None:
             return Probe(False, "it replays a file, and none was named", "use --runner recorded=FILE")
-        if not self.recording.cases:
+        if not self._recording.cases:
             return Probe(False, "the recording has no case", "record again, and see what parity record says")
         return Probe(True)
 
     def targets(self) -> tuple[str, ...]:
-        return self.recording.targets
+        return self._recording.targets if self._recording else ()
 
     def describe(self) -> dict[str, str]:
         """The device whose values these are, and its software."""
