@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from parity.application.columns import targets_of
 from parity.cache import digest
@@ -22,7 +21,7 @@ from parity.engine import Journal, Plan, columns_of, environment, outcomes, runn
 from parity.errors import NotAvailable, SystemLacks, UsageError
 from parity.report.bench import bench_json
 from parity.runners import Runner, described, kernel_runner
-from parity.runners.recording import MEASUREMENTS, RecordedCase, write_recording
+from parity.runners.recording import MEASUREMENTS, Origin, RecordedCase, write_recording
 from parity.suite import Suite
 from parity.toolchain import Built, build_suite
 
@@ -105,8 +104,9 @@ def _build(suite: Suite, modules: Sequence[str], targets: Sequence[str], jobs: i
     return built
 
 
-def _head(runner: Runner, plan: Plan) -> dict[str, Any]:
+def _head(runner: Runner, plan: Plan) -> Origin:
     """Where the values are from: everything that decides them."""
+    assert runner.vendor != "host"  # which computes ops and launches nothing
     return {
         "runner": runner.name,
         "vendor": runner.vendor,
