@@ -1,7 +1,7 @@
 """Files of data: JSON, TOML and YAML as the types that are declared for what is in them.
 
 What does not fit its type is told with its place and its value; what a type does not name is left alone, unless it
-forbids that.
+forbids that. Types have no ``Meta(pattern=...)``, which in a union ends the process (msgspec 0.22, its issue 717).
 
 JSON has neither infinity nor NaN. parity writes ``null`` for a number that is one of them, as JSON.stringify of
 ECMAScript does, and reads ``null`` as infinity where there has to be a number.
@@ -56,9 +56,8 @@ class Misfit(UsageError):
     A name that the type lacks is the last of them; one that is missing is not there.
     """
 
-    def __init__(self, place: str, told: str, where: Sequence[str | int], advice: str) -> None:
-        super().__init__(f"{place}: {told}{advice and f'; {advice}'}")
-        self.told, self.where = told, where
+    told: str
+    where: Place
 
 
 def read_json(text: bytes | str, kind: type[T], place: str, advice: str = "") -> T:
@@ -92,7 +91,10 @@ def checked(value: Any, kind: type[T], place: str, advice: str = "") -> T:
             if where and problem == "Expected `float`, got `null`":
                 _at(value, where[:-1])[where[-1]] = math.inf
                 continue
-            raise _misfit(problem, value, kind, where, place, advice) from error
+            told, where = _said(problem, value, kind, where)
+            misfit = Misfit(f"{place}: {told}{advice and f'; {advice}'}")
+            misfit.told, misfit.where = told, where
+            raise misfit from error
 
 
 def json_text(value: object, indent: int | None = None) -> bytes:
@@ -148,27 +150,27 @@ def _as_written(part: Any) -> Any:
     return changed
 
 
-def _misfit(problem: str, value: object, kind: type, where: Place, place: str, advice: str) -> Misfit:
-    """What is wrong, in words: of msgspec's message the kinds, or what is said of the type."""
+def _said(problem: str, value: object, kind: type, where: Place) -> tuple[str, Place]:
+    """What is wrong, in words, and where: of msgspec's message the kinds, or what is said of the type."""
     wanted = _wanted(kind, where)
     steps = (f"[{step}]" if isinstance(step, int) else f": {step}" for step in where)
     name = "".join(steps).removeprefix(": ")
     if field := _FIELD.fullmatch(problem):
         missing = field["name"]
         if field["how"] == "missing":
-            return Misfit(place, f"{name and f'{name}: '}{missing} is missing", where, advice)
+            return f"{name and f'{name}: '}{missing} is missing", where
         known = [each for one in wanted for each in one.get("properties", ())]
         near = nearest(missing, known) or f"; it has {', '.join(known)}"
-        return Misfit(place, f"{name or 'it'} has no {missing!r}{near}", [*where, missing], advice)
+        return f"{name or 'it'} has no {missing!r}{near}", [*where, missing]
     kinds = [str(each) for one in wanted for each in one.get("enum", ())]
     limit = ""
     if not kinds and (expected := _EXPECTED.fullmatch(problem)):
         kinds += (_NAMES.get(each, each) for each in expected["kinds"].split(" | "))
         limit = expected["limit"]
-    said = [one["description"] for one in wanted if "description" in one and "properties" not in one]
+    # What has a title is a class, whose description says what it is for.
+    said = [one["description"] for one in wanted if "description" in one and "title" not in one]
     what = said[0] if said else " or ".join(kinds) + limit
-    told = f"{name or 'it'} is {_shown(_at(value, where))}{f', not {what}' if what else f': {problem}'}"
-    return Misfit(place, told, where, advice)
+    return f"{name or 'it'} is {_shown(_at(value, where))}{f', not {what}' if what else f': {problem}'}", where
 
 
 def _wanted(kind: type, where: Place) -> list[dict[str, Any]]:
@@ -201,7 +203,9 @@ def _located(value: Any, kind: type, error: str) -> tuple[str, Place]:
         step: str | int = name or (int(index) if index.isdigit() else index)
         if index == "...":
             inside = _at(value, where)
-            step = next(key for key in list(inside) if _fails_alone(value, kind, error, inside, key))
+            step = next((key for key in list(inside) if _fails_alone(value, kind, error, inside, key)), index)
+        if step == "...":
+            break
         where.append(step)
     return told["problem"], where
 

@@ -11,7 +11,7 @@ import traceback
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from msgspec import Meta, Struct
 
@@ -25,7 +25,8 @@ from parity.side import Side, Sides
 
 __all__ = ["LAUNCHES", "Project", "Selection", "Suite", "find_project", "find_suite", "load_suite", "settings_of"]
 
-LAUNCHES = ("any", "host")
+Launches = Literal["any", "host"]
+LAUNCHES = get_args(Launches)
 """Whether cases are drawn with launches of any kind, or only with those of the op's own rule, which the host has."""
 
 SHIPPED_ARCH = 890
@@ -44,7 +45,7 @@ class _Settings(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab")
     hip: str | None = None
     cases: str = "cases"
     known_issues: str | None = None
-    launches: Literal["any", "host"] = "any"
+    launches: Launches = "any"
     cuda_arch: Annotated[int, Meta(ge=1, le=9999, description="a number such as 890, which is sm_89")] | None = None
     include: list[str] = []
     flags: list[str] = []

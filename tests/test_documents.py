@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import pickle
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -18,12 +19,16 @@ from parity.errors import UsageError
 
 
 class Side(StrEnum):
+    """Where it is."""
+
     LEFT = "left"
     RIGHT = "right"
 
 
 @dataclass(frozen=True)
 class Part:
+    """Some of it."""
+
     name: str
     far: float = 0.0
     near: float | None = None
@@ -91,6 +96,7 @@ def test_the_names_that_lead_to_a_misfit_are_data():
     with pytest.raises(Misfit, match=r"^it: it has no 'flag'; did you mean flags\?") as caught:
         checked({"flag": []}, Strict, "it")
     assert caught.value.where == ["flag"]
+    assert pickle.loads(pickle.dumps(caught.value)).where == ["flag"]
     with pytest.raises(Misfit, match=r"^it: it has no 'zzzzz'; it has force-include, flags") as caught:
         checked({"zzzzz": []}, Strict, "it")
     with pytest.raises(Misfit) as caught:

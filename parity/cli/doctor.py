@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import importlib.metadata
 import importlib.util
-import json
 import os
 import platform
 import shutil
@@ -22,6 +21,7 @@ from parity import zig
 from parity.cache import default_root
 from parity.cli.options import add_json
 from parity.cli.terminal import output
+from parity.documents import json_text
 from parity.engine.pool import processors
 from parity.errors import MissingTool, ParityError
 from parity.runners import described, probed, problems, runner, runners
@@ -49,7 +49,7 @@ LIBRARIES = (
         "gmpy2",
         "hypothesis",
         "packaging",
-        "Pebble",
+        "msgspec",
         "PyYAML",
         "platformdirs",
         "pyelftools",
@@ -82,7 +82,7 @@ def main(arguments: argparse.Namespace) -> int:
     """Print what was found; always 0, as a machine that can do little is no error."""
     found = list(findings())
     if arguments.json:
-        print(json.dumps([{**asdict(finding), "ok": finding.ok} for finding in found], indent=1))
+        print(json_text([{**asdict(finding), "ok": finding.ok} for finding in found], indent=1).decode())
     else:
         output().print(_table(found))
     return 0

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
 from parity.cli.options import add_folders, add_jobs, add_json, add_selection, names, select
 from parity.cli.terminal import building, errors, output, progress
+from parity.documents import json_text
 from parity.errors import MissingTool
 from parity.report.folder import check_folder, write_texts
 from parity.report.static import as_csv, as_dict, finding_lines, markdown, terminal
@@ -57,7 +57,7 @@ def main(arguments: argparse.Namespace) -> int:
                 notes += [f"{one.module} for {one.target} has no {' '.join(absent)}"] * bool(absent)
     marked = findings(found)
     if arguments.json:
-        print(json.dumps(as_dict(found, marked, notes), indent=1))
+        print(json_text(as_dict(found, marked, notes), indent=1).decode())
     else:
         console = output()
         console.print(terminal(found, full=arguments.full))

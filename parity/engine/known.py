@@ -59,19 +59,19 @@ _HEADER = re.compile(r"\s*\[\[\s*issue\s*\]\]")
 _VERSION = re.compile(r"\d+(?:\.\d+)*")
 
 
-Texts = Annotated[str | Annotated[list[str], Meta(min_length=1)], Meta(description="a text or a list of texts")]
+_Texts = Annotated[str | Annotated[list[str], Meta(min_length=1)], Meta(description="a text or a list of texts")]
 
 
 class _Entry(Struct, frozen=True, forbid_unknown_fields=True):
     """An entry as it is in the file."""
 
-    cases: Texts
-    failure: Texts
+    cases: _Texts
+    failure: _Texts
     reason: str
     expires: Annotated[datetime.date, Meta(description="a date; write it as 2027-06-30, unquoted")]
-    runner: Texts = "*"
-    target: Texts = "*"
-    toolchain: Texts = []
+    runner: _Texts = "*"
+    target: _Texts = "*"
+    toolchain: _Texts = []
     ulps: Annotated[float, Meta(gt=0, description="a number above 0")] = math.inf
     says: str = ""
     link: str = ""
