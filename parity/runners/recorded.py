@@ -13,6 +13,22 @@ from parity.runners.recording import RecordedCase, Recording, launch_digest, rea
 __all__ = ["Recorded"]
 
 
+_NOTHING = Recording(
+    {
+        "runner": "recorded",
+        "vendor": "cuda",
+        "evidence": "recorded",
+        "device": {},
+        "seed": 0,
+        "examples": 0,
+        "environment": {"sources": {}},
+        "modules": {},
+        "members": {},
+    },
+    (),
+)
+
+
 class Recorded:
     """Replays the recording in a file: a launch has the outcome it had there, if it is the same to the last byte.
 
@@ -26,7 +42,7 @@ class Recorded:
 
     def __init__(self, file: str = "") -> None:
         self._file = file
-        self.recording = read_recording(Path(file)) if file else Recording({"vendor": self.vendor, "device": {}}, ())
+        self.recording = read_recording(Path(file)) if file else _NOTHING
         self.vendor = self.recording.head["vendor"]
 
     def probe(self) -> Probe:
