@@ -88,6 +88,13 @@ def typecheck(session: nox.Session) -> None:
 
 
 @nox.session
+def schema(session: nox.Session) -> None:
+    """Write the JSON Schemas of what parity writes to docs/schema."""
+    session.install("-e", ".")
+    session.run("python", "-m", "parity.report.schema", "docs/schema")
+
+
+@nox.session
 def wheel(session: nox.Session) -> None:
     """Build the wheel, install it away from the checkout, and run its suite there."""
     session.install("build")

@@ -12,6 +12,7 @@ import pytest
 
 from parity import reference
 from parity.cli import parser
+from parity.generate.draw import sample
 from parity.op import Op
 from parity.reference import Limits
 from parity.runners import Evidence
@@ -114,7 +115,8 @@ def test_declarations_are_accepted(page):
     for text in texts:
         names = {"Op": Op, "swiglu_value": reference.copy}
         exec(compile(text, page.name, "exec"), names)
-        assert [op for op in names.values() if isinstance(op, Op)]
+        entries = [entry for op in names.values() if isinstance(op, Op) for entry in op.entries()]
+        assert entries and all(sample(entry.op.cases(entry.dtypes), 0, 2) for entry in entries)
 
 
 def test_sections_of_the_tolerance_model_that_are_cited_exist():

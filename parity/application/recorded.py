@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from parity.application.measured import measure
 from parity.cache import digest
@@ -13,7 +13,7 @@ from parity.engine import Journal, Plan, Progress, environment, outcomes
 from parity.errors import NotAvailable, SystemLacks, UsageError
 from parity.report.bench import bench_json
 from parity.runners import described, runner
-from parity.runners.recording import MEASUREMENTS, RecordedCase, write_recording
+from parity.runners.recording import MEASUREMENTS, Origin, RecordedCase, write_recording
 
 if TYPE_CHECKING:
     from parity.application.run import Prepared
@@ -76,10 +76,11 @@ def record(
     return Recorded(file, cases)
 
 
-def _head(plan: Plan) -> dict[str, Any]:
+def _head(plan: Plan) -> Origin:
     """Where the values are from: everything that decides them."""
     (spec,) = {column.spec for column in plan.columns}
     found = runner(spec)
+    assert found.vendor != "host"  # which computes ops and launches nothing
     return {
         "runner": found.name,
         "vendor": found.vendor,

@@ -101,9 +101,8 @@ def recorded_measurements(run: Run) -> tuple[list[tuple[Column, Measurement]], l
     problems = []
     for column, recording in run.columns.recordings.items():
         if MEASUREMENTS in recording.attached:
-            text = recording.attached[MEASUREMENTS].decode(errors="replace")
             try:
-                stored = parse_baseline(text, f"{MEASUREMENTS} of {column.spec}")
+                stored = parse_baseline(recording.attached[MEASUREMENTS], f"{MEASUREMENTS} of {column.spec}")
             except UsageError as error:  # not worth the values of a whole run
                 problems.append(f"what was measured is not shown: {error}")
                 continue

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -16,6 +15,7 @@ from rich.text import Text
 from parity.cli.options import add_folders, add_jobs, add_json, add_target
 from parity.cli.terminal import building, errors, output
 from parity.codeobject import spelled
+from parity.documents import json_text
 from parity.errors import UsageError, nearest
 from parity.report.tables import coloured
 from parity.suite import Project, find_project, load_suite
@@ -57,7 +57,7 @@ def main(arguments: argparse.Namespace) -> int:
             done=done,
         )
     if arguments.json:
-        print(json.dumps([_as_dict(one) for one in built], indent=1))
+        print(json_text([_as_dict(one) for one in built], indent=1).decode())
     else:
         output().print(_table(built))
         if arguments.signatures:

@@ -13,18 +13,18 @@ this order and no more than it takes. A line below says so. Files and pipes get 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 from parity.application import Prepared, Results, Run, Settings, columns
 from parity.application.results import RECORD, recorded_measurements
 from parity.cli.options import add_drawing, add_folders, add_jobs, add_json, add_selection, select
 from parity.cli.terminal import built, errors, measured, output, reporting
+from parity.documents import json_text, plain
 from parity.engine import CaseRecord, Column
 from parity.engine.bench import Measurement
 from parity.errors import NotAvailable, ParityError, UsageError, shown
@@ -33,8 +33,8 @@ from parity.report import (
     Matrix,
     Reproduction,
     State,
-    as_dict,
     check_folder,
+    document,
     failure_text,
     not_judged,
     shown_failures,
@@ -223,24 +223,12 @@ def _missing_line(matrix: Matrix, kernels: Path) -> str:
 
 
 def _print_json(matrix: Matrix, records: Sequence[CaseRecord], reproduction: Reproduction) -> None:
-    document = as_dict(matrix)
-    document["failures"] = [
-        {**asdict(record), "reproduce": reproduction.of(record.minimal or record)}
+    failures = [
+        {**plain(record), "reproduce": reproduction.of(record.minimal or record)}
         for failure in shown_failures(records)
         for record in failure.records
     ]
-    print(json.dumps(strict(document), indent=1, allow_nan=False))
-
-
-def strict(value: object) -> object:
-    """The value with text in place of infinities and NaN, which JSON does not have."""
-    if isinstance(value, dict):
-        return {key: strict(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [strict(each) for each in value]
-    if isinstance(value, float) and value - value != 0:
-        return str(value)
-    return value
+    print(json_text({**plain(document(matrix)), "failures": failures}, indent=1).decode())
 
 
 def _build_line(built: Sequence[Built]) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 
 from parity.application.static import CUDA, Inspected, Inspection
 from parity.cli.options import add_folders, add_jobs, add_json, add_selection, add_target, select
 from parity.cli.terminal import errors, output, progress
+from parity.documents import json_text
 from parity.report.folder import check_folder, write_texts
 from parity.report.static import as_csv, as_dict, finding_lines, markdown, terminal
 from parity.toolchain import DEFAULT_TARGETS
@@ -35,7 +35,7 @@ def main(arguments: argparse.Namespace) -> int:
     found = _inspected(Inspection.of(suite, selection, arguments.target, jobs=arguments.jobs))
     marked = found.findings
     if arguments.json:
-        print(json.dumps(as_dict(found.footprints, marked, found.notes), indent=1))
+        print(json_text(as_dict(found.footprints, marked, found.notes), indent=1).decode())
     else:
         console = output()
         console.print(terminal(found.footprints, full=arguments.full))
