@@ -53,10 +53,10 @@ def binary(
     )
 
 
-WRAPS = (Named("D24: the result wraps", "lhs=70~special@0 rhs=70~special@1", is_integer),)
-D7 = (Named("D7: signed zeros and NaN on either side", "lhs=9~points@0 rhs=9~points@1", is_float),)
-D9 = (Named("D9: division by zero and MIN / -1 must not trap", "lhs=90~special@0 rhs=90~special@2", is_integer),)
-D21 = (Named("D21: a NaN counts as a NaN whatever its bits", "lhs=300~bits@0 rhs=300~bits@0", is_float),)
+WRAPS = (Named("the result wraps", "lhs=70~special@0 rhs=70~special@1", is_integer, "D24"),)
+D7 = (Named("signed zeros and NaN on either side", "lhs=9~points@0 rhs=9~points@1", is_float, "D7"),)
+D9 = (Named("division by zero and MIN / -1 must not trap", "lhs=90~special@0 rhs=90~special@2", is_integer, "D9"),)
+D21 = (Named("a NaN counts as a NaN whatever its bits", "lhs=300~bits@0 rhs=300~bits@0", is_float, "D21"),)
 
 BENCH = (
     Named("one transposed", "lhs=8192|128x8192|128:1,8192|128~normal@0 rhs=8192|128x8192|128~normal@0"),

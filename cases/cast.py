@@ -34,8 +34,8 @@ def only(sources: str, target: str) -> Callable[[str, str], bool]:
     return lambda s, d: s in sources.split() and d == target
 
 
-def divergence(title: str, sources: str, target: str) -> Named:
-    return Named(title, f"x={len(POINTS)}~points@0", only(sources, target))
+def divergence(name: str, title: str, sources: str, target: str) -> Named:
+    return Named(title, f"x={len(POINTS)}~points@0", only(sources, target), name)
 
 
 convert = Op(
@@ -50,14 +50,14 @@ convert = Op(
     named=(
         Named("limits, ties and roundings", f"x={len(POINTS)}~points@0"),
         Named("special values", "x=110~special@0"),
-        divergence("D1: f32 to u32 out of range saturates, NaN gives 0", "f32", "u32"),
-        divergence("D2: NaN from f64 to u32 is 0x80000000, not 0", "f64", "u32"),
-        divergence("D3: f32 to i64 saturates; NaN gives the least value", "f32", "i64"),
-        divergence("D4: f64 to i64 saturates; NaN gives the least value", "f64", "i64"),
-        divergence("D5: to u8 by way of u32, keeping the low byte", "f32 f64 bf16", "u8"),
-        divergence("D6: f16 to u8 by way of u32, keeping the low byte", "f16", "u8"),
-        Named("D19: every f8, which is e4m3 of OCP, not FNUZ", "x=256~patterns@0", lambda s, d: s == "f8_e4m3"),
-        divergence("D19: to f8 by way of f32, saturating at 448", "u8 i32 f16 bf16 f32 f64", "f8_e4m3"),
+        divergence("D1", "f32 to u32 out of range saturates, NaN gives 0", "f32", "u32"),
+        divergence("D2", "NaN from f64 to u32 is 0x80000000, not 0", "f64", "u32"),
+        divergence("D3", "f32 to i64 saturates; NaN gives the least value", "f32", "i64"),
+        divergence("D4", "f64 to i64 saturates; NaN gives the least value", "f64", "i64"),
+        divergence("D5", "to u8 by way of u32, keeping the low byte", "f32 f64 bf16", "u8"),
+        divergence("D6", "f16 to u8 by way of u32, keeping the low byte", "f16", "u8"),
+        Named("every f8, which is e4m3 of OCP, not FNUZ", "x=256~patterns@0", lambda s, d: s == "f8_e4m3", "D19"),
+        divergence("D19", "to f8 by way of f32, saturating at 448", "u8 i32 f16 bf16 f32 f64", "f8_e4m3"),
         Named("every f16", "x=65536~patterns@0", lambda s, d: (s, d) == ("f16", "f8_e4m3")),
     ),
 )

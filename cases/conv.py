@@ -308,8 +308,8 @@ avg_pool2d = pool(
 )
 max_pool2d = pool(
     "max_pool2d",
-    ("D7: NaN beside numbers", "src=1x1x9x10~special@0 w_k=2 h_k=2 w_stride=1 h_stride=1", FLOATS),
-    ("D7: NaN first and alone", "src=1x1x1x200~bits@0 w_k=1 h_k=1 w_stride=1 h_stride=1", only("f16", "bf16")),
+    ("NaN beside numbers", "src=1x1x9x10~special@0 w_k=2 h_k=2 w_stride=1 h_stride=1", FLOATS, "D7"),
+    ("NaN first and alone", "src=1x1x1x200~bits@0 w_k=1 h_k=1 w_stride=1 h_stride=1", only("f16", "bf16"), "D7"),
 )
 
 

@@ -112,8 +112,8 @@ sum_ = fast(
     "prod(kept) > 0",
     *PROBES,
     Named("nothing sums to 0", "x=3x0~normal@0 reduced=1"),
-    Named("D16: positive numbers, whose sum errs most", "x=2x1025~near@0 reduced=1", is_float),
-    Named("D24: integers wrap", "x=2x300~bits@0 reduced=1", lambda t: not is_float(t)),
+    Named("positive numbers, whose sum errs most", "x=2x1025~near@0 reduced=1", is_float, "D16"),
+    Named("integers wrap", "x=2x300~bits@0 reduced=1", lambda t: not is_float(t), "D24"),
     data=("small", "normal", "near", "unit", "mixed", "special"),
     points=(1.0, 0.75, 0.1, 1.5),
 )
@@ -179,7 +179,7 @@ sum_onto = Op(
         Named("integer probe over first and last", "x=5x3x7:1,35,5~small@0 out=3~small@7 over=5"),
         Named("integer probe, more terms than threads", "x=2x1500~small@0 out=2~small@7 over=2", lambda t: t[0] != "b"),
         Named("nothing is added", "x=3x0~normal@0 out=3~normal@7 over=2"),
-        Named("D15: sums of subnormals", "x=2x7:0,0~points@4 out=2~points@4 over=2", lambda t: t in ("f32", "bf16")),
+        Named("sums of subnormals", "x=2x7:0,0~points@4 out=2~points@4 over=2", lambda t: t in ("f32", "bf16"), "D15"),
     ),
     operations="x.numel",
     bench=(
@@ -256,7 +256,7 @@ softmax = per_row(
     "softmax_{T}",
     reference.softmax,
     "x out n_cols:i32",
-    Named("D14: exponents for which exp vanishes", "x=1x300~bits@0"),
+    Named("exponents for which exp vanishes", "x=1x300~bits@0", divergence="D14"),
     per_element=5,  # maximum, difference, exp, sum, quotient
     block="1, 32",
 )
@@ -311,7 +311,7 @@ def rope(name: str, function: Callable[..., Expected], args: str, dims: str) -> 
         named=(
             Named("one table for all batches", f"x={shape}~normal@0 cos=5x4~unit@0 sin=5x4~unit@0"),
             Named("a table for every batch", f"x={shape}~normal@0 cos=2x5x4~unit@0 sin=2x5x4~unit@0"),
-            Named("D10: products cancel", f"x={shape}~small@0 cos=2x5x4~near@0 sin=2x5x4~near@0"),
+            Named("products cancel", f"x={shape}~small@0 cos=2x5x4~near@0 sin=2x5x4~near@0", divergence="D10"),
         ),
         points=(1.0, 0.70710678, 1 / 3, 0.1),
         operations="3 * numel",

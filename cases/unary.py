@@ -84,9 +84,11 @@ def unary(
     )
 
 
-def at_points(title: str, points: tuple[float, ...], *types: str, items: str = "") -> tuple[Named, ...]:
-    """A named case that holds each of the op's points once, for some dtypes."""
-    return (Named(title, f"x={len(points)}~points@0{items}", lambda t: t in (types or FLOATS)),)
+def at_points(
+    divergence: str, title: str, points: tuple[float, ...], *types: str, items: str = ""
+) -> tuple[Named, ...]:
+    """A named case about a divergence that holds each of the op's points once, for some dtypes."""
+    return (Named(title, f"x={len(points)}~points@0{items}", lambda t: t in (types or FLOATS), divergence),)
 
 
 TRANSPOSED = Named("transposed", "x=8192|128x8192|128:1,8192|128~normal@0")
@@ -96,7 +98,7 @@ copy = unary(
     "copy",
     reference.copy,
     types=("u8", "u32", "i64", *FLOATS),
-    named=(Named("D21: NaN payloads are compared as NaN", "x=500~bits@0", lambda t: t in FLOATS),),
+    named=(Named("NaN payloads are compared as NaN", "x=500~bits@0", lambda t: t in FLOATS, "D21"),),
     bench=(TRANSPOSED, EVERY_OTHER),
 )
 neg = unary("neg", reference.neg)
@@ -105,7 +107,7 @@ sign = unary("sign", reference.sign)
 relu = unary("relu", reference.relu)
 ceil = unary("ceil", reference.ceil, (*TIES, 1.5955e-125, -1.5955e-125))
 floor = unary("floor", reference.floor, (*TIES, 1.5955e-125, -1.5955e-125))
-round_ = unary("round", reference.round, TIES, named=at_points("D23: ties go away from zero", TIES))
+round_ = unary("round", reference.round, TIES, named=at_points("D23", "ties go away from zero", TIES))
 
 recip = unary("recip", reference.recip, (3.0, 2.9387e-39, 1e-45, 1.7e38, 3.4e38, 5e-324, 6e-8, 65504.0))
 sqr = unary("sqr", reference.sqr, (1e-20, 1e-23, 1.8446743e19, 1.84467441e19, 255.9, 256.0, 1e-160, 1.34e154))
@@ -113,26 +115,26 @@ sqrt = unary(
     "sqrt",
     reference.sqrt,
     (2.0, 1e-45, 1e-40, 5e-324, 6e-8, -0.0, -1.0),
-    named=(Named("D18: subnormals and ties", "x=300~bits@0", lambda t: t in HALVES),),
+    named=(Named("subnormals and ties", "x=300~bits@0", lambda t: t in HALVES, "D18"),),
 )
 exp = unary(
     "exp",
     reference.exp,
     EXP,
     named=(
-        *at_points("D14: subnormal results, which ocml gives up below -103.28", EXP, "f32"),
-        Named("D13: subnormal arguments", "x=2000~bits@0", lambda t: t == "f32"),
+        *at_points("D14", "subnormal results, which ocml gives up below -103.28", EXP, "f32"),
+        Named("subnormal arguments", "x=2000~bits@0", lambda t: t == "f32", "D13"),
     ),
     bench=(TRANSPOSED,),
 )
 LOG = (1.0, 0.5, 2.0, 0.9999999, 1.0000001, 1e-40, 1e-45, 5e-324, 6e-8, 10.0, 0.0, -1.0, inf)
-log = unary("log", reference.log, LOG, named=at_points("D13: subnormal arguments", LOG))
+log = unary("log", reference.log, LOG, named=at_points("D13", "subnormal arguments", LOG))
 sin = unary("sin", reference.sin, TURNS)
 cos = unary("cos", reference.cos, TURNS)
 TANH = (0.0, 1e-4, 0.01, 0.55, 0.625, 1.0, 4.0, 9.0, 9.1, 19.1, 22.0, -0.3)
-tanh = unary("tanh", reference.tanh, TANH, named=at_points("D22: accuracy of tanh", TANH))
+tanh = unary("tanh", reference.tanh, TANH, named=at_points("D22", "accuracy of tanh", TANH))
 ERF = (0.0, 1e-4, 0.84, 1.0, 1.25, 2.0, 3.9, 4.1, 5.9, 6.1, 10.0, -14.0, -27.0, -38.5)
-erf = unary("erf", reference.erf, ERF, named=at_points("D22: accuracy of erf", ERF))
+erf = unary("erf", reference.erf, ERF, named=at_points("D22", "accuracy of erf", ERF))
 normcdf = unary("normcdf", reference.normcdf, tuple(1.4142135623730951 * p for p in (*ERF, *(-p for p in ERF))))
 POW = (0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 0.5, 10.0, 1e-3, 0.9999999, 1.0000001, inf, -inf, nan, 1e-40, 255.0)
 powf = unary(
@@ -144,7 +146,7 @@ powf = unary(
     named=tuple(
         named
         for exponent in ("0.0", "1.0", "-1.0", "2.0", "3.0", "0.5", "-0.5", "inf", "-inf", "nan", "2.5")
-        for named in at_points(f"D22: C's rules for x ^ {exponent}", POW, items=f" exponent={exponent}")
+        for named in at_points("D22", f"C's rules for x ^ {exponent}", POW, items=f" exponent={exponent}")
     ),
 )
 elu = unary(
@@ -153,13 +155,13 @@ elu = unary(
     EXP,
     params="alpha",
     values=(1.5, 0.1),
-    named=at_points("D18: e^x - 1 loses what rounds away", (*EXP,), *HALVES, items=" alpha=1.0"),
+    named=at_points("D18", "e^x - 1 loses what rounds away", (*EXP,), *HALVES, items=" alpha=1.0"),
 )
 silu = unary(
     "silu",
     reference.silu,
     (*EXP, *(-p for p in EXP), -90.0, -100.0, -12.0, -inf),
-    named=(Named("D18: e^-x overflows before the quotient does", "x=34~points@0", lambda t: t in HALVES),),
+    named=(Named("e^-x overflows before the quotient does", "x=34~points@0", lambda t: t in HALVES, "D18"),),
 )
 sigmoid = unary("sigmoid", reference.sigmoid, (*EXP, *(-p for p in EXP), -90.0, -100.0, -12.0, -inf))
 gelu = unary(
@@ -167,8 +169,8 @@ gelu = unary(
     reference.gelu,
     GELU,
     named=(
-        *at_points("D18: x^3 overflows in f16", GELU, *HALVES),
-        *at_points("D22: accuracy of tanh", GELU, "f32", "f64"),
+        *at_points("D18", "x^3 overflows in f16", GELU, *HALVES),
+        *at_points("D22", "accuracy of tanh", GELU, "f32", "f64"),
     ),
 )
 gelu_erf = unary("gelu_erf", reference.gelu_erf, GELU)

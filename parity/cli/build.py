@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -13,9 +12,10 @@ from pathlib import Path
 
 from rich.text import Text
 
-from parity.cli.options import add_folders, add_jobs, add_json, names
+from parity.cli.options import add_folders, add_jobs, add_json, add_target
 from parity.cli.terminal import building, errors, output
 from parity.codeobject import spelled
+from parity.documents import json_text
 from parity.errors import UsageError, nearest
 from parity.report.tables import coloured
 from parity.suite import Project, find_project, load_suite
@@ -35,9 +35,7 @@ HEADS = ("module", "target", "entries", "VGPRs", "SGPRs", "LDS B", "scratch B", 
 def options(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("modules", nargs="*", metavar="MODULE", help="default: all")
-    parser.add_argument(
-        "--target", type=names, action="extend", metavar="T,..", help=f"default: {' '.join(DEFAULT_TARGETS)}"
-    )
+    add_target(parser, " ".join(DEFAULT_TARGETS))
     parser.add_argument("--signatures", action="store_true", help="print the kernels and what they take")
     add_jobs(parser)
     add_json(parser)
@@ -59,7 +57,7 @@ def main(arguments: argparse.Namespace) -> int:
             done=done,
         )
     if arguments.json:
-        print(json.dumps([_as_dict(one) for one in built], indent=1))
+        print(json_text([_as_dict(one) for one in built], indent=1).decode())
     else:
         output().print(_table(built))
         if arguments.signatures:

@@ -6,7 +6,6 @@ import argparse
 import importlib.metadata
 import importlib.util
 import itertools
-import json
 import os
 import platform
 import shutil
@@ -23,6 +22,7 @@ from parity import zig
 from parity.cache import default_root
 from parity.cli.options import add_json
 from parity.cli.terminal import output
+from parity.documents import json_text
 from parity.engine.pool import processors
 from parity.errors import MissingTool, ParityError
 from parity.report.tables import Cell, coloured
@@ -51,7 +51,7 @@ LIBRARIES = (
         "gmpy2",
         "hypothesis",
         "packaging",
-        "Pebble",
+        "msgspec",
         "PyYAML",
         "platformdirs",
         "pyelftools",
@@ -84,7 +84,7 @@ def main(arguments: argparse.Namespace) -> int:
     """Print what was found; always 0, as a machine that can do little is no error."""
     found = list(findings())
     if arguments.json:
-        print(json.dumps([{**asdict(finding), "ok": finding.ok} for finding in found], indent=1))
+        print(json_text([{**asdict(finding), "ok": finding.ok} for finding in found], indent=1).decode())
     else:
         output().print(_table(found))
     return 0

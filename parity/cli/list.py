@@ -68,8 +68,9 @@ def _print_cases(suite: Suite, selection: Selection, examples: int, seed: int) -
     plan = Plan.of(suite, tasks, {}, examples=examples, seed=seed)
     console = output()
     for task in tasks:
+        about = suite.op(task.op).divergences(task.dtypes)
         for title, case in plan.draw(suite, task):
             text = Text(case)
             if title:
-                text.append(f"  # {title}", "dim")
+                text.append(f"  # {title}{f' ({about[case]})' if case in about else ''}", "dim")
             console.print(text)

@@ -11,6 +11,7 @@ import numpy as np
 from parity.compare.comparison import right_elements
 from parity.compare.ulps import bit_patterns, ulp_distances
 from parity.compare.verdict import Verdict
+from parity.divergences import in_order
 from parity.dtypes import of_array
 from parity.reference.expected import Expected, Limits
 
@@ -52,7 +53,7 @@ class Comparison:
     not count), ``zeros`` of them only because one is -0 and the other +0; ``ulps`` is the largest distance among them,
     infinite for NaN against a number, 0 for integers. ``share`` is the largest distance in terms of what both budgets
     together allow, which says more than ULP where a result is near 0 because larger numbers cancel; 0 without budgets.
-    ``divergences`` are the ids (D1 to D24) of the rules that one side follows and the other does not.
+    ``divergences`` are the ids (``parity.divergences``) of the rules that one side follows and the other does not.
     """
 
     finding: Finding
@@ -87,7 +88,7 @@ def who_is_wrong(cuda: Witness, amd: Witness, expected: Expected | None = None) 
             finding = Finding.REFERENCE if _agree(cuda, amd, expected) else Finding.BOTH
         case _:
             ids = set(cuda.verdict.divergences) ^ set(amd.verdict.divergences)
-            divergences = tuple(sorted(ids, key=lambda name: (len(name), name))) if elements else ()
+            divergences = in_order(ids) if elements else ()
             finding = Finding.RULES if divergences else Finding.RIGHT if elements else Finding.SAME
     zeros = int((apart & (distances == 0)).sum()) if _is_float(cuda.output) else 0
     share = _share(cuda.output, amd.output, expected, apart) if finding is Finding.RIGHT else 0.0

@@ -1,45 +1,75 @@
-"""Documented accuracy of device math functions, as a table (``accuracy.csv``)."""
+"""Documented accuracy of device math functions, as a table (``accuracy.csv``).
+
+``results`` are the dtypes of results that a row is for; its figures are ULP of ``ulp_of``, the dtype in which the
+function is computed. A result of a narrower dtype is rounded once more, from there.
+"""
 
 from __future__ import annotations
 
 import csv
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
 from parity.errors import UsageError
 from parity.reference.expected import Limits
 
-__all__ = ["accuracy"]
+__all__ = ["Accuracy", "accuracy"]
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """A row of the table, for one dtype of results: what a vendor allows, and the worst that was ever seen."""
+
+    function: str
+    dtype: str
+    ulp_of: str
+    vendor: str
+    hard: float
+    sharp: float
+    source: str
 
 
 @cache
-def _table() -> dict[tuple[str, str, str, str], float]:
+def _table() -> Mapping[tuple[str, str, str], Accuracy]:
     with (files("parity.reference") / "accuracy.csv").open(encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    return {
-        (row["function"], row["dtype"], row["vendor"], level): float(row[level])
-        for row in rows
-        for level in ("hard", "sharp")
-    }
+        rows = [
+            Accuracy(
+                row["function"],
+                dtype,
+                row["ulp_of"],
+                row["vendor"],
+                float(row["hard"]),
+                float(row["sharp"]),
+                row["source"],
+            )
+            for row in csv.DictReader(file)
+            for dtype in row["results"].split()
+        ]
+    return {(row.function, row.dtype, row.vendor): row for row in rows}
 
 
-@cache
 def accuracy(function: str, dtype: str, limits: Limits) -> float:
-    """Largest error of a device function against the exact value, in ULP of ``dtype``.
+    """Largest error of a device function with results of ``dtype`` against the exact value, in ULP.
 
-    CUDA publishes distances to the correctly rounded result, to which 1/2 is added; OpenCL's full profile, which AMD
-    follows, publishes distances to the exact value. A library on the host is given what either of them is given, unless
-    the table has a row for it. ``tanh_tail`` is no distance but a factor: an error near 1 is at most half an ULP, and
-    that factor times 1 - |tanh x|.
+    They are ULP of ``dtype``, or of f32 for the narrower types of which the table says so. CUDA publishes distances to
+    the correctly rounded result, to which 1/2 is added; OpenCL's full profile, which AMD follows, publishes distances
+    to the exact value. A library on the host is given what either of them is given, unless the table has a row for it.
+    ``tanh_tail`` is no distance but a factor: an error near 1 is at most half an ULP, and that factor times
+    1 - |tanh x|. The row is added to ``limits.asked``, if there is such a list.
 
     Raises:
         UsageError: the table has no such row.
     """
-    if limits.vendor == "host" and (function, dtype, "host", limits.level) not in _table():
+    if limits.vendor == "host" and (function, dtype, "host") not in _table():
         return max(accuracy(function, dtype, Limits(vendor, limits.level)) for vendor in ("amd", "cuda"))
     try:
-        return _table()[function, dtype, limits.vendor, limits.level]
+        row = _table()[function, dtype, limits.vendor]
     except KeyError:
         raise UsageError(
             f"no accuracy figure for {function} in {dtype} on {limits.vendor}; add a row to accuracy.csv"
         ) from None
+    if limits.asked is not None:
+        limits.asked.append(row)
+    return row.hard if limits.level == "hard" else row.sharp

@@ -50,7 +50,7 @@ def mul(x: Array, y: Array) -> Expected:
 
 @np.errstate(all="ignore")
 def div(x: Array, y: Array) -> Expected:
-    """X / y; integers truncate towards zero, and x / 0 and MIN / -1 are unspecified (model section 8, D9).
+    """X / y; integers truncate towards zero, and x / 0 and MIN / -1 are unspecified (D9).
 
     Floats are correctly rounded, for the reasons that ``unary.recip`` gives.
     """

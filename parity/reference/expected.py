@@ -8,6 +8,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from parity.divergences import divergence
+
 __all__ = ["Bounds", "Expected", "Limits"]
 
 Array = np.ndarray[Any, Any]
@@ -19,11 +21,13 @@ class Limits:
 
     ``vendor`` is the maker of the device, or "host" for a library that documents none, which is given the wider of both
     vendors' limits. ``hard`` limits are documented maxima (beyond them a result fails), ``sharp`` ones are the worst
-    that was ever seen (beyond them a result is reported).
+    that was ever seen (beyond them a result is reported). ``asked`` collects the rows of the table that a budget asks
+    for (``parity.reference.accuracy``).
     """
 
     vendor: Literal["amd", "cuda", "host"]
     level: Literal["hard", "sharp"] = "hard"
+    asked: list[Any] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -58,10 +62,13 @@ class Expected:
     ``value`` is the nominal result in the output's own dtype. ``bounds`` derives the accepted interval from somebody's
     accuracy limits; None demands the exact value (any NaN for a NaN). Where ``sign_of_zero`` is true, -0 and +0 differ.
     ``nan_allowed`` marks elements for which NaN is right as well as the number. ``divergences`` maps the id of a known
-    CUDA/AMD divergence (D1 to D24) to the values the *other* vendor's rule gives; an output that follows it in every
-    element in which the two differ is reported under that id and is not a failure. ``alternatives`` are further values
-    that are right, exactly (a contracted multiply-add, for one); ``unspecified`` marks elements for which any value is
-    right.
+    CUDA/AMD divergence (``parity.divergences``) to the values the *other* vendor's rule gives; an output that follows
+    it in every element in which the two differ is reported under that id and is not a failure. ``alternatives`` are
+    further values that are right, exactly (a contracted multiply-add, for one); ``unspecified`` marks elements for
+    which any value is right.
+
+    Raises:
+        UsageError: no known divergence has such an id.
     """
 
     value: Array
@@ -72,3 +79,7 @@ class Expected:
     alternatives: tuple[Array, ...] = ()
     unspecified: Array | bool = False
     accepts: Callable[[Array], Array] | None = None
+
+    def __post_init__(self) -> None:
+        for name in self.divergences:
+            divergence(name)

@@ -123,7 +123,7 @@ class Hull:
     def _image(self, function: str, x: Array, p: Any) -> Interval:
         f = FUNCTIONS[function]
         exact = f.wide(x, p)
-        error = f.budget(x, p, exact, _F32, partial(accuracy, dtype="f32", limits=self.limits))
+        error = f.budget(x, p, exact, _F32, partial(accuracy, dtype=self.dtype.name, limits=self.limits))
         error = np.where(np.isfinite(exact), error * (1 + 2.0**-20), 0)
         return to_grid(exact - error, self.dtype), to_grid(exact + error, self.dtype)
 

@@ -1,7 +1,7 @@
 """Reference values of softmax, RMS norm and layer norm over the rows of a matrix.
 
 The bounds are first those of the sums that a row's elements share, by the depth of their trees, then those of the few
-operations per element (tolerance model, sections 4.6 and 4.7). ``grid`` is the geometry of the launch.
+operations per element (docs/tolerance-model.md, sections 4.6 and 4.7). ``grid`` is the geometry of the launch.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ __all__ = [
 Array = np.ndarray[Any, Any]
 
 SLACK = 1 + 2.0**-20
-"""Room for terms of second order in u, in bounds that are of the first (tolerance model, section 2)."""
+"""Room for terms of second order in u, in bounds that are of the first (docs/tolerance-model.md, section 2)."""
 
 _EXPONENT = np.int64(0x7FF0_0000_0000_0000)
 _F8, _BF16, _F32, _F64 = (DTYPES[name] for name in ("f8_e4m3", "bf16", "f32", "f64"))

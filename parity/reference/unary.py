@@ -24,7 +24,7 @@ __all__ = [
     "recip", "relu", "round", "sigmoid", "sign", "silu", "sin", "sqr", "sqrt", "tanh",
 ]  # fmt: skip
 
-_FLUSHES = -103.28  # AMD's exp gives 0 below (model section 8, D14)
+_FLUSHES = -103.28  # AMD's exp gives 0 below (D14)
 
 
 @np.errstate(all="ignore")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import itertools
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 import parity
+from parity.documents import json_text
 from parity.engine.baseline import FORMAT, VERSION, Change, Changed
 from parity.engine.bench import Ceilings, Measurement
 from parity.report.tables import coloured, markdown
@@ -156,7 +156,7 @@ def bench_dict(results: Results) -> dict[str, Any]:
 
 def bench_json(results: Results) -> str:
     """The measurements as JSON text."""
-    return json.dumps(bench_dict(results), indent=1, allow_nan=False) + "\n"
+    return json_text(bench_dict(results), indent=1).decode() + "\n"
 
 
 def speed_of(m: Measurement | None) -> str:

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from parity.compare import Finding, Status
+from parity.divergences import divergences
 from parity.engine import CaseRecord
-from parity.engine.known import COMPILE_ERROR
+from parity.engine.results import COMPILE_ERROR
 from parity.report.matrix import failure_class
 from parity.runners import Evidence
 
@@ -129,6 +130,7 @@ def failure_text(failure: Failure, reproduction: Reproduction, source: str = "",
     if small.case != record.case:
         lines.append(("found as", record.case))
     lines.append(("named", record.title))
+    lines.append(("about", str(divergences()[record.divergence]) if record.divergence in divergences() else ""))
     lines.append(("launch", small.launch))
     if verdict.first:
         first = verdict.first

@@ -25,11 +25,12 @@ from enum import IntEnum
 
 from rich.text import Text
 
+from parity.divergences import in_order
 from parity.engine import Column
 from parity.report import tables
 from parity.report.agreement import AGREEMENT, agreement_of, is_compared
 from parity.report.bench import slowest, speed_of
-from parity.report.matrix import Cell, Matrix, Row, State, joined, sort_divergences
+from parity.report.matrix import Cell, Matrix, Row, State, joined
 
 __all__ = ["Line", "Section", "lines_of", "sections", "words_of"]
 
@@ -235,7 +236,7 @@ def _sum(cells: Iterable[Cell]) -> Cell:
         sharp=sum(cell.sharp for cell in each),
         unjudged=sum(cell.unjudged for cell in each),
         known=dict(sum((Counter(cell.known) for cell in each), Counter()).most_common()),
-        divergences=sort_divergences(d for cell in each for d in cell.divergences),
+        divergences=in_order(d for cell in each for d in cell.divergences),
         agreement=joined(agreements) if agreements else None,
         allowed=any(cell.allowed for cell in each),
         measured=slowest([cell.measured for cell in each if cell.measured]),

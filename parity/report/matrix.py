@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from parity.compare import Finding, Status, Verdict
+from parity.divergences import in_order
 from parity.engine import Against, CaseRecord, Column, Known, Reviewed, without_code
 from parity.engine.bench import Measurement
 from parity.op import Entry
@@ -18,7 +19,7 @@ from parity.runners import Evidence
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["Agreement", "Cell", "Matrix", "Row", "State", "failure_class", "joined", "make_matrix", "sort_divergences"]
+__all__ = ["Agreement", "Cell", "Matrix", "Row", "State", "failure_class", "joined", "make_matrix"]
 
 
 class State(StrEnum):
@@ -224,7 +225,7 @@ def make_matrix(
         grouped.setdefault((record.op, record.kernel, record.runner, record.target), []).append(record)
 
     def cell(entry: Entry, column: Column) -> Cell:
-        if entry.op.library and not column.op_level:
+        if not column.takes(entry):
             return Cell(State.NO_KERNEL)
         if (entry.kernel, column) in unrecorded:
             return Cell(State.NOT_RECORDED)
@@ -276,7 +277,7 @@ def _cell(records: Sequence[CaseRecord]) -> Cell:
         passed=len(passing),
         worst=max((verdict.budget for verdict in passing), default=0.0),
         sharp=sum(verdict.sharp for verdict in passing),
-        divergences=sort_divergences(d for verdict in passing for d in verdict.divergences),
+        divergences=in_order(d for verdict in passing for d in verdict.divergences),
         failures=dict(failures.most_common()),
         known=dict(known.most_common()),
         unsupported=len(records) - len(executed) - unjudged,
@@ -302,7 +303,7 @@ def _agreement(against: Sequence[Against]) -> Agreement:
         elements=max((each.elements - each.zeros for each in both_right), default=0),
         zeros=max((each.zeros for each in both_right), default=0),
         share=max((each.share for each in both_right), default=0.0),
-        divergences=sort_divergences(d for each in against for d in each.divergences),
+        divergences=in_order(d for each in against for d in each.divergences),
     )
 
 
@@ -316,15 +317,10 @@ def joined(agreements: Iterable[Agreement]) -> Agreement:
         elements=max(one.elements for one in each),
         zeros=max(one.zeros for one in each),
         share=max(one.share for one in each),
-        divergences=sort_divergences(d for one in each for d in one.divergences),
+        divergences=in_order(d for one in each for d in one.divergences),
     )
 
 
 def failure_class(record: CaseRecord) -> str:
     """The class of a failure in words: "value", "out-of-bounds read", "timeout", ..."""
     return record.verdict.kind or str(record.verdict.status)
-
-
-def sort_divergences(names: Iterable[str]) -> tuple[str, ...]:
-    """Each once, D2 before D10."""
-    return tuple(sorted(set(names), key=lambda name: (int(name[1:]) if name[1:].isdigit() else 0, name)))

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import csv
 import io
-import json
-import math
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
 from rich.text import Text
 
-import parity
-from parity.compare import Finding, Status
+from parity.compare import Finding
+from parity.divergences import divergences, in_order
 from parity.report import tables
 from parity.report.agreement import AGREEMENT, AGREEMENT_LEGEND, agreement_of, agreement_summary, is_compared
 from parity.report.bench import speed_legend
 from parity.report.layout import FAILED, LEAST, STEPS, Section, lines_of, sections, words_of
-from parity.report.matrix import Agreement, Cell, Matrix, State, joined
+from parity.report.matrix import Agreement, Cell, Matrix, State
 
-__all__ = ["as_csv", "as_dict", "as_json", "markdown", "plain", "summary", "terminal"]
+__all__ = ["as_csv", "markdown", "plain", "summary", "terminal"]
+
+PROSE = 160
+"""Characters of a line of text where there is no terminal that says how many."""
 
 LEGEND = (
     "cases: passed/run; budget: the largest share of the allowed error that an element used (exact: none was allowed); "
@@ -46,13 +47,13 @@ def terminal(matrix: Matrix, *, full: bool = False, width: int | None = None) ->
         prose = Text.assemble((f"{said}\n\n", "yellow"), prose)
     # rich is several times as fast where nothing has to be broken.
     parts = [tables.coloured(s.heads, s.rows, width=room if room and s.width > room else None) for s in found]
-    return Text("\n\n").join([*parts, tables.folded(prose, room)])
+    return Text("\n\n").join([*parts, tables.folded(prose, min(room or PROSE, PROSE))])
 
 
 def plain(matrix: Matrix, *, full: bool = False) -> str:
     """The matrix as aligned text without colours, and with all there is."""
     parts = [tables.plain(each.heads, each.rows) for each in sections(matrix, full=full)]
-    return "\n\n".join([*parts, _prose(matrix).plain])
+    return "\n\n".join([*parts, tables.folded(_prose(matrix), PROSE).plain])
 
 
 def _prose(matrix: Matrix) -> Text:
@@ -132,9 +133,16 @@ def _legend(matrix: Matrix) -> str:
         NO_KERNEL if libraries else "",
         AGREEMENT_LEGEND if is_compared(matrix) else "",
     ]
+    parts += [str(divergences()[name]) for name in _met(matrix) if name in divergences()]
     parts += speed_legend(measured)
     parts += [f"{' '.join(targets)}: {text}" for text, targets in _makers(matrix)]
     return "\n".join(part for part in parts if part)
+
+
+def _met(matrix: Matrix) -> tuple[str, ...]:
+    """The ids of the divergences that the matrix shows."""
+    found = ((*cell.divergences, *(cell.agreement.divergences if cell.agreement else ())) for cell in matrix.cells())
+    return in_order(itertools.chain.from_iterable(found))
 
 
 def _makers(matrix: Matrix) -> Iterator[tuple[str, list[str]]]:
@@ -189,93 +197,3 @@ def _compared(agreement: Agreement | None) -> list[object]:
     findings = (f"{finding} {agreement.findings[finding]}" for finding in Finding if finding in agreement.findings)
     by = f" ({' '.join(agreement.divergences)})" if agreement.divergences else ""
     return ["; ".join(findings) + by, f"{agreement.ulps:.6g}", agreement.elements, agreement.zeros]
-
-
-def as_dict(matrix: Matrix) -> dict[str, Any]:
-    """The matrix as plain data for JSON: every kernel and column, the totals, and how AMD columns compare with CUDA."""
-    return {
-        "parity": parity.__version__,
-        "complete": matrix.complete,
-        "seed": matrix.seed,
-        "examples": matrix.examples,
-        "seconds": round(matrix.seconds, 3),
-        "kernels_total": len(matrix.rows),
-        "cases": matrix.executed,
-        "passed": matrix.passed,
-        "failed": matrix.failures,
-        "known": matrix.known,
-        "known_issues": [
-            {
-                "place": each.issue.place,
-                "cases": list(each.issue.selectors),
-                "reason": each.issue.reason,
-                "link": each.issue.link,
-                "expires": each.issue.expires.isoformat(),
-                "known": each.cases,
-                "columns": list(each.columns),
-                "complaint": each.complaint,
-            }
-            for each in matrix.issues
-        ],
-        "columns": [vars(column) for column in matrix.columns],
-        "compilers": dict(matrix.made_by),
-        "compile_errors": [
-            {"module": module, "target": target, "message": message}
-            for module, target, message in dict.fromkeys(
-                (each.module, each.target, each.verdict.detail)
-                for each in matrix.uncompiled
-                if each.verdict.status is Status.ERROR
-            )
-        ],
-        "against": {
-            str(column): _strict(joined(found))
-            for column, cells in matrix.by_column()
-            if (found := [cell.agreement for cell in cells if cell.agreement])
-        },
-        "kernels": [
-            {
-                "module": row.module,
-                "op": row.op,
-                "dtypes": list(row.dtypes),
-                "kernel": row.kernel,
-                "cells": [
-                    {
-                        "target": column.target,
-                        "runner": column.runner,
-                        "evidence": column.evidence,
-                        "state": str(cell.state).lower(),
-                        "run": cell.run,
-                        "passed": cell.passed,
-                        "failed": cell.failed,
-                        "worst_budget": cell.worst if cell.passed and math.isfinite(cell.worst) else None,
-                        "exact": cell.exact,
-                        "vacuous": list(cell.vacuous),
-                        "sharp": cell.sharp,
-                        "divergences": list(cell.divergences),
-                        "failures": dict(cell.failures),
-                        "known": dict(cell.known),
-                        "unsupported": cell.unsupported,
-                        "not_judged": cell.unjudged,
-                        "instructions": cell.instructions,
-                        "against": _strict(cell.agreement),
-                        "share": cell.measured.share if cell.measured else None,
-                        "bound": cell.measured.bound if cell.measured and cell.measured.timings else None,
-                        "instructions_per_element": cell.measured.per_element if cell.measured else None,
-                    }
-                    for column, cell in zip(matrix.columns, row.cells, strict=True)
-                ],
-            }
-            for row in matrix.rows
-        ],
-    }
-
-
-def _strict(agreement: Agreement | None) -> dict[str, Any] | None:
-    if agreement is None:
-        return None
-    return {**vars(agreement), "ulps": agreement.ulps if math.isfinite(agreement.ulps) else None}
-
-
-def as_json(matrix: Matrix) -> str:
-    """The matrix as JSON text."""
-    return json.dumps(as_dict(matrix), indent=1, allow_nan=False) + "\n"

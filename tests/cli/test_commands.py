@@ -34,10 +34,13 @@ def test_list_selects(parity):
 
 def test_listed_cases_are_what_a_run_draws(parity, tmp_path):
     arguments = ("affine_f32", "--examples", "4", "--seed", "3")
-    listed = [line.partition("  #")[0] for line in parity("list", "--cases", *arguments).out.splitlines()]
+    listed = [line.partition("  #")[::2] for line in parity("list", "--cases", *arguments).out.splitlines()]
     assert parity("run", *arguments, "-j", "1", "--target", "gfx1100").code == 0
     lines = [json.loads(line) for line in (tmp_path / "out" / "record.jsonl").read_text().splitlines()]
-    assert [line["case"] for line in lines if "case" in line] == listed
+    cases = [line for line in lines if "case" in line]
+    assert [line["case"] for line in cases] == [case for case, _ in listed]
+    about = [line["case"] for line in cases if line["divergence"] == "D10"]
+    assert about == [case for case, note in listed if "(D10)" in note] and len(about) == 1
 
 
 def test_show(parity):
@@ -57,6 +60,33 @@ def test_show(parity):
 )
 def test_show_says_how_a_result_is_judged(parity, case, rule):
     assert f"right if   {rule}" in parity("show", case).out
+
+
+def test_show_has_the_limits_of_both_vendors(parity):
+    shown = parity("show", "unary.exp[f32](x=16~points@0)").out
+    assert "about      D14: exp of f32 below -103.28: CUDA gives a subnormal number" in shown
+    assert "limits     CUDA: exp: 2.5 ULP of f32 (CUDA C++ Programming Guide 13.0" in shown
+    assert "\n           AMD: exp: 3 ULP of f32 (OpenCL full profile" in shown
+    heads, _, line, *_ = (row.split() for row in shown.partition("\nelement")[2].splitlines())
+    assert heads == ["x", "expected", "CUDA", "from", "CUDA", "to", "AMD", "from", "AMD", "to", "(D14)"]
+    _, _, expected, *ends, _ = map(float, line)
+    assert ends[2] < ends[0] < expected < ends[1] < ends[3]
+    assert (ends[3] - ends[2]) / (ends[1] - ends[0]) == pytest.approx(3 / 2.5, rel=1e-2)
+
+
+def test_show_has_the_limits_of_tanh_in_f16_which_are_those_of_f32(parity):
+    shown = parity("show", "unary.tanh[f16](x=3~points@3)").out
+    assert "CUDA: tanh: 2.5 ULP of f32" in shown and "AMD: tanh: 5 ULP of f32" in shown
+    assert shown.partition("\nelement")[2].split()[:4] == ["x", "expected", "from", "to"]  # rounding leaves one number
+
+
+def test_show_explains_a_divergence(parity):
+    result = parity("show", "D14")
+    assert result.code == 0
+    assert [line.split()[0] for line in result.out.splitlines()] == ["divergence", "what", "CUDA", "AMD", "source"]
+    assert "below -103.28" in result.out and "ocml" in result.out
+    unknown = parity("show", "D8")
+    assert unknown.code == 2 and "the register has D1, D2" in unknown.err
 
 
 @pytest.mark.parametrize("entry", ["unary.neg[f16]", "unary.silu[f32]", "cast.convert[f32,u8]", "affine.affine[bf16]"])

@@ -15,7 +15,7 @@ from parity.runners.emulated import Emulated
 ONE = ("--target", "gfx1100")
 
 
-def test_a_run_that_passes(parity, tmp_path):
+def test_a_run_that_passes(parity, tmp_path, conforms):
     result = parity("run", "affine", "fill.fill", "--examples", "2", "-j", "1", *ONE)
     assert result.code == 0
     assert "gfx1100 emulated" in result.out
@@ -30,6 +30,9 @@ def test_a_run_that_passes(parity, tmp_path):
     assert record.complete
     data = json.loads((tmp_path / "out" / "matrix.json").read_text())
     assert data["cases"] == len(record.cases) > 18
+    assert conforms("matrix", data)
+    lines = (tmp_path / "out" / "record.jsonl").read_text().splitlines()
+    assert all(conforms("record", json.loads(line)) for line in lines)
     assert len(list(csv.DictReader((tmp_path / "out" / "matrix.csv").open()))) == 18
 
 

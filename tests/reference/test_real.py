@@ -311,6 +311,15 @@ def test_missing_figures_are_named():
         reference.accuracy("gamma", "f32", Limits("amd"))
 
 
+def test_narrow_types_have_the_limits_of_f32_and_the_table_says_so():
+    for kind in ("f16", "bf16", "f8_e4m3"):
+        asked = []
+        assert reference.accuracy("tanh", kind, Limits("amd", asked=asked)) == 5
+        (row,) = asked
+        assert (row.dtype, row.ulp_of, row.hard, row.sharp) == (kind, "f32", 5, 1.5)
+    assert reference.accuracy("div", "f16", Limits("amd", "sharp")) == 0.51
+
+
 def test_sharp_limits_are_within_hard_ones():
     for name in PLAIN:
         for kind in ("f32", "f64"):

@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import pytest
 
-from parity.compare import Status, Verdict
-from parity.engine import CaseRecord, Column
+from parity.compare import Finding, Status, Verdict
+from parity.engine import Against, CaseRecord, Column
 from parity.engine.bench import Measurement
 from parity.report import State, as_csv, as_json, make_matrix, markdown, plain, summary
 from parity.runners.timing import Timing, Timings
@@ -202,6 +202,17 @@ def test_json_has_every_kernel_and_no_infinity(entries):
     assert [kernel["kernel"] for kernel in data["kernels"]] == [entry.kernel for entry in entries]
     assert data["kernels"][0]["cells"][0]["failures"] == {"nan": 1}
     assert (data["cases"], data["passed"], data["failed"], data["seed"]) == (1, 0, 1, 7)
+
+
+def test_the_legend_says_what_the_divergences_mean_that_were_met(entries):
+    against = Against("sm_90 (cuda)", Finding.RULES, 1, 12, divergences=("D5",))
+    verdict = passing(0.125, divergences=("D14", "D99"))  # one of them from the record of another version
+    for text in (plain, markdown):
+        shown = text(matrix_of(entries, [replace(record(entries[0], verdict), against=against)]))
+        lines = [line for line in shown.splitlines() if line.startswith("D")]
+        assert [line.partition(":")[0] for line in lines] == ["D5", "D14"]
+        assert lines[1] == "D14: exp of f32 below -103.28: CUDA gives a subnormal number within 2 ULP; AMD gives 0"
+    assert not any(line.startswith("D") for line in plain(matrix_of(entries, [])).splitlines())
 
 
 def test_csv_has_a_line_per_kernel(entries):

@@ -1,0 +1,57 @@
+"""The register of known CUDA/AMD divergences: rules by which both vendors are right, and their results differ.
+
+``divergences.csv`` is the register, ``docs/divergences.md`` shows it with the ops that meet each. An id that is not in
+it cannot be used.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from types import MappingProxyType
+
+from parity.errors import UsageError
+
+__all__ = ["Divergence", "divergence", "divergences", "in_order"]
+
+
+@dataclass(frozen=True)
+class Divergence:
+    """What differs (``topic``), what CUDA does and what AMD does, as predicates, and where that is documented."""
+
+    id: str
+    topic: str
+    cuda: str
+    amd: str
+    source: str
+
+    def __str__(self) -> str:
+        return f"{self.id}: {self.topic}: CUDA {self.cuda}; AMD {self.amd}"
+
+
+@cache
+def divergences() -> Mapping[str, Divergence]:
+    """The register, by id, in the order of the numbers."""
+    with (files("parity") / "divergences.csv").open(encoding="utf-8") as file:
+        rows = [Divergence(**row) for row in csv.DictReader(file)]
+    return MappingProxyType({row.id: row for row in rows})
+
+
+def divergence(name: str) -> Divergence:
+    """The divergence of that id.
+
+    Raises:
+        UsageError: the register has none.
+    """
+    known = divergences()
+    if not isinstance(name, str) or name not in known:
+        raise UsageError(f"no known divergence has the id {name!r}; the register has {', '.join(known)}")
+    return known[name]
+
+
+def in_order(names: Iterable[str]) -> tuple[str, ...]:
+    """Each id once, D2 before D10."""
+    return tuple(sorted(set(names), key=lambda name: (int(name[1:]) if name[1:].isdigit() else 0, name)))

@@ -1,0 +1,148 @@
+"""README and docs/: what they link to exists, what they run can be run, and their figures are the program's."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from parity import reference
+from parity.cli import parser
+from parity.generate.draw import sample
+from parity.op import Op
+from parity.reference import Limits
+from parity.runners import Evidence
+
+ROOT = Path(__file__).parent.parent
+DOCS = sorted((ROOT / "docs").glob("*.md"))
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "reports" / "README.md", *DOCS]
+PAGE = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+OURS = re.compile(r"`((?:parity|tests|cases|kernels|examples|reports|benchmarks|docs|\.github)/[\w./-]+)`")
+
+
+def blocks(page, language):
+    return [text for kind, text in FENCED.findall(page.read_text()) if kind == language]
+
+
+def headings(page):
+    """The headings of a page, as GitHub makes anchors of them."""
+    found = re.findall(r"^#+ (.+)$", FENCED.sub("", page.read_text()), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in found}
+
+
+def test_the_readme_is_short_and_begins_with_what_a_reader_needs():
+    text = (ROOT / "README.md").read_text()
+    assert len(text.splitlines()) <= 200
+    title, what, *sections = re.findall(r"^(?:#.+|(?<=\n\n)\w.+(?:\n\w.+){2}$)", FENCED.sub("", text), re.MULTILINE)
+    assert title == "# parity" and len(what.splitlines()) == 3
+    assert [s for s in sections if s.startswith("#")][:2] == ["## Two commands", "## Your own kernels"]
+
+
+@PAGE
+def test_what_a_page_links_to_exists(page):
+    prose = re.sub(r"`[^`]*`|^    .*$", "", FENCED.sub("", page.read_text()), flags=re.MULTILINE)
+    for target in re.findall(r"\]\(([^)]+)\)", prose):
+        if "://" not in target:
+            path, _, anchor = target.partition("#")
+            there = page.parent / path if path else page
+            assert there.exists(), target
+            assert not anchor or anchor in headings(there), target
+
+
+def test_every_page_is_linked_from_the_readme():
+    linked = set(re.findall(r"\]\((docs/[^)#]+)", (ROOT / "README.md").read_text()))
+    assert linked == {page.relative_to(ROOT).as_posix() for page in DOCS}
+
+
+@PAGE
+def test_files_that_a_page_names_exist(page):
+    assert [name for name in OURS.findall(page.read_text()) if not (ROOT / name).exists()] == []
+
+
+def commands(page):
+    """The commands of a page: of indented lines, and of code within a line."""
+    text = FENCED.sub("", page.read_text())
+    lines = [line.strip() for line in text.splitlines() if line.startswith("    ")]
+    lines += [code.replace("\n", " ") for code in re.findall(r"`([^`]+)`", text)]
+    for line in lines:
+        inner = re.search(r"\$\((.+)\)", line)
+        for command in (inner[1] if inner else line).split(" && "):
+            yield shlex.split(command, comments=True) if re.match(r"(parity|nox) ", command) else []
+
+
+@PAGE
+def test_commands_of_parity_are_understood(page):
+    for name, *arguments in filter(None, commands(page)):
+        if name == "parity" and "--help" not in arguments and not any("[" in a and "(" not in a for a in arguments):
+            try:
+                parser(arguments).parse_args(arguments)
+            except SystemExit as error:
+                pytest.fail(f"parity {shlex.join(arguments)}: exit code {error.code}")
+
+
+def test_sessions_of_nox_exist():
+    body = ast.parse((ROOT / "noxfile.py").read_text()).body
+    functions = [each for each in body if isinstance(each, ast.FunctionDef) and each.decorator_list]
+    named = {"second-opinion"} | {each.name for each in functions}
+    asked = [arguments for page in PAGES for name, *arguments in filter(None, commands(page)) if name == "nox"]
+    sessions = [each[each.index("-s") + 1] for each in asked if "-s" in each]
+    assert len(sessions) > 10 and {name.partition("(")[0] for name in sessions} <= named
+
+
+def test_options_of_pytest_exist():
+    plugin = (ROOT / "parity" / "pytest_plugin.py").read_text()
+    asked = set(re.findall(r"`(--parity-[\w-]+)`", "\n".join(page.read_text() for page in PAGES)))
+    assert len(asked) == 10 and {name for name in asked if name.removeprefix("--parity-") not in plugin} == set()
+
+
+@PAGE
+def test_programs_and_settings_can_be_read(page):
+    for text in blocks(page, "python"):
+        ast.parse(text)
+    for text in blocks(page, "toml"):
+        tomllib.loads(text)
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "docs" / "kernels.md"], ids=lambda page: page.name)
+def test_declarations_are_accepted(page):
+    texts = [text for text in blocks(page, "python") if "Op(" in text]
+    assert texts
+    for text in texts:
+        names = {"Op": Op, "swiglu_value": reference.copy}
+        exec(compile(text, page.name, "exec"), names)
+        entries = [entry for op in names.values() if isinstance(op, Op) for entry in op.entries()]
+        assert entries and all(sample(entry.op.cases(entry.dtypes), 0, 2) for entry in entries)
+
+
+def test_sections_of_the_tolerance_model_that_are_cited_exist():
+    model = (ROOT / "docs" / "tolerance-model.md").read_text()
+    sections = set(re.findall(r"^#+ ([\d.]+\d|\d)\.? ", model, re.MULTILINE))
+    texts = [path.read_text() for folder in ("parity", "cases", "docs") for path in (ROOT / folder).rglob("*.[pm][yd]")]
+    cited = [found for text in texts for found in re.findall(r"tolerance-model\.md,\s+sections? ([\d., and]*\d)", text)]
+    assert len(cited) >= 2 and {name for each in cited for name in re.findall(r"[\d.]*\d", each)} <= sections
+
+
+def test_the_tolerance_model_has_the_figures_of_the_table():
+    model = (ROOT / "docs" / "tolerance-model.md").read_text()
+    rows = re.findall(r"^\| ([a-z, ]+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|$", model, re.MULTILINE)
+    limits = (Limits("cuda"), Limits("amd"), Limits("amd", "sharp"))
+    shown = {name: tuple(map(float, figures)) for names, *figures in rows for name in names.split(", ")}
+    assert shown.keys() >= {"exp", "log", "sin", "cos", "tanh", "erf", "normcdf", "rsqrt", "pow"}
+    for name in shown.keys() & {"exp", "log", "sin", "cos", "tanh", "erf", "normcdf", "rsqrt", "pow"}:
+        assert shown[name] == tuple(reference.accuracy(name, "f32", each) for each in limits)
+    assert {shown[name] for name in ("add", "divide", "square root")} == {(0.5, 0.5, 0.5)}
+
+
+def test_the_glossary_has_every_kind_of_evidence():
+    text = (ROOT / "docs" / "glossary.md").read_text()
+    assert [each for each in Evidence if f"`{each}`" not in text] == []
+
+
+def test_the_documentation_is_part_of_the_source_distribution():
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    assert "/docs" in settings["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
