@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING
 from parity.engine import Plan, Progress, environment
 from parity.engine.bench import Ceilings, Measurement, bench
 from parity.errors import NotAvailable
+from parity.report import bench_frame
 from parity.report.bench import Results
 
 if TYPE_CHECKING:
+    import pandas
+
     from parity.application.run import Prepared
 
 __all__ = ["Measured", "measure"]
@@ -29,6 +32,14 @@ class Measured:
     measurements: list[Measurement] = field(default_factory=list)
     ceilings: Mapping[str, Ceilings] = field(default_factory=dict)
     stopped: KeyboardInterrupt | NotAvailable | None = None
+
+    def frame(self) -> pandas.DataFrame:
+        """One row per measurement; see ``bench_frame``.
+
+        Raises:
+            MissingTool: pandas is not installed.
+        """
+        return bench_frame(self.measurements)
 
     def results(self, arguments: Iterable[str] = ()) -> Results:
         """The measurements with where they were made; ``arguments`` are those of the command."""

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from parity.errors import MissingTool
+from parity.report import static_frame
 from parity.static import Footprint, findings, footprints, nvdisasm
 from parity.static.findings import Finding
 from parity.suite import Selection, Suite
 from parity.toolchain import DEFAULT_TARGETS, Built, build_suite, nvcc, target
+
+if TYPE_CHECKING:
+    import pandas
 
 __all__ = ["CUDA", "Inspected", "Inspection"]
 
@@ -29,6 +34,14 @@ class Inspected:
     def findings(self) -> list[Finding]:
         """What stands out."""
         return findings(self.footprints)
+
+    def frame(self) -> pandas.DataFrame:
+        """One row per kernel and target; see ``static_frame``.
+
+        Raises:
+            MissingTool: pandas is not installed.
+        """
+        return static_frame(self.footprints)
 
 
 @dataclass(frozen=True)

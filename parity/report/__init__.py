@@ -3,7 +3,7 @@
 from parity.report.document import as_json, document
 from parity.report.failures import Failure, Reproduction, failure_text, failures_file, not_judged, shown_failures
 from parity.report.folder import check_folder, write_reports
-from parity.report.frames import case_frame, matrix_frame
+from parity.report.frames import bench_frame, case_frame, matrix_frame, static_frame
 from parity.report.junit import junit
 from parity.report.matrix import Cell, Matrix, Row, State, make_matrix
 from parity.report.render import as_csv, markdown, plain, summary, terminal
@@ -17,6 +17,7 @@ __all__ = [
     "State",
     "as_csv",
     "as_json",
+    "bench_frame",
     "case_frame",
     "check_folder",
     "document",
@@ -29,6 +30,7 @@ __all__ = [
     "not_judged",
     "plain",
     "shown_failures",
+    "static_frame",
     "summary",
     "terminal",
     "write_reports",

@@ -7,7 +7,7 @@ import io
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
@@ -16,6 +16,9 @@ from parity.documents import json_text
 from parity.engine.baseline import FORMAT, VERSION, Change, Changed
 from parity.engine.bench import Ceilings, Measurement
 from parity.report.tables import coloured, markdown
+
+if TYPE_CHECKING:
+    import pandas
 
 __all__ = [
     "Results",
@@ -53,6 +56,16 @@ class Results:
     changes: Sequence[Change] = ()
     environment: Mapping[str, Any] = field(default_factory=dict)
     complete: bool = True
+
+    def frame(self) -> pandas.DataFrame:
+        """One row per measurement; see ``bench_frame``.
+
+        Raises:
+            MissingTool: pandas is not installed.
+        """
+        from parity.report.frames import bench_frame
+
+        return bench_frame(self.measurements, self.changes)
 
 
 def si(value: float, unit: str) -> str:

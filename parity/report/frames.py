@@ -1,4 +1,9 @@
-"""Cases and matrices as tables of pandas, which is imported when one is asked for."""
+"""Cases, matrices, measurements and footprints as tables of pandas, which is imported when one is asked for.
+
+Pivots and files are pandas' own: ``frame.to_csv``, ``to_parquet`` and ``to_excel``, the latter two where their engines
+are installed. Text has no types, and "nan" is a class of failures; what reads such a file back as it was is
+``pandas.read_csv(file, dtype=CASE_TYPES, keep_default_na=False, na_values=[""])``.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +11,30 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from parity.case import split
+from parity.emulator import CLASSES
 from parity.engine import CaseRecord
 from parity.errors import MissingTool
 
 if TYPE_CHECKING:
     import pandas
 
+    from parity.engine.baseline import Change
+    from parity.engine.bench import Measurement
     from parity.report.matrix import Matrix
+    from parity.runners.timing import Timing
+    from parity.static import Footprint
 
-__all__ = ["case_frame", "matrix_frame"]
+__all__ = [
+    "BENCH_TYPES",
+    "CASE_TYPES",
+    "CATEGORIES",
+    "MATRIX_TYPES",
+    "STATIC_TYPES",
+    "bench_frame",
+    "case_frame",
+    "matrix_frame",
+    "static_frame",
+]
 
 CATEGORIES = ("op", "module", "kernel", "dtypes", "runner", "target", "evidence", "verdict", "failure")
 """Columns of few values."""
@@ -28,7 +48,6 @@ CASE_TYPES = {
 }
 """The columns of the table of cases, and what pandas keeps them as."""
 
-
 MATRIX_TYPES = {
     **dict.fromkeys(("module", "op", "dtypes", "kernel", "runner", "target", "evidence", "state"), "category"),
     **dict.fromkeys(("run", "passed", "failed", "known"), "int64"),
@@ -38,6 +57,38 @@ MATRIX_TYPES = {
     "divergences": "string",
 }
 """The columns of the table of a matrix."""
+
+INSTRUCTIONS = {name: name.replace(" ", "_") for name in CLASSES}
+"""The column of each class of instructions."""
+
+TIMES = ("median", "low", "high", "error", "repetitions")
+
+BENCH_TYPES = {
+    **dict.fromkeys(("module", "op", "dtypes", "kernel"), "category"),
+    **dict.fromkeys(("title", "case"), "string"),
+    **dict.fromkeys(("runner", "target", "evidence"), "category"),
+    **dict.fromkeys(("bytes", "operations", "elements"), "int64"),
+    **{f"{kind}_{name}": "Int64" if name == "repetitions" else "float64" for kind in ("cold", "hot") for name in TIMES},
+    **dict.fromkeys(("host", "copy_rate", "operation_rate", "drift", "share"), "float64"),
+    "bound": "category",
+    "instructions": "Int64",
+    **dict.fromkeys(INSTRUCTIONS.values(), "Int64"),
+    "change": "category",
+    **dict.fromkeys(("change_ratio", "change_uncertainty"), "float64"),
+    **dict.fromkeys(("notes", "problem"), "string"),
+}
+"""The columns of the table of measurements."""
+
+STATIC_TYPES = {
+    **dict.fromkeys(("module", "kernel", "target"), "category"),
+    "vgprs": "int64",
+    "sgprs": "Int64",
+    **dict.fromkeys(("spills", "scratch_bytes", "lds_bytes", "threads"), "int64"),
+    "occupancy": "float64",
+    "code_bytes": "Int64",
+    **dict.fromkeys(INSTRUCTIONS.values(), "Int64"),
+}
+"""The columns of the table of footprints."""
 
 
 def case_frame(records: Iterable[CaseRecord]) -> pandas.DataFrame:
@@ -52,7 +103,7 @@ def case_frame(records: Iterable[CaseRecord]) -> pandas.DataFrame:
     ulp                     the largest distance from the reference, in units in the last place
     wrong, elements         how many elements are wrong, of how many
     instructions            machine instructions that the emulator executed; NA elsewhere
-    divergences             ids of known differences between CUDA and AMD that were met, separated by blanks
+    divergences             ids of known differences between CUDA and AMD that were met, separated by blanks; else NA
     known                   the place of the known issue that a failure is, else NA
     title, case             the name of a named case, else NA; the text that ``parity run`` takes
     ======================  ==================================================================================
@@ -76,7 +127,7 @@ def case_frame(records: Iterable[CaseRecord]) -> pandas.DataFrame:
             "wrong": each.verdict.wrong,
             "elements": each.verdict.total,
             "instructions": each.instructions,
-            "divergences": " ".join(each.verdict.divergences),
+            "divergences": " ".join(each.verdict.divergences) or None,
             "known": each.known or None,
             "title": each.title or None,
             "case": each.case,
@@ -97,7 +148,7 @@ def matrix_frame(matrix: Matrix) -> pandas.DataFrame:
     budget                  the largest share of the allowed error that a passing case used; 1.0 is the limit
     failures                the classes of failures with their numbers: ``value x3``, separated by commas; else NA
     instructions            machine instructions of all cases that the emulator executed
-    divergences             ids of known differences between CUDA and AMD that were met, separated by blanks
+    divergences             ids of known differences between CUDA and AMD that were met, separated by blanks; else NA
     ======================  ==================================================================================
 
     Raises:
@@ -120,12 +171,119 @@ def matrix_frame(matrix: Matrix) -> pandas.DataFrame:
             "budget": cell.worst,
             "failures": ", ".join(f"{kind} x{count}" for kind, count in cell.failures.items()) or None,
             "instructions": cell.instructions,
-            "divergences": " ".join(cell.divergences),
+            "divergences": " ".join(cell.divergences) or None,
         }
         for row in matrix.rows
         for column, cell in zip(matrix.columns, row.cells, strict=True)
     ]
     return _frame(rows, MATRIX_TYPES)
+
+
+def bench_frame(measurements: Iterable[Measurement], changes: Sequence[Change] = ()) -> pandas.DataFrame:
+    """One row per measurement, in the order in which they were made; ``changes`` belong to them, where there are any.
+
+    What was stored with ``parity bench --save FILE.json`` is ``read_baseline(FILE).measurements.values()``.
+
+    ========================  ================================================================================
+    module, op, dtypes,       the kernel, as in ``case_frame``; so are ``runner``, ``target`` and ``evidence``
+    kernel
+    title, case               the name of the case, else NA; the text that ``parity run`` takes
+    bytes, operations         what the case moves and computes at least
+    elements                  of its largest tensor
+    cold_median, _low, _high  seconds of a launch with nothing in the caches; 5th and 95th percentile
+    cold_error                relative standard error of the median; ``cold_repetitions``: how many there were
+    hot_median, ...           the same with warm caches; NA if that was not measured
+    host                      seconds that the host takes to launch it
+    copy_rate                 bytes per second (read and written) of the copies before and after it, ``drift``: their
+                              relative difference
+    operation_rate            operations per second that the device can do in this type
+    share                     the time that these rates allow, by the cold median
+    bound                     which of the two is longer: copy or FLOPs
+    instructions              that wavefronts issued in one launch, where they were counted; they have no times
+    valu, salu, ...           of these, those of each class, as in ``static_frame``
+    change                    FASTER, SAME, SLOWER, ...: since the baseline, NA without one; ``change_ratio`` is of the
+                              shares, or numbers, now by then, ``change_uncertainty`` its relative uncertainty (95 %)
+    notes, problem            what was odd, separated by semicolons; why nothing was measured; else NA
+    ========================  ================================================================================
+
+    Raises:
+        MissingTool: pandas is not installed.
+        ValueError: there are changes, and not one for each measurement.
+    """
+    found = list(measurements)
+    paired: Sequence[Change | None] = changes or [None] * len(found)
+    rows = [
+        {
+            "module": each.module,
+            "op": each.op,
+            "dtypes": ",".join(each.dtypes),
+            "kernel": each.kernel,
+            "title": each.title or None,
+            "case": each.case,
+            "runner": each.runner,
+            "target": each.target,
+            "evidence": str(each.evidence),
+            "bytes": each.bytes,
+            "operations": each.operations,
+            "elements": each.elements,
+            **_times("cold", each.timings.cold if each.timings else None),
+            **_times("hot", each.timings.hot if each.timings else None),
+            "host": each.timings.host if each.timings else None,
+            "copy_rate": each.copy if each.timings else None,
+            "operation_rate": each.rate if each.timings else None,
+            "drift": each.drift if each.timings else None,
+            "share": each.share,
+            "bound": each.bound if each.timings else None,
+            "instructions": sum(each.instructions.values()) if each.instructions else None,
+            **_classes(each.instructions or None),
+            "change": str(change.verdict) if change else None,
+            "change_ratio": change.ratio if change else None,
+            "change_uncertainty": change.uncertainty if change and change.ratio is not None else None,
+            "notes": "; ".join(each.notes) or None,
+            "problem": each.problem or None,
+        }
+        for each, change in zip(found, paired, strict=True)
+    ]
+    return _frame(rows, BENCH_TYPES)
+
+
+def static_frame(footprints: Iterable[Footprint]) -> pandas.DataFrame:
+    """One row per kernel and target.
+
+    ======================  ==================================================================================
+    module, kernel, target  what was compiled, and for what
+    vgprs                   vector registers of a lane; of a CUDA target all registers of a thread
+    sgprs                   scalar registers of a wavefront; NA for CUDA targets
+    spills                  registers that did not fit
+    scratch_bytes           scratch memory of a lane; ``lds_bytes``: static LDS of a workgroup
+    threads                 the most that a workgroup may have
+    occupancy               share of the wavefronts or warps that can be resident which workgroups of so many
+                            threads fill; NA if it is not known
+    code_bytes              with the functions that the kernel calls; NA if they are not known
+    valu, salu, smem,       instructions as they stand in the code, by class: vector and scalar arithmetic, scalar
+    vmem_load, vmem_store,  memory, vector memory, LDS, scratch memory, branches, barriers, others, and waits and
+    vmem_atomic, lds,       hints; NA where there is nothing to disassemble with
+    scratch, branch,
+    barrier, other, wait
+    ======================  ==================================================================================
+
+    Raises:
+        MissingTool: pandas is not installed.
+    """
+    plain = [name for name in STATIC_TYPES if name not in INSTRUCTIONS.values()]
+    rows = [{**{name: getattr(each, name) for name in plain}, **_classes(each.mix)} for each in footprints]
+    return _frame(rows, STATIC_TYPES)
+
+
+def _times(kind: str, timing: Timing | None) -> dict[str, float | None]:
+    return {f"{kind}_{name}": getattr(timing, name) if timing else None for name in TIMES}
+
+
+def _classes(instructions: Mapping[str, int] | None) -> dict[str, int | None]:
+    """The instructions of each class; None where they are not known."""
+    return {
+        column: instructions.get(name, 0) if instructions is not None else None for name, column in INSTRUCTIONS.items()
+    }
 
 
 def _frame(rows: Sequence[Mapping[str, object]], types: Mapping[str, str]) -> pandas.DataFrame:

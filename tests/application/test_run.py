@@ -13,6 +13,7 @@ import pandas
 import pytest
 
 import parity
+from parity.application.static import Inspection
 from parity.errors import UsageError
 from parity.report.frames import CASE_TYPES, CATEGORIES, case_frame
 
@@ -76,6 +77,21 @@ def test_the_matrix_has_a_row_for_each_kernel_and_column(results):
     assert states.to_dict("index")["affine_u8"] == {"gfx1100": "FAIL", "gfx90a": "FAIL"}
     assert frame.run.sum() == len(results.records) and (frame.passed + frame.failed == frame.run).all()
     assert frame[frame.kernel == "affine_u8"].failures.str.fullmatch(r"value x\d+").all()
+
+
+def test_what_kernels_cost_is_a_table_of_each_case_and_target(run):
+    found = run.build().measure()
+    frame = found.frame()
+    assert len(frame) == len(found.measurements) > 0
+    assert {*frame.target} == {"gfx1100", "gfx90a"} and {*frame.evidence} == {"emulated"}
+    assert frame.instructions.gt(0).all() and frame.share.isna().all()
+
+
+def test_what_kernels_take_is_a_table_of_each_kernel_and_target(run):
+    found = Inspection.of(run.suite, run.suite.select(["fill_f32", "affine_f32"]), ["gfx1100", "gfx90a"]).inspect()
+    frame = found.frame()
+    assert frame.groupby("target", observed=True).size().to_dict() == {"gfx1100": 2, "gfx90a": 2}
+    assert (frame.vgprs > 0).all() and (frame.vmem_store > 0).all() and frame.occupancy.between(0, 1).all()
 
 
 def test_results_are_read_back(results, folder):

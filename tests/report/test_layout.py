@@ -112,7 +112,7 @@ def test_targets_that_show_the_same_stand_together_before_anything_is_left_out(u
 
 
 def test_an_emulated_column_never_stands_together_with_one_of_hardware():
-    columns = (AMD[0], replace(AMD[1], runner="rocm", evidence="hardware"), AMD[2])
+    columns = (AMD[0], replace(AMD[1], evidence="hardware"), AMD[2])
     row = Row("unary", "unary.neg", ("f32",), "uneg_f32", (Cell(State.PASS, 1200, 1200),) * 3)
     matrix = Matrix(columns, (row,), 1.0, 0, 1200)
     (section,) = sections(matrix, width=60)

@@ -1,0 +1,130 @@
+"""Tables of pandas: what stands in them, of which types, and that files give them back."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+from dataclasses import replace
+
+import pandas
+import pytest
+
+from parity.compare import Status, Verdict
+from parity.emulator import CLASSES
+from parity.engine import CaseRecord, Column
+from parity.engine.baseline import Change, Changed
+from parity.engine.bench import Measurement
+from parity.report import bench_frame, case_frame, make_matrix, matrix_frame, static_frame
+from parity.report.bench import Results
+from parity.report.frames import BENCH_TYPES, CASE_TYPES, MATRIX_TYPES, STATIC_TYPES
+from parity.runners.timing import Timing, Timings
+from parity.static import Footprint
+
+GFX = Column("emulated", "gfx1100")
+COLD, HOT = Timing(2e-4, 1.9e-4, 2.5e-4, 0.001, 50), Timing(1e-4, 1e-4, 1e-4, 0.002, 500)
+TIMED = Measurement(
+    "unary", "unary.neg", ("f32",), "uneg_f32", "contiguous", "unary.neg[f32](x=8)", "cuda", "sm_90", "hardware",
+    bytes=400_000_000, operations=50_000_000, elements=50_000_000, timings=Timings(COLD, HOT, 5e-6), copy=4e12,
+    drift=0.01, rate=6e13, notes=("one", "two"),
+)  # fmt: skip
+COUNTED = replace(
+    TIMED, target="gfx1100", evidence="emulated", title="", timings=None, copy=0.0, drift=0.0, rate=0.0,
+    instructions={"valu": 100, "vmem load": 7}, notes=(),
+)  # fmt: skip
+WRONG = replace(TIMED, title="", timings=None, notes=(), problem="it is wrong")
+CHANGES = [Change(Changed.SLOWER, 0.8, 0.01), Change(Changed.NEW), Change(Changed.UNMEASURED)]
+AMD = Footprint(
+    "unary", "uneg_f32", "gfx1100", 24, 36, 0, 16, 0, 1024, 0.75, 1916, {"valu": 123, "vmem store": 2, "wait": 66}
+)
+CUDA = replace(AMD, target="sm_90", sgprs=None, code_bytes=None, mix=None, occupancy=None)
+
+
+def record(kernel, verdict, **more):
+    case = f"unary.neg[{kernel.removeprefix('uneg_')}](x=8)"
+    return replace(CaseRecord(case, "unary.neg", kernel, "unary", "emulated", "gfx1100", "emulated", verdict), **more)
+
+
+RECORDS = [
+    record("uneg_f32", Verdict(Status.PASS, budget=0.25, divergences=("D5", "D14")), title="a case", instructions=9),
+    record("uneg_f32", Verdict(Status.FAIL, "nan", budget=math.inf, wrong=3, total=8)),
+    record("uneg_f16", Verdict(Status.FAIL, "value", wrong=1, total=8), known="known-issues.toml, line 3"),
+]
+
+
+@pytest.fixture
+def frames(suite):
+    """Every kind of table, and the types of its columns."""
+    matrix = make_matrix(suite.select(["unary.neg"]).entries, [GFX], RECORDS)
+    return {
+        "cases": (case_frame(RECORDS), CASE_TYPES),
+        "matrix": (matrix_frame(matrix), MATRIX_TYPES),
+        "bench": (bench_frame([TIMED, COUNTED, WRONG], CHANGES), BENCH_TYPES),
+        "static": (static_frame([AMD, CUDA]), STATIC_TYPES),
+    }
+
+
+KINDS = ("cases", "matrix", "bench", "static")
+READ = {"keep_default_na": False, "na_values": [""]}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_columns_have_the_types_that_are_documented(frames, kind):
+    frame, types = frames[kind]
+    assert {name: str(dtype) for name, dtype in frame.dtypes.items()} == types
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("form", ["csv", "excel", "parquet"])
+def test_a_file_gives_the_table_back(frames, kind, form, tmp_path):
+    frame, types = frames[kind]
+    file = tmp_path / "table"
+    match form:
+        case "csv":
+            frame.to_csv(file, index=False)
+            found = pandas.read_csv(file, dtype=types, **READ)
+        case "excel":
+            frame.to_excel(file, index=False, engine="openpyxl")
+            found = pandas.read_excel(file, dtype=types, engine="openpyxl", **READ)
+        case _:
+            if not (importlib.util.find_spec("pyarrow") or importlib.util.find_spec("fastparquet")):
+                pytest.skip("no engine of Parquet is installed")
+            frame.to_parquet(file, index=False)
+            found = pandas.read_parquet(file)
+    pandas.testing.assert_frame_equal(found, frame)
+
+
+def test_a_measurement_has_seconds_rates_and_its_share():
+    timed, counted, wrong = bench_frame([TIMED, COUNTED, WRONG]).to_dict("records")
+    assert (timed["cold_median"], timed["cold_high"], timed["hot_median"], timed["host"]) == (2e-4, 2.5e-4, 1e-4, 5e-6)
+    assert (timed["cold_repetitions"], timed["hot_repetitions"]) == (50, 500)
+    assert (timed["share"], timed["bound"], timed["copy_rate"]) == (pytest.approx(0.5), "copy", 4e12)
+    assert timed["notes"] == "one; two" and pandas.isna(timed["instructions"])
+    assert (counted["instructions"], counted["valu"], counted["vmem_load"], counted["salu"]) == (107, 100, 7, 0)
+    for row in (counted, wrong):
+        assert all(pandas.isna(row[name]) for name in ("cold_median", "copy_rate", "share", "bound", "title", "change"))
+    assert wrong["problem"] == "it is wrong" and pandas.isna(wrong["valu"])
+
+
+def test_results_of_parity_bench_have_what_became_of_each():
+    frame = Results([TIMED, COUNTED], changes=CHANGES[:2]).frame()
+    assert [*frame.change] == ["SLOWER", "not in the baseline"]
+    assert frame.change_ratio[0] == 0.8 and frame.change_uncertainty[0] == 0.01
+    assert frame[["change_ratio", "change_uncertainty"]].isna().to_numpy().tolist() == [[False] * 2, [True] * 2]
+    assert [*Results([TIMED]).frame().change.isna()] == [True]
+
+
+def test_footprints_are_pivoted_by_target():
+    frame = static_frame([AMD, CUDA])
+    assert frame.pivot(index="kernel", columns="target", values="vgprs").loc["uneg_f32"].to_dict() == {
+        "gfx1100": 24,
+        "sm_90": 24,
+    }
+    amd, cuda = frame.to_dict("records")
+    assert (amd["valu"], amd["vmem_store"], amd["salu"], amd["wait"]) == (123, 2, 0, 66)
+    assert all(pandas.isna(cuda[name]) for name in ("sgprs", "code_bytes", "valu", "occupancy"))
+    assert {name.replace(" ", "_") for name in CLASSES} <= {*frame.columns}
+
+
+@pytest.mark.parametrize(("table", "types"), [(bench_frame, BENCH_TYPES), (static_frame, STATIC_TYPES)])
+def test_a_table_of_nothing_has_its_columns(table, types):
+    assert [*table([]).columns] == [*types] and len(table([])) == 0
