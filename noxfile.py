@@ -1,5 +1,6 @@
 """The chores of parity, one session each: ``nox -l`` lists them, ``nox -s NAME -- ARGUMENTS`` runs one."""
 
+import csv
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +13,8 @@ nox.options.reuse_existing_virtualenvs = True
 
 # The values that CUDA gave on an H200, beside AMD code on this CPU.
 RUNNERS = ("--runner", "emulated", "--runner", "recorded=reports/h200.zip")
-TARGETS = ("gfx1030", "gfx1100", "gfx90a", "gfx942", "gfx1201")
+with Path(__file__).parent.joinpath("parity", "toolchain", "targets.csv").open() as table:
+    TARGETS = tuple(row["name"] for row in csv.DictReader(table) if row["isa"])  # AMD's
 # What executes, and the extra that installs what it needs.
 EXTRAS = {"emulated": "[emulated]", "cuda": "[cuda]", "rocm": "[emulated,rocm]"}
 OUTPUT = Path("parity-out")
@@ -83,6 +85,13 @@ def typecheck(session: nox.Session) -> None:
     """Check the types of parity with mypy."""
     session.install("-e", ".", "--group", "typecheck")
     session.run("mypy")
+
+
+@nox.session
+def schema(session: nox.Session) -> None:
+    """Write the JSON Schemas of what parity writes to docs/schema."""
+    session.install("-e", ".")
+    session.run("python", "-m", "parity.report.schema", "docs/schema")
 
 
 @nox.session

@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import median
 
 from parity.engine import CaseRecord, read_record
-from parity.report.github import github_table
+from parity.report.tables import markdown
 
 FAMILIES = {
     "functions": ("exp", "log", "sin", "cos", "tanh", "erf", "normcdf", "powf"),
@@ -55,7 +55,7 @@ def table(records: Iterable[CaseRecord]) -> str:
         (name, column, str(len(each)), f"{100 * median(each):.1f}", f"{100 * max(each):.0f}")
         for (name, column), each in sorted(found.items(), key=lambda item: (order.index(item[0][0]), item[0][1]))
     ]
-    return github_table(("family", "column", "cases", "median used, %", "largest, %"), lines)
+    return markdown(("family", "column", "cases", "median used, %", "largest, %"), lines)
 
 
 if __name__ == "__main__":

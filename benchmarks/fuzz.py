@@ -24,7 +24,7 @@ from pathlib import Path
 
 from parity.cli import main as parity
 from parity.engine.known import known_issues
-from parity.engine.plan import Column
+from parity.engine.results import Column
 from parity.errors import ParityError
 from parity.runners.recording import RecordedCase, read_recording, write_recording
 from parity.suite import find_suite

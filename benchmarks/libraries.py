@@ -20,7 +20,7 @@ from typing import Any
 from benchmarks.gpu import Gpu, open_gpu
 from benchmarks.tables import store
 from parity.report.bench import si
-from parity.report.github import github_table
+from parity.report.tables import markdown
 from parity.runners.gpu import Placed
 from parity.runners.timing import Timings
 
@@ -244,7 +244,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         gpu.free()
         if torch is not None:
             torch.cuda.empty_cache()
-    table = github_table(columns, [result.cells() for result in results])
+    table = markdown(columns, [result.cells() for result in results])
     versions = f"CuPy {gpu.cupy.__version__}" + (f", PyTorch {torch.__version__}" if torch is not None else "")
     numbers = ["operation", "case", "by", "median", "low", "high", "error", "of_copy", "note"]
     rows = [row for result in results for row in _rows(result)]

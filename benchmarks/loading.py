@@ -37,6 +37,7 @@ from parity.codeobject import CodeObject
 from parity.errors import ParityError
 from parity.generate import sample
 from parity.op import Call, Entry
+from parity.report.tables import plain
 from parity.runners import Evidence, runner
 from parity.runners.cuda import CudaDevice
 from parity.suite import Suite, find_suite
@@ -197,16 +198,11 @@ def shown(value: object) -> str:
 def print_table(rows: Sequence[Loading]) -> None:
     """Aligned columns, a line per module."""
     columns = [field.name for field in fields(Loading)][2:]
-    lines = [[HEADINGS.get(name, name.replace("_", " ").replace("kib", "KiB")) for name in columns]]
-    for row in rows:
-        values = [getattr(row, name) for name in columns]
-        lines.append([shown(value) for value in values])
-    widths = [max(len(line[i]) for line in lines) for i in range(len(columns))]
+    heads = [HEADINGS.get(name, name.replace("_", " ").replace("kib", "KiB")) for name in columns]
+    lines = [[shown(getattr(row, name)) for name in columns] for row in rows]
     print(f"{rows[0].target}, {rows[0].runner}")
-    for line in lines:
-        name, *numbers = line
-        print(name.ljust(widths[0]), *(text.rjust(width) for text, width in zip(numbers, widths[1:], strict=True)))
-    print(flush=True)
+    print(plain(heads, lines, right=range(1, len(heads))), flush=True)
+    print()
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ from parity.dtypes import DTYPES
 from parity.errors import UsageError
 from parity.launch import Launch
 from parity.report.bench import si
-from parity.report.github import github_table
+from parity.report.tables import markdown
 from parity.runners.gpu import Placed
 
 READ = 512 * 2**20
@@ -231,7 +231,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 results.append(result)
                 print("  ".join(_cells(result, ceiling)), flush=True)
     names = ["product", "by", "weights", "time", "bytes", "rate", "of a large copy", "of such a copy", "empty grid"]
-    table = github_table(names, [_cells(result, ceiling) for result in results])
+    table = markdown(names, [_cells(result, ceiling) for result in results])
     numbers = ["rows", "columns", "vectors", "by", "weights", "seconds", "bytes", "copy", "grid"]
     store(options.output, "quantized", f"{head}\n\n{table}\n", numbers, [_row(result) for result in results])
     return 0

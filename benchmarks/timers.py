@@ -19,7 +19,7 @@ import numpy as np
 
 from benchmarks.gpu import open_gpu
 from parity.report.bench import si
-from parity.report.github import github_table
+from parity.report.tables import markdown
 
 LIMIT = 0.03
 CASES = (
@@ -57,7 +57,7 @@ def table(rows: Sequence[Row]) -> str:
         first, second = (f"{ratio:.3f}" for ratio in row.ratios)
         triton, cupy = si(row.triton, "s"), si(row.cupy, "s")
         lines.append([f"`{row.case}`", cold, triton, first, hot, cupy, str(row.launches), second])
-    return github_table(head, lines) + "\n"
+    return markdown(head, lines) + "\n"
 
 
 def agree(rows: Sequence[Row]) -> bool:

@@ -6,8 +6,10 @@ The Python interface, for notebooks and other programs; what is not named here m
     results.matrix, results.failures, results.frame()
     parity.load("parity-out").frame()
 
-``Run`` is what a run is about, ``Settings`` how it draws and executes, ``find_suite`` the suite of a project, and
-``load`` reads the results of ``parity run`` back. Each is imported when it is first used.
+``Run`` is what a run is about, ``Settings`` how it draws and executes, ``find_suite`` the suite of a project. A built
+run can ``execute``, ``measure`` and ``record``; ``replay`` judges a recording, ``load`` reads the results of ``parity
+run`` back, ``differences`` says what changed between two results, and ``explain`` what a case is. Each is imported when
+it is first used.
 """
 
 from __future__ import annotations
@@ -16,10 +18,38 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from parity.application import Prepared, Results, Run, Settings, Stored, load
+    from parity.application import (
+        Difference,
+        Measured,
+        Prepared,
+        Recorded,
+        Results,
+        Run,
+        Settings,
+        Stored,
+        differences,
+        explain,
+        load,
+        replay,
+    )
     from parity.suite import Suite, find_suite
 
-__all__ = ["Prepared", "Results", "Run", "Settings", "Stored", "Suite", "find_suite", "load"]
+__all__ = [
+    "Difference",
+    "Measured",
+    "Prepared",
+    "Recorded",
+    "Results",
+    "Run",
+    "Settings",
+    "Stored",
+    "Suite",
+    "differences",
+    "explain",
+    "find_suite",
+    "load",
+    "replay",
+]
 
 __version__ = "0.1.0"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,18 +13,19 @@ import numpy as np
 from parity.arguments import Word, in_range
 from parity.case import Case, Tensor
 from parity.codeobject import CodeObject
-from parity.declaration import Declaration, Given
-from parity.dtypes import DType, dtype
+from parity.declaration import Declaration
+from parity.dtypes import dtype
 from parity.errors import Unreferenced, UsageError
 from parity.expression import Scope, expression
 from parity.functions import wanted
 from parity.generate.buffers import Memory
+from parity.given import Given, given_of
 from parity.launch import Buffer, Computation, Launch, Pointer, Scalar, Struct, Tiled, poisoned
 from parity.layout import Layout, contiguous
 from parity.reference.expected import Bounds, Expected, Limits
 from parity.shapes import words
 
-__all__ = ["Call", "call_of", "number_of", "spelled", "timed"]
+__all__ = ["Call", "Work", "call_of", "spelled", "timed", "work_of"]
 
 Array = np.ndarray[Any, Any]
 
@@ -63,17 +65,29 @@ class Call:
         return replace(self, launch=spelled(self.launch, code))
 
 
+@dataclass(frozen=True)
+class Work:
+    """What a case asks of a device at least: ``bytes`` to read and to write, ``operations`` to compute.
+
+    An addition, a comparison, a function is one operation; a fused multiply-add is two.
+    """
+
+    bytes: int
+    operations: int
+
+
 def spelled(launch: Launch, code: CodeObject) -> Launch:
     """The launch with the symbols of its kernels in a code object."""
     return replace(launch, kernel=code.symbol(launch.kernel), then=tuple(spelled(each, code) for each in launch.then))
 
 
-def call_of(op: Declaration, case: Case, given: Given) -> Call:
+def call_of(op: Declaration, case: Case) -> Call:
     """Launches, buffers and expectation of a case.
 
     Raises:
         UsageError: no device can launch it, or an argument is too large for its type.
     """
+    given = given_of(op, case)
     memory = _memory(op, case, given)
     launch = replace(_launches(op, case, given), constants=_constants(op, given, memory))
     buffers = {name: each.buffer(op.points) for name, each in memory.items()}
@@ -142,17 +156,30 @@ def _by_output(op: Declaration, found: Expected | Mapping[str, Expected]) -> Map
     raise op.mistake(f"the reference returns {got}; it has to return {wanted_form}")
 
 
-def timed(op: Declaration, case: Case, given: Given) -> tuple[Launch, Mapping[str, Tiled]]:
+def timed(op: Declaration, case: Case) -> tuple[Launch, Mapping[str, Tiled]]:
     """Launch and memory of a case whose result nobody looks at, however large it is.
 
     Raises:
         UsageError: no device can launch it, or an argument is too large for its type.
     """
+    given = given_of(op, case)
     memory = _memory(op, case, given)
     tiles = {name: each.tiled(op.points) for name, each in memory.items()}
     whole = {**_info(op, given), **_workspace(op, given)}
     tiles |= {name: Tiled(each.dtype, each.data, len(each.data), each.writable) for name, each in whole.items()}
     return replace(_launches(op, case, given), constants=_constants(op, given, memory)), tiles
+
+
+def work_of(op: Declaration, case: Case) -> Work:
+    """The bytes and operations of a case."""
+    given, types = given_of(op, case), op.bind(case.dtypes)
+    same = op.aliased[1] if op.aliased and "aliased" in case.flags else None
+    elements = {name: given.layouts[name].distinct for name in op.inputs if name in given.layouts and name != same}
+    for name, each in given.shapes.items():
+        elements[name] = math.prod(each) * (2 if name in op.updates else 1)
+    elements.update({name: given.number(rule, "elements") for name, rule in op.elements.items()})
+    total = sum(count * op.dtype_of(op.kinds[name], types).itemsize for name, count in elements.items())
+    return Work(total, given.number(op.operations, "operations"))
 
 
 def _place(op: Declaration, name: str, flags: tuple[str, ...]) -> str:
@@ -170,7 +197,7 @@ def _memory(op: Declaration, case: Case, given: Given) -> dict[str, Memory]:
     memory = {}
     for name, kind in op.inputs.items():
         if name in tensors and _place(op, name, case.flags) == name:
-            bound = op.number(op.indices[name], given, "indices") if name in op.indices else None
+            bound = given.number(op.indices[name], "indices") if name in op.indices else None
             memory[name] = Memory(name, op.dtype_of(kind, types), tensors[name], bound)
     for name, kind in op.compared.items():
         source, tensor = name, tensors.get(name) or Tensor(contiguous(given.shapes[name]))
@@ -242,7 +269,7 @@ def _launches(op: Declaration, case: Case, given: Given) -> Launch:
     """The launch of the first kernel, and those that follow."""
     launches = []
     for number, step in enumerate(op.steps):
-        grid = given.grid if number == 0 else op.geometry(given, number)
+        grid = given.grid if number == 0 else given.geometry(number)
         scope = given.with_launch(grid)
         with op.naming("args"):
             args = tuple(_argument(op, word, case, given, scope) for word in step.words)
@@ -286,17 +313,3 @@ def _pointer(op: Declaration, name: str, case: Case) -> Pointer:
     place = _place(op, name, case.flags)
     known = name in case.layouts and place != op.result
     return Pointer(place, case.layouts[place].offset) if known else Pointer(None)
-
-
-def number_of(text: str, kind: DType, name: str) -> float | int:
-    """The value of a parameter, from the text of a case.
-
-    Raises:
-        UsageError: it is no number of that type.
-    """
-    try:
-        value = float(text) if kind.is_float else int(text)
-    except ValueError:
-        raise UsageError(f"{name}={text} is not a number of type {kind}") from None
-    found: float | int = in_range(value, kind, name)
-    return found

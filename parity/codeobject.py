@@ -5,13 +5,15 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import yaml
+from msgspec import Struct
 
 from parity.cache import digest
+from parity.documents import checked
 from parity.errors import UsageError
 
 __all__ = [
@@ -19,13 +21,12 @@ __all__ = [
     "CodeObject",
     "Kernel",
     "first_difference",
-    "kernel_from_dict",
-    "kernel_to_dict",
     "mangled",
     "parse",
     "prebuilt",
     "source_of",
     "spelled",
+    "unqualified",
 ]
 
 _BEGIN, _END = "\t.amdgpu_metadata\n", "\t.end_amdgpu_metadata"
@@ -79,6 +80,42 @@ class Kernel:
     def explicit_bytes(self) -> int:
         """Size of the part of the kernarg segment that ``args`` take."""
         return max((argument.offset + argument.size for argument in self.args), default=0)
+
+
+def _dotted(name: str) -> str:
+    return f".{name}"
+
+
+class _Argument(Struct, rename=_dotted):
+    """An argument in the metadata of a listing."""
+
+    offset: int
+    size: int
+    value_kind: str
+    name: str = ""
+
+
+class _Kernel(Struct, rename=_dotted):
+    """A kernel in the metadata of a listing."""
+
+    name: str
+    kernarg_segment_size: int
+    sgpr_count: int
+    vgpr_count: int
+    group_segment_fixed_size: int
+    private_segment_fixed_size: int
+    wavefront_size: int
+    sgpr_spill_count: int = 0
+    vgpr_spill_count: int = 0
+    max_flat_workgroup_size: int = 1024
+    args: list[_Argument] = []
+
+
+class _Metadata(Struct):
+    """What is read of the metadata of a listing, the names without ``amdhsa.``."""
+
+    target: str
+    kernels: list[_Kernel] | None = None
 
 
 @dataclass(frozen=True)
@@ -143,6 +180,11 @@ def spelled(symbol: str) -> tuple[str, ...]:
     return text[start:begin], text[start:]
 
 
+def unqualified(name: str) -> str:
+    """The name of a function in the source without its namespaces and template arguments."""
+    return name.partition("<")[0].rpartition("::")[2]
+
+
 def mangled(variable: str) -> tuple[str, ...]:
     """The symbols that a variable of the source may have (Itanium C++ ABI).
 
@@ -191,13 +233,8 @@ def parse(listing: str, module: str, *, binary: Path | None = None) -> CodeObjec
         UsageError: the listing has no metadata, is cut off, or its metadata cannot be read.
     """
     metadata = _metadata(listing, module)
-    try:
-        target = str(metadata["amdhsa.target"]).rpartition("-")[2]
-        kernels = {k.name: k for k in map(_kernel, metadata.get("amdhsa.kernels") or ())}
-    except (KeyError, TypeError, ValueError) as error:
-        raise UsageError(
-            f"the metadata of module {module!r} has no usable {error}; parity reads code object version 5 of clang 22"
-        ) from error
+    target = metadata.target.rpartition("-")[2]
+    kernels = {kernel.name: kernel for kernel in map(_kernel, metadata.kernels or ())}
     return CodeObject(module, target, listing, kernels, digest(listing), tuple(_sources(listing)), binary)
 
 
@@ -241,18 +278,7 @@ def first_difference(kernel: Kernel, given: Sequence[tuple[int, bool | None]]) -
     return ""
 
 
-def kernel_to_dict(kernel: Kernel) -> dict[str, Any]:
-    """The kernel as plain data for JSON."""
-    return asdict(kernel)
-
-
-def kernel_from_dict(data: Mapping[str, Any]) -> Kernel:
-    """The kernel that ``kernel_to_dict`` wrote."""
-    arguments = {name: tuple(Argument(**a) for a in data[name]) for name in ("args", "hidden")}
-    return Kernel(**{**data, **arguments})
-
-
-def _metadata(listing: str, module: str) -> Mapping[str, Any]:
+def _metadata(listing: str, module: str) -> _Metadata:
     # Searched from the end: the block follows the code, which can be megabytes long.
     begin = listing.rfind(_BEGIN)
     if begin < 0:
@@ -271,24 +297,25 @@ def _metadata(listing: str, module: str) -> Mapping[str, Any]:
         data = yaml.load(listing[begin + len(_BEGIN) : end], Loader=_LOADER)
     except yaml.YAMLError as error:
         raise UsageError(f"the metadata of module {module!r} is not YAML: {error}") from error
-    if not isinstance(data, Mapping):
-        raise UsageError(f"the metadata of module {module!r} is not a mapping but {type(data).__name__}")
-    return data
+    if isinstance(data, dict):
+        data = {str(name).removeprefix("amdhsa."): value for name, value in data.items()}
+    place = f"the metadata of module {module!r}"
+    return checked(data, _Metadata, place, "parity reads code object version 5 of clang 22")
 
 
-def _kernel(data: Mapping[str, Any]) -> Kernel:
-    args = [Argument(a.get(".name", ""), a[".offset"], a[".size"], a[".value_kind"]) for a in data.get(".args", ())]
+def _kernel(data: _Kernel) -> Kernel:
+    args = [Argument(a.name, a.offset, a.size, a.value_kind) for a in data.args]
     return Kernel(
-        name=data[".name"],
+        name=data.name,
         args=tuple(a for a in args if not a.kind.startswith("hidden_")),
-        kernarg_bytes=data[".kernarg_segment_size"],
-        sgprs=data[".sgpr_count"],
-        vgprs=data[".vgpr_count"],
-        lds_bytes=data[".group_segment_fixed_size"],
-        scratch_bytes=data[".private_segment_fixed_size"],
-        wavefront=data[".wavefront_size"],
-        spills=data.get(".sgpr_spill_count", 0) + data.get(".vgpr_spill_count", 0),
-        max_threads=data.get(".max_flat_workgroup_size", 1024),
+        kernarg_bytes=data.kernarg_segment_size,
+        sgprs=data.sgpr_count,
+        vgprs=data.vgpr_count,
+        lds_bytes=data.group_segment_fixed_size,
+        scratch_bytes=data.private_segment_fixed_size,
+        wavefront=data.wavefront_size,
+        spills=data.sgpr_spill_count + data.vgpr_spill_count,
+        max_threads=data.max_flat_workgroup_size,
         hidden=tuple(Argument(a.kind, a.offset, a.size, a.kind) for a in args if a.kind.startswith("hidden_")),
     )
 

@@ -9,7 +9,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,21 +18,19 @@ from hypothesis.errors import HypothesisException
 
 import parity
 from parity.arguments import Word, word_of
-from parity.case import Case
 from parity.divergences import divergence
 from parity.dtypes import DType, dtype
 from parity.errors import ParityError, Unreferenced, UsageError, nearest
-from parity.expression import Expression, Scope, expression, whole
+from parity.expression import Expression, expression
 from parity.generate.data import has_stream, streams_of
 from parity.generate.extents import Choices
 from parity.generate.layouts import STRIDES, Draw, Strides
-from parity.given import Given, Number, Params, Shape, Step, geometry_of
+from parity.given import Given, Number, Params, Shape, Step
 from parity.launch import BLOCK, Grid
 from parity.reference.expected import Expected
 from parity.shapes import Misfit, Shapes, shapes, words
-from parity.validation import check_declaration
 
-__all__ = ["Declaration", "Given", "Named", "Params", "Shape", "Step", "Work"]
+__all__ = ["Declaration", "Given", "Named", "Params", "Shape", "Step"]
 
 DATA = ("mixed", "normal", "special", "near", "bits")
 INDEX_DATA = ("index", "ramp", "repeat", "sentinel")
@@ -57,17 +55,6 @@ class Named:
     def __post_init__(self) -> None:
         if self.divergence:
             divergence(self.divergence)
-
-
-@dataclass(frozen=True)
-class Work:
-    """What a case asks of a device at least: ``bytes`` to read and to write, ``operations`` to compute.
-
-    An addition, a comparison, a function is one operation; a fused multiply-add is two.
-    """
-
-    bytes: int
-    operations: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,7 +183,6 @@ class Declaration:
         object.__setattr__(self, "declared", _caller())
         if self.outputs is None:
             object.__setattr__(self, "outputs", {} if self.updates else {"out": "T"})
-        check_declaration(self)
 
     @property
     def module(self) -> str:
@@ -274,11 +260,6 @@ class Declaration:
         """Whether all tensors have one shape because nothing else is said."""
         return not (self.shapes or self.shape or self.fits)
 
-    def given(self, case: Case) -> Given:
-        """What functions and expressions of the declaration see of a case."""
-        types, params = self.bind(case.dtypes), dict(case.params)
-        return Given(self, case.layouts, params, types, case.flags, case.threads, case.launch)
-
     def strides_of(self, name: str) -> Strides:
         """The layouts that the kernel takes of a tensor."""
         usual = "aligned" if name in self.symbols.values() else "dense"
@@ -315,19 +296,6 @@ class Declaration:
         """What must hold, each condition on its own."""
         return expression(self.where).conjuncts if self.where else ()
 
-    def broken(self, scope: Scope) -> str:
-        """Which condition does not hold, of those whose names have values; or an empty string."""
-        with self.naming("where"):
-            for rule in self.conditions:
-                if (
-                    not rule.unknown(scope) - scope.failed.keys()
-                    and rule.tensors <= scope.tensors.keys()
-                    and not rule(scope)
-                ):
-                    shown = rule.shown(scope)
-                    return f"{rule} has to hold" + (f"; here {shown}" if shown else "")
-        return ""
-
     @property
     def with_strides(self) -> tuple[str, ...]:
         """Tensors whose strides the kernel is told, unless ``info`` says something else."""
@@ -359,26 +327,6 @@ class Declaration:
         if not found:
             raise UsageError(f"op {self.name}: {name} is of {kind}, which has no data but {' '.join(known)}")
         return found
-
-    def number(self, rule: Number, given: Given, what: str) -> int:
-        """What an expression or a function says of a case."""
-        if callable(rule):
-            found = self.ask(what, rule, given)
-            if not isinstance(found, int | np.integer):
-                raise self.mistake(f"{what}: the function returned {found!r}, which is no whole number")
-            return int(found)
-        with self.naming(what):
-            return whole(expression(str(rule))(given.numbered), str(rule))
-
-    def geometry(self, given: Given, step: int = 0) -> Grid:
-        """The geometry of a launch: by its rule, or, of a single kernel, that of the case.
-
-        Raises:
-            UsageError: no device can launch it.
-        """
-        own = replace(given, threads=None, launch=None) if step else given
-        with self.naming("launch"):
-            return geometry_of(self.steps[step].geometry, own)
 
     @contextmanager
     def naming(self, what: str) -> Iterator[None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -10,12 +10,14 @@ from hypothesis import reject
 from hypothesis import strategies as st
 
 from parity.case import Case, Tensor
-from parity.declaration import Declaration, Given
+from parity.declaration import Declaration
 from parity.dtypes import DType
 from parity.expression import Expression, Scope, Value
+from parity.fitting import broken, complaint_of
 from parity.generate.extents import draw_values
 from parity.generate.layouts import LAUNCHES, Draw, pick, shape
 from parity.generate.params import parameter
+from parity.given import given_of
 from parity.layout import Layout
 from parity.shapes import Misfit
 
@@ -24,10 +26,8 @@ __all__ = ["cases_of"]
 WINDOW = 96
 
 
-def cases_of(
-    op: Declaration, dtypes: Sequence[str], complaint: Callable[[Given], str], launches: str
-) -> st.SearchStrategy[Case]:
-    """Strategy for the cases of one kernel entry, of which none has a ``complaint``."""
+def cases_of(op: Declaration, dtypes: Sequence[str], launches: str) -> st.SearchStrategy[Case]:
+    """Strategy for the cases of one kernel entry; ``launches`` is "any", or "host" for the host's own rule only."""
     types = op.bind(dtypes)
 
     @st.composite
@@ -74,7 +74,7 @@ def cases_of(
         case = Case(
             op.name, tuple(dtypes), tuple(tensors.items()), tuple(params.items()), tuple(flags), launch, threads
         )
-        if not op.layouts and complaint(op.given(case)):
+        if not op.layouts and complaint_of(given_of(op, case)):
             reject()
         return case
 
@@ -95,7 +95,7 @@ def _drawn(op: Declaration, draw: Draw) -> Mapping[str, Any]:
         return {**_chosen(op, draw).names, **layouts}
     scope = _chosen(op, draw)
     try:
-        if op.broken(scope):
+        if broken(op, scope):
             reject()
         with op.naming("shapes"):
             shapes = {name: op.stated.shape(name, scope) for name in op.tensors}

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from parity.arguments import Word, word_of
+from parity.case import Case
 from parity.dtypes import DType
 from parity.errors import UsageError
 from parity.expression import Scope, Value, expression, whole
@@ -21,7 +22,7 @@ from parity.shapes import Misfit, words
 if TYPE_CHECKING:
     from parity.declaration import Declaration
 
-__all__ = ["Geometry", "Given", "Number", "Params", "Shape", "Step", "geometry_of"]
+__all__ = ["Geometry", "Given", "Number", "Params", "Shape", "Step", "given_of"]
 
 Layouts = Mapping[str, Layout]
 Params = Mapping[str, float | int]
@@ -79,7 +80,31 @@ class Given:
         Raises:
             UsageError: no device can launch it.
         """
-        return self.op.geometry(self)
+        return self.geometry()
+
+    def geometry(self, step: int = 0) -> Grid:
+        """The geometry of a launch: by its rule, or, of a single kernel, that of the case.
+
+        Raises:
+            UsageError: no device can launch it.
+        """
+        own = replace(self, threads=None, launch=None) if step else self
+        with self.op.naming("launch"):
+            return _geometry_of(self.op.steps[step].geometry, own)
+
+    def number(self, rule: Number, what: str) -> int:
+        """What an expression or a function says of the case.
+
+        Raises:
+            UsageError: it says no whole number, or has no value.
+        """
+        if callable(rule):
+            found = self.op.ask(what, rule, self)
+            if not isinstance(found, int | np.integer):
+                raise self.op.mistake(f"{what}: the function returned {found!r}, which is no whole number")
+            return int(found)
+        with self.op.naming(what):
+            return whole(expression(str(rule))(self.numbered), str(rule))
 
     @functools.cached_property
     def scope(self) -> Scope:
@@ -125,6 +150,12 @@ class Given:
         return next(iter(self.layouts.values())).shape
 
 
+def given_of(op: Declaration, case: Case) -> Given:
+    """What functions and expressions of a declaration see of a case."""
+    types, params = op.bind(case.dtypes), dict(case.params)
+    return Given(op, case.layouts, params, types, case.flags, case.threads, case.launch)
+
+
 Number = str | int | Callable[[Given], int]
 """An expression of names, a number, or a function."""
 
@@ -163,7 +194,7 @@ class Step:
         return Geometry(self.grid, self.block, self.shared, self.launch)
 
 
-def geometry_of(geometry: Geometry, given: Given) -> Grid:
+def _geometry_of(geometry: Geometry, given: Given) -> Grid:
     """The geometry of a launch: by the rule, or the one of the case's own.
 
     Raises:

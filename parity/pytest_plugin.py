@@ -10,53 +10,32 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from parity.options import declare
+
 if TYPE_CHECKING:
     from parity.testing.checking import ParityCheck
 
 __all__ = ["parity_check", "pytest_addoption", "pytest_configure"]
 
-
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
-
-
-def _positive(text: str) -> int:
-    if not (text.isdecimal() and int(text)):
-        raise ValueError
-    return int(text)
+OPTIONS = (
+    *("runner", "target", "examples", "seed", "kernels", "hip", "cases", "toolchain", "launches", "hipify"),
+    *("known-issues", "output"),
+)
+ALIASES = {"known-issues": ("--parity-known",)}
+HERE = {
+    "examples": {"help": "cases to draw per kernel (default: max_examples of --hypothesis-profile, or 20)"},
+    "seed": {"help": "what cases are drawn from (default: --hypothesis-seed, or 0)"},
+    "output": {"help": "write the matrix and the failures there, as parity run does"},
+}
+"""What pytest says otherwise."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Declare the options; those of ``parity run``, with a prefix."""
     group = parser.getgroup("parity", "conformance of CUDA and ROCm kernels")
     group.addoption("--parity", action="store_true", help="run the cases of the project's kernels as well")
-    group.addoption(
-        "--parity-runner", action="append", default=[], metavar="NAME", help="what executes (default: emulated)"
-    )
-    group.addoption(
-        "--parity-target", action="extend", type=_names, default=[], metavar="T,..", help="targets, as of parity run"
-    )
-    group.addoption(
-        "--parity-examples",
-        type=_positive,
-        metavar="N",
-        help="cases to draw per kernel (default: max_examples of --hypothesis-profile, or 20)",
-    )
-    group.addoption(
-        "--parity-seed", type=int, metavar="N", help="what cases are drawn from (default: --hypothesis-seed, or 0)"
-    )
-    group.addoption("--parity-kernels", metavar="DIR", help="folder of the .cu files")
-    group.addoption("--parity-hip", metavar="DIR", help="folder of AMD's sources, if they are not to be hipified")
-    group.addoption("--parity-cases", metavar="DIR", help="folder of the case files")
-    group.addoption(
-        "--parity-toolchain", metavar="NAME", help="what compiles for AMD targets, as --toolchain of parity run"
-    )
-    group.addoption("--parity-launches", metavar="WHICH", help="any or host, as --launches of parity run")
-    group.addoption("--parity-hipify", metavar="NAME", help="what makes HIP of CUDA sources, as --hipify of parity run")
-    group.addoption("--parity-known", metavar="FILE", help="failures to expect, as --known-issues of parity run")
-    group.addoption(
-        "--parity-output", metavar="DIR", help="write the matrix and the failures there, as parity run does"
-    )
+    for name in OPTIONS:
+        declare(group.addoption, name, f"--parity-{name}", *ALIASES.get(name, ()), **HERE.get(name, {}))
 
 
 @pytest.hookimpl(trylast=True)  # after Hypothesis has loaded its profile

@@ -11,10 +11,13 @@ import traceback
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, get_args
+
+from msgspec import Meta, Struct
 
 from parity.case import Case, split
 from parity.codeobject import prebuilt
+from parity.documents import checked
 from parity.errors import UsageError, nearest
 from parity.files import CUDA_SUFFIXES, below, regular, text_of
 from parity.op import Entry, Op
@@ -22,14 +25,8 @@ from parity.side import Side, Sides
 
 __all__ = ["LAUNCHES", "Project", "Selection", "Suite", "find_project", "find_suite", "load_suite", "settings_of"]
 
-SETTINGS: dict[str, type] = {
-    **dict.fromkeys(("kernels", "hip", "cases", "known-issues", "launches"), str),
-    "cuda-arch": int,
-    **{side + what: list for side in ("", "cuda-", "hip-") for what in ("include", "flags", "force-include")},
-}
-"""What ``[tool.parity]`` may say, and as what; ``-`` and ``_`` are the same in a name."""
-
-LAUNCHES = ("any", "host")
+Launches = Literal["any", "host"]
+LAUNCHES = get_args(Launches)
 """Whether cases are drawn with launches of any kind, or only with those of the op's own rule, which the host has."""
 
 SHIPPED_ARCH = 890
@@ -37,8 +34,28 @@ SHIPPED_ARCH = 890
 those of bfloat16 and of 8 bits are there.
 """
 
-KNOWN = "known-issues"
-"""The setting that names the file of known issues; without it, the file of this name is read where there is one."""
+
+class _Settings(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    """What ``[tool.parity]`` may say; ``-`` and ``_`` are the same in a name.
+
+    Without ``known_issues``, ``known-issues.toml`` is read where there is one.
+    """
+
+    kernels: str | None = None
+    hip: str | None = None
+    cases: str = "cases"
+    known_issues: str | None = None
+    launches: Launches = "any"
+    cuda_arch: Annotated[int, Meta(ge=1, le=9999, description="a number such as 890, which is sm_89")] | None = None
+    include: list[str] = []
+    flags: list[str] = []
+    force_include: list[str] = []
+    cuda_include: list[str] = []
+    cuda_flags: list[str] = []
+    cuda_force_include: list[str] = []
+    hip_include: list[str] = []
+    hip_flags: list[str] = []
+    hip_force_include: list[str] = []
 
 
 @dataclass(frozen=True)
@@ -195,22 +212,21 @@ def find_project(
         config = folder / "pyproject.toml"
         said = settings_of(config)
         if said is not None:
-            _check_settings(config, said)
-            table = {name.replace("_", "-"): value for name, value in said.items()}
-            issues = folder / table.get(KNOWN, f"{KNOWN}.toml")
-            ported = folder / table["hip"] if "hip" in table else None
+            table = _settings(config, said)
+            issues = folder / (table.known_issues or "known-issues.toml")
+            ported = folder / table.hip if table.hip is not None else None
+            own = None if table.kernels is None else folder / table.kernels
             found = Project(
-                # A folder of HIP sources alone is a project, too.
-                ported if ported and "kernels" not in table else folder / table.get("kernels", "kernels"),
-                folder / table.get("cases", "cases"),
-                issues if not cases and (KNOWN in table or issues.is_file()) else None,
+                own or ported or folder / "kernels",  # a folder of HIP sources alone is a project, too
+                folder / table.cases,
+                issues if not cases and (table.known_issues is not None or issues.is_file()) else None,
                 Sides(
-                    _side(folder, table, "cuda-"),
-                    _side(folder, table, "hip-"),
-                    ported if "kernels" in table else None,
-                    table.get("cuda-arch"),
+                    _side(folder, table, "cuda_"),
+                    _side(folder, table, "hip_"),
+                    ported if own else None,
+                    table.cuda_arch,
                 ),
-                table.get("launches", "any"),
+                table.launches,
             )
             break
     else:
@@ -227,10 +243,10 @@ def find_project(
     )
 
 
-def _side(folder: Path, table: Mapping[str, Any], prefix: str) -> Side:
+def _side(folder: Path, table: _Settings, prefix: str) -> Side:
     """What is said for both sides, and then for one."""
     include, flags, forced = (
-        [*table.get(what, ()), *table.get(prefix + what, ())] for what in ("include", "flags", "force-include")
+        [*getattr(table, what), *getattr(table, prefix + what)] for what in ("include", "flags", "force_include")
     )
     return Side.of(folder, include, flags, forced)
 
@@ -276,23 +292,12 @@ def settings_of(config: Path) -> dict[str, Any] | None:
     return table
 
 
-def _check_settings(config: Path, table: Mapping[str, object]) -> None:
-    for written, value in table.items():
-        name = written.replace("_", "-")
-        if name not in SETTINGS:
-            raise UsageError(f"{config}: [tool.parity] has no setting {written!r}{nearest(name, SETTINGS)}")
-        if SETTINGS[name] is int and not (isinstance(value, int) and 0 < value < 10000):
-            raise UsageError(
-                f"{config}: [tool.parity] {written} = {value!r} is not a number such as 890, which is sm_89"
-            )
-        if SETTINGS[name] is str and not isinstance(value, str):
-            raise UsageError(f"{config}: [tool.parity] {name} = {value!r} is not a text")
-        if SETTINGS[name] is list and not (isinstance(value, list) and all(isinstance(each, str) for each in value)):
-            raise UsageError(f"{config}: [tool.parity] {name} = {value!r} is not a list of texts")
+def _settings(config: Path, said: Mapping[str, object]) -> _Settings:
+    place = f"{config}: [tool.parity]"
+    for name, value in said.items():
         if any("\0" in each for each in (value if isinstance(value, list) else [value]) if isinstance(each, str)):
-            raise UsageError(f"{config}: [tool.parity] {name} = {value!r} has a NUL, which no path or option can have")
-        if name == "launches" and value not in LAUNCHES:
-            raise UsageError(f"{config}: [tool.parity] launches = {value!r} is neither 'any' nor 'host'")
+            raise UsageError(f"{place}: {name} is {value!r}, which has a NUL; no path or option can have one")
+    return checked({name.replace("_", "-"): value for name, value in said.items()}, _Settings, place)
 
 
 def load_suite(kernels: Path, cases: Path, *, sides: Sides | None = None) -> Suite:

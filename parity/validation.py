@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from string import Formatter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from parity.arguments import Word
+from parity.declaration import Declaration
 from parity.dtypes import dtype
 from parity.errors import UsageError, nearest
 from parity.expression import Expression, expression
@@ -16,11 +17,7 @@ from parity.generate.data import STREAMS, is_stream
 from parity.generate.extents import alternatives
 from parity.generate.indices import INDEX_STREAMS
 from parity.generate.layouts import STRIDES, Strides
-from parity.shape import misfit
 from parity.shapes import words
-
-if TYPE_CHECKING:
-    from parity.declaration import Declaration
 
 __all__ = ["check_declaration"]
 
@@ -70,13 +67,16 @@ _KINDS: dict[str, Any] = {
     "symbols": {str: (str, Callable)},
     **dict.fromkeys(("reference", "layouts", "shape", "fits", "launch"), (type(None), Callable)),
 }
-"""What a field of a declaration may be; the form is that of ``misfit``."""
+"""What a field of a declaration may be: ``[kind]`` is a list or tuple of such values, ``{str: kind}`` are names with
+such values, and a tuple has several kinds, of which it may be any.
+"""
+_CALLED = {str: "a text", int: "a whole number", float: "a number", type(None): "None", Callable: "a function"}
 
 
 def _kinds(op: Declaration) -> None:
     """Values of another kind than the field takes."""
     for name, kind in _KINDS.items():
-        if problem := misfit(getattr(op, name), kind, name):
+        if problem := _misfit(getattr(op, name), kind, name):
             raise UsageError(f"op {op.name}: {problem}")
     for what in ("named", "bench"):
         for case in getattr(op, what):
@@ -97,6 +97,23 @@ def _kinds(op: Declaration) -> None:
     for name in ("kernel", "source", "name"):
         if not (text := getattr(op, name)).isprintable() or (not text and name != "source"):
             raise UsageError(f"op {op.name!r}: {name}={text!r} is no name")
+
+
+def _misfit(value: Any, kind: Any, place: str) -> str:
+    """What is wrong first in a value, and where; empty if it is of the kind."""
+    if isinstance(kind, tuple):
+        problems = [_misfit(value, each, place) for each in kind]
+        return problems[-1] if all(problems) else ""
+    if isinstance(kind, list):
+        if not isinstance(value, list | tuple):
+            return f"{place} is {value!r}, not a list"
+        return next(filter(None, (_misfit(each, kind[0], f"{place}[{i}]") for i, each in enumerate(value))), "")
+    if isinstance(kind, dict):
+        if not isinstance(value, Mapping):
+            return f"{place} is {value!r}, not a dict"
+        return next(filter(None, (_misfit(each, kind[str], f"{place}: {name}") for name, each in value.items())), "")
+    fits = isinstance(value, kind) and not isinstance(value, bool)
+    return "" if fits or kind is object else f"{place} is {value!r}, not {_CALLED.get(kind) or kind.__name__}"
 
 
 def _names(op: Declaration) -> None:

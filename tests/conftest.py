@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+import json
 import signal
+from collections.abc import Callable
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 from parity.cache import Cache, default_root
@@ -39,6 +43,17 @@ def cache() -> Cache:
 def suite() -> Suite:
     """The suite of this repository."""
     return load_suite(ROOT / "kernels", ROOT / "cases")
+
+
+@pytest.fixture(scope="session")
+def conforms() -> Callable[[str, object], bool]:
+    """Whether JSON data are what the committed schema of that name (``matrix``, a line of a ``record``) says."""
+
+    @functools.cache
+    def validator(name: str) -> jsonschema.Draft202012Validator:
+        return jsonschema.Draft202012Validator(json.loads((ROOT / f"docs/schema/{name}.schema.json").read_text()))
+
+    return lambda name, data: validator(name).is_valid(data)
 
 
 @pytest.fixture

@@ -46,7 +46,7 @@ def current():
     return made
 
 
-class Session:
+class Untimed:
     def __init__(self, watch, emulated):
         self.watch, self.emulated = watch, emulated
 
@@ -56,6 +56,8 @@ class Session:
     def execute(self, code, launch, buffers):
         return self.emulated.execute(code, launch, buffers)
 
+
+class Session(Untimed):
     def time(self, code, launch, buffers, *, hot, seconds):
         self.watch.timed.append(launch.kernel)
         script = self.watch.scripts.get(launch.kernel, 2e-4)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from parity import reference
-from parity.cli import _parser
+from parity.cli import parser
 from parity.generate.draw import sample
 from parity.op import Op
 from parity.reference import Limits
@@ -77,11 +77,10 @@ def commands(page):
 
 @PAGE
 def test_commands_of_parity_are_understood(page):
-    parser = _parser()
     for name, *arguments in filter(None, commands(page)):
         if name == "parity" and "--help" not in arguments and not any("[" in a and "(" not in a for a in arguments):
             try:
-                parser.parse_args(arguments)
+                parser(arguments).parse_args(arguments)
             except SystemExit as error:
                 pytest.fail(f"parity {shlex.join(arguments)}: exit code {error.code}")
 

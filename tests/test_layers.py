@@ -46,3 +46,18 @@ def test_imports_go_down(part):
 
 def test_every_layer_exists():
     assert DEPTHS.keys() <= {*PARTS}
+
+
+@pytest.mark.parametrize("package", ["engine", "runners", "testing"])
+def test_no_two_modules_of_a_package_need_each_other(package):
+    """Not even for their types."""
+    needs = {path.stem: set(siblings(path, package)) for path in (PARITY / package).glob("*.py")}
+    assert not {(one, other) for one, others in needs.items() for other in others if one in needs.get(other, ())}
+
+
+def siblings(path: Path, package: str) -> Iterator[str]:
+    """The modules of its package that a module imports, wherever in it."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(f"parity.{package}"):
+            below = node.module.split(".")[2:]
+            yield from below or [name.name for name in node.names]

@@ -147,7 +147,15 @@ def test_the_file_of_known_issues_belongs_to_the_cases_of_the_project(folders):
 @pytest.mark.parametrize(
     ("config", "says"),
     [
-        ("[tool.parity]\nkernel = 'k'\n", "did you mean kernels"),
+        (
+            "[tool.parity]\nkernel = 'k'\n",
+            "pyproject.toml: \\[tool.parity\\]: it has no 'kernel'; did you mean kernels",
+        ),
+        ("[tool.parity]\nkernels = 3\n", "kernels is 3, not a text"),
+        ("[tool.parity]\nhip_flags = ['-DA', 3]\n", "hip-flags\\[1\\] is 3, not a text"),
+        ("[tool.parity]\nflags = '-DA'\n", "flags is '-DA', not a list"),
+        ("[tool.parity]\ncuda-arch = true\n", "cuda-arch is True, not a number such as 890"),
+        ("[tool.parity]\nlaunches = 'hots'\n", "launches is 'hots', not any or host"),
         ("[tool\n", "not valid TOML"),
         ("[tool]\nparity = 1\n", "must be a table"),
     ],

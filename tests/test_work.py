@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from parity.declaration import Work
+from parity.call import Work
 from parity.launch import Pointer
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
+import json
+import os
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -32,8 +35,16 @@ def test_every_session_that_is_run_exists(jobs):
     assert named <= sessions
 
 
-def test_every_target_has_its_job(jobs):
-    assert tuple(jobs["emulated"]["strategy"]["matrix"]["target"]) == tuple(TARGETS)
+def test_every_target_has_its_job(jobs, tmp_path):
+    job = jobs["emulated"]
+    assert job["needs"] == "targets"
+    assert job["strategy"]["matrix"]["target"] == "${{ fromJSON(needs.targets.outputs.names) }}"
+    (step,) = (step for step in jobs["targets"]["steps"] if "run" in step)
+    assert jobs["targets"]["outputs"]["names"] == f"${{{{ steps.{step['id']}.outputs.names }}}}"
+    output = tmp_path / "output"
+    subprocess.run(["bash", "-ec", step["run"]], cwd=ROOT, env={**os.environ, "GITHUB_OUTPUT": str(output)}, check=True)
+    name, _, value = output.read_text().partition("=")
+    assert (name, json.loads(value)) == ("names", [*TARGETS])
 
 
 def test_nothing_of_a_pull_request_reaches_a_machine_of_ones_own(jobs):

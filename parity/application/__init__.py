@@ -3,19 +3,27 @@
 Nothing here prints, parses options or knows a terminal.
 """
 
+from parity.application.changes import Difference, differences
 from parity.application.columns import Columns, columns
+from parity.application.explanation import explain
+from parity.application.measured import Measured
+from parity.application.recorded import Recorded
 from parity.application.results import Results, Stored, load
-from parity.application.run import DEFAULT_RUNNER, EXAMPLES, Prepared, Run, Settings
+from parity.application.run import Prepared, Run, Settings, replay
 
 __all__ = [
-    "DEFAULT_RUNNER",
-    "EXAMPLES",
     "Columns",
+    "Difference",
+    "Measured",
     "Prepared",
+    "Recorded",
     "Results",
     "Run",
     "Settings",
     "Stored",
     "columns",
+    "differences",
+    "explain",
     "load",
+    "replay",
 ]

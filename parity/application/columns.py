@@ -41,7 +41,7 @@ class Columns:
     @property
     def built(self) -> tuple[Column, ...]:
         """The columns that kernels are built for."""
-        return tuple(column for column in self.live if not column.op_level)
+        return tuple(column for column in self.runnable if column.built)
 
     def code(self, built: Iterable[Built]) -> dict[tuple[str, Column], CodeObject]:
         """The code object of a module and a column: of those that were built, or of a recording."""
@@ -54,7 +54,7 @@ class Columns:
     @property
     def live(self) -> tuple[Column, ...]:
         """The columns that execute."""
-        return tuple(column for column in self.runnable if column not in self.recordings)
+        return tuple(column for column in self.runnable if column.live)
 
     def with_recorded(self, tasks: Sequence[Task], suite: Suite) -> tuple[tuple[Task, ...], list[str]]:
         """The tasks with what was recorded for them, and a warning for every recorded case that is none any more.

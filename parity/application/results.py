@@ -27,8 +27,27 @@ RECORD = "record.jsonl"
 """The file of a results folder that has a line for each case."""
 
 
+class _Cases:
+    """What can be asked of cases, whether they have just been run or were read back."""
+
+    records: Sequence[CaseRecord]
+
+    @property
+    def failures(self) -> list[Failure]:
+        """The failing cases, the simplest of each kind."""
+        return list(shown_failures(self.records))
+
+    def frame(self) -> pandas.DataFrame:
+        """One row per case; see ``case_frame``.
+
+        Raises:
+            MissingTool: pandas is not installed.
+        """
+        return case_frame(self.records)
+
+
 @dataclass(frozen=True)
-class Results:
+class Results(_Cases):
     """What a run found, also one that ended early: ``stopped`` is what ended it.
 
     ``records`` are its cases, ``seconds`` the time of the execution, ``measured`` what kernels cost, by kernel and
@@ -70,23 +89,10 @@ class Results:
         )
 
     @property
-    def failures(self) -> list[Failure]:
-        """The failing cases, the simplest of each kind."""
-        return list(shown_failures(self.records))
-
-    @property
     def notes(self) -> Iterator[str]:
         """What to say of cases that could not be judged, or are not what was recorded."""
         yield from self.run.columns.stale(self.records, self.run.suite)
         yield from not_judged(self.records)
-
-    def frame(self) -> pandas.DataFrame:
-        """One row per case; see ``case_frame``.
-
-        Raises:
-            MissingTool: pandas is not installed.
-        """
-        return case_frame(self.records)
 
 
 def recorded_measurements(run: Run) -> tuple[list[tuple[Column, Measurement]], list[str]]:
@@ -95,9 +101,8 @@ def recorded_measurements(run: Run) -> tuple[list[tuple[Column, Measurement]], l
     problems = []
     for column, recording in run.columns.recordings.items():
         if MEASUREMENTS in recording.attached:
-            text = recording.attached[MEASUREMENTS].decode(errors="replace")
             try:
-                stored = parse_baseline(text, f"{MEASUREMENTS} of {column.spec}")
+                stored = parse_baseline(recording.attached[MEASUREMENTS], f"{MEASUREMENTS} of {column.spec}")
             except UsageError as error:  # not worth the values of a whole run
                 problems.append(f"what was measured is not shown: {error}")
                 continue
@@ -106,28 +111,15 @@ def recorded_measurements(run: Run) -> tuple[list[tuple[Column, Measurement]], l
 
 
 @dataclass(frozen=True)
-class Stored:
+class Stored(_Cases):
     """The results of a run that ended before: its cases, and in which ``environment`` they were run.
 
     ``complete`` says whether it came to its end.
     """
 
-    records: tuple[CaseRecord, ...]
+    records: Sequence[CaseRecord]
     environment: Mapping[str, Any]
     complete: bool
-
-    @property
-    def failures(self) -> list[Failure]:
-        """The failing cases, the simplest of each kind."""
-        return list(shown_failures(self.records))
-
-    def frame(self) -> pandas.DataFrame:
-        """One row per case; see ``case_frame``.
-
-        Raises:
-            MissingTool: pandas is not installed.
-        """
-        return case_frame(self.records)
 
 
 def load(folder: str | Path) -> Stored:

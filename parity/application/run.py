@@ -6,17 +6,20 @@ import functools
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from parity.application.columns import Columns, columns
+from parity.application.columns import Columns, columns, targets_of
+from parity.application.measured import Measured, measure
+from parity.application.recorded import Recorded, record
 from parity.application.results import Results
 from parity.engine import (
     CaseRecord,
     Column,
     Known,
     Plan,
+    Progress,
     RecordWriter,
     Task,
     environment,
@@ -25,19 +28,15 @@ from parity.engine import (
     tasks_of,
 )
 from parity.engine import run as stream
+from parity.engine.bench import Measurement
 from parity.errors import SYSTEM_ERRORS, NotAvailable, SystemLacks, UsageError, refusal
 from parity.op import Entry
+from parity.options import DEFAULT_RUNNER, EXAMPLES
+from parity.runners import kernel_runner, replayed
 from parity.suite import Selection, Suite, find_suite
 from parity.toolchain import Built, build_suite
 
-__all__ = ["DEFAULT_RUNNER", "EXAMPLES", "Prepared", "Run", "Settings"]
-
-DEFAULT_RUNNER = "emulated"
-EXAMPLES = 20
-"""Cases that are drawn per kernel, beside the named ones."""
-
-Progress = Callable[[str, int, int], None]
-"""Is told what is being done, how much of it is done, and how much there is."""
+__all__ = ["Prepared", "Run", "Settings", "replay"]
 
 
 @dataclass(frozen=True)
@@ -58,12 +57,16 @@ class Settings:
 
 @dataclass(frozen=True)
 class Run:
-    """What a run is about: kernels of a suite, on columns. Nothing is built or executed yet."""
+    """What a run is about: kernels of a suite, on columns. Nothing is built or executed yet.
+
+    ``picked`` are the kernels, each with its columns, where not every kernel runs on every column.
+    """
 
     suite: Suite
     selection: Selection
     columns: Columns
     settings: Settings = field(default_factory=Settings)
+    picked: tuple[Task, ...] | None = None
 
     @classmethod
     def of(
@@ -85,6 +88,23 @@ class Run:
         """
         suite = suite or find_suite()
         return cls(suite, suite.select(selectors, dtypes), columns(runners, targets), settings or Settings())
+
+    @classmethod
+    def on_one(
+        cls, suite: Suite, selection: Selection, runner: str, targets: Sequence[str], settings: Settings, purpose: str
+    ) -> Run:
+        """A run whose cases are executed by one runner, on these targets (default: its usual ones), and not judged by
+        what is known to fail. ``purpose`` is what needs such a run, for messages.
+
+        Raises:
+            UsageError: the runner executes no kernels.
+            NotAvailable: it cannot work here, or cannot run one of the targets.
+        """
+        found = kernel_runner(runner, purpose)
+        if replayed(found) is not None:
+            raise UsageError(f"{purpose} executes kernels, and {runner} only has what was executed before")
+        chosen = columns([runner], targets_of(found, targets))
+        return cls(replace(suite, known=None), selection, chosen, settings)
 
     def __post_init__(self) -> None:
         if not self.columns.live and (self.settings.seed, self.settings.examples) != (None, None):
@@ -126,15 +146,23 @@ class Run:
         yield from self.known.mistakes
         yield from self.columns.changed_kernels(self.suite, {entry.kernel for entry in self.entries})
 
+    @functools.cached_property
+    def tasks(self) -> tuple[Task, ...]:
+        """The kernels, each with the columns that it is to run on."""
+        return tasks_of(self.selection, self.columns.runnable) if self.picked is None else self.picked
+
     @property
     def modules(self) -> list[str]:
         """The modules with the kernels."""
-        return self.suite.modules_of(self.entries)
+        return self.suite.modules_of(self.entries if self.picked is None else map(self._entry, self.picked))
 
     @property
     def targets(self) -> list[str]:
         """What is compiled for: what executes, and what is only compiled; recorded kernels ran elsewhere."""
-        return list(dict.fromkeys([*(column.target for column in self.columns.built), *self.columns.compiled]))
+        built = self.columns.built
+        if self.picked is not None:
+            built = tuple(column for task in self.picked for column in task.columns if column in built)
+        return list(dict.fromkeys([*(column.target for column in built), *self.columns.compiled]))
 
     def build(self, done: Callable[[Built], None] | None = None) -> Prepared:
         """Compile the modules for the targets. A module that does not compile is no error.
@@ -145,7 +173,7 @@ class Run:
         targets, settings = self.targets, self.settings
         built = build_suite(self.suite, self.modules, targets, jobs=settings.jobs, done=done) if targets else []
         code = self.columns.code(built)
-        tasks, problems = self.columns.with_recorded(tasks_of(self.selection, self.columns.runnable), self.suite)
+        tasks, problems = self.columns.with_recorded(self.tasks, self.suite)
         plan = Plan.of(
             self.suite,
             runnable(self.known.with_cases(tasks, self.suite), self.suite, code),
@@ -157,9 +185,14 @@ class Run:
         )
         return Prepared(self, tuple(built), plan, tuple(problems))
 
+    @property
+    def draws_all(self) -> bool:
+        """Whether no case is left out that a run draws if it is asked for nothing else."""
+        return not self.columns.live or (self.examples >= EXAMPLES and self.settings.as_usual)
+
     def drawn(self, plan: Plan) -> set[str]:
         """The kernels of which no case is left out that a run draws if it is asked for nothing else."""
-        if (self.examples < EXAMPLES or not self.settings.as_usual) and self.columns.live:
+        if not self.draws_all:
             return set()
         picked = {(case.op, case.dtypes) for case in self.selection.cases}
         return {kernel for task, kernel in self.kernels(plan) if (task.op, task.dtypes) not in picked}
@@ -170,7 +203,10 @@ class Run:
 
     def kernels(self, plan: Plan) -> Iterator[tuple[Task, str]]:
         """The tasks of the plan, each with its kernel."""
-        return ((task, Entry(self.suite.op(task.op), task.dtypes).kernel) for task in plan.tasks)
+        return ((task, self._entry(task).kernel) for task in plan.tasks)
+
+    def _entry(self, task: Task) -> Entry:
+        return Entry(self.suite.op(task.op), task.dtypes)
 
 
 @dataclass(frozen=True)
@@ -229,3 +265,39 @@ class Prepared:
             stopped = SystemLacks(refusal(error))
         seconds = time.perf_counter() - start if self.plan.tasks else 0.0
         return Results(self.run, self.plan, self.built, records, seconds, stopped)
+
+    def measure(
+        self,
+        *,
+        hot: bool = False,
+        seconds: float = 1.0,
+        progress: Progress | None = None,
+        each: Callable[[Measurement], None] | None = None,
+    ) -> Measured:
+        """Measure the kernels where they execute; see ``measured.measure``."""
+        return measure(self, hot=hot, seconds=seconds, progress=progress, each=each)
+
+    def record(
+        self,
+        file: Path,
+        *,
+        measured: bool = False,
+        progress: Progress | None = None,
+        note: Callable[[str], None] | None = None,
+        arguments: Iterable[str] = (),
+    ) -> Recorded:
+        """Execute, and store what the cases leave behind, to be replayed elsewhere; see ``recorded.record``.
+
+        Raises:
+            UsageError, NotAvailable: as ``recorded.record``.
+        """
+        return record(self, file, measured=measured, progress=progress, note=note, arguments=arguments)
+
+
+def replay(recording: str | Path, *selectors: str, suite: Suite | None = None) -> Results:
+    """Judge what was recorded on another machine (all of it, or of the kernels that are named); nothing is executed.
+
+    Raises:
+        UsageError: the file is no recording, or a name is unknown.
+    """
+    return Run.of(*selectors, runners=[f"recorded={recording}"], suite=suite).build().execute()

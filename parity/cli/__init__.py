@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import ast
 import contextlib
 import importlib
 import logging
@@ -11,13 +12,14 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from types import FrameType
 
 import parity
 from parity.errors import SYSTEM_ERRORS, NotAvailable, ParityError, UsageError, refusal
 from parity.interrupts import held
 
-__all__ = ["main"]
+__all__ = ["main", "parser"]
 
 COMMANDS = ("init", "run", "record", "bench", "list", "show", "build", "static", "doctor", "hip-emulator")
 WRONG_USAGE = 2
@@ -44,21 +46,22 @@ def _main(argv: Sequence[str] | None) -> int:
     logging.basicConfig(format="parity: %(message)s", level=logging.WARNING, force=True)
     logging.getLogger("parity").setLevel(logging.INFO)
     try:
-        for argument in sys.argv[1:] if argv is None else argv:
+        given = sys.argv[1:] if argv is None else argv
+        for argument in given:
             if not _is_text(argument):
                 raise UsageError(f"the argument {argument!r} is not UTF-8; a file of such a name has to be renamed")
         # Interrupted in the middle of an import, some packages say that they are not there.
         with held():
-            parser = _parser()
+            understood = parser(given)
         try:
-            arguments = parser.parse_args(argv)
+            arguments = understood.parse_args(given)
         except SystemExit as leaving:  # help, version, wrong usage; nothing else may end parity
             return leaving.code if isinstance(leaving.code, int) else WRONG_USAGE
         for option in ("toolchain", "hipify"):
-            if given := getattr(arguments, option, None):
+            if asked := getattr(arguments, option, None):
                 from parity.toolchain import HIPIFY, VARIABLE
 
-                os.environ[VARIABLE if option == "toolchain" else HIPIFY] = given
+                os.environ[VARIABLE if option == "toolchain" else HIPIFY] = asked
         code: int = arguments.command(arguments)
         problems: tuple[str, ...] = getattr(arguments, "problems", ())
         if problems and not code:
@@ -134,21 +137,23 @@ def _say(text: str) -> None:
     errors().print(text, style="red")
 
 
-def _parser() -> argparse.ArgumentParser:
+def parser(argv: Sequence[str]) -> argparse.ArgumentParser:
+    """The parser for these arguments: it has all commands, and the options of the one that they name."""
     # Imported here and not at the top: it takes half a second, which has to begin where signals are held.
     from rich_argparse import RawDescriptionRichHelpFormatter
 
-    parser = argparse.ArgumentParser(
+    RawDescriptionRichHelpFormatter.help_markup = RawDescriptionRichHelpFormatter.text_markup = False  # [tool.parity]
+    found = argparse.ArgumentParser(
         "parity",
         description="Does a HIP port compute what the CUDA kernels compute, value by value?",
         formatter_class=RawDescriptionRichHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("--version", action="version", version=f"parity {parity.__version__}")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    found.add_argument("--version", action="version", version=f"parity {parity.__version__}")
+    commands = found.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name in COMMANDS:
-        module = importlib.import_module(f"parity.cli.{name.replace('-', '_')}")
-        text = (module.__doc__ or "").strip()
+        file = name.replace("-", "_")
+        text = ast.get_docstring(ast.parse(Path(__file__).with_name(f"{file}.py").read_bytes())) or ""
         command = commands.add_parser(
             name,
             help=text.splitlines()[0],
@@ -156,6 +161,8 @@ def _parser() -> argparse.ArgumentParser:
             formatter_class=RawDescriptionRichHelpFormatter,
             allow_abbrev=False,
         )
-        module.options(command)
-        command.set_defaults(command=module.main)
-    return parser
+        if name in argv:  # what the others need is not imported
+            module = importlib.import_module(f"parity.cli.{file}")
+            module.options(command)
+            command.set_defaults(command=module.main)
+    return found

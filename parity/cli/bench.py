@@ -9,30 +9,30 @@ be compared, 130 interrupted.
 from __future__ import annotations
 
 import argparse
+import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from parity.application.columns import targets_of
-from parity.cli.measuring import measure, results_of
-from parity.cli.options import add_folders, add_jobs, add_json, add_selection, names, select
-from parity.cli.terminal import building, errors, output
+from parity.application import Run, Settings
+from parity.cli.options import add_folders, add_jobs, add_json, add_selection, add_target, select
+from parity.cli.terminal import built, errors, measured, output
 from parity.engine.baseline import Baseline, Changed, read_baseline
 from parity.engine.bench import NOT_JUDGED
-from parity.engine.plan import Column, Plan, columns_of, runnable, tasks_of
 from parity.errors import NotAvailable, ParityError, unwritable
 from parity.files import regular
+from parity.options import DEFAULT_RUNNER
 from parity.report.bench import Results, bench_csv, bench_json, bench_markdown, bench_terminal
-from parity.runners import Evidence, Runner, kernel_runner, runners
-from parity.suite import Selection, Suite
-from parity.toolchain import Built, build_suite
+from parity.runners import Evidence, kernel_runner, runners
+from parity.toolchain import Built
 
 __all__ = ["main", "options"]
 
 FORMATS = {".json": bench_json, ".md": bench_markdown, ".csv": bench_csv}
 EXAMPLES = 3
+PURPOSE = "parity bench"
 INTERRUPTED = 130
 
 
@@ -42,9 +42,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--runner", metavar="NAME", help="what executes (default: a GPU if there is one, else emulated)"
     )
-    parser.add_argument(
-        "--target", type=names, action="extend", default=[], metavar="T,..", help="default: those of the runner"
-    )
+    add_target(parser, "those of the runner")
     parser.add_argument("--hot", action="store_true", help="time with warm caches too, launch after launch")
     parser.add_argument(
         "--seconds", type=_positive, default=1.0, metavar="S", help="limit of one measurement (default: %(default)s)"
@@ -76,17 +74,15 @@ def main(arguments: argparse.Namespace) -> int:
     baseline = read_baseline(arguments.baseline) if arguments.baseline else None
     for path in arguments.save:
         _write(path)  # now, and not after minutes of measuring
-    chosen = kernel_runner(arguments.runner, "parity bench") if arguments.runner else _best()
-    targets = targets_of(chosen, arguments.target)
-    built = _build(suite, selection, targets, arguments.jobs)
-    for each in built:
+    runner, settings = arguments.runner or _best(), Settings(EXAMPLES, jobs=arguments.jobs)
+    prepared = built(Run.on_one(suite, selection, runner, arguments.target, settings, PURPOSE))
+    for each in prepared.built:
         if each.error:
             errors().print(f"{each.error}\n", style="red")
-    plan = _plan(suite, selection, columns_of(chosen, targets), built)
-    found = measure(plan, suite, hot=arguments.hot, seconds=arguments.seconds)
+    found = measured(prepared, hot=arguments.hot, seconds=arguments.seconds)
     if isinstance(found.stopped, NotAvailable) and not found.measurements:
         raise found.stopped
-    results = results_of(found, plan)
+    results = found.results(sys.argv[1:])
     if baseline:
         threshold = arguments.threshold / 100
         changes = [baseline.change(m, results.devices[m.target], threshold) for m in found.measurements]
@@ -106,30 +102,16 @@ def main(arguments: argparse.Namespace) -> int:
         return INTERRUPTED
     if found.stopped:
         raise found.stopped
-    return _code(results, built)
+    return _code(results, prepared.built)
 
 
-def _best() -> Runner:
+def _best() -> str:
     """A GPU if there is one, else the emulator."""
     for name in runners():
         with suppress(ParityError):
-            one = kernel_runner(name, "parity bench")
-            if one.evidence is Evidence.HARDWARE:
-                return one
-    return kernel_runner("emulated", "parity bench")
-
-
-def _build(suite: Suite, selection: Selection, targets: Sequence[str], jobs: int | None) -> list[Built]:
-    modules = suite.modules_of(suite.entries_of(selection))
-    with building(len(modules) * len(targets)) as done:
-        return build_suite(suite, modules, targets, jobs=jobs, done=done)
-
-
-def _plan(suite: Suite, selection: Selection, columns: Sequence[Column], built: Sequence[Built]) -> Plan:
-    code = {(b.module, c): b.code_object for b in built for c in columns if b.code_object and b.target == c.target}
-    order = {op: place for place, op in enumerate(suite.ops)}
-    tasks = sorted(runnable(tasks_of(selection, columns), suite, code), key=lambda task: order[task.op])
-    return Plan.of(suite, tasks, code, examples=EXAMPLES)
+            if kernel_runner(name, PURPOSE).evidence is Evidence.HARDWARE:
+                return name
+    return DEFAULT_RUNNER
 
 
 def _write(path: Path, text: str = "") -> None:

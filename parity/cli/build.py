@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -13,10 +12,12 @@ from pathlib import Path
 
 from rich.text import Text
 
-from parity.cli.options import add_folders, add_jobs, add_json, names
+from parity.cli.options import add_folders, add_jobs, add_json, add_target
 from parity.cli.terminal import building, errors, output
 from parity.codeobject import spelled
+from parity.documents import json_text
 from parity.errors import UsageError, nearest
+from parity.report.tables import coloured
 from parity.suite import Project, find_project, load_suite
 from parity.toolchain import DEFAULT_TARGETS, Built, Finding, Switch, build, find_modules, target
 from parity.toolchain.hints import say_so
@@ -34,9 +35,7 @@ HEADS = ("module", "target", "entries", "VGPRs", "SGPRs", "LDS B", "scratch B", 
 def options(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("modules", nargs="*", metavar="MODULE", help="default: all")
-    parser.add_argument(
-        "--target", type=names, action="extend", metavar="T,..", help=f"default: {' '.join(DEFAULT_TARGETS)}"
-    )
+    add_target(parser, " ".join(DEFAULT_TARGETS))
     parser.add_argument("--signatures", action="store_true", help="print the kernels and what they take")
     add_jobs(parser)
     add_json(parser)
@@ -58,7 +57,7 @@ def main(arguments: argparse.Namespace) -> int:
             done=done,
         )
     if arguments.json:
-        print(json.dumps([_as_dict(one) for one in built], indent=1))
+        print(json_text([_as_dict(one) for one in built], indent=1).decode())
     else:
         output().print(_table(built))
         if arguments.signatures:
@@ -126,19 +125,13 @@ def _as_dict(one: Built) -> dict[str, object]:
 
 
 def _table(built: Sequence[Built]) -> Text:
-    rows = [list(HEADS)]
+    rows = []
     for one in built:
         numbers = ["" if one.error else str(number) for number in _numbers(one)]
         state = "COMPILE ERROR" if one.error else "cached" if one.cached else "compiled"
-        rows.append([one.module, one.target, *numbers, f"{one.seconds:.2f}", state])
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    text = Text()
-    for place, row in enumerate(rows):
-        cells = [c.ljust(w) if i in (0, 1, 9) else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True))]
-        style = "bold" if place == 0 else "bold red" if row[-1] == "COMPILE ERROR" else ""
-        text.append("  ".join(cells).rstrip(), style).append("\n")
-    text.rstrip()
-    return text
+        style = "bold red" if one.error else ""
+        rows.append([Text(c, style) for c in (one.module, one.target, *numbers, f"{one.seconds:.2f}", state)])
+    return coloured(HEADS, rows, right=range(2, len(HEADS) - 1))
 
 
 def _print_kernels(built: Sequence[Built]) -> None:

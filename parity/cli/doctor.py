@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib.metadata
 import importlib.util
-import json
+import itertools
 import os
 import platform
 import shutil
@@ -22,8 +22,10 @@ from parity import zig
 from parity.cache import default_root
 from parity.cli.options import add_json
 from parity.cli.terminal import output
+from parity.documents import json_text
 from parity.engine.pool import processors
 from parity.errors import MissingTool, ParityError
+from parity.report.tables import Cell, coloured
 from parity.runners import described, probed, problems, runner, runners
 from parity.runners.registry import BUILT_IN
 from parity.static import nvdisasm
@@ -49,12 +51,12 @@ LIBRARIES = (
         "gmpy2",
         "hypothesis",
         "packaging",
-        "Pebble",
+        "msgspec",
         "PyYAML",
         "platformdirs",
         "pyelftools",
     ),
-    *("rich", "rich-argparse"),
+    *("rich", "rich-argparse", "tabulate"),
 )
 
 
@@ -82,7 +84,7 @@ def main(arguments: argparse.Namespace) -> int:
     """Print what was found; always 0, as a machine that can do little is no error."""
     found = list(findings())
     if arguments.json:
-        print(json.dumps([{**asdict(finding), "ok": finding.ok} for finding in found], indent=1))
+        print(json_text([{**asdict(finding), "ok": finding.ok} for finding in found], indent=1).decode())
     else:
         output().print(_table(found))
     return 0
@@ -232,15 +234,12 @@ def _suite() -> Iterator[Finding]:
 
 
 def _table(found: list[Finding]) -> Text:
-    width = max(len(finding.name) for finding in found)
-    text = Text()
-    group = ""
-    for finding in found:
-        if finding.group != group:
-            text.append(("\n" if group else "") + finding.group + "\n", "bold")
-            group = finding.group
-        mark, style = ("ok", "green") if finding.ok else ("!!", "bold red") if finding.needed else ("--", "yellow")
-        text.append(f"  {mark} ", style).append(f"{finding.name.ljust(width)}  ")
-        text.append(": ".join(part for part in (finding.found, finding.advice) if part) + "\n")
-    text.rstrip()
-    return text
+    groups = []
+    for group, each in itertools.groupby(found, key=lambda finding: finding.group):
+        rows: list[list[Cell]] = []
+        for finding in each:
+            mark, style = ("ok", "green") if finding.ok else ("!!", "bold red") if finding.needed else ("--", "yellow")
+            said = ": ".join(part for part in (finding.found, finding.advice) if part)
+            rows.append([Text.assemble((mark, style), f" {finding.name}"), said])
+        groups.append(Text.assemble((f"{group}\n", "bold"), coloured((), rows, indent=2)))
+    return Text("\n\n").join(groups)

@@ -10,7 +10,6 @@ targets that you name. What a kernel does wrong is told on standard error, and s
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import re
 import shlex
@@ -18,6 +17,7 @@ import shutil
 
 from parity.cli.options import add_json, names
 from parity.cli.terminal import errors
+from parity.documents import json_text
 from parity.errors import UsageError, nearest
 from parity.hip import LACKS, environment
 from parity.hip.faults import PlantedFault
@@ -73,7 +73,7 @@ def main(arguments: argparse.Namespace) -> int:
             raise UsageError(f"no program {arguments.program[0]!r}; name a file, or one that is on PATH")
         os.execve(path, arguments.program, {**os.environ, **found})
     if arguments.json:
-        print(json.dumps(found, indent=1))
+        print(json_text(found, indent=1).decode())
         return 0
     for name, value in found.items():
         print(f"export {name}={shlex.quote(value)}")

@@ -11,6 +11,7 @@ from parity.cli.options import add_drawing, add_folders, add_selection, select
 from parity.cli.terminal import output
 from parity.engine import Plan, tasks_of
 from parity.op import Entry
+from parity.report.tables import Cell, coloured
 from parity.suite import Selection, Suite
 
 __all__ = ["main", "options"]
@@ -44,15 +45,12 @@ def _table(entries: Iterable[Entry]) -> Text:
     ops: dict[str, list[Entry]] = {}
     for entry in entries:
         ops.setdefault(entry.op.name, []).append(entry)
-    width = max(map(len, ops))
-    kernels = {name: len(each) for name, each in ops.items()}
-    text = Text()
+    rows: list[list[Cell]] = []
     for name, each in ops.items():
-        op = each[0].op
-        text.append("\n" if text else "").append(name.ljust(width), "bold")
-        text.append(f"  {kernels[name]:>3} x {'a library' if op.library else op.kernel}  ")
-        text.append(_dtypes([entry.dtypes for entry in each]), "cyan")
-    return text
+        kernel = "a library" if each[0].op.library else each[0].op.kernel
+        dtypes = _dtypes([entry.dtypes for entry in each])
+        rows.append([Text(name, "bold"), f"{len(each)} x", kernel, Text(dtypes, "cyan")])
+    return coloured((), rows, right=(1,))
 
 
 def _dtypes(combinations: Sequence[tuple[str, ...]]) -> str:

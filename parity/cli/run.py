@@ -4,33 +4,37 @@ The record (one JSON line per case), the matrix (text, Markdown, JSON, CSV, JUni
 to the output folder. Exit code: 0 all passed, or failed in a known way; 1 a failure, or a known issue to look at again;
 2 wrong usage, or a mistake in the file of known issues; 3 nothing was run, or nothing failed and something else than a
 kernel (no memory, a full disk, a reference that raised) kept cases from being judged; 130 interrupted, 143 terminated.
+
+The matrix is no wider than the terminal, or than COLUMNS says. Where it would be, targets that show the same share a
+column, notes go on in further lines, and then names of dtypes, speed, cases and budgets are left out of a module, in
+this order and no more than it takes. A line below says so. Files and pipes get everything.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
-from parity.application import DEFAULT_RUNNER, Prepared, Results, Run, Settings, columns
+from parity.application import Prepared, Results, Run, Settings, columns
 from parity.application.results import RECORD, recorded_measurements
-from parity.cli.measuring import measure
-from parity.cli.options import add_drawing, add_folders, add_jobs, add_json, add_selection, names, select
-from parity.cli.terminal import building, errors, output, progress
+from parity.cli.options import add_drawing, add_folders, add_jobs, add_json, add_selection, select
+from parity.cli.terminal import built, errors, measured, output, reporting
+from parity.documents import json_text, plain
 from parity.engine import CaseRecord, Column
 from parity.engine.bench import Measurement
 from parity.errors import NotAvailable, ParityError, UsageError, shown
+from parity.options import DEFAULT_RUNNER, as_arguments, declare
 from parity.report import (
     Matrix,
     Reproduction,
     State,
-    as_dict,
     check_folder,
+    document,
     failure_text,
     not_judged,
     shown_failures,
@@ -38,6 +42,7 @@ from parity.report import (
     terminal,
     write_reports,
 )
+from parity.report.tables import terminal_width
 from parity.suite import Suite
 from parity.toolchain import DEFAULT_TARGETS, LITERAL, Built, chosen_hipifier
 
@@ -51,24 +56,14 @@ NAMED = 12
 def options(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add_selection(parser)
-    parser.add_argument(
-        "--target",
-        type=names,
-        action="extend",
-        default=[],
-        metavar="T,..",
+    declare(
+        parser.add_argument,
+        "target",
         help=f"targets (default: {' '.join(DEFAULT_TARGETS)}, and what other runners have); a runner that can run none "
         "of them keeps its own, and those that no runner can run are compiled only",
     )
-    parser.add_argument(
-        "--runner",
-        action="append",
-        metavar="NAME",
-        help=f"what executes (default: {DEFAULT_RUNNER}); recorded=FILE replays the cases that parity record stored "
-        "there. May be repeated: then the runners stand side by side, and CUDA is compared with AMD",
-    )
-    add_drawing(parser)
-    parser.set_defaults(seed=None, examples=None)
+    declare(parser.add_argument, "runner")
+    add_drawing(parser, examples=None, seed=None)
     add_jobs(parser)
     parser.add_argument("--full", action="store_true", help="print a line for every kernel")
     add_json(parser)
@@ -79,13 +74,8 @@ def options(parser: argparse.ArgumentParser) -> None:
         "--time", action="store_true", help="measure too, as parity bench does, and show it in the matrix"
     )
     add_folders(parser)
-    parser.add_argument(
-        "--known-issues",
-        type=Path,
-        metavar="FILE",
-        help="failures to expect (default: known-issues.toml beside pyproject.toml, where there is one)",
-    )
-    parser.add_argument("--output", type=Path, default=Path("parity-out"), metavar="DIR", help="default: %(default)s")
+    declare(parser.add_argument, "known-issues", type=Path)
+    declare(parser.add_argument, "output", type=Path, default=Path("parity-out"), help="default: %(default)s")
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -95,7 +85,7 @@ def main(arguments: argparse.Namespace) -> int:
     check_folder(arguments.output)
     _warn(run.notes)
     console = errors() if arguments.json else output()
-    prepared = _built(run)
+    prepared = built(run)
     for each in prepared.built:
         if each.error:
             console.print(f"{each.error}\n", style="red")
@@ -112,7 +102,7 @@ def main(arguments: argparse.Namespace) -> int:
         _print_json(matrix, records, reproduction)
     else:
         _print_failures(run.suite, records, reproduction)
-        console.print(terminal(matrix, full=arguments.full))
+        console.print(terminal(matrix, full=arguments.full, width=terminal_width()))
         if results.built:
             console.print(_build_line(results.built))
         if missing := _missing_line(matrix, run.suite.kernels):
@@ -164,26 +154,13 @@ def _run(arguments: argparse.Namespace) -> Run:
     return Run(suite, selection, columns(arguments.runner, arguments.target), settings)
 
 
-def _built(run: Run) -> Prepared:
-    if not run.targets:
-        return run.build()
-    with building(len(run.modules) * len(run.targets)) as done:
-        return run.build(done)
-
-
 def _executed(prepared: Prepared, record: Path) -> Results:
-    if not prepared.plan.tasks:
-        return prepared.execute(record=record, arguments=sys.argv[1:])
     found = Counter[bool]()
-    with progress() as bars:
-        bar = bars.add_task("preparing", total=None, note="")
-
-        def report(what: str, done: int, total: int) -> None:
-            bars.update(bar, description=what, completed=done, total=total)
+    with reporting(bool(prepared.plan.tasks)) as (report, note):
 
         def each(record: CaseRecord) -> None:
             found[record.failed] += 1
-            bars.update(bar, note=f"{found.total()} cases, {found[True]} failed")
+            note(f"{found.total()} cases, {found[True]} failed")
 
         return prepared.execute(report, each, record, sys.argv[1:])
 
@@ -194,9 +171,7 @@ def _measured(prepared: Prepared, now: bool) -> dict[tuple[str, Column], Measure
     found, problems = recorded_measurements(run)
     _warn(problems)
     if now:
-        tasks = prepared.plan.tasks
-        live = [replace(task, columns=tuple(c for c in task.columns if c in run.columns.built)) for task in tasks]
-        result = measure(replace(prepared.plan, tasks=tuple(task for task in live if task.columns)), run.suite)
+        result = measured(prepared)
         if result.stopped:
             _warn([f"not everything was measured: {result.stopped or 'interrupted'}"])
         places = {(column.runner, column.target): column for column in run.columns.live}
@@ -210,28 +185,18 @@ def _measured(prepared: Prepared, now: bool) -> dict[tuple[str, Column], Measure
 
 def _reproduction(arguments: argparse.Namespace) -> Reproduction:
     """``PARITY_COMMAND`` says how parity was called, where that was not by its name (in a nox session, for one)."""
-    found: list[str] = []
-    if arguments.target:
-        found += ["--target", ",".join(arguments.target)]
-    if arguments.runner != [DEFAULT_RUNNER]:
-        for spec in arguments.runner:
-            found += ["--runner", spec]
-    if not arguments.checked:
-        found += ["--no-check-memory"]
-    if arguments.toolchain:
-        found += ["--toolchain", arguments.toolchain]
-    if arguments.launches:
-        found += ["--launches", arguments.launches]
-    if (hipifier := chosen_hipifier()) != LITERAL:
-        found += ["--hipify", hipifier]
-    for option, folder in (
-        ("--kernels", arguments.kernels_dir),
-        ("--hip", arguments.hip_dir),
-        ("--cases", arguments.cases_dir),
-    ):
-        if folder:
-            found += [option, str(folder)]
-    return Reproduction(os.environ.get("PARITY_COMMAND") or "parity run", tuple(found))
+    given = {
+        "target": arguments.target,
+        "runner": arguments.runner if arguments.runner != [DEFAULT_RUNNER] else (),
+        "toolchain": arguments.toolchain,
+        "launches": arguments.launches,
+        "hipify": hipifier if (hipifier := chosen_hipifier()) != LITERAL else "",
+        "kernels": arguments.kernels_dir,
+        "hip": arguments.hip_dir,
+        "cases": arguments.cases_dir,
+    }
+    unchecked = () if arguments.checked else ("--no-check-memory",)
+    return Reproduction(os.environ.get("PARITY_COMMAND") or "parity run", (*as_arguments(given), *unchecked))
 
 
 def _print_failures(suite: Suite, records: Sequence[CaseRecord], reproduction: Reproduction) -> None:
@@ -258,24 +223,12 @@ def _missing_line(matrix: Matrix, kernels: Path) -> str:
 
 
 def _print_json(matrix: Matrix, records: Sequence[CaseRecord], reproduction: Reproduction) -> None:
-    document = as_dict(matrix)
-    document["failures"] = [
-        {**asdict(record), "reproduce": reproduction.of(record.minimal or record)}
+    failures = [
+        {**plain(record), "reproduce": reproduction.of(record.minimal or record)}
         for failure in shown_failures(records)
         for record in failure.records
     ]
-    print(json.dumps(strict(document), indent=1, allow_nan=False))
-
-
-def strict(value: object) -> object:
-    """The value with text in place of infinities and NaN, which JSON does not have."""
-    if isinstance(value, dict):
-        return {key: strict(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [strict(each) for each in value]
-    if isinstance(value, float) and value - value != 0:
-        return str(value)
-    return value
+    print(json_text({**plain(document(matrix)), "failures": failures}, indent=1).decode())
 
 
 def _build_line(built: Sequence[Built]) -> str:

@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 import argparse
-import json
-from collections.abc import Sequence
 from pathlib import Path
 
-from parity.cli.options import add_folders, add_jobs, add_json, add_selection, names, select
-from parity.cli.terminal import building, errors, output, progress
-from parity.errors import MissingTool
+from parity.application.static import CUDA, Inspected, Inspection
+from parity.cli.options import add_folders, add_jobs, add_json, add_selection, add_target, select
+from parity.cli.terminal import errors, output, progress
+from parity.documents import json_text
 from parity.report.folder import check_folder, write_texts
 from parity.report.static import as_csv, as_dict, finding_lines, markdown, terminal
-from parity.static import Footprint, findings, footprints, nvdisasm
-from parity.toolchain import DEFAULT_TARGETS, build_suite, nvcc, target
+from parity.toolchain import DEFAULT_TARGETS
 
 __all__ = ["main", "options"]
-
-CUDA = "sm_90"
 
 
 def options(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add_selection(parser)
-    parser.add_argument(
-        "--target", type=names, action="extend", metavar="T,..", help=f"default: {CUDA} {' '.join(DEFAULT_TARGETS)}"
-    )
+    add_target(parser, f"{CUDA} {' '.join(DEFAULT_TARGETS)}")
     parser.add_argument("--full", action="store_true", help="a line per kernel and target, with instructions by class")
     parser.add_argument("--output", type=Path, metavar="DIR", help="write static.md and static.csv there as well")
     add_jobs(parser)
@@ -38,56 +32,29 @@ def main(arguments: argparse.Namespace) -> int:
     suite, selection = select(arguments)
     if arguments.output:
         check_folder(arguments.output)
-    kernels: dict[str, list[str]] = {}
-    for entry in suite.entries_of(selection):
-        if not entry.op.library:
-            kernels.setdefault(entry.op.module, []).extend(entry.kernels)
-    targets, notes = _targets(arguments.target)
-    with building(len(kernels) * len(targets)) as done:
-        built = build_suite(suite, kernels, targets, jobs=arguments.jobs, done=done)
-    with progress() as bars:
-        found: list[Footprint] = []
-        bar = bars.add_task("reading", total=len(built), note="")
-        for one in built:
-            bars.update(bar, advance=1, note=f"{one.module} {one.target}")
-            if one.code_object:
-                names = {name: one.code_object.symbol(name) for name in kernels[one.module]}
-                found += footprints(one.code_object, names.values())
-                absent = [name for name, symbol in names.items() if symbol not in one.code_object.kernels]
-                notes += [f"{one.module} for {one.target} has no {' '.join(absent)}"] * bool(absent)
-    marked = findings(found)
+    found = _inspected(Inspection.of(suite, selection, arguments.target, jobs=arguments.jobs))
+    marked = found.findings
     if arguments.json:
-        print(json.dumps(as_dict(found, marked, notes), indent=1))
+        print(json_text(as_dict(found.footprints, marked, found.notes), indent=1).decode())
     else:
         console = output()
-        console.print(terminal(found, full=arguments.full))
-        for line in finding_lines(marked):
+        console.print(terminal(found.footprints, full=arguments.full))
+        for line in (*finding_lines(marked), *found.notes):
             console.print(line, style="yellow")
-        for note in notes:
-            console.print(note, style="yellow")
     if arguments.output:
-        write_texts(arguments.output, {"static.md": markdown(found, marked, notes), "static.csv": as_csv(found)})
-    for one in built:
+        texts = {"static.md": markdown(found.footprints, marked, found.notes), "static.csv": as_csv(found.footprints)}
+        write_texts(arguments.output, texts)
+    for one in found.built:
         if one.error:
             errors().print(str(one.error), style="red")
-    return 1 if any(one.error for one in built) else 0
+    return 1 if any(one.error for one in found.built) else 0
 
 
-def _targets(asked: Sequence[str] | None) -> tuple[list[str], list[str]]:
-    """The targets to build for, and what cannot be told on this machine."""
-    targets = [target(name) for name in dict.fromkeys(asked or (CUDA, *DEFAULT_TARGETS))]
-    notes = []
-    if any(where.vendor == "cuda" for where in targets):
-        try:
-            nvcc()
-        except MissingTool as error:
-            if asked:
-                raise
-            notes.append(f"{CUDA} left out: {error}")
-            targets = [where for where in targets if where.vendor != "cuda"]
-    if cuda := [where.name for where in targets if where.vendor == "cuda"]:
-        try:
-            nvdisasm()
-        except MissingTool as error:
-            notes.append(f"no instructions by class for {' '.join(cuda)}: {error}")
-    return [where.name for where in targets], notes
+def _inspected(inspection: Inspection) -> Inspected:
+    total = len(inspection.kernels) * len(inspection.targets)
+    with progress() as bars:
+        building, reading = (bars.add_task(what, total=total, note="") for what in ("building", "reading"))
+        return inspection.inspect(
+            lambda built: bars.update(building, advance=1, note=f"{built.module} {built.target}"),
+            lambda built: bars.update(reading, advance=1, note=f"{built.module} {built.target}"),
+        )

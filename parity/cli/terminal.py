@@ -11,9 +11,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.text import Text
 
 if TYPE_CHECKING:
+    from parity.application import Measured, Prepared, Run
+    from parity.engine import Progress as Report
     from parity.toolchain import Built
 
-__all__ = ["building", "errors", "output", "progress"]
+__all__ = ["building", "built", "errors", "measured", "output", "progress", "reporting"]
 
 
 class _Console(Console):
@@ -37,7 +39,7 @@ def errors() -> Console:
     return _Console(highlight=False, stderr=True)
 
 
-def progress() -> Progress:
+def progress(shown: bool = True) -> Progress:
     """A progress display on stderr that vanishes when it is done; nothing if stderr is no terminal."""
     console = Console(stderr=True)
     return Progress(
@@ -50,7 +52,7 @@ def progress() -> Progress:
         TextColumn("{task.fields[note]}"),
         console=console,
         transient=True,
-        disable=not console.is_terminal,
+        disable=not (shown and console.is_terminal),
     )
 
 
@@ -60,3 +62,29 @@ def building(total: int) -> Iterator[Callable[[Built], None]]:
     with progress() as bars:
         bar = bars.add_task("building", total=total, note="")
         yield lambda built: bars.update(bar, advance=1, note=f"{built.module} {built.target}")
+
+
+@contextmanager
+def reporting(shown: bool = True) -> Iterator[tuple[Report, Callable[[str], None]]]:
+    """A progress display of what a run reports, and a function that notes something behind it."""
+    with progress(shown) as bars:
+        bar = bars.add_task("preparing", total=None, note="")
+
+        def report(what: str, done: int, total: int) -> None:
+            bars.update(bar, description=what, completed=done, total=total)
+
+        yield report, lambda note: bars.update(bar, note=note)
+
+
+def built(run: Run) -> Prepared:
+    """Build a run, and show how far that is."""
+    if not run.targets:
+        return run.build()
+    with building(len(run.modules) * len(run.targets)) as done:
+        return run.build(done)
+
+
+def measured(prepared: Prepared, *, hot: bool = False, seconds: float = 1.0) -> Measured:
+    """Measure the kernels of a run, and show how far that is."""
+    with reporting() as (report, note):
+        return prepared.measure(hot=hot, seconds=seconds, progress=report, each=lambda m: note(m.kernel))

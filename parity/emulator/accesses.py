@@ -66,23 +66,23 @@ def _address(w: Writer, item: Instruction, space: str, operands: list[str]) -> s
     offset = _modifiers(item).get("offset", 0)
     base = operands.pop(0) if operands else None
     if space == "scratch":
-        terms = [f"c->scratch + (u64){offset}l"]
+        terms = [f"c->scratch + (u64){w.signed(offset)}"]
         terms += [scalar(w, base, "i32")] if base not in (None, "off") else []
         return f"{' + '.join(terms)}, {_in_scratch(w, '' if lanes == 'off' else lanes)}, all(0u)"
     if space == "flat":
         lo, hi = registers(w, lanes)
-        return f"(u64){offset}l, flat_lo(c, wave, {lo}, {hi}), flat_hi(c, wave, {lo}, {hi})"
+        return f"(u64){w.signed(offset)}, flat_lo(c, wave, {lo}, {hi}), flat_hi(c, wave, {lo}, {hi})"
     if base is None or base == "off":
         lo, hi = registers(w, lanes)
-        return f"(u64){offset}l, V<u32>({lo}), V<u32>({hi})"  # copies, which have addresses
-    return f"{scalar(w, base, 'u64')} + (u64){offset}l, {_copy(vector(w, lanes, 'u32'))}, all(0u)"
+        return f"(u64){w.signed(offset)}, V<u32>({lo}), V<u32>({hi})"  # copies, which have addresses
+    return f"{scalar(w, base, 'u64')} + (u64){w.signed(offset)}, {_copy(vector(w, lanes, 'u32'))}, all(0u)"
 
 
 def _buffer(w: Writer, item: Instruction, lanes: str, operands: list[str]) -> str:
     """The compiler uses buffers for scratch memory only; the scalar offset counts bytes of a whole wavefront."""
     _, offset = operands.pop(0), operands.pop(0)
     given = _modifiers(item, ("offset", "offen"))
-    terms = ["c->scratch", f"{given.get('offset', 0)}ul"]
+    terms = ["c->scratch", w.constant(given.get("offset", 0))]
     terms += [f"{scalar(w, offset, 'u32')} / LANES"] if offset != "0" else []
     return f"{' + '.join(terms)}, {_in_scratch(w, lanes if 'offen' in given else '')}, all(0u)"
 
@@ -93,7 +93,7 @@ def _in_scratch(w: Writer, lanes: str) -> str:
 
 
 def _in_lds(w: Writer, lanes: str, offset: int) -> str:
-    return f"c->lds, {_copy(vector(w, lanes, 'u32') + f' + (u32){offset}ul')}, all(0u)"  # the sum has 32 bits
+    return f"c->lds, {_copy(vector(w, lanes, 'u32') + f' + (u32){w.constant(offset)}')}, all(0u)"  # the sum has 32 bits
 
 
 def _copy(value: str) -> str:
@@ -113,7 +113,7 @@ def _scalar_load(w: Writer, item: Instruction, kind: str) -> None:
         if offset != "null":
             literal = offset.lstrip("-")[:1].isdigit()
             terms.append(f"(i64){scalar(w, offset, 'i32' if literal else 'u32')}")
-    terms.append(f"{_modifiers(item).get('offset', 0)}l")
+    terms.append(w.signed(_modifiers(item).get("offset", 0)))
     if words is None:
         bits = int(kind[1:])
         value = f"(u32)((i32)(x << {32 - bits}) >> {32 - bits})" if kind[0] == "i" else "x"

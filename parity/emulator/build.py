@@ -110,7 +110,7 @@ class Programs:
         def key_of(name: str) -> str:
             bodies = bodies_of(listing, name)
             used = places if any("rel32@" in body.text for body in bodies) else ""
-            return digest(_version(), target.name, self._kind, used, *(_NOISE.sub("", body.text) for body in bodies))
+            return digest(_version(), repr(target), self._kind, used, *(_NOISE.sub("", body.text) for body in bodies))
 
         keys = {name: key_of(name) for name in names}
         found = {name: recipe for name in names if (recipe := self._kept(keys[name]))}

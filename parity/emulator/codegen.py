@@ -48,7 +48,7 @@ def translate(
         f"{'V<u32>' if is_vector(register) else 'u32'} {register} = unwritten(c, {i});"
         for i, register in enumerate(sorted(w.registers))
     ]
-    return "\n".join(
+    text = "\n".join(
         [
             *([f"EXPORTED u64 {w.counters}[{len(w.items)}]; u64 {w.counters}[{len(w.items)}];"] if counted else []),
             f"EXPORTED u32 {symbol}(Context *c, Mask exec, const V<u32> *ids, u32 wave) {{",
@@ -59,6 +59,7 @@ def translate(
             "}",
         ]
     )
+    return w.rendered(text)
 
 
 def registers_of(function: Function, target: Target, symbols: Mapping[str, int]) -> dict[str, Instruction]:
@@ -203,9 +204,11 @@ def _item(w: Writer, i: int, label: bool = True) -> None:
     if label and isinstance(item, str):
         w.put(f"{w.label(item)}:;")
     if w.sizes.get(i):
-        w.put(f"left -= {w.sizes[i]}l;" + (f" {w.counters}[{i}]++;" if w.counters else ""))
+        w.put(f"left -= {w.signed(w.sizes[i])};" + (f" {w.counters}[{i}]++;" if w.counters else ""))
     if isinstance(item, Instruction):
         emit(w, item)
+    if i in w.returns:
+        w.put(f"{w.return_label(i)}:;")
 
 
 def entry_of(function: Function, w: Writer) -> list[str]:
@@ -214,23 +217,24 @@ def entry_of(function: Function, w: Writer) -> list[str]:
 
     def put(register: str, value: str) -> None:
         w.registers.setdefault(register, 0)
-        lines.append(f"{register} = {value};")
+        lines.append(f"{w.register(register)} = {value};")
 
+    zero = w.constant(0)
     for key, count, value in (
-        ("user_sgpr_private_segment_buffer", 4, "0ul"),
+        ("user_sgpr_private_segment_buffer", 4, zero),
         ("user_sgpr_dispatch_ptr", 2, "c->dispatch"),
         ("user_sgpr_queue_ptr", 2, ""),
         ("user_sgpr_kernarg_segment_ptr", 2, "c->kernarg"),
-        ("user_sgpr_dispatch_id", 2, "0ul"),
-        ("user_sgpr_flat_scratch_init", 2, "0ul"),
-        ("user_sgpr_private_segment_size", 1, "0ul"),
+        ("user_sgpr_dispatch_id", 2, zero),
+        ("user_sgpr_flat_scratch_init", 2, zero),
+        ("user_sgpr_private_segment_size", 1, zero),
     ):
         if d.get(key):
             for i in range(count if value else 0):
                 put(f"s{at + i}", f"(u32)({value}{' >> 32' if i else ''})")
             at += count
     at = d.get("user_sgpr_count", at)
-    if w.target.generation >= 12:  # workgroup ids come in trap temporaries: ttmp9, and both halves of ttmp7
+    if w.target.group_ids_in_ttmp:  # in ttmp9, and in both halves of ttmp7
         put("ttmp9", "c->group[0]")
         put("ttmp7", "c->group[1] | c->group[2] << 16")
     else:

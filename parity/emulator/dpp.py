@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from parity.emulator.parse import Instruction
-from parity.emulator.writer import Unknown
+from parity.emulator.writer import Unknown, Writer
 
 __all__ = ["MODIFIERS", "Routing", "routing"]
 
@@ -31,18 +31,16 @@ class Routing:
         """The first source, as C++: from a lane that is not there or that is off comes 0."""
         return f"routed(valid, {self._shuffle(value)})"
 
-    @property
-    def valid(self) -> str:
+    def valid(self, w: Writer) -> str:
         """The lanes whose source lane is there and on."""
         there = sum(1 << i for i, lane in enumerate(self.lanes) if lane is not None)
         if self.fetch_inactive:
-            return f"unmask({there:#x}ul)"
-        return f"unmask({there:#x}ul & mask(bools({self._shuffle('bit(unmask(exec))')} != 0)))"
+            return f"unmask({w.constant(there, '#x')})"
+        return f"unmask({w.constant(there, '#x')} & mask(bools({self._shuffle('bit(unmask(exec))')} != 0)))"
 
-    @property
-    def live(self) -> str:
+    def live(self, w: Writer) -> str:
         """The lanes that are written, as a mask."""
-        masked = f"exec & {self.writable:#x}ul"
+        masked = f"exec & {w.constant(self.writable, '#x')}"
         return masked if self.bound_ctrl else f"{masked} & mask(valid)"
 
     def _shuffle(self, value: str) -> str:

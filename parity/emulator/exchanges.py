@@ -62,7 +62,8 @@ def _through_lds(w: Writer, item: Instruction) -> None:
             raise Unknown(f"modifier {modifier} of {item.mnemonic}")
         offset = int(modifier.removeprefix("offset:"), 0)
     function = item.mnemonic.removeprefix("ds_").removesuffix("_b32")
-    value = f"{function}(c, exec, {w.here}, {vector(w, lanes, 'u32')} + (u32){offset}ul, {vector(w, data, 'u32')})"
+    at = f"{vector(w, lanes, 'u32')} + (u32){w.constant(offset)}"
+    value = f"{function}(c, exec, {w.here}, {at}, {vector(w, data, 'u32')})"
     w.put("{", *write(w, target, "u32", value), "}")
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from parity.emulator.isa import BRANCHES
-from parity.emulator.operands import refuse_modifiers, registers, scalar, vector, write
+from parity.emulator.operands import named, refuse_modifiers, registers, scalar, vector, write
 from parity.emulator.parse import Instruction
 from parity.emulator.writer import Unknown, Writer
 
@@ -24,14 +24,15 @@ def _move(w: Writer, item: Instruction, which: str) -> None:
     """Move a register; M0 is added to the number of the source or of the target."""
     refuse_modifiers(item)
     target, source = item.operands
-    (register,) = registers(w, source if which == _SOURCE else target)
-    number = f"(u32)({scalar(w, 'm0', 'u32')}{' & 0xff' if w.indexed else ''}) + (u32){register.removeprefix('v')}ul"
+    (register,) = named(w, source if which == _SOURCE else target)
+    first = w.constant(int(register.removeprefix("v")))
+    number = f"(u32)({scalar(w, 'm0', 'u32')}{' & 0xff' if w.indexed else ''}) + (u32){first}"
     (beyond,) = registers(w, "v0")
     value = beyond if which == _SOURCE else vector(w, source, "u32")
     w.put(f"{{ V<u32> x = {value}; switch ({number}) {{")
     for i in range(w.vgprs):
         (each,) = registers(w, f"v{i}")
-        statements: Iterator[str] = iter([f"x = {each};"]) if which == _SOURCE else write(w, each, "u32", "x")
+        statements: Iterator[str] = iter([f"x = {each};"]) if which == _SOURCE else write(w, f"v{i}", "u32", "x")
         w.put(f"case {i}: {' '.join(statements)} break;")
     w.put("}", *(write(w, target, "u32", "x") if which == _SOURCE else ()), "}")
 
@@ -40,8 +41,8 @@ def _begin(w: Writer, item: Instruction) -> None:
     index, mode = item.operands
     if mode not in _MODES:
         raise Unknown(f"mode {mode} of {item.mnemonic}")
-    registers(w, "m0")
-    w.put(f"m0 = {scalar(w, index, 'u32')} & 0xff;")
+    (m0,) = registers(w, "m0")
+    w.put(f"{m0} = {scalar(w, index, 'u32')} & 0xff;")
     w.indexed = _MODES[mode]
 
 

@@ -17,6 +17,7 @@ from parity.emulator.operands import (
     chosen,
     modified,
     modifiers,
+    named,
     refuse_modifiers,
     registers,
     scalar,
@@ -74,7 +75,7 @@ def emit(w: Writer, item: Instruction) -> None:
 def _branch(w: Writer, target: str, condition: str) -> None:
     if target not in w.position:
         raise Unknown(f"label {target}")
-    jump = f"{_budget(w) if w.position[target] <= w.at else ''}goto {w.label(target)};"
+    jump = f"{_budget(w) if w.position[target] <= w.at else ''}{w.jump(w.label(target))};"
     w.put(f"if ({condition}) {{ {jump} }}" if condition else jump)
 
 
@@ -87,23 +88,23 @@ def _barrier(w: Writer, item: Instruction) -> None:
 
 
 def _getpc(w: Writer, item: Instruction) -> None:
-    w.put(*write_scalar(w, item.operands[0], "u64", "0ul"))
+    w.put(*write_scalar(w, item.operands[0], "u64", w.constant(0)))
 
 
 def _call(w: Writer, item: Instruction) -> None:
     """A function is at the address that its symbol has; a place to return to is known by the number of the call."""
     w.put("{", f"const u64 callee = {scalar(w, item.operands[1], 'u64')};")
-    w.put(*write_scalar(w, item.operands[0], "u64", f"{w.at}ul"))
-    w.put(*(f"if (callee == {w.symbol(name)}) goto {w.label(name)};" for name in w.functions))
-    w.put(f"return bad_call(c, {w.here}); }}", f"{w.copy}return_{w.at}:;")
+    w.put(*write_scalar(w, item.operands[0], "u64", w.constant(w.at)))
+    w.put(*(f"if (callee == {w.symbol(name)}) {w.jump(w.label(name))};" for name in w.functions))
+    w.put(f"return bad_call(c, {w.here}); }}")
 
 
 def _jump(w: Writer, item: Instruction) -> None:
     """Back to a call, a branch to a label too far away for a branch instruction, or a call that never returns here."""
     w.put(_budget(w), "{", f"const u64 to = {scalar(w, item.operands[0], 'u64')};")
-    w.put(*(f"if (to == {at}ul) goto {w.copy}return_{at};" for at in w.returns))
-    w.put(*(f"if (to == {w.position[name]}ul) goto {w.label(name)};" for name in w.jumps))
-    w.put(*(f"if (to == {w.symbol(name)}) goto {w.label(name)};" for name in w.functions))
+    w.put(*(f"if (to == {w.constant(at)}) {w.jump(w.return_label(at))};" for at in w.returns))
+    w.put(*(f"if (to == {w.constant(w.position[name])}) {w.jump(w.label(name))};" for name in w.jumps))
+    w.put(*(f"if (to == {w.symbol(name)}) {w.jump(w.label(name))};" for name in w.functions))
     w.put(f"return bad_call(c, {w.here}); }}")
 
 
@@ -122,7 +123,9 @@ def _getreg(w: Writer, item: Instruction) -> None:
         value = "0u"
     else:
         raise Unknown(f"hardware register {name}")
-    w.put(*write_scalar(w, item.operands[0], "u32", f"({value} >> {first}ul & {(1 << size) - 1}ul)"))
+    w.put(
+        *write_scalar(w, item.operands[0], "u32", f"({value} >> {w.constant(first)} & {w.constant((1 << size) - 1)})")
+    )
 
 
 def _ticks(w: Writer, item: Instruction) -> None:
@@ -250,10 +253,12 @@ def _vector_alu(w: Writer, item: Instruction, known: Semantics, into: str = "") 
     route = routing(item, w.target.wavefront)
     part = selection(item)
     if route:
-        yield f"const B valid = {route.valid};"
-        yield f"const Mask live = {route.live};"
+        yield f"const B valid = {route.valid(w)};"
+        yield f"const Mask live = {route.live(w)};"
     if any("signs" in e for e in known.expressions):  # neg_lo says which factors of an integer product are signed
         yield f"constexpr u32 signs = {sum(bit << i for i, bit in enumerate(lists.pop('neg_lo', [])))};"
+    if any("FNUZ" in e for e in known.expressions):
+        yield f"constexpr bool FNUZ = {int(w.target.fnuz)};"
     for name in () if "mix" in known.sources else ("op_sel_hi", "neg_lo", "neg_hi"):
         if name in lists:
             raise Unknown(f"modifier {name} of {item.mnemonic}")
@@ -336,7 +341,7 @@ def _packed_move(w: Writer, operands: list[str], target: str, lists: dict[str, l
 def _word_of(w: Writer, operand: str, which: int) -> str:
     """One register of a pair; a constant has no upper word of its own, but 0 is 0 in both."""
     if operand[:1] in "sva" and "[" in operand:
-        return registers(w, operand)[which]
+        return named(w, operand)[which]
     if operand in ("vcc", "exec"):
         return f"{operand}_{'hi' if which else 'lo'}"
     if which and operand != "0":

@@ -2,7 +2,8 @@
 
 ``name : results = sources : expression``. Sources are ``a b c``, the old destination is ``d``; a second result follows
 a semicolon. Types: ``f16 f32 f64 i16 u16 i32 u32 i64 u64``, ``mask`` (one bit per lane in an SGPR), ``lane0`` (an
-SGPR), ``mix`` (f32, or f16 where op_sel_hi says so). Semantics: RDNA3 Instruction Set Architecture, chapter 16.
+SGPR), ``mix`` (f32, or f16 where op_sel_hi says so). FNUZ is ``Target.fnuz``. Semantics: RDNA3 Instruction Set
+Architecture, chapter 16.
 """
 
 from __future__ import annotations
@@ -284,12 +285,12 @@ v_cvt_pk_rtz_f16_f32 : u32 = f32 f32             : halves(toward_zero(a), toward
 v_cvt_pk_i16_i32     : u32 = i32 i32             : halves(narrowed(a), narrowed(b))
 v_cvt_pk_u16_u32     : u32 = u32 u32             : halves(narrowed(a), narrowed(b))
 v_sat_pk_u8_i16      : u16 = u32                 : saturated_bytes(a)
-v_cvt_pk_fp8_f32     : u16 = f32 f32             : to<u16>(fp8_of(a) | fp8_of(b) << 8)
-v_cvt_pk_bf8_f32     : u16 = f32 f32             : to<u16>(bf8_of(a) | bf8_of(b) << 8)
-v_cvt_f32_fp8        : f32 = u32                 : of_fp8(a & 0xff)
-v_cvt_f32_bf8        : f32 = u32                 : of_bf8(a & 0xff)
-v_cvt_pk_f32_fp8     : u64 = u16                 : joined(of_fp8(to<u32>(a) & 0xff), of_fp8(to<u32>(a) >> 8))
-v_cvt_pk_f32_bf8     : u64 = u16                 : joined(of_bf8(to<u32>(a) & 0xff), of_bf8(to<u32>(a) >> 8))
+v_cvt_pk_fp8_f32     : u16 = f32 f32             : to<u16>(fp8_of<FNUZ>(a) | fp8_of<FNUZ>(b) << 8)
+v_cvt_pk_bf8_f32     : u16 = f32 f32             : to<u16>(bf8_of<FNUZ>(a) | bf8_of<FNUZ>(b) << 8)
+v_cvt_f32_fp8        : f32 = u32                 : of_fp8<FNUZ>(a & 0xff)
+v_cvt_f32_bf8        : f32 = u32                 : of_bf8<FNUZ>(a & 0xff)
+v_cvt_pk_f32_fp8     : u64 = u16                : joined(of_fp8<FNUZ>(to<u32>(a) & 0xff), of_fp8<FNUZ>(to<u32>(a) >> 8))
+v_cvt_pk_f32_bf8     : u64 = u16                : joined(of_bf8<FNUZ>(to<u32>(a) & 0xff), of_bf8<FNUZ>(to<u32>(a) >> 8))
 v_pack_b32_f16       : u32 = u16 u16             : to<u32>(a) | to<u32>(b) << 16
 
 v_rndne_f16          : f16 = f16                 : even(a)

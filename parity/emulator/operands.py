@@ -12,14 +12,16 @@ from parity.emulator.parse import Instruction
 from parity.emulator.writer import Unknown, Writer
 
 __all__ = [
-    "LABEL_ADDRESS", "check_count", "chosen", "is_vector", "modified", "modifiers", "refuse_modifiers", "registers",
-    "scalar", "scalar_type", "vector", "write", "write_scalar",
+    "LABEL_ADDRESS", "SPECIAL", "check_count", "chosen", "is_vector", "modified", "modifiers", "named",
+    "refuse_modifiers", "registers", "scalar", "scalar_type", "vector", "write", "write_scalar",
 ]  # fmt: skip
 
+SPECIAL = (
+    "m0", "vcc_hi", "exec_hi", "flat_scratch_lo", "flat_scratch_hi", "xnack_mask_lo", "xnack_mask_hi",
+)  # fmt: skip
+"""The registers that have a name instead of a number, without the lower halves of the masks."""
+
 _REGISTER = re.compile(r"([sva]|ttmp)(\d+)(?:\.([lh]))?$|([sva]|ttmp)\[(\d+):(\d+)\]$")
-_SCALARS = frozenset(
-    ("m0", "flat_scratch_lo", "flat_scratch_hi", "xnack_mask_lo", "xnack_mask_hi", "vcc_hi", "exec_hi")
-)
 _PAIRS = frozenset(("vcc", "exec", "flat_scratch", "xnack_mask"))
 _MASKS = ("exec", "vcc")
 # Generic pointers into LDS and scratch memory carry these in their upper halves, see flat_address in memory.h.
@@ -42,13 +44,18 @@ LABEL_ADDRESS = re.compile(r"\(([\w.$]+)-\.Lpost_getpc\d+\)(&4294967295|>>32)$")
 
 
 def registers(w: Writer, operand: str) -> tuple[str, ...]:
-    """The registers an operand names, lowest first."""
+    """C++ of the registers that an operand names, lowest first."""
+    return tuple(map(w.register, named(w, operand)))
+
+
+def named(w: Writer, operand: str) -> tuple[str, ...]:
+    """The names of the registers that an operand names, lowest first. The wavefront has them from now on."""
     if match := _REGISTER.match(operand):
         file, first, last = match[1] or match[4], int(match[2] or match[5]), int(match[2] or match[6])
         names = tuple(f"{file}{i}" for i in range(first, last + 1))
     elif operand in _PAIRS:
         names = (f"{operand}_lo", f"{operand}_hi")
-    elif operand in ("vcc_lo", "exec_lo") or operand in _SCALARS:
+    elif operand in ("vcc_lo", "exec_lo") or operand in SPECIAL:
         names = (operand,)
     else:
         raise Unknown(f"operand {operand!r}")
@@ -74,13 +81,13 @@ def _word(w: Writer, name: str) -> str:
     if name == "exec_hi" and w.target.wavefront == 32:
         return "0u"  # compilers rely on it: clang's __ballot(1) of 64 bits reads all of EXEC
     base = _mask_of(w, name)
-    return f"(u32)({base}{' >> 32' if name.endswith('_hi') else ''})" if base else name
+    return f"(u32)({base}{' >> 32' if name.endswith('_hi') else ''})" if base else w.register(name)
 
 
 def _put_word(w: Writer, name: str, value: str) -> str:
     base = _mask_of(w, name)
     if not base:
-        return f"{name} = {value};"
+        return f"{w.register(name)} = {value};"
     if w.target.wavefront == 32:
         return f"{base} = {value};"
     return f"{base} = {f'pair({value}, {base} >> 32)' if name.endswith('_lo') else f'pair({base}, {value})'};"
@@ -114,9 +121,9 @@ def scalar(w: Writer, operand: str, kind: str) -> str:
         kind = f"u{w.target.wavefront}"
     if kind in ("k16", "uk16"):
         value = int(operand, 0) & 0xFFFF
-        return f"{value - (1 << 16) if kind == 'k16' and value >> 15 else value}l"
+        return w.signed(value - (1 << 16) if kind == "k16" and value >> 15 else value)
     if (bits := _constant(operand, kind)) is not None:
-        return f"({kind}){bits:#x}ul"
+        return f"({kind}){w.constant(bits, '#x')}"
     if operand in ("scc", "src_scc"):
         return "scc"
     if operand == "null":
@@ -127,14 +134,14 @@ def scalar(w: Writer, operand: str, kind: str) -> str:
         address = w.symbol(f"{match[1]}@got") if match[2] else w.symbol(match[1], int(match[4] or 0))
         return f"({kind})({address}{' >> 32' if match[3] == 'hi' else ''})"
     if match := LABEL_ADDRESS.match(operand):
-        return f"({kind}){0 if match[2] == '>>32' else w.position[match[1]]}ul"
+        return f"({kind}){w.constant(0 if match[2] == '>>32' else w.position[match[1]])}"
     if is_vector(operand):
         raise Unknown(f"vector register {operand} as a scalar operand")
-    names = registers(w, operand)
+    names = named(w, operand)
     if not kind.endswith("64"):
         return f"({kind}){_word(w, names[0])}"
     if len(names) == 1 and names[0][0] == "s":  # a pair may be named by its first register
-        names = registers(w, f"s[{names[0][1:]}:{int(names[0][1:]) + 1}]")
+        names = named(w, f"s[{names[0][1:]}:{int(names[0][1:]) + 1}]")
     if len(names) != 2:
         raise Unknown(f"operand {operand!r} of 64 bits")
     if operand in _MASKS and w.target.wavefront == 64:
@@ -179,7 +186,7 @@ def _bits(w: Writer, operand: str, kind: str, half: int) -> str:
     if bits is not None:
         if kind == "u16" and half:  # of 32 bits: integers are sign-extended, a float is in the lower half alone
             bits = int(operand, 0) >> 16 & 0xFFFF if _INTEGER.match(operand) else 0
-        return f"all<{kind}>({bits:#x}ul)"
+        return f"all<{kind}>({w.constant(bits, '#x')})"
     name, _, part = operand.partition(".")
     if not is_vector(operand):
         if kind == "u16" and half:
@@ -192,10 +199,10 @@ def _bits(w: Writer, operand: str, kind: str, half: int) -> str:
         return f"join({names[0]}, {names[1]})"
     if len(names) != 1:
         raise Unknown(f"operand {operand!r} of {kind[1:]} bits")
-    narrow = f"{'hi' if part == 'h' or (not part and half) else 'lo'}16({name})"
+    narrow = f"{'hi' if part == 'h' or (not part and half) else 'lo'}16({names[0]})"
     if kind == "u16":
         return narrow
-    return f"to<u32>({narrow})" if part else name
+    return f"to<u32>({narrow})" if part else names[0]
 
 
 def write(w: Writer, target: str, kind: str, expression: str, high: int = 0) -> Iterator[str]:
@@ -217,16 +224,20 @@ def write(w: Writer, target: str, kind: str, expression: str, high: int = 0) -> 
         lo, hi = names
         yield f"const V<u64> r = as<u64>((V<{kind}>)({expression}));"
         yield f"{lo} = sel({live}, lo32(r), {lo}); {hi} = sel({live}, hi32(r), {hi});"
-    elif "16" in kind:
+        return
+    if len(names) != 1:
+        raise Unknown(f"result {target!r} of {16 if '16' in kind else 32} bits")
+    (register,) = names
+    if "16" in kind:
         put = "put_hi" if part == "h" or kind == "f16hi" or high else "put_lo"
         base = kind.removesuffix("hi")
         value = f"as<u16>((V<{base}>)({expression}))"
         # Generation 9 clears the upper half of a register that takes 16 bits (Vega ISA, "16-bit instructions").
         clears = w.target.generation == 9 and put == "put_lo" and not part and base == kind and not w.keeps_high
-        value = f"to<u32>({value})" if clears else f"{put}({name}, {value})"
-        yield f"{name} = sel({live}, {value}, {name});"
+        value = f"to<u32>({value})" if clears else f"{put}({register}, {value})"
+        yield f"{register} = sel({live}, {value}, {register});"
     else:
-        yield f"{name} = sel({live}, as<u32>((V<{kind}>)({expression})), {name});"
+        yield f"{register} = sel({live}, as<u32>((V<{kind}>)({expression})), {register});"
 
 
 def write_scalar(w: Writer, target: str, kind: str, expression: str) -> Iterator[str]:
@@ -238,7 +249,7 @@ def write_scalar(w: Writer, target: str, kind: str, expression: str) -> Iterator
     if kind.endswith("64") and target in _MASKS and w.target.wavefront == 64:
         yield f"{target} = {expression};"
         return
-    names = registers(w, target)
+    names = named(w, target)
     if len(names) != (2 if kind.endswith("64") else 1):
         raise Unknown(f"result {target!r} of {kind[1:]} bits")
     if len(names) == 2:

@@ -2,10 +2,11 @@
 
 from parity.engine.journal import Journal
 from parity.engine.known import Issue, Known, Reviewed, known_issues
-from parity.engine.plan import Column, Plan, Task, columns_of, runnable, tasks_of
-from parity.engine.record import Against, CaseRecord, Record, RecordWriter, environment, read_record, without_code
+from parity.engine.plan import Plan, columns_of, runnable, tasks_of
+from parity.engine.record import Record, RecordWriter, environment, read_record, without_code
 from parity.engine.recorder import outcomes
-from parity.engine.run import run
+from parity.engine.results import Against, CaseRecord, Column, Task
+from parity.engine.run import Progress, run
 
 __all__ = [
     "Against",
@@ -15,6 +16,7 @@ __all__ = [
     "Journal",
     "Known",
     "Plan",
+    "Progress",
     "Record",
     "RecordWriter",
     "Reviewed",

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from parity.documents import read_json
 from parity.engine.bench import Measurement
 from parity.errors import UsageError
 from parity.files import content_of
-from parity.runners.timing import Timing, Timings
 
 __all__ = [
     "FORMAT",
@@ -28,6 +27,8 @@ __all__ = [
 ]
 
 FORMAT, VERSION = "parity bench", 1
+
+ADVICE = "write a baseline with parity bench --save FILE.json"
 
 CONFIDENCE = 2.0
 """Standard errors on either side within which the true ratio is taken to lie (95 %)."""
@@ -60,6 +61,22 @@ class Change:
             return str(self.verdict)
         uncertain = f" (±{100 * self.uncertainty:.1f})" if self.uncertainty else ""
         return f"{self.verdict} {100 * (self.ratio - 1):+.1f} %{uncertain}"
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """What a file says that it is."""
+
+    format: Any = None
+    version: Any = None
+
+
+@dataclass(frozen=True)
+class _Stored:
+    """What is read of a file of measurements."""
+
+    devices: dict[str, str]
+    measurements: tuple[Measurement, ...]
 
 
 @dataclass(frozen=True)
@@ -115,47 +132,19 @@ def read_baseline(path: Path) -> Baseline:
     Raises:
         UsageError: the file cannot be read or is something else.
     """
-    try:
-        text = content_of(path).decode()
-    except UnicodeDecodeError as error:
-        raise UsageError(
-            f"{path} is not JSON ({error}); write a baseline with parity bench --save FILE.json"
-        ) from error
-    return parse_baseline(text, str(path))
+    return parse_baseline(content_of(path), str(path))
 
 
-def parse_baseline(text: str, path: str) -> Baseline:
+def parse_baseline(text: bytes, path: str) -> Baseline:
     """The measurements in a text; ``path`` is where it is from.
 
     Raises:
         UsageError: the text is something else.
     """
-    try:
-        data = json.loads(text)
-    except ValueError as error:
-        raise UsageError(
-            f"{path} is not JSON ({error}); write a baseline with parity bench --save FILE.json"
-        ) from error
-    if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise UsageError(f"{path} holds no measurements; write a baseline with parity bench --save FILE.json")
-    if data.get("version") != VERSION:
-        raise UsageError(f"{path} has version {data.get('version')} of the format; this parity reads {VERSION}")
-    try:
-        return Baseline(data["devices"], _by_case(_measurement(m) for m in data["measurements"]))
-    except (KeyError, TypeError) as error:
-        raise UsageError(f"{path} is not complete ({error!r}); write it again") from error
-
-
-def _by_case(measurements: Iterable[Measurement]) -> dict[tuple[str, str], Measurement]:
-    return {(m.target, m.case): m for m in measurements}
-
-
-def _measurement(data: Mapping[str, Any]) -> Measurement:
-    fields = {name: data[name] for name in Measurement.__dataclass_fields__}
-    timings = fields["timings"]
-    if timings:
-        cold, hot = (Timing(**t) if t else None for t in (timings["cold"], timings["hot"]))
-        assert cold is not None
-        timings = Timings(cold, hot, timings["host"], tuple(timings["notes"]))
-    dtypes, notes = tuple(fields["dtypes"]), tuple(fields["notes"])
-    return Measurement(**{**fields, "timings": timings, "dtypes": dtypes, "notes": notes})
+    kind = read_json(text, _Kind, path, ADVICE)
+    if kind.format != FORMAT:
+        raise UsageError(f"{path} holds no measurements; {ADVICE}")
+    if kind.version != VERSION:
+        raise UsageError(f"{path} has version {kind.version} of the format; this parity reads {VERSION}")
+    stored = read_json(text, _Stored, path, ADVICE)
+    return Baseline(stored.devices, {(m.target, m.case): m for m in stored.measurements})

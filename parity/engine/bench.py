@@ -16,17 +16,17 @@ from typing import Any
 
 import numpy as np
 
-from parity.call import spelled
+from parity.call import Work, spelled
 from parity.case import Case
 from parity.codeobject import CodeObject
-from parity.declaration import Work
 from parity.dtypes import DTYPES
-from parity.engine.check import check, unjudged
-from parity.engine.plan import Column, Plan, Task
+from parity.engine.check import Subject, check, unjudged
+from parity.engine.plan import Plan
+from parity.engine.results import Column, Task
 from parity.errors import NotAvailable, SystemLacks, Unreferenced
 from parity.launch import Fault, Launch, Pointer, Scalar, Tiled
 from parity.op import Entry
-from parity.runners import Session, kernel_runner
+from parity.runners import Counting, Session, Timed, kernel_runner
 from parity.runners.timing import ERROR, Timing, Timings
 from parity.suite import Suite
 from parity.toolchain import build
@@ -189,7 +189,7 @@ def _measurements(
     try:
         checks = [case for _, case in cases if _checkable(op.work(case))]
         for case in checks if meter.small else [*checks, *_checks(plan, suite, entry)]:
-            verdict = check(op, case, code, session, column.vendor).verdict
+            verdict = check(op, case, Subject(session, column.vendor, code)).verdict
             if not verdict.passed:
                 yield blank("", str(case), problem=f"not measured, because it is wrong here: {verdict.kind}")
                 return
@@ -221,9 +221,9 @@ def _checks(plan: Plan, suite: Suite, entry: Entry) -> list[Case]:
 
 
 def _meter(session: Session, target: str, hot: bool, seconds: float) -> Timer | Counter:
-    if hasattr(session, "time"):
+    if isinstance(session, Timed):
         return Timer(session, target, hot, seconds)
-    if hasattr(session, "count"):
+    if isinstance(session, Counting):
         return Counter(session)
     raise NotAvailable(f"what runs {target} can neither be timed nor count instructions; see parity doctor for others")
 
@@ -233,7 +233,7 @@ class Counter:
 
     small = True
 
-    def __init__(self, session: Any) -> None:
+    def __init__(self, session: Counting) -> None:
         self._session = session
 
     def measure(self, entry: Entry, case: Case, code: CodeObject) -> dict[str, Any]:
@@ -246,7 +246,7 @@ class Timer:
 
     small = False
 
-    def __init__(self, session: Any, target: str, hot: bool, seconds: float) -> None:
+    def __init__(self, session: Timed, target: str, hot: bool, seconds: float) -> None:
         self._session, self._code, self._hot, self._seconds = session, ceiling_code(target), hot, seconds
         empty = self._reference("nothing", 1, {})
         self._before = self.copy()
@@ -259,9 +259,10 @@ class Timer:
         wide = "f64" in entry.dtypes
         for _ in range(2):  # once more if the device changed meanwhile
             placed = spelled(launch, code)
-            timings = self._session.time(code, placed, buffers, hot=self._hot, seconds=self._seconds)
-            if isinstance(timings, Fault):
-                return {"problem": f"{timings.kind}: {timings.message}"}
+            found = self._session.time(code, placed, buffers, hot=self._hot, seconds=self._seconds)
+            if isinstance(found, Fault):
+                return {"problem": f"{found.kind}: {found.message}"}
+            timings = found
             if timings.cold.median <= 0:
                 return {"problem": "between the events around it no time passed"}
             before, after = self._before, self.copy()
@@ -297,7 +298,7 @@ class Timer:
 
     def _reference(self, kernel: str, blocks: int, buffers: Mapping[str, Tiled], *args: Pointer | Scalar) -> Timings:
         launch = Launch(kernel, (blocks, 1, 1), (256, 1, 1), args)
-        timings: Timings | Fault = self._session.time(self._code, launch, buffers, hot=False, seconds=REFERENCE_SECONDS)
+        timings = self._session.time(self._code, launch, buffers, hot=False, seconds=REFERENCE_SECONDS)
         if isinstance(timings, Fault):
             raise NotAvailable(
                 f"what the device can do cannot be measured: {kernel}: {timings.kind}: {timings.message}"

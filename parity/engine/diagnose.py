@@ -8,10 +8,10 @@ from dataclasses import replace
 from parity.case import Case
 from parity.codeobject import CodeObject
 from parity.compare import Status
-from parity.engine.check import Checked, check
-from parity.engine.plan import Column
+from parity.engine.check import Checked, Subject, check
+from parity.engine.results import Column
 from parity.op import Op
-from parity.runners import Library, Session
+from parity.runners import Explaining, Library, Session
 from parity.toolchain import HelpfulPort
 
 __all__ = ["diagnose"]
@@ -38,7 +38,7 @@ def diagnose(
     if failing.verdict.status is Status.FAIL and failing.verdict.first is not None:
         notes += _launches(op, failing, column, code, session)
     port = helpful(column)
-    if port and check(op, failing.case, port.code, session(column), column.vendor).verdict.passed:
+    if port and check(op, failing.case, Subject(session(column), column.vendor, port.code)).verdict.passed:
         notes.append(f"the port passes {port.how}")
     detail = "\n".join(part for part in (failing.verdict.detail, *notes) if part)
     return replace(failing, verdict=replace(failing.verdict, detail=detail))
@@ -54,11 +54,11 @@ def _launches(
     """What the session knows, and what further launches give."""
     call = op.call(failing.case).on(code[column])
     kernel = call.launch.kernel
-    explain = getattr(session(column), "explain", None)
-    notes: list[str] = list(explain(code[column], call.launch, call.buffers)) if explain else []
+    here = session(column)
+    notes = list(here.explain(code[column], call.launch, call.buffers)) if isinstance(here, Explaining) else []
 
     def passes(case: Case, where: Column) -> bool:
-        return check(op, case, code[where], session(where), where.vendor).verdict.passed
+        return check(op, case, Subject(session(where), where.vendor, code[where])).verdict.passed
 
     notes += _blocks(op, failing.case, lambda case: passes(case, column))
     width = code[column].kernels[kernel].wavefront

@@ -9,19 +9,17 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import os
 import zlib
-from base64 import b64decode, b64encode
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
+from parity.documents import json_text, plain, read_json
 from parity.errors import ParityError, UsageError, unwritable
 from parity.interrupts import held
-from parity.launch import Fault
 from parity.runners.recording import RecordedCase
 
 __all__ = ["Journal"]
@@ -29,6 +27,14 @@ __all__ = ["Journal"]
 FORMAT = "journal of a parity recording, version 1"
 DIFFERENCES = 3
 """How many differences to another plan are told."""
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """What one task left; the buffers of its cases are compressed."""
+
+    task: int
+    cases: tuple[RecordedCase, ...]
 
 
 class Journal:
@@ -44,7 +50,7 @@ class Journal:
         self.path = path
         self.other = ""
         self._cases: dict[int, tuple[RecordedCase, ...]] = {}
-        wanted = json.loads(json.dumps({"format": FORMAT, **plan}))
+        wanted = plain({"format": FORMAT, **plan})
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file: IO[bytes] = path.open("a+b")
@@ -74,9 +80,10 @@ class Journal:
         Raises:
             UsageError: it cannot be written.
         """
-        line = {"task": task, "cases": [_to_dict(case) for case in cases]}
+        packed = (_with_buffers(case, lambda data: zlib.compress(data, 1)) for case in cases)
+        entry = _Entry(task, tuple(packed))
         with held():  # what is in the file is counted
-            self._write(line)
+            self._write(entry)
             self._cases[task] = tuple(cases)
 
     def remove(self) -> None:
@@ -107,15 +114,17 @@ class Journal:
     def _resume(self, wanted: dict[str, Any]) -> None:
         self._file.seek(0)
         lines = _lines(self._file)
-        found, end = next(lines, (None, 0))
-        if os.fstat(self._file.fileno()).st_size and not (isinstance(found, dict) and found.get("format") == FORMAT):
+        first, end = next(lines, (b"{}", 0))
+        found = read_json(first, dict[str, Any], f"{self.path}, line 1")
+        if os.fstat(self._file.fileno()).st_size and found.get("format") != FORMAT:
             raise UsageError(
                 f"{self.path} is not the journal of a recording, or its first line was damaged; remove it, or choose "
                 "another file with -o"
             )
         if found == wanted:
-            for entry, after in lines:
-                self._cases[entry["task"]] = tuple(map(_from_dict, entry["cases"]))
+            for number, (line, after) in enumerate(lines, 2):
+                entry = read_json(line, _Entry, f"{self.path}, line {number}", "remove the file")
+                self._cases[entry.task] = tuple(_with_buffers(case, zlib.decompress) for case in entry.cases)
                 end = after
             self._file.truncate(end)
             return
@@ -127,7 +136,7 @@ class Journal:
         self._write(wanted)
 
     def _write(self, value: object) -> None:
-        text = json.dumps(value, ensure_ascii=False).encode()
+        text = json_text(value)
         try:
             self._file.write(_checksum(text) + b" " + text + b"\n")
             self._file.flush()
@@ -139,30 +148,23 @@ class Journal:
         return unwritable(self.path, error, "choose another file with -o")
 
 
-def _lines(file: IO[bytes]) -> Iterator[tuple[Any, int]]:
-    """The values of the file, each with the place where its line ends, up to the first line that is not whole."""
+def _lines(file: IO[bytes]) -> Iterator[tuple[bytes, int]]:
+    """The JSON texts of the file, each with the place where its line ends, up to the first line that is not whole."""
     end = 0
     for line in file:
         checksum, _, text = line.partition(b" ")
         if not text.endswith(b"\n") or checksum != _checksum(text[:-1]):
             return
         end += len(line)
-        yield json.loads(text), end
+        yield text, end
 
 
 def _checksum(text: bytes) -> bytes:
     return hashlib.sha256(text).hexdigest().encode()
 
 
-def _to_dict(case: RecordedCase) -> dict[str, Any]:
-    buffers = {name: b64encode(zlib.compress(data, 1)).decode() for name, data in case.buffers.items()}
-    return {**asdict(case), "buffers": buffers}
-
-
-def _from_dict(line: Mapping[str, Any]) -> RecordedCase:
-    buffers = {name: zlib.decompress(b64decode(text)) for name, text in line["buffers"].items()}
-    fault = Fault(**line["fault"]) if line["fault"] else None
-    return RecordedCase(**{**line, "buffers": buffers, "fault": fault})
+def _with_buffers(case: RecordedCase, change: Callable[[bytes], bytes]) -> RecordedCase:
+    return replace(case, buffers={name: change(data) for name, data in case.buffers.items()})
 
 
 def _differences(there: Mapping[str, Any], here: Mapping[str, Any], place: str = "") -> Iterator[str]:

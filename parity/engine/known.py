@@ -32,31 +32,43 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from importlib import metadata
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any
 
+from msgspec import Meta, Struct
 from packaging.requirements import InvalidRequirement, Requirement
 
 from parity.compare import Status, Verdict, general
+from parity.documents import Misfit, checked
+from parity.engine.results import COMPILE_ERROR, CaseRecord, Column, Task
 from parity.errors import UsageError, nearest, shown
 from parity.files import text_of
 from parity.runners import described, replayed, runner
 from parity.suite import Suite
 
-if TYPE_CHECKING:
-    from parity.engine.plan import Column, Task
-    from parity.engine.record import CaseRecord
+__all__ = ["Issue", "Known", "Reviewed", "known_issues"]
 
-__all__ = ["COMPILE_ERROR", "Issue", "Known", "Reviewed", "known_issues"]
-
-COMPILE_ERROR = "compile error"
-"""The class of what is wrong with a kernel for which there is no code."""
-
-REQUIRED = ("cases", "failure", "reason", "expires")
-OPTIONAL = ("runner", "target", "toolchain", "ulps", "says", "link")
 SIGNATURE = {"value": "ulps", "error": "says", "crash": "says", COMPILE_ERROR: "says"}
 """What a signature needs beside a class that alone would hide quite different failures."""
 _HEADER = re.compile(r"\s*\[\[\s*issue\s*\]\]")
 _VERSION = re.compile(r"\d+(?:\.\d+)*")
+
+
+_Texts = Annotated[str | Annotated[list[str], Meta(min_length=1)], Meta(description="a text or a list of texts")]
+
+
+class _Entry(Struct, frozen=True, forbid_unknown_fields=True):
+    """An entry as it is in the file."""
+
+    cases: _Texts
+    failure: _Texts
+    reason: str
+    expires: Annotated[datetime.date, Meta(description="a date; write it as 2027-06-30, unquoted")]
+    runner: _Texts = "*"
+    target: _Texts = "*"
+    toolchain: _Texts = []
+    ulps: Annotated[float, Meta(gt=0, description="a number above 0")] = math.inf
+    says: str = ""
+    link: str = ""
 
 
 @dataclass(frozen=True)
@@ -239,69 +251,50 @@ class _Mistake(Exception):
 def _issue(
     table: Mapping[str, Any], place: str, suite: Suite, columns: Sequence[Column], today: datetime.date
 ) -> Issue:
-    known = (*REQUIRED, *OPTIONAL)
-    for key in table:
-        if key not in known:
-            near = nearest(key, known) or f"; it has {', '.join(known)}"
-            raise _Mistake(key, f"an issue has no {key!r}{near}")
-    for key in REQUIRED:
-        if key not in table:
-            raise _Mistake("", f"the issue has no {key!r}")
-    failure = _texts(table, "failure")
+    for key, value in table.items():
+        if any(isinstance(each, str) and not each.strip() for each in (value if isinstance(value, list) else [value])):
+            raise _Mistake(key, f"{key} is {value!r}, not a text that says anything")
+    try:
+        entry = checked(table, _Entry, place)
+    except Misfit as misfit:
+        raise _Mistake(str(misfit.where[0]) if misfit.where else "", misfit.told) from misfit
+    failure = _several(entry.failure)
     for kind in failure:
         if (needed := SIGNATURE.get(kind)) and needed not in table:
             what = (
                 "how far an element may be off (inf: any)" if needed == "ulps" else "a text that its message contains"
             )
             raise _Mistake("failure", f"the failure {kind!r} needs {needed!r}: {what}")
-    expires = table["expires"]
-    if type(expires) is not datetime.date:
-        raise _Mistake("expires", f"expires = {expires!r} is not a date; write it as {today.year + 1}-06-30, unquoted")
-    ulps = table.get("ulps", math.inf)
-    if isinstance(ulps, bool) or not isinstance(ulps, int | float) or not ulps > 0:
-        raise _Mistake("ulps", f"ulps = {ulps!r} is not a number above 0")
-    selectors = _texts(table, "cases")
+    selectors = _several(entry.cases)
     try:
         selection = suite.select(selectors)
     except UsageError as error:
         raise _Mistake("cases", str(error)) from error
-    patterns = {key: _texts(table, key) if key in table else ("*",) for key in ("runner", "target")}
-    requirements = _requirements(_texts(table, "toolchain") if "toolchain" in table else ())
+    requirements = _requirements(_several(entry.toolchain))
     return Issue(
         place,
         selectors,
         failure,
-        _text(table, "reason"),
-        expires,
-        expires < today,
-        float(ulps),
-        _text(table, "says"),
-        _text(table, "link"),
+        entry.reason,
+        entry.expires,
+        entry.expires < today,
+        entry.ulps,
+        entry.says,
+        entry.link,
         frozenset((entry.op.name, entry.kernel) for entry in selection.entries),
         frozenset(map(str, selection.cases)),
         frozenset(
             (column.runner, column.target)
             for column in columns
-            if any(fnmatchcase(column.runner, pattern) for pattern in patterns["runner"])
-            and any(fnmatchcase(column.target, pattern) for pattern in patterns["target"])
+            if any(fnmatchcase(column.runner, pattern) for pattern in _several(entry.runner))
+            and any(fnmatchcase(column.target, pattern) for pattern in _several(entry.target))
             and all(_fits(requirement, column) for requirement in requirements)
         ),
     )
 
 
-def _text(table: Mapping[str, Any], key: str) -> str:
-    value = table.get(key, "")
-    if not isinstance(value, str) or (key in table and not value.strip()):
-        raise _Mistake(key, f"{key} = {value!r} is not a text")
-    return value
-
-
-def _texts(table: Mapping[str, Any], key: str) -> tuple[str, ...]:
-    value = table[key]
-    values = value if isinstance(value, list) else [value]
-    if not values or not all(isinstance(each, str) and each.strip() for each in values):
-        raise _Mistake(key, f"{key} = {value!r} is neither a text nor a list of texts")
-    return tuple(values)
+def _several(texts: str | list[str]) -> tuple[str, ...]:
+    return (texts,) if isinstance(texts, str) else tuple(texts)
 
 
 def _requirements(texts: Iterable[str]) -> list[Requirement]:
@@ -328,7 +321,7 @@ def _facts(column: Column) -> Mapping[str, str]:
         return {}
     made = runner(column.spec or column.runner)
     recording = replayed(made)
-    then = recording.head["environment"]["versions"] if recording else {}
+    then = recording.head["environment"].get("versions", {}) if recording else {}
     return {**then, **described(made)}
 
 

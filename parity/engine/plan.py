@@ -9,60 +9,17 @@ from pathlib import Path
 
 from parity.codeobject import CodeObject
 from parity.engine.known import Known
+from parity.engine.results import Column, Task
 from parity.generate import sample
 from parity.op import Entry
-from parity.runners import Evidence, OpRunner, Runner, Vendor, described
+from parity.runners import OpRunner, Runner, described
 from parity.side import Sides
 from parity.suite import Selection, Suite, load_suite
 
-__all__ = ["Column", "Plan", "Task", "columns_of", "runnable", "tasks_of"]
+__all__ = ["Plan", "columns_of", "runnable", "tasks_of"]
 
 SECONDS = 60.0
 """Limit for a case that gives no answer."""
-
-
-@dataclass(frozen=True)
-class Column:
-    """A runner and one of its targets, and what kind of evidence its results are: a column of the matrix.
-
-    ``spec`` is what makes the runner (its name, or ``recorded=FILE``); ``device`` is what it ran on, if that is known.
-    """
-
-    runner: str
-    target: str
-    evidence: str = Evidence.EMULATED
-    vendor: Vendor = "amd"
-    spec: str = ""
-    device: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.runner} {self.target}" if self.op_level else f"{self.target} {self.evidence}"
-
-    @property
-    def op_level(self) -> bool:
-        """Whether the runner computes ops with a library, so that nothing is built for it."""
-        return self.evidence == Evidence.LIBRARY
-
-    @property
-    def known_as(self) -> str:
-        """The column in a sentence."""
-        return f"{self.target} ({self.evidence}{f' on {self.device}' if self.device else ''})"
-
-
-@dataclass(frozen=True)
-class Task:
-    """The cases of one kernel entry, on every column that can run it.
-
-    A case is its title (or an empty string) and its text. ``cases`` are these and no others, or, if None, those the
-    plan draws; ``also`` come beside drawn ones. ``shrink`` asks for the simplest case of a failure.
-    """
-
-    op: str
-    dtypes: tuple[str, ...]
-    columns: tuple[Column, ...]
-    cases: tuple[tuple[str, str], ...] | None = None
-    also: tuple[tuple[str, str], ...] = ()
-    shrink: bool = True
 
 
 @dataclass(frozen=True)

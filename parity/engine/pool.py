@@ -11,8 +11,7 @@ from typing import Any
 from parity.engine import worker
 from parity.engine.plan import Plan
 from parity.engine.processes import Processes
-from parity.runners import runner
-from parity.runners.base import DEVICES
+from parity.runners import Shared, runner
 
 __all__ = ["completed", "default_jobs", "processors", "worker_pool"]
 
@@ -31,9 +30,9 @@ def worker_pool(plan: Plan, jobs: int | None = None) -> Iterator[Processes]:
 def default_jobs(plan: Plan) -> int:
     """One worker per processor this process may use, if there is work for so many, and devices of each runner."""
     limits = [processors(), max(1, sum(len(task.columns) for task in plan.tasks))]
-    for spec in dict.fromkeys(column.spec for column in plan.columns if column.evidence in DEVICES):
-        if most := getattr(runner(spec), "most_workers", None):
-            limits.append(most([column.target for column in plan.columns if column.spec == spec]))
+    for spec in dict.fromkeys(column.spec for column in plan.columns if column.on_device):
+        if isinstance(found := runner(spec), Shared):
+            limits.append(found.most_workers([column.target for column in plan.columns if column.spec == spec]))
     return min(limits)
 
 

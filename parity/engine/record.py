@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import hashlib
-import json
-import math
 import platform
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TextIO
+from typing import BinaryIO
 
 import parity
-from parity.compare import Finding, Mismatch, Status, Verdict
-from parity.engine.known import COMPILE_ERROR
-from parity.engine.plan import Column, Plan
+from parity.compare import Status, Verdict
+from parity.documents import Malformed, json_text, read_json
+from parity.engine.plan import Plan
+from parity.engine.results import COMPILE_ERROR, CaseRecord, Column
 from parity.errors import UsageError, unwritable
-from parity.files import below, text_of
+from parity.files import below, content_of
 from parity.op import Entry
-from parity.runners import Evidence, described, runner
-from parity.runners.base import DEVICES
+from parity.runners import described, runner
+from parity.runners.recording import Environment
 
 __all__ = [
-    "Against",
-    "CaseRecord",
     "Record",
     "RecordWriter",
     "as_line",
@@ -39,75 +36,29 @@ PACKAGES = ("numpy", "hypothesis", "ml_dtypes", "gmpy2", "ziglang", "quadrants")
 
 
 @dataclass(frozen=True)
-class Against:
-    """How a column compares with the other vendor's ``column`` in one case: ``compare.Comparison``, as stored.
-
-    ``value`` is what the other column has at the first wrong element, ``budget`` the largest share of its own budget
-    that it used (infinite if it failed).
-    """
-
-    column: str
-    finding: Finding
-    elements: int = 0
-    total: int = 0
-    ulps: float = 0.0
-    divergences: tuple[str, ...] = ()
-    zeros: int = 0
-    share: float = 0.0
-    value: str = ""
-    budget: float = 0.0
-
-
-@dataclass(frozen=True)
-class CaseRecord:
-    """One case on one runner and target.
-
-    ``title`` is set for named cases, ``divergence`` to the id of the known divergence that one is about (those that it
-    met are the verdict's). ``inputs`` are the input values of the first wrong element, by tensor. ``minimal``
-    is the simplest case with the same failure. ``against`` compares an AMD column with a CUDA column that ran the same
-    case, and a CUDA column that fails with an AMD column. ``known`` is the place of the known issue that it is.
-    ``printed`` is what the kernel printed, or the beginning of it.
-    """
-
-    case: str
-    op: str
-    kernel: str
-    module: str
-    runner: str
-    target: str
-    evidence: str
-    verdict: Verdict
-    title: str = ""
-    divergence: str = ""
-    launch: str = ""
-    inputs: Mapping[str, str] = field(default_factory=dict)
-    instructions: int | None = None
-    minimal: CaseRecord | None = None
-    against: Against | None = None
-    known: str = ""
-    printed: str = ""
-
-    @property
-    def failed(self) -> bool:
-        """Whether it was executed and failed, in a way that is not known."""
-        return self.verdict.failed and not self.known
-
-    @property
-    def column(self) -> str:
-        """The column of the matrix, as that calls it."""
-        return str(Column(self.runner, self.target, self.evidence))
-
-
-@dataclass(frozen=True)
 class Record:
     """A run as read back: its environment, its cases, and whether it came to its end."""
 
-    environment: Mapping[str, Any]
+    environment: Environment
     cases: tuple[CaseRecord, ...]
     complete: bool = True
 
 
-def environment(plan: Plan, arguments: Iterable[str] = ()) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Start:
+    """The first line of a record."""
+
+    environment: Environment
+
+
+@dataclass(frozen=True)
+class End:
+    """The last line of a record, unless the run was ended before."""
+
+    complete: bool
+
+
+def environment(plan: Plan, arguments: Iterable[str] = ()) -> Environment:
     """Versions and digests of everything that decides the outcome of a run."""
     versions = {"parity": parity.__version__, "python": platform.python_version()}
     for package in PACKAGES:
@@ -115,7 +66,7 @@ def environment(plan: Plan, arguments: Iterable[str] = ()) -> dict[str, Any]:
             versions[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
             versions[package] = "missing"
-    hardware = dict.fromkeys(column.spec for column in plan.columns if column.evidence in DEVICES)
+    hardware = dict.fromkeys(column.spec for column in plan.columns if column.on_device)
     return {
         "arguments": list(arguments),
         "versions": versions,
@@ -152,7 +103,7 @@ def without_code(
 
     def verdict(entry: Entry, column: Column) -> Verdict | None:
         module = entry.op.module
-        if column.evidence == Evidence.RECORDED or column.op_level or entry.op.library:
+        if not column.built or entry.op.library:
             return None
         if module in missing:
             return Verdict(Status.MISSING, str(Status.MISSING), detail=f"there is no {missing[module]}")
@@ -170,7 +121,7 @@ def without_code(
 class RecordWriter:
     """Writes a record line by line, so that a run that ends early leaves all it found."""
 
-    def __init__(self, path: Path, environment: Mapping[str, Any]) -> None:
+    def __init__(self, path: Path, environment: Environment) -> None:
         """Start the file with the environment.
 
         Raises:
@@ -179,13 +130,13 @@ class RecordWriter:
         self.path = path
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._file: TextIO = path.open("w", encoding="utf-8")
+            self._file: BinaryIO = path.open("wb")
         except OSError as error:
             raise unwritable(path, error, "choose another folder with --output") from error
-        self._write({"environment": environment})
+        self._write(Start(environment))
 
     def add(self, record: CaseRecord) -> None:
-        self._write(asdict(record))
+        self._write(record)
 
     def __enter__(self) -> RecordWriter:
         return self
@@ -194,75 +145,43 @@ class RecordWriter:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if kind is None:
-            self._write({"complete": True})
+            self._write(End(True))
         self._file.close()
 
-    def _write(self, line: object) -> None:
-        self._file.write(_line(line) + "\n")
+    def _write(self, line: Start | CaseRecord | End) -> None:
+        self._file.write(json_text(line) + b"\n")
         self._file.flush()
 
 
 def as_line(record: CaseRecord) -> str:
     """A record as one line of JSON."""
-    return _line(asdict(record))
+    return json_text(record).decode()
 
 
 def from_line(line: str) -> CaseRecord:
     """The record that ``as_line`` wrote."""
-    return _case(json.loads(line))
-
-
-def _line(value: object) -> str:
-    return json.dumps(_strict(value), ensure_ascii=False, allow_nan=False)
-
-
-def _strict(value: Any) -> Any:
-    """The value with null for infinity, which JSON does not have."""
-    if isinstance(value, Mapping):
-        return {key: _strict(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_strict(each) for each in value]
-    return None if value == math.inf else value
+    return read_json(line, CaseRecord, "a line of a record")
 
 
 def read_record(path: Path) -> Record:
     """The record in a file; a cut-off last line is dropped.
 
     Raises:
-        UsageError: the file is not a record.
+        UsageError: the file is not a record, or a line of it is not what it should be.
     """
-    lines = list(_lines(path))
-    if not lines or "environment" not in lines[0]:
-        raise UsageError(f"{path} is not a record of parity")
-    cases = tuple(_case(line) for line in lines[1:] if "case" in line)
-    return Record(lines[0]["environment"], cases, any("complete" in line for line in lines))
-
-
-def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    text = text_of(path)
-    for number, line in enumerate(text.splitlines(), 1):
+    first, *lines = content_of(path).splitlines() or [b""]
+    try:
+        start = read_json(first, Start, "line 1")
+    except UsageError as error:
+        raise UsageError(f"{path} is not a record of parity: {error}") from error
+    cases: list[CaseRecord] = []
+    for number, line in enumerate(lines, 2):
+        place = f"{path}, line {number}"
         try:
-            yield json.loads(line)
-        except json.JSONDecodeError:
-            if number < len(text.splitlines()):
-                raise UsageError(f"{path}, line {number}: not a line of a record") from None
-
-
-def _case(line: dict[str, Any]) -> CaseRecord:
-    verdict, against = dict(line.pop("verdict")), line.pop("against", None)
-    first = verdict.pop("first")
-    for distances in (verdict, first or {}, against or {}):
-        distances.update({name: math.inf for name in ("budget", "budgets", "ulps") if distances.get(name, 0) is None})
-    verdict["status"] = Status(verdict["status"])
-    for names in ("divergences", "kinds", "vacuous"):
-        verdict[names] = tuple(verdict.get(names, ()))
-    mismatch = Mismatch(**{**first, "coordinates": tuple(first["coordinates"])}) if first else None
-    if against:
-        against.update(finding=Finding(against["finding"]), divergences=tuple(against["divergences"]))
-    minimal = line.pop("minimal")
-    return CaseRecord(
-        **line,
-        verdict=Verdict(**verdict, first=mismatch),
-        minimal=_case(minimal) if minimal else None,
-        against=Against(**against) if against else None,
-    )
+            if line.startswith(b'{"complete"'):
+                return Record(start.environment, tuple(cases), read_json(line, End, place).complete)
+            cases.append(read_json(line, CaseRecord, place))
+        except Malformed:
+            if number <= len(lines):
+                raise
+    return Record(start.environment, tuple(cases), complete=False)

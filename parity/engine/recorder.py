@@ -11,13 +11,15 @@ import numpy as np
 from parity.engine import worker
 from parity.engine.check import unjudged
 from parity.engine.journal import Journal
-from parity.engine.plan import Column, Plan, Task
+from parity.engine.plan import Plan
 from parity.engine.pool import completed, default_jobs, worker_pool
 from parity.engine.processes import Died, Late, Processes
+from parity.engine.results import Column, Task
 from parity.engine.run import Progress, task_limit
 from parity.errors import ParityError, SystemLacks
 from parity.launch import Fault, Outcome
 from parity.op import Call, Entry
+from parity.runners import Drawing
 from parity.runners.recording import RecordedCase, launch_digest
 from parity.suite import Suite
 
@@ -90,8 +92,9 @@ def _perform(task: Task) -> list[RecordedCase]:
     texts = here.plan.draw(here.suite, task)
     cases = []
     for column in task.columns:
-        code, session = here.plan.code[entry.op.module, column], here.kernels(column)
-        session = getattr(session, "nearest", session)  # a recording is of one device, and nothing of it is drawn
+        code, device = here.plan.code[entry.op.module, column], here.kernels(column)
+        # A recording is of one device, and nothing of it is drawn.
+        session = device.nearest if isinstance(device, Drawing) else device
         for title, text in texts:
             call = entry.op.call(entry.op.parse(text)).on(code)
             try:

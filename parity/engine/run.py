@@ -9,10 +9,10 @@ from dataclasses import replace
 
 from parity.compare import Status, Verdict, Witness
 from parity.engine import worker
-from parity.engine.plan import Column, Plan, Task
+from parity.engine.plan import Plan
 from parity.engine.pool import completed, worker_pool
 from parity.engine.processes import Died, Late, Processes
-from parity.engine.record import CaseRecord
+from parity.engine.results import CaseRecord, Column, Task
 from parity.engine.vendors import compared
 from parity.op import Entry
 from parity.suite import Suite
@@ -20,6 +20,7 @@ from parity.suite import Suite
 __all__ = ["Progress", "perform", "prepare", "run", "scheduled", "task_limit"]
 
 Progress = Callable[[str, int, int], None]
+"""Is told what is being done, how much of it is done, and how much there is."""
 CASES_PER_LIMIT = 10
 BATCH = 8
 

@@ -6,8 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 
 from parity.compare import Comparison, Witness, show, who_is_wrong
-from parity.engine.plan import Column
-from parity.engine.record import Against
+from parity.engine.results import Against, Column
 from parity.reference.expected import Expected
 
 __all__ = ["compared"]

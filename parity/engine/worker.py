@@ -8,17 +8,17 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from parity.case import Case
-from parity.codeobject import CodeObject
 from parity.compare import Finding, Status, Verdict, Witness, accepts_zeros
-from parity.engine.check import Checked, judge, minimize, unjudged
+from parity.engine.check import Checked, Subject, judge, unjudged
 from parity.engine.diagnose import diagnose
-from parity.engine.plan import Column, Plan, Task
-from parity.engine.record import Against, CaseRecord
+from parity.engine.minimize import Search, minimize
+from parity.engine.plan import Plan
+from parity.engine.results import Against, CaseRecord, Column, Task
 from parity.engine.vendors import compared
 from parity.errors import ParityError
 from parity.op import Call, Entry
 from parity.reference.expected import Expected
-from parity.runners import Library, OpRunner, Runner, Session, replayed, runner
+from parity.runners import Library, OpRunner, Replaying, Runner, Session, runner
 from parity.suite import Suite
 from parity.toolchain import HelpfulPort, helpful_port
 
@@ -44,7 +44,7 @@ class Worker:
     suite: Suite
     runners: dict[str, Runner | OpRunner] = field(default_factory=dict)
     sessions: dict[Column, Session | Library] = field(default_factory=dict)
-    brought: dict[Column, frozenset[str] | None] = field(default_factory=dict)
+    recorded: dict[Column, frozenset[str]] = field(default_factory=dict)
     helpful: dict[tuple[str, str], HelpfulPort | None] = field(default_factory=dict)
 
     def runner(self, column: Column) -> Runner | OpRunner:
@@ -72,15 +72,13 @@ class Worker:
 
     def has(self, column: Column, text: str) -> bool:
         """Whether a case can run there: one that replays has only what was recorded."""
-        if column not in self.brought:
-            recording = replayed(self.runner(column))
-            self.brought[column] = None if recording is None else recording.texts(column.target)
-        texts = self.brought[column]
-        return texts is None or text in texts
-
-    def is_live(self, column: Column) -> bool:
-        """Whether further launches are possible there."""
-        return replayed(self.runner(column)) is None
+        if column.live:
+            return True
+        if column not in self.recorded:
+            runner = self.runner(column)
+            assert isinstance(runner, Replaying)
+            self.recorded[column] = runner.recording.texts(column.target)
+        return text in self.recorded[column]
 
     def perform(self, task: Task) -> list[CaseRecord]:
         """Check the cases of one entry on all its columns, column by column in the result.
@@ -122,7 +120,7 @@ class Worker:
                 wanted = task.shrink and record.failed and not each.lost
                 wanted = wanted and failure[0] in (Status.FAIL, Status.TIMEOUT)
                 found = minimal[column]
-                if wanted and self.is_live(column) and failure not in found and len(found) < FAILURES_TO_SHRINK:
+                if wanted and column.live and failure not in found and len(found) < FAILURES_TO_SHRINK:
                     # The simplest case elsewhere is often the simplest here.
                     hints = [cases[failure] for cases in minimal.values() if failure in cases]
                     try:
@@ -139,32 +137,24 @@ class Worker:
 
     def _checked(self, entry: Entry, column: Column, case: Case, call: Call, first: bool = False) -> Checked:
         try:
-            return judge(case, call, self._code(entry, column), self.session(column), column.vendor, first=first)
+            return judge(case, call, self._subject(entry, column), first=first)
         except Exception as error:  # likewise
             return Checked(case, _defect(error), "", {})
 
-    def _code(self, entry: Entry, column: Column) -> CodeObject | None:
-        return None if column.op_level else self.plan.code[entry.op.module, column]
+    def _subject(self, entry: Entry, column: Column) -> Subject:
+        return Subject(self.session(column), column.vendor, self.plan.code.get((entry.op.module, column)))
 
     def _minimal(self, entry: Entry, task: Task, column: Column, failing: Checked, hints: list[Case]) -> Checked:
-        known = self.plan.known
-        minimal = minimize(
-            entry.op,
-            failing.case,
-            failing.verdict,
-            self.plan.seed_of(entry),
-            self.plan.examples,
-            self._code(entry, column),
-            self.session(column),
-            column.vendor,
-            hints,
-            lambda checked: bool(known.mark(_record(entry, column, checked)).known),
-            self.plan.launches,
-        )
-        if column.op_level:
+        plan = self.plan
+
+        def is_known(checked: Checked) -> bool:
+            return bool(plan.known.mark(_record(entry, column, checked)).known)
+
+        search = Search(plan.seed_of(entry), plan.examples, plan.launches, hints, is_known)
+        minimal = minimize(entry.op, failing, self._subject(entry, column), search)
+        if not column.built:
             return minimal
-        columns = [each for each in task.columns if self.is_live(each) and not each.op_level]
-        code = {each: self.plan.code[entry.op.module, each] for each in columns}
+        code = {each: plan.code[entry.op.module, each] for each in task.columns if each.built}
         return diagnose(entry.op, minimal, column, code, self.session, partial(self._helpful, entry.op.module))
 
     def _helpful(self, module: str, column: Column) -> HelpfulPort | None:
@@ -176,8 +166,8 @@ class Worker:
 
     def _beside(self, entry: Entry, task: Task, column: Column, small: Checked) -> Against | None:
         """How the other vendor does in a case that was made small, if it can be launched there."""
-        others = [each for each in task.columns if each.vendor != column.vendor and self.is_live(each)]
-        if column.op_level or not others:
+        others = [each for each in task.columns if each.vendor != column.vendor and each.built]
+        if not column.built or not others:
             return None
         call = entry.op.call(small.case)
         checked = {each: self._checked(entry, each, small.case, call) for each in others} | {column: small}

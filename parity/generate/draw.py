@@ -23,7 +23,9 @@ def hermetic() -> Iterator[None]:
     """Hypothesis without the constants that it collects from the modules that happen to be loaded.
 
     It mixes such constants into what it draws (since 6.131), so the cases of a seed would depend on whether parity runs
-    from a checkout or from site-packages, and on what else is imported.
+    from a checkout or from site-packages, and on what else is imported. No setting of Hypothesis turns that off, and a
+    backend of one's own would lose its distributions. So a private function is replaced, in the versions of Hypothesis
+    that pyproject.toml allows.
     """
     nothing = type(providers.GLOBAL_CONSTANTS)()
     providers.CONSTANTS_CACHE.cache.clear()

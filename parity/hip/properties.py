@@ -56,6 +56,7 @@ ATTRIBUTES = {
 
 def properties(target: Target, number: int, memory: int) -> dict[str, Any]:
     """The properties of the GPU of that number, by the names used here."""
+    limits = target.limits
     return {
         "name": f"{DEVICE_NAME} ({target})".encode(),
         "architecture": target.name.encode(),
@@ -73,7 +74,7 @@ def properties(target: Target, number: int, memory: int) -> dict[str, Any]:
         "bus": number + 1,
         "unified_addresses": 1,
         "l2_bytes": 1 << 20,
-        "threads_per_processor": 2048,
+        "threads_per_processor": limits.simds * limits.waves * target.wavefront if limits else 0,
     }
 
 

@@ -1,11 +1,12 @@
 """What a run found, for people and for programs: the matrix and the failures."""
 
+from parity.report.document import as_json, document
 from parity.report.failures import Failure, Reproduction, failure_text, failures_file, not_judged, shown_failures
 from parity.report.folder import check_folder, write_reports
 from parity.report.frames import case_frame, matrix_frame
 from parity.report.junit import junit
 from parity.report.matrix import Cell, Matrix, Row, State, make_matrix
-from parity.report.render import as_csv, as_dict, as_json, markdown, plain, summary, terminal
+from parity.report.render import as_csv, markdown, plain, summary, terminal
 
 __all__ = [
     "Cell",
@@ -15,10 +16,10 @@ __all__ = [
     "Row",
     "State",
     "as_csv",
-    "as_dict",
     "as_json",
     "case_frame",
     "check_folder",
+    "document",
     "failure_text",
     "failures_file",
     "junit",

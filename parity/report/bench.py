@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-import json
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -12,9 +12,10 @@ from typing import Any
 from rich.text import Text
 
 import parity
+from parity.documents import json_text
 from parity.engine.baseline import FORMAT, VERSION, Change, Changed
 from parity.engine.bench import Ceilings, Measurement
-from parity.report.github import github_table
+from parity.report.tables import coloured, markdown
 
 __all__ = [
     "Results",
@@ -68,19 +69,18 @@ def bench_terminal(results: Results) -> Text:
     text = Text()
     for target, ceilings in results.ceilings.items():
         text.append(f"{_ceilings(target, results.devices.get(target, ''), ceilings)}\n")
-    lines = [_line(*each) for each in _with_changes(results)]
-    used = [max((len(line[i]) for line in lines), default=0) for i in range(len(HEADS))]
-    widths = [max(width, len(head)) if width else 0 for width, head in zip(used, HEADS, strict=True)]
-    group = ""
-    for (m, change), line in zip(_with_changes(results), lines, strict=True):
-        if group != (group := f"{m.module} on {m.target} ({m.evidence})"):
-            text.append(f"\n{group}\n", "bold")
-            _append(text, HEADS, widths, ["dim"] * len(HEADS))
-        _append(text, line, widths, [_style(i, m, change) for i in range(len(HEADS))])
+    lines = [(m, change, _line(m, change)) for m, change in _with_changes(results)]
+    shown = [place for place in range(len(HEADS)) if any(line[place] for *_, line in lines)]
+    right = [n for n, place in enumerate(shown) if place in NUMBERS]
+    heads = [HEADS[place] for place in shown]
+    for title, group in itertools.groupby(lines, key=lambda line: _title(line[0])):
+        rows = [[Text(line[i], _style(i, m, change)) for i in shown] for m, change, line in group]
+        table = coloured(heads, rows, right=right, style="dim", indent=2)
+        text.append(f"\n{title}\n", "bold").append(table).append("\n")
     timed = any(m.timings for m in results.measurements)
     counted = any(m.instructions for m in results.measurements)
-    for legend, shown in ((LEGEND, timed), (COUNTS, counted)):
-        if shown:
+    for legend, told in ((LEGEND, timed), (COUNTS, counted)):
+        if told:
             text.append(f"\n{legend}", "dim")
     return text
 
@@ -93,7 +93,7 @@ def bench_markdown(results: Results) -> str:
         kernel, *rest = _line(m, change)
         rows.append([m.module, f"{m.target} {m.evidence}", f"`{kernel}`", *rest])
     lines = [_ceilings(t, results.devices.get(t, ""), c) for t, c in results.ceilings.items()]
-    return "\n\n".join([*lines, github_table(head, rows), LEGEND]) + "\n"
+    return "\n\n".join([*lines, markdown(head, rows), LEGEND]) + "\n"
 
 
 def bench_csv(results: Results) -> str:
@@ -143,7 +143,7 @@ def bench_dict(results: Results) -> dict[str, Any]:
 
 def bench_json(results: Results) -> str:
     """The measurements as JSON text."""
-    return json.dumps(bench_dict(results), indent=1, allow_nan=False) + "\n"
+    return json_text(bench_dict(results), indent=1).decode() + "\n"
 
 
 def speed_of(m: Measurement | None) -> str:
@@ -177,13 +177,8 @@ NUMBERS = (2, 3, 4, 5, 6)
 SHARE, CHANGE = 5, 8
 
 
-def _append(text: Text, cells: Sequence[str], widths: Sequence[int], styles: Sequence[str]) -> None:
-    """A line of the table; columns without width are left out."""
-    for i, (cell, width, style) in enumerate(zip(cells, widths, styles, strict=True)):
-        if width:
-            text.append("  ").append(cell.rjust(width) if i in NUMBERS else cell.ljust(width), style)
-    text.rstrip()
-    text.append("\n")
+def _title(m: Measurement) -> str:
+    return f"{m.module} on {m.target} ({m.evidence})"
 
 
 def _line(m: Measurement, change: Change | None) -> list[str]:

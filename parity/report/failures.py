@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from parity.compare import Finding, Status
 from parity.divergences import divergences
 from parity.engine import CaseRecord
-from parity.engine.known import COMPILE_ERROR
+from parity.engine.results import COMPILE_ERROR
 from parity.report.matrix import failure_class
 from parity.runners import Evidence
 

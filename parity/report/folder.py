@@ -8,10 +8,11 @@ from pathlib import Path
 
 from parity.engine import CaseRecord
 from parity.errors import unwritable
+from parity.report.document import as_json
 from parity.report.failures import Reproduction, failures_file
 from parity.report.junit import junit
 from parity.report.matrix import Matrix
-from parity.report.render import as_csv, as_json, markdown, plain, summary
+from parity.report.render import as_csv, markdown, plain, summary
 
 __all__ = ["check_folder", "write_reports", "write_texts"]
 

@@ -225,7 +225,7 @@ def make_matrix(
         grouped.setdefault((record.op, record.kernel, record.runner, record.target), []).append(record)
 
     def cell(entry: Entry, column: Column) -> Cell:
-        if entry.op.library and not column.op_level:
+        if not column.takes(entry):
             return Cell(State.NO_KERNEL)
         if (entry.kernel, column) in unrecorded:
             return Cell(State.NOT_RECORDED)

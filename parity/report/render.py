@@ -5,38 +5,23 @@ from __future__ import annotations
 import csv
 import io
 import itertools
-import json
-import math
-import textwrap
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
 from rich.text import Text
 
-import parity
-from parity.compare import Finding, Status
+from parity.compare import Finding
 from parity.divergences import divergences, in_order
+from parity.report import tables
 from parity.report.agreement import AGREEMENT, AGREEMENT_LEGEND, agreement_of, agreement_summary, is_compared
-from parity.report.bench import slowest, speed_legend, speed_of
-from parity.report.github import github_table
-from parity.report.matrix import Agreement, Cell, Matrix, Row, State, joined
+from parity.report.bench import speed_legend
+from parity.report.layout import FAILED, LEAST, STEPS, Section, lines_of, sections, words_of
+from parity.report.matrix import Agreement, Cell, Matrix, State
 
-__all__ = ["as_csv", "as_dict", "as_json", "markdown", "plain", "summary", "terminal"]
+__all__ = ["as_csv", "markdown", "plain", "summary", "terminal"]
 
-STYLES = {
-    State.PASS: "green",
-    State.KNOWN: "magenta",
-    State.COMPILED: "cyan",
-    State.NOT_RECORDED: "dim",
-    State.NOT_RUN: "yellow",
-    State.NOT_JUDGED: "yellow",
-    State.NO_KERNEL: "dim",
-    State.UNSUPPORTED: "yellow",
-}
-FAILED = "bold red"
-WIDTH = 160
-"""Characters of the longest line of a legend."""
+PROSE = 160
+"""Characters of a line of text where there is no terminal that says how many."""
+
 LEGEND = (
     "cases: passed/run; budget: the largest share of the allowed error that an element used (exact: none was allowed); "
     "D..: known CUDA/AMD divergences that were met"
@@ -45,17 +30,35 @@ VACUOUS = "vacuous: a kernel that writes nothing but zeros would have passed eve
 NO_KERNEL = "not run: an op without a kernel, which libraries compute (parity run gemm --runner hipblas, for one)"
 
 
-def terminal(matrix: Matrix, *, full: bool = False) -> Text:
+def terminal(matrix: Matrix, *, full: bool = False, width: int | None = None) -> Text:
     """The matrix as aligned text with colours, grouped by module.
 
     One line per op, dtypes together, for what passes; a line per kernel for what does not. ``full``: a line per kernel.
+
+    With a ``width``, in characters, no line is longer. Modules that are too wide are made narrower by the steps of
+    ``parity.report.layout``; a line below says what was left out of which, and how many columns show everything.
     """
-    text = Text()
-    for module, lines in itertools.groupby(_lines(matrix.rows, full), key=lambda line: line[0][0]):
-        text.append("\n" if text else "")
-        _module(text, module, matrix, list(lines))
-    legend = (textwrap.fill(line, WIDTH) for line in _legend(matrix).splitlines())
-    text.append("\n" + "\n".join(legend) + "\n", "dim")
+    room = None if width is None else max(width, LEAST)
+    found = sections(matrix, full=full, width=room)
+    prose = _prose(matrix)
+    if left_out := _left_out(found):
+        whole = max(each.width for each in sections(matrix, full=full))
+        said = f"left out to fit {room} characters ({whole} show everything): {left_out}"
+        prose = Text.assemble((f"{said}\n\n", "yellow"), prose)
+    # rich is several times as fast where nothing has to be broken.
+    parts = [tables.coloured(s.heads, s.rows, width=room if room and s.width > room else None) for s in found]
+    return Text("\n\n").join([*parts, tables.folded(prose, min(room or PROSE, PROSE))])
+
+
+def plain(matrix: Matrix, *, full: bool = False) -> str:
+    """The matrix as aligned text without colours, and with all there is."""
+    parts = [tables.plain(each.heads, each.rows) for each in sections(matrix, full=full)]
+    return "\n\n".join([*parts, tables.folded(_prose(matrix), PROSE).plain])
+
+
+def _prose(matrix: Matrix) -> Text:
+    """What stands below the tables: what their words mean, how AMD compares with CUDA, and known issues."""
+    text = Text().append(f"{_legend(matrix)}\n", "dim")
     if agreement := agreement_summary(matrix):
         text.append(f"\n{agreement}\n")
     if matrix.issues:
@@ -65,37 +68,17 @@ def terminal(matrix: Matrix, *, full: bool = False) -> Text:
     return text
 
 
-def _module(text: Text, module: str, matrix: Matrix, lines: Sequence[tuple[tuple[str, str, str], list[Cell]]]) -> None:
-    """Append a heading and the lines of one module, aligned."""
-    heads = max(len(label) for (_, label, _), _ in lines)
-    types = max(len(dtypes) for (_, _, dtypes), _ in lines)
-    table = [[_fields(cell) for cell in cells] for _, cells in lines]
-    # A field that is empty everywhere takes no place, or four columns would be too wide.
-    widths = [[max(len(each[i]) for each in column) + 2 for i in range(5)] for column in zip(*table, strict=True)]
-    widths = [[width if width > 2 else 0 for width in each] for each in widths]
-    totals = [max(sum(width), len(str(column)) + 2) for column, width in zip(matrix.columns, widths, strict=True)]
-    text.append(module.ljust(heads + types + 6), "bold")
-    for column, total in zip(matrix.columns, totals, strict=True):
-        text.append(str(column).ljust(total), "bold")
-    text.append(AGREEMENT if is_compared(matrix) else "", "bold")
-    text.rstrip()
-    text.append("\n")
-    for ((_, label, dtypes), cells), fields in zip(lines, table, strict=True):
-        text.append(f"  {label.ljust(heads)}  {dtypes.ljust(types)}  ")
-        for (state, counts, budget, speed, notes), width, total in zip(fields, widths, totals, strict=True):
-            style = STYLES.get(State(state), FAILED)
-            text.append(state.ljust(width[0]), style)
-            text.append(f"{counts.rjust(width[1] - 2)}  {budget.rjust(width[2] - 2)}  " if width[1] else "")
-            text.append(f"{speed.rjust(width[3] - 2)}  " if width[3] else "")
-            text.append(notes.ljust(total - sum(width[:4])), "" if style != FAILED else style)
-        text.append(agreement_of(matrix.columns, cells, brief=True))
-        text.rstrip()
-        text.append("\n")
-
-
-def plain(matrix: Matrix, *, full: bool = False) -> str:
-    """The matrix as aligned ASCII text."""
-    return terminal(matrix, full=full).plain
+def _left_out(found: Sequence[Section]) -> str:
+    """What was left out, and of which modules; empty if nothing was."""
+    steps: dict[tuple[str, ...], list[str]] = {}
+    for step in STEPS:
+        if modules := tuple(each.module for each in found if step in each.without):
+            steps.setdefault(modules, []).append(step)
+    every = len(found)
+    return "; ".join(
+        f"{', '.join(names)} ({'all modules' if len(modules) == every > 1 else ' '.join(modules)})"
+        for modules, names in steps.items()
+    )
 
 
 def summary(matrix: Matrix) -> str:
@@ -128,14 +111,15 @@ def _counts(cells: Sequence[Cell], states: Iterable[State]) -> list[str]:
 def markdown(matrix: Matrix, *, full: bool = False) -> str:
     """The matrix as a GitHub table."""
     last = [AGREEMENT] if is_compared(matrix) else []
-    head = ["module", "op", "dtypes", *map(str, matrix.columns), *last]
-    lines = []
-    for (module, label, types), cells in _lines(matrix.rows, full):
-        texts = (" ".join(field for field in _fields(cell) if field) for cell in cells)
-        lines.append([module, f"`{label}`", types, *texts, *([agreement_of(matrix.columns, cells)] if last else [])])
-    table = github_table(head, lines)
+    heads = ["module", "op", "dtypes", *map(str, matrix.columns), *last]
+    rows = []
+    for line in lines_of(matrix.rows, full):
+        cells = (" ".join(filter(None, words_of(cell))) for cell in line.cells)
+        compared = [agreement_of(matrix.columns, line.cells)] if last else []
+        rows.append([line.module, f"`{line.label}`", line.types(), *cells, *compared])
     issues = "\n".join(f"* {f'**{each}**' if each.complaint else each}" for each in matrix.issues)
-    parts = [table, summary(matrix), agreement_summary(matrix), issues, _legend(matrix).replace("\n", "\n\n")]
+    legend = _legend(matrix).replace("\n", "\n\n")
+    parts = [tables.markdown(heads, rows), summary(matrix), agreement_summary(matrix), issues, legend]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -213,159 +197,3 @@ def _compared(agreement: Agreement | None) -> list[object]:
     findings = (f"{finding} {agreement.findings[finding]}" for finding in Finding if finding in agreement.findings)
     by = f" ({' '.join(agreement.divergences)})" if agreement.divergences else ""
     return ["; ".join(findings) + by, f"{agreement.ulps:.6g}", agreement.elements, agreement.zeros]
-
-
-def as_dict(matrix: Matrix) -> dict[str, Any]:
-    """The matrix as plain data for JSON: every kernel and column, the totals, and how AMD columns compare with CUDA."""
-    return {
-        "parity": parity.__version__,
-        "complete": matrix.complete,
-        "seed": matrix.seed,
-        "examples": matrix.examples,
-        "seconds": round(matrix.seconds, 3),
-        "kernels_total": len(matrix.rows),
-        "cases": matrix.executed,
-        "passed": matrix.passed,
-        "failed": matrix.failures,
-        "known": matrix.known,
-        "known_issues": [
-            {
-                "place": each.issue.place,
-                "cases": list(each.issue.selectors),
-                "reason": each.issue.reason,
-                "link": each.issue.link,
-                "expires": each.issue.expires.isoformat(),
-                "known": each.cases,
-                "columns": list(each.columns),
-                "complaint": each.complaint,
-            }
-            for each in matrix.issues
-        ],
-        "columns": [vars(column) for column in matrix.columns],
-        "compilers": dict(matrix.made_by),
-        "compile_errors": [
-            {"module": module, "target": target, "message": message}
-            for module, target, message in dict.fromkeys(
-                (each.module, each.target, each.verdict.detail)
-                for each in matrix.uncompiled
-                if each.verdict.status is Status.ERROR
-            )
-        ],
-        "against": {
-            str(column): _strict(joined(found))
-            for column, cells in matrix.by_column()
-            if (found := [cell.agreement for cell in cells if cell.agreement])
-        },
-        "kernels": [
-            {
-                "module": row.module,
-                "op": row.op,
-                "dtypes": list(row.dtypes),
-                "kernel": row.kernel,
-                "cells": [
-                    {
-                        "target": column.target,
-                        "runner": column.runner,
-                        "evidence": column.evidence,
-                        "state": str(cell.state).lower(),
-                        "run": cell.run,
-                        "passed": cell.passed,
-                        "failed": cell.failed,
-                        "worst_budget": cell.worst if cell.passed and math.isfinite(cell.worst) else None,
-                        "exact": cell.exact,
-                        "vacuous": list(cell.vacuous),
-                        "sharp": cell.sharp,
-                        "divergences": list(cell.divergences),
-                        "failures": dict(cell.failures),
-                        "known": dict(cell.known),
-                        "unsupported": cell.unsupported,
-                        "not_judged": cell.unjudged,
-                        "instructions": cell.instructions,
-                        "against": _strict(cell.agreement),
-                        "share": cell.measured.share if cell.measured else None,
-                        "bound": cell.measured.bound if cell.measured and cell.measured.timings else None,
-                        "instructions_per_element": cell.measured.per_element if cell.measured else None,
-                    }
-                    for column, cell in zip(matrix.columns, row.cells, strict=True)
-                ],
-            }
-            for row in matrix.rows
-        ],
-    }
-
-
-def _strict(agreement: Agreement | None) -> dict[str, Any] | None:
-    if agreement is None:
-        return None
-    return {**vars(agreement), "ulps": agreement.ulps if math.isfinite(agreement.ulps) else None}
-
-
-def as_json(matrix: Matrix) -> str:
-    """The matrix as JSON text."""
-    return json.dumps(as_dict(matrix), indent=1, allow_nan=False) + "\n"
-
-
-def _lines(rows: Sequence[Row], full: bool) -> Iterator[tuple[tuple[str, str, str], list[Cell]]]:
-    """(module, op or kernel, dtypes) and cells of every line."""
-    groups: dict[tuple[str, ...], list[Row]] = {}
-    for row in rows:
-        together = not full and not any(map(_alone, row.cells))
-        # Kernels of two dtypes make one line per first dtype, or the line would be too long.
-        states = ",".join(cell.state for cell in row.cells)
-        key = (row.module, row.op, *row.dtypes[:-1], states) if together else (row.module, row.op, "", row.kernel)
-        groups.setdefault(key, []).append(row)
-    for group in groups.values():
-        first = group[0]
-        short = first.op.partition(".")[2]
-        if full or any(map(_alone, first.cells)):
-            yield (first.module, first.kernel, ",".join(first.dtypes)), list(first.cells)
-        else:
-            cells = [_sum(cells) for cells in zip(*(row.cells for row in group), strict=True)]
-            yield (first.module, short, _dtypes(group)), cells
-
-
-def _alone(cell: Cell) -> bool:
-    """Whether the kernel has to be named."""
-    return cell.state.failed or bool(cell.vacuous)
-
-
-def _dtypes(group: Sequence[Row]) -> str:
-    *head, _ = group[0].dtypes
-    last = [row.dtypes[-1] for row in group]
-    if not head:
-        return " ".join(last)
-    return ",".join([*head, f"{{{' '.join(last)}}}" if len(last) > 1 else last[0]])
-
-
-def _sum(cells: Iterable[Cell]) -> Cell:
-    """Cells of one state as one."""
-    each = list(cells)
-    agreements = [cell.agreement for cell in each if cell.agreement]
-    return Cell(
-        each[0].state,
-        run=sum(cell.run for cell in each),
-        passed=sum(cell.passed for cell in each),
-        worst=max(cell.worst for cell in each),
-        sharp=sum(cell.sharp for cell in each),
-        unjudged=sum(cell.unjudged for cell in each),
-        known=dict(sum((Counter(cell.known) for cell in each), Counter()).most_common()),
-        divergences=in_order(d for cell in each for d in cell.divergences),
-        agreement=joined(agreements) if agreements else None,
-        allowed=any(cell.allowed for cell in each),
-        measured=slowest([cell.measured for cell in each if cell.measured]),
-    )
-
-
-def _fields(cell: Cell) -> tuple[str, str, str, str, str]:
-    """State, counts, budget, speed and notes as text."""
-    counts = f"{cell.passed}/{cell.run}" if cell.run else ""
-    notes = [f"{kind} x{count}" for kind, count in cell.failures.items()] if cell.run else []
-    notes += [f"{'known: ' if notes else ''}{kind} x{count}" for kind, count in cell.known.items()]
-    notes += [f"not judged x{cell.unjudged}"] if cell.unjudged else []
-    budget = ""
-    if cell.passed and not cell.failed:
-        budget = f"{math.ceil(100 * cell.worst)} %" if cell.allowed or cell.worst else "exact" if cell.exact else ""
-        if cell.vacuous:
-            budget = "vacuous"
-            notes += [f"({' '.join(cell.vacuous)})"]
-    return str(cell.state), counts, budget, speed_of(cell.measured), " ".join([*notes, *cell.divergences])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 from rich.text import Text
 
 from parity.emulator import CLASSES
-from parity.report.github import github_table
+from parity.report import tables
 from parity.static import Finding, Footprint
 
 __all__ = ["as_csv", "as_dict", "markdown", "terminal"]
@@ -65,27 +66,17 @@ def terminal(found: Sequence[Footprint], *, full: bool = False) -> Text:
 
     ``full``: a line per kernel and target, with the instructions by class.
     """
-    heads, lines = _full(found) if full else _across(found)
-    lines = [(of, [f"  {cells[0]}", *cells[1:]]) for of, cells in lines]
-    rows = [*heads, *(cells for _, cells in lines)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    left = 2 if full else 1
-    text = Text()
-
-    def put(cells: Sequence[str], style: str = "") -> None:
-        aligned = [c.ljust(w) if i < left else c.rjust(w) for i, (c, w) in enumerate(zip(cells, widths, strict=True))]
-        text.append("  ".join(aligned).rstrip() + "\n", style)
-
-    module = ""
-    for of, cells in lines:
-        if of != module:
-            text.append("\n" if module else "")
-            for i, head in enumerate(heads):
-                put([of if i == 0 else "", *head[1:]], "bold")
-            module = of
-        put(cells)
-    text.append(f"\n{LEGEND_FULL if full else LEGEND}\n", "dim")
-    return text
+    if full:
+        left, below, (heads, lines) = 2, "", _full(found)
+    else:
+        left, below, (pairs, lines) = 1, "\n", _across(found)
+        firsts = [place == 0 or pairs[place - 1][0] != target for place, (target, _) in enumerate(pairs)]
+        heads = [f"{target if first else ''}\n{name}" for first, (target, name) in zip(firsts, pairs, strict=True)]
+    parts = []
+    for module, group in itertools.groupby(lines, key=lambda line: line[0]):
+        rows = [[f"  {first}", *rest] for _, (first, *rest) in group]
+        parts.append(tables.coloured([module + below, *heads], rows, right=range(left, len(rows[0]))))
+    return Text("\n\n").join([*parts, Text(f"{LEGEND_FULL if full else LEGEND}\n", "dim")])
 
 
 def finding_lines(found: Sequence[Finding]) -> list[str]:
@@ -100,11 +91,10 @@ def finding_lines(found: Sequence[Finding]) -> list[str]:
 
 def markdown(found: Sequence[Footprint], findings: Sequence[Finding], notes: Sequence[str] = ()) -> str:
     """The findings as a list, and a GitHub table with a line per kernel and the targets side by side."""
-    heads, lines = _across(found)
-    names = _filled(heads[0])
-    columns = ["module", "kernel", *(" ".join(pair).strip() for pair in zip(names[1:], heads[1][1:], strict=True))]
-    rows = [[module, f"`{cells[0]}`", *cells[1:]] for module, cells in lines]
-    table = github_table(columns, rows, right=len(heads[0]) - 1)
+    pairs, lines = _across(found)
+    heads = ["module", "kernel", *(" ".join(pair) for pair in pairs)]
+    rows = [[module, f"`{name}`", *cells] for module, (name, *cells) in lines]
+    table = tables.markdown(heads, rows, right=range(2, len(heads)))
     items = [f"* {line}" for line in finding_lines(findings)] or ["* nothing stands out"]
     return "\n".join(
         [f"{len(_rows(found))} kernels", "", *items, "", table, "", LEGEND] + [f"\n{note}" for note in notes] + [""]
@@ -141,40 +131,29 @@ def _rows(found: Sequence[Footprint]) -> Rows:
     return rows
 
 
-def _across(found: Sequence[Footprint]) -> tuple[list[list[str]], list[tuple[str, list[str]]]]:
-    """Two lines of heads, and a line per kernel with its module."""
-    heads: list[list[str]] = [["kernel"], [""]]
-    groups: list[tuple[str, Callable[[Footprint], str]]] = []
+def _across(found: Sequence[Footprint]) -> tuple[list[tuple[str, str]], list[tuple[str, list[str]]]]:
+    """Target and name of every column, and a line per kernel with its module: the kernel, and these columns."""
+    values: dict[tuple[str, str], Callable[[Footprint], str]] = {}
     for target in dict.fromkeys(one.target for one in found):
         own = [one for one in found if one.target == target]
         columns = {**COLUMNS, **{n: value for n, value in IF_ANY.items() if any(value(one) != "0" for one in own)}}
-        heads[0] += [target, *[""] * (len(columns) - 1)]
-        heads[1] += columns
-        groups += [(target, value) for value in columns.values()]
+        values |= {(target, name): value for name, value in columns.items()}
     lines = []
     for (module, kernel), sides in _rows(found).items():
-        cells = [_if_any(value(sides[target])) if target in sides else "" for target, value in groups]
+        cells = (_if_any(value(sides[target])) if target in sides else "" for (target, _), value in values.items())
         lines.append((module, [kernel, *cells]))
-    return heads, lines
+    return [*values], lines
 
 
-def _full(found: Sequence[Footprint]) -> tuple[list[list[str]], list[tuple[str, list[str]]]]:
-    """One line of heads, and a line per kernel and target with the module; the name stands on the first of a kernel."""
+def _full(found: Sequence[Footprint]) -> tuple[list[str], list[tuple[str, list[str]]]]:
+    """Names of columns, and a line per kernel and target with its module; the kernel stands on the first of its own."""
     lines = []
     for (module, kernel), sides in _rows(found).items():
         for i, one in enumerate(sides.values()):
             cells = (value(one) for value in FULL.values())
             lines.append((module, [kernel if i == 0 else "", one.target, *cells]))
-    return [["kernel", "target", *FULL]], lines
+    return ["target", *FULL], lines
 
 
 def _if_any(number: str) -> str:
     return "" if number == "0" else number
-
-
-def _filled(names: Sequence[str]) -> list[str]:
-    """Every head that is empty is the one before."""
-    filled: list[str] = []
-    for name in names:
-        filled.append(name or (filled[-1] if filled else ""))
-    return filled

@@ -20,14 +20,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
-from typing import IO, Any, Protocol, TypeVar
+from typing import IO, Any, TypeVar
 
 from parity.codeobject import CodeObject
 from parity.errors import NotAvailable
 from parity.launch import Buffer, Fault, Launch, Outcome, Tiled
 from parity.runners.timing import Timings
 
-__all__ = ["Executor", "Isolated", "received"]
+__all__ = ["Isolated", "received"]
 
 T = TypeVar("T")
 
@@ -41,20 +41,12 @@ TIME_SECONDS = 60.0
 """Limit for timing a launch, beside what the caller gives it: buffers, and the repetitions of a slow kernel."""
 
 
-class Executor(Protocol):
-    """What runs inside the process. It may have more methods of a session, such as ``time``.
-
-    One that is only asked (``Isolated.ask``) needs none of these.
-    """
-
-    def execute(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Outcome:
-        """As ``Session.execute``; a fault that is ``lost`` ends the process."""
-
-
 class Isolated:
     """A session whose launches happen in another process, which is started when it is needed.
 
-    ``executor`` is the import path (``module:name``) of what makes the executor there, called with ``arguments``.
+    ``executor`` is the import path (``module:name``) of what makes the executor there, called with ``arguments``. It
+    has the methods that are called here (``execute``, ``time``, or what is asked for by ``ask``), and no others; a
+    fault that is ``lost`` ends the process.
     """
 
     def __init__(
@@ -90,7 +82,7 @@ class Isolated:
         hot: bool = False,
         seconds: float = 1.0,
     ) -> Timings | Fault:
-        """As ``Session.time``.
+        """As ``Timed.time``.
 
         Raises:
             NotAvailable: the device cannot be opened.
@@ -219,7 +211,7 @@ def _serve(connection: Connection) -> None:
     path, arguments = requests.get()
     module, _, name = path.partition(":")
     try:
-        executor: Executor = getattr(importlib.import_module(module), name)(*arguments)
+        executor = getattr(importlib.import_module(module), name)(*arguments)
     except Exception as error:
         traceback.print_exc()
         connection.send(f"{type(error).__name__}: {error}")

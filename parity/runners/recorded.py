@@ -6,12 +6,27 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from parity.codeobject import CodeObject
-from parity.errors import UsageError
 from parity.launch import Buffer, Fault, Launch, Outcome
 from parity.runners.base import Evidence, Probe, Session, Vendor
 from parity.runners.recording import RecordedCase, Recording, launch_digest, read_recording
 
 __all__ = ["Recorded"]
+
+
+_NOTHING = Recording(
+    {
+        "runner": "recorded",
+        "vendor": "cuda",
+        "evidence": "recorded",
+        "device": {},
+        "seed": 0,
+        "examples": 0,
+        "environment": {"sources": {}},
+        "modules": {},
+        "members": {},
+    },
+    (),
+)
 
 
 class Recorded:
@@ -26,31 +41,20 @@ class Recorded:
     vendor: Vendor = "cuda"
 
     def __init__(self, file: str = "") -> None:
-        self._recording = read_recording(Path(file)) if file else None
-        if self._recording:
-            self.vendor = self._recording.head["vendor"]
-
-    @property
-    def recording(self) -> Recording:
-        """The recording.
-
-        Raises:
-            UsageError: no file was named.
-        """
-        if self._recording is None:
-            raise UsageError("the runner 'recorded' needs a file: --runner recorded=FILE")
-        return self._recording
+        self._file = file
+        self.recording = read_recording(Path(file)) if file else _NOTHING
+        self.vendor = self.recording.head["vendor"]
 
     def probe(self) -> Probe:
         """Needs a recording, and nothing else."""
-        if self._recording is None:
+        if not self._file:
             return Probe(False, "it replays a file, and none was named", "use --runner recorded=FILE")
-        if not self._recording.cases:
+        if not self.recording.cases:
             return Probe(False, "the recording has no case", "record again, and see what parity record says")
         return Probe(True)
 
     def targets(self) -> tuple[str, ...]:
-        return self._recording.targets if self._recording else ()
+        return self.recording.targets
 
     def describe(self) -> dict[str, str]:
         """The device whose values these are, and its software."""

@@ -17,27 +17,37 @@ The comment of the zip file is the seal: format, version, and the SHA-256 of ``h
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import struct
 import zipfile
 import zlib
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from lzma import LZMAError
 from pathlib import Path
-from typing import Any
+from typing import Literal, Required, TypedDict
 
 import numpy as np
 
 from parity.cache import digest
-from parity.codeobject import CodeObject, kernel_from_dict, kernel_to_dict
+from parity.codeobject import CodeObject, Kernel
+from parity.documents import json_text, read_json
 from parity.errors import UsageError, unwritable
 from parity.files import regular
 from parity.launch import Buffer, Fault, Launch, Outcome, Pointer, Scalar, Struct
-from parity.shape import misfit
 
-__all__ = ["MEASUREMENTS", "VERSION", "RecordedCase", "Recording", "launch_digest", "read_recording", "write_recording"]
+__all__ = [
+    "MEASUREMENTS",
+    "VERSION",
+    "Environment",
+    "Head",
+    "Origin",
+    "RecordedCase",
+    "Recording",
+    "launch_digest",
+    "read_recording",
+    "write_recording",
+]
 
 FORMAT = "parity recording"
 VERSION = 1
@@ -53,23 +63,65 @@ LARGEST = 2**31
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
-_ARGUMENT = {"name": str, "offset": int, "size": int, "kind": str}
-_NUMBERS = ("kernarg_bytes", "sgprs", "vgprs", "lds_bytes", "scratch_bytes", "wavefront", "spills", "max_threads")
-_KERNEL = {"name": str, "args": [_ARGUMENT], "hidden": [_ARGUMENT], **dict.fromkeys(_NUMBERS, int)}
-_HEAD = {
-    **dict.fromkeys(("runner", "evidence"), str),
-    **dict.fromkeys(("seed", "examples"), int),
-    "vendor": {"amd", "cuda"},
-    "device": {str: str},
-    "environment": {"sources": {str: str}},
-    "modules": {str: {"digest": str, "kernels": [_KERNEL]}},
-    "members": {str: str},
-}
-_CASE = {
-    **dict.fromkeys(("case", "title", "module", "kernel", "target", "launch"), str),
-    "buffers": {str: [int]},
-    "fault": (type(None), {"kind": str, "message": str, "lost": bool}),
-}
+Environment = TypedDict(
+    "Environment",
+    {
+        "arguments": list[str],
+        "versions": dict[str, str],
+        "machine": str,
+        "runners": list[str],
+        "devices": dict[str, dict[str, str]],
+        "columns": list[str],
+        "examples": int,
+        "seed": int,
+        "checked": bool,
+        "compilers": dict[str, str],
+        "sources": Required[dict[str, str]],
+        "code objects": dict[str, str],
+        "entries": list[str],
+    },
+    total=False,
+)
+"""Versions and digests of everything that decides the outcome of a run. Files of before may lack a part."""
+
+
+class Origin(TypedDict):
+    """Where the values of a recording are from, and how its cases were drawn."""
+
+    runner: str
+    vendor: Literal["amd", "cuda"]
+    evidence: str
+    device: dict[str, str]
+    seed: int
+    examples: int
+    environment: Environment
+
+
+class _Module(TypedDict):
+    digest: str
+    kernels: list[Kernel]
+
+
+class Head(Origin):
+    """What ``head.json`` has: the code objects by "module target" too, and the SHA-256 of every other member."""
+
+    modules: dict[str, _Module]
+    members: dict[str, str]
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A case in the file: of each buffer the first byte and how many there are."""
+
+    case: str
+    title: str
+    module: str
+    kernel: str
+    target: str
+    launch: str
+    buffers: dict[str, tuple[int, int]]
+    fault: Fault | None
+
 
 _UNREADABLE = (
     *(zipfile.BadZipFile, zlib.error, LZMAError, EOFError, struct.error),
@@ -109,7 +161,7 @@ class RecordedCase:
 class Recording:
     """A recording as read back: its head, its cases in the order in which they were drawn, what else is attached."""
 
-    head: Mapping[str, Any]
+    head: Head
     cases: tuple[RecordedCase, ...]
     attached: Mapping[str, bytes] = field(default_factory=dict)
 
@@ -126,7 +178,7 @@ class Recording:
         found = {}
         for key, data in self.head["modules"].items():
             module, _, target = key.rpartition(" ")
-            kernels = {k["name"]: kernel_from_dict(k) for k in data["kernels"]}
+            kernels = {kernel.name: kernel for kernel in data["kernels"]}
             found[module, target] = CodeObject(module, target, "", kernels, data["digest"])
         return found
 
@@ -153,12 +205,12 @@ def _argument(arg: Pointer | Scalar | Struct) -> str:
 
 def write_recording(
     path: Path,
-    head: Mapping[str, Any],
+    origin: Origin,
     code: Iterable[CodeObject],
     cases: Iterable[RecordedCase],
     attached: Mapping[str, bytes] | None = None,
 ) -> None:
-    """Write a recording; ``head`` says where the values are from, the rest of it is added here.
+    """Write a recording.
 
     The file appears when it is complete: a recording that is ended before leaves nothing behind.
 
@@ -173,25 +225,20 @@ def write_recording(
         for name, data in case.buffers.items():
             places[name] = len(stored), len(data)
             stored += data
-        lines.append(json.dumps({**asdict(case), "buffers": places}, ensure_ascii=False))
+        lines.append(json_text(_Line(**{**vars(case), "buffers": places})) + b"\n")
     members = {
-        CASES: "".join(f"{line}\n" for line in lines).encode(),
+        CASES: b"".join(lines),
         **{name: bytes(data) for name, data in outputs.items()},
         **{ATTACHED + name: data for name, data in (attached or {}).items()},
     }
     if (size := sum(map(len, members.values()))) > LARGEST:
         raise UsageError(f"cannot write {path}: it would unpack to {size / 1e9:.1f} GB, which no parity reads; {FEWER}")
-    whole = {
-        "format": FORMAT,
-        "version": VERSION,
-        **head,
-        "modules": {
-            f"{c.module} {c.target}": {"digest": c.digest, "kernels": [kernel_to_dict(k) for k in c.kernels.values()]}
-            for c in code
-        },
+    head: Head = {
+        **origin,
+        "modules": {f"{c.module} {c.target}": {"digest": c.digest, "kernels": list(c.kernels.values())} for c in code},
         "members": {name: hashlib.sha256(data).hexdigest() for name, data in members.items()},
     }
-    text = json.dumps(whole, ensure_ascii=False, indent=1).encode()
+    text = json_text({"format": FORMAT, "version": VERSION, **head}, indent=1)
     scratch = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -240,7 +287,7 @@ def _read(path: Path, file: zipfile.ZipFile) -> Recording:
     text = file.read(HEAD)
     if file.comment != _seal(text, VERSION):
         raise UsageError(f"{path} was altered: its {HEAD} does not fit its seal; copy or record it again")
-    head = _json(text, _HEAD, f"{path} is malformed: {HEAD}")
+    head = read_json(text, Head, f"{path} is malformed: {HEAD}")
     if sorted(file.namelist()) != sorted([HEAD, *head["members"]]):
         raise UsageError(f"{path} was altered: it does not have the members that its head names")
     members = {name: file.read(name) for name in head["members"]}
@@ -252,37 +299,21 @@ def _read(path: Path, file: zipfile.ZipFile) -> Recording:
     lines = enumerate(members[CASES].splitlines(), 1)
     cases = tuple(_case(line, members, f"{path} is malformed: {CASES}, line {number}") for number, line in lines)
     attached = {name.removeprefix(ATTACHED): data for name, data in members.items() if name.startswith(ATTACHED)}
-    recording = Recording(head, cases, attached)
-    try:
-        recording.code()
-    except TypeError as error:
-        raise UsageError(f"{path} is malformed: {HEAD}: modules: {error}") from error
-    return recording
+    return Recording(head, cases, attached)
 
 
 def _case(text: bytes, members: Mapping[str, bytes], place: str) -> RecordedCase:
-    line = _json(text, _CASE, place)
-    member = _output(line["target"], line["module"])
+    line = read_json(text, _Line, place)
+    member = _output(line.target, line.module)
     stored = members.get(member, b"")
     buffers = {}
-    for name, span in line["buffers"].items():
-        if len(span) != 2 or min(span) < 0 or sum(span) > len(stored):
-            raise UsageError(f"{place}: buffers: {name} is {span}, no part of the {len(stored)} bytes of {member}")
-        buffers[name] = stored[span[0] : sum(span)]
-    names = ("case", "title", "module", "kernel", "target", "launch")
-    fault = Fault(*(line["fault"][name] for name in ("kind", "message", "lost"))) if line["fault"] else None
-    return RecordedCase(**{name: line[name] for name in names}, buffers=buffers, fault=fault)
-
-
-def _json(text: bytes, shape: object, place: str) -> dict[str, Any]:
-    try:
-        value = json.loads(text)
-    except ValueError as error:
-        raise UsageError(f"{place} is not JSON: {error}") from error
-    if problem := misfit(value, shape, place):
-        raise UsageError(problem)
-    found: dict[str, Any] = value
-    return found
+    for name, (first, count) in line.buffers.items():
+        if min(first, count) < 0 or first + count > len(stored):
+            raise UsageError(
+                f"{place}: buffers: {name} is {[first, count]}, no part of the {len(stored)} bytes of {member}"
+            )
+        buffers[name] = stored[first : first + count]
+    return RecordedCase(**{**vars(line), "buffers": buffers})
 
 
 def _output(target: str, module: str) -> str:

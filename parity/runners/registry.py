@@ -6,6 +6,7 @@ goes on.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from importlib.metadata import EntryPoint, entry_points
 from typing import get_args
@@ -129,13 +130,18 @@ def _packages(points: list[EntryPoint]) -> str:
 
 def _lacks(made: object, name: str) -> Iterator[str]:
     """What keeps an object from being a runner of that name."""
-    methods = [method for method in ("probe", "targets") if not callable(getattr(made, method, None))]
-    if not (hasattr(made, "open") or hasattr(made, "compute")):
+    has = {name for name in ("probe", "targets", "open", "compute") if callable(getattr(made, name, None))}
+    methods = [name for name in ("probe", "targets") if name not in has]
+    if not has & {"open", "compute"}:
         methods.append("open (for kernels) or compute (for ops)")
     if methods:
         yield f"it lacks the methods {', '.join(methods)}" if len(methods) > 1 else f"it lacks the method {methods[0]}"
-    evidence = (Evidence.LIBRARY,) if hasattr(made, "compute") else [each for each in Evidence if each != "library"]
+    evidence = [Evidence.LIBRARY] if "compute" in has else [each for each in Evidence if each != Evidence.LIBRARY]
     for attribute, known in (("evidence", evidence), ("vendor", get_args(Vendor)), ("name", (name,))):
         value = getattr(made, attribute, None)
         if value not in known:
             yield f"its {attribute} has to be {' or '.join(map(repr, map(str, known)))}, and is {value!r}"
+    replays = inspect.getattr_static(made, "recording", None) is not None  # asked for, it would be read from its file
+    if replays != (getattr(made, "evidence", None) == Evidence.RECORDED):
+        it = "has a recording, so its evidence has to be" if replays else "has no recording, so its evidence cannot be"
+        yield f"it {it} {str(Evidence.RECORDED)!r}"

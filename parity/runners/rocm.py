@@ -100,13 +100,13 @@ class HipMemory:
     """Device memory, freed with this object."""
 
     def __init__(self, hip: Any, nbytes: int) -> None:
-        self._hip = hip
+        self._hip, self.address = hip, 0
         self._memory = _checked(hip.hipMalloc(nbytes))
         self.address = int(self._memory.as_c_void_p().value)
 
     def __del__(self) -> None:
         # After an error that stays this one fails as well, and whoever frees memory cannot do anything about it.
-        if hasattr(self, "address"):
+        if self.address:
             with contextlib.suppress(Exception):
                 self._hip.hipFree(self.address)
 

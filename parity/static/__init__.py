@@ -2,17 +2,15 @@
 
 from parity.static.findings import Finding, findings
 from parity.static.footprint import Footprint, footprints
-from parity.static.occupancy import LIMITS, Limits, limits_of, occupancy
+from parity.static.occupancy import occupancy, waves_of
 from parity.static.sass import nvdisasm
 
 __all__ = [
-    "LIMITS",
     "Finding",
     "Footprint",
-    "Limits",
     "findings",
     "footprints",
-    "limits_of",
     "nvdisasm",
     "occupancy",
+    "waves_of",
 ]

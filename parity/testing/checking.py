@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from parity.application import DEFAULT_RUNNER, EXAMPLES, Run, Settings, columns
+from parity.application import Run, Settings, columns
 from parity.engine import CaseRecord, Column, Plan, run, tasks_of
 from parity.engine.worker import Worker
 from parity.errors import UsageError
 from parity.functions import wanted
 from parity.launch import Computation
 from parity.op import Op
+from parity.options import DEFAULT_RUNNER, EXAMPLES
 from parity.report import Reproduction, not_judged
 from parity.runners import Evidence, OpRunner, Probe, Vendor
 from parity.suite import Suite, find_suite

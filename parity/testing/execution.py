@@ -3,38 +3,25 @@
 from __future__ import annotations
 
 import fcntl
-from collections.abc import Callable, Iterator, Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
-from parity.application import Columns
-from parity.engine import CaseRecord, Column, Plan, Task, runnable
-from parity.engine.known import Known
+from parity.application import Run
+from parity.engine import CaseRecord, Column, Progress, Task
 from parity.engine.pool import completed, processors, worker_pool
 from parity.engine.run import perform, prepare, scheduled
 from parity.op import Entry
-from parity.suite import Suite
-from parity.toolchain import Built, build_suite
 
-__all__ = ["Execution", "Settings"]
+__all__ = ["Execution"]
 
 AHEAD = 2
 """Kernels that are scheduled before pytest asks for them, per worker process."""
 
 Key = tuple[str, tuple[str, ...]]
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What is to be run, as the options of pytest say."""
-
-    suite: Suite
-    columns: Columns
-    known: Known
-    examples: int
-    seed: int
 
 
 class Execution:
@@ -47,22 +34,21 @@ class Execution:
 
     def __init__(
         self,
-        settings: Settings,
+        run: Run,
         selected: Sequence[tuple[Entry, Column]],
         lock: Path | None,
-        report: Callable[[str, int, int], None],
+        report: Progress,
     ) -> None:
-        self.settings, self._lock, self._report = settings, lock, report
+        self._lock, self._report = lock, report
         columns: dict[Key, list[Column]] = {}
         for entry, column in selected:
             columns.setdefault(_key(entry), []).append(column)
-        tasks = [Task(*key, tuple(dict.fromkeys(each))) for key, each in columns.items()]
         # The columns of a kernel are one task, so that CUDA and AMD are compared.
-        self._wanted, self.problems = settings.columns.with_recorded(tasks, settings.suite)
+        tasks = tuple(Task(*key, tuple(dict.fromkeys(each))) for key, each in columns.items())
+        self.run = replace(run, picked=tasks)
         self._futures: dict[Key, Future[list[CaseRecord]]] = {}
         self._found: dict[Key, list[CaseRecord]] = {}
         self._exits = ExitStack()
-        self.built: list[Built] = []
 
     def __enter__(self) -> Execution:
         with self._exits as exits:  # which are left at once if something fails
@@ -70,10 +56,10 @@ class Execution:
                 self._build()
                 if self._lock is None:
                     self._pool = exits.enter_context(worker_pool(self.plan))
-                    prepare(self.plan, self.settings.suite, self._pool, self._report)
+                    prepare(self.plan, self.run.suite, self._pool, self._report)
                 elif first:
                     with worker_pool(self.plan) as pool:
-                        prepare(self.plan, self.settings.suite, pool, self._report)
+                        prepare(self.plan, self.run.suite, pool, self._report)
             if self._lock:
                 self._pool = exits.enter_context(worker_pool(self.plan, 1))
             self._exits = exits.pop_all()
@@ -83,24 +69,12 @@ class Execution:
         self._exits.close()
 
     def _build(self) -> None:
-        settings = self.settings
-        targets = list(dict.fromkeys(c.target for t in self._wanted for c in t.columns if c in settings.columns.built))
-        if targets:
-            modules = settings.suite.modules_of(Entry(settings.suite.op(task.op), task.dtypes) for task in self._wanted)
-            total = len(modules) * len(targets)
-
-            def done(built: Built) -> None:
-                self.built.append(built)
-                self._report("building", len(self.built), total)
-
+        done, total = itertools.count(1), len(self.run.modules) * len(self.run.targets)
+        if total:
             self._report("building", 0, total)
-            build_suite(settings.suite, modules, targets, done=done)
-        code = settings.columns.code(self.built)
-        tasks = runnable(settings.known.with_cases(self._wanted, settings.suite), settings.suite, code)
-        self.plan = Plan.of(
-            settings.suite, tasks, code, examples=settings.examples, seed=settings.seed, known=settings.known
-        )
-        self._tasks = {(task.op, task.dtypes): task for task in tasks}
+        prepared = self.run.build(lambda built: self._report("building", next(done), total))
+        self.built, self.plan, self.problems = prepared.built, prepared.plan, prepared.problems
+        self._tasks = {(task.op, task.dtypes): task for task in self.plan.tasks}
         self._order = list(self._tasks)
 
     def compile_error(self, entry: Entry, column: Column) -> str:
@@ -119,7 +93,7 @@ class Execution:
             self._schedule(key)
             future = self._futures.pop(key)
             next(iter(completed({future: key})))  # which Ctrl-C can interrupt
-            found = perform(self.plan, self.settings.suite, self._pool, self._tasks[key], future)
+            found = perform(self.plan, self.run.suite, self._pool, self._tasks[key], future)
             self._found[key] = list(found)
         return [r for r in self._found[key] if (r.runner, r.target) == (column.runner, column.target)]
 

@@ -5,39 +5,47 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import pytest
 
+from parity.application import Run
 from parity.compare import Status
 from parity.engine import CaseRecord, Column, without_code
 from parity.engine.record import as_line
 from parity.op import Entry
-from parity.report import not_judged
+from parity.report import Reproduction, not_judged
+from parity.testing.execution import Execution
 from parity.testing.failure import ParityFailure, failure_of
 
-if TYPE_CHECKING:
-    from parity.testing.plugin import SuitePlugin
+__all__ = ["CaseFile", "KernelItem", "SuiteRun"]
 
-__all__ = ["CaseFile", "KernelItem"]
+
+class SuiteRun(Protocol):
+    """What items ask of the plugin that collects them; the execution begins before the first item runs."""
+
+    run: Run
+    execution: Execution
+
+    def reproduction(self, column: Column | None = None) -> Reproduction:
+        """How to run a case again on a column, or on all."""
 
 
 class CaseFile(pytest.File):
     """A file of the cases folder."""
 
-    suite: SuitePlugin
+    suite: SuiteRun
 
     def collect(self) -> Iterator[pytest.Item]:
         """An item for each kernel and column."""
-        settings = self.suite.settings
-        labels = _labels(settings.columns.runnable)
-        for op in settings.suite.ops_of(self.path):
+        run = self.suite.run
+        labels = _labels(run.columns.runnable)
+        for op in run.suite.ops_of(self.path):
             for entry in op.entries():
-                for column in settings.columns.runnable:
-                    if op.library and not column.op_level:
-                        continue
-                    name = f"{op.name}[{','.join(entry.dtypes)}-{labels[column]}]"
-                    yield KernelItem.from_parent(self, name=name, entry=entry, column=column)
+                for column in run.columns.runnable:
+                    if column.takes(entry):
+                        name = f"{op.name}[{','.join(entry.dtypes)}-{labels[column]}]"
+                        yield KernelItem.from_parent(self, name=name, entry=entry, column=column)
 
 
 def _labels(columns: Sequence[Column]) -> dict[Column, str]:
@@ -59,7 +67,7 @@ class KernelItem(pytest.Item):
         self.add_marker("parity")
 
     @property
-    def suite(self) -> SuitePlugin:
+    def suite(self) -> SuiteRun:
         """The plugin that collected it."""
         assert isinstance(self.parent, CaseFile)
         return self.parent.suite
@@ -71,21 +79,19 @@ class KernelItem(pytest.Item):
             ParityFailure: a case failed, or the kernel did not compile.
             pytest.skip.Exception: the runner does not have this op, or the recording not this kernel.
         """
-        execution, suite = self.suite.execution, self.suite.settings.suite
+        execution, suite = self.suite.execution, self.suite.run.suite
         if (missing := suite.missing.get(self.entry.op.module)) and not self.column.op_level:
             raise ParityFailure(f"there is no {missing}")
         if error := execution.compile_error(self.entry, self.column):
             self.error = error
             where = self.entry.op.module, self.column.target
             (record,) = without_code([self.entry], [self.column], {where: error})
-            if place := self.suite.settings.known.mark(record).known:
+            if place := self.suite.run.known.mark(record).known:
                 pytest.xfail(f"does not compile, which is known: {place}")
             raise ParityFailure(error)
         self.found = execution.records(self.entry, self.column)
-        settings, column = self.suite.settings, self.column
-        if failure := failure_of(
-            self.found, self.suite.reproduction(column), None if column.op_level else settings.suite
-        ):
+        column = self.column
+        if failure := failure_of(self.found, self.suite.reproduction(column), None if column.op_level else suite):
             raise failure
         if unjudged := not_judged(self.found):
             raise ParityFailure("\n".join(unjudged))
@@ -93,7 +99,7 @@ class KernelItem(pytest.Item):
             pytest.xfail(f"{len(known)} known: {', '.join(dict.fromkeys(known))}")
         if all(record.verdict.status is Status.UNSUPPORTED for record in self.found):
             reasons = Counter(record.verdict.detail.partition("\n")[0] for record in self.found)
-            pytest.skip(next(iter(reasons), "not recorded" if self.column.evidence == "recorded" else "no case to run"))
+            pytest.skip(next(iter(reasons), "no case to run" if self.column.live else "not recorded"))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *more: Any) -> Any:
         """A failure as the command line shows it."""

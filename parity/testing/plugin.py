@@ -19,15 +19,16 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from parity.application import DEFAULT_RUNNER, EXAMPLES, Columns, columns
+from parity.application import Run, Settings, columns
 from parity.engine import CaseRecord, Column
-from parity.engine.known import known_issues
 from parity.engine.record import from_line
 from parity.errors import ParityError, UsageError, nearest
 from parity.op import Entry
+from parity.options import DEFAULT_RUNNER, as_arguments
 from parity.report import Matrix, Reproduction, check_folder, make_matrix, summary, terminal, write_reports
+from parity.report.tables import terminal_width
 from parity.suite import LAUNCHES, find_suite
-from parity.testing.execution import Execution, Settings
+from parity.testing.execution import Execution
 from parity.testing.items import CaseFile, KernelItem
 from parity.toolchain import HIPIFY, LITERAL, TOOLCHAINS, VARIABLE, chosen_hipifier
 
@@ -51,7 +52,7 @@ class SuitePlugin:
         self.config = config
         config.addinivalue_line("markers", "parity: the cases of a kernel, collected by --parity")
         try:
-            self.settings = _settings(config)
+            self.run = _run(config)
             if config.option.parity_output:
                 check_folder(Path(config.option.parity_output))
         except ParityError as error:
@@ -77,7 +78,7 @@ class SuitePlugin:
     def _add_folder(self) -> None:
         """Have pytest collect the cases folder, unless it was told what to collect."""
         config, source = self.config, pytest.Config.ArgsSource
-        folder = self.settings.suite.cases.resolve()
+        folder = self.run.suite.cases.resolve()
         if config.args_source is source.ARGS:
             return
         if not any(folder.is_relative_to(Path(arg).resolve()) for arg in config.args if "::" not in arg):
@@ -85,19 +86,16 @@ class SuitePlugin:
 
     def reproduction(self, column: Column | None = None) -> Reproduction:
         """How to run a case again on a column, or on all."""
-        options: list[str] = []
-        target = [column.target] if column else self.config.option.parity_target
-        if target:
-            options += ["--target", ",".join(target)]
-        specs = [column.spec] if column else self.config.option.parity_runner
-        if specs and specs != [DEFAULT_RUNNER]:
-            options += [word for spec in specs for word in ("--runner", spec)]
-        for name in ("toolchain", "launches", "kernels", "hip", "cases"):
-            if given := getattr(self.config.option, f"parity_{name}"):
-                options += [f"--{name}", given]
-        if (hipifier := chosen_hipifier()) != LITERAL:
-            options += ["--hipify", hipifier]
-        return Reproduction(os.environ.get("PARITY_COMMAND") or "parity run", tuple(options))
+        option = self.config.option
+        specs = [column.spec] if column else option.parity_runner
+        given = {
+            "target": [column.target] if column else option.parity_target,
+            "runner": specs if specs != [DEFAULT_RUNNER] else (),
+            **{name: getattr(option, f"parity_{name}") for name in ("toolchain", "launches")},
+            "hipify": hipifier if (hipifier := chosen_hipifier()) != LITERAL else "",
+            **{name: getattr(option, f"parity_{name}") for name in ("kernels", "hip", "cases")},
+        }
+        return Reproduction(os.environ.get("PARITY_COMMAND") or "parity run", as_arguments(given))
 
     @pytest.hookimpl(wrapper=True)
     def pytest_collect_file(
@@ -105,9 +103,9 @@ class SuitePlugin:
     ) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
         """A case file is a file of kernels, and no module of tests."""
         found = yield
-        if file_path.suffix != ".py" or file_path.parent != self.settings.suite.cases.resolve():
+        if file_path.suffix != ".py" or file_path.parent != self.run.suite.cases.resolve():
             return found
-        if not self.settings.suite.ops_of(self.settings.suite.cases / file_path.name):
+        if not self.run.suite.ops_of(self.run.suite.cases / file_path.name):
             return []
         file: CaseFile = CaseFile.from_parent(parent, path=file_path)
         file.suite = self
@@ -121,7 +119,7 @@ class SuitePlugin:
             return (yield)
         selected = [(item.entry, item.column) for item in items]
         try:
-            with Execution(self.settings, selected, self._lock, self._progress) as self.execution:
+            with Execution(self.run, selected, self._lock, self._progress) as self.execution:
                 self._progress("", 0, 0)
                 return (yield)
         except ParityError as error:
@@ -148,7 +146,7 @@ class SuitePlugin:
         if sent is None or self._is_worker:
             return
         (op, dtypes), column = sent["entry"], tuple(sent["column"])
-        entry = Entry(self.settings.suite.op(op), tuple(dtypes))
+        entry = Entry(self.run.suite.op(op), tuple(dtypes))
         self._entries[op, entry.dtypes] = entry
         self._ran.add(column)
         if sent["error"]:
@@ -160,8 +158,7 @@ class SuitePlugin:
     @property
     def _problems(self) -> tuple[str, ...]:
         """What of the suite, of its known issues and of the runners cannot be used."""
-        settings = self.settings
-        return (*settings.suite.problems, *settings.known.mistakes, *settings.columns.problems)
+        return (*self.run.suite.problems, *self.run.known.mistakes, *self.run.columns.problems)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self) -> None:
@@ -202,7 +199,7 @@ class SuitePlugin:
             return
         matrix = self._matrix
         terminalreporter.section("parity", sep="=", bold=True)
-        text = terminal(matrix)
+        text = terminal(matrix, width=terminal_width())
         text.append("\n" + summary(matrix), "bold red" if matrix.failed else "bold green")
         terminalreporter.write_line(_rendered(text, terminalreporter.hasmarkup))
         for problem in self._problems:
@@ -211,27 +208,20 @@ class SuitePlugin:
             write_reports(Path(folder), matrix, self._records, self.reproduction())
             terminalreporter.write_line(f"matrix and failures: {folder}{os.sep}")
 
-    @property
-    def _drawn(self) -> set[str]:
-        """The kernels of which all cases were run that ``parity run`` draws."""
-        other = self.settings.examples < EXAMPLES or self.config.option.parity_launches
-        few = other and self.settings.columns.live
-        return set() if few else {entry.kernel for entry in self._entries.values()}
-
     @functools.cached_property
     def _matrix(self) -> Matrix:
-        order = {entry.name: place for place, entry in enumerate(self.settings.suite.entries)}
+        order = {entry.name: place for place, entry in enumerate(self.run.suite.entries)}
         return make_matrix(
             sorted(self._entries.values(), key=lambda entry: order[entry.name]),
-            [column for column in self.settings.columns.runnable if (column.runner, column.target) in self._ran],
+            [column for column in self.run.columns.runnable if (column.runner, column.target) in self._ran],
             self._records,
             uncompiled=self._uncompiled,
             seconds=time.perf_counter() - self._start,
-            seed=self.settings.seed,
-            examples=self.settings.examples,
-            missing=self.settings.suite.missing,
-            known=self.settings.known,
-            drawn=self._drawn,
+            seed=self.run.seed,
+            examples=self.run.examples,
+            missing=self.run.suite.missing,
+            known=self.run.known,
+            drawn={entry.kernel for entry in self._entries.values()} if self.run.draws_all else (),
             made_by=self._made_by,
         )
 
@@ -249,7 +239,7 @@ class SuitePlugin:
             return None
         from xdist.scheduler import LoadScopeScheduling
 
-        folder = f"{self.settings.suite.cases.name}/"
+        folder = f"{self.run.suite.cases.name}/"
 
         class ByKernel(LoadScopeScheduling):  # type: ignore[misc]
             def _split_scope(self, nodeid: str) -> str:
@@ -266,8 +256,8 @@ class SuitePlugin:
             signal.signal(number, handler)
 
 
-def _settings(config: pytest.Config) -> Settings:
-    """What the options say.
+def _run(config: pytest.Config) -> Run:
+    """What the options say: a run of all kernels.
 
     Raises:
         UsageError, NotAvailable: no suite, no toolchain of that name, or no runner that works here.
@@ -277,23 +267,25 @@ def _settings(config: pytest.Config) -> Settings:
         raise UsageError(f"{asked!r} is no toolchain: {' '.join(TOOLCHAINS)}{nearest(asked, TOOLCHAINS)}")
     chosen_hipifier(option.parity_hipify)
     folders = {
-        name: Path(given) if (given := getattr(option, f"parity_{name}")) else None
-        for name in ("kernels", "hip", "cases", "known")
+        name: Path(given) if (given := getattr(option, f"parity_{option_name}")) else None
+        for name, option_name in (("kernels",) * 2, ("hip",) * 2, ("cases",) * 2, ("known", "known_issues"))
     }
     if (launches := option.parity_launches) not in (None, *LAUNCHES):
         raise UsageError(f"--parity-launches {launches}: there are {' '.join(LAUNCHES)}{nearest(launches, LAUNCHES)}")
     suite = find_suite(**folders, launches=launches)
-    chosen: Columns = columns(option.parity_runner or [DEFAULT_RUNNER], option.parity_target)
+    chosen = columns(option.parity_runner or [DEFAULT_RUNNER], option.parity_target)
     if chosen.compiled:
         raise UsageError(f"no runner can run {' or '.join(chosen.compiled)}; to see whether it compiles: parity build")
     examples, seed = option.parity_examples, option.parity_seed
     if examples is None and config.getoption("--hypothesis-profile", None):
-        from hypothesis import settings
+        from hypothesis import settings as hypothesis_settings
 
-        examples = settings.default.max_examples  # type: ignore[union-attr]
+        examples = hypothesis_settings.default.max_examples  # type: ignore[union-attr]
     if seed is None and (given := config.getoption("--hypothesis-seed", None)) is not None:
         seed = int(given) if str(given).isdecimal() else zlib.crc32(str(given).encode())
-    return Settings(suite, chosen, known_issues(suite, chosen.runnable), examples or EXAMPLES, seed or 0)
+    usual = launches is None
+    settings = Settings(examples, seed, as_usual=usual) if chosen.live else Settings(as_usual=usual)
+    return Run(suite, suite.select(()), chosen, settings)
 
 
 def _rendered(text: Text, coloured: bool) -> str:

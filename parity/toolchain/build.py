@@ -7,7 +7,6 @@ stand in place of a source are disassembled.
 from __future__ import annotations
 
 import functools
-import json
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,7 +16,8 @@ from pathlib import Path
 
 from parity import zig
 from parity.cache import Cache, default_root, digest
-from parity.codeobject import CodeObject, kernel_from_dict, kernel_to_dict, parse, prebuilt
+from parity.codeobject import CodeObject, Kernel, parse, prebuilt
+from parity.documents import json_text, read_json
 from parity.errors import UsageError
 from parity.side import Side, Sides
 from parity.suite import Suite
@@ -41,6 +41,20 @@ _VARIANT = "variant.json"
 """What a source is built as, in a folder of the cache."""
 _SHOWN = 3
 """Lines of the helpful style that are shown."""
+
+
+@dataclass(frozen=True)
+class _Record:
+    """What is in a folder of the cache: names of files in it, and what is known of the code object."""
+
+    target: str
+    digest: str
+    listing: str
+    binary: str
+    sources: tuple[str, ...]
+    hip: str
+    translation: Translation | None
+    kernels: tuple[Kernel, ...]
 
 
 @dataclass(frozen=True)
@@ -298,7 +312,7 @@ def _build_one(source: Source, target: Target, fingerprint: str, cache: Cache) -
     chosen = digest(key, _VARIANT)  # what has failed once as it stands is not tried again
     known = cache.noted(chosen, _VARIANT)
     if known is not None:
-        built = _build_as(_noted(known), source, target, fingerprint, cache)
+        built = _build_as(read_json(known, Variant, _VARIANT), source, target, fingerprint, cache)
         if built and built.entries:
             return built
     try:
@@ -322,7 +336,7 @@ def _build_one(source: Source, target: Target, fingerprint: str, cache: Cache) -
     for variant in others:
         if (other := _build_as(variant, source, target, fingerprint, cache)) and _is_better(other, built):
             if other.entries:
-                cache.note(chosen, _VARIANT, json.dumps(vars(variant)))
+                cache.note(chosen, _VARIANT, json_text(variant).decode())
             return other
     if not built.error and not built.entries:
         return replace(built, behind=switches_of_kernels(source))
@@ -347,11 +361,6 @@ def _build_as(variant: Variant, source: Source, target: Target, fingerprint: str
     """The module of a variant of the source; None if there is none."""
     other = variant.of(source)
     return _build_one(other, target, fingerprint, cache) if other else None
-
-
-def _noted(text: str) -> Variant:
-    read = json.loads(text)
-    return Variant(read["kind"], tuple(read["names"]))
 
 
 def _is_better(other: Built, built: Built) -> bool:
@@ -413,7 +422,7 @@ def _read_one(source: Source, target: Target, cache: Cache) -> Built:
         tools = disassembler.find_disassembler()
         key = digest(_own_digest(), source.module, str(tools), path.read_bytes())
         folder, cached = cache.get(key, functools.partial(_disassemble, source, path))
-        found = json.loads((folder / _RECORD).read_text())["target"]
+        found = _record(folder).target
         if found != target.name:
             raise UsageError(f"{path.name} is for {found}, not for {target}")
     except UsageError as problem:
@@ -436,17 +445,17 @@ def _names(paths: Iterable[Path]) -> str:
 
 def _built(source: Source, target: Target, folder: Path, seconds: float, cached: bool, made_by: str) -> Built:
     """What is in a folder of the cache."""
-    record = json.loads((folder / _RECORD).read_text())
-    translation = Translation.of(record["translation"]) if record["translation"] else None
+    record = _record(folder)
+    translation = record.translation
     left_out = translation.left_out if translation else ()
     code = CodeObject(
         source.module,
         target.name,
-        (folder / record["listing"]).read_text(),
-        {k["name"]: kernel_from_dict(k) for k in record["kernels"]},
-        record["digest"],
-        tuple(_original(Path(name), source.folder) for name in record["sources"]),
-        folder / record["binary"],
+        (folder / record.listing).read_text(),
+        {kernel.name: kernel for kernel in record.kernels},
+        record.digest,
+        tuple(_original(Path(name), source.folder) for name in record.sources),
+        folder / record.binary,
         made_by,
         {each.function: f"{each.file}:{each.line}: {each.because}" for each in left_out if each.function},
     )
@@ -456,7 +465,7 @@ def _built(source: Source, target: Target, folder: Path, seconds: float, cached:
         seconds,
         cached,
         code,
-        hip=folder / record["hip"] if record["hip"] else None,
+        hip=folder / record.hip if record.hip else None,
         translation=translation,
         switches=source.switches,
         part_of=source.part_of,
@@ -562,17 +571,14 @@ def _write_record(
     hip: str = "",
     translation: Translation | None = None,
 ) -> None:
-    record = {
-        "target": code.target,
-        "digest": code.digest,
-        "listing": listing.name,
-        "binary": binary.name,
-        "sources": sources,
-        "hip": hip,
-        "translation": translation.as_dict() if translation else None,
-        "kernels": [kernel_to_dict(k) for k in code.kernels.values()],
-    }
-    (folder / _RECORD).write_text(json.dumps(record))
+    kernels = tuple(code.kernels.values())
+    record = _Record(code.target, code.digest, listing.name, binary.name, tuple(sources), hip, translation, kernels)
+    (folder / _RECORD).write_bytes(json_text(record))
+
+
+def _record(folder: Path) -> _Record:
+    file = folder / _RECORD
+    return read_json(file.read_bytes(), _Record, str(file), "remove that folder")
 
 
 def _encode(text: str) -> bytes:

@@ -314,12 +314,12 @@ def _branched(line: _Line) -> int:
 def _descriptor(data: bytes, where: Target) -> dict[str, int]:
     lds, scratch, kernarg = struct.unpack_from("<3I", data)
     rsrc2, properties = struct.unpack_from("<IH", data, 52)
-    architected = where.generation >= 11 or where.name == "gfx942"  # scratch is found without a register
     return {
         "group_segment_fixed_size": lds,
         "private_segment_fixed_size": scratch,
         "kernarg_size": kernarg,
-        "enable_private_segment" if architected else "system_sgpr_private_segment_wavefront_offset": rsrc2 & 1,
+        "enable_private_segment" if where.architected_scratch else "system_sgpr_private_segment_wavefront_offset": rsrc2
+        & 1,
         **{name: rsrc2 >> bit & (1 << count) - 1 for name, bit, count in _RSRC2},
         **{name: properties >> bit & (1 << count) - 1 for name, bit, count in _PROPERTIES},
     }

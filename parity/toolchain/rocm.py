@@ -27,7 +27,7 @@ from parity.toolchain.compiler import (
     in_terms_of_the_source,
     missed_by,
 )
-from parity.toolchain.targets import Target
+from parity.toolchain.targets import DEFAULT_TARGETS, Target
 
 __all__ = ["TOOLCHAINS", "VARIABLE", "Rocm", "chosen", "find", "installed"]
 
@@ -70,13 +70,13 @@ class Rocm:
     @functools.cached_property
     def clang(self) -> Path | None:
         """The clang behind ``hipcc``."""
-        match = _CLANG.search(self._dry_run("gfx1030").stderr)
+        match = _CLANG.search(self._dry_run(DEFAULT_TARGETS[0]).stderr)
         return Path(match[1]) if match else None
 
     @functools.cached_property
     def library(self) -> Path | None:
         """The folder of the device libraries."""
-        match = _LIBRARY.search(self._dry_run("gfx1030").stderr)
+        match = _LIBRARY.search(self._dry_run(DEFAULT_TARGETS[0]).stderr)
         return Path(os.path.normpath(match[1])).parent if match else None
 
     @property
@@ -169,7 +169,7 @@ class Rocm:
     @functools.cached_property
     def _argument_names(self) -> tuple[str, ...]:
         """The flag that keeps the names of kernel arguments in the metadata, if the compiler knows it."""
-        run = self._run(self.compiler, *_FLAGS, _ARGUMENT_NAMES, "--offload-arch=gfx1030", "-###", _EMPTY)
+        run = self._run(self.compiler, *_FLAGS, _ARGUMENT_NAMES, f"--offload-arch={DEFAULT_TARGETS[0]}", "-###", _EMPTY)
         return () if _ARGUMENT_NAMES in _UNKNOWN.findall(run.stderr) else (_ARGUMENT_NAMES,)
 
     @functools.cache  # noqa: B019 - there are few of these, and they live as long as the process

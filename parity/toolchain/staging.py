@@ -9,9 +9,8 @@ import json
 import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from parity.toolchain import compiler
 from parity.toolchain.compat import Compat, supplied
@@ -32,7 +31,6 @@ __all__ = ["Staged", "Translation", "compiled"]
 
 _EMPTY = "empty"
 _STUBS = "stubs"
-_FINDINGS = ("unmapped", "hazards", "branches", "spelled_out", "needs", "defects", "made")
 _FINE_ROUNDS, _ROUNDS = 8, 16
 """How often parts of host functions are left out, and how often more of host code is at all before it is the user's."""
 
@@ -67,18 +65,6 @@ class Translation:
     made: tuple[Finding, ...] = ()
     needs: tuple[Finding, ...] = ()
     defects: tuple[Finding, ...] = ()
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
-        return asdict(self)
-
-    @classmethod
-    def of(cls, data: Mapping[str, Any]) -> Translation:
-        """What ``as_dict`` wrote."""
-        findings = {name: tuple(Finding(**f) for f in data[name]) for name in _FINDINGS}
-        left_out = tuple(LeftOut(**piece) for piece in data["left_out"])
-        names = {name: tuple(data[name]) for name in ("empty_headers", "stubs", "around")}
-        return cls(**{**data, **findings, **names, "left_out": left_out})
 
 
 @dataclass(frozen=True)

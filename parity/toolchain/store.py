@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from parity.codeobject import CodeObject
+from parity.codeobject import CodeObject, spelled, unqualified
 from parity.errors import UsageError, nearest
 
 __all__ = ["MissingKernel", "ModuleStore"]
@@ -14,15 +14,19 @@ __all__ = ["MissingKernel", "ModuleStore"]
 HandleT = TypeVar("HandleT")
 FunctionT = TypeVar("FunctionT")
 
+KERNELS_NAMED = 8
+"""Kernels of a code object that are named where another one was looked for."""
+
 
 class MissingKernel(UsageError):
     """A code object has no kernel of that name."""
 
     def __init__(self, name: str, code: CodeObject) -> None:
-        known = f"it has {len(code.kernels)} kernels" if code.kernels else "it has no kernels"
-        super().__init__(
-            f"module {code.module!r} for {code.target} has no kernel {name!r}; {known}{nearest(name, code.kernels)}"
-        )
+        names = [(spelled(symbol) or (symbol,))[0] for symbol in code.kernels]
+        hint = nearest(name, names) or f"; it has {', '.join(names[:KERNELS_NAMED]) or 'no kernels'}"
+        if why := code.refused.get(unqualified(name)):
+            hint = f", which no AMD GPU can run: {why}"
+        super().__init__(f"{code.module} has no {name}{hint}")
         self.name, self.module, self.target = name, code.module, code.target
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 import subprocess
 import sys
@@ -84,6 +85,34 @@ def test_results_are_read_back(results, folder):
         assert list(stored.records) == list(results.records)
         pandas.testing.assert_frame_equal(stored.frame(), results.frame())
         assert [f.records for f in stored.failures] == [f.records for f in results.failures]
+
+
+def test_what_changed_between_two_runs_is_told_case_by_case(results, suite, folder):
+    assert parity.differences(results, parity.load(folder)) == []
+    right = parity.Run.of("affine_u8", suite=suite, targets=["gfx1100"], settings=parity.Settings(2, jobs=1))
+    found = parity.differences(results, right.build().execute())
+    kinds = {kind: [each for each in found if each.kind == kind] for kind in ("mended", "removed", "broken")}
+    assert sum(map(len, kinds.values())) == len(found)
+    wrong = [each for each in results.records if each.failed and each.target == "gfx1100"]
+    assert [each.before for each in kinds["mended"]] == wrong and kinds["broken"] == []
+    assert {each.record.target for each in kinds["removed"]} == {"gfx1100", "gfx90a"}
+    assert str(kinds["mended"][0]).endswith("on gfx1100 emulated: fail (value) -> pass")
+
+
+def test_a_recording_is_replayed_and_judged(run, results, folder):
+    recorded = run.build().record(folder / "wrong.zip")
+    assert not recorded.stopped and len(recorded.cases) == len(results.records)
+    replayed = parity.replay(recorded.file, "affine_u8", suite=run.suite)
+    assert {each.records[0].kernel for each in replayed.failures} == {"affine_u8"}
+    assert {each.evidence for each in replayed.records} == {"recorded"}
+
+
+def test_what_executes_here_is_measured(run):
+    measured = run.build().measure()
+    assert not measured.stopped
+    kernels = [entry.kernel for entry in run.entries]
+    assert {(m.kernel, m.target) for m in measured.measurements} == {*itertools.product(kernels, run.targets)}
+    assert all(m.instructions or m.problem for m in measured.measurements)
 
 
 def test_a_folder_without_results_is_explained(tmp_path):

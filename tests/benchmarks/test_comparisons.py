@@ -35,9 +35,8 @@ def test_timers_agree_within_three_percent():
     assert agree([row(), row(5.1e-6), row(cupy=3.9e-6)])
     assert not agree([row(), row(5.2e-6)])
     assert not agree([row(cupy=3.8e-6)])
-    assert "| `case` | 5.00 us / 5.00 us | 5.10 us | 0.980 | 4.00 us / 4.00 us | 4.00 us | 400 | 1.000 |" in table(
-        [row(5.1e-6)]
-    )
+    line = " ".join(table([row(5.1e-6)]).splitlines()[2].split())
+    assert line == "| `case` | 5.00 us / 5.00 us | 5.10 us | 0.980 | 4.00 us / 4.00 us | 4.00 us | 400 | 1.000 |"
 
 
 def test_a_ratio_above_one_says_that_ours_is_faster():

@@ -27,6 +27,7 @@ def parity(capfd, tmp_path, monkeypatch):
     """Calls the command line; outputs go to a fresh folder."""
     monkeypatch.chdir(ROOT)
     monkeypatch.delenv("PARITY_COMMAND", raising=False)
+    monkeypatch.delenv("COLUMNS", raising=False)
 
     def call(*arguments):
         capfd.readouterr()

@@ -15,7 +15,7 @@ from parity.runners.emulated import Emulated
 ONE = ("--target", "gfx1100")
 
 
-def test_a_run_that_passes(parity, tmp_path):
+def test_a_run_that_passes(parity, tmp_path, conforms):
     result = parity("run", "affine", "fill.fill", "--examples", "2", "-j", "1", *ONE)
     assert result.code == 0
     assert "gfx1100 emulated" in result.out
@@ -30,7 +30,26 @@ def test_a_run_that_passes(parity, tmp_path):
     assert record.complete
     data = json.loads((tmp_path / "out" / "matrix.json").read_text())
     assert data["cases"] == len(record.cases) > 18
+    assert conforms("matrix", data)
+    lines = (tmp_path / "out" / "record.jsonl").read_text().splitlines()
+    assert all(conforms("record", json.loads(line)) for line in lines)
     assert len(list(csv.DictReader((tmp_path / "out" / "matrix.csv").open()))) == 18
+
+
+def test_the_matrix_fits_the_terminal_and_the_files_have_everything(parity, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "45")
+    result = parity("run", "fill.fill", "--examples", "1", "-j", "1", "--target", "gfx1100,gfx90a")
+    assert result.code == 0
+    lines = result.out.partition("cases: passed/run")[0].splitlines()
+    assert max(map(len, lines)) <= 45
+    assert lines[:3] == [
+        "                  gfx1100 gfx90a",
+        "fill              emulated",
+        "  fill  8 dtypes  pass  24/24  exact",
+    ]
+    assert lines[4].startswith("left out to fit 45 characters (")
+    whole = (tmp_path / "out" / "matrix.txt").read_text().splitlines()
+    assert "gfx1100 emulated" in whole[0] and "  u8 u32 i64 f16 bf16 f32 f64 f8_e4m3  pass" in whole[1]
 
 
 def test_an_op_that_only_libraries_compute_is_not_run_and_no_failure(parity):

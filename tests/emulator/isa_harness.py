@@ -37,11 +37,14 @@ class Machine:
     """
 
     target: str
-    lanes: int
     families: tuple[str, ...]
     half_registers: bool = False
     share: int = 1
     like: str = ""
+
+    @property
+    def lanes(self) -> int:
+        return TARGETS[self.target].wavefront
 
     @property
     def generation(self) -> int:
@@ -94,11 +97,11 @@ _FAMILIES = ("rdna3", "rdna4", "cdna")
 MACHINES = {
     m.target: m
     for m in (
-        Machine("gfx1100", 32, ("rdna3",), True),
-        Machine("gfx1030", 32, ("rdna3", "cdna"), share=6),
-        Machine("gfx90a", 64, ("cdna", "rdna3"), share=6),
-        Machine("gfx942", 64, ("cdna", "rdna3"), share=6, like="gfx90a"),
-        Machine("gfx1201", 32, ("rdna4", "rdna3"), share=2, like="gfx1100"),
+        Machine("gfx1100", ("rdna3",), True),
+        Machine("gfx1030", ("rdna3", "cdna"), share=6),
+        Machine("gfx90a", ("cdna", "rdna3"), share=6),
+        Machine("gfx942", ("cdna", "rdna3"), share=6, like="gfx90a"),
+        Machine("gfx1201", ("rdna4", "rdna3"), share=2, like="gfx1100"),
     )
 }
 

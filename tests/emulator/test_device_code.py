@@ -1,6 +1,7 @@
 """What device code does beside arithmetic, on every target: assertions, traps, text, clocks, variables, pointers."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import ml_dtypes
@@ -259,10 +260,12 @@ def test_images_that_a_target_or_its_headers_lack_are_named_with_their_place(tar
     [
         ("gfx942", ml_dtypes.float8_e4m3fnuz, ml_dtypes.float8_e5m2fnuz),
         ("gfx1201", ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2),
+        ("gfx950", ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2),
     ],
 )
-def test_conversions_of_8_bit_floats(target, fp8, bf8, cache):
-    """As ml_dtypes does them; any NaN is right."""
+def test_conversions_of_8_bit_floats(target, fp8, bf8, cache, monkeypatch):
+    """As ml_dtypes does them; any NaN is right. OCP's formats on a wavefront of 64, too: a row that says so."""
+    monkeypatch.setitem(TARGETS, "gfx950", replace(TARGETS["gfx942"], name="gfx950", isa=9500, fnuz=False))
     (built,) = build(HERE / "kernels", ["floats8"], [target], cache=cache)
     assert built.error is None, built.error
     run = Workgroups(emulator.Device(cache=cache, traced=True), built.code_object)

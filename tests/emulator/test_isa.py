@@ -18,6 +18,7 @@ from parity.emulator.exchanges import EXCHANGES
 from parity.emulator.indexed import INDEXED
 from parity.emulator.isa import semantics, table_entries
 from parity.emulator.isa_memory import ATOMICS, LOADS, STORES
+from parity.toolchain.targets import TARGETS
 
 #: Entries that no check reaches, and why.
 NOT_COVERED = {
@@ -102,6 +103,10 @@ def test_other_forms_of_operands_and_instructions(machine, checks, cache, tmp_pa
         work = [(each, lanes_of(machine, [t] * 4, seed=13)) for t, each in (*by_type.items(), ("u32", rest)) if each]
     differences = list(execute(machine, cache, work))
     assert not differences, "\n".join(differences)
+
+
+def test_every_target_is_checked():
+    assert MACHINES.keys() == TARGETS.keys()
 
 
 def test_every_entry_is_checked_or_excused(tmp_path, capsys):

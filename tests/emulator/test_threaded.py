@@ -8,7 +8,8 @@ import pytest
 from parity import emulator
 from parity.cache import Cache
 from parity.emulator.image import image_of
-from parity.emulator.parse import function_of
+from parity.emulator.instructions import END
+from parity.emulator.parse import Function, function_of, instruction_of
 from parity.emulator.threaded import VECTOR, Threaded, thread
 from parity.toolchain.targets import TARGETS
 
@@ -30,6 +31,24 @@ def test_a_step_says_what_its_numbers_are(code):
     assert target == old
     assert {VECTOR + n for n in (a, b, target)} <= {*found.registers}
     assert found.vectors > max(a, b, target)
+
+
+def test_operands_are_those_of_the_instruction():
+    """The number 1 in what s_bitset1_b64 means is none of them."""
+    items = (
+        instruction_of("s_bitset1_b64 s[4:5], s6", 1),
+        instruction_of("s_cbranch_scc1 .Lv1", 2),
+        instruction_of("v_add_u32_e32 v3, 65, v4", 3),
+        ".Lv1",
+        instruction_of("s_endpgm", 4),
+    )
+    found = thread(Function("kernel", items, {}), TARGETS["gfx1100"], {})
+    numbers = {found.steps[step]: numbers for step, numbers in zip(found.code, found.numbers, strict=True)}
+    (bit,) = (each for step, each in numbers.items() if "1ul <<" in step)
+    assert set(bit) == {4, 5, 6}
+    (place,) = next(each for step, each in numbers.items() if "GO_TO(0)" in step)
+    assert [found.steps[step] for step in found.code[place:]] == ["left -= N(0);", END, END]
+    assert next(each for step, each in numbers.items() if "a + b" in step) == (65, 4, 3, 3)
 
 
 def test_what_kernels_share_is_compiled_once(code, tmp_path, monkeypatch):

@@ -92,11 +92,14 @@ def test_results_are_read_back_as_they_were_written(tmp_path):
     [
         (None, "cannot read"),
         ("{", "is not JSON"),
-        ("[]", "holds no measurements"),
+        ("[]", r"base.json: it is \[\], not an object"),
         ('{"format": "parity recording"}', "holds no measurements"),
         ('{"format": "parity bench", "version": 99}', "has version 99"),
-        ('{"format": "parity bench", "version": 1}', "is not complete"),
-        ('{"format": "parity bench", "version": 1, "devices": {}, "measurements": [{}]}', "is not complete"),
+        ('{"format": "parity bench", "version": 1}', "base.json: devices is missing; write a baseline"),
+        (
+            '{"format": "parity bench", "version": 1, "devices": {}, "measurements": [{}]}',
+            r"measurements\[0\]: module is missing",
+        ),
     ],
 )
 def test_other_files_are_refused(tmp_path, text, message):

@@ -9,6 +9,7 @@ from parity.engine.bench import Ceilings, Measurement, bench
 from parity.errors import NotAvailable
 from parity.launch import Fault
 from parity.runners import runner
+from parity.runners.emulated import EmulatedSession
 from parity.toolchain import build
 
 
@@ -123,9 +124,11 @@ def test_of_an_emulated_target_instructions_are_counted_and_nothing_is_timed(mea
 
 
 def test_a_runner_that_can_neither_time_nor_count_says_so(stopwatch, measured, monkeypatch):
-    from stopwatch import Session
+    from stopwatch import Stopwatch, Untimed
 
-    monkeypatch.delattr(Session, "time")
+    monkeypatch.setattr(
+        Stopwatch, "open", lambda self, target, *, checked=True: Untimed(self, EmulatedSession(checked))
+    )
     with pytest.raises(NotAvailable, match="can neither be timed nor count"):
         measured("uneg_f32")
 

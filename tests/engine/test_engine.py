@@ -7,7 +7,6 @@ import pytest
 from parity.codeobject import CodeObject, Kernel
 from parity.compare import Status
 from parity.engine import Column, Journal, Plan, RecordWriter, environment, outcomes, pool, read_record, run, tasks_of
-from parity.errors import UsageError
 from parity.runners import Evidence
 
 PLUGIN = '''
@@ -171,27 +170,6 @@ def test_a_record_names_the_hardware_it_is_from(suite, monkeypatch):
     for column, devices in zip(columns, ({}, {"emulated": {"gpu": "NVIDIA H200", "driver": "580.1"}}), strict=True):
         plan = Plan.of(suite, tasks_of(suite.select(["uneg_f32"]), [column]), {}, examples=1)
         assert environment(plan)["devices"] == devices
-
-
-def test_a_record_cut_off_in_the_middle_of_a_line_loses_that_line_only(tmp_path):
-    path = tmp_path / "record.jsonl"
-    path.write_text('{"environment": {}}\n{"case": "una')
-    assert read_record(path).cases == ()
-    assert not read_record(path).complete
-
-
-@pytest.mark.parametrize("text", ["", "[]\n", '{"something": 1}\n', "not json\n{}\n"])
-def test_a_file_that_is_no_record_is_refused(tmp_path, text):
-    path = tmp_path / "record.jsonl"
-    path.write_text(text)
-    with pytest.raises(UsageError, match="record"):
-        read_record(path)
-
-
-def test_a_record_that_cannot_be_written_names_the_way_out(tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(UsageError, match="--output"):
-        RecordWriter(tmp_path / "file" / "record.jsonl", {})
 
 
 def test_the_cases_of_a_kernel_do_not_depend_on_what_else_is_selected(suite):

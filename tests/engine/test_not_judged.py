@@ -14,7 +14,8 @@ from parity.cli import main
 from parity.codeobject import CodeObject, Kernel
 from parity.compare import Status, Verdict
 from parity.engine import Column, Journal, Plan, outcomes, run, tasks_of
-from parity.engine.check import minimize
+from parity.engine.check import Checked, Subject
+from parity.engine.minimize import Search, minimize
 from parity.engine.worker import Worker
 from parity.errors import SystemLacks
 from parity.launch import Fault, Outcome
@@ -117,6 +118,10 @@ def test_beside_a_real_failure_the_exit_code_is_1(mine, capsys):
     assert "1 case of 1 kernel, such as leaky_relu.leaky_relu[f32](x=3~normal@0 alpha=0.5): " in err
 
 
+def failed(case):
+    return Checked(case, Verdict(Status.FAIL, "value"), "", {})
+
+
 def test_a_reference_that_raises_while_a_case_is_made_smaller_ends_nothing(suite):
     op = suite.op("unary.neg")
     case = op.parse("unary.neg[f32](x=40~normal@0)")
@@ -128,7 +133,7 @@ def test_a_reference_that_raises_while_a_case_is_made_smaller_ends_nothing(suite
             return Outcome({name: buffer.data.copy() for name, buffer in buffers.items()} | {"out": buffers["x"].data})
 
     code = CodeObject("unary", "gfx1100", "", {"uneg_f32": Kernel("uneg_f32", (), 0, 0, 0, 0, 0, 32)}, "digest")
-    small = minimize(op, case, Verdict(Status.FAIL, "value"), 0, 5, code, Wrong(), "amd")
+    small = minimize(op, failed(case), Subject(Wrong(), "amd", code), Search(0, 5))
     assert small.verdict.kind == "value"
     assert 20 <= np.prod(small.case.tensors[0][1].layout.shape) <= 40
 
@@ -146,10 +151,10 @@ def test_making_a_case_smaller_ends_in_time_and_says_so(suite):
 
     code = CodeObject("unary", "gfx1100", "", {"uneg_f32": Kernel("uneg_f32", (), 0, 0, 0, 0, 0, 32)}, "digest")
     wrong = Wrong()
-    small = minimize(op, case, Verdict(Status.FAIL, "value"), 0, 5, code, wrong, "amd", seconds=0.0)
+    small = minimize(op, failed(case), Subject(wrong, "amd", code), Search(0, 5, seconds=0.0))
     assert (small.case, wrong.launches) == (case, 1)
     assert "made smaller for 0 s, which is the limit" in small.verdict.detail
-    in_time = minimize(op, case, Verdict(Status.FAIL, "value"), 0, 5, code, wrong, "amd", seconds=3600.0)
+    in_time = minimize(op, failed(case), Subject(wrong, "amd", code), Search(0, 5, seconds=3600.0))
     assert "which is the limit" not in in_time.verdict.detail
 
 

@@ -5,11 +5,15 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from unittest import mock
 
 import pytest
+from hypothesis import Phase, given, seed, settings
 from hypothesis import strategies as st
+from hypothesis.internal.conjecture import providers
 
 from parity.generate import find_minimal, sample
+from parity.generate.draw import hermetic
 
 ROOT = Path(__file__).parents[2]
 
@@ -39,6 +43,31 @@ def test_a_seed_gives_the_same_cases_whatever_else_is_loaded(tmp_path):
     alone = draws(tmp_path, "")
     assert alone == draws(tmp_path, f"sys.path.insert(0, {str(tmp_path)!r}); import full_of_constants")
     assert len(alone.splitlines()) >= 30
+
+
+def test_the_private_function_of_hypothesis_is_what_collects_constants():
+    """Fails when Hypothesis changes it: then ``hermetic`` needs another way, and pyproject.toml another bound."""
+    mark = 123_456_789_012
+    constants = type(providers.GLOBAL_CONSTANTS)(integers={mark})
+    with mock.patch.object(providers, "_get_local_constants", lambda: constants):
+        assert mark in plain_draws(400)
+        with hermetic():
+            assert mark not in plain_draws(400)
+        assert mark in plain_draws(400)
+
+
+def plain_draws(count: int) -> list[int]:
+    """What Hypothesis draws by itself."""
+    found = []
+
+    @seed(1)
+    @settings(max_examples=count, phases=[Phase.generate], database=None, deadline=None)
+    @given(st.integers(0, 10**12))
+    def draw(value):
+        found.append(value)
+
+    draw()
+    return found
 
 
 def test_another_seed_gives_other_cases(suite):

@@ -170,6 +170,20 @@ def test_a_head_without_a_part_is_refused_by_its_name(whole, place, name):
         read_recording(place)
 
 
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"vendor": "intel"}, "vendor is 'intel', not amd or cuda"),
+        ({"seed": True}, "seed is True, not a whole number"),
+        ({"environment": {"sources": {"a.cu": "ab", "b.cu": 3}}}, "environment: sources: b.cu is 3, not a text"),
+    ],
+)
+def test_a_head_with_another_value_is_refused_by_its_place(whole, place, change, says):
+    sealed(whole, place, change_head=lambda head: {**head, **change})
+    with pytest.raises(UsageError, match=f"spoilt.zip is malformed: head.json: {says}"):
+        read_recording(place)
+
+
 @pytest.mark.parametrize("name", ["case", "title", "module", "kernel", "target", "launch", "buffers", "fault"])
 def test_a_case_without_a_part_is_refused_by_its_line(whole, place, name):
     sealed(whole, place, change_cases=lambda line: {n: v for n, v in line.items() if n != name})
@@ -178,10 +192,13 @@ def test_a_case_without_a_part_is_refused_by_its_line(whole, place, name):
 
 
 def test_buffers_that_are_not_in_the_file_are_refused(whole, place):
-    for span in ([0, 1000], [-4, 8], [8], [20, 12]):
+    for span in ([0, 1000], [-4, 8], [20, 12]):
         sealed(whole, place, change_cases=lambda line, span=span: {**line, "buffers": {"out": span}})
         with pytest.raises(UsageError, match=r"no part of the 24 bytes of outputs/sm_90/unary.bin"):
             read_recording(place)
+    sealed(whole, place, change_cases=lambda line: {**line, "buffers": {"out": [8]}})
+    with pytest.raises(UsageError, match=r"cases.jsonl, line 1: buffers: out is \[8\], not a list of length 2"):
+        read_recording(place)
 
 
 @pytest.mark.parametrize(

@@ -64,6 +64,16 @@ def test_listing_runners_imports_nothing(install):
             "has_no_vendor",
             "vendor has to be 'amd' or 'cuda' or 'host', and is 'i",
         ),
+        (
+            LIBRARY.replace("LIBRARY", "RECORDED").replace("def compute", "def open"),
+            "has_no_recording",
+            "it has no recording, so its evidence cannot be 'recorded'",
+        ),
+        (
+            LIBRARY.replace("def compute", "recording = {}\n    def compute"),
+            "has_a_recording",
+            "it has a recording, so its evidence has to be 'recorded'",
+        ),
         (LIBRARY.replace("Probe(True)", "1 / 0"), "raises_in_probe", "raises_in_probe.Other raised ZeroDivisionError"),
         (LIBRARY.replace("('cpu',)", "'cpu'"), "has_no_tuple", "has_no_tuple.Other have to be a tuple of words"),
     ],

@@ -12,8 +12,9 @@ import pytest
 
 from parity.errors import MissingTool
 from parity.runners import runner
-from parity.static import LIMITS, footprints, limits_of, occupancy
+from parity.static import footprints, occupancy, waves_of
 from parity.toolchain import TARGETS, build, nvcc, target
+from parity.toolchain.targets import LIMITS
 
 # A process around NVIDIA's calculator, which is a header of the CUDA toolkit: a question per line, blocks per SM back.
 CALCULATOR = """
@@ -69,9 +70,9 @@ def test_scalar_registers_limit_gfx9_only():
 
 
 def test_what_is_not_known_is_not_invented():
-    assert limits_of(target("sm_52")) is None
+    assert target("sm_52").limits is None
     assert occupancy(target("sm_52"), threads=256, vgprs=32) is None
-    assert set(TARGETS) <= set(LIMITS)
+    assert all(each.limits for each in TARGETS.values())
 
 
 @pytest.fixture(scope="module")
@@ -123,7 +124,7 @@ def test_the_compiler_s_own_estimate_agrees(suite, name):
             if limits.sgprs and kernel.sgprs > 96:
                 continue
             estimate = re.search(r"; Occupancy: (\d+)", listing[listing.index(f"\n{kernel.name}:") :])
-            assert limits.waves_of(kernel.vgprs, kernel.sgprs) == int(estimate[1]), kernel
+            assert waves_of(limits, kernel.vgprs, kernel.sgprs) == int(estimate[1]), kernel
             checked += 1
     assert checked > 100
 

@@ -3,8 +3,7 @@
 import pytest
 
 from parity.cache import Cache
-from parity.engine.check import missing
-from parity.toolchain import build
+from parity.toolchain import MissingKernel, build
 from parity.toolchain.diagnostics import Diagnostic
 from parity.toolchain.host_code import HostCode, LeftOut, repaired
 from parity.toolchain.host_syntax import pieces_at
@@ -355,10 +354,10 @@ def test_what_no_amd_gpu_can_do_takes_its_kernels_with_it_and_no_others(built):
     assert gone["parent"] == (6, "device-side kernel call/launch is not supported")
     assert gone["some"] == (2, "inline PTX (bar.sync) that is not translated; write it in C++ for AMD GPUs")
     assert gone["some_wait"] == (3, "use of undeclared identifier 'some'")
-    said = missing(one.code_object, "parent")  # of a declared op, in its verdict
+    said = str(MissingKernel("parent", one.code_object))  # of a declared op, in its verdict
     assert said.startswith(f"{one.module} has no parent, which no AMD GPU can run: ")
     assert said.endswith(".cu:6: device-side kernel call/launch is not supported")
-    assert "which no AMD GPU" not in missing(one.code_object, "paren")
+    assert "which no AMD GPU" not in str(MissingKernel("paren", one.code_object))
 
 
 def test_where_nothing_is_left_what_no_amd_gpu_can_do_is_an_error(built):

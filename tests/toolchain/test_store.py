@@ -49,7 +49,7 @@ def test_a_rebuilt_module_is_another_code_object():
 
 def test_a_missing_kernel_names_module_and_nearest_and_loads_nothing():
     store, loaded, _ = recording_store()
-    with pytest.raises(MissingKernel, match=r"'unary' for gfx1100 has no kernel 'uexp_f16'.*did you mean uexp_f32"):
+    with pytest.raises(MissingKernel, match="unary has no uexp_f16; did you mean uexp_f32"):
         store.function(UNARY, "uexp_f16")
     with pytest.raises(UsageError, match="it has no kernels"):
         store.function(code("empty", "d3"), "k")

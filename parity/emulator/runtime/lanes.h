@@ -295,9 +295,8 @@ INLINE V<u16> toward_zero(V<f32> x) {
   return sel(mag(to<f32>(near)) > mag(x), r - (u16)1, r);
 }
 
-// --- 8-bit floats: the FNUZ formats on CDNA 3 (no negative zero, which is NaN, and no infinity), OCP's on RDNA 4 ---
-constexpr bool FNUZ = LANES == 64;
-template <int MANTISSA, int BIAS> INLINE V<f32> of_f8(V<u32> x) {
+// --- 8-bit floats: OCP's formats, or FNUZ's, which have no infinity, and NaN in place of a negative zero ---
+template <bool FNUZ, int MANTISSA, int BIAS> INLINE V<f32> of_f8(V<u32> x) {
   const V<u32> code = x & 0x7f;
   const V<u32> normal = (code << (23 - MANTISSA)) + ((127u - BIAS) << 23);
   const V<f32> subnormal = to<f32>(code) * scalar<f32>((127u + 1 - BIAS - MANTISSA) << 23);
@@ -307,7 +306,7 @@ template <int MANTISSA, int BIAS> INLINE V<f32> of_f8(V<u32> x) {
   else r = sel(code >= 0x7c, (r & 0x80000000u) | 0x7f800000u | (code & 3) << 21, r);
   return as<f32>(r);
 }
-template <int MANTISSA, int BIAS> INLINE V<u32> f8_of(V<f32> x) {
+template <bool FNUZ, int MANTISSA, int BIAS> INLINE V<u32> f8_of(V<f32> x) {
   constexpr u32 INFINITE = FNUZ ? 0x80 : MANTISSA == 3 ? 0x7f : 0x7c, NOT = FNUZ ? 0x80 : 0x7f;
   constexpr u32 LARGEST = FNUZ ? 0x7f : MANTISSA == 3 ? 0x7e : 0x7b;
   const V<u32> bits = as<u32>(x), size = bits & 0x7fffffff, sign = bits >> 31 << 7;
@@ -320,10 +319,10 @@ template <int MANTISSA, int BIAS> INLINE V<u32> f8_of(V<f32> x) {
   return FNUZ ? sel(r == 0, r, r | sign) : r | sign;
 }
 INLINE V<u64> joined(V<f32> lo, V<f32> hi) { return join(as<u32>(lo), as<u32>(hi)); }
-INLINE V<f32> of_fp8(V<u32> x) { return of_f8<3, FNUZ ? 8 : 7>(x); }
-INLINE V<f32> of_bf8(V<u32> x) { return of_f8<2, FNUZ ? 16 : 15>(x); }
-INLINE V<u32> fp8_of(V<f32> x) { return f8_of<3, FNUZ ? 8 : 7>(x); }
-INLINE V<u32> bf8_of(V<f32> x) { return f8_of<2, FNUZ ? 16 : 15>(x); }
+template <bool FNUZ> INLINE V<f32> of_fp8(V<u32> x) { return of_f8<FNUZ, 3, FNUZ ? 8 : 7>(x); }
+template <bool FNUZ> INLINE V<f32> of_bf8(V<u32> x) { return of_f8<FNUZ, 2, FNUZ ? 16 : 15>(x); }
+template <bool FNUZ> INLINE V<u32> fp8_of(V<f32> x) { return f8_of<FNUZ, 3, FNUZ ? 8 : 7>(x); }
+template <bool FNUZ> INLINE V<u32> bf8_of(V<f32> x) { return f8_of<FNUZ, 2, FNUZ ? 16 : 15>(x); }
 
 // --- longer functions: one copy in functions.cpp ---
 // Arguments go by reference: the ABI copies vectors of this size twice.

@@ -1,0 +1,215 @@
+"""A case in words and tables: its launch, its buffers, and what counts as right for each element of its outputs."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, Literal
+
+import numpy as np
+
+from parity.case import Case
+from parity.compare import show
+from parity.divergences import divergences
+from parity.launch import Buffer, Launch
+from parity.op import Call, Op
+from parity.reference import Limits
+from parity.reference.accuracy import Accuracy
+from parity.reference.expected import Bounds, Expected
+from parity.report.tables import plain
+from parity.runners import Runner, runner
+from parity.runners.emulated import results_of
+from parity.suite import Suite, find_suite
+from parity.toolchain import DEFAULT_TARGETS, build_suite
+
+__all__ = ["ELEMENTS", "explain", "explanation"]
+
+ELEMENTS = 16
+"""Elements of each output and buffer that are shown."""
+
+MOST_ELEMENTS, MOST_OPERATIONS = 2**24, 2**30
+"""What a reference does within a few seconds, and with less than a gigabyte."""
+
+_PRINTS = re.compile(r"\bprintf\s*\(")
+
+Array = np.ndarray[Any, Any]
+
+
+def explain(case: str, *, suite: Suite | None = None, elements: int = ELEMENTS) -> str:
+    """What a case is, as ``parity show`` prints it: launch, buffers and layouts; of each output the first ``elements``,
+    with inputs, expected values, and the interval that is accepted of either vendor.
+
+    Raises:
+        UsageError: the text is no case of the suite (default: that of the project around the working folder, else the
+            one shipped with parity).
+    """
+    return "\n".join(explanation(suite or find_suite(), case, elements))
+
+
+def explanation(suite: Suite, text: str, elements: int = ELEMENTS) -> Iterator[str]:
+    """The lines of ``explain``, each as soon as it is known.
+
+    Raises:
+        UsageError: the text is no case of the suite.
+    """
+    case = suite.parse(text)
+    op = suite.op(case.op)
+    yield _line("case", str(case))
+    if about := op.divergences(case.dtypes).get(str(case)):
+        yield _line("about", str(divergences()[about]))
+    if op.library:
+        yield _line("kernel", "none; libraries compute it")
+    else:
+        yield _line("kernel", f"{op.kernel_name(case.dtypes)} of {suite.files[op.module]}")
+        yield from itertools.starmap(_line, _launch(op.args, op.timed(case)[0]))
+    yield from _listed("tensor", (f"{name}: {_tensor(tensor)}" for name, tensor in case.tensors))
+    if why := _too_large(op, case):
+        yield _line("values", f"not shown: {why}; a smaller case shows how they come about")
+        return
+    call = op.call(case)
+    yield from _listed("buffer", (f"{name}: {_buffer(buffer, elements)}" for name, buffer in call.buffers.items()))
+    for name, expected in call.references().items():
+        size, kind = expected.value.size, call.buffers[name].dtype
+        yield _line("output", f"{name}: {size} elements of {kind}, layout {call.outputs[name]}")
+        yield _line("right if", _rule(expected))
+        yield from _listed("limits", _limits(expected))
+        heads, *rows = _elements(call, expected, elements)
+        yield f"\n{plain(heads, rows, right=range(len(heads)))}"
+        if size > elements:
+            yield f"... and {size - elements} more (--elements N)"
+        yield ""
+    if printed := _printed(suite, op, call):
+        yield f"printed on {DEFAULT_TARGETS[0]} (emulated):\n{printed.rstrip()}"
+
+
+def _line(label: str, text: str) -> str:
+    return f"{label:<10} {text}"
+
+
+def _listed(label: str, texts: Iterable[str]) -> Iterator[str]:
+    """A line for each text, of which the first has the label."""
+    return (_line("" if i else label, text) for i, text in enumerate(texts))
+
+
+def _too_large(op: Op, case: Case) -> str:
+    """Why the values of a case are not computed to show some of them, or an empty string."""
+    given = op.given(case)
+    elements = sum(layout.span for layout in case.layouts.values()) + sum(map(math.prod, given.shapes.values()))
+    if elements > MOST_ELEMENTS:
+        return f"the tensors have {elements} elements, and the values of up to {MOST_ELEMENTS} are computed here"
+    if (operations := op.work(case).operations) > MOST_OPERATIONS:
+        return f"a reference takes {operations} operations or more, and up to {MOST_OPERATIONS} are done here"
+    return ""
+
+
+def _printed(suite: Suite, op: Op, call: Call) -> str:
+    """What the kernel prints in this case; empty if its source does not print, or cannot be run here."""
+    path = suite.files.get(op.module)
+    if op.library or path is None or not path.is_file() or not _PRINTS.search(path.read_text(errors="replace")):
+        return ""
+    (built,) = build_suite(suite, [op.module], DEFAULT_TARGETS[:1])
+    emulated = runner("emulated")
+    if built.code_object is None or not emulated.probe().available or not isinstance(emulated, Runner):
+        return ""
+    session = emulated.open(built.target)
+    return session.execute(built.code_object, call.on(built.code_object).launch, call.buffers).printed
+
+
+def _launch(args: str, launch: Launch) -> Iterator[tuple[str, str]]:
+    yield "arguments", args
+    yield "launch", str(launch)
+    yield "grid", f"{_dims(launch.grid)} blocks of {_dims(launch.block)} threads, {launch.shared_bytes} B shared"
+    yield "emulated", f"with {results_of(launch)}, where an instruction is approximate"
+
+
+def _dims(dims: tuple[int, int, int]) -> str:
+    return "x".join(map(str, dims))
+
+
+def _tensor(tensor: Any) -> str:
+    layout = tensor.layout
+    text = f"shape {layout.shape}, strides {layout.strides}, offset {layout.offset}"
+    text += ", contiguous" if layout.is_contiguous else ", not contiguous"
+    return text + (f", data {tensor.data} from element {tensor.start}" if tensor.data else "")
+
+
+def _buffer(buffer: Buffer, limit: int) -> str:
+    """What the device's memory holds before the launch; ``-`` for what the kernel must not read."""
+    defined = np.ones(len(buffer.data), np.bool_) if buffer.defined is None else buffer.defined
+    pairs = itertools.islice(zip(buffer.data, defined, strict=True), limit)
+    values = " ".join(show(value) if known else "-" for value, known in pairs)
+    more = " ..." if len(buffer.data) > limit else ""
+    access = "read and written" if buffer.writable and defined.any() else "written" if buffer.writable else "read"
+    return f"{buffer.dtype} x {len(buffer.data)}, {access}: {values}{more}"
+
+
+def _rule(expected: Expected) -> str:
+    if expected.bounds:
+        parts = ["inside of the accepted interval of the device's vendor"]
+    elif expected.accepts:
+        parts = ["the reference accepts it; of several right values one is shown"]
+    else:
+        parts = ["exactly the expected value"]
+    if expected.alternatives:
+        parts.append("or another right value")
+    if np.any(expected.nan_allowed):
+        parts.append("or NaN where that is right as well")
+    if expected.divergences:
+        parts.append(f"or throughout the other vendor's value ({', '.join(expected.divergences)})")
+    if np.any(expected.unspecified):
+        parts.append("or anything where nothing is specified")
+    if np.any(expected.sign_of_zero):
+        parts.append("; the sign of zero counts")
+    return " ".join(parts).replace(" ;", ";")
+
+
+VENDORS: tuple[Literal["cuda", "amd"], ...] = ("cuda", "amd")
+
+
+def _limits(expected: Expected) -> Iterator[str]:
+    """The documented accuracy of each function that the budget rests on, of both vendors."""
+    asked: list[Accuracy] = []
+    for vendor in VENDORS:
+        _bounds(expected, Limits(vendor, asked=asked))
+    for row in dict.fromkeys(asked):
+        unit = (
+            f"ULP of {row.ulp_of}" if row.function != "tanh_tail" else "times 1 - |tanh x|, beside half an ULP near 1"
+        )
+        yield f"{row.vendor.upper()}: {row.function}: {row.hard:g} {unit} ({row.source})"
+
+
+def _bounds(expected: Expected, limits: Limits) -> Bounds | None:
+    with np.errstate(all="ignore"):
+        return expected.bounds(limits) if expected.bounds else None
+
+
+def _intervals(expected: Expected) -> dict[str, Array]:
+    """The accepted values by the head of their column: from ... to, of each vendor where those differ."""
+    found: dict[str, Array] = {}
+    for vendor in VENDORS:
+        if bounds := _bounds(expected, Limits(vendor)):
+            for head, room in (("from", -bounds.below), ("to", bounds.above)):
+                with np.errstate(all="ignore"):
+                    ends = bounds.centre + (bounds.residual + room)
+                found[f"{vendor.upper()} {head}"] = np.broadcast_to(ends, expected.value.shape)
+    if found and all(np.array_equal(found[f"CUDA {e}"], found[f"AMD {e}"], equal_nan=True) for e in ("from", "to")):
+        return {"from": found["AMD from"], "to": found["AMD to"]}
+    return found
+
+
+def _elements(call: Call, expected: Expected, limit: int) -> Iterator[list[str]]:
+    """The header, then coordinates, inputs, expected value, intervals, and other right values of every element."""
+    intervals = _intervals(expected)
+    others = {f"({name})": values for name, values in expected.divergences.items()}
+    others |= {f"or ({n})": values for n, values in enumerate(expected.alternatives, 1)}
+    inputs = {name: array for name, array in call.inputs.items() if array.shape == expected.value.shape}
+    heads = ["element", *inputs, "expected", *intervals, *others]
+    yield heads
+    for place in itertools.islice(np.ndindex(expected.value.shape), limit):
+        at: Any = place
+        line = [",".join(map(str, at)) or "()", *(show(array[at]) for array in inputs.values())]
+        line.append(show(expected.value[at]))
+        line += [f"{array[at]:.9g}" for array in intervals.values()]
+        yield line + [show(values[at]) for values in others.values()]

@@ -1,0 +1,236 @@
+"""Files of data: JSON, TOML and YAML as the types that are declared for what is in them.
+
+What does not fit its type is told with its place and its value; what a type does not name is left alone, unless it
+forbids that. Types have no ``Meta(pattern=...)``, which in a union ends the process (msgspec 0.22, its issue 717).
+
+JSON has neither infinity nor NaN. parity writes ``null`` for a number that is one of them, as JSON.stringify of
+ECMAScript does, and reads ``null`` as infinity where there has to be a number.
+"""
+
+from __future__ import annotations
+
+import datetime
+import functools
+import json
+import math
+import re
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import msgspec
+
+from parity.errors import UsageError, nearest
+
+__all__ = ["RULE", "Malformed", "Misfit", "checked", "json_schema", "json_text", "plain", "read_json"]
+
+RULE = "JSON has neither infinity nor NaN: null stands for a number that is one of them, and is read as infinity."
+
+T = TypeVar("T")
+Place = list[str | int]
+
+_NAMES = {
+    "str": "a text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "an object",
+    "date": "a date",
+}
+_DATES = (datetime.date, datetime.datetime)
+"""What TOML has of its own: a text is no date."""
+
+_TOLD = re.compile(r"(?P<problem>.*?)(?: - at (?:`key` in )?`\$(?P<path>.*?)`)?", re.DOTALL)
+_STEP = re.compile(r"\.(\.?[^.\[]+)|\[([^\]]*)\]")
+_FIELD = re.compile(r"Object (?P<how>missing|contains).* field `(?P<name>.*)`")
+_EXPECTED = re.compile(r"Expected `(?P<kinds>[^`]*)`(?P<limit>.*?)(?:, got .*)?", re.DOTALL)
+
+
+class Malformed(UsageError):
+    """A text that is no JSON at all."""
+
+
+class Misfit(UsageError):
+    """Data that do not fit their type: ``told`` says what is wrong, ``where`` are names and indices that lead there.
+
+    A name that the type lacks is the last of them; one that is missing is not there.
+    """
+
+    told: str
+    where: Place
+
+
+def read_json(text: bytes | str, kind: type[T], place: str, advice: str = "") -> T:
+    """What a JSON text holds. ``place`` is what messages call the text, ``advice`` says what to do about it.
+
+    Raises:
+        Malformed: it is no JSON.
+        Misfit: something in it does not fit the type.
+    """
+    try:
+        try:
+            return msgspec.json.decode(text, type=kind)
+        except msgspec.ValidationError:
+            value = json.loads(text, parse_constant=_refused)
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
+        raise Malformed(f"{place} is not JSON: {error}{advice and f'; {advice}'}") from error
+    return checked(value, kind, place, advice)
+
+
+def checked(value: Any, kind: type[T], place: str, advice: str = "") -> T:
+    """Data of JSON, TOML or YAML as a type; infinity is put in place of ``null`` where there has to be a number.
+
+    Raises:
+        Misfit: something does not fit the type.
+    """
+    while True:
+        try:
+            return _converted(value, kind)
+        except msgspec.ValidationError as error:
+            problem, where = _located(value, kind, str(error))
+            if where and problem == "Expected `float`, got `null`":
+                _at(value, where[:-1])[where[-1]] = math.inf
+                continue
+            told, where = _said(problem, value, kind, where)
+            misfit = Misfit(f"{place}: {told}{advice and f'; {advice}'}")
+            misfit.told, misfit.where = told, where
+            raise misfit from error
+
+
+def json_text(value: object, indent: int | None = None) -> bytes:
+    """A value as JSON in UTF-8, on one line or indented. What of a text is not Unicode becomes a question mark."""
+    try:
+        text = msgspec.json.encode(value, enc_hook=_usual)
+    except UnicodeEncodeError:
+        plain = msgspec.to_builtins(value, enc_hook=_usual)
+        text = msgspec.json.encode(json.loads(json.dumps(plain, ensure_ascii=False).encode(errors="replace")))
+    return text if indent is None else msgspec.json.format(text, indent=indent)
+
+
+def plain(value: object) -> Any:
+    """A value as it is when its JSON is read back: objects are dictionaries, sequences are lists."""
+    return msgspec.json.decode(json_text(value))
+
+
+def json_schema(kinds: Sequence[type], title: str, description: str) -> dict[str, Any]:
+    """The JSON Schema (2020-12) of what ``json_text`` writes of a value of one of these types."""
+    found, parts = msgspec.json.schema_components(kinds, ref_template="#/$defs/{name}")
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": title,
+        "description": f"{description} {RULE}",
+        **(found[0] if len(found) == 1 else {"anyOf": list(found)}),
+        "$defs": {name: _as_written(part) for name, part in sorted(parts.items())},
+    }
+
+
+def _refused(name: str) -> None:
+    raise ValueError(f"it has {name}")
+
+
+def _usual(value: object) -> object:
+    """The number or text that a value of a subclass is, such as NumPy's float64."""
+    for kind in (int, float, str):
+        if isinstance(value, kind):
+            return kind(value)
+    raise NotImplementedError(f"{type(value).__name__} is no kind of value that JSON has")
+
+
+def _as_written(part: Any) -> Any:
+    """A schema in which a number that may be infinite may be null, and descriptions are paragraphs."""
+    if isinstance(part, list):
+        return [_as_written(each) for each in part]
+    if not isinstance(part, dict):
+        return part
+    changed = {key: _as_written(each) for key, each in part.items()}
+    if part.get("type") == "number":
+        changed["type"] = ["number", "null"]
+    if isinstance(text := part.get("description"), str):
+        changed["description"] = "\n\n".join(" ".join(each.split()) for each in text.split("\n\n"))
+    return changed
+
+
+def _said(problem: str, value: object, kind: type, where: Place) -> tuple[str, Place]:
+    """What is wrong, in words, and where: of msgspec's message the kinds, or what is said of the type."""
+    wanted = _wanted(kind, where)
+    steps = (f"[{step}]" if isinstance(step, int) else f": {step}" for step in where)
+    name = "".join(steps).removeprefix(": ")
+    if field := _FIELD.fullmatch(problem):
+        missing = field["name"]
+        if field["how"] == "missing":
+            return f"{name and f'{name}: '}{missing} is missing", where
+        known = [each for one in wanted for each in one.get("properties", ())]
+        near = nearest(missing, known) or f"; it has {', '.join(known)}"
+        return f"{name or 'it'} has no {missing!r}{near}", [*where, missing]
+    kinds = [str(each) for one in wanted for each in one.get("enum", ())]
+    limit = ""
+    if not kinds and (expected := _EXPECTED.fullmatch(problem)):
+        kinds += (_NAMES.get(each, each) for each in expected["kinds"].split(" | "))
+        limit = expected["limit"]
+    # What has a title is a class, whose description says what it is for.
+    said = [one["description"] for one in wanted if "description" in one and "title" not in one]
+    what = said[0] if said else " or ".join(kinds) + limit
+    return f"{name or 'it'} is {_shown(_at(value, where))}{f', not {what}' if what else f': {problem}'}", where
+
+
+def _wanted(kind: type, where: Place) -> list[dict[str, Any]]:
+    """The schemas that a value at a place may have."""
+    found, parts = msgspec.json.schema_components([kind], ref_template="{name}")
+
+    def every(one: dict[str, Any]) -> list[dict[str, Any]]:
+        here = {**one, **parts[one["$ref"]]} if "$ref" in one else one
+        return [here, *(each for other in here.get("anyOf", ()) for each in every(other))]
+
+    places = every(found[0])
+    for step in where:
+        inside = (
+            (one.get("properties", {}).get(step), one.get("additionalProperties"), one.get("items")) for one in places
+        )
+        places = [each for some in inside for one in some if isinstance(one, dict) for each in every(one)]
+    return places
+
+
+def _converted(value: Any, kind: type[T]) -> T:
+    return msgspec.convert(value, kind, builtin_types=_DATES)
+
+
+def _located(value: Any, kind: type, error: str) -> tuple[str, Place]:
+    """The problem and the place of an error, in which ``[...]`` stands for some key of a mapping: that is found."""
+    told = _TOLD.fullmatch(error)
+    assert told is not None
+    where: Place = []
+    for name, index in _STEP.findall(told["path"] or ""):
+        step: str | int = name or (int(index) if index.isdigit() else index)
+        if index == "...":
+            inside = _at(value, where)
+            step = next((key for key in list(inside) if _fails_alone(value, kind, error, inside, key)), index)
+        if step == "...":
+            break
+        where.append(step)
+    return told["problem"], where
+
+
+def _fails_alone(value: Any, kind: type, error: str, inside: dict[str, Any], key: str) -> bool:
+    """Whether a value is wrong in the same way with one key alone in a mapping inside of it."""
+    whole = dict(inside)
+    inside.clear()
+    inside[key] = whole[key]
+    try:
+        _converted(value, kind)
+    except msgspec.ValidationError as other:
+        return str(other) == error
+    finally:
+        inside.clear()
+        inside.update(whole)
+    return False
+
+
+def _at(value: Any, where: Place) -> Any:
+    return functools.reduce(lambda found, step: found[step], where, value)
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    if len(text) < 40:
+        return text
+    return "a list" if isinstance(value, list) else "an object" if isinstance(value, dict) else f"{text[:40]}..."

@@ -1,0 +1,199 @@
+"""The matrix as it is in ``matrix.json``, whose schema is made of these types."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated
+
+from msgspec import Meta
+
+import parity
+from parity.compare import Status
+from parity.documents import json_text
+from parity.engine import Column
+from parity.report.matrix import Agreement, Cell, Matrix, Row, State, joined
+
+__all__ = ["MatrixFile", "as_json", "document"]
+
+StateName = Annotated[str, Meta(extra_json_schema={"enum": [state.lower() for state in State]})]
+
+
+@dataclass(frozen=True)
+class IssueEntry:
+    """A known issue: its ``place``, how many cases are ``known`` by it, and the ``complaint`` if something is wrong."""
+
+    place: str
+    cases: tuple[str, ...]
+    reason: str
+    link: str
+    expires: datetime.date
+    known: int
+    columns: tuple[str, ...]
+    complaint: str
+
+
+@dataclass(frozen=True)
+class CompileError:
+    """What the compiler said of a module for a target."""
+
+    module: str
+    target: str
+    message: str
+
+
+@dataclass(frozen=True)
+class CellEntry:
+    """One kernel in one column.
+
+    ``run`` counts executed cases, ``failures`` and ``known`` failed ones by class; ``worst_budget`` is the largest
+    share of its error budget that a passing case used (null if none passed); ``exact`` says that no error was allowed
+    and none was found; ``sharp`` counts cases with a result between the sharp and the hard limit; ``vacuous`` names
+    outputs in which zeros would have passed as well. ``divergences`` are known CUDA/AMD divergences that were met, and
+    ``against`` compares an AMD column with CUDA's. Of what was measured, ``share`` is the time that the device's copy
+    rate or FLOP rate allows, by the time it took, and ``bound`` the one of the two that binds.
+    """
+
+    target: str
+    runner: str
+    evidence: str
+    state: StateName
+    run: int
+    passed: int
+    failed: int
+    worst_budget: float | None
+    exact: bool
+    vacuous: tuple[str, ...]
+    sharp: int
+    divergences: tuple[str, ...]
+    failures: Mapping[str, int]
+    known: Mapping[str, int]
+    unsupported: int
+    not_judged: int
+    instructions: int
+    against: Agreement | None
+    share: float | None
+    bound: str | None
+    instructions_per_element: float | None
+
+
+@dataclass(frozen=True)
+class KernelEntry:
+    """One kernel entry, with a cell for each column of the matrix, in their order."""
+
+    module: str
+    op: str
+    dtypes: tuple[str, ...]
+    kernel: str
+    cells: tuple[CellEntry, ...]
+
+
+@dataclass(frozen=True)
+class MatrixFile:
+    """The aggregate of a run: every kernel and column, and the totals.
+
+    ``parity`` is the version that made it; ``complete`` is false if the run was interrupted; ``seconds`` is the time
+    of the execution. ``cases`` counts executed ones, ``failed`` and ``known`` those of them that failed, the latter in
+    a known way. ``compilers`` says for each target how its code was made, and ``against`` for each AMD column how it
+    compares with CUDA's.
+    """
+
+    parity: str
+    complete: bool
+    seed: int
+    examples: int
+    seconds: float
+    kernels_total: int
+    cases: int
+    passed: int
+    failed: int
+    known: int
+    known_issues: tuple[IssueEntry, ...]
+    columns: tuple[Column, ...]
+    compilers: Mapping[str, str]
+    compile_errors: tuple[CompileError, ...]
+    against: Mapping[str, Agreement]
+    kernels: tuple[KernelEntry, ...]
+
+
+def document(matrix: Matrix) -> MatrixFile:
+    """The matrix as it is written to its file."""
+    issues = (
+        IssueEntry(
+            place=each.issue.place,
+            cases=each.issue.selectors,
+            reason=each.issue.reason,
+            link=each.issue.link,
+            expires=each.issue.expires,
+            known=each.cases,
+            columns=each.columns,
+            complaint=each.complaint,
+        )
+        for each in matrix.issues
+    )
+    errors = (
+        CompileError(each.module, each.target, each.verdict.detail)
+        for each in matrix.uncompiled
+        if each.verdict.status is Status.ERROR
+    )
+    against = {
+        str(column): joined(found)
+        for column, cells in matrix.by_column()
+        if (found := [cell.agreement for cell in cells if cell.agreement])
+    }
+    return MatrixFile(
+        parity=parity.__version__,
+        complete=matrix.complete,
+        seed=matrix.seed,
+        examples=matrix.examples,
+        seconds=round(matrix.seconds, 3),
+        kernels_total=len(matrix.rows),
+        cases=matrix.executed,
+        passed=matrix.passed,
+        failed=matrix.failures,
+        known=matrix.known,
+        known_issues=tuple(issues),
+        columns=matrix.columns,
+        compilers=matrix.made_by,
+        compile_errors=tuple(dict.fromkeys(errors)),
+        against=against,
+        kernels=tuple(_kernel(row, matrix.columns) for row in matrix.rows),
+    )
+
+
+def _kernel(row: Row, columns: tuple[Column, ...]) -> KernelEntry:
+    cells = (_cell(column, cell) for column, cell in zip(columns, row.cells, strict=True))
+    return KernelEntry(row.module, row.op, row.dtypes, row.kernel, tuple(cells))
+
+
+def _cell(column: Column, cell: Cell) -> CellEntry:
+    return CellEntry(
+        target=column.target,
+        runner=column.runner,
+        evidence=column.evidence,
+        state=cell.state.lower(),
+        run=cell.run,
+        passed=cell.passed,
+        failed=cell.failed,
+        worst_budget=cell.worst if cell.passed and math.isfinite(cell.worst) else None,
+        exact=cell.exact,
+        vacuous=cell.vacuous,
+        sharp=cell.sharp,
+        divergences=cell.divergences,
+        failures=cell.failures,
+        known=cell.known,
+        unsupported=cell.unsupported,
+        not_judged=cell.unjudged,
+        instructions=cell.instructions,
+        against=cell.agreement,
+        share=cell.measured.share if cell.measured else None,
+        bound=cell.measured.bound if cell.measured and cell.measured.timings else None,
+        instructions_per_element=cell.measured.per_element if cell.measured else None,
+    )
+
+
+def as_json(matrix: Matrix) -> str:
+    """The matrix as JSON text."""
+    return json_text(document(matrix), indent=1).decode() + "\n"

@@ -1,0 +1,96 @@
+"""What runners and sessions may be able to do beside what their protocols ask of all of them.
+
+Each capability is a protocol: whoever has its methods has it, and ``isinstance`` tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol, runtime_checkable
+
+from parity.codeobject import CodeObject
+from parity.launch import Buffer, Fault, Launch, Tiled
+from parity.runners.base import Executor, OpRunner, Runner
+from parity.runners.recording import Recording
+from parity.runners.timing import Timings
+
+__all__ = [
+    "Counting", "Describing", "Drawing", "Explaining", "Replaying", "Shared", "Timed", "described", "replayed",
+]  # fmt: skip
+
+
+@runtime_checkable
+class Timed(Protocol):
+    """A session whose time says something."""
+
+    def time(
+        self, code: CodeObject, launch: Launch, buffers: Mapping[str, Tiled], *, hot: bool, seconds: float
+    ) -> Timings | Fault:
+        """Repeat the launch, for about ``seconds`` at most: what it took, or the fault that ended it.
+
+        ``hot`` asks for the hot timing beside the cold one.
+        """
+
+
+@runtime_checkable
+class Counting(Protocol):
+    """A session whose time says nothing, and which counts instructions instead."""
+
+    def count(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Mapping[str, int]:
+        """Run the launch: how many instructions of each class were issued."""
+
+
+@runtime_checkable
+class Explaining(Protocol):
+    """A session that can find out more after a wrong result."""
+
+    def explain(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Sequence[str]:
+        """What it finds out, as lines of text."""
+
+
+@runtime_checkable
+class Drawing(Protocol):
+    """A session that draws the results of approximate instructions (``Outcome.drawn``)."""
+
+    @property
+    def nearest(self) -> Executor:
+        """The same device, but that they are the nearest numbers."""
+
+
+@runtime_checkable
+class Describing(Protocol):
+    """A runner that knows its device."""
+
+    def describe(self) -> Mapping[str, str]:
+        """The device ("gpu") and its software, for a record or a recording."""
+
+
+@runtime_checkable
+class Shared(Protocol):
+    """A runner whose devices are shared by the processes of a run."""
+
+    def most_workers(self, targets: Sequence[str]) -> int:
+        """How many processes the devices of these targets serve."""
+
+
+@runtime_checkable
+class Replaying(Protocol):
+    """A runner that replays, and so has ``Evidence.RECORDED``.
+
+    Nothing is built for it, and it has results for the cases recorded there only.
+    """
+
+    @property
+    def recording(self) -> Recording:
+        """What it replays."""
+
+
+def described(runner: Runner | OpRunner) -> dict[str, str]:
+    """What a runner says of its device and software; empty if it says nothing."""
+    told = runner.describe() if isinstance(runner, Describing) else {}
+    return {str(what): str(value) for what, value in told.items()}
+
+
+def replayed(runner: Runner | OpRunner) -> Recording | None:
+    """What a runner replays; None for one that executes."""
+    return runner.recording if isinstance(runner, Replaying) else None

@@ -1,0 +1,59 @@
+"""The file of a record: what was written is there again, and what is no record is refused by its line."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from parity.compare import Finding, Mismatch, Status, Verdict
+from parity.engine import Against, CaseRecord, RecordWriter, read_record
+from parity.errors import UsageError
+
+
+def test_a_record_cut_off_in_the_middle_of_a_line_loses_that_line_only(tmp_path):
+    path = tmp_path / "record.jsonl"
+    for end in (b"", b'{"case": "una', '{"case": "ä'.encode()[:-1], b'{"complete":tr'):
+        path.write_bytes(b'{"environment": {"sources": {}}}\n' + end)
+        assert read_record(path).cases == ()
+        assert not read_record(path).complete
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (b"", "is not a record of parity: line 1 is not JSON"),
+        (b"[]\n", r"is not a record of parity: line 1: it is \[\], not an object"),
+        (b'{"something": 1}\n', "is not a record of parity: line 1: environment is missing"),
+        (b"not json\n{}\n", "is not a record of parity: line 1 is not JSON"),
+        (b'{"environment": {"sources": {}}}\n{"case"\n{"complete":true}\n', "record.jsonl, line 2 is not JSON"),
+        (b'{"environment": {"sources": {}}}\n{"case": 1}\n', "record.jsonl, line 2: case is 1, not a text"),
+        (b'{"environment": {"sources": {}}}\n{"complete":1}\n', "record.jsonl, line 2: complete is 1, not"),
+    ],
+)
+def test_what_is_no_record_is_refused_with_its_line(tmp_path, text, says):
+    path = tmp_path / "record.jsonl"
+    path.write_bytes(text)
+    with pytest.raises(UsageError, match=says):
+        read_record(path)
+
+
+def test_a_record_keeps_every_text_and_number(tmp_path):
+    """Lines of Unicode are no lines of the file; there are infinite distances, and numbers of NumPy's own types."""
+    first = Mismatch((0,), "nan", "1.0", math.inf, math.inf)
+    verdict = Verdict(Status.FAIL, "nan", math.inf, 1, 1, first, detail="a\u2028b\x85c\td", ulps=np.float64(2.5))
+    written = CaseRecord("c", "o", "k", "m", "emulated", "gfx1100", "emulated", verdict, printed="\x1c\x0c\n")
+    against = Against("gfx90a", Finding.AMD, ulps=math.inf, budget=math.inf)
+    written = replace(written, minimal=written, against=against)
+    with RecordWriter(tmp_path / "record.jsonl", {"sources": {}}) as writer:
+        writer.add(written)
+    assert read_record(tmp_path / "record.jsonl").cases == (written,)
+    assert b"Infinity" not in (tmp_path / "record.jsonl").read_bytes()
+
+
+def test_a_record_that_cannot_be_written_names_the_way_out(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UsageError, match="--output"):
+        RecordWriter(tmp_path / "file" / "record.jsonl", {})

@@ -1,0 +1,155 @@
+"""The matrix where there is little room: what is folded, what is left out, and that it is said."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from parity.compare import Finding
+from parity.engine import Column
+from parity.engine.bench import Measurement
+from parity.report import Cell, Matrix, Row, State, plain, terminal
+from parity.report.layout import LEAST, STEPS, sections
+from parity.report.matrix import Agreement
+from parity.runners.timing import Timing, Timings
+
+CUDA = Column("recorded", "sm_90", "recorded", "cuda", "recorded=h200.zip", "NVIDIA H200")
+AMD = tuple(Column("emulated", target) for target in ("gfx1030", "gfx1100", "gfx90a"))
+COLUMNS = (CUDA, *AMD)
+SECONDS = Timing(1e-3, 1e-3, 1e-3, 0.001, 50)
+MEASURED = Measurement(
+    "unary", "unary.neg", ("f32",), "uneg_f32", "", "case", "recorded", "sm_90", "recorded",
+    bytes=2**29, timings=Timings(SECONDS), copy=4e12, rate=6e13,
+)  # fmt: skip
+
+
+def cell(column, budget, fails):
+    """120 cases that pass, and, where the kernel ``fails``, one that does not."""
+    if column == CUDA:
+        return Cell(State.PASS, 120, 120, budget, allowed=True, measured=MEASURED)
+    found = {Finding.SAME: 120, **({Finding.AMD: 1} if fails else {})}
+    passing = Cell(
+        State.PASS, 120, 120, budget, allowed=True, divergences=("D5",), agreement=Agreement(CUDA.known_as, found)
+    )
+    return replace(passing, state=State.FAIL, run=121, failures={"out-of-bounds read": 1}) if fails else passing
+
+
+def matrix_of(entries, *, unlike=False, failing=()):
+    """Kernels that are ``failing`` fail on gfx90a; ``unlike``: on every target another share of the budget is used."""
+    budgets = [0.25 + 0.1 * unlike * place for place in range(len(COLUMNS))]
+    rows = [
+        Row(
+            entry.op.module,
+            entry.op.name,
+            entry.dtypes,
+            entry.kernel,
+            tuple(
+                cell(column, budget, entry.kernel in failing and column == AMD[-1])
+                for column, budget in zip(COLUMNS, budgets, strict=True)
+            ),
+        )
+        for entry in entries
+    ]
+    return Matrix(COLUMNS, tuple(rows), 1.0, 0, 120)
+
+
+@pytest.fixture
+def unary(suite):
+    return suite.select(["unary.exp", "unary.neg"]).entries
+
+
+def words(text):
+    return " ".join(text.split())
+
+
+@pytest.mark.parametrize(("width", "full"), [(40, False), (80, False), (80, True), (120, False), (200, False)])
+def test_no_line_is_longer_than_the_terminal(suite, width, full):
+    entries = suite.select(["quantized", "conv", "fill"] if full else ["*"]).entries
+    matrix = matrix_of(entries, unlike=True, failing={entry.kernel for entry in entries[::50]})
+    text = terminal(matrix, width=width, full=full).plain
+    assert max(map(len, text.splitlines())) <= width
+
+
+@pytest.mark.parametrize("width", [40, 80, 120, 200])
+@pytest.mark.parametrize("unlike", [False, True])
+def test_states_classes_divergences_and_the_comparison_are_there_at_every_width(unary, width, unlike):
+    (section,) = sections(matrix_of(unary, unlike=unlike, failing=["uexp_f16"]), width=width)
+    for row in section.rows:
+        label, _, *cells, compared = (words(str(cell)) for cell in row)
+        assert all("D5" in cell for cell in cells[1:])
+        assert "D5" not in cells[0]
+        if label == "uexp_f16":
+            assert [cell.split()[0] for cell in cells] == ["pass"] * (len(cells) - 1) + ["FAIL"]
+            assert "out-of-bounds read x1" in cells[-1] and compared == "gfx90a AMD wrong x1"
+        else:
+            assert {cell.split()[0] for cell in cells} == {"pass"} and compared == "same bits"
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120])
+def test_what_the_cells_say_is_printed_whole(unary, width):
+    matrix = matrix_of(unary, unlike=True, failing=["uexp_f16"])
+    (section,) = sections(matrix, width=width)
+    table, _, _ = terminal(matrix, width=width).plain.partition("\n\n")
+    said = "".join([*section.heads, *(str(cell) for row in section.rows for cell in row)])
+    assert sorted("".join(table.split())) == sorted("".join(said.split()))
+
+
+def test_with_room_all_is_there_and_nothing_is_said_of_it(unary):
+    matrix = matrix_of(unary, unlike=True, failing=["uexp_f16"])
+    assert terminal(matrix).plain == terminal(matrix, width=200).plain == plain(matrix)
+    assert "left out" not in plain(matrix)
+
+
+def test_targets_that_show_the_same_stand_together_before_anything_is_left_out(unary):
+    (section,) = sections(matrix_of(unary), width=120)
+    assert [words(head) for head in section.heads[2:]] == [
+        "sm_90 recorded",
+        "gfx1030 gfx1100 gfx90a emulated",
+        "CUDA/AMD",
+    ]
+    assert section.without == ()
+
+
+def test_an_emulated_column_never_stands_together_with_one_of_hardware():
+    columns = (AMD[0], replace(AMD[1], runner="rocm", evidence="hardware"), AMD[2])
+    row = Row("unary", "unary.neg", ("f32",), "uneg_f32", (Cell(State.PASS, 1200, 1200),) * 3)
+    matrix = Matrix(columns, (row,), 1.0, 0, 1200)
+    (section,) = sections(matrix, width=60)
+    assert [words(head) for head in section.heads[2:]] == ["gfx1030 gfx90a emulated", "gfx1100 hardware"]
+
+
+def test_a_target_that_shows_something_else_has_its_column(unary):
+    (section,) = sections(matrix_of(unary, failing=["uexp_f16"]), width=120)
+    assert [words(head) for head in section.heads[3:5]] == ["gfx1030 gfx1100 emulated", "gfx90a emulated"]
+
+
+def test_less_room_leaves_out_more_in_a_fixed_order(unary):
+    matrix = matrix_of(unary, unlike=True)
+    left_out = [sections(matrix, width=width)[0].without for width in range(170, LEAST, -1)]
+    assert left_out[0] == () and left_out[-1] == STEPS
+    assert all(each == STEPS[: len(each)] for each in left_out)
+    assert [*dict.fromkeys(map(len, left_out))] == [0, 1, 2, 3, 4]
+
+
+def test_what_is_left_out_is_said_with_the_modules_and_with_how_wide_all_is(suite):
+    entries = suite.select(["unary.exp", "fill.fill"]).entries
+    matrix = matrix_of(entries, unlike=True)
+    widths = [each.width for each in sections(matrix)]
+    text = words(terminal(matrix, width=100).plain)
+    assert f"left out to fit 100 characters ({max(widths)} show everything): names of dtypes" in text
+    assert "(all modules)" in text
+    assert "left out" not in terminal(matrix, width=max(widths)).plain
+    assert sorted(row[1] for each in sections(matrix, width=100) for row in each.rows) == ["5 dtypes", "8 dtypes"]
+
+
+def test_what_is_not_there_is_not_said_to_be_left_out(unary):
+    whole = matrix_of(unary, unlike=True)
+    rows = [replace(row, cells=(replace(row.cells[0], measured=None), *row.cells[1:])) for row in whole.rows]
+    text = words(terminal(replace(whole, rows=tuple(rows)), width=44).plain)
+    assert "): names of dtypes, cases, budgets (unary)" in text
+
+
+def test_a_terminal_of_a_few_characters_is_taken_for_one_of_forty(unary):
+    matrix = matrix_of(unary)
+    assert terminal(matrix, width=3).plain == terminal(matrix, width=LEAST).plain

@@ -1,0 +1,72 @@
+"""The JSON Schemas: what is committed is what the types say, real files conform to it, and spoilt ones do not."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from parity.compare import Finding, Mismatch, Status, Verdict
+from parity.documents import RULE
+from parity.engine import Against, CaseRecord, Column
+from parity.engine.record import as_line
+from parity.report import as_json, make_matrix
+from parity.report.schema import schemas
+
+FOLDER = Path(__file__).parents[2] / "docs" / "schema"
+COLUMNS = (Column("emulated", "gfx1100"), Column("emulated", "gfx90a"))
+
+
+def test_the_committed_schemas_are_those_of_the_types():
+    """``nox -s schema`` writes them."""
+    assert {path.name: path.read_text() for path in FOLDER.iterdir()} == schemas()
+    assert all(RULE in text for text in schemas().values())
+
+
+@pytest.fixture(scope="module")
+def failing():
+    """A case with everything that a record may have, infinite distances too."""
+    first = Mismatch((1, 2), "nan", "1.0", math.inf, math.inf)
+    verdict = Verdict(Status.FAIL, "nan", math.inf, 1, 6, first, "one element", kinds=("nan for a number",))
+    against = Against("sm_90", Finding.AMD, 1, 6, math.inf, ("D14",), budget=math.inf)
+    case = CaseRecord("case", "unary.exp", "uexp_f32", "unary", "emulated", "gfx1100", "emulated", verdict, "a title")
+    return replace(case, inputs={"x": "nan"}, instructions=3, minimal=case, against=against, printed="text")
+
+
+@pytest.fixture(scope="module")
+def matrix(suite, failing):
+    """A matrix with a failing column and one that did not compile."""
+    entries = suite.select(["unary.exp"]).entries
+    uncompiled = {("unary", "gfx90a"): "error: undeclared"}
+    return json.loads(as_json(make_matrix(entries, COLUMNS, [failing], uncompiled=uncompiled)))
+
+
+def test_a_record_conforms_with_infinite_distances_too(failing, conforms):
+    line = json.loads(as_line(failing))
+    assert (line["verdict"]["budget"], line["verdict"]["first"]["ulps"], line["against"]["budget"]) == (None,) * 3
+    assert conforms("record", line)
+
+
+def test_a_matrix_conforms_with_failures_too(matrix, conforms):
+    assert matrix["compile_errors"] and matrix["failed"]
+    assert conforms("matrix", matrix)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("case", 1), ("verdict", {"status": "passed"}), ("against", {}), ("instructions", None)]
+)
+def test_a_spoilt_record_does_not_conform(failing, conforms, name, value):
+    line = json.loads(as_line(failing))
+    assert conforms("record", {**line, name: value}) == (value is None)
+    del line["verdict"]
+    assert not conforms("record", line)
+
+
+def test_a_spoilt_matrix_does_not_conform(matrix, conforms):
+    assert not conforms("matrix", {**matrix, "cases": 1.5})
+    assert not conforms("matrix", {name: value for name, value in matrix.items() if name != "kernels"})
+    matrix["kernels"][0]["cells"][0]["state"] = "FAILED"
+    assert not conforms("matrix", matrix)
