@@ -21,8 +21,8 @@ import numpy as np
 
 from parity.cache import Cache, digest
 from parity.emulator.codegen import translate
-from parity.emulator.host import SYMBOL, Functions, runtime_version
 from parity.emulator.image import image_of
+from parity.emulator.jit import SYMBOL, Functions, runtime_version
 from parity.emulator.parse import Function, bodies_of, function_of
 from parity.emulator.threaded import Threaded, thread
 from parity.toolchain.targets import Target

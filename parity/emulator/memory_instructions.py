@@ -9,14 +9,14 @@ from parity.emulator.operands import registers, scalar, vector, write, write_sca
 from parity.emulator.parse import Instruction
 from parity.emulator.writer import Unknown, Writer
 
-__all__ = ["emit_access"]
+__all__ = ["emit_memory_instruction"]
 
 _ACCESS = re.compile(r"(s|global|flat|scratch|buffer|ds)_(load|store|atomic)_(\w+)$")
 _ATOMIC = re.compile(r"(\w+?)(_rtn)?_([uifb]\d+|bf16|f16)$")
 _PAIR = re.compile(r"2addr_(stride64_)?b(32|64)$")
 
 
-def emit_access(w: Writer, item: Instruction, name: str) -> bool:
+def emit_memory_instruction(w: Writer, item: Instruction, name: str) -> bool:
     """Write the C++ of a memory instruction by its canonical name; False if it is none."""
     match = _ACCESS.match(name)
     if not match and name.startswith("ds_"):
