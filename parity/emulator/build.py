@@ -22,8 +22,8 @@ import numpy as np
 from parity.cache import Cache, digest
 from parity.emulator.codegen import translate
 from parity.emulator.image import image_of
-from parity.emulator.jit import SYMBOL, Functions, runtime_version
-from parity.emulator.parse import Function, bodies_of, function_of
+from parity.emulator.jit import SYMBOL, CompiledFunctions, runtime_version
+from parity.emulator.parse import KernelCode, bodies_of, kernel_code
 from parity.emulator.threaded import Threaded, thread
 from parity.toolchain.targets import Target
 
@@ -93,7 +93,7 @@ class Programs:
 
     def __init__(self, cache: Cache, kind: Kind) -> None:
         self._cache, self._kind = cache, kind
-        self._functions = Functions(cache)
+        self._functions = CompiledFunctions(cache)
 
     def prepare(
         self, listing: str, target: Target, names: Sequence[str], *, workers: int | None = None
@@ -118,7 +118,7 @@ class Programs:
         missing: dict[str, str] = {}
         for name in names:
             if name not in found:
-                made[name], texts = self._translated(function_of(listing, name), target, symbols)
+                made[name], texts = self._translated(kernel_code(listing, name), target, symbols)
                 missing |= {key: text for key, text in texts.items() if key not in self._functions}
         self._functions.compile(missing, target.wavefront, _LEVELS[self._kind], workers)
         for name, recipe in made.items():
@@ -138,17 +138,17 @@ class Programs:
         return _linked(functions, recipe.threaded)
 
     def _translated(
-        self, function: Function, target: Target, symbols: Mapping[str, int]
+        self, kernel: KernelCode, target: Target, symbols: Mapping[str, int]
     ) -> tuple[_Recipe, dict[str, str]]:
         """How to put a kernel together, and the texts of the functions that it takes, by key."""
         threaded = None
         if self._kind == "threaded":
-            threaded = thread(function, target, symbols)
+            threaded = thread(kernel, target, symbols)
             texts = [f"STEP({SYMBOL}, {step})" for step in threaded.steps]
         else:
             fast, counted = self._kind == "compiled", self._kind == "counted"
-            texts = [translate(function, SYMBOL, target, symbols, fast=fast, counted=counted)]
-        keys = [Functions.key(text, target.wavefront, _LEVELS[self._kind]) for text in texts]
+            texts = [translate(kernel, SYMBOL, target, symbols, fast=fast, counted=counted)]
+        keys = [CompiledFunctions.key(text, target.wavefront, _LEVELS[self._kind]) for text in texts]
         recipe = _Recipe(keys, threaded and replace(threaded, steps=()))
         return recipe, dict(zip(keys, texts, strict=True))
 

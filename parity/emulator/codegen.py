@@ -13,7 +13,7 @@ from parity.emulator.faults import Refused, UnknownInstruction
 from parity.emulator.instructions import END, emit
 from parity.emulator.isa import BRANCHES, IGNORED, semantics
 from parity.emulator.operands import LABEL_ADDRESS, is_vector
-from parity.emulator.parse import Function, Instruction
+from parity.emulator.parse import Instruction, KernelCode
 from parity.emulator.writer import Missing, Unknown, Writer
 from parity.toolchain.targets import Target
 
@@ -26,7 +26,7 @@ COUNTERS = "_counters"
 
 
 def translate(
-    function: Function,
+    kernel: KernelCode,
     symbol: str,
     target: Target,
     symbols: Mapping[str, int],
@@ -43,7 +43,7 @@ def translate(
     Raises:
         UnknownInstruction: a mnemonic, operand or modifier is not in the tables.
     """
-    w, entry = _translated(function, target, symbols, fast, symbol + COUNTERS if counted else "")
+    w, entry = _translated(kernel, target, symbols, fast, symbol + COUNTERS if counted else "")
     declared = [
         f"{'V<u32>' if is_vector(register) else 'u32'} {register} = unwritten(c, {i});"
         for i, register in enumerate(sorted(w.registers))
@@ -62,75 +62,75 @@ def translate(
     return w.rendered(text)
 
 
-def registers_of(function: Function, target: Target, symbols: Mapping[str, int]) -> dict[str, Instruction]:
+def registers_of(kernel: KernelCode, target: Target, symbols: Mapping[str, int]) -> dict[str, Instruction]:
     """The registers of a kernel in the order of their numbers, each with the first instruction that names it."""
-    w, _ = _translated(function, target, symbols, False)
+    w, _ = _translated(kernel, target, symbols, False)
     found = {}
     for register, at in sorted(w.registers.items()):
         w.at = at
-        found[register] = function.instructions[w.number]
+        found[register] = kernel.instructions[w.number]
     return found
 
 
-def blocks_of(function: Function) -> dict[int, list[Instruction]]:
+def blocks_of(kernel: KernelCode) -> dict[int, list[Instruction]]:
     """The instructions of every basic block that count, by the number of the item it begins with."""
-    return _blocks(_items(function))
+    return _blocks(_items(kernel))
 
 
-def _items(function: Function) -> list[Instruction | str]:
+def _items(kernel: KernelCode) -> list[Instruction | str]:
     """The instructions, and the labels that are branched to or called."""
-    targets = {item.operands[0] for item in function.instructions if item.mnemonic in BRANCHES}
-    targets |= {*function.callees, *_jumps(function)}
-    return [item for item in function.items if isinstance(item, Instruction) or item in targets]
+    targets = {item.operands[0] for item in kernel.instructions if item.mnemonic in BRANCHES}
+    targets |= {*kernel.callees, *_jumps(kernel)}
+    return [item for item in kernel.items if isinstance(item, Instruction) or item in targets]
 
 
-def _jumps(function: Function) -> list[str]:
+def _jumps(kernel: KernelCode) -> list[str]:
     """The labels of which the address is computed, for branches that are too long for the branch instructions."""
     return list(
         dict.fromkeys(
-            match[1] for item in function.instructions for o in item.operands[2:] if (match := LABEL_ADDRESS.match(o))
+            match[1] for item in kernel.instructions for o in item.operands[2:] if (match := LABEL_ADDRESS.match(o))
         )
     )
 
 
 def _translated(
-    function: Function, target: Target, symbols: Mapping[str, int], fast: bool, counters: str = ""
+    kernel: KernelCode, target: Target, symbols: Mapping[str, int], fast: bool, counters: str = ""
 ) -> tuple[Writer, list[str]]:
     """The translation and, apart, what stands before it."""
-    w = writer_of(function, target, symbols, counters)
-    with teaching(function, w):
+    w = writer_of(kernel, target, symbols, counters)
+    with teaching(kernel, w):
         if fast:
             _full(w)
         _general(w)
-    return w, entry_of(function, w)
+    return w, entry_of(kernel, w)
 
 
-def writer_of(function: Function, target: Target, symbols: Mapping[str, int], counters: str = "") -> Writer:
+def writer_of(kernel: KernelCode, target: Target, symbols: Mapping[str, int], counters: str = "") -> Writer:
     """A writer that is about to translate a kernel."""
-    items = _items(function)
+    items = _items(kernel)
     return Writer(
         target,
         items,
         {item: i for i, item in enumerate(items) if isinstance(item, str)},
         {start: len(block) for start, block in _blocks(items).items()},
         symbols,
-        function.callees,
-        _jumps(function),
+        kernel.callees,
+        _jumps(kernel),
         [i for i, item in enumerate(items) if isinstance(item, Instruction) and item.mnemonic == "s_swappc_b64"],
         counters,
-        function.descriptor.get("accum_offset") or function.descriptor.get("next_free_vgpr") or 256,
+        kernel.descriptor.get("accum_offset") or kernel.descriptor.get("next_free_vgpr") or 256,
     )
 
 
 @contextlib.contextmanager
-def teaching(function: Function, w: Writer) -> Iterator[None]:
+def teaching(kernel: KernelCode, w: Writer) -> Iterator[None]:
     """Say which instruction it is that is not known."""
     try:
         yield
     except Missing as missing:
-        raise Refused(function.name, str(missing), function.instructions[w.number]) from None
+        raise Refused(kernel.name, str(missing), kernel.instructions[w.number]) from None
     except Unknown as unknown:
-        raise UnknownInstruction(str(unknown), function.name, function.instructions[w.number]) from None
+        raise UnknownInstruction(str(unknown), kernel.name, kernel.instructions[w.number]) from None
 
 
 def _general(w: Writer) -> None:
@@ -211,9 +211,9 @@ def _item(w: Writer, i: int, label: bool = True) -> None:
         w.put(f"{w.return_label(i)}:;")
 
 
-def entry_of(function: Function, w: Writer) -> list[str]:
+def entry_of(kernel: KernelCode, w: Writer) -> list[str]:
     """What the hardware puts into registers before the first instruction: LLVM AMDGPU usage, initial kernel state."""
-    d, lines, at = function.descriptor, [], 0
+    d, lines, at = kernel.descriptor, [], 0
 
     def put(register: str, value: str) -> None:
         w.registers.setdefault(register, 0)

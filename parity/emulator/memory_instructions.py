@@ -1,4 +1,4 @@
-"""Memory instructions as C++: addresses of every kind of memory lead into one arena, see ``memory``."""
+"""Memory instructions as C++: addresses of every kind lead into one range of device memory, see ``memory``."""
 
 from __future__ import annotations
 
