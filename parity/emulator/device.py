@@ -136,8 +136,8 @@ class _Context(ctypes.Structure):
         ("bytes", ctypes.c_uint32),
         ("group", ctypes.c_uint32 * 3),
         ("address", ctypes.c_uint64),
-        ("fill", ctypes.c_uint32),
-        ("odd", ctypes.c_uint32),
+        ("register_fill", ctypes.c_uint32),
+        ("inverted_register", ctypes.c_uint32),
         ("seed", ctypes.c_uint32),
         ("other", ctypes.c_uint32),
         ("crossed", ctypes.c_uint32),
@@ -390,16 +390,16 @@ class Device:
         args: bytes,
         shared_bytes: int = 0,
         seed: int = 0,
-        fill: int = 0xBAADF00D,
-        odd: int | None = None,
+        register_fill: int = 0xBAADF00D,
+        inverted_register: int | None = None,
         results: Results = Results.NEAREST,
         draw: int = 0,
     ) -> LaunchStats:
         """Execute a kernel. ``args`` is the kernarg segment up to the end of the explicit arguments, see ``pack``.
 
         ``shared_bytes`` is the dynamic LDS. ``seed`` permutes the order of workgroups and, between barriers, of their
-        wavefronts (0: natural order). ``fill`` is what registers hold that nothing wrote; the one of
-        that number in ``registers`` holds its complement if ``odd`` is given. ``results`` says what approximate
+        wavefronts (0: natural order). ``register_fill`` are the 32 bits of registers that nothing wrote; the register
+        of the number ``inverted_register`` in ``registers`` has their complement. ``results`` says what approximate
         instructions give; ``draw`` chooses where that leaves a choice.
 
         Raises:
@@ -444,7 +444,8 @@ class Device:
             self._place_mailbox()
         self._memory.clear(context.lds, context.lds_bytes)
         context.image, context.lds_bytes = loaded.image, lds
-        context.seed, context.fill, context.odd = seed, fill, _SCALAR if odd is None else odd
+        context.seed, context.register_fill = seed, register_fill
+        context.inverted_register = _SCALAR if inverted_register is None else inverted_register
         given = drawing(results, draw, loaded.target.generation)
         for library in loaded.executable.libraries:
             ctypes.pointer(Drawing.in_dll(library, "drawing"))[0] = given
