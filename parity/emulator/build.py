@@ -30,8 +30,8 @@ from parity.toolchain.targets import Target
 __all__ = ["Executable", "Kind", "Programs"]
 
 Kind = Literal["threaded", "compiled", "counted"]
-"""How kernels are executed: as threaded code, of which next to nothing has to be compiled; compiled, which takes long
-and runs faster; or compiled to count instructions as well. See ``thread`` and ``translate``."""
+"""The ways to execute kernels: as threaded code, of which next to nothing has to be compiled; compiled, which takes
+long and runs faster; or compiled to count instructions as well. See ``thread`` and ``translate``."""
 
 _HERE = Path(__file__).parent
 _LEVELS: Mapping[Kind, str] = {"threaded": "-O2", "compiled": "-O2", "counted": "-O1"}
@@ -76,13 +76,13 @@ class Executable:
 
     @property
     def address(self) -> int:
-        """Where the kernel's function is."""
+        """The address of the kernel's function."""
         return _address(self.library, self.symbol)
 
 
 @dataclass(frozen=True)
 class _Recipe:
-    """What a kernel is put together from: compiled functions, by key, and threaded code of which they are the steps."""
+    """The parts of a kernel: compiled functions, by key, and the threaded code of which they are the steps."""
 
     functions: Sequence[str]
     threaded: Threaded | None
@@ -140,7 +140,7 @@ class Programs:
     def _translated(
         self, kernel: KernelCode, target: Target, symbols: Mapping[str, int]
     ) -> tuple[_Recipe, dict[str, str]]:
-        """How to put a kernel together, and the texts of the functions that it takes, by key."""
+        """The recipe of a kernel, and the texts of the functions that it takes, by key."""
         threaded = None
         if self._kind == "threaded":
             threaded = thread(kernel, target, symbols)
@@ -153,7 +153,7 @@ class Programs:
         return recipe, dict(zip(keys, texts, strict=True))
 
     def _kept(self, key: str) -> _Recipe | None:
-        """How to put a kernel together, if all that it takes is in the cache."""
+        """The recipe of a kernel, if all that it takes is in the cache."""
         if (text := self._cache.noted(key, "kernel.json")) is None:
             return None
         kept = json.loads(text)

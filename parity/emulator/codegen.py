@@ -1,7 +1,7 @@
 """From the instructions of one kernel to a C++ function that executes one wavefront.
 
 Registers are local variables: an SGPR a ``u32``, a VGPR a vector of one ``u32`` per lane, EXEC, VCC and SCC scalars.
-Branches become ``goto``. What one instruction becomes is said in ``instructions``; here the whole is put together.
+Branches become ``goto``. ``instructions`` translates single instructions; this module puts the function together.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["COUNTERS", "blocks_of", "entry_of", "registers_of", "teaching", "tra
 _CALLS = ("s_swappc_b64", "s_setpc_b64")
 
 COUNTERS = "_counters"
-"""What follows a kernel's symbol in the name of its counters."""
+"""The name of a kernel's counters is its symbol and this."""
 
 
 def translate(
@@ -124,7 +124,7 @@ def writer_of(kernel: KernelCode, target: Target, symbols: Mapping[str, int], co
 
 @contextlib.contextmanager
 def teaching(kernel: KernelCode, w: Writer) -> Iterator[None]:
-    """Say which instruction it is that is not known."""
+    """Turn ``Missing`` and ``Unknown`` into errors that name the kernel and the instruction."""
     try:
         yield
     except Missing as missing:
@@ -147,7 +147,8 @@ def _general(w: Writer) -> None:
 def _full(w: Writer) -> None:
     """The copy for EXEC of all ones, a constant to the compiler: no blends, and no register kept for masked lanes.
 
-    It is left for good when an instruction clears a bit of EXEC; but what no lane executes is skipped here, too.
+    When an instruction clears a bit of EXEC, the wavefront goes on in the other copy and does not come back. Code that
+    no lane executes is skipped in this copy, too.
     """
     w.copy = "full"
     w.put("if (exec != ALL) goto some_start;", "exec = ALL;")
@@ -212,7 +213,10 @@ def _item(w: Writer, i: int, label: bool = True) -> None:
 
 
 def entry_of(kernel: KernelCode, w: Writer) -> list[str]:
-    """What the hardware puts into registers before the first instruction: LLVM AMDGPU usage, initial kernel state."""
+    """Statements for what the hardware puts into registers before the first instruction.
+
+    Source: LLVM, "User Guide for AMDGPU Backend", initial kernel execution state.
+    """
     d, lines, at = kernel.descriptor, [], 0
 
     def put(register: str, value: str) -> None:

@@ -105,8 +105,8 @@ _PRIVATE = ("scratch_", "buffer_", "flat_")
 """Instructions that access scratch memory; the compiler uses buffers for that alone."""
 
 _APERTURE, _FAR, _WILD = 0x0002_0000 << 32, 1 << 20, 1 << 34
-"""Where generic pointers into scratch memory begin, and how many bytes before that count as one that missed it; around
-it, where an array is known to be meant: 32 bits of index, of 4 bytes or fewer."""
+"""The begin of generic pointers into scratch memory; the bytes before it that count as a pointer that missed it; the
+bytes around it that do where an array is known to be meant: 32 bits of index, of 4 bytes or fewer."""
 
 Triple = tuple[int, int, int]
 
@@ -167,7 +167,7 @@ class _Context(ctypes.Structure):
 
 @dataclass(frozen=True)
 class LaunchStats:
-    """What a launch did.
+    """The statistics of a launch.
 
     ``instructions`` is the number that all wavefronts executed, waits and hints not counted. ``crossing`` is the first
     instruction that exchanged values between lanes 0-31 and 32-63 of a wavefront of 64, as text, if one did.
@@ -180,7 +180,7 @@ class LaunchStats:
 
 
 def together(stats: Sequence[LaunchStats]) -> LaunchStats:
-    """What several launches did."""
+    """The statistics of several launches as one."""
     classes: Counter[str] = Counter()
     for each in stats:
         classes.update(each.classes or {})
@@ -289,11 +289,11 @@ class Device:
     def written(
         self, allocation: Allocation, offset: int = 0, size: int | None = None
     ) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Which of these bytes were written, by the host or by a kernel; the arguments are those of ``read``."""
+        """True for each of these bytes that the host or a kernel wrote; the arguments are those of ``read``."""
         return np.greater_equal(self._memory.state[self._part(allocation, offset, size)], 2)
 
     def _part(self, allocation: Allocation, offset: int, size: int | None) -> slice:
-        """Where bytes of an allocation are in memory."""
+        """The slice of device memory that has these bytes of an allocation."""
         span = self._memory.span(allocation)
         size = allocation.size - offset if size is None else size
         if offset < 0 or size < 0 or offset + size > allocation.size:
@@ -317,7 +317,7 @@ class Device:
 
     @staticmethod
     def is_approximate(code: CodeObject, kernel: str) -> bool:
-        """Whether a kernel, or a function it calls, has an instruction of which an error is documented."""
+        """True if a kernel, or a function it calls, has an instruction of which an error is documented."""
         return any(APPROXIMATE.search(body.text) for body in bodies_of(code.listing, kernel))
 
     def reset(self) -> None:
@@ -367,7 +367,7 @@ class Device:
         return self.read(self.symbol(code, name))
 
     def take_printed(self) -> str:
-        """What launches printed since this was asked last, as the wavefronts ran: the first ``PRINTED`` characters."""
+        """The first ``PRINTED`` characters that launches printed since the last call, as the wavefronts ran."""
         context = self._context
         if not context.logged:
             return ""
@@ -490,7 +490,7 @@ class Device:
         context.scratch = self._scratch or context.variables
 
     def _forget(self) -> None:
-        """The ordinals of wavefronts are used up: begin anew."""
+        """Begin with the first ordinal of a wavefront again, because they are used up."""
         if self._context.trace:
             ctypes.memset(self._context.trace, 0, self._traces.size)
         self._context.ordinal = 0
@@ -688,7 +688,7 @@ def _classes(loaded: _Loaded) -> Mapping[str, int]:
 
 
 def _pages(size: int) -> Bytes:
-    """Zeroed memory that takes room from the first touch on."""
+    """Zeroed memory; its pages exist from the first access on."""
     pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | NO_RESERVE)
     return np.frombuffer(pages, np.uint8)
 

@@ -24,7 +24,7 @@ from parity.errors import NotAvailable, ParityError
 __all__ = ["SYMBOL", "CompiledFunctions", "host_features", "runtime_version"]
 
 SYMBOL = "THE_FUNCTION"
-"""What stands for the name of a function in its text."""
+"""The placeholder for the name of a function in its text."""
 
 
 _HERE = Path(__file__).parent

@@ -173,8 +173,9 @@ def _alignment(w: Writer, item: Instruction, address: str) -> list[str]:
 
 
 def _is_coherent(item: Instruction) -> bool:
-    """Whether a load sees what other wavefronts of the device wrote: a relaxed atomic one, or a volatile one (LLVM
-    AMDGPU usage, "Memory Model"). Where bits say something else as well, a non-temporal one has them, too.
+    """True for a load that sees what other wavefronts of the device wrote: a relaxed atomic one, or a volatile one.
+
+    Source: LLVM, "User Guide for AMDGPU Backend", "Memory Model". A non-temporal load may have the same bits.
     """
     policy = {*item.modifiers}
     return bool(policy & {"sc1", "scope:SCOPE_DEV", "scope:SCOPE_SYS"}) or ("glc" in policy and "slc" not in policy)

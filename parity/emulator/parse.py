@@ -127,7 +127,7 @@ def _body(listing: str, name: str, start: int, end: int) -> Body:
 
 @functools.lru_cache(maxsize=4)
 def kernel_code(listing: str, name: str) -> KernelCode:
-    """Parse kernel ``name`` of a listing. Cached: whoever fails once fails often, while the case is made smaller.
+    """Parse kernel ``name`` of a listing. Cached, because a kernel that fails runs again while its case is shrunk.
 
     Raises:
         UsageError: as for ``bodies_of``.
@@ -191,7 +191,7 @@ def _with_offsets(item: Instruction, distance: int) -> Instruction:
 
 
 def _is_literal(operand: str) -> bool:
-    """Whether an operand takes four bytes of its own: it is no register and no inline constant."""
+    """True for an operand with four bytes of its own, which is no register and no inline constant."""
     if _LITERAL.match(operand):
         return not -16 <= int(operand, 0) <= 64
     return "rel32@" in operand or operand.startswith("(")
