@@ -1,4 +1,4 @@
-"""Approximate instructions: what their results may be. The documented errors are a table, ``approximate.csv``.
+"""Approximate instructions and the results they may give. The documented errors are a table, ``approximate.csv``.
 
 A GPU may give any result that its manual allows, and the same one for the same operand every time. So a launch has one
 kind of ``Results`` and a number, ``draw``, that chooses among them.
@@ -18,7 +18,7 @@ __all__ = ["APPROXIMATE", "Drawing", "Results", "drawing"]
 
 
 class Results(IntEnum):
-    """What approximate instructions give: as ``enum Results`` of runtime/approximate.h."""
+    """The results that approximate instructions give: ``enum Results`` of runtime/approximate.h."""
 
     NEAREST = 0
     GFX1100 = 1
@@ -52,7 +52,7 @@ class Drawing(ctypes.Structure):
 
 
 def drawing(results: Results, draw: int, generation: int) -> Drawing:
-    """What a launch on a target of that generation gives; ``draw`` is of 32 bits."""
+    """The choice of results for a launch on a target of that generation; ``draw`` has 32 bits."""
     return Drawing(results, draw, ctypes.addressof(_documented(generation)))
 
 

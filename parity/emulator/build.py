@@ -21,17 +21,17 @@ import numpy as np
 
 from parity.cache import Cache, digest
 from parity.emulator.codegen import translate
-from parity.emulator.host import SYMBOL, Functions, runtime_version
 from parity.emulator.image import image_of
-from parity.emulator.parse import Function, bodies_of, function_of
+from parity.emulator.jit import SYMBOL, CompiledFunctions, runtime_version
+from parity.emulator.parse import KernelCode, bodies_of, kernel_code
 from parity.emulator.threaded import Threaded, thread
 from parity.toolchain.targets import Target
 
 __all__ = ["Executable", "Kind", "Programs"]
 
 Kind = Literal["threaded", "compiled", "counted"]
-"""How kernels are executed: as threaded code, of which next to nothing has to be compiled; compiled, which takes long
-and runs faster; or compiled to count instructions as well. See ``thread`` and ``translate``."""
+"""The ways to execute kernels: as threaded code, of which next to nothing has to be compiled; compiled, which takes
+long and runs faster; or compiled to count instructions as well. See ``thread`` and ``translate``."""
 
 _HERE = Path(__file__).parent
 _LEVELS: Mapping[Kind, str] = {"threaded": "-O2", "compiled": "-O2", "counted": "-O1"}
@@ -76,13 +76,13 @@ class Executable:
 
     @property
     def address(self) -> int:
-        """Where the kernel's function is."""
+        """The address of the kernel's function."""
         return _address(self.library, self.symbol)
 
 
 @dataclass(frozen=True)
 class _Recipe:
-    """What a kernel is put together from: compiled functions, by key, and threaded code of which they are the steps."""
+    """The parts of a kernel: compiled functions, by key, and the threaded code of which they are the steps."""
 
     functions: Sequence[str]
     threaded: Threaded | None
@@ -93,7 +93,7 @@ class Programs:
 
     def __init__(self, cache: Cache, kind: Kind) -> None:
         self._cache, self._kind = cache, kind
-        self._functions = Functions(cache)
+        self._functions = CompiledFunctions(cache)
 
     def prepare(
         self, listing: str, target: Target, names: Sequence[str], *, workers: int | None = None
@@ -118,7 +118,7 @@ class Programs:
         missing: dict[str, str] = {}
         for name in names:
             if name not in found:
-                made[name], texts = self._translated(function_of(listing, name), target, symbols)
+                made[name], texts = self._translated(kernel_code(listing, name), target, symbols)
                 missing |= {key: text for key, text in texts.items() if key not in self._functions}
         self._functions.compile(missing, target.wavefront, _LEVELS[self._kind], workers)
         for name, recipe in made.items():
@@ -138,22 +138,22 @@ class Programs:
         return _linked(functions, recipe.threaded)
 
     def _translated(
-        self, function: Function, target: Target, symbols: Mapping[str, int]
+        self, kernel: KernelCode, target: Target, symbols: Mapping[str, int]
     ) -> tuple[_Recipe, dict[str, str]]:
-        """How to put a kernel together, and the texts of the functions that it takes, by key."""
+        """The recipe of a kernel, and the texts of the functions that it takes, by key."""
         threaded = None
         if self._kind == "threaded":
-            threaded = thread(function, target, symbols)
+            threaded = thread(kernel, target, symbols)
             texts = [f"STEP({SYMBOL}, {step})" for step in threaded.steps]
         else:
             fast, counted = self._kind == "compiled", self._kind == "counted"
-            texts = [translate(function, SYMBOL, target, symbols, fast=fast, counted=counted)]
-        keys = [Functions.key(text, target.wavefront, _LEVELS[self._kind]) for text in texts]
+            texts = [translate(kernel, SYMBOL, target, symbols, fast=fast, counted=counted)]
+        keys = [CompiledFunctions.key(text, target.wavefront, _LEVELS[self._kind]) for text in texts]
         recipe = _Recipe(keys, threaded and replace(threaded, steps=()))
         return recipe, dict(zip(keys, texts, strict=True))
 
     def _kept(self, key: str) -> _Recipe | None:
-        """How to put a kernel together, if all that it takes is in the cache."""
+        """The recipe of a kernel, if all that it takes is in the cache."""
         if (text := self._cache.noted(key, "kernel.json")) is None:
             return None
         kept = json.loads(text)

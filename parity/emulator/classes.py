@@ -1,4 +1,4 @@
-"""What kind of instruction a mnemonic names, in the classes of AMD's performance counters (``SQ_INSTS_VALU``, ...)."""
+"""Classes of instructions by mnemonic: those of AMD's performance counters (``SQ_INSTS_VALU``, ...)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """From the instructions of one kernel to a C++ function that executes one wavefront.
 
 Registers are local variables: an SGPR a ``u32``, a VGPR a vector of one ``u32`` per lane, EXEC, VCC and SCC scalars.
-Branches become ``goto``. What one instruction becomes is said in ``instructions``; here the whole is put together.
+Branches become ``goto``. ``instructions`` translates single instructions; this module puts the function together.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from parity.emulator.faults import Refused, UnknownInstruction
 from parity.emulator.instructions import END, emit
 from parity.emulator.isa import BRANCHES, IGNORED, semantics
 from parity.emulator.operands import LABEL_ADDRESS, is_vector
-from parity.emulator.parse import Function, Instruction
+from parity.emulator.parse import Instruction, KernelCode
 from parity.emulator.writer import Missing, Unknown, Writer
 from parity.toolchain.targets import Target
 
@@ -22,11 +22,11 @@ __all__ = ["COUNTERS", "blocks_of", "entry_of", "registers_of", "teaching", "tra
 _CALLS = ("s_swappc_b64", "s_setpc_b64")
 
 COUNTERS = "_counters"
-"""What follows a kernel's symbol in the name of its counters."""
+"""The name of a kernel's counters is its symbol and this."""
 
 
 def translate(
-    function: Function,
+    kernel: KernelCode,
     symbol: str,
     target: Target,
     symbols: Mapping[str, int],
@@ -43,7 +43,7 @@ def translate(
     Raises:
         UnknownInstruction: a mnemonic, operand or modifier is not in the tables.
     """
-    w, entry = _translated(function, target, symbols, fast, symbol + COUNTERS if counted else "")
+    w, entry = _translated(kernel, target, symbols, fast, symbol + COUNTERS if counted else "")
     declared = [
         f"{'V<u32>' if is_vector(register) else 'u32'} {register} = unwritten(c, {i});"
         for i, register in enumerate(sorted(w.registers))
@@ -62,75 +62,75 @@ def translate(
     return w.rendered(text)
 
 
-def registers_of(function: Function, target: Target, symbols: Mapping[str, int]) -> dict[str, Instruction]:
+def registers_of(kernel: KernelCode, target: Target, symbols: Mapping[str, int]) -> dict[str, Instruction]:
     """The registers of a kernel in the order of their numbers, each with the first instruction that names it."""
-    w, _ = _translated(function, target, symbols, False)
+    w, _ = _translated(kernel, target, symbols, False)
     found = {}
     for register, at in sorted(w.registers.items()):
         w.at = at
-        found[register] = function.instructions[w.number]
+        found[register] = kernel.instructions[w.number]
     return found
 
 
-def blocks_of(function: Function) -> dict[int, list[Instruction]]:
+def blocks_of(kernel: KernelCode) -> dict[int, list[Instruction]]:
     """The instructions of every basic block that count, by the number of the item it begins with."""
-    return _blocks(_items(function))
+    return _blocks(_items(kernel))
 
 
-def _items(function: Function) -> list[Instruction | str]:
+def _items(kernel: KernelCode) -> list[Instruction | str]:
     """The instructions, and the labels that are branched to or called."""
-    targets = {item.operands[0] for item in function.instructions if item.mnemonic in BRANCHES}
-    targets |= {*function.callees, *_jumps(function)}
-    return [item for item in function.items if isinstance(item, Instruction) or item in targets]
+    targets = {item.operands[0] for item in kernel.instructions if item.mnemonic in BRANCHES}
+    targets |= {*kernel.callees, *_jumps(kernel)}
+    return [item for item in kernel.items if isinstance(item, Instruction) or item in targets]
 
 
-def _jumps(function: Function) -> list[str]:
+def _jumps(kernel: KernelCode) -> list[str]:
     """The labels of which the address is computed, for branches that are too long for the branch instructions."""
     return list(
         dict.fromkeys(
-            match[1] for item in function.instructions for o in item.operands[2:] if (match := LABEL_ADDRESS.match(o))
+            match[1] for item in kernel.instructions for o in item.operands[2:] if (match := LABEL_ADDRESS.match(o))
         )
     )
 
 
 def _translated(
-    function: Function, target: Target, symbols: Mapping[str, int], fast: bool, counters: str = ""
+    kernel: KernelCode, target: Target, symbols: Mapping[str, int], fast: bool, counters: str = ""
 ) -> tuple[Writer, list[str]]:
     """The translation and, apart, what stands before it."""
-    w = writer_of(function, target, symbols, counters)
-    with teaching(function, w):
+    w = writer_of(kernel, target, symbols, counters)
+    with teaching(kernel, w):
         if fast:
             _full(w)
         _general(w)
-    return w, entry_of(function, w)
+    return w, entry_of(kernel, w)
 
 
-def writer_of(function: Function, target: Target, symbols: Mapping[str, int], counters: str = "") -> Writer:
+def writer_of(kernel: KernelCode, target: Target, symbols: Mapping[str, int], counters: str = "") -> Writer:
     """A writer that is about to translate a kernel."""
-    items = _items(function)
+    items = _items(kernel)
     return Writer(
         target,
         items,
         {item: i for i, item in enumerate(items) if isinstance(item, str)},
         {start: len(block) for start, block in _blocks(items).items()},
         symbols,
-        function.callees,
-        _jumps(function),
+        kernel.callees,
+        _jumps(kernel),
         [i for i, item in enumerate(items) if isinstance(item, Instruction) and item.mnemonic == "s_swappc_b64"],
         counters,
-        function.descriptor.get("accum_offset") or function.descriptor.get("next_free_vgpr") or 256,
+        kernel.descriptor.get("accum_offset") or kernel.descriptor.get("next_free_vgpr") or 256,
     )
 
 
 @contextlib.contextmanager
-def teaching(function: Function, w: Writer) -> Iterator[None]:
-    """Say which instruction it is that is not known."""
+def teaching(kernel: KernelCode, w: Writer) -> Iterator[None]:
+    """Turn ``Missing`` and ``Unknown`` into errors that name the kernel and the instruction."""
     try:
         yield
     except Missing as missing:
-        raise Refused(function.name, str(missing), function.instructions[w.number]) from None
+        raise Refused(kernel.name, str(missing), kernel.instructions[w.number]) from None
     except Unknown as unknown:
-        raise UnknownInstruction(str(unknown), function.name, function.instructions[w.number]) from None
+        raise UnknownInstruction(str(unknown), kernel.name, kernel.instructions[w.number]) from None
 
 
 def _general(w: Writer) -> None:
@@ -147,7 +147,8 @@ def _general(w: Writer) -> None:
 def _full(w: Writer) -> None:
     """The copy for EXEC of all ones, a constant to the compiler: no blends, and no register kept for masked lanes.
 
-    It is left for good when an instruction clears a bit of EXEC; but what no lane executes is skipped here, too.
+    When an instruction clears a bit of EXEC, the wavefront goes on in the other copy and does not come back. Code that
+    no lane executes is skipped in this copy, too.
     """
     w.copy = "full"
     w.put("if (exec != ALL) goto some_start;", "exec = ALL;")
@@ -211,9 +212,12 @@ def _item(w: Writer, i: int, label: bool = True) -> None:
         w.put(f"{w.return_label(i)}:;")
 
 
-def entry_of(function: Function, w: Writer) -> list[str]:
-    """What the hardware puts into registers before the first instruction: LLVM AMDGPU usage, initial kernel state."""
-    d, lines, at = function.descriptor, [], 0
+def entry_of(kernel: KernelCode, w: Writer) -> list[str]:
+    """Statements for what the hardware puts into registers before the first instruction.
+
+    Source: LLVM, "User Guide for AMDGPU Backend", initial kernel execution state.
+    """
+    d, lines, at = kernel.descriptor, [], 0
 
     def put(register: str, value: str) -> None:
         w.registers.setdefault(register, 0)

@@ -37,8 +37,8 @@ from parity.emulator.faults import (
     quoted,
 )
 from parity.emulator.image import Image, image_of
-from parity.emulator.memory import BASE, NO_RESERVE, Allocation, Arena, Bytes
-from parity.emulator.parse import Instruction, bodies_of, function_of
+from parity.emulator.memory import BASE, NO_RESERVE, Allocation, Bytes, DeviceMemory
+from parity.emulator.parse import Instruction, bodies_of, kernel_code
 from parity.emulator.printing import RECORD, messages
 from parity.errors import ParityError, UsageError, nearest
 from parity.launch import BLOCK
@@ -105,8 +105,8 @@ _PRIVATE = ("scratch_", "buffer_", "flat_")
 """Instructions that access scratch memory; the compiler uses buffers for that alone."""
 
 _APERTURE, _FAR, _WILD = 0x0002_0000 << 32, 1 << 20, 1 << 34
-"""Where generic pointers into scratch memory begin, and how many bytes before that count as one that missed it; around
-it, where an array is known to be meant: 32 bits of index, of 4 bytes or fewer."""
+"""The begin of generic pointers into scratch memory; the bytes before it that count as a pointer that missed it; the
+bytes around it that do where an array is known to be meant: 32 bits of index, of 4 bytes or fewer."""
 
 Triple = tuple[int, int, int]
 
@@ -136,8 +136,8 @@ class _Context(ctypes.Structure):
         ("bytes", ctypes.c_uint32),
         ("group", ctypes.c_uint32 * 3),
         ("address", ctypes.c_uint64),
-        ("fill", ctypes.c_uint32),
-        ("odd", ctypes.c_uint32),
+        ("register_fill", ctypes.c_uint32),
+        ("inverted_register", ctypes.c_uint32),
         ("seed", ctypes.c_uint32),
         ("other", ctypes.c_uint32),
         ("crossed", ctypes.c_uint32),
@@ -167,7 +167,7 @@ class _Context(ctypes.Structure):
 
 @dataclass(frozen=True)
 class LaunchStats:
-    """What a launch did.
+    """The statistics of a launch.
 
     ``instructions`` is the number that all wavefronts executed, waits and hints not counted. ``crossing`` is the first
     instruction that exchanged values between lanes 0-31 and 32-63 of a wavefront of 64, as text, if one did.
@@ -180,7 +180,7 @@ class LaunchStats:
 
 
 def together(stats: Sequence[LaunchStats]) -> LaunchStats:
-    """What several launches did."""
+    """The statistics of several launches as one."""
     classes: Counter[str] = Counter()
     for each in stats:
         classes.update(each.classes or {})
@@ -205,7 +205,7 @@ class _Loaded:
 class Device:
     """An emulated GPU with its own memory.
 
-    ``checked``: every access is checked byte by byte. Unchecked is for benchmarks: only the bounds of the whole arena
+    ``checked``: every access is checked byte by byte. Unchecked is for benchmarks: only the bounds of memory as a whole
     are, and ``written`` is of no use. ``traced``: who accessed each byte is kept as well, and data races and divergent
     barriers are found (in the first 16 MiB of memory, and in LDS). That costs a few nanoseconds per access and lane, so
     a traced device runs code that is quicker to compile instead of code that is quicker to run.
@@ -227,21 +227,21 @@ class Device:
         self._cache = cache or Cache(default_root())
         self._counted, self._traced = counted, traced
         self._programs = Programs(self._cache, "counted" if counted else "threaded" if traced else "compiled")
-        self._arena = Arena(capacity)
+        self._memory = DeviceMemory(capacity)
         self._loaded: dict[tuple[str, str], _Loaded] = {}
         self._logged = 0  # of what was printed before the last launch
-        arena = self._arena
+        memory = self._memory
         self._images: dict[str, tuple[Image, int]] = {}
         self._stacks = _pages(_WAVES * _STACK)
         self._scratch, self._scratch_bytes = 0, 0
         # Nothing follows LDS: an offset beyond it leads out of memory.
-        self._variables = arena.reserve(_VARIABLES + _LDS, red_zone=0)
+        self._variables = memory.reserve(_VARIABLES + _LDS, red_zone=0)
         lds = self._variables + _VARIABLES
         self._context = context = _Context(
-            arena.data.ctypes.data, arena.state.ctypes.data, BASE, capacity, checked=checked or traced,
+            memory.data.ctypes.data, memory.state.ctypes.data, BASE, capacity, checked=checked or traced,
             lds=lds, variables=self._variables, stacks=self._stacks.ctypes.data,
         )  # fmt: skip
-        context.mailbox = arena.reserve(_MAILBOX)
+        context.mailbox = memory.reserve(_MAILBOX)
         self._log = _pages(_LOGGED * RECORD * 8).view(np.uint64).reshape(-1, RECORD)
         self._registers = _pages(_REGISTERS)
         context.log, context.log_size, context.snapshot = self._log.ctypes.data, _LOGGED, self._registers.ctypes.data
@@ -262,7 +262,7 @@ class Device:
 
     def allocate(self, nbytes: int, name: str = "buffer") -> Allocation:
         """Memory of which no byte was written yet."""
-        return self._arena.allocate(nbytes, name)
+        return self._memory.allocate(nbytes, name)
 
     def write(self, allocation: Allocation, array: np.ndarray[Any, Any], defined: Any = None, offset: int = 0) -> None:
         """Copy an array's bytes to byte ``offset``; ``defined`` (bool per byte) says which of them count as written.
@@ -274,9 +274,9 @@ class Device:
         """
         raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
         at = self._part(allocation, offset, raw.size)
-        self._arena.data[at] = raw
-        if at.start < self._arena.end:
-            self._arena.state[at] = 3 if defined is None else np.where(np.asarray(defined, bool).reshape(-1), 3, 1)
+        self._memory.data[at] = raw
+        if at.start < self._memory.end:
+            self._memory.state[at] = 3 if defined is None else np.where(np.asarray(defined, bool).reshape(-1), 3, 1)
 
     def read(self, allocation: Allocation, offset: int = 0, size: int | None = None) -> Bytes:
         """The ``size`` bytes of an allocation from ``offset`` on (default: all that follow), as a copy.
@@ -284,17 +284,17 @@ class Device:
         Raises:
             UsageError: it does not have them, or was freed.
         """
-        return self._arena.data[self._part(allocation, offset, size)].copy()
+        return self._memory.data[self._part(allocation, offset, size)].copy()
 
     def written(
         self, allocation: Allocation, offset: int = 0, size: int | None = None
     ) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Which of these bytes were written, by the host or by a kernel; the arguments are those of ``read``."""
-        return np.greater_equal(self._arena.state[self._part(allocation, offset, size)], 2)
+        """True for each of these bytes that the host or a kernel wrote; the arguments are those of ``read``."""
+        return np.greater_equal(self._memory.state[self._part(allocation, offset, size)], 2)
 
     def _part(self, allocation: Allocation, offset: int, size: int | None) -> slice:
-        """Where bytes of an allocation are in the arena."""
-        span = self._arena.span(allocation)
+        """The slice of device memory that has these bytes of an allocation."""
+        span = self._memory.span(allocation)
         size = allocation.size - offset if size is None else size
         if offset < 0 or size < 0 or offset + size > allocation.size:
             raise UsageError(
@@ -308,21 +308,21 @@ class Device:
         Raises:
             UsageError: it was freed already.
         """
-        self._arena.free(allocation)
+        self._memory.free(allocation)
 
     @staticmethod
     def registers(code: CodeObject, kernel: str) -> Mapping[str, Instruction]:
         """The registers of a kernel in the order in which ``launch`` numbers them, and where each is named first."""
-        return registers_of(function_of(code.listing, kernel), target(code.target), image_of(code.listing).places)
+        return registers_of(kernel_code(code.listing, kernel), target(code.target), image_of(code.listing).places)
 
     @staticmethod
     def is_approximate(code: CodeObject, kernel: str) -> bool:
-        """Whether a kernel, or a function it calls, has an instruction of which an error is documented."""
+        """True if a kernel, or a function it calls, has an instruction of which an error is documented."""
         return any(APPROXIMATE.search(body.text) for body in bodies_of(code.listing, kernel))
 
     def reset(self) -> None:
         """Free all allocations, and forget what was printed."""
-        self._arena.reset()
+        self._memory.reset()
         self._context.logged = self._context.lost = 0
 
     def restore(self, code: CodeObject | None = None) -> None:
@@ -332,7 +332,7 @@ class Device:
         """
         for key, (image, address) in self._images.items():
             if any(image.sizes) and (code is None or key == code.digest):
-                self._arena.place_image(address, image.placed(address), image.writable)
+                self._memory.place_image(address, image.placed(address), image.writable)
 
     def symbol(self, code: CodeObject, name: str) -> Allocation:
         """The memory of a variable of a code object, ``__constant__`` or ``__device__``, named as the source does.
@@ -367,7 +367,7 @@ class Device:
         return self.read(self.symbol(code, name))
 
     def take_printed(self) -> str:
-        """What launches printed since this was asked last, as the wavefronts ran: the first ``PRINTED`` characters."""
+        """The first ``PRINTED`` characters that launches printed since the last call, as the wavefronts ran."""
         context = self._context
         if not context.logged:
             return ""
@@ -390,16 +390,16 @@ class Device:
         args: bytes,
         shared_bytes: int = 0,
         seed: int = 0,
-        fill: int = 0xBAADF00D,
-        odd: int | None = None,
+        register_fill: int = 0xBAADF00D,
+        inverted_register: int | None = None,
         results: Results = Results.NEAREST,
         draw: int = 0,
     ) -> LaunchStats:
         """Execute a kernel. ``args`` is the kernarg segment up to the end of the explicit arguments, see ``pack``.
 
         ``shared_bytes`` is the dynamic LDS. ``seed`` permutes the order of workgroups and, between barriers, of their
-        wavefronts (0: natural order). ``fill`` is what registers hold that nothing wrote; the one of
-        that number in ``registers`` holds its complement if ``odd`` is given. ``results`` says what approximate
+        wavefronts (0: natural order). ``register_fill`` are the 32 bits of registers that nothing wrote; the register
+        of the number ``inverted_register`` in ``registers`` has their complement. ``results`` says what approximate
         instructions give; ``draw`` chooses where that leaves a choice.
 
         Raises:
@@ -431,8 +431,8 @@ class Device:
             )
         context = self._context
         mailbox = context.mailbox if loaded.prints else 0
-        context.kernarg = self._arena.place(_KERNARG_AT, _kernarg(noun, args, grid, block, shared_bytes, mailbox))
-        context.dispatch = self._arena.place(
+        context.kernarg = self._memory.place(_KERNARG_AT, _kernarg(noun, args, grid, block, shared_bytes, mailbox))
+        context.dispatch = self._memory.place(
             _DISPATCH_AT, _dispatch_packet(noun, grid, block, shared_bytes, context.kernarg)
         )
         context.whole = self.instruction_budget
@@ -442,9 +442,10 @@ class Device:
         self._logged = context.logged
         if loaded.prints:
             self._place_mailbox()
-        self._arena.clear(context.lds, context.lds_bytes)
+        self._memory.clear(context.lds, context.lds_bytes)
         context.image, context.lds_bytes = loaded.image, lds
-        context.seed, context.fill, context.odd = seed, fill, _SCALAR if odd is None else odd
+        context.seed, context.register_fill = seed, register_fill
+        context.inverted_register = _SCALAR if inverted_register is None else inverted_register
         given = drawing(results, draw, loaded.target.generation)
         for library in loaded.executable.libraries:
             ctypes.pointer(Drawing.in_dll(library, "drawing"))[0] = given
@@ -475,7 +476,7 @@ class Device:
         content = bytearray(_MAILBOX)
         struct.pack_into("<6Q", content, 0, at + _HEADERS, at + _PAYLOADS, at + _SIGNAL, 1, 0, 0)
         struct.pack_into("<QqQI", content, _SIGNAL, 1, 0, at + _EVENT, 1)  # amd_signal_t
-        self._arena.put(at, bytes(content))
+        self._memory.put(at, bytes(content))
 
     def _place_scratch(self, size: int, lanes: int) -> None:
         """Scratch memory for the lanes of one workgroup, with a gap after each."""
@@ -483,13 +484,13 @@ class Device:
         context.scratch_bytes, context.scratch_stride = size, size + 64 if size else 0
         needed = context.scratch_stride * lanes
         if needed > self._scratch_bytes:
-            self._scratch, self._scratch_bytes = self._arena.reserve(needed), needed
+            self._scratch, self._scratch_bytes = self._memory.reserve(needed), needed
         elif size:
-            self._arena.clear(self._scratch, self._scratch_bytes)
+            self._memory.clear(self._scratch, self._scratch_bytes)
         context.scratch = self._scratch or context.variables
 
     def _forget(self) -> None:
-        """The ordinals of wavefronts are used up: begin anew."""
+        """Begin with the first ordinal of a wavefront again, because they are used up."""
         if self._context.trace:
             ctypes.memset(self._context.trace, 0, self._traces.size)
         self._context.ordinal = 0
@@ -512,7 +513,7 @@ class Device:
             prints = any(hidden.kind == "hidden_hostcall_buffer" for hidden in kernel.hidden)
             blocks, counters = {}, None
             if self._counted:
-                blocks = blocks_of(function_of(code.listing, name))
+                blocks = blocks_of(kernel_code(code.listing, name))
                 counters = (ctypes.c_uint64 * (max(blocks) + 1)).in_dll(library, symbol + COUNTERS)
             self._loaded[key] = _Loaded(
                 kernel, where, launch, executable, self._placed(code)[1], barriers, compares, prints, blocks,
@@ -526,16 +527,16 @@ class Device:
             image = image_of(code.listing)
             address, next_ = self._variables, self._variables + -(-len(image.content) // _BETWEEN) * _BETWEEN + _BETWEEN
             if next_ > self._context.lds:
-                address = self._arena.reserve(len(image.content))
+                address = self._memory.reserve(len(image.content))
             else:
                 self._variables = next_
-            self._arena.place_image(address, image.placed(address), image.writable)
+            self._memory.place_image(address, image.placed(address), image.writable)
             self._images[code.digest] = image, address
         return self._images[code.digest]
 
     @staticmethod
     def _instruction(code: CodeObject, kernel: str, number: int) -> Instruction:
-        instructions = function_of(code.listing, kernel).instructions
+        instructions = kernel_code(code.listing, kernel).instructions
         return instructions[min(number, len(instructions) - 1)]
 
     def _fault(self, code: CodeObject, kernel: str, fault: int, block: Triple) -> ParityError:
@@ -631,7 +632,7 @@ class Device:
         if c.scratch_stride and c.scratch <= address < c.variables:
             lane = (address - c.scratch) // c.scratch_stride
             return Allocation(f"{SCRATCH}lane {lane}", c.scratch + lane * c.scratch_stride, c.scratch_bytes)
-        return self._arena.nearest(address)
+        return self._memory.nearest(address)
 
 
 def pack(kernel: Kernel, values: Sequence[Allocation | int | bytes | np.generic[Any] | None]) -> bytes:
@@ -687,7 +688,7 @@ def _classes(loaded: _Loaded) -> Mapping[str, int]:
 
 
 def _pages(size: int) -> Bytes:
-    """Zeroed memory that takes room from the first touch on."""
+    """Zeroed memory; its pages exist from the first access on."""
     pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | NO_RESERVE)
     return np.frombuffer(pages, np.uint8)
 

@@ -1,4 +1,4 @@
-"""What can go wrong when a kernel is translated or executed."""
+"""The errors of translating and of executing a kernel."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = [
 
 
 SCRATCH = "scratch of "
-"""How the name of scratch memory begins."""
+"""The begin of the name of scratch memory."""
 
 
 def place(instruction: Instruction) -> str:
@@ -42,7 +42,7 @@ def place(instruction: Instruction) -> str:
 
 
 def quoted(memory: str) -> str:
-    """How a message names a piece of memory: the workgroup's LDS, a lane's scratch memory, a variable, or a buffer."""
+    """The name of a piece of memory in messages: the workgroup's LDS, a lane's scratch memory, a variable, a buffer."""
     return memory if memory.startswith(("LDS", SCRATCH, "variable ")) else f"buffer {memory!r}"
 
 
@@ -283,7 +283,7 @@ class InstructionBudgetExceeded(KernelFault):
 
 
 class UnknownInstruction(ParityError):
-    """The emulator does not know an instruction, operand or modifier; it never guesses."""
+    """A kernel has an instruction, operand or modifier that the emulator does not know."""
 
     def __init__(self, what: str, kernel: str, instruction: Instruction) -> None:
         self.what, self.kernel, self.instruction = what, kernel, instruction.text

@@ -38,7 +38,7 @@ _GOT = re.compile(r"([\w.$]+)@gotpcrel32@lo")
 
 
 CODE = 0x7E00_0000_0000
-"""Where functions are said to be, ``_STEP`` bytes from one to the next. No memory is there: an address is a number."""
+"""The address of the first function; ``_STEP`` bytes on is the next. There is no memory: the address only names it."""
 
 _STEP = 256
 
@@ -71,7 +71,7 @@ class Image:
 
     @functools.cached_property
     def places(self) -> Mapping[str, int]:
-        """Where everything is: data by its offset in the image, a function by its address, from ``CODE`` on."""
+        """The places of all symbols: of data the offset in the image, of a function its address, from ``CODE`` on."""
         return {**self.symbols, **self.functions}
 
     def placed(self, address: int) -> bytes:

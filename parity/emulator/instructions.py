@@ -6,12 +6,12 @@ import functools
 import re
 from collections.abc import Callable, Iterator
 
-from parity.emulator.accesses import emit_access
+from parity.emulator.cross_lane import CROSS_LANE
 from parity.emulator.dpp import routing
-from parity.emulator.exchanges import EXCHANGES
 from parity.emulator.indexed import INDEXED, in_mode
 from parity.emulator.isa import BRANCHES, IGNORED, KEEPS_HIGH, Semantics, semantics
 from parity.emulator.isa_names import canonical
+from parity.emulator.memory_instructions import emit_memory_instruction
 from parity.emulator.operands import (
     check_count,
     chosen,
@@ -51,11 +51,11 @@ def emit(w: Writer, item: Instruction) -> None:
         _CONTROL[name](w, item)
     elif name in BRANCHES:
         _branch(w, item.operands[0], BRANCHES[name])
-    elif name in EXCHANGES:
-        EXCHANGES[name](w, item)
+    elif name in CROSS_LANE:
+        CROSS_LANE[name](w, item)
     elif refused := next((what for begin, what in _REFUSED.items() if name.startswith(begin)), None):
         raise Missing(refused)
-    elif emit_access(w, item, name):
+    elif emit_memory_instruction(w, item, name):
         return
     elif item.paired:
         _dual(w, item, item.paired)

@@ -109,7 +109,7 @@ def table_entries() -> tuple[str, ...]:
 
 @functools.cache
 def semantics(mnemonic: str) -> Semantics | None:
-    """What an ALU instruction does, by its printed name; ``None`` if it is not known."""
+    """The semantics of an ALU instruction by its printed name; ``None`` if it is not known."""
     name = canonical(mnemonic)
     if known := _TABLE.get(name):
         return known

@@ -1,4 +1,4 @@
-"""Device memory: one arena with red zones, and one byte of state for each of its bytes."""
+"""Device memory: one range of addresses with red zones, and one byte of state for each of its bytes."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import numpy as np
 
 from parity.errors import UsageError
 
-__all__ = ["BASE", "NO_RESERVE", "Allocation", "Arena", "Bytes"]
+__all__ = ["BASE", "NO_RESERVE", "Allocation", "Bytes", "DeviceMemory"]
 
 BASE = 0x7F40_0000_0000
-"""Device address of the arena: fixed, so that addresses in reports repeat; far from 0 and from any 32-bit value."""
+"""Device address of the first byte: fixed, so that addresses in reports repeat; far from 0 and any 32-bit value."""
 
 _WRITABLE, _READABLE = 1, 2
 _RED_ZONE = 256
@@ -35,7 +35,7 @@ class Allocation:
     size: int
 
 
-class Arena:
+class DeviceMemory:
     """Address space for ``capacity`` bytes; the host pages behind it exist from the first touch on.
 
     State per byte: 0 not allocated, 1 allocated and never written, 2 readable only, 3 written.
@@ -56,7 +56,7 @@ class Arena:
         """New memory in state "never written".
 
         Raises:
-            UsageError: a negative size, or more memory than the arena has.
+            UsageError: a negative size, or more memory than there is.
         """
         if again := self._freed.get(size):
             allocation = Allocation(name, BASE + again.pop(), size)

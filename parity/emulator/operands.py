@@ -66,7 +66,7 @@ def named(w: Writer, operand: str) -> tuple[str, ...]:
 
 
 def is_vector(operand: str) -> bool:
-    """Whether it is a register with one value per lane."""
+    """True for the name of a register with one value per lane."""
     return re.match(r"[va][\d\[]", operand) is not None
 
 

@@ -10,7 +10,7 @@ from parity.emulator.image import image_of
 from parity.errors import UsageError
 from parity.toolchain.compiler import HEADERS_ALIAS, HIP_ALIAS, LIBRARY_ALIAS
 
-__all__ = ["Body", "Function", "Instruction", "bodies_of", "function_of", "instruction_of"]
+__all__ = ["Body", "Instruction", "KernelCode", "bodies_of", "instruction_of", "kernel_code"]
 
 _ALIGN = re.compile(r"; align (\d+)")
 _PRIVATE = re.compile(r"; private (.+)$")
@@ -49,7 +49,7 @@ class Instruction:
 
 
 @dataclass(frozen=True)
-class Function:
+class KernelCode:
     """One kernel's code: ``items`` in order, a ``str`` is a label; ``descriptor`` holds its ``.amdhsa_`` numbers.
 
     The functions it calls, ``callees``, follow the kernel itself, each after the label of its name.
@@ -126,8 +126,8 @@ def _body(listing: str, name: str, start: int, end: int) -> Body:
 
 
 @functools.lru_cache(maxsize=4)
-def function_of(listing: str, name: str) -> Function:
-    """Parse kernel ``name`` of a listing. Cached: whoever fails once fails often, while the case is made smaller.
+def kernel_code(listing: str, name: str) -> KernelCode:
+    """Parse kernel ``name`` of a listing. Cached, because a kernel that fails runs again while its case is shrunk.
 
     Raises:
         UsageError: as for ``bodies_of``.
@@ -137,7 +137,7 @@ def function_of(listing: str, name: str) -> Function:
     bodies = bodies_of(listing, name)
     for body in bodies:
         _parse_body(body, items, descriptor)
-    return Function(name, tuple(items), descriptor, tuple(body.name for body in bodies[1:]))
+    return KernelCode(name, tuple(items), descriptor, tuple(body.name for body in bodies[1:]))
 
 
 def _parse_body(body: Body, items: list[Instruction | str], descriptor: dict[str, int]) -> None:
@@ -191,7 +191,7 @@ def _with_offsets(item: Instruction, distance: int) -> Instruction:
 
 
 def _is_literal(operand: str) -> bool:
-    """Whether an operand takes four bytes of its own: it is no register and no inline constant."""
+    """True for an operand with four bytes of its own, which is no register and no inline constant."""
     if _LITERAL.match(operand):
         return not -16 <= int(operand, 0) <= 64
     return "rel32@" in operand or operand.startswith("(")

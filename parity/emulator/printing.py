@@ -1,4 +1,4 @@
-"""What kernels print: from the words of ROCm's host calls to text.
+"""The text that kernels print, from the words of ROCm's host calls.
 
 The device's side is in ROCm's device libraries (ockl: services.cl) and in what clang makes of ``printf``. A message is
 a word of flags, the format, and the arguments in its order: 8 bytes each, strings as they are, filled up to 8 bytes.
@@ -29,7 +29,7 @@ _INFINITE = re.compile(r"inf|nan")
 
 @dataclass(frozen=True)
 class Message:
-    """What one thread printed: in block ``group``, where ``thread`` counts the threads in the order of wavefronts."""
+    """The output of one thread in block ``group``; ``thread`` counts the threads in the order of wavefronts."""
 
     group: tuple[int, int, int]
     thread: int

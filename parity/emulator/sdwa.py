@@ -16,7 +16,7 @@ _PART = re.compile(r"(BYTE|WORD)_(\d)")
 
 @dataclass(frozen=True)
 class Selection:
-    """What SDWA selects: a part (``BYTE_0`` ... ``WORD_1``, ``DWORD``) of each source and of the result."""
+    """A selection of SDWA: a part (``BYTE_0`` ... ``WORD_1``, ``DWORD``) of each source and of the result."""
 
     sources: tuple[str, str]
     result: str
@@ -47,7 +47,7 @@ class Selection:
 
 
 def selection(item: Instruction) -> Selection | None:
-    """What an instruction's modifiers select; None if they select nothing.
+    """The selection that an instruction's modifiers make; None if they make none.
 
     ``byte_sel`` of generation 12, of conversions of 8-bit floats, says the same of the first source.
     """

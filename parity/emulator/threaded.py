@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from parity.emulator.codegen import entry_of, teaching, writer_of
 from parity.emulator.instructions import END, emit
 from parity.emulator.operands import SPECIAL
-from parity.emulator.parse import Function, Instruction
+from parity.emulator.parse import Instruction, KernelCode
 from parity.emulator.writer import Constant, Jump, Operand, Register
 from parity.toolchain.targets import Target
 
@@ -46,17 +46,17 @@ class Threaded:
         return max((r - VECTOR + 1 for r in self.registers if r >= VECTOR), default=0)
 
 
-def thread(function: Function, target: Target, symbols: Mapping[str, int]) -> Threaded:
+def thread(kernel: KernelCode, target: Target, symbols: Mapping[str, int]) -> Threaded:
     """Threaded code of a kernel; ``symbols`` are the byte offsets of the code object's data in its image.
 
     Raises:
         UnknownInstruction: a mnemonic, operand or modifier is not in the tables.
     """
-    w = writer_of(function, target, symbols)
+    w = writer_of(kernel, target, symbols)
     w.copy = _PREFIX
     texts: list[str] = []
     places: dict[str, int] = {}
-    with teaching(function, w):
+    with teaching(kernel, w):
         for i, item in enumerate(w.items):
             w.at, w.lines = i, []
             if isinstance(item, str):
@@ -69,7 +69,7 @@ def thread(function: Function, target: Target, symbols: Mapping[str, int]) -> Th
                     texts.append("\n".join(w.lines))
             if i in w.returns:
                 places[w.return_label(i)] = len(texts) + 1
-    texts = ["\n".join(entry_of(function, w)), *texts, END]
+    texts = ["\n".join(entry_of(kernel, w)), *texts, END]
     steps: dict[str, int] = {}
     code, numbers = [], []
     for text in texts:

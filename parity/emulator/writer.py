@@ -104,7 +104,7 @@ class Writer:
 
     @functools.cached_property
     def _numbers(self) -> list[int]:
-        """How many instructions stand before each item."""
+        """The number of instructions before each item."""
         return list(itertools.accumulate((isinstance(item, Instruction) for item in self.items), initial=0))
 
     def symbol(self, name: str, offset: int = 0) -> str:

@@ -153,8 +153,8 @@ class EmulatedSession:
         def collected() -> dict[str, bytes]:
             return {name: array.tobytes() for name, array in self._collect(buffers).items()}
 
-        def result(seed: int = seed, fill: int = FILL, odd: tuple[int, int] | None = None) -> dict[str, bytes]:
-            self._launch(code, launch, buffers, seed, results, fill, odd)
+        def result(seed: int = seed, fill: int = FILL, inverted: tuple[int, int] | None = None) -> dict[str, bytes]:
+            self._launch(code, launch, buffers, seed, results, fill, inverted)
             return collected()
 
         notes = []
@@ -164,7 +164,7 @@ class EmulatedSession:
             if result(fill=~FILL & 0xFFFFFFFF) != usual:
                 for step, each in enumerate(launch.sequence):
                     for i, (name, first) in enumerate(self._device.registers(code, each.kernel).items()):
-                        if result(odd=(step, i)) != usual:
+                        if result(inverted=(step, i)) != usual:
                             met = f"first met in {first.text} ({place(first)})"
                             notes.append(f"never-written read: register {name}, {met}")
             if any(result(seed=other) != usual for other in range(ORDERS)):
@@ -184,10 +184,13 @@ class EmulatedSession:
         buffers: Mapping[str, Buffer],
         seed: int,
         results: Results = Results.NEAREST,
-        fill: int = FILL,
-        odd: tuple[int, int] | None = None,
+        register_fill: int = FILL,
+        inverted: tuple[int, int] | None = None,
     ) -> LaunchStats:
-        """Put the buffers into memory, and launch the kernels one after the other; ``odd`` is a register of one."""
+        """Put the buffers into memory, and launch the kernels one after the other.
+
+        ``inverted`` is a register that holds the complement of ``register_fill``: the number of a launch, and its own.
+        """
         device = self._device
         device.reset()
         device.restore()
@@ -222,8 +225,8 @@ class EmulatedSession:
                     args=pack(code.kernels[each.kernel], list(map(packed, each.args))),
                     shared_bytes=each.shared_bytes,
                     seed=seed,
-                    fill=fill,
-                    odd=odd[1] if odd and odd[0] == step else None,
+                    register_fill=register_fill,
+                    inverted_register=inverted[1] if inverted and inverted[0] == step else None,
                     results=results,
                     draw=_seed(launch),
                 )

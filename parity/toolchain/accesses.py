@@ -1,4 +1,4 @@
-"""What a source says of its memory accesses, written into a listing as comments.
+"""Alignments and arrays that a source promises for its memory accesses, written into a listing as comments.
 
 A ``float4`` that is loaded through a pointer has to lie at a multiple of 16: CUDA ends a kernel that does otherwise,
 AMD's GPUs load it. The instruction alone does not tell: AMD's compiler makes the same one of four neighbouring floats,
@@ -88,7 +88,7 @@ _NO_ARRAYS = _Arrays({}, {})
 
 
 def without_dumps(log: str) -> str:
-    """What a compiler said beside the functions that it printed."""
+    """The output of a compiler without the functions that it printed."""
     return _DUMP.sub("", log)
 
 
@@ -134,7 +134,7 @@ def _functions(log: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def _comments(operands: str, arrays: _Arrays) -> str:
-    """What is said of the access of an instruction."""
+    """The comments on the access of an instruction."""
     matches = [*_OPERAND.finditer(operands)]
     alignment = min((_promised(*match.groups()) for match in matches), default=1)
     comments = f" ; align {alignment}" if alignment > 1 else ""
@@ -148,7 +148,7 @@ def _comments(operands: str, arrays: _Arrays) -> str:
 
 
 def _promised(kind: str, rest: str) -> int:
-    """What a memory operand promises: its alignment is left out if it is its size.
+    """The alignment that a memory operand promises, in bytes; it is left out of the text if it is the size.
 
     More than its size is no promise that counts: of a vector of which one number is used, CUDA loads no more either.
     """

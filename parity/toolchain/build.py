@@ -38,7 +38,7 @@ __all__ = ["Built", "HelpfulPort", "build", "build_suite", "find_modules", "help
 
 _RECORD = "build.json"
 _VARIANT = "variant.json"
-"""What a source is built as, in a folder of the cache."""
+"""The file in a folder of the cache that names the variant a source is built as."""
 _SHOWN = 3
 """Lines of the helpful style that are shown."""
 
@@ -59,7 +59,7 @@ class _Record:
 
 @dataclass(frozen=True)
 class Built:
-    """What became of one module for one target: a code object, or the error that prevented it.
+    """The result of building one module for one target: a code object, or the error that prevented it.
 
     ``hip`` is the HIP source beside the code object, ``translation`` what happened on the way to it; a CUDA target has
     neither. ``seconds`` is the time this took now, ``cached`` whether that was only to find it in the cache.
@@ -89,7 +89,7 @@ class Built:
 
     @property
     def replaced(self) -> Mapping[str, int]:
-        """How often hipify replaced each CUDA name."""
+        """The number of times that hipify replaced each CUDA name."""
         return (self.translation.replaced if self.translation else None) or {}
 
     @property
@@ -99,7 +99,7 @@ class Built:
 
     @property
     def hazards(self) -> tuple[Finding, ...]:
-        """What means something different on AMD GPUs."""
+        """Code that means something different on AMD GPUs."""
         return self.translation.hazards if self.translation else ()
 
     @property
@@ -114,7 +114,7 @@ class Built:
 
     @property
     def branches(self) -> tuple[Finding, ...]:
-        """What conditions on CUDA's macros mean for AMD."""
+        """The conditions on CUDA's macros, and their meaning for AMD."""
         return self.translation.branches if self.translation else ()
 
     @property
@@ -149,7 +149,7 @@ class Built:
 
 @dataclass(frozen=True)
 class HelpfulPort:
-    """What the helpful style makes of a module, and ``how`` that differs from the literal port."""
+    """A module as the helpful style translates it, and ``how`` that differs from the literal port."""
 
     code: CodeObject
     how: str
@@ -253,7 +253,7 @@ def _sources(
     hipifier: str,
     kernels: Mapping[str, Sequence[str]],
 ) -> dict[tuple[str, str], Source | None]:
-    """What each side of each module is built from, by module and vendor; None where that side has no source."""
+    """The source of each side of each module, by module and vendor; None where that side has none."""
     texts: dict[Path, str] = {}
     found: dict[tuple[str, str], Source | None] = {}
     for vendor in {t.vendor: None for t in targets}:
@@ -364,14 +364,14 @@ def _build_as(variant: Variant, source: Source, target: Target, fingerprint: str
 
 
 def _is_better(other: Built, built: Built) -> bool:
-    """Whether a variant has kernels; or fewer errors, if it is of the same file."""
+    """True if a variant has kernels; or fewer errors, if it is of the same file."""
     if other.entries or built.error is None or other.part_of:
         return bool(other.entries)
     return other.error is None or len(other.error.findings) < len(built.error.findings)
 
 
 def _helpful(source: Source, target: Target, fingerprint: str, cache: Cache, translation: Translation | None) -> str:
-    """What to say of a port that does not compile, and would if it were translated in the helpful style."""
+    """The advice for a port that does not compile, and would if it were translated in the helpful style."""
     if source.hipifier == HELPFUL or translation is None or not translation.spelled_out:
         return ""
     built = _build_one(replace(source, hipifier=HELPFUL, repairs=Repairs()), target, fingerprint, cache)
@@ -394,7 +394,7 @@ def helpful_port(suite: Suite, module: str, target: str) -> HelpfulPort | None:
 
 
 def _how(spelled_out: Sequence[Finding]) -> str:
-    """What the helpful style makes of a source, with the first lines that it writes otherwise."""
+    """The translation of a source in the helpful style, with the first lines that differ."""
     first, *others = (f"{each.file}:{each.line} as: {each.advice}" for each in spelled_out)
     lines = [f"with --hipify {HELPFUL}, which reads {first}", *(f"  and {each}" for each in others[: _SHOWN - 1])]
     more = f" (and {len(spelled_out) - _SHOWN} more lines)" if len(spelled_out) > _SHOWN else ""
@@ -413,7 +413,7 @@ def _made_by(source: Source, target: Target) -> str:
 
 
 def _read_one(source: Source, target: Target, cache: Cache) -> Built:
-    """What became of a module that is given as code objects."""
+    """The result for a module that is given as code objects."""
     start = time.perf_counter()
     path = source.prebuilt.get(target.name) or source.prebuilt.get("")
     try:
@@ -444,7 +444,7 @@ def _names(paths: Iterable[Path]) -> str:
 
 
 def _built(source: Source, target: Target, folder: Path, seconds: float, cached: bool, made_by: str) -> Built:
-    """What is in a folder of the cache."""
+    """The result that a folder of the cache has."""
     record = _record(folder)
     translation = record.translation
     left_out = translation.left_out if translation else ()

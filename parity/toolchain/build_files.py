@@ -1,4 +1,4 @@
-"""What a project's own build files say: macros that they define, folders with headers, headers that they make of
+"""The settings in a project's own build files: macros that they define, folders with headers, headers that they make of
 templates, the standard of C++.
 
 They are read as text, not executed, and asked only where sources leave something open: a name that nothing declares, a
@@ -37,7 +37,7 @@ _BUILD_FILES = (
     "*.sh",
     "*.py",  # extensions that torch builds when they are first used, and CuPy's raw modules
 )
-"""What a build file is called, the likeliest first."""
+"""The names of build files, the likeliest first."""
 
 _BYTES = 1 << 20
 """Larger files are none that a person wrote."""
@@ -56,7 +56,7 @@ _STANDARD = re.compile(r"-std=(?:c|gnu)\+\+(\w+)|(?:CUDA_STANDARD|CXX_STANDARD|c
 _NEWER = re.compile(
     r"\bconcept\s+\w+\s*=|\brequires(?:\s+\w|\s*[({])|\b(?:consteval|constinit)\s|#\s*include\s*<(?:concepts|numbers|ranges)>"
 )
-"""What C++20 has and C++17 has not."""
+"""Matches code that C++20 has and C++17 has not."""
 _DRAFTS = {"2a": "20", "2b": "23", "2c": "26"}
 _HERE = re.compile(r"^(?:\$[({]\w+[)}]|\.)/")
 _JOINED = re.compile(r"""\bpath\.join\(\s*[\w.]+(?:\([\w.()]*\))?\s*,([^()]*)\)""")
@@ -90,7 +90,7 @@ class Switch:
 
     @property
     def says(self) -> str:
-        """What is for the same in the project."""
+        """The setting of the project that means the same."""
         if self.flag.startswith("#"):
             return f"{self.flag} in the source"
         flags = f'flags = ["{self.flag}"]'
@@ -227,7 +227,7 @@ def _template(header: str, source: Path, folders: Iterable[Path]) -> Path | None
 
 
 def is_for_cuda(name: str) -> bool:
-    """Whether a switch is CUDA's by its name (``USE_CUDA``): a build without that has no use for a ``.cu`` file."""
+    """True if a switch is CUDA's by its name (``USE_CUDA``): a build without that has no use for a ``.cu`` file."""
     return bool(_FOR_CUDA.fullmatch(name)) and not _NOT_FOR_CUDA.fullmatch(name)
 
 
@@ -239,7 +239,7 @@ def _is_on(name: str, cmake: str) -> bool:
 
 
 def _set(name: str, cmake: str) -> str | None:
-    """What CMake sets a variable to, if that is said once and plainly."""
+    """The value that CMake gives a variable, if the files set it once and to a plain text."""
     values = set(re.findall(rf"""\bset\s*\(\s*{name}\s+"?([\w.+-]+)"?\s*[)\s]""", cmake, re.IGNORECASE))
     return values.pop() if len(values) == 1 else None
 

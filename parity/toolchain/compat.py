@@ -1,4 +1,4 @@
-"""What CUDA has and AMD's headers lack: which names of a source parity's compatibility headers supply.
+"""Names that CUDA has and AMD's headers lack: those of a source that parity's compatibility headers supply.
 
 The table ``compat.csv`` has a row for each name: the header that supplies it, or none; ``beside``, names of which one
 must be in the source as well (``atomicAdd`` is HIP's own unless there is a half); the HIP version from which it is not
@@ -43,7 +43,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Compat:
-    """What the compatibility headers do for a source.
+    """The compatibility headers that a source needs.
 
     ``headers`` are to be included first. ``needs`` are the names that they supply, each where it stands first;
     ``refused`` those that nothing supplies, with the reason; ``defects`` is what is wrong in AMD's headers.
@@ -79,7 +79,7 @@ def of_version(text: str) -> tuple[int, ...]:
 
 
 def supplied(files: Mapping[str, str], version: tuple[int, ...]) -> Compat:
-    """What the HIP sources ``files`` (text by name) need beside AMD's headers of a version."""
+    """The compatibility headers that HIP sources ``files`` (text by name) need beside AMD's headers of a version."""
     met = {file: identifiers(text) for file, text in files.items()}
     everywhere = {name for names in met.values() for name in names}
     # A macro of the program's may be in a branch for HIP that is not taken. Where it is, it hides what a header has.

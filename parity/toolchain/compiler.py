@@ -45,7 +45,7 @@ HEADERS = Path(__file__).with_name("include")
 """Headers of parity's own."""
 
 COMPAT = HEADERS / "compat"
-"""What CUDA has and AMD's headers lack (``compat.py``), and headers that are found before AMD's of the same name."""
+"""Headers with what CUDA has and AMD's headers lack (``compat.py``), and those found before AMD's of the same name."""
 
 FALLBACK = HEADERS / "fallback"
 """HIP's device headers as far as parity wrote them itself: for a machine that cannot get AMD's."""
@@ -57,16 +57,16 @@ EMPTY = HEADERS / "supplement" / "empty.hip"
 """A source in which nothing is, to ask a compiler questions."""
 
 RUNTIME = "hip/hip_runtime.h"
-"""What nvcc includes by itself under CUDA's name, and hipcc does not."""
+"""The header that nvcc includes by itself under CUDA's name, and hipcc does not."""
 
 HEADERS_ALIAS = "parity-include"
-"""What a listing calls the folder ``HEADERS``, so that it is the same text on every machine."""
+"""The name of the folder ``HEADERS`` in listings, so that they are the same text on every machine."""
 
 HIP_ALIAS = "hip-include"
-"""What a listing calls the folder of AMD's headers."""
+"""The name of the folder of AMD's headers in listings."""
 
 LIBRARY_ALIAS = "host-include"
-"""What a listing calls the folder of the host's C and C++ library."""
+"""The name of the folder of the host's C and C++ library in listings."""
 
 # -fuse-cuid=none: the default puts a symbol with a hash of the source's path into the listing.
 _FLAGS = (
@@ -96,7 +96,7 @@ _LIBRARY = ("ocml.bc", "ockl.bc")
 
 _PRELUDE = "prelude.pch"
 _SCANNED = "scanned"
-"""What the list of headers is for, in the form of a Makefile."""
+"""The target of the rule that clang writes the list of headers as, in the form of a Makefile."""
 
 # What the oclc_*.bc files of a ROCm say: constants by which the library chooses among its variants. Our own, because
 # not every wheel carries all of those files. Subnormals are kept, f32 square roots are correctly rounded.
@@ -117,14 +117,14 @@ _ATTRIBUTES = re.compile(
     r"out-of-line definition of .* does not match any declaration|__(?:host|device)__ function .* cannot overload"
     r"|no function template matches function template specialization"
 )
-"""What clang says of a function that is declared for another side than it is defined for."""
+"""Matches clang's errors for a function that is declared for another side than it is defined for."""
 _QUOTED = re.compile(r"'([^']+)'|\"([^\"]+)\"")
 _UNDEFINED = re.compile(
     r"undefined (?:hidden |protected )?symbol: (?P<name>.*)\n"
     r">>> referenced by .*?\(?(?P<file>[^\s():]+):(?P<line>\d+)\)?"
 )
 ELSEWHERE = "is declared for the device and not defined here"
-"""What is said of a function or variable that another source of the program has."""
+"""The message for a function or variable that another source of the program has."""
 _DIAGNOSTIC = re.compile(r"^(In file included from )?([^\s:][^:\n]*):(?=\d+[:,])", re.MULTILINE)
 
 
@@ -183,7 +183,7 @@ def _finding(error: Diagnostic, files: Collection[str], hints: Mapping[str, str]
 
 
 def _advice(error: Diagnostic, quoted: Sequence[str]) -> str:
-    """What is known of the names in an error."""
+    """The advice for the names in an error."""
     names, headers_ = table()
     for name in quoted:
         rule = names.get(name) or headers_.get(name)
@@ -315,7 +315,7 @@ def _finish_traps(listing: Path) -> None:
 
 
 def in_terms_of_the_source(log: str, originals: Mapping[str, str]) -> str:
-    """What a compiler said, with the paths of the files that it knows by the names of ``#line``."""
+    """The output of a compiler, with the paths of the files that it knows by the names of ``#line``."""
     return _DIAGNOSTIC.sub(lambda m: f"{m[1] or ''}{originals.get(m[2], m[2])}:", log)
 
 
@@ -338,7 +338,7 @@ def assemble(listing: Path, output: Path, target: Target) -> None:
 
 
 def _undefined(log: str) -> str:
-    """What the linker said of functions that are defined nowhere, in the form of a compiler's errors."""
+    """The linker's errors for functions that are defined nowhere, in the form of a compiler's."""
     return "\n".join(
         f"{match['file']}:{match['line']}:1: error: '{match['name']}' {ELSEWHERE};"
         " code that nvcc links of several files (-rdc=true) has to be in one for parity: #include the file that has it"
@@ -376,7 +376,7 @@ def _starting(forced: Sequence[str | Path]) -> tuple[Sequence[str | Path], Seque
 
 
 def _included_first(target: Target, flags: tuple[str, ...], forced: Sequence[str | Path]) -> Iterator[str | Path]:
-    """What is included before a source: the headers that begin every compilation as a precompiled one."""
+    """The flags for headers included before a source: those that begin every compilation as a precompiled one."""
     start, others = _starting(forced)
     if start:
         yield from ("-Xclang", "-include-pch", "-Xclang", _precompiled(target, flags, tuple(start)))
@@ -402,7 +402,7 @@ def _precompile(target: Target, flags: tuple[str, ...], start: tuple[str | Path,
 
 
 def _stamps() -> Iterator[str]:
-    """What clang compares when it reads a precompiled header: where its files are, and when they were written."""
+    """Path and time of each file that clang compares when it reads a precompiled header."""
     found = headers()
     for file in (host_library() / "libcxx" / "include" / "__config", EMPTY, found and found.folder / RUNTIME):
         if file:
@@ -425,7 +425,7 @@ def _warn_of_fallback(reason: str) -> None:
 
 
 def _headers(target: Target) -> Iterator[str | Path]:
-    """Where headers are looked for."""
+    """The flags for the folders with headers."""
     yield from (f"-fdebug-prefix-map={HEADERS}={HEADERS_ALIAS}", "-idirafter", STUBS)
     found = headers()
     if found is None:
@@ -452,7 +452,7 @@ def _library() -> Iterator[str | Path]:
 
 
 def described() -> str:
-    """What compiles, in a few words: the compiler, and whose headers."""
+    """The compiler and its headers, in a few words."""
     found = headers()
     return f"{_compiler_version()}, headers of {found}" if found else f"{_compiler_version()}, headers of parity"
 

@@ -1,4 +1,4 @@
-"""Which branches of a source AMD's compiler takes, as far as the text says.
+"""The branches of a source that AMD's compiler takes, as far as the text says.
 
 Conditions are evaluated as the preprocessor does, with a third value: what depends on a macro of which nothing is known
 here (a header of the host's may define it) is not decided.
@@ -52,7 +52,7 @@ SHOWN = 60
 
 
 class Region(enum.Enum):
-    """What becomes of a line for AMD: it is compiled, that is not known, it is left out, or it is for CUDA only.
+    """The state of a line for AMD: it is compiled, that is not known, it is left out, or it is for CUDA only.
 
     The last is left out as well, because it stands opposite to a test for HIP.
     """
@@ -120,7 +120,7 @@ class Conditionals:
             self._meet(match, after)
 
     def region(self, line: int) -> Region:
-        """What becomes of a line."""
+        """The region that a line is in."""
         low, high = 0, len(self._regions)
         while high - low > 1:
             middle = (low + high) // 2
@@ -128,7 +128,7 @@ class Conditionals:
         return self._regions[low][1]
 
     def value(self, name: str) -> str | None:
-        """What a macro stands for, if that is known."""
+        """The text of a macro, if that is known."""
         if name in self._unknown:
             return None
         return self.constants.get(name, self.macros.get(name))
@@ -245,7 +245,7 @@ class Conditionals:
         return evaluate(rest, self._find, self._defined)
 
     def _find(self, name: str) -> str | None:
-        """What a name expands to: an empty string if it is not defined, None if that is not known."""
+        """The expansion of a name: an empty string if it is not defined, None if that is not known."""
         if name in self._unknown:
             return None
         if (value := self.value(name)) is not None:

@@ -51,7 +51,7 @@ def _declarations(plain: str) -> Iterator[tuple[str, int]]:
 
 
 def _declarators(plain: str, start: int) -> str:
-    """What follows a type, to the end of the statement or of the parameters; what is in brackets is blank."""
+    """The declarators after a type, to the end of the statement or of the parameters, with blanks in brackets."""
     depth = 0
     found = []
     for character in plain[start:]:
@@ -64,7 +64,7 @@ def _declarators(plain: str, start: int) -> str:
 
 
 def _end_of_scope(plain: str, at: int) -> int:
-    """Where the block ends in which a name is declared, or, for a parameter, the body of its function."""
+    """The end of the block in which a name is declared or, for a parameter, of the body of its function."""
     braces = parentheses = 0
     is_parameter = False
     for match in _BRACKET.finditer(plain, at):

@@ -145,13 +145,13 @@ def fingerprint(target: Target) -> str:
 
 
 def described() -> str:
-    """What compiles, in a few words."""
+    """The compiler in a few words."""
     release = re.search(r"release ([\d.]+)", _version(nvcc()))
     return f"nvcc {release[1]}" if release else "nvcc"
 
 
 def nvcc_version() -> str:
-    """What ``nvcc --version`` prints.
+    """The name and the version of nvcc, which ``nvcc --version`` prints.
 
     Raises:
         MissingTool: there is no compiler.

@@ -1,4 +1,4 @@
-"""What a compiler said, as data: each error with the places it is about."""
+"""The errors of a compiler as data: each with the places it is about."""
 
 from __future__ import annotations
 

@@ -231,7 +231,7 @@ def _read_back(lines: list[_Line], where: Target, tools: Disassembler) -> list[_
 
 
 def _same(code: bytes | None, line: _Line) -> bool:
-    """Whether assembled code is that of the line, but for what means the same."""
+    """True if assembled code is that of the line, or differs only in what means the same."""
     if code is None:
         return False
     if len(code) + 4 == len(line.code):  # linkers leave literals where assemblers choose an inline constant
@@ -306,7 +306,7 @@ def _is_branch(line: _Line) -> bool:
 
 
 def _branched(line: _Line) -> int:
-    """Where a branch goes: words from the next instruction on."""
+    """The address that a branch leads to; it is given in words from the next instruction on."""
     (words,) = struct.unpack_from("<h", line.code)
     return line.address + 4 + 4 * int(words)
 

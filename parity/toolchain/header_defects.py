@@ -64,7 +64,7 @@ class Defect:
     instead: str
 
     def is_in(self, version: tuple[int, ...]) -> bool:
-        """Whether headers of a version have it."""
+        """True if headers of a version have it."""
         return self.first <= version and (not self.last or version[: len(self.last)] <= self.last)
 
 
@@ -82,7 +82,7 @@ def table() -> tuple[Defect, ...]:
 
 
 def defects(files: Mapping[str, str], version: tuple[int, ...]) -> tuple[Finding, ...]:
-    """Where the HIP sources ``files`` (text by name) use what is wrong in headers of a version.
+    """The places where the HIP sources ``files`` (text by name) use what is wrong in headers of a version.
 
     A name is reported once per file. An operator is reported where an operand is visibly of the type.
     """
@@ -111,7 +111,7 @@ def _places(row: Defect, text: str) -> Iterator[tuple[int, int]]:
 
 
 def _compared(plain: str, row: Defect) -> set[int]:
-    """Where values of the row's types are compared by its operators: variables of them, or arguments of a macro."""
+    """The places where values of the row's types, variables or arguments of a macro, are compared by its operators."""
     operators = "|".join(_OPERATORS.get(each, re.escape(each)) for each in row.name.removeprefix(OPERATOR).split())
     kind = "|".join(sorted(row.beside))
     # The macro has the comparison as one argument and the type as another.

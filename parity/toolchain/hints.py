@@ -1,4 +1,4 @@
-"""What a project itself has for a name or a header that the compiler did not find, as advice."""
+"""Advice for a name or a header that the compiler did not find, from what the project itself has."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SHOWN = 3
 
 @dataclass(frozen=True)
 class Hint:
-    """What to do about an error: advice, which may be none, and the macros that a build may have to define."""
+    """Advice for an error, which may be none, and the macros that a build may have to define."""
 
     advice: str = ""
     switches: tuple[str, ...] = ()
@@ -51,7 +51,7 @@ class _Line:
 
 
 def hints(source: Source, hip: Mapping[Path, str], errors: Sequence[Diagnostic]) -> dict[str, Hint]:
-    """What to do about these errors, by the name that one quotes first, or by the file that it is in.
+    """Hints for these errors, by the name that one quotes first, or by the file that it is in.
 
     A header that lies in several folders needs a setting that says in which. A name that is declared behind ``#ifdef
     SWITCH``, or in a header that is included behind it, needs ``-DSWITCH``, if no file defines that; so does a header
@@ -125,7 +125,7 @@ class _Project:
         self.given |= {macro for text in texts.values() for macro in defined_macros(text)}
 
     def behind_a_switch(self, name: str) -> Hint:
-        """What the build has to define so that a name is known."""
+        """A hint with the macros that the build has to define so that a name is known."""
         match = _NAME.fullmatch(name)
         if match is None:
             return Hint()
@@ -144,7 +144,7 @@ class _Project:
         return Hint()
 
     def without_a_switch(self, path: Path) -> Hint:
-        """What the build has to define so that a header is not included."""
+        """A hint with the macros that the build has to define so that a header is not included."""
         includers = list(self._includers(path))
         unless = [self.lacking(line.unless) for line in includers]
         if not includers or not all(unless):
@@ -156,12 +156,12 @@ class _Project:
         return next((line.text for line in self.lines.get(path, ()) if line.number == number), "")
 
     def of_an_error(self, path: Path, number: int) -> Hint:
-        """What the build has to define so that an ``#error`` is not met."""
+        """A hint with the macros that the build has to define so that an ``#error`` is not met."""
         line = next(line for line in self.lines[path] if line.number == number)
         return Hint(switches=self.lacking(line.unless))
 
     def _before_inclusion(self, path: Path) -> tuple[str, ...]:
-        """What has to be defined so that a header is included; nothing if one place includes it all the same."""
+        """The macros to define so that a header is included; none if one place includes it all the same."""
         behind = [self.lacking(line.switches) for line in self._includers(path)]
         return behind[0] if behind and all(behind) else ()
 
@@ -182,7 +182,7 @@ class _Project:
 
 
 def _declaration(name: str, arguments: str | None) -> re.Pattern[str]:
-    """What a line looks like that declares a name, or a template for these arguments."""
+    """Matches a line that declares a name, or a template for these arguments."""
     if arguments is not None:
         words = r"\s*".join(re.escape(word) for word in re.findall(r"\w+|[^\w\s]", arguments))
         return re.compile(rf"(?:.*\W)?(?:struct|class)\s+{name}\s*<\s*{words}\s*>")
@@ -194,7 +194,7 @@ def _declaration(name: str, arguments: str | None) -> re.Pattern[str]:
 
 
 def say_so(macros: Sequence[str]) -> str:
-    """How a project says that its build defines these macros."""
+    """The setting by which a project says that its build defines these macros."""
     flags = ", ".join(f'"-D{each}"' for each in macros)
     return f"{' and '.join(macros)}; if yours does, say so: flags = [{flags}] in [tool.parity]"
 

@@ -39,7 +39,7 @@ class Span:
 
 
 class Lines:
-    """Where the lines of a text begin."""
+    """The places where the lines of a text begin."""
 
     def __init__(self, text: str) -> None:
         self._starts = [0, *(m.end() for m in re.finditer("\n", text))]
@@ -92,5 +92,5 @@ def _arguments(text: str, start: int) -> Iterator[Span]:
 
 
 def _may_be_template(text: str, at: int) -> bool:
-    """Whether a ``<`` is neither a shift nor a comparison that is spaced like one."""
+    """True if a ``<`` is neither a shift nor a comparison that is spaced like one."""
     return text[at - 1 : at].isidentifier() and text[at + 1 : at + 2] not in ("<", "=", " ")

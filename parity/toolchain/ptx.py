@@ -122,7 +122,7 @@ class Row:
 
 @dataclass(frozen=True)
 class _Value:
-    """What stands for a register: a C++ expression, its type if that is known, and whether it can be assigned."""
+    """The C++ of a register: an expression, its type if that is known, and whether it can be assigned."""
 
     expression: str
     kind: str = ""
@@ -247,7 +247,7 @@ def _ptx(template: str) -> str:
 
 
 def _parts(template: str) -> Iterator[str]:
-    """What stands between semicolons, without the braces of blocks: no instruction begins with the one of a vector."""
+    """The instructions between semicolons, without the braces of blocks: none begins with the brace of a vector."""
     for part in _COMMENTS.sub(" ", template).split(";"):
         if text := part.strip().lstrip("{} \t\r\n"):
             yield text
@@ -387,7 +387,7 @@ def _converted(kind: str, value: _Value) -> str:
 
 
 def _literal(reference: re.Match[str], operands: Sequence[_Operand]) -> str:
-    """What stands for an operand: itself if it is an integer."""
+    """The text for an operand: itself if it is an integer."""
     place = int(reference[1])
     if place < len(operands) and re.fullmatch(r"\d+|0[xX][\da-fA-F]+", operands[place].expression):
         return operands[place].expression
@@ -395,7 +395,7 @@ def _literal(reference: re.Match[str], operands: Sequence[_Operand]) -> str:
 
 
 def _operand(written: str, registers: Mapping[str, _Value]) -> tuple[_Value, str] | None:
-    """What stands for an operand of a template, and what is added to it."""
+    """The C++ of an operand of a template, and the number that is added to it."""
     name, _, offset = _PART.sub("", written).partition("+")
     if (value := registers.get(name)) and value.expression and re.fullmatch(r"\d*", offset):
         return value, offset or "0"

@@ -81,7 +81,7 @@ class Rocm:
 
     @property
     def described(self) -> str:
-        """What compiles, in a few words."""
+        """The compiler in a few words."""
         return f"{self.compiler.name} of HIP {'.'.join(map(str, self.version))}"
 
     @property
@@ -90,7 +90,7 @@ class Rocm:
         return tuple(path for name in HIPIFIERS if (path := self.root / "bin" / name).is_file())
 
     def knows(self, target: Target) -> bool:
-        """Whether it can compile for a target: whether clang and the device libraries have it."""
+        """True if it can compile for a target: clang and the device libraries have it."""
         run = self._dry_run(target.name)
         # Old ones say that they have no library for it, and leave with 0.
         return run.returncode == 0 and "error:" not in run.stderr
@@ -174,7 +174,7 @@ class Rocm:
 
     @functools.cache  # noqa: B019 - there are few of these, and they live as long as the process
     def _dry_run(self, target: str) -> subprocess.CompletedProcess[str]:
-        """What ``-###`` prints: the commands that a compilation would consist of."""
+        """The output of ``-###``: the commands that a compilation would consist of."""
         return self._run(self.compiler, *_FLAGS, f"--offload-arch={target}", "-###", _EMPTY, "-o", os.devnull)
 
     def _run(self, program: Path, *arguments: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:

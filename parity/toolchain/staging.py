@@ -32,7 +32,8 @@ __all__ = ["Staged", "Translation", "compiled"]
 _EMPTY = "empty"
 _STUBS = "stubs"
 _FINE_ROUNDS, _ROUNDS = 8, 16
-"""How often parts of host functions are left out, and how often more of host code is at all before it is the user's."""
+"""Rounds in which parts of host functions are left out, and rounds of leaving out altogether; an error that is left
+after them is the user's."""
 
 _ANYTHING = compiler.STUBS / "parity" / "anything.h"
 _STANDARD = compiler.STUBS / "parity" / "standard.h"
@@ -40,7 +41,7 @@ _STANDARD = compiler.STUBS / "parity" / "standard.h"
 
 @dataclass(frozen=True)
 class Translation:
-    """What happened to the source of a module on its way to AMD's compiler.
+    """The changes to the source of a module on its way to AMD's compiler.
 
     ``replaced`` is how often each CUDA name was translated; ``unmapped`` and ``hazards`` are what hipify left to a
     person, ``branches`` says what conditions on CUDA's macros mean, and ``spelled_out`` is what the helpful style
@@ -126,7 +127,7 @@ def compiled(
 
 
 def _not_found(headers: Collection[str], texts: Mapping[str, str]) -> list[Diagnostic]:
-    """What a compiler says of headers that are nowhere, at the first place that includes each."""
+    """A compiler's errors for headers that are nowhere, each at the first place that includes it."""
     found: dict[str, Diagnostic] = {}
     for file, text in texts.items():
         for line, name in enumerate(text.splitlines(), 1):
@@ -235,7 +236,7 @@ def _forced(name: str, source: Source, folder: Path) -> str | Path:
 
 
 def _compat(source: Source, hip: Mapping[Path, Hipified], headers: tuple[int, ...]) -> Compat:
-    """What the sources need beside AMD's headers; nothing if these are HIP already: what compiles that is AMD's."""
+    """The headers that the sources need beside AMD's; none if they are HIP already, for which AMD's are enough."""
     texts = {source.name(path): each.text for path, each in hip.items()}
     known = Compat() if source.ported or not headers else supplied(texts, headers)
     return replace(known, defects=defects(texts, headers)) if headers else known

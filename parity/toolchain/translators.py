@@ -1,4 +1,4 @@
-"""What makes HIP of CUDA sources: parity's own translator in one of its styles, or a hipify of an installed ROCm.
+"""Translators of CUDA sources to HIP: parity's own in one of its styles, or a hipify of an installed ROCm.
 
 ``$PARITY_HIPIFY`` says which: ``literal`` (the default), ``helpful``, ``hipify-perl`` or ``hipify-clang``. AMD's tools
 are run on every file of a module by itself, under its own name.
@@ -42,7 +42,7 @@ class TranslationError(ParityError):
 
 
 def chosen_hipifier(name: str | None = None) -> str:
-    """What translates: what is named, or what ``$PARITY_HIPIFY`` says.
+    """The name of the translator: the one that is given, or that of ``$PARITY_HIPIFY``.
 
     Raises:
         UsageError: it is none of ``HIPIFIERS``.
@@ -54,7 +54,7 @@ def chosen_hipifier(name: str | None = None) -> str:
 
 
 def fingerprint(hipifier: str) -> str:
-    """What stands for a translator in the key of a cache.
+    """The part of a cache's key that stands for a translator.
 
     Raises:
         MissingTool: it belongs to a ROCm, and there is none, or none that has it.
@@ -149,7 +149,7 @@ def _tool(name: str) -> Path:
 
 
 def _by_tool(tool: Path, text: str, path: Path, name: str, folders: Sequence[Path], own: Hipified) -> Hipified:
-    """What AMD's tool makes of a file, with what our own translator knows of its branches."""
+    """The translation of a file by AMD's tool, with what parity's own translator knows of its branches."""
     with tempfile.TemporaryDirectory(prefix="parity-hipify-") as folder:
         source, output = Path(folder, path.name), Path(folder, "output")
         source.write_bytes(text.encode("utf-8", "surrogateescape"))

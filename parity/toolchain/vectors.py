@@ -23,7 +23,7 @@ _PARAMETER = re.compile(r"\s*(?:const\s+)?(?P<type>\w+)\s*(?:const\s*)?&?\s*(?P<
 
 
 def operators_of_hip(text: str) -> Iterator[tuple[int, int, str]]:
-    """Where a HIP text defines such an operator, and which: from and to, in characters."""
+    """Begin and end, in characters, of each definition of such an operator in a HIP text, and the operator."""
     for match in _OPERATOR.finditer(text):
         parameters = [_PARAMETER.fullmatch(part) for part in match["parameters"].split(",")]
         if len(parameters) != 2 or not parameters[0] or not parameters[1]:
@@ -36,7 +36,7 @@ def operators_of_hip(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _bodies(kind: str, a: str, b: str, operator: str) -> set[str]:
-    """How the body of an operator is written, without spaces."""
+    """The usual bodies of an operator, without spaces."""
     components = "xyzw"[: int(kind[-1])]
     if operator.endswith("="):
         each = "".join(f"{a}.{c}{operator}{b}.{c};" for c in components)

@@ -27,7 +27,7 @@ from parity.emulator.device import _kernarg
 from parity.emulator.image import CODE, image_of
 from parity.emulator.isa import IGNORED, Semantics, semantics
 from parity.emulator.isa_names import canonical
-from parity.emulator.parse import Instruction, function_of
+from parity.emulator.parse import Instruction, kernel_code
 from parity.launch import Buffer, Launch, Pointer, argument_bytes
 
 __all__ = ["Astray", "CannotRun", "execute"]
@@ -138,7 +138,7 @@ class Program:
 
     def __init__(self, machine: Machine, code: CodeObject, kernel: str) -> None:
         self.machine = machine
-        self.function = function_of(code.listing, kernel)
+        self.function = kernel_code(code.listing, kernel)
         self.items = self.function.items
         self.labels = {item: i for i, item in enumerate(self.items) if isinstance(item, str)}
         self.places = image_of(code.listing).places

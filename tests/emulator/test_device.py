@@ -23,7 +23,7 @@ def test_divergent_loop(run):
 def test_inactive_lanes_write_nothing(run, device):
     x = np.arange(100, dtype=np.int32)
     run("every_other", x, out=np.int32)
-    out = device._arena.allocations[-1]
+    out = device._memory.allocations[-1]
     assert device.written(out).reshape(-1, 4).all(1).tolist() == [bool(i & 1) for i in range(100)]
     assert device.read(out).view(np.int32)[1::2].tolist() == x[1::2].tolist()
 

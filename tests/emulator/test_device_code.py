@@ -73,7 +73,7 @@ def test_a_trap_on_either_way(run):
         with pytest.raises(Trapped) as caught:
             run("traps_either_way", x, numbers(1), np.zeros(2, np.int32), block=1)
         assert caught.value.thread == Thread((0, 0, 0), (0, 0, 0))
-        (y,) = (a for a in run.device._arena.allocations if a.name == "arg2")
+        (y,) = (a for a in run.device._memory.allocations if a.name == "arg2")
         assert run.device.read(y).view(np.int32).tolist() == [[0, 1], [1, 0]][x]
 
 

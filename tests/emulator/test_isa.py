@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from isa_accesses import EXCUSED, access_checks
 from isa_checks import checks_of, spelled
 from isa_harness import MACHINES, Check, Machine, Work, accepted, execute, lanes_of, manual_names
+from isa_memory_instructions import EXCUSED, memory_checks
 from isa_routing import dpp_checks, dual_checks, lane_checks, sdwa_checks
 from isa_texts import AMENDED, OWN
 
-from parity.emulator.exchanges import EXCHANGES
+from parity.emulator.cross_lane import CROSS_LANE
 from parity.emulator.indexed import INDEXED
 from parity.emulator.isa import semantics, table_entries
 from parity.emulator.isa_memory import ATOMICS, LOADS, STORES
@@ -87,7 +87,7 @@ def test_instructions_do_what_the_manual_says(machine, family, cache, tmp_path):
     assert not differences, "\n".join(differences)
 
 
-@pytest.mark.parametrize("checks", [dpp_checks, sdwa_checks, dual_checks, lane_checks, access_checks])
+@pytest.mark.parametrize("checks", [dpp_checks, sdwa_checks, dual_checks, lane_checks, memory_checks])
 @pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
 def test_other_forms_of_operands_and_instructions(machine, checks, cache, tmp_path):
     found = accepted(machine, list(checks(machine)), tmp_path)
@@ -97,7 +97,7 @@ def test_other_forms_of_operands_and_instructions(machine, checks, cache, tmp_pa
         return
     kinds = ["f16", "f16", "f16", "f16"] if checks is sdwa_checks else ["f32", "u32", "u32", "u32"]
     work = [(found, lanes_of(machine, kinds, seed=11))]
-    if checks is access_checks:
+    if checks is memory_checks:
         by_type = {t: [c for c in found if c.entry.endswith(t)] for t in ("f16", "f32", "f64", "i32", "i64")}
         rest = [c for c in found if not c.entry.endswith(tuple(by_type))]
         work = [(each, lanes_of(machine, [t] * 4, seed=13)) for t, each in (*by_type.items(), ("u32", rest)) if each]
@@ -114,11 +114,11 @@ def test_every_entry_is_checked_or_excused(tmp_path, capsys):
     reached: dict[str, set[str]] = {}
     for machine in MACHINES.values():
         reached[machine.target] = set(spelled(machine, _entries(), tmp_path))
-        for checks in (access_checks, lane_checks):
+        for checks in (memory_checks, lane_checks):
             reached[machine.target] |= {c.entry for c in accepted(machine, list(checks(machine)), tmp_path)}
     wanted = {*_entries(), *table_entries(),
               *(f"global_load_{k}" for k in LOADS), *(f"global_store_{k}" for k in STORES),
-              *EXCHANGES, *INDEXED}  # fmt: skip
+              *CROSS_LANE, *INDEXED}  # fmt: skip
     covered = set().union(*reached.values())
     operations = {
         m[1] for e in covered if (m := re.match(r"(?:global_atomic|ds)_(\w+?)(?:_rtn)?_(?:[fiub]\d+|bf16)$", e))

@@ -9,13 +9,13 @@ from parity import emulator
 from parity.cache import Cache
 from parity.emulator.image import image_of
 from parity.emulator.instructions import END
-from parity.emulator.parse import Function, function_of, instruction_of
+from parity.emulator.parse import KernelCode, instruction_of, kernel_code
 from parity.emulator.threaded import VECTOR, Threaded, thread
 from parity.toolchain.targets import TARGETS
 
 
 def threaded(code, kernel) -> Threaded:
-    return thread(function_of(code.listing, kernel), TARGETS[code.target], image_of(code.listing).symbols)
+    return thread(kernel_code(code.listing, kernel), TARGETS[code.target], image_of(code.listing).symbols)
 
 
 def test_steps_have_no_registers_constants_or_places_of_a_kernel(code):
@@ -42,7 +42,7 @@ def test_operands_are_those_of_the_instruction():
         ".Lv1",
         instruction_of("s_endpgm", 4),
     )
-    found = thread(Function("kernel", items, {}), TARGETS["gfx1100"], {})
+    found = thread(KernelCode("kernel", items, {}), TARGETS["gfx1100"], {})
     numbers = {found.steps[step]: numbers for step, numbers in zip(found.code, found.numbers, strict=True)}
     (bit,) = (each for step, each in numbers.items() if "1ul <<" in step)
     assert set(bit) == {4, 5, 6}
@@ -54,9 +54,9 @@ def test_operands_are_those_of_the_instruction():
 def test_what_kernels_share_is_compiled_once(code, tmp_path, monkeypatch):
     compiled = []
     device = emulator.Device(cache=Cache(tmp_path), traced=True)
-    original = emulator.build.Functions.compile
+    original = emulator.build.CompiledFunctions.compile
     monkeypatch.setattr(
-        emulator.build.Functions, "compile",
+        emulator.build.CompiledFunctions, "compile",
         lambda self, texts, *others: (compiled.append({*texts}), original(self, texts, *others)),
     )  # fmt: skip
     for kernel in ("add_f32", "div_f64", "collatz", "add_f32"):

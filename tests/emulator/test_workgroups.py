@@ -348,7 +348,7 @@ def test_the_fill_shows_a_register_that_nothing_wrote(built, cache):
     assert store
     run = Workgroups(emulator.Device(cache=cache), codeobject.parse(changed, code.module))
     for fill in (0, 7):
-        assert run("all_write_the_same", np.ones(1, np.int32), 3, block=1, fill=fill)[0].tolist() == [fill]
+        assert run("all_write_the_same", np.ones(1, np.int32), 3, block=1, register_fill=fill)[0].tolist() == [fill]
 
 
 def test_a_call_to_no_function(built, cache):

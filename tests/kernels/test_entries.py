@@ -14,7 +14,7 @@ from entry_table import KERNELS, entries, passed_as
 from parity.codeobject import Kernel
 from parity.emulator.codegen import translate
 from parity.emulator.isa import BRANCHES
-from parity.emulator.parse import Function, Instruction, instruction_of
+from parity.emulator.parse import Instruction, KernelCode, instruction_of
 from parity.toolchain.build import Built, build
 from parity.toolchain.targets import DEFAULT_TARGETS, TARGETS
 
@@ -126,4 +126,4 @@ def test_the_emulator_knows_every_instruction(built, instructions):
     items = [item for item in instructions.values() if item.mnemonic not in elsewhere]
     assert len(items) > 500
     symbols = {name: 0 for item in items for name in re.findall(r"([\w.$]+)@rel32", item.text)}
-    translate(Function("every", tuple(items), {}), "every", TARGETS[target], symbols)
+    translate(KernelCode("every", tuple(items), {}), "every", TARGETS[target], symbols)

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from parity.emulator import host
+from parity.emulator import jit
 from parity.engine import Plan, columns_of, tasks_of
 from parity.engine.worker import Worker
 from parity.runners import runner
@@ -52,7 +52,7 @@ def test_the_emulator_loads_a_module_once(suite, monkeypatch):
             loaded[name] += 1
             super().__init__(name, *more, **others)
 
-    monkeypatch.setattr(host.ctypes, "CDLL", Library)
+    monkeypatch.setattr(jit.ctypes, "CDLL", Library)
     session = runner("emulated").open("gfx1100")
     worker = worker_for(suite, "emulated", "gfx1100", session)
     check_that_it_is_loaded_once(worker, session.modules)

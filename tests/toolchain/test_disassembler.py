@@ -116,7 +116,7 @@ def test_a_code_object_computes_what_its_source_says(given, binaries, compiled, 
 def test_a_kernel_is_placed_in_its_source(given, binaries):
     (built,) = given({"module.hsaco": binaries["gfx90a"]}, ["gfx90a"])
     (look,) = [
-        i for i in emulator.parse.function_of(built.code_object.listing, "other").instructions if "store" in i.text
+        i for i in emulator.parse.kernel_code(built.code_object.listing, "other").instructions if "store" in i.text
     ]
     assert look.source == f"module.cu:{1 + SOURCE[: SOURCE.index('other')].count(chr(10))}"
 

@@ -23,8 +23,8 @@ struct Context {
   u32 checked, fault, instruction, lane, bytes;
   u32 group[3];
   u64 address;
-  u32 fill;                  // what a register holds that nothing wrote
-  u32 odd;                   // the number of a register that holds the complement
+  u32 register_fill;         // the bits of a register that nothing wrote
+  u32 inverted_register;     // the number of a register that holds their complement
   u32 seed;                  // of the order in which wavefronts and workgroups run; 0 is the natural order
   u32 other;                 // the second instruction of a race
   u32 crossed;               // 1 + the first instruction that exchanged values across lanes 31 and 32, or 0
@@ -53,7 +53,7 @@ INLINE u32 exhausted(Context *c, i64 &left, u32 instruction) {
   return c->fault = TIMEOUT, c->instruction = instruction, 1;
 }
 constexpr u32 COHERENT = 1u << 31; // in the number of a load: it is atomic
-INLINE u32 unwritten(const Context *c, u32 number) { return number == c->odd ? ~c->fill : c->fill; }
+INLINE u32 unwritten(const Context *c, u32 number) { return number == c->inverted_register ? ~c->register_fill : c->register_fill; }
 // Vector accesses are at base + hi:lo of each lane.
 RUNTIME u32 gather(Context *, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 bytes, u32 instruction, V<u32> *out);
 RUNTIME u32 scatter(Context *, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 bytes, u32 instruction, const V<u32> *in);

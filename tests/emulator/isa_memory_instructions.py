@@ -11,7 +11,7 @@ from isa_syntax import parse
 from isa_texts import is_nan, same_floats, text_of
 from isa_values import Memory, Value, integer
 
-__all__ = ["access_checks", "accesses_of"]
+__all__ = ["accesses_of", "memory_checks"]
 
 _ACCESS = re.compile(r"(global|ds)_(load|store|atomic)_((?:2addr_)?(?:stride64_)?)(\w+)$")
 _LDS_ATOMIC = re.compile(r"ds_(\w+?)_rtn_([fiub]\d+)$")
@@ -39,7 +39,7 @@ def accesses_of() -> list[str]:
     return found
 
 
-def access_checks(machine: Machine) -> Iterator[Check]:
+def memory_checks(machine: Machine) -> Iterator[Check]:
     """Candidates for every access, under every name that the manuals have for it."""
     for entry in accesses_of():
         if machine.text(entry):

@@ -9,7 +9,7 @@ from parity.emulator.operands import chosen, modifiers, refuse_modifiers, regist
 from parity.emulator.parse import Instruction
 from parity.emulator.writer import Unknown, Writer
 
-__all__ = ["EXCHANGES"]
+__all__ = ["CROSS_LANE"]
 
 
 def _readlane(w: Writer, item: Instruction) -> None:
@@ -98,7 +98,7 @@ def _swizzle_bits(pattern: str) -> int:
     raise Unknown(f"swizzle mode {mode}")
 
 
-EXCHANGES: dict[str, Callable[[Writer, Instruction], None]] = {
+CROSS_LANE: dict[str, Callable[[Writer, Instruction], None]] = {
     "v_readlane_b32": _readlane,
     "v_writelane_b32": _writelane,
     "v_swap_b32": _swap,

@@ -1,4 +1,4 @@
-"""Memory instructions as C++: addresses of every kind of memory lead into one arena, see ``memory``."""
+"""Memory instructions as C++: addresses of every kind lead into one range of device memory, see ``memory``."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from parity.emulator.operands import registers, scalar, vector, write, write_sca
 from parity.emulator.parse import Instruction
 from parity.emulator.writer import Unknown, Writer
 
-__all__ = ["emit_access"]
+__all__ = ["emit_memory_instruction"]
 
 _ACCESS = re.compile(r"(s|global|flat|scratch|buffer|ds)_(load|store|atomic)_(\w+)$")
 _ATOMIC = re.compile(r"(\w+?)(_rtn)?_([uifb]\d+|bf16|f16)$")
 _PAIR = re.compile(r"2addr_(stride64_)?b(32|64)$")
 
 
-def emit_access(w: Writer, item: Instruction, name: str) -> bool:
+def emit_memory_instruction(w: Writer, item: Instruction, name: str) -> bool:
     """Write the C++ of a memory instruction by its canonical name; False if it is none."""
     match = _ACCESS.match(name)
     if not match and name.startswith("ds_"):
@@ -173,8 +173,9 @@ def _alignment(w: Writer, item: Instruction, address: str) -> list[str]:
 
 
 def _is_coherent(item: Instruction) -> bool:
-    """Whether a load sees what other wavefronts of the device wrote: a relaxed atomic one, or a volatile one (LLVM
-    AMDGPU usage, "Memory Model"). Where bits say something else as well, a non-temporal one has them, too.
+    """True for a load that sees what other wavefronts of the device wrote: a relaxed atomic one, or a volatile one.
+
+    Source: LLVM, "User Guide for AMDGPU Backend", "Memory Model". A non-temporal load may have the same bits.
     """
     policy = {*item.modifiers}
     return bool(policy & {"sc1", "scope:SCOPE_DEV", "scope:SCOPE_SYS"}) or ("glc" in policy and "slc" not in policy)

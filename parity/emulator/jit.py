@@ -21,10 +21,10 @@ from parity import zig
 from parity.cache import Cache, digest
 from parity.errors import NotAvailable, ParityError
 
-__all__ = ["SYMBOL", "Functions", "host_features", "runtime_version"]
+__all__ = ["SYMBOL", "CompiledFunctions", "host_features", "runtime_version"]
 
 SYMBOL = "THE_FUNCTION"
-"""What stands for the name of a function in its text."""
+"""The placeholder for the name of a function in its text."""
 
 
 _HERE = Path(__file__).parent
@@ -83,7 +83,7 @@ def runtime_version() -> str:
     return digest(*(p.read_bytes() for p in sorted(_HERE.glob("runtime/*"))), zig.version(), host_features(), *_FLAGS)
 
 
-class Functions:
+class CompiledFunctions:
     """The compiled functions of one cache. Shared objects are loaded when a function of theirs is first asked for."""
 
     def __init__(self, cache: Cache) -> None:
