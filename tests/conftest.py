@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import jsonschema
@@ -24,6 +24,14 @@ pytest_plugins = ["pytester"]
 def headers() -> None:
     """AMD's headers are found once for a process: a test that has a cache of its own does not fetch them again."""
     hip_headers()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def whole_tables() -> Iterator[None]:
+    """Tables are printed whole, whatever the width of the terminal that the tests are started from."""
+    with pytest.MonkeyPatch.context() as environment:
+        environment.delenv("COLUMNS", raising=False)
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -54,6 +62,18 @@ def conforms() -> Callable[[str, object], bool]:
         return jsonschema.Draft202012Validator(json.loads((ROOT / f"docs/schema/{name}.schema.json").read_text()))
 
     return lambda name, data: validator(name).is_valid(data)
+
+
+@pytest.fixture
+def h200(monkeypatch):
+    """The emulator says that it is another device: as a class of its own, because what a class can do is remembered."""
+    from parity.runners import emulated
+
+    class Described(emulated.Emulated):
+        def describe(self):
+            return {"gpu": "NVIDIA H200", "driver": "580.1"}
+
+    monkeypatch.setattr(emulated, "Emulated", Described)
 
 
 @pytest.fixture

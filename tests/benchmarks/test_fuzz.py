@@ -165,10 +165,10 @@ def test_what_the_system_lacks_is_said_without_a_traceback(told, monkeypatch):
     def small(*_, **__):
         raise MemoryError
 
-    monkeypatch.setattr("parity.cli.show.Op.call", full)
+    monkeypatch.setattr("parity.application.explanation.Op.call", full)
     assert told("show", f"{LEAKY}(x=3~normal@0 alpha=0.5)") == (
         3,
         "parity: the system refuses /somewhere: No space left on device\n",
     )
-    monkeypatch.setattr("parity.cli.show.Op.call", small)
+    monkeypatch.setattr("parity.application.explanation.Op.call", small)
     assert told("show", f"{LEAKY}(x=3~normal@0 alpha=0.5)") == (3, "parity: there is not enough memory for this\n")

@@ -181,10 +181,7 @@ def test_doctor_says_what_to_install(parity, monkeypatch):
     assert "no compiler; python -m pip install ziglang" in result.out
 
 
-def test_doctor_names_the_device_of_a_runner_and_its_software(parity, monkeypatch):
-    from parity.runners.emulated import Emulated
-
-    monkeypatch.setattr(Emulated, "describe", lambda self: {"gpu": "NVIDIA H200", "driver": "580.1"}, raising=False)
+def test_doctor_names_the_device_of_a_runner_and_its_software(parity, h200):
     lines = [line.split() for line in parity("doctor").out.splitlines()]
     assert ["ok", "emulated:", "gpu", "NVIDIA", "H200"] in lines
     assert ["ok", "emulated:", "driver", "580.1"] in lines

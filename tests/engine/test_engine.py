@@ -162,10 +162,7 @@ def test_a_record_reads_back_as_it_was_written(suite, tmp_path):
     assert "unary.cu" in back.environment["sources"]
 
 
-def test_a_record_names_the_hardware_it_is_from(suite, monkeypatch):
-    from parity.runners.emulated import Emulated
-
-    monkeypatch.setattr(Emulated, "describe", lambda self: {"gpu": "NVIDIA H200", "driver": "580.1"}, raising=False)
+def test_a_record_names_the_hardware_it_is_from(suite, h200):
     columns = Column("emulated", "gfx1100"), Column("emulated", "gfx1030", Evidence.HARDWARE, spec="emulated")
     for column, devices in zip(columns, ({}, {"emulated": {"gpu": "NVIDIA H200", "driver": "580.1"}}), strict=True):
         plan = Plan.of(suite, tasks_of(suite.select(["uneg_f32"]), [column]), {}, examples=1)
