@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,6 +19,7 @@ from typing import Any, Literal
 import numpy as np
 
 from parity.cache import Cache, digest
+from parity.documents import json_text, read_json
 from parity.emulator.codegen import translate
 from parity.emulator.image import image_of
 from parity.emulator.jit import SYMBOL, CompiledFunctions, runtime_version
@@ -33,6 +33,7 @@ Kind = Literal["threaded", "compiled", "counted"]
 """The ways to execute kernels: as threaded code, of which next to nothing has to be compiled; compiled, which takes
 long and runs faster; or compiled to count instructions as well. See ``thread`` and ``translate``."""
 
+_RECIPE = "kernel.json"
 _HERE = Path(__file__).parent
 _LEVELS: Mapping[Kind, str] = {"threaded": "-O2", "compiled": "-O2", "counted": "-O1"}
 # What may differ between two listings of the same kernel: line table, comments but for alignments and memory of the
@@ -122,11 +123,7 @@ class Programs:
                 missing |= {key: text for key, text in texts.items() if key not in self._functions}
         self._functions.compile(missing, target.wavefront, _LEVELS[self._kind], workers)
         for name, recipe in made.items():
-            self._cache.note(
-                keys[name],
-                "kernel.json",
-                json.dumps({"functions": recipe.functions, "threaded": recipe.threaded and vars(recipe.threaded)}),
-            )
+            self._cache.note(keys[name], _RECIPE, json_text(recipe).decode())
         return found | made
 
     def kernel(self, listing: str, target: Target, name: str) -> Executable:
@@ -154,10 +151,9 @@ class Programs:
 
     def _kept(self, key: str) -> _Recipe | None:
         """The recipe of a kernel, if all that it takes is in the cache."""
-        if (text := self._cache.noted(key, "kernel.json")) is None:
+        if (text := self._cache.noted(key, _RECIPE)) is None:
             return None
-        kept = json.loads(text)
-        recipe = _Recipe(kept["functions"], kept["threaded"] and Threaded(**kept["threaded"]))
+        recipe = read_json(text, _Recipe, _RECIPE)
         if all(function in self._functions for function in recipe.functions):
             return recipe
         self._cache.forget(key)
