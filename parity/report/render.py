@@ -20,7 +20,7 @@ from parity.report.matrix import Agreement, Cell, Matrix, State
 __all__ = ["as_csv", "markdown", "plain", "summary", "terminal"]
 
 PROSE = 160
-"""Characters of a line of text where there is no terminal that says how many."""
+"""Characters of a line of the legend at most."""
 
 LEGEND = (
     "cases: passed/run; budget: the largest share of the allowed error that an element used (exact: none was allowed); "
@@ -47,18 +47,18 @@ def terminal(matrix: Matrix, *, full: bool = False, width: int | None = None) ->
         prose = Text.assemble((f"{said}\n\n", "yellow"), prose)
     # rich is several times as fast where nothing has to be broken.
     parts = [tables.coloured(s.heads, s.rows, width=room if room and s.width > room else None) for s in found]
-    return Text("\n\n").join([*parts, tables.folded(prose, min(room or PROSE, PROSE))])
+    return Text("\n\n").join([*parts, tables.folded(prose, room)])
 
 
 def plain(matrix: Matrix, *, full: bool = False) -> str:
     """The matrix as aligned text without colours, and with all there is."""
     parts = [tables.plain(each.heads, each.rows) for each in sections(matrix, full=full)]
-    return "\n\n".join([*parts, tables.folded(_prose(matrix), PROSE).plain])
+    return "\n\n".join([*parts, _prose(matrix).plain])
 
 
 def _prose(matrix: Matrix) -> Text:
     """What stands below the tables: what their words mean, how AMD compares with CUDA, and known issues."""
-    text = Text().append(f"{_legend(matrix)}\n", "dim")
+    text = tables.folded(Text(f"{_legend(matrix)}\n", "dim"), PROSE)
     if agreement := agreement_summary(matrix):
         text.append(f"\n{agreement}\n")
     if matrix.issues:
