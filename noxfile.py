@@ -65,7 +65,7 @@ def _replay(session: nox.Session, output: Path, files: Sequence[str]) -> None:
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """Test parity itself (arguments: those of pytest)."""
+    """Test parity itself (arguments: those of pytest; --thorough runs what takes long, too)."""
     session.install("-e", ".[emulated]", "--group", "test")
     session.run("pytest", "-n", "auto", "--dist", "loadgroup", *session.posargs)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,7 +18,33 @@ from parity.suite import Suite, load_suite
 from parity.toolchain.headers import hip_headers
 
 ROOT = Path(__file__).parent.parent
+THOROUGH = [
+    re.compile(line)
+    for line in Path(__file__).with_name("thorough.txt").read_text().splitlines()
+    if line and not line.startswith("#")
+]
 pytest_plugins = ["pytester"]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--thorough", action="store_true", help="run the tests of tests/thorough.txt, too")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "thorough: one of the tests that only --thorough runs")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the thorough tests, unless they are asked for: by the option, or one by its id."""
+    if config.option.thorough or any("::" in argument for argument in config.args):
+        return
+    left_out = [item for item in items if item.get_closest_marker("thorough") or _is_thorough(item.nodeid)]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in set(left_out)]
+
+
+def _is_thorough(nodeid: str) -> bool:
+    return any(pattern.search(nodeid) for pattern in THOROUGH)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -67,6 +67,14 @@ def faults_of(path: Path) -> list[Fault]:
 
 FILES = sorted(Path(__file__).with_name("planted_faults").glob("*.toml"))
 FAULTS = [fault for path in FILES for fault in faults_of(path)]
+FIRST = list({fault.file: fault for fault in reversed(FAULTS)}.values())
+"""Of each file that is edited the first fault, which every run of the tests plants; the others are thorough."""
+
+
+def thorough_unless(first: bool, *values: object) -> object:
+    """The values of a parametrised test."""
+    return pytest.param(*values, marks=() if first else pytest.mark.thorough)
+
 
 MACRO = re.compile(r"^#define (\w+)\(([\w, ]*)\)((?:.*\\\n)*.*\n)", re.MULTILINE)
 
@@ -156,7 +164,7 @@ def worker_for(
     return Worker(Plan.of(suite, tasks, code, examples=examples), suite, sessions=sessions)
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda f: f.name)
+@pytest.mark.parametrize("fault", [thorough_unless(f in FIRST, f) for f in FAULTS], ids=lambda f: f.name)
 def test_a_planted_fault_is_caught_and_shrunk(suite, fault, tmp_path):
     worker = worker_for(suite, tmp_path, fault.kernel, fault.edit, examples=fault.examples, target=fault.target)
     (task,) = worker.plan.tasks
@@ -176,7 +184,11 @@ def size_of(worker: Worker, text: str) -> int:
     return max(tensor.layout.numel for tensor in [each for each in tensors if each.data] or tensors)
 
 
-@pytest.mark.parametrize(("kernel", "target"), sorted({(fault.kernel, fault.target) for fault in FAULTS}))
+PLANTED = sorted({(fault.kernel, fault.target) for fault in FAULTS})
+PLANTED_FIRST = {(fault.kernel, fault.target) for fault in FIRST}
+
+
+@pytest.mark.parametrize(("kernel", "target"), [thorough_unless(p in PLANTED_FIRST, *p) for p in PLANTED])
 def test_the_kernels_without_a_fault_pass_the_same_cases(suite, kernel, target, tmp_path):
     worker = worker_for(suite, tmp_path, kernel, target=target)
     (task,) = worker.plan.tasks

@@ -1,28 +1,32 @@
 """Small HIP kernels, compiled once by the real compiler and executed by the emulator."""
 
+import functools
 from pathlib import Path
 
 import pytest
 from array_runs import Run
 
 from parity import emulator
-from parity.toolchain import TARGETS, build
+from parity.toolchain import build
 
 HERE = Path(__file__).parent
 
 
 @pytest.fixture(scope="session")
 def translated(cache):
-    """A module of ``kernels`` by its name: its code objects for every target, translated."""
+    """A module of ``kernels`` by its name: its code objects by target, each built and translated when it is used."""
 
-    def of(module):
-        found = build(HERE / "kernels", [module], TARGETS, cache=cache)
-        for each in found:
-            assert each.error is None, each.error
-            emulator.Device(cache=cache, traced=True).prepare(each.code_object)
-        return {each.target: each.code_object for each in found}
+    class Codes(dict):
+        def __init__(self, module):
+            self.module = module
 
-    return of
+        def __missing__(self, target):
+            (built,) = build(HERE / "kernels", [self.module], [target], cache=cache)
+            assert built.error is None, built.error
+            emulator.Device(cache=cache, traced=True).prepare(built.code_object)
+            return self.setdefault(target, built.code_object)
+
+    return functools.cache(Codes)
 
 
 @pytest.fixture(scope="session")
