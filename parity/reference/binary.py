@@ -26,7 +26,7 @@ def _is_float(x: Array) -> bool:
 
 @np.errstate(all="ignore")
 def add(x: Array, y: Array) -> Expected:
-    """X + y."""
+    """``x + y``."""
     if _is_float(x):
         return operator(wide(x) + wide(y), of_array(x), sign_of_zero=False)
     return Expected(np.asarray(np.add(x, y)))
