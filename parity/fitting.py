@@ -105,7 +105,7 @@ def check(op: Declaration, case: Case) -> None:
     if complaint := complaint_of(given):
         raise Misfit(f"{case} does not fit together: {complaint}")
     for name, tensor in tensors.items():
-        if complaint := op.strides_of(name).refuses(tensor.layout):
+        if complaint := op.strides_of(name).complaint(tensor.layout):
             raise Misfit(f"{name}={tensor}: {complaint}")
         kind = op.dtype_of(op.tensors[name], types)
         streams = (*streams_of(kind), *(INDEX_STREAMS if name in op.indices else ()))

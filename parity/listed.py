@@ -83,7 +83,7 @@ def _all_may_be(op: Declaration, layout: Layout, dtypes: Sequence[str]) -> bool:
     given = Given(op, dict.fromkeys(op.tensors, layout), params, types)
     if complaint_of(given) or any(each != layout.shape for each in given.shapes.values()):
         return False
-    return not any(op.strides_of(name).refuses(layout) for name in op.tensors)
+    return not any(op.strides_of(name).complaint(layout) for name in op.tensors)
 
 
 def _items(op: Declaration, layout: str, types: Mapping[str, DType]) -> str:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from parity.errors import MissingTool
 from parity.report import static_frame
-from parity.static import Footprint, findings, footprints, nvdisasm
-from parity.static.findings import Finding
+from parity.static import Footprint, footprints, nvdisasm, remarks
+from parity.static.remarks import Remark
 from parity.suite import Selection, Suite
 from parity.toolchain import DEFAULT_TARGETS, Built, build_suite, nvcc, target
 
@@ -31,9 +31,9 @@ class Inspected:
     notes: tuple[str, ...] = ()
 
     @property
-    def findings(self) -> list[Finding]:
+    def remarks(self) -> list[Remark]:
         """What stands out."""
-        return findings(self.footprints)
+        return remarks(self.footprints)
 
     def frame(self) -> pandas.DataFrame:
         """One row per kernel and target; see ``static_frame``.

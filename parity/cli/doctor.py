@@ -42,7 +42,7 @@ from parity.toolchain import (
     nvcc,
 )
 
-__all__ = ["Finding", "findings", "main", "options"]
+__all__ = ["Fact", "facts", "main", "options"]
 
 LIBRARIES = (
     *(
@@ -61,7 +61,7 @@ LIBRARIES = (
 
 
 @dataclass(frozen=True)
-class Finding:
+class Fact:
     """One thing that was looked for: what was found, or what to do to have it. ``needed``: not having it is a fault."""
 
     group: str
@@ -82,7 +82,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> int:
     """Print what was found; always 0, as a machine that can do little is no error."""
-    found = list(findings())
+    found = list(facts())
     if arguments.json:
         print(json_text([{**asdict(finding), "ok": finding.ok} for finding in found], indent=1).decode())
     else:
@@ -90,7 +90,7 @@ def main(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def findings() -> Iterator[Finding]:
+def facts() -> Iterator[Fact]:
     """Look for everything that parity can use."""
     yield from _machine()
     yield from _compilers()
@@ -101,87 +101,87 @@ def findings() -> Iterator[Finding]:
     yield from _suite()
 
 
-def _machine() -> Iterator[Finding]:
-    yield Finding("machine", "parity", f"{parity.__version__} in {Path(parity.__file__).parent}")
-    yield Finding("machine", "Python", f"{platform.python_version()}, {sys.executable}")
-    yield Finding("machine", "system", f"{platform.system()} {platform.machine()}, {processors()} processors")
+def _machine() -> Iterator[Fact]:
+    yield Fact("machine", "parity", f"{parity.__version__} in {Path(parity.__file__).parent}")
+    yield Fact("machine", "Python", f"{platform.python_version()}, {sys.executable}")
+    yield Fact("machine", "system", f"{platform.system()} {platform.machine()}, {processors()} processors")
 
 
-def _compilers() -> Iterator[Finding]:
+def _compilers() -> Iterator[Fact]:
     try:
-        yield Finding("compilers", "ziglang", f"{zig.version()}, {zig.zig()}")
+        yield Fact("compilers", "ziglang", f"{zig.version()}, {zig.zig()}")
     except ParityError as error:
-        yield Finding("compilers", "ziglang", "", str(error), needed=True)
+        yield Fact("compilers", "ziglang", "", str(error), needed=True)
     try:
-        yield Finding("compilers", "device libraries", str(device_library()))
+        yield Fact("compilers", "device libraries", str(device_library()))
     except ParityError as error:
-        yield Finding("compilers", "device libraries", "", str(error), needed=True)
+        yield Fact("compilers", "device libraries", "", str(error), needed=True)
     found = cached_headers()
     where = f"{found}, {found.folder}" if found else ""
     fetched = f"not in the cache; the first build takes them out of {' and '.join(map(str, WHEELS))}, with pip"
-    yield Finding("compilers", "HIP headers", where, "" if found else fetched)
+    yield Fact("compilers", "HIP headers", where, "" if found else fetched)
     for name, find, purpose in (
         ("nvcc", nvcc, "only for CUDA targets"),
         ("nvdisasm", nvdisasm, "only for the instructions of CUDA code"),
         ("llvm-objdump", find_disassembler, "only for code objects in place of sources"),
     ):
         try:
-            yield Finding("compilers", name, str(find()))
+            yield Fact("compilers", name, str(find()))
         except MissingTool as error:
-            yield Finding("compilers", name, "", f"{purpose}: {error.install}")
+            yield Fact("compilers", name, "", f"{purpose}: {error.install}")
     yield from _rocm()
 
 
-def _rocm() -> Iterator[Finding]:
+def _rocm() -> Iterator[Fact]:
     """The installed ROCm, and what compiles for AMD targets."""
     rocm = installed_rocm()
     if rocm is None:
-        yield Finding("compilers", "ROCm", "", "install it to compile with AMD's own; parity does not need it")
+        yield Fact("compilers", "ROCm", "", "install it to compile with AMD's own; parity does not need it")
     else:
-        yield Finding("compilers", "ROCm", str(rocm))
-        yield Finding("compilers", "ROCm: clang", str(rocm.clang or ""), "" if rocm.clang else "not found behind hipcc")
+        yield Fact("compilers", "ROCm", str(rocm))
+        yield Fact("compilers", "ROCm: clang", str(rocm.clang or ""), "" if rocm.clang else "not found behind hipcc")
         missing = "not found: install rocm-device-libs"
-        yield Finding("compilers", "ROCm: libraries", str(rocm.library or ""), "" if rocm.library else missing)
+        yield Fact("compilers", "ROCm: libraries", str(rocm.library or ""), "" if rocm.library else missing)
         known = " ".join(name for name, target in TARGETS.items() if rocm.knows(target))
-        yield Finding("compilers", "ROCm: targets", known, "" if known else "it compiles for none of parity's")
+        yield Fact("compilers", "ROCm: targets", known, "" if known else "it compiles for none of parity's")
         found = " ".join(map(str, rocm.hipifiers))
         missing = "not there; parity has a translator of its own"
-        yield Finding("compilers", "ROCm: hipify", found, "" if found else missing)
+        yield Fact("compilers", "ROCm: hipify", found, "" if found else missing)
     try:
         tools = {name: chosen_rocm(target) for name, target in TARGETS.items()}
     except ParityError as error:
-        yield Finding("compilers", "used for AMD", "", str(error), needed=True)
+        yield Fact("compilers", "used for AMD", "", str(error), needed=True)
         return
     by_rocm = " ".join(name for name, tool in tools.items() if tool)
     by_wheels = " ".join(name for name, tool in tools.items() if not tool)
     parts = [f"{what}: {names}" for what, names in (("ROCm", by_rocm), ("wheels", by_wheels)) if names]
-    yield Finding("compilers", "used for AMD", f"{'; '.join(parts)} ({VARIABLE}={os.environ.get(VARIABLE) or 'auto'})")
+    yield Fact("compilers", "used for AMD", f"{'; '.join(parts)} ({VARIABLE}={os.environ.get(VARIABLE) or 'auto'})")
 
 
-def _gpus() -> Iterator[Finding]:
+def _gpus() -> Iterator[Fact]:
     smi = shutil.which("nvidia-smi")
     nvidia = sorted(str(path) for path in Path("/dev").glob("nvidia[0-9]*"))
-    yield Finding(
+    yield Fact(
         "GPUs", "NVIDIA", ", ".join(nvidia), "" if nvidia else f"no device node{'' if smi else ', no nvidia-smi'}"
     )
     amd = Path("/dev/kfd")
     usable = amd.exists() and os.access(amd, os.R_OK | os.W_OK)
     advice = "" if usable else "join the group render to use /dev/kfd" if amd.exists() else "no /dev/kfd"
-    yield Finding("GPUs", "AMD", str(amd) if amd.exists() else "", advice)
+    yield Fact("GPUs", "AMD", str(amd) if amd.exists() else "", advice)
     for name, module in (("cupy", "cupy"), ("hip-python", "hip")):
         spec = importlib.util.find_spec(module)
-        yield Finding("GPUs", name, str(spec.origin) if spec else "", "" if spec else f"only for a GPU: install {name}")
+        yield Fact("GPUs", name, str(spec.origin) if spec else "", "" if spec else f"only for a GPU: install {name}")
 
 
-def _libraries() -> Iterator[Finding]:
+def _libraries() -> Iterator[Fact]:
     for name in LIBRARIES:
         try:
-            yield Finding("libraries", name, importlib.metadata.version(name))
+            yield Fact("libraries", name, importlib.metadata.version(name))
         except importlib.metadata.PackageNotFoundError:
-            yield Finding("libraries", name, "", f"python -m pip install {name}", needed=True)
+            yield Fact("libraries", name, "", f"python -m pip install {name}", needed=True)
 
 
-def _cache() -> Iterator[Finding]:
+def _cache() -> Iterator[Fact]:
     root = default_root()
     size = _size(root)
     try:
@@ -190,7 +190,7 @@ def _cache() -> Iterator[Finding]:
         advice = ""
     except OSError as error:
         advice = f"cannot be written ({error.strerror}); set PARITY_CACHE to a writable folder"
-    yield Finding("cache", "folder", f"{root}, {size / 2**20:.1f} MiB", advice, needed=True)
+    yield Fact("cache", "folder", f"{root}, {size / 2**20:.1f} MiB", advice, needed=True)
 
 
 def _size(folder: str | Path) -> int:
@@ -205,7 +205,7 @@ def _size(folder: str | Path) -> int:
         return 0
 
 
-def _runners() -> Iterator[Finding]:
+def _runners() -> Iterator[Fact]:
     for name in runners():
         try:
             found = runner(name)
@@ -213,27 +213,27 @@ def _runners() -> Iterator[Finding]:
             what = ", ".join(filter(None, (str(found.evidence), " ".join(found.targets() if probe.available else ()))))
             device = described(found) if probe.available else {}
         except ParityError as error:
-            yield Finding("runners", name, "", str(error))
+            yield Fact("runners", name, "", str(error))
             continue
         advice = "" if probe.available else "; ".join(text for text in (probe.reason, probe.install) if text)
-        yield Finding("runners", name, what, advice)
-        yield from (Finding("runners", f"{name}: {part}", value) for part, value in device.items())
-    yield from (Finding("runners", name, "", problem) for name, problem in problems() if name in BUILT_IN)
+        yield Fact("runners", name, what, advice)
+        yield from (Fact("runners", f"{name}: {part}", value) for part, value in device.items())
+    yield from (Fact("runners", name, "", problem) for name, problem in problems() if name in BUILT_IN)
 
 
-def _suite() -> Iterator[Finding]:
+def _suite() -> Iterator[Fact]:
     try:
         suite = find_suite()
     except ParityError as error:
-        yield Finding("suite", "kernels", "", str(error))
+        yield Fact("suite", "kernels", "", str(error))
         return
-    yield Finding(
+    yield Fact(
         "suite", "kernels", f"{suite.kernels}: {len(suite.modules)} modules, {len(suite.kernel_entries)} kernels"
     )
-    yield Finding("suite", "cases", f"{suite.cases}: {len(suite.ops)} ops")
+    yield Fact("suite", "cases", f"{suite.cases}: {len(suite.ops)} ops")
 
 
-def _table(found: list[Finding]) -> Text:
+def _table(found: list[Fact]) -> Text:
     groups = []
     for group, each in itertools.groupby(found, key=lambda finding: finding.group):
         rows: list[list[Cell]] = []

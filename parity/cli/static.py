@@ -10,7 +10,7 @@ from parity.cli.options import add_folders, add_jobs, add_json, add_selection, a
 from parity.cli.terminal import errors, output, progress
 from parity.documents import json_text
 from parity.report.folder import check_folder, write_texts
-from parity.report.static import as_csv, as_dict, finding_lines, markdown, terminal
+from parity.report.static import as_csv, as_dict, markdown, remark_lines, terminal
 from parity.toolchain import DEFAULT_TARGETS
 
 __all__ = ["main", "options"]
@@ -33,13 +33,13 @@ def main(arguments: argparse.Namespace) -> int:
     if arguments.output:
         check_folder(arguments.output)
     found = _inspected(Inspection.of(suite, selection, arguments.target, jobs=arguments.jobs))
-    marked = found.findings
+    marked = found.remarks
     if arguments.json:
         print(json_text(as_dict(found.footprints, marked, found.notes), indent=1).decode())
     else:
         console = output()
         console.print(terminal(found.footprints, full=arguments.full))
-        for line in (*finding_lines(marked), *found.notes):
+        for line in (*remark_lines(marked), *found.notes):
             console.print(line, style="yellow")
     if arguments.output:
         texts = {"static.md": markdown(found.footprints, marked, found.notes), "static.csv": as_csv(found.footprints)}

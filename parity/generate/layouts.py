@@ -137,12 +137,12 @@ def _by_rows_or_columns(draw: Draw, shape: tuple[int, ...]) -> Layout:
 
 @dataclass(frozen=True)
 class Strides:
-    """The layouts that a kernel takes of one tensor: ``draw`` makes one of a shape, ``refuses`` says what is wrong with
-    another, or returns an empty string.
+    """The layouts that a kernel takes of one tensor: ``draw`` makes one of a shape, ``complaint`` says why another one
+    is not taken, or returns an empty string.
     """
 
     draw: Callable[[Draw, tuple[int, ...]], Layout]
-    refuses: Callable[[Layout], str] = lambda layout: ""
+    complaint: Callable[[Layout], str] = lambda layout: ""
 
 
 STRIDES: dict[str, Strides] = {

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from parity.emulator import CLASSES
 from parity.report import tables
-from parity.static import Finding, Footprint
+from parity.static import Footprint, Remark
 
 __all__ = ["as_csv", "as_dict", "markdown", "terminal"]
 
@@ -79,8 +79,8 @@ def terminal(found: Sequence[Footprint], *, full: bool = False) -> Text:
     return Text("\n\n").join([*parts, Text(f"{LEGEND_FULL if full else LEGEND}\n", "dim")])
 
 
-def finding_lines(found: Sequence[Finding]) -> list[str]:
-    """The findings as lines, with the first few kernels of each."""
+def remark_lines(found: Sequence[Remark]) -> list[str]:
+    """The remarks as lines, with the first few kernels of each."""
     lines = []
     for finding in found:
         count = f"{len(finding.kernels)} kernel{'s' * (len(finding.kernels) > 1)}"
@@ -89,13 +89,13 @@ def finding_lines(found: Sequence[Finding]) -> list[str]:
     return lines
 
 
-def markdown(found: Sequence[Footprint], findings: Sequence[Finding], notes: Sequence[str] = ()) -> str:
-    """The findings as a list, and a GitHub table with a line per kernel and the targets side by side."""
+def markdown(found: Sequence[Footprint], remarks: Sequence[Remark], notes: Sequence[str] = ()) -> str:
+    """The remarks as a list, and a GitHub table with a line per kernel and the targets side by side."""
     pairs, lines = _across(found)
     heads = ["module", "kernel", *(" ".join(pair) for pair in pairs)]
     rows = [[module, f"`{name}`", *cells] for module, (name, *cells) in lines]
     table = tables.markdown(heads, rows, right=range(2, len(heads)))
-    items = [f"* {line}" for line in finding_lines(findings)] or ["* nothing stands out"]
+    items = [f"* {line}" for line in remark_lines(remarks)] or ["* nothing stands out"]
     return "\n".join(
         [f"{len(_rows(found))} kernels", "", *items, "", table, "", LEGEND] + [f"\n{note}" for note in notes] + [""]
     )
@@ -114,11 +114,11 @@ def as_csv(found: Sequence[Footprint]) -> str:
     return out.getvalue()
 
 
-def as_dict(found: Sequence[Footprint], findings: Sequence[Finding], notes: Sequence[str] = ()) -> dict[str, Any]:
+def as_dict(found: Sequence[Footprint], remarks: Sequence[Remark], notes: Sequence[str] = ()) -> dict[str, Any]:
     """Plain data for JSON."""
     return {
         "kernels": [asdict(one) for one in found],
-        "findings": [asdict(finding) for finding in findings],
+        "findings": [asdict(remark) for remark in remarks],
         "notes": list(notes),
     }
 

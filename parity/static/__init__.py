@@ -1,16 +1,16 @@
 """What can be said of compiled kernels without running them, side by side for every target."""
 
-from parity.static.findings import Finding, findings
 from parity.static.footprint import Footprint, footprints
 from parity.static.occupancy import occupancy, waves_of
+from parity.static.remarks import Remark, remarks
 from parity.static.sass import nvdisasm
 
 __all__ = [
-    "Finding",
     "Footprint",
-    "findings",
+    "Remark",
     "footprints",
     "nvdisasm",
     "occupancy",
+    "remarks",
     "waves_of",
 ]

@@ -73,7 +73,7 @@ class ParityCheck:
         if function:
             column = Column(getattr(function, "__name__", "function"), HERE, Evidence.LIBRARY, "host", "function")
             plan = Plan.of(suite, tasks_of(selection, [column]), {}, examples=examples, seed=seed)
-            made: OpRunner = Function(function, column.runner, suite)
+            made: OpRunner = PythonRunner(function, column.runner, suite)
             worker = Worker(plan, suite, runners={column.spec: made})
             records = [record for task in plan.tasks for record in worker.perform(task)]
             again: Reproduction = _Call(column.runner)
@@ -101,7 +101,7 @@ class ParityCheck:
 
 
 @dataclass
-class Function:
+class PythonRunner:
     """A Python function as a runner of ops."""
 
     function: Callable[..., Any]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from parity.application import columns
-from parity.cli.doctor import findings
+from parity.cli.doctor import facts
 from parity.errors import NotAvailable, UsageError
 from parity.runners import Evidence, Runner, available, kernel_runner, problems, runner, runners
 
@@ -86,7 +86,7 @@ def test_a_plugin_that_is_no_runner_is_named_and_the_rest_runs(install, source, 
     chosen = columns(["other", "emulated"], ["gfx1100"])
     assert [str(column) for column in chosen.runnable] == ["gfx1100 emulated"]
     assert chosen.problems == (str(error.value),)
-    found = {finding.name: finding for finding in findings() if finding.group == "runners"}
+    found = {finding.name: finding for finding in facts() if finding.group == "runners"}
     assert found["emulated"].ok
     assert not found["other"].ok
 
@@ -103,7 +103,7 @@ def test_a_plugin_cannot_take_the_name_of_a_runner_of_parity(install):
     install(LIBRARY.replace("'other'", "'emulated'"), "taker", "emulated")
     assert isinstance(runner("emulated"), Runner)
     assert [name for name, _ in problems()] == ["emulated"]
-    (finding,) = [each for each in findings() if each.name == "emulated" and not each.ok]
+    (finding,) = [each for each in facts() if each.name == "emulated" and not each.ok]
     assert "taker" in finding.advice
 
 

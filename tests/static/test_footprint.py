@@ -9,7 +9,7 @@ import pytest
 from parity.cache import Cache
 from parity.emulator import CLASSES
 from parity.errors import MissingTool
-from parity.static import Footprint, findings, footprints, nvdisasm
+from parity.static import Footprint, footprints, nvdisasm, remarks
 from parity.static import sass as sass_module
 from parity.toolchain import build, nvcc
 
@@ -112,7 +112,7 @@ def test_instructions_of_cuda_code(cuda):
 
 def test_a_kernel_that_writes_nothing_on_one_target_is_found(amd, cuda):
     every = [*cuda.values(), *(each for kernels in amd.values() for each in kernels.values())]
-    (found,) = [finding for finding in findings(every) if finding.what.startswith("vacuous")]
+    (found,) = [finding for finding in remarks(every) if finding.what.startswith("vacuous")]
     assert (found.where, found.kernels) == ("gfx1030 gfx1100 gfx90a gfx942 gfx1201", ("nothing",))
 
 
@@ -121,7 +121,7 @@ def test_without_a_disassembler_cuda_code_has_no_mix_and_counts_as_unknown(cuda,
     nothing = built(tmp_path, ["sm_90"])["sm_90"]["nothing"]
     assert nothing == replace(cuda["nothing"], mix=None)
     assert nothing.stores is None
-    assert findings([nothing]) == []
+    assert remarks([nothing]) == []
 
 
 ONE = Footprint("m", "k", "sm_90", 32, None, 0, 0, 0, 1024, 1.0, 640, {"vmem store": 1})
@@ -143,7 +143,7 @@ def side(name="gfx1100", **change):
     ],
 )
 def test_what_stands_out(sides, what, where):
-    (found,) = findings(sides)
+    (found,) = remarks(sides)
     assert (found.what, found.where, found.kernels) == (what, where, ("k",))
 
 
@@ -154,10 +154,10 @@ def test_what_does_not_stand_out():
         side(mix={"vmem atomic": 1}),
         side(mix=None, vgprs=40),
     ):
-        assert findings([ONE, other]) == []
-    assert findings([replace(ONE, spills=2), side(spills=9)]) == []
+        assert remarks([ONE, other]) == []
+    assert remarks([replace(ONE, spills=2), side(spills=9)]) == []
 
 
 def test_a_kernel_that_a_target_lacks_is_missing_there():
-    (found,) = findings([ONE, side(), replace(ONE, kernel="l")])
+    (found,) = remarks([ONE, side(), replace(ONE, kernel="l")])
     assert (found.what, found.where, found.kernels) == ("missing", "gfx1100", ("l",))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from parity.static.footprint import Footprint
 
-__all__ = ["APART", "MANY", "Finding", "findings"]
+__all__ = ["APART", "MANY", "Remark", "remarks"]
 
 APART = 2
 """Occupancies or registers this many times apart are far apart."""
@@ -17,7 +17,7 @@ MANY = 64
 
 
 @dataclass(frozen=True)
-class Finding:
+class Remark:
     """``kernels`` of which the same can be said: ``what`` in a few words, ``where`` with targets and numbers."""
 
     what: str
@@ -28,7 +28,7 @@ class Finding:
 Sides = Sequence[Footprint]
 
 
-def findings(found: Iterable[Footprint]) -> list[Finding]:
+def remarks(found: Iterable[Footprint]) -> list[Remark]:
     """What stands out, with the kernels of which it is true."""
     kernels: dict[tuple[str, str], list[Footprint]] = {}
     for one in found:
@@ -42,7 +42,7 @@ def findings(found: Iterable[Footprint]) -> list[Finding]:
     for (_, name), sides in kernels.items():
         if missing := [name for name in targets if name not in {side.target for side in sides}]:
             grouped.setdefault(("missing", " ".join(missing)), []).append(name)
-    return [Finding(what, where, tuple(names)) for (what, where), names in grouped.items()]
+    return [Remark(what, where, tuple(names)) for (what, where), names in grouped.items()]
 
 
 def _vacuous(sides: Sides) -> str:
