@@ -20,7 +20,7 @@ def test_it_is_what_the_command_prints(suite, capsys):
 
 def test_it_has_launch_inputs_and_expected_values(suite):
     lines = [line.split() for line in parity.explain(CASE, suite=suite, elements=3).splitlines()]
-    assert ["about", "D24:"] == next(line for line in lines if line[:1] == ["about"])[:2]
+    assert next(line for line in lines if line[:1] == ["about"])[:2] == ["about", "D24:"]
     assert ["2", "2", "98"] in lines  # 2 * 127 + 100, of eight bits
     assert ["...", "and", "67", "more", "(--elements", "N)"] in lines
 
