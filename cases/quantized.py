@@ -35,7 +35,7 @@ def padded_rows(draw: Draw, shape: Shape) -> Layout:
     return in_rows(shape, padded(shape[-1]), pick(draw, (0, 0, 1, 3)))
 
 
-ACTIVATIONS = Strides(padded_rows, STRIDES["rows"].refuses)
+ACTIVATIONS = Strides(padded_rows, STRIDES["rows"].complaint)
 LENGTHS = ("used", f"ceil(used/{PADDED})*{PADDED}")
 
 
