@@ -497,3 +497,15 @@ template struct TwiceFunctor<GPUDevice, int32>;
     assert has(one, "tensorflow::Twice<float>", "tensorflow::Twice<int>")
     assert not one.translation.left_out and not one.translation.empty_headers
     assert [each.flag for each in one.switches] == ["-DGOOGLE_CUDA"]
+
+
+def test_names_that_hip_has_are_not_declared_again(built):
+    one = built(
+        "#ifdef WITH_CUDA\n#include <cuda_runtime.h>\n#else\ntypedef void* cudaStream_t;\n#endif\n"
+        "constexpr auto cudaSuccess = hipSuccess;\n"
+        "typedef void* handle_t;\n"
+        "__global__ void k(int* x) { x[0] = cudaSuccess; }\n"
+        "void launch(int* x, cudaStream_t stream) { k<<<1, 1, 0, stream>>>(x); }\n"
+    )
+    assert not one.error
+    assert [piece.name for piece in one.translation.left_out] == ["hipSuccess", "hipStream_t"]
