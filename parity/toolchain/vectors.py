@@ -24,6 +24,13 @@ _OPERATOR = re.compile(
     r"\((?P<parameters>[^()]*)\)\s*\{(?P<body>[^{}]*)\}",
     re.MULTILINE,
 )
+_MACRO = re.compile(
+    r"^[ \t]*#[ \t]*define[ \t]+\w+\((?P<parameters>[\w\s,]*)\)(?P<body>(?:\\\r?\n|[^\n])*)", re.MULTILINE
+)
+_COMPOUND = re.compile(
+    rf"{_HEAD}(?P<type>\w+)\s*&\s*operator\s*(?P<operator>\w+)\s*"
+    r"\((?P<parameters>[^()]*)\)\s*\{(?P<body>[^{}]*)\}"
+)
 _PARAMETER = re.compile(r"\s*(?:const\s+)?(?P<type>\w+)\s*(?:const\s*)?&?\s*(?P<name>\w+)\s*")
 _VECTOR = re.compile(
     r"(?<!\w)(?P<before>(?:struct|class|union|->)\s+)?(?:u?char|u?short|u?int|u?long(?:long)?|float|double)(?P<components>[234])\b"
@@ -45,14 +52,36 @@ def operators_of_hip(text: str) -> Iterator[tuple[int, int, str]]:
             continue
         if re.sub(r"\s", "", match["body"]) in _bodies(kind, a, b, match["operator"]):
             yield match.start(), match.end(), f"operator{match['operator']} of {kind}"
+    yield from _operators_of_macros(text)
+
+
+def _operators_of_macros(text: str) -> Iterator[tuple[int, int, str]]:
+    """The same where a macro has the type and the operator as parameters, for an operator that assigns."""
+    for macro in _MACRO.finditer(text):
+        given = {name.strip() for name in macro["parameters"].split(",")}
+        for match in _COMPOUND.finditer(macro["body"]):
+            kind, operator = match["type"], match["operator"]
+            parameters = [_PARAMETER.fullmatch(part) for part in match["parameters"].split(",")]
+            # What is left out of a macro must leave its line continuations.
+            if not {kind, operator} <= given or len(parameters) != 2 or "\n" in match[0]:
+                continue
+            a, b = (p["name"] if p and p["type"] == kind else "" for p in parameters)
+            body = re.sub(r"\s", "", match["body"])
+            if any(body in _assignments(components, a, b, operator) for components in ("xy", "xyz", "xyzw")):
+                start = macro.start("body")
+                yield start + match.start(), start + match.end(), f"operator {operator} of {kind}"
+
+
+def _assignments(components: str, a: str, b: str, operator: str) -> set[str]:
+    each = "".join(f"{a}.{c}{operator}{b}.{c};" for c in components)
+    return {each, f"{each}return{a};"}
 
 
 def _bodies(kind: str, a: str, b: str, operator: str) -> set[str]:
     """How the body of an operator is written, without spaces."""
     components = "xyzw"[: int(kind[-1])]
     if operator.endswith("="):
-        each = "".join(f"{a}.{c}{operator}{b}.{c};" for c in components)
-        return {each, f"{each}return{a};"}
+        return _assignments(components, a, b, operator)
     each = ",".join(f"{a}.{c}{operator}{b}.{c}" for c in components)
     return {f"returnmake_{kind}({each});", f"return{{{each}}};", f"return{kind}{{{each}}};"}
 

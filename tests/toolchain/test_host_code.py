@@ -239,6 +239,17 @@ def test_operators_that_hip_has_are_left_to_it_and_others_are_not(built):
     assert "ambiguous" in str(one.error) and not one.translation.left_out
 
 
+def test_operators_that_hip_has_are_left_to_it_in_a_macro(built):
+    one = built(
+        "#define COMPOUND(type, scalar, op) \\\n"
+        "  inline __device__ type& operator op(type& a, const type& b) { a.x op b.x; a.y op b.y; return a; } \\\n"
+        "  inline __device__ type& operator op(type& a, scalar b) { a.x op b; a.y op b; return a; }\n"
+        "COMPOUND(float2, float, +=)\n"
+        "__global__ void k(float2* x) { x[0] += x[1]; x[0] += 2.0f; }\n"
+    )
+    assert not one.error and [piece.name for piece in one.translation.left_out] == ["operator op of type"]
+
+
 def test_a_word_of_the_device_that_macros_tear_off_still_counts():
     text = "FILL(u8)\nFILL(u32)\n\n__device__ int broken = undeclared;\n"
     assert not pieces_at(text, 4, 25, frozenset())
