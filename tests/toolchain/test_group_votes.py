@@ -1,4 +1,4 @@
-"""Votes, matches and sizes of cooperative groups, which HIP 6.2 lacks in part: bit k is that of the thread of rank k."""
+"""Votes, matches, sizes of cooperative groups, which HIP 6.2 lacks in part: bit k is that of the thread of rank k."""
 
 import numpy as np
 import pytest
