@@ -120,6 +120,7 @@ _RESTRICTED_NUMBER = re.compile(
     r"\b(?:bool|char|short|int|unsigned|long|float|double|size_t|u?int\d+_t)\s+(?P<restrict>__restrict(?:__)?)(?=\s+\w)"
 )
 _NO_POINTER = "is for pointers and references only; nvcc takes it for others, and it says nothing there"
+_FOR_ALL = "HIP takes one number for all components; CUDA takes it for the first, and 0 for the others"
 _FILLED = "HIP's vectors are classes that need each component; the zeros that CUDA takes for the others are spelled out"
 _ASM = "inline PTX that is not translated; write it in C++ or with an __builtin_amdgcn_ function"
 _CUDA_HEADER = re.compile(r"(?:cuda|cublas|cudnn|cufft|curand|cusparse|cusolver|cutlass|cute/|nv)[\w/.]*")
@@ -205,9 +206,8 @@ def hipify(
     lines = Lines(text)
     plain, refused = ptx.translate(text, lambda at: not conditionals.region(lines.number(at)).is_left_out)
     known = frozenset(own) | defined_macros(text), frozenset(headers), conditionals
-    works = {
-        each: _Translation(plain, file, *known, each) for each in ((style, *STYLES) if _has_warps(text) else (style,))
-    }
+    both = _has_warps(text) or any(each.compiled for each in short_of_components(plain))
+    works = {each: _Translation(plain, file, *known, each) for each in ((style, *STYLES) if both else (style,))}
     for each in works.values():
         each.run()
     work = works[style]
@@ -291,8 +291,11 @@ class _Translation:
                     name, match.start(), match.end(), region, match.start() < in_directive, match.start() < in_condition
                 )
         self._launches()
-        for start, end, new in short_of_components(self.text):
-            self._write("{...}", Span(start, end), new, _FILLED)
+        for short in short_of_components(self.text):
+            if short.compiled and self.style == LITERAL:
+                self._say("{...}", short.span.start, _FOR_ALL)
+            else:
+                self._write("{...}", short.span, short.instead, _FILLED)
         for match in _RESTRICTED_NUMBER.finditer(self.text):
             self._write(match["restrict"], Span(*match.span("restrict")), "", _NO_POINTER)
 
@@ -405,7 +408,10 @@ class _Translation:
     def _write(self, name: str, span: Span, new: str, note: str) -> None:
         """Write what no name of the table stands for."""
         self._edits.append((span.start, span.end, new))
-        line, column = self._lines.number(span.start), self._lines.column(span.start)
+        self._say(name, span.start, note)
+
+    def _say(self, name: str, at: int, note: str) -> None:
+        line, column = self._lines.number(at), self._lines.column(at)
         if not self.conditionals.region(line).is_left_out:
             self.hazards.append(Finding(name, self.file, line, column, note))
 

@@ -5,17 +5,18 @@ are ambiguous. A definition that does to each component what HIP's does is left 
 it the error.
 
 Fewer numbers in braces than a structure has members leave the others 0. A class takes as many as it has components, or
-one for all of them: ``float4 v = {0}`` is an error, and ``float4 v{1}`` means something else.
+one for all of them: ``float4 v = {1}`` is an error, and ``float4 v{1}`` is compiled and means something else.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from parity.toolchain.lexing import code
+from parity.toolchain.lexing import Span, code
 
-__all__ = ["operators_of_hip", "short_of_components"]
+__all__ = ["Short", "operators_of_hip", "short_of_components"]
 
 _TYPE = r"(?P<type>(?:char|uchar|short|ushort|int|uint|long|ulong|float|double)[234])"
 _HEAD = r"(?:(?:static|inline|constexpr|__inline__|__forceinline__|__host__|__device__|[A-Z][A-Z0-9_]*)\s+)+"
@@ -86,8 +87,20 @@ def _bodies(kind: str, a: str, b: str, operator: str) -> set[str]:
     return {f"returnmake_{kind}({each});", f"return{{{each}}};", f"return{kind}{{{each}}};"}
 
 
-def short_of_components(text: str) -> Iterator[tuple[int, int, str]]:
-    """Where a vector is given fewer numbers in braces than it has components: from, to, and what HIP needs there."""
+@dataclass(frozen=True)
+class Short:
+    """Braces with fewer numbers than the vector has components: what is to stand where, so that HIP reads them as CUDA.
+
+    What is ``compiled`` as it is means the one number for all components.
+    """
+
+    span: Span
+    instead: str
+    compiled: bool = False
+
+
+def short_of_components(text: str) -> Iterator[Short]:
+    """Where a text gives a vector fewer numbers in braces than it has components, unless HIP reads them alike."""
     plain = code(text)
     for match in _VECTOR.finditer(plain):
         at = match.end()
@@ -97,7 +110,11 @@ def short_of_components(text: str) -> Iterator[tuple[int, int, str]]:
                 items = _items(plain, at)
                 if not items:
                     break
-                yield from _filled(plain, items, int(match["components"]), declarator["counts"].count("["))
+                counts = declarator["counts"].count("[")
+                direct = not counts and len(items) == 1 and "=" not in declarator[0]
+                if not direct or not _ZERO.fullmatch(Span(*items[0]).of(plain)):
+                    for each in _filled(plain, items, int(match["components"]), counts):
+                        yield Short(each.span, each.instead, direct)
                 at = items[-1][1] + 1
             comma = re.compile(r"\s*,").match(plain, at)
             if not comma or not declarator["name"]:
@@ -105,18 +122,18 @@ def short_of_components(text: str) -> Iterator[tuple[int, int, str]]:
             at = comma.end()
 
 
-def _filled(plain: str, items: list[tuple[int, int]], components: int, counts: int) -> Iterator[tuple[int, int, str]]:
+def _filled(plain: str, items: list[tuple[int, int]], components: int, counts: int) -> Iterator[Short]:
     """What braces with these items need, for one vector, or for ``counts`` dimensions of an array of them."""
     texts = [plain[start:end].strip() for start, end in items]
     if counts and len(items) == 1 and _ZERO.fullmatch(texts[0]):
-        yield (*items[0], "")
+        yield Short(Span(*items[0]), "")
     elif counts:
         for (start, end), each in zip(items, texts, strict=True):
             if each.startswith("{"):
                 yield from _filled(plain, _items(plain, plain.index("{", start, end) + 1), components, counts - 1)
     elif 0 < len(texts) < components and all(texts) and (len(texts) > 1 or _NUMBER.fullmatch(texts[0])):
         end = items[-1][0] + len(plain[slice(*items[-1])].rstrip())
-        yield end, end, ", 0" * (components - len(texts))
+        yield Short(Span(end, end), ", 0" * (components - len(texts)))
 
 
 def _items(plain: str, start: int) -> list[tuple[int, int]]:
