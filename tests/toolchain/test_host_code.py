@@ -300,6 +300,14 @@ def test_a_function_that_the_program_has_twice_is_its_own_mistake(built):
     assert "redefinition of 'f'" in built(twice + "__global__ void k(int* x) { x[0] = f(1); }\n").error.log
 
 
+def test_an_error_directive_about_the_version_of_cuda_does_not_count(built):
+    version = "#if !defined(CUDART_VERSION)\n#error no CUDA\n#elif CUDART_VERSION < 9000\n#error old\n#endif\n"
+    one = built(version + "__global__ void k(int* x) { x[0] = 1; }\n")
+    assert not one.error and [piece.name for piece in one.translation.left_out] == ["#error no CUDA"]
+    one = built("#ifndef TIMER\n#if CUDART_VERSION < 3\n#else\n#endif\n#error no timer\n#endif\n")
+    assert "no timer" in str(one.error)
+
+
 def test_an_error_directive_counts_where_no_header_is_missing(built):
     source = "#ifndef TIMER\n#error no timer\n#endif\n__global__ void k(int* x) { x[0] = 1; }\n"
     assert "no timer" in built(source).error.log
