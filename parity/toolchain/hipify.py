@@ -114,8 +114,8 @@ _LOOKS_LIKE_CUDA = re.compile(
     re.VERBOSE,
 )
 _UNKNOWN = "looks like a CUDA name, but HIP's counterpart is not known; port it by hand"
-_WHOLE_COORDINATE = "{type}({name}.x, {name}.y, {name}.z)"
-_NO_VECTOR = "HIP's is of a type of its own that is no {type}; spelled out"
+_AS_UINT3 = "make_uint3({name}.x, {name}.y, {name}.z)"
+_NO_UINT3 = "HIP's is of a type of its own that does not become a uint3; spelled out"
 _RESTRICTED_NUMBER = re.compile(
     r"\b(?:bool|char|short|int|unsigned|long|float|double|size_t|u?int\d+_t)\s+(?P<restrict>__restrict(?:__)?)(?=\s+\w)"
 )
@@ -131,8 +131,9 @@ _CUB_HEADER = re.compile(r"cub/[\w/]+\.cuh")
 _NAMESPACES = frozenset({"cub", "nvcuda"})
 _NAMESPACE_BEFORE = re.compile(r"\bnamespace\s+$")
 _NAMESPACE_AFTER = re.compile(r"\s*::")
-# Coordinates as a whole are of these types in CUDA alone; a program may have operators for them.
-_COORDINATES = {"threadIdx": "make_uint3", "blockIdx": "make_uint3", "blockDim": "dim3", "gridDim": "dim3"}
+# Coordinates as a whole are a uint3, or become one, in CUDA alone, where a program may have operators for it. HIP has
+# such operators, but none for its dim3.
+_COORDINATES = frozenset(("threadIdx", "blockIdx", "blockDim", "gridDim"))
 _UINT3_BEFORE = re.compile(r"\buint3\s+(?:const\s*)?&?\s*\w+\s*[=({]\s*$")
 _WHOLE = re.compile(r"\s*[;,)}]")
 _OPERATOR_BEFORE = re.compile(r"(?<!/)(?<!\*)[-+*/%]\s*$")
@@ -356,13 +357,7 @@ class _Translation:
         declared = re.finditer(rf"\b([A-Za-z_]\w*)[\s&]+{name}\b", code(self.text))
         if any(each[1] not in _NO_TYPE for each in declared):
             return None
-        kind = _COORDINATES[name]
-        return Rule(
-            "device",
-            name,
-            _WHOLE_COORDINATE.format(type=kind, name=name),
-            _NO_VECTOR.format(type=kind.removeprefix("make_")),
-        )
+        return Rule("device", name, _AS_UINT3.format(name=name), _NO_UINT3)
 
     def _launches(self) -> None:
         """``k << <blocks, threads >> >(x)``, as some formatters write it, is a launch."""

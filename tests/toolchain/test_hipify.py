@@ -212,7 +212,7 @@ def test_components_that_are_left_out_are_zero(source, wanted):
         ("dim3 b = blockIdx; f(threadIdx); uint3 t = {threadIdx.x};", None),
         (
             "int3 i(blockIdx * blockDim + threadIdx);",
-            "int3 i(make_uint3(blockIdx.x, blockIdx.y, blockIdx.z) * dim3(blockDim.x, blockDim.y, blockDim.z)"
+            "int3 i(make_uint3(blockIdx.x, blockIdx.y, blockIdx.z) * make_uint3(blockDim.x, blockDim.y, blockDim.z)"
             " + make_uint3(threadIdx.x, threadIdx.y, threadIdx.z));",
         ),
         ("void f(int blockIdx) { g(2 * blockIdx); }", None),
