@@ -202,25 +202,28 @@ def say_so(macros: Sequence[str]) -> str:
 def _lines(text: str) -> Iterator[_Line]:
     """The lines of a file but for its conditionals; of alternatives in a condition, the first counts."""
     around: list[tuple[tuple[str, ...], tuple[str, ...]]] = []
-    first: list[tuple[tuple[str, ...], tuple[str, ...]]] = []
+    alternatives: list[list[tuple[tuple[str, ...], tuple[str, ...]]]] = []
     for number, line in enumerate(text.splitlines(), 1):
         match = _DIRECTIVE.match(line)
         if match is None:
             switches = tuple(name for wanted, _ in around for name in wanted)
             unless = tuple(name for _, unwanted in around for name in unwanted)
             yield _Line(number, line, switches, unless)
+            if around and around[-1] in alternatives[-1] and _ERROR.match(line):
+                alternatives[-1].remove(around[-1])  # no build is meant to take it
             continue
         word, condition = match.groups()
         if word.startswith("if"):
             around.append(_tested(word, condition))
-            first.append(around[-1])
+            alternatives.append([around[-1]])
         elif around and word == "endif":
             around.pop()
-            first.pop()
+            alternatives.pop()
         elif around and word == "else":
-            around[-1] = first[-1][::-1]  # of the alternatives before it, the first counts as well
+            around[-1] = next(iter(alternatives[-1]), ((), ()))[::-1]  # the first before it counts as well
         elif around:
             around[-1] = _tested(word, condition)
+            alternatives[-1].append(around[-1])
 
 
 def _tested(word: str, condition: str) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -27,6 +27,7 @@ from importlib import resources
 from parity.toolchain import ptx
 from parity.toolchain.conditionals import NVCC, Conditionals, Region
 from parity.toolchain.lexing import COMMENT_OR_LITERAL, Lines, Span, arguments, code
+from parity.toolchain.vectors import short_of_components
 
 __all__ = [
     "HELPFUL",
@@ -115,6 +116,12 @@ _LOOKS_LIKE_CUDA = re.compile(
 _UNKNOWN = "looks like a CUDA name, but HIP's counterpart is not known; port it by hand"
 _AS_UINT3 = "make_uint3({name}.x, {name}.y, {name}.z)"
 _NO_UINT3 = "HIP's is of a type of its own that does not become a uint3; spelled out"
+_RESTRICTED_NUMBER = re.compile(
+    r"\b(?:bool|char|short|int|unsigned|long|float|double|size_t|u?int\d+_t)\s+(?P<restrict>__restrict(?:__)?)(?=\s+\w)"
+)
+_NO_POINTER = "is for pointers and references only; nvcc takes it for others, and it says nothing there"
+_FOR_ALL = "HIP takes one number for all components; CUDA takes it for the first, and 0 for the others"
+_FILLED = "HIP's vectors are classes that need each component; the zeros that CUDA takes for the others are spelled out"
 _ASM = "inline PTX that is not translated; write it in C++ or with an __builtin_amdgcn_ function"
 _CUDA_HEADER = re.compile(r"(?:cuda|cublas|cudnn|cufft|curand|cusparse|cusolver|cutlass|cute/|nv)[\w/.]*")
 # Headers of parity's own have these names.
@@ -124,10 +131,13 @@ _CUB_HEADER = re.compile(r"cub/[\w/]+\.cuh")
 _NAMESPACES = frozenset({"cub", "nvcuda"})
 _NAMESPACE_BEFORE = re.compile(r"\bnamespace\s+$")
 _NAMESPACE_AFTER = re.compile(r"\s*::")
-# A coordinate as a whole, which becomes a uint3 in CUDA alone.
-_COORDINATES = frozenset(("threadIdx", "blockIdx"))
+# Coordinates as a whole are a uint3, or become one, in CUDA alone, where a program may have operators for it. HIP has
+# such operators, but none for its dim3.
+_COORDINATES = frozenset(("threadIdx", "blockIdx", "blockDim", "gridDim"))
 _UINT3_BEFORE = re.compile(r"\buint3\s+(?:const\s*)?&?\s*\w+\s*[=({]\s*$")
 _WHOLE = re.compile(r"\s*[;,)}]")
+_OPERATOR_BEFORE = re.compile(r"(?<!/)(?<!\*)[-+*/%]\s*$")
+_OPERATOR_AFTER = re.compile(r"\s*[-+*/%](?![-+=/*])")
 _USING_BEFORE = re.compile(r"\busing\s+namespace\s+$")
 _WMMA = re.compile(r"\s*::\s*wmma\b")
 _ALIAS = re.compile(r"\s*=")
@@ -197,9 +207,8 @@ def hipify(
     lines = Lines(text)
     plain, refused = ptx.translate(text, lambda at: not conditionals.region(lines.number(at)).is_left_out)
     known = frozenset(own) | defined_macros(text), frozenset(headers), conditionals
-    works = {
-        each: _Translation(plain, file, *known, each) for each in ((style, *STYLES) if _has_warps(text) else (style,))
-    }
+    both = _has_warps(text) or any(each.compiled for each in short_of_components(plain))
+    works = {each: _Translation(plain, file, *known, each) for each in ((style, *STYLES) if both else (style,))}
     for each in works.values():
         each.run()
     work = works[style]
@@ -283,6 +292,13 @@ class _Translation:
                     name, match.start(), match.end(), region, match.start() < in_directive, match.start() < in_condition
                 )
         self._launches()
+        for short in short_of_components(self.text):
+            if short.compiled and self.style == LITERAL:
+                self._say("{...}", short.span.start, _FOR_ALL)
+            else:
+                self._write("{...}", short.span, short.instead, _FILLED)
+        for match in _RESTRICTED_NUMBER.finditer(self.text):
+            self._write(match["restrict"], Span(*match.span("restrict")), "", _NO_POINTER)
 
     def _header(self, match: re.Match[str], region: Region) -> None:
         header = match["header"]
@@ -298,9 +314,8 @@ class _Translation:
 
     def _name(self, name: str, start: int, end: int, region: Region, in_directive: bool, in_condition: bool) -> None:
         names, _ = table()
-        if name in _COORDINATES and _WHOLE.match(self.text, end):
-            if _UINT3_BEFORE.search(self.text[max(0, start - 80) : start]):
-                self._apply(Rule("device", name, _AS_UINT3.format(name=name), _NO_UINT3), name, start, region)
+        if name in _COORDINATES and (rule := self._as_vector(name, start, end)):
+            self._apply(rule, name, start, region)
             return
         if name in _NAMESPACES:
             opened = _NAMESPACE_BEFORE.search(self.text[max(0, start - 40) : start])
@@ -331,6 +346,18 @@ class _Translation:
             if place < len(given) and region is not Region.CUDA_ONLY:
                 self._as_address(given[place])
         self._apply(rule, name, start, region)
+
+    def _as_vector(self, name: str, start: int, end: int) -> Rule | None:
+        """What a coordinate as a whole becomes that initializes a uint3, or goes to an operator of the program's."""
+        before = self.text[max(0, start - 80) : start]
+        factor = _OPERATOR_AFTER.match(self.text, end)
+        whole = _WHOLE.match(self.text, end)
+        if not (factor or (whole and (_OPERATOR_BEFORE.search(before) or _UINT3_BEFORE.search(before)))):
+            return None
+        declared = re.finditer(rf"\b([A-Za-z_]\w*)[\s&]+{name}\b", code(self.text))
+        if any(each[1] not in _NO_TYPE for each in declared):
+            return None
+        return Rule("device", name, _AS_UINT3.format(name=name), _NO_UINT3)
 
     def _launches(self) -> None:
         """``k << <blocks, threads >> >(x)``, as some formatters write it, is a launch."""
@@ -372,6 +399,16 @@ class _Translation:
                 (self.hazards if rule and rule.hip else self.unmapped).append(finding)
         if rule and rule.hip and rule.hip != name:
             self._replace(name, Span(at, at + len(name)), rule.hip)
+
+    def _write(self, name: str, span: Span, new: str, note: str) -> None:
+        """Write what no name of the table stands for."""
+        self._edits.append((span.start, span.end, new))
+        self._say(name, span.start, note)
+
+    def _say(self, name: str, at: int, note: str) -> None:
+        line, column = self._lines.number(at), self._lines.column(at)
+        if not self.conditionals.region(line).is_left_out:
+            self.hazards.append(Finding(name, self.file, line, column, note))
 
     def _replace(self, name: str, span: Span, new: str) -> None:
         self.replaced[name] += 1

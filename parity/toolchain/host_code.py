@@ -24,6 +24,7 @@ from parity.toolchain.diagnostics import Diagnostic
 from parity.toolchain.host_syntax import (
     Instantiation,
     Piece,
+    asks_for_a_version,
     braces_at,
     device_macros,
     error_directive,
@@ -184,8 +185,10 @@ def repaired(
             elif error.previous and error.previous[0] not in texts:  # HIP's headers have it: device code or not
                 at = typedef_at if _FIXED_WIDTH.search(error.text) else function_at
                 around = at(texts[file], line, column) or extern_at(texts[file], line, column)
-            elif host.empty_headers and (said := error_directive(texts[file], line)):
-                around = (said,)  # a header that is not there may have made the difference
+            elif (said := error_directive(texts[file], line)) and (
+                host.empty_headers or asks_for_a_version(texts[file], line)
+            ):
+                around = (said,)  # a header that is not there may have made the difference, or CUDA's version does
             else:
                 around = pieces_at(texts[file], line, column, device)
             if not around:

@@ -14,6 +14,7 @@ __all__ = [
     "ANYTHING",
     "Instantiation",
     "Piece",
+    "asks_for_a_version",
     "braces_at",
     "device_macros",
     "error_directive",
@@ -66,6 +67,8 @@ _STATEMENTS = frozenset(
     ("expression_statement", "declaration", "for_range_loop", "using_declaration", "alias_declaration")
 )
 _ALONE = re.compile(r"^[A-Z][A-Z0-9_]*[ \t]*\([\w \t,:<>.\"&*-]*\);?[ \t]*$", re.MULTILINE)
+_CONDITIONAL = re.compile(r"\s*#\s*(if|ifdef|ifndef|elif|else|endif)\b")
+_VERSION = re.compile(r"\b(?:CUDA_VERSION|CUDART_VERSION|__CUDACC_VER_\w+|__CUDA_API_VER_\w+)\b")
 _HEADS = frozenset(("template_declaration", "linkage_specification"))
 """Nodes of which a function is the only part."""
 _HEAD = 1000
@@ -106,10 +109,15 @@ def pieces_at(text: str, line: int, column: int, device: frozenset[str]) -> tupl
     found = _pieces_at(_tree(text), text, line, column, device)
     # Macros that stand alone at the left margin can spoil the tree of all that follows.
     if not found and _tree(text).root_node.has_error:
-        plain = _ALONE.sub(lambda match: " " * len(match[0]), text)
-        if plain.splitlines()[line - 1 : line] == text.splitlines()[line - 1 : line]:
+        plain = _without_macros(text)
+        if plain.split("\n", line)[line - 1 : line] == text.split("\n", line)[line - 1 : line]:
             return _pieces_at(_tree(plain), plain, line, column, device)
     return found or _alone_at(text, line, device)
+
+
+@functools.lru_cache(maxsize=64)
+def _without_macros(text: str) -> str:
+    return _ALONE.sub(lambda match: " " * len(match[0]), text)
 
 
 def _alone_at(text: str, line: int, device: frozenset[str]) -> tuple[Piece, ...]:
@@ -184,6 +192,22 @@ def error_directive(text: str, line: int) -> Piece | None:
     head = lines[line - 1].decode("utf-8", "replace").strip()
     start = sum(len(each) + 1 for each in lines[: line - 1])
     return Piece(start, start + len(lines[line - 1]), line, head[:80]) if _ERROR.match(head) else None
+
+
+def asks_for_a_version(text: str, line: int) -> bool:
+    """Whether the conditional around a line asks which version of CUDA this is; HIP has none."""
+    depth = 0
+    for each in reversed(text.split("\n")[: line - 1]):
+        match = _CONDITIONAL.match(each)
+        if match is None:
+            continue
+        if depth or match[1] == "endif":  # of one that ends before the line
+            depth += (match[1] == "endif") - match[1].startswith("if")
+        elif _VERSION.search(each):
+            return True
+        elif match[1].startswith("if"):
+            return False
+    return False
 
 
 def _pieces_at(tree: tree_sitter.Tree, text: str, line: int, column: int, device: frozenset[str]) -> tuple[Piece, ...]:

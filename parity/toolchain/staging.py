@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from parity.toolchain import compiler
+from parity.toolchain.aliases import declared_again
 from parity.toolchain.compat import Compat, supplied
 from parity.toolchain.compiler import RUNTIME, CompileError, in_terms_of_the_source
 from parity.toolchain.coordinates import with_plain_coordinates
@@ -158,14 +159,15 @@ def _wanted(source: Source) -> Iterator[Instantiation]:
 
 
 def _twice_defined(source: Source, hip: Mapping[Path, Hipified]) -> Iterator[LeftOut]:
-    """Operators that HIP's headers define in the same way."""
+    """What HIP's headers have as well: operators defined in the same way, and names that are declared again."""
     for path, each in hip.items():
-        for start, end, name in operators_of_hip(each.text):
+        found = [(*where, "HIP's vector types have it, and two are ambiguous") for where in operators_of_hip(each.text)]
+        found += [(*where, "HIP's headers have it") for where in declared_again(each.text)]
+        for start, end, name, because in found:
             before, piece = (
                 text.encode("utf-8", "surrogateescape") for text in (each.text[:start], each.text[start:end])
             )
             line = before.count(b"\n") + 1
-            because = "HIP's vector types have it, and two are ambiguous"
             yield LeftOut(source.name(path), line, name, because, len(before), len(before) + len(piece))
 
 

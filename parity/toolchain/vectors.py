@@ -1,16 +1,22 @@
-"""Operators of vector types that a program defines as HIP's headers define them already.
+"""Vector types such as ``float2``, which are plain structures in CUDA, and classes in HIP.
 
-CUDA's ``float2`` and its like have no operators, so that many programs bring their own; those of HIP have, and two that
-fit equally well are ambiguous. A definition that does to each component what HIP's does is left out for HIP's. Any
-other stays, and with it the error.
+Those of CUDA have no operators, so that many programs bring their own; those of HIP have, and two that fit equally well
+are ambiguous. A definition that does to each component what HIP's does is left out for HIP's. Any other stays, and with
+it the error.
+
+Fewer numbers in braces than a structure has members leave the others 0. A class takes as many as it has components, or
+one for all of them: ``float4 v = {1}`` is an error, and ``float4 v{1}`` is compiled and means something else.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-__all__ = ["operators_of_hip"]
+from parity.toolchain.lexing import Span, code
+
+__all__ = ["Short", "operators_of_hip", "short_of_components"]
 
 _TYPE = r"(?P<type>(?:char|uchar|short|ushort|int|uint|long|ulong|float|double)[234])"
 _HEAD = r"(?:(?:static|inline|constexpr|__inline__|__forceinline__|__host__|__device__|[A-Z][A-Z0-9_]*)\s+)+"
@@ -19,7 +25,21 @@ _OPERATOR = re.compile(
     r"\((?P<parameters>[^()]*)\)\s*\{(?P<body>[^{}]*)\}",
     re.MULTILINE,
 )
+_MACRO = re.compile(
+    r"^[ \t]*#[ \t]*define[ \t]+\w+\((?P<parameters>[\w\s,]*)\)(?P<body>(?:\\\r?\n|[^\n])*)", re.MULTILINE
+)
+_COMPOUND = re.compile(
+    rf"{_HEAD}(?P<type>\w+)\s*&\s*operator\s*(?P<operator>\w+)\s*"
+    r"\((?P<parameters>[^()]*)\)\s*\{(?P<body>[^{}]*)\}"
+)
 _PARAMETER = re.compile(r"\s*(?:const\s+)?(?P<type>\w+)\s*(?:const\s*)?&?\s*(?P<name>\w+)\s*")
+_VECTOR = re.compile(
+    r"(?<!\w)(?P<before>(?:struct|class|union|->)\s+)?(?:u?char|u?short|u?int|u?long(?:long)?|float|double)(?P<components>[234])\b"
+)
+_DECLARATOR = re.compile(r"\s*(?P<name>[A-Za-z_]\w*)?(?P<counts>(?:\s*\[[^\[\]]*\])*)\s*=?\s*(?P<open>\{)?")
+_BRACE = re.compile(r"[{}()\[\],;]")
+_NUMBER = re.compile(r"[-+]?\s*\.?\d[\w.]*")
+_ZERO = re.compile(r"0*\.?0*[fFuUlL]*")
 
 
 def operators_of_hip(text: str) -> Iterator[tuple[int, int, str]]:
@@ -33,13 +53,100 @@ def operators_of_hip(text: str) -> Iterator[tuple[int, int, str]]:
             continue
         if re.sub(r"\s", "", match["body"]) in _bodies(kind, a, b, match["operator"]):
             yield match.start(), match.end(), f"operator{match['operator']} of {kind}"
+    yield from _operators_of_macros(text)
+
+
+def _operators_of_macros(text: str) -> Iterator[tuple[int, int, str]]:
+    """The same where a macro has the type and the operator as parameters, for an operator that assigns."""
+    for macro in _MACRO.finditer(text):
+        given = {name.strip() for name in macro["parameters"].split(",")}
+        for match in _COMPOUND.finditer(macro["body"]):
+            kind, operator = match["type"], match["operator"]
+            parameters = [_PARAMETER.fullmatch(part) for part in match["parameters"].split(",")]
+            # What is left out of a macro must leave its line continuations.
+            if not {kind, operator} <= given or len(parameters) != 2 or "\n" in match[0]:
+                continue
+            a, b = (p["name"] if p and p["type"] == kind else "" for p in parameters)
+            body = re.sub(r"\s", "", match["body"])
+            if any(body in _assignments(components, a, b, operator) for components in ("xy", "xyz", "xyzw")):
+                start = macro.start("body")
+                yield start + match.start(), start + match.end(), f"operator {operator} of {kind}"
+
+
+def _assignments(components: str, a: str, b: str, operator: str) -> set[str]:
+    each = "".join(f"{a}.{c}{operator}{b}.{c};" for c in components)
+    return {each, f"{each}return{a};"}
 
 
 def _bodies(kind: str, a: str, b: str, operator: str) -> set[str]:
     """The usual bodies of an operator, without spaces."""
     components = "xyzw"[: int(kind[-1])]
     if operator.endswith("="):
-        each = "".join(f"{a}.{c}{operator}{b}.{c};" for c in components)
-        return {each, f"{each}return{a};"}
+        return _assignments(components, a, b, operator)
     each = ",".join(f"{a}.{c}{operator}{b}.{c}" for c in components)
     return {f"returnmake_{kind}({each});", f"return{{{each}}};", f"return{kind}{{{each}}};"}
+
+
+@dataclass(frozen=True)
+class Short:
+    """Braces with fewer numbers than the vector has components: what is to stand where, so that HIP reads them as CUDA.
+
+    What is ``compiled`` as it is means the one number for all components.
+    """
+
+    span: Span
+    instead: str
+    compiled: bool = False
+
+
+def short_of_components(text: str) -> Iterator[Short]:
+    """Where a text gives a vector fewer numbers in braces than it has components, unless HIP reads them alike."""
+    plain = code(text)
+    for match in _VECTOR.finditer(plain):
+        at = match.end()
+        while not match["before"] and (declarator := _DECLARATOR.match(plain, at)):
+            at = declarator.end()
+            if declarator["open"]:
+                items = _items(plain, at)
+                if not items:
+                    break
+                counts = declarator["counts"].count("[")
+                direct = not counts and len(items) == 1 and "=" not in declarator[0]
+                if not direct or not _ZERO.fullmatch(Span(*items[0]).of(plain)):
+                    for each in _filled(plain, items, int(match["components"]), counts):
+                        yield Short(each.span, each.instead, direct)
+                at = items[-1][1] + 1
+            comma = re.compile(r"\s*,").match(plain, at)
+            if not comma or not declarator["name"]:
+                break
+            at = comma.end()
+
+
+def _filled(plain: str, items: list[tuple[int, int]], components: int, counts: int) -> Iterator[Short]:
+    """What braces with these items need, for one vector, or for ``counts`` dimensions of an array of them."""
+    texts = [plain[start:end].strip() for start, end in items]
+    if counts and len(items) == 1 and _ZERO.fullmatch(texts[0]):
+        yield Short(Span(*items[0]), "")
+    elif counts:
+        for (start, end), each in zip(items, texts, strict=True):
+            if each.startswith("{"):
+                yield from _filled(plain, _items(plain, plain.index("{", start, end) + 1), components, counts - 1)
+    elif 0 < len(texts) < components and all(texts) and (len(texts) > 1 or _NUMBER.fullmatch(texts[0])):
+        end = items[-1][0] + len(plain[slice(*items[-1])].rstrip())
+        yield Short(Span(end, end), ", 0" * (components - len(texts)))
+
+
+def _items(plain: str, start: int) -> list[tuple[int, int]]:
+    """From and to of each item of braces that are open before ``start``; none if there is a statement in them."""
+    found, depth, begin = [], 0, start
+    for match in _BRACE.finditer(plain, start):
+        mark = match[0]
+        if mark == ";":
+            return []
+        if depth == 0 and mark in ",}":
+            found.append((begin, match.start()))
+            begin = match.end()
+            if mark == "}":
+                return found
+        depth += (mark in "{([") - (mark in "})]")
+    return []

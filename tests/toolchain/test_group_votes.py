@@ -1,4 +1,4 @@
-"""Votes and matches of cooperative groups, which HIP 6.2 lacks in part: bit k is that of the thread of rank k."""
+"""Votes, matches, sizes of cooperative groups, which HIP 6.2 lacks in part: bit k is that of the thread of rank k."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,8 @@ from parity.toolchain import target
 SOURCE = """#include <cooperative_groups.h>
 namespace cg = cooperative_groups;
 extern "C" __global__ void votes(const int* x, unsigned long long* out) {
-    auto tile = cg::tiled_partition<8>(cg::this_thread_block());
+    auto block = cg::this_thread_block();
+    auto tile = cg::tiled_partition<8>(block);
     const int t = threadIdx.x;
     int same = 0;
     out[t] = tile.ballot(x[t] > 0);
@@ -23,6 +24,7 @@ extern "C" __global__ void votes(const int* x, unsigned long long* out) {
         out[320 + t] = group.ballot(x[t] > 1);
         out[384 + t] = group.match_any(x[t]) | (unsigned long long)group.any(x[t] > 2) << 62;
     }
+    out[448 + t] = block.num_threads() + 100 * tile.num_threads() + 1000 * block.dim_threads().x;
 }
 """
 THREADS = 64
@@ -35,7 +37,8 @@ def bits(values):
 
 def expected(width):
     """What each thread finds, by the list of values of the threads of its group in order."""
-    out = np.zeros((7, THREADS), np.uint64)
+    out = np.zeros((8, THREADS), np.uint64)
+    out[7] = 64864
     for t, own in enumerate(X):
         tile = X[t // 8 * 8 :][:8]
         out[0][t] = bits(tile > 0)
@@ -54,5 +57,5 @@ def expected(width):
 def test_votes_and_matches(tmp_path, name, cache):
     X[24:32] = 2  # a tile in which all are equal
     run = program(tmp_path, SOURCE, name, cache)
-    found = run.run("votes", np.zeros((7, THREADS), np.uint64), X, block=THREADS)
+    found = run.run("votes", np.zeros((8, THREADS), np.uint64), X, block=THREADS)
     np.testing.assert_array_equal(found, expected(target(name).wavefront))

@@ -112,6 +112,16 @@ def test_an_error_directive_for_builds_without_a_switch(tmp_path, condition):
     assert {name for hint in every.values() for name in hint.switches} - {"FAST"} == {"GPU"}
 
 
+def test_an_alternative_that_is_an_error_itself_is_no_hint(tmp_path):
+    text = (
+        "#if defined(A) && defined(B)\n#error only one\n#elif defined(A)\n#elif defined(B)\n#else\n#error one\n#endif\n"
+    )
+    path = tmp_path / "a.cu"
+    source = Source("a", tmp_path, path, Side(), {path: text})
+    every = hints(source, source.files, [Diagnostic("one", ((str(path), 6, 2),))])
+    assert {name for hint in every.values() for name in hint.switches} == {"A"}
+
+
 @pytest.mark.parametrize(("header", "path"), [("glm/glm.hpp", "deps/glm"), ("json.hpp", "deps/json")])
 def test_a_header_of_a_submodule_that_is_not_checked_out(tmp_path, header, path):
     (tmp_path / ".git").mkdir()

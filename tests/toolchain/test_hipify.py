@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from parity.toolchain.hipify import defined_macros, hipify, table
+from parity.toolchain.hipify import STYLES, defined_macros, hipify, table
 
 
 def text(source):
@@ -169,15 +169,57 @@ def test_every_occurrence_is_reported():
     assert [f.line for f in hipify("cuFoo();\ncuFoo();\n", "m.cu").unmapped] == [1, 2]
 
 
+def test_one_number_that_hip_takes_for_all_components_is_a_hazard():
+    literal, helpful = (hipify("float4 v{1.0f};", "m.cu", style=style) for style in STYLES)
+    assert literal.text == "float4 v{1.0f};" and "all components" in literal.hazards[0].advice
+    assert helpful.text == "float4 v{1.0f, 0, 0, 0};"
+    assert [each.advice for each in literal.spelled_out] == [helpful.text]
+
+
+def test_what_is_no_pointer_is_not_restricted():
+    result = hipify("void f(const int* __restrict__ x, const size_t __restrict__ n, T __restrict__ p);", "m.cu")
+    assert result.text == "void f(const int* __restrict__ x, const size_t  n, T __restrict__ p);"
+    assert [each.name for each in result.hazards] == ["__restrict__"]
+
+
+@pytest.mark.parametrize(
+    ("source", "wanted"),
+    [
+        ("float4 a = {0}, b, c = {1.0f};", "float4 a = {0, 0, 0, 0}, b, c = {1.0f, 0, 0, 0};"),
+        ("float2 a[3] = {0.f};", "float2 a[3] = {};"),
+        ("const int2 a[2] = {{1}, {2, 3}};", "const int2 a[2] = {{1, 0}, {2, 3}};"),
+        ("f(float3{x, y});", "f(float3{x, y, 0});"),
+        ("float2 zero{0};", None),
+        ("float4 a = {}, b{c}, d = {1, 2, 3, 4};", None),
+        (
+            "struct float2 { float x; }; auto f = []() -> float2 { return 0; }; float4 g(float4 a, float4 b) {}",
+            None,
+        ),
+        ("// float4 a = {0};", None),
+    ],
+)
+def test_components_that_are_left_out_are_zero(source, wanted):
+    result = hipify(source, "m.cu")
+    assert result.text == (wanted or source)
+    assert bool(result.hazards) == bool(wanted)
+
+
 @pytest.mark.parametrize(
     ("source", "wanted"),
     [
         ("const uint3 t = threadIdx;", "const uint3 t = make_uint3(threadIdx.x, threadIdx.y, threadIdx.z);"),
         ("uint3 b(blockIdx)", "uint3 b(make_uint3(blockIdx.x, blockIdx.y, blockIdx.z))"),
         ("dim3 b = blockIdx; f(threadIdx); uint3 t = {threadIdx.x};", None),
+        (
+            "int3 i(blockIdx * blockDim + threadIdx);",
+            "int3 i(make_uint3(blockIdx.x, blockIdx.y, blockIdx.z) * make_uint3(blockDim.x, blockDim.y, blockDim.z)"
+            " + make_uint3(threadIdx.x, threadIdx.y, threadIdx.z));",
+        ),
+        ("void f(int blockIdx) { g(2 * blockIdx); }", None),
+        ("/* a */ f(threadIdx);", None),
     ],
 )
-def test_coordinates_as_a_whole_are_no_uint3_in_hip(source, wanted):
+def test_coordinates_as_a_whole_are_vectors_in_cuda_alone(source, wanted):
     result = hipify(source, "m.cu")
     assert result.text == (wanted or source)
     assert bool(result.hazards) == bool(wanted)

@@ -238,6 +238,17 @@ def test_operators_that_hip_has_are_left_to_it_and_others_are_not(built):
     assert "ambiguous" in str(one.error) and not one.translation.left_out
 
 
+def test_operators_that_hip_has_are_left_to_it_in_a_macro(built):
+    one = built(
+        "#define COMPOUND(type, scalar, op) \\\n"
+        "  inline __device__ type& operator op(type& a, const type& b) { a.x op b.x; a.y op b.y; return a; } \\\n"
+        "  inline __device__ type& operator op(type& a, scalar b) { a.x op b; a.y op b; return a; }\n"
+        "COMPOUND(float2, float, +=)\n"
+        "__global__ void k(float2* x) { x[0] += x[1]; x[0] += 2.0f; }\n"
+    )
+    assert not one.error and [piece.name for piece in one.translation.left_out] == ["operator op of type"]
+
+
 def test_a_word_of_the_device_that_macros_tear_off_still_counts():
     text = "FILL(u8)\nFILL(u32)\n\n__device__ int broken = undeclared;\n"
     assert not pieces_at(text, 4, 25, frozenset())
@@ -286,6 +297,14 @@ def test_what_a_program_declares_of_cudas_for_its_editor_gives_way_to_amds(built
 def test_a_function_that_the_program_has_twice_is_its_own_mistake(built):
     twice = "__device__ int f(int x) { return x; }\n" * 2
     assert "redefinition of 'f'" in built(twice + "__global__ void k(int* x) { x[0] = f(1); }\n").error.log
+
+
+def test_an_error_directive_about_the_version_of_cuda_does_not_count(built):
+    version = "#if !defined(CUDART_VERSION)\n#error no CUDA\n#elif CUDART_VERSION < 9000\n#error old\n#endif\n"
+    one = built(version + "__global__ void k(int* x) { x[0] = 1; }\n")
+    assert not one.error and [piece.name for piece in one.translation.left_out] == ["#error no CUDA"]
+    one = built("#ifndef TIMER\n#if CUDART_VERSION < 3\n#else\n#endif\n#error no timer\n#endif\n")
+    assert "no timer" in str(one.error)
 
 
 def test_an_error_directive_counts_where_no_header_is_missing(built):
@@ -496,3 +515,15 @@ template struct TwiceFunctor<GPUDevice, int32>;
     assert has(one, "tensorflow::Twice<float>", "tensorflow::Twice<int>")
     assert not one.translation.left_out and not one.translation.empty_headers
     assert [each.flag for each in one.switches] == ["-DGOOGLE_CUDA"]
+
+
+def test_names_that_hip_has_are_not_declared_again(built):
+    one = built(
+        "#ifdef WITH_CUDA\n#include <cuda_runtime.h>\n#else\ntypedef void* cudaStream_t;\n#endif\n"
+        "constexpr auto cudaSuccess = hipSuccess;\n"
+        "typedef void* handle_t;\n"
+        "__global__ void k(int* x) { x[0] = cudaSuccess; }\n"
+        "void launch(int* x, cudaStream_t stream) { k<<<1, 1, 0, stream>>>(x); }\n"
+    )
+    assert not one.error
+    assert [piece.name for piece in one.translation.left_out] == ["hipSuccess", "hipStream_t"]

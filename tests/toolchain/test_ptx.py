@@ -198,6 +198,8 @@ FLOATS = {
     "cvt.rmi.sat.u32.f32": (np.floor, np.uint32),
     "cvt.rzi.u32.f32": (np.trunc, np.uint32),
     "cvt.rni.sat.u8.f32": (np.rint, np.uint8),
+    "cvt.rni.sat.u16.f32": (np.rint, np.uint16),
+    "cvt.rni.sat.s16.f32": (np.rint, np.int16),
     "cvt.rni.s64.f32": (np.rint, np.int64),
 }
 """Conversions of a float, with what rounds it and the type of the result."""
@@ -260,6 +262,10 @@ CASES = {
     "vadd.u32.s32.s32.sat %0.b0, %1, 10, 0x12345678": lambda x: 0x12345600 | min(max(signed(x) + 10, 0), 255),
     "vadd.u32.s32.s32.sat %0.b2, %1, 10, 0x12345678": lambda x: 0x12005678 | min(max(signed(x) + 10, 0), 255) << 16,
     "cvt.s16.u32 %0, %1": lambda x: half(x, 0),
+    "cvt.sat.u8.s32 %0, %1": lambda x: clipped(int, signed(x), np.uint8),
+    "cvt.sat.s8.u32 %0, %1": lambda x: clipped(int, x, np.int8),
+    "cvt.sat.u32.s32 %0, %1": lambda x: clipped(int, signed(x), np.uint32),
+    "cvt.sat.s32.u32 %0, %1": lambda x: clipped(int, x, np.int32),
     "cvt.pack.sat.s8.s32.b32 %0, %1, 5, 0x1234": lambda x: 0x12340005 | (clipped(int, signed(x), np.int8) & 255) << 8,
     "slct.u32.s32 %0, 3, 4, %1": lambda x: 3 if signed(x) >= 0 else 4,
     "slct.u32.f32 %0, 3, 4, %1": lambda x: 3 if np.uint32(x).view(np.float32) >= 0 else 4,

@@ -1,4 +1,4 @@
-"""parity's small Thrust: pairs, tuples, complex and random numbers of device code."""
+"""parity's small Thrust: pairs, tuples, pointers, complex and random numbers of device code."""
 
 from statistics import NormalDist
 
@@ -20,6 +20,20 @@ extern "C" __global__ void pairs(const int* x, int* y) {
     y[t + 128] = c + 100 * d + e;
     y[t + 192] = best != other;
 }
+extern "C" __global__ void pointers(const int* x, int* y) {
+    thrust::device_ptr<const int> at = thrust::device_pointer_cast(x), end = at + 64;
+    at += threadIdx.x;
+    y[threadIdx.x] = *at++ + 100 * (end - at) + (at != end ? 10000 * at[0] : 0);
+}
+struct Scene {
+    thrust::device_vector<int> parts;
+    __device__ int sum() const {
+        int sum = parts[0];
+        for (const int& part : parts) sum += part;
+        return sum + parts.size();
+    }
+};
+extern "C" __global__ void elements(const Scene* scene, int* y) { *y = scene->sum(); }
 """
 
 
@@ -32,6 +46,9 @@ def test_pairs_are_compared_assigned_and_tied(tmp_path, cache):
     wanted[3] = [pair != (x[63 - t], 63 - t) for t, pair in enumerate(best)]
     run = program(tmp_path, SOURCE, "gfx1100", cache)
     assert (run.run("pairs", np.zeros((4, 64), np.int32), x, block=64) == wanted).all()
+    after = np.append(x[1:], 0)
+    pointed = x + 100 * (63 - np.arange(64)) + 10000 * after
+    assert (run.run("pointers", np.zeros(64, np.int32), x, block=64) == pointed).all()
 
 
 NUMBERS = """#include <thrust/complex.h>

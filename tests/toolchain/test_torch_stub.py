@@ -1,5 +1,6 @@
 """What device code uses of the small torch: complex numbers, reductions of a block, and what takes its Half."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -47,6 +48,12 @@ extern "C" __global__ void limits(const at::Half* in, float* out) {
   out[0] = max(x, 0.1);
   out[1] = min(0.1, x);
   out[2] = THCCeilDiv(7, 2);
+}
+extern "C" __global__ void eights(const float* in, float* out) {
+  const c10::Float8_e4m3fn a = in[threadIdx.x];
+  const auto b = static_cast<at::Float8_e5m2>(in[threadIdx.x]);
+  out[2 * threadIdx.x] = a;
+  out[2 * threadIdx.x + 1] = static_cast<float>(b);
 }
 
 void check(int major) { if (major < 8) throw c10::TypeError({__func__, __FILE__, uint32_t(__LINE__)}, c10::str("no")); }
@@ -99,6 +106,18 @@ def test_half_is_compared_with_a_double(launched):
     exact = given.astype(np.float64)
     expected = np.stack([np.maximum(exact, 0.1), np.minimum(exact, 0.1), np.full(given.size, 4.0)], 1)
     assert found.tolist() == expected.astype(np.float32).tolist()
+
+
+def test_floats_of_eight_bits_are_rounded(launched):
+    codes = np.arange(256, dtype=np.uint8)
+    exact = [codes.view(kind).astype(np.float32) for kind in (ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2)]
+    ties = [(each[:-1] + each[1:]) / 2 for each in exact]
+    given = np.concatenate([*exact, *ties, [464, 464.1, 61440, 61439, 65535.9, 1e30, -1e30, 1e-9]]).astype(np.float32)
+    given = np.concatenate([given, np.zeros(-given.size % 32, np.float32)])
+    for part in given.reshape(-1, 32):
+        found = launched("eights", part, 8 * part.size, part.size).view(np.float32).reshape(-1, 2).T
+        for each, kind in zip(found, (ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2), strict=True):
+            np.testing.assert_array_equal(each, part.astype(kind).astype(np.float32))
 
 
 DISPATCHED = """

@@ -1,4 +1,5 @@
-// <hip/hip_cooperative_groups.h> with votes and matches of tiles and of coalesced groups, which HIP 6.2 lacks in part.
+// <hip/hip_cooperative_groups.h> with votes and matches of tiles and of coalesced groups, which HIP 6.2 lacks in part, and
+// with the sizes of blocks and tiles in CUDA's newer words.
 //
 // Bit k of a mask is that of the thread of rank k. A mask has 64 bits, as in the versions of HIP that have these functions.
 #pragma once
@@ -38,9 +39,26 @@ __device__ unsigned long long match_all(const Group& group, T value, int& all);
     __device__ unsigned long long match_all(T own, int& same, None...) const {             \
         return parity_votes::match_all(*this, own, same);                                  \
     }                                                                                      \
+    template <class... None>                                                               \
+    __device__ unsigned num_threads(None...) const {                                       \
+        return this->size();                                                               \
+    }                                                                                      \
     template <class T>                                                                     \
     __CG_QUALIFIER__ T shfl(value, rank)
+// A block declares its own before it.
+#define group_dim()                                                                        \
+    parity_before_sizes() { return internal::workgroup::block_dim(); }                     \
+    template <class... None>                                                               \
+    __device__ dim3 dim_threads(None...) const {                                           \
+        return internal::workgroup::block_dim();                                           \
+    }                                                                                      \
+    template <class... None>                                                               \
+    __device__ unsigned num_threads(None...) const {                                       \
+        return internal::workgroup::size();                                                \
+    }                                                                                      \
+    __CG_QUALIFIER__ dim3 group_dim()
 #include_next <hip/hip_cooperative_groups.h>
+#undef group_dim
 #undef shfl
 
 namespace cooperative_groups {

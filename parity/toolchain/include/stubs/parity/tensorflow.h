@@ -8,7 +8,7 @@
 #include <hip/hip_bf16.h>
 #include <hip/hip_fp16.h>
 #include <hip/hip_runtime.h>
-#include <limits>
+#include <parity/eigen.h>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -23,16 +23,7 @@ struct GpuDevice {
   int maxGpuThreadsPerBlock() const;
   int maxGpuThreadsPerMultiProcessor() const;
 };
-template <typename T>
-struct NumTraits {
-  static __host__ __device__ T highest() { return std::numeric_limits<T>::max(); }
-  static __host__ __device__ T lowest() { return std::numeric_limits<T>::lowest(); }
-  static __host__ __device__ T infinity() { return std::numeric_limits<T>::infinity(); }
-};
 }  // namespace Eigen
-#define EIGEN_DEVICE_FUNC __host__ __device__
-#define EIGEN_STRONG_INLINE inline
-#define EIGEN_ALWAYS_INLINE inline
 
 namespace tsl {}
 namespace tensorflow {

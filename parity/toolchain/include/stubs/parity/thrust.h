@@ -1,5 +1,5 @@
-// Thrust as host code uses it: containers and algorithms are there by name, and nothing of them is for the device.
-// Pairs, tuples, complex and random numbers are real. What takes anything has a body, because functions of lambdas need one.
+// Thrust as host code uses it: containers and algorithms are there by name, and nothing of them is for the device but what
+// reads and writes the elements of a device_vector. Pairs, tuples, pointers, complex and random numbers are real. What takes anything has a body, because functions of lambdas need one.
 #pragma once
 
 #include <hip/hip_runtime.h>
@@ -163,19 +163,34 @@ __host__ __device__ complex<T> pow(const complex<T>& z, const T& n) { return pol
 struct random_access_traversal_tag {};
 template <typename T>
 struct device_ptr {
-  using value_type = T;
+  using value_type = std::remove_cv_t<T>; using element_type = T; using reference = T&; using pointer = device_ptr; using difference_type = ptrdiff_t;
+  using iterator_category = std::random_access_iterator_tag;
+  T* address = nullptr;
   device_ptr() = default;
   template <typename U>
-  explicit device_ptr(U*);
-  T* get() const; T& operator*() const; T& operator[](ptrdiff_t) const; operator T*() const;
-  device_ptr operator+(ptrdiff_t) const; device_ptr operator-(ptrdiff_t) const; ptrdiff_t operator-(device_ptr) const; device_ptr& operator++();
+  constexpr __host__ __device__ explicit device_ptr(U* address) : address(address) {}
+  template <typename U, std::enable_if_t<std::is_convertible_v<U*, T*>, U>* = nullptr>
+  constexpr __host__ __device__ device_ptr(const device_ptr<U>& other) : address(other.address) {}
+  constexpr __host__ __device__ T* get() const { return address; }
+  constexpr __host__ __device__ T& operator*() const { return *address; }
+  constexpr __host__ __device__ T* operator->() const { return address; }
+  constexpr __host__ __device__ T& operator[](ptrdiff_t i) const { return address[i]; }
+  constexpr __host__ __device__ operator T*() const { return address; }
+  constexpr __host__ __device__ device_ptr operator+(ptrdiff_t n) const { return device_ptr(address + n); }
+  constexpr __host__ __device__ device_ptr operator-(ptrdiff_t n) const { return device_ptr(address - n); }
+  constexpr __host__ __device__ ptrdiff_t operator-(device_ptr other) const { return address - other.address; }
+  constexpr __host__ __device__ device_ptr& operator++() { ++address; return *this; }
+  constexpr __host__ __device__ device_ptr& operator--() { --address; return *this; }
+  constexpr __host__ __device__ device_ptr operator++(int) { return device_ptr(address++); }
+  constexpr __host__ __device__ device_ptr& operator+=(ptrdiff_t n) { address += n; return *this; }
+  constexpr __host__ __device__ device_ptr& operator-=(ptrdiff_t n) { address -= n; return *this; }
 };
 template <typename T>
 struct device_reference { operator T() const; device_reference& operator=(const T&); T* operator&() const; };
 template <typename T>
-device_ptr<T> device_pointer_cast(T*);
+constexpr __host__ __device__ device_ptr<T> device_pointer_cast(T* address) { return device_ptr<T>(address); }
 template <typename T>
-device_ptr<T> device_pointer_cast(const device_ptr<T>&);
+constexpr __host__ __device__ device_ptr<T> device_pointer_cast(const device_ptr<T>& pointer) { return pointer; }
 template <typename T>
 device_ptr<T> device_malloc(size_t);
 template <typename T>
@@ -193,7 +208,7 @@ using device_allocator = device_malloc_allocator<T>;
 template <typename T>
 __host__ __device__ T* raw_pointer_cast(T* pointer) { return pointer; }
 template <typename T>
-T* raw_pointer_cast(const device_ptr<T>&);
+constexpr __host__ __device__ T* raw_pointer_cast(const device_ptr<T>& pointer) { return pointer.get(); }
 
 template <typename T, typename Allocator = std::allocator<T>>
 struct host_vector : std::vector<T> {
@@ -213,8 +228,16 @@ struct device_vector {
   device_vector(std::initializer_list<T>);
   template <class Other>
   device_vector& operator=(const Other&);
-  iterator begin() const; iterator end() const; iterator cbegin() const; iterator cend() const; device_ptr<T> data() const;
-  size_t size() const; size_t capacity() const; bool empty() const; void clear(); void shrink_to_fit(); void reserve(size_t); void push_back(const T&);
+  T* first = nullptr;
+  size_t count = 0;
+  __host__ __device__ iterator begin() const { return iterator(first); }
+  __host__ __device__ iterator end() const { return iterator(first + count); }
+  __host__ __device__ iterator cbegin() const { return begin(); }
+  __host__ __device__ iterator cend() const { return end(); }
+  __host__ __device__ device_ptr<T> data() const { return begin(); }
+  __host__ __device__ size_t size() const { return count; }
+  __host__ __device__ bool empty() const { return count == 0; }
+  size_t capacity() const; void clear(); void shrink_to_fit(); void reserve(size_t); void push_back(const T&);
   template <class... Arguments>
   void resize(Arguments&&...);
   template <class... Arguments>
@@ -223,7 +246,8 @@ struct device_vector {
   iterator insert(Arguments&&...);
   template <class... Arguments>
   iterator erase(Arguments&&...);
-  void swap(device_vector&); device_reference<T> operator[](size_t) const; device_reference<T> front() const; device_reference<T> back() const;
+  void swap(device_vector&); __host__ __device__ T& operator[](size_t i) const { return first[i]; }
+  device_reference<T> front() const; device_reference<T> back() const;
 };
 template <typename T, typename Allocator = std::allocator<T>>
 using universal_vector = device_vector<T>;

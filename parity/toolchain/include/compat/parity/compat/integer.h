@@ -1,4 +1,4 @@
-// Dot products of bytes and halves, and the n-th set bit.
+// Dot products of bytes and halves, and the first and the n-th set bit.
 #pragma once
 
 #include <parity/compat/base.h>
@@ -59,3 +59,6 @@ PARITY_COMPAT unsigned __fns(unsigned mask, unsigned base, int n) {
     }
     return ~0u;
 }
+
+PARITY_COMPAT int __ffsll(long x) { return __builtin_ffsll(x); }
+PARITY_COMPAT int __ffsll(unsigned long x) { return __builtin_ffsll(static_cast<long long>(x)); }

@@ -51,9 +51,49 @@ struct alignas(2) BFloat16 {
   }
 };
 
-// Eight bits: kept and moved; with OCP's fp8 of HIP's headers they can be computed with.
-struct alignas(1) Float8_e4m3fn { uint8_t x; };
-struct alignas(1) Float8_e5m2 { uint8_t x; };
+// Eight bits that are computed with in float: the formats of OCP's "OFP8" (2023), rounded to the nearest, ties to even.
+// What is too large is NaN in E4M3, which has no infinity.
+namespace parity_float8 {
+template <int fraction>
+C10_HOST_DEVICE inline float decode(uint8_t code) {
+  constexpr int bias = fraction == 3 ? 7 : 15;
+  const unsigned magnitude = code & 0x7f, exponent = magnitude >> fraction;
+  float value;
+  if (fraction == 3 ? magnitude == 0x7f : magnitude > 0x7c) value = __builtin_nanf("");
+  else if (fraction == 2 && magnitude == 0x7c) value = __builtin_inff();
+  else if (exponent == 0) value = static_cast<float>(magnitude) * __builtin_bit_cast(float, (128 - bias - fraction) << 23);
+  else value = __builtin_bit_cast(float, (magnitude << (23 - fraction)) + ((127 - bias) << 23));
+  return code & 0x80 ? -value : value;
+}
+template <int fraction>
+C10_HOST_DEVICE inline uint8_t encode(float value) {
+  constexpr int bias = fraction == 3 ? 7 : 15, least = 1 - bias;
+  constexpr unsigned beyond = fraction == 3 ? 0x7f : 0x7c;
+  const unsigned bits = __builtin_bit_cast(unsigned, value), sign = bits >> 24 & 0x80;
+  if (value != value) return static_cast<uint8_t>(sign | 0x7f);
+  if ((bits & 0x7fffffff) >= 143u << 23) return static_cast<uint8_t>(sign | beyond);  // 65536, beyond both
+  int exponent = static_cast<int>(bits >> 23 & 0xff) - 127;
+  if (exponent < least) exponent = least;
+  const float step = __builtin_bit_cast(float, (127 + fraction - exponent) << 23);
+  const unsigned steps = static_cast<unsigned>(__builtin_rintf(__builtin_fabsf(value) * step));
+  const unsigned code = steps + (static_cast<unsigned>(exponent - least) << fraction);
+  return static_cast<uint8_t>(sign | (code > beyond ? beyond : code));
+}
+}  // namespace parity_float8
+#define PARITY_FLOAT8(name, fraction)                                                       \
+  struct alignas(1) name {                                                                  \
+    uint8_t x;                                                                              \
+    struct from_bits_t {};                                                                  \
+    static constexpr C10_HOST_DEVICE from_bits_t from_bits() { return from_bits_t(); }      \
+    name() = default;                                                                       \
+    constexpr C10_HOST_DEVICE name(uint8_t bits, from_bits_t) : x(bits) {}                  \
+    C10_HOST_DEVICE name(float value) : x(parity_float8::encode<fraction>(value)) {}        \
+    C10_HOST_DEVICE operator float() const { return parity_float8::decode<fraction>(x); }   \
+  };
+PARITY_FLOAT8(Float8_e4m3fn, 3)
+PARITY_FLOAT8(Float8_e5m2, 2)
+#undef PARITY_FLOAT8
+// Kept and moved only.
 struct alignas(1) Float8_e4m3fnuz { uint8_t x; };
 struct alignas(1) Float8_e5m2fnuz { uint8_t x; };
 struct alignas(1) qint8 { int8_t val_; };
