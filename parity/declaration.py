@@ -1,4 +1,4 @@
-"""What an op declares, and what follows from that without a case."""
+"""The declaration of an op, and the properties that follow from it without a case."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = ["Declaration", "Given", "Named", "Params", "Shape", "Step"]
 
 DATA = ("mixed", "normal", "special", "near", "bits")
 INDEX_DATA = ("index", "ramp", "repeat", "sentinel")
-"""What inputs are drawn from, and those whose elements index something."""
+"""Streams from which inputs are drawn, and streams for inputs whose elements are indices."""
 
 
 @dataclass(frozen=True)
@@ -257,7 +257,7 @@ class Declaration:
 
     @property
     def one_shape(self) -> bool:
-        """Whether all tensors have one shape because nothing else is said."""
+        """True if all tensors have one shape because the declaration names no shapes."""
         return not (self.shapes or self.shape or self.fits)
 
     def strides_of(self, name: str) -> Strides:
@@ -293,7 +293,7 @@ class Declaration:
 
     @functools.cached_property
     def conditions(self) -> tuple[Expression, ...]:
-        """What must hold, each condition on its own."""
+        """The conditions that a case must meet, each on its own."""
         return expression(self.where).conjuncts if self.where else ()
 
     @property
@@ -339,7 +339,7 @@ class Declaration:
             raise self.mistake(f"{what}: {error}") from None
 
     def ask(self, what: str, function: Callable[..., Any], *arguments: Any, **offered: Any) -> Any:
-        """What a function of the declaration returns; none of them ends the process.
+        """The value that a function of the declaration returns; no such function can end the process.
 
         Raises:
             UsageError: it raised something else; ``Unreferenced``, if it is the reference.

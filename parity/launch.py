@@ -1,4 +1,4 @@
-"""What a runner executes, as pure data: launches of kernels, and computations of ops."""
+"""The work of a runner, as pure data: launches of kernels, and computations of ops."""
 
 from __future__ import annotations
 
@@ -218,7 +218,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a launch left behind: every buffer's content (also after a fault), and the fault if there was one.
+    """The outcome of a launch: every buffer's content (also after a fault), and the fault if there was one.
 
     ``printed`` is what the kernel printed, or its beginning. ``drawn`` says what approximate instructions gave, if that
     was not the nearest numbers.

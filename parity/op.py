@@ -53,7 +53,7 @@ class Op(Declaration):
         check(self, case)
 
     def given(self, case: Case) -> Given:
-        """What functions and expressions of the declaration see of a case."""
+        """The view of a case that functions and expressions of the declaration have."""
         return given_of(self, case)
 
     def cases(self, dtypes: Sequence[str], *, launches: str = "any") -> st.SearchStrategy[Case]:

@@ -1,4 +1,4 @@
-"""What kernels take on each target, without running them."""
+"""The resources of kernels on each target, without running them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Inspected:
 
     @property
     def findings(self) -> list[Finding]:
-        """What stands out."""
+        """The findings about these footprints."""
         return findings(self.footprints)
 
     def frame(self) -> pandas.DataFrame:

@@ -200,7 +200,7 @@ def _print_made(built: Sequence[Built], kernels: Path) -> None:
 
 
 def _print_switches(built: Sequence[Built]) -> None:
-    """What build files of the project define and no setting, where a module does not compile without: a line each."""
+    """Print, a line each, the macros that a module needs to compile and that only build files of the project define."""
     modules: dict[Switch, list[str]] = {}
     for one in built:
         for switch in one.switches:
@@ -269,7 +269,7 @@ def _counted(count: int, what: str) -> str:
 
 
 def _print_findings(built: Sequence[Built], kernels: Path) -> None:
-    """What is left to a person, once for all targets: file by file, line by line.
+    """Print the findings that a person has to settle, once for all targets: file by file, line by line.
 
     Of the errors of a module no more than ``SHOWN_ERRORS`` are there, in the compiler's order: the others follow from
     them as a rule. Of what is alike in a file, ``SHOWN_ALIKE``.

@@ -51,7 +51,7 @@ def add_folders(parser: argparse.ArgumentParser, *, cases: Sequence[str] = ()) -
 
 
 def add_drawing(parser: argparse.ArgumentParser, *, examples: int | None = EXAMPLES, seed: int | None = 0) -> None:
-    """How cases are drawn; other defaults are for a command that has to know whether they were given."""
+    """Add the options of drawing cases; other defaults are for a command that has to know whether they were given."""
     declare(parser.add_argument, "examples", default=examples)
     declare(parser.add_argument, "launches", choices=LAUNCHES, metavar=None)
     declare(parser.add_argument, "seed", default=seed)

@@ -68,14 +68,14 @@ def right_elements(expected: Expected, got: Array, vendor: Vendor) -> Array:
 
 @np.errstate(all="ignore")
 def accepts_zeros(expected: Expected, vendor: Vendor) -> bool:
-    """Whether a kernel that leaves nothing but zeros would be right in every element, but for NaN and infinities."""
+    """True if a kernel that writes only zeros would be right in every element, except for NaN and infinities."""
     value = expected.value
     number = np.isfinite(value) if of_array(value).is_float else np.ones(value.shape, np.bool_)
     return not (number & ~right_elements(expected, np.zeros_like(value), vendor)).any()
 
 
 def _allows(bounds: Bounds) -> bool:
-    """Whether any element may be off at all."""
+    """True if an error is allowed in any element."""
     room = np.maximum(bounds.below, bounds.above)
     return bool((np.isfinite(bounds.centre) & (room > 0)).any())
 

@@ -57,7 +57,7 @@ class Checked:
 
 @dataclass(frozen=True)
 class Subject:
-    """What is checked: code on an open device, or a library, which needs none; and whose accuracy limits hold."""
+    """The subject of a check: code on an open device, or a library; and the vendor whose accuracy limits hold."""
 
     session: Session | Library
     vendor: Vendor

@@ -26,12 +26,12 @@ __all__ = ["Journal"]
 
 FORMAT = "journal of a parity recording, version 1"
 DIFFERENCES = 3
-"""How many differences to another plan are told."""
+"""The number of differences to another plan that an error message shows."""
 
 
 @dataclass(frozen=True)
 class _Entry:
-    """What one task left; the buffers of its cases are compressed."""
+    """The record of one finished task; the buffers of its cases are compressed."""
 
     task: int
     cases: tuple[RecordedCase, ...]
@@ -168,7 +168,7 @@ def _with_buffers(case: RecordedCase, change: Callable[[bytes], bytes]) -> Recor
 
 
 def _differences(there: Mapping[str, Any], here: Mapping[str, Any], place: str = "") -> Iterator[str]:
-    """What differs between two plans, by its path; with the values where they are short."""
+    """The differences between two plans, by path; with the values where they are short."""
     for key in {**here, **there}:
         old, new = there.get(key), here.get(key)
         if isinstance(old, dict) and isinstance(new, dict):

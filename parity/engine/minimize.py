@@ -19,7 +19,7 @@ __all__ = ["Search", "minimize"]
 
 @dataclass(frozen=True)
 class Search:
-    """How a simpler case is looked for: among as many ``examples``, drawn from ``seed``, as a run has.
+    """The search for a simpler case: among as many ``examples``, drawn from ``seed``, as a run has.
 
     ``launches`` are drawn as in the run, and ``hints`` are tried first. A failure that ``is_known`` is another one than
     the one looked for. After so many ``seconds`` the simplest case so far is taken.

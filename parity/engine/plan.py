@@ -86,7 +86,7 @@ class Plan:
 
     @property
     def made_by(self) -> dict[str, str]:
-        """How the code of each target was made: of which sources, by which compiler, with whose headers."""
+        """The origin of each target's code: its sources, compiler and headers."""
         found: dict[str, dict[str, None]] = {}
         for (_, column), code in self.code.items():
             if code.made_by:

@@ -57,7 +57,7 @@ class Died(Exception):
 
     @property
     def killed(self) -> bool:
-        """Whether it was ended from outside, as a system does that has no memory left."""
+        """True if the process was killed from outside, as the system does when memory runs out."""
         return self.exitcode == -signal.SIGKILL
 
 
@@ -296,7 +296,7 @@ def work(descriptor: int) -> None:
 
 
 def _performed(message: bytes) -> bytes:
-    """What a call returned, and what it raised."""
+    """The pickled outcome of a call: the value that it returned, and the error that it raised."""
     try:
         function, arguments = pickle.loads(message)
         return bytes(ForkingPickler.dumps((function(*arguments), None)))

@@ -1,4 +1,4 @@
-"""What HIP does, on one emulated device that stands for several GPUs: memory, modules, launches, streams and events."""
+"""HIP's functions on one emulated device that stands for several GPUs: memory, modules, launches, streams, events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a correct kernel may return: a nominal value and, per element, how far a result may lie from it."""
+"""The values that a correct kernel may return: a nominal value and, per element, the allowed distance from it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,10 @@ class Bounds:
     above: Array
 
     def complaint(self, unspecified: Array | bool = False) -> str:
-        """What is wrong with them, with the element and the values; empty if all is well where a value is specified."""
+        """The error message for wrong bounds, with the element and the values; empty if they are right.
+
+        Elements whose value is ``unspecified`` are not looked at.
+        """
         for side in ("below", "above"):
             centre, room, without = np.broadcast_arrays(self.centre, getattr(self, side), unspecified)
             wrong = np.isfinite(centre) & ~(room >= 0) & ~without

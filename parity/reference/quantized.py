@@ -253,7 +253,7 @@ def quantize_q8_1(x: Array, shape: tuple[int, ...]) -> Expected:
 
 @dataclass(frozen=True, eq=False)
 class _Quantized:
-    """What blocks of q8_1 may hold for values ``v``, f32 (rows, blocks, 32).
+    """The blocks of q8_1 that are allowed for values ``v``, f32 (rows, blocks, 32).
 
     Where the largest magnitude is so small that d becomes 0 or loses bits as a subnormal, quotients leave the range of
     a code, and where it is infinite, infinity is divided by infinity: the codes of such values are not specified.

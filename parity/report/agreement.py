@@ -28,7 +28,7 @@ _WRONG = {
 
 
 def is_compared(matrix: Matrix) -> bool:
-    """Whether any case ran on CUDA and on AMD."""
+    """True if any case ran on CUDA and on AMD."""
     return any(cell.agreement for cell in matrix.cells())
 
 

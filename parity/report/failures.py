@@ -103,7 +103,7 @@ def _without_target(record: CaseRecord) -> CaseRecord:
 
 
 def _without_code(record: CaseRecord) -> bool:
-    """Whether it says of a whole module that there is no code of it."""
+    """True if the record says of a whole module that there is no code of it."""
     return not record.case and failure_class(record) in (COMPILE_ERROR, MISSING)
 
 

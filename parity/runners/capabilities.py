@@ -1,4 +1,4 @@
-"""What runners and sessions may be able to do beside what their protocols ask of all of them.
+"""Optional capabilities of runners and sessions, beside those that their protocols ask of all of them.
 
 Each capability is a protocol: whoever has its methods has it, and ``isinstance`` tells.
 """
@@ -45,7 +45,7 @@ class Explaining(Protocol):
     """A session that can find out more after a wrong result."""
 
     def explain(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Sequence[str]:
-        """What it finds out, as lines of text."""
+        """The findings, as lines of text."""
 
 
 @runtime_checkable
@@ -70,7 +70,7 @@ class Shared(Protocol):
     """A runner whose devices are shared by the processes of a run."""
 
     def most_workers(self, targets: Sequence[str]) -> int:
-        """How many processes the devices of these targets serve."""
+        """The number of processes that the devices of these targets serve."""
 
 
 @runtime_checkable
@@ -82,15 +82,15 @@ class Replaying(Protocol):
 
     @property
     def recording(self) -> Recording:
-        """What it replays."""
+        """The recording that it replays."""
 
 
 def described(runner: Runner | OpRunner) -> dict[str, str]:
-    """What a runner says of its device and software; empty if it says nothing."""
+    """The facts that a runner states about its device and software; empty if it states none."""
     told = runner.describe() if isinstance(runner, Describing) else {}
     return {str(what): str(value) for what, value in told.items()}
 
 
 def replayed(runner: Runner | OpRunner) -> Recording | None:
-    """What a runner replays; None for one that executes."""
+    """The recording that a runner replays; None for a runner that executes."""
     return runner.recording if isinstance(runner, Replaying) else None

@@ -64,7 +64,7 @@ ORDERS = 4
 """Orders of wavefronts in which a failing launch is run again."""
 
 FILL = 0xBAADF00D
-"""What registers hold before anything wrote them."""
+"""The value of every register before the first write to it."""
 
 INSTRUCTIONS = 50_000_000
 """Instructions of one launch before it counts as an endless loop: some hundred times what the largest case needs."""
@@ -145,8 +145,8 @@ class EmulatedSession:
             self._counting._device.reset()
 
     def explain(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> tuple[str, ...]:
-        """Whether the result depends on registers that nothing wrote or on the order of wavefronts, and whether values
-        are exchanged across the halves of a wavefront of 64.
+        """Notes on whether the result depends on registers that were never written or on the order of wavefronts, and
+        whether values are exchanged across the halves of a wavefront of 64.
         """
         seed, results = _seed(launch), results_of(launch)
 
@@ -263,7 +263,7 @@ class Nearest:
 
 
 def results_of(launch: Launch) -> Results:
-    """What approximate instructions give in a launch: of one half of all launches what gfx1100 computes.
+    """The results of approximate instructions in a launch: in one half of all launches those that gfx1100 computes.
 
     In the other half it is drawn from what AMD's manual allows, so that a pass holds for every GPU of which it is true.
     Symbols of kernels do not count, which a code object has to be there for.

@@ -59,7 +59,7 @@ class Product:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is multiplied: no element, or sums of nothing."""
+        """True if nothing is multiplied: there is no element, or every sum is empty."""
         return not (self.rows and self.columns and self.inner)
 
     def __str__(self) -> str:

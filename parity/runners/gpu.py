@@ -1,4 +1,4 @@
-"""What every GPU runner does, whatever the runtime below: red zones, poison, arguments, faults, repeated launches."""
+"""The common part of all GPU runners, whatever the runtime: red zones, poison, arguments, faults, repeated launches."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Driver(Timeline, Protocol):
 
     @property
     def errors(self) -> tuple[type[Exception], ...]:
-        """What its methods raise."""
+        """The exceptions that its methods raise."""
 
     def active(self) -> AbstractContextManager[Any]:
         """Inside of it the methods that enqueue and allocate may be called."""
@@ -85,7 +85,7 @@ class Driver(Timeline, Protocol):
         """Enqueue a copy between device memories, to byte ``offset`` of the first."""
 
     def is_lost(self) -> bool:
-        """Whether an error stays: then it is returned by every further call."""
+        """True if an error stays: then it is returned by every further call."""
 
 
 @dataclass(frozen=True)

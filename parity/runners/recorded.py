@@ -70,7 +70,7 @@ class RecordedSession:
         """Nothing: these kernels ran before."""
 
     def execute(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Outcome:
-        """What that launch left behind; one that was not recorded has the fault "not recorded"."""
+        """The recorded outcome of that launch; a launch that was not recorded has the fault "not recorded"."""
         case = self._cases.get(launch_digest(launch, buffers))
         if case is None:
             before = {name: buffer.data for name, buffer in buffers.items()}

@@ -62,7 +62,7 @@ class Arena:
         }
 
     def damage(self, after: Bytes) -> str:
-        """What was written outside of the buffers: how much, and where first; empty if nothing was."""
+        """The error message for writes outside of the buffers: how many bytes, and where first; empty if none."""
         changed = after != self.image
         for start, size in self.places.values():
             changed[start : start + size] = False

@@ -263,7 +263,7 @@ def gpus() -> tuple[Gpu, ...]:
 
 
 def _is_installed() -> bool:
-    """Whether hip-python is there; it is not imported."""
+    """True if hip-python is installed; it is not imported."""
     return importlib.util.find_spec("hip") is not None
 
 
@@ -298,7 +298,7 @@ def _hip() -> Any:
 
 
 def _checked(result: Any) -> Any:
-    """What a call returned beside its error code, if that was success.
+    """The values that a call returned beside its error code, if that was success.
 
     Raises:
         HipError: it was not.

@@ -38,7 +38,7 @@ class Timeline(Protocol):
         """Wait for all that was enqueued; an error of a kernel shows up here at last."""
 
     def event(self) -> Any:
-        """What can be recorded on the stream."""
+        """A new event that can be recorded on the stream."""
 
     def record(self, event: Any) -> None:
         """Enqueue taking the time."""
@@ -47,10 +47,10 @@ class Timeline(Protocol):
         """Between two recorded events."""
 
     def repeated(self, work: Callable[[], object], count: int) -> Callable[[], object]:
-        """What enqueues the same work so many times, at little cost for the host."""
+        """A function that enqueues the same work so many times, at little cost for the host."""
 
     def notes(self) -> tuple[str, ...]:
-        """What is odd about the GPU right now, such as lowered clocks."""
+        """Unusual states of the GPU right now, such as lowered clocks."""
 
 
 class Stopwatch:
@@ -90,7 +90,7 @@ class Stopwatch:
         return Timing(*per_launch, timing.error, timing.repetitions)
 
     def repeated(self, launch: Callable[[], object], seconds: float) -> tuple[Callable[[], object], int]:
-        """What enqueues as many launches of so many seconds as the hot timing is made of, and their number."""
+        """A function that enqueues the launches of the hot timing, and their number; one takes so many ``seconds``."""
         count = int(min(HOT_LAUNCHES, max(1, HOT_SECONDS / seconds)))
         return self._timeline.repeated(launch, count), count
 

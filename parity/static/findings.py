@@ -1,4 +1,4 @@
-"""What stands out when the footprints of a kernel on several targets are laid side by side."""
+"""The findings from the footprints of a kernel on several targets, laid side by side."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Sides = Sequence[Footprint]
 
 
 def findings(found: Iterable[Footprint]) -> list[Finding]:
-    """What stands out, with the kernels of which it is true."""
+    """The findings, each with the kernels that it holds for."""
     kernels: dict[tuple[str, str], list[Footprint]] = {}
     for one in found:
         kernels.setdefault((one.module, one.kernel), []).append(one)

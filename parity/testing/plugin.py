@@ -85,7 +85,7 @@ class SuitePlugin:
             config.args.append(str(folder))
 
     def reproduction(self, column: Column | None = None) -> Reproduction:
-        """How to run a case again on a column, or on all."""
+        """The command that runs a case again on a column, or on all."""
         option = self.config.option
         specs = [column.spec] if column else option.parity_runner
         given = {
@@ -157,7 +157,7 @@ class SuitePlugin:
 
     @property
     def _problems(self) -> tuple[str, ...]:
-        """What of the suite, of its known issues and of the runners cannot be used."""
+        """The problems of the suite, of its known issues and of the runners."""
         return (*self.run.suite.problems, *self.run.known.mistakes, *self.run.columns.problems)
 
     @pytest.hookimpl(tryfirst=True)
@@ -257,7 +257,7 @@ class SuitePlugin:
 
 
 def _run(config: pytest.Config) -> Run:
-    """What the options say: a run of all kernels.
+    """The run that the options describe: of all kernels.
 
     Raises:
         UsageError, NotAvailable: no suite, no toolchain of that name, or no runner that works here.

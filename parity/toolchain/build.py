@@ -45,7 +45,7 @@ _SHOWN = 3
 
 @dataclass(frozen=True)
 class _Record:
-    """What is in a folder of the cache: names of files in it, and what is known of the code object."""
+    """The record in a folder of the cache: names of files in it, and the facts about the code object."""
 
     target: str
     digest: str
