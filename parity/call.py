@@ -157,7 +157,7 @@ def _by_output(op: Declaration, found: Expected | Mapping[str, Expected]) -> Map
 
 
 def timed(op: Declaration, case: Case) -> tuple[Launch, Mapping[str, Tiled]]:
-    """Launch and memory of a case whose result nobody looks at, however large it is.
+    """Launch and memory of a case whose result is not compared, however large it is.
 
     Raises:
         UsageError: no device can launch it, or an argument is too large for its type.
@@ -225,7 +225,7 @@ def _info(op: Declaration, given: Given) -> dict[str, Buffer]:
 
 
 def _workspace(op: Declaration, given: Given) -> dict[str, Buffer]:
-    """The buffers that the kernel writes and nobody looks at; it must not read what it has not written."""
+    """The buffers that the kernel writes and that are not compared; it must not read what it has not written."""
     found = {}
     for name, of in op.workspace.items():
         if callable(of):

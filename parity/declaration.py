@@ -116,9 +116,9 @@ class Declaration:
             ``points``: values that matter for this op.
         values: values for the parameters beside the usual ones.
         named: cases that every run includes.
-        workspace: name and type of further arguments that the kernel writes and nobody looks at (scratch memory, or an
-            output that is an op of its own). They have a shape in ``shapes``, or that of the output; a function gives
-            type and number of elements.
+        workspace: name and type of further arguments that the kernel writes and that are not compared (scratch memory,
+            or an output that is an op of its own). They have a shape in ``shapes``, or that of the output; a function
+            gives type and number of elements.
         structs: structures passed by value: the fields of each, in order, as words like those of ``args``
             (``"lr:f32 step:i32=t n:i32[4]=x.shape x"``), a tensor for a pointer.
         symbols: ``__constant__`` and ``__device__`` variables that the host fills: name, and the input that lies there
@@ -349,7 +349,7 @@ class Declaration:
         except (ParityError, MemoryError, HypothesisException):
             raise
         except (Exception, SystemExit, KeyboardInterrupt) as error:
-            # Where Ctrl-C is ignored, as in a worker, nobody has pressed it.
+            # Where Ctrl-C is ignored, as in a worker, the function itself has raised it.
             if isinstance(error, KeyboardInterrupt) and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
                 raise
             ends = "" if isinstance(error, Exception) else "; that ends nothing here, raise another exception"
@@ -362,7 +362,7 @@ class Declaration:
 
 
 def _place(error: BaseException) -> str:
-    """Where a function of a declaration raised an error: the last place that is none of parity's or NumPy's.
+    """The place at which a function of a declaration raised an error: the last that is none of parity's or NumPy's.
 
     Nor of Python's ``exit``, which is frozen into it.
     """

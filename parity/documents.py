@@ -53,7 +53,7 @@ class Malformed(UsageError):
 class Misfit(UsageError):
     """Data that do not fit their type: ``told`` says what is wrong, ``where`` are names and indices that lead there.
 
-    A name that the type lacks is the last of them; one that is missing is not there.
+    They end with a name that the type lacks, but do not contain a name that is missing.
     """
 
     told: str

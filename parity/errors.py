@@ -53,11 +53,11 @@ class NotAvailable(ParityError):
 
 
 class SystemLacks(NotAvailable):
-    """The system has no space, no memory, or no right to write where it has to: nobody's kernel is at fault."""
+    """The system lacks space, memory, or permission to write: a failure that says nothing about a kernel."""
 
 
 class Unreferenced(UsageError):
-    """A reference raised an error, so that nobody knows what is right."""
+    """A reference raised an error, so that there are no expected values."""
 
 
 class MissingTool(NotAvailable):
@@ -69,7 +69,7 @@ class MissingTool(NotAvailable):
 
 
 class Unsupported(ParityError):
-    """A runner does not do what a case asks for; the message says what. Nobody failed."""
+    """A runner does not support what a case asks for; the message says what. It is not a failure."""
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

@@ -171,7 +171,7 @@ def complaint_of(given: Given) -> str:
 
 
 def broken(op: Declaration, scope: Scope) -> str:
-    """Which condition does not hold, of those whose names have values; or an empty string."""
+    """The error message for a condition that does not hold, of those whose names have values; or an empty string."""
     with op.naming("where"):
         for rule in op.conditions:
             if (

@@ -214,7 +214,7 @@ def _geometry_of(geometry: Geometry, given: Given) -> Grid:
         block = (threads, 1, 1)
     known = Scope({"threads": math.prod(block), **scope.names}, scope.tensors, scope.failed)
     shared = whole(expression(str(geometry.shared))(known), str(geometry.shared))
-    # The host of an elementwise kernel never launches nothing.
+    # The host of an elementwise kernel launches at least one block.
     rule_text = geometry.grid or "max(1, ceil(numel/threads))"
     return Grid((given.launch[0], 1, 1) if given.launch else _dims(rule_text, known), block, shared)
 

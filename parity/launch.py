@@ -205,10 +205,10 @@ class Computation:
 
 @dataclass(frozen=True)
 class Fault:
-    """Why a launch did not run to its end.
+    """The reason why a launch did not run to its end.
 
-    ``kind`` is a short class ("out-of-bounds read", "never-written read", "timeout", ...); ``message`` the whole story.
-    ``lost`` says that the device could not be used any more and was opened again, which costs seconds.
+    ``kind`` is a short class ("out-of-bounds read", "never-written read", "timeout", ...); ``message`` is the full
+    description. ``lost`` says that the device could not be used any more and was opened again, which costs seconds.
     """
 
     kind: str

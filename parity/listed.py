@@ -1,4 +1,4 @@
-"""Cases that nobody draws: those that every run includes, and those that are measured."""
+"""Cases that are not drawn: those that every run includes, and those that are measured."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ class Op(Declaration):
         return call_of(self, case)
 
     def timed(self, case: Case) -> tuple[Launch, Mapping[str, Tiled]]:
-        """Launch and memory of a case whose result nobody looks at, however large it is.
+        """Launch and memory of a case whose result is not compared, however large it is.
 
         Raises:
             UsageError: no device can launch it, or an argument is too large for its type.

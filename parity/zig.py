@@ -82,7 +82,7 @@ def _completed(command: list[str], cwd: Path | None) -> subprocess.CompletedProc
 
 @contextlib.contextmanager
 def stopped() -> Iterator[None]:
-    """End the compilers of all threads, and those that they start until the block is left: somebody interrupted."""
+    """End the compilers of all threads, and those that they start until the block is left, after an interrupt."""
     _stopping.set()
     try:
         for process in list(_running):

@@ -57,7 +57,7 @@ class Columns:
         return tuple(column for column in self.runnable if column.live)
 
     def with_recorded(self, tasks: Sequence[Task], suite: Suite) -> tuple[tuple[Task, ...], list[str]]:
-        """The tasks with what was recorded for them, and a warning for every recorded case that is none any more.
+        """The tasks with what was recorded for them, and a warning for every recorded case that is no longer valid.
 
         The recorded cases come beside drawn ones, or in their place where nothing executes. A task keeps a column that
         replays only if one of its cases was recorded there. Texts and not seeds tell cases apart, because other
@@ -83,7 +83,7 @@ class Columns:
     def _recorded(
         self, suite: Suite, kernels: Container[str]
     ) -> tuple[dict[Column, dict[str, dict[str, str]]], dict[str, str]]:
-        """By column and kernel the texts and titles of recorded cases, and what is wrong with those that are none."""
+        """By column and kernel the texts and titles of recorded cases, and errors of those that are not valid now."""
         found: dict[Column, dict[str, dict[str, str]]] = {column: {} for column in self.recordings}
         problems: dict[str, str] = {}
         for column, recording in self.recordings.items():

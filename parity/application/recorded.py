@@ -77,7 +77,7 @@ def record(
 
 
 def _head(plan: Plan) -> Origin:
-    """Where the values are from: everything that decides them."""
+    """The origin of the values: everything that decides them."""
     (spec,) = {column.spec for column in plan.columns}
     found = runner(spec)
     assert found.vendor != "host"  # which computes ops and launches nothing

@@ -103,7 +103,7 @@ def recorded_measurements(run: Run) -> tuple[list[tuple[Column, Measurement]], l
         if MEASUREMENTS in recording.attached:
             try:
                 stored = parse_baseline(recording.attached[MEASUREMENTS], f"{MEASUREMENTS} of {column.spec}")
-            except UsageError as error:  # not worth the values of a whole run
+            except UsageError as error:  # it must not end the run, whose values do not depend on measurements
                 problems.append(f"what was measured is not shown: {error}")
                 continue
             found += [(column, m) for m in stored.measurements.values() if m.target == column.target]

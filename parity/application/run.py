@@ -211,7 +211,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A run whose kernels are built. ``problems`` are recorded cases that are none any more."""
+    """A run whose kernels are built. ``problems`` are recorded cases that are no longer valid."""
 
     run: Run
     built: tuple[Built, ...]

@@ -24,7 +24,7 @@ CUDA = "sm_90"
 
 @dataclass(frozen=True)
 class Inspected:
-    """The footprint of each kernel on each target; ``notes`` say what is missing, and why."""
+    """The footprint of each kernel on each target; ``notes`` say which are missing, and why."""
 
     built: tuple[Built, ...]
     footprints: tuple[Footprint, ...]

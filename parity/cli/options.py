@@ -42,7 +42,7 @@ def add_target(parser: argparse.ArgumentParser, default: str) -> None:
 
 
 def add_folders(parser: argparse.ArgumentParser, *, cases: Sequence[str] = ()) -> None:
-    """Where sources and case files are, and what makes AMD code of them; ``cases`` are other flags for their folder."""
+    """Add the options of folders, toolchain and translator; ``cases`` are other flags for the cases' folder."""
     declare(parser.add_argument, "kernels", dest="kernels_dir", type=Path)
     declare(parser.add_argument, "hip", dest="hip_dir", type=Path)
     declare(parser.add_argument, "cases", *cases, dest="cases_dir", type=Path)

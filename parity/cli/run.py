@@ -50,7 +50,7 @@ __all__ = ["main", "options"]
 
 INTERRUPTED = 130
 NAMED = 12
-"""Missing kernels that are named."""
+"""The number of missing kernels whose names are shown."""
 
 
 def options(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""Verdicts: the comparison of a kernel's output with what was expected."""
+"""Verdicts: the comparison of a kernel's output with the expected values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is wrong: what the outputs of CUDA and AMD for one case say about each other and about the reference."""
+"""The side that is wrong: the outputs of CUDA and AMD for one case, compared with each other and the reference."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Array = np.ndarray[Any, Any]
 
 
 class Finding(StrEnum):
-    """The comparison of CUDA's and AMD's results of one case, from the best to the worst."""
+    """The result of comparing CUDA's and AMD's outputs of one case, from the best to the worst."""
 
     SAME = "same bits"
     RIGHT = "both right"
@@ -110,7 +110,7 @@ def _is_float(output: Array | None) -> bool:
 
 
 def _apart(cuda: Array | None, amd: Array | None, expected: Expected | None) -> tuple[Array, Array]:
-    """Which elements have other bits, and how many ULP every element is apart."""
+    """The elements that have other bits (bool), and the distance of every element in ULP."""
     if cuda is None or amd is None:
         return np.zeros(0, np.bool_), np.zeros(0)
     apart = np.asarray(bit_patterns(cuda) != bit_patterns(amd))

@@ -1,4 +1,4 @@
-"""Measurements stored as a baseline, and what has become of them."""
+"""Measurements stored as a baseline, and the changes of later measurements against them."""
 
 from __future__ import annotations
 

@@ -214,7 +214,7 @@ def _checkable(work: Work) -> bool:
 
 
 def _checks(plan: Plan, suite: Suite, entry: Entry) -> list[Case]:
-    """Cases that have to pass before a kernel is timed: what is timed in small, named ones, drawn ones."""
+    """Cases that have to pass before a kernel is timed: small forms of those that are timed, named ones, drawn ones."""
     small = [case for _, case in entry.op.bench_cases(entry.dtypes, small=True)]
     texts = (text for _, text in plan.draw(suite, Task(entry.op.name, entry.dtypes, ())))
     return [*small, *map(entry.op.parse, texts)]

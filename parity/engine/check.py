@@ -22,7 +22,7 @@ __all__ = ["Checked", "Subject", "check", "judge", "unjudged"]
 
 Array = np.ndarray[Any, Any]
 
-# What a fault of the runner says about the kernel; any other kind is a failure of the kernel.
+# The status of a case by the kind of the runner's fault; any other kind is a failure of the kernel.
 _STATUS = {
     "timeout": Status.TIMEOUT,
     "no progress": Status.TIMEOUT,

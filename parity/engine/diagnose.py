@@ -1,4 +1,4 @@
-"""Why a case fails, as far as further launches can tell."""
+"""The cause of a case's failure, as far as further launches can tell."""
 
 from __future__ import annotations
 

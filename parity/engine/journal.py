@@ -1,4 +1,4 @@
-"""The journal of a recording: what it has so far, so that a recording that was killed goes on where it was.
+"""The journal of a recording: its cases so far, so that a recording that was killed continues where it ended.
 
 It is a file beside the recording to be, and is only appended to. A line is the SHA-256 of a JSON value and the value:
 first the plan, which is everything that decides the values, then one entry per task, with its number and its cases.
@@ -100,7 +100,7 @@ class Journal:
             self._file.close()
 
     def _lock(self) -> None:
-        """Keep other processes out; the system lets them in again when this one ends, however it ends."""
+        """Lock the file against other processes; the system releases the lock when this process ends."""
         with contextlib.suppress(ImportError):
             import fcntl  # not on every platform
 

@@ -63,7 +63,7 @@ def minimize(op: Op, failing: Checked, subject: Subject, search: Search) -> Chec
         shrunk = find_minimal(cases, search.seed, search.examples, fails, late)
         best = attempt(shrunk) if shrunk else None
     best = best or attempt(failing.case)
-    if best is None:  # the failure does not repeat: say so by returning the original
+    if best is None:  # the failure does not repeat
         return Checked(failing.case, replace(verdict, detail=f"{verdict.detail} (did not fail again)".strip()), "", {})
     progress = True
     while progress and not late():

@@ -1,4 +1,4 @@
-"""The nouns of a run: columns, tasks, and what became of each case."""
+"""The data of a run: columns, tasks, and the record of each case."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from parity.runners import Evidence, Vendor
 __all__ = ["COMPILE_ERROR", "Against", "CaseRecord", "Column", "Task"]
 
 COMPILE_ERROR = "compile error"
-"""The class of what is wrong with a kernel for which there is no code."""
+"""The class of failure of a kernel that does not compile."""
 
 
 @dataclass(frozen=True)

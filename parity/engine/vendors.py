@@ -1,4 +1,4 @@
-"""CUDA beside AMD in one case: which columns are compared, and what is kept of it."""
+"""The comparison of CUDA with AMD in one case: the choice of columns, and the result."""
 
 from __future__ import annotations
 

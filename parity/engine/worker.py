@@ -126,7 +126,7 @@ class Worker:
                     try:
                         small = self._minimal(entry, task, column, each, hints)
                         beside = self._beside(entry, task, column, small)
-                    except Exception as error:  # what was found stays found
+                    except Exception as error:  # the failure is reported all the same
                         record = _not_smaller(record, error)
                         small = each
                     else:
@@ -138,7 +138,7 @@ class Worker:
     def _checked(self, entry: Entry, column: Column, case: Case, call: Call, first: bool = False) -> Checked:
         try:
             return judge(case, call, self._subject(entry, column), first=first)
-        except Exception as error:  # likewise
+        except Exception as error:  # a defect outside of the kernel costs this case only
             return Checked(case, _defect(error), "", {})
 
     def _subject(self, entry: Entry, column: Column) -> Subject:

@@ -112,7 +112,7 @@ class _Scale:
 
     @property
     def unknown(self) -> Array:
-        """Where the square may be anything down to 0."""
+        """True in the rows whose square may be anything down to 0."""
         return np.asarray(self.relative >= 1)
 
 

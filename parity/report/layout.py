@@ -1,4 +1,4 @@
-"""The matrix in lines and columns: which lines there are, and what stands in them where there is little room.
+"""The layout of the matrix: its lines, its columns, and the parts that are left out where there is little room.
 
 A module whose table is wider than the terminal is made narrower by these steps, in this order, as many as it takes:
 

@@ -20,7 +20,7 @@ from parity.launch import Buffer, Computation, Launch, Outcome, Pointer, argumen
 __all__ = ["Evidence", "Executor", "Library", "OpRunner", "Probe", "Runner", "Session", "Vendor", "mismatch"]
 
 Vendor = Literal["amd", "cuda", "host"]
-"""Whose accuracy limits are those of a device; "host" for a library on a CPU, which may be as far off as either."""
+"""The vendor whose accuracy limits hold for a device; "host" for a library on a CPU, with the wider of both."""
 
 
 class Evidence(StrEnum):

@@ -1,6 +1,6 @@
 """Optional capabilities of runners and sessions, beside those that their protocols ask of all of them.
 
-Each capability is a protocol: whoever has its methods has it, and ``isinstance`` tells.
+Each capability is a protocol: an object that has its methods has the capability, and ``isinstance`` tests for it.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ __all__ = [
 
 @runtime_checkable
 class Timed(Protocol):
-    """A session whose time says something."""
+    """A session that can time launches, because its times are those of a device."""
 
     def time(
         self, code: CodeObject, launch: Launch, buffers: Mapping[str, Tiled], *, hot: bool, seconds: float
     ) -> Timings | Fault:
-        """Repeat the launch, for about ``seconds`` at most: what it took, or the fault that ended it.
+        """The timings of a launch that is repeated for about ``seconds`` at most, or the fault that ended it.
 
         ``hot`` asks for the hot timing beside the cold one.
         """
@@ -34,10 +34,10 @@ class Timed(Protocol):
 
 @runtime_checkable
 class Counting(Protocol):
-    """A session whose time says nothing, and which counts instructions instead."""
+    """A session that counts instructions, because its times are not those of a device."""
 
     def count(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Mapping[str, int]:
-        """Run the launch: how many instructions of each class were issued."""
+        """Run the launch; the number of instructions of each class that were issued."""
 
 
 @runtime_checkable

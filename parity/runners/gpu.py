@@ -47,7 +47,7 @@ class Driver(Timeline, Protocol):
     """One GPU as its runtime shows it, and one stream of work.
 
     What enqueues does so on the stream that ``active`` makes current. Every error of the runtime is one of ``errors``,
-    with the text ``name: story``.
+    with the text ``name: description``.
     """
 
     @property
@@ -73,7 +73,7 @@ class Driver(Timeline, Protocol):
         """Enqueue a launch with packed arguments."""
 
     def address(self, memory: Any) -> int:
-        """Where device memory begins."""
+        """The address of device memory."""
 
     def upload(self, memory: Any, data: Bytes) -> None:
         """Enqueue a copy of host memory to the begin of device memory."""
@@ -145,7 +145,7 @@ class GpuDevice:
         memory = {name: driver.allocate(max(1, buffer.nbytes)) for name, buffer in buffers.items()}
         for name, buffer in buffers.items():
             self._fill(memory[name], buffer)
-        # What the host wrote and the kernel changes is put back each time, so that sums do not run away.
+        # What the host wrote and the kernel changes is restored each time, so that sums do not grow.
         kept = [
             (memory[name], self._copy(memory[name], buffer.nbytes), buffer.nbytes)
             for name, buffer in buffers.items()

@@ -36,7 +36,7 @@ NAN = 0xFF
 TYPES = {"f16": "HIP_R_16F", "bf16": "HIP_R_16BF", "f32": "HIP_R_32F", "f64": "HIP_R_64F"}
 NOT_THERE = ("HIPBLAS_STATUS_NOT_SUPPORTED", "HIPBLAS_STATUS_ARCH_MISMATCH")
 UNSUPPORTED = "unsupported"
-"""The kind of a fault that is none: the library does not have what was asked for."""
+"""The kind of a fault that is no failure: the library does not support what was asked for."""
 
 
 class LibraryError(Exception):

@@ -62,7 +62,7 @@ class Isolated:
         self._process: _Process | None = None
 
     def prepare(self, code: CodeObject, kernels: Sequence[str]) -> None:
-        """Nothing: a module is loaded with its first launch."""
+        """Do nothing: a module is loaded with its first launch."""
 
     def execute(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Outcome:
         """Run one launch.

@@ -67,7 +67,7 @@ class RecordedSession:
         self._cases = {case.launch: case for case in cases}
 
     def prepare(self, code: CodeObject, kernels: Sequence[str]) -> None:
-        """Nothing: these kernels ran before."""
+        """Do nothing: recorded kernels are not executed."""
 
     def execute(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Outcome:
         """The recorded outcome of that launch; a launch that was not recorded has the fault "not recorded"."""

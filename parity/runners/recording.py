@@ -86,7 +86,7 @@ Environment = TypedDict(
 
 
 class Origin(TypedDict):
-    """Where the values of a recording are from, and how its cases were drawn."""
+    """The origin of the values of a recording, and the settings with which its cases were drawn."""
 
     runner: str
     vendor: Literal["amd", "cuda"]

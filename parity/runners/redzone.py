@@ -27,7 +27,7 @@ RED_BYTES = 8192
 
 @dataclass(frozen=True)
 class Arena:
-    """Where every buffer of a launch lies in one piece of memory, and what that holds before the launch.
+    """The place of every buffer of a launch in one piece of memory, and the content of that before the launch.
 
     ``image`` is the memory's content, ``places`` maps each buffer to its first byte and its number of bytes.
     """

@@ -15,7 +15,7 @@ FLUSH_BYTES = 256 * 2**20
 """At least this much is written to flush the L2 cache: it takes the GPU longer than the next launch takes the host."""
 
 HOT_SECONDS = 2e-3
-"""About how long launches are repeated, beside which it is nothing how long it takes to start that."""
+"""About how long launches are repeated, so that the time it takes to start them is negligible."""
 
 HOT_LAUNCHES = 400
 """The most launches that are repeated in one go."""
@@ -44,7 +44,7 @@ class Timeline(Protocol):
         """Enqueue taking the time."""
 
     def seconds(self, begin: Any, end: Any) -> float:
-        """Between two recorded events."""
+        """The seconds between two recorded events."""
 
     def repeated(self, work: Callable[[], object], count: int) -> Callable[[], object]:
         """A function that enqueues the same work so many times, at little cost for the host."""
@@ -83,7 +83,7 @@ class Stopwatch:
         return Timings(cold, again, median(hosts), notes)
 
     def _hot(self, launch: Callable[[], object], restore: Callable[[], object], cold: Timing, seconds: float) -> Timing:
-        """Of one launch of many that follow each other."""
+        """The timing of one launch of many that follow each other."""
         work, count = self.repeated(launch, cold.median)
         timing = measure(lambda n: self._sample(n, work, restore), seconds=seconds)
         per_launch = (timing.median / count, timing.low / count, timing.high / count)

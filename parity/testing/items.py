@@ -108,7 +108,7 @@ class KernelItem(pytest.Item):
         return super().repr_failure(excinfo, *more)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
-        """Where it is, and a title that does not end in its id, in which pytest would replace dots."""
+        """The place of the item, and a title that does not end in its id, in which pytest would replace dots."""
         return self.path, None, f"{self.entry.name} on {self.column}"
 
     def sent(self) -> dict[str, Any]:

@@ -149,7 +149,7 @@ def listing_of(path: Path, name: str = "") -> str:
         return "\n".join(_listing(elf, path, name, tools))
     except ParityError:
         raise
-    except Exception as error:  # whatever its numbers lead the reader to
+    except Exception as error:  # the reader of ELF files raises errors of many types for damaged ones
         raise UsageError(f"{name} is damaged: {error or type(error).__name__}") from error
 
 
@@ -211,7 +211,7 @@ def _disassembled(path: Path, name: str, where: Target, tools: Disassembler) -> 
 
 
 def _read_back(lines: list[_Line], where: Target, tools: Disassembler) -> list[_Line]:
-    """The lines; the texts that mean something else than the bytes do are replaced by one that nobody knows."""
+    """The lines; texts that do not assemble to the same bytes are replaced by an instruction that does not exist."""
     distinct = list(dict.fromkeys(line.text for line in lines if not line.text.startswith(".")))  # data is not read
     arguments = ("-triple=amdgcn-amd-amdhsa", f"-mcpu={where}", "-show-encoding")
     run = tools.run("llvm-mc", *arguments, text="\n".join(distinct) + "\n")
