@@ -1,4 +1,4 @@
-"""Files that people name: only regular ones are read, because a pipe would be waited for and a device has no end."""
+"""Files that users name: only regular ones are read, because reading a pipe may wait, and a device has no end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM, put off while something must not be left half done."""
+"""Delay of Ctrl-C and SIGTERM during steps that must be completed."""
 
 from __future__ import annotations
 

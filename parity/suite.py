@@ -201,8 +201,8 @@ def find_project(
 ) -> Project:
     """The project around ``start`` (default: the working folder), else the suite shipped with parity.
 
-    ``kernels``, ``cases``, ``known`` and ``hip`` replace what the project says; its known issues are none of other
-    ``cases``, its ported sources none of other ``kernels``. Nothing has to exist yet.
+    ``kernels``, ``cases``, ``known`` and ``hip`` replace those of the project. With other ``cases`` its known issues
+    are left out, with other ``kernels`` its ported sources. The folders need not exist yet.
 
     Raises:
         UsageError: the configuration is wrong.

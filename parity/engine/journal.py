@@ -75,7 +75,7 @@ class Journal:
         return self._cases[task]
 
     def add(self, task: int, cases: Sequence[RecordedCase]) -> None:
-        """Keep the cases of a task, whatever happens to this process and to the machine afterwards.
+        """Write the cases of a task to the disk, where they stay if this process or the machine fails afterwards.
 
         Raises:
             UsageError: it cannot be written.

@@ -16,9 +16,9 @@ for a number", "a number for nan". ``says`` is a text that the message of a faul
 failure is a "compile error". What ``toolchain`` names is a Python package or something that the runner tells of its
 device (``nvcc``, ``driver``).
 
-An issue has to be looked at again when it has expired, when what it covers fails in another way, and when it fails no
-longer: that is decided by the cases that it names, which are run whenever their kernel is; or, if it names none, by all
-cases drawn for its kernels.
+An issue has to be looked at again when it has expired, when a case that it covers fails in another way, and when none
+fails any longer. The latter is decided by the cases that it names, which are run whenever their kernel is; or, if it
+names none, by all cases drawn for its kernels.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ class Known:
     def review(self, records: Sequence[CaseRecord], drawn: Container[str]) -> tuple[Reviewed, ...]:
         """The state of every issue whose cases were run.
 
-        ``records`` are marked; ``drawn`` are the kernels of which all cases were run that a full run draws.
+        ``records`` are marked; ``drawn`` are the kernels of which every case was run that a full run draws.
         """
         executed = [
             record for record in records if record.verdict.status not in (Status.UNSUPPORTED, Status.NOT_JUDGED)

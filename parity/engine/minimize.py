@@ -81,7 +81,7 @@ def minimize(op: Op, failing: Checked, subject: Subject, search: Search) -> Chec
 
 
 def _simpler(checked: Checked) -> Iterator[Case]:
-    """Cases that are simpler in one respect, the boldest first."""
+    """Cases that are simpler in one respect, the largest simplifications first."""
     case = checked.case
     tensors = dict(case.tensors)
     yield from _single_elements(checked)

@@ -1,8 +1,8 @@
 """Processes that call functions, and that may die at any moment without harm to the others or to this one.
 
-Each process has a pipe of its own, and is given one call at a time: what a process leaves behind when it dies in the
-middle of a message is a broken pipe of its own, and no lock that the others wait for. All of it is the business of one
-thread, so the thread that waits for results can always be interrupted.
+Each process has a pipe of its own, and is given one call at a time: a process that dies in the middle of a message
+breaks its own pipe only, and leaves no lock that the others wait for. One thread starts the processes and talks to
+them, so the thread that waits for results can always be interrupted.
 """
 
 from __future__ import annotations

@@ -26,8 +26,7 @@ class State(StrEnum):
     """The state of one kernel on one runner and target. Only PASS is a success, and it needs an executed case.
 
     KNOWN: cases fail, all of them in a way that is a known issue. NOT_JUDGED: something else than the kernel kept cases
-    from being judged, and no other failed. NO_KERNEL: the op has none to run, only libraries
-    compute it.
+    from being judged, and no other failed. NO_KERNEL: the op has none to run, only libraries compute it.
     """
 
     PASS = "pass"

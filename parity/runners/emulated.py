@@ -36,8 +36,8 @@ class Emulated:
     """Executes code objects of AMD targets on the CPU, with every memory access checked.
 
     Wavefronts and workgroups run in an order that differs from launch to launch and depends on the launch alone, so a
-    result that depends on it is found, and found again. So do the results of approximate instructions, within the
-    errors that AMD documents for them: see ``results_of``.
+    result that depends on the order is found, and found again in the next run. The results of approximate instructions
+    differ in the same way, within the errors that AMD documents for them: see ``results_of``.
     """
 
     name = "emulated"
@@ -265,8 +265,8 @@ class Nearest:
 def results_of(launch: Launch) -> Results:
     """The results of approximate instructions in a launch: in one half of all launches those that gfx1100 computes.
 
-    In the other half it is drawn from what AMD's manual allows, so that a pass holds for every GPU of which it is true.
-    Symbols of kernels do not count, which a code object has to be there for.
+    In the other half they are drawn from those that AMD's manual allows, so that a pass holds for every GPU that keeps
+    to it. The choice does not depend on the symbols of kernels, which are only known with a code object.
     """
     shape = f"{launch.grid} {launch.block} {launch.shared_bytes} {' '.join(map(str, launch.args))}"
     return Results.DOCUMENTED if zlib.crc32(shape.encode()) & 1 else Results.GFX1100

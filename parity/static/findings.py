@@ -18,7 +18,7 @@ MANY = 64
 
 @dataclass(frozen=True)
 class Finding:
-    """``kernels`` of which the same can be said: ``what`` in a few words, ``where`` with targets and numbers."""
+    """An observation on ``kernels``: ``what`` in a few words, and ``where``, with targets and numbers."""
 
     what: str
     where: str
@@ -62,7 +62,7 @@ def _scratch(sides: Sides) -> str:
 
 
 def _some(sides: Sides, number: Callable[[Footprint], int]) -> str:
-    """The targets with more than none, if there are others."""
+    """The targets whose number is not 0, and those whose number is; empty if one of the groups is."""
     some = [side.target for side in sides if number(side)]
     none = [side.target for side in sides if not number(side)]
     return f"{' '.join(some)}, not {' '.join(none)}" if some and none else ""

@@ -1,7 +1,7 @@
 """From a code object built elsewhere back to the listing that the emulator executes, with the tools of an LLVM.
 
 What the disassembler prints is assembled again, and where that gives other bytes the instruction counts as not read:
-an LLVM older than the compiler drops bits that it has no name for (the halves of registers on RDNA 3) without a word.
+an LLVM older than the compiler silently drops bits that it has no name for (the halves of registers on RDNA 3).
 """
 
 from __future__ import annotations
