@@ -62,7 +62,7 @@ def _scratch(sides: Sides) -> str:
 
 
 def _some(sides: Sides, number: Callable[[Footprint], int]) -> str:
-    """The targets whose number is not 0, and those whose number is; empty if one of the groups is."""
+    """The targets with a number above 0, and those with 0, as text; empty if all have 0, or none has."""
     some = [side.target for side in sides if number(side)]
     none = [side.target for side in sides if not number(side)]
     return f"{' '.join(some)}, not {' '.join(none)}" if some and none else ""
