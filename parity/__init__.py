@@ -6,10 +6,10 @@ The Python interface, for notebooks and other programs; what is not named here m
     results.matrix, results.failures, results.frame()
     parity.load("parity-out").frame()
 
-``Run`` is what a run is about, ``Settings`` how it draws and executes, ``find_suite`` the suite of a project. A built
-run can ``execute``, ``measure`` and ``record``; ``replay`` judges a recording, ``load`` reads the results of ``parity
-run`` back, ``differences`` says what changed between two results, and ``explain`` what a case is. Each is imported when
-it is first used.
+``Run`` is a selection of kernels and targets, ``Settings`` are the settings of its execution, ``find_suite`` finds the
+suite of a project. A built run can ``execute``, ``measure`` and ``record``; ``replay`` judges a recording, ``load``
+reads the results of ``parity run`` back, ``differences`` lists the changes between two results, and ``explain``
+describes a case. Each is imported when it is first used.
 """
 
 from __future__ import annotations

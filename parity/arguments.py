@@ -33,7 +33,7 @@ class Word:
 
     @property
     def expression(self) -> Expression:
-        """What its value is."""
+        """The expression of its value."""
         return self.value or expression(self.name)
 
     def scalars(self, scope: Scope, types: Mapping[str, DType]) -> Scalar | tuple[Scalar, ...]:

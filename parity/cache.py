@@ -50,7 +50,7 @@ class Cache:
     root: Path
 
     def folder(self, key: str) -> Path:
-        """Where the entry of ``key`` is, if there is one."""
+        """The folder of the entry of ``key``, if there is one."""
         return self.root / key[:2] / key[2:]
 
     def get(self, key: str, build: Callable[[Path], None]) -> tuple[Path, bool]:
@@ -80,7 +80,7 @@ class Cache:
                     (scratch / _SEAL).write_text(_seal_of(scratch))
                     scratch.rename(folder)
                 except OSError as error:
-                    # Somebody else built the same key first, or the damaged entry could not be removed.
+                    # Another process built the same key first, or the damaged entry could not be removed.
                     if not _is_sound(folder):
                         raise self._unwritable(error) from error
                 return folder, False
@@ -127,9 +127,10 @@ class Cache:
 
 @contextlib.contextmanager
 def _turn(folder: Path) -> Iterator[None]:
-    """The first to come goes ahead; the others follow when it is done, all at once, for it may have failed.
+    """Wait until no other process or thread builds the entry, or for ``PATIENCE`` seconds.
 
-    The lock is the system's, which takes it from a process that ends. Where a file system has none, nobody waits.
+    The first one holds a lock. When it is done the others go on all at once, because it may have failed. The system
+    releases the lock of a process that ends. On a file system without locks there is no wait.
     """
     path = folder.with_name(f".lock-{folder.name}")
     with contextlib.ExitStack() as stack:
@@ -146,7 +147,7 @@ def _turn(folder: Path) -> Iterator[None]:
 
 
 def _locked(descriptor: int) -> bool:
-    """Lock an open file, if nobody else has."""
+    """Lock an open file, if it is not locked by another process; true if it is locked now."""
     with contextlib.suppress(BlockingIOError):
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return True

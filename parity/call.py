@@ -57,7 +57,7 @@ class Call:
         return self.outputs[self.output]
 
     def expected(self) -> Expected:
-        """What is expected of the first output."""
+        """The expected values of the first output."""
         return self.references()[self.output]
 
     def on(self, code: CodeObject) -> Call:
@@ -67,7 +67,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Work:
-    """What a case asks of a device at least: ``bytes`` to read and to write, ``operations`` to compute.
+    """The least work of a case: ``bytes`` to read and to write, ``operations`` to compute.
 
     An addition, a comparison, a function is one operation; a fused multiply-add is two.
     """
@@ -141,7 +141,7 @@ def _sound(op: Declaration, case: Case, name: str, expected: Expected) -> Callab
 
 
 def _by_output(op: Declaration, found: Expected | Mapping[str, Expected]) -> Mapping[str, Expected]:
-    """What a reference returned, by output.
+    """The expected values that a reference returned, by output.
 
     Raises:
         UsageError: it is not one Expected for each output.
@@ -157,7 +157,7 @@ def _by_output(op: Declaration, found: Expected | Mapping[str, Expected]) -> Map
 
 
 def timed(op: Declaration, case: Case) -> tuple[Launch, Mapping[str, Tiled]]:
-    """Launch and memory of a case whose result nobody looks at, however large it is.
+    """Launch and memory of a case whose result is not compared, however large it is.
 
     Raises:
         UsageError: no device can launch it, or an argument is too large for its type.
@@ -192,7 +192,7 @@ def _place(op: Declaration, name: str, flags: tuple[str, ...]) -> str:
 
 
 def _memory(op: Declaration, case: Case, given: Given) -> dict[str, Memory]:
-    """What every buffer of a case holds, but for ``info``; the outputs come last."""
+    """The content of every buffer of a case except ``info``, by name; the outputs come last."""
     types, tensors = given.types, dict(case.tensors)
     memory = {}
     for name, kind in op.inputs.items():
@@ -225,7 +225,7 @@ def _info(op: Declaration, given: Given) -> dict[str, Buffer]:
 
 
 def _workspace(op: Declaration, given: Given) -> dict[str, Buffer]:
-    """The buffers that the kernel writes and nobody looks at; it must not read what it has not written."""
+    """The buffers that the kernel writes and that are not compared; it must not read what it has not written."""
     found = {}
     for name, of in op.workspace.items():
         if callable(of):
@@ -251,7 +251,7 @@ def _pair(function: Callable[[Given], tuple[str, Any]]) -> Callable[[Given], tup
 
 
 def _constants(op: Declaration, given: Given, memory: Mapping[str, Memory]) -> dict[str, Array]:
-    """What the host writes into variables: inputs, and what is computed."""
+    """The content of the variables that the host writes: inputs, and computed values."""
     found = {}
     for name, of in op.symbols.items():
         content = (

@@ -112,7 +112,7 @@ class _Kernel(Struct, rename=_dotted):
 
 
 class _Metadata(Struct):
-    """What is read of the metadata of a listing, the names without ``amdhsa.``."""
+    """The metadata that is read from a listing; the names are without ``amdhsa.``."""
 
     target: str
     kernels: list[_Kernel] | None = None
@@ -160,7 +160,7 @@ class CodeObject:
 
 @functools.cache
 def spelled(symbol: str) -> tuple[str, ...]:
-    """What a source calls a mangled symbol: without its arguments, and with them.
+    """The names of a mangled symbol in source code: without its arguments, and with them.
 
     Empty for one of C linkage, and for what the demangler cannot read.
     """
@@ -256,7 +256,7 @@ def source_of(path: Path) -> Path:
 
 
 def first_difference(kernel: Kernel, given: Sequence[tuple[int, bool | None]]) -> str:
-    """What is wrong first in a list of arguments, in the terms of the kernel's metadata; empty if it fits.
+    """The first error in a list of arguments, in the terms of the kernel's metadata; empty if the list fits.
 
     ``given`` holds the size of each argument in bytes, and whether it is a pointer (None: either).
     """

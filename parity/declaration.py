@@ -1,4 +1,4 @@
-"""What an op declares, and what follows from that without a case."""
+"""The declaration of an op, and the properties that follow from it without a case."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = ["Declaration", "Given", "Named", "Params", "Shape", "Step"]
 
 DATA = ("mixed", "normal", "special", "near", "bits")
 INDEX_DATA = ("index", "ramp", "repeat", "sentinel")
-"""What inputs are drawn from, and those whose elements index something."""
+"""Streams from which inputs are drawn, and streams for inputs whose elements are indices."""
 
 
 @dataclass(frozen=True)
@@ -116,9 +116,9 @@ class Declaration:
             ``points``: values that matter for this op.
         values: values for the parameters beside the usual ones.
         named: cases that every run includes.
-        workspace: name and type of further arguments that the kernel writes and nobody looks at (scratch memory, or an
-            output that is an op of its own). They have a shape in ``shapes``, or that of the output; a function gives
-            type and number of elements.
+        workspace: name and type of further arguments that the kernel writes and that are not compared (scratch memory,
+            or an output that is an op of its own). They have a shape in ``shapes``, or that of the output; a function
+            gives type and number of elements.
         structs: structures passed by value: the fields of each, in order, as words like those of ``args``
             (``"lr:f32 step:i32=t n:i32[4]=x.shape x"``), a tensor for a pointer.
         symbols: ``__constant__`` and ``__device__`` variables that the host fills: name, and the input that lies there
@@ -257,7 +257,7 @@ class Declaration:
 
     @property
     def one_shape(self) -> bool:
-        """Whether all tensors have one shape because nothing else is said."""
+        """True if all tensors have one shape because the declaration names no shapes."""
         return not (self.shapes or self.shape or self.fits)
 
     def strides_of(self, name: str) -> Strides:
@@ -293,7 +293,7 @@ class Declaration:
 
     @functools.cached_property
     def conditions(self) -> tuple[Expression, ...]:
-        """What must hold, each condition on its own."""
+        """The conditions that a case must meet, each on its own."""
         return expression(self.where).conjuncts if self.where else ()
 
     @property
@@ -339,7 +339,7 @@ class Declaration:
             raise self.mistake(f"{what}: {error}") from None
 
     def ask(self, what: str, function: Callable[..., Any], *arguments: Any, **offered: Any) -> Any:
-        """What a function of the declaration returns; none of them ends the process.
+        """The value that a function of the declaration returns; no such function can end the process.
 
         Raises:
             UsageError: it raised something else; ``Unreferenced``, if it is the reference.
@@ -349,7 +349,7 @@ class Declaration:
         except (ParityError, MemoryError, HypothesisException):
             raise
         except (Exception, SystemExit, KeyboardInterrupt) as error:
-            # Where Ctrl-C is ignored, as in a worker, nobody has pressed it.
+            # Where Ctrl-C is ignored, as in a worker, the function itself has raised it.
             if isinstance(error, KeyboardInterrupt) and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
                 raise
             ends = "" if isinstance(error, Exception) else "; that ends nothing here, raise another exception"
@@ -362,7 +362,7 @@ class Declaration:
 
 
 def _place(error: BaseException) -> str:
-    """Where a function of a declaration raised an error: the last place that is none of parity's or NumPy's.
+    """The place at which a function of a declaration raised an error: the last that is none of parity's or NumPy's.
 
     Nor of Python's ``exit``, which is frozen into it.
     """

@@ -20,7 +20,7 @@ __all__ = ["Divergence", "divergence", "divergences", "in_order"]
 
 @dataclass(frozen=True)
 class Divergence:
-    """What differs (``topic``), what CUDA does and what AMD does, as predicates, and where that is documented."""
+    """A known divergence: its ``topic``, what CUDA and AMD do, as predicates, and where that is documented."""
 
     id: str
     topic: str

@@ -38,7 +38,7 @@ _NAMES = {
     "date": "a date",
 }
 _DATES = (datetime.date, datetime.datetime)
-"""What TOML has of its own: a text is no date."""
+"""Types that TOML has and JSON lacks: a value of them is not accepted where text is expected."""
 
 _TOLD = re.compile(r"(?P<problem>.*?)(?: - at (?:`key` in )?`\$(?P<path>.*?)`)?", re.DOTALL)
 _STEP = re.compile(r"\.(\.?[^.\[]+)|\[([^\]]*)\]")
@@ -53,7 +53,7 @@ class Malformed(UsageError):
 class Misfit(UsageError):
     """Data that do not fit their type: ``told`` says what is wrong, ``where`` are names and indices that lead there.
 
-    A name that the type lacks is the last of them; one that is missing is not there.
+    They end with a name that the type lacks, but do not contain a name that is missing.
     """
 
     told: str
@@ -61,7 +61,7 @@ class Misfit(UsageError):
 
 
 def read_json(text: bytes | str, kind: type[T], place: str, advice: str = "") -> T:
-    """What a JSON text holds. ``place`` is what messages call the text, ``advice`` says what to do about it.
+    """The data of a JSON text. ``place`` is the text's name in messages, ``advice`` says how to mend it.
 
     Raises:
         Malformed: it is no JSON.
@@ -151,7 +151,7 @@ def _as_written(part: Any) -> Any:
 
 
 def _said(problem: str, value: object, kind: type, where: Place) -> tuple[str, Place]:
-    """What is wrong, in words, and where: of msgspec's message the kinds, or what is said of the type."""
+    """The error message for a problem, with the kinds that msgspec names or the type's description, and its place."""
     wanted = _wanted(kind, where)
     steps = (f"[{step}]" if isinstance(step, int) else f": {step}" for step in where)
     name = "".join(steps).removeprefix(": ")
@@ -211,7 +211,7 @@ def _located(value: Any, kind: type, error: str) -> tuple[str, Place]:
 
 
 def _fails_alone(value: Any, kind: type, error: str, inside: dict[str, Any], key: str) -> bool:
-    """Whether a value is wrong in the same way with one key alone in a mapping inside of it."""
+    """True if a value has the same error when a mapping inside of it holds only one key."""
     whole = dict(inside)
     inside.clear()
     inside[key] = whole[key]

@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 SYSTEM_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EAGAIN)
-"""What the system lacks, and nobody who typed something can help: space, memory, files, processes."""
+"""Errors of a system that lacks space, memory, files or processes: no other input of the user would avoid them."""
 
 _DIGITS = 18
 """Digits of the largest number: every such number fits into 64 bits."""
@@ -53,11 +53,11 @@ class NotAvailable(ParityError):
 
 
 class SystemLacks(NotAvailable):
-    """The system has no space, no memory, or no right to write where it has to: nobody's kernel is at fault."""
+    """The system lacks space, memory, or permission to write: a failure that says nothing about a kernel."""
 
 
 class Unreferenced(UsageError):
-    """A reference raised an error, so that nobody knows what is right."""
+    """A reference raised an error, so that there are no expected values."""
 
 
 class MissingTool(NotAvailable):
@@ -69,7 +69,7 @@ class MissingTool(NotAvailable):
 
 
 class Unsupported(ParityError):
-    """A runner does not do what a case asks for; the message says what. Nobody failed."""
+    """A runner does not support what a case asks for; the message says what. It is not a failure."""
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
@@ -92,13 +92,13 @@ def natural(text: str, what: str) -> int:
 
 
 def refusal(error: OSError) -> str:
-    """What the system refuses, in words."""
+    """The error message for an operation that the system refuses."""
     where = f" {error.filename}" if isinstance(error.filename, str | Path) else ""
     return f"the system refuses{where}: {error.strerror or error}"
 
 
 def unwritable(path: Path | str, error: OSError, advice: str) -> ParityError:
-    """What to say of a file that cannot be written, and what to do."""
+    """The error for a file that cannot be written, with advice."""
     kind = SystemLacks if error.errno in SYSTEM_ERRORS else UsageError
     return kind(f"cannot write {path}: {error.strerror}; {advice}")
 

@@ -24,7 +24,7 @@ Value = Any
 """A whole number, a Fraction, a float, a bool, or a tuple of those."""
 
 ATTRIBUTES = ("shape", "strides", "offset", "numel", "itemsize")
-"""What an expression may ask of a tensor; strides and offset count elements, ``itemsize`` bytes."""
+"""Attributes of a tensor in an expression; strides and offset count elements, ``itemsize`` bytes."""
 
 
 def _bit_ceil(n: int) -> int:
@@ -73,7 +73,7 @@ _OPERATORS: dict[type[ast.AST], Callable[..., Value]] = {
 
 @dataclass(frozen=True)
 class Scope:
-    """What an expression is evaluated with: the values of names, and tensors with the ``ATTRIBUTES``.
+    """The scope in which an expression is evaluated: the values of names, and tensors with the ``ATTRIBUTES``.
 
     ``failed`` are the errors of names that would have a value if their expressions had one.
     """

@@ -1,4 +1,4 @@
-"""Files that people name: only regular ones are read, because a pipe would be waited for and a device has no end."""
+"""Files that users name: only regular ones are read, because reading a pipe may wait, and a device has no end."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from parity.errors import UsageError
 __all__ = ["CUDA_SUFFIXES", "below", "content_of", "regular", "text_of"]
 
 CUDA_SUFFIXES = (".cu", ".cu.cc")
-"""What a CUDA source may be called: as nvcc has it, and as TensorFlow's and JAX's builds do."""
+"""File name endings of a CUDA source: nvcc's, and that of TensorFlow's and JAX's builds."""
 
 _KINDS = {
     stat.S_IFIFO: "a named pipe",

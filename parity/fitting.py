@@ -150,7 +150,7 @@ def _check_ids(name: str, case: Case, given: Given) -> None:
 
 
 def complaint_of(given: Given) -> str:
-    """What of a case does not fit together, or an empty string."""
+    """The error message for a case whose parts do not fit together, or an empty string."""
     op = given.op
     try:
         with op.naming("shapes"):
@@ -171,7 +171,7 @@ def complaint_of(given: Given) -> str:
 
 
 def broken(op: Declaration, scope: Scope) -> str:
-    """Which condition does not hold, of those whose names have values; or an empty string."""
+    """The error message for a condition that does not hold, of those whose names have values; or an empty string."""
     with op.naming("where"):
         for rule in op.conditions:
             if (
@@ -185,7 +185,7 @@ def broken(op: Declaration, scope: Scope) -> str:
 
 
 def _different(layouts: Mapping[str, Layout]) -> str:
-    """What does not fit together where all tensors have one shape."""
+    """The error message for tensors of different shapes where all tensors have one shape; empty if they fit."""
     shapes = {name: layout.shape for name, layout in layouts.items()}
     different = len(set(shapes.values())) > 1
     return f"the tensors differ in shape: {', '.join(f'{n} {s}' for n, s in shapes.items())}" if different else ""

@@ -1,4 +1,4 @@
-"""Calling functions of other people with what they name."""
+"""Calls of users' functions with the arguments that they name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a declaration is given of a case: the object that its functions take, and that its expressions are about."""
+"""The view that a declaration has of a case: the object that its functions take, and that its expressions are about."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Given:
             return _geometry_of(self.op.steps[step].geometry, own)
 
     def number(self, rule: Number, what: str) -> int:
-        """What an expression or a function says of the case.
+        """The value of an expression or a function for the case; ``what`` names it in errors.
 
         Raises:
             UsageError: it says no whole number, or has no value.
@@ -151,7 +151,7 @@ class Given:
 
 
 def given_of(op: Declaration, case: Case) -> Given:
-    """What functions and expressions of a declaration see of a case."""
+    """The view of a case that functions and expressions of a declaration have."""
     types, params = op.bind(case.dtypes), dict(case.params)
     return Given(op, case.layouts, params, types, case.flags, case.threads, case.launch)
 
@@ -214,7 +214,7 @@ def _geometry_of(geometry: Geometry, given: Given) -> Grid:
         block = (threads, 1, 1)
     known = Scope({"threads": math.prod(block), **scope.names}, scope.tensors, scope.failed)
     shared = whole(expression(str(geometry.shared))(known), str(geometry.shared))
-    # The host of an elementwise kernel never launches nothing.
+    # The host of an elementwise kernel launches at least one block.
     rule_text = geometry.grid or "max(1, ceil(numel/threads))"
     return Grid((given.launch[0], 1, 1) if given.launch else _dims(rule_text, known), block, shared)
 

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM, put off while something must not be left half done."""
+"""Delay of Ctrl-C and SIGTERM during steps that must be completed."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ INTERRUPTS = (signal.SIGINT, signal.SIGTERM)
 
 @contextlib.contextmanager
 def held() -> Iterator[None]:
-    """Interrupts that come meanwhile come afterwards; threads and processes that are started meanwhile get none."""
+    """Delay interrupts until the end of the block; threads and processes that are started in it receive none."""
     met: list[int] = []
     before = signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPTS)
-    # A signal may be another thread's to take, and Python then calls the handler in this one all the same.
+    # Another thread may receive the signal, and Python calls the handler in this one all the same.
     handlers = {number: signal.getsignal(number) for number in INTERRUPTS} if _is_main_thread() else {}
     ours = {number: handler for number, handler in handlers.items() if callable(handler)}
     for number in ours:

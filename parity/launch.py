@@ -1,4 +1,4 @@
-"""What a runner executes, as pure data: launches of kernels, and computations of ops."""
+"""The work of a runner, as pure data: launches of kernels, and computations of ops."""
 
 from __future__ import annotations
 
@@ -205,10 +205,10 @@ class Computation:
 
 @dataclass(frozen=True)
 class Fault:
-    """Why a launch did not run to its end.
+    """The reason why a launch did not run to its end.
 
-    ``kind`` is a short class ("out-of-bounds read", "never-written read", "timeout", ...); ``message`` the whole story.
-    ``lost`` says that the device could not be used any more and was opened again, which costs seconds.
+    ``kind`` is a short class ("out-of-bounds read", "never-written read", "timeout", ...); ``message`` is the full
+    description. ``lost`` says that the device could not be used any more and was opened again, which costs seconds.
     """
 
     kind: str
@@ -218,7 +218,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a launch left behind: every buffer's content (also after a fault), and the fault if there was one.
+    """The outcome of a launch: every buffer's content (also after a fault), and the fault if there was one.
 
     ``printed`` is what the kernel printed, or its beginning. ``drawn`` says what approximate instructions gave, if that
     was not the nearest numbers.

@@ -1,4 +1,4 @@
-"""Cases that nobody draws: those that every run includes, and those that are measured."""
+"""Cases that are not drawn: those that every run includes, and those that are measured."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _contiguous(op: Declaration, dtypes: Sequence[str]) -> Sequence[Named]:
 
 
 def _all_may_be(op: Declaration, layout: Layout, dtypes: Sequence[str]) -> bool:
-    """Whether all tensors, the outputs among them, may have this layout."""
+    """True if all tensors, the outputs among them, may have this layout."""
     if op.fits or op.shape:
         return False
     types = op.bind(dtypes)

@@ -53,7 +53,7 @@ class Op(Declaration):
         check(self, case)
 
     def given(self, case: Case) -> Given:
-        """What functions and expressions of the declaration see of a case."""
+        """The view of a case that functions and expressions of the declaration have."""
         return given_of(self, case)
 
     def cases(self, dtypes: Sequence[str], *, launches: str = "any") -> st.SearchStrategy[Case]:
@@ -85,7 +85,7 @@ class Op(Declaration):
         return call_of(self, case)
 
     def timed(self, case: Case) -> tuple[Launch, Mapping[str, Tiled]]:
-        """Launch and memory of a case whose result nobody looks at, however large it is.
+        """Launch and memory of a case whose result is not compared, however large it is.
 
         Raises:
             UsageError: no device can launch it, or an argument is too large for its type.

@@ -15,7 +15,7 @@ from typing import Any
 __all__ = ["DEFAULT_RUNNER", "EXAMPLES", "Option", "as_arguments", "declare", "names", "positive"]
 
 DEFAULT_RUNNER = "emulated"
-"""What executes, if nothing else is asked for."""
+"""The runner that executes if no other is asked for."""
 
 EXAMPLES = 20
 """Cases that are drawn per kernel, beside the named ones."""

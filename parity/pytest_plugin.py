@@ -27,7 +27,7 @@ HERE = {
     "seed": {"help": "what cases are drawn from (default: --hypothesis-seed, or 0)"},
     "output": {"help": "write the matrix and the failures there, as parity run does"},
 }
-"""What pytest says otherwise."""
+"""Texts and defaults that differ from those of the command line."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -149,7 +149,7 @@ class Shapes:
         return True
 
     def _length(self, dim: Dim, scope: Scope) -> int | None:
-        """How many dims a dim stands for; None if that is not known yet."""
+        """The number of dims that a dim stands for; None if that is not known yet."""
         if not dim.many:
             return 1
         if dim.extent.name in scope.names:

@@ -1,4 +1,4 @@
-"""How each side of a port is compiled: CUDA's and AMD's."""
+"""The compiler settings of each side of a port: CUDA's and AMD's."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Side:
     def of(
         cls, folder: Path, include: Sequence[str] = (), flags: Sequence[str] = (), forced: Sequence[str] = ()
     ) -> Side:
-        """What settings say, whose paths are relative to ``folder``.
+        """The side that these settings describe; their paths are relative to ``folder``.
 
         Folders and headers that ``flags`` name (``-I``, ``-isystem``, ``-include``) become those of the side: what is
         in them is translated, and belongs to the key of the cache.

@@ -27,16 +27,16 @@ __all__ = ["LAUNCHES", "Project", "Selection", "Suite", "find_project", "find_su
 
 Launches = Literal["any", "host"]
 LAUNCHES = get_args(Launches)
-"""Whether cases are drawn with launches of any kind, or only with those of the op's own rule, which the host has."""
+"""The kinds of launches that cases are drawn with: any, or only those of the op's own rule, which the host has."""
 
 SHIPPED_ARCH = 890
-"""What ``__CUDA_ARCH__`` is in other kernels that are held against the cases of the suite shipped with parity: with it,
-those of bfloat16 and of 8 bits are there.
+"""The value of ``__CUDA_ARCH__`` for other kernels that are compared with the cases of the suite shipped with parity:
+with it, the kernels of bfloat16 and of 8 bits are compiled.
 """
 
 
 class _Settings(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
-    """What ``[tool.parity]`` may say; ``-`` and ``_`` are the same in a name.
+    """The keys of ``[tool.parity]``; ``-`` and ``_`` are the same in a name.
 
     Without ``known_issues``, ``known-issues.toml`` is read where there is one.
     """
@@ -60,7 +60,7 @@ class _Settings(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab")
 
 @dataclass(frozen=True)
 class Selection:
-    """What a run is about: kernel entries to draw cases for, and cases given by their text."""
+    """The selection of a run: kernel entries to draw cases for, and cases given by their text."""
 
     entries: tuple[Entry, ...]
     cases: tuple[Case, ...] = ()
@@ -110,7 +110,7 @@ class Suite:
         return {module: path for module, path in self.files.items() if not path.is_file() and not prebuilt(path)}
 
     def entries_of(self, selection: Selection) -> tuple[Entry, ...]:
-        """What a selection is about, each entry once: those selected, then those of cases."""
+        """The entries of a selection, each once: those selected, then those of cases."""
         return tuple(dict.fromkeys([*selection.entries, *map(self.entry, selection.cases)]))
 
     def modules_of(self, entries: Iterable[Entry]) -> list[str]:
@@ -146,7 +146,7 @@ class Suite:
         return Entry(self.op(case.op), case.dtypes)
 
     def select(self, selectors: Sequence[str], dtypes: Sequence[str] = ()) -> Selection:
-        """What the selectors name: an op, a module, a pattern, a kernel entry, or a printed case; all if none.
+        """The selection that selectors name: ops, modules, patterns, kernel entries, or printed cases; all if none.
 
         ``dtypes`` keeps the entries that have one of these dtypes.
 
@@ -183,7 +183,7 @@ def _matches(entry: Entry, selector: str) -> bool:
 
 @dataclass(frozen=True)
 class Project:
-    """What ``[tool.parity]`` says: the folders, known issues, and how the kernels are compiled."""
+    """The settings of ``[tool.parity]``: the folders, known issues, and the compiler settings of the kernels."""
 
     kernels: Path
     cases: Path
@@ -201,8 +201,8 @@ def find_project(
 ) -> Project:
     """The project around ``start`` (default: the working folder), else the suite shipped with parity.
 
-    ``kernels``, ``cases``, ``known`` and ``hip`` replace what the project says; its known issues are none of other
-    ``cases``, its ported sources none of other ``kernels``. Nothing has to exist yet.
+    ``kernels``, ``cases``, ``known`` and ``hip`` replace those of the project. With other ``cases`` its known issues
+    are left out, with other ``kernels`` its ported sources. The folders need not exist yet.
 
     Raises:
         UsageError: the configuration is wrong.
@@ -244,7 +244,7 @@ def find_project(
 
 
 def _side(folder: Path, table: _Settings, prefix: str) -> Side:
-    """What is said for both sides, and then for one."""
+    """The settings of one side: those for both sides, then its own."""
     include, flags, forced = (
         [*getattr(table, what), *getattr(table, prefix + what)] for what in ("include", "flags", "force_include")
     )
@@ -270,7 +270,7 @@ def find_suite(
 
 
 def settings_of(config: Path) -> dict[str, Any] | None:
-    """What ``[tool.parity]`` of a file says; None if the file or the table is not there.
+    """The table ``[tool.parity]`` of a file; None if the file or the table is not there.
 
     Raises:
         UsageError: it is no TOML, or no table.

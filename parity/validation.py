@@ -1,4 +1,4 @@
-"""What of a declaration cannot be right, found before any case: unknown names, types, streams, expressions."""
+"""Checks of a declaration before any case: unknown names, types, streams, expressions."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ _KINDS: dict[str, Any] = {
     "symbols": {str: (str, Callable)},
     **dict.fromkeys(("reference", "layouts", "shape", "fits", "launch"), (type(None), Callable)),
 }
-"""What a field of a declaration may be: ``[kind]`` is a list or tuple of such values, ``{str: kind}`` are names with
-such values, and a tuple has several kinds, of which it may be any.
+"""The kinds of value of each field of a declaration: ``[kind]`` is a list or tuple of such values, ``{str: kind}`` are
+names with such values, and a tuple has several kinds, of which it may be any.
 """
 _CALLED = {str: "a text", int: "a whole number", float: "a number", type(None): "None", Callable: "a function"}
 
@@ -100,7 +100,7 @@ def _kinds(op: Declaration) -> None:
 
 
 def _misfit(value: Any, kind: Any, place: str) -> str:
-    """What is wrong first in a value, and where; empty if it is of the kind."""
+    """The first error in a value, and its place; empty if the value is of the kind."""
     if isinstance(kind, tuple):
         problems = [_misfit(value, each, place) for each in kind]
         return problems[-1] if all(problems) else ""

@@ -22,7 +22,7 @@ _stopping = threading.Event()
 
 _FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 _LACKS = ("No space left on device", "Cannot allocate memory", "LLVM ERROR: out of memory", "Read-only file system")
-"""What the compiler says of a system that has no room for it."""
+"""Messages of the compiler on a system that lacks space or memory."""
 
 
 @functools.cache
@@ -82,7 +82,7 @@ def _completed(command: list[str], cwd: Path | None) -> subprocess.CompletedProc
 
 @contextlib.contextmanager
 def stopped() -> Iterator[None]:
-    """End the compilers of all threads, and those that they start until the block is left: somebody interrupted."""
+    """End the compilers of all threads, and those that they start until the block is left, after an interrupt."""
     _stopping.set()
     try:
         for process in list(_running):
@@ -93,5 +93,5 @@ def stopped() -> Iterator[None]:
 
 
 def wanted() -> bool:
-    """Whether what compilers make is still wanted: not if somebody interrupted."""
+    """True if the output of compilers is still wanted: not after an interrupt."""
     return not _stopping.is_set()

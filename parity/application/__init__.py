@@ -1,4 +1,4 @@
-"""A run as data: what it is about, what it builds and executes, and what it found; for commands, pytest and notebooks.
+"""A run as data: its scope, its steps (build, execute) and its results; for commands, pytest and notebooks.
 
 Nothing here prints, parses options or knows a terminal.
 """

@@ -1,4 +1,4 @@
-"""What changed between two runs, case by case."""
+"""The changes between two runs, case by case."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Difference", "differences"]
 
 
 class Cases(Protocol):
-    """What has cases: ``Results`` or ``Stored``."""
+    """An object with case records: ``Results`` or ``Stored``."""
 
     @property
     def records(self) -> Iterable[CaseRecord]:

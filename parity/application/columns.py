@@ -23,7 +23,7 @@ NAMED = 3
 
 @dataclass(frozen=True)
 class Columns:
-    """What runs, CUDA first; the recordings of the columns that replay; and the targets that are only compiled.
+    """The columns that run, CUDA first; the recordings of those that replay; and the targets that are only compiled.
 
     ``problems`` say why runners that were asked for beside these cannot work here.
     """
@@ -57,7 +57,7 @@ class Columns:
         return tuple(column for column in self.runnable if column.live)
 
     def with_recorded(self, tasks: Sequence[Task], suite: Suite) -> tuple[tuple[Task, ...], list[str]]:
-        """The tasks with what was recorded for them, and a warning for every recorded case that is none any more.
+        """The tasks with what was recorded for them, and a warning for every recorded case that is no longer valid.
 
         The recorded cases come beside drawn ones, or in their place where nothing executes. A task keeps a column that
         replays only if one of its cases was recorded there. Texts and not seeds tell cases apart, because other
@@ -83,7 +83,7 @@ class Columns:
     def _recorded(
         self, suite: Suite, kernels: Container[str]
     ) -> tuple[dict[Column, dict[str, dict[str, str]]], dict[str, str]]:
-        """By column and kernel the texts and titles of recorded cases, and what is wrong with those that are none."""
+        """By column and kernel the texts and titles of recorded cases, and errors of those that are not valid now."""
         found: dict[Column, dict[str, dict[str, str]]] = {column: {} for column in self.recordings}
         problems: dict[str, str] = {}
         for column, recording in self.recordings.items():
@@ -100,7 +100,7 @@ class Columns:
         return found, problems
 
     def changed_kernels(self, suite: Suite, kernels: Container[str]) -> Iterator[str]:
-        """What to say of sources of these kernels that are not those whose values were recorded."""
+        """Warnings about sources of these kernels that differ from those whose values were recorded."""
         modules = {case.module for recording in self._each() for case in recording.cases if case.kernel in kernels}
         sources = {name for recording in self._each() for name in _changed(recording, suite)}
         changed = [n for n in sorted(sources) if n.endswith(".cuh") or n.removesuffix(".cu") in modules]
@@ -110,7 +110,7 @@ class Columns:
             )
 
     def stale(self, records: Iterable[CaseRecord], suite: Suite) -> Iterator[str]:
-        """What to say of recorded cases that now mean another launch or other inputs."""
+        """Warnings about recorded cases that now mean another launch or other inputs."""
         stale = [record for record in records if record.verdict.kind == "not recorded"]
         if stale:
             files = sorted({n for r in self._each() for n in _changed(r, suite) if n.endswith(".py")})
@@ -126,7 +126,7 @@ class Columns:
 
 
 def columns(specs: Sequence[str], targets: Sequence[str]) -> Columns:
-    """What these runners run of these targets.
+    """The columns in which these runners run these targets.
 
     A runner that can run none of them keeps its own, so that targets of the emulator can be chosen beside a recording;
     a target that no runner can run is compiled only. Without targets, every runner has its usual ones.

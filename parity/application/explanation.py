@@ -30,7 +30,7 @@ ELEMENTS = 16
 """Elements of each output and buffer that are shown."""
 
 MOST_ELEMENTS, MOST_OPERATIONS = 2**24, 2**30
-"""What a reference does within a few seconds, and with less than a gigabyte."""
+"""Elements and operations of a case for which a reference takes a few seconds and less than a gigabyte at most."""
 
 _PRINTS = re.compile(r"\bprintf\s*\(")
 
@@ -38,8 +38,8 @@ Array = np.ndarray[Any, Any]
 
 
 def explain(case: str, *, suite: Suite | None = None, elements: int = ELEMENTS) -> str:
-    """What a case is, as ``parity show`` prints it: launch, buffers and layouts; of each output the first ``elements``,
-    with inputs, expected values, and the interval that is accepted of either vendor.
+    """The description of a case, as ``parity show`` prints it: launch, buffers and layouts; of each output the first
+    ``elements``, with inputs, expected values, and the interval that is accepted of either vendor.
 
     Raises:
         UsageError: the text is no case of the suite (default: that of the project around the working folder, else the
@@ -94,7 +94,7 @@ def _listed(label: str, texts: Iterable[str]) -> Iterator[str]:
 
 
 def _too_large(op: Op, case: Case) -> str:
-    """Why the values of a case are not computed to show some of them, or an empty string."""
+    """The reason why the values of a case are not computed to show some of them, or an empty string."""
     given = op.given(case)
     elements = sum(layout.span for layout in case.layouts.values()) + sum(map(math.prod, given.shapes.values()))
     if elements > MOST_ELEMENTS:
@@ -105,7 +105,7 @@ def _too_large(op: Op, case: Case) -> str:
 
 
 def _printed(suite: Suite, op: Op, call: Call) -> str:
-    """What the kernel prints in this case; empty if its source does not print, or cannot be run here."""
+    """The text that the kernel prints in this case; empty if its source does not print, or cannot be run here."""
     path = suite.files.get(op.module)
     if op.library or path is None or not path.is_file() or not _PRINTS.search(path.read_text(errors="replace")):
         return ""
@@ -136,7 +136,7 @@ def _tensor(tensor: Any) -> str:
 
 
 def _buffer(buffer: Buffer, limit: int) -> str:
-    """What the device's memory holds before the launch; ``-`` for what the kernel must not read."""
+    """The content of the device's memory before the launch; ``-`` for elements that the kernel must not read."""
     defined = np.ones(len(buffer.data), np.bool_) if buffer.defined is None else buffer.defined
     pairs = itertools.islice(zip(buffer.data, defined, strict=True), limit)
     values = " ".join(show(value) if known else "-" for value, known in pairs)

@@ -1,4 +1,4 @@
-"""What kernels cost: timed on a device, counted by the emulator."""
+"""The cost of kernels: timed on a device, counted by the emulator."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["Measured", "measure"]
 
 @dataclass(frozen=True)
 class Measured:
-    """What was measured of a plan, also by a run that ended early: ``stopped`` is what ended it.
+    """The measurements of a plan, also of a run that ended early: ``stopped`` is the exception that ended it.
 
     ``ceilings`` are by target what its device can do at most.
     """

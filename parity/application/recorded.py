@@ -23,10 +23,10 @@ __all__ = ["Recorded", "record"]
 
 @dataclass(frozen=True)
 class Recorded:
-    """A recording in ``file`` with these cases; or, if ``stopped`` is what ended it early, none yet.
+    """A recording in ``file`` with these cases; without any if it ended early, by the exception ``stopped``.
 
-    Then what there is has been ``kept``, which says how much that is and where, and recording the same run to the same
-    file continues there.
+    Then ``kept`` says how much of it has been kept, and where, and recording the same run to the same file continues
+    there.
     """
 
     file: Path
@@ -77,7 +77,7 @@ def record(
 
 
 def _head(plan: Plan) -> Origin:
-    """Where the values are from: everything that decides them."""
+    """The origin of the values: everything that decides them."""
     (spec,) = {column.spec for column in plan.columns}
     found = runner(spec)
     assert found.vendor != "host"  # which computes ops and launches nothing

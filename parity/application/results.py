@@ -1,4 +1,4 @@
-"""What a run found, and a folder of results read back."""
+"""The results of a run, and a folder of results read back."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ RECORD = "record.jsonl"
 
 
 class _Cases:
-    """What can be asked of cases, whether they have just been run or were read back."""
+    """Queries of case records, for a run of this process and for results read back."""
 
     records: Sequence[CaseRecord]
 
@@ -48,7 +48,7 @@ class _Cases:
 
 @dataclass(frozen=True)
 class Results(_Cases):
-    """What a run found, also one that ended early: ``stopped`` is what ended it.
+    """The results of a run, also of one that ended early: ``stopped`` is the exception that ended it.
 
     ``records`` are its cases, ``seconds`` the time of the execution, ``measured`` what kernels cost, by kernel and
     column, where that was measured.
@@ -64,7 +64,7 @@ class Results(_Cases):
 
     @property
     def complete(self) -> bool:
-        """Whether it came to its end."""
+        """True if the run was not ended early."""
         return self.stopped is None
 
     @functools.cached_property
@@ -90,20 +90,20 @@ class Results(_Cases):
 
     @property
     def notes(self) -> Iterator[str]:
-        """What to say of cases that could not be judged, or are not what was recorded."""
+        """Notes on cases that could not be judged, or that differ from what was recorded."""
         yield from self.run.columns.stale(self.records, self.run.suite)
         yield from not_judged(self.records)
 
 
 def recorded_measurements(run: Run) -> tuple[list[tuple[Column, Measurement]], list[str]]:
-    """What recordings have of the cost of kernels, and what to say of those that cannot be read."""
+    """The measurements of kernels in recordings, and an error message for each file of them that cannot be read."""
     found: list[tuple[Column, Measurement]] = []
     problems = []
     for column, recording in run.columns.recordings.items():
         if MEASUREMENTS in recording.attached:
             try:
                 stored = parse_baseline(recording.attached[MEASUREMENTS], f"{MEASUREMENTS} of {column.spec}")
-            except UsageError as error:  # not worth the values of a whole run
+            except UsageError as error:  # it must not end the run, whose values do not depend on measurements
                 problems.append(f"what was measured is not shown: {error}")
                 continue
             found += [(column, m) for m in stored.measurements.values() if m.target == column.target]

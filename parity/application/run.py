@@ -1,4 +1,4 @@
-"""What a run will do, as data, and its steps: build, execute."""
+"""A run as data, and its steps: build, execute."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ __all__ = ["Prepared", "Run", "Settings", "replay"]
 
 @dataclass(frozen=True)
 class Settings:
-    """How a run draws and executes.
+    """The settings with which a run draws and executes cases.
 
     ``examples`` cases are drawn per kernel from ``seed`` (default: 20, from 0, or those of a recording that is replayed
     alone). ``checked``: every memory access is. ``jobs`` limits the processes (default: one per processor).
@@ -57,7 +57,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Run:
-    """What a run is about: kernels of a suite, on columns. Nothing is built or executed yet.
+    """The scope of a run: kernels of a suite, on columns. Nothing is built or executed yet.
 
     ``picked`` are the kernels, each with its columns, where not every kernel runs on every column.
     """
@@ -141,7 +141,7 @@ class Run:
 
     @property
     def notes(self) -> Iterator[str]:
-        """What to say before anything is done: runners that cannot work, mistakes, sources that changed."""
+        """Notes for before the run: runners that cannot work, mistakes in known issues, sources that changed."""
         yield from self.columns.problems
         yield from self.known.mistakes
         yield from self.columns.changed_kernels(self.suite, {entry.kernel for entry in self.entries})
@@ -158,7 +158,7 @@ class Run:
 
     @property
     def targets(self) -> list[str]:
-        """What is compiled for: what executes, and what is only compiled; recorded kernels ran elsewhere."""
+        """The targets to compile for: those that execute, and those that are only compiled. Recorded ones need none."""
         built = self.columns.built
         if self.picked is not None:
             built = tuple(column for task in self.picked for column in task.columns if column in built)
@@ -187,11 +187,11 @@ class Run:
 
     @property
     def draws_all(self) -> bool:
-        """Whether no case is left out that a run draws if it is asked for nothing else."""
+        """True if the run draws every case that a run with default options draws."""
         return not self.columns.live or (self.examples >= EXAMPLES and self.settings.as_usual)
 
     def drawn(self, plan: Plan) -> set[str]:
-        """The kernels of which no case is left out that a run draws if it is asked for nothing else."""
+        """The kernels of which the run draws every case that a run with default options draws."""
         if not self.draws_all:
             return set()
         picked = {(case.op, case.dtypes) for case in self.selection.cases}
@@ -211,7 +211,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A run whose kernels are built. ``problems`` are recorded cases that are none any more."""
+    """A run whose kernels are built. ``problems`` are recorded cases that are no longer valid."""
 
     run: Run
     built: tuple[Built, ...]

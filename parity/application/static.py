@@ -1,4 +1,4 @@
-"""What kernels take on each target, without running them."""
+"""The resources of kernels on each target, without running them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CUDA = "sm_90"
 
 @dataclass(frozen=True)
 class Inspected:
-    """The footprint of each kernel on each target; ``notes`` say what is missing, and why."""
+    """The footprint of each kernel on each target; ``notes`` say which are missing, and why."""
 
     built: tuple[Built, ...]
     footprints: tuple[Footprint, ...]
@@ -32,7 +32,7 @@ class Inspected:
 
     @property
     def remarks(self) -> list[Remark]:
-        """What stands out."""
+        """The remarks about these footprints."""
         return remarks(self.footprints)
 
     def frame(self) -> pandas.DataFrame:

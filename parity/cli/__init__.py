@@ -65,7 +65,7 @@ def _main(argv: Sequence[str] | None) -> int:
         code: int = arguments.command(arguments)
         problems: tuple[str, ...] = getattr(arguments, "problems", ())
         if problems and not code:
-            code = WRONG_USAGE  # all that could be used is well, but a part of the suite could not
+            code = WRONG_USAGE  # no case failed, but a part of the suite could not be used
         sys.stdout.flush()
     except ParityError as error:
         _say(f"parity: {error}")
@@ -77,7 +77,7 @@ def _main(argv: Sequence[str] | None) -> int:
         _say("parity: interrupted")
         return INTERRUPTED
     except BrokenPipeError:
-        # Whoever read the output has left; without this the interpreter would complain when it flushes at exit.
+        # The reader has closed the pipe; without this the interpreter would print an error when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     except OSError as error:
@@ -91,10 +91,10 @@ def _main(argv: Sequence[str] | None) -> int:
 
 @contextlib.contextmanager
 def _signals(*, restored: bool) -> Iterator[list[int]]:
-    """SIGTERM interrupts as Ctrl-C does, and is then in the list; after an interrupt it has nothing to add.
+    """Let SIGTERM interrupt as Ctrl-C does, and note it in the list; after an interrupt it is ignored.
 
-    Signals are not ``restored`` where the process ends with this: nothing is left to interrupt, and what Python does at
-    its end would show a traceback.
+    Signals are not ``restored`` where the process ends afterwards: an interrupt while Python exits would show a
+    traceback.
     """
     terminated: list[int] = []
     if threading.current_thread() is not threading.main_thread():

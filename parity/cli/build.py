@@ -145,7 +145,7 @@ def _print_kernels(built: Sequence[Built]) -> None:
 
 
 def _print_branches(built: Sequence[Built], kernels: Path) -> None:
-    """Which lines AMD's compiler leaves out or in where that depends on CUDA's macros; the first of them."""
+    """Print the conditions on CUDA's macros, with the lines that AMD's compiler leaves out or in; the first of them."""
     branches = list(dict.fromkeys(branch for one in built for branch in one.branches))
     for branch in branches[:BRANCHES]:
         place = os.path.relpath(kernels / branch.file)
@@ -200,7 +200,7 @@ def _print_made(built: Sequence[Built], kernels: Path) -> None:
 
 
 def _print_switches(built: Sequence[Built]) -> None:
-    """What build files of the project define and no setting, where a module does not compile without: a line each."""
+    """Print the macros that a module needs to compile and that only build files of the project define, a line each."""
     modules: dict[Switch, list[str]] = {}
     for one in built:
         for switch in one.switches:
@@ -216,14 +216,14 @@ def _print_switches(built: Sequence[Built]) -> None:
 
 
 def _print_parts(built: Sequence[Built]) -> None:
-    """Files that are none by themselves, and what was built in the place of each: a line for each."""
+    """Print files that do not compile on their own, each with the file that was built in its place: a line for each."""
     for module, whole in dict.fromkeys((one.module, one.part_of) for one in built if one.part_of):
         place = os.path.relpath(whole)
         output().print(f"{module}: a part of {place}, which includes it: that is built in its place", style="yellow")
 
 
 def _print_guessed(built: Sequence[Built]) -> None:
-    """Kernel templates whose arguments nothing says: a line for each module."""
+    """Print the kernel templates whose arguments no source names: a line for each module."""
     for module, symbols in dict.fromkeys((one.module, one.entries) for one in built if one.guessed):
         kernels = " ".join((spelled(symbol) or (symbol,))[0] for symbol in symbols)
         output().print(
@@ -233,7 +233,7 @@ def _print_guessed(built: Sequence[Built]) -> None:
 
 
 def _print_empty(built: Sequence[Built], modules: Mapping[str, Path]) -> None:
-    """Modules that hold kernel templates and none of whose instances was made."""
+    """Print the modules that have kernel templates, of which no instance was made."""
     empty = {one.module: one.behind for one in built if not one.error and not one.entries}
     for module, behind in empty.items():
         path = modules[module]
@@ -249,7 +249,7 @@ def _print_empty(built: Sequence[Built], modules: Mapping[str, Path]) -> None:
 
 
 def _print_failures(built: Sequence[Built]) -> None:
-    """Which modules do not compile, once for all targets; in full where the compiler's errors name no place."""
+    """Print modules that do not compile, once for all targets; in full where the compiler's errors have no place."""
     for module in dict.fromkeys(one.module for one in built if one.error):
         every = [one for one in built if one.module == module]
         failed = [one for one in every if one.error]
@@ -269,7 +269,7 @@ def _counted(count: int, what: str) -> str:
 
 
 def _print_findings(built: Sequence[Built], kernels: Path) -> None:
-    """What is left to a person, once for all targets: file by file, line by line.
+    """Print the findings that a person has to settle, once for all targets: file by file, line by line.
 
     Of the errors of a module no more than ``SHOWN_ERRORS`` are there, in the compiler's order: the others follow from
     them as a rule. Of what is alike in a file, ``SHOWN_ALIKE``.

@@ -62,7 +62,7 @@ LIBRARIES = (
 
 @dataclass(frozen=True)
 class Fact:
-    """One thing that was looked for: what was found, or what to do to have it. ``needed``: not having it is a fault."""
+    """One thing that was looked for: the finding, or how to install it. ``needed``: it is a fault if it is missing."""
 
     group: str
     name: str
@@ -81,7 +81,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Print what was found; always 0, as a machine that can do little is no error."""
+    """Print the facts; always 0, because a missing tool is no error."""
     found = list(facts())
     if arguments.json:
         print(json_text([{**asdict(finding), "ok": finding.ok} for finding in found], indent=1).decode())

@@ -42,7 +42,7 @@ def add_target(parser: argparse.ArgumentParser, default: str) -> None:
 
 
 def add_folders(parser: argparse.ArgumentParser, *, cases: Sequence[str] = ()) -> None:
-    """Where sources and case files are, and what makes AMD code of them; ``cases`` are other flags for their folder."""
+    """Add the options of folders, toolchain and translator; ``cases`` are other flags for the cases' folder."""
     declare(parser.add_argument, "kernels", dest="kernels_dir", type=Path)
     declare(parser.add_argument, "hip", dest="hip_dir", type=Path)
     declare(parser.add_argument, "cases", *cases, dest="cases_dir", type=Path)
@@ -51,7 +51,7 @@ def add_folders(parser: argparse.ArgumentParser, *, cases: Sequence[str] = ()) -
 
 
 def add_drawing(parser: argparse.ArgumentParser, *, examples: int | None = EXAMPLES, seed: int | None = 0) -> None:
-    """How cases are drawn; other defaults are for a command that has to know whether they were given."""
+    """Add the options of drawing cases; other defaults are for a command that has to know whether they were given."""
     declare(parser.add_argument, "examples", default=examples)
     declare(parser.add_argument, "launches", choices=LAUNCHES, metavar=None)
     declare(parser.add_argument, "seed", default=seed)

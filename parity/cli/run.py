@@ -50,7 +50,7 @@ __all__ = ["main", "options"]
 
 INTERRUPTED = 130
 NAMED = 12
-"""Missing kernels that are named."""
+"""The number of missing kernels whose names are shown."""
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -166,7 +166,7 @@ def _executed(prepared: Prepared, record: Path) -> Results:
 
 
 def _measured(prepared: Prepared, now: bool) -> dict[tuple[str, Column], Measurement]:
-    """What was recorded of the cost of kernels, and, if it is to be found out ``now``, that of what executes here."""
+    """The recorded measurements of kernels and, if ``now``, new measurements of those that execute here."""
     run = prepared.run
     found, problems = recorded_measurements(run)
     _warn(problems)
@@ -216,7 +216,7 @@ def _print_failures(suite: Suite, records: Sequence[CaseRecord], reproduction: R
 
 
 def _missing_line(matrix: Matrix, kernels: Path) -> str:
-    """What ops call and the folder does not have, which is how a fork differs from what it was made of."""
+    """The kernels that ops call and the folder lacks, as one line: they show how a fork differs from its origin."""
     names = [row.kernel for row in matrix.rows if any(cell.state is State.MISSING for cell in row.cells)]
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     return f"missing in {shown(kernels)}: {' '.join(names[:NAMED])}{more}" if names else ""

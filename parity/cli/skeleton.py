@@ -33,7 +33,7 @@ C_TYPES: Mapping[str, str] = {
 """The dtype of a type of C, as a demangler spells it."""
 
 SUFFIXES: Mapping[str, str] = {**{name: name for name in NUMBERS}, "fp8_e4m3": "f8_e4m3", "half": "f16", **C_TYPES}
-"""What a name may end in, and the dtype that it means."""
+"""The endings that a name may have, and the dtype that each means."""
 
 WRITTEN = re.compile(r"out|output|dst|dest|destination|result|res|y|c", re.IGNORECASE)
 COUNT = re.compile(r"n|numel|el_count|n_?elements|num_elements|count|len|length|size", re.IGNORECASE)

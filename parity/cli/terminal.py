@@ -1,4 +1,4 @@
-"""Where output goes: results to stdout, everything else to stderr; colours and progress bars on a terminal only."""
+"""The consoles: results go to stdout, all else to stderr; colours and progress bars are shown on a terminal only."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def progress(shown: bool = True) -> Progress:
 
 @contextmanager
 def building(total: int) -> Iterator[Callable[[Built], None]]:
-    """A progress display of so many modules and targets; what it gives is called with each that is built."""
+    """A progress display of ``total`` modules and targets; yields a function to call with each that is built."""
     with progress() as bars:
         bar = bars.add_task("building", total=total, note="")
         yield lambda built: bars.update(bar, advance=1, note=f"{built.module} {built.target}")

@@ -1,4 +1,4 @@
-"""Compares what a runner computed with what was expected."""
+"""Comparison of a runner's results with the expected values."""
 
 from __future__ import annotations
 
@@ -61,27 +61,27 @@ def compare(expected: Expected, got: Array, *, vendor: Vendor, poison: Array | N
 
 @np.errstate(all="ignore")
 def right_elements(expected: Expected, got: Array, vendor: Vendor) -> Array:
-    """Which elements of ``got`` are right by the rules of that vendor, bool in the logical shape."""
+    """The elements of ``got`` that are right by the rules of that vendor, bool in the logical shape."""
     bounds = expected.bounds(Limits(vendor)) if expected.bounds and got.size else None
     return _within(expected, bounds, got, _exactly(expected, got)[0])[0]
 
 
 @np.errstate(all="ignore")
 def accepts_zeros(expected: Expected, vendor: Vendor) -> bool:
-    """Whether a kernel that leaves nothing but zeros would be right in every element, but for NaN and infinities."""
+    """True if a kernel that writes only zeros would be right in every element, except for NaN and infinities."""
     value = expected.value
     number = np.isfinite(value) if of_array(value).is_float else np.ones(value.shape, np.bool_)
     return not (number & ~right_elements(expected, np.zeros_like(value), vendor)).any()
 
 
 def _allows(bounds: Bounds) -> bool:
-    """Whether any element may be off at all."""
+    """True if an error is allowed in any element."""
     room = np.maximum(bounds.below, bounds.above)
     return bool((np.isfinite(bounds.centre) & (room > 0)).any())
 
 
 def _exactly(expected: Expected, got: Array) -> tuple[Array, list[str]]:
-    """Which elements are right without a budget, and the known divergences that were met."""
+    """The elements that are right without a budget (bool), and the known divergences that were met."""
     value = expected.value
     right = _matches(value, got, expected.sign_of_zero) if expected.accepts is None else expected.accepts(got)
     divergences = []
@@ -99,7 +99,7 @@ def _exactly(expected: Expected, got: Array) -> tuple[Array, list[str]]:
 
 
 def _within(expected: Expected, bounds: Bounds | None, got: Array, exactly: Array) -> tuple[Array, Array]:
-    """Which elements are right, exactly or by their budget; and the share of it that every element uses."""
+    """The elements that are right (bool), exactly or by their budget; and the share of it that every element uses."""
     if bounds is None:
         return exactly, np.where(exactly, 0.0, math.inf)
     shares = _shares(bounds, got, exactly)

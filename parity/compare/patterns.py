@@ -1,4 +1,4 @@
-"""Which elements are wrong, in words: the shape of a failure often names its cause."""
+"""Descriptions of the positions of wrong elements, which often show the cause of a failure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["describe"]
 
 Array = np.ndarray[Any, Any]
 _PERIODS = (32, 64, 2, 4, 8, 16, 128, 256, 512, 1024)
-"""Wavefront sizes first, then what vector loads, tiles and blocks leave behind."""
+"""Periods that are looked for: wavefront sizes first, then those of vector loads, tiles and blocks."""
 
 
 def describe(wrong: Array) -> str:

@@ -38,7 +38,7 @@ def ulp_distance(x: np.generic, y: np.generic) -> float:
 
 
 def bytes_apart(x: Array, y: Array) -> Array:
-    """How many bytes of every element differ, int64 in the shape of both arrays."""
+    """The number of bytes of every element that differ, int64 in the shape of both arrays."""
     rows = (np.ascontiguousarray(each).reshape(-1).view(np.uint8).reshape(*each.shape, -1) for each in (x, y))
     return np.asarray(np.count_nonzero(np.not_equal(*rows), axis=-1))
 

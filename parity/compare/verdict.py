@@ -1,4 +1,4 @@
-"""Verdicts: the comparison of a kernel's output with what was expected."""
+"""Verdicts: the comparison of a kernel's output with the expected values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["Mismatch", "Status", "Verdict", "general"]
 
 
 class Status(StrEnum):
-    """How a case ended. Only PASS is a success; a known divergence is a PASS that names its ids."""
+    """The outcome of a case. Only PASS is a success; a known divergence is a PASS that names its ids."""
 
     PASS = "pass"
     FAIL = "fail"
@@ -75,12 +75,12 @@ class Verdict:
 
     @property
     def failed(self) -> bool:
-        """Whether it was executed, or should have been, and did not pass."""
+        """True if the case was executed, or should have been, and did not pass."""
         return self.status not in (Status.PASS, Status.UNSUPPORTED, Status.NOT_JUDGED)
 
     @property
     def judged(self) -> bool:
-        """Whether it is about the kernel: not for one that is missing, or a case that could not be run."""
+        """True if the verdict is about the kernel: not for a missing kernel, or a case that could not be run."""
         return self.status in (Status.PASS, Status.FAIL, Status.CRASH, Status.TIMEOUT)
 
 

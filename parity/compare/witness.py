@@ -1,4 +1,4 @@
-"""Who is wrong: what the outputs of CUDA and AMD for one case say about each other and about the reference."""
+"""The side that is wrong: the outputs of CUDA and AMD for one case, compared with each other and the reference."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Array = np.ndarray[Any, Any]
 
 
 class Finding(StrEnum):
-    """How CUDA's and AMD's results of one case compare, from the best to the worst."""
+    """The result of comparing CUDA's and AMD's outputs of one case, from the best to the worst."""
 
     SAME = "same bits"
     RIGHT = "both right"
@@ -33,13 +33,13 @@ class Finding(StrEnum):
 
     @property
     def agreement(self) -> bool:
-        """Whether both sides are right."""
+        """True if both sides are right."""
         return self in (Finding.SAME, Finding.RIGHT, Finding.RULES)
 
 
 @dataclass(frozen=True)
 class Witness:
-    """What one side did: the verdict on it, and its output in logical shape (None if it left none)."""
+    """The result of one side: the verdict on it, and its output in logical shape (None if it left none)."""
 
     verdict: Verdict
     output: Array | None = None
@@ -71,7 +71,7 @@ _VALUES = ("value", "nan", "infinity", "sign of zero")
 
 @np.errstate(all="ignore")
 def who_is_wrong(cuda: Witness, amd: Witness, expected: Expected | None = None) -> Comparison | None:
-    """How the two results compare, or None if one side has none. ``expected`` is what both were judged by."""
+    """The comparison of two results, or None if one side has none. ``expected`` is the reference that judged both."""
     if not (cuda.verdict.judged and amd.verdict.judged):
         return None
     if cuda.verdict.passed and amd.verdict.passed and (cuda.output is None or amd.output is None):
@@ -110,7 +110,7 @@ def _is_float(output: Array | None) -> bool:
 
 
 def _apart(cuda: Array | None, amd: Array | None, expected: Expected | None) -> tuple[Array, Array]:
-    """Which elements have other bits, and how many ULP every element is apart."""
+    """The elements that have other bits (bool), and the distance of every element in ULP."""
     if cuda is None or amd is None:
         return np.zeros(0, np.bool_), np.zeros(0)
     apart = np.asarray(bit_patterns(cuda) != bit_patterns(amd))
@@ -125,7 +125,7 @@ def _apart(cuda: Array | None, amd: Array | None, expected: Expected | None) -> 
 
 
 def _agree(cuda: Witness, amd: Witness, expected: Expected | None) -> bool:
-    """Whether both sides, which are wrong, say the same: wherever one of them is, some value would let both be right.
+    """True if both sides, which are wrong, agree: wherever one of them is wrong, some value would let both be right.
 
     That is so for equal values, and for values no further apart than both budgets together. A budget is taken to grow
     with the value: the reference that it belongs to may be far off.

@@ -105,8 +105,8 @@ _PRIVATE = ("scratch_", "buffer_", "flat_")
 """Instructions that access scratch memory; the compiler uses buffers for that alone."""
 
 _APERTURE, _FAR, _WILD = 0x0002_0000 << 32, 1 << 20, 1 << 34
-"""The begin of generic pointers into scratch memory; the bytes before it that count as a pointer that missed it; the
-bytes around it that do where an array is known to be meant: 32 bits of index, of 4 bytes or fewer."""
+"""The first generic address of scratch memory; the number of bytes before it that still count as scratch memory; the
+same before and behind it for an access to a known array: an index of 32 bits, times 4 bytes or fewer."""
 
 Triple = tuple[int, int, int]
 
@@ -601,14 +601,14 @@ class Device:
         return target(code.target).wavefront
 
     def _private(self, instruction: Instruction, lane: int | None, lanes: int) -> Allocation | None:
-        """The scratch memory of the lane, if an access means that, wherever it went."""
+        """The scratch memory of the lane, if an access is meant for it, also outside of its bounds."""
         c = self._context
         if lane is None or not c.scratch_stride or not instruction.mnemonic.startswith(_PRIVATE):
             return None
         own = Allocation(
             f"{SCRATCH}lane {lane}", c.scratch + (c.wave * lanes + lane) * c.scratch_stride, c.scratch_bytes
         )
-        # Before the first byte an offset goes up by 2^32, and a generic pointer leaves its aperture.
+        # Before the first byte: a negative offset wraps to one near 2^32; a generic pointer leaves its aperture.
         if instruction.array:
             before = c.address - own.address >= 1 << 31
             return replace(

@@ -1,7 +1,7 @@
 """Compile C++ functions in batches with the host compiler, and load what was compiled.
 
 One cache entry per batch holds a shared object; a tiny entry names the batch of every function. So a function is
-compiled once, whoever needs it, and a change of one function compiles that function alone.
+compiled once for all kernels that need it, and a change of one function compiles that function alone.
 """
 
 from __future__ import annotations

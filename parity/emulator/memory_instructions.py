@@ -167,7 +167,7 @@ def _load(w: Writer, item: Instruction, space: str, kind: str) -> None:
 
 
 def _alignment(w: Writer, item: Instruction, address: str) -> list[str]:
-    """The check of what the source's type promises; after the access, because being outside is worse."""
+    """The check of the alignment of the source's type; after the access, because an access out of bounds goes first."""
     check = f"if (misaligned(c, exec, {address}, {item.align - 1}u, {w.here})) return 1;"
     return [check] if item.align > 1 else []
 

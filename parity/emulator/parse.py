@@ -198,7 +198,7 @@ def _is_literal(operand: str) -> bool:
 
 
 def _own(place: str, callers: str) -> tuple[str, str | None]:
-    """The place in the user's own files and, if it comes from a header of somebody else's that was inlined, that."""
+    """The place in the user's own files, and that in another header if the code was inlined from there."""
     if not place.startswith(_HEADERS):
         return place, None
     own = (caller for caller in _CALLER.findall(callers) if not caller.startswith(_HEADERS))

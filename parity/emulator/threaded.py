@@ -1,8 +1,9 @@
 """From the instructions of one kernel to threaded code: an array of operations, each a step and its numbers.
 
 A step is the C++ of an instruction without its operands (registers, constants and branch targets), which are data of
-the operation. Tens of thousands of instructions share a thousand steps, so little has to be compiled, and soon nothing
-at all. It runs at a third of the speed of ``codegen.translate``, which compiles the same C++ with the operands in it.
+the operation. Tens of thousands of instructions share a thousand steps, so little has to be compiled, and nothing once
+all steps are in the cache. The code runs at a third of the speed of that of ``codegen.translate``, which compiles the
+same C++ with the operands in it.
 """
 
 from __future__ import annotations

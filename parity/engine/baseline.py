@@ -1,4 +1,4 @@
-"""Measurements stored as a baseline, and what has become of them."""
+"""Measurements stored as a baseline, and the changes of later measurements against them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ CONFIDENCE = 2.0
 
 
 class Changed(StrEnum):
-    """What became of a kernel's share of what its device can do."""
+    """The change of a kernel's share of the device's limit, or of its number of instructions."""
 
     FASTER = "FASTER"
     SAME = "SAME"
@@ -65,7 +65,7 @@ class Change:
 
 @dataclass(frozen=True)
 class _Kind:
-    """What a file says that it is."""
+    """The format and version that a file states."""
 
     format: Any = None
     version: Any = None
@@ -73,7 +73,7 @@ class _Kind:
 
 @dataclass(frozen=True)
 class _Stored:
-    """What is read of a file of measurements."""
+    """The fields that are read from a file of measurements."""
 
     devices: dict[str, str]
     measurements: tuple[Measurement, ...]
@@ -87,7 +87,7 @@ class Baseline:
     measurements: Mapping[tuple[str, str], Measurement]
 
     def change(self, now: Measurement, device: str, threshold: float) -> Change:
-        """What has become of a measurement; ``device`` is what it was made on."""
+        """The change of a measurement since the baseline; ``device`` is the device on which it was made."""
         then = self.measurements.get((now.target, now.case))
         if now.problem:
             return Change(Changed.UNMEASURED)
@@ -99,9 +99,9 @@ class Baseline:
 
 
 def compare_shares(now: Measurement, then: Measurement, threshold: float) -> Change:
-    """Whether a share differs by more than ``threshold`` (0.05: 5 %), as far as both are known.
+    """The change of a share: FASTER or SLOWER if it differs by more than ``threshold`` (0.05: 5 %), else SAME.
 
-    AMBIGUOUS if the interval in which the ratio lies holds values on both sides of a limit.
+    AMBIGUOUS if the interval in which the ratio lies (95 %) holds values on both sides of a limit.
     """
     assert now.share and then.share
     ratio, uncertainty = now.share / then.share, CONFIDENCE * math.hypot(now.error, then.error)
@@ -118,7 +118,7 @@ def compare_shares(now: Measurement, then: Measurement, threshold: float) -> Cha
 
 
 def compare_counts(now: Measurement, then: Measurement, threshold: float) -> Change:
-    """Whether the number of instructions differs by more than ``threshold``; the ratio is that of the numbers."""
+    """The change of the number of instructions: FEWER or MORE if it differs by more than ``threshold``, else SAME."""
     ratio = sum(now.instructions.values()) / max(1, sum(then.instructions.values()))
     verdict = Changed.SAME
     if abs(ratio - 1) > threshold:

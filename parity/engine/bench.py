@@ -1,4 +1,4 @@
-"""What kernels cost: seconds beside what the device can do, or instructions where seconds mean nothing.
+"""The cost of kernels: seconds beside the limit of the device, or instructions where seconds mean nothing.
 
 A kernel is measured only after some of its cases gave the right values there. On hardware every measurement lies
 between two of the same copy of 1 GiB, so that a device that grows hot or is shared is noticed; what the device could do
@@ -46,7 +46,7 @@ DRIFT = 0.02
 """Difference between the copies before and after a measurement from which on it does not count."""
 
 NOT_JUDGED = "not judged"
-"""How the problem of a kernel begins of which a reference that raises keeps parity from knowing whether it is right."""
+"""The first words of a measurement's problem if the reference raised an error, so that the kernel cannot be judged."""
 
 CHECKED_WORK = 2**24
 """A case of no more bytes and operations is compared with the reference itself, which holds every product in f64."""
@@ -56,7 +56,7 @@ Report = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class Ceilings:
-    """What a device can do: bytes copied per second (read and written), operations per second (a multiply-add is two).
+    """The limits of a device: bytes copied per second (read and written), operations per second (multiply-add: two).
 
     ``empty`` are the seconds between two events around an empty kernel, ``host`` those the host takes to launch it.
     """
@@ -214,7 +214,7 @@ def _checkable(work: Work) -> bool:
 
 
 def _checks(plan: Plan, suite: Suite, entry: Entry) -> list[Case]:
-    """Cases that have to pass before a kernel is timed: what is timed in small, named ones, drawn ones."""
+    """Cases that have to pass before a kernel is timed: small forms of those that are timed, named ones, drawn ones."""
     small = [case for _, case in entry.op.bench_cases(entry.dtypes, small=True)]
     texts = (text for _, text in plan.draw(suite, Task(entry.op.name, entry.dtypes, ())))
     return [*small, *map(entry.op.parse, texts)]

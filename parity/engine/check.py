@@ -22,7 +22,7 @@ __all__ = ["Checked", "Subject", "check", "judge", "unjudged"]
 
 Array = np.ndarray[Any, Any]
 
-# What a fault of the runner says about the kernel; any other kind is a failure of the kernel.
+# The status of a case by the kind of the runner's fault; any other kind is a failure of the kernel.
 _STATUS = {
     "timeout": Status.TIMEOUT,
     "no progress": Status.TIMEOUT,
@@ -57,7 +57,7 @@ class Checked:
 
 @dataclass(frozen=True)
 class Subject:
-    """What is checked: code on an open device, or a library, which needs none; and whose accuracy limits hold."""
+    """The subject of a check: code on an open device, or a library; and the vendor whose accuracy limits hold."""
 
     session: Session | Library
     vendor: Vendor

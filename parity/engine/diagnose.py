@@ -1,4 +1,4 @@
-"""Why a case fails, as far as further launches can tell."""
+"""The cause of a case's failure, as far as further launches can tell."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _launches(
     code: Mapping[Column, CodeObject],
     session: Callable[[Column], Session | Library],
 ) -> list[str]:
-    """What the session knows, and what further launches give."""
+    """The notes of the session on a failure, and those of further launches."""
     call = op.call(failing.case).on(code[column])
     kernel = call.launch.kernel
     here = session(column)
@@ -73,7 +73,7 @@ def _launches(
 
 
 def _blocks(op: Op, case: Case, passes: Callable[[Case], bool]) -> Iterator[str]:
-    """What other numbers of threads per block give, if any of them passes."""
+    """The numbers of threads per block with which the case passes and fails, as one line; nothing if none passes."""
     good: list[str] = []
     bad: list[str] = []
     for threads in op.threads if case.launch is None else ():

@@ -1,4 +1,4 @@
-"""The journal of a recording: what it has so far, so that a recording that was killed goes on where it was.
+"""The journal of a recording: its cases so far, so that a recording that was killed continues where it ended.
 
 It is a file beside the recording to be, and is only appended to. A line is the SHA-256 of a JSON value and the value:
 first the plan, which is everything that decides the values, then one entry per task, with its number and its cases.
@@ -26,12 +26,12 @@ __all__ = ["Journal"]
 
 FORMAT = "journal of a parity recording, version 1"
 DIFFERENCES = 3
-"""How many differences to another plan are told."""
+"""The number of differences to another plan that an error message shows."""
 
 
 @dataclass(frozen=True)
 class _Entry:
-    """What one task left; the buffers of its cases are compressed."""
+    """The record of one finished task; the buffers of its cases are compressed."""
 
     task: int
     cases: tuple[RecordedCase, ...]
@@ -75,7 +75,7 @@ class Journal:
         return self._cases[task]
 
     def add(self, task: int, cases: Sequence[RecordedCase]) -> None:
-        """Keep the cases of a task, whatever happens to this process and to the machine afterwards.
+        """Write the cases of a task to the disk, where they stay if this process or the machine fails afterwards.
 
         Raises:
             UsageError: it cannot be written.
@@ -100,7 +100,7 @@ class Journal:
             self._file.close()
 
     def _lock(self) -> None:
-        """Keep other processes out; the system lets them in again when this one ends, however it ends."""
+        """Lock the file against other processes; the system releases the lock when this process ends."""
         with contextlib.suppress(ImportError):
             import fcntl  # not on every platform
 
@@ -168,7 +168,7 @@ def _with_buffers(case: RecordedCase, change: Callable[[bytes], bytes]) -> Recor
 
 
 def _differences(there: Mapping[str, Any], here: Mapping[str, Any], place: str = "") -> Iterator[str]:
-    """What differs between two plans, by its path; with the values where they are short."""
+    """The differences between two plans, by path; with the values where they are short."""
     for key in {**here, **there}:
         old, new = there.get(key), here.get(key)
         if isinstance(old, dict) and isinstance(new, dict):

@@ -16,9 +16,9 @@ for a number", "a number for nan". ``says`` is a text that the message of a faul
 failure is a "compile error". What ``toolchain`` names is a Python package or something that the runner tells of its
 device (``nvcc``, ``driver``).
 
-An issue has to be looked at again when it has expired, when what it covers fails in another way, and when it fails no
-longer: that is decided by the cases that it names, which are run whenever their kernel is; or, if it names none, by all
-cases drawn for its kernels.
+An issue has to be looked at again when it has expired, when a case that it covers fails in another way, and when none
+fails any longer. The latter is decided by the cases that it names, which are run whenever their kernel is; or, if it
+names none, by all cases drawn for its kernels.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from parity.suite import Suite
 __all__ = ["Issue", "Known", "Reviewed", "known_issues"]
 
 SIGNATURE = {"value": "ulps", "error": "says", "crash": "says", COMPILE_ERROR: "says"}
-"""What a signature needs beside a class that alone would hide quite different failures."""
+"""The key that a signature needs beside a class that alone would also hide different failures."""
 _HEADER = re.compile(r"\s*\[\[\s*issue\s*\]\]")
 _VERSION = re.compile(r"\d+(?:\.\d+)*")
 
@@ -94,7 +94,7 @@ class Issue:
     columns: frozenset[tuple[str, str]] = field(default=frozenset(), repr=False)
 
     def covers(self, record: CaseRecord) -> bool:
-        """Whether it is about this case on this runner and target."""
+        """True if the issue is about this case on this runner and target."""
         here = (record.runner, record.target) in self.columns
         return here and ((record.op, record.kernel) in self.kernels or record.case in self.cases)
 
@@ -113,7 +113,7 @@ class Issue:
 
 @dataclass(frozen=True)
 class Reviewed:
-    """What has become of an issue in a run: how many failures it explains, where, and what is wrong with it."""
+    """The state of an issue after a run: the number of cases that it explains, their columns, and a complaint."""
 
     issue: Issue
     cases: int
@@ -156,9 +156,9 @@ class Known:
         )
 
     def review(self, records: Sequence[CaseRecord], drawn: Container[str]) -> tuple[Reviewed, ...]:
-        """What has become of every issue whose cases were run.
+        """The state of every issue whose cases were run.
 
-        ``records`` are marked; ``drawn`` are the kernels of which all cases were run that a full run draws.
+        ``records`` are marked; ``drawn`` are the kernels of which every case was run that a full run draws.
         """
         executed = [
             record for record in records if record.verdict.status not in (Status.UNSUPPORTED, Status.NOT_JUDGED)
@@ -241,7 +241,7 @@ def known_issues(suite: Suite, columns: Iterable[Column], today: datetime.date |
 
 
 class _Mistake(Exception):
-    """What is wrong with the value of a key."""
+    """An error in the value of a key."""
 
     def __init__(self, key: str, text: str) -> None:
         super().__init__(text)
@@ -309,7 +309,7 @@ def _requirements(texts: Iterable[str]) -> list[Requirement]:
 
 
 def _fits(requirement: Requirement, column: Column) -> bool:
-    """Whether the column has that tool or package, in one of the versions."""
+    """True if the column has that tool or package, in one of the versions."""
     version = _VERSION.search(_facts(column).get(requirement.name) or _installed(requirement.name))
     return version is not None and requirement.specifier.contains(version[0], prereleases=True)
 

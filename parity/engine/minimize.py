@@ -19,7 +19,7 @@ __all__ = ["Search", "minimize"]
 
 @dataclass(frozen=True)
 class Search:
-    """How a simpler case is looked for: among as many ``examples``, drawn from ``seed``, as a run has.
+    """The search for a simpler case: among as many ``examples``, drawn from ``seed``, as a run has.
 
     ``launches`` are drawn as in the run, and ``hints`` are tried first. A failure that ``is_known`` is another one than
     the one looked for. After so many ``seconds`` the simplest case so far is taken.
@@ -63,7 +63,7 @@ def minimize(op: Op, failing: Checked, subject: Subject, search: Search) -> Chec
         shrunk = find_minimal(cases, search.seed, search.examples, fails, late)
         best = attempt(shrunk) if shrunk else None
     best = best or attempt(failing.case)
-    if best is None:  # the failure does not repeat: say so by returning the original
+    if best is None:  # the failure does not repeat
         return Checked(failing.case, replace(verdict, detail=f"{verdict.detail} (did not fail again)".strip()), "", {})
     progress = True
     while progress and not late():
@@ -81,7 +81,7 @@ def minimize(op: Op, failing: Checked, subject: Subject, search: Search) -> Chec
 
 
 def _simpler(checked: Checked) -> Iterator[Case]:
-    """Cases that are simpler in one respect, the boldest first."""
+    """Cases that are simpler in one respect, the largest simplifications first."""
     case = checked.case
     tensors = dict(case.tensors)
     yield from _single_elements(checked)

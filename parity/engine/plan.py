@@ -86,7 +86,7 @@ class Plan:
 
     @property
     def made_by(self) -> dict[str, str]:
-        """How the code of each target was made: of which sources, by which compiler, with whose headers."""
+        """The origin of each target's code: its sources, compiler and headers."""
         found: dict[str, dict[str, None]] = {}
         for (_, column), code in self.code.items():
             if code.made_by:
@@ -139,7 +139,7 @@ def tasks_of(selection: Selection, columns: Iterable[Column]) -> tuple[Task, ...
 
 
 def runnable(tasks: Iterable[Task], suite: Suite, code: Container[tuple[str, Column]]) -> tuple[Task, ...]:
-    """The tasks on the columns that have code for them, or need none; without tasks that are left with no column."""
+    """The tasks, each on the columns that have code for it, or need none; tasks without a column are left out."""
     found = (
         replace(task, columns=tuple(c for c in task.columns if c.op_level or (suite.op(task.op).module, c) in code))
         for task in tasks

@@ -1,8 +1,8 @@
 """Processes that call functions, and that may die at any moment without harm to the others or to this one.
 
-Each process has a pipe of its own, and is given one call at a time: what a process leaves behind when it dies in the
-middle of a message is a broken pipe of its own, and no lock that the others wait for. All of it is the business of one
-thread, so the thread that waits for results can always be interrupted.
+Each process has a pipe of its own, and is given one call at a time: a process that dies in the middle of a message
+breaks its own pipe only, and leaves no lock that the others wait for. One thread starts the processes and talks to
+them, so the thread that waits for results can always be interrupted.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from parity.runners.isolated import received
 __all__ = ["Died", "Late", "Processes"]
 
 ATTEMPTS = 3
-"""Processes that may die one after the other before one of them was ready; after that none will be."""
+"""Processes that may die one after the other before one of them was ready; then no more are started."""
 
 # Not multiprocessing's own processes: one whose parent is killed before it has told them how to begin prints a
 # traceback, and each of them runs the program of its parent once more.
@@ -57,7 +57,7 @@ class Died(Exception):
 
     @property
     def killed(self) -> bool:
-        """Whether it was ended from outside, as a system does that has no memory left."""
+        """True if the process was killed from outside, as the system does when memory runs out."""
         return self.exitcode == -signal.SIGKILL
 
 
@@ -153,7 +153,7 @@ class Processes:
                         mine.remove(each)
                         if attempts == ATTEMPTS:
                             self._give_up(_none_begins(each))
-        except BaseException as error:  # nobody else would ever say what became of the calls
+        except BaseException as error:  # else the callers would wait for ever
             self._give_up(RuntimeError("".join(traceback.format_exception(error))))
             raise
         finally:
@@ -183,7 +183,7 @@ class Processes:
                 each.connection.send_bytes(call.message)
 
     def _answered(self, processes: Sequence[_Process]) -> Iterator[_Process]:
-        """The processes that have something to say, or have died or are late."""
+        """The processes that have sent a message, have died, or are late."""
         busy = [each.deadline for each in processes if each.call]
         seconds = max(0.0, min(busy) - time.monotonic()) if busy else None
         found = wait([self._woken, *(each.connection for each in processes)], seconds)
@@ -197,7 +197,7 @@ class Processes:
                 yield each
 
     def _receive(self, each: _Process) -> bool:
-        """Take what a process has to say; whether it lives on."""
+        """Receive the message of a process; false if it has died."""
         try:
             said = each.connection.recv_bytes() if each.connection.poll() else None
         except (EOFError, OSError):
@@ -296,7 +296,7 @@ def work(descriptor: int) -> None:
 
 
 def _performed(message: bytes) -> bytes:
-    """What a call returned, and what it raised."""
+    """The pickled outcome of a call: the value that it returned, and the error that it raised."""
     try:
         function, arguments = pickle.loads(message)
         return bytes(ForkingPickler.dumps((function(*arguments), None)))

@@ -1,4 +1,4 @@
-"""The nouns of a run: columns, tasks, and what became of each case."""
+"""The data of a run: columns, tasks, and the record of each case."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from parity.runners import Evidence, Vendor
 __all__ = ["COMPILE_ERROR", "Against", "CaseRecord", "Column", "Task"]
 
 COMPILE_ERROR = "compile error"
-"""The class of what is wrong with a kernel for which there is no code."""
+"""The class of failure of a kernel that does not compile."""
 
 
 @dataclass(frozen=True)
@@ -34,26 +34,26 @@ class Column:
 
     @property
     def op_level(self) -> bool:
-        """Whether the runner computes ops with a library, so that nothing is built for it."""
+        """True if the runner computes ops with a library, so that nothing is built for it."""
         return self.evidence == Evidence.LIBRARY
 
     @property
     def live(self) -> bool:
-        """Whether it executes, so that further launches are possible; a recording only replays."""
+        """True if it executes, so that further launches are possible; a recording only replays."""
         return self.evidence != Evidence.RECORDED
 
     @property
     def built(self) -> bool:
-        """Whether kernels are built for it."""
+        """True if kernels are built for it."""
         return self.live and not self.op_level
 
     @property
     def on_device(self) -> bool:
-        """Whether a device of this machine computes, which a record describes."""
+        """True if a device of this machine computes, which a record describes."""
         return self.evidence in (Evidence.HARDWARE, Evidence.LIBRARY)
 
     def takes(self, entry: Entry) -> bool:
-        """Whether there is something to run: an op of libraries has no kernel."""
+        """True if the entry can be run here: an op of libraries has no kernel."""
         return self.op_level or not entry.op.library
 
     @property
@@ -80,7 +80,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Against:
-    """How a column compares with the other vendor's ``column`` in one case: ``compare.Comparison``, as stored.
+    """The comparison of a column with the other vendor's ``column`` in one case: ``compare.Comparison``, as stored.
 
     ``value`` is what the other column has at the first wrong element, ``budget`` the largest share of its own budget
     that it used (infinite if it failed).
@@ -129,7 +129,7 @@ class CaseRecord:
 
     @property
     def failed(self) -> bool:
-        """Whether it was executed and failed, in a way that is not known."""
+        """True if the case was executed and failed, and no known issue covers it."""
         return self.verdict.failed and not self.known
 
     @property

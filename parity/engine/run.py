@@ -20,7 +20,7 @@ from parity.suite import Suite
 __all__ = ["Progress", "perform", "prepare", "run", "scheduled", "task_limit"]
 
 Progress = Callable[[str, int, int], None]
-"""Is told what is being done, how much of it is done, and how much there is."""
+"""A function that is called with the name of the current step, the finished part of it, and the whole."""
 CASES_PER_LIMIT = 10
 BATCH = 8
 
@@ -123,7 +123,7 @@ def _on_each(plan: Plan, suite: Suite, pool: Processes, task: Task) -> list[Case
 
 
 def _on_one(plan: Plan, suite: Suite, pool: Processes, task: Task) -> list[CaseRecord]:
-    """One case on one column, whatever becomes of the process."""
+    """The records of one case on one column, also if it ends its process."""
     try:
         found: list[CaseRecord] = pool.schedule(worker.perform, [task], seconds=plan.seconds).result()
         return found

@@ -1,4 +1,4 @@
-"""CUDA beside AMD in one case: which columns are compared, and what is kept of it."""
+"""The comparison of CUDA with AMD in one case: the choice of columns, and the result."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["compared"]
 def compared(
     witnesses: Mapping[Column, Witness], expected: Callable[[], Expected] | None = None
 ) -> dict[Column, Against]:
-    """For every AMD column how it compares with CUDA's, and for CUDA's, if it fails, how it does with AMD's.
+    """The comparison of every AMD column with CUDA's, and, if CUDA's fails, that of CUDA's with AMD's.
 
     Only columns that ran the kernel count. Of several CUDA columns the first that gave a result is the witness; of
     AMD's the first that passes, or else the first. ``expected`` is asked for if two outputs are compared.

@@ -1,4 +1,4 @@
-"""What happens inside a worker process."""
+"""The work of a worker process: judging, diagnosing and minimizing the cases of its tasks."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Worker:
         return found
 
     def has(self, column: Column, text: str) -> bool:
-        """Whether a case can run there: one that replays has only what was recorded."""
+        """True if a case can run there: a column that replays has only the cases that were recorded."""
         if column.live:
             return True
         if column not in self.recorded:
@@ -126,7 +126,7 @@ class Worker:
                     try:
                         small = self._minimal(entry, task, column, each, hints)
                         beside = self._beside(entry, task, column, small)
-                    except Exception as error:  # what was found stays found
+                    except Exception as error:  # the failure is reported all the same
                         record = _not_smaller(record, error)
                         small = each
                     else:
@@ -138,7 +138,7 @@ class Worker:
     def _checked(self, entry: Entry, column: Column, case: Case, call: Call, first: bool = False) -> Checked:
         try:
             return judge(case, call, self._subject(entry, column), first=first)
-        except Exception as error:  # likewise
+        except Exception as error:  # a defect outside of the kernel costs this case only
             return Checked(case, _defect(error), "", {})
 
     def _subject(self, entry: Entry, column: Column) -> Subject:
@@ -165,7 +165,7 @@ class Worker:
         return self.helpful.get(key)
 
     def _beside(self, entry: Entry, task: Task, column: Column, small: Checked) -> Against | None:
-        """How the other vendor does in a case that was made small, if it can be launched there."""
+        """The comparison with the other vendor in a case that was made small, if it can be launched there."""
         others = [each for each in task.columns if each.vendor != column.vendor and each.built]
         if not column.built or not others:
             return None
@@ -175,12 +175,12 @@ class Worker:
 
 
 def endless(records: Iterable[CaseRecord]) -> bool:
-    """Whether so many cases of a kernel had no end that no more are executed."""
+    """True if so many cases of a kernel had no end that no more are executed."""
     return sum(record.failed and record.verdict.status is Status.TIMEOUT for record in records) >= ENDLESS
 
 
 def _against(call: Call, checked: Mapping[Column, Checked]) -> dict[Column, Against]:
-    """How CUDA and AMD compare in a case; of several outputs the one in which they agree least."""
+    """The comparison of CUDA and AMD in a case, by column; of several outputs the one in which they agree least."""
     worst: dict[Column, Against] = {}
     order = list(Finding)
     for name in call.outputs:
@@ -203,7 +203,7 @@ def _not_smaller(record: CaseRecord, error: Exception) -> CaseRecord:
 
 
 def _defect(error: Exception) -> Verdict:
-    """What parity says of its own accord is said to be read; anything else needs its place in the code."""
+    """The verdict for an error outside of the kernel: with its message if parity raised it, else with the traceback."""
     if verdict := unjudged(error):
         return verdict
     detail = str(error) if isinstance(error, ParityError) else "".join(traceback.format_exception(error))

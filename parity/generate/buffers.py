@@ -1,4 +1,4 @@
-"""What a tensor of a case holds before the launch."""
+"""The content of a case's tensors before the launch."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TILE, TILE_OF_IDS = 2**18, 2**20
 
 @dataclass(frozen=True)
 class Memory:
-    """What a buffer is to hold: the data of a tensor, or nothing yet if that has none.
+    """The content that a buffer is to get: the data of a tensor, or nothing yet if that has none.
 
     ``name`` is the tensor's, which its data depend on; ``bound`` is the number of places that its elements index.
     """

@@ -48,7 +48,7 @@ def elements(
 
 
 def unknown_stream(stream: str, dtype: DType, known: Collection[str]) -> str:
-    """What to say of a stream that is none of those that are known for a type."""
+    """The error message for a stream that is none of those known for a type."""
     of = f" of {dtype}" if dtype.is_block else ""
     between = "" if dtype.is_block else ", and LOW..HIGH for numbers in between"
     return f"unknown data{of} {stream!r}; known: {' '.join(known)}{between}{nearest(stream, known)}"
@@ -60,12 +60,12 @@ def streams_of(dtype: DType) -> Mapping[str, Stream]:
 
 
 def is_stream(name: str) -> bool:
-    """Whether a name means data of numbers: that of a stream, or ``LOW..HIGH``."""
+    """True if a name means data of numbers: that of a stream, or ``LOW..HIGH``."""
     return name in STREAMS or _RANGE.fullmatch(name) is not None
 
 
 def has_stream(dtype: DType, name: str) -> bool:
-    """Whether a type has a stream of that name."""
+    """True if a type has a stream of that name."""
     return name in streams_of(dtype) or (not dtype.is_block and is_stream(name))
 
 

@@ -80,7 +80,7 @@ def find_minimal(
 
 
 class _Stop(Exception):
-    """Tells Hypothesis that this draw is what was looked for."""
+    """Raised to tell Hypothesis that this draw fails, as the search asks for."""
 
 
 class _Ended(BaseException):

@@ -14,8 +14,8 @@ from parity.shapes import Shapes
 __all__ = ["Choices", "alternatives", "draw_values"]
 
 Choices = Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]]
-"""What names are drawn from: numbers, expressions of other names as text, tuples of both for a starred name. A sequence
-of such mappings is alternatives."""
+"""The choices from which names are drawn: numbers, expressions of other names as text, tuples of both for a starred
+name. A sequence of such mappings is alternatives."""
 
 SMALL, FEW = (1, 2, 3, 4, 5, 7), (1, 2, 3)
 RANKS: tuple[tuple[int, ...], ...] = ((2,), (), (1,), (3,), (2, 3), (1, 2, 1), (3, 1, 4))

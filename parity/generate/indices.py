@@ -16,7 +16,7 @@ __all__ = ["INDEX_STREAMS", "ids", "is_sentinel"]
 Array = np.ndarray[Any, Any]
 
 DISTINCT = 3
-"""How many different ids ``repeat`` holds."""
+"""The number of different ids of ``repeat``."""
 
 
 def ids(stream: str, dtype: DType, start: int, count: int, name: str, bound: int) -> Array:

@@ -153,6 +153,6 @@ STRIDES: dict[str, Strides] = {
     "rows": Strides(_rows, _not_rows),
     "matrix": Strides(_by_rows_or_columns),
 }
-"""What ``Op.strides`` may name: ``any`` (gaps, any order of dims, stride 0), ``distinct`` (no two elements in one
+"""The values of ``Op.strides``: ``any`` (gaps, any order of dims, stride 0), ``distinct`` (no two elements in one
 place, for what is written), ``dense`` (contiguous, at any offset), ``aligned`` (contiguous, from the start of the
 buffer, which is aligned for any vector), ``rows`` (contiguous rows at any distance), ``matrix`` (rows or columns)."""

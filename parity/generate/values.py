@@ -1,4 +1,4 @@
-"""What the streams are made of: random bits, and the values at which implementations go wrong."""
+"""The values of the streams: random bits, and the values at which implementations go wrong."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from parity.errors import ParityError
 __all__ = ["DEVICE_NAME", "LACKS", "environment", "errors", "library"]
 
 DEVICE_NAME = "parity's emulator"
-"""How the name of every emulated GPU begins."""
+"""The first words of every emulated GPU's name."""
 
 _SOURCE = Path(__file__).with_name("amdhip64.c")
 _ERRORS = Path(__file__).with_name("errors.csv")
@@ -76,7 +76,7 @@ def library() -> Path:
 def environment(
     targets: Sequence[str] = (), *, memory: int | None = None, faults: Sequence[str] = ()
 ) -> Mapping[str, str]:
-    """What to set so that a program of HIP's module API runs in the emulator.
+    """The environment variables with which a program of HIP's module API runs in the emulator.
 
     ``targets`` are those of the GPUs it finds (default: one of each of the default targets), ``memory`` the bytes they
     have together, ``faults`` what is to fail: ``API=ERROR``, or ``API=ERROR@N`` for the N-th call alone.

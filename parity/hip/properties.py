@@ -1,4 +1,4 @@
-"""What an emulated GPU says of itself, in the places where HIP's struct and attributes have it."""
+"""The properties of an emulated GPU, in the places where HIP's struct and attributes have them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What HIP does, on one emulated device that stands for several GPUs: memory, modules, launches, streams and events."""
+"""HIP's functions on one emulated device that stands for several GPUs: memory, modules, launches, streams, events."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Runtime:
     def perform(
         self, api: str, action: str, device: int, arguments: Sequence[int], data: bytes
     ) -> tuple[int, int, bytes]:
-        """Error number, value and bytes of a call; an error's story goes to standard error."""
+        """Error number, value and bytes of a call; the description of an error is written to standard error."""
         try:
             self._plant(api)
             if self._lost and action not in ("hello", "properties", "bus", "attribute"):
@@ -111,7 +111,7 @@ class Runtime:
         return len(self._targets), struct.pack("<2Q", self._base & -4096, CAPACITY)
 
     def do_nothing(self, *_: Any) -> None:
-        """A question whose answer is that the device is well."""
+        """A request without effect, which succeeds unless the device has an error."""
 
     def do_version(self, *_: Any) -> tuple[int, bytes]:
         return 0, struct.pack("<i", VERSION)

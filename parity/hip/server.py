@@ -38,7 +38,7 @@ def main(number: int) -> None:
 
 
 def _runtime() -> Runtime:
-    """What the environment asks for."""
+    """The runtime with the devices and faults that the environment asks for."""
     names = [name for name in os.environ.get("PARITY_HIP_TARGETS", "").split(",") if name] or list(DEFAULT_TARGETS)
     if visible := os.environ.get("HIP_VISIBLE_DEVICES"):
         numbers = [int(number) for number in visible.split(",") if number.strip().isdigit()]

@@ -52,9 +52,9 @@ _ONE_ROW = _direct(1, 1, 1)
 
 
 def _gathered(x: Array, rows: _Axis, columns: _Axis) -> tuple[Array, Array]:
-    """What every output element sees of an image: shape (b, c, rows out, columns out, rows of taps, columns of taps).
+    """The inputs of every output element, of shape (b, c, rows out, columns out, rows of taps, columns of taps).
 
-    0 where there is nothing, which the second array, of the last four dims, says.
+    An input outside of the image is 0; the second array, of the last four dims, is false there.
     """
     inside = rows.inside[:, None, :, None] & columns.inside[:, None, :]
     taken = x[:, :, rows.positions[:, None, :, None], columns.positions[:, None, :]]

@@ -1,4 +1,4 @@
-"""What a correct kernel may return: a nominal value and, per element, how far a result may lie from it."""
+"""The values that a correct kernel may return: a nominal value and, per element, the allowed distance from it."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class Limits:
-    """Whose documented function accuracy a budget is derived from.
+    """The documented accuracy of functions that a budget is derived from.
 
     ``vendor`` is the maker of the device, or "host" for a library that documents none, which is given the wider of both
-    vendors' limits. ``hard`` limits are documented maxima (beyond them a result fails), ``sharp`` ones are the worst
-    that was ever seen (beyond them a result is reported). ``asked`` collects the rows of the table that a budget asks
-    for (``parity.reference.accuracy``).
+    vendors' limits. ``hard`` limits are documented maxima (beyond them a result fails), ``sharp`` ones are the largest
+    errors that were measured (beyond them a result is reported). ``asked`` collects the rows of the table that a budget
+    asks for (``parity.reference.accuracy``).
     """
 
     vendor: Literal["amd", "cuda", "host"]
@@ -45,7 +45,10 @@ class Bounds:
     above: Array
 
     def complaint(self, unspecified: Array | bool = False) -> str:
-        """What is wrong with them, with the element and the values; empty if all is well where a value is specified."""
+        """The error message for wrong bounds, with the element and the values; empty if they are right.
+
+        Elements whose value is ``unspecified`` are not looked at.
+        """
         for side in ("below", "above"):
             centre, room, without = np.broadcast_arrays(self.centre, getattr(self, side), unspecified)
             wrong = np.isfinite(centre) & ~(room >= 0) & ~without
@@ -59,7 +62,7 @@ class Bounds:
 class Expected:
     """The reference outcome of one case, in the logical shape of the output.
 
-    ``value`` is the nominal result in the output's own dtype. ``bounds`` derives the accepted interval from somebody's
+    ``value`` is the nominal result in the output's own dtype. ``bounds`` derives the accepted interval from a vendor's
     accuracy limits; None demands the exact value (any NaN for a NaN). Where ``sign_of_zero`` is true, -0 and +0 differ.
     ``nan_allowed`` marks elements for which NaN is right as well as the number. ``divergences`` maps the id of a known
     CUDA/AMD divergence (``parity.divergences``) to the values the *other* vendor's rule gives; an output that follows

@@ -27,7 +27,7 @@ _F32 = DTYPES["f32"]
 
 
 class Arithmetic(Protocol):
-    """What a recipe may do."""
+    """The operations that a recipe may use."""
 
     def constant(self, value: float) -> Any: ...
     def add(self, a: Any, b: Any) -> Any: ...
@@ -174,7 +174,7 @@ def hull_bounds(value: Array, low: Array, high: Array) -> Bounds:
 
 
 def widened(exact: Array, function: str, dtype: DType, limits: Limits) -> Interval:
-    """What a device may give for an f16 quotient or root: documented to a part of an ULP, exact where f16 holds it."""
+    """The interval of an f16 quotient or root: documented to a part of an ULP, exact where f16 holds it."""
     slack = accuracy(function, dtype.name, limits) - 0.5
     nearest = to_grid(exact, dtype)
     if slack <= 0:

@@ -106,13 +106,13 @@ class _Scale:
 
     @property
     def error(self) -> Array:
-        """What the error of the square makes of it; the root's own comes on top."""
+        """The error that the error of the square causes; the root's own is added to it."""
         low, high = (1 / np.sqrt(self.square * np.maximum(1 + s * self.relative, 0)) for s in (1, -1))
         return np.asarray(np.maximum(high - self.value, self.value - low))
 
     @property
     def unknown(self) -> Array:
-        """Where the square may be anything down to 0."""
+        """True in the rows whose square may be anything down to 0."""
         return np.asarray(self.relative >= 1)
 
 

@@ -253,7 +253,7 @@ def quantize_q8_1(x: Array, shape: tuple[int, ...]) -> Expected:
 
 @dataclass(frozen=True, eq=False)
 class _Quantized:
-    """What blocks of q8_1 may hold for values ``v``, f32 (rows, blocks, 32).
+    """The blocks of q8_1 that are allowed for values ``v``, f32 (rows, blocks, 32).
 
     Where the largest magnitude is so small that d becomes 0 or loses bits as a subnormal, quotients leave the range of
     a code, and where it is infinite, infinity is divided by infinity: the codes of such values are not specified.
@@ -279,7 +279,7 @@ class _Quantized:
 
     @cached_property
     def overflows(self) -> tuple[Array, Array]:
-        """Where a partial sum may be infinite: above, and below."""
+        """Two masks of the blocks in which a partial sum may be infinite: above, and below."""
         above, below = (np.maximum(sign * wide(self.v), 0).sum(axis=-1) for sign in (1, -1))
         return above * (1 + LANES * _U) > _F32.max, below * (1 + LANES * _U) > _F32.max
 
@@ -302,7 +302,7 @@ class _Quantized:
         return blocks
 
     def accepts(self, got: Array) -> Array:
-        """Which blocks are right; of one with a NaN only the sum is specified, which is NaN."""
+        """The blocks that are right (bool); of one with a NaN only the sum is specified, which is NaN."""
         with np.errstate(all="ignore"):
             nan = np.isnan(self.v).any(axis=-1)
             least, nominal, greatest = self.sums

@@ -150,7 +150,7 @@ def _power_budget(x: Array, y: Any, r: Array, dtype: DType, accuracy: Callable[[
 
 
 def _tanh_budget(x: Array, p: Any, r: Array, dtype: DType, accuracy: Callable[[str], float]) -> Array:
-    """What is documented; near 1 the last rounding, and ``tanh_tail`` ULP per unit of what is missing from 1."""
+    """The documented accuracy; near 1 the last rounding, and ``tanh_tail`` ULP per unit of the distance from 1."""
     missing = 2 / (np.exp(2 * np.abs(x)) + 1)
     near = unit_roundoff(dtype) * (0.5 + accuracy("tanh_tail") * missing)  # an ULP below 1 is u
     documented = accuracy("tanh") * ulp_safe(r, dtype)

@@ -90,7 +90,7 @@ def _exact_sum(terms: Array, dtype: DType) -> tuple[Array, Array | float]:
 
 
 def _rounds(terms: Array, size: Array, dtype: DType) -> Array:
-    """Where a partial sum may round: unless all are multiples of one power of two and below 2**p times it."""
+    """True where a partial sum may round: unless all are multiples of one power of two and below 2**p times it."""
     mantissas, exponents = np.frexp(np.where(np.isfinite(terms), terms, 0))
     whole = np.ldexp(mantissas, 53).astype(np.int64)
     steps = np.where(whole == 0, np.inf, np.ldexp((whole & -whole).astype(np.float64), exponents - 53))

@@ -56,7 +56,7 @@ def _turned(x: Array, y: Array, c: Array, s: Array, join: Callable[[Array, Array
 
 
 def _sums(a: Array, b: Array, c: Array, d: Array) -> Iterator[Array]:
-    """What a b + c d may be: every step rounded, then one product contracted with the sum.
+    """The allowed results of a b + c d: every step rounded, then one product contracted with the sum.
 
     A step in bf16 has two results where a subnormal one may go through f32.
     """

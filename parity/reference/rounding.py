@@ -70,7 +70,7 @@ def ulp_safe(r: Array, dtype: DType) -> Array:
 
 
 def below_f32_normals(r: Array) -> bool:
-    """Whether any value, infinitely precise, would be subnormal in f32 (and so in bf16)."""
+    """True if any value, infinitely precise, would be subnormal in f32 (and so in bf16)."""
     size = np.abs(r)
     return bool(np.any((size < 2.0**_F32.emin) & (size > 0)))
 

@@ -1,4 +1,4 @@
-"""What sorting promises, which is a property and not one value: equal elements may come in any order."""
+"""The requirements on sorting, which are a property and not one value: equal elements may come in any order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run found, for people and for programs: the matrix and the failures."""
+"""The results of a run, for people and for programs: the matrix and the failures."""
 
 from parity.report.document import as_json, document
 from parity.report.failures import Failure, Reproduction, failure_text, failures_file, not_judged, shown_failures

@@ -28,7 +28,7 @@ _WRONG = {
 
 
 def is_compared(matrix: Matrix) -> bool:
-    """Whether any case ran on CUDA and on AMD."""
+    """True if any case ran on CUDA and on AMD."""
     return any(cell.agreement for cell in matrix.cells())
 
 
@@ -56,7 +56,7 @@ def _apart(agreement: Agreement) -> str:
 def agreement_of(columns: Sequence[Column], cells: Sequence[Cell], *, brief: bool = False) -> str:
     """The agreement of all AMD columns in one kernel: once if they have the same, else by target.
 
-    ``brief``: where nobody is wrong the largest differences stand for all targets.
+    ``brief``: where no side is wrong the largest differences stand for all targets.
     """
     found = {column: cell.agreement for column, cell in zip(columns, cells, strict=True) if cell.agreement}
     texts = {column: describe(agreement) for column, agreement in found.items()}

@@ -45,7 +45,7 @@ COUNTS = "instructions that wavefronts issued, per element of the largest tensor
 
 @dataclass(frozen=True)
 class Results:
-    """What a run of ``parity bench`` found, in the order in which it was measured.
+    """The results of a run of ``parity bench``, in the order in which it was measured.
 
     ``devices`` and ``ceilings`` are by target, ``changes`` belong to the measurements if there is a baseline.
     """
@@ -167,7 +167,7 @@ def speed_of(m: Measurement | None) -> str:
 
 
 def speed_legend(measurements: Sequence[Measurement]) -> Iterator[str]:
-    """What the matrix has to say of such measurements."""
+    """The explanations that the matrix needs for such measurements."""
     if any(m.timings for m in measurements):
         yield (
             "% of copy, of FLOPs: the time that the device's copy rate or FLOP rate allows, by the time it took; "

@@ -37,7 +37,7 @@ class IssueEntry:
 
 @dataclass(frozen=True)
 class CompileError:
-    """What the compiler said of a module for a target."""
+    """The compiler's message for a module that does not compile for a target."""
 
     module: str
     target: str

@@ -1,4 +1,4 @@
-"""Failures, told so that a person can start to debug at once."""
+"""Failures as text, with all that a person needs to start debugging."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Failure", "Reproduction", "failure_text", "failures_file", "not_judg
 
 SHOWN_PER_KERNEL = 2
 KERNELS_NAMED = 8
-"""Kernels that did not compile that are named."""
+"""The number of kernels that did not compile whose names are shown."""
 MISSING, MISFIT = "missing kernel", "error"
 
 
@@ -78,7 +78,7 @@ def shown_failures(records: Iterable[CaseRecord]) -> list[Failure]:
 
 
 def not_judged(records: Iterable[CaseRecord]) -> list[str]:
-    """Why cases were not judged, each reason once, with how many cases and kernels it is about, and one of them."""
+    """The reasons why cases were not judged, each once, with the numbers of its cases and kernels, and one of them."""
     reasons: dict[tuple[str, str], list[CaseRecord]] = {}
     for record in records:
         if record.verdict.status is Status.NOT_JUDGED:
@@ -103,7 +103,7 @@ def _without_target(record: CaseRecord) -> CaseRecord:
 
 
 def _without_code(record: CaseRecord) -> bool:
-    """Whether it says of a whole module that there is no code of it."""
+    """True if the record says of a whole module that there is no code of it."""
     return not record.case and failure_class(record) in (COMPILE_ERROR, MISSING)
 
 
@@ -155,7 +155,7 @@ def failure_text(failure: Failure, reproduction: Reproduction, source: str = "",
 
 
 def _who(record: CaseRecord, shown: CaseRecord, here: str) -> str:
-    """Who is wrong, by what the other vendor has for the case that is shown, or else for the case as it was found."""
+    """The side that is wrong, by the other vendor's result for the case that is shown, else for the original case."""
     against = shown.against or record.against
     if against is None:
         return ""

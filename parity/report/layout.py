@@ -1,4 +1,4 @@
-"""The matrix in lines and columns: which lines there are, and what stands in them where there is little room.
+"""The layout of the matrix: its lines, its columns, and the parts that are left out where there is little room.
 
 A module whose table is wider than the terminal is made narrower by these steps, in this order, as many as it takes:
 
@@ -47,7 +47,7 @@ STYLES = {
 FAILED = "bold red"
 
 STEPS = ("names of dtypes", "speed", "cases", "budgets")
-"""What a module that is too wide does without, in this order."""
+"""The parts that a module that is too wide omits, in this order."""
 DTYPES, SPEED, CASES, BUDGETS = STEPS
 
 NOTES = 12
@@ -63,7 +63,7 @@ NUMBERS = (1, 2, 3)
 
 
 class Fold(IntEnum):
-    """How much of a table goes on in further lines: nothing; heads, with targets together; notes as well."""
+    """The parts of a table that continue in further lines: nothing; heads, with targets together; notes as well."""
 
     NOTHING = 0
     HEADS = 1
@@ -220,7 +220,7 @@ def lines_of(rows: Sequence[Row], full: bool) -> Iterator[Line]:
 
 
 def _alone(cell: Cell) -> bool:
-    """Whether the kernel has to be named."""
+    """True if the kernel has to be named in a line of its own."""
     return cell.state.failed or bool(cell.vacuous)
 
 

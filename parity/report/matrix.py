@@ -23,11 +23,10 @@ __all__ = ["Agreement", "Cell", "Matrix", "Row", "State", "failure_class", "join
 
 
 class State(StrEnum):
-    """What is known of one kernel on one runner and target. Only PASS is a success, and it needs an executed case.
+    """The state of one kernel on one runner and target. Only PASS is a success, and it needs an executed case.
 
     KNOWN: cases fail, all of them in a way that is a known issue. NOT_JUDGED: something else than the kernel kept cases
-    from being judged, and no other failed. NO_KERNEL: the op has none to run, only libraries
-    compute it.
+    from being judged, and no other failed. NO_KERNEL: the op has none to run, only libraries compute it.
     """
 
     PASS = "pass"
@@ -44,13 +43,13 @@ class State(StrEnum):
 
     @property
     def failed(self) -> bool:
-        """Whether this is a parity failure (exit code 1)."""
+        """True if this is a parity failure (exit code 1)."""
         return self in (State.FAIL, State.MISSING, State.COMPILE_ERROR)
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """How the cases of an AMD column compare with those of CUDA's column ``witness``.
+    """The comparison of an AMD column's cases with those of CUDA's column ``witness``.
 
     ``findings`` counts cases; where both are right, ``ulps`` is the largest distance, ``zeros`` the most elements of a
     case that differ in nothing but the sign of zero, and ``elements`` the most others that differ; ``share``
@@ -102,7 +101,7 @@ class Cell:
 
     @property
     def exact(self) -> bool:
-        """Whether it passed, no error was allowed, and none was found."""
+        """True if it passed, no error was allowed, and none was found."""
         return self.state is State.PASS and not self.allowed and self.worst == 0
 
     @property
@@ -187,7 +186,7 @@ class Matrix:
 
     @property
     def failed(self) -> bool:
-        """Whether anything failed: a case, a compilation, a kernel that is not there, or what is said of an issue."""
+        """True if anything failed: a case, a compilation, a kernel that is not there, or the review of an issue."""
         return any(cell.state.failed for cell in self.cells()) or any(each.complaint for each in self.issues)
 
 

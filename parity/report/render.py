@@ -57,7 +57,7 @@ def plain(matrix: Matrix, *, full: bool = False) -> str:
 
 
 def _prose(matrix: Matrix) -> Text:
-    """What stands below the tables: what their words mean, how AMD compares with CUDA, and known issues."""
+    """The text below the tables: the meaning of their words, the comparison of AMD with CUDA, and known issues."""
     text = tables.folded(Text(f"{_legend(matrix)}\n", "dim"), PROSE)
     if agreement := agreement_summary(matrix):
         text.append(f"\n{agreement}\n")
@@ -69,7 +69,7 @@ def _prose(matrix: Matrix) -> Text:
 
 
 def _left_out(found: Sequence[Section]) -> str:
-    """What was left out, and of which modules; empty if nothing was."""
+    """The parts that were left out, and their modules; empty if nothing was."""
     steps: dict[tuple[str, ...], list[str]] = {}
     for step in STEPS:
         if modules := tuple(each.module for each in found if step in each.without):
@@ -103,7 +103,7 @@ def summary(matrix: Matrix) -> str:
 
 
 def _counts(cells: Sequence[Cell], states: Iterable[State]) -> list[str]:
-    """How many cells have each of these states, of those that any has."""
+    """The number of cells in each of these states, as text, without those that no cell has."""
     counts = ((sum(cell.state is state for cell in cells), str(state).lower()) for state in states)
     return [f"{count} {name}" for count, name in counts if count]
 
@@ -146,7 +146,7 @@ def _met(matrix: Matrix) -> tuple[str, ...]:
 
 
 def _makers(matrix: Matrix) -> Iterator[tuple[str, list[str]]]:
-    """How code was made, and the targets of which that holds."""
+    """The origin of code (sources and compiler), and the targets that it holds for."""
     for text in dict.fromkeys(matrix.made_by.values()):
         yield text, [target for target, made in matrix.made_by.items() if made == text]
 

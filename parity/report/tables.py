@@ -85,7 +85,7 @@ def folded(text: Cell, width: int | None) -> Text:
 
 
 def terminal_width() -> int | None:
-    """How many characters a line of the terminal takes that output goes to; None where it goes to a file or a pipe.
+    """The width of the terminal that output goes to, in characters; None where it goes to a file or a pipe.
 
     Where the environment has ``COLUMNS``, that is the width everywhere.
     """

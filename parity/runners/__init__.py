@@ -1,6 +1,4 @@
-"""Runners: what executes launches, or computes ops. A third party adds one through the entry-point group
-``parity.runners``.
-"""
+"""Runners execute launches, or compute ops. A third party adds one through the entry-point group ``parity.runners``."""
 
 from parity.errors import Unsupported
 from parity.launch import Computation

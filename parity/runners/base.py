@@ -20,11 +20,11 @@ from parity.launch import Buffer, Computation, Launch, Outcome, Pointer, argumen
 __all__ = ["Evidence", "Executor", "Library", "OpRunner", "Probe", "Runner", "Session", "Vendor", "mismatch"]
 
 Vendor = Literal["amd", "cuda", "host"]
-"""Whose accuracy limits are those of a device; "host" for a library on a CPU, which may be as far off as either."""
+"""The vendor whose accuracy limits hold for a device; "host" for a library on a CPU, with the wider of both."""
 
 
 class Evidence(StrEnum):
-    """How a result is known. An emulated pass is never shown as a hardware pass."""
+    """The evidence of a result. An emulated pass is never shown as a hardware pass."""
 
     HARDWARE = "hardware"
     EMULATED = "emulated"
@@ -39,7 +39,7 @@ class Evidence(StrEnum):
 
 @dataclass(frozen=True)
 class Probe:
-    """Whether a runner can work on this machine: if not, ``reason`` says why and ``install`` what to do about it."""
+    """A runner's availability on this machine: if it cannot work, ``reason`` says why and ``install`` what to do."""
 
     available: bool
     reason: str = ""
@@ -47,7 +47,7 @@ class Probe:
 
 
 class Executor(Protocol):
-    """What executes launches."""
+    """An object that executes launches."""
 
     def execute(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Outcome:
         """Run a launch on fresh copies of the buffers.
@@ -66,7 +66,7 @@ class Session(Executor, Protocol):
 
 @runtime_checkable
 class Runner(Protocol):
-    """What can execute launches: its name, the evidence its results are, and the maker of the devices.
+    """An object that can execute launches: its name, the evidence of its results, and the maker of the devices.
 
     It may be ``Describing``, ``Shared`` and ``Replaying``.
     """
@@ -76,7 +76,7 @@ class Runner(Protocol):
     vendor: Vendor
 
     def probe(self) -> Probe:
-        """Whether it can work here. Quick, and never raises."""
+        """The availability on this machine. Quick, and never raises."""
 
     def targets(self) -> tuple[str, ...]:
         """The targets it can run code objects of."""
@@ -87,14 +87,14 @@ class Runner(Protocol):
 
 @runtime_checkable
 class OpRunner(Protocol):
-    """What computes ops; its evidence is ``Evidence.LIBRARY``. It may be ``Describing`` and ``Shared``."""
+    """An object that computes ops; its evidence is ``Evidence.LIBRARY``. It may be ``Describing`` and ``Shared``."""
 
     name: str
     evidence: Evidence
     vendor: Vendor
 
     def probe(self) -> Probe:
-        """Whether it can work here. Quick, and never raises."""
+        """The availability on this machine. Quick, and never raises."""
 
     def targets(self) -> tuple[str, ...]:
         """The devices it can compute on: words that name them in the matrix."""
@@ -120,6 +120,6 @@ class Library:
 
 
 def mismatch(kernel: Kernel, launch: Launch) -> str:
-    """What is wrong first in the arguments of a launch, in the terms of the kernel's metadata; empty if they fit."""
+    """The first error in the arguments of a launch, in the terms of the kernel's metadata; empty if they fit."""
     given = [(len(argument_bytes(arg)), isinstance(arg, Pointer)) for arg in launch.args]
     return first_difference(kernel, given)

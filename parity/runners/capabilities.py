@@ -1,6 +1,6 @@
-"""What runners and sessions may be able to do beside what their protocols ask of all of them.
+"""Optional capabilities of runners and sessions, beside those that their protocols ask of all of them.
 
-Each capability is a protocol: whoever has its methods has it, and ``isinstance`` tells.
+Each capability is a protocol: an object that has its methods has the capability, and ``isinstance`` tests for it.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ __all__ = [
 
 @runtime_checkable
 class Timed(Protocol):
-    """A session whose time says something."""
+    """A session that can time launches, because its times are those of a device."""
 
     def time(
         self, code: CodeObject, launch: Launch, buffers: Mapping[str, Tiled], *, hot: bool, seconds: float
     ) -> Timings | Fault:
-        """Repeat the launch, for about ``seconds`` at most: what it took, or the fault that ended it.
+        """The timings of a launch that is repeated for about ``seconds`` at most, or the fault that ended it.
 
         ``hot`` asks for the hot timing beside the cold one.
         """
@@ -34,10 +34,10 @@ class Timed(Protocol):
 
 @runtime_checkable
 class Counting(Protocol):
-    """A session whose time says nothing, and which counts instructions instead."""
+    """A session that counts instructions, because its times are not those of a device."""
 
     def count(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Mapping[str, int]:
-        """Run the launch: how many instructions of each class were issued."""
+        """Run the launch; the number of instructions of each class that were issued."""
 
 
 @runtime_checkable
@@ -45,7 +45,7 @@ class Explaining(Protocol):
     """A session that can find out more after a wrong result."""
 
     def explain(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Sequence[str]:
-        """What it finds out, as lines of text."""
+        """The findings, as lines of text."""
 
 
 @runtime_checkable
@@ -70,7 +70,7 @@ class Shared(Protocol):
     """A runner whose devices are shared by the processes of a run."""
 
     def most_workers(self, targets: Sequence[str]) -> int:
-        """How many processes the devices of these targets serve."""
+        """The number of processes that the devices of these targets serve."""
 
 
 @runtime_checkable
@@ -82,15 +82,15 @@ class Replaying(Protocol):
 
     @property
     def recording(self) -> Recording:
-        """What it replays."""
+        """The recording that it replays."""
 
 
 def described(runner: Runner | OpRunner) -> dict[str, str]:
-    """What a runner says of its device and software; empty if it says nothing."""
+    """The facts that a runner states about its device and software; empty if it states none."""
     told = runner.describe() if isinstance(runner, Describing) else {}
     return {str(what): str(value) for what, value in told.items()}
 
 
 def replayed(runner: Runner | OpRunner) -> Recording | None:
-    """What a runner replays; None for one that executes."""
+    """The recording that a runner replays; None for a runner that executes."""
     return runner.recording if isinstance(runner, Replaying) else None

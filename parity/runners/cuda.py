@@ -25,7 +25,7 @@ __all__ = ["Cuda", "CudaDevice", "CudaDriver", "throttling"]
 INSTALL = "python -m pip install cupy-cuda13x (cupy-cuda12x for a driver of CUDA 12)"
 
 DRIVER = Path("/sys/module/nvidia/version")
-"""Where Linux tells the version of the loaded driver."""
+"""The file in which Linux shows the version of the loaded driver."""
 
 SHARED_BYTES = 48 * 1024
 """Dynamic shared memory above this has to be asked for per kernel (CUDA C++ Programming Guide, "Shared Memory")."""
@@ -203,7 +203,7 @@ class CudaDriver:
 
 
 def throttling(bus: str) -> list[str]:
-    """Why the clocks of the GPU at a PCI bus id are lower than they could be; nothing where NVML does not say."""
+    """The reasons why the clocks of the GPU at a PCI bus id are lowered; none where NVML does not say."""
     try:
         nvml = ctypes.CDLL("libnvidia-ml.so.1")
         if nvml.nvmlInit_v2():

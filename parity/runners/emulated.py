@@ -36,8 +36,8 @@ class Emulated:
     """Executes code objects of AMD targets on the CPU, with every memory access checked.
 
     Wavefronts and workgroups run in an order that differs from launch to launch and depends on the launch alone, so a
-    result that depends on it is found, and found again. So do the results of approximate instructions, within the
-    errors that AMD documents for them: see ``results_of``.
+    result that depends on the order is found, and found again in the next run. The results of approximate instructions
+    differ in the same way, within the errors that AMD documents for them: see ``results_of``.
     """
 
     name = "emulated"
@@ -64,7 +64,7 @@ ORDERS = 4
 """Orders of wavefronts in which a failing launch is run again."""
 
 FILL = 0xBAADF00D
-"""What registers hold before anything wrote them."""
+"""The value of every register before the first write to it."""
 
 INSTRUCTIONS = 50_000_000
 """Instructions of one launch before it counts as an endless loop: some hundred times what the largest case needs."""
@@ -145,8 +145,8 @@ class EmulatedSession:
             self._counting._device.reset()
 
     def explain(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> tuple[str, ...]:
-        """Whether the result depends on registers that nothing wrote or on the order of wavefronts, and whether values
-        are exchanged across the halves of a wavefront of 64.
+        """Notes on whether the result depends on registers that were never written or on the order of wavefronts, and
+        whether values are exchanged across the halves of a wavefront of 64.
         """
         seed, results = _seed(launch), results_of(launch)
 
@@ -263,10 +263,10 @@ class Nearest:
 
 
 def results_of(launch: Launch) -> Results:
-    """What approximate instructions give in a launch: of one half of all launches what gfx1100 computes.
+    """The results of approximate instructions in a launch: in one half of all launches those that gfx1100 computes.
 
-    In the other half it is drawn from what AMD's manual allows, so that a pass holds for every GPU of which it is true.
-    Symbols of kernels do not count, which a code object has to be there for.
+    In the other half they are drawn from those that AMD's manual allows, so that a pass holds for every GPU that keeps
+    to it. The choice does not depend on the symbols of kernels, which are only known with a code object.
     """
     shape = f"{launch.grid} {launch.block} {launch.shared_bytes} {' '.join(map(str, launch.args))}"
     return Results.DOCUMENTED if zlib.crc32(shape.encode()) & 1 else Results.GFX1100

@@ -59,7 +59,7 @@ class Product:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is multiplied: no element, or sums of nothing."""
+        """True if nothing is multiplied: there is no element, or every sum is empty."""
         return not (self.rows and self.columns and self.inner)
 
     def __str__(self) -> str:
@@ -107,7 +107,7 @@ def _matrix(name: str, array: np.ndarray[Any, Any]) -> Matrix:
 def _leading(lines: int, length: int, between: float, within: float) -> int | None:
     """Elements from the begin of a line to that of the next; None if these are no lines, or overlap.
 
-    The stride of a dim of size 1 leads nowhere and says nothing.
+    The stride of a dim of size 1 is ignored.
     """
     if (length > 1 and within != 1) or (lines > 1 and (between < length or between % 1)):
         return None

@@ -1,4 +1,4 @@
-"""What every GPU runner does, whatever the runtime below: red zones, poison, arguments, faults, repeated launches."""
+"""The common part of all GPU runners, whatever the runtime: red zones, poison, arguments, faults, repeated launches."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ class Driver(Timeline, Protocol):
     """One GPU as its runtime shows it, and one stream of work.
 
     What enqueues does so on the stream that ``active`` makes current. Every error of the runtime is one of ``errors``,
-    with the text ``name: story``.
+    with the text ``name: description``.
     """
 
     @property
     def errors(self) -> tuple[type[Exception], ...]:
-        """What its methods raise."""
+        """The exceptions that its methods raise."""
 
     def active(self) -> AbstractContextManager[Any]:
         """Inside of it the methods that enqueue and allocate may be called."""
@@ -73,7 +73,7 @@ class Driver(Timeline, Protocol):
         """Enqueue a launch with packed arguments."""
 
     def address(self, memory: Any) -> int:
-        """Where device memory begins."""
+        """The address of device memory."""
 
     def upload(self, memory: Any, data: Bytes) -> None:
         """Enqueue a copy of host memory to the begin of device memory."""
@@ -85,7 +85,7 @@ class Driver(Timeline, Protocol):
         """Enqueue a copy between device memories, to byte ``offset`` of the first."""
 
     def is_lost(self) -> bool:
-        """Whether an error stays: then it is returned by every further call."""
+        """True if an error stays: then it is returned by every further call."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ class GpuDevice:
         memory = {name: driver.allocate(max(1, buffer.nbytes)) for name, buffer in buffers.items()}
         for name, buffer in buffers.items():
             self._fill(memory[name], buffer)
-        # What the host wrote and the kernel changes is put back each time, so that sums do not run away.
+        # What the host wrote and the kernel changes is restored each time, so that sums do not grow.
         kept = [
             (memory[name], self._copy(memory[name], buffer.nbytes), buffer.nbytes)
             for name, buffer in buffers.items()

@@ -36,7 +36,7 @@ NAN = 0xFF
 TYPES = {"f16": "HIP_R_16F", "bf16": "HIP_R_16BF", "f32": "HIP_R_32F", "f64": "HIP_R_64F"}
 NOT_THERE = ("HIPBLAS_STATUS_NOT_SUPPORTED", "HIPBLAS_STATUS_ARCH_MISMATCH")
 UNSUPPORTED = "unsupported"
-"""The kind of a fault that is none: the library does not have what was asked for."""
+"""The kind of a fault that is no failure: the library does not support what was asked for."""
 
 
 class LibraryError(Exception):
@@ -117,7 +117,7 @@ class _Library:
 
     @property
     def _executor(self) -> str:
-        """What runs in the process, by its import path."""
+        """The import path of the class that runs in the process."""
         return f"{__name__}:{type(self).__name__}Device"
 
 
@@ -150,7 +150,7 @@ class _Device:
 
     binding: str
     prefix: str
-    """How the names of the library's functions begin."""
+    """The prefix of the library's function names."""
 
     def __init__(self, target: str, worker: int = 0) -> None:
         self.driver = HipDriver(target, worker)
@@ -190,7 +190,7 @@ class _Device:
         return memory
 
     def call(self, function: str, *arguments: Any) -> Any:
-        """What a function of the library returns beside its status; its name is without the prefix.
+        """The values that a function of the library returns beside its status; its name is without the prefix.
 
         Raises:
             Unsupported: the library says that it does not have this.

@@ -62,7 +62,7 @@ class Isolated:
         self._process: _Process | None = None
 
     def prepare(self, code: CodeObject, kernels: Sequence[str]) -> None:
-        """Nothing: a module is loaded with its first launch."""
+        """Do nothing: a module is loaded with its first launch."""
 
     def execute(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Outcome:
         """Run one launch.
@@ -92,7 +92,7 @@ class Isolated:
         return result
 
     def ask(self, method: str, *arguments: Any) -> Any:
-        """What a method of the executor returns that is about no code object, or the fault that kept it from that.
+        """The return value of a method of the executor that is about no code object, or the fault that prevented it.
 
         Raises:
             NotAvailable: the device cannot be opened.
@@ -102,7 +102,7 @@ class Isolated:
     def _call(
         self, method: str, code: CodeObject | None, arguments: tuple[Any, ...], limit: float, **options: Any
     ) -> Any:
-        """What the executor's method returns, or the fault that kept it from that."""
+        """The return value of the executor's method, or the fault that prevented it."""
         if self._process is None:
             self._process = _Process(self._executor, self._arguments, self._start_seconds)
         result = self._process.call(method, code, arguments, limit, options)
@@ -183,12 +183,12 @@ class _Process:
 
 
 def _untouched(buffers: Mapping[str, Buffer], fault: Fault) -> Outcome:
-    """What is known of the buffers when the device's memory is gone: what they held before."""
+    """The outcome when the device's memory is gone: the buffers as they were before the launch."""
     return Outcome({name: buffer.data for name, buffer in buffers.items()}, fault)
 
 
 def received(receive: Callable[[], T]) -> queue.SimpleQueue[T]:
-    """What ``receive`` takes from the other side of a connection; when that has gone, this process ends.
+    """The messages that ``receive`` takes from the other side of a connection; when that has gone, this process ends.
 
     A thread reads, so that this is seen in the middle of a call, too, even one without end.
     """

@@ -67,10 +67,10 @@ class RecordedSession:
         self._cases = {case.launch: case for case in cases}
 
     def prepare(self, code: CodeObject, kernels: Sequence[str]) -> None:
-        """Nothing: these kernels ran before."""
+        """Do nothing: recorded kernels are not executed."""
 
     def execute(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Outcome:
-        """What that launch left behind; one that was not recorded has the fault "not recorded"."""
+        """The recorded outcome of that launch; a launch that was not recorded has the fault "not recorded"."""
         case = self._cases.get(launch_digest(launch, buffers))
         if case is None:
             before = {name: buffer.data for name, buffer in buffers.items()}

@@ -56,7 +56,7 @@ HEAD, CASES, ATTACHED = "head.json", "cases.jsonl", "attached/"
 FEWER = "record fewer kernels or cases in one file"
 
 MEASUREMENTS = "bench.json"
-"""What is attached if the kernels were measured too: the file that ``parity bench --save`` writes."""
+"""The name of the member that holds measurements, if any were made: the file that ``parity bench --save`` writes."""
 
 LARGEST = 2**31
 """Bytes that the members of a recording may have together; the whole suite with 20 examples has 30 MB."""
@@ -86,7 +86,7 @@ Environment = TypedDict(
 
 
 class Origin(TypedDict):
-    """Where the values of a recording are from, and how its cases were drawn."""
+    """The origin of the values of a recording, and the settings with which its cases were drawn."""
 
     runner: str
     vendor: Literal["amd", "cuda"]
@@ -103,7 +103,7 @@ class _Module(TypedDict):
 
 
 class Head(Origin):
-    """What ``head.json`` has: the code objects by "module target" too, and the SHA-256 of every other member."""
+    """The content of ``head.json``: the code objects by "module target" too, and the SHA-256 of every other member."""
 
     modules: dict[str, _Module]
     members: dict[str, str]
@@ -127,7 +127,7 @@ _UNREADABLE = (
     *(zipfile.BadZipFile, zlib.error, LZMAError, EOFError, struct.error),
     *(NotImplementedError, RuntimeError, ValueError, OverflowError, MemoryError),
 )
-"""What the zip module raises for a file that it cannot read."""
+"""The exceptions that the zip module raises for a file that it cannot read."""
 
 
 @dataclass(frozen=True)

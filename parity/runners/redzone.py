@@ -27,7 +27,7 @@ RED_BYTES = 8192
 
 @dataclass(frozen=True)
 class Arena:
-    """Where every buffer of a launch lies in one piece of memory, and what that holds before the launch.
+    """The place of every buffer of a launch in one piece of memory, and the content of that before the launch.
 
     ``image`` is the memory's content, ``places`` maps each buffer to its first byte and its number of bytes.
     """
@@ -62,7 +62,7 @@ class Arena:
         }
 
     def damage(self, after: Bytes) -> str:
-        """What was written outside of the buffers: how much, and where first; empty if nothing was."""
+        """The error message for writes outside of the buffers: how many bytes, and where first; empty if none."""
         changed = after != self.image
         for start, size in self.places.values():
             changed[start : start + size] = False

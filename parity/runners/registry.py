@@ -86,7 +86,7 @@ def available(name: str) -> Runner | OpRunner:
 
 
 def probed(found: Runner | OpRunner) -> Probe:
-    """Whether a runner can work here; a defect in what says so is a reason why it cannot."""
+    """The probe of a runner; if a defect keeps it from an answer, the defect is the reason why it cannot work here."""
     whose = f"{type(found).__module__}.{type(found).__qualname__}"
     try:
         probe = found.probe()
@@ -129,7 +129,7 @@ def _packages(points: list[EntryPoint]) -> str:
 
 
 def _lacks(made: object, name: str) -> Iterator[str]:
-    """What keeps an object from being a runner of that name."""
+    """The reasons why an object is no runner of that name."""
     has = {name for name in ("probe", "targets", "open", "compute") if callable(getattr(made, name, None))}
     methods = [name for name in ("probe", "targets") if name not in has]
     if not has & {"open", "compute"}:

@@ -45,7 +45,7 @@ class Rocm:
 
     @property
     def evidence(self) -> Evidence:
-        """Hardware, unless the GPUs say that they are none."""
+        """``HARDWARE``, or ``EMULATED_HIP`` if the GPUs have the name of emulated ones."""
         with contextlib.suppress(Exception):
             if _is_installed() and any(gpu.name.startswith(DEVICE_NAME) for gpu in gpus()):
                 return Evidence.EMULATED_HIP
@@ -105,7 +105,7 @@ class HipMemory:
         self.address = int(self._memory.as_c_void_p().value)
 
     def __del__(self) -> None:
-        # After an error that stays this one fails as well, and whoever frees memory cannot do anything about it.
+        # After an error that stays this call fails as well; the caller cannot do anything about it.
         if self.address:
             with contextlib.suppress(Exception):
                 self._hip.hipFree(self.address)
@@ -263,12 +263,12 @@ def gpus() -> tuple[Gpu, ...]:
 
 
 def _is_installed() -> bool:
-    """Whether hip-python is there; it is not imported."""
+    """True if hip-python is installed; it is not imported."""
     return importlib.util.find_spec("hip") is not None
 
 
 def gpu_problem() -> Probe | None:
-    """Why hip-python cannot be used with an AMD GPU here; None if it can. Never raises."""
+    """The reason why hip-python cannot be used with an AMD GPU here; None if it can. Never raises."""
     if not _is_installed():
         return Probe(False, "hip-python is not installed", f"install it with: {INSTALL}")
     try:
@@ -298,7 +298,7 @@ def _hip() -> Any:
 
 
 def _checked(result: Any) -> Any:
-    """What a call returned beside its error code, if that was success.
+    """The values that a call returned beside its error code, if that was success.
 
     Raises:
         HipError: it was not.

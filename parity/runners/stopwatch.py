@@ -15,7 +15,7 @@ FLUSH_BYTES = 256 * 2**20
 """At least this much is written to flush the L2 cache: it takes the GPU longer than the next launch takes the host."""
 
 HOT_SECONDS = 2e-3
-"""About how long launches are repeated, beside which it is nothing how long it takes to start that."""
+"""About how long launches are repeated, so that the time it takes to start them is negligible."""
 
 HOT_LAUNCHES = 400
 """The most launches that are repeated in one go."""
@@ -38,19 +38,19 @@ class Timeline(Protocol):
         """Wait for all that was enqueued; an error of a kernel shows up here at last."""
 
     def event(self) -> Any:
-        """What can be recorded on the stream."""
+        """A new event that can be recorded on the stream."""
 
     def record(self, event: Any) -> None:
         """Enqueue taking the time."""
 
     def seconds(self, begin: Any, end: Any) -> float:
-        """Between two recorded events."""
+        """The seconds between two recorded events."""
 
     def repeated(self, work: Callable[[], object], count: int) -> Callable[[], object]:
-        """What enqueues the same work so many times, at little cost for the host."""
+        """A function that enqueues the same work so many times, at little cost for the host."""
 
     def notes(self) -> tuple[str, ...]:
-        """What is odd about the GPU right now, such as lowered clocks."""
+        """Unusual states of the GPU right now, such as lowered clocks."""
 
 
 class Stopwatch:
@@ -83,14 +83,14 @@ class Stopwatch:
         return Timings(cold, again, median(hosts), notes)
 
     def _hot(self, launch: Callable[[], object], restore: Callable[[], object], cold: Timing, seconds: float) -> Timing:
-        """Of one launch of many that follow each other."""
+        """The timing of one launch of many that follow each other."""
         work, count = self.repeated(launch, cold.median)
         timing = measure(lambda n: self._sample(n, work, restore), seconds=seconds)
         per_launch = (timing.median / count, timing.low / count, timing.high / count)
         return Timing(*per_launch, timing.error, timing.repetitions)
 
     def repeated(self, launch: Callable[[], object], seconds: float) -> tuple[Callable[[], object], int]:
-        """What enqueues as many launches of so many seconds as the hot timing is made of, and their number."""
+        """A function that enqueues the launches of the hot timing, and their number; one takes so many ``seconds``."""
         count = int(min(HOT_LAUNCHES, max(1, HOT_SECONDS / seconds)))
         return self._timeline.repeated(launch, count), count
 

@@ -45,7 +45,7 @@ class Timing:
 
 @dataclass(frozen=True)
 class Timings:
-    """What a device says of one launch: ``cold`` with nothing in its caches, ``hot`` launched again and again.
+    """The timings of one launch on a device: ``cold`` with nothing in its caches, ``hot`` launched again and again.
 
     ``host`` are the seconds that the host takes to enqueue it, which are in neither. ``notes`` say what was odd.
     """

@@ -1,4 +1,4 @@
-"""What can be said of compiled kernels without running them, side by side for every target."""
+"""The properties of compiled kernels that are known without running them, side by side for every target."""
 
 from parity.static.footprint import Footprint, footprints
 from parity.static.occupancy import occupancy, waves_of

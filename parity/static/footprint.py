@@ -1,4 +1,4 @@
-"""What one kernel takes on one target: registers, memory, occupancy, code."""
+"""The footprint of one kernel on one target: registers, memory, occupancy, code."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Footprint:
 
     @property
     def stores(self) -> bool | None:
-        """Whether any instruction writes global memory; None if the instructions are not known."""
+        """True if any instruction writes global memory; None if the instructions are not known."""
         return None if self.mix is None else any(self.mix.get(name) for name in ("vmem store", "vmem atomic"))
 
 

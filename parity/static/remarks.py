@@ -1,4 +1,4 @@
-"""What stands out when the footprints of a kernel on several targets are laid side by side."""
+"""The findings from the footprints of a kernel on several targets, laid side by side."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MANY = 64
 
 @dataclass(frozen=True)
 class Remark:
-    """``kernels`` of which the same can be said: ``what`` in a few words, ``where`` with targets and numbers."""
+    """An observation on ``kernels``: ``what`` in a few words, and ``where``, with targets and numbers."""
 
     what: str
     where: str
@@ -29,7 +29,7 @@ Sides = Sequence[Footprint]
 
 
 def remarks(found: Iterable[Footprint]) -> list[Remark]:
-    """What stands out, with the kernels of which it is true."""
+    """The remarks, each with the kernels that it holds for."""
     kernels: dict[tuple[str, str], list[Footprint]] = {}
     for one in found:
         kernels.setdefault((one.module, one.kernel), []).append(one)
@@ -62,7 +62,7 @@ def _scratch(sides: Sides) -> str:
 
 
 def _some(sides: Sides, number: Callable[[Footprint], int]) -> str:
-    """The targets with more than none, if there are others."""
+    """The targets with a number above 0, and those with 0, as text; empty if all have 0, or none has."""
     some = [side.target for side in sides if number(side)]
     none = [side.target for side in sides if not number(side)]
     return f"{' '.join(some)}, not {' '.join(none)}" if some and none else ""

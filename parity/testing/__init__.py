@@ -1,4 +1,4 @@
-"""parity inside of pytest: what ``parity.pytest_plugin`` brings in when it is asked for."""
+"""The implementation of ``parity.pytest_plugin``, which imports it when an option or a fixture asks for it."""
 
 from parity.testing.checking import ParityCheck
 from parity.testing.failure import ParityFailure

@@ -111,7 +111,7 @@ class PythonRunner:
     vendor: Vendor = "host"
 
     def probe(self) -> Probe:
-        """It is there."""
+        """Available: a Python function needs nothing."""
         return Probe(True)
 
     def targets(self) -> tuple[str, ...]:
@@ -127,7 +127,7 @@ class PythonRunner:
 
 @dataclass(frozen=True)
 class _Call(Reproduction):
-    """A function is no command: what runs one of its cases again is a line of the test."""
+    """Reproduction of a case of a Python function: a line of the test, because no command can run it."""
 
     def of(self, record: CaseRecord) -> str:
         return f"parity_check({self.command}, cases=[{record.case!r}])"

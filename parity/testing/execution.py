@@ -78,7 +78,7 @@ class Execution:
         self._order = list(self._tasks)
 
     def compile_error(self, entry: Entry, column: Column) -> str:
-        """Why there is no code for a kernel; empty if there is."""
+        """The reason why there is no code for a kernel; empty if there is."""
         return next(
             (str(b.error) for b in self.built if b.error and (b.module, b.target) == (entry.op.module, column.target)),
             "",

@@ -1,4 +1,4 @@
-"""What a failing test says: what the command line says of the same cases."""
+"""The text of a failing test: that of the command line for the same cases."""
 
 from __future__ import annotations
 

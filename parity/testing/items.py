@@ -22,13 +22,13 @@ __all__ = ["CaseFile", "KernelItem", "SuiteRun"]
 
 
 class SuiteRun(Protocol):
-    """What items ask of the plugin that collects them; the execution begins before the first item runs."""
+    """The plugin that collects items, as they use it; the execution begins before the first item runs."""
 
     run: Run
     execution: Execution
 
     def reproduction(self, column: Column | None = None) -> Reproduction:
-        """How to run a case again on a column, or on all."""
+        """The command that runs a case again on a column, or on all."""
 
 
 class CaseFile(pytest.File):
@@ -49,7 +49,7 @@ class CaseFile(pytest.File):
 
 
 def _labels(columns: Sequence[Column]) -> dict[Column, str]:
-    """What tells the columns apart in the name of an item: the target, with its runner where that is needed."""
+    """The label of each column in the name of an item: the target, with the runner where two columns share one."""
     count = Counter(column.target for column in columns)
     plain = {column: count[column.target] == 1 and not column.op_level for column in columns}
     return {column: column.target if plain[column] else f"{column.runner}-{column.target}" for column in columns}
@@ -108,11 +108,11 @@ class KernelItem(pytest.Item):
         return super().repr_failure(excinfo, *more)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
-        """Where it is, and a title that does not end in its id, in which pytest would replace dots."""
+        """The place of the item, and a title that does not end in its id, in which pytest would replace dots."""
         return self.path, None, f"{self.entry.name} on {self.column}"
 
     def sent(self) -> dict[str, Any]:
-        """What goes with the report to the process that prints the matrix, in types that every transport has."""
+        """The data that go with the report to the process that prints the matrix, in types that every transport has."""
         return {
             "entry": [self.entry.op.name, list(self.entry.dtypes)],
             "column": [self.column.runner, self.column.target],

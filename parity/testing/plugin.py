@@ -85,7 +85,7 @@ class SuitePlugin:
             config.args.append(str(folder))
 
     def reproduction(self, column: Column | None = None) -> Reproduction:
-        """How to run a case again on a column, or on all."""
+        """The command that runs a case again on a column, or on all."""
         option = self.config.option
         specs = [column.spec] if column else option.parity_runner
         given = {
@@ -157,19 +157,19 @@ class SuitePlugin:
 
     @property
     def _problems(self) -> tuple[str, ...]:
-        """What of the suite, of its known issues and of the runners cannot be used."""
+        """The problems of the suite, of its known issues and of the runners."""
         return (*self.run.suite.problems, *self.run.known.mistakes, *self.run.columns.problems)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self) -> None:
-        """SIGTERM, which a CI sends, interrupts the run as Ctrl-C does: with the matrix of what there is.
+        """Let SIGTERM, which a CI sends, interrupt the run as Ctrl-C does: the matrix shows the cases so far.
 
-        Until here pytest would not ask for the exit code, and from its end on there is nothing to interrupt.
+        Before this hook pytest would not ask for the exit code, and after the session there is nothing to interrupt.
         """
         self._handle(signal.SIGTERM, signal.SIG_DFL, self._terminate)
 
     def _handle(self, number: int, usual: Any, handler: Any) -> None:
-        """Handle a signal until the end, if nobody else does."""
+        """Handle a signal until the end, if it has the usual handler."""
         here = threading.current_thread() is threading.main_thread()
         if here and not self._is_worker and signal.getsignal(number) == usual:
             self._handlers[number] = signal.signal(number, handler)
@@ -181,9 +181,9 @@ class SuitePlugin:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """A run that passed fails for a known issue to look at again, and for what could not be used.
+        """Let a run that passed fail for a known issue to look at again, and for what could not be used.
 
-        From here on reports are written and workers end: an interrupt would only lose what they say.
+        From here on reports are written and workers end: an interrupt would only lose their results.
         """
         self._finishing = True
         self._handle(signal.SIGINT, signal.default_int_handler, signal.SIG_IGN)
@@ -257,7 +257,7 @@ class SuitePlugin:
 
 
 def _run(config: pytest.Config) -> Run:
-    """What the options say: a run of all kernels.
+    """The run that the options describe: of all kernels.
 
     Raises:
         UsageError, NotAvailable: no suite, no toolchain of that name, or no runner that works here.

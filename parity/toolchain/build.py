@@ -45,7 +45,7 @@ _SHOWN = 3
 
 @dataclass(frozen=True)
 class _Record:
-    """What is in a folder of the cache: names of files in it, and what is known of the code object."""
+    """The record in a folder of the cache: names of files in it, and the facts about the code object."""
 
     target: str
     digest: str
@@ -61,12 +61,12 @@ class _Record:
 class Built:
     """The result of building one module for one target: a code object, or the error that prevented it.
 
-    ``hip`` is the HIP source beside the code object, ``translation`` what happened on the way to it; a CUDA target has
-    neither. ``seconds`` is the time this took now, ``cached`` whether that was only to find it in the cache.
-    ``switches`` are what the project's build files define and no setting: the module does not compile without.
-    ``part_of`` is the source that was built in its place, because that includes it and it is none by itself.
-    ``guessed`` says that its kernels are templates, and nothing in the module for which arguments; ``behind`` are the
-    macros that a build has to define so that it has kernels at all.
+    ``hip`` is the HIP source beside the code object, ``translation`` the report of its translation; a CUDA target has
+    neither. ``seconds`` is the time this took now; ``cached`` is true if the result was in the cache. ``switches`` are
+    macros that only the project's build files define, and without which the module does not compile. ``part_of`` is
+    the source that was built in its place: one that includes it, because it does not compile on its own. ``guessed``
+    says that its kernels are templates whose arguments no source names; ``behind`` are the macros that a build has to
+    define so that it has kernels at all.
     """
 
     module: str

@@ -54,7 +54,7 @@ STUBS = HEADERS / "stubs"
 """Headers in the names of host libraries, looked for last: what device code needs of torch, for one."""
 
 EMPTY = HEADERS / "supplement" / "empty.hip"
-"""A source in which nothing is, to ask a compiler questions."""
+"""An empty source, for queries of a compiler."""
 
 RUNTIME = "hip/hip_runtime.h"
 """The header that nvcc includes by itself under CUDA's name, and hipcc does not."""
@@ -166,7 +166,7 @@ class UnusableCodeObject(CompileError):
 
 
 class NoSource(CompileError):
-    """One side of a module has no source; the message says which, and what it would be called."""
+    """One side of a module has no source; the message names the side, and the file that it would be."""
 
     def __init__(self, module: str, target: str, log: str) -> None:
         super().__init__(module, target, log)

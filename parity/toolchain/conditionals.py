@@ -30,10 +30,10 @@ PREDEFINED = re.compile(
 """Macros that CUDA's compiler or headers define, and HIP's do not."""
 
 RENAMED = {"__CUDACC__": "__HIPCC__", "__CUDABE__": "__HIP_DEVICE_COMPILE__"}
-"""Those that have a counterpart."""
+"""Macros of CUDA that have a counterpart in HIP."""
 
 NVCC = "__NVCC__"
-"""Has one, too, in a file that does not ask for HIP itself: there it stands for the device compiler."""
+"""It has a counterpart, too, in a file without a test for HIP: there it means that the device compiler compiles."""
 
 _ELSEWHERE = frozenset(
     {"_MSC_VER", "_WIN32", "_WIN64", "__APPLE__", "__HIP_PLATFORM_NVIDIA__", "__HIP_PLATFORM_NVCC__"}

@@ -1,7 +1,7 @@
 """From a code object built elsewhere back to the listing that the emulator executes, with the tools of an LLVM.
 
 What the disassembler prints is assembled again, and where that gives other bytes the instruction counts as not read:
-an LLVM older than the compiler drops bits that it has no name for (the halves of registers on RDNA 3) without a word.
+an LLVM older than the compiler silently drops bits that it has no name for (the halves of registers on RDNA 3).
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def listing_of(path: Path, name: str = "") -> str:
         return "\n".join(_listing(elf, path, name, tools))
     except ParityError:
         raise
-    except Exception as error:  # whatever its numbers lead the reader to
+    except Exception as error:  # the reader of ELF files raises errors of many types for damaged ones
         raise UsageError(f"{name} is damaged: {error or type(error).__name__}") from error
 
 
@@ -211,7 +211,7 @@ def _disassembled(path: Path, name: str, where: Target, tools: Disassembler) -> 
 
 
 def _read_back(lines: list[_Line], where: Target, tools: Disassembler) -> list[_Line]:
-    """The lines; the texts that mean something else than the bytes do are replaced by one that nobody knows."""
+    """The lines; texts that do not assemble to the same bytes are replaced by an instruction that does not exist."""
     distinct = list(dict.fromkeys(line.text for line in lines if not line.text.startswith(".")))  # data is not read
     arguments = ("-triple=amdgcn-amd-amdhsa", f"-mcpu={where}", "-show-encoding")
     run = tools.run("llvm-mc", *arguments, text="\n".join(distinct) + "\n")

@@ -82,7 +82,7 @@ def table() -> tuple[Defect, ...]:
 
 
 def defects(files: Mapping[str, str], version: tuple[int, ...]) -> tuple[Finding, ...]:
-    """The places where the HIP sources ``files`` (text by name) use what is wrong in headers of a version.
+    """The places where the HIP sources ``files`` (text by name) use defects of the headers of a version.
 
     A name is reported once per file. An operator is reported where an operand is visibly of the type.
     """

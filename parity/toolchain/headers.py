@@ -93,7 +93,7 @@ def hip_headers() -> HipHeaders | None:
 
 
 def without_hip_headers() -> str:
-    """Why ``hip_headers`` is None: what is missing, and what to do. Empty if they are there."""
+    """The reason why ``hip_headers`` is None: what is missing, and what to do. Empty if they are there."""
     return _found()[1]
 
 

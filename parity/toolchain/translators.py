@@ -38,7 +38,7 @@ _SECONDS = 120
 
 
 class TranslationError(ParityError):
-    """AMD's tool does not translate a file; the message has what it said."""
+    """AMD's tool does not translate a file; the message contains the tool's own."""
 
 
 def chosen_hipifier(name: str | None = None) -> str:
