@@ -263,7 +263,10 @@ def _files(folders: Iterable[Path], source: Path | None = None) -> Iterator[tupl
         for path in (*_build_files(near), *_build_files(below)):
             if path not in seen:
                 seen.add(path)
-                text = path.read_text(encoding="utf-8", errors="replace")
+                try:
+                    text = path.read_text(encoding="utf-8", errors="replace")
+                except OSError:  # it is gone by now, or not ours to read
+                    continue
                 named = source.name in text if source else any(fnmatchcase(path.name, each) for each in _OF_MAKE)
                 if path.parent in near or named:
                     yield path, _without_comments(text)
@@ -271,12 +274,19 @@ def _files(folders: Iterable[Path], source: Path | None = None) -> Iterator[tupl
 
 def _build_files(folders: Iterable[Path]) -> Iterator[Path]:
     shown = (folder for folder in folders if folder.is_dir() and folder.name[:1] != ".")
-    found = [path for folder in shown for path in sorted(folder.iterdir()) if path.is_file()]
+    found = [path for folder in shown for path in _listed(folder)]
     ranks = {
         path: next((i for i, each in enumerate(_BUILD_FILES) if fnmatchcase(path.name, each)), -1) for path in found
     }
-    named = (path for path in found if ranks[path] >= 0 and path.stat().st_size <= _BYTES)
-    yield from sorted(named, key=lambda path: ranks[path])
+    yield from sorted((path for path in found if ranks[path] >= 0), key=lambda path: ranks[path])
+
+
+def _listed(folder: Path) -> list[Path]:
+    """The files in a folder that are not too large; none of one that cannot be looked into."""
+    try:
+        return sorted(path for path in folder.iterdir() if path.is_file() and path.stat().st_size <= _BYTES)
+    except OSError:
+        return []
 
 
 def _flags(name: str, text: str) -> Iterator[tuple[str, int]]:

@@ -195,3 +195,17 @@ def test_a_header_that_a_build_makes_of_a_template(project, template, header, cm
     made = made_header(header, source, project_of(source.parent))
     assert made == Made(path, MADE, ("USE_CUDA", "WITH_GPU"))
     assert made_header("other.h", source, project_of(source.parent)) is None
+
+
+def test_a_file_that_vanishes_meanwhile_is_no_build_file(project, monkeypatch):
+    (project / "setup.py").write_text("# of another program, which is writing here\n")
+    (project / "Makefile").write_text("COMMON += -DGPU\n")
+    read = type(project).read_text
+
+    def vanishing(path, *arguments, **more):
+        if path.name == "setup.py":
+            path.unlink()
+        return read(path, *arguments, **more)
+
+    monkeypatch.setattr(type(project), "read_text", vanishing)
+    assert found(project) == ("-DGPU", "Makefile", 1)
