@@ -62,7 +62,7 @@ LIBRARIES = (
 
 @dataclass(frozen=True)
 class Fact:
-    """One thing that was looked for: the finding, or how to install it. ``needed``: it is a fault if it is missing."""
+    """One thing that was looked for: the result, or how to install it. ``needed``: it is a fault if it is missing."""
 
     group: str
     name: str

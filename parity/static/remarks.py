@@ -1,4 +1,4 @@
-"""The findings from the footprints of a kernel on several targets, laid side by side."""
+"""Remarks on the footprints of a kernel on several targets, laid side by side."""
 
 from __future__ import annotations
 
