@@ -84,7 +84,7 @@ def main(arguments: argparse.Namespace) -> int:
     """Print the facts; always 0, because a missing tool is no error."""
     found = list(facts())
     if arguments.json:
-        print(json_text([{**asdict(finding), "ok": finding.ok} for finding in found], indent=1).decode())
+        print(json_text([{**asdict(fact), "ok": fact.ok} for fact in found], indent=1).decode())
     else:
         output().print(_table(found))
     return 0
@@ -235,11 +235,11 @@ def _suite() -> Iterator[Fact]:
 
 def _table(found: list[Fact]) -> Text:
     groups = []
-    for group, each in itertools.groupby(found, key=lambda finding: finding.group):
+    for group, each in itertools.groupby(found, key=lambda fact: fact.group):
         rows: list[list[Cell]] = []
-        for finding in each:
-            mark, style = ("ok", "green") if finding.ok else ("!!", "bold red") if finding.needed else ("--", "yellow")
-            said = ": ".join(part for part in (finding.found, finding.advice) if part)
-            rows.append([Text.assemble((mark, style), f" {finding.name}"), said])
+        for fact in each:
+            mark, style = ("ok", "green") if fact.ok else ("!!", "bold red") if fact.needed else ("--", "yellow")
+            said = ": ".join(part for part in (fact.found, fact.advice) if part)
+            rows.append([Text.assemble((mark, style), f" {fact.name}"), said])
         groups.append(Text.assemble((f"{group}\n", "bold"), coloured((), rows, indent=2)))
     return Text("\n\n").join(groups)

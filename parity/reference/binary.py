@@ -34,7 +34,7 @@ def add(x: Array, y: Array) -> Expected:
 
 @np.errstate(all="ignore")
 def sub(x: Array, y: Array) -> Expected:
-    """X - y."""
+    """``x - y``."""
     if _is_float(x):
         return operator(wide(x) - wide(y), of_array(x), sign_of_zero=False)
     return Expected(np.asarray(np.subtract(x, y)))
@@ -42,7 +42,7 @@ def sub(x: Array, y: Array) -> Expected:
 
 @np.errstate(all="ignore")
 def mul(x: Array, y: Array) -> Expected:
-    """X * y. The sign of a zero counts unless both factors are zero."""
+    """``x * y``. The sign of a zero counts unless both factors are zero."""
     if _is_float(x):
         return operator(wide(x) * wide(y), of_array(x), np.not_equal(x, 0) | np.not_equal(y, 0))
     return Expected(np.asarray(np.multiply(x, y)))
@@ -50,7 +50,7 @@ def mul(x: Array, y: Array) -> Expected:
 
 @np.errstate(all="ignore")
 def div(x: Array, y: Array) -> Expected:
-    """X / y; integers truncate towards zero, and x / 0 and MIN / -1 are unspecified (D9).
+    """``x / y``; integers truncate towards zero, and x / 0 and MIN / -1 are unspecified (D9).
 
     Floats are correctly rounded, for the reasons that ``unary.recip`` gives.
     """
@@ -131,7 +131,7 @@ def ge(x: Array, y: Array) -> Expected:
 
 @np.errstate(all="ignore")
 def affine(x: Array, mul: Any, add: Any) -> Expected:
-    """X * mul + add. Floats: rounded twice or, contracted, once; nothing in between. Integers wrap.
+    """``x * mul + add``. Floats: rounded twice or, contracted, once; nothing in between. Integers wrap.
 
     f8 is rounded once: f32 holds its products, and its sums wherever a second rounding could tell.
     """

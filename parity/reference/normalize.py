@@ -161,7 +161,7 @@ class _Normed:
 
 @np.errstate(all="ignore")
 def rms_norm(x: Array, alpha: Array | None, eps: Any, grid: Grid) -> Expected:
-    """X / sqrt(mean(x**2) + eps) * alpha, computed in f32 for every type.
+    """``x / sqrt(mean(x**2) + eps) * alpha``, computed in f32 for every type.
 
     x (rows, columns), alpha (columns,) or None.
     """

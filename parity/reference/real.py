@@ -168,7 +168,7 @@ def _gelu_budget(x: Array, p: Any, r: Array, dtype: DType, accuracy: Callable[[s
 
 
 def _gelu_erf_budget(x: Array, p: Any, r: Array, dtype: DType, accuracy: Callable[[str], float]) -> Array:
-    """X * normcdf(x), which keeps its relative accuracy for x < 0."""
+    """``x * normcdf(x)``, which keeps its relative accuracy for x < 0."""
     factor = accuracy("normcdf") * ulp_safe(_normcdf(x), dtype)
     return np.abs(x) * factor + unit_roundoff(dtype) * np.abs(r) + smallest(dtype)
 

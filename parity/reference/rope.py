@@ -19,19 +19,19 @@ __all__ = ["rope", "rope_interleaved", "rope_thd"]
 
 
 def rope(x: Array, cos: Array, sin: Array) -> Expected:
-    """X (batch, head, time, d), pairs (j, j + d / 2)."""
+    """``x`` (batch, head, time, d), pairs (j, j + d / 2)."""
     half = x.shape[-1] // 2
     return _turned(x[..., :half], x[..., half:], _of_heads(cos), _of_heads(sin), _concatenated)
 
 
 def rope_thd(x: Array, cos: Array, sin: Array) -> Expected:
-    """X (batch, time, head, d), pairs (j, j + d / 2)."""
+    """``x`` (batch, time, head, d), pairs (j, j + d / 2)."""
     half = x.shape[-1] // 2
     return _turned(x[..., :half], x[..., half:], cos[..., None, :], sin[..., None, :], _concatenated)
 
 
 def rope_interleaved(x: Array, cos: Array, sin: Array) -> Expected:
-    """X (batch, head, time, d), pairs (2 j, 2 j + 1)."""
+    """``x`` (batch, head, time, d), pairs (2 j, 2 j + 1)."""
     return _turned(x[..., 0::2], x[..., 1::2], _of_heads(cos), _of_heads(sin), _interleaved)
 
 

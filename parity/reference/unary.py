@@ -81,12 +81,12 @@ def gelu(x: Array) -> Expected:
 
 
 def gelu_erf(x: Array) -> Expected:
-    """X normcdf(x); half types round normcdf, then the product. NaN at -Inf."""
+    """``x normcdf(x)``; half types round normcdf, then the product. NaN at -Inf."""
     return _function("gelu_erf", x, recipe=_gelu_erf)
 
 
 def silu(x: Array) -> Expected:
-    """X / (1 + exp(-x)); half types round every operator. NaN at -Inf."""
+    """``x / (1 + exp(-x))``; half types round every operator. NaN at -Inf."""
     return _function("silu", x, recipe=_silu)
 
 
@@ -97,7 +97,7 @@ def sigmoid(x: Array) -> Expected:
 
 @np.errstate(all="ignore")
 def elu(x: Array, alpha: Any) -> Expected:
-    """X > 0 ? x : alpha (exp(x) - 1); half types round every operator."""
+    """``x > 0 ? x : alpha (exp(x) - 1)``; half types round every operator."""
     expected = _function("elu", x, alpha, recipe=_elu)
     if np.isfinite(alpha):
         return expected
@@ -173,7 +173,7 @@ def _hull(recipe: Recipe, x: Array, p: Any, dtype: DType, value: Array, limits: 
 
 
 def copy(x: Array) -> Expected:
-    """X itself. Any NaN stands for any other."""
+    """The input itself. Any NaN stands for any other."""
     return Expected(np.array(x), sign_of_zero=True)
 
 
@@ -232,7 +232,7 @@ def operator(exact: Array, dtype: DType, sign_of_zero: Array | bool) -> Expected
 
 @np.errstate(all="ignore")
 def sqr(x: Array) -> Expected:
-    """X * x."""
+    """``x * x``."""
     return operator(wide(x) ** 2, of_array(x), sign_of_zero=True)
 
 

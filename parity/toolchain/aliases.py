@@ -25,7 +25,7 @@ _TYPE = re.compile(
 
 
 def declared_again(text: str) -> Iterator[tuple[int, int, str]]:
-    """Where a HIP text does so, and for which name: from and to, in characters."""
+    """The places where a HIP text does so, each with its name: from and to, in characters."""
     for match in _CONSTANT.finditer(text):
         yield match.start(), match.end(), match["name"]
     for match in _TYPE.finditer(text):

@@ -348,7 +348,7 @@ class _Translation:
         self._apply(rule, name, start, region)
 
     def _as_vector(self, name: str, start: int, end: int) -> Rule | None:
-        """What a coordinate as a whole becomes that initializes a uint3, or goes to an operator of the program's."""
+        """The text for a whole coordinate that initializes a uint3, or goes to an operator of the program's."""
         before = self.text[max(0, start - 80) : start]
         factor = _OPERATOR_AFTER.match(self.text, end)
         whole = _WHOLE.match(self.text, end)
@@ -386,7 +386,7 @@ class _Translation:
         )
 
     def _is_declared_at(self, start: int) -> bool:
-        """Whether a type stands before a place: a program may have its own function of a name that CUDA has too."""
+        """True if a type stands before a place: a program may have its own function of a name that CUDA has too."""
         before = _TYPE_BEFORE.search(self.text[max(0, start - 60) : start])
         return before is not None and before[1] not in _NO_TYPE
 

@@ -44,15 +44,15 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 _CONSTANT = re.compile(r"(\w+)\s*=\s*(.*)")
 
 _EXTERN_SHARED = re.compile(r"__shared__ variable '(\w+)' cannot be 'extern'")
-"""What clang says of dynamic shared memory with a length, which nvcc takes and does not heed."""
+"""clang's error for dynamic shared memory with a length, which nvcc takes and does not heed."""
 
 _BRACES = re.compile(r"overloaded operator '=' is ambiguous \(with operand types .* and 'void'\)")
-"""What clang says of ``x = {}`` where HIP's type has several assignments and CUDA's has one."""
+"""clang's error for ``x = {}`` where HIP's type has several assignments and CUDA's has one."""
 
 _FIXED_WIDTH = re.compile(
     r"typedef redefinition .* vs '(?:__)?(?:u?int(?:8|16|32|64)_t|s?size_t|ptrdiff_t|u?intptr_t)'"
 )
-"""What clang says of a type of <cstdint> that a source for CuPy or NVRTC, which have no such header, defines itself."""
+"""clang's error for a type of <cstdint> that a source for CuPy or NVRTC, which have no such header, defines itself."""
 
 _BLANK = re.compile(rb"[^\r\n]")
 _KEPT = re.compile(rb"^([ \t]*#[ \t]*(?:if|ifdef|ifndef|elif|else|endif)\b(?:\\\r?\n|[^\r\n])*)", re.MULTILINE)
@@ -60,12 +60,12 @@ _KEPT = re.compile(rb"^([ \t]*#[ \t]*(?:if|ifdef|ifndef|elif|else|endif)\b(?:\\\
 _BEYOND = re.compile(
     r"(device-side kernel call/launch is not supported)|declared with 'error' attribute: (inline PTX.*)"
 )
-"""What clang says of what no AMD GPU can do."""
+"""clang's errors for operations that no AMD GPU has."""
 
 _LACKING = re.compile(r"undeclared|no matching|no member named|undefined template")
 
 INSTANTIATIONS = "<kernels that parity instantiates>"
-"""What errors call the lines of ``instantiations``."""
+"""The name that errors give to the lines of ``instantiations``."""
 
 
 @dataclass(frozen=True)
@@ -89,13 +89,13 @@ class LeftOut:
         return f"{self.file}:{self.line}: {self.name}: {self.because}"
 
     def is_within(self, piece: LeftOut) -> bool:
-        """Whether its bytes are among those of a piece of the same file."""
+        """True if its bytes are among those of a piece of the same file."""
         return piece.start <= self.start and self.end <= piece.end
 
 
 @dataclass(frozen=True)
 class HostCode:
-    """What is left out of the host code of a module, and the headers in whose place an empty one stands.
+    """The pieces left out of the host code of a module, and the headers that an empty one replaces.
 
     ``missing`` is what the compiler said of these headers, ``instantiated`` are kernel templates that would be lost
     with what is left out.
@@ -121,7 +121,7 @@ class HostCode:
         return b"".join((*parts, data[done:])).decode("utf-8", "surrogateescape")
 
     def reasons_of(self, errors: Iterable[str]) -> tuple[str, ...]:
-        """What the compiler said of the pieces that declare what these errors quote, and that are left out.
+        """The compiler's words about the pieces that are left out and declare the names that these errors quote.
 
         A constant can be left out because another is that it is made of. Of a piece that was left out in parts first,
         the first part has the reason.
@@ -140,13 +140,13 @@ class HostCode:
         return tuple(f"{each.file}:{each.line}:1: error: {each.because}" for each in first)
 
     def covers(self, file: str, piece: Piece) -> bool:
-        """Whether a piece is left out already, by itself or in a larger one."""
+        """True if a piece is left out already, by itself or in a larger one."""
         return any(each.file == file and each.start <= piece.start and piece.end <= each.end for each in self.left_out)
 
 
 @dataclass
 class Repairs:
-    """How far a module is with its host code: shared by the targets that are built at the same time."""
+    """The progress of a module with its host code: shared by the targets that are built at the same time."""
 
     host: HostCode = HostCode()
     rounds: int = 0
@@ -156,7 +156,7 @@ class Repairs:
 def repaired(
     host: HostCode, texts: Mapping[str, str], errors: Sequence[Diagnostic], *, coarse: bool = False
 ) -> HostCode | None:
-    """What to leave out so that these errors go away, or None if none of them is one of host code.
+    """The pieces to leave out so that these errors go away; None if none of them is one of host code.
 
     ``texts`` are the translated files by the names that the errors call them, before anything is left out. The smallest
     piece goes first; ``coarse`` is a whole function at once.

@@ -1,4 +1,4 @@
-"""What host code consists of, by its syntax tree: the pieces around a place that can be taken out, and its launches."""
+"""The syntax tree of host code: the pieces around a place that can be taken out, and the launches."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = [
 ]  # fmt: skip
 
 ANYTHING = "::parity_stub::anything()"
-"""What stands for a value, see ``include/stubs/parity/anything.h``."""
+"""The stand-in for a value, see ``include/stubs/parity/anything.h``."""
 
 _DEVICE = re.compile(r"\b(?:__device__|__global__|__constant__|__shared__|__managed__)\b")
 # What libraries call their own spelling of __host__ __device__, in headers that are not here to be read.
@@ -139,7 +139,7 @@ def function_at(text: str, line: int, column: int) -> tuple[Piece, ...]:
 
 
 def name_of_function(text: str, piece: Piece) -> str:
-    """What the function that a piece defines is called, without classes and namespaces."""
+    """The name of the function that a piece defines, without classes and namespaces."""
     root = _tree(text).root_node.descendant_for_byte_range(piece.start, piece.end - 1)
     for node in _descendants(root) if root is not None else ():
         if node.type == "function_declarator" and (declarator := node.child_by_field_name("declarator")):
@@ -160,7 +160,7 @@ def extern_at(text: str, line: int, column: int) -> tuple[Piece, ...]:
 
 
 def first_length_at(text: str, line: int, column: int, name: str) -> tuple[Piece, ...]:
-    """What stands between the first brackets of an array in the declaration at a place; none if there is none."""
+    """The text between the first brackets of an array in the declaration at a place; none if there is none."""
     declaration = _node_at(text, line, column, "declaration")
     for array in _descendants(declaration) if declaration is not None else ():
         size, named = array.child_by_field_name("size"), array.child_by_field_name("declarator")
@@ -170,7 +170,7 @@ def first_length_at(text: str, line: int, column: int, name: str) -> tuple[Piece
 
 
 def braces_at(text: str, line: int, column: int) -> tuple[Piece, ...]:
-    """What is assigned in braces at a place, which becomes a value of the type that it is assigned to."""
+    """The braces that are assigned at a place, which become a value of the type that they are assigned to."""
     node = _node_at(text, line, column, "assignment_expression")
     left, right = (node and node.child_by_field_name(side) for side in ("left", "right"))
     if not left or not right or right.type != "initializer_list":
@@ -195,7 +195,7 @@ def error_directive(text: str, line: int) -> Piece | None:
 
 
 def asks_for_a_version(text: str, line: int) -> bool:
-    """Whether the conditional around a line asks which version of CUDA this is; HIP has none."""
+    """True if the conditional around a line asks for the version of CUDA; HIP has none."""
     depth = 0
     for each in reversed(text.split("\n")[: line - 1]):
         match = _CONDITIONAL.match(each)
@@ -241,13 +241,13 @@ def _pieces_at(tree: tree_sitter.Tree, text: str, line: int, column: int, device
 
 
 def _is_promise(unit: tree_sitter.Node) -> bool:
-    """Whether a piece declares a kernel that is defined elsewhere: no code is made of that."""
+    """True if a piece declares a kernel that is defined elsewhere: no code is made of that."""
     text = _source(unit)
     return "__global__" in text and "{" not in text and text.rstrip().endswith(";")
 
 
 def _follows_device(text: str, unit: tree_sitter.Node) -> bool:
-    """Whether a word that makes it device code stands before a piece: macros before that can tear them apart."""
+    """True if a word that makes it device code stands before a piece: macros before that can tear them apart."""
     before = text.encode("utf-8", "surrogateescape")[: unit.start_byte][-_BEFORE:]
     return bool(_DEVICE_BEFORE.search(before.decode("utf-8", "replace")))
 
@@ -312,7 +312,7 @@ def device_macros(texts: Iterable[str]) -> frozenset[str]:
 
 
 def _above(node: tree_sitter.Node) -> tree_sitter.Node:
-    """What a piece of code stands in, whatever conditionals of the preprocessor are around it."""
+    """The node that a piece of code stands in, whatever conditionals of the preprocessor are around it."""
     above = node.parent or node
     while above.type.startswith("preproc_") and above.parent is not None:
         above = above.parent
@@ -325,7 +325,7 @@ def _piece(node: tree_sitter.Node, instead: str) -> Piece:
 
 
 def _instead(node: tree_sitter.Node) -> str:
-    """What can stand in the place of a part of a function; empty if that part cannot be replaced by itself."""
+    """The text that can replace a part of a function; empty if that part cannot be replaced by itself."""
     above = node.parent
     assert above is not None
     if above.type == "kernel_call_syntax" and node.is_named:
@@ -358,7 +358,7 @@ def _instead_of_return(node: tree_sitter.Node) -> str:
 
 
 def _launches(node: tree_sitter.Node, into_lambdas: bool = True) -> Iterator[tree_sitter.Node]:
-    """What the launches in a piece of code call."""
+    """The functions that the launches in a piece of code call."""
     for child in node.children:
         if child.type == "kernel_call_syntax" and (function := node.child_by_field_name("function")):
             yield function
@@ -373,7 +373,7 @@ def _begins_device(text: str, body: tree_sitter.Node, device: frozenset[str]) ->
 
 
 def _is_method(node: tree_sitter.Node) -> bool:
-    """Whether a member of a class is a function, which takes no room in it."""
+    """True if a member of a class is a function, which takes no room in it."""
     declarator = node.child_by_field_name("declarator")
     while declarator is not None and declarator.type in ("pointer_declarator", "reference_declarator"):
         declarator = next((child for child in declarator.named_children if child.type.endswith("declarator")), None)
@@ -391,7 +391,7 @@ def _tree(text: str) -> tree_sitter.Tree:
 
 
 def _is_device(unit: tree_sitter.Node, device: frozenset[str]) -> bool:
-    """Whether device code is made of a piece: by what its head says, or by a macro that says it."""
+    """True if device code is made of a piece: its head says so, or a macro in it."""
     text = (
         _source(unit) if unit.type in ("struct_specifier", "class_specifier", "expression_statement") else _head(unit)
     )

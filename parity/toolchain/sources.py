@@ -41,10 +41,10 @@ __all__ = [
 ]
 
 PORTED_SUFFIXES = (".hip", ".cu.hip", ".hip.cpp", ".cu", ".cpp", ".cc", ".cxx")
-"""What the source of a port may be called, the likeliest first."""
+"""The suffixes of the source of a port, the likeliest first."""
 
 _MODULES = (*CUDA_SUFFIXES, ".hip", ".hsaco", ".co")
-"""What the file of a module may be called; the first is the one that counts."""
+"""The suffixes of the file of a module; the first is the one that counts."""
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.MULTILINE)
 """An ``#include`` line: the bracket, and the name."""
@@ -63,15 +63,15 @@ _PROJECT = (
     "pyproject.toml",
     "setup.py",
 )
-"""What the top folder of a project has, if it is not a checkout."""
+"""The files that mark the top folder of a project that is not a checkout."""
 
 _STEPS_UP, _STEPS_DOWN = 8, 2
-"""How far from a kernels folder a header is looked for: folders above it, and folders below one of these."""
+"""The steps from a kernels folder in which a header is looked for: folders above it, and below one of these."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """What one side of a module is built from: its file and all files it may include, as path and text.
+    """The sources of one side of a module: its file and all files it may include, as path and text.
 
     ``ported`` sources are HIP already and compiled as they are; ``hipifier`` is what translates others. ``kernels`` are
     templates with their arguments, which are to be there whether host code launches them or not. Code objects in place
@@ -120,7 +120,7 @@ class Source:
 
     @property
     def folders(self) -> tuple[Path, ...]:
-        """Where its headers are looked for."""
+        """The folders in which its headers are looked for."""
         return (self.folder, *self.side.include, *self.around)
 
     @functools.cached_property
@@ -129,12 +129,12 @@ class Source:
         return {self.name(path): path for path in self.files}
 
     def name(self, path: Path) -> str:
-        """What ``#line`` calls a file: independent of where the folder is, so that cached listings are too."""
+        """The name of a file in ``#line``: independent of where the folder is, so that cached listings are too."""
         return Path(os.path.relpath(path, self.folder)).as_posix()
 
 
 def defining(names: Iterable[str], source: Source) -> dict[str, tuple[Path, int]]:
-    """Where the project defines device functions and variables that a source declares: the nearest file, and the line.
+    """The places of what a source declares for the device and the project defines elsewhere: the nearest file, the line.
 
     A name that no file near the source defines, or the nearest folder in several files, is not in it.
     """
@@ -204,7 +204,7 @@ def find_modules(folder: Path, modules: Iterable[str] | None = None, *, ported: 
 
 
 def _rank(path: Path) -> int:
-    """How likely the file of a module has that name: 0 is the likeliest."""
+    """The rank of a name for the file of a module: 0 is the likeliest."""
     return next(rank for rank, suffix in enumerate(_MODULES) if path.name.endswith(suffix))
 
 
@@ -344,7 +344,7 @@ def _made_headers(
 
 
 def _is_of_a_project(header: str, bracket: str) -> bool:
-    """Whether a header that no folder has may be the project's own: no library's, and not the compiler's."""
+    """True if a header that no folder has may be the project's own: no library's, and not the compiler's."""
     name = Path(header)
     if _is_known(header):
         return False
@@ -355,7 +355,7 @@ def _is_of_a_project(header: str, bracket: str) -> bool:
 
 @functools.cache
 def _headers_of_c() -> frozenset[str]:
-    """What C's library and compilers have in their own folders, of the wheels and of this machine."""
+    """The headers of C's library and of compilers in their own folders, of the wheels and of this machine."""
     folders = [Path("/usr/include")]
     with contextlib.suppress(MissingTool):
         library = zig.zig().parent / "lib"
@@ -364,7 +364,7 @@ def _headers_of_c() -> frozenset[str]:
 
 
 def _is_known(header: str) -> bool:
-    """Whether a header is CUDA's or a library's, or of a name that no file of a project has."""
+    """True if a header is CUDA's or a library's, or of a name that no file of a project has."""
     name = Path(header)
     bad = name.is_absolute() or ".." in name.parts or not name.suffix
     return bad or header in table()[1] or stub_of(header) is not None
@@ -436,7 +436,7 @@ def included(text: str) -> list[tuple[str, str]]:
 
 
 def searched(bracket: str, beside: Path, folders: Iterable[Path]) -> tuple[Path, ...]:
-    """Where a header is looked for that a file in the folder ``beside`` includes: there, too, if it is quoted."""
+    """The folders for a header that a file in the folder ``beside`` includes: that one, too, if the name is quoted."""
     return (beside, *folders) if bracket == '"' else tuple(folders)
 
 

@@ -159,7 +159,7 @@ def _wanted(source: Source) -> Iterator[Instantiation]:
 
 
 def _twice_defined(source: Source, hip: Mapping[Path, Hipified]) -> Iterator[LeftOut]:
-    """What HIP's headers have as well: operators defined in the same way, and names that are declared again."""
+    """The parts of a source that HIP's headers have, too: operators with the same definition, names declared again."""
     for path, each in hip.items():
         found = [(*where, "HIP's vector types have it, and two are ambiguous") for where in operators_of_hip(each.text)]
         found += [(*where, "HIP's headers have it") for where in declared_again(each.text)]

@@ -79,7 +79,7 @@ def library_names(texts: Iterable[str]) -> str:
 
 
 def needed_for(name: str) -> str:
-    """What code needs that uses a name of a library beyond what parity's headers have; empty for any other name."""
+    """The library that code needs for a name that parity's headers do not have; empty for any other name."""
     return next((sentence for pattern, sentence in _needs() if pattern.fullmatch(name)), "")
 
 

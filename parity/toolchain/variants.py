@@ -1,4 +1,4 @@
-"""What a source has to be built as where it does not compile, or has no kernel, as it stands.
+"""The other ways to build a source that does not compile, or has no kernel, as it stands.
 
 A project's build knows more than its sources say: switches and a standard of C++, which files are linked with one, and
 of which file one is only a part. Each of these is a variant of the source, found in the project's own files. The
@@ -31,7 +31,7 @@ ARCH = "__CUDA_ARCH__"
 
 _ASKS_ARCH = re.compile(rf"^[ \t]*#[ \t]*(?:if|ifdef|ifndef|elif)\b[^\n]*\b{ARCH}\b", re.MULTILINE)
 _LEAST_ARCH = 700
-"""What ``__CUDA_ARCH__`` is where a source does not compile without: the first with shuffles of HIP's names."""
+"""``__CUDA_ARCH__`` for a source that does not compile without: the first with shuffles of HIP's names."""
 
 _AMBIGUOUS = re.compile(r"\bambiguous\b")
 _OF_HALVES = ("-D__HIP_NO_HALF_CONVERSIONS__=1", "-D__HIP_NO_HALF_OPERATORS__=1")

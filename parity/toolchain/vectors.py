@@ -100,7 +100,7 @@ class Short:
 
 
 def short_of_components(text: str) -> Iterator[Short]:
-    """Where a text gives a vector fewer numbers in braces than it has components, unless HIP reads them alike."""
+    """The places where braces give a vector fewer numbers than it has components, unless HIP reads them alike."""
     plain = code(text)
     for match in _VECTOR.finditer(plain):
         at = match.end()
@@ -123,7 +123,7 @@ def short_of_components(text: str) -> Iterator[Short]:
 
 
 def _filled(plain: str, items: list[tuple[int, int]], components: int, counts: int) -> Iterator[Short]:
-    """What braces with these items need, for one vector, or for ``counts`` dimensions of an array of them."""
+    """The text that braces with these items lack, for one vector, or for ``counts`` dimensions of an array of them."""
     texts = [plain[start:end].strip() for start, end in items]
     if counts and len(items) == 1 and _ZERO.fullmatch(texts[0]):
         yield Short(Span(*items[0]), "")
