@@ -134,7 +134,7 @@ class Source:
 
 
 def defining(names: Iterable[str], source: Source) -> dict[str, tuple[Path, int]]:
-    """The places of what a source declares for the device and the project defines elsewhere: the nearest file, the line.
+    """Places of what a source declares for the device and the project defines elsewhere: the nearest file, and line.
 
     A name that no file near the source defines, or the nearest folder in several files, is not in it.
     """
