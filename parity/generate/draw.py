@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
-from unittest import mock
 
 import hypothesis
 from hypothesis import HealthCheck, Phase, given
@@ -27,12 +26,13 @@ def hermetic() -> Iterator[None]:
     backend of one's own would lose its distributions. So a private function is replaced, in the versions of Hypothesis
     that pyproject.toml allows.
     """
-    nothing = type(providers.GLOBAL_CONSTANTS)()
+    nothing, usual = type(providers.GLOBAL_CONSTANTS)(), providers._get_local_constants
     providers.CONSTANTS_CACHE.cache.clear()
+    providers._get_local_constants = lambda: nothing
     try:
-        with mock.patch.object(providers, "_get_local_constants", lambda: nothing):
-            yield
+        yield
     finally:
+        providers._get_local_constants = usual
         providers.CONSTANTS_CACHE.cache.clear()
 
 
