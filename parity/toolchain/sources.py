@@ -8,6 +8,7 @@ import glob
 import itertools
 import os
 import re
+import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -402,11 +403,14 @@ def _headers_below(top: Path) -> Mapping[str, tuple[Path, ...]]:
 
 @functools.cache
 def project_of(folder: Path) -> tuple[Path, ...]:
-    """``folder`` and those above it that are of the same project, upwards."""
+    """``folder`` and those above it that are of the same project, upwards.
+
+    A home folder is the top of none, nor is one that many users write to, such as /tmp (its sticky bit is set).
+    """
     upwards = [folder, *folder.parents][: _STEPS_UP + 1]
     for count, each in enumerate(upwards, 1):
-        if each in (Path.home(), Path(each.anchor)):
-            upwards = upwards[: count - 1]
+        if each in (Path.home(), Path(each.anchor)) or (each.is_dir() and each.stat().st_mode & stat.S_ISVTX):
+            upwards = upwards[: max(count - 1, 1)]
             break
         if (each / ".git").exists():
             return tuple(upwards[:count])

@@ -209,3 +209,14 @@ def test_a_file_that_vanishes_meanwhile_is_no_build_file(project, monkeypatch):
 
     monkeypatch.setattr(type(project), "read_text", vanishing)
     assert found(project) == ("-DGPU", "Makefile", 1)
+
+
+def test_a_folder_that_many_write_to_is_the_top_of_no_project(tmp_path):
+    (tmp_path / "Makefile").write_text("CFLAGS = -DGPU\n")
+    kernels = tmp_path / "mine" / "kernels"
+    kernels.mkdir(parents=True)
+    assert project_of(kernels) == (kernels, kernels.parent, tmp_path)
+    project_of.cache_clear()
+    tmp_path.chmod(0o1777)
+    assert project_of(kernels) == (kernels,)
+    assert project_of(tmp_path) == (tmp_path,)
