@@ -38,13 +38,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Leave out the thorough tests, unless they are asked for: by the option, or one by its id."""
     if config.option.thorough or any("::" in argument for argument in config.args):
         return
-    left_out = [item for item in items if item.get_closest_marker("thorough") or _is_thorough(item.nodeid)]
+    kept, left_out = list[pytest.Item](), list[pytest.Item]()
+    for item in items:
+        (left_out if _is_thorough(item) else kept).append(item)
     config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for item in items if item not in set(left_out)]
+    items[:] = kept
 
 
-def _is_thorough(nodeid: str) -> bool:
-    return any(pattern.search(nodeid) for pattern in THOROUGH)
+def _is_thorough(item: pytest.Item) -> bool:
+    marked = item.get_closest_marker("thorough") is not None
+    return marked or any(pattern.search(item.nodeid) for pattern in THOROUGH)
 
 
 @pytest.fixture(scope="session", autouse=True)

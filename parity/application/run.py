@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from parity.application.columns import Columns, columns, targets_of
-from parity.application.measured import Measured, measure
-from parity.application.recorded import Recorded, record
+from parity.application.measured import measure
+from parity.application.recorded import record
 from parity.application.results import Results
 from parity.engine import (
     CaseRecord,
@@ -22,13 +22,13 @@ from parity.engine import (
     Progress,
     RecordWriter,
     Task,
+    columns_of,
     environment,
     known_issues,
     runnable,
     tasks_of,
 )
 from parity.engine import run as stream
-from parity.engine.bench import Measurement
 from parity.errors import SYSTEM_ERRORS, NotAvailable, SystemLacks, UsageError, refusal
 from parity.op import Entry
 from parity.options import DEFAULT_RUNNER, EXAMPLES
@@ -103,7 +103,7 @@ class Run:
         found = kernel_runner(runner, purpose)
         if replayed(found) is not None:
             raise UsageError(f"{purpose} executes kernels, and {runner} only has what was executed before")
-        chosen = columns([runner], targets_of(found, targets))
+        chosen = Columns(columns_of(found, targets_of(found, targets), runner), {}, ())
         return cls(replace(suite, known=None), selection, chosen, settings)
 
     def __post_init__(self) -> None:
@@ -266,32 +266,8 @@ class Prepared:
         seconds = time.perf_counter() - start if self.plan.tasks else 0.0
         return Results(self.run, self.plan, self.built, records, seconds, stopped)
 
-    def measure(
-        self,
-        *,
-        hot: bool = False,
-        seconds: float = 1.0,
-        progress: Progress | None = None,
-        each: Callable[[Measurement], None] | None = None,
-    ) -> Measured:
-        """Measure the kernels where they execute; see ``measured.measure``."""
-        return measure(self, hot=hot, seconds=seconds, progress=progress, each=each)
-
-    def record(
-        self,
-        file: Path,
-        *,
-        measured: bool = False,
-        progress: Progress | None = None,
-        note: Callable[[str], None] | None = None,
-        arguments: Iterable[str] = (),
-    ) -> Recorded:
-        """Execute, and store what the cases leave behind, to be replayed elsewhere; see ``recorded.record``.
-
-        Raises:
-            UsageError, NotAvailable: as ``recorded.record``.
-        """
-        return record(self, file, measured=measured, progress=progress, note=note, arguments=arguments)
+    measure = measure  # methods: both take what is prepared first
+    record = record
 
 
 def replay(recording: str | Path, *selectors: str, suite: Suite | None = None) -> Results:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import ast
 import contextlib
 import importlib
 import logging
@@ -153,16 +152,17 @@ def parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     commands = found.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name in COMMANDS:
         file = name.replace("-", "_")
-        text = ast.get_docstring(ast.parse(Path(__file__).with_name(f"{file}.py").read_bytes())) or ""
+        with Path(__file__).with_name(f"{file}.py").open(encoding="utf-8") as source:
+            summary = source.readline().strip().strip('"')
         command = commands.add_parser(
             name,
-            help=text.splitlines()[0],
-            description=text,
+            help=summary,
             formatter_class=RawDescriptionRichHelpFormatter,
             allow_abbrev=False,
         )
         if name in argv:  # what the others need is not imported
             module = importlib.import_module(f"parity.cli.{file}")
+            command.description = (module.__doc__ or summary).strip()
             module.options(command)
             command.set_defaults(command=module.main)
     return found

@@ -76,9 +76,6 @@ def main(arguments: argparse.Namespace) -> int:
         _write(path)  # now, and not after minutes of measuring
     runner, settings = arguments.runner or _best(), Settings(EXAMPLES, jobs=arguments.jobs)
     prepared = built(Run.on_one(suite, selection, runner, arguments.target, settings, PURPOSE))
-    for each in prepared.built:
-        if each.error:
-            errors().print(f"{each.error}\n", style="red")
     found = measured(prepared, hot=arguments.hot, seconds=arguments.seconds)
     if isinstance(found.stopped, NotAvailable) and not found.measurements:
         raise found.stopped

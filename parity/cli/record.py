@@ -41,9 +41,6 @@ def main(arguments: argparse.Namespace) -> int:
     suite, selection = select(arguments)
     settings = Settings(arguments.examples, arguments.seed, jobs=arguments.jobs)
     prepared = built(Run.on_one(suite, selection, arguments.runner, arguments.target, settings, "parity record"))
-    for each in prepared.built:
-        if each.error:
-            errors().print(f"{each.error}\n", style="red")
     with reporting() as (report, _):
         found = prepared.record(
             arguments.output, measured=arguments.time, progress=report, note=_note, arguments=sys.argv[1:]

@@ -85,10 +85,7 @@ def main(arguments: argparse.Namespace) -> int:
     check_folder(arguments.output)
     _warn(run.notes)
     console = errors() if arguments.json else output()
-    prepared = built(run)
-    for each in prepared.built:
-        if each.error:
-            console.print(f"{each.error}\n", style="red")
+    prepared = built(run, console)
     _warn(prepared.problems)
     results = _executed(prepared, arguments.output / RECORD)
     _warn(run.columns.stale(results.records, run.suite))

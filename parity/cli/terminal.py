@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -76,12 +76,14 @@ def reporting(shown: bool = True) -> Iterator[tuple[Report, Callable[[str], None
         yield report, lambda note: bars.update(bar, note=note)
 
 
-def built(run: Run) -> Prepared:
-    """Build a run, and show how far that is."""
-    if not run.targets:
-        return run.build()
-    with building(len(run.modules) * len(run.targets)) as done:
-        return run.build(done)
+def built(run: Run, console: Console | None = None) -> Prepared:
+    """Build a run, and show how far that is; then print what does not compile (default: to stderr)."""
+    with building(len(run.modules) * len(run.targets)) if run.targets else nullcontext() as done:
+        prepared = run.build(done)
+    for each in prepared.built:
+        if each.error:
+            (console or errors()).print(f"{each.error}\n", style="red")
+    return prepared
 
 
 def measured(prepared: Prepared, *, hot: bool = False, seconds: float = 1.0) -> Measured:

@@ -36,6 +36,8 @@ __all__ = ["SuitePlugin"]
 
 LOCK = "parity_lock"
 TERMINATED = 143
+FOLDERS = {"kernels": "kernels", "hip": "hip", "cases": "cases", "known": "known_issues"}
+"""The options that name a path, by the arguments of ``find_suite``."""
 
 
 class SuitePlugin:
@@ -268,7 +270,7 @@ def _run(config: pytest.Config) -> Run:
     chosen_hipifier(option.parity_hipify)
     folders = {
         name: Path(given) if (given := getattr(option, f"parity_{option_name}")) else None
-        for name, option_name in (("kernels",) * 2, ("hip",) * 2, ("cases",) * 2, ("known", "known_issues"))
+        for name, option_name in FOLDERS.items()
     }
     if (launches := option.parity_launches) not in (None, *LAUNCHES):
         raise UsageError(f"--parity-launches {launches}: there are {' '.join(LAUNCHES)}{nearest(launches, LAUNCHES)}")
