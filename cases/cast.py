@@ -30,12 +30,26 @@ POINTS = (
 )
 
 
-def only(sources: str, target: str) -> Callable[[str, str], bool]:
+ALL_POINTS = f"x={len(POINTS)}~points@0"
+
+DIVERGENCES = (
+    ("D1", "f32 to u32 out of range saturates, NaN gives 0", "f32", "u32"),
+    ("D2", "NaN from f64 to u32 is 0x80000000, not 0", "f64", "u32"),
+    ("D3", "f32 to i64 saturates; NaN gives the least value", "f32", "i64"),
+    ("D4", "f64 to i64 saturates; NaN gives the least value", "f64", "i64"),
+    ("D5", "to u8 by way of u32, keeping the low byte", "f32 f64 bf16", "u8"),
+    ("D6", "f16 to u8 by way of u32, keeping the low byte", "f16", "u8"),
+    ("D19", "to f8 by way of f32, saturating at 448", "u8 i32 f16 bf16 f32 f64", "f8_e4m3"),
+)
+"""Known CUDA/AMD divergences: title, sources and target of the casts whose points meet one."""
+
+
+def meets(sources: str, target: str) -> Callable[[str, str], bool]:
     return lambda s, d: s in sources.split() and d == target
 
 
-def divergence(name: str, title: str, sources: str, target: str) -> Named:
-    return Named(title, f"x={len(POINTS)}~points@0", only(sources, target), name)
+def meets_none(source: str, target: str) -> bool:
+    return not any(meets(sources, narrow)(source, target) for _, _, sources, narrow in DIVERGENCES)
 
 
 convert = Op(
@@ -48,16 +62,10 @@ convert = Op(
     reference=reference.cast,
     points=POINTS,
     named=(
-        Named("limits, ties and roundings", f"x={len(POINTS)}~points@0"),
+        Named("limits, ties and roundings", ALL_POINTS, meets_none),
+        *(Named(title, ALL_POINTS, meets(sources, d), name) for name, title, sources, d in DIVERGENCES),
         Named("special values", "x=110~special@0"),
-        divergence("D1", "f32 to u32 out of range saturates, NaN gives 0", "f32", "u32"),
-        divergence("D2", "NaN from f64 to u32 is 0x80000000, not 0", "f64", "u32"),
-        divergence("D3", "f32 to i64 saturates; NaN gives the least value", "f32", "i64"),
-        divergence("D4", "f64 to i64 saturates; NaN gives the least value", "f64", "i64"),
-        divergence("D5", "to u8 by way of u32, keeping the low byte", "f32 f64 bf16", "u8"),
-        divergence("D6", "f16 to u8 by way of u32, keeping the low byte", "f16", "u8"),
         Named("every f8, which is e4m3 of OCP, not FNUZ", "x=256~patterns@0", lambda s, d: s == "f8_e4m3", "D19"),
-        divergence("D19", "to f8 by way of f32, saturating at 448", "u8 i32 f16 bf16 f32 f64", "f8_e4m3"),
         Named("every f16", "x=65536~patterns@0", lambda s, d: (s, d) == ("f16", "f8_e4m3")),
     ),
 )
