@@ -177,7 +177,7 @@ def _limits(expected: Expected) -> Iterator[str]:
         unit = (
             f"ULP of {row.ulp_of}" if row.function != "tanh_tail" else "times 1 - |tanh x|, beside half an ULP near 1"
         )
-        yield f"{row.vendor.upper()}: {row.function}: {row.hard:g} {unit} ({row.source})"
+        yield f"{row.vendor.upper()}: {row.function}: {row.documented:g} {unit} ({row.source})"
 
 
 def _bounds(expected: Expected, limits: Limits) -> Bounds | None:

@@ -46,16 +46,22 @@ def compare(expected: Expected, got: Array, *, vendor: Vendor, poison: Array | N
     exactly, divergences = _exactly(expected, got)
     bounds = expected.bounds(Limits(vendor)) if expected.bounds and got.size else None
     right, shares = _within(expected, bounds, got, exactly)
-    sharp = False
+    beyond = False
     if expected.bounds is not None and not nominal and vendor == "amd" and right.all():
-        sharp = bool((_shares(expected.bounds(Limits("amd", "sharp")), got, exactly) > 1).any())
+        beyond = bool((_shares(expected.bounds(Limits("amd", "observed")), got, exactly) > 1).any())
         if (_shares(expected.bounds(Limits("cuda")), got, exactly) > 1).any():
             divergences.append("D22")
     budget = float(shares.max(initial=0.0))
     if right.all():
         allowed = bounds is not None and _allows(bounds)
-        met = tuple(divergences)
-        return Verdict(Status.PASS, budget=budget, total=got.size, divergences=met, sharp=sharp, allowed=allowed)
+        return Verdict(
+            Status.PASS,
+            budget=budget,
+            total=got.size,
+            divergences=tuple(divergences),
+            beyond_observed=beyond,
+            allowed=allowed,
+        )
     return _failure(expected, got, ~right, shares, poison, budget, tuple(divergences))
 
 

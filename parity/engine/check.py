@@ -203,7 +203,7 @@ def _compare(call: Call, outcome: Outcome, vendor: Vendor) -> Verdict:
         worst,
         divergences=tuple(met),
         total=sum(verdict.total for verdict in each),
-        sharp=any(verdict.sharp for verdict in each),
+        beyond_observed=any(verdict.beyond_observed for verdict in each),
         allowed=any(verdict.allowed for verdict in each),
     )
 

@@ -26,8 +26,8 @@ class Accuracy:
     dtype: str
     ulp_of: str
     vendor: str
-    hard: float
-    sharp: float
+    documented: float
+    observed: float
     source: str
 
 
@@ -40,8 +40,8 @@ def _table() -> Mapping[tuple[str, str, str], Accuracy]:
                 dtype,
                 row["ulp_of"],
                 row["vendor"],
-                float(row["hard"]),
-                float(row["sharp"]),
+                float(row["documented"]),
+                float(row["observed"]),
                 row["source"],
             )
             for row in csv.DictReader(file)
@@ -72,4 +72,4 @@ def accuracy(function: str, dtype: str, limits: Limits) -> float:
         ) from None
     if limits.asked is not None:
         limits.asked.append(row)
-    return row.hard if limits.level == "hard" else row.sharp
+    return row.documented if limits.level == "documented" else row.observed

@@ -20,13 +20,13 @@ class Limits:
     """The documented accuracy of functions that a budget is derived from.
 
     ``vendor`` is the maker of the device, or "host" for a library that documents none, which is given the wider of both
-    vendors' limits. ``hard`` limits are documented maxima (beyond them a result fails), ``sharp`` ones are the largest
+    vendors' limits. ``level`` chooses between what the vendor documents (beyond it a result fails) and the largest
     errors that were measured (beyond them a result is reported). ``asked`` collects the rows of the table that a budget
     asks for (``parity.reference.accuracy``).
     """
 
     vendor: Literal["amd", "cuda", "host"]
-    level: Literal["hard", "sharp"] = "hard"
+    level: Literal["documented", "observed"] = "documented"
     asked: list[Any] | None = field(default=None, compare=False)
 
 

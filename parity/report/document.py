@@ -50,7 +50,8 @@ class CellEntry:
 
     ``run`` counts executed cases, ``failures`` and ``known`` failed ones by class; ``worst_budget`` is the largest
     share of its error budget that a passing case used (null if none passed); ``exact`` says that no error was allowed
-    and none was found; ``sharp`` counts cases with a result between the sharp and the hard limit; ``vacuous`` names
+    and none was found; ``beyond_observed`` counts cases with a result between the observed and the documented
+    limit; ``vacuous`` names
     outputs in which zeros would have passed as well. ``divergences`` are known CUDA/AMD divergences that were met, and
     ``against`` compares an AMD column with CUDA's. Of what was measured, ``share`` is the time that the device's copy
     rate or FLOP rate allows, by the time it took, and ``bound`` the one of the two that binds.
@@ -66,7 +67,7 @@ class CellEntry:
     worst_budget: float | None
     exact: bool
     vacuous: tuple[str, ...]
-    sharp: int
+    beyond_observed: int
     divergences: tuple[str, ...]
     failures: Mapping[str, int]
     known: Mapping[str, int]
@@ -180,7 +181,7 @@ def _cell(column: Column, cell: Cell) -> CellEntry:
         worst_budget=cell.worst if cell.passed and math.isfinite(cell.worst) else None,
         exact=cell.exact,
         vacuous=cell.vacuous,
-        sharp=cell.sharp,
+        beyond_observed=cell.beyond_observed,
         divergences=cell.divergences,
         failures=cell.failures,
         known=cell.known,

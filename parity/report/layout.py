@@ -233,7 +233,7 @@ def _sum(cells: Iterable[Cell]) -> Cell:
         run=sum(cell.run for cell in each),
         passed=sum(cell.passed for cell in each),
         worst=max(cell.worst for cell in each),
-        sharp=sum(cell.sharp for cell in each),
+        beyond_observed=sum(cell.beyond_observed for cell in each),
         unjudged=sum(cell.unjudged for cell in each),
         known=dict(sum((Counter(cell.known) for cell in each), Counter()).most_common()),
         divergences=in_order(d for cell in each for d in cell.divergences),

@@ -75,7 +75,8 @@ class Cell:
     """One kernel in one column.
 
     ``run`` counts executed cases, ``worst`` is the largest share of an error budget that a passing case used (1.0 = at
-    the limit), ``sharp`` counts cases with a result between the sharp and the hard limit, ``failures`` counts failed
+    the limit), ``beyond_observed`` counts cases with a result between the observed and the documented limit,
+    ``failures`` counts failed
     cases by class, ``unjudged`` those that something else than the kernel kept from being judged, ``known`` those whose
     failure is a known issue, ``divergences`` are the known CUDA/AMD divergences that passing cases met, ``agreement``
     compares an AMD column with CUDA's, if there is one, and ``measured`` is the first case that was measured, if any
@@ -87,7 +88,7 @@ class Cell:
     run: int = 0
     passed: int = 0
     worst: float = 0.0
-    sharp: int = 0
+    beyond_observed: int = 0
     divergences: tuple[str, ...] = ()
     failures: Mapping[str, int] = field(default_factory=dict)
     known: Mapping[str, int] = field(default_factory=dict)
@@ -275,7 +276,7 @@ def _cell(records: Sequence[CaseRecord]) -> Cell:
         run=len(executed),
         passed=len(passing),
         worst=max((verdict.budget for verdict in passing), default=0.0),
-        sharp=sum(verdict.sharp for verdict in passing),
+        beyond_observed=sum(verdict.beyond_observed for verdict in passing),
         divergences=in_order(d for verdict in passing for d in verdict.divergences),
         failures=dict(failures.most_common()),
         known=dict(known.most_common()),

@@ -157,7 +157,7 @@ def as_csv(matrix: Matrix) -> str:
     An AMD column that was compared with CUDA's has four more: cases by finding, and where both are right the largest
     distance in ULP, and the most elements that differ, in more than the sign of zero and in nothing else.
     """
-    fields = ("state", "run", "passed", "worst_budget", "sharp", "divergences", "failures", "known")
+    fields = ("state", "run", "passed", "worst_budget", "beyond_observed", "divergences", "failures", "known")
     compared = ("against_cuda", "against_cuda_ulps", "against_cuda_elements", "against_cuda_zeros")
     with_cuda = [any(cell.agreement for cell in cells) for _, cells in matrix.by_column()]
     out = io.StringIO()
@@ -181,7 +181,7 @@ def as_csv(matrix: Matrix) -> str:
                 cell.run,
                 cell.passed,
                 worst,
-                cell.sharp,
+                cell.beyond_observed,
                 " ".join(cell.divergences),
                 failures,
                 known,

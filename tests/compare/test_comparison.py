@@ -1,4 +1,4 @@
-"""Verdicts: kinds, budgets, divergences, sharp limits, unwritten elements, modified inputs."""
+"""Verdicts: kinds, budgets, divergences, observed limits, unwritten elements, modified inputs."""
 
 import math
 
@@ -167,21 +167,21 @@ def test_results_between_the_limits_are_reported():
     """Erf on AMD: documented to 16 ULP, never seen beyond 2; CUDA documents 2.5."""
     x = np.array([0.1, 0.3], F32)
     exact = reference.erf(x)
-    for steps, sharp, divergences in ((1, False, ()), (3, True, ("D22",)), (12, True, ("D22",))):
+    for steps, beyond_observed, divergences in ((1, False, ()), (3, True, ("D22",)), (12, True, ("D22",))):
         off = (exact.value.view(np.uint32) + steps).view(F32)
         verdict = compare(exact, off, vendor="amd")
-        assert (verdict.passed, verdict.sharp, verdict.divergences) == (True, sharp, divergences)
+        assert (verdict.passed, verdict.beyond_observed, verdict.divergences) == (True, beyond_observed, divergences)
     far = (exact.value.view(np.uint32) + 18).view(F32)
     assert not compare(exact, far, vendor="amd").passed
     assert not compare(exact, (exact.value.view(np.uint32) + 3).view(F32), vendor="cuda").passed
 
 
-def test_sharp_limits_alone():
-    """Log on AMD: sharp 2.5 is wider than CUDA's 1.5."""
+def test_observed_limits_alone():
+    """Log on AMD: the observed 2.5 is wider than CUDA's 1.5."""
     exact = reference.log(np.array([10.0], F32))
     verdict = compare(exact, (exact.value.view(np.uint32) + 2).view(F32), vendor="amd")
     assert verdict.divergences == ("D22",)
-    assert not verdict.sharp
+    assert not verdict.beyond_observed
 
 
 @pytest.mark.parametrize("name", ["u8", "u32", "i64", "f16", "bf16", "f32", "f64"])
@@ -286,7 +286,7 @@ def test_limits_choose_the_vendor():
     compare(spy, got(1.25), vendor="cuda")
     assert seen == [Limits("cuda")]
     compare(spy, got(1.25), vendor="amd")
-    assert seen[1:] == [Limits("amd"), Limits("amd", "sharp"), Limits("cuda")]
+    assert seen[1:] == [Limits("amd"), Limits("amd", "observed"), Limits("cuda")]
 
 
 def test_an_error_was_allowed_where_a_budget_is_above_nothing():

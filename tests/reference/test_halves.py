@@ -124,7 +124,7 @@ def test_recipes_rounded_by_step_pass_on_every_input(kind, device, vendor):
     x = every(kind)
     name = device.__name__.removesuffix("_contracted")
     verdict = passes(getattr(reference, name)(x), device(x), vendor)
-    assert not verdict.sharp
+    assert not verdict.beyond_observed
 
 
 @BOTH

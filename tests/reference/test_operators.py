@@ -98,7 +98,7 @@ def test_a_nominal_result_uses_none_of_a_hull():
     got = expected.value.copy()
     got.view(np.uint16)[np.isnan(got)] = 0x7E01
     verdict = passes(expected, got)
-    assert (verdict.budget, verdict.sharp, verdict.divergences) == (0, False, ())
+    assert (verdict.budget, verdict.beyond_observed, verdict.divergences) == (0, False, ())
 
 
 def test_exact_f16_quotients_stay_exact():

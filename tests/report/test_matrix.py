@@ -54,9 +54,13 @@ def test_unsupported_cases_are_not_executed_cases(entries):
 
 
 def test_passing_cases_add_up(entries):
-    verdicts = [passing(0.2, divergences=("D10", "D2")), passing(0.5, sharp=True), passing(divergences=("D2",))]
+    verdicts = [
+        passing(0.2, divergences=("D10", "D2")),
+        passing(0.5, beyond_observed=True),
+        passing(divergences=("D2",)),
+    ]
     found = cell(matrix_of(entries, [record(entries[0], v) for v in verdicts]), entries[0].kernel)
-    assert (found.state, found.run, found.passed, found.worst, found.sharp) == (State.PASS, 3, 3, 0.5, 1)
+    assert (found.state, found.run, found.passed, found.worst, found.beyond_observed) == (State.PASS, 3, 3, 0.5, 1)
     assert found.divergences == ("D2", "D10")
 
 
