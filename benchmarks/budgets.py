@@ -59,4 +59,4 @@ def table(records: Iterable[CaseRecord]) -> str:
 
 
 if __name__ == "__main__":
-    print(table(record for path in sys.argv[1:] for record in read_record(Path(path)).cases))
+    print(table(record for path in sys.argv[1:] for record in read_record(Path(path)).records))

@@ -6,9 +6,9 @@ import functools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from parity.engine import CaseRecord, Column, Plan, read_record
+from parity.engine import CaseRecord, Column, Plan, Provenance, Record, read_record
 from parity.engine.baseline import parse_baseline
 from parity.engine.bench import Measurement
 from parity.errors import NotAvailable, UsageError
@@ -71,22 +71,12 @@ class Results(_Cases):
     def matrix(self) -> Matrix:
         """Kernels down, columns across."""
         run, plan = self.run, self.plan
-        return make_matrix(
-            run.entries,
-            run.columns.every,
-            self.records,
-            uncompiled={(b.module, b.target): b.error.log for b in self.built if b.error},
-            measured=self.measured,
-            missing=run.suite.missing,
-            unrecorded={(e.kernel, c) for e in run.entries for c in run.columns.recordings} - run.ran(plan),
-            seconds=self.seconds,
-            seed=plan.seed,
-            examples=plan.examples,
-            complete=self.complete,
-            known=run.known,
-            drawn=run.drawn(plan) if self.complete else (),
-            made_by=plan.made_by,
-        )
+        errors = {(b.module, b.target): b.error.log for b in self.built if b.error}
+        records = [*self.records, *run.without_code(run.entries, run.columns.every, errors), *run.not_recorded(plan)]
+        issues = run.known.review(records, run.drawn(plan) if self.complete else ())
+        provenance = Provenance(self.seconds, plan.seed, plan.examples, self.complete, plan.made_by)
+        matrix = make_matrix(run.entries, run.columns.every, records, issues=issues, provenance=provenance)
+        return matrix.with_measurements(self.measured)
 
     @property
     def notes(self) -> Iterator[str]:
@@ -111,15 +101,11 @@ def recorded_measurements(run: Run) -> tuple[list[tuple[Column, Measurement]], l
 
 
 @dataclass(frozen=True)
-class Stored(_Cases):
-    """The results of a run that ended before: its cases, and in which ``environment`` they were run.
+class Stored(Record, _Cases):
+    """The results of a run that ended before: ``records`` of its cases, and the ``environment`` of the run.
 
     ``complete`` says whether it came to its end.
     """
-
-    records: Sequence[CaseRecord]
-    environment: Mapping[str, Any]
-    complete: bool
 
 
 def load(folder: str | Path) -> Stored:
@@ -129,5 +115,4 @@ def load(folder: str | Path) -> Stored:
         UsageError: the folder has no record, or the file is none.
     """
     path = Path(folder)
-    record = read_record(path / RECORD if path.is_dir() else path)
-    return Stored(record.cases, record.environment, record.complete)
+    return Stored(**vars(read_record(path / RECORD if path.is_dir() else path)))

@@ -15,6 +15,7 @@ from parity.application.measured import measure
 from parity.application.recorded import record
 from parity.application.results import Results
 from parity.engine import (
+    NOT_RECORDED,
     CaseRecord,
     Column,
     Known,
@@ -27,6 +28,7 @@ from parity.engine import (
     known_issues,
     runnable,
     tasks_of,
+    without_code,
 )
 from parity.engine import run as stream
 from parity.errors import SYSTEM_ERRORS, NotAvailable, SystemLacks, UsageError, refusal
@@ -197,9 +199,19 @@ class Run:
         picked = {(case.op, case.dtypes) for case in self.selection.cases}
         return {kernel for task, kernel in self.kernels(plan) if (task.op, task.dtypes) not in picked}
 
-    def ran(self, plan: Plan) -> set[tuple[str, Column]]:
-        """The kernels that the plan has cases of, and on which columns."""
-        return {(kernel, column) for task, kernel in self.kernels(plan) for column in task.columns}
+    def without_code(
+        self, entries: Iterable[Entry], columns: Sequence[Column], errors: Mapping[tuple[str, str], str]
+    ) -> list[CaseRecord]:
+        """A record for every kernel that has no code on a column; ``errors`` are what the compiler said, by module and
+        target.
+        """
+        return list(map(self.known.mark, without_code(entries, columns, errors, self.suite.missing)))
+
+    def not_recorded(self, plan: Plan) -> list[CaseRecord]:
+        """A record for every kernel of which a recording has no case that the plan asks for."""
+        ran = {(kernel, column) for task, kernel in self.kernels(plan) for column in task.columns}
+        places = ((entry, column) for entry in self.entries for column in self.columns.recordings)
+        return [CaseRecord.of(e, column, "", NOT_RECORDED) for e, column in places if (e.kernel, column) not in ran]
 
     def kernels(self, plan: Plan) -> Iterator[tuple[Task, str]]:
         """The tasks of the plan, each with its kernel."""

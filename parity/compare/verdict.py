@@ -48,10 +48,10 @@ class Verdict:
     class that a wrong element is of, those of NaN and infinities with their direction ("nan for a number"). ``budget``
     is the worst share of its budget that any element used (1.0 = at the limit), ``ulps`` the largest distance in the
     class "value". ``pattern`` says in words which elements are wrong. ``divergences`` are ids of known CUDA/AMD
-    divergences that were met; ``beyond_observed`` says that a result lies between the observed
-    and the documented limit. ``allowed`` says
-    that an error of some element was allowed; ``vacuous`` names the outputs in which zeros would have passed as well.
-    ``drawn`` says which results of approximate instructions a failure needs: with the nearest numbers the case passes.
+    divergences that were met; ``beyond_observed`` says that a result lies between the observed and the documented
+    limit. ``allowed`` says that an error of some element was allowed; ``vacuous`` names the outputs in which zeros
+    would have passed as well. ``drawn`` says which results of approximate instructions a failure needs: with the
+    nearest numbers the case passes.
     """
 
     status: Status

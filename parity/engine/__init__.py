@@ -5,10 +5,12 @@ from parity.engine.known import Issue, Known, Reviewed, known_issues
 from parity.engine.plan import Plan, columns_of, runnable, tasks_of
 from parity.engine.record import Record, RecordWriter, environment, read_record, without_code
 from parity.engine.recorder import outcomes
-from parity.engine.results import Against, CaseRecord, Column, Task
+from parity.engine.results import COMPILE_ERROR, NOT_RECORDED, Against, CaseRecord, Column, Provenance, Task
 from parity.engine.run import Progress, run
 
 __all__ = [
+    "COMPILE_ERROR",
+    "NOT_RECORDED",
     "Against",
     "CaseRecord",
     "Column",
@@ -17,6 +19,7 @@ __all__ = [
     "Known",
     "Plan",
     "Progress",
+    "Provenance",
     "Record",
     "RecordWriter",
     "Reviewed",

@@ -141,7 +141,7 @@ def tasks_of(selection: Selection, columns: Iterable[Column]) -> tuple[Task, ...
 def runnable(tasks: Iterable[Task], suite: Suite, code: Container[tuple[str, Column]]) -> tuple[Task, ...]:
     """The tasks, each on the columns that have code for it, or need none; tasks without a column are left out."""
     found = (
-        replace(task, columns=tuple(c for c in task.columns if c.op_level or (suite.op(task.op).module, c) in code))
+        replace(task, columns=tuple(c for c in task.columns if c.ready(suite.op(task.op).module, code)))
         for task in tasks
     )
     return tuple(task for task in found if task.columns)

@@ -37,10 +37,10 @@ PACKAGES = ("numpy", "hypothesis", "ml_dtypes", "gmpy2", "ziglang", "quadrants")
 
 @dataclass(frozen=True)
 class Record:
-    """A run as read back: its environment, its cases, and whether it came to its end."""
+    """A run as read back: its environment, the records of its cases, and whether it came to its end."""
 
     environment: Environment
-    cases: tuple[CaseRecord, ...]
+    records: tuple[CaseRecord, ...]
     complete: bool = True
 
 
@@ -110,12 +110,7 @@ def without_code(
         error = errors.get((module, column.target))
         return None if error is None else Verdict(Status.ERROR, COMPILE_ERROR, detail=error)
 
-    return [
-        CaseRecord("", e.op.name, e.kernel, e.op.module, c.runner, c.target, c.evidence, found)
-        for e in entries
-        for c in columns
-        if (found := verdict(e, c))
-    ]
+    return [CaseRecord.of(e, c, "", found) for e in entries for c in columns if (found := verdict(e, c))]
 
 
 class RecordWriter:

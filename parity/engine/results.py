@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
-from parity.compare import Finding, Verdict
+from parity.compare import Comparison, Status, Verdict
 from parity.op import Entry
 from parity.runners import Evidence, Vendor
 
-__all__ = ["COMPILE_ERROR", "Against", "CaseRecord", "Column", "Task"]
+__all__ = ["COMPILE_ERROR", "NOT_RECORDED", "Against", "CaseRecord", "Column", "Provenance", "Task"]
 
 COMPILE_ERROR = "compile error"
 """The class of failure of a kernel that does not compile."""
+
+NOT_RECORDED = Verdict(Status.UNSUPPORTED, "not recorded")
+"""The verdict on a kernel of which a recording has no case that was asked for."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +34,11 @@ class Column:
     device: str = ""
 
     def __str__(self) -> str:
-        return f"{self.runner} {self.target}" if self.op_level else f"{self.target} {self.evidence}"
+        return self.head(self.target)
+
+    def head(self, targets: str) -> str:
+        """The head of columns that differ from this one in nothing but their targets."""
+        return f"{self.runner} {targets}" if self.op_level else f"{targets} {self.evidence}"
 
     @property
     def op_level(self) -> bool:
@@ -52,9 +60,18 @@ class Column:
         """True if a device of this machine computes, which a record describes."""
         return self.evidence in (Evidence.HARDWARE, Evidence.LIBRARY)
 
+    @property
+    def side(self) -> Vendor | None:
+        """The vendor that it stands for where CUDA's and AMD's kernels are compared; none if a library computes."""
+        return None if self.op_level else self.vendor
+
     def takes(self, entry: Entry) -> bool:
         """True if the entry can be run here: an op of libraries has no kernel."""
         return self.op_level or not entry.op.library
+
+    def ready(self, module: str, code: Container[tuple[str, Column]]) -> bool:
+        """True if there is code of the module for it, or it needs none."""
+        return self.op_level or (module, self) in code
 
     @property
     def known_as(self) -> str:
@@ -79,23 +96,30 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Against:
-    """The comparison of a column with the other vendor's ``column`` in one case: ``compare.Comparison``, as stored.
+class Against(Comparison):
+    """The comparison of a column with the other vendor's ``column`` in one case, as stored.
 
     ``value`` is what the other column has at the first wrong element, ``budget`` the largest share of its own budget
     that it used (infinite if it failed).
     """
 
-    column: str
-    finding: Finding
-    elements: int = 0
-    total: int = 0
-    ulps: float = 0.0
-    divergences: tuple[str, ...] = ()
-    zeros: int = 0
-    share: float = 0.0
-    value: str = ""
-    budget: float = 0.0
+    column: str = field(kw_only=True)
+    value: str = field(default="", kw_only=True)
+    budget: float = field(default=0.0, kw_only=True)
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """The origin of results: the cases were drawn from ``seed``, ``examples`` per kernel, and run in ``seconds``.
+
+    ``complete`` is False if the run was interrupted; ``made_by`` says for each target how its code was made.
+    """
+
+    seconds: float = 0.0
+    seed: int = 0
+    examples: int = 0
+    complete: bool = True
+    made_by: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -126,6 +150,17 @@ class CaseRecord:
     against: Against | None = None
     known: str = ""
     printed: str = ""
+
+    @classmethod
+    def of(cls, entry: Entry, column: Column, case: str, verdict: Verdict, title: str = "", **more: Any) -> CaseRecord:
+        """The record of a case of an entry on a column; of the whole entry, if the text of the case is empty."""
+        names = (case, entry.op.name, entry.kernel, entry.op.module, column.runner, column.target, column.evidence)
+        return cls(*names, verdict, title, **more)
+
+    @property
+    def without_code(self) -> bool:
+        """True if the record says of a kernel that it did not compile, or that its module is not there."""
+        return not self.case and self.verdict.kind in (COMPILE_ERROR, Status.MISSING)
 
     @property
     def failed(self) -> bool:

@@ -89,7 +89,7 @@ def _one_by_one(plan: Plan, suite: Suite, pool: Processes, task: Task) -> Iterat
     entry = Entry(suite.op(task.op), task.dtypes)
     for case in plan.draw(suite, task):
         left_out = [c for c in task.columns if task.cases is None and worker.endless(done[c])]
-        yield from (worker.blank(entry, column, case[1], worker.LEFT_OUT, case[0]) for column in left_out)
+        yield from (CaseRecord.of(entry, column, case[1], worker.LEFT_OUT, case[0]) for column in left_out)
         columns = tuple(column for column in task.columns if column not in left_out)
         if not columns:
             continue
@@ -138,4 +138,4 @@ def _on_one(plan: Plan, suite: Suite, pool: Processes, task: Task) -> list[CaseR
     ((title, text),) = plan.draw(suite, task)
     entry = Entry(suite.op(task.op), task.dtypes)
     about = entry.op.divergences(entry.dtypes).get(text, "")
-    return [plan.known.mark(worker.blank(entry, task.columns[0], text, verdict, title, divergence=about))]
+    return [plan.known.mark(CaseRecord.of(entry, task.columns[0], text, verdict, title, divergence=about))]

@@ -20,11 +20,9 @@ def compared(
     Only columns that ran the kernel count. Of several CUDA columns the first that gave a result is the witness; of
     AMD's the first that passes, or else the first. ``expected`` is asked for if two outputs are compared.
     """
-    judged = {
-        column: witness for column, witness in witnesses.items() if witness.verdict.judged and not column.op_level
-    }
-    cuda = next((column for column in judged if column.vendor == "cuda"), None)
-    ported = [column for column in judged if column.vendor == "amd"]
+    judged = {column: witness for column, witness in witnesses.items() if witness.verdict.judged}
+    cuda = next((column for column in judged if column.side == "cuda"), None)
+    ported = [column for column in judged if column.side == "amd"]
     if cuda is None or not ported:
         return {}
     pairs = dict.fromkeys(ported, cuda)
@@ -32,7 +30,7 @@ def compared(
         pairs[cuda] = min(ported, key=lambda column: not judged[column].verdict.passed)
     found = {}
     for mine, other in pairs.items():
-        amd = mine if mine.vendor == "amd" else other
+        amd = mine if mine.side == "amd" else other
         outputs = judged[cuda].output is not None and judged[amd].output is not None
         comparison = who_is_wrong(judged[cuda], judged[amd], expected() if expected and outputs else None)
         if comparison:
@@ -46,4 +44,4 @@ def _against(mine: Witness, column: Column, other: Witness, comparison: Comparis
     if first is not None and output is not None and len(first.coordinates) == output.ndim:
         value = show(output[first.coordinates])
     budget = other.verdict.budget if other.verdict.passed else math.inf
-    return Against(column.known_as, **vars(comparison), value=value, budget=budget)
+    return Against(**vars(comparison), column=column.known_as, value=value, budget=budget)

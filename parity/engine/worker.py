@@ -22,7 +22,7 @@ from parity.runners import Library, OpRunner, Replaying, Runner, Session, runner
 from parity.suite import Suite
 from parity.toolchain import HelpfulPort, helpful_port
 
-__all__ = ["LEFT_OUT", "Worker", "blank", "current", "endless", "perform", "prepare", "start"]
+__all__ = ["LEFT_OUT", "Worker", "current", "endless", "perform", "prepare", "start"]
 
 FAILURES_TO_SHRINK = 2
 
@@ -94,18 +94,20 @@ class Worker:
             drawn = self.plan.draw(self.suite, task)
             about = entry.op.divergences(entry.dtypes)
         except Exception as error:  # a mistake in the op's declaration costs this op only
-            return [self.plan.known.mark(blank(entry, column, "", _defect(error))) for column in task.columns]
+            return [self.plan.known.mark(CaseRecord.of(entry, column, "", _defect(error))) for column in task.columns]
         for title, text in drawn:
             columns = [column for column in task.columns if self.has(column, text)]
             for column in [c for c in columns if task.cases is None and endless(records[c])]:
                 columns.remove(column)
-                records[column].append(blank(entry, column, text, LEFT_OUT, title))
+                records[column].append(CaseRecord.of(entry, column, text, LEFT_OUT, title))
             try:
                 case = entry.op.parse(text)
                 call = entry.op.call(case)
             except Exception as error:  # a defect of the op's declaration or of parity costs this case only
                 for column in columns:
-                    records[column].append(self.plan.known.mark(blank(entry, column, text, _defect(error), title)))
+                    records[column].append(
+                        self.plan.known.mark(CaseRecord.of(entry, column, text, _defect(error), title))
+                    )
                 continue
             checked = {column: self._checked(entry, column, case, call, not records[column]) for column in columns}
             against = _against(call, checked)
@@ -213,18 +215,10 @@ def _defect(error: Exception) -> Verdict:
 def _record(
     entry: Entry, column: Column, checked: Checked, title: str = "", against: Against | None = None
 ) -> CaseRecord:
-    return blank(
+    return CaseRecord.of(
         entry, column, str(checked.case), checked.verdict, title,
         launch=checked.launch, inputs=checked.inputs, instructions=checked.instructions, against=against,
         printed=checked.printed,
-    )  # fmt: skip
-
-
-def blank(entry: Entry, column: Column, case: str, verdict: Verdict, title: str = "", **more: object) -> CaseRecord:
-    """The record of a case of an entry."""
-    names = {"case": case, "op": entry.op.name, "kernel": entry.kernel, "module": entry.op.module, "title": title}
-    return CaseRecord(
-        **names, runner=column.runner, target=column.target, evidence=column.evidence, verdict=verdict, **more  # type: ignore[arg-type]
     )  # fmt: skip
 
 

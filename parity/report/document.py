@@ -50,11 +50,10 @@ class CellEntry:
 
     ``run`` counts executed cases, ``failures`` and ``known`` failed ones by class; ``worst_budget`` is the largest
     share of its error budget that a passing case used (null if none passed); ``exact`` says that no error was allowed
-    and none was found; ``beyond_observed`` counts cases with a result between the observed and the documented
-    limit; ``vacuous`` names
-    outputs in which zeros would have passed as well. ``divergences`` are known CUDA/AMD divergences that were met, and
-    ``against`` compares an AMD column with CUDA's. Of what was measured, ``share`` is the time that the device's copy
-    rate or FLOP rate allows, by the time it took, and ``bound`` the one of the two that binds.
+    and none was found; ``beyond_observed`` counts cases with a result between the observed and the documented limit;
+    ``vacuous`` names outputs in which zeros would have passed as well. ``divergences`` are known CUDA/AMD divergences
+    that were met, and ``against`` compares an AMD column with CUDA's. Of what was measured, ``share`` is the time that
+    the device's copy rate or FLOP rate allows, by the time it took, and ``bound`` the one of the two that binds.
     """
 
     target: str
@@ -146,10 +145,10 @@ def document(matrix: Matrix) -> MatrixFile:
     }
     return MatrixFile(
         parity=parity.__version__,
-        complete=matrix.complete,
-        seed=matrix.seed,
-        examples=matrix.examples,
-        seconds=round(matrix.seconds, 3),
+        complete=matrix.provenance.complete,
+        seed=matrix.provenance.seed,
+        examples=matrix.provenance.examples,
+        seconds=round(matrix.provenance.seconds, 3),
         kernels_total=len(matrix.rows),
         cases=matrix.executed,
         passed=matrix.passed,
@@ -157,7 +156,7 @@ def document(matrix: Matrix) -> MatrixFile:
         known=matrix.known,
         known_issues=tuple(issues),
         columns=matrix.columns,
-        compilers=matrix.made_by,
+        compilers=matrix.provenance.made_by,
         compile_errors=tuple(dict.fromkeys(errors)),
         against=against,
         kernels=tuple(_kernel(row, matrix.columns) for row in matrix.rows),

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from parity.compare import Finding, Status
 from parity.divergences import divergences
 from parity.engine import CaseRecord
-from parity.engine.results import COMPILE_ERROR
 from parity.report.matrix import failure_class
 
 __all__ = ["Failure", "Reproduction", "failure_text", "failures_file", "not_judged", "shown_failures"]
@@ -96,32 +95,25 @@ def _count(number: int, noun: str) -> str:
 
 
 def _without_target(record: CaseRecord) -> CaseRecord:
-    if _without_code(record):
+    if record.without_code:
         return replace(record, target="", op="", kernel="")
     minimal = _without_target(record.minimal) if record.minimal else None
     return replace(record, target="", instructions=None, printed="", minimal=minimal)
 
 
-def _without_code(record: CaseRecord) -> bool:
-    """True if the record says of a whole module that there is no code of it."""
-    return not record.case and failure_class(record) in (COMPILE_ERROR, MISSING)
-
-
 def failure_text(failure: Failure, reproduction: Reproduction, source: str = "", declared: str = "") -> str:
-    """A failure in lines of a label and a value. ``source`` is the file of the kernel.
-
-    ``declared`` is the place of the op, shown where kernel and declaration do not fit together.
+    """A failure in lines of a label and a value. ``source`` is the file of the kernel, left out where a library
+    computed. ``declared`` is the place of the op, shown where kernel and declaration do not fit together.
     """
     record = failure.records[0]
     small = record.minimal or record
     verdict = small.verdict
     targets = _and(failure.targets)
+    who = f"{record.kernel} on {targets} ({record.evidence})"
     if record.where.op_level:
-        who = f"{record.case.partition('(')[0]} by {record.runner} on {targets}"
-    else:
-        who = f"{record.kernel} on {targets} ({record.evidence})"
+        who, source, declared = f"{record.case.partition('(')[0]} by {record.runner} on {targets}", "", ""
     lines: list[tuple[str, str]] = [("case", small.case)]
-    if _without_code(record):
+    if record.without_code:
         who = f"{record.module} for {targets}"
         names, more = failure.kernels[:KERNELS_NAMED], len(failure.kernels) - KERNELS_NAMED
         lines.append(("kernels", " ".join(names) + (f" and {more} more" if more > 0 else "")))

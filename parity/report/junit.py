@@ -45,7 +45,9 @@ def junit(matrix: Matrix, records: Iterable[CaseRecord], reproduction: Reproduct
             )
             for row in matrix.rows
         ]
-        root.append(_suite(str(column), tests, {"runner": column.spec or column.runner, "seed": str(matrix.seed)}))
+        root.append(
+            _suite(str(column), tests, {"runner": column.spec or column.runner, "seed": str(matrix.provenance.seed)})
+        )
     if matrix.issues:
         root.append(_suite("known issues", [_issue(each) for each in matrix.issues]))
     indent(root)

@@ -154,8 +154,7 @@ def _section(matrix: Matrix, lines: Sequence[Line], fold: Fold, without: Contain
 
 def _head(columns: Sequence[Column]) -> str:
     """The head of columns that differ in nothing but the target."""
-    first, targets = columns[0], " ".join(column.target for column in columns)
-    return f"{first.runner} {targets}" if first.op_level else f"{targets} {first.evidence}"
+    return columns[0].head(" ".join(column.target for column in columns))
 
 
 def _folded(text: str, width: int) -> str:

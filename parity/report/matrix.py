@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from parity.compare import Finding, Status, Verdict
 from parity.divergences import in_order
-from parity.engine import Against, CaseRecord, Column, Known, Reviewed, without_code
+from parity.engine import COMPILE_ERROR, NOT_RECORDED, Against, CaseRecord, Column, Provenance, Reviewed
 from parity.engine.bench import Measurement
 from parity.op import Entry
 from parity.runners import Evidence
@@ -76,12 +75,11 @@ class Cell:
 
     ``run`` counts executed cases, ``worst`` is the largest share of an error budget that a passing case used (1.0 = at
     the limit), ``beyond_observed`` counts cases with a result between the observed and the documented limit,
-    ``failures`` counts failed
-    cases by class, ``unjudged`` those that something else than the kernel kept from being judged, ``known`` those whose
-    failure is a known issue, ``divergences`` are the known CUDA/AMD divergences that passing cases met, ``agreement``
-    compares an AMD column with CUDA's, if there is one, and ``measured`` is the first case that was measured, if any
-    was. ``allowed`` says that in a passing case an error was allowed, ``vacuous`` names the outputs in which zeros
-    would have passed every case as well.
+    ``failures`` counts failed cases by class, ``unjudged`` those that something else than the kernel kept from being
+    judged, ``known`` those whose failure is a known issue, ``divergences`` are the known CUDA/AMD divergences that
+    passing cases met, ``agreement`` compares an AMD column with CUDA's, if there is one, and ``measured`` is the first
+    case that was measured, if any was. ``allowed`` says that in a passing case an error was allowed, ``vacuous`` names
+    the outputs in which zeros would have passed every case as well.
     """
 
     state: State
@@ -124,22 +122,29 @@ class Row:
 
 @dataclass(frozen=True)
 class Matrix:
-    """The aggregate of a run. ``complete`` is False if it was interrupted; ``seconds`` is the time of the execution.
+    """The aggregate of a run.
 
-    ``issues`` are the known issues that were met, or that have to be looked at again, ``made_by`` says for each target
-    how its code was made. ``uncompiled`` has a record, without a case, of every kernel that did not compile, or whose
-    module is not there.
+    ``issues`` are the known issues that were met, or that have to be looked at again. ``uncompiled`` has a record,
+    without a case, of every kernel that did not compile, or whose module is not there.
     """
 
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
-    seconds: float
-    seed: int
-    examples: int
-    complete: bool = True
+    provenance: Provenance = field(default_factory=Provenance)
     issues: tuple[Reviewed, ...] = ()
-    made_by: Mapping[str, str] = field(default_factory=dict)
     uncompiled: tuple[CaseRecord, ...] = ()
+
+    def with_measurements(self, measured: Mapping[tuple[str, Column], Measurement]) -> Matrix:
+        """The matrix with what kernels cost, by kernel and column, in the cells of those that have run."""
+
+        def cell(kernel: str, column: Column, cell: Cell) -> Cell:
+            return replace(cell, measured=measured.get((kernel, column))) if cell.run else cell
+
+        rows = (
+            replace(row, cells=tuple(cell(row.kernel, *each) for each in zip(self.columns, row.cells, strict=True)))
+            for row in self.rows
+        )
+        return replace(self, rows=tuple(rows))
 
     def frame(self) -> pandas.DataFrame:
         """One row per kernel and column; see ``matrix_frame``.
@@ -194,52 +199,27 @@ class Matrix:
 def make_matrix(
     entries: Sequence[Entry],
     columns: Sequence[Column],
-    records: Iterable[CaseRecord],
+    records: Sequence[CaseRecord],
     *,
-    uncompiled: Mapping[tuple[str, str], str] | None = None,
-    unrecorded: Container[tuple[str, Column]] = (),
-    missing: Mapping[str, Path] | None = None,
-    measured: Mapping[tuple[str, Column], Measurement] | None = None,
-    seconds: float = 0.0,
-    seed: int = 0,
-    examples: int = 0,
-    complete: bool = True,
-    known: Known | None = None,
-    drawn: Container[str] = (),
-    made_by: Mapping[str, str] | None = None,
+    issues: Sequence[Reviewed] = (),
+    provenance: Provenance | None = None,
 ) -> Matrix:
     """The matrix of these kernel entries, from the records of their cases.
 
-    ``uncompiled`` is what the compiler said of each (module, target) that did not compile, ``unrecorded`` are the
-    (kernel, column) of which a recording has no case that was asked for, ``missing`` the modules that have no source,
-    each with the file that it would be; ``measured`` is a measurement for each (kernel, column) that has one. The
-    issues that are ``known`` are reviewed; ``drawn`` are the kernels of which all cases were run that a full run draws.
-    ``made_by`` says of each target how its code was made.
+    A record without a case stands for a kernel that could not be run (``without_code``, ``NOT_RECORDED``).
     """
-    found, known = list(records), known or Known()
-    without = without_code(entries, columns, uncompiled or {}, missing)
-    unbuilt = {(r.op, r.kernel, r.runner, r.target): r for r in map(known.mark, without)}
     grouped: dict[tuple[str, str, str, str], list[CaseRecord]] = {}
-    for record in found:
+    for record in records:
         # Two ops may share a kernel: each has an output of its own.
         grouped.setdefault((record.op, record.kernel, record.runner, record.target), []).append(record)
 
     def cell(entry: Entry, column: Column) -> Cell:
         if not column.takes(entry):
             return Cell(State.NO_KERNEL)
-        if (entry.kernel, column) in unrecorded:
-            return Cell(State.NOT_RECORDED)
-        place = (entry.op.name, entry.kernel, column.runner, column.target)
-        if record := unbuilt.get(place):
-            if record.known:
-                return Cell(State.KNOWN)
-            if record.verdict.status is Status.MISSING:
-                return Cell(State.MISSING, failures={str(Status.MISSING): 1})
-            return Cell(State.COMPILE_ERROR)
-        if column.evidence == Evidence.COMPILED:
+        mine = grouped.get((entry.op.name, entry.kernel, column.runner, column.target), [])
+        if column.evidence == Evidence.COMPILED and not mine:
             return Cell(State.COMPILED)
-        mine = grouped.get(place, [])
-        made = replace(_cell(mine), measured=(measured or {}).get((entry.kernel, column)))
+        made = _cell(mine)
         against = [record.against for record in mine if record.against] if column.vendor == "amd" else []
         return replace(made, agreement=_agreement(against)) if against else made
 
@@ -247,14 +227,24 @@ def make_matrix(
         Row(entry.op.module, entry.op.name, entry.dtypes, entry.kernel, tuple(cell(entry, c) for c in columns))
         for entry in entries
     )
-    records = tuple(unbuilt.values())
-    issues = known.review([*found, *records], drawn)
-    return Matrix(tuple(columns), rows, seconds, seed, examples, complete, issues, made_by or {}, records)
+    uncompiled = tuple(record for record in records if record.without_code)
+    return Matrix(tuple(columns), rows, provenance or Provenance(), tuple(issues), uncompiled)
+
+
+_WITHOUT_CODE = {
+    Status.MISSING: Cell(State.MISSING, failures={str(Status.MISSING): 1}),
+    COMPILE_ERROR: Cell(State.COMPILE_ERROR),
+}
+"""The cell of a kernel without code, by the class of the failure that this is."""
 
 
 def _cell(records: Sequence[CaseRecord]) -> Cell:
+    if absent := next((record for record in records if record.without_code), None):
+        return Cell(State.KNOWN) if absent.known else _WITHOUT_CODE[absent.verdict.kind]
+    if any(not record.case and record.verdict == NOT_RECORDED for record in records):
+        return Cell(State.NOT_RECORDED)
     if any(record.verdict.status is Status.MISSING and record.failed for record in records):
-        return Cell(State.MISSING, failures={str(Status.MISSING): 1})
+        return _WITHOUT_CODE[Status.MISSING]
     unjudged = sum(record.verdict.status is Status.NOT_JUDGED for record in records)
     aside = (Status.UNSUPPORTED, Status.NOT_JUDGED)
     executed = [record for record in records if record.verdict.status not in aside]

@@ -97,9 +97,9 @@ def summary(matrix: Matrix) -> str:
     parts += _counts(cells, (State.NOT_RUN, State.NOT_RECORDED, State.UNSUPPORTED))
     if vacuous := sum(bool(cell.vacuous) for cell in cells):
         parts.append(f"{vacuous} vacuous")
-    rate = matrix.executed / matrix.seconds if matrix.seconds else 0
-    parts += [f"{matrix.seconds:.1f} s", f"{rate:.0f} cases/s", f"seed {matrix.seed}"]
-    return ("" if matrix.complete else "interrupted: ") + ", ".join(parts)
+    rate = matrix.executed / matrix.provenance.seconds if matrix.provenance.seconds else 0
+    parts += [f"{matrix.provenance.seconds:.1f} s", f"{rate:.0f} cases/s", f"seed {matrix.provenance.seed}"]
+    return ("" if matrix.provenance.complete else "interrupted: ") + ", ".join(parts)
 
 
 def _counts(cells: Sequence[Cell], states: Iterable[State]) -> list[str]:
@@ -147,8 +147,8 @@ def _met(matrix: Matrix) -> tuple[str, ...]:
 
 def _makers(matrix: Matrix) -> Iterator[tuple[str, list[str]]]:
     """The origin of code (sources and compiler), and the targets that it holds for."""
-    for text in dict.fromkeys(matrix.made_by.values()):
-        yield text, [target for target, made in matrix.made_by.items() if made == text]
+    for text in dict.fromkeys(matrix.provenance.made_by.values()):
+        yield text, [target for target, made in matrix.provenance.made_by.items() if made == text]
 
 
 def as_csv(matrix: Matrix) -> str:

@@ -90,7 +90,7 @@ class ParityCheck:
                 )
             records = list(run(prepared.plan, suite, jobs=1))
             again = Reproduction()
-        if failure := failure_of(records, again, None if function else suite):
+        if failure := failure_of(records, again, suite):
             raise failure
         if unjudged := not_judged(records):
             raise ParityFailure("\n".join(unjudged))

@@ -16,14 +16,12 @@ class ParityFailure(AssertionError):
     """A case failed; the message is what the command line shows."""
 
 
-def failure_of(
-    records: Sequence[CaseRecord], reproduction: Reproduction, suite: Suite | None = None
-) -> ParityFailure | None:
-    """The failures worth reading, or None if there is none. ``suite`` tells where a kernel is, if there is a kernel."""
+def failure_of(records: Sequence[CaseRecord], reproduction: Reproduction, suite: Suite) -> ParityFailure | None:
+    """The failures worth reading, or None if there is none. ``suite`` tells where kernels and ops are."""
     texts = []
     for failure in shown_failures(records):
         record, more = failure.records[0], failure.more
-        places = (suite.files.get(record.module, ""), suite.op(record.op).declared) if suite else ()
+        places = (suite.files.get(record.module, ""), suite.op(record.op).declared)
         text = failure_text(failure, reproduction, *map(shown, places))
         texts.append(text + (f"\n  and {more} more failing {'cases' if more > 1 else 'case'}" if more else ""))
     return ParityFailure("\n\n".join(texts)) if texts else None

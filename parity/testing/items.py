@@ -11,7 +11,7 @@ import pytest
 
 from parity.application import Run
 from parity.compare import Status
-from parity.engine import CaseRecord, Column, without_code
+from parity.engine import CaseRecord, Column
 from parity.engine.record import as_line
 from parity.op import Entry
 from parity.report import Reproduction, not_judged
@@ -79,19 +79,15 @@ class KernelItem(pytest.Item):
             ParityFailure: a case failed, or the kernel did not compile.
             pytest.skip.Exception: the runner does not have this op, or the recording not this kernel.
         """
-        execution, suite = self.suite.execution, self.suite.run.suite
-        if (missing := suite.missing.get(self.entry.op.module)) and not self.column.op_level:
-            raise ParityFailure(f"there is no {missing}")
-        if error := execution.compile_error(self.entry, self.column):
-            self.error = error
-            where = self.entry.op.module, self.column.target
-            (record,) = without_code([self.entry], [self.column], {where: error})
-            if place := self.suite.run.known.mark(record).known:
-                pytest.xfail(f"does not compile, which is known: {place}")
-            raise ParityFailure(error)
-        self.found = execution.records(self.entry, self.column)
-        column = self.column
-        if failure := failure_of(self.found, self.suite.reproduction(column), None if column.op_level else suite):
+        execution, run, column = self.suite.execution, self.suite.run, self.column
+        self.error = execution.compile_error(self.entry, column)
+        errors = {(self.entry.op.module, column.target): self.error} if self.error else {}
+        for record in run.without_code([self.entry], [column], errors):
+            if record.known:
+                pytest.xfail(f"{'does not compile' if self.error else 'is not there'}, which is known: {record.known}")
+            raise ParityFailure(record.verdict.detail)
+        self.found = execution.records(self.entry, column)
+        if failure := failure_of(self.found, self.suite.reproduction(column), run.suite):
             raise failure
         if unjudged := not_judged(self.found):
             raise ParityFailure("\n".join(unjudged))

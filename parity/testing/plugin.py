@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.text import Text
 
 from parity.application import Run, Settings, columns
-from parity.engine import CaseRecord, Column
+from parity.engine import CaseRecord, Column, Provenance
 from parity.engine.record import from_line
 from parity.errors import ParityError, UsageError, nearest
 from parity.op import Entry
@@ -213,19 +213,14 @@ class SuitePlugin:
     @functools.cached_property
     def _matrix(self) -> Matrix:
         order = {entry.name: place for place, entry in enumerate(self.run.suite.entries)}
-        return make_matrix(
-            sorted(self._entries.values(), key=lambda entry: order[entry.name]),
-            [column for column in self.run.columns.runnable if (column.runner, column.target) in self._ran],
-            self._records,
-            uncompiled=self._uncompiled,
-            seconds=time.perf_counter() - self._start,
-            seed=self.run.seed,
-            examples=self.run.examples,
-            missing=self.run.suite.missing,
-            known=self.run.known,
-            drawn={entry.kernel for entry in self._entries.values()} if self.run.draws_all else (),
-            made_by=self._made_by,
-        )
+        run = self.run
+        entries = sorted(self._entries.values(), key=lambda entry: order[entry.name])
+        columns = [column for column in run.columns.runnable if (column.runner, column.target) in self._ran]
+        records = [*self._records, *run.without_code(entries, columns, self._uncompiled)]
+        issues = run.known.review(records, {entry.kernel for entry in entries} if run.draws_all else ())
+        seconds = time.perf_counter() - self._start
+        provenance = Provenance(seconds, run.seed, run.examples, made_by=self._made_by)
+        return make_matrix(entries, columns, records, issues=issues, provenance=provenance)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:

@@ -150,7 +150,7 @@ def test_what_ends_a_run_early_is_told_and_nothing_is_lost(run):
 
     found = run.build().execute(each=interrupted)
     assert isinstance(found.stopped, KeyboardInterrupt)
-    assert not found.complete and not found.matrix.complete and len(found.records) == 1
+    assert not found.complete and not found.matrix.provenance.complete and len(found.records) == 1
 
 
 def test_a_table_of_no_cases_has_its_columns():

@@ -65,7 +65,7 @@ def test_a_known_failure_is_shown_and_does_not_fail_the_run(known, faulty, tmp_p
     assert f"{tmp_path / 'known.toml'}, line 1: affine_f32, " in result.out
     assert "on gfx1100 emulated: subtracts (https://example.org/7); until 9999-12-31" in result.out
     out = tmp_path / "out"
-    cases = [case for case in read_record(out / "record.jsonl").cases if case.known]
+    cases = [case for case in read_record(out / "record.jsonl").records if case.known]
     assert {case.kernel for case in cases} == {"affine_f32"}
     assert {case.minimal for case in cases} == {None}
     data = json.loads((out / "matrix.json").read_text())
@@ -105,7 +105,7 @@ def test_what_is_shown_of_another_failure_is_never_the_known_one(known, kernels,
     spoiled(kernels, f"__uint_as_float({off})")
     result = known(toml(failure=["value", "nan"], ulps="1"), "--kernels", kernels)
     assert result.code == 1
-    cases = read_record(tmp_path / "out" / "record.jsonl").cases
+    cases = read_record(tmp_path / "out" / "record.jsonl").records
     assert any(case.known for case in cases)
     failed = [case for case in cases if case.failed]
     assert min(case.verdict.ulps for case in failed) > 1
@@ -137,7 +137,7 @@ def test_a_run_of_less_does_not_say_that_nothing_fails_any_longer(known):
 def test_a_case_that_an_entry_names_is_run_and_decides(known, faulty, tmp_path):
     result = known(toml(cases=[CASE, "affine_f32"]), "--kernels", faulty, "--examples", "1")
     assert result.code == 0
-    assert CASE in {case.case for case in read_record(tmp_path / "out" / "record.jsonl").cases if case.known}
+    assert CASE in {case.case for case in read_record(tmp_path / "out" / "record.jsonl").records if case.known}
     assert known(toml(cases=CASE), "--kernels", faulty, "--examples", "1").code == 1  # others fail as well
     result = known(toml(cases=[CASE, "affine_f32"]), "--examples", "1")
     assert result.code == 1

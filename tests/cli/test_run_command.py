@@ -29,7 +29,7 @@ def test_a_run_that_passes(parity, tmp_path, conforms):
     record = read_record(tmp_path / "out" / "record.jsonl")
     assert record.complete
     data = json.loads((tmp_path / "out" / "matrix.json").read_text())
-    assert data["cases"] == len(record.cases) > 18
+    assert data["cases"] == len(record.records) > 18
     assert conforms("matrix", data)
     lines = (tmp_path / "out" / "record.jsonl").read_text().splitlines()
     assert all(conforms("record", json.loads(line)) for line in lines)
@@ -154,7 +154,7 @@ def test_an_interrupt_writes_what_was_done(parity, tmp_path, monkeypatch):
     assert "interrupted" in result.out
     assert "NOT RUN" in result.out
     record = read_record(tmp_path / "out" / "record.jsonl")
-    assert len(record.cases) == 1
+    assert len(record.records) == 1
     assert not record.complete
 
 

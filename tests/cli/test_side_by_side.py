@@ -63,8 +63,8 @@ def test_a_recording_beside_three_targets(parity, cuda, tmp_path):
     assert f"sm_90 (recorded on {DEVICE}): {3 * recorded} results compared, {3 * recorded} same bits" in result.out
     record = read_record(tmp_path / "out" / "record.jsonl")
     assert record.environment["runners"] == [f"recorded={cuda}", "emulated"]
-    assert len({case.case for case in record.cases if case.target == "sm_90"}) == recorded
-    compared = [case for case in record.cases if case.against]
+    assert len({case.case for case in record.records if case.target == "sm_90"}) == recorded
+    compared = [case for case in record.records if case.against]
     assert len(compared) == 3 * recorded
     assert {case.against.column for case in compared} == {f"sm_90 (recorded on {DEVICE})"}
 

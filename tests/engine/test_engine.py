@@ -121,7 +121,7 @@ def test_a_record_keeps_how_the_vendors_compare(suite, tmp_path):
         for record in records:
             writer.add(record)
     back = read_record(tmp_path / "record.jsonl")
-    assert list(back.cases) == records
+    assert list(back.records) == records
     assert back.environment["runners"] == ["steady", "fragile"]
     assert back.environment["columns"] == ["sm_90 (not run)", "gfx1100 (not run)"]
 
@@ -144,7 +144,7 @@ def test_closing_the_run_early_keeps_what_was_recorded(suite, tmp_path):
             raise KeyboardInterrupt
     back = read_record(path)
     assert not back.complete
-    assert [r.case for r in back.cases] == ["unary.neg[f32](x=1~normal@0)"]
+    assert [r.case for r in back.records] == ["unary.neg[f32](x=1~normal@0)"]
 
 
 @pytest.mark.usefixtures("plugin")
@@ -156,7 +156,7 @@ def test_a_record_reads_back_as_it_was_written(suite, tmp_path):
             writer.add(record)
     back = read_record(tmp_path / "record.jsonl")
     assert back.complete
-    assert list(back.cases) == records
+    assert list(back.records) == records
     assert back.environment["seed"] == 0
     assert set(back.environment["versions"]) >= {"parity", "numpy", "hypothesis"}
     assert "unary.cu" in back.environment["sources"]

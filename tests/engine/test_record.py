@@ -17,7 +17,7 @@ def test_a_record_cut_off_in_the_middle_of_a_line_loses_that_line_only(tmp_path)
     path = tmp_path / "record.jsonl"
     for end in (b"", b'{"case": "una', '{"case": "ä'.encode()[:-1], b'{"complete":tr'):
         path.write_bytes(b'{"environment": {"sources": {}}}\n' + end)
-        assert read_record(path).cases == ()
+        assert read_record(path).records == ()
         assert not read_record(path).complete
 
 
@@ -45,11 +45,11 @@ def test_a_record_keeps_every_text_and_number(tmp_path):
     first = Mismatch((0,), "nan", "1.0", math.inf, math.inf)
     verdict = Verdict(Status.FAIL, "nan", math.inf, 1, 1, first, detail="a\u2028b\x85c\td", ulps=np.float64(2.5))
     written = CaseRecord("c", "o", "k", "m", "emulated", "gfx1100", "emulated", verdict, printed="\x1c\x0c\n")
-    against = Against("gfx90a", Finding.AMD, ulps=math.inf, budget=math.inf)
+    against = Against(Finding.AMD, ulps=math.inf, budget=math.inf, column="gfx90a")
     written = replace(written, minimal=written, against=against)
     with RecordWriter(tmp_path / "record.jsonl", {"sources": {}}) as writer:
         writer.add(written)
-    assert read_record(tmp_path / "record.jsonl").cases == (written,)
+    assert read_record(tmp_path / "record.jsonl").records == (written,)
     assert b"Infinity" not in (tmp_path / "record.jsonl").read_bytes()
 
 

@@ -16,10 +16,10 @@ from parity.report import as_csv, as_json, make_matrix, markdown, plain
 CUDA = Column("recorded", "sm_90", "recorded", "cuda", "recorded=h200.zip", "NVIDIA H200")
 AMD = tuple(Column("emulated", target, "emulated") for target in ("gfx1030", "gfx1100", "gfx90a"))
 COLUMNS = (CUDA, *AMD)
-SAME = Against(CUDA.known_as, Finding.SAME, 0, 12)
-CLOSE = Against(CUDA.known_as, Finding.RIGHT, 3, 12, 2.0)
-WRONG = Against(CUDA.known_as, Finding.AMD, 1, 12, 9.0)
-RULES = Against(CUDA.known_as, Finding.RULES, 1, 12, 1e6, ("D5", "D14"))
+SAME = Against(Finding.SAME, 0, 12, column=CUDA.known_as)
+CLOSE = Against(Finding.RIGHT, 3, 12, 2.0, column=CUDA.known_as)
+WRONG = Against(Finding.AMD, 1, 12, 9.0, column=CUDA.known_as)
+RULES = Against(Finding.RULES, 1, 12, 1e6, ("D5", "D14"), column=CUDA.known_as)
 
 
 def record(entry, column, against=None, verdict=None):
@@ -32,7 +32,7 @@ def matrix_of(entries, by_target):
     """A matrix in which every kernel has these comparisons on these targets, and passes on CUDA."""
     records = [record(entry, CUDA) for entry in entries]
     records += [record(e, c, against) for e in entries for c in AMD for against in by_target[c.target]]
-    return make_matrix(entries, COLUMNS, records, seconds=1.0)
+    return make_matrix(entries, COLUMNS, records)
 
 
 def everywhere(*against):
@@ -87,7 +87,7 @@ def test_the_whole_suite_in_four_columns_fits_160_characters(suite):
         return record(entry, column, (RULES if rules else CLOSE) if ported else None, verdict)
 
     records = [case(e, c) for e in suite.entries for c in COLUMNS for _ in range(21 if c in AMD else 7)]
-    text = plain(make_matrix(suite.entries, COLUMNS, records, seconds=1.0))
+    text = plain(make_matrix(suite.entries, COLUMNS, records))
     assert [line for line in text.splitlines() if len(line) > 160] == []
 
 
@@ -122,7 +122,7 @@ def test_csv_and_json_have_every_target(entries):
 
 
 def test_nothing_is_said_of_cuda_where_nothing_was_compared(entries):
-    matrix = make_matrix(entries, AMD, [record(e, c) for e in entries for c in AMD], seconds=1.0)
+    matrix = make_matrix(entries, AMD, [record(e, c) for e in entries for c in AMD])
     for text in (plain(matrix), markdown(matrix)):
         assert "CUDA/AMD" not in text.replace("known CUDA/AMD divergences", "")
     assert "against" not in as_csv(matrix)

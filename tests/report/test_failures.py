@@ -51,7 +51,7 @@ def test_a_failure_tells_everything():
         assert part in text
 
 
-AGAINST = Against("sm_90 (recorded on NVIDIA H200)", Finding.AMD, 4, 12, 9.0, value="1.5", budget=0.113)
+AGAINST = Against(Finding.AMD, 4, 12, 9.0, value="1.5", budget=0.113, column="sm_90 (recorded on NVIDIA H200)")
 FAULT = Verdict(Status.FAIL, "out-of-bounds read", detail="far out")
 SMALL = replace(RECORD, case="unary.exp[f32](x=1~mixed@9)")
 

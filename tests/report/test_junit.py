@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from parity.compare import Status, Verdict
-from parity.engine import CaseRecord, Column, Issue, Known
+from parity.engine import CaseRecord, Column, Issue, Known, without_code
 from parity.report import Reproduction, junit, make_matrix
 
 COLUMNS = (Column("emulated", "gfx1100"), Column("recorded", "sm_90", "recorded", "cuda", "recorded=a.zip"))
@@ -26,12 +26,14 @@ def suites(suite):
     """Reads the document of such records of unary.neg, one per kernel; as suites by name."""
     entries = suite.select(["unary.neg"]).entries
 
-    def read(*made, **more):
+    def read(*made, known=None, drawn=(), errors=None, missing=None):
         records = [
             record(entry, *each) if isinstance(each, tuple) else each(entry)
             for entry, each in zip(entries, made, strict=False)
         ]
-        matrix = make_matrix(entries, COLUMNS, records, **more)
+        absent = without_code(entries, COLUMNS, errors or {}, missing)
+        issues = known.review(records, drawn) if known else ()
+        matrix = make_matrix(entries, COLUMNS, [*records, *absent], issues=issues)
         root = ElementTree.fromstring(junit(matrix, records, AGAIN))
         assert root.tag == "testsuites"
         return {each.get("name"): each for each in root}
@@ -64,7 +66,7 @@ def test_passed_failed_missing_and_not_run(suites):
 
 
 def test_what_the_compiler_said_is_there(suites):
-    found = suites(uncompiled={("unary", "gfx1100"): "unary.cu:3:5: error: no such thing"})["gfx1100 emulated"]
+    found = suites(errors={("unary", "gfx1100"): "unary.cu:3:5: error: no such thing"})["gfx1100 emulated"]
     assert counts(found)["errors"] == counts(found)["tests"] > 1
     error = found.find("testcase/error")
     assert error.get("message") == "COMPILE ERROR" and "unary.cu:3:5: error: no such thing" in error.text

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from parity.compare import Finding, Status, Verdict
-from parity.engine import Against, CaseRecord, Column
+from parity.engine import NOT_RECORDED, Against, CaseRecord, Column, Provenance, without_code
 from parity.engine.bench import Measurement
 from parity.report import State, as_csv, as_json, make_matrix, markdown, plain, summary
 from parity.runners.timing import Timing, Timings
@@ -31,8 +31,8 @@ def entries(suite):
     return suite.select(["unary.exp", "unary.neg"]).entries
 
 
-def matrix_of(entries, records, columns=(GFX,), **more):
-    return make_matrix(entries, columns, records, seconds=2.0, seed=7, examples=5, **more)
+def matrix_of(entries, records, columns=(GFX,), complete=True):
+    return make_matrix(entries, columns, records, provenance=Provenance(2.0, 7, 5, complete))
 
 
 def cell(matrix, kernel):
@@ -110,7 +110,7 @@ def test_every_other_status_is_a_failure(entries, status):
 def test_a_missing_kernel_and_a_compile_error_appear_as_such(entries):
     missing = matrix_of(entries, [record(entries[0], Verdict(Status.MISSING, "missing kernel"))])
     assert "MISSING KERNEL" in plain(missing)
-    broken = matrix_of(entries, [], uncompiled={("unary", "gfx1100"): "error"})
+    broken = matrix_of(entries, without_code(entries, [GFX], {("unary", "gfx1100"): "error"}))
     assert {cell.state for cell in broken.cells()} == {State.COMPILE_ERROR}
     assert broken.failed
     assert " 10 failed (10 compile error)," in summary(broken)
@@ -209,7 +209,7 @@ def test_json_has_every_kernel_and_no_infinity(entries):
 
 
 def test_the_legend_says_what_the_divergences_mean_that_were_met(entries):
-    against = Against("sm_90 (cuda)", Finding.RULES, 1, 12, divergences=("D5",))
+    against = Against(Finding.RULES, 1, 12, divergences=("D5",), column="sm_90 (cuda)")
     verdict = passing(0.125, divergences=("D14", "D99"))  # one of them from the record of another version
     for text in (plain, markdown):
         shown = text(matrix_of(entries, [replace(record(entries[0], verdict), against=against)]))
@@ -249,7 +249,7 @@ def measured(kernel, seconds, **more):
 def test_a_line_shows_the_least_share_of_its_kernels(entries):
     places = [("uneg_f32", 1.5e-4), ("uneg_f16", 2e-4), ("uexp_f32", 1e-2)]
     each = {(kernel, GFX): measured(kernel, seconds) for kernel, seconds in places}
-    matrix = matrix_of(entries, [record(e, passing()) for e in entries], measured=each)
+    matrix = matrix_of(entries, [record(e, passing()) for e in entries]).with_measurements(each)
     text = plain(matrix)
     assert "67 % of copy" in text
     assert "1 % of copy" in text
@@ -260,8 +260,18 @@ def test_a_line_shows_the_least_share_of_its_kernels(entries):
     assert json.loads(as_json(matrix))["kernels"][0]["cells"][0].keys() >= {"share", "bound"}
 
 
+def test_a_kernel_that_was_not_recorded_has_neither_cases_nor_times(entries):
+    first, second, *_ = entries
+    records = [CaseRecord.of(first, GFX, "", NOT_RECORDED), CaseRecord.of(second, GFX, "a case", passing())]
+    each = {(entry.kernel, GFX): measured(entry.kernel, 1e-4) for entry in entries}
+    matrix = matrix_of(entries, records).with_measurements(each)
+    states = [(cell.state, cell.measured is not None) for cell in matrix.cells()]
+    assert states[:3] == [(State.NOT_RECORDED, False), (State.PASS, True), (State.NOT_RUN, False)]
+    assert not matrix.uncompiled and not matrix.failed
+
+
 def test_instructions_stand_where_there_is_no_time(entries):
     each = {("uneg_f32", GFX): measured("uneg_f32", 1.0, timings=None, instructions={"valu": 2**26, "salu": 2**25})}
-    text = plain(matrix_of(entries, [record(e, passing()) for e in entries], measured=each))
+    text = plain(matrix_of(entries, [record(e, passing()) for e in entries]).with_measurements(each))
     assert "1.5 instr." in text
     assert "of copy" not in text

@@ -51,7 +51,7 @@ def matrix_of(entries, *, unlike=False, failing=()):
         )
         for entry in entries
     ]
-    return Matrix(COLUMNS, tuple(rows), 1.0, 0, 120)
+    return Matrix(COLUMNS, tuple(rows))
 
 
 @pytest.fixture
@@ -114,7 +114,7 @@ def test_targets_that_show_the_same_stand_together_before_anything_is_left_out(u
 def test_an_emulated_column_never_stands_together_with_one_of_hardware():
     columns = (AMD[0], replace(AMD[1], evidence="hardware"), AMD[2])
     row = Row("unary", "unary.neg", ("f32",), "uneg_f32", (Cell(State.PASS, 1200, 1200),) * 3)
-    matrix = Matrix(columns, (row,), 1.0, 0, 1200)
+    matrix = Matrix(columns, (row,))
     (section,) = sections(matrix, width=60)
     assert [words(head) for head in section.heads[2:]] == ["gfx1030 gfx90a emulated", "gfx1100 hardware"]
 

@@ -11,7 +11,7 @@ import pytest
 
 from parity.compare import Finding, Mismatch, Status, Verdict
 from parity.documents import RULE
-from parity.engine import Against, CaseRecord, Column
+from parity.engine import Against, CaseRecord, Column, without_code
 from parity.engine.record import as_line
 from parity.report import as_json, make_matrix
 from parity.report.schema import schemas
@@ -31,7 +31,7 @@ def failing():
     """A case with everything that a record may have, infinite distances too."""
     first = Mismatch((1, 2), "nan", "1.0", math.inf, math.inf)
     verdict = Verdict(Status.FAIL, "nan", math.inf, 1, 6, first, "one element", kinds=("nan for a number",))
-    against = Against("sm_90", Finding.AMD, 1, 6, math.inf, ("D14",), budget=math.inf)
+    against = Against(Finding.AMD, 1, 6, math.inf, ("D14",), budget=math.inf, column="sm_90")
     case = CaseRecord("case", "unary.exp", "uexp_f32", "unary", "emulated", "gfx1100", "emulated", verdict, "a title")
     return replace(case, inputs={"x": "nan"}, instructions=3, minimal=case, against=against, printed="text")
 
@@ -40,8 +40,8 @@ def failing():
 def matrix(suite, failing):
     """A matrix with a failing column and one that did not compile."""
     entries = suite.select(["unary.exp"]).entries
-    uncompiled = {("unary", "gfx90a"): "error: undeclared"}
-    return json.loads(as_json(make_matrix(entries, COLUMNS, [failing], uncompiled=uncompiled)))
+    uncompiled = without_code(entries, COLUMNS, {("unary", "gfx90a"): "error: undeclared"})
+    return json.loads(as_json(make_matrix(entries, COLUMNS, [failing, *uncompiled])))
 
 
 def test_a_record_conforms_with_infinite_distances_too(failing, conforms):
