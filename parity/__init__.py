@@ -9,7 +9,7 @@ The Python interface, for notebooks and other programs; what is not named here m
 ``Run`` is a selection of kernels and targets, ``Settings`` are the settings of its execution, ``find_suite`` finds the
 suite of a project. A built run can ``execute``, ``measure`` and ``record``; ``replay`` judges a recording, ``load``
 reads the results of ``parity run`` back, ``differences`` lists the changes between two results, and ``explain``
-describes a case. Each is imported when it is first used.
+describes a case. ``Inspection`` says what kernels take on each target. Each is imported when it is first used.
 """
 
 from __future__ import annotations
@@ -32,10 +32,13 @@ if TYPE_CHECKING:
         load,
         replay,
     )
+    from parity.application.static import Inspected, Inspection
     from parity.suite import Suite, find_suite
 
 __all__ = [
     "Difference",
+    "Inspected",
+    "Inspection",
     "Measured",
     "Prepared",
     "Recorded",
@@ -53,7 +56,11 @@ __all__ = [
 
 __version__ = "0.1.0"
 
-_PLACES = dict.fromkeys(__all__, "parity.application") | dict.fromkeys(("Suite", "find_suite"), "parity.suite")
+_PLACES = {
+    **dict.fromkeys(__all__, "parity.application"),
+    **dict.fromkeys(("Inspected", "Inspection"), "parity.application.static"),
+    **dict.fromkeys(("Suite", "find_suite"), "parity.suite"),
+}
 
 
 def __getattr__(name: str) -> object:

@@ -20,9 +20,10 @@ class Stopwatch:
     name, evidence, vendor = "stopwatch", Evidence.HARDWARE, "amd"
 
     def __init__(self, gpu="an invented GPU", **scripts):
-        self.gpu, self.scripts, self.timed = gpu, {**TIMES, **scripts}, []
+        self.gpu, self.scripts, self.timed, self.probes = gpu, {**TIMES, **scripts}, [], 0
 
     def probe(self):
+        self.probes += 1
         return Probe(True)
 
     def targets(self):

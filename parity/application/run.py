@@ -34,7 +34,7 @@ from parity.engine import run as stream
 from parity.errors import SYSTEM_ERRORS, NotAvailable, SystemLacks, UsageError, refusal
 from parity.op import Entry
 from parity.options import DEFAULT_RUNNER, EXAMPLES
-from parity.runners import kernel_runner, replayed
+from parity.runners import gpu_runner, kernel_runner, replayed
 from parity.suite import Selection, Suite, find_suite
 from parity.toolchain import Built, build_suite
 
@@ -93,19 +93,28 @@ class Run:
 
     @classmethod
     def on_one(
-        cls, suite: Suite, selection: Selection, runner: str, targets: Sequence[str], settings: Settings, purpose: str
+        cls,
+        suite: Suite,
+        selection: Selection,
+        runner: str | None,
+        targets: Sequence[str],
+        settings: Settings,
+        purpose: str,
     ) -> Run:
-        """A run whose cases are executed by one runner, on these targets (default: its usual ones), and not judged by
-        what is known to fail. ``purpose`` is what needs such a run, for messages.
+        """A run whose cases are executed by one runner (default: a GPU if there is one, else the emulator), on these
+        targets (default: its usual ones), and not judged by what is known to fail. ``purpose`` is what needs such a
+        run, for messages.
 
         Raises:
             UsageError: the runner executes no kernels.
             NotAvailable: it cannot work here, or cannot run one of the targets.
         """
-        found = kernel_runner(runner, purpose)
+        found = (
+            kernel_runner(runner, purpose) if runner else gpu_runner(purpose) or kernel_runner(DEFAULT_RUNNER, purpose)
+        )
         if replayed(found) is not None:
             raise UsageError(f"{purpose} executes kernels, and {runner} only has what was executed before")
-        chosen = Columns(columns_of(found, targets_of(found, targets), runner), {}, ())
+        chosen = Columns(columns_of(found, targets_of(found, targets), runner or found.name), {}, ())
         return cls(replace(suite, known=None), selection, chosen, settings)
 
     def __post_init__(self) -> None:

@@ -12,7 +12,6 @@ import argparse
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,11 +20,9 @@ from parity.cli.options import add_folders, add_jobs, add_json, add_selection, a
 from parity.cli.terminal import built, errors, measured, output
 from parity.engine.baseline import Baseline, Changed, read_baseline
 from parity.engine.bench import NOT_JUDGED
-from parity.errors import NotAvailable, ParityError, unwritable
+from parity.errors import NotAvailable, unwritable
 from parity.files import regular
-from parity.options import DEFAULT_RUNNER
 from parity.report.bench import Results, bench_csv, bench_json, bench_markdown, bench_terminal
-from parity.runners import Evidence, kernel_runner, runners
 from parity.toolchain import Built
 
 __all__ = ["main", "options"]
@@ -74,8 +71,8 @@ def main(arguments: argparse.Namespace) -> int:
     baseline = read_baseline(arguments.baseline) if arguments.baseline else None
     for path in arguments.save:
         _write(path)  # now, and not after minutes of measuring
-    runner, settings = arguments.runner or _best(), Settings(EXAMPLES, jobs=arguments.jobs)
-    prepared = built(Run.on_one(suite, selection, runner, arguments.target, settings, PURPOSE))
+    settings = Settings(EXAMPLES, jobs=arguments.jobs)
+    prepared = built(Run.on_one(suite, selection, arguments.runner, arguments.target, settings, PURPOSE))
     found = measured(prepared, hot=arguments.hot, seconds=arguments.seconds)
     if isinstance(found.stopped, NotAvailable) and not found.measurements:
         raise found.stopped
@@ -100,15 +97,6 @@ def main(arguments: argparse.Namespace) -> int:
     if found.stopped:
         raise found.stopped
     return _code(results, prepared.built)
-
-
-def _best() -> str:
-    """A GPU if there is one, else the emulator."""
-    for name in runners():
-        with suppress(ParityError):
-            if kernel_runner(name, PURPOSE).evidence is Evidence.HARDWARE:
-                return name
-    return DEFAULT_RUNNER
 
 
 def _write(path: Path, text: str = "") -> None:

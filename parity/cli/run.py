@@ -36,7 +36,6 @@ from parity.report import (
     check_folder,
     document,
     failure_text,
-    not_judged,
     shown_failures,
     summary,
     terminal,
@@ -88,11 +87,11 @@ def main(arguments: argparse.Namespace) -> int:
     prepared = built(run, console)
     _warn(prepared.problems)
     results = _executed(prepared, arguments.output / RECORD)
-    _warn(run.columns.stale(results.records, run.suite))
-    results = replace(results, measured=_measured(prepared, arguments.time and results.complete))
-    matrix = results.matrix
-    order = {row.kernel: place for place, row in enumerate(matrix.rows)}
+    order = {entry.kernel: place for place, entry in enumerate(run.entries)}
     records = sorted(results.records, key=lambda record: order[record.kernel])
+    costs = _measured(prepared, arguments.time and results.complete)
+    results = replace(results, records=records, measured=costs)
+    matrix = results.matrix
     reproduction = _reproduction(arguments)
     unwritten = _write(arguments.output, matrix, records, reproduction)
     if arguments.json:
@@ -107,7 +106,7 @@ def main(arguments: argparse.Namespace) -> int:
         console.print(summary(matrix), style="bold red" if matrix.failed or not results.complete else "bold green")
         if not unwritten:
             console.print(f"record, matrix and failures: {arguments.output}{os.sep}")
-    _warn(not_judged(records))
+    _warn(results.notes)
     if isinstance(results.stopped, KeyboardInterrupt):
         _warn([str(unwritten)] if unwritten else [])
         return INTERRUPTED

@@ -26,7 +26,7 @@ from parity.engine.results import Column, Task
 from parity.errors import NotAvailable, SystemLacks, Unreferenced
 from parity.launch import Fault, Launch, Pointer, Scalar, Tiled
 from parity.op import Entry
-from parity.runners import Counting, Session, Timed, kernel_runner
+from parity.runners import Counting, Runner, Session, Timed, runner
 from parity.runners.timing import ERROR, Timing, Timings
 from parity.suite import Suite
 from parity.toolchain import build
@@ -158,7 +158,9 @@ def bench(
     """
     done, total = 0, sum(len(task.columns) for task in plan.tasks)
     for column in plan.columns:
-        session = kernel_runner(column.spec, "measuring").open(column.target, checked=plan.checked)
+        found = runner(column.spec)
+        assert isinstance(found, Runner)  # a library has no kernels
+        session = found.open(column.target, checked=plan.checked)
         meter = _meter(session, column.target, hot, seconds)
         if isinstance(meter, Timer):
             yield meter.ceilings

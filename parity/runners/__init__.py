@@ -22,7 +22,7 @@ from parity.runners.capabilities import (
     described,
     replayed,
 )
-from parity.runners.registry import available, kernel_runner, probed, problems, runner, runners
+from parity.runners.registry import available, gpu_runner, kernel_runner, probed, problems, runner, runners
 
 __all__ = [
     "Computation",
@@ -43,6 +43,7 @@ __all__ = [
     "Vendor",
     "available",
     "described",
+    "gpu_runner",
     "kernel_runner",
     "probed",
     "problems",

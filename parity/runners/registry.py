@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
+from contextlib import suppress
 from importlib.metadata import EntryPoint, entry_points
 from typing import get_args
 
@@ -110,6 +111,15 @@ def kernel_runner(name: str, what: str) -> Runner:
     if not isinstance(found, Runner):
         raise UsageError(f"{what} is about kernels, and the runner {name!r} has none: it computes ops with a library")
     return found
+
+
+def gpu_runner(what: str) -> Runner | None:
+    """A runner of kernels on a GPU of this machine, for ``what`` needs one; None if none can work here."""
+    for name in runners():
+        with suppress(ParityError):
+            if runner(name).evidence == Evidence.HARDWARE:
+                return kernel_runner(name, what)
+    return None
 
 
 def _plugins() -> dict[str, list[EntryPoint]]:

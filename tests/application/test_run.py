@@ -13,7 +13,6 @@ import pandas
 import pytest
 
 import parity
-from parity.application.static import Inspection
 from parity.errors import UsageError
 from parity.report.frames import CASE_TYPES, CATEGORIES, case_frame
 
@@ -88,7 +87,9 @@ def test_what_kernels_cost_is_a_table_of_each_case_and_target(run):
 
 
 def test_what_kernels_take_is_a_table_of_each_kernel_and_target(run):
-    found = Inspection.of(run.suite, run.suite.select(["fill_f32", "affine_f32"]), ["gfx1100", "gfx90a"]).inspect()
+    found = parity.Inspection.of(
+        run.suite, run.suite.select(["fill_f32", "affine_f32"]), ["gfx1100", "gfx90a"]
+    ).inspect()
     frame = found.frame()
     assert frame.groupby("target", observed=True).size().to_dict() == {"gfx1100": 2, "gfx90a": 2}
     assert (frame.vgprs > 0).all() and (frame.vmem_store > 0).all() and frame.occupancy.between(0, 1).all()

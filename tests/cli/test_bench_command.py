@@ -42,7 +42,9 @@ def test_instructions_are_no_time(parity):
 def test_the_default_runner_is_the_best_there_is(parity, stopwatch, monkeypatch):
     from parity.runners import registry
 
+    watch = stopwatch()
     assert "(hardware)" in parity("bench", "uneg_f32", "--target", "gfx1100").out
+    assert watch.probes == 1
     for name in ("stopwatch", "cuda", "rocm"):
         monkeypatch.delitem(registry.BUILT_IN, name)
     assert "(emulated)" in parity("bench", "uneg_f32", "--target", "gfx1100").out
