@@ -140,7 +140,7 @@ def draw_sum_over(draw: Draw, names: Sequence[str]) -> dict[str, Any]:
     return {"x": layout(draw, shape, ANY_LAYOUT), "out": contiguous(rest, pick(draw, (0, 1, 3))), "over": over}
 
 
-def summable(given: Given) -> str:
+def unsummable(given: Given) -> str:
     x, out = given.layouts["x"], given.layouts["out"]
     if int(given["over"]) >> len(x.shape):
         return f"over={given['over']} has a bit beyond the {len(x.shape)} dims of x"
@@ -167,7 +167,7 @@ sum_onto = Op(
     params={"over": "u32"},
     scalars={"num_sum_dims": lambda given: ("u64", len(summed(given)))},
     layouts=draw_sum_over,
-    fits=summable,
+    misfit=unsummable,
     info=dims_and_summed_dims,
     grid="max(1, ceil(x.numel/threads))",
     reference=reference.sum_onto,

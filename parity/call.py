@@ -95,11 +95,11 @@ def call_of(op: Declaration, case: Case) -> Call:
     inputs = {}
     for name in op.filled:
         if name in case.layouts:
-            place, layout = _place(op, name, case.flags), case.layouts[name]
-            read = layout.view(buffers[place].data)
-            if place != name and place == op.result:  # in place: what the kernel overwrites
-                read = memory[place].tensor.layout.view(buffers[place].data)
-            inputs[name] = read.copy() if buffers[place].writable else read
+            buffer, layout = _buffer_of(op, name, case.flags), case.layouts[name]
+            read = layout.view(buffers[buffer].data)
+            if buffer != name and buffer == op.result:  # in place: what the kernel overwrites
+                read = memory[buffer].tensor.layout.view(buffers[buffer].data)
+            inputs[name] = read.copy() if buffers[buffer].writable else read
     types, params = given.types, given.params
     scalars = {name: op.dtype_of(kind, types).convert(params[name])[()] for name, kind in op.params.items()}
     computation = Computation(op.name, case.dtypes, inputs, scalars, buffers[op.result].dtype, given.shape)
@@ -182,7 +182,7 @@ def work_of(op: Declaration, case: Case) -> Work:
     return Work(total, given.number(op.operations, "operations"))
 
 
-def _place(op: Declaration, name: str, flags: tuple[str, ...]) -> str:
+def _buffer_of(op: Declaration, name: str, flags: tuple[str, ...]) -> str:
     """The name of the buffer that a tensor lies in."""
     if "in-place" in flags and name == op.in_place:
         return op.result
@@ -196,7 +196,7 @@ def _memory(op: Declaration, case: Case, given: Given) -> dict[str, Memory]:
     types, tensors = given.types, dict(case.tensors)
     memory = {}
     for name, kind in op.inputs.items():
-        if name in tensors and _place(op, name, case.flags) == name:
+        if name in tensors and _buffer_of(op, name, case.flags) == name:
             bound = given.number(op.indices[name], "indices") if name in op.indices else None
             memory[name] = Memory(name, op.dtype_of(kind, types), tensors[name], bound)
     for name, kind in op.compared.items():
@@ -310,6 +310,6 @@ def _pointer(op: Declaration, name: str, case: Case) -> Pointer:
     """The argument for a tensor: null for one that is left out, or read from the output."""
     if name in op.compared:
         return Pointer(name, case.layouts[name].offset if name in case.layouts else 0)
-    place = _place(op, name, case.flags)
-    known = name in case.layouts and place != op.result
-    return Pointer(place, case.layouts[place].offset) if known else Pointer(None)
+    buffer = _buffer_of(op, name, case.flags)
+    known = name in case.layouts and buffer != op.result
+    return Pointer(buffer, case.layouts[buffer].offset) if known else Pointer(None)

@@ -95,7 +95,7 @@ class Declaration:
             of other names as text; a sequence of mappings is alternatives (default: small extents, and some on the
             edges of wavefronts, blocks and grids; usual values of a parameter).
         layouts: a function that draws the layouts, and values of parameters, where ``shapes`` cannot say it.
-        shape: a function to the output's shape, and ``fits`` one that says what does not fit together, or returns an
+        shape: a function to the output's shape, and ``misfit`` one that says what does not fit together, or returns an
             empty string, likewise. It must find everything that would make the kernel or another function here fail.
         grid: blocks of a launch, one to three expressions: ``"ceil(columns/256), rows"``. ``block``: the threads of
             one, likewise; ``shared``: bytes of dynamic shared memory. All may use ``numel`` and, but for ``block``,
@@ -149,7 +149,7 @@ class Declaration:
     choices: Choices = field(default_factory=dict)
     layouts: Callable[[Draw, Sequence[str]], Mapping[str, Any]] | None = None
     shape: Callable[[Given], Shape] | None = None
-    fits: Callable[[Given], str] | None = None
+    misfit: Callable[[Given], str] | None = None
     grid: str | int = ""
     block: str | int = BLOCK
     shared: str | int = 0
@@ -258,7 +258,7 @@ class Declaration:
     @property
     def one_shape(self) -> bool:
         """True if all tensors have one shape because the declaration names no shapes."""
-        return not (self.shapes or self.shape or self.fits)
+        return not (self.shapes or self.shape or self.misfit)
 
     def strides_of(self, name: str) -> Strides:
         """The layouts that the kernel takes of a tensor."""

@@ -60,8 +60,8 @@ class Misfit(UsageError):
     where: Place
 
 
-def read_json(text: bytes | str, kind: type[T], place: str, advice: str = "") -> T:
-    """The data of a JSON text. ``place`` is the text's name in messages, ``advice`` says how to mend it.
+def read_json(text: bytes | str, kind: type[T], source: str, advice: str = "") -> T:
+    """The data of a JSON text. ``source`` is the text's name in messages, ``advice`` says how to mend it.
 
     Raises:
         Malformed: it is no JSON.
@@ -73,11 +73,11 @@ def read_json(text: bytes | str, kind: type[T], place: str, advice: str = "") ->
         except msgspec.ValidationError:
             value = json.loads(text, parse_constant=_refused)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
-        raise Malformed(f"{place} is not JSON: {error}{advice and f'; {advice}'}") from error
-    return checked(value, kind, place, advice)
+        raise Malformed(f"{source} is not JSON: {error}{advice and f'; {advice}'}") from error
+    return checked(value, kind, source, advice)
 
 
-def checked(value: Any, kind: type[T], place: str, advice: str = "") -> T:
+def checked(value: Any, kind: type[T], source: str, advice: str = "") -> T:
     """Data of JSON, TOML or YAML as a type; infinity is put in place of ``null`` where there has to be a number.
 
     Raises:
@@ -92,7 +92,7 @@ def checked(value: Any, kind: type[T], place: str, advice: str = "") -> T:
                 _at(value, where[:-1])[where[-1]] = math.inf
                 continue
             told, where = _said(problem, value, kind, where)
-            misfit = Misfit(f"{place}: {told}{advice and f'; {advice}'}")
+            misfit = Misfit(f"{source}: {told}{advice and f'; {advice}'}")
             misfit.told, misfit.where = told, where
             raise misfit from error
 

@@ -142,9 +142,9 @@ def _check_ids(name: str, case: Case, given: Given) -> None:
     if "sentinel" in streams:
         wrong &= ~is_sentinel(ids, kind)
     if wrong.any():
-        place = tuple(int(i) for i in np.argwhere(wrong)[0])
+        index = tuple(int(i) for i in np.argwhere(wrong)[0])
         raise UsageError(
-            f"{name}={tensor}: id {ids[place]} at {place} does not index one of {bound} places; "
+            f"{name}={tensor}: id {ids[index]} at {index} does not index one of {bound} places; "
             f"for right ids write ~{' or ~'.join(streams)}"
         )
 
@@ -159,7 +159,7 @@ def complaint_of(given: Given) -> str:
             return complaint
         if op.one_shape and (complaint := _different(given.layouts)):
             return complaint
-        if op.fits and (complaint := op.ask("fits", op.fits, given)):
+        if op.misfit and (complaint := op.ask("misfit", op.misfit, given)):
             return str(complaint)
         with op.naming("shapes"):
             given.shapes  # noqa: B018 - no extent of an output may be negative

@@ -76,7 +76,7 @@ def _contiguous(op: Declaration, dtypes: Sequence[str]) -> Sequence[Named]:
 
 def _all_may_be(op: Declaration, layout: Layout, dtypes: Sequence[str]) -> bool:
     """True if all tensors, the outputs among them, may have this layout."""
-    if op.fits or op.shape:
+    if op.misfit or op.shape:
         return False
     types = op.bind(dtypes)
     params = {name: _usual(op.dtype_of(kind, types)) for name, kind in op.params.items()}

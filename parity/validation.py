@@ -65,7 +65,7 @@ _KINDS: dict[str, Any] = {
     "workspace": {str: (str, Callable)},
     "scalars": {str: Callable},
     "symbols": {str: (str, Callable)},
-    **dict.fromkeys(("reference", "layouts", "shape", "fits", "launch"), (type(None), Callable)),
+    **dict.fromkeys(("reference", "layouts", "shape", "misfit", "launch"), (type(None), Callable)),
 }
 """The kinds of value of each field of a declaration: ``[kind]`` is a list or tuple of such values, ``{str: kind}`` are
 names with such values, and a tuple has several kinds, of which it may be any.
@@ -99,21 +99,21 @@ def _kinds(op: Declaration) -> None:
             raise UsageError(f"op {op.name!r}: {name}={text!r} is no name")
 
 
-def _misfit(value: Any, kind: Any, place: str) -> str:
-    """The first error in a value, and its place; empty if the value is of the kind."""
+def _misfit(value: Any, kind: Any, what: str) -> str:
+    """The first error in a value, with its name; empty if the value is of the kind."""
     if isinstance(kind, tuple):
-        problems = [_misfit(value, each, place) for each in kind]
+        problems = [_misfit(value, each, what) for each in kind]
         return problems[-1] if all(problems) else ""
     if isinstance(kind, list):
         if not isinstance(value, list | tuple):
-            return f"{place} is {value!r}, not a list"
-        return next(filter(None, (_misfit(each, kind[0], f"{place}[{i}]") for i, each in enumerate(value))), "")
+            return f"{what} is {value!r}, not a list"
+        return next(filter(None, (_misfit(each, kind[0], f"{what}[{i}]") for i, each in enumerate(value))), "")
     if isinstance(kind, dict):
         if not isinstance(value, Mapping):
-            return f"{place} is {value!r}, not a dict"
-        return next(filter(None, (_misfit(each, kind[str], f"{place}: {name}") for name, each in value.items())), "")
-    fits = isinstance(value, kind) and not isinstance(value, bool)
-    return "" if fits or kind is object else f"{place} is {value!r}, not {_CALLED.get(kind) or kind.__name__}"
+            return f"{what} is {value!r}, not a dict"
+        return next(filter(None, (_misfit(each, kind[str], f"{what}: {name}") for name, each in value.items())), "")
+    right = isinstance(value, kind) and not isinstance(value, bool)
+    return "" if right or kind is object else f"{what} is {value!r}, not {_CALLED.get(kind) or kind.__name__}"
 
 
 def _names(op: Declaration) -> None:

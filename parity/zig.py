@@ -33,9 +33,9 @@ def zig() -> Path:
         MissingTool: the wheel is not installed.
     """
     spec = importlib.util.find_spec("ziglang")
-    for place in (spec.submodule_search_locations or []) if spec else []:
+    for folder in (spec.submodule_search_locations or []) if spec else []:
         for name in ("zig", "zig.exe"):
-            if (path := Path(place, name)).is_file():
+            if (path := Path(folder, name)).is_file():
                 return path
     raise MissingTool("ziglang (clang 22)", "the Python package ziglang", "python -m pip install 'ziglang==0.17.*'")
 

@@ -34,7 +34,7 @@ def matrix(draw, names):
     return {name: layouts[name] for name in (*names, "keep")}
 
 
-def fits(given):
+def misfit(given):
     layouts = given.layouts
     if len(layouts["x"].shape) != 2:
         return "x has to be a matrix"
@@ -54,7 +54,7 @@ norm = Op(
     params={"keep": "i32"},
     layouts=matrix,
     shape=lambda given: (given.layouts["x"].shape[0],),
-    fits=fits,
+    misfit=misfit,
     launch=lambda given: Grid((*given.shape, 1, 1), (1, given.threads or 32, 1), shared_bytes=4),
     threads=(64, 256),
     grid_stride=False,
@@ -74,7 +74,7 @@ put = Op(
     args="ids x out",
     inputs={"ids": "I", "x": "T"},
     layouts=lambda draw, names: {"ids": contiguous((4,)), "x": contiguous((4,)), "out": contiguous((6,))},
-    fits=lambda given: "" if given.layouts["ids"] == given.layouts["x"] else "ids and x differ in shape",
+    misfit=lambda given: "" if given.layouts["ids"] == given.layouts["x"] else "ids and x differ in shape",
     updates={"out": "T"},
     indices={"ids": lambda given: given.layouts["out"].shape[0]},
     reference=reference,

@@ -207,8 +207,8 @@ def _elements(call: Call, expected: Expected, limit: int) -> Iterator[list[str]]
     inputs = {name: array for name, array in call.inputs.items() if array.shape == expected.value.shape}
     heads = ["element", *inputs, "expected", *intervals, *others]
     yield heads
-    for place in itertools.islice(np.ndindex(expected.value.shape), limit):
-        at: Any = place
+    for index in itertools.islice(np.ndindex(expected.value.shape), limit):
+        at: Any = index
         line = [",".join(map(str, at)) or "()", *(show(array[at]) for array in inputs.values())]
         line.append(show(expected.value[at]))
         line += [f"{array[at]:.9g}" for array in intervals.values()]

@@ -66,7 +66,7 @@ def measure(
     every measurement as it arrives.
     """
     run, plan = prepared.run, prepared.plan
-    order = {op: place for place, op in enumerate(run.suite.ops)}
+    order = {op: i for i, op in enumerate(run.suite.ops)}
     live = [replace(task, columns=tuple(c for c in task.columns if c in run.columns.built)) for task in plan.tasks]
     tasks = sorted((task for task in live if task.columns), key=lambda task: order[task.op])
     found = Measured(replace(plan, tasks=tuple(tasks)))

@@ -219,8 +219,8 @@ class Run:
     def not_recorded(self, plan: Plan) -> list[CaseRecord]:
         """A record for every kernel of which a recording has no case that the plan asks for."""
         ran = {(kernel, column) for task, kernel in self.kernels(plan) for column in task.columns}
-        places = ((entry, column) for entry in self.entries for column in self.columns.recordings)
-        return [CaseRecord.of(e, column, "", NOT_RECORDED) for e, column in places if (e.kernel, column) not in ran]
+        pairs = ((entry, column) for entry in self.entries for column in self.columns.recordings)
+        return [CaseRecord.of(e, column, "", NOT_RECORDED) for e, column in pairs if (e.kernel, column) not in ran]
 
     def kernels(self, plan: Plan) -> Iterator[tuple[Task, str]]:
         """The tasks of the plan, each with its kernel."""

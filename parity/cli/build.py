@@ -148,8 +148,8 @@ def _print_branches(built: Sequence[Built], kernels: Path) -> None:
     """Print the conditions on CUDA's macros, with the lines that AMD's compiler leaves out or in; the first of them."""
     branches = list(dict.fromkeys(branch for one in built for branch in one.branches))
     for branch in branches[:BRANCHES]:
-        place = os.path.relpath(kernels / branch.file)
-        output().print(f"{place}:{branch.line}: {branch.name}: {branch.advice}", style="dim")
+        path = os.path.relpath(kernels / branch.file)
+        output().print(f"{path}:{branch.line}: {branch.name}: {branch.advice}", style="dim")
     if len(branches) > BRANCHES:
         output().print(f"and {len(branches) - BRANCHES} more conditions on macros of CUDA's", style="dim")
 
@@ -162,15 +162,15 @@ def _print_left_out(built: Sequence[Built], kernels: Path) -> None:
         console.print(f"header not found, an empty one stands in its place: {header}", style="yellow")
     pieces = list(dict.fromkeys(piece for each in translations for piece in each.left_out))
     for piece in (each for each in pieces if each.function):
-        place = os.path.relpath(kernels / piece.file)
+        path = os.path.relpath(kernels / piece.file)
         console.print(
-            f"{place}:{piece.line}: left out, no AMD GPU can do it: {piece.function} ({piece.because})",
+            f"{path}:{piece.line}: left out, no AMD GPU can do it: {piece.function} ({piece.because})",
             style="bold yellow",
         )
     pieces = [piece for piece in pieces if not piece.function]
     for piece in pieces[:SHOWN_PIECES]:
-        place = os.path.relpath(kernels / piece.file)
-        console.print(f"{place}:{piece.line}: left out: {piece.name} ({piece.because})", style="dim")
+        path = os.path.relpath(kernels / piece.file)
+        console.print(f"{path}:{piece.line}: left out: {piece.name} ({piece.because})", style="dim")
     if len(pieces) > SHOWN_PIECES:
         more = _counted(len(pieces) - SHOWN_PIECES, "more piece")
         console.print(f"{more} left out, all of them with --json", style="dim")
@@ -206,9 +206,9 @@ def _print_switches(built: Sequence[Built]) -> None:
         for switch in one.switches:
             modules.setdefault(switch, []).append(one.module)
     for switch, names_ in modules.items():
-        place = f"{os.path.relpath(switch.file)}:{switch.line}"
+        location = f"{os.path.relpath(switch.file)}:{switch.line}"
         others = f" (elsewhere in it {', '.join(switch.others)})" if switch.others else ""
-        why = switch.why or f"as {place} has it{others}"
+        why = switch.why or f"as {location} has it{others}"
         output().print(
             f"{' '.join(dict.fromkeys(names_))}: built with {switch.flag}, {why}; to say so: {switch.says}",
             style="yellow",
@@ -218,8 +218,8 @@ def _print_switches(built: Sequence[Built]) -> None:
 def _print_parts(built: Sequence[Built]) -> None:
     """Print files that do not compile on their own, each with the file that was built in its place: a line for each."""
     for module, whole in dict.fromkeys((one.module, one.part_of) for one in built if one.part_of):
-        place = os.path.relpath(whole)
-        output().print(f"{module}: a part of {place}, which includes it: that is built in its place", style="yellow")
+        path = os.path.relpath(whole)
+        output().print(f"{module}: a part of {path}, which includes it: that is built in its place", style="yellow")
 
 
 def _print_guessed(built: Sequence[Built]) -> None:
@@ -284,8 +284,8 @@ def _print_findings(built: Sequence[Built], kernels: Path) -> None:
             ("known defect of AMD's headers", one.defects),
         ):
             for finding in findings:
-                place = os.path.relpath(kernels / finding.file)
-                found.setdefault((replace(finding, file=place), kind), []).append(one.target)
+                path = os.path.relpath(kernels / finding.file)
+                found.setdefault((replace(finding, file=path), kind), []).append(one.target)
     console = output()
     every = {one.target for one in built}
     # Errors stay in the compiler's order, which begins with headers that are not there.

@@ -87,7 +87,7 @@ def main(arguments: argparse.Namespace) -> int:
     prepared = built(run, console)
     _warn(prepared.problems)
     results = _executed(prepared, arguments.output / RECORD)
-    order = {entry.kernel: place for place, entry in enumerate(run.entries)}
+    order = {entry.kernel: i for i, entry in enumerate(run.entries)}
     records = sorted(results.records, key=lambda record: order[record.kernel])
     costs = _measured(prepared, arguments.time and results.complete)
     results = replace(results, records=records, measured=costs)
@@ -170,8 +170,8 @@ def _measured(prepared: Prepared, now: bool) -> dict[tuple[str, Column], Measure
         result = measured(prepared)
         if result.stopped:
             _warn([f"not everything was measured: {result.stopped or 'interrupted'}"])
-        places = {(column.runner, column.target): column for column in run.columns.live}
-        found += [(places[m.runner, m.target], m) for m in result.measurements]
+        live = {(column.runner, column.target): column for column in run.columns.live}
+        found += [(live[m.runner, m.target], m) for m in result.measurements]
     first: dict[tuple[str, Column], Measurement] = {}
     for column, m in found:
         if not m.problem:

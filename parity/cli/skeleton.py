@@ -92,11 +92,11 @@ def _signature(kernel: Kernel) -> Signature:
         pattern += "".join(f"_{{{variable}}}" for variable in _variables(len(types)))
     declared = _types_of(names[1]) if len(names) > 1 else []
     args = []
-    for place, argument in enumerate(kernel.args):
-        c_type = declared[place] if len(declared) == len(kernel.args) else ""
+    for i, argument in enumerate(kernel.args):
+        c_type = declared[i] if len(declared) == len(kernel.args) else ""
         is_written = None if not c_type else "const" not in c_type
         is_pointer = argument.kind != "by_value"
-        args.append(Taken(_name(argument, place), _dtype(c_type), argument.size, is_pointer, is_written))
+        args.append(Taken(_name(argument, i), _dtype(c_type), argument.size, is_pointer, is_written))
     shown = f"{names[-1]}({', '.join(each.name for each in args)})" if len(names) == 1 else names[-1]
     return Signature(pattern, tuple(types), tuple(args), shown)
 
@@ -106,9 +106,9 @@ def _variables(count: int) -> tuple[str, ...]:
     return {0: (), 1: ("T",), 2: ("S", "T")}.get(count, ("R", "S", "T"))
 
 
-def _name(argument: Argument, place: int) -> str:
+def _name(argument: Argument, i: int) -> str:
     name = argument.name.rpartition(".")[0] or argument.name
-    return name if name.isidentifier() else f"argument_{place}"
+    return name if name.isidentifier() else f"argument_{i}"
 
 
 def _types_of(signature: str) -> list[str]:
@@ -122,7 +122,7 @@ def _dtype(c_type: str) -> str:
     return C_TYPES.get(" ".join(bare.split()), "")
 
 
-def _op(module: str, place: str, alike: list[Signature]) -> str:
+def _op(module: str, source: str, alike: list[Signature]) -> str:
     one = alike[0]
     variables = dict(zip(_variables(len(one.types)), one.types, strict=True))
     of = {SUFFIXES.get(spelt, spelt): variable for variable, spelt in reversed(variables.items())}
@@ -151,7 +151,7 @@ def _op(module: str, place: str, alike: list[Signature]) -> str:
         f"# {one.text}" + (f", and {len(alike) - 1} more" if len(alike) > 1 else ""),
         f"{title}_op = Op(",
         f'    "{module}.{title}",',
-        *([f'    source="{place}",'] if place else []),
+        *([f'    source="{source}",'] if source else []),
         f'    kernel="{one.pattern}",',
         f"    types={_tuple(types)},",
         *([f"    spelling={_mapping(spelling)},"] if spelling else []),

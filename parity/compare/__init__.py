@@ -4,11 +4,11 @@ from parity.compare.comparison import accepts_zeros, compare, unchanged
 from parity.compare.patterns import describe
 from parity.compare.ulps import bit_patterns, show, ulp_distance
 from parity.compare.verdict import Mismatch, Status, Verdict, general
-from parity.compare.witness import Comparison, Finding, Witness, who_is_wrong
+from parity.compare.witness import Comparison, Conclusion, Witness, who_is_wrong
 
 __all__ = [
     "Comparison",
-    "Finding",
+    "Conclusion",
     "Mismatch",
     "Status",
     "Verdict",

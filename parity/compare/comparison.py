@@ -232,7 +232,7 @@ def _largest_distance(value: Array, got: Array, members: Array) -> float:
 
 def _mismatch(value: Array, got: Array, index: tuple[Any, ...], share: float) -> Mismatch:
     expected, actual = value[index], got[index]
-    place, texts = tuple(int(i) for i in index), show_pair(expected, actual)
+    coordinates, texts = tuple(int(i) for i in index), show_pair(expected, actual)
     distance = ulp_distance(expected, actual)
     unit = "ULP" if not of_array(got).is_block else "byte" if distance == 1 else "bytes"
-    return Mismatch(place, *texts, ulps=distance, budgets=share, unit=unit)
+    return Mismatch(coordinates, *texts, ulps=distance, budgets=share, unit=unit)

@@ -15,12 +15,12 @@ from parity.divergences import in_order
 from parity.dtypes import of_array
 from parity.reference.expected import Expected, Limits
 
-__all__ = ["Comparison", "Finding", "Witness", "who_is_wrong"]
+__all__ = ["Comparison", "Conclusion", "Witness", "who_is_wrong"]
 
 Array = np.ndarray[Any, Any]
 
 
-class Finding(StrEnum):
+class Conclusion(StrEnum):
     """The result of comparing CUDA's and AMD's outputs of one case, from the best to the worst."""
 
     SAME = "same bits"
@@ -34,7 +34,7 @@ class Finding(StrEnum):
     @property
     def agreement(self) -> bool:
         """True if both sides are right."""
-        return self in (Finding.SAME, Finding.RIGHT, Finding.RULES)
+        return self in (Conclusion.SAME, Conclusion.RIGHT, Conclusion.RULES)
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Witness:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A finding, with how far apart the outputs are.
+    """A conclusion, with how far apart the outputs are.
 
     ``elements`` of ``total`` have other bits (any two NaN are the same, and elements for which any value is right do
     not count), ``zeros`` of them only because one is -0 and the other +0; ``ulps`` is the largest distance among them,
@@ -56,7 +56,7 @@ class Comparison:
     ``divergences`` are the ids (``parity.divergences``) of the rules that one side follows and the other does not.
     """
 
-    finding: Finding
+    conclusion: Conclusion
     elements: int = 0
     total: int = 0
     ulps: float = 0.0
@@ -81,18 +81,18 @@ def who_is_wrong(cuda: Witness, amd: Witness, expected: Expected | None = None) 
     divergences: tuple[str, ...] = ()
     match cuda.verdict.passed, amd.verdict.passed:
         case True, False:
-            finding = Finding.AMD
+            conclusion = Conclusion.AMD
         case False, True:
-            finding = Finding.CUDA
+            conclusion = Conclusion.CUDA
         case False, False:
-            finding = Finding.REFERENCE if _agree(cuda, amd, expected) else Finding.BOTH
+            conclusion = Conclusion.REFERENCE if _agree(cuda, amd, expected) else Conclusion.BOTH
         case _:
             ids = set(cuda.verdict.divergences) ^ set(amd.verdict.divergences)
             divergences = in_order(ids) if elements else ()
-            finding = Finding.RULES if divergences else Finding.RIGHT if elements else Finding.SAME
+            conclusion = Conclusion.RULES if divergences else Conclusion.RIGHT if elements else Conclusion.SAME
     zeros = int((apart & (distances == 0)).sum()) if _is_float(cuda.output) else 0
-    share = _share(cuda.output, amd.output, expected, apart) if finding is Finding.RIGHT else 0.0
-    return Comparison(finding, elements, apart.size, ulps, divergences, zeros, share)
+    share = _share(cuda.output, amd.output, expected, apart) if conclusion is Conclusion.RIGHT else 0.0
+    return Comparison(conclusion, elements, apart.size, ulps, divergences, zeros, share)
 
 
 def _share(cuda: Array | None, amd: Array | None, expected: Expected | None, apart: Array) -> float:

@@ -187,7 +187,7 @@ def _measurements(
         cases = op.bench_cases(entry.dtypes, small=meter.small)
     if not cases:
         yield blank("", entry.name, problem="its op declares no case to measure")
-    place = entry.name
+    text = entry.name
     try:
         checks = [case for _, case in cases if _checkable(op.work(case))]
         for case in checks if meter.small else [*checks, *_checks(plan, suite, entry)]:
@@ -196,7 +196,7 @@ def _measurements(
                 yield blank("", str(case), problem=f"not measured, because it is wrong here: {verdict.kind}")
                 return
         for title, case in cases:
-            place, work = str(case), op.work(case)
+            text, work = str(case), op.work(case)
             shape = op.given(case).shape
             elements = max(math.prod(shape), *(layout.numel for layout in case.layouts.values()))
             sizes: dict[str, Any] = {"bytes": work.bytes, "operations": work.operations, "elements": elements}
@@ -204,11 +204,11 @@ def _measurements(
     except NotAvailable:
         raise
     except Unreferenced as error:
-        yield blank("", place, problem=f"{NOT_JUDGED}: {error}")
+        yield blank("", text, problem=f"{NOT_JUDGED}: {error}")
     except Exception as error:  # a defect of the op's declaration or of parity costs this kernel only
         if lacking := unjudged(error):
             raise SystemLacks(lacking.detail) from error
-        yield blank("", place, problem=f"{type(error).__name__}: {error}")
+        yield blank("", text, problem=f"{type(error).__name__}: {error}")
 
 
 def _checkable(work: Work) -> bool:

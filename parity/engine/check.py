@@ -161,8 +161,8 @@ def _inputs(call: Call, verdict: Verdict) -> dict[str, str]:
     """The inputs of the first wrong element, as text."""
     if verdict.first is None or verdict.kind in ("input modified", "outside of the output"):
         return {}
-    place = verdict.first.coordinates
-    return {name: show(array[place]) for name, array in call.inputs.items() if array.shape == call.layout.shape}
+    index = verdict.first.coordinates
+    return {name: show(array[index]) for name, array in call.inputs.items() if array.shape == call.layout.shape}
 
 
 def _fault(fault: Fault) -> Verdict:

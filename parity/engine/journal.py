@@ -167,12 +167,12 @@ def _with_buffers(case: RecordedCase, change: Callable[[bytes], bytes]) -> Recor
     return replace(case, buffers={name: change(data) for name, data in case.buffers.items()})
 
 
-def _differences(there: Mapping[str, Any], here: Mapping[str, Any], place: str = "") -> Iterator[str]:
+def _differences(there: Mapping[str, Any], here: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
     """The differences between two plans, by path; with the values where they are short."""
     for key in {**here, **there}:
         old, new = there.get(key), here.get(key)
         if isinstance(old, dict) and isinstance(new, dict):
-            yield from _differences(old, new, f"{place}{key}: ")
+            yield from _differences(old, new, f"{prefix}{key}: ")
         elif old != new:
             values = f" ({old} there, {new} here)"
-            yield f"{place}{key}" + (values if len(values) < 60 else "")
+            yield f"{prefix}{key}" + (values if len(values) < 60 else "")

@@ -73,14 +73,14 @@ class _Entry(Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class Issue:
-    """One entry of the file, found at ``place``.
+    """One entry of the file, found at ``location``.
 
     It covers all cases of ``kernels`` (op and kernel), and ``cases`` by their text, on ``columns`` (runner and target).
     ``ulps`` is the largest distance of an element in the class "value", in units in the last place of the output's
     dtype.
     """
 
-    place: str
+    location: str
     selectors: tuple[str, ...]
     failure: tuple[str, ...]
     reason: str
@@ -98,8 +98,8 @@ class Issue:
         here = (record.runner, record.target) in self.columns
         return here and ((record.op, record.kernel) in self.kernels or record.case in self.cases)
 
-    def differs(self, verdict: Verdict) -> str:
-        """In what a failure is another than the known one; empty if it is that."""
+    def difference(self, verdict: Verdict) -> str:
+        """The difference of a failure from the known one; empty if it is that."""
         kinds = verdict.kinds or (verdict.kind or str(verdict.status),)
         other = [kind for kind in kinds if not {kind, general(kind)} & set(self.failure)]
         if other:
@@ -122,7 +122,7 @@ class Reviewed:
 
     def __str__(self) -> str:
         issue = self.issue
-        head = f"{issue.place}: {' '.join(issue.selectors)}"
+        head = f"{issue.location}: {' '.join(issue.selectors)}"
         if self.complaint:
             return f"{head} {self.complaint}"
         count = f"{self.cases} {'cases' if self.cases > 1 else 'case'}"
@@ -132,17 +132,17 @@ class Reviewed:
 
 @dataclass(frozen=True)
 class Known:
-    """The known issues of a suite on the columns of a run, and the ``mistakes`` of their file, each with its place."""
+    """The known issues of a suite on the columns of a run; ``mistakes`` of their file, each with its location."""
 
     issues: tuple[Issue, ...] = ()
     mistakes: tuple[str, ...] = ()
 
     def mark(self, record: CaseRecord) -> CaseRecord:
-        """The record, with the place of the issue that its failure is, if it is known."""
+        """The record, with the location of the issue that its failure is, if it is known."""
         if not record.verdict.failed:
             return record
-        found = (i for i in self.issues if not i.expired and i.covers(record) and not i.differs(record.verdict))
-        return replace(record, known=next((issue.place for issue in found), ""))
+        found = (i for i in self.issues if not i.expired and i.covers(record) and not i.difference(record.verdict))
+        return replace(record, known=next((issue.location for issue in found), ""))
 
     def with_cases(self, tasks: Iterable[Task], suite: Suite) -> tuple[Task, ...]:
         """The tasks, with the cases that issues name beside drawn ones."""
@@ -169,7 +169,7 @@ class Known:
 
 
 def _reviewed(issue: Issue, covered: Sequence[CaseRecord], drawn: Container[str]) -> Reviewed:
-    mine = [record for record in covered if record.known == issue.place]
+    mine = [record for record in covered if record.known == issue.location]
     others = [record for record in covered if record.failed]
     columns = tuple(dict.fromkeys(record.column for record in mine))
     complaint = ""
@@ -178,9 +178,8 @@ def _reviewed(issue: Issue, covered: Sequence[CaseRecord], drawn: Container[str]
         complaint = f"expired on {issue.expires}: {failing}"
     elif others:
         first = others[0]
-        complaint = (
-            f"has another signature on {first.target}: {issue.differs(first.verdict)} in {first.case or first.kernel}"
-        )
+        other = issue.difference(first.verdict)
+        complaint = f"has another signature on {first.target}: {other} in {first.case or first.kernel}"
     elif not mine and _all_ran(issue, covered, drawn):
         where = ", ".join(dict.fromkeys(record.column for record in covered))
         complaint = f"no longer fails on {where}: none of {_count(covered)} did so; remove the entry"
@@ -215,9 +214,9 @@ def known_issues(suite: Suite, columns: Iterable[Column], today: datetime.date |
         return Known(mistakes=(f"{file}: brackets within brackets without end; no issue is known in this run",))
     except ValueError as error:
         at = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
-        place = f"{file}, line {at[1]}, column {at[2]}" if at else file
+        location = f"{file}, line {at[1]}, column {at[2]}" if at else file
         reason = str(error).partition(" (at ")[0]
-        return Known(mistakes=(f"{place}: {reason}; no issue is known in this run",))
+        return Known(mistakes=(f"{location}: {reason}; no issue is known in this run",))
     lines = text.splitlines()
     mistakes = [
         f"{file}, line {_line_of(lines, name)}: unknown {name!r}{nearest(name, ['issue'])}; entries begin with "
@@ -230,10 +229,10 @@ def known_issues(suite: Suite, columns: Iterable[Column], today: datetime.date |
         mistakes.append(f"{file}, line {_line_of(lines, 'issue')}: write [[issue]], with two brackets")
         tables = []
     issues = []
-    places = tuple(columns)
+    everywhere = tuple(columns)
     for table, (start, end) in zip(tables, _spans(lines, len(tables)), strict=True):
         try:
-            issues.append(_issue(table, f"{file}, line {start}", suite, places, today or datetime.date.today()))
+            issues.append(_issue(table, f"{file}, line {start}", suite, everywhere, today or datetime.date.today()))
         except _Mistake as mistake:
             line = _line_of(lines[:end], mistake.key, start)
             mistakes.append(f"{file}, line {line}: {mistake}; the entry is left out")
@@ -249,13 +248,13 @@ class _Mistake(Exception):
 
 
 def _issue(
-    table: Mapping[str, Any], place: str, suite: Suite, columns: Sequence[Column], today: datetime.date
+    table: Mapping[str, Any], location: str, suite: Suite, columns: Sequence[Column], today: datetime.date
 ) -> Issue:
     for key, value in table.items():
         if any(isinstance(each, str) and not each.strip() for each in (value if isinstance(value, list) else [value])):
             raise _Mistake(key, f"{key} is {value!r}, not a text that says anything")
     try:
-        entry = checked(table, _Entry, place)
+        entry = checked(table, _Entry, location)
     except Misfit as misfit:
         raise _Mistake(str(misfit.where[0]) if misfit.where else "", misfit.told) from misfit
     failure = _several(entry.failure)
@@ -272,7 +271,7 @@ def _issue(
         raise _Mistake("cases", str(error)) from error
     requirements = _requirements(_several(entry.toolchain))
     return Issue(
-        place,
+        location,
         selectors,
         failure,
         entry.reason,

@@ -115,10 +115,10 @@ def _single_elements(checked: Checked) -> Iterator[Case]:
     shape = shapes.pop()
     if shapes or 0 in shape:
         return
-    place = first.coordinates if first is not None and len(first.coordinates) == len(shape) else (0,) * len(shape)
+    coordinates = first.coordinates if first is not None and len(first.coordinates) == len(shape) else (0,) * len(shape)
     for small in dict.fromkeys(((1,), (1,) * len(shape))):
         if shape and shape not in ((1,), small):
-            yield case.with_tensors({name: _pluck(tensor, place, small) for name, tensor in case.tensors})
+            yield case.with_tensors({name: _pluck(tensor, coordinates, small) for name, tensor in case.tensors})
 
 
 def _axes_of_one_extent(tensors: dict[str, Tensor]) -> Iterator[tuple[tuple[str, int], ...]]:
@@ -157,5 +157,5 @@ def _cut(tensor: Tensor, axis: int, size: int, last: bool) -> Tensor:
 
 def _pluck(tensor: Tensor, coordinates: tuple[int, ...], shape: tuple[int, ...]) -> Tensor:
     """The one-element tensor that holds the element at these coordinates."""
-    place = sum(i * s for i, s in zip(coordinates, tensor.layout.strides, strict=True))
-    return replace(tensor, layout=contiguous(shape), start=tensor.start + place if tensor.data else 0)
+    offset = sum(i * s for i, s in zip(coordinates, tensor.layout.strides, strict=True))
+    return replace(tensor, layout=contiguous(shape), start=tensor.start + offset if tensor.data else 0)

@@ -171,11 +171,11 @@ def read_record(path: Path) -> Record:
         raise UsageError(f"{path} is not a record of parity: {error}") from error
     cases: list[CaseRecord] = []
     for number, line in enumerate(lines, 2):
-        place = f"{path}, line {number}"
+        where = f"{path}, line {number}"
         try:
             if line.startswith(b'{"complete"'):
-                return Record(start.environment, tuple(cases), read_json(line, End, place).complete)
-            cases.append(read_json(line, CaseRecord, place))
+                return Record(start.environment, tuple(cases), read_json(line, End, where).complete)
+            cases.append(read_json(line, CaseRecord, where))
         except Malformed:
             if number <= len(lines):
                 raise

@@ -129,7 +129,7 @@ class CaseRecord:
     ``title`` is set for named cases, ``divergence`` to the id of the known divergence that one is about (those that it
     met are the verdict's). ``inputs`` are the input values of the first wrong element, by tensor. ``minimal``
     is the simplest case with the same failure. ``against`` compares an AMD column with a CUDA column that ran the same
-    case, and a CUDA column that fails with an AMD column. ``known`` is the place of the known issue that it is.
+    case, and a CUDA column that fails with an AMD column. ``known`` is the location of the known issue that it is.
     ``printed`` is what the kernel printed, or the beginning of it.
     """
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from parity.case import Case
-from parity.compare import Finding, Status, Verdict, Witness, accepts_zeros
+from parity.compare import Conclusion, Status, Verdict, Witness, accepts_zeros
 from parity.engine.check import Checked, Subject, judge, unjudged
 from parity.engine.diagnose import diagnose
 from parity.engine.minimize import Search, minimize
@@ -184,11 +184,11 @@ def endless(records: Iterable[CaseRecord]) -> bool:
 def _against(call: Call, checked: Mapping[Column, Checked]) -> dict[Column, Against]:
     """The comparison of CUDA and AMD in a case, by column; of several outputs the one in which they agree least."""
     worst: dict[Column, Against] = {}
-    order = list(Finding)
+    order = list(Conclusion)
     for name in call.outputs:
         witnesses = {column: Witness(each.verdict, each.outputs.get(name)) for column, each in checked.items()}
         for column, found in compared(witnesses, partial(_reference, call, name)).items():
-            if column not in worst or order.index(found.finding) > order.index(worst[column].finding):
+            if column not in worst or order.index(found.conclusion) > order.index(worst[column].conclusion):
                 worst[column] = found
     return worst
 

@@ -1,4 +1,4 @@
-"""Index streams: ids into something with a given number of places, as endless and random-access as the data streams."""
+"""Index streams: ids into a dim of a given extent, as endless and random-access as the data streams."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def ids(stream: str, dtype: DType, start: int, count: int, name: str, bound: int
     Every id lies in [0, bound), and below the maximum of its type, which means "none" to many kernels. With ``bound`` 0
     there is no such id: all are 0, and it is for the caller to refuse them.
     """
-    places = max(1, min(bound, int(dtype.max)))
+    extent = max(1, min(bound, int(dtype.max)))
     index = np.arange(start, start + count, dtype=np.uint64)
     random = mix(index ^ np.uint64(zlib.crc32(f"{stream}/{name}".encode()) << 20))
-    return INDEX_STREAMS[stream](dtype, index, random, places)
+    return INDEX_STREAMS[stream](dtype, index, random, extent)
 
 
 def is_sentinel(values: Array, dtype: DType) -> Array:
@@ -36,29 +36,29 @@ def is_sentinel(values: Array, dtype: DType) -> Array:
     return np.asarray(values == dtype.max)
 
 
-def _index(dtype: DType, index: Array, random: Array, places: int) -> Array:
+def _index(dtype: DType, index: Array, random: Array, extent: int) -> Array:
     """Uniform."""
-    return (field(random, 0, 63) % np.uint64(places)).astype(dtype.numpy)
+    return (field(random, 0, 63) % np.uint64(extent)).astype(dtype.numpy)
 
 
-def _repeat(dtype: DType, index: Array, random: Array, places: int) -> Array:
-    """A few ids over and over, the last place among them."""
+def _repeat(dtype: DType, index: Array, random: Array, extent: int) -> Array:
+    """A few ids over and over, the last index among them."""
     choice = field(random, 0, 32) % np.uint64(DISTINCT)
-    return ((np.uint64(places - 1) * choice) // np.uint64(DISTINCT - 1)).astype(dtype.numpy)
+    return ((np.uint64(extent - 1) * choice) // np.uint64(DISTINCT - 1)).astype(dtype.numpy)
 
 
-def _ramp(dtype: DType, index: Array, random: Array, places: int) -> Array:
-    """Every place in turn."""
-    return (index % np.uint64(places)).astype(dtype.numpy)
+def _ramp(dtype: DType, index: Array, random: Array, extent: int) -> Array:
+    """Every index in turn."""
+    return (index % np.uint64(extent)).astype(dtype.numpy)
 
 
-def _permutation(dtype: DType, index: Array, random: Array, places: int) -> Array:
-    """Every place once before any comes again, in no order: a bijection of the next power of two, walked until it is
+def _permutation(dtype: DType, index: Array, random: Array, extent: int) -> Array:
+    """Every index once before any comes again, in no order: a bijection of the next power of two, walked until it is
     inside.
     """
-    bits = max(1, (places - 1).bit_length())
+    bits = max(1, (extent - 1).bit_length())
     mask, shift = np.uint64((1 << bits) - 1), np.uint64((bits + 1) // 2)
-    found = index % np.uint64(places)
+    found = index % np.uint64(extent)
     outside = np.ones(found.shape, np.bool_)
     while outside.any():
         x = found[outside]
@@ -66,14 +66,14 @@ def _permutation(dtype: DType, index: Array, random: Array, places: int) -> Arra
             x = (x * np.uint64(factor) + np.uint64(0x27D4EB2F)) & mask
             x ^= x >> shift
         found[outside] = x
-        outside = found >= np.uint64(places)
+        outside = found >= np.uint64(extent)
     return found.astype(dtype.numpy)
 
 
-def _sentinel(dtype: DType, index: Array, random: Array, places: int) -> Array:
+def _sentinel(dtype: DType, index: Array, random: Array, extent: int) -> Array:
     """One in four is the maximum of the type; the rest are uniform."""
     none = field(random, 40, 2) == 0
-    return np.where(none, dtype.numpy.type(dtype.max), _index(dtype, index, mix(random), places))
+    return np.where(none, dtype.numpy.type(dtype.max), _index(dtype, index, mix(random), extent))
 
 
 INDEX_STREAMS: dict[str, Callable[[DType, Array, Array, int], Array]] = {

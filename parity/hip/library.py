@@ -61,13 +61,13 @@ def library() -> Path:
     ]
 
     def compile_it(folder: Path) -> None:
-        place = folder / "lib"
-        place.mkdir()
-        result = zig.run([*flags, _SOURCE, "-o", place / _NAMES[0]])
+        lib = folder / "lib"
+        lib.mkdir()
+        result = zig.run([*flags, _SOURCE, "-o", lib / _NAMES[0]])
         if result.returncode:
             raise ParityError(f"the library that stands in for libamdhip64 does not compile:\n{result.stderr}")
         for name in _NAMES[1:]:
-            (place / name).symlink_to(_NAMES[0])
+            (lib / name).symlink_to(_NAMES[0])
 
     folder, _ = Cache(default_root() / "hip").get(digest(zig.version(), *flags, _SOURCE.read_bytes()), compile_it)
     return folder

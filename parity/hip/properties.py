@@ -83,7 +83,7 @@ def as_struct(values: Mapping[str, Any], *, old: bool) -> bytes:
     content = bytearray(_OLD_PROPERTIES_BYTES if old else _PROPERTIES_BYTES)
     for name, (offset, old_offset, format) in _PROPERTIES.items():
         value = values[name]
-        place = old_offset if old else offset
-        if place is not None:
-            struct.pack_into(f"<{format}", content, place, *(value if isinstance(value, tuple) else (value,)))
+        at = old_offset if old else offset
+        if at is not None:
+            struct.pack_into(f"<{format}", content, at, *(value if isinstance(value, tuple) else (value,)))
     return bytes(content)

@@ -162,13 +162,13 @@ class Runtime:
             )
         self._names += 1
         try:
-            place = self._device.allocate(size, f"allocation {self._names} of {size} bytes")
+            allocation = self._device.allocate(size, f"allocation {self._names} of {size} bytes")
         except UsageError as error:
             raise HipError("hipErrorOutOfMemory", str(error)) from error
-        self._live[place.address] = place
-        bisect.insort(self._addresses, place.address)
+        self._live[allocation.address] = allocation
+        bisect.insort(self._addresses, allocation.address)
         self._used += size
-        return place.address, b""
+        return allocation.address, b""
 
     def do_free(self, _: int, arguments: Sequence[int], data: bytes) -> None:
         address = arguments[0]
@@ -176,13 +176,13 @@ class Runtime:
             return
         if address not in self._live:
             raise HipError("hipErrorInvalidValue", f"{address:#x} is not the address of memory that was allocated")
-        place = self._live.pop(address)
+        allocation = self._live.pop(address)
         self._addresses.remove(address)
-        self._used -= place.size
+        self._used -= allocation.size
         if not self._live:
             self._forget_memory()
             return
-        self._device.free(place)
+        self._device.free(allocation)
 
     def _forget_memory(self) -> None:
         self._device.reset()
@@ -191,8 +191,8 @@ class Runtime:
 
     def do_upload(self, _: int, arguments: Sequence[int], data: bytes) -> None:
         if data:
-            place, offset = self._find(arguments[0], len(data))
-            self._device.write(place, np.frombuffer(data, np.uint8), offset=offset)
+            allocation, offset = self._find(arguments[0], len(data))
+            self._device.write(allocation, np.frombuffer(data, np.uint8), offset=offset)
 
     def do_download(self, _: int, arguments: Sequence[int], data: bytes) -> tuple[int, bytes]:
         address, size = arguments[:2]
@@ -203,9 +203,9 @@ class Runtime:
         content = self._read(source, size)
         if size:
             origin, at = self._find(source, size)
-            place, offset = self._find(to, size)
+            allocation, offset = self._find(to, size)
             defined = self._device.written(origin, at, size)
-            self._device.write(place, content, defined=defined, offset=offset)
+            self._device.write(allocation, content, defined=defined, offset=offset)
 
     def do_fill(self, _: int, arguments: Sequence[int], data: bytes) -> None:
         address, value, width, count = arguments[:4]
@@ -215,19 +215,19 @@ class Runtime:
     def _read(self, address: int, size: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
         if not size:
             return np.zeros(0, np.uint8)
-        place, offset = self._find(address, size)
-        return self._device.read(place, offset, size)
+        allocation, offset = self._find(address, size)
+        return self._device.read(allocation, offset, size)
 
     def _find(self, address: int, size: int) -> tuple[Allocation, int]:
         """The allocation or the variable that holds these bytes, and where in it they begin."""
         i = bisect.bisect_right(self._addresses, address)
-        for place in (*(self._live[each] for each in self._addresses[i - 1 : i]), *self._known_variables()):
-            if place.address <= address and address + size <= place.address + place.size:
-                return place, address - place.address
+        for allocation in (*(self._live[each] for each in self._addresses[i - 1 : i]), *self._known_variables()):
+            if allocation.address <= address and address + size <= allocation.address + allocation.size:
+                return allocation, address - allocation.address
         raise HipError("hipErrorInvalidValue", f"{size} bytes at {address:#x} are not inside of allocated memory")
 
     def _known_variables(self) -> Iterator[Allocation]:
-        return (place for _, place in self._variables.values())
+        return (allocation for _, allocation in self._variables.values())
 
     # Streams and events
 
@@ -294,9 +294,9 @@ class Runtime:
         known = image_of(code.listing).sizes
         if name not in known:
             raise HipError("hipErrorNotFound", f"module {code.module!r} has no variable {name!r}{nearest(name, known)}")
-        place = self._device.symbol(code, name)
-        self._variables[place.address] = arguments[0], place
-        return place.address, struct.pack("<Q", place.size)
+        allocation = self._device.symbol(code, name)
+        self._variables[allocation.address] = arguments[0], allocation
+        return allocation.address, struct.pack("<Q", allocation.size)
 
     def do_find(self, _: int, arguments: Sequence[int], data: bytes) -> tuple[int, bytes]:
         """The handle of a kernel; the bytes and number of its arguments, then offset and size of each."""
@@ -307,8 +307,8 @@ class Runtime:
                 "hipErrorNotFound", f"module {code.module!r} has no kernel {name!r}{nearest(name, code.kernels)}"
             )
         kernel = code.kernels[name]
-        places = b"".join(struct.pack("<2I", each.offset, each.size) for each in kernel.args)
-        return self._keep((arguments[0], name)), struct.pack("<2I", kernel.explicit_bytes, len(kernel.args)) + places
+        layout = b"".join(struct.pack("<2I", each.offset, each.size) for each in kernel.args)
+        return self._keep((arguments[0], name)), struct.pack("<2I", kernel.explicit_bytes, len(kernel.args)) + layout
 
     def do_launch(self, device: int, arguments: Sequence[int], data: bytes) -> None:
         """Run a kernel. What it does wrong is told by the next call, as by a GPU."""

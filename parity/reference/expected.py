@@ -53,8 +53,8 @@ class Bounds:
             centre, room, without = np.broadcast_arrays(self.centre, getattr(self, side), unspecified)
             wrong = np.isfinite(centre) & ~(room >= 0) & ~without
             if wrong.any():
-                place = tuple(int(i) for i in np.argwhere(wrong)[0])
-                return f"{room[place]} {side} the value {centre[place]} of element {place}: a budget is 0 or more"
+                index = tuple(int(i) for i in np.argwhere(wrong)[0])
+                return f"{room[index]} {side} the value {centre[index]} of element {index}: a budget is 0 or more"
         return ""
 
 

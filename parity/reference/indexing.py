@@ -20,14 +20,14 @@ __all__ = ["gather", "index_add", "index_select", "scatter", "scatter_add"]
 def index_select(ids: Array, inp: Array, dim: Any) -> Expected:
     """Rows ``ids``, of shape (n,), of ``inp`` along ``dim``; zeros for "none"."""
     rows = _with_a_row_for_none(np.moveaxis(inp, dim, 0))
-    return _exact(np.moveaxis(rows[_places(ids, len(rows))], 0, dim))
+    return _exact(np.moveaxis(rows[_rows_of(ids, len(rows))], 0, dim))
 
 
 def gather(ids: Array, inp: Array, dim: Any) -> Expected:
     """``inp[..., ids[..., j, ...], ...]`` along ``dim``, in the shape of ``ids``; zeros for "none"."""
     rows = _with_a_row_for_none(np.moveaxis(inp, dim, 0))
-    places = np.moveaxis(_places(ids, len(rows)), dim, 0)
-    return _exact(np.moveaxis(np.take_along_axis(rows, places, 0), 0, dim))
+    indices = np.moveaxis(_rows_of(ids, len(rows)), dim, 0)
+    return _exact(np.moveaxis(np.take_along_axis(rows, indices, 0), 0, dim))
 
 
 def index_add(ids: Array, inp: Array, out: Array, dim: Any) -> Expected:
@@ -59,14 +59,14 @@ def _with_a_row_for_none(rows: Array) -> Array:
     return np.concatenate([rows, np.zeros((1, *rows.shape[1:]), rows.dtype)])
 
 
-def _places(ids: Array, rows: int) -> Array:
+def _rows_of(ids: Array, rows: int) -> Array:
     """Row numbers, where "none" is the last of ``rows``."""
     return np.where(ids == of_array(ids).max, rows - 1, ids.astype(np.int64))
 
 
 def _updated(ids: Array, inp: Array, out: Array, dim: Any, update: Any) -> Array:
     rows = _with_a_row_for_none(np.moveaxis(out, dim, 0))
-    places = np.moveaxis(_places(ids, len(rows)), dim, 0)
-    for place, row in zip(places[:, None], np.moveaxis(inp, dim, 0)[:, None], strict=True):
-        np.put_along_axis(rows, place, update(np.take_along_axis(rows, place, 0), row), 0)
+    indices = np.moveaxis(_rows_of(ids, len(rows)), dim, 0)
+    for index, row in zip(indices[:, None], np.moveaxis(inp, dim, 0)[:, None], strict=True):
+        np.put_along_axis(rows, index, update(np.take_along_axis(rows, index, 0), row), 0)
     return np.moveaxis(rows[:-1], 0, dim)

@@ -120,7 +120,7 @@ def _extremum(x: Array, reduced: Any, of_two: np.ufunc, of_none: float) -> Expec
 
 def argmax(x: Array, reduced: Any, grid: Grid) -> Expected:
     """Index of the maximum over the last dim; u32. For ties and NaN see ``argmin``."""
-    return _place(x, reduced, grid, np.greater)
+    return _index_of(x, reduced, grid, np.greater)
 
 
 def argmin(x: Array, reduced: Any, grid: Grid) -> Expected:
@@ -131,11 +131,11 @@ def argmin(x: Array, reduced: Any, grid: Grid) -> Expected:
     has the smallest number when its bits are read backwards. A NaN is neither better nor worse than anything: as a
     thread's first element it stays there, and no other thread takes it over.
     """
-    return _place(x, reduced, grid, np.less)
+    return _index_of(x, reduced, grid, np.less)
 
 
 @np.errstate(invalid="ignore")
-def _place(x: Array, reduced: Any, grid: Grid, better: Callable[[Array, Array], Array]) -> Expected:
+def _index_of(x: Array, reduced: Any, grid: Grid, better: Callable[[Array, Array], Array]) -> Expected:
     rows = _rows(x, reduced)
     values = wide(rows) if of_array(x).is_float else rows
     held = min(grid.threads, rows.shape[-1])  # threads that hold an element

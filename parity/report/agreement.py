@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from parity.compare import Finding
+from parity.compare import Conclusion
 from parity.engine import Column
 from parity.report.matrix import Agreement, Cell, Matrix, joined
 
@@ -20,10 +20,10 @@ AGREEMENT_LEGEND = (
     "D..: each right by its own rule"
 )
 _WRONG = {
-    Finding.AMD: "AMD wrong",
-    Finding.CUDA: "CUDA wrong",
-    Finding.REFERENCE: "reference?",
-    Finding.BOTH: "both wrong",
+    Conclusion.AMD: "AMD wrong",
+    Conclusion.CUDA: "CUDA wrong",
+    Conclusion.REFERENCE: "reference?",
+    Conclusion.BOTH: "both wrong",
 }
 
 
@@ -35,12 +35,14 @@ def is_compared(matrix: Matrix) -> bool:
 def describe(agreement: Agreement) -> str:
     """An agreement in a few words: who is wrong in how many cases, or how close the right results are."""
     words = [
-        f"{text} x{agreement.findings[finding]}" for finding, text in _WRONG.items() if agreement.findings.get(finding)
+        f"{text} x{agreement.conclusions[conclusion]}"
+        for conclusion, text in _WRONG.items()
+        if agreement.conclusions.get(conclusion)
     ]
     words += agreement.divergences
-    if agreement.findings.get(Finding.RIGHT):
+    if agreement.conclusions.get(Conclusion.RIGHT):
         words.append(_apart(agreement))
-    return " ".join(words) or str(Finding.SAME)
+    return " ".join(words) or str(Conclusion.SAME)
 
 
 def _apart(agreement: Agreement) -> str:
@@ -62,7 +64,7 @@ def agreement_of(columns: Sequence[Column], cells: Sequence[Cell], *, brief: boo
     texts = {column: describe(agreement) for column, agreement in found.items()}
     if len(set(texts.values())) <= 1:
         return next(iter(texts.values()), "")
-    wrong = {column: text for column, text in texts.items() if any(found[column].findings.get(f) for f in _WRONG)}
+    wrong = {column: text for column, text in texts.items() if any(found[column].conclusions.get(f) for f in _WRONG)}
     if brief and not wrong:
         return describe(joined(found.values()))
     return ", ".join(f"{column.target} {text}" for column, text in (wrong if brief else texts).items())
@@ -75,5 +77,9 @@ def agreement_summary(matrix: Matrix) -> str:
         return ""
     total = joined(found)
     targets = [column.target for column, cells in matrix.by_column() if any(cell.agreement for cell in cells)]
-    counts = [f"{total.findings[finding]} {finding}" for finding in Finding if total.findings.get(finding)]
+    counts = [
+        f"{total.conclusions[conclusion]} {conclusion}"
+        for conclusion in Conclusion
+        if total.conclusions.get(conclusion)
+    ]
     return f"{' '.join(targets)} against {total.witness}: {total.cases} results compared, {', '.join(counts)}"

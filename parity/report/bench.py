@@ -83,9 +83,9 @@ def bench_terminal(results: Results) -> Text:
     for target, ceilings in results.ceilings.items():
         text.append(f"{_ceilings(target, results.devices.get(target, ''), ceilings)}\n")
     lines = [(m, change, _line(m, change)) for m, change in _with_changes(results)]
-    shown = [place for place in range(len(HEADS)) if any(line[place] for *_, line in lines)]
-    right = [n for n, place in enumerate(shown) if place in NUMBERS]
-    heads = [HEADS[place] for place in shown]
+    shown = [i for i in range(len(HEADS)) if any(line[i] for *_, line in lines)]
+    right = [n for n, i in enumerate(shown) if i in NUMBERS]
+    heads = [HEADS[i] for i in shown]
     for title, group in itertools.groupby(lines, key=lambda line: _title(line[0])):
         rows = [[Text(line[i], _style(i, m, change)) for i in shown] for m, change, line in group]
         table = coloured(heads, rows, right=right, style="dim", indent=2)

@@ -23,9 +23,9 @@ StateName = Annotated[str, Meta(extra_json_schema={"enum": [state.lower() for st
 
 @dataclass(frozen=True)
 class IssueEntry:
-    """A known issue: its ``place``, how many cases are ``known`` by it, and the ``complaint`` if something is wrong."""
+    """A known issue: its ``location``, how many cases are ``known`` by it; ``complaint`` is what is wrong with it."""
 
-    place: str
+    location: str
     cases: tuple[str, ...]
     reason: str
     link: str
@@ -122,7 +122,7 @@ def document(matrix: Matrix) -> MatrixFile:
     """The matrix as it is written to its file."""
     issues = (
         IssueEntry(
-            place=each.issue.place,
+            location=each.issue.location,
             cases=each.issue.selectors,
             reason=each.issue.reason,
             link=each.issue.link,

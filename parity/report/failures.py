@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from parity.compare import Finding, Status
+from parity.compare import Conclusion, Status
 from parity.divergences import divergences
 from parity.engine import CaseRecord
 from parity.report.matrix import failure_class
@@ -125,9 +125,9 @@ def failure_text(failure: Failure, reproduction: Reproduction, source: str = "",
     lines.append(("launch", small.launch))
     if verdict.first:
         first = verdict.first
-        place = ", ".join(map(str, first.coordinates))
+        index = ", ".join(map(str, first.coordinates))
         values = "  ".join(f"{name} = {value}" for name, value in small.inputs.items())
-        lines.append(("element", f"({place})" + (f"  {values}" if values else "")))
+        lines.append(("element", f"({index})" + (f"  {values}" if values else "")))
         lines += [("expected", first.expected), ("got", first.got)]
         if math.isfinite(first.ulps):
             apart = f"{first.ulps:.6g} {first.unit}"
@@ -152,19 +152,19 @@ def _who(record: CaseRecord, shown: CaseRecord, here: str) -> str:
     if against is None:
         return ""
     other = against.column
-    place = "" if shown.against or shown.case == record.case else "in the case as found, "
-    match against.finding:
-        case Finding.AMD | Finding.CUDA:
+    which = "" if shown.against or shown.case == record.case else "in the case as found, "
+    match against.conclusion:
+        case Conclusion.AMD | Conclusion.CUDA:
             used = f"within {math.ceil(100 * against.budget)} % of its budget" if against.budget else "as expected"
             gives = f"gives {against.value}" if against.value else "passes"
-            here_it_is = f"; here it is {record.verdict.first.got}" if place and record.verdict.first else ""
+            here_it_is = f"; here it is {record.verdict.first.got}" if which and record.verdict.first else ""
             are = "is" if here == record.target else "are"
-            return f"{here} {are} wrong: {place}{other} {gives}, {used}{here_it_is}"
-        case Finding.REFERENCE:
+            return f"{here} {are} wrong: {which}{other} {gives}, {used}{here_it_is}"
+        case Conclusion.REFERENCE:
             near = f"no more than {against.ulps:.6g} ULP away" if against.ulps else "the same"
-            return f"the reference is suspect: {place}{other} fails as well and gives {against.value}, {near}"
+            return f"the reference is suspect: {which}{other} fails as well and gives {against.value}, {near}"
         case _:
-            gives = f": {place}the latter gives {against.value}" if against.value else ""
+            gives = f": {which}the latter gives {against.value}" if against.value else ""
             return f"{here} and {other} are wrong, and differ{gives}"
 
 

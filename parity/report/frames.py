@@ -104,7 +104,7 @@ def case_frame(records: Iterable[CaseRecord]) -> pandas.DataFrame:
     wrong, elements         how many elements are wrong, of how many
     instructions            machine instructions that the emulator executed; NA elsewhere
     divergences             ids of known differences between CUDA and AMD that were met, separated by blanks; else NA
-    known                   the place of the known issue that a failure is, else NA
+    known                   the location of the known issue that a failure is, else NA
     title, case             the name of a named case, else NA; the text that ``parity run`` takes
     ======================  ==================================================================================
 

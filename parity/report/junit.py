@@ -34,11 +34,11 @@ def junit(matrix: Matrix, records: Iterable[CaseRecord], reproduction: Reproduct
     for record in (*matrix.uncompiled, *records):
         found.setdefault((record.op, record.kernel, record.runner, record.target), []).append(record)
     root = Element("testsuites", name="parity")
-    for place, column in enumerate(matrix.columns):
+    for index, column in enumerate(matrix.columns):
         tests = [
             _kernel(
                 row,
-                row.cells[place],
+                row.cells[index],
                 column,
                 found.get((row.op, row.kernel, column.runner, column.target), ()),
                 reproduction,
@@ -70,15 +70,16 @@ def _suite(name: str, tests: Sequence[Element], properties: dict[str, str] | Non
 def _kernel(row: Row, cell: Cell, column: Column, records: Sequence[CaseRecord], reproduction: Reproduction) -> Element:
     result = _RESULT.get(cell.state, "skipped")
     message = f"{cell.state}: {', '.join(f'{kind} x{count}' for kind, count in (cell.failures or cell.known).items())}"
-    places = ", ".join(dict.fromkeys(record.known for record in records if record.known))
+    locations = ", ".join(dict.fromkeys(record.known for record in records if record.known))
     texts = [*(failure_text(failure, reproduction) for failure in shown_failures(records)), *not_judged(records)]
     text = "\n\n".join(texts)
-    return _test(row.op, f"{row.kernel} on {column}", result, f"{message} ({places})" if places else message, text)
+    message += f" ({locations})" * bool(locations)
+    return _test(row.op, f"{row.kernel} on {column}", result, message, text)
 
 
 def _issue(reviewed: Reviewed) -> Element:
     result = "failure" if reviewed.complaint else "skipped"
-    return _test("known issues", reviewed.issue.place, result, str(reviewed))
+    return _test("known issues", reviewed.issue.location, result, str(reviewed))
 
 
 def _test(group: str, name: str, result: str, message: str, text: str = "") -> Element:

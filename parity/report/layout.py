@@ -59,7 +59,7 @@ LEAST = 40
 """Characters of the narrowest terminal that a matrix is fitted to; a narrower one breaks its lines."""
 
 NUMBERS = (1, 2, 3)
-"""The places of cases, budget and speed among the words of a cell."""
+"""The indices of cases, budget and speed among the words of a cell."""
 
 
 class Fold(IntEnum):
@@ -135,8 +135,8 @@ def _section(matrix: Matrix, lines: Sequence[Line], fold: Fold, without: Contain
     columns = zip(*([words_of(cell, without) for cell in line.cells] for line in lines), strict=True)
     alike: dict[Hashable, list[Column]] = {}
     words: dict[Hashable, tuple[Words, ...]] = {}
-    for place, (column, shown) in enumerate(zip(matrix.columns, columns, strict=True)):
-        key: Hashable = (column.runner, column.evidence, shown) if fold else place
+    for i, (column, shown) in enumerate(zip(matrix.columns, columns, strict=True)):
+        key: Hashable = (column.runner, column.evidence, shown) if fold else i
         alike.setdefault(key, []).append(column)
         words[key] = shown
     module = lines[0].module
@@ -167,10 +167,10 @@ def _widest(cell: tables.Cell) -> int:
 
 def _texts(column: Sequence[Words], *, below: bool) -> list[Text]:
     """The words of a column as aligned text, those that no line has left out; ``below``: the notes in further lines."""
-    kept = [place for place in range(len(column[0])) if any(words[place] for words in column)]
-    beside = [place for place in kept if not below or place != len(column[0]) - 1]
-    right = [place for place, kind in enumerate(beside) if kind in NUMBERS]
-    aligned = tables.plain((), [[words[place] for place in beside] for words in column], right=right).split("\n")
+    kept = [i for i in range(len(column[0])) if any(words[i] for words in column)]
+    beside = [i for i in kept if not below or i != len(column[0]) - 1]
+    right = [i for i, kind in enumerate(beside) if kind in NUMBERS]
+    aligned = tables.plain((), [[words[i] for i in beside] for words in column], right=right).split("\n")
     width = max(NOTES, *map(len, aligned))
     texts = []
     for line, (state, *_, notes) in zip(aligned, column, strict=True):

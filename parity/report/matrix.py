@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from parity.compare import Finding, Status, Verdict
+from parity.compare import Conclusion, Status, Verdict
 from parity.divergences import in_order
 from parity.engine import COMPILE_ERROR, NOT_RECORDED, Against, CaseRecord, Column, Provenance, Reviewed
 from parity.engine.bench import Measurement
@@ -50,13 +50,13 @@ class State(StrEnum):
 class Agreement:
     """The comparison of an AMD column's cases with those of CUDA's column ``witness``.
 
-    ``findings`` counts cases; where both are right, ``ulps`` is the largest distance, ``zeros`` the most elements of a
+    ``conclusions`` counts cases; where both are right, ``ulps`` is the largest distance, ``zeros`` the most elements of a
     case that differ in nothing but the sign of zero, and ``elements`` the most others that differ; ``share``
     is the largest distance by what both budgets allow; ``divergences`` are the rules by which they differ.
     """
 
     witness: str
-    findings: Mapping[Finding, int]
+    conclusions: Mapping[Conclusion, int]
     ulps: float = 0.0
     elements: int = 0
     divergences: tuple[str, ...] = ()
@@ -66,7 +66,7 @@ class Agreement:
     @property
     def cases(self) -> int:
         """Number of cases that both ran."""
-        return sum(self.findings.values())
+        return sum(self.conclusions.values())
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ class Matrix:
 
     def by_column(self) -> list[tuple[Column, list[Cell]]]:
         """Every column with its cells, from top to bottom."""
-        return [(column, [row.cells[place] for row in self.rows]) for place, column in enumerate(self.columns)]
+        return [(column, [row.cells[i] for row in self.rows]) for i, column in enumerate(self.columns)]
 
     @property
     def executed(self) -> int:
@@ -285,10 +285,10 @@ def _vacuous(passing: Sequence[Verdict]) -> tuple[str, ...]:
 
 
 def _agreement(against: Sequence[Against]) -> Agreement:
-    both_right = [each for each in against if each.finding is Finding.RIGHT]
+    both_right = [each for each in against if each.conclusion is Conclusion.RIGHT]
     return Agreement(
         against[0].column,
-        Counter(each.finding for each in against),
+        Counter(each.conclusion for each in against),
         ulps=max((each.ulps for each in both_right), default=0.0),
         elements=max((each.elements - each.zeros for each in both_right), default=0),
         zeros=max((each.zeros for each in both_right), default=0),
@@ -302,7 +302,7 @@ def joined(agreements: Iterable[Agreement]) -> Agreement:
     each = list(agreements)
     return Agreement(
         each[0].witness,
-        sum((Counter(one.findings) for one in each), Counter()),
+        sum((Counter(one.conclusions) for one in each), Counter()),
         ulps=max(one.ulps for one in each),
         elements=max(one.elements for one in each),
         zeros=max(one.zeros for one in each),

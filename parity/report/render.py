@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from rich.text import Text
 
-from parity.compare import Finding
+from parity.compare import Conclusion
 from parity.divergences import divergences, in_order
 from parity.report import tables
 from parity.report.agreement import AGREEMENT, AGREEMENT_LEGEND, agreement_of, agreement_summary, is_compared
@@ -154,7 +154,7 @@ def _makers(matrix: Matrix) -> Iterator[tuple[str, list[str]]]:
 def as_csv(matrix: Matrix) -> str:
     """One line per kernel; the fields of a column begin with its target and evidence.
 
-    An AMD column that was compared with CUDA's has four more: cases by finding, and where both are right the largest
+    An AMD column that was compared with CUDA's has four more: cases by conclusion, and where both are right the largest
     distance in ULP, and the most elements that differ, in more than the sign of zero and in nothing else.
     """
     fields = ("state", "run", "passed", "worst_budget", "beyond_observed", "divergences", "failures", "known")
@@ -194,6 +194,10 @@ def as_csv(matrix: Matrix) -> str:
 def _compared(agreement: Agreement | None) -> list[object]:
     if agreement is None:
         return ["", "", "", ""]
-    findings = (f"{finding} {agreement.findings[finding]}" for finding in Finding if finding in agreement.findings)
+    conclusions = (
+        f"{conclusion} {agreement.conclusions[conclusion]}"
+        for conclusion in Conclusion
+        if conclusion in agreement.conclusions
+    )
     by = f" ({' '.join(agreement.divergences)})" if agreement.divergences else ""
-    return ["; ".join(findings) + by, f"{agreement.ulps:.6g}", agreement.elements, agreement.zeros]
+    return ["; ".join(conclusions) + by, f"{agreement.ulps:.6g}", agreement.elements, agreement.zeros]

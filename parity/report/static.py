@@ -70,7 +70,7 @@ def terminal(found: Sequence[Footprint], *, full: bool = False) -> Text:
         left, below, (heads, lines) = 2, "", _full(found)
     else:
         left, below, (pairs, lines) = 1, "\n", _across(found)
-        firsts = [place == 0 or pairs[place - 1][0] != target for place, (target, _) in enumerate(pairs)]
+        firsts = [i == 0 or pairs[i - 1][0] != target for i, (target, _) in enumerate(pairs)]
         heads = [f"{target if first else ''}\n{name}" for first, (target, name) in zip(firsts, pairs, strict=True)]
     parts = []
     for module, group in itertools.groupby(lines, key=lambda line: line[0]):
@@ -82,10 +82,10 @@ def terminal(found: Sequence[Footprint], *, full: bool = False) -> Text:
 def remark_lines(found: Sequence[Remark]) -> list[str]:
     """The remarks as lines, with the first few kernels of each."""
     lines = []
-    for finding in found:
-        count = f"{len(finding.kernels)} kernel{'s' * (len(finding.kernels) > 1)}"
-        more = f" and {len(finding.kernels) - NAMES} more" if len(finding.kernels) > NAMES else ""
-        lines.append(f"{finding.what} ({finding.where}): {count}: {' '.join(finding.kernels[:NAMES])}{more}")
+    for remark in found:
+        count = f"{len(remark.kernels)} kernel{'s' * (len(remark.kernels) > 1)}"
+        more = f" and {len(remark.kernels) - NAMES} more" if len(remark.kernels) > NAMES else ""
+        lines.append(f"{remark.what} ({remark.where}): {count}: {' '.join(remark.kernels[:NAMES])}{more}")
     return lines
 
 

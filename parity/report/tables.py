@@ -1,7 +1,7 @@
 """Tables of text: plain and Markdown ones are written by tabulate, coloured ones by rich; and how wide a terminal is.
 
 A table is its heads, one for each column or none, and its rows. A cell is a string, or a ``Text`` of rich, which has
-colours; ``right`` are the places of the columns that are aligned right, 0 is the first.
+colours; ``right`` are the indices of the columns that are aligned right, 0 is the first.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def markdown(heads: Sequence[Cell], rows: Iterable[Sequence[Cell]], *, right: Co
 def _tabulated(form: str, heads: Sequence[str], rows: Sequence[Sequence[str]], right: Container[int]) -> str:
     from tabulate import tabulate  # it takes a tenth of a second, and most commands print no table
 
-    align = ["right" if place in right else "left" for place in range(len(rows[0]) if rows else len(heads))]
+    align = ["right" if i in right else "left" for i in range(len(rows[0]) if rows else len(heads))]
     return tabulate(
         rows, heads, form, colalign=align, headersalign=align, preserve_whitespace=True, disable_numparse=True
     )
@@ -67,11 +67,9 @@ def coloured(
 
     table = Table(box=None, padding=(0, GAP, 0, 0), pad_edge=False, header_style=style, show_header=bool(heads))
     body = list(rows)
-    for place in range(len(heads) or len(body[0] if body else ())):
-        head = heads[place] if heads else ""
-        table.add_column(
-            _text(head), justify="right" if place in right else "left", overflow="fold", no_wrap=width is None
-        )
+    for i in range(len(heads) or len(body[0] if body else ())):
+        head = heads[i] if heads else ""
+        table.add_column(_text(head), justify="right" if i in right else "left", overflow="fold", no_wrap=width is None)
     for row in body:
         table.add_row(*map(_text, row))
     console = Console(file=StringIO(), width=UNLIMITED if width is None else width - indent)

@@ -83,8 +83,8 @@ class Cuda:
     def most_workers(self, targets: Sequence[str]) -> int:
         """Processes that the GPUs of these targets serve together."""
         runtime: Any = importlib.import_module("cupy").cuda.runtime
-        gpus = [place for place, target in enumerate(_capabilities()) if target in targets]
-        return most_workers([int(runtime.getDeviceProperties(place)["totalGlobalMem"]) for place in gpus])
+        gpus = [number for number, target in enumerate(_capabilities()) if target in targets]
+        return most_workers([int(runtime.getDeviceProperties(number)["totalGlobalMem"]) for number in gpus])
 
     def open(self, target: str, *, checked: bool = True) -> Session:
         return Isolated("parity.runners.cuda:CudaDevice", (target, checked, worker_number()))
@@ -110,11 +110,11 @@ class CudaDriver:
     """
 
     def __init__(self, target: str, worker: int = 0) -> None:
-        places = [i for i, name in enumerate(_capabilities()) if name == target]
-        if not places:
+        numbers = [i for i, name in enumerate(_capabilities()) if name == target]
+        if not numbers:
             raise NotAvailable(f"no GPU here is {target}")
         self._cupy: Any = importlib.import_module("cupy")
-        self._cupy.cuda.Device(places[worker % len(places)]).use()
+        self._cupy.cuda.Device(numbers[worker % len(numbers)]).use()
         self._errors = (self._cupy.cuda.runtime.CUDARuntimeError, self._cupy.cuda.driver.CUDADriverError)
         self.stream = self._cupy.cuda.Stream(non_blocking=True)
 

@@ -84,7 +84,7 @@ class EmulatedSession:
             instruction_budget=COUNTED_INSTRUCTIONS if counted else INSTRUCTIONS,
             cache=Cache(default_root() / "emulator"),
         )
-        self._places: dict[str, Allocation] = {}
+        self._allocations: dict[str, Allocation] = {}
         self._approximate: dict[tuple[str, str], bool] = {}
         self._counting: EmulatedSession | None = None
         self.modules = ModuleStore(lambda code: code.kernels, lambda kernels, name: kernels[name])
@@ -194,22 +194,22 @@ class EmulatedSession:
         device = self._device
         device.reset()
         device.restore()
-        self._places.clear()
+        self._allocations.clear()
         for each in launch.sequence:
             if problem := mismatch(self.modules.function(code, each.kernel), each):
                 raise UsageError(f"{problem}; the op declares {each}")
-        places = self._places
+        allocations = self._allocations
         for name, buffer in buffers.items():
-            places[name] = device.allocate(buffer.data.nbytes, name)
+            allocations[name] = device.allocate(buffer.data.nbytes, name)
             defined = None if buffer.defined is None else np.repeat(buffer.defined, buffer.dtype.itemsize)
-            device.write(places[name], buffer.data, defined=defined)
+            device.write(allocations[name], buffer.data, defined=defined)
         for name, contents in launch.constants.items():
             device.write_symbol(code, name, contents)
 
         def address(pointer: Pointer) -> int:
             if pointer.buffer is None:
                 return 0
-            return places[pointer.buffer].address + pointer.offset * buffers[pointer.buffer].dtype.itemsize
+            return allocations[pointer.buffer].address + pointer.offset * buffers[pointer.buffer].dtype.itemsize
 
         def packed(arg: Pointer | Scalar | Struct) -> int | bytes:
             return address(arg) if isinstance(arg, Pointer) else argument_bytes(arg, address)
@@ -244,11 +244,12 @@ class EmulatedSession:
         """The content of all buffers; the device is empty afterwards."""
         try:
             return {
-                name: self._device.read(place).view(buffers[name].dtype.numpy) for name, place in self._places.items()
+                name: self._device.read(allocation).view(buffers[name].dtype.numpy)
+                for name, allocation in self._allocations.items()
             }
         finally:
             self._device.reset()
-            self._places.clear()
+            self._allocations.clear()
 
 
 @dataclass(frozen=True)

@@ -151,8 +151,8 @@ class GpuDevice:
             for name, buffer in buffers.items()
             if buffer.writable and buffer.data.size
         ]
-        places = {name: (driver.address(memory[name]), buffer.dtype.itemsize) for name, buffer in buffers.items()}
-        args = [driver.packed(_arguments(each, places)) for each in launch.sequence]
+        addresses = {name: (driver.address(memory[name]), buffer.dtype.itemsize) for name, buffer in buffers.items()}
+        args = [driver.packed(_arguments(each, addresses)) for each in launch.sequence]
         self._fill_variables(code, launch)
 
         def enqueue() -> None:
@@ -160,8 +160,8 @@ class GpuDevice:
                 driver.launch(function, each, packed)
 
         def restore() -> None:
-            for place, copy, size in kept:
-                driver.copy(place, copy, size)
+            for address, copy, size in kept:
+                driver.copy(address, copy, size)
 
         return Placed(enqueue, restore, memory)
 
@@ -216,12 +216,12 @@ class GpuDevice:
             memory = driver.allocate(len(arena.image))
             driver.upload(memory, arena.image)
             start = driver.address(memory)
-            places = {
-                name: (start + offset, arena.buffers[name].dtype.itemsize) for name, (offset, _) in arena.places.items()
+            addresses = {
+                name: (start + offset, arena.buffers[name].dtype.itemsize) for name, (offset, _) in arena.ranges.items()
             }
             self._fill_variables(code, launch)
             for function, each in zip(functions, launch.sequence, strict=True):
-                driver.launch(function, each, driver.packed(_arguments(each, places)))
+                driver.launch(function, each, driver.packed(_arguments(each, addresses)))
             driver.synchronize()
             return driver.download(memory, len(arena.image))
 
@@ -245,11 +245,11 @@ def worker_number() -> int:
     return int(os.environ.get(WORKER_NUMBER, 0))
 
 
-def _arguments(launch: Launch, places: Mapping[str, tuple[int, int]]) -> list[bytes]:
-    """The bytes of each argument. ``places`` maps each buffer to its address and the size of its elements."""
+def _arguments(launch: Launch, addresses: Mapping[str, tuple[int, int]]) -> list[bytes]:
+    """The bytes of each argument. ``addresses`` maps each buffer to its address and the size of its elements."""
 
     def address(pointer: Pointer) -> int:
-        start, itemsize = places[pointer.buffer or ""]
+        start, itemsize = addresses[pointer.buffer or ""]
         return start + pointer.offset * itemsize
 
     return [argument_bytes(arg, address) for arg in launch.args]

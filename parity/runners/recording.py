@@ -221,11 +221,11 @@ def write_recording(
     lines = []
     for case in cases:
         stored = outputs.setdefault(_output(case.target, case.module), bytearray())
-        places = {}
+        ranges = {}
         for name, data in case.buffers.items():
-            places[name] = len(stored), len(data)
+            ranges[name] = len(stored), len(data)
             stored += data
-        lines.append(json_text(_Line(**{**vars(case), "buffers": places})) + b"\n")
+        lines.append(json_text(_Line(**{**vars(case), "buffers": ranges})) + b"\n")
     members = {
         CASES: b"".join(lines),
         **{name: bytes(data) for name, data in outputs.items()},
@@ -302,15 +302,15 @@ def _read(path: Path, file: zipfile.ZipFile) -> Recording:
     return Recording(head, cases, attached)
 
 
-def _case(text: bytes, members: Mapping[str, bytes], place: str) -> RecordedCase:
-    line = read_json(text, _Line, place)
+def _case(text: bytes, members: Mapping[str, bytes], where: str) -> RecordedCase:
+    line = read_json(text, _Line, where)
     member = _output(line.target, line.module)
     stored = members.get(member, b"")
     buffers = {}
     for name, (first, count) in line.buffers.items():
         if min(first, count) < 0 or first + count > len(stored):
             raise UsageError(
-                f"{place}: buffers: {name} is {[first, count]}, no part of the {len(stored)} bytes of {member}"
+                f"{where}: buffers: {name} is {[first, count]}, no part of the {len(stored)} bytes of {member}"
             )
         buffers[name] = stored[first : first + count]
     return RecordedCase(**{**vars(line), "buffers": buffers})

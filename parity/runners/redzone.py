@@ -27,13 +27,13 @@ RED_BYTES = 8192
 
 @dataclass(frozen=True)
 class Arena:
-    """The place of every buffer of a launch in one piece of memory, and the content of that before the launch.
+    """The range of every buffer of a launch in one piece of memory, and the content of that before the launch.
 
-    ``image`` is the memory's content, ``places`` maps each buffer to its first byte and its number of bytes.
+    ``image`` is the memory's content, ``ranges`` maps each buffer to its first byte and its number of bytes.
     """
 
     buffers: Mapping[str, Buffer]
-    places: Mapping[str, tuple[int, int]]
+    ranges: Mapping[str, tuple[int, int]]
     image: Bytes
 
     @staticmethod
@@ -43,34 +43,34 @@ class Arena:
         Red zones begin with the byte behind a buffer. They hold noise, so that a write of any value changes them, and
         so does a copy of one part to another.
         """
-        places = {}
+        ranges = {}
         end = 0
         for name, buffer in buffers.items():
             start = _aligned(end + red_bytes)
             end = start + buffer.data.nbytes
-            places[name] = start, buffer.data.nbytes
+            ranges[name] = start, buffer.data.nbytes
         image = np.frombuffer(np.random.default_rng(0).bytes(_aligned(end + red_bytes) or ALIGNMENT), np.uint8).copy()
-        for name, (start, size) in places.items():
+        for name, (start, size) in ranges.items():
             image[start : start + size] = np.ascontiguousarray(buffers[name].data).view(np.uint8)
-        return Arena(buffers, places, image)
+        return Arena(buffers, ranges, image)
 
     def contents(self, after: Bytes) -> dict[str, np.ndarray[Any, Any]]:
         """Every buffer in the memory's content after the launch."""
         return {
             name: after[start : start + size].copy().view(self.buffers[name].dtype.numpy)
-            for name, (start, size) in self.places.items()
+            for name, (start, size) in self.ranges.items()
         }
 
     def damage(self, after: Bytes) -> str:
         """The error message for writes outside of the buffers: how many bytes, and where first; empty if none."""
         changed = after != self.image
-        for start, size in self.places.values():
+        for start, size in self.ranges.values():
             changed[start : start + size] = False
         where = np.flatnonzero(changed)
         if not where.size:
             return ""
         first = int(where[0])
-        name, (start, size) = min(self.places.items(), key=lambda item: _distance(first, *item[1]))
+        name, (start, size) = min(self.ranges.items(), key=lambda item: _distance(first, *item[1]))
         offset = first - start
         side = f"{-offset} bytes before its start" if offset < 0 else f"{offset - size} bytes behind its end"
         itemsize = self.buffers[name].dtype.itemsize

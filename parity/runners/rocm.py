@@ -124,18 +124,18 @@ class HipDriver:
     errors: tuple[type[Exception], ...] = (HipError,)
 
     def __init__(self, target: str, worker: int = 0) -> None:
-        places = [i for i, gpu in enumerate(gpus()) if gpu.target == target]
-        if not places:
+        numbers = [i for i, gpu in enumerate(gpus()) if gpu.target == target]
+        if not numbers:
             raise NotAvailable(f"no GPU here is {target}")
         self._hip = _hip()
         self._kind = self._hip.hipMemcpyKind
-        self.place = places[worker % len(places)]
-        _checked(self._hip.hipSetDevice(self.place))
+        self.number = numbers[worker % len(numbers)]
+        _checked(self._hip.hipSetDevice(self.number))
         self.stream = _checked(self._hip.hipStreamCreateWithFlags(NON_BLOCKING))
 
     @property
     def l2_bytes(self) -> int:
-        return int(_checked(self._hip.hipGetDeviceProperties(self.place)).l2CacheSize)
+        return int(_checked(self._hip.hipGetDeviceProperties(self.number)).l2CacheSize)
 
     def active(self) -> contextlib.AbstractContextManager[None]:
         return contextlib.nullcontext()

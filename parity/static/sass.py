@@ -49,9 +49,9 @@ def nvdisasm() -> Path:
     Raises:
         MissingTool: there is none.
     """
-    for place in _places():
-        if place.is_file() and os.access(place, os.X_OK):
-            return place
+    for candidate in _candidates():
+        if candidate.is_file() and os.access(candidate, os.X_OK):
+            return candidate
     raise MissingTool(
         "nvdisasm",
         "PATH, $CUDA_HOME/bin, /usr/local/cuda/bin, the folder of nvcc, "
@@ -92,7 +92,7 @@ def instructions(listing: str) -> Mapping[str, list[str]]:
     return found
 
 
-def _places() -> Iterator[Path]:
+def _candidates() -> Iterator[Path]:
     if found := shutil.which("nvdisasm"):
         yield Path(found)
     with contextlib.suppress(MissingTool):

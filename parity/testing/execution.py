@@ -100,8 +100,8 @@ class Execution:
     def _schedule(self, key: Key) -> None:
         """Send a kernel to the workers, and the next ones too, unless other processes may run those."""
         ahead = 1 if self._lock else 1 + AHEAD * processors()
-        place = self._order.index(key)
-        for each in self._order[place : place + ahead]:
+        start = self._order.index(key)
+        for each in self._order[start : start + ahead]:
             if each not in self._futures and each not in self._found:
                 self._futures[each] = scheduled(self.plan, self._pool, self._tasks[each])
 

@@ -21,7 +21,7 @@ def failure_of(records: Sequence[CaseRecord], reproduction: Reproduction, suite:
     texts = []
     for failure in shown_failures(records):
         record, more = failure.records[0], failure.more
-        places = (suite.files.get(record.module, ""), suite.op(record.op).declared)
-        text = failure_text(failure, reproduction, *map(shown, places))
+        locations = (suite.files.get(record.module, ""), suite.op(record.op).declared)
+        text = failure_text(failure, reproduction, *map(shown, locations))
         texts.append(text + (f"\n  and {more} more failing {'cases' if more > 1 else 'case'}" if more else ""))
     return ParityFailure("\n\n".join(texts)) if texts else None

@@ -212,7 +212,7 @@ class SuitePlugin:
 
     @functools.cached_property
     def _matrix(self) -> Matrix:
-        order = {entry.name: place for place, entry in enumerate(self.run.suite.entries)}
+        order = {entry.name: i for i, entry in enumerate(self.run.suite.entries)}
         run = self.run
         entries = sorted(self._entries.values(), key=lambda entry: order[entry.name])
         columns = [column for column in run.columns.runnable if (column.runner, column.target) in self._ran]

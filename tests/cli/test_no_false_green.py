@@ -50,10 +50,10 @@ def test_a_reference_that_ends_the_process_is_one_that_raises(parity, project, e
 
 
 def test_a_rule_that_ends_the_process_costs_its_op(parity, project):
-    project("    grid_stride=False", "    fits=lambda given: exit(0),\n    grid_stride=False")
+    project("    grid_stride=False", "    misfit=lambda given: exit(0),\n    grid_stride=False")
     result = parity("run", *TARGET)
     assert result.code not in (0, 130) and "leaky_relu.py:22); that ends nothing here" in result.out
-    assert "op leaky_relu.leaky_relu: fits raised SystemExit: 0 (" in result.out
+    assert "op leaky_relu.leaky_relu: misfit raised SystemExit: 0 (" in result.out
 
 
 def test_what_raises_when_it_is_asked_for_dtypes_costs_its_op(parity, project):

@@ -76,7 +76,7 @@ def test_drawn_and_recorded_cases_run_and_what_was_not_recorded_is_no_noise(pari
     assert recorded["gfx1100"]["run"] == named + 3  # the two drawn are among them
     assert drawn["gfx1100"]["run"] == named + 3 + 1  # every seed draws the simplest case
     assert drawn["sm_90"]["unsupported"] == 0
-    assert drawn["gfx1100"]["against"]["findings"] == {"same bits": named + 3}
+    assert drawn["gfx1100"]["against"]["conclusions"] == {"same bits": named + 3}
 
 
 def test_a_fault_in_the_amd_kernel(parity, cuda, kernels):

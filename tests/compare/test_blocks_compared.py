@@ -97,14 +97,14 @@ def test_two_vendors_agree_in_bytes():
     verdicts = [compare(expected, got, vendor=vendor) for vendor, got in (("cuda", value), ("amd", other))]
     same = who_is_wrong(Witness(verdicts[0], value), Witness(verdicts[0], value.copy()), expected)
     apart = who_is_wrong(Witness(verdicts[0], value), Witness(verdicts[1], other), expected)
-    assert (str(same.finding), same.elements) == ("same bits", 0)
-    assert (str(apart.finding), apart.elements, apart.total, apart.ulps) == ("both right", 1, 6, 0.0)
+    assert (str(same.conclusion), same.elements) == ("same bits", 0)
+    assert (str(apart.conclusion), apart.elements, apart.total, apart.ulps) == ("both right", 1, 6, 0.0)
     wrong = value.copy()
     wrong["d"][3] = 9
     failed = compare(expected, wrong, vendor="amd"), compare(Expected(value), wrong, vendor="cuda")
-    assert str(who_is_wrong(Witness(verdicts[0], value), Witness(failed[1], wrong)).finding) == "AMD is wrong"
+    assert str(who_is_wrong(Witness(verdicts[0], value), Witness(failed[1], wrong)).conclusion) == "AMD is wrong"
     both = Witness(failed[1], wrong)
-    assert str(who_is_wrong(both, both, Expected(value)).finding) == "reference is suspect"
+    assert str(who_is_wrong(both, both, Expected(value)).conclusion) == "reference is suspect"
 
 
 def test_a_block_is_shown_by_its_fields():

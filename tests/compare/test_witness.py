@@ -1,4 +1,4 @@
-"""Who is wrong: the finding of two verdicts and their outputs."""
+"""Who is wrong: the conclusion from two verdicts and their outputs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from parity.compare import Finding, Status, Verdict, Witness, compare, ulp_distance, who_is_wrong
+from parity.compare import Conclusion, Status, Verdict, Witness, compare, ulp_distance, who_is_wrong
 from parity.compare.ulps import ulp_distances
 from parity.reference import Bounds, Expected
 
@@ -44,30 +44,35 @@ def within(share, *values, amd=None):
 
 def test_the_same_bits():
     comparison = found(exact(1, 2), [1, 2], [1, 2])
-    assert (comparison.finding, comparison.elements, comparison.total, comparison.ulps) == (Finding.SAME, 0, 2, 0.0)
+    assert (comparison.conclusion, comparison.elements, comparison.total, comparison.ulps) == (
+        Conclusion.SAME,
+        0,
+        2,
+        0.0,
+    )
 
 
 def test_any_nan_is_the_same_as_any_other():
-    assert found(exact(np.nan, 1), [NAN_WITH_PAYLOAD, 1], [np.nan, 1]).finding is Finding.SAME
+    assert found(exact(np.nan, 1), [NAN_WITH_PAYLOAD, 1], [np.nan, 1]).conclusion is Conclusion.SAME
 
 
 def test_both_right_and_some_ulp_apart():
     close = np.nextafter(F32(2), F32(3))
     comparison = found(within(0.1, 1, 2, 4), [1, 2, 4], [1, close, np.nextafter(F32(4), F32(0))])
-    assert (comparison.finding, comparison.elements, comparison.ulps) == (Finding.RIGHT, 2, 1.0)
+    assert (comparison.conclusion, comparison.elements, comparison.ulps) == (Conclusion.RIGHT, 2, 1.0)
 
 
 def test_near_zero_the_distance_is_told_by_what_both_budgets_allow():
     near = Expected(F32([1e-12, 2]), lambda limits: Bounds(np.array([0.0, 2.0]), 0.0, *[np.array([1e-7, 1e-7])] * 2))
     comparison = found(near, [5e-8, 2], [-5e-8, 2])
-    assert comparison.finding is Finding.RIGHT and comparison.ulps > 1e9
+    assert comparison.conclusion is Conclusion.RIGHT and comparison.ulps > 1e9
     assert comparison.share == pytest.approx(0.5)
     assert found(exact(0, 1), [0.0, 1], [-0.0, 1]).share == 0
 
 
 def test_zeros_of_either_sign_differ_but_are_no_distance_apart():
     comparison = found(exact(0, 1), [0.0, 1], [-0.0, 1])
-    assert (comparison.finding, comparison.elements, comparison.ulps) == (Finding.RIGHT, 1, 0.0)
+    assert (comparison.conclusion, comparison.elements, comparison.ulps) == (Conclusion.RIGHT, 1, 0.0)
     assert comparison.zeros == 1
     assert found(within(0.1, 0, 2), [0.0, 2], [-0.0, np.nextafter(F32(2), F32(3))]).zeros == 1
     odd = exact(3, 5, dtype=np.int32, accepts=lambda values: values % 2 == 1)
@@ -77,84 +82,86 @@ def test_zeros_of_either_sign_differ_but_are_no_distance_apart():
 def test_integers_that_are_judged_by_properties_may_differ():
     even = exact(2, 4, 6, dtype=np.int32, accepts=lambda values: values % 2 == 0)
     comparison = found(even, [2, 4, 6], [6, 4, 2], np.int32)
-    assert (comparison.finding, comparison.elements, comparison.ulps) == (Finding.RIGHT, 2, 0.0)
+    assert (comparison.conclusion, comparison.elements, comparison.ulps) == (Conclusion.RIGHT, 2, 0.0)
 
 
 def test_nan_may_stand_for_a_number_where_both_are_right():
     comparison = found(exact(1, 2, nan_allowed=np.array([True, False])), [1, 2], [np.nan, 2])
-    assert (comparison.finding, comparison.ulps) == (Finding.RIGHT, math.inf)
+    assert (comparison.conclusion, comparison.ulps) == (Conclusion.RIGHT, math.inf)
 
 
 def test_elements_for_which_any_value_is_right_do_not_count():
-    assert found(exact(1, 2, unspecified=np.array([True, False])), [7, 2], [9, 2]).finding is Finding.SAME
+    assert found(exact(1, 2, unspecified=np.array([True, False])), [7, 2], [9, 2]).conclusion is Conclusion.SAME
 
 
 def test_each_right_by_its_own_rule():
     saturated = exact(255, 7, dtype=np.uint8, divergences={"D5": np.array([0, 7], np.uint8)})
     comparison = found(saturated, [255, 7], [0, 7], np.uint8)
-    assert (comparison.finding, comparison.divergences, comparison.elements) == (Finding.RULES, ("D5",), 1)
+    assert (comparison.conclusion, comparison.divergences, comparison.elements) == (Conclusion.RULES, ("D5",), 1)
 
 
 def test_a_rule_that_both_follow_explains_nothing():
     rules = exact(255, 7, dtype=np.uint8, divergences={"D5": np.array([0, 7], np.uint8)})
-    assert found(rules, [0, 7], [0, 7], np.uint8).finding is Finding.SAME
+    assert found(rules, [0, 7], [0, 7], np.uint8).conclusion is Conclusion.SAME
 
 
 def test_wider_limits_of_one_vendor_are_a_rule():
     comparison = found(within(0.01, 1, amd=0.5), [1], [1.3])
-    assert (comparison.finding, comparison.divergences) == (Finding.RULES, ("D22",))
+    assert (comparison.conclusion, comparison.divergences) == (Conclusion.RULES, ("D22",))
 
 
-@pytest.mark.parametrize(("cuda", "amd", "finding"), [([1, 2], [1, 3], Finding.AMD), ([5, 2], [1, 2], Finding.CUDA)])
-def test_one_side_is_wrong(cuda, amd, finding):
+@pytest.mark.parametrize(
+    ("cuda", "amd", "conclusion"), [([1, 2], [1, 3], Conclusion.AMD), ([5, 2], [1, 2], Conclusion.CUDA)]
+)
+def test_one_side_is_wrong(cuda, amd, conclusion):
     comparison = found(exact(1, 2), cuda, amd)
-    assert (comparison.finding, comparison.elements) == (finding, 1)
+    assert (comparison.conclusion, comparison.elements) == (conclusion, 1)
 
 
 def test_the_reference_is_suspect_if_both_say_the_same():
     comparison = found(exact(1, 2), [1, 7], [1, 7])
-    assert (comparison.finding, comparison.elements) == (Finding.REFERENCE, 0)
+    assert (comparison.conclusion, comparison.elements) == (Conclusion.REFERENCE, 0)
 
 
 def test_the_reference_is_suspect_if_both_are_as_close_as_budgets_let_right_results_be():
     # the reference is off by a factor of a million, and its budget with it
     comparison = found(within(1e-3, 1e-6), [1.0], [np.nextafter(F32(1), F32(2))])
-    assert (comparison.finding, comparison.ulps) == (Finding.REFERENCE, 1.0)
+    assert (comparison.conclusion, comparison.ulps) == (Conclusion.REFERENCE, 1.0)
 
 
 def test_right_elements_may_differ_where_the_reference_is_suspect():
     comparison = found(within(1e-3, 1.0, 5.0), [1.0, 7], [np.nextafter(F32(1), F32(2)), 7])
-    assert comparison.finding is Finding.REFERENCE
+    assert comparison.conclusion is Conclusion.REFERENCE
 
 
 @pytest.mark.parametrize("amd", [[1, 8], [8, 2], [1, np.nan]])
 def test_both_are_wrong_and_differ(amd):
-    assert found(exact(1, 2), [1, 7], amd).finding is Finding.BOTH
-    assert found(within(1e-3, 1, 2), [1, 7], amd).finding is Finding.BOTH
+    assert found(exact(1, 2), [1, 7], amd).conclusion is Conclusion.BOTH
+    assert found(within(1e-3, 1, 2), [1, 7], amd).conclusion is Conclusion.BOTH
 
 
 def test_indices_that_are_near_each_other_do_not_agree():
-    assert found(exact(100, dtype=np.int64), [1], [2], np.int64).finding is Finding.BOTH
+    assert found(exact(100, dtype=np.int64), [1], [2], np.int64).conclusion is Conclusion.BOTH
 
 
 def test_both_wrong_in_what_is_no_value_say_nothing_about_the_reference():
     unwritten = np.full(2, 0xA5A5A5A5, np.uint32).view(F32)
     sides = [Witness(compare(exact(1, 2), unwritten, vendor=v), unwritten) for v in ("cuda", "amd")]
     assert {side.verdict.kind for side in sides} == {"unwritten"}
-    assert who_is_wrong(*sides, exact(1, 2)).finding is Finding.BOTH
+    assert who_is_wrong(*sides, exact(1, 2)).conclusion is Conclusion.BOTH
 
 
 PASS, FAULT = Verdict(Status.PASS), Verdict(Status.FAIL, "out-of-bounds read")
 NO_OUTPUT = [
-    (PASS, FAULT, Finding.AMD),
-    (Verdict(Status.CRASH, "crash"), PASS, Finding.CUDA),
-    (Verdict(Status.TIMEOUT, "timeout"), FAULT, Finding.BOTH),
+    (PASS, FAULT, Conclusion.AMD),
+    (Verdict(Status.CRASH, "crash"), PASS, Conclusion.CUDA),
+    (Verdict(Status.TIMEOUT, "timeout"), FAULT, Conclusion.BOTH),
 ]
 
 
-@pytest.mark.parametrize(("cuda", "amd", "finding"), NO_OUTPUT)
-def test_faults_leave_no_output_and_are_wrong(cuda, amd, finding):
-    assert who_is_wrong(Witness(cuda), Witness(amd)).finding is finding
+@pytest.mark.parametrize(("cuda", "amd", "conclusion"), NO_OUTPUT)
+def test_faults_leave_no_output_and_are_wrong(cuda, amd, conclusion):
+    assert who_is_wrong(Witness(cuda), Witness(amd)).conclusion is conclusion
 
 
 @pytest.mark.parametrize("status", [Status.ERROR, Status.UNSUPPORTED, Status.MISSING])

@@ -91,7 +91,7 @@ def test_a_crash_a_hang_and_an_exception_cost_a_recording_one_case_each(suite, t
 @pytest.mark.usefixtures("plugin")
 def test_a_crash_costs_one_case_on_one_column_and_the_other_one_knows_who_is_wrong(suite):
     records = list(run(plan_for(suite, 1, 3, 7, columns=(STEADY, FRAGILE)), suite, jobs=1))
-    status = [(r.runner, str(r.verdict.status), r.against and str(r.against.finding)) for r in records]
+    status = [(r.runner, str(r.verdict.status), r.against and str(r.against.conclusion)) for r in records]
     assert status == [
         ("steady", "pass", None),
         ("fragile", "pass", "same bits"),
@@ -109,7 +109,7 @@ def test_the_simplest_case_is_run_by_the_other_vendor_too(suite):
     _, failing = run(plan_for(suite, 7, columns=(STEADY, idle)), suite, jobs=1)
     small = failing.minimal
     assert "x=1~" in small.case
-    assert (small.against.finding, small.against.total) == ("AMD is wrong", 1)
+    assert (small.against.conclusion, small.against.total) == ("AMD is wrong", 1)
     assert float(small.against.value) == float(small.verdict.first.expected)
 
 

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from parity.compare import Finding, Status
+from parity.compare import Conclusion, Status
 from parity.engine import Column, Plan, run, tasks_of
 from parity.runners import Evidence
 
@@ -92,4 +92,4 @@ def test_a_library_is_no_witness_for_or_against_a_kernel(suite):
     theirs = Column("numbers", "cuda:0", Evidence.LIBRARY, "cuda")
     witnesses = {column: Witness(Verdict(Status.FAIL, "crash")) for column in (theirs, amd)}
     assert compared(witnesses) == {}
-    assert compared({**witnesses, cuda: Witness(Verdict(Status.PASS))})[amd].finding is Finding.AMD
+    assert compared({**witnesses, cuda: Witness(Verdict(Status.PASS))})[amd].conclusion is Conclusion.AMD

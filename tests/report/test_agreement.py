@@ -9,17 +9,17 @@ from dataclasses import replace
 
 import pytest
 
-from parity.compare import Finding, Status, Verdict
+from parity.compare import Conclusion, Status, Verdict
 from parity.engine import Against, CaseRecord, Column
 from parity.report import as_csv, as_json, make_matrix, markdown, plain
 
 CUDA = Column("recorded", "sm_90", "recorded", "cuda", "recorded=h200.zip", "NVIDIA H200")
 AMD = tuple(Column("emulated", target, "emulated") for target in ("gfx1030", "gfx1100", "gfx90a"))
 COLUMNS = (CUDA, *AMD)
-SAME = Against(Finding.SAME, 0, 12, column=CUDA.known_as)
-CLOSE = Against(Finding.RIGHT, 3, 12, 2.0, column=CUDA.known_as)
-WRONG = Against(Finding.AMD, 1, 12, 9.0, column=CUDA.known_as)
-RULES = Against(Finding.RULES, 1, 12, 1e6, ("D5", "D14"), column=CUDA.known_as)
+SAME = Against(Conclusion.SAME, 0, 12, column=CUDA.known_as)
+CLOSE = Against(Conclusion.RIGHT, 3, 12, 2.0, column=CUDA.known_as)
+WRONG = Against(Conclusion.AMD, 1, 12, 9.0, column=CUDA.known_as)
+RULES = Against(Conclusion.RULES, 1, 12, 1e6, ("D5", "D14"), column=CUDA.known_as)
 
 
 def record(entry, column, against=None, verdict=None):
@@ -64,9 +64,9 @@ def last_field(text):
         ([replace(CLOSE, ulps=math.inf)], "NaN or number"),
         ([SAME, RULES], "D5 D14"),
         ([WRONG, SAME, WRONG], "AMD wrong x2"),
-        ([replace(WRONG, finding=Finding.CUDA), CLOSE], "CUDA wrong x1 2 ULP"),
-        ([replace(WRONG, finding=Finding.REFERENCE)], "reference? x1"),
-        ([replace(WRONG, finding=Finding.BOTH)], "both wrong x1"),
+        ([replace(WRONG, conclusion=Conclusion.CUDA), CLOSE], "CUDA wrong x1 2 ULP"),
+        ([replace(WRONG, conclusion=Conclusion.REFERENCE)], "reference? x1"),
+        ([replace(WRONG, conclusion=Conclusion.BOTH)], "both wrong x1"),
     ],
 )
 def test_one_field_for_all_targets(entries, against, text):
@@ -107,12 +107,12 @@ def test_csv_and_json_have_every_target(entries):
     assert row["gfx1100_emulated_against_cuda"] == "same bits 1"
     assert "sm_90_recorded_against_cuda" not in row
     data = json.loads(as_json(matrix))
-    assert data["against"]["gfx1100 emulated"]["findings"] == {"same bits": 1}
+    assert data["against"]["gfx1100 emulated"]["conclusions"] == {"same bits": 1}
     assert list(data["against"]) == ["gfx1030 emulated", "gfx1100 emulated", "gfx90a emulated"]
     assert data["kernels"][0]["cells"][3]["against"] == data["against"]["gfx90a emulated"]
     assert data["against"]["gfx90a emulated"] == {
         "witness": CUDA.known_as,
-        "findings": {"both right": 1, "each by its own rule": 1},
+        "conclusions": {"both right": 1, "each by its own rule": 1},
         "ulps": 2.0,
         "elements": 3,
         "divergences": ["D5", "D14"],

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from parity.compare import Finding, Mismatch, Status, Verdict
+from parity.compare import Conclusion, Mismatch, Status, Verdict
 from parity.engine import Against, CaseRecord
 from parity.errors import UsageError
 from parity.report import Failure, Reproduction, check_folder, failure_text, failures_file, shown_failures
@@ -51,7 +51,7 @@ def test_a_failure_tells_everything():
         assert part in text
 
 
-AGAINST = Against(Finding.AMD, 4, 12, 9.0, value="1.5", budget=0.113, column="sm_90 (recorded on NVIDIA H200)")
+AGAINST = Against(Conclusion.AMD, 4, 12, 9.0, value="1.5", budget=0.113, column="sm_90 (recorded on NVIDIA H200)")
 FAULT = Verdict(Status.FAIL, "out-of-bounds read", detail="far out")
 SMALL = replace(RECORD, case="unary.exp[f32](x=1~mixed@9)")
 
@@ -74,21 +74,23 @@ SMALL = replace(RECORD, case="unary.exp[f32](x=1~mixed@9)")
         ),
         (
             replace(
-                RECORD, target="sm_90", against=replace(AGAINST, finding=Finding.CUDA, column="gfx1100 (emulated)")
+                RECORD,
+                target="sm_90",
+                against=replace(AGAINST, conclusion=Conclusion.CUDA, column="gfx1100 (emulated)"),
             ),
             "sm_90 is wrong: gfx1100 (emulated) gives 1.5, within 12 % of its budget",
         ),
         (
-            replace(RECORD, against=replace(AGAINST, finding=Finding.REFERENCE, ulps=0.0)),
+            replace(RECORD, against=replace(AGAINST, conclusion=Conclusion.REFERENCE, ulps=0.0)),
             "the reference is suspect: sm_90 (recorded on NVIDIA H200) fails as well and gives 1.5, the same",
         ),
         (
-            replace(RECORD, against=replace(AGAINST, finding=Finding.REFERENCE)),
+            replace(RECORD, against=replace(AGAINST, conclusion=Conclusion.REFERENCE)),
             "the reference is suspect: sm_90 (recorded on NVIDIA H200) fails as well and gives 1.5, "
             "no more than 9 ULP away",
         ),
         (
-            replace(RECORD, against=replace(AGAINST, finding=Finding.BOTH)),
+            replace(RECORD, against=replace(AGAINST, conclusion=Conclusion.BOTH)),
             "gfx1100 and sm_90 (recorded on NVIDIA H200) are wrong, and differ: the latter gives 1.5",
         ),
     ],

@@ -89,7 +89,7 @@ def test_known_issues_are_skipped_unless_they_have_to_be_looked_at(suites, suite
         for line, entry in ((1, met), (9, mended))
     )  # fmt: skip
     found = suites(
-        lambda entry: record(entry, Verdict(Status.FAIL, "value"), known=issues[0].place),
+        lambda entry: record(entry, Verdict(Status.FAIL, "value"), known=issues[0].location),
         (Verdict(Status.PASS),),
         known=Known(issues),
         drawn={mended.kernel},

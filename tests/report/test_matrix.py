@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from parity.compare import Finding, Status, Verdict
+from parity.compare import Conclusion, Status, Verdict
 from parity.engine import NOT_RECORDED, Against, CaseRecord, Column, Provenance, without_code
 from parity.engine.bench import Measurement
 from parity.report import State, as_csv, as_json, make_matrix, markdown, plain, summary
@@ -209,7 +209,7 @@ def test_json_has_every_kernel_and_no_infinity(entries):
 
 
 def test_the_legend_says_what_the_divergences_mean_that_were_met(entries):
-    against = Against(Finding.RULES, 1, 12, divergences=("D5",), column="sm_90 (cuda)")
+    against = Against(Conclusion.RULES, 1, 12, divergences=("D5",), column="sm_90 (cuda)")
     verdict = passing(0.125, divergences=("D14", "D99"))  # one of them from the record of another version
     for text in (plain, markdown):
         shown = text(matrix_of(entries, [replace(record(entries[0], verdict), against=against)]))

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from parity.compare import Finding
+from parity.compare import Conclusion
 from parity.engine import Column
 from parity.engine.bench import Measurement
 from parity.report import Cell, Matrix, Row, State, plain, terminal
@@ -28,7 +28,7 @@ def cell(column, budget, fails):
     """120 cases that pass, and, where the kernel ``fails``, one that does not."""
     if column == CUDA:
         return Cell(State.PASS, 120, 120, budget, allowed=True, measured=MEASURED)
-    found = {Finding.SAME: 120, **({Finding.AMD: 1} if fails else {})}
+    found = {Conclusion.SAME: 120, **({Conclusion.AMD: 1} if fails else {})}
     passing = Cell(
         State.PASS, 120, 120, budget, allowed=True, divergences=("D5",), agreement=Agreement(CUDA.known_as, found)
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from parity.compare import Finding, Mismatch, Status, Verdict
+from parity.compare import Conclusion, Mismatch, Status, Verdict
 from parity.documents import RULE
 from parity.engine import Against, CaseRecord, Column, without_code
 from parity.engine.record import as_line
@@ -31,7 +31,7 @@ def failing():
     """A case with everything that a record may have, infinite distances too."""
     first = Mismatch((1, 2), "nan", "1.0", math.inf, math.inf)
     verdict = Verdict(Status.FAIL, "nan", math.inf, 1, 6, first, "one element", kinds=("nan for a number",))
-    against = Against(Finding.AMD, 1, 6, math.inf, ("D14",), budget=math.inf, column="sm_90")
+    against = Against(Conclusion.AMD, 1, 6, math.inf, ("D14",), budget=math.inf, column="sm_90")
     case = CaseRecord("case", "unary.exp", "uexp_f32", "unary", "emulated", "gfx1100", "emulated", verdict, "a title")
     return replace(case, inputs={"x": "nan"}, instructions=3, minimal=case, against=against, printed="text")
 

@@ -240,7 +240,7 @@ def test_workers_spread_over_the_visible_gpus_of_the_target(emulated, monkeypatc
     monkeypatch.setenv("HIP_VISIBLE_DEVICES", visible)
     program = (
         "from parity.runners.rocm import HipDriver, Rocm\n"
-        "print([HipDriver('gfx1100', worker).place for worker in range(3)], *Rocm().targets())\n"
+        "print([HipDriver('gfx1100', worker).number for worker in range(3)], *Rocm().targets())\n"
         "print(Rocm().evidence, Rocm().describe()['gpu'], Rocm().most_workers(['gfx1100']))"
     )
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
