@@ -34,11 +34,8 @@ def is_compared(matrix: Matrix) -> bool:
 
 def describe(agreement: Agreement) -> str:
     """An agreement in a few words: who is wrong in how many cases, or how close the right results are."""
-    words = [
-        f"{text} x{agreement.conclusions[conclusion]}"
-        for conclusion, text in _WRONG.items()
-        if agreement.conclusions.get(conclusion)
-    ]
+    counts = agreement.conclusions
+    words = [f"{text} x{counts[conclusion]}" for conclusion, text in _WRONG.items() if counts.get(conclusion)]
     words += agreement.divergences
     if agreement.conclusions.get(Conclusion.RIGHT):
         words.append(_apart(agreement))
@@ -77,9 +74,5 @@ def agreement_summary(matrix: Matrix) -> str:
         return ""
     total = joined(found)
     targets = [column.target for column, cells in matrix.by_column() if any(cell.agreement for cell in cells)]
-    counts = [
-        f"{total.conclusions[conclusion]} {conclusion}"
-        for conclusion in Conclusion
-        if total.conclusions.get(conclusion)
-    ]
+    counts = [f"{count} {each}" for each in Conclusion if (count := total.conclusions.get(each))]
     return f"{' '.join(targets)} against {total.witness}: {total.cases} results compared, {', '.join(counts)}"

@@ -50,9 +50,9 @@ class State(StrEnum):
 class Agreement:
     """The comparison of an AMD column's cases with those of CUDA's column ``witness``.
 
-    ``conclusions`` counts cases; where both are right, ``ulps`` is the largest distance, ``zeros`` the most elements of a
-    case that differ in nothing but the sign of zero, and ``elements`` the most others that differ; ``share``
-    is the largest distance by what both budgets allow; ``divergences`` are the rules by which they differ.
+    ``conclusions`` counts cases; where both are right, ``ulps`` is the largest distance, ``zeros`` the most elements of
+    a case that differ in nothing but the sign of zero, and ``elements`` the most others that differ; ``share`` is the
+    largest distance by what both budgets allow; ``divergences`` are the rules by which they differ.
     """
 
     witness: str

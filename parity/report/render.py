@@ -194,10 +194,6 @@ def as_csv(matrix: Matrix) -> str:
 def _compared(agreement: Agreement | None) -> list[object]:
     if agreement is None:
         return ["", "", "", ""]
-    conclusions = (
-        f"{conclusion} {agreement.conclusions[conclusion]}"
-        for conclusion in Conclusion
-        if conclusion in agreement.conclusions
-    )
+    counts = (f"{each} {agreement.conclusions[each]}" for each in Conclusion if each in agreement.conclusions)
     by = f" ({' '.join(agreement.divergences)})" if agreement.divergences else ""
-    return ["; ".join(conclusions) + by, f"{agreement.ulps:.6g}", agreement.elements, agreement.zeros]
+    return ["; ".join(counts) + by, f"{agreement.ulps:.6g}", agreement.elements, agreement.zeros]
