@@ -23,7 +23,7 @@ def arena() -> Arena:
 
 def test_buffers_are_aligned_and_keep_their_distance(arena):
     end = 0
-    for start, size in arena.places.values():
+    for start, size in arena.ranges.values():
         assert start % ALIGNMENT == 0
         assert start - end >= RED_BYTES
         end = start + size
@@ -43,7 +43,7 @@ def test_an_untouched_memory_gives_the_buffers_back(arena):
 
 def test_writes_to_a_buffer_are_no_damage(arena):
     after = arena.image.copy()
-    start, size = arena.places["x"]
+    start, size = arena.ranges["x"]
     after[start : start + size] ^= 0xFF
     assert arena.damage(after) == ""
 
@@ -60,14 +60,14 @@ def test_writes_to_a_buffer_are_no_damage(arena):
 )
 def test_a_changed_byte_of_a_red_zone_is_named_by_the_nearest_buffer(arena, name, offset, says):
     after = arena.image.copy()
-    after[arena.places[name][0] + offset] ^= 1
+    after[arena.ranges[name][0] + offset] ^= 1
     message = arena.damage(after)
     assert message.startswith("bytes changed outside of the buffers: 1;")
     assert re.search(says, message)
 
 
 def test_a_row_of_any_value_is_seen(arena):
-    start, size = arena.places["x"]
+    start, size = arena.ranges["x"]
     for value in range(256):
         after = arena.image.copy()
         after[start + size : start + size + 8] = value
