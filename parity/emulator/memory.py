@@ -132,10 +132,6 @@ class DeviceMemory:
         self.data[at] = np.frombuffer(content, np.uint8)
         self.state[at] = _WRITABLE | _READABLE
 
-    def overwrite(self, address: int, content: Bytes) -> None:
-        """Put other bytes into memory that was reserved; what may be done with it stays."""
-        self.data[address - BASE : address - BASE + len(content)] = content
-
     def clear(self, address: int, size: int) -> None:
         """Make reserved memory inaccessible."""
         ctypes.memset(self.state.ctypes.data + address - BASE, 0, size)
