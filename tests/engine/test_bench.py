@@ -150,7 +150,7 @@ def test_a_runner_that_can_neither_time_nor_count_says_so(stopwatch, measured, m
 def test_a_small_case_is_compared_itself_before_it_is_timed(stopwatch, measured, wrong):
     """A fault that only one value shows."""
     watch = stopwatch()
-    case = "affine.affine[f16](x=65536~patterns@0 mul=2 add=1)"
+    case = "affine.affine[f16](x=65536~patterns@0 mul=2.0 add=1.0)"
     _, m = measured(case, kernels=wrong("x * (x == T(42.0f) ? add : mul) + add"))
     assert m.problem == "not measured, because it is wrong here: value"
     assert m.case == case
