@@ -14,7 +14,6 @@ import os
 import pickle
 import signal
 import subprocess
-import sys
 import threading
 import time
 import traceback
@@ -25,9 +24,9 @@ from dataclasses import dataclass, field
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from multiprocessing.reduction import ForkingPickler
-from pathlib import Path
 from typing import Any
 
+from parity.engine.forkserver import Forked, forked
 from parity.errors import NotAvailable
 from parity.interrupts import INTERRUPTS, held
 from parity.runners.gpu import WORKER_NUMBER
@@ -37,10 +36,6 @@ __all__ = ["Died", "Late", "Processes"]
 
 ATTEMPTS = 3
 """Processes that may die one after the other before one of them was ready; then no more are started."""
-
-# Not multiprocessing's own processes: one whose parent is killed before it has told them how to begin prints a
-# traceback, and each of them runs the program of its parent once more.
-_BEGIN = "import sys; sys.path[:] = sys.argv[2:]; from parity.engine.processes import work; work(int(sys.argv[1]))"
 
 _numbers = itertools.count()
 
@@ -76,7 +71,7 @@ class _Call:
 class _Process:
     """A process, the call that it is at, and when that is to be over. Its first call makes it ready for others."""
 
-    process: subprocess.Popen[bytes]
+    process: Forked
     connection: Connection
     call: _Call | None = None
     deadline: float = 0.0
@@ -236,11 +231,8 @@ class Processes:
 
 def _started() -> _Process:
     ours, theirs = Pipe()
-    folders = [folder or str(Path.cwd()) for folder in sys.path]
-    command = [sys.executable, "-c", _BEGIN, str(theirs.fileno()), *folders]
-    environment = {**os.environ, WORKER_NUMBER: str(next(_numbers))}
     try:
-        process = subprocess.Popen(command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, env=environment)
+        process = forked(work, theirs, {**os.environ, WORKER_NUMBER: str(next(_numbers))})
     except BaseException:
         ours.close()
         raise

@@ -31,9 +31,9 @@ def test_a_line_for_every_kernel_with_its_share(parity, stopwatch):
 
 
 def test_instructions_are_no_time(parity):
-    result = parity("bench", "uneg_f32", "--runner", "emulated", "--target", "gfx1100,gfx90a")
+    result = parity("bench", "affine_f32", "--runner", "emulated", "--target", "gfx1100,gfx90a")
     assert result.code == 0
-    assert "unary on gfx90a (emulated)" in result.out
+    assert "affine on gfx90a (emulated)" in result.out
     assert "valu" in result.out
     assert "no time, and no measure of speed" in result.out
     assert "us" not in result.out.replace("contiguous", "")

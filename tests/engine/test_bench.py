@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 import pytest
 
 from parity.engine import Plan, columns_of, runnable, tasks_of
@@ -75,15 +78,26 @@ def test_a_device_that_goes_on_changing_is_marked(stopwatch, measured):
     assert m.error > 0.12
 
 
-def test_a_wrong_kernel_is_not_timed(stopwatch, measured, tmp_path, suite):
+@pytest.fixture
+def wrong(suite, tmp_path):
+    """Kernels of which affine computes something else."""
+
+    def spoil(expression):
+        folder = Path(shutil.copytree(suite.kernels, tmp_path / "kernels"))
+        text = (folder / "affine.cu").read_text()
+        assert "x * mul + add" in text
+        (folder / "affine.cu").write_text(text.replace("x * mul + add", expression))
+        return folder
+
+    return spoil
+
+
+def test_a_wrong_kernel_is_not_timed(stopwatch, measured, wrong):
     watch = stopwatch()
-    for path in suite.kernels.iterdir():
-        text = path.read_text()
-        (tmp_path / path.name).write_text(text.replace("FLOATS(UNARY, uneg, -x)", "FLOATS(UNARY, uneg, x)"))
-    _, m = measured("uneg_f32", kernels=tmp_path)
+    _, m = measured("affine_f32", kernels=wrong("x * add + mul"))
     assert (m.timings, m.share) == (None, None)
     assert m.problem == "not measured, because it is wrong here: value"
-    assert "uneg_f32" not in watch.timed
+    assert "affine_f32" not in watch.timed
 
 
 def test_a_fault_while_timing_is_a_problem_of_that_kernel(stopwatch, measured):
@@ -133,17 +147,14 @@ def test_a_runner_that_can_neither_time_nor_count_says_so(stopwatch, measured, m
         measured("uneg_f32")
 
 
-def test_a_small_case_is_compared_itself_before_it_is_timed(stopwatch, measured, tmp_path, suite):
+def test_a_small_case_is_compared_itself_before_it_is_timed(stopwatch, measured, wrong):
     """A fault that only one value shows."""
     watch = stopwatch()
-    for path in suite.kernels.iterdir():
-        text = path.read_text().replace("FLOATS(UNARY, uneg, -x)", "FLOATS(UNARY, uneg, x == T(42.0f) ? x : -x)")
-        (tmp_path / path.name).write_text(text)
-    case = "unary.neg[f16](x=65536~patterns@0)"
-    _, m = measured(case, kernels=tmp_path)
+    case = "affine.affine[f16](x=65536~patterns@0 mul=2.0 add=1.0)"
+    _, m = measured(case, kernels=wrong("x * (x == T(42.0f) ? add : mul) + add"))
     assert m.problem == "not measured, because it is wrong here: value"
     assert m.case == case
-    assert "uneg_f16" not in watch.timed
+    assert "affine_f16" not in watch.timed
 
 
 def test_a_defect_costs_one_kernel(stopwatch, measured, monkeypatch):

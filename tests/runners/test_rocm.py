@@ -273,7 +273,7 @@ def test_events_time_a_launch_and_what_it_updates_is_put_back(emulated, code, tm
 @needs_hip
 def test_a_run_from_the_command_line_is_shown_as_emulated(tmp_path):
     command = (
-        "-m parity hip-emulator --target gfx90a -- {0} -m parity run unary.neg --dtype f32 --runner rocm --examples 2 "
+        "-m parity hip-emulator --target gfx90a -- {0} -m parity run fill.fill --dtype f32 --runner rocm --examples 2 "
         "-j 1 --json --output {1}"
     )
     arguments = command.format(sys.executable, tmp_path / "out").split()
