@@ -43,25 +43,21 @@ class Slots:
 def allocated(function: Function, size_of: Callable[[str], int]) -> Slots:
     """Slots for the registers of a function (linear scan; Poletto and Sarkar 1999)."""
     spans = _spans(function)
-    files: dict[str, list[list[int]]] = {"pred": [], "single": [], "double": []}
-    numbers: dict[str, tuple[str, int]] = {}
+    # A slot is of one size: else what is one thread's in one type would be another thread's in another.
+    files: dict[int, list[int]] = {0: [], 2: [], 4: [], 8: []}
+    numbers: dict[str, tuple[int, int]] = {}
     for name, (begin, end) in sorted(spans.items(), key=lambda item: item[1]):
         kind = function.registers[name]
-        file = "pred" if kind == "pred" else "double" if size_of(kind) >= 8 else "single"
-        for number, last in enumerate(files[file]):
-            if last[0] < begin:
-                last[0] = end
-                break
-        else:
-            number = len(files[file])
-            files[file].append([end])
-        numbers[name] = file, number
-    doubles = 2 * len(files["double"])
-    places = {}
-    for name, (file, number) in numbers.items():
-        places[name] = number if file == "pred" else 2 * number if file == "double" else doubles + number
-    kinds = {name: file for name, (file, _) in numbers.items()}
-    return Slots(places, kinds, doubles + len(files["single"]), len(files["pred"]))
+        size = 0 if kind == "pred" else max(2, min(size_of(kind), 8))
+        ends = files[size]
+        number = next((number for number, last in enumerate(ends) if last < begin), len(ends))
+        ends[number : number + 1] = [end]
+        numbers[name] = size, number
+    pairs, words = 2 * len(files[8]), len(files[4])
+    first = {0: 0, 8: 0, 4: pairs, 2: pairs + words}
+    places = {name: first[size] + number * (2 if size == 8 else 1) for name, (size, number) in numbers.items()}
+    kinds = {name: "pred" if size == 0 else "slot" for name, (size, _) in numbers.items()}
+    return Slots(places, kinds, pairs + words + len(files[2]), len(files[0]))
 
 
 def _accesses(function: Function, item: Instruction) -> tuple[list[str], list[str]]:
