@@ -175,13 +175,22 @@ class _Operation:
         c = cpp(type_)
         if operand in self.function.registers:
             return self._read(operand, c)
-        if operand.startswith("-") and operand[1:] in self.function.registers:
-            return f"(V<{c}>)(({c})0 - {self._read(operand[1:], c)})"
+        if operand.startswith("-") and (operand[1:] in self.function.registers or operand[1:3] in ("0f", "0d")):
+            return self._negated(operand[1:], type_)
         if operand in _SPECIAL:
             return f"to<{c}>(V<{'u64' if operand in _64 else 'u32'}>({_SPECIAL[operand]}))"
         if (bits := _literal(operand, type_)) is not None:
             return f"K({c}, {self.n(bits)})"
         return f"to<{c}>({self.address_of(operand)})"
+
+    def _negated(self, operand: str, type_: str) -> str:
+        value = self.source(operand, type_)
+        if type_ in ("f16", "f32", "f64"):
+            return f"neg({value})"
+        signs = {"bf16": "(u16)0x8000"}.get(type_, "0x80008000u")
+        if type_ not in ("bf16", "f16x2", "bf16x2"):
+            raise Unknown(f"operand -{operand}")
+        return f"({value} ^ {signs})"
 
     def _read(self, name: str, c: str) -> str:
         kind = self.function.registers[name]
