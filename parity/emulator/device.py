@@ -34,6 +34,7 @@ from parity.emulator.faults import (
     Refused,
     Thread,
     Trapped,
+    WarpMask,
     quoted,
 )
 from parity.emulator.image import Image, image_of
@@ -584,6 +585,8 @@ class Device:
         if fault == _STUCK:
             lanes = int(c.address).bit_count()
             return NoProgress(kernel, instruction, _thread(workgroup, c.lane, block), lanes)
+        if fault in (_ABSENT, _UNNAMED):
+            return WarpMask(kernel, instruction, _thread(workgroup, c.lane, block), fault == _ABSENT)
         if fault == _TRAP:
             others = int(c.address).bit_count() - 1
             thread = _thread(workgroup, c.lane, block)

@@ -18,6 +18,7 @@ from parity.emulator.memory import Allocation
 from parity.emulator.parse import Instruction
 from parity.emulator.ptx.fusing import fused
 from parity.emulator.ptx.image import ptx_image
+from parity.emulator.ptx.operation import Layout
 from parity.emulator.ptx.parse import (
     Function,
     Variable,
@@ -26,7 +27,7 @@ from parity.emulator.ptx.parse import (
     kernel_functions,
     module_variables,
 )
-from parity.emulator.ptx.translate import HEADER, Layout, translated
+from parity.emulator.ptx.translate import HEADER, translated
 from parity.emulator.threaded import Threaded
 from parity.errors import ParityError
 from parity.toolchain.targets import Target

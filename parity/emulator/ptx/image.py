@@ -37,7 +37,7 @@ def ptx_image(ptx: str) -> Image:
         referred[variable.name] = tuple(dict.fromkeys(symbol for _, symbol, _ in places))
         content += data
         writable += bytes([variable.space == "global"]) * len(data)
-    functions = {name: 0 for name in function_names(ptx)}
+    functions = dict.fromkeys(function_names(ptx), 0)
     return Image(bytes(content), symbols, bytes(writable), sizes, functions, tuple(references), referred)
 
 

@@ -1,8 +1,8 @@
 """Instructions of PTX that compute: one line each.
 
 ``name : types : modifiers : sources : expression``. ``T`` is the type of the instruction (any of ``types``), ``W`` the
-one of twice its width; a source may also be of a type by name. ``a b c`` are the sources as vectors with a lane for each
-thread. ``$`` is the rounding mode (``RN RZ RM RP``). Modifiers: ``rnd`` (rn rz rm rp, where f16 and bf16 have rn alone),
+one of twice its width; a source may also be of a type by name. ``a b c`` are the sources as vectors with a lane for
+each thread. ``$`` is the rounding mode (``RN RZ RM RP``). Modifiers: ``rnd`` (rn rz rm rp, where f16 and bf16 have rn),
 ``ftz``, ``sat``, ``relu``, others by name. The result has type ``T``, or that before ``=`` in the sources.
 Operations on f16x2 and bf16x2 are those of f16 and bf16 on both halves. Source: PTX ISA, "Instruction Set".
 """

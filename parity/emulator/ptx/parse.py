@@ -45,16 +45,16 @@ _VARIABLE = re.compile(
     rf"(?P<name>{_NAME})(?P<dims>(?:\s*\[\d*\])*)(?:\s*=\s*(?P<value>.*))?\s*",
     re.DOTALL,
 )
-_REGISTER = re.compile(rf"\.reg\s+\.(?:v[24]\s+\.)?(?P<type>\w+)\s+(?P<names>.*)", re.DOTALL)
+_REGISTER = re.compile(r"\.reg\s+\.(?:v[24]\s+\.)?(?P<type>\w+)\s+(?P<names>.*)", re.DOTALL)
 _RANGE = re.compile(rf"({_NAME})<(\d+)>")
 _LABEL = re.compile(rf"({_NAME}):(?!:)")
 _SPACE = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)+", re.DOTALL)
 _LOC = re.compile(r"\.loc\s+(\d+)\s+(\d+)\s+\d+(?:[^\n]*?inlined_at\s+(\d+)\s+(\d+))?[^\n]*")
 _FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', re.MULTILINE)
-_TABLE = re.compile(rf"(?P<name>{_NAME}):\s*\.(?:branchtargets|calltargets|callprototype)\s+(?P<rest>[^;]*);", re.DOTALL)
-_MODULE = re.compile(
-    r"^[ \t]*(?:\.(?:visible|weak|extern|common)\s+)*\.(?:global|const|shared)\b[^;]*;", re.MULTILINE
+_TABLE = re.compile(
+    rf"(?P<name>{_NAME}):\s*\.(?:branchtargets|calltargets|callprototype)\s+(?P<rest>[^;]*);", re.DOTALL
 )
+_MODULE = re.compile(r"^[ \t]*(?:\.(?:visible|weak|extern|common)\s+)*\.(?:global|const|shared)\b[^;]*;", re.MULTILINE)
 _LINKAGE = re.compile(r"^(?:\.(?:visible|weak|extern|common)\s+)*")
 _SIZES = {"pred": 1, "8": 1, "16": 2, "32": 4, "64": 8, "128": 16}
 
@@ -107,7 +107,13 @@ class Function:
     variables: tuple[Variable, ...]
     tables: dict[str, tuple[str, ...]]
 
+    @functools.cached_property
+    def labels(self) -> frozenset[str]:
+        """The labels of the code."""
+        return frozenset(item for item in self.items if isinstance(item, str))
 
+
+@functools.cache
 def size_of(type_: str) -> int:
     """The bytes of a value of a type such as ``u32``, ``f16x2``, ``pred``."""
     if type_ == "pred":

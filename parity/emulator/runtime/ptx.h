@@ -36,6 +36,12 @@ RUNTIME bool all_here(State *, u64 here);
     if (t->scalar[PARKED]) { park(t, exec, to); GO_RESUMED(i); }                                               \
     GO_ON(t->code + (to));                                                                                     \
   } while (0)
+// The next operation is for some threads alone; the others go on behind it.
+#define ONLY(threads) do {                                                                                     \
+    const Mask others = exec & ~(threads);                                                                     \
+    if (others == exec) GO_ON(o + 2);                                                                          \
+    if (others) park(t, others, NEXT + 1), exec &= ~others;                                                    \
+  } while (0)
 #define NEXT ((u64)(o - t->code) + 1)
 #define SELF ((u64)(o - t->code))
 
@@ -367,6 +373,8 @@ template <class X, class Y> INLINE V<u32> of_halves(X lo, Y hi) { return halves(
 
 // --- conversions ---
 template <class T> INLINE V<T> integral(V<T> x, int mode) { return mode == RN ? even(x) : mode == RZ ? trunc(x) : mode == RM ? floor(x) : ceil(x); }
+template <class T> INLINE V<T> at_most(V<u64> x) { return to<T>(min(x, all<u64>((u64)MOST<T>))); }
+INLINE V<u64> not_negative(V<i64> x) { return to<u64>(max(x, all<i64>(0))); }
 template <class I, int MODE, class T> INLINE V<I> to_integer(V<T> x) { // limits to the range; NaN as measured
   V<f64> v = integral(to<f64>(x), MODE);
   constexpr f64 END = sizeof(I) == 8 ? (SIGNED<I> ? 0x1p63 : 0x1p64) : (f64)MOST<I> + 1;
