@@ -166,6 +166,7 @@ class _Context(ctypes.Structure):
         ("compares", ctypes.c_uint32),
         ("wave", ctypes.c_uint32),
         ("random", ctypes.c_uint32),
+        ("turns", ctypes.c_uint32),
         ("votes", ctypes.c_uint32 * 6),
     )
 

@@ -24,7 +24,7 @@ def _bra(o: Operation, words: list[str]) -> None:
         raise Unknown(f"label {o.item.operands[0]}")
     to = f"N({o.n(target)})"
     here = o.n(o.whole.number)
-    back = "" if target not in o.whole.places else f"if (left < 0 && exhausted(self, left, HERE({here}))) return 1;"
+    back = "" if target not in o.whole.places else f"if (left < 0 && exhausted_warp(t, left, HERE({here}))) return 1;"
     guard = o.guard
     if not guard:
         o.step(f"{back} GO_TOGETHER({to}, {here});")
@@ -46,7 +46,7 @@ def _brx(o: Operation, words: list[str]) -> None:
     if labels is None:
         raise Unknown(f"table {table}")
     lines = [
-        f"if (left < 0 && exhausted(self, left, HERE({here}))) return 1;",
+        f"if (left < 0 && exhausted_warp(t, left, HERE({here}))) return 1;",
         "{", f"const V<u32> index = {o.source(index, 'u32')}; const Mask on = exec;",
     ]  # fmt: skip
     for i, to in enumerate(labels):
@@ -106,7 +106,7 @@ def _call(o: Operation, words: list[str]) -> None:
     here = o.n(o.whole.number)
     at = f"R(u32, {o.n(o.whole.returns[name])})"
     o.step(
-        f"if (left < 0 && exhausted(self, left, HERE({here}))) return 1;",
+        f"if (left < 0 && exhausted_warp(t, left, HERE({here}))) return 1;",
         f"{at} = sel(exec, all((u32)NEXT), {at});",
         f"GO_TOGETHER(N({o.n(name)}), {here});",
     )

@@ -106,7 +106,7 @@ class Translation:
                 self.returns[each.name] = self._take(1)
                 for variable in (*each.results, *each.parameters):
                     self.formals[each.name, variable.name] = self._take(max(1, -(-variable.size // 4)))
-        for name, words in (("vprintf", 4), ("__assertfail", 10)):
+        for name, words in (("vprintf", 4), ("__assertfail", 10), ("", 16)):
             self.formals[name, ""] = self._take(words)
         self._masks = self._take(-(-max(self._predicates, 1) // 32)) * 32
         self.kernel = kernel
@@ -295,13 +295,10 @@ def call_of(whole: Translation, item: Instruction) -> tuple[str, Mapping[str, in
     name = operands.pop(0)
     given = [part.strip() for part in operands[0].strip("()").split(",")] if operands else []
     returned = [part.strip() for part in results.strip("()").split(",") if part.strip()]
-    if name in ("vprintf", "__assertfail"):
-        base = whole.formals[name, ""]
-        slots = {each: base + 2 * i for i, each in enumerate(given)}
-        return name, slots, dict.fromkeys(returned, base)
     callee = whole.functions.get(name)
-    if callee is None:
-        return name, {}, {}
+    if callee is None:  # a function of the host's, or one that is refused
+        base = whole.formals[name if name in ("vprintf", "__assertfail") else "", ""]
+        return name, {each: base + 2 * i for i, each in enumerate(given[:8])}, {each: base for each in returned}
     arguments = {each: whole.formals[name, formal.name] for each, formal in zip(given, callee.parameters, strict=False)}
     gives = {each: whole.formals[name, formal.name] for each, formal in zip(returned, callee.results, strict=False)}
     return name, arguments, gives

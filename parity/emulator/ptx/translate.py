@@ -56,7 +56,7 @@ def translated(functions: Sequence[Function], layout: Layout) -> Threaded:
 HEADER_STEP = (
     "for (u32 k = 0; k < 256; k++) t->scalar[k] = 0;\n"
     "WHERE = all(0u);\n"
-    "c->random = c->seed ? (c->seed ^ (wave + 1) * 0x9e3779b9u) | 1 : 0;"
+    "c->turns = 0, c->random = c->seed ? (c->seed ^ (wave + 1) * 0x9e3779b9u) | 1 : 0;"
 )
 
 

@@ -46,6 +46,7 @@ struct Context {
   u32 compares;              // the kernel has a compare-and-swap
   u32 wave;                  // of its workgroup, in which the fault happened
   u32 random;                // of the order in which threads of a warp run that diverged; 0 is the natural order (ptx.cpp)
+  u32 turns;                 // how often threads were chosen from those that diverged
   u32 votes[2][3];           // at a barrier that counts votes: epoch, votes, and the first wavefront of the workgroup
 };
 // The budget is used up. Compiled code gets all of the reserve, threaded code looks whether it goes on (threaded.cpp).

@@ -13,17 +13,19 @@ static u32 random(Context *c, u32 n) { // xorshift32 (Marsaglia 2003)
   state ^= state << 13, state ^= state >> 17, state ^= state << 5;
   return state % n;
 }
-// The threads at the earliest operation, so that those of both sides of a branch meet behind it. A GPU promises no order:
-// in a launch with a seed others are drawn now and then, often in every second one.
+// The threads at the earliest operation, so that those of both sides of a branch meet behind it. A GPU promises no order,
+// but that each thread goes on some time: so now and then it is others' turn, and in some launches often.
 const Operation *resumed(State *t) {
   const Mask ready = t->scalar[PARKED] & ~t->scalar[BLOCKED];
   if (!ready) return nullptr;
   const Lanes<u32> at(WHERE);
-  u32 to = ~0u;
   Context *c = t->c;
-  if (c->random && random(c, c->seed & 2 ? 4 : 256) == 0) {
+  const u32 every = c->seed & 2 ? 4 : 256, count = __builtin_popcount(ready);
+  const bool others = c->random ? random(c, every) == 0 : ++c->turns % every == 0;
+  u32 to = ~0u;
+  if (others) {
     Mask m = ready;
-    for (u32 skip = random(c, __builtin_popcount(ready)); skip; skip--) m &= m - 1;
+    for (u32 skip = c->random ? random(c, count) : c->turns / every % count; skip; skip--) m &= m - 1;
     to = at[first(m)];
   } else {
     for (Mask m = ready; m; m &= m - 1)
@@ -34,6 +36,15 @@ const Operation *resumed(State *t) {
     if (at[first(m)] == to) t->exec |= m & -m;
   t->scalar[PARKED] &= ~t->exec;
   return t->code + to;
+}
+// Threads that repeat themselves may wait for parked ones, whose turn comes.
+u32 exhausted_warp(State *t, i64 &left, u32 instruction) {
+  Context *c = t->c;
+  if (!(t->scalar[PARKED] & ~t->scalar[BLOCKED])) return exhausted(t, left, instruction);
+  c->reserve += left, left = 0;
+  if (c->reserve < 0) return c->fault = TIMEOUT, c->instruction = instruction, 1;
+  left = c->reserve < 1 << 20 ? c->reserve : 1 << 20, c->reserve -= left, c->watched = nullptr;
+  return 0;
 }
 // Nothing can run: some wait at a barrier that others do not come to, or for threads that a mask names.
 u32 stranded(State *t, u32 instruction) {

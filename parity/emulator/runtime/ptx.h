@@ -23,6 +23,7 @@ enum { PARKED, BLOCKED, AT_BARRIER, CARRY }; // masks, in scalar registers
 #define WHERE (t->vector[0])                 // the operation at which each parked thread goes on
 RUNTIME void park(State *, Mask lanes, u64 at);
 RUNTIME const Operation *resumed(State *); // of the parked threads those that run now; null if all wait for others
+RUNTIME u32 exhausted_warp(State *, i64 &left, u32 instruction);
 RUNTIME u32 stranded(State *, u32 instruction);
 RUNTIME Mask gathered(State *, u64 here, In<u32> members, u32 instruction); // 0: wait. Sets c->fault
 RUNTIME bool all_here(State *, u64 here);
