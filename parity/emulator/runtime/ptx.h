@@ -62,8 +62,15 @@ INLINE V<u64> own_scratch(Context *c, u32 wave, u64 offset) {
 // --- floating point: one NaN, subnormals as the instruction says, roundings ---
 enum Rounding { RN, RZ, RM, RP };
 template <class T> constexpr u64 NAN_BITS = sizeof(T) == 2 ? 0x7ffful : sizeof(T) == 4 ? 0x7ffffffful : 0xfff8000000000000ul;
-INLINE V<f32> nan1(V<f32> x) { return sel(bools(x != x), as<f32>(all(0x7fffffffu)), x); }
-INLINE V<f16> nan1(V<f16> x) { return sel(bools(x != x), as<f16>(all((u16)0x7fff)), x); }
+// In integers: to the compiler, a NaN that an operation gave is as good as another one.
+INLINE V<f32> nan1(V<f32> x) {
+  V<u32> u = as<u32>(x);
+  return as<f32>(sel(bools((u & 0x7fffffffu) > 0x7f800000u), all(0x7fffffffu), u));
+}
+INLINE V<f16> nan1(V<f16> x) {
+  V<u16> u = as<u16>(x);
+  return as<f16>(sel(bools((u & (u16)0x7fff) > (u16)0x7c00), all((u16)0x7fff), u));
+}
 INLINE V<f64> nan1(V<f64> x) { return x; }
 INLINE V<f32> ftz(V<f32> x) { return sel(bools(mag(x) < 0x1p-126f), as<f32>(as<u32>(x) & 0x80000000u), x); }
 INLINE V<f64> ftz(V<f64> x) { return sel(bools(mag(x) < 0x1p-1022), as<f64>(as<u64>(x) & 0x8000000000000000ul), x); }
