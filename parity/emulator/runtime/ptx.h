@@ -1,6 +1,7 @@
 // What steps of PTX are written in, beside lanes, memory and threaded code: typed registers, threads that diverge, and
 // the arithmetic of NVIDIA's instructions. Source, where nothing else is said: PTX ISA.
 #pragma once
+#include "ptx_approximate.h"
 #include "threaded.h"
 #include "wavefronts.h"
 
@@ -481,20 +482,6 @@ INLINE f32 atomic_sum_flushed(f32 a, f32 b) { return canonical(flushed1(flushed1
 INLINE PackedF16 atomic_sum(PackedF16 a, PackedF16 b) { return a + b; }
 INLINE PackedBf16 atomic_sum(PackedBf16 a, PackedBf16 b) { return a + b; }
 
-// --- approximate instructions: the nearest number ---
-INLINE V<f32> rcp_approx(V<f32> x) { return nan1(1.0f / x); }
-INLINE V<f64> rcp_approx(V<f64> x) { return 1.0 / x; }
-INLINE V<f32> sqrt_approx(V<f32> x) { return nan1(root(x)); }
-INLINE V<f32> rsqrt_approx(V<f32> x) { return nan1(to<f32>(1.0 / root(to<f64>(x)))); }
-INLINE V<f64> rsqrt_approx(V<f64> x) { return 1.0 / root(x); }
-INLINE V<f32> div_approx(V<f32> a, V<f32> b) { return nan1(a / b); }
-INLINE V<f32> div_full(V<f32> a, V<f32> b) { return nan1(a / b); }
-INLINE V<f32> ex2_approx(V<f32> x) { return nan1(exp_f32(x)); }
-INLINE V<f16> ex2_approx(V<f16> x) { return nan1(exp_f16(x)); }
-INLINE V<f32> lg2_approx(V<f32> x) { return nan1(log_f32(x)); }
-INLINE V<f32> sin_approx(V<f32> x) { return nan1(sin_f32(x * 0x1.45f306p-3f)); }
-INLINE V<f32> cos_approx(V<f32> x) { return nan1(cos_f32(x * 0x1.45f306p-3f)); }
-INLINE V<f32> tanh_approx(V<f32> x) { V<f32> e = exp_f32(mag(x) * -0x1.715476p1f); return nan1(signed_by(x, (1.0f - e) / (1.0f + e))); }
 template <class T> INLINE V<T> field24(V<T> x) { return SIGNED<T> ? (V<T>)(x << (T)8 >> (T)8) : (V<T>)(x & (T)0xffffff); }
 
 // --- exchanges within a warp ---

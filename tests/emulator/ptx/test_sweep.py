@@ -25,7 +25,7 @@ def recorded():
 def device(cache):
     from parity.emulator.ptx import PtxDevice
 
-    return PtxDevice(cache=cache)
+    return PtxDevice(cache=cache, traced=True)
 
 
 def run(device, code, form):
