@@ -18,6 +18,7 @@ from parity.emulator.faults import (
     Thread,
     Trapped,
     UnknownInstruction,
+    WarpMask,
     place,
 )
 from parity.emulator.memory import Allocation
@@ -42,6 +43,7 @@ __all__ = [
     "Thread",
     "Trapped",
     "UnknownInstruction",
+    "WarpMask",
     "class_of",
     "pack",
     "place",

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, chain
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
@@ -23,11 +23,11 @@ from parity.documents import json_text, read_json
 from parity.emulator.codegen import translate
 from parity.emulator.image import image_of
 from parity.emulator.jit import SYMBOL, CompiledFunctions, runtime_version
-from parity.emulator.parse import KernelCode, bodies_of, kernel_code
+from parity.emulator.parse import bodies_of, kernel_code
 from parity.emulator.threaded import Threaded, thread
 from parity.toolchain.targets import Target
 
-__all__ = ["Executable", "Kind", "Programs"]
+__all__ = ["Amdgpu", "Executable", "Kind", "Language", "Programs"]
 
 Kind = Literal["threaded", "compiled", "counted"]
 """The ways to execute kernels: as threaded code, of which next to nothing has to be compiled; compiled, which takes
@@ -89,11 +89,41 @@ class _Recipe:
     threaded: Threaded | None
 
 
-class Programs:
-    """The kernels of one cache."""
+class Language(Protocol):
+    """The language of listings: how a kernel of one is translated."""
 
-    def __init__(self, cache: Cache, kind: Kind) -> None:
-        self._cache, self._kind = cache, kind
+    def parts(self, listing: str, name: str) -> Sequence[str]:
+        """The texts that decide what the translation of a kernel is."""
+
+    def threaded(self, listing: str, name: str, target: Target) -> Threaded:
+        """Threaded code of a kernel."""
+
+    def compiled(self, listing: str, name: str, target: Target, *, fast: bool, counted: bool) -> str:
+        """C++ of a kernel, a function named SYMBOL."""
+
+
+class Amdgpu:
+    """Assembly of AMD GPUs."""
+
+    def parts(self, listing: str, name: str) -> Sequence[str]:
+        symbols, bodies = image_of(listing).places, bodies_of(listing, name)
+        places = " ".join(f"{name} {at}" for name, at in symbols.items())
+        used = places if any("rel32@" in body.text for body in bodies) else ""
+        return used, *(_NOISE.sub("", body.text) for body in bodies)
+
+    def threaded(self, listing: str, name: str, target: Target) -> Threaded:
+        return thread(kernel_code(listing, name), target, image_of(listing).places)
+
+    def compiled(self, listing: str, name: str, target: Target, *, fast: bool, counted: bool) -> str:
+        code = kernel_code(listing, name)
+        return translate(code, SYMBOL, target, image_of(listing).places, fast=fast, counted=counted)
+
+
+class Programs:
+    """The kernels of one cache, from listings in one language."""
+
+    def __init__(self, cache: Cache, kind: Kind, language: Language) -> None:
+        self._cache, self._kind, self._language = cache, kind, language
         self._functions = CompiledFunctions(cache)
 
     def prepare(
@@ -105,13 +135,9 @@ class Programs:
             UnknownInstruction: a kernel has an instruction that the tables do not know.
             UsageError: the listing lacks a kernel or is cut off.
         """
-        symbols = image_of(listing).places
-        places = " ".join(f"{name} {at}" for name, at in symbols.items())
 
         def key_of(name: str) -> str:
-            bodies = bodies_of(listing, name)
-            used = places if any("rel32@" in body.text for body in bodies) else ""
-            return digest(_version(), repr(target), self._kind, used, *(_NOISE.sub("", body.text) for body in bodies))
+            return digest(_version(), repr(target), self._kind, *self._language.parts(listing, name))
 
         keys = {name: key_of(name) for name in names}
         found = {name: recipe for name in names if (recipe := self._kept(keys[name]))}
@@ -119,7 +145,7 @@ class Programs:
         missing: dict[str, str] = {}
         for name in names:
             if name not in found:
-                made[name], texts = self._translated(kernel_code(listing, name), target, symbols)
+                made[name], texts = self._translated(listing, name, target)
                 missing |= {key: text for key, text in texts.items() if key not in self._functions}
         self._functions.compile(missing, target.wavefront, _LEVELS[self._kind], workers)
         for name, recipe in made.items():
@@ -134,17 +160,15 @@ class Programs:
             return Executable(*functions[0], (functions[0][0],))
         return _linked(functions, recipe.threaded)
 
-    def _translated(
-        self, kernel: KernelCode, target: Target, symbols: Mapping[str, int]
-    ) -> tuple[_Recipe, dict[str, str]]:
+    def _translated(self, listing: str, name: str, target: Target) -> tuple[_Recipe, dict[str, str]]:
         """The recipe of a kernel, and the texts of the functions that it takes, by key."""
         threaded = None
         if self._kind == "threaded":
-            threaded = thread(kernel, target, symbols)
-            texts = [f"STEP({SYMBOL}, {step})" for step in threaded.steps]
+            threaded = self._language.threaded(listing, name, target)
+            texts = [f"{threaded.header}STEP({SYMBOL}, {step})" for step in threaded.steps]
         else:
             fast, counted = self._kind == "compiled", self._kind == "counted"
-            texts = [translate(kernel, SYMBOL, target, symbols, fast=fast, counted=counted)]
+            texts = [self._language.compiled(listing, name, target, fast=fast, counted=counted)]
         keys = [CompiledFunctions.key(text, target.wavefront, _LEVELS[self._kind]) for text in texts]
         recipe = _Recipe(keys, threaded and replace(threaded, steps=()))
         return recipe, dict(zip(keys, texts, strict=True))

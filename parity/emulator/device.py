@@ -16,7 +16,7 @@ import numpy as np
 from parity.cache import Cache, default_root
 from parity.codeobject import CodeObject, Kernel, first_difference, spelled
 from parity.emulator.approximate import APPROXIMATE, Drawing, Results, drawing
-from parity.emulator.build import Executable, Programs
+from parity.emulator.build import Amdgpu, Executable, Language, Programs
 from parity.emulator.classes import class_of, totals
 from parity.emulator.codegen import COUNTERS, blocks_of, registers_of
 from parity.emulator.faults import (
@@ -34,6 +34,7 @@ from parity.emulator.faults import (
     Refused,
     Thread,
     Trapped,
+    WarpMask,
     quoted,
 )
 from parity.emulator.image import Image, image_of
@@ -59,7 +60,9 @@ __all__ = ["Device", "LaunchStats", "pack", "together"]
     _STUCK,
     _REQUEST,
     _MISALIGNED,
-) = range(12)
+    _ABSENT,
+    _UNNAMED,
+) = range(14)
 _KINDS = {
     _READ_OUTSIDE: "out-of-bounds read",
     _WRITE_OUTSIDE: "out-of-bounds write",
@@ -162,6 +165,9 @@ class _Context(ctypes.Structure):
         ("changes", ctypes.c_uint64),
         ("compares", ctypes.c_uint32),
         ("wave", ctypes.c_uint32),
+        ("random", ctypes.c_uint32),
+        ("turns", ctypes.c_uint32),
+        ("votes", ctypes.c_uint32 * 6),
     )
 
 
@@ -213,6 +219,8 @@ class Device:
     ``instruction_budget`` is per launch.
     """
 
+    _language: Language = Amdgpu()
+
     def __init__(
         self,
         *,
@@ -226,7 +234,9 @@ class Device:
         self.instruction_budget = instruction_budget
         self._cache = cache or Cache(default_root())
         self._counted, self._traced = counted, traced
-        self._programs = Programs(self._cache, "counted" if counted else "threaded" if traced else "compiled")
+        self._programs = Programs(
+            self._cache, "counted" if counted else "threaded" if traced else "compiled", self._language
+        )
         self._memory = DeviceMemory(capacity)
         self._loaded: dict[tuple[str, str], _Loaded] = {}
         self._logged = 0  # of what was printed before the last launch
@@ -430,11 +440,7 @@ class Device:
                 f"kernel {kernel!r} takes {expected} bytes of arguments, not {len(args)}; build them with pack()"
             )
         context = self._context
-        mailbox = context.mailbox if loaded.prints else 0
-        context.kernarg = self._memory.place(_KERNARG_AT, _kernarg(noun, args, grid, block, shared_bytes, mailbox))
-        context.dispatch = self._memory.place(
-            _DISPATCH_AT, _dispatch_packet(noun, grid, block, shared_bytes, context.kernarg)
-        )
+        self._place_arguments(loaded, args, grid, block, shared_bytes)
         context.whole = self.instruction_budget
         context.budget = min(_SLICE, self.instruction_budget)
         context.reserve = self.instruction_budget - context.budget
@@ -469,6 +475,15 @@ class Device:
             crossing,
             _classes(loaded) if self._counted else None,
         )
+
+    def _place_arguments(self, loaded: _Loaded, args: bytes, grid: Triple, block: Triple, shared_bytes: int) -> None:
+        """What a kernel finds about its launch: its arguments, and the packet that dispatched it."""
+        context = self._context
+        mailbox = context.mailbox if loaded.prints else 0
+        kernarg = _kernarg(loaded.kernel, args, grid, block, shared_bytes, mailbox)
+        context.kernarg = self._memory.place(_KERNARG_AT, kernarg)
+        packet = _dispatch_packet(loaded.kernel, grid, block, shared_bytes, context.kernarg)
+        context.dispatch = self._memory.place(_DISPATCH_AT, packet)
 
     def _place_mailbox(self) -> None:
         """The buffer through which a kernel asks the host (ockl: hostcall_impl.cl), as the HSA runtime prepares it."""
@@ -506,10 +521,8 @@ class Device:
             launch = library.launch
             launch.argtypes = (*(ctypes.c_void_p,) * 4, ctypes.c_uint32)
             launch.restype = ctypes.c_uint32
-            kernel = code.kernels[name]
-            bodies = bodies_of(code.listing, name)
-            barriers = any("s_barrier" in body.text for body in bodies)
-            compares = any(_COMPARES.search(body.text) for body in bodies)
+            kernel = self._kernel(code, name)
+            barriers, compares = self._synchronises(code, name)
             prints = any(hidden.kind == "hidden_hostcall_buffer" for hidden in kernel.hidden)
             blocks, counters = {}, None
             if self._counted:
@@ -521,10 +534,20 @@ class Device:
             )  # fmt: skip
         return self._loaded[key]
 
+    def _kernel(self, code: CodeObject, name: str) -> Kernel:
+        """A kernel with the memory that it takes."""
+        return code.kernels[name]
+
+    def _synchronises(self, code: CodeObject, name: str) -> tuple[bool, bool]:
+        """Whether a kernel has barriers, and whether it compares and swaps."""
+        bodies = bodies_of(code.listing, name)
+        barriers = any("s_barrier" in body.text for body in bodies)
+        return barriers, any(_COMPARES.search(body.text) for body in bodies)
+
     def _placed(self, code: CodeObject) -> tuple[Image, int]:
         """The data of a code object, and where it lies."""
         if code.digest not in self._images:
-            image = image_of(code.listing)
+            image = self._image(code)
             address, next_ = self._variables, self._variables + -(-len(image.content) // _BETWEEN) * _BETWEEN + _BETWEEN
             if next_ > self._context.lds:
                 address = self._memory.reserve(len(image.content))
@@ -533,6 +556,10 @@ class Device:
             self._memory.place_image(address, image.placed(address), image.writable)
             self._images[code.digest] = image, address
         return self._images[code.digest]
+
+    @staticmethod
+    def _image(code: CodeObject) -> Image:
+        return image_of(code.listing)
 
     @staticmethod
     def _instruction(code: CodeObject, kernel: str, number: int) -> Instruction:
@@ -559,6 +586,8 @@ class Device:
         if fault == _STUCK:
             lanes = int(c.address).bit_count()
             return NoProgress(kernel, instruction, _thread(workgroup, c.lane, block), lanes)
+        if fault in (_ABSENT, _UNNAMED):
+            return WarpMask(kernel, instruction, _thread(workgroup, c.lane, block), fault == _ABSENT)
         if fault == _TRAP:
             others = int(c.address).bit_count() - 1
             thread = _thread(workgroup, c.lane, block)

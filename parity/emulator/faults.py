@@ -24,6 +24,7 @@ __all__ = [
     "Thread",
     "Trapped",
     "UnknownInstruction",
+    "WarpMask",
     "place",
     "quoted",
 ]
@@ -230,6 +231,32 @@ class NoProgress(KernelFault):
         )
 
 
+class WarpMask(KernelFault):
+    """An instruction of a warp whose mask does not fit the threads that execute it.
+
+    ``missing`` threads are named by the mask and wait elsewhere, or do not come: if there are none, a thread executes
+    it that the mask does not name.
+    """
+
+    kind = "warp mask"
+
+    def __init__(self, kernel: str, instruction: Instruction, thread: Thread, missing: bool) -> None:
+        self.kernel, self.instruction, self.thread = kernel, instruction.text, thread
+        self.source, self.line = instruction.source, instruction.line
+        what = (
+            "threads wait for others of their warp that the mask names and that do not come"
+            if missing
+            else "a thread executes it that the mask does not name"
+        )
+        super().__init__(
+            f"warp mask in kernel {kernel!r} at {place(instruction)}: {what}\n"
+            f"  instruction: {instruction.text}\n"
+            f"  {thread}\n"
+            "  all threads that the mask names have to execute the instruction with that mask (PTX ISA, membermask): "
+            "compute the mask with __ballot_sync before the branch, or leave the branch first"
+        )
+
+
 class LdsExceeded(KernelFault):
     """A launch whose workgroups need more LDS than one of the target can have."""
 
@@ -290,5 +317,5 @@ class UnknownInstruction(ParityError):
         self.source, self.line = instruction.source, instruction.line
         super().__init__(
             f"unknown {what} in kernel {kernel!r} at {place(instruction)}: {instruction.text}\n"
-            "  the instruction tables are parity/emulator/isa_vector.py, isa_scalar.py and isa.py"
+            "  the instruction tables are parity/emulator/isa_vector.py, isa_scalar.py and isa.py (AMD), ptx/isa.py (CUDA)"
         )

@@ -34,13 +34,14 @@ class Threaded:
     """``steps`` are C++ texts; ``code`` has the number of a step for every operation, ``numbers`` what it works on.
 
     ``registers`` are those of the kernel, sorted by name as in ``codegen.translate``; ``vectors`` is the size of the
-    array that holds the VGPRs.
+    array that holds the VGPRs. ``header`` stands before the text of each step.
     """
 
     steps: tuple[str, ...]
     code: tuple[int, ...]
     numbers: tuple[tuple[int, ...], ...]
     registers: tuple[int, ...]
+    header: str = ""
 
     @property
     def vectors(self) -> int:

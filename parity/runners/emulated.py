@@ -29,7 +29,7 @@ from parity.runners.base import Evidence, Probe, Session, Vendor, mismatch
 from parity.toolchain import TARGETS, MissingKernel, ModuleStore, device_library
 from parity.zig import zig
 
-__all__ = ["Emulated", "results_of"]
+__all__ = ["INSTRUCTIONS", "DeviceSession", "Emulated", "results_of"]
 
 
 class Emulated:
@@ -73,20 +73,13 @@ COUNTED_INSTRUCTIONS = 2_000_000_000
 """The same for a launch whose instructions are counted, which may be of the size of a benchmark."""
 
 
-class EmulatedSession:
+class DeviceSession:
     """One emulated device; a launch finds it empty and leaves it empty."""
 
-    def __init__(self, checked: bool, *, counted: bool = False) -> None:
-        self._device = Device(
-            checked=checked,
-            traced=checked,
-            counted=counted,
-            instruction_budget=COUNTED_INSTRUCTIONS if counted else INSTRUCTIONS,
-            cache=Cache(default_root() / "emulator"),
-        )
+    def __init__(self, device: Device) -> None:
+        self._device = device
         self._allocations: dict[str, Allocation] = {}
         self._approximate: dict[tuple[str, str], bool] = {}
-        self._counting: EmulatedSession | None = None
         self.modules = ModuleStore(lambda code: code.kernels, lambda kernels, name: kernels[name])
 
     def prepare(self, code: CodeObject, kernels: Sequence[str]) -> None:
@@ -103,11 +96,6 @@ class EmulatedSession:
     def execute(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Outcome:
         """Run one launch; what the kernel does wrong, or uses without its being emulated, is a fault of the outcome."""
         return self._execute(code, launch, buffers, results_of(launch))
-
-    @property
-    def nearest(self) -> Nearest:
-        """The same device, but that approximate instructions give the nearest numbers."""
-        return Nearest(self)
 
     def _execute(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer], results: Results) -> Outcome:
         fault, stats = None, None
@@ -127,22 +115,6 @@ class EmulatedSession:
         drawn = str(results) if results and self._is_approximate(code, launch) else ""
         instructions = stats.instructions if stats else None
         return Outcome(self._collect(buffers), fault, instructions, printed, drawn=drawn)
-
-    def count(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Mapping[str, int]:
-        """Run one launch and count the instructions that its wavefronts issue, by class (``emulator.CLASSES``).
-
-        One count is one instruction of one wavefront, whatever its lanes do: an instruction that is issued with EXEC 0
-        counts, one that a branch skips does not. Waits and hints do not count, so the sum is ``Outcome.instructions``.
-
-        Raises:
-            ParityError: the launch has a fault, which ``execute`` reports as such.
-        """
-        if self._counting is None:
-            self._counting = EmulatedSession(False, counted=True)
-        try:
-            return self._counting._launch(code, launch, buffers, _seed(launch)).classes or {}
-        finally:
-            self._counting._device.reset()
 
     def explain(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> tuple[str, ...]:
         """Notes on whether the result depends on registers that were never written or on the order of wavefronts, and
@@ -250,6 +222,43 @@ class EmulatedSession:
         finally:
             self._device.reset()
             self._allocations.clear()
+
+
+class EmulatedSession(DeviceSession):
+    """An emulated AMD GPU, which can also count instructions and give the nearest numbers."""
+
+    def __init__(self, checked: bool, *, counted: bool = False) -> None:
+        super().__init__(
+            Device(
+                checked=checked,
+                traced=checked,
+                counted=counted,
+                instruction_budget=COUNTED_INSTRUCTIONS if counted else INSTRUCTIONS,
+                cache=Cache(default_root() / "emulator"),
+            )
+        )
+        self._counting: EmulatedSession | None = None
+
+    @property
+    def nearest(self) -> Nearest:
+        """The same device, but that approximate instructions give the nearest numbers."""
+        return Nearest(self)
+
+    def count(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Mapping[str, int]:
+        """Run one launch and count the instructions that its wavefronts issue, by class (``emulator.CLASSES``).
+
+        One count is one instruction of one wavefront, whatever its lanes do: an instruction that is issued with EXEC 0
+        counts, one that a branch skips does not. Waits and hints do not count, so the sum is ``Outcome.instructions``.
+
+        Raises:
+            ParityError: the launch has a fault, which ``execute`` reports as such.
+        """
+        if self._counting is None:
+            self._counting = EmulatedSession(False, counted=True)
+        try:
+            return self._counting._launch(code, launch, buffers, _seed(launch)).classes or {}
+        finally:
+            self._counting._device.reset()
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ __all__ = ["available", "kernel_runner", "probed", "problems", "runner", "runner
 GROUP = "parity.runners"
 BUILT_IN = {
     "emulated": "parity.runners.emulated:Emulated",
+    "ptx": "parity.runners.ptx:PtxRunner",
     "cuda": "parity.runners.cuda:Cuda",
     "rocm": "parity.runners.rocm:Rocm",
     "hipblas": "parity.runners.hip_libraries:HipBlas",

@@ -4,7 +4,7 @@
 
 // --- memory ---
 enum { WRITABLE = 1, READABLE = 2 };
-enum Fault { NONE, READ_OUTSIDE, WRITE_OUTSIDE, READ_UNWRITTEN, TIMEOUT, RACE, DIVERGENT_BARRIER, BAD_CALL, TRAP, STUCK, REQUEST, MISALIGNED };
+enum Fault { NONE, READ_OUTSIDE, WRITE_OUTSIDE, READ_UNWRITTEN, TIMEOUT, RACE, DIVERGENT_BARRIER, BAD_CALL, TRAP, STUCK, REQUEST, MISALIGNED, ABSENT, UNNAMED };
 // A generic pointer into LDS or scratch memory has one of these as its upper half and an offset as its lower half.
 constexpr u32 SHARED = 0x00010000, PRIVATE = 0x00020000;
 struct Trace;
@@ -45,6 +45,9 @@ struct Context {
   u64 changes;               // of memory, to see that nothing happens any more
   u32 compares;              // the kernel has a compare-and-swap
   u32 wave;                  // of its workgroup, in which the fault happened
+  u32 random;                // of the order in which threads of a warp run that diverged; 0 is the natural order (ptx.cpp)
+  u32 turns;                 // how often threads were chosen from those that diverged
+  u32 votes[2][3];           // at a barrier that counts votes: epoch, votes, and the first wavefront of the workgroup
 };
 // The budget is used up. Compiled code gets all of the reserve, threaded code looks whether it goes on (threaded.cpp).
 INLINE u32 exhausted(Context *c, i64 &left, u32 instruction) {

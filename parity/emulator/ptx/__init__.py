@@ -1,0 +1,6 @@
+"""Executes PTX on the CPU: the code of CUDA kernels, with the checks and the memory of ``parity.emulator``."""
+
+from parity.emulator.ptx.device import PtxDevice
+from parity.emulator.ptx.isa import table_entries
+
+__all__ = ["PtxDevice", "table_entries"]

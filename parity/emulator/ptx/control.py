@@ -1,0 +1,266 @@
+"""Branches, calls, barriers, and what the threads of a warp do together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from parity.emulator.ptx.operation import END, Operation, call_of, integer, label
+from parity.emulator.writer import Missing, Unknown
+
+__all__ = ["CONTROL"]
+
+_EXTERN = {
+    "malloc": "memory that is allocated on the device (malloc, new)",
+    "free": "memory that is allocated on the device (malloc, new)",
+    "cudaLaunchDeviceV2": "launches from the device",
+    "cudaGetParameterBufferV2": "launches from the device",
+    "cudaCGSynchronize": "synchronisation of a whole grid (cg::this_grid().sync())",
+}
+
+
+def _bra(o: Operation, words: list[str]) -> None:
+    target = label(o.function, o.item.operands[0])
+    if o.item.operands[0] not in o.function.labels:
+        raise Unknown(f"label {o.item.operands[0]}")
+    to = f"N({o.n(target)})"
+    here = o.n(o.whole.number)
+    back = "" if target not in o.whole.places else f"if (left < 0 && exhausted_warp(t, left, HERE({here}))) return 1;"
+    guard = o.guard
+    if not guard:
+        o.step(f"{back} GO_TOGETHER({to}, {here});")
+        return
+    o.step(
+        f"const Mask taken = exec & {guard}, rest = exec & ~taken;",
+        f"if (!taken) GO_TOGETHER(NEXT, {here});",
+        back,
+        f"if (!rest) GO_TOGETHER({to}, {here});",
+        f"park(t, rest, NEXT), exec = taken; GO_TOGETHER({to}, {here});",
+    )
+
+
+def _brx(o: Operation, words: list[str]) -> None:
+    """An indexed branch: threads park at the label of their index."""
+    index, table = o.item.operands
+    here = o.n(o.whole.number)
+    labels = o.function.tables.get(table)
+    if labels is None:
+        raise Unknown(f"table {table}")
+    lines = [
+        f"if (left < 0 && exhausted_warp(t, left, HERE({here}))) return 1;",
+        "{", f"const V<u32> index = {o.source(index, 'u32')}; const Mask on = exec;",
+    ]  # fmt: skip
+    for i, to in enumerate(labels):
+        lines.append(f"if (const Mask m = on & holds(index == {i}u)) park(t, m, N({o.n(label(o.function, to))}));")
+    o.step(*lines, "}", f"exec = 0; GO_RESUMED({here});")
+
+
+def _exit(o: Operation, words: list[str]) -> None:
+    if o.item.mnemonic.startswith("ret") and not o.function.entry:
+        _return(o)
+        return
+    here = o.n(o.whole.number)
+    guard = o.guard
+    o.step(
+        f"exec &= ~({guard or 'ALL'}), t->scalar[BLOCKED] = 0, t->scalar[AT_BARRIER] = 0;",
+        "if (!exec) {",
+        f"if (t->scalar[PARKED]) GO_RESUMED({here});",
+        END,
+        "}",
+    )
+
+
+def _return(o: Operation) -> None:
+    here = o.n(o.whole.number)
+    at = f"R(u32, {o.n(o.whole.returns[o.function.name])})"
+    guard = o.guard
+    o.step(
+        "{",
+        f"const Mask on = exec{f' & {guard}' if guard else ''};",
+        f"WHERE = sel(on, {at}, WHERE), t->scalar[PARKED] |= on, exec &= ~on;",
+        "}",
+        f"if (!exec) GO_RESUMED({here});",
+    )
+
+
+def _call(o: Operation, words: list[str]) -> None:
+    name, arguments, _ = call_of(o.whole, o.item)
+    if o.item.modifiers:
+        raise Missing("calls under a guard")
+    if name == "vprintf":
+        form, given = list(arguments.values())[:2]
+        value = [f"join(R(u32, {o.n(slot)}), R(u32, {o.n(slot + 1)}))" for slot in (form, given)]
+        o.step(f"if (print(t, exec, {value[0]}, {value[1]}, {o.here})) return 1;")
+        return
+    if name == "__assertfail":
+        slots = list(arguments.values())[:4]
+        wide = [f"join(R(u32, {o.n(slot)}), R(u32, {o.n(slot + 1)}))" for slot in slots]
+        line = f"R(u32, {o.n(slots[2])})"
+        o.step(f"if (failed_assertion(t, exec, {wide[0]}, {wide[1]}, {line}, {wide[3]}, {o.here})) return 1;")
+        return
+    if name in _EXTERN:
+        raise Missing(_EXTERN[name])
+    if name in o.function.registers:
+        raise Missing("calls through pointers to functions")
+    if name not in o.whole.functions:
+        raise Missing(f"the function {name}, which the module declares and does not have")
+    here = o.n(o.whole.number)
+    at = f"R(u32, {o.n(o.whole.returns[name])})"
+    o.step(
+        f"if (left < 0 && exhausted_warp(t, left, HERE({here}))) return 1;",
+        f"{at} = sel(exec, all((u32)NEXT), {at});",
+        f"GO_TOGETHER(N({o.n(name)}), {here});",
+    )
+
+
+def _bar(o: Operation, words: list[str]) -> None:
+    """Barriers of the block, and of threads of a warp."""
+    if "warp" in words:
+        members = o.source(o.item.operands[0], "b32")
+        _synchronised(o, members, "")
+        return
+    if "cluster" in words:
+        raise Missing("clusters of blocks")
+    operands = list(o.item.operands)
+    votes = "red" in words
+    if "arrive" in words:
+        raise Missing("barriers that not all threads wait at (bar.arrive)")
+    if votes:
+        target, number, *rest = operands
+        predicate = rest[-1]
+        count = rest[0] if len(rest) > 1 else None
+    else:
+        number, *rest = operands or ["0"]
+        count = rest[0] if rest else None
+    if count is not None:
+        raise Missing("barriers of a number of threads")
+    if integer(number) != 0:
+        raise Missing("named barriers other than barrier 0")
+    _guard_before(o)
+    here = o.n(o.whole.number)
+    lines = [
+        f"if (!all_here(t, SELF)) GO_RESUMED({here});",
+        f"barrier_votes(t, {o.predicate(predicate)});" if votes else "",
+        f"c->budget = left; if (barrier(c, exec, HERE({here}))) return 1; left = c->budget;",
+    ]
+    if votes:
+        lines.append("{ const Mask on = exec; const u32 n = barrier_count(t);")
+        if "popc" in words:
+            lines.append(o.result(target, "u32", "all(n)"))
+        else:
+            every = "n == launched(c, 0) * launched(c, 1) * launched(c, 2)"
+            there = o.predicate(target)
+            value = every if "and" in words else "n != 0"
+            lines.append(f"{there} = ({there} & ~on) | ({value} ? on : 0);")
+        lines.append("}")
+    o.step(*lines)
+
+
+def _synchronised(o: Operation, members: str, *lines: str) -> None:
+    """What the threads that a mask names do together, when all of them are here."""
+    here = o.here
+    begin = [
+        f"gathered(t, SELF, {members}, {here}); if (c->fault) return 1;",
+        f"if (!exec) GO_RESUMED({o.n(o.whole.number)});",
+    ]
+    o.step(*begin, "{ const Mask on = exec;", *lines, "}")
+
+
+def _guard_before(o: Operation) -> None:
+    """Let the threads of the guard come to the operation, and the others go on behind it."""
+    if not o.item.modifiers:
+        return
+    o.step(f"ONLY({o.guard});")
+
+
+def _shfl(o: Operation, words: list[str]) -> None:
+    if "sync" not in words:
+        raise Missing("exchanges of threads without a mask (shfl), which GPUs since Volta do not have")
+    _guard_before(o)
+    target, a, b, c, members = o.item.operands
+    mode = {"idx": 0, "up": 1, "down": 2, "bfly": 3}[words[1]]
+    first, _, valid = (part.strip() for part in target.partition("|"))
+    named = o.source(members, "b32")
+    values = [o.source(each, "b32") for each in (a, b, c)]
+    result = o.result(first, "b32", "r")
+    lines = [
+        "Mask valid;",
+        f"const V<u32> r = shuffled(t, on, {', '.join(values)}, {named}, {mode}, &valid);",
+        result,
+    ]
+    if valid and valid != "_":
+        there = o.predicate(valid)
+        lines.append(f"{there} = ({there} & ~on) | (valid & on);")
+    _synchronised(o, named, *lines)
+
+
+def _vote(o: Operation, words: list[str]) -> None:
+    if "sync" not in words:
+        raise Missing("votes of threads without a mask (vote), which GPUs since Volta do not have")
+    _guard_before(o)
+    target, p, members = o.item.operands
+    named = o.source(members, "b32")
+    lines = [f"const V<u32> ayes = voted(on, {o.predicate(p)}, {named}), here = voted(on, ALL, {named});"]
+    if "ballot" in words:
+        lines.append(o.result(target, "b32", "ayes"))
+    else:
+        value = {"all": "ayes == here", "any": "ayes != 0u", "uni": "bools(ayes == here) | bools(ayes == 0u)"}[words[1]]
+        there = o.predicate(target)
+        lines.append(f"{there} = ({there} & ~on) | (holds({value}) & on);")
+    _synchronised(o, named, *lines)
+
+
+def _match(o: Operation, words: list[str]) -> None:
+    _guard_before(o)
+    target, a, members = o.item.operands
+    first, _, valid = (part.strip() for part in target.partition("|"))
+    named = o.source(members, "b32")
+    lines = [f"const V<u32> equal = matched(on, to<u64>({o.source(a, words[-1])}), {named});"]
+    if "any" in words:
+        lines.append(o.result(first, "b32", "equal"))
+    else:
+        lines.append(f"const V<u32> here = voted(on, ALL, {named}); const Mask every = holds(equal == here);")
+        lines.append(o.result(first, "b32", "sel(every, here, all(0u))"))
+        if valid and valid != "_":
+            there = o.predicate(valid)
+            lines.append(f"{there} = ({there} & ~on) | (every & on);")
+    _synchronised(o, named, *lines)
+
+
+def _redux(o: Operation, words: list[str]) -> None:
+    _guard_before(o)
+    target, a, members = o.item.operands
+    named = o.source(members, "b32")
+    type_ = words[-1]
+    kind = next(word for word in words if word in ("add", "min", "max", "and", "or", "xor"))
+    op = f"R_{kind.upper()}" + (f"_{type_[0].upper()}" if kind in ("min", "max") else "")
+    if type_ == "f32":
+        raise Unknown(f"instruction {o.item.mnemonic}")
+    _synchronised(o, named, o.result(target, "b32", f"reduced(on, as<u32>({o.source(a, type_)}), {named}, {op})"))
+
+
+def _activemask(o: Operation, words: list[str]) -> None:
+    o.guarded(o.result(o.item.operands[0], "b32", "all<u32>(on)"))
+
+
+def _elect(o: Operation, words: list[str]) -> None:
+    target, members = o.item.operands
+    first, _, valid = (part.strip() for part in target.partition("|"))
+    named = o.source(members, "b32")
+    lines = ["const V<u32> leader = all(first(on));"]
+    if first != "_":
+        lines.append(o.result(first, "b32", "leader"))
+    there = o.predicate(valid)
+    lines.append(f"{there} = ({there} & ~on) | (holds(leader == IOTA) & on);")
+    _synchronised(o, named, *lines)
+
+
+def _trap(o: Operation, words: list[str]) -> None:
+    guard = o.guard
+    o.step(f"{{ const Mask on = exec{f' & {guard}' if guard else ''}; if (on) return trap(c, on, {o.here}); }}")
+
+
+CONTROL: dict[str, Callable[[Operation, list[str]], None]] = {
+    "bra": _bra, "brx": _brx, "ret": _exit, "exit": _exit, "call": _call, "bar": _bar, "barrier": _bar,
+    "shfl": _shfl, "vote": _vote, "match": _match, "redux": _redux, "activemask": _activemask, "elect": _elect,
+    "trap": _trap,
+}  # fmt: skip

@@ -1,0 +1,141 @@
+"""Conversions between types: ``cvt``."""
+
+from __future__ import annotations
+
+from parity.emulator.ptx.operation import ROUNDINGS, Operation, cpp, types_in
+from parity.emulator.writer import Unknown
+
+__all__ = ["convert"]
+
+
+def convert(o: Operation, words: list[str]) -> None:
+    modifiers, (to, of) = types_in(words)[0], types_in(words)[1][-2:]
+    target, *operands = o.item.operands
+    mode = next((ROUNDINGS[word] for word in modifiers if word in ROUNDINGS), "")
+    whole = any(word.endswith("i") and word in ROUNDINGS for word in modifiers)  # to an integral value
+    flush, sat, relu = "ftz" in modifiers, "sat" in modifiers or "satfinite" in modifiers, "relu" in modifiers
+    unknown = set(modifiers) - {*ROUNDINGS, "ftz", "sat", "satfinite", "relu", "rna"}
+    if unknown:
+        raise Unknown(f"modifier .{unknown.pop()} of {o.item.mnemonic}")
+    if to in ("f16x2", "bf16x2", "e4m3x2", "e5m2x2") or of in ("e4m3x2", "e5m2x2"):
+        _cvt_pair(o, to, of, mode or "RN", relu, sat)
+        return
+    (operand,) = operands
+    if to == "tf32":
+        value = f"tf32_of({o.source(operand, 'f32')}, {'true' if 'rna' in modifiers else 'false'})"
+        o.guarded(o.result(target, "b32", value))
+        return
+    floats = ("f16", "bf16", "f32", "f64")
+    if of in floats:
+        x, own = o.source(operand, of), {"bf16": "f32"}.get(of, of)
+        x = f"of_bf16({x})" if of == "bf16" else x
+        if flush and own == "f32":
+            x = f"ftz({x})"
+        if to not in floats:
+            value = f"to_integer<{cpp(to)}, {mode or 'RZ'}>({x})"
+            o.guarded(o.result(target, to, value))
+            return
+        o.guarded(*_to_float(o, target, to, own, x, mode, whole, flush, sat, relu, of))
+        return
+    x = o.source(operand, of)
+    if to in floats:
+        wide = "i64" if of[0] == "s" else "u64"
+        x = f"to<{wide}>({x})"
+        if to == "f32":
+            value = f"f32_of<{mode or 'RN'}>({x})"
+        elif to == "f64":
+            value = f"f64_of<{mode or 'RN'}>({x})"
+        elif to == "f16":
+            value = f"narrow_f16<{mode or 'RN'}>(odd_f64({x}))"
+        else:
+            o.guarded(o.result(target, "b16", f"narrow_bf16<{mode or 'RN'}>(odd_f64({x}))"))
+            return
+        o.guarded(o.result(target, to, f"saturated<{to}>({value})" if sat else value))
+        return
+    value = _limited(cpp(to), cpp(of), x) if sat else f"to<{cpp(to)}>({x})"
+    o.guarded(o.result(target, to, value))
+
+
+def _limited(to: str, of: str, x: str) -> str:
+    """An integer, limited to the range of another type."""
+    if of == "u64":
+        return f"at_most<{to}>({x})"
+    return f"not_negative(to<i64>({x}))" if to == "u64" else f"limited<{to}>(to<i64>({x}))"
+
+
+def _to_float(
+    o: Operation,
+    target: str,
+    to: str,
+    own: str,
+    x: str,
+    mode: str,
+    whole: bool,
+    flush: bool,
+    sat: bool,
+    relu: bool,
+    of: str,
+) -> list[str]:
+    """From a float, ``x`` of the C++ type ``own``, to another one."""
+    lines = [f"const V<{own}> x = {x};"]
+    value, kind = "x", own
+    if whole:
+        value = f"nan1(integral(x, {mode}))" if own != "f64" else f"integral(x, {mode})"
+    if to != of:
+        if to == "f64":
+            value, kind = f"widen_f64({value})", "f64"
+        elif to == "f32":
+            value = f"narrow_f32<{mode or 'RN'}>({value})" if own == "f64" else f"nan1(to<f32>({value}))"
+            kind = "f32"
+        elif to == "f16":
+            value, kind = f"narrow_f16<{mode or 'RN'}>(to<f64>({value}))", "f16"
+        else:
+            value, kind = f"narrow_bf16<{mode or 'RN'}>(to<f64>({value}))", "u16"
+    elif of == "bf16":
+        value, kind = f"bf16_of({value})", "u16"
+    elif not whole and not sat:
+        value = f"nan1({value})" if own != "f64" else value
+    if flush and kind == "f32":
+        value = f"ftz({value})"
+    if kind == "u16" and (sat or relu):
+        value = f"bf16_of({'saturated' if sat else 'relu'}<f32>(of_bf16({value})))"
+    elif sat:
+        value = f"saturated<{kind}>({value})"
+    elif relu:
+        value = f"relu<{kind}>({value})"
+    return [*lines, o.result(target, "b16" if kind == "u16" else kind, value)]
+
+
+def _cvt_pair(o: Operation, to: str, of: str, mode: str, relu: bool, sat: bool) -> None:
+    target, *operands = o.item.operands
+    positive = "true" if relu else "false"
+    if to in ("f16x2", "bf16x2") and of == "f32":
+        pieces = []
+        for operand in operands:  # the first is the upper half
+            wide = f"to<f64>({o.source(operand, 'f32')})"
+            piece = f"narrow_{to.removesuffix('x2')}<{mode}>({wide})"
+            if relu and to == "f16x2":
+                piece = f"relu<f16>({piece})"
+            elif relu:
+                piece = f"bf16_of(relu<f32>(of_bf16({piece})))"
+            pieces.append(piece)
+        o.guarded(o.result(target, "b32", f"of_halves({pieces[1]}, {pieces[0]})"))
+        return
+    mantissa = {"e4m3x2": 3, "e5m2x2": 2}
+    if to in mantissa:
+        if of == "f32":
+            hi, lo = (o.source(operand, "f32") for operand in operands)
+        else:
+            x = o.source(operands[0], "b32")
+            hi, lo = f"to<f32>(half_hi<f16>({x}))", f"to<f32>(half_lo<f16>({x}))"
+        pieces = [f"fp8_finite<{mantissa[to]}>({each}, {positive})" for each in (lo, hi)]
+        o.guarded(o.result(target, "b16", f"to<u16>({pieces[0]} | {pieces[1]} << 8)"))
+        return
+    if of in mantissa and to == "f16x2":
+        x = f"to<u32>({o.source(operands[0], 'b16')})"
+        call = f"of_f8<false, {mantissa[of]}, {7 if mantissa[of] == 3 else 15}>"
+        pieces = [f"nan1(to<f16>({call}({x} {shift} & 0xff)))" for shift in ("", ">> 8")]
+        pieces = [f"relu<f16>({piece})" if relu else piece for piece in pieces]
+        o.guarded(o.result(target, "b32", f"of_halves({pieces[0]}, {pieces[1]})"))
+        return
+    raise Unknown(f"conversion {o.item.mnemonic}")

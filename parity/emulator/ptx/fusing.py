@@ -1,0 +1,80 @@
+"""The fusing that PTX leaves to the assembler: a product and the sum that uses it become one instruction.
+
+PTX ISA, "add": without a rounding modifier an ``add`` may be contracted with a ``mul`` to an ``fma``. ptxas does so
+wherever it can, which the cases recorded on an H200 show (benchmarks/through_ptx.py).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+from parity.emulator.parse import Instruction
+from parity.emulator.ptx.parse import names_in
+
+__all__ = ["fused"]
+
+_TYPES = ("f16", "f16x2", "bf16", "bf16x2", "f32", "f64")
+
+
+def fused(items: Sequence[Instruction | str]) -> tuple[Instruction | str, ...]:
+    """The items, with products fused into the sums of the same basic block that alone use them."""
+    uses = Counter(name for item in items if isinstance(item, Instruction) for name in _read(item))
+    writes = Counter(name for item in items if isinstance(item, Instruction) for name in _written(item))
+    found: list[Instruction | str] = list(items)
+    products: dict[str, tuple[int, Instruction]] = {}
+    dropped: set[int] = set()
+    for i, item in enumerate(items):
+        if isinstance(item, str):
+            products.clear()
+            continue
+        kind = _kind(item)
+        if kind and item.mnemonic.startswith(("add", "sub")):
+            for place in (1, 2):
+                product = products.get(item.operands[place])
+                if product and _kind(product[1]) == kind and uses[item.operands[place]] == 1:
+                    found[i] = _fused(item, product[1], place)
+                    dropped.add(product[0])
+                    break
+        for name in _written(item):
+            products = {
+                key: value for key, value in products.items() if key != name and name not in value[1].operands[1:]
+            }
+        if kind and item.mnemonic.startswith("mul") and writes[item.operands[0]] == 1:
+            products[item.operands[0]] = i, item
+        if item.mnemonic.partition(".")[0] in ("bra", "brx", "ret", "exit", "call"):
+            products.clear()
+    return tuple(item for i, item in enumerate(found) if i not in dropped)
+
+
+def _kind(item: Instruction) -> tuple[str, ...] | None:
+    """The modifiers and the type of a sum or a product that may be fused."""
+    base, *words = item.mnemonic.split(".")
+    if base not in ("add", "sub", "mul") or not words or words[-1] not in _TYPES or item.modifiers:
+        return None
+    return tuple(words) if set(words[:-1]) <= {"ftz"} else None
+
+
+def _fused(item: Instruction, product: Instruction, place: int) -> Instruction:
+    _, a, b = product.operands
+    other = item.operands[3 - place]
+    if item.mnemonic.startswith("sub"):
+        if place == 1:  # a * b - other
+            other = _negated(other)
+        else:  # other - a * b
+            a = _negated(a)
+    words = item.mnemonic.split(".")[1:]
+    return replace(item, mnemonic=".".join(("fma", "rn", *words)), operands=(item.operands[0], a, b, other))
+
+
+def _negated(operand: str) -> str:
+    return operand[1:] if operand.startswith("-") else f"-{operand}"
+
+
+def _written(item: Instruction) -> list[str]:
+    return names_in(item.operands[:1])
+
+
+def _read(item: Instruction) -> list[str]:
+    return names_in((*item.operands[1:], *item.modifiers)) if item.operands else []

@@ -1,0 +1,82 @@
+"""The data of a PTX module: variables in global and constant memory as they lie in memory."""
+
+from __future__ import annotations
+
+import functools
+import re
+import struct
+from collections.abc import Iterator
+
+from parity.emulator.image import Image, Reference
+from parity.emulator.ptx.parse import Variable, function_names, module_variables, size_of, split
+
+__all__ = ["ptx_image"]
+
+_GENERIC = re.compile(r"generic\((.*)\)$")
+_SYMBOL = re.compile(r"([A-Za-z_$%][\w$]*)\s*(?:\+\s*(\d+))?$")
+
+
+@functools.lru_cache(maxsize=64)
+def ptx_image(ptx: str) -> Image:
+    """The image of all variables in global and constant memory; those without a value are 0."""
+    content, writable = bytearray(), bytearray()
+    symbols: dict[str, int] = {}
+    sizes: dict[str, int] = {}
+    references: list[Reference] = []
+    referred: dict[str, tuple[str, ...]] = {}
+    for variable in module_variables(ptx).values():
+        if variable.space not in ("global", "const"):
+            continue
+        gap = bytes(-len(content) % max(variable.align, 1))
+        content += gap
+        writable += bytes(len(gap))
+        symbols[variable.name], sizes[variable.name] = len(content), variable.size
+        data, places = _data(variable)
+        for at, symbol, addend in places:
+            references.append(Reference(len(content) + at, symbol, addend))
+        referred[variable.name] = tuple(dict.fromkeys(symbol for _, symbol, _ in places))
+        content += data
+        writable += bytes([variable.space == "global"]) * len(data)
+    functions = dict.fromkeys(function_names(ptx), 0)
+    return Image(bytes(content), symbols, bytes(writable), sizes, functions, tuple(references), referred)
+
+
+def _data(variable: Variable) -> tuple[bytes, list[tuple[int, str, int]]]:
+    """The bytes of a variable, and the addresses in it: their place, their symbol and what is added."""
+    element = size_of(variable.type)
+    data = bytearray()
+    places: list[tuple[int, str, int]] = []
+    for text in _elements(variable.value):
+        inner = generic[1].strip() if (generic := _GENERIC.match(text)) else text
+        number = _number(inner, variable.type)
+        if number is not None:
+            data += number.to_bytes(element, "little")
+        elif symbol := _SYMBOL.match(inner):
+            places.append((len(data), symbol[1], int(symbol[2] or 0)))
+            data += bytes(element)
+    return bytes(data.ljust(variable.size, b"\0")), places
+
+
+def _elements(value: str) -> Iterator[str]:
+    """The values of an initialiser, from nested braces too."""
+    value = value.strip()
+    if value.startswith("{"):
+        for part in split(value[1:-1]):
+            yield from _elements(part)
+    elif value:
+        yield value
+
+
+def _number(text: str, type_: str) -> int | None:
+    """The bits of a constant; None if it is a symbol."""
+    bits = 8 * size_of(type_)
+    if re.fullmatch(r"0[fFdD][0-9a-fA-F]+", text):
+        return int(text[2:], 16)
+    try:
+        return int(text.rstrip("U"), 0) % (1 << bits)
+    except ValueError:
+        pass
+    try:
+        return int.from_bytes(struct.pack("<d" if bits == 64 else "<f", float(text)), "little")
+    except ValueError:
+        return None

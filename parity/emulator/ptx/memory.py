@@ -1,0 +1,283 @@
+"""Instructions that access memory: all of it is one range of addresses, see runtime/memory.h."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from parity.emulator.ptx.operation import ADDRESS, SPACES, Operation, cpp, integer
+from parity.emulator.ptx.parse import size_of
+from parity.emulator.writer import Missing, Unknown
+
+__all__ = ["MEMORY", "copy_async"]
+
+
+@dataclass
+class _Place:
+    """An address as C++: what all threads add, and what each one has."""
+
+    base: str
+    lines: list[str] = field(default_factory=list)
+
+
+def _address(o: Operation, operand: str, space: str) -> _Place:
+    match = ADDRESS.fullmatch(operand)
+    if not match:
+        raise Unknown(f"address {operand}")
+    name, offset = match[1], int(match[2] or "0", 0)
+    base = "c->lds" if space == "shared" else "0ul"
+    if name in o.function.registers:
+        kind = o.function.registers[name]
+        wide = size_of(kind) == 8
+        value = o.register(name, "u64" if wide else "u32")
+        value = value if wide else f"to<u64>({value})"
+    elif (number := integer(name)) is not None:
+        value = f"all<u64>(N({o.n(number)}))"
+    else:
+        value = o.address_of(name)
+    text = f"{base} + (u64)({'-' if offset < 0 else ''}(i64)N({o.n(abs(offset))}))" if offset else base
+    return _Place(text, [f"const V<u64> at = {value};", "const V<u32> lo = lo32(at), hi = hi32(at);"])
+
+
+def _memory_words(words: list[str]) -> tuple[str, int, str, bool]:
+    """The space, the number of elements, their type, and whether the access is atomic or volatile."""
+    space = next((word for word in words if word in SPACES), "")
+    count = next((int(word[1]) for word in words if word in ("v2", "v4", "v8")), 1)
+    coherent = any(word in words for word in ("volatile", "relaxed", "acquire", "release", "mmio"))
+    return space, count, words[-1], coherent
+
+
+def _misaligned(o: Operation, place: _Place, bytes_: int) -> str:
+    if bytes_ == 1:
+        return ""
+    return f"if (misaligned(c, on, {place.base}, lo, hi, {bytes_ - 1}, {o.here})) return 1;"
+
+
+def _ld(o: Operation, words: list[str]) -> None:
+    target, operand = o.item.operands[:2]
+    space, count, type_, coherent = _memory_words(words)
+    targets = [part.strip() for part in target.strip("{}").split(",")]
+    if space == "param":
+        _ld_param(o, targets, operand, type_)
+        return
+    if space == "const":
+        coherent = False
+    size = size_of(type_)
+    place = _address(o, operand, space)
+    number = f"{o.here} | COHERENT" if coherent else o.here
+    lines = ["if (on) {", *place.lines, _misaligned(o, place, size * count)]
+    if count == 1:
+        c = f"u{8 * size}"
+        lines += [f"V<{c}> x; if (load_{c}(c, on, {place.base}, lo, hi, {number}, &x)) return 1;"]
+        lines.append(_loaded(o, targets[0], type_, "x"))
+    else:
+        bytes_ = size * count
+        if bytes_ > 16:
+            raise Missing("accesses of 32 bytes")
+        lines += [
+            f"V<u32> x[{max(1, bytes_ // 4)}];",
+            f"if (gather(c, on, {place.base}, lo, hi, {bytes_}, {number}, x)) return 1;",
+        ]
+        for i, each in enumerate(targets):
+            if each != "_":
+                lines.append(_loaded(o, each, type_, _element("x", i, size)))
+    o.guarded(*lines, "}")
+
+
+def _element(name: str, i: int, size: int) -> str:
+    """Element ``i`` of what words hold, as an unsigned number."""
+    if size == 8:
+        return f"join({name}[{2 * i}], {name}[{2 * i + 1}])"
+    if size == 4:
+        return f"{name}[{i}]"
+    per = 4 // size
+    return f"to<u{8 * size}>({name}[{i // per}] >> {8 * size * (i % per)})"
+
+
+def _loaded(o: Operation, target: str, type_: str, value: str) -> str:
+    size = size_of(type_)
+    if type_[0] == "s":
+        return o.result(target, type_, f"as<i{8 * size}>(V<u{8 * size}>({value}))")
+    return o.result(target, f"b{8 * size}", value)
+
+
+def _ld_param(o: Operation, targets: list[str], operand: str, type_: str) -> None:
+    match = ADDRESS.fullmatch(operand)
+    assert match is not None
+    name, offset = match[1], int(match[2] or "0", 0)
+    size = size_of(type_)
+    if name in o.params:
+        lines = []
+        for i, target in enumerate(targets):
+            if target != "_":
+                lines.append(_loaded(o, target, type_, _param(o, o.params[name], offset + i * size, size)))
+        o.guarded(*lines)
+        return
+    if name in o.function.registers:  # the address of a parameter
+        raise Missing("addresses of parameters")
+    if name not in o.whole.layout.parameters:
+        raise Unknown(f"parameter {name}")
+    at = o.whole.layout.parameters[name] + offset
+    c = f"u{8 * size}"
+    o.guarded(
+        *(
+            _loaded(o, target, type_, f"parameter<{c}>(c, N({o.n(at + i * size)}))")
+            for i, target in enumerate(targets)
+            if target != "_"
+        )
+    )
+
+
+def _param(o: Operation, slot: int, offset: int, size: int) -> str:
+    """Bytes of a parameter of a call, which lies in slots of 32 bits."""
+    if offset % min(size, 4):
+        raise Missing("parameters that are not aligned")
+
+    def word(k: int) -> str:
+        return f"R(u32, {o.n(slot + k)})"
+
+    if size == 8:
+        return f"join({word(offset // 4)}, {word(offset // 4 + 1)})"
+    if size == 4:
+        return word(offset // 4)
+    return f"to<u{8 * size}>({word(offset // 4)} >> {8 * (offset % 4)})"
+
+
+def _st(o: Operation, words: list[str]) -> None:
+    operand, source = o.item.operands[:2]
+    space, count, type_, coherent = _memory_words(words)
+    sources = [part.strip() for part in source.strip("{}").split(",")]
+    size = size_of(type_)
+    if space == "param":
+        match = ADDRESS.fullmatch(operand)
+        assert match is not None
+        name, offset = match[1], int(match[2] or "0", 0)
+        if name not in o.params:
+            raise Unknown(f"parameter {name}")
+        lines = []
+        for i, each in enumerate(sources):
+            lines += _st_param(o, o.params[name], offset + i * size, size, o.source(each, type_))
+        o.guarded(*lines)
+        return
+    place = _address(o, operand, space)
+    number = f"{o.here} | COHERENT" if coherent else o.here
+    lines = ["if (on) {", *place.lines, _misaligned(o, place, size * count)]
+    values = [f"as<u{8 * size}>({o.source(each, type_)})" for each in sources]
+    if count == 1:
+        lines.append(f"if (store_u{8 * size}(c, on, {place.base}, lo, hi, {number}, {values[0]})) return 1;")
+    else:
+        bytes_ = size * count
+        if bytes_ > 16:
+            raise Missing("accesses of 32 bytes")
+        lines.append(f"V<u32> x[{max(1, bytes_ // 4)}] = {{}};")
+        for i, value in enumerate(values):
+            if size == 8:
+                lines.append(f"{{ const V<u64> v = {value}; x[{2 * i}] = lo32(v), x[{2 * i + 1}] = hi32(v); }}")
+            elif size == 4:
+                lines.append(f"x[{i}] = {value};")
+            else:
+                per = 4 // size
+                lines.append(f"x[{i // per}] |= to<u32>({value}) << {8 * size * (i % per)};")
+        lines.append(f"if (scatter(c, on, {place.base}, lo, hi, {bytes_}, {number}, x)) return 1;")
+    o.guarded(*lines, "}")
+
+
+def _st_param(o: Operation, slot: int, offset: int, size: int, value: str) -> list[str]:
+    if offset % min(size, 4):
+        raise Missing("parameters that are not aligned")
+
+    def put(k: int, text: str) -> str:
+        there = f"R(u32, {o.n(slot + k)})"
+        return f"{there} = sel(on, V<u32>({text}), {there});"
+
+    k = offset // 4
+    if size == 8:
+        return [f"{{ const V<u64> v = as<u64>({value});", put(k, "lo32(v)"), put(k + 1, "hi32(v)"), "}"]
+    if size == 4:
+        return [put(k, f"as<u32>({value})")]
+    shift, ones = 8 * (offset % 4), (1 << 8 * size) - 1
+    there = f"R(u32, {o.n(slot + k)})"
+    keep = f"{there} & ~({ones}u << {shift})" if shift or offset % 4 else f"{there} & ~{ones}u"
+    return [f"{there} = sel(on, V<u32>(({keep}) | to<u32>(as<u{8 * size}>({value})) << {shift}), {there});"]
+
+
+_ATOMICS = {
+    "add": "(T)(was + given)",
+    "exch": "given",
+    "and": "(T)(was & given)",
+    "or": "(T)(was | given)",
+    "xor": "(T)(was ^ given)",
+    "min": "given < was ? given : was",
+    "max": "given > was ? given : was",
+    "inc": "was >= given ? (T)0 : (T)(was + 1)",
+    "dec": "was == 0 || was > given ? given : (T)(was - 1)",
+    "cas": "was == compared ? given : was",
+}
+
+
+def _atom(o: Operation, words: list[str]) -> None:
+    returns = o.item.mnemonic.startswith("atom")
+    operands = list(o.item.operands)
+    target = operands.pop(0) if returns else "_"
+    address, *values = operands
+    space = next((word for word in words if word in SPACES), "")
+    type_ = words[-1]
+    kind = next((word for word in words if word in _ATOMICS), None)
+    if kind is None or any(word in ("v2", "v4", "v8") for word in words):
+        raise Unknown(f"instruction {o.item.mnemonic}")
+    size = size_of(type_)
+    if size > 8:
+        raise Missing("atomics of 128 bits")
+    u = f"u{8 * size}"
+    place = _address(o, address, space)
+    compares = kind == "cas"
+    expression, t = _ATOMICS[kind], {"bf16": "u16", "f16x2": "PackedF16", "bf16x2": "PackedBf16"}.get(type_, cpp(type_))
+    if kind == "add" and type_ in ("f16", "f32", "f64", "bf16", "f16x2", "bf16x2"):
+        expression = f"atomic_sum{'_flushed' if type_ == 'f32' and space != 'shared' else ''}(was, given)"
+        if type_ == "bf16":
+            expression = "bf16_sum(was, given)"
+    elif kind in ("min", "max") and type_ in ("f16", "f32", "f64", "bf16", "f16x2", "bf16x2"):
+        raise Unknown(f"instruction {o.item.mnemonic}")
+    read = [f"as<{u}>({o.source(each, type_ if not type_.endswith('x2') else 'b32')})" for each in values]
+    given, compared = (read[1], read[0]) if compares else (read[0], read[0])
+    lines = [
+        "if (on) {",
+        *place.lines,
+        _misaligned(o, place, size),
+        f"typedef {t} T; V<{u}> old;",
+        f"if (atomic<T, {'true' if compares else 'false'}>(c, on, {place.base}, lo, hi, {o.here}, V<{u}>({given}), "
+        f"V<{u}>({compared}), &old, [](T was, T given, T compared) {{ return {expression}; }})) return 1;",
+    ]
+    if target != "_":
+        lines.append(o.result(target, f"b{8 * size}", "old"))
+    o.guarded(*lines, "}")
+
+
+def copy_async(o: Operation, words: list[str]) -> None:
+    """``cp.async``: from global to shared memory, at once; bytes beyond the source's size are 0."""
+    to, of, size, *more = o.item.operands
+    bytes_ = integer(size)
+    if bytes_ not in (4, 8, 16):
+        raise Unknown(f"operand {size} of {o.item.mnemonic}")
+    if more and not more[0].startswith("%"):
+        more = []
+    source, target = _address(o, of, "global"), _address(o, to, "shared")
+    lines = ["if (on) {", f"V<u32> x[{bytes_ // 4}] = {{}};", "{", *source.lines]
+    if more:
+        have = o.source(more[0], "u32")
+        lines += [
+            f"const V<u32> have = {have};",
+            f"const Mask some = on & holds(have >= {bytes_}u);",
+            "if (on & ~(some | holds(have == 0u))) return c->fault = BAD_CALL, 1;",
+            f"if (some && gather(c, some, {source.base}, lo, hi, {bytes_}, {o.here}, x)) return 1;",
+            *(f"x[{k}] = sel(some, x[{k}], all(0u));" for k in range(bytes_ // 4)),
+        ]
+    else:
+        lines.append(f"if (gather(c, on, {source.base}, lo, hi, {bytes_}, {o.here}, x)) return 1;")
+    lines += ["} {", *target.lines, f"if (scatter(c, on, {target.base}, lo, hi, {bytes_}, {o.here}, x)) return 1;", "}"]
+    o.guarded(*lines, "}")
+
+
+MEMORY: dict[str, Callable[[Operation, list[str]], None]] = {
+    "ld": _ld, "ldu": _ld, "st": _st, "atom": _atom, "red": _atom,
+}  # fmt: skip

@@ -1,0 +1,304 @@
+"""One instruction while it is translated: its operands as C++, and the step that it becomes."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from parity.emulator.parse import Instruction
+from parity.emulator.ptx.parse import Function, size_of
+from parity.emulator.ptx.slots import Slots, allocated
+from parity.emulator.writer import Missing, Unknown
+
+__all__ = [
+    "ADDRESS",
+    "END",
+    "ROUNDINGS",
+    "SPACES",
+    "SPECIAL",
+    "Layout",
+    "Operation",
+    "Step",
+    "Translation",
+    "call_of",
+    "cpp",
+    "integer",
+    "label",
+    "types_in",
+]
+
+END = "c->budget = left; return 0;"
+ROUNDINGS = {"rn": "RN", "rz": "RZ", "rm": "RM", "rp": "RP", "rni": "RN", "rzi": "RZ", "rmi": "RM", "rpi": "RP"}
+_TYPE = re.compile(r"(?:[usbf](?:8|16|32|64|128)|f16x2|bf16(?:x2)?|[us]16x2|pred|e4m3x2|e5m2x2|tf32)$")
+ADDRESS = re.compile(r"\[\s*([^\s+\]]+)\s*(?:\+\s*(-?\w+))?\s*\]")
+SPACES = ("global", "shared", "local", "const", "param")
+SPECIAL = {
+    "%tid.x": "ids[0]", "%tid.y": "ids[1]", "%tid.z": "ids[2]", "%laneid": "IOTA", "%warpid": "all(wave)",
+    **{f"%ntid.{a}": f"all(launched(c, {i}))" for i, a in enumerate("xyz")},
+    **{f"%nctaid.{a}": f"all(launched(c, {3 + i}))" for i, a in enumerate("xyz")},
+    **{f"%ctaid.{a}": f"all(c->group[{i}])" for i, a in enumerate("xyz")},
+    "%dynamic_smem_size": "all(launched(c, 6))", "%total_smem_size": "all(launched(c, 7))",
+    "%nwarpid": "all(32u)", "%smid": "all(0u)", "%nsmid": "all(1u)", "%gridid": "all<u64>(1ul)",
+    "%lanemask_eq": "1u << IOTA", "%lanemask_lt": "(1u << IOTA) - 1",
+    "%lanemask_le": "(2u << IOTA) - 1", "%lanemask_gt": "~((2u << IOTA) - 1)", "%lanemask_ge": "~((1u << IOTA) - 1)",
+    "%clock": "all((u32)ticks(c, left))", "%clock_hi": "all((u32)(ticks(c, left) >> 32))",
+    "%clock64": "all(ticks(c, left))", "%globaltimer": "all(ticks(c, left))",
+    "%globaltimer_lo": "all((u32)ticks(c, left))", "%globaltimer_hi": "all((u32)(ticks(c, left) >> 32))",
+    "WARP_SZ": "all(32u)",
+}  # fmt: skip
+_64 = frozenset(("%clock64", "%globaltimer", "%gridid"))
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where memory is. ``parameters`` are byte offsets in the arguments, ``shared`` those in shared memory, ``local``
+    those in the private memory of a thread by function and variable, ``symbols`` those in the data of the module.
+    """
+
+    parameters: Mapping[str, int]
+    shared: Mapping[str, int]
+    local: Mapping[tuple[str, str], int]
+    symbols: Mapping[str, int]
+
+
+@dataclass
+class Step:
+    """The text of one step, and its numbers; a label stands for the number of its operation."""
+
+    text: str
+    numbers: list[int | str]
+
+
+def cpp(type_: str) -> str:
+    """The C++ type of a lane."""
+    if type_ in ("f16", "f32", "f64"):
+        return type_
+    if type_ in ("bf16", "pred"):
+        return "u16"
+    if type_.endswith("x2") or type_ == "tf32":
+        return "u16" if type_.startswith("e") else "u32"
+    return ("i" if type_[0] == "s" else "u") + type_[1:]
+
+
+class Translation:
+    """One kernel with the functions that it calls."""
+
+    def __init__(self, functions: Sequence[Function], layout: Layout) -> None:
+        self.functions = {each.name: each for each in functions}
+        self.layout = layout
+        self.steps: list[Step] = []
+        self.places: dict[str, int] = {}
+        self.number = 0
+        self._next = 2  # slots; the first holds where parked threads go on, and pairs begin at even ones
+        self._predicates = 0
+        self.formals: dict[tuple[str, str], int] = {}
+        self.returns: dict[str, int] = {}
+        kernel = functions[0]
+        self._slots: dict[str, Slots] = {}
+        for each in functions:
+            slots = allocated(each, size_of)
+            self._slots[each.name] = slots.moved(self._next, self._predicates)
+            self._next += slots.vectors + slots.vectors % 2
+            self._predicates += slots.predicates
+            if not each.entry:
+                self.returns[each.name] = self._take(1)
+                for variable in (*each.results, *each.parameters):
+                    self.formals[each.name, variable.name] = self._take(max(1, -(-variable.size // 4)))
+        for name, words in (("vprintf", 4), ("__assertfail", 10), ("", 16)):
+            self.formals[name, ""] = self._take(words)
+        self._masks = self._take(-(-max(self._predicates, 1) // 32)) * 32
+        self.kernel = kernel
+
+    def _take(self, slots: int) -> int:
+        self._next += slots
+        return self._next - slots
+
+    @property
+    def vectors(self) -> int:
+        return self._next
+
+    def slot(self, function: str, register: str) -> int:
+        return self._slots[function].places[register]
+
+    def predicate(self, function: str, register: str) -> int:
+        return self._masks + self._slots[function].places[register]
+
+
+class Operation:
+    """What is known while one instruction is translated: the numbers of its step so far."""
+
+    def __init__(self, whole: Translation, function: Function, item: Instruction, params: Mapping[str, int]) -> None:
+        self.whole, self.function, self.item, self.params = whole, function, item, params
+        self.numbers: list[int | str] = []
+
+    def n(self, value: int | str) -> int:
+        self.numbers.append(value % (1 << 64) if isinstance(value, int) else value)
+        return len(self.numbers) - 1
+
+    @property
+    def here(self) -> str:
+        return f"HERE({self.n(self.whole.number)})"
+
+    def type_of(self, operand: str) -> str | None:
+        return self.function.registers.get(operand)
+
+    def predicate(self, operand: str) -> str:
+        """A mask: of a predicate register, or its complement."""
+        name = operand.lstrip("!")
+        if name not in self.function.registers:
+            return "ALL" if integer(name) else "0"
+        text = f"P({self.n(self.whole.predicate(self.function.name, name))})"
+        return f"~{text}" if operand.startswith("!") else text
+
+    def register(self, name: str, type_: str) -> str:
+        """A register as a variable of a C++ type."""
+        return f"R({type_}, {self.n(self.whole.slot(self.function.name, name))})"
+
+    def source(self, operand: str, type_: str) -> str:
+        """The value of an operand as ``V<type>``."""
+        c = cpp(type_)
+        if operand in self.function.registers:
+            return self._read(operand, c)
+        if operand.startswith("-") and (operand[1:] in self.function.registers or operand[1:3] in ("0f", "0d")):
+            return self._negated(operand[1:], type_)
+        if operand in SPECIAL:
+            return f"to<{c}>(V<{'u64' if operand in _64 else 'u32'}>({SPECIAL[operand]}))"
+        if (bits := literal(operand, type_)) is not None:
+            return f"K({c}, {self.n(bits)})"
+        return f"to<{c}>({self.address_of(operand)})"
+
+    def _negated(self, operand: str, type_: str) -> str:
+        value = self.source(operand, type_)
+        if type_ in ("f16", "f32", "f64"):
+            return f"neg({value})"
+        signs = {"bf16": "(u16)0x8000"}.get(type_, "0x80008000u")
+        if type_ not in ("bf16", "f16x2", "bf16x2"):
+            raise Unknown(f"operand -{operand}")
+        return f"({value} ^ {signs})"
+
+    def _read(self, name: str, c: str) -> str:
+        kind = self.function.registers[name]
+        if kind == "pred":
+            raise Unknown(f"predicate {name} as a number")
+        have, want = size_of(kind), _BYTES[c]
+        if have == want:
+            return self.register(name, c)
+        if have == 16:
+            raise Missing("registers of 128 bits")
+        whole = self.register(name, _UNSIGNED[have])
+        if have > want:
+            return f"as<{c}>(to<u{8 * want}>({whole}))"
+        raise Unknown(f"operand {name} of {8 * have} bits where {8 * want} are read")
+
+    def address_of(self, name: str) -> str:
+        """The address of a variable, as ``V<u64>`` (of a shared one, its offset)."""
+        name, _, offset = name.partition("+")
+        name, add = name.strip(), int(offset or "0", 0)
+        layout = self.whole.layout
+        if (at := layout.local.get((self.function.name, name))) is not None:
+            return f"own_scratch(c, wave, N({self.n(at + add)}))"
+        if name in layout.shared:
+            return f"all<u64>(N({self.n(layout.shared[name] + add)}))"
+        if name in layout.symbols:
+            return f"all<u64>(c->image + N({self.n(layout.symbols[name] + add)}))"
+        if name in self.whole.functions:
+            raise Missing("pointers to functions")
+        raise Unknown(f"operand {name}")
+
+    def result(self, operand: str, type_: str, value: str) -> str:
+        """A statement that writes ``V<type>`` to a register, for the threads of ``on``."""
+        if operand == "_":
+            return f"(void)({value});"
+        c = cpp(type_)
+        kind = self.function.registers.get(operand)
+        if kind is None:
+            raise Unknown(f"result {operand}")
+        have, want = size_of(kind), _BYTES[c]
+        if have == 16:
+            raise Missing("registers of 128 bits")
+        if have != want:
+            signed = c[0] == "i"
+            wide = f"{'i' if signed else 'u'}{8 * have}"
+            value, c = f"to<{wide}>(V<{c}>({value}))", wide
+        there = self.register(operand, c)
+        return f"{there} = sel(on, V<{c}>({value}), {there});"
+
+    @property
+    def guard(self) -> str:
+        """The mask of the guard; empty without one."""
+        return self.predicate(self.item.modifiers[0][1:]) if self.item.modifiers else ""
+
+    def step(self, *lines: str) -> None:
+        self.whole.steps.append(Step("\n".join(lines), self.numbers))
+        self.numbers = []
+
+    def guarded(self, *lines: str) -> None:
+        """A step for the threads of the guard alone."""
+        on = f"exec & {self.guard}" if self.item.modifiers else "exec"
+        self.step("{", f"const Mask on = {on};", *lines, "}")
+
+
+_BYTES = {"u8": 1, "i8": 1, "u16": 2, "i16": 2, "f16": 2, "u32": 4, "i32": 4, "f32": 4, "u64": 8, "i64": 8, "f64": 8}
+_UNSIGNED = {1: "u8", 2: "u16", 4: "u32", 8: "u64"}
+
+
+def integer(text: str) -> int | None:
+    text = text.strip()
+    try:
+        if re.fullmatch(r"-?0[0-7]+U?", text):
+            return int(text.rstrip("U").replace("0", "0o", 1), 8)
+        return int(text.rstrip("U"), 0)
+    except ValueError:
+        return None
+
+
+def literal(operand: str, type_: str) -> int | None:
+    """The bits of a constant as a value of a type; None if it is none."""
+    if re.fullmatch(r"0[fF][0-9a-fA-F]{8}", operand):
+        bits = int(operand[2:], 16)
+        if type_ in ("f64", "b64", "u64", "s64"):
+            (number,) = struct.unpack("<f", struct.pack("<I", bits))
+            return int.from_bytes(struct.pack("<d", number), "little")
+        return bits
+    if re.fullmatch(r"0[dD][0-9a-fA-F]{16}", operand):
+        bits = int(operand[2:], 16)
+        if type_ == "f32":
+            (number,) = struct.unpack("<d", struct.pack("<Q", bits))
+            return int.from_bytes(struct.pack("<f", number), "little")
+        return bits
+    value = integer(operand)
+    if value is None and re.fullmatch(r"-?\d+\.\d*(?:[eE][-+]?\d+)?", operand):
+        return int.from_bytes(struct.pack("<d" if type_ == "f64" else "<f", float(operand)), "little")
+    if value is None:
+        return None
+    if type_ in ("f32", "f64"):
+        return int.from_bytes(struct.pack("<d" if type_ == "f64" else "<f", float(value)), "little")
+    return value % (1 << 64)
+
+
+def types_in(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The words that are modifiers, and the types."""
+    types = [word for word in words if _TYPE.match(word)]
+    return [word for word in words if not _TYPE.match(word)], types
+
+
+def label(function: Function, name: str) -> str:
+    return f"{function.name}:{name}"
+
+
+def call_of(whole: Translation, item: Instruction) -> tuple[str, Mapping[str, int], Mapping[str, int]]:
+    """The function that is called, and the slots of its arguments and results by their names at the call."""
+    operands = list(item.operands)
+    results = operands.pop(0) if operands[0].startswith("(") else "()"
+    name = operands.pop(0)
+    given = [part.strip() for part in operands[0].strip("()").split(",")] if operands else []
+    returned = [part.strip() for part in results.strip("()").split(",") if part.strip()]
+    callee = whole.functions.get(name)
+    if callee is None:  # a function of the host's, or one that is refused
+        base = whole.formals[name if name in ("vprintf", "__assertfail") else "", ""]
+        return name, {each: base + 2 * i for i, each in enumerate(given[:8])}, {each: base for each in returned}
+    arguments = {each: whole.formals[name, formal.name] for each, formal in zip(given, callee.parameters, strict=False)}
+    gives = {each: whole.formals[name, formal.name] for each, formal in zip(returned, callee.results, strict=False)}
+    return name, arguments, gives

@@ -1,0 +1,406 @@
+"""From a PTX text to its functions, their instructions, and the variables of the module.
+
+Source of the syntax: PTX ISA, chapters "Syntax" and "State Spaces, Types, and Variables".
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePath
+
+from parity.emulator.parse import Instruction
+from parity.errors import UsageError
+
+__all__ = [
+    "Function",
+    "Parameter",
+    "Text",
+    "Variable",
+    "called_by",
+    "file_names",
+    "function",
+    "function_names",
+    "functions",
+    "kernel_functions",
+    "module_variables",
+    "size_of",
+    "split",
+]
+
+_NAME = r"[A-Za-z_$%][\w$]*"
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_BRACE = re.compile(r"//[^\n]*|/\*.*?\*/|[{}]", re.DOTALL)
+_HEAD = re.compile(
+    rf"^[ \t]*(?:\.(?:visible|weak|extern|common)\s+)*\.(?P<kind>entry|func)\b\s*"
+    rf"(?:\.noreturn\s*)?(?P<results>\([^)]*\))?\s*(?P<name>{_NAME})\s*(?P<parameters>\([^)]*\))?",
+    re.MULTILINE,
+)
+_VARIABLE = re.compile(
+    r"\.(?P<space>global|const|shared|local|param)\s+"
+    r"(?:\.attribute\([^)]*\)\s*)?(?:\.align\s+(?P<align>\d+)\s+)?(?:\.v(?P<vector>[248])\s+)?\.(?P<type>\w+)\s+"
+    r"(?:\.ptr(?:\s*\.\w+)*(?:\s+\d+)?\s+)?"
+    rf"(?P<name>{_NAME})(?P<dims>(?:\s*\[\d*\])*)(?:\s*=\s*(?P<value>.*))?\s*",
+    re.DOTALL,
+)
+_REGISTER = re.compile(r"\.reg\s+\.(?:v[24]\s+\.)?(?P<type>\w+)\s+(?P<names>.*)", re.DOTALL)
+_RANGE = re.compile(rf"({_NAME})<(\d+)>")
+_LABEL = re.compile(rf"({_NAME}):(?!:)")
+_SPACE = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)+", re.DOTALL)
+_LOC = re.compile(r"\.loc\s+(\d+)\s+(\d+)\s+\d+(?:[^\n]*?inlined_at\s+(\d+)\s+(\d+))?[^\n]*")
+_FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', re.MULTILINE)
+_TABLE = re.compile(
+    rf"(?P<name>{_NAME}):\s*\.(?:branchtargets|calltargets|callprototype)\s+(?P<rest>[^;]*);", re.DOTALL
+)
+_MODULE = re.compile(r"^[ \t]*(?:\.(?:visible|weak|extern|common)\s+)*\.(?:global|const|shared)\b[^;]*;", re.MULTILINE)
+_LINKAGE = re.compile(r"^(?:\.(?:visible|weak|extern|common)\s+)*")
+_SIZES = {"pred": 1, "8": 1, "16": 2, "32": 4, "64": 8, "128": 16}
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A variable, or a parameter, of ``size`` bytes; ``value`` is its initial value as the text has it.
+
+    ``space`` is global, const, shared, local or param. A size of 0 is that of an ``extern`` array.
+    """
+
+    name: str
+    space: str
+    type: str
+    align: int
+    size: int
+    value: str = ""
+
+
+Parameter = Variable
+
+
+@dataclass(frozen=True)
+class Text:
+    """The lines of one function, from the first of its head to its last brace; ``line`` is its line in the listing."""
+
+    name: str
+    entry: bool
+    text: str
+    line: int
+    results: str = ""
+    parameters: str = ""
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function with its code.
+
+    ``items`` in order, a ``str`` is a label. ``registers`` are the types of the virtual registers, by name; one that is
+    declared in an inner scope has a number in its name. ``variables`` are those declared inside, ``tables`` the lists
+    of labels for indexed branches.
+    """
+
+    name: str
+    entry: bool
+    results: tuple[Variable, ...]
+    parameters: tuple[Variable, ...]
+    items: tuple[Instruction | str, ...]
+    registers: dict[str, str] = field(repr=False)
+    variables: tuple[Variable, ...]
+    tables: dict[str, tuple[str, ...]]
+
+    @functools.cached_property
+    def labels(self) -> frozenset[str]:
+        """The labels of the code."""
+        return frozenset(item for item in self.items if isinstance(item, str))
+
+
+@functools.cache
+def size_of(type_: str) -> int:
+    """The bytes of a value of a type such as ``u32``, ``f16x2``, ``pred``."""
+    if type_ == "pred":
+        return 1
+    digits = re.sub(r"\D", " ", type_.replace("x2", "")).split()
+    size = _SIZES[digits[-1]]
+    return 2 * size if type_.endswith("x2") else size
+
+
+@functools.lru_cache(maxsize=8)
+def functions(ptx: str) -> dict[str, Text]:
+    """The texts of all functions that have a body, by name.
+
+    Raises:
+        UsageError: the text is cut off inside a function.
+    """
+    found: dict[str, Text] = {}
+    line, counted = 1, 0
+    for head in _HEAD.finditer(ptx):
+        begin = ptx.find("{", head.end())
+        declared = ptx.find(";", head.end())
+        if begin < 0 or 0 <= declared < begin:
+            continue  # a declaration
+        end = _closing(ptx, begin, head["name"])
+        line += ptx.count("\n", counted, head.start())
+        counted = head.start()
+        text = ptx[head.start() : end]
+        found[head["name"]] = Text(
+            head["name"], head["kind"] == "entry", text, line, head["results"] or "", head["parameters"] or ""
+        )
+    return found
+
+
+def _closing(ptx: str, begin: int, name: str) -> int:
+    depth = 0
+    for brace in _BRACE.finditer(ptx, begin):
+        depth += {"{": 1, "}": -1}.get(brace[0], 0)
+        if not depth and brace[0] == "}":
+            return brace.end()
+    raise UsageError(f"the PTX is cut off in function {name!r}: compile again")
+
+
+@functools.lru_cache(maxsize=64)
+def kernel_functions(ptx: str, name: str) -> tuple[Text, ...]:
+    """The text of kernel ``name``, and those of all functions it can call.
+
+    Raises:
+        UsageError: there is no such kernel.
+    """
+    texts = functions(ptx)
+    if name not in texts or not texts[name].entry:
+        raise UsageError(f"the PTX has no code for kernel {name!r}: it was cut off or belongs to another module")
+    found: dict[str, Text] = {}
+    waiting = [name]
+    while waiting:
+        met = waiting.pop()
+        if met not in found and met in texts:
+            found[met] = texts[met]
+            waiting += called_by(texts[met].text)
+    return tuple(found.values())
+
+
+_CALL = re.compile(rf"\bcall(?:\.uni)?\s+(?:\([^)]*\)\s*,\s*)?({_NAME})")
+
+
+def called_by(text: str) -> list[str]:
+    """The names that a function calls, in the order of the text."""
+    return list(dict.fromkeys(_CALL.findall(text)))
+
+
+@functools.lru_cache(maxsize=8)
+def file_names(ptx: str) -> dict[int, str]:
+    """The source files by their numbers in ``.loc``."""
+    return {int(number): name for number, name in _FILE.findall(ptx)}
+
+
+@functools.lru_cache(maxsize=8)
+def module_variables(ptx: str) -> dict[str, Variable]:
+    """The variables that are declared outside of functions, in the order of the text."""
+    found: dict[str, Variable] = {}
+    at = 0
+    for text in (*functions(ptx).values(), None):
+        end = ptx.find(text.text, at) if text else len(ptx)
+        for match in _MODULE.finditer(ptx, at, end):
+            declaration = _LINKAGE.sub("", _COMMENT.sub(" ", match[0]).strip().rstrip(";"))
+            found.update((each.name, each) for each in _variables(declaration))
+        at = end + len(text.text) if text else end
+    return found
+
+
+def function_names(ptx: str) -> list[str]:
+    """The names of the functions that are no kernels."""
+    return [name for name, text in functions(ptx).items() if not text.entry]
+
+
+def _variables(text: str) -> Iterator[Variable]:
+    if match := _VARIABLE.fullmatch(text):
+        count = 1
+        for size in re.findall(r"\[(\d*)\]", match["dims"]):
+            count *= int(size or 0)
+        value = (match["value"] or "").strip()
+        if match["dims"] and not count and value:
+            count = len(split(value.strip("{} \t\n")))
+        type_ = match["type"]
+        element = size_of(type_) * int(match["vector"] or 1) if re.search(r"\d", type_) or type_ == "pred" else 8
+        yield Variable(match["name"], match["space"], type_, int(match["align"] or element), element * count, value)
+
+
+def parameters_of(text: str) -> tuple[Variable, ...]:
+    """The variables of a list in parentheses."""
+    inner = _COMMENT.sub(" ", text).strip().removeprefix("(").removesuffix(")")
+    found: list[Variable] = []
+    for part in inner.split(",") if inner.strip() else ():
+        part = part.strip()
+        if part.startswith(".reg"):
+            part = f".param{part.removeprefix('.reg')}"
+        found += _variables(part)
+    return tuple(found)
+
+
+def function(text: Text, files: dict[int, str]) -> Function:
+    """The code of one function."""
+    reader = _Reader(text, files)
+    reader.read()
+    return Function(
+        text.name,
+        text.entry,
+        parameters_of(text.results),
+        parameters_of(text.parameters),
+        tuple(reader.items),
+        reader.registers,
+        tuple(reader.variables),
+        reader.tables,
+    )
+
+
+class _Reader:
+    """Reads the statements of a body one after the other."""
+
+    def __init__(self, text: Text, files: dict[int, str]) -> None:
+        self._text, self._files = text, files
+        self.items: list[Instruction | str] = []
+        self.registers: dict[str, str] = {}
+        self.variables: list[Variable] = []
+        self.tables: dict[str, tuple[str, ...]] = {}
+        self._scopes: list[dict[str, str]] = []
+        self._count = 0
+        self._source: str | None = None
+        self._header: str | None = None
+
+    def read(self) -> None:
+        text = self._text.text
+        at = text.index("{", text.index(self._text.parameters) + len(self._text.parameters)) + 1
+        line, counted = self._text.line, 0
+        self._scopes.append({})
+        while True:
+            if space := _SPACE.match(text, at):
+                at = space.end()
+            if at >= len(text):
+                break
+            letter = text[at]
+            if letter == "{":
+                self._scopes.append({})
+                at += 1
+            elif letter == "}":
+                self._scopes.pop()
+                at += 1
+                if not self._scopes:
+                    break
+            elif text.startswith(".loc", at) and (loc := _LOC.match(text, at)):
+                self._place(loc)
+                at = loc.end()
+            elif table := _TABLE.match(text, at):
+                self.tables[table["name"]] = tuple(part.strip() for part in table["rest"].split(","))
+                at = table.end()
+            elif label := _LABEL.match(text, at):
+                self.items.append(self._scoped_label(label[1]))
+                at = label.end()
+            else:
+                end = text.find(";", at)
+                end = len(text) if end < 0 else end
+                line += text.count("\n", counted, at)
+                counted = at
+                self._statement(text[at:end].strip(), line)
+                at = end + 1
+
+    def _place(self, loc: re.Match[str]) -> None:
+        place, caller = self._named(loc[1], loc[2]), self._named(loc[3], loc[4]) if loc[3] else None
+        if loc[2] == "0" and self._source:
+            return
+        if caller and _is_header(place):
+            self._source, self._header = caller, place
+        else:
+            self._source, self._header = place, None
+
+    def _named(self, file: str, line: str) -> str:
+        return f"{self._files.get(int(file), f'file {file}')}:{line}"
+
+    @staticmethod
+    def _scoped_label(name: str) -> str:
+        return name
+
+    def _statement(self, text: str, line: int) -> None:
+        text = _COMMENT.sub(" ", text)
+        if text.startswith(".reg"):
+            self._declare(text)
+        elif text.startswith("."):
+            self.variables += _variables(text)
+        elif text:
+            self.items.append(self._instruction(text, line))
+
+    def _declare(self, text: str) -> None:
+        match = _REGISTER.fullmatch(text)
+        assert match is not None, text
+        scope = self._scopes[-1]
+        if len(self._scopes) > 1:
+            self._count += 1
+        for part in match["names"].split(","):
+            name = part.strip()
+            if range_ := _RANGE.fullmatch(name):
+                several = [f"{range_[1]}{i}" for i in range(int(range_[2]))]
+            else:
+                several = [name]
+            for each in several:
+                scope[each] = each if len(self._scopes) == 1 else f"{each}@{self._count}"
+                self.registers[scope[each]] = match["type"]
+
+    def _instruction(self, text: str, line: int) -> Instruction:
+        guard = ""
+        rest = text
+        if text.startswith("@"):
+            guard, _, rest = text.partition(" ") if " " in text else text.partition("\t")
+            if "\t" in guard:
+                guard, _, more = text.partition("\t")
+                rest = more
+            guard = self._renamed(guard.strip())
+        parts = rest.strip().split(None, 1)
+        operands = split(parts[1]) if len(parts) > 1 else []
+        source, header = self._source, self._header
+        return Instruction(
+            " ".join(text.split()),
+            parts[0],
+            tuple(self._renamed(operand) for operand in operands),
+            (guard,) if guard else (),
+            line,
+            source,
+            None,
+            header,
+        )
+
+    def _renamed(self, operand: str) -> str:
+        """The operand with the names that registers of inner scopes have."""
+        if len(self._scopes) < 2:
+            return operand
+        return _WORD.sub(lambda match: self._found(match[0]), operand)
+
+    def _found(self, name: str) -> str:
+        for scope in reversed(self._scopes):
+            if name in scope:
+                return scope[name]
+        return name
+
+
+_WORD = re.compile(rf"(?<![\w$%.@]){_NAME}")
+
+
+def _is_header(place: str) -> bool:
+    name = PurePath(place.rpartition(":")[0])
+    return "include" in name.parts and name.suffix in (".h", ".hpp", ".cuh", "")
+
+
+def split(text: str) -> list[str]:
+    """The operands of a list, split at the commas outside of brackets and without spaces around them."""
+    parts: list[str] = []
+    depth, begin = 0, 0
+    for i, letter in enumerate(text):
+        if letter in "([{":
+            depth += 1
+        elif letter in ")]}":
+            depth -= 1
+        elif letter == "," and not depth:
+            parts.append(text[begin:i].strip())
+            begin = i + 1
+    parts.append(text[begin:].strip())
+    return [part for part in parts if part]
+
+
+def names_in(operands: Sequence[str]) -> list[str]:
+    """The words of operands: registers and symbols."""
+    return [name for operand in operands for name in _WORD.findall(operand)]

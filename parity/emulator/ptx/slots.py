@@ -1,0 +1,160 @@
+"""Slots for the virtual registers of a PTX function: registers of which no thread needs both at once share one.
+
+A thread's registers are its own wherever the other threads of its warp are, so what holds for one thread's path through
+the code holds for all of them, and results are written for the threads alone that execute.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from parity.emulator.parse import Instruction
+from parity.emulator.ptx.parse import Function
+
+__all__ = ["Slots", "allocated"]
+
+_WORD = re.compile(r"[%$\w.@]+")
+# Instructions whose first operand is no result.
+_NO_RESULT = ("st", "red", "bra", "brx", "bar", "barrier", "call", "ret", "exit", "trap", "membar", "fence", "cp")
+
+
+@dataclass(frozen=True)
+class Slots:
+    """The place of every register: a slot of 32 bits a lane, the first of two, or the number of a predicate.
+
+    ``vectors`` is the number of slots, ``predicates`` that of predicates.
+    """
+
+    places: Mapping[str, int]
+    kinds: Mapping[str, str]
+    vectors: int
+    predicates: int
+
+    def moved(self, vectors: int, predicates: int) -> Slots:
+        """The same, behind slots (an even number) and predicates of others."""
+        places = {
+            name: place + (predicates if self.kinds[name] == "pred" else vectors) for name, place in self.places.items()
+        }
+        return replace(self, places=places)
+
+
+def allocated(function: Function, size_of: Callable[[str], int]) -> Slots:
+    """Slots for the registers of a function (linear scan; Poletto and Sarkar 1999)."""
+    spans = _spans(function)
+    # A slot is of one size: else what is one thread's in one type would be another thread's in another.
+    files: dict[int, list[int]] = {0: [], 2: [], 4: [], 8: []}
+    numbers: dict[str, tuple[int, int]] = {}
+    for name, (begin, end) in sorted(spans.items(), key=lambda item: item[1]):
+        kind = function.registers[name]
+        size = 0 if kind == "pred" else max(2, min(size_of(kind), 8))
+        ends = files[size]
+        number = next((number for number, last in enumerate(ends) if last < begin), len(ends))
+        ends[number : number + 1] = [end]
+        numbers[name] = size, number
+    pairs, words = 2 * len(files[8]), len(files[4])
+    first = {0: 0, 8: 0, 4: pairs, 2: pairs + words}
+    places = {name: first[size] + number * (2 if size == 8 else 1) for name, (size, number) in numbers.items()}
+    kinds = {name: "pred" if size == 0 else "slot" for name, (size, _) in numbers.items()}
+    return Slots(places, kinds, pairs + words + len(files[2]), len(files[0]))
+
+
+def _accesses(function: Function, item: Instruction) -> tuple[list[str], list[str]]:
+    """The registers that an instruction writes whatever happens, and those that it reads (or may leave as they are)."""
+    known = function.registers
+    base = item.mnemonic.partition(".")[0]
+    words = [[name for name in _WORD.findall(operand) if name in known] for operand in item.operands]
+    reads = [name for operand in words[0 if base in _NO_RESULT else 1 :] for name in operand]
+    writes = [] if base in _NO_RESULT or not words else words[0]
+    if base in ("bar", "barrier") and "red" in item.mnemonic:
+        writes = words[0]
+    if item.modifiers:
+        reads += [*(name for name in _WORD.findall(item.modifiers[0][1:]) if name in known), *writes]
+    return writes, reads
+
+
+def _spans(function: Function) -> dict[str, tuple[int, int]]:
+    """The first and the last item at which each register is live."""
+    items = function.items
+    bit = {name: 1 << i for i, name in enumerate(function.registers)}
+    accesses = [_accesses(function, item) if isinstance(item, Instruction) else ([], []) for item in items]
+    starts, position = _blocks(function)
+    count = len(starts)
+    ends = [*starts[1:], len(items)]
+    used, defined = [0] * count, [0] * count
+    for b in range(count):
+        for i in range(starts[b], ends[b]):
+            writes, reads = accesses[i]
+            for name in reads:
+                if not defined[b] & bit[name]:
+                    used[b] |= bit[name]
+            for name in writes:
+                if not used[b] & bit[name]:
+                    defined[b] |= bit[name]
+    block_of = {start: b for b, start in enumerate(starts)}
+    following = [_following(function, b, starts, ends, position, block_of) for b in range(count)]
+    live_in, live_out = [0] * count, [0] * count
+    changed = True
+    while changed:
+        changed = False
+        for b in reversed(range(count)):
+            out = 0
+            for to in following[b]:
+                out |= live_in[to]
+            into = used[b] | (out & ~defined[b])
+            if out != live_out[b] or into != live_in[b]:
+                live_out[b], live_in[b], changed = out, into, True
+    spans: dict[str, list[int]] = {}
+
+    def met(name: str, i: int) -> None:
+        span = spans.setdefault(name, [i, i])
+        span[0], span[1] = min(span[0], i), max(span[1], i)
+
+    for i, (writes, reads) in enumerate(accesses):
+        for name in (*writes, *reads):
+            met(name, i)
+    names = list(function.registers)
+    for b in range(count):
+        for live, at in ((live_in[b], starts[b]), (live_out[b], ends[b] - 1)):
+            while live:
+                low = live & -live
+                met(names[low.bit_length() - 1], at)
+                live ^= low
+    return {name: (begin, end) for name, (begin, end) in spans.items()}
+
+
+def _blocks(function: Function) -> tuple[list[int], dict[str, int]]:
+    starts, fresh = [0], False
+    position: dict[str, int] = {}
+    for i, item in enumerate(function.items):
+        if isinstance(item, str):
+            position[item] = i
+        if i and (fresh or isinstance(item, str)):
+            starts.append(i)
+        fresh = isinstance(item, Instruction) and item.mnemonic.partition(".")[0] in ("bra", "brx", "ret", "exit")
+    return starts, position
+
+
+def _following(
+    function: Function,
+    b: int,
+    starts: list[int],
+    ends: list[int],
+    position: Mapping[str, int],
+    block_of: Mapping[int, int],
+) -> list[int]:
+    last = function.items[ends[b] - 1] if ends[b] > starts[b] else None
+    through = [b + 1] if b + 1 < len(starts) else []
+    if not isinstance(last, Instruction):
+        return through
+    base = last.mnemonic.partition(".")[0]
+    if base == "bra" and last.operands[0] in position:
+        to = [block_of[position[last.operands[0]]]]
+        return [*to, *through] if last.modifiers else to
+    if base == "brx":
+        labels = function.tables.get(last.operands[1], ())
+        return [block_of[position[label]] for label in labels if label in position]
+    if base in ("ret", "exit"):
+        return through if last.modifiers else []
+    return through

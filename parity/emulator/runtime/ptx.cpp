@@ -1,0 +1,262 @@
+// Threads of a warp that diverge, what they exchange, and calls of the host.
+#include "lanes.h"
+#if LANES == 32 // a warp
+#include "ptx.h"
+
+// --- divergence: parked threads run when those that run come to a branch or an end ---
+void park(State *t, Mask lanes, u64 at) {
+  WHERE = sel(lanes, all((u32)at), WHERE);
+  t->scalar[PARKED] |= lanes;
+}
+static u32 random(Context *c, u32 n) { // xorshift32 (Marsaglia 2003)
+  u32 &state = c->random;
+  state ^= state << 13, state ^= state >> 17, state ^= state << 5;
+  return state % n;
+}
+// The threads at the earliest operation, so that those of both sides of a branch meet behind it. A GPU promises no order,
+// but that each thread goes on some time: so now and then it is others' turn, and in some launches often.
+const Operation *resumed(State *t) {
+  const Mask ready = t->scalar[PARKED] & ~t->scalar[BLOCKED];
+  if (!ready) return nullptr;
+  const Lanes<u32> at(WHERE);
+  Context *c = t->c;
+  const u32 every = c->seed & 2 ? 4 : 256, count = __builtin_popcount(ready);
+  const bool others = c->random ? random(c, every) == 0 : ++c->turns % every == 0;
+  u32 to = ~0u;
+  if (others) {
+    Mask m = ready;
+    for (u32 skip = c->random ? random(c, count) : c->turns / every % count; skip; skip--) m &= m - 1;
+    to = at[first(m)];
+  } else {
+    for (Mask m = ready; m; m &= m - 1)
+      if (u32 x = at[first(m)]; x < to) to = x;
+  }
+  t->exec = 0;
+  for (Mask m = ready; m; m &= m - 1)
+    if (at[first(m)] == to) t->exec |= m & -m;
+  t->scalar[PARKED] &= ~t->exec;
+  return t->code + to;
+}
+// Threads that repeat themselves may wait for parked ones, whose turn comes.
+u32 exhausted_warp(State *t, i64 &left, u32 instruction) {
+  Context *c = t->c;
+  if (!(t->scalar[PARKED] & ~t->scalar[BLOCKED])) return exhausted(t, left, instruction);
+  c->reserve += left, left = 0;
+  if (c->reserve < 0) return c->fault = TIMEOUT, c->instruction = instruction, 1;
+  left = c->reserve < 1 << 20 ? c->reserve : 1 << 20, c->reserve -= left, c->watched = nullptr;
+  return 0;
+}
+// Nothing can run: some wait at a barrier that others do not come to, or for threads that a mask names.
+u32 stranded(State *t, u32 instruction) {
+  Context *c = t->c;
+  const Mask parked = t->scalar[PARKED], at_barrier = t->scalar[AT_BARRIER] & parked;
+  if (c->fault) return 1;
+  if (at_barrier) return fault(c, DIVERGENT_BARRIER, 0, 0, first(parked & ~at_barrier ? parked & ~at_barrier : parked), instruction), 1;
+  return report(c, ABSENT, parked, 0, c->running->current * LANES + first(parked), instruction);
+}
+static void absorb(State *t, u64 here) {
+  const Mask waiting = t->scalar[PARKED] & holds(WHERE == (u32)here);
+  t->exec |= waiting, t->scalar[PARKED] &= ~waiting, t->scalar[BLOCKED] &= ~waiting, t->scalar[AT_BARRIER] &= ~waiting;
+}
+// Threads wait until all that their mask names, and that did not exit, are at the same operation with the same mask.
+Mask gathered(State *t, u64 here, In<u32> members, u32 instruction) {
+  absorb(t, here);
+  const Mask alive = t->exec | t->scalar[PARKED];
+  const Lanes<u32> named(members);
+  Mask ready = 0;
+  for (Mask left = t->exec; left;) {
+    const u32 i = first(left), m = named[i];
+    Mask same = 0;
+    for (Mask k = left; k; k &= k - 1)
+      if (named[first(k)] == m) same |= k & -k;
+    left &= ~same;
+    if (same & ~m) {
+      report(t->c, UNNAMED, m, 0, t->c->running->current * LANES + first(same & ~m), instruction);
+      return 0;
+    }
+    if (!(m & alive & ~same)) ready |= same;
+  }
+  const Mask waits = t->exec & ~ready;
+  if (waits) park(t, waits, here), t->scalar[BLOCKED] |= waits;
+  return t->exec = ready;
+}
+bool all_here(State *t, u64 here) {
+  absorb(t, here);
+  if (!t->scalar[PARKED]) return true;
+  park(t, t->exec, here), t->scalar[BLOCKED] |= t->exec, t->scalar[AT_BARRIER] |= t->exec;
+  return false;
+}
+
+// --- exchanges ---
+enum { IDX, UP, DOWN, BFLY };
+V<u32> shuffled(State *t, Mask on, In<u32> x, In<u32> b, In<u32> c, In<u32> members, u32 mode, Mask *valid) {
+  const Lanes<u32> value(x), by(b), bound(c), named(members);
+  Lanes<u32> out(x);
+  Mask ok = 0;
+  for (Mask m = on; m; m &= m - 1) {
+    const u32 i = first(m), lane = by[i] & 31, segment = bound[i] >> 8 & 31, clamp = bound[i] & 31;
+    const u32 most = (i & segment) | (clamp & ~segment), least = i & segment;
+    u32 j;
+    bool p;
+    switch (mode) {
+    case UP: j = i - lane, p = (i32)j >= (i32)most; break;
+    case DOWN: j = i + lane, p = j <= most; break;
+    case BFLY: j = i ^ lane, p = j <= most; break;
+    default: j = least | (lane & ~segment), p = j <= most;
+    }
+    if (!p) j = i;
+    ok |= (Mask)p << i;
+    // What a thread that does not take part gives is undefined.
+    out[i] = on >> j & 1 && named[j] == named[i] ? value[j] : t->c->register_fill ^ 0x5a5a5a5a;
+  }
+  *valid = ok;
+  return out.vector();
+}
+V<u32> voted(Mask on, Mask p, In<u32> members) { return all<u32>(p & on) & members; }
+V<u32> matched(Mask on, In<u64> x, In<u32> members) {
+  const Lanes<u64> value(x);
+  const Lanes<u32> named(members);
+  Lanes<u32> out(all(0u));
+  for (Mask m = on; m; m &= m - 1)
+    for (Mask k = on; k; k &= k - 1)
+      if (named[first(m)] >> first(k) & 1 && value[first(m)] == value[first(k)]) out[first(m)] |= k & -k;
+  return out.vector();
+}
+V<u32> reduced(Mask on, In<u32> x, In<u32> members, u32 op) {
+  const Lanes<u32> value(x), named(members);
+  Lanes<u32> out(all(0u));
+  for (Mask m = on; m; m &= m - 1) {
+    const u32 i = first(m);
+    u32 r = value[i];
+    for (Mask k = on & named[i] & ~(m & -m); k; k &= k - 1) {
+      const u32 y = value[first(k)];
+      switch (op) {
+      case R_ADD: r += y; break;
+      case R_MIN_U: r = y < r ? y : r; break;
+      case R_MAX_U: r = y > r ? y : r; break;
+      case R_MIN_S: r = (i32)y < (i32)r ? y : r; break;
+      case R_MAX_S: r = (i32)y > (i32)r ? y : r; break;
+      case R_AND: r &= y; break;
+      case R_OR: r |= y; break;
+      default: r ^= y;
+      }
+    }
+    out[i] = r;
+  }
+  return out.vector();
+}
+u32 barrier_votes(State *t, Mask p) {
+  Context *c = t->c;
+  const u32 epoch = c->running->wave[c->running->current].epoch;
+  u32 *slot = c->votes[epoch & 1];
+  const u32 tag = epoch * 2 + 1;
+  if (slot[0] != tag || slot[2] != c->running->wave[0].ordinal) slot[0] = tag, slot[1] = 0, slot[2] = c->running->wave[0].ordinal;
+  slot[1] += __builtin_popcount(p & t->exec);
+  return 0;
+}
+u32 barrier_count(State *t) {
+  Context *c = t->c;
+  return c->votes[(c->running->wave[c->running->current].epoch - 1) & 1][1];
+}
+
+// --- calls of the host: printf and failed assertions, as records of the log (requests.cpp) ---
+constexpr u32 WORDS = 7, BEGINS = 1, ENDS = 2;
+constexpr u64 KEPT = 1024;
+struct Text { // words of a message
+  u64 word[512];
+  u32 n;
+};
+static void put(Text &x, u64 word) {
+  if (x.n < 512) x.word[x.n++] = word;
+}
+static u8 byte_at(Context *c, u64 at) { return at - c->base < c->size ? c->data[at - c->base] : 0; }
+static void put_string(Context *c, Text &x, u64 at) {
+  for (bool more = true; more;) {
+    u64 word = 0;
+    for (u32 k = 0; k < 8; k++) {
+      const u8 letter = more ? byte_at(c, at++) : 0;
+      if (!letter) more = false;
+      word |= (u64)letter << 8 * k;
+    }
+    put(x, word);
+    if (x.n == 512) break;
+  }
+}
+static void put_literal(Text &x, const char *s) {
+  for (bool more = true; more;) {
+    u64 word = 0;
+    for (u32 k = 0; k < 8; k++) {
+      const u8 letter = more ? *s++ : 0;
+      if (!letter) more = false;
+      word |= (u64)letter << 8 * k;
+    }
+    put(x, word);
+  }
+}
+static void log(Context *c, u32 lane, const Text &x, bool error) {
+  const u64 number = (c->messages += 2) | (error ? 1 : 0), limit = error ? c->log_size : c->log_size - KEPT;
+  for (u32 i = 0; i < x.n; i += WORDS) {
+    const u32 n = x.n - i < WORDS ? x.n - i : WORDS;
+    if (c->logged >= limit) {
+      c->lost++;
+      return;
+    }
+    u64 *record = c->log + c->logged++ * RECORD;
+    record[0] = pair(c->group[0], c->group[1]), record[1] = pair(c->group[2], c->running->current * LANES + lane);
+    record[2] = number << 8 | n << 5 | (i + n == x.n ? ENDS : 0) | (i ? 0 : BEGINS);
+    for (u32 k = 0; k < n; k++) record[3 + k] = x.word[i + k];
+  }
+}
+u32 print(State *t, Mask on, In<u64> formats, In<u64> arguments, u32 instruction) {
+  Context *c = t->c;
+  const Lanes<u64> format(formats), given(arguments);
+  for (Mask m = on; m; m &= m - 1) {
+    const u32 lane = first(m);
+    Text x;
+    x.n = 0;
+    put(x, 0);
+    put_string(c, x, format[lane]);
+    u64 at = given[lane];
+    auto take = [&](u32 bytes) {
+      at = (at + bytes - 1) & ~(u64)(bytes - 1);
+      u64 word = 0;
+      for (u32 k = 0; k < bytes; k++) word |= (u64)byte_at(c, at + k) << 8 * k;
+      at += bytes;
+      return word;
+    };
+    for (u64 f = format[lane]; u8 letter = byte_at(c, f++);) {
+      if (letter != '%') continue;
+      u32 bytes = 4;
+      for (;; f++) {
+        letter = byte_at(c, f);
+        if (letter == '*') put(x, take(4));
+        else if (letter == 'l' || letter == 'j' || letter == 'z' || letter == 't' || letter == 'L') bytes = 8;
+        else if (!(letter == 'h' || letter == '-' || letter == '+' || letter == ' ' || letter == '#' || letter == '.' || (letter >= '0' && letter <= '9'))) break;
+      }
+      if (!letter) break;
+      f++;
+      if (letter == '%') continue;
+      if (letter == 's') put_string(c, x, take(8));
+      else if (letter == 'p' || letter == 'e' || letter == 'E' || letter == 'f' || letter == 'F' || letter == 'g' || letter == 'G' || letter == 'a' || letter == 'A') put(x, take(8));
+      else put(x, take(bytes));
+    }
+    log(c, lane, x, false);
+  }
+  return 0;
+}
+u32 failed_assertion(State *t, Mask on, In<u64> messages, In<u64> files, In<u32> lines, In<u64> functions, u32 instruction) {
+  Context *c = t->c;
+  const Lanes<u64> message(messages), file(files), function(functions);
+  const Lanes<u32> line(lines);
+  for (Mask m = on; m; m &= m - 1) {
+    const u32 lane = first(m);
+    Text x;
+    x.n = 0;
+    put(x, 1);
+    put_literal(x, "%s:%u: %s: Device-side assertion `%s' failed.\n");
+    put_string(c, x, file[lane]), put(x, line[lane]), put_string(c, x, function[lane]), put_string(c, x, message[lane]);
+    log(c, lane, x, true);
+  }
+  return trap(c, on, instruction);
+}
+#endif

@@ -1,0 +1,43 @@
+"""The runner that executes CUDA code on the CPU: the PTX that nvcc makes."""
+
+from __future__ import annotations
+
+from parity.cache import Cache, default_root
+from parity.emulator.ptx import PtxDevice
+from parity.errors import MissingTool
+from parity.runners.base import Evidence, Probe, Session, Vendor
+from parity.runners.emulated import INSTRUCTIONS, DeviceSession
+from parity.toolchain import nvcc
+from parity.zig import zig
+
+__all__ = ["PtxRunner"]
+
+
+class PtxRunner:
+    """Executes PTX on the CPU, with the checks of the runner ``emulated``.
+
+    Wavefronts, which are warps, and workgroups run in an order that differs from launch to launch and depends on the
+    launch alone; so do the threads of a warp that diverge.
+    """
+
+    name = "ptx"
+    evidence = Evidence.EMULATED
+    vendor: Vendor = "cuda"
+
+    def probe(self) -> Probe:
+        """Needs nvcc, which makes PTX, and the compiler of the emulator."""
+        try:
+            zig()
+            nvcc()
+        except MissingTool as error:
+            return Probe(False, f"{error.tool} not found", f"install it with: {error.install}")
+        return Probe(True)
+
+    def targets(self) -> tuple[str, ...]:
+        return ("sm_90",)
+
+    def open(self, target: str, *, checked: bool = True) -> Session:
+        # Without checks PTX runs no faster, so they stay.
+        return DeviceSession(
+            PtxDevice(traced=True, instruction_budget=INSTRUCTIONS, cache=Cache(default_root() / "emulator"))
+        )

@@ -1,0 +1,256 @@
+"""Threads of a warp that diverge, that exchange values, and that wait for each other."""
+
+import numpy as np
+import pytest
+from ptx_runs import kernel, module, run, u32
+
+from parity.emulator import DataRace, DivergentBarrier, InstructionBudgetExceeded, NoProgress, Refused, WarpMask
+
+SEEDS = range(8)
+LANES = np.arange(32, dtype=np.uint32)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_loops_of_different_lengths(cache, seed):
+    text = module(
+        kernel(
+            """
+    mov.u32 %r1, 0; mov.u32 %r2, %t;
+LOOP:
+    setp.eq.u32 %p1, %r2, 0;
+    @%p1 bra DONE;
+    add.u32 %r1, %r1, %r2; sub.u32 %r2, %r2, 1;
+    bra.uni LOOP;
+DONE:
+    st.global.u32 [%x], %r1;
+""",
+            1,
+        )
+    )
+    (found,), _ = run(text, cache, np.zeros(32, np.uint32), seed=seed)
+    assert found.tolist() == [n * (n + 1) // 2 for n in range(32)]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_registers_of_threads_that_are_elsewhere_stay(cache, seed):
+    """16-bit, 32-bit and 64-bit registers that share slots, on both sides of branches that part threads."""
+    text = module(
+        kernel(
+            """
+    and.b32 %r1, %t, 1; setp.eq.u32 %p1, %r1, 1;
+    and.b32 %r2, %t, 2; setp.eq.u32 %p2, %r2, 2;
+    @%p1 bra ODD;
+    cvt.u16.u32 %h1, %t; mul.lo.u16 %h2, %h1, 3; cvt.u32.u16 %r5, %h2;
+    @%p2 bra JOIN;
+    add.u32 %r5, %r5, 1000;
+    bra.uni JOIN;
+ODD:
+    cvt.u64.u32 %d1, %t; mul.lo.u64 %d2, %d1, 5; cvt.u32.u64 %r5, %d2;
+    @!%p2 bra JOIN;
+    add.u32 %r6, %r5, %r5; mov.u32 %r5, %r6;
+JOIN:
+    st.global.u32 [%x], %r5;
+""",
+            1,
+        )
+    )
+    (found,), _ = run(text, cache, np.zeros(32, np.uint32), seed=seed)
+    expected = [t * 5 * (2 if t & 2 else 1) if t & 1 else 3 * t + (0 if t & 2 else 1000) for t in range(32)]
+    assert found.tolist() == expected
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_indexed_branches(cache, seed):
+    text = module(
+        kernel(
+            """
+    and.b32 %r1, %t, 3;
+    table: .branchtargets A, B, C, A;
+    brx.idx %r1, table;
+A:
+    mov.u32 %r2, 10; bra.uni END;
+B:
+    mov.u32 %r2, 20; bra.uni END;
+C:
+    mov.u32 %r2, 30;
+END:
+    st.global.u32 [%x], %r2;
+""",
+            1,
+        )
+    )
+    (found,), _ = run(text, cache, np.zeros(32, np.uint32), seed=seed)
+    assert found.tolist() == [(10, 20, 30, 10)[t & 3] for t in range(32)]
+
+
+SUM = """
+    ld.global.u32 %r1, [%x];
+    {before}
+    shfl.sync.bfly.b32 %r2, %r1, 16, 31, {mask}; add.u32 %r1, %r1, %r2;
+    shfl.sync.bfly.b32 %r2, %r1, 8, 31, {mask}; add.u32 %r1, %r1, %r2;
+    shfl.sync.bfly.b32 %r2, %r1, 4, 31, {mask}; add.u32 %r1, %r1, %r2;
+    shfl.sync.bfly.b32 %r2, %r1, 2, 31, {mask}; add.u32 %r1, %r1, %r2;
+    shfl.sync.bfly.b32 %r2|%p3, %r1, 1, 31, {mask}; add.u32 %r1, %r1, %r2;
+    {after}
+    st.global.u32 [%x], %r1;
+"""
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_threads_meet_at_a_shuffle(cache, seed):
+    """They come to it over two ways, one of them longer."""
+    apart = """
+    and.b32 %r5, %t, 1; setp.eq.u32 %p1, %r5, 1;
+    @%p1 bra ODD;
+    add.u32 %r1, %r1, 1; bra.uni MEET;
+ODD:
+    add.u32 %r1, %r1, 2; add.u32 %r1, %r1, 3;
+MEET:
+"""
+    text = module(kernel(SUM.format(before=apart, mask=-1, after=""), 1))
+    (found,), _ = run(text, cache, LANES.copy(), seed=seed)
+    assert found.tolist() == [sum(range(32)) + 16 * 1 + 16 * 5] * 32
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_a_mask_that_names_threads_that_do_not_come(cache, seed):
+    half = "setp.ge.u32 %p1, %t, 16; @%p1 bra OTHERS;"
+    others = "bra.uni END; OTHERS: bar.sync 0; END:"
+    with pytest.raises(DivergentBarrier, match="lane 0 of a wavefront"):
+        run(module(kernel(SUM.format(before=half, mask=-1, after=others), 1)), cache, LANES.copy(), seed=seed)
+    others = "bra.uni END; OTHERS: bar.warp.sync -1; END:"
+    with pytest.raises(WarpMask, match="wait for others of their warp that the mask names and that do not come"):
+        run(module(kernel(SUM.format(before=half, mask=-1, after=others), 1)), cache, LANES.copy(), seed=seed)
+    # Those that have left are not waited for.
+    left = "setp.ge.u32 %p1, %t, 16; @%p1 bra END;"
+    (found,), _ = run(
+        module(kernel(SUM.format(before=left, mask=-1, after="END:").replace("16, 31", "0, 31"), 1)),
+        cache,
+        LANES.copy(),
+    )
+    assert found[:16].tolist() == [sum(range(16)) * 2] * 16
+
+
+def test_a_thread_that_its_mask_does_not_name(cache):
+    with pytest.raises(WarpMask, match="a thread executes it that the mask does not name") as info:
+        run(module(kernel(SUM.format(before="", mask=0xFFFF, after=""), 1)), cache, LANES.copy())
+    assert "block (0, 0, 0), thread (16, 0, 0)" in str(info.value)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_halves_of_a_warp_exchange_values_apart(cache, seed):
+    """Both execute the same instruction, each with its own mask."""
+    masks = "setp.lt.u32 %p1, %t, 16; selp.b32 %r9, 0xffff, 0xffff0000, %p1;"
+    text = module(kernel(SUM.format(before=masks, mask="%r9", after="").replace("16, 31", "0, 31"), 1))
+    (found,), _ = run(text, cache, LANES.copy(), seed=seed)
+    assert found.tolist() == [240] * 16 + [2 * sum(range(16, 32))] * 16
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_votes_matches_and_reductions(cache, seed):
+    text = module(
+        kernel(
+            """
+    setp.lt.u32 %p1, %t, 5;
+    vote.sync.ballot.b32 %r1, %p1, -1;
+    vote.sync.any.pred %p2, %p1, -1; selp.u32 %r2, 1, 0, %p2;
+    vote.sync.all.pred %p3, %p1, -1; selp.u32 %r3, 1, 0, %p3;
+    and.b32 %r4, %t, 3; match.any.sync.b32 %r5, %r4, -1;
+    redux.sync.add.s32 %r6, %t, -1;
+    redux.sync.max.u32 %r7, %t, -1;
+    xor.b32 %r8, %r1, %r5; add.u32 %r8, %r8, %r2; add.u32 %r8, %r8, %r3; add.u32 %r8, %r8, %r6;
+    add.u32 %r8, %r8, %r7;
+    st.global.u32 [%x], %r8;
+""",
+            1,
+        )
+    )
+    (found,), _ = run(text, cache, np.zeros(32, np.uint32), seed=seed)
+    assert found.tolist() == [(31 ^ (0x11111111 << (t & 3))) + 1 + 0 + 496 + 31 for t in range(32)]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_lock_is_passed_on_within_a_warp(cache, seed):
+    """Threads of a warp wait for one of them, which a GPU since Volta lets go on."""
+    text = module(
+        kernel(
+            """
+SPIN:
+    atom.global.cas.b32 %r1, [%b1], 0, 1;
+    setp.ne.u32 %p1, %r1, 0;
+    @%p1 bra SPIN;
+    ld.volatile.global.u32 %r2, [%b0]; add.u32 %r2, %r2, 1; st.volatile.global.u32 [%b0], %r2;
+    atom.global.exch.b32 %r3, [%b1], 0;
+"""
+        )
+    )
+    (found, _), _ = run(text, cache, u32(0), u32(0), seed=seed, budget=2_000_000)
+    assert found.tolist() == [32]
+
+
+def test_threads_that_wait_for_ever(cache):
+    text = module(kernel("SPIN: ld.volatile.global.u32 %r1, [%b0]; setp.eq.u32 %p1, %r1, 0; @%p1 bra SPIN;", 1))
+    with pytest.raises((NoProgress, InstructionBudgetExceeded)):
+        run(text, cache, u32(0), budget=3_000_000)
+
+
+SHARED = module(
+    ".shared .align 4 .b8 tile[1024];",
+    kernel(
+        """
+    mov.u32 %r1, tile; mad.lo.u32 %r2, %t, 4, %r1;
+    ld.global.u32 %r3, [%x]; st.shared.u32 [%r2], %r3;
+    {barrier}
+    sub.u32 %r4, %n, 1; sub.u32 %r4, %r4, %t; mad.lo.u32 %r5, %r4, 4, %r1;
+    ld.shared.u32 %r6, [%r5]; st.global.u32 [%y], %r6;
+"""
+    ),
+)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_a_barrier_of_a_block(cache, seed):
+    x = np.arange(128, dtype=np.uint32)
+    (_, found), _ = run(SHARED.replace("{barrier}", "bar.sync 0;"), cache, x, np.zeros_like(x), block=128, seed=seed)
+    assert found.tolist() == x[::-1].tolist()
+
+
+def test_a_missing_barrier_is_a_race(cache):
+    x = np.arange(128, dtype=np.uint32)
+    with pytest.raises(DataRace, match=r"tile|shared|LDS"):
+        run(SHARED.replace("{barrier}", ""), cache, x, np.zeros_like(x), block=128, seed=1)
+
+
+def test_a_barrier_that_some_threads_do_not_come_to(cache):
+    apart = "setp.lt.u32 %p1, %t, 7; @%p1 bra A; bar.sync 0; bra.uni B; A: bar.sync 0; B:"
+    x = np.arange(64, dtype=np.uint32)
+    with pytest.raises(DivergentBarrier):
+        run(SHARED.replace("{barrier}", apart), cache, x, np.zeros_like(x), block=64)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_a_barrier_that_counts(cache, seed):
+    text = module(
+        kernel(
+            """
+    setp.lt.u32 %p1, %t, 40;
+    barrier.sync 0;
+    bar.red.popc.u32 %r1, 0, %p1; barrier.red.or.pred %p2, 0, %p1; bar.red.and.pred %p3, 0, %p1;
+    selp.u32 %r2, 1000, 0, %p2; selp.u32 %r3, 5000, 0, %p3; add.u32 %r1, %r1, %r2; add.u32 %r1, %r1, %r3;
+    st.global.u32 [%x], %r1;
+""",
+            1,
+        )
+    )
+    (found,), _ = run(text, cache, np.zeros(192, np.uint32), grid=2, block=96, seed=seed)
+    assert found.tolist() == [1040] * 192
+
+
+def test_what_is_refused_is_named(cache):
+    for line, named in {
+        "tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [tex, {%r1}];": "textures",
+        "barrier.sync 1, 64;": "number of threads",
+        "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32 {%f1}, {%r1}, {%r2}, {%f2};": "matrix",
+    }.items():
+        with pytest.raises(Refused, match=named):
+            run(module(kernel(line, 1)), cache, u32(0))
