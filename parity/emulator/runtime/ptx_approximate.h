@@ -184,13 +184,11 @@ static const Segment TANGENT[] = {
     {16775696, 356, -464}, {16776656, 132, -176}, {16777012, 48, -64}, {16777140, 20, -32}, {16777188, 8, -16},
     {16777204, 4, -8},
 };
-// TANGENT has 1 to 16 segments of the same width for each power of two from 2^-8 to 4.
-struct Octave {
-  u32 first, bits; // number of its first segment, and by how many bits of the fraction they are numbered
-};
-static const Octave OCTAVES[] = {
-    {0, 0}, {1, 0}, {2, 0}, {3, 1}, {5, 1}, {7, 2}, {11, 2}, {15, 2}, {19, 3}, {27, 4}, {43, 3},
-};
+// TANGENT has 1 to 16 segments of the same width for each power of two from 2^-8 to 4: the number of the first one, and
+// by how many bits of the fraction they are numbered.
+constexpr u32 OCTAVES = 11;
+static const u32 FIRST[OCTAVES] = {0, 1, 2, 3, 5, 7, 11, 15, 19, 27, 43};
+static const u32 BITS[OCTAVES] = {0, 0, 0, 1, 1, 2, 2, 2, 3, 4, 3};
 
 constexpr u32 SIGN = 0x80000000u, INF = 0x7f800000u, NOT_A_NUMBER = 0x7fffffffu, ONE = 0x3f800000u, STEP = 1u << 23;
 
@@ -209,33 +207,36 @@ INLINE V<u32> square(V<u32> x) {
   for (u32 i = 2; i < 17; i++) r += (0u - (x >> i & 1)) & (x >> (18 - i));
   return r >> 1;
 }
-INLINE V<i64> product(V<i32> a, V<u32> b) { return to<i64>(a) * to<i64>(as<i32>(b)); }
-INLINE V<i64> interpolated(const Segment *table, V<u32> number, V<u32> x, V<u32> squared, i64 up0, i64 up2) {
-  V<i32> c0, c1, c2;
+// Integers, which an f64 holds exactly.
+INLINE V<f64> exactly(V<u32> x) { return to<f64>(as<i32>(x)); }
+INLINE V<f64> interpolated(const Segment *table, V<u32> number, V<u32> x, V<u32> squared, f64 scale0, f64 scale2) {
+  u32 at[LANES];
+  i32 a0[LANES], a1[LANES], a2[LANES];
+  __builtin_memcpy(at, &number, sizeof at);
   for (u32 i = 0; i < LANES; i++) {
-    const Segment &s = table[number[i]];
-    c0[i] = s.c0, c1[i] = s.c1, c2[i] = s.c2;
+    const Segment &s = table[at[i]];
+    a0[i] = s.c0, a1[i] = s.c1, a2[i] = s.c2;
   }
-  return (to<i64>(c0) << up0) + product(c1, x) + (product(c2, squared) << up2);
+  V<i32> c0, c1, c2;
+  __builtin_memcpy(&c0, a0, sizeof a0), __builtin_memcpy(&c1, a1, sizeof a1), __builtin_memcpy(&c2, a2, sizeof a2);
+  return fma(to<f64>(c2), exactly(squared) * scale2, fma(to<f64>(c1), exactly(x), to<f64>(c0) * scale0));
 }
-INLINE V<i64> by_17(const Segment *table, V<u32> fixed, i64 up0, i64 up2) {
+INLINE V<f64> by_17(const Segment *table, V<u32> fixed, f64 scale0, f64 scale2) {
   V<u32> x = fixed & 0x1ffff;
-  return interpolated(table, fixed >> 17, x, square(x), up0, up2);
+  return interpolated(table, fixed >> 17, x, square(x), scale0, scale2);
 }
-// Fixed point to 24 bits, the rest cut off; x * 2^-weight, which no operand makes subnormal.
-INLINE V<f32> cut(V<i64> x, f64 scale) {
-  return to<f32>(as<f64>(as<u64>(to<f64>(x)) & ~0x1ffffffful) * scale);
-}
+INLINE V<i32> rounded(V<f64> sum, f64 bias, f64 scale) { return to<i32>((sum + bias) * scale); } // of a positive sum
+INLINE V<f64> cut(V<f64> x) { return as<f64>(as<u64>(x) & ~0x1ffffffful); } // to 24 bits
 
 // --- the unit ---
 // Significands as integers of 24 bits, from the 23 bits of a fraction; `odd` is the last bit of the power of two.
 INLINE V<i32> reciprocal_significand(V<u32> fraction) {
   V<u32> x = fraction & 0xffff;
-  return to<i32>(interpolated(RECIPROCAL, fraction >> 16, x, square(x << 1), 13, 0) + 0x47e7 >> 15);
+  return rounded(interpolated(RECIPROCAL, fraction >> 16, x, square(x << 1), 0x1p13, 1), 0x47e7, 0x1p-15);
 }
 INLINE V<i32> root_reciprocal_significand(V<u32> fraction, V<i32> odd) {
   V<u32> fixed = fraction | as<u32>(odd) << 23;
-  return sel(fixed == 0, all(1 << 24), to<i32>(by_17(ROOT_RECIPROCAL, fixed, 14, 2) + 0x7fff >> 16));
+  return sel(fixed == 0, all(1 << 24), rounded(by_17(ROOT_RECIPROCAL, fixed, 0x1p14, 4), 0x7fff, 0x1p-16));
 }
 INLINE V<f32> reciprocal(V<f32> x) {
   V<i32> r = reciprocal_significand(fraction(x)) + ((252 - exponent(x)) << 23);
@@ -251,7 +252,7 @@ INLINE V<f32> root_reciprocal(V<f32> x) {
 INLINE V<f32> root(V<f32> x) {
   V<i32> e = exponent(x) - 127;
   V<u32> fixed = fraction(x) | as<u32>(e & 1) << 23;
-  V<u32> r = as<u32>(to<i32>(by_17(ROOT, fixed, 15, 1) + 0x7fff >> 17) + ((126 + (e >> 1)) << 23));
+  V<u32> r = as<u32>(rounded(by_17(ROOT, fixed, 0x1p15, 2), 0x7fff, 0x1p-17) + ((126 + (e >> 1)) << 23));
   r = sel(is_zero(x), sign(x), sel(as<u32>(x) == INF, all(INF), r));
   return bits_or_nan(is_nan(x) | (bools(sign(x) != 0) & ~is_zero(x)), r);
 }
@@ -261,41 +262,43 @@ INLINE V<f32> power_of_two(V<f32> x) {
   V<i32> fixed = as<i32>(sel(e >= 0, significand << as<u32>(e & 7), significand >> as<u32>(min(0 - e, all(31)))));
   B down = bools(sign(x) != 0);
   fixed = sel(down, sel((fixed & (i32)(STEP - 1)) == 0, 0 - fixed, ~fixed), fixed);
-  V<i32> r = to<i32>(by_17(EXPONENTIAL, as<u32>(fixed) & (STEP - 1), 13, 0) + 0x77e2 >> 15);
+  V<i32> r = rounded(by_17(EXPONENTIAL, as<u32>(fixed) & (STEP - 1), 0x1p13, 1), 0x77e2, 0x1p-15);
   V<u32> bits = flushed_bits(r + (((fixed >> 23) + 126) << 23));
   bits = sel(is_zero(x), all(ONE), sel(e >= 7, sel(down, all(0u), all(INF)), bits));
   return bits_or_nan(is_nan(x), bits);
 }
 INLINE V<f32> logarithm(V<f32> x) {
-  V<i64> r = by_17(LOGARITHM, fraction(x), 12, 1) + 0x3345 >> 2;
-  r = sel(as<u32>(x) == ONE, all<i64>(0), r + (to<i64>(exponent(x) - 127) << 36));
-  B minus = bools(r < 0);
-  V<u32> bits = as<u32>(cut(sel(minus, ~r, r), 0x1p-36)) | sel(minus, all(SIGN), all(0u));
+  V<f64> r = floor((by_17(LOGARITHM, fraction(x), 0x1p12, 2) + 0x3345) * 0.25) + to<f64>(exponent(x) - 127) * 0x1p36;
+  B minus = bools(r < 0.0);
+  V<u32> bits = as<u32>(to<f32>(cut(sel(minus, -1.0 - r, r)) * 0x1p-36)) | sel(minus, all(SIGN), all(0u));
+  bits = sel(as<u32>(x) == ONE, all(0u), bits);
   bits = sel(is_zero(x), all(SIGN | INF), sel(as<u32>(x) == INF, all(INF), bits));
   return bits_or_nan(is_nan(x) | (bools(sign(x) != 0) & ~is_zero(x)), bits);
 }
 // Sine of turns, `quarter` of a turn ahead. The operand was multiplied by 1 / (2 pi) and cut to 24 bits.
 INLINE V<f32> wave(V<f32> x, u32 quarter) {
-  V<f64> turns = mag(as<f64>(as<u64>(to<f64>(x) * (f64)0x1.45f306p-3f) & ~0x1ffffffful));
+  V<f64> turns = mag(cut(to<f64>(x) * (f64)0x1.45f306p-3f));
   V<f64> fixed = trunc(turns * 0x1p25);
   fixed -= floor(fixed * 0x1p-25) * 0x1p25;
   B beyond = is_nan(x) | is_infinite(x);
   V<u32> phase = to<u32>(sel(beyond, all(0.0), fixed)) + (quarter << 23);
   V<u32> rising = sel((phase & STEP) == 0, phase, ~phase) & (STEP - 1);
   V<u32> minus = (phase << 7 & SIGN) ^ (quarter ? all(0u) : sign(x));
-  return bits_or_nan(beyond, as<u32>(cut(by_17(SINE, rising, 11, 0), 0x1p-37)) | minus);
+  return bits_or_nan(beyond, as<u32>(to<f32>(cut(by_17(SINE, rising, 0x1p11, 1)) * 0x1p-37)) | minus);
 }
 INLINE V<f32> hyperbolic_tangent(V<f32> x) {
   V<i32> octave = exponent(x) - 119;
   V<u32> first, bits;
-  for (u32 i = 0; i < LANES; i++) {
-    const Octave &o = OCTAVES[octave[i] < 0 ? 0 : octave[i] > 10 ? 10 : octave[i]];
-    first[i] = o.first, bits[i] = o.bits;
-  }
+  u32 at[LANES], firsts[LANES], widths[LANES];
+  V<i32> known = min(max(octave, all(0)), all((i32)OCTAVES - 1));
+  __builtin_memcpy(at, &known, sizeof at);
+  for (u32 i = 0; i < LANES; i++) firsts[i] = FIRST[at[i]], widths[i] = BITS[at[i]];
+  __builtin_memcpy(&first, firsts, sizeof first), __builtin_memcpy(&bits, widths, sizeof bits);
   V<u32> in_segment = (fraction(x) << bits & (STEP - 1)) >> 6;
   V<u32> number = first + (fraction(x) >> (23 - bits));
-  V<u32> r = as<u32>(cut(interpolated(TANGENT, number, in_segment, square(in_segment), 15, 0), 0x1p-39));
-  r = sel(octave < 0, as<u32>(mag(x)), sel(octave > 10, all(ONE), r));
+  V<f64> sum = interpolated(TANGENT, number, in_segment, square(in_segment), 0x1p15, 1);
+  V<u32> r = as<u32>(to<f32>(cut(sum) * 0x1p-39));
+  r = sel(octave < 0, as<u32>(mag(x)), sel(octave >= (i32)OCTAVES, all(ONE), r));
   return bits_or_nan(is_nan(x), r | sign(x));
 }
 
