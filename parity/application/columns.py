@@ -10,10 +10,10 @@ from parity.codeobject import CodeObject
 from parity.engine import CaseRecord, Column, Task, columns_of
 from parity.errors import NotAvailable, UsageError
 from parity.op import Entry
-from parity.runners import Evidence, OpRunner, Runner, available, replayed
+from parity.runners import Choosing, Evidence, OpRunner, Runner, available, replayed
 from parity.runners.recording import Recording
 from parity.suite import Suite
-from parity.toolchain import DEFAULT_TARGETS, TARGETS, Built, target
+from parity.toolchain import Built, target
 
 __all__ = ["Columns", "columns", "targets_of"]
 
@@ -187,7 +187,7 @@ def targets_of(runner: Runner, wanted: Sequence[str]) -> list[str]:
 
 
 def _usual(runner: Runner | OpRunner) -> list[str]:
-    return [t for t in runner.targets() if t in DEFAULT_TARGETS or t not in TARGETS] or list(runner.targets())
+    return list(runner.usual() if isinstance(runner, Choosing) else runner.targets())
 
 
 def _changed(recording: Recording, suite: Suite) -> Iterator[str]:

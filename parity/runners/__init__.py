@@ -12,6 +12,7 @@ from parity.runners.base import (
     Vendor,
 )
 from parity.runners.capabilities import (
+    Choosing,
     Counting,
     Describing,
     Drawing,
@@ -25,6 +26,7 @@ from parity.runners.capabilities import (
 from parity.runners.registry import available, gpu_runner, kernel_runner, probed, problems, runner, runners
 
 __all__ = [
+    "Choosing",
     "Computation",
     "Counting",
     "Describing",

@@ -15,7 +15,8 @@ from parity.runners.recording import Recording
 from parity.runners.timing import Timings
 
 __all__ = [
-    "Counting", "Describing", "Drawing", "Explaining", "Replaying", "Shared", "Timed", "described", "replayed",
+    "Choosing", "Counting", "Describing", "Drawing", "Explaining", "Replaying", "Shared", "Timed", "described",
+    "replayed",
 ]  # fmt: skip
 
 
@@ -55,6 +56,14 @@ class Drawing(Protocol):
     @property
     def nearest(self) -> Executor:
         """The same device, but that they are the nearest numbers."""
+
+
+@runtime_checkable
+class Choosing(Protocol):
+    """A runner that runs some of its targets only if they are named."""
+
+    def usual(self) -> tuple[str, ...]:
+        """The targets of a run that names none."""
 
 
 @runtime_checkable

@@ -26,7 +26,7 @@ from parity.emulator import (
 from parity.errors import MissingTool, ParityError, SystemLacks, UsageError
 from parity.launch import Buffer, Fault, Launch, Outcome, Pointer, Scalar, Struct, argument_bytes
 from parity.runners.base import Evidence, Probe, Session, Vendor, mismatch
-from parity.toolchain import TARGETS, MissingKernel, ModuleStore, device_library
+from parity.toolchain import DEFAULT_TARGETS, TARGETS, MissingKernel, ModuleStore, device_library
 from parity.zig import zig
 
 __all__ = ["INSTRUCTIONS", "DeviceSession", "Emulated", "results_of"]
@@ -55,6 +55,10 @@ class Emulated:
 
     def targets(self) -> tuple[str, ...]:
         return tuple(TARGETS)
+
+    def usual(self) -> tuple[str, ...]:
+        """Those that every ROCm in use knows."""
+        return DEFAULT_TARGETS
 
     def open(self, target: str, *, checked: bool = True) -> Session:
         return EmulatedSession(checked)
