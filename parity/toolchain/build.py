@@ -557,6 +557,7 @@ def _compile_cuda(source: Source, target: Target, folder: Path) -> None:
         forced=side.forced,
         flags=side.flags,
         kernels=source.kernels,
+        named=lambda path: source.name(path) if path in source.files else str(path),
     )
     _write_record(folder, code, ptx, cubin, sources=[source.name(path) for path in source.files])
 
