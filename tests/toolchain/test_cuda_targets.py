@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -257,6 +258,51 @@ def test_it_takes_nothing_of_what_compiles_for_amd(compiler, monkeypatch, tmp_pa
     for _ in range(2):
         (built,) = build(tmp_path, targets=["sm_90"], cache=cache)
         assert built.code_object
+
+
+EXTENSION = """#include <torch/extension.h>
+#include <ATen/cuda/CUDAContext.h>
+#include "common.h"
+template <typename T>
+__global__ void scale(const T* x, T* __restrict__ y, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = x[i] * T(FACTOR);
+}
+torch::Tensor forward(torch::Tensor x) {
+  auto y = torch::empty_like(x);
+  scale<float><<<1, 256, 0, at::cuda::getCurrentCUDAStream()>>>(x.data_ptr<float>(), y.data_ptr<float>(), x.numel());
+  return y;
+}
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("forward", &forward, "scale"); }
+"""
+
+
+def test_host_code_for_which_something_is_not_here_is_left_out(compiler, tmp_path):
+    (tmp_path / "k.cu").write_text(EXTENSION)
+    (tmp_path / "common.h").write_text("#define FACTOR 2\n")
+    (built,) = build(tmp_path, targets=["sm_90"], cache=Cache(tmp_path / "cache"))
+    assert built.error is None, built.error
+    (kernel,) = built.code_object.kernels.values()
+    assert built.code_object.symbol("scale<float>") == kernel.name
+    assert [argument.name for argument in kernel.args] == ["x", "y", "n"]
+    assert built.translation.empty_headers == ("torch/extension.h", "ATen/cuda/CUDAContext.h")
+    assert [(piece.file, piece.line) for piece in built.translation.left_out] == [("k.cu", 9), ("k.cu", 14)]
+    assert '"k.cu"' in built.code_object.listing and str(tmp_path) not in built.code_object.listing
+
+
+def test_device_code_is_never_left_out(compiler, tmp_path):
+    (tmp_path / "k.cu").write_text(EXTENSION)
+    (built,) = build(tmp_path, targets=["sm_90"], cache=Cache(tmp_path / "cache"))
+    assert built.code_object is None
+    found = [(Path(each.file), each.line, each.name) for each in built.error.findings]
+    assert (tmp_path / "k.cu", 7, "FACTOR") in found
+    assert (tmp_path / "k.cu", 3, "common.h") in found
+
+
+def test_templates_that_nobody_instantiates_are_those_of_the_amd_side(compiler, tmp_path):
+    (tmp_path / "k.cu").write_text("template <typename T> __global__ void k(T* x) { *x = 0; }\n")
+    (built,) = build(tmp_path, targets=["sm_90"], cache=Cache(tmp_path / "cache"))
+    assert built.guessed and built.code_object.symbol("k<float>") in built.code_object.kernels
 
 
 TEMPLATES = """#include "scale.cuh"
