@@ -127,13 +127,14 @@ def _seen(taken: Taken, place: int, flow: Flow | None, names: list[str], c_type:
         return taken
     use, bound, of = flow.uses.get((place, 0)), flow.bounds.get((place, 0)), flow.types[place]
     if use is None and not ("*" in c_type or (taken.is_pointer and of in ("u64", "b64") and bound is None)):
-        other = tuple(names[i] for i, _ in sorted(bound.pointers - bound.direct)) if bound else ()
+        other = tuple(dict.fromkeys(names[i] for i, _ in sorted(bound.pointers))) if bound else ()
         outputs = {key for key, each in flow.uses.items() if each.writes}
+        several = sum(bool(each.direct & outputs) for each in flow.bounds.values()) > 1
         return replace(
             taken,
             is_pointer=False,
             dtype=taken.dtype or (of if of in ("f32", "f64") else _INTEGERS.get(of, "")),
-            is_count=bound is not None and bool(bound.direct & outputs),
+            is_count=bound is not None and bool(bound.direct & outputs) and not several,
             bounds=other,
         )
     found = {_ELEMENTS.get(each, "") for each in use.types} if use else set()
@@ -174,6 +175,7 @@ def _op(module: str, place: str, alike: list[Signature]) -> str:
     names = list(variables) or ["f32"]
     pointers = [each for each in one.args if each.is_pointer and each.name != "info"]
     written = _written(pointers)
+    axes = sorted(one.flow.axes - {"x"}) if one.flow else []
     is_seen = any(each.is_input is not None for each in pointers)
     inputs = {each.name: of.get(each.dtype, each.dtype) or names[0] for each in pointers if each.name not in written}
     others = {each.name: of.get(each.dtype, each.dtype) or names[-1] for each in pointers if each.name in written}
@@ -212,6 +214,7 @@ def _op(module: str, place: str, alike: list[Signature]) -> str:
         *([f"    params={_mapping(params)},  # drawn; what the host computes is rows:i32=..."] if params else []),
         f"    block={_block(one.flow)},  # a guess: the host's; say grid= and shapes= if not a thread per element",
         *(f"    # {each.name} bounds an index of {', '.join(each.bounds)}: say shapes=" for each in _others(one.args)),
+        *([f"    # its blocks are told apart along {' and '.join(axes)}: say grid="] if axes else []),
         f"    grid_stride={one.flow is not None and one.flow.strided},",
         f"    reference=None,  # a function of {', '.join((*inputs, *params)) or 'nothing'} to what is expected",
         ")",
@@ -225,7 +228,7 @@ def _is_count(number: Taken) -> bool:
 
 
 def _others(args: Iterable[Taken]) -> list[Taken]:
-    """The numbers that bound another index than that of an element."""
+    """The numbers that bound an index and are not the number of elements."""
     return [each for each in args if each.bounds and not each.is_count]
 
 

@@ -120,7 +120,8 @@ class _Kernel:
         self._compared: list[tuple[str, str]] = []
         self._accesses: list[tuple[_Access, str, str]] = []
         self._closures: dict[tuple[int, str], frozenset[str]] = {}
-        self._escapes: set[str] = set()
+        self._stored: set[str] = set()
+        self._passed: set[str] = set()
         self._fetched: set[str] = set()
         for match in _INSTRUCTION.finditer(entry["body"]):
             self._read(match["op"].split("."), _OPERAND.findall(match["operands"]), match["operands"])
@@ -148,7 +149,10 @@ class _Kernel:
             tuple(each["type"] for each in self._parameters),
             uses,
             self._bounds(where),
-            frozenset(key for register in self._escapes for key in self._keys(register) & known),
+            frozenset(
+                {key for register in self._stored for key in self._keys(register) & known}
+                | {key for register in self._passed for key in self._pointed(register, known)}
+            ),
             tuple(int(count) for count in self._threads.groups("1")) if self._threads else (),
             any("%nctaid" in source for _, step in self._stepped for source in self._slice(step)),
             frozenset(
@@ -189,11 +193,10 @@ class _Kernel:
         if name in ("ld", "ldu") and not {"shared", "local", "const"} & set(op):
             self._access("ld", kind, operands[1])
             self._fetched |= set(_REGISTER.findall(operands[0]))
-        elif name == "st" and ("param" in op or "local" in op or "shared" in op):
-            self._escapes |= set(_REGISTER.findall(operands[-1]))
         elif name == "st":
-            self._access("st", kind, operands[0])
-            self._escapes |= set(_REGISTER.findall(operands[-1]))
+            (self._passed if "param" in op else self._stored).update(_REGISTER.findall(operands[-1]))
+            if not {"param", "local", "shared"} & set(op):
+                self._access("st", kind, operands[0])
         elif name in ("atom", "red") and "shared" not in op:
             self._access("atom", kind, operands[1 if name == "atom" else 0])
         elif name == "cp" and "async" in op and len(operands) > 1:
@@ -218,8 +221,9 @@ class _Kernel:
                 moved = (source for operand in pointer for source in _REGISTER.findall(operand))
                 self._moved.setdefault(register, set()).update(moved)
             if name in _SCALED:
-                factors = (source for operand in operands[1:3] for source in _REGISTER.findall(operand))
-                self._scaled.setdefault(register, set()).update(factors)
+                factors = [source for operand in operands[1:3] for source in _REGISTER.findall(operand)]
+                if len(factors) == 1:  # by a size; two registers are a row and its length
+                    self._scaled.setdefault(register, set()).update(factors)
             if name == "add":
                 self._stepped += [(register, source) for source in sources]
 
