@@ -77,6 +77,8 @@ _INCLUDES = re.compile(r'^#\$ INCLUDES="-I([^"]+)"', re.MULTILINE)
 # .loc FILE LINE COLUMN, function_name LABEL, inlined_at FILE LINE COLUMN; the first label is at the section's begin.
 _FUNCTION = re.compile(r"(, function_name \$L__info_string)(?!0\b)\d+(?=,)")
 _FUNCTIONS = re.compile(r"(^\s*\.section\s+\.debug_str\s*\{\s*\$L__info_string0:\n)[^{}]*\}", re.MULTILINE)
+_NUMBERED = re.compile(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', re.MULTILINE)
+_LINE = re.compile(r"^\s*\.loc\s+(\d+) ", re.MULTILINE)
 _FILE = re.compile(r'^(\s*\.file\s+\d+\s+)"([^"]*)"', re.MULTILINE)
 
 
@@ -187,12 +189,16 @@ def compile_module(
 def parse_ptx(ptx: str, module: str, target: Target, usage: str = "", *, binary: Path | None = None) -> CodeObject:
     """The code object of a PTX text; ``usage`` is what ``ptxas -v`` said: registers, shared and local memory.
 
-    An 8-byte parameter without ``.ptr`` may be a pointer or a number: its kind is empty.
+    An 8-byte parameter without ``.ptr`` may be a pointer or a number: its kind is empty. Kernels of CUDA's own headers,
+    as including CUB brings one, are left out.
     """
+    libraries = {number for number, name in _NUMBERED.findall(ptx) if name.startswith(f"{HEADERS_ALIAS}/")}
     used = {match["name"]: match for match in _USAGE.finditer(usage)}
     kernels = {}
     for entry in _ENTRY.finditer(ptx):
         name, args = entry["name"], tuple(_arguments(entry["parameters"]))
+        if (line := _LINE.search(ptx, entry.end())) and line[1] in libraries:
+            continue
         numbers = used.get(name)
         shared = _SHARED.search(numbers["more"]) if numbers else None
         limit = _MAXNTID.search(entry["directives"])

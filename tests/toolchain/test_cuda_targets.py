@@ -72,6 +72,27 @@ def test_ptx_says_what_arguments_a_kernel_takes():
     assert (nothing.args, nothing.vgprs, nothing.lds_bytes, nothing.max_threads) == ((), 4, 0, 1024)
 
 
+def test_kernels_of_cuda_s_own_headers_are_none_of_the_source():
+    text = PTX.replace("{\n}", "{\n.loc\t1 3 0\n}", 1).replace("{\n}", "{\n.loc\t2 73 0\n}", 1)
+    files = '\t.file\t1 "k.cu"\n\t.file\t2 "{}"\n'
+    found = parse_ptx(text + files.format("cuda-include/cccl/cub/util_device.cuh"), "module", target("sm_90"))
+    assert list(found.kernels) == ["mix"]
+    assert list(parse_ptx(text + files.format("own.cuh"), "module", target("sm_90")).kernels) == ["mix", "nothing"]
+
+
+def test_cub_is_there(compiler, tmp_path):
+    (tmp_path / "k.cu").write_text(
+        "#include <cub/block/block_reduce.cuh>\n"
+        'extern "C" __global__ void total(const float* x, float* out) {\n'
+        "  using Reduce = cub::BlockReduce<float, 128>;\n  __shared__ typename Reduce::TempStorage shared;\n"
+        "  float sum = Reduce(shared).Sum(x[threadIdx.x]);\n  if (threadIdx.x == 0) *out = sum;\n}\n"
+    )
+    (built,) = build(tmp_path, targets=["sm_90"], cache=Cache(tmp_path / "cache"))
+    assert built.error is None, built.error
+    assert built.entries == ("total",)
+    assert built.code_object.kernels["total"].lds_bytes > 0
+
+
 def test_eight_bytes_may_be_a_pointer_or_a_number():
     mix = parse_ptx(PTX, "module", target("sm_90")).kernels["mix"]
     rest = [(2, False), (4, False), (1, False), (8, True)]
