@@ -1,7 +1,8 @@
 """The CUDA side of a module whose host code wants what is not here: without it, as AMD's side has it (``staging.py``).
 
 A source is compiled as it is first. Only where that fails it is written elsewhere, with an empty header for each that
-is not here and without the host code that then does not compile; device code is never touched.
+is not here (one of cuBLAS and the like has the names that are used) and without the host code that then does not
+compile; device code is never touched.
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from parity.toolchain.compiler import CompileError
+from parity.toolchain.compiler import STUBS, CompileError
 from parity.toolchain.diagnostics import Diagnostic, Place, diagnostics
 from parity.toolchain.host_code import HostCode, instantiations, repaired
 from parity.toolchain.host_syntax import ANYTHING
 from parity.toolchain.sources import Source
 from parity.toolchain.staging import ANYTHING_HEADER, EMPTY, FINE_ROUNDS, ROUNDS, STANDARD_HEADER
+from parity.toolchain.stubs import LIBRARY_NAMES, cuda_stub, library_names
 
 __all__ = ["StagedCuda", "compiled"]
 
@@ -79,13 +81,18 @@ def _staged(source: Source, host: HostCode, folder: Path) -> StagedCuda:
         place.write_bytes(text.encode("utf-8", "surrogateescape"))
         originals[place] = source.name(path)
     for header in host.empty_headers:
+        stub = cuda_stub(header)
         (folder / EMPTY / header).parent.mkdir(parents=True, exist_ok=True)
-        (folder / EMPTY / header).touch()
+        (folder / EMPTY / header).write_text(f"#include <{stub}>\n" if stub else "")
+    stubs = any(map(cuda_stub, host.empty_headers))
+    if stubs:
+        (folder / EMPTY / LIBRARY_NAMES).parent.mkdir(parents=True, exist_ok=True)
+        (folder / EMPTY / LIBRARY_NAMES).write_text(library_names(source.files.values(), cuda=True))
     forced = {path: str(place_of(Path(path))) for path in source.side.forced if Path(path) in source.files}
     anything = any(ANYTHING in piece.instead for piece in host.left_out)
     return StagedCuda(
         Path(os.path.normpath(place_of(source.path))),
-        (*map(place_of, source.folders), folder / EMPTY),
+        (*map(place_of, source.folders), folder / EMPTY, *((STUBS,) if stubs else ())),
         (
             *((str(STANDARD_HEADER),) if host.empty_headers else ()),
             *((str(ANYTHING_HEADER),) if anything else ()),

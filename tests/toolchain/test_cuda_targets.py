@@ -311,6 +311,19 @@ def test_host_code_for_which_something_is_not_here_is_left_out(compiler, tmp_pat
     assert '"k.cu"' in built.code_object.listing and str(tmp_path) not in built.code_object.listing
 
 
+def test_names_of_libraries_of_the_host_are_there_without_them(compiler, tmp_path):
+    (tmp_path / "k.cu").write_text(
+        "#include <cublas_v2.h>\n#include <nccl.h>\n"
+        "struct Context {\n  int device;\n  cublasHandle_t handles[2][4] = {nullptr};\n  ncclComm_t comm;\n"
+        "  __host__ __device__ int size() const { return device; }\n};\n"
+        'extern "C" __global__ void k(const Context* of, int* out) { *out = of->size(); }\n'
+        "void check(cublasStatus_t s) { if (s != CUBLAS_STATUS_SUCCESS) { cublasGetStatusString(s); } }\n"
+    )
+    (built,) = build(tmp_path, targets=["sm_90"], cache=Cache(tmp_path / "cache"))
+    assert built.error is None, built.error
+    assert built.entries == ("k",) and not built.translation.left_out
+
+
 def test_device_code_is_never_left_out(compiler, tmp_path):
     (tmp_path / "k.cu").write_text(EXTENSION)
     (built,) = build(tmp_path, targets=["sm_90"], cache=Cache(tmp_path / "cache"))
