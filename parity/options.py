@@ -78,8 +78,9 @@ OPTIONS: Mapping[str, Option] = {
     "cases": Option("DIR", "folder of the case files", ("--cases-dir",)),
     "toolchain": Option(
         "NAME",
-        "what compiles for AMD targets; rocm: an installed ROCm, wheels: clang and AMD's headers from Python wheels, "
-        "auto (the default, or $PARITY_TOOLCHAIN): a ROCm of version 6 or newer if there is one, else the wheels",
+        "what compiles for AMD targets; rocm: an installed ROCm, wheels: clang and AMD's headers from Python wheels "
+        "(and for CUDA targets nvcc from those, whatever is installed), auto (the default, or $PARITY_TOOLCHAIN): a "
+        "ROCm of version 6 or newer if there is one, else the wheels",
     ),
     "hipify": Option(
         "NAME",

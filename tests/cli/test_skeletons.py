@@ -5,7 +5,11 @@ from __future__ import annotations
 import ast
 import shutil
 
+import pytest
+
+from parity.errors import MissingTool
 from parity.suite import load_suite
+from parity.toolchain import nvcc
 
 KERNELS = """
 extern "C" __global__ void scale_f32(float* x, float alpha, int n) { if (threadIdx.x < n) x[threadIdx.x] *= alpha; }
@@ -65,3 +69,41 @@ def test_every_kernel_of_the_suite_has_a_skeleton_that_is_a_declaration(parity, 
         path.write_text(path.read_text().replace("reference=None", "reference=print"))
     suite = load_suite(kernels, tmp_path / "cases")
     assert {"asort_asc_bf16", "where_u8_f32", "affine_i64"} <= {entry.kernel for entry in suite.entries}
+
+
+SEEN = """
+extern "C" __global__ void __launch_bounds__(64)
+smooth(float* state, const float* noise, float factor, unsigned extent) {
+    unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < extent) state[i] = state[i] * factor + noise[i];
+}
+extern "C" __global__ void picture(const double* from, double* to, int height, int width) {
+    int c = blockIdx.x * blockDim.x + threadIdx.x, r = blockIdx.y * blockDim.y + threadIdx.y;
+    if (r < height && c < width) to[r * width + c] = from[r * width + c];
+}
+"""
+
+
+def test_what_ptx_shows_is_no_guess(parity, tmp_path):
+    try:
+        nvcc()
+    except MissingTool as error:
+        pytest.skip(str(error))
+    (tmp_path / "kernels").mkdir()
+    (tmp_path / "kernels" / "seen.cu").write_text(SEEN)
+    assert parity("init", tmp_path).code == 0
+    smooth, picture = (tmp_path / "cases" / "seen.py").read_text().split("picture_op")
+    assert 'args="state noise factor extent:i32=numel"' in smooth and 'params={"factor": "f32"}' in smooth
+    assert 'inputs={"noise": "f32"},\n    updates={"state": "f32"},\n' in smooth and "block=64," in smooth
+    assert 'inputs={"from": "f64"},\n    outputs={"to": "f64"},\n' in picture
+    for asked in ("height bounds an index of from, to: say shapes=", "width bounds", "along y: say grid="):
+        assert asked in picture
+    assert "=numel" not in picture
+
+
+def test_without_nvcc_roles_are_guesses(parity, monkeypatch, tmp_path):
+    monkeypatch.setattr("parity.toolchain.cuda._places", lambda: iter(()))
+    (tmp_path / "kernels").mkdir()
+    (tmp_path / "kernels" / "seen.cu").write_text(SEEN)
+    assert parity("init", tmp_path).code == 0
+    assert "# a guess: written; updates= are read as well" in (tmp_path / "cases" / "seen.py").read_text()
