@@ -147,8 +147,10 @@ class Operation:
     def predicate(self, operand: str) -> str:
         """A mask: of a predicate register, or its complement."""
         name = operand.lstrip("!")
-        if name not in self.function.registers:
-            return "ALL" if integer(name) else "0"
+        if (number := integer(name)) is not None:
+            return "ALL" if number else "0"
+        if self.function.registers.get(name) != "pred":
+            raise Unknown(f"predicate {name}")
         text = f"P({self.n(self.whole.predicate(self.function.name, name))})"
         return f"~{text}" if operand.startswith("!") else text
 

@@ -338,7 +338,7 @@ class _Reader:
             else:
                 several = [name]
             for each in several:
-                scope[each] = each if len(self._scopes) == 1 else f"{each}@{self._count}"
+                scope[each] = each if len(self._scopes) == 1 else f"{each}$scope{self._count}"
                 self.registers[scope[each]] = match["type"]
 
     def _instruction(self, text: str, line: int) -> Instruction:
@@ -377,7 +377,7 @@ class _Reader:
         return name
 
 
-_WORD = re.compile(rf"(?<![\w$%.@]){_NAME}")
+_WORD = re.compile(rf"(?<![\w$%.]){_NAME}")
 
 
 def _is_header(place: str) -> bool:
