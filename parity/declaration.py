@@ -79,7 +79,7 @@ class Declaration:
             what is updated) and the parameters, positionally; ``to`` (the output's DType), ``shape`` (of the output)
             and ``grid`` (the launch's Grid) are passed by keyword to a reference that names them. It returns what is
             expected of the output, or, if there are several, a mapping from each one's name to that. Without a
-            reference nothing of the op can be run, and every command says so.
+            reference AMD's results are judged by what CUDA's side of the run computes.
         inputs: name and type (variable or dtype) of the tensors read.
         outputs: name and type of the tensors written (default: ``out`` of type ``T``; none if some are updated). Each
             is a fresh contiguous tensor, or, if ``writes`` is set, one with a layout of its own.
@@ -137,7 +137,7 @@ class Declaration:
     kernel: str
     types: tuple[str, ...]
     args: str
-    reference: Callable[..., Expected | Mapping[str, Expected]] | None
+    reference: Callable[..., Expected | Mapping[str, Expected]] | None = None
     library: bool = False
     inputs: Mapping[str, str] = field(default_factory=dict)
     outputs: Mapping[str, str] | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from enum import IntEnum
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,8 @@ from parity.dtypes import DType
 from parity.errors import UsageError
 
 __all__ = [
-    "BLOCK", "POISON", "Buffer", "Computation", "Fault", "Grid", "Launch", "Outcome", "Pointer", "Scalar", "Struct",
-    "Tiled", "argument_bytes", "elementwise", "poisoned",
+    "BLOCK", "POISON", "Arithmetic", "Buffer", "Computation", "Fault", "Grid", "Launch", "Outcome", "Pointer",
+    "Scalar", "Struct", "Tiled", "argument_bytes", "elementwise", "poisoned",
 ]  # fmt: skip
 
 BLOCK = 1024
@@ -230,6 +231,17 @@ class Outcome:
     printed: str = ""
     notes: tuple[str, ...] = field(default=())
     drawn: str = ""
+
+
+class Arithmetic(IntEnum):
+    """The most that a kernel does with floating-point numbers, as its machine code shows: it moves them; compares them,
+    and what else has one right result; rounds; or has instructions that may miss the nearest number.
+    """
+
+    MOVES = 0
+    COMPARES = 1
+    ROUNDS = 2
+    APPROXIMATES = 3
 
 
 def poisoned(dtype: DType, count: int) -> np.ndarray[Any, Any]:

@@ -19,7 +19,11 @@ class Status(StrEnum):
     UNSUPPORTED = "unsupported"
     MISSING = "missing kernel"
     NOT_JUDGED = "not judged"
-    """Something else than the kernel kept it from being judged: no memory, a full disk, a reference that raised."""
+    """Something else than the kernel kept it from being judged: no memory, a full disk, a reference that raised; or
+    there is no reference, and nothing of CUDA's to judge it by.
+    """
+    TAKEN = "taken as right"
+    """What CUDA's side computed in a case of an op without a reference: the others are judged by it."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +80,7 @@ class Verdict:
     @property
     def failed(self) -> bool:
         """True if the case was executed, or should have been, and did not pass."""
-        return self.status not in (Status.PASS, Status.UNSUPPORTED, Status.NOT_JUDGED)
+        return self.status not in (Status.PASS, Status.UNSUPPORTED, Status.NOT_JUDGED, Status.TAKEN)
 
     @property
     def judged(self) -> bool:

@@ -21,9 +21,11 @@ from parity.emulator.faults import (
     place,
 )
 from parity.emulator.memory import Allocation
+from parity.emulator.shadow import SHADOWS, shadow_seed
 
 __all__ = [
     "CLASSES",
+    "SHADOWS",
     "Allocation",
     "BadCall",
     "DataRace",
@@ -45,5 +47,6 @@ __all__ = [
     "class_of",
     "pack",
     "place",
+    "shadow_seed",
     "together",
 ]

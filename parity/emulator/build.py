@@ -22,20 +22,22 @@ from parity.cache import Cache, digest
 from parity.documents import json_text, read_json
 from parity.emulator.codegen import translate
 from parity.emulator.image import image_of
-from parity.emulator.jit import SYMBOL, CompiledFunctions, runtime_version
+from parity.emulator.jit import SYMBOL, CompiledFunctions, host_machine, runtime_version
 from parity.emulator.parse import KernelCode, bodies_of, kernel_code
+from parity.emulator.shadow import shadowed
 from parity.emulator.threaded import Threaded, thread
 from parity.toolchain.targets import Target
 
 __all__ = ["Executable", "Kind", "Programs"]
 
-Kind = Literal["threaded", "compiled", "counted"]
+Kind = Literal["threaded", "compiled", "counted", "shadow"]
 """The ways to execute kernels: as threaded code, of which next to nothing has to be compiled; compiled, which takes
-long and runs faster; or compiled to count instructions as well. See ``thread`` and ``translate``."""
+long and runs faster; compiled to count instructions as well; or as threaded code that rounds up and down. See
+``thread``, ``translate`` and ``shadowed``."""
 
 _RECIPE = "kernel.json"
 _HERE = Path(__file__).parent
-_LEVELS: Mapping[Kind, str] = {"threaded": "-O2", "compiled": "-O2", "counted": "-O1"}
+_LEVELS: Mapping[Kind, str] = {"threaded": "-O2", "compiled": "-O2", "counted": "-O1", "shadow": "-O2"}
 # What may differ between two listings of the same kernel: line table, comments but for alignments and memory of the
 # compiler's own, and numbers counted over the file.
 _NOISE = re.compile(
@@ -139,9 +141,12 @@ class Programs:
     ) -> tuple[_Recipe, dict[str, str]]:
         """The recipe of a kernel, and the texts of the functions that it takes, by key."""
         threaded = None
-        if self._kind == "threaded":
+        if self._kind in ("threaded", "shadow"):
             threaded = thread(kernel, target, symbols)
-            texts = [f"STEP({SYMBOL}, {step})" for step in threaded.steps]
+            steps = threaded.steps
+            if self._kind == "shadow":
+                steps = tuple(shadowed(step, host_machine()) for step in steps)
+            texts = [f"STEP({SYMBOL}, {step})" for step in steps]
         else:
             fast, counted = self._kind == "compiled", self._kind == "counted"
             texts = [translate(kernel, SYMBOL, target, symbols, fast=fast, counted=counted)]

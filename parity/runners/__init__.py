@@ -17,12 +17,14 @@ from parity.runners.capabilities import (
     Drawing,
     Explaining,
     Replaying,
+    Shadowing,
     Shared,
     Timed,
     described,
     replayed,
 )
 from parity.runners.registry import available, kernel_runner, probed, problems, runner, runners
+from parity.runners.shadows import shadowing
 
 __all__ = [
     "Computation",
@@ -37,6 +39,7 @@ __all__ = [
     "Replaying",
     "Runner",
     "Session",
+    "Shadowing",
     "Shared",
     "Timed",
     "Unsupported",
@@ -49,4 +52,5 @@ __all__ = [
     "replayed",
     "runner",
     "runners",
+    "shadowing",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 from parity.cache import Cache, default_root
 from parity.codeobject import CodeObject
 from parity.emulator import (
+    SHADOWS,
     Allocation,
     Device,
     KernelFault,
@@ -21,10 +22,11 @@ from parity.emulator import (
     UnknownInstruction,
     pack,
     place,
+    shadow_seed,
     together,
 )
 from parity.errors import MissingTool, ParityError, SystemLacks, UsageError
-from parity.launch import Buffer, Fault, Launch, Outcome, Pointer, Scalar, Struct, argument_bytes
+from parity.launch import Arithmetic, Buffer, Fault, Launch, Outcome, Pointer, Scalar, Struct, argument_bytes
 from parity.runners.base import Evidence, Probe, Session, Vendor, mismatch
 from parity.toolchain import TARGETS, MissingKernel, ModuleStore, device_library
 from parity.zig import zig
@@ -76,17 +78,19 @@ COUNTED_INSTRUCTIONS = 2_000_000_000
 class EmulatedSession:
     """One emulated device; a launch finds it empty and leaves it empty."""
 
-    def __init__(self, checked: bool, *, counted: bool = False) -> None:
+    def __init__(self, checked: bool, *, counted: bool = False, shadow: bool = False) -> None:
         self._device = Device(
             checked=checked,
             traced=checked,
             counted=counted,
+            shadow=shadow,
             instruction_budget=COUNTED_INSTRUCTIONS if counted else INSTRUCTIONS,
             cache=Cache(default_root() / "emulator"),
         )
         self._places: dict[str, Allocation] = {}
         self._approximate: dict[tuple[str, str], bool] = {}
         self._counting: EmulatedSession | None = None
+        self._shadow: EmulatedSession | None = None
         self.modules = ModuleStore(lambda code: code.kernels, lambda kernels, name: kernels[name])
 
     def prepare(self, code: CodeObject, kernels: Sequence[str]) -> None:
@@ -109,10 +113,17 @@ class EmulatedSession:
         """The same device, but that approximate instructions give the nearest numbers."""
         return Nearest(self)
 
-    def _execute(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer], results: Results) -> Outcome:
+    def _execute(
+        self,
+        code: CodeObject,
+        launch: Launch,
+        buffers: Mapping[str, Buffer],
+        results: Results,
+        draw: int | None = None,
+    ) -> Outcome:
         fault, stats = None, None
         try:
-            stats = self._launch(code, launch, buffers, _seed(launch), results)
+            stats = self._launch(code, launch, buffers, _seed(launch), results, draw=draw)
         except KernelFault as error:
             fault = Fault(error.kind, str(error))
         except UnknownInstruction as error:
@@ -143,6 +154,21 @@ class EmulatedSession:
             return self._counting._launch(code, launch, buffers, _seed(launch)).classes or {}
         finally:
             self._counting._device.reset()
+
+    def arithmetic(self, code: CodeObject, launch: Launch) -> Arithmetic:
+        """The most that the kernels of a launch do with floating-point numbers."""
+        return max(self._device.arithmetic(code, each.kernel) for each in launch.sequence)
+
+    def shadows(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Iterator[Outcome]:
+        """The launch with approximate instructions that give the nearest numbers, then its shadow runs: see
+        ``parity.emulator.shadow``.
+        """
+        yield self._execute(code, launch, buffers, Results.NEAREST)
+        if self._shadow is None:
+            self._shadow = EmulatedSession(False, shadow=True)
+        for number in range(SHADOWS):
+            draw = shadow_seed(_seed(launch), number)
+            yield self._shadow._execute(code, launch, buffers, Results.DOCUMENTED, draw)
 
     def explain(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> tuple[str, ...]:
         """Notes on whether the result depends on registers that were never written or on the order of wavefronts, and
@@ -186,10 +212,12 @@ class EmulatedSession:
         results: Results = Results.NEAREST,
         register_fill: int = FILL,
         inverted: tuple[int, int] | None = None,
+        draw: int | None = None,
     ) -> LaunchStats:
         """Put the buffers into memory, and launch the kernels one after the other.
 
         ``inverted`` is a register that holds the complement of ``register_fill``: the number of a launch, and its own.
+        ``draw`` chooses among results (default: by the launch).
         """
         device = self._device
         device.reset()
@@ -228,7 +256,7 @@ class EmulatedSession:
                     register_fill=register_fill,
                     inverted_register=inverted[1] if inverted and inverted[0] == step else None,
                     results=results,
-                    draw=_seed(launch),
+                    draw=_seed(launch) if draw is None else draw,
                 )
             )
         return ran[0] if len(ran) == 1 else together(ran)
