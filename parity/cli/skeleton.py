@@ -161,7 +161,7 @@ def _op(module: str, place: str, alike: list[Signature]) -> str:
         *([f"    params={_mapping(params)},  # drawn; what the host computes is rows:i32=..."] if params else []),
         "    block=256,  # a guess: the host's; say grid= and shapes= if it is not a thread per element",
         "    grid_stride=False,",
-        f"    reference=None,  # a function of {', '.join((*inputs, *params)) or 'nothing'} to what is expected",
+        f"    # reference=...,  # a function of {', '.join((*inputs, *params)) or 'nothing'}; none: CUDA's side judges",
         ")",
     ]
     return "\n".join(lines)

@@ -55,6 +55,7 @@ class Verdict:
     divergences that were met; ``sharp`` says that a result lies between the sharp and the hard limit. ``allowed`` says
     that an error of some element was allowed; ``vacuous`` names the outputs in which zeros would have passed as well.
     ``drawn`` says which results of approximate instructions a failure needs: with the nearest numbers the case passes.
+    ``by`` is the column of CUDA's whose values were taken as right, because the op has no reference.
     """
 
     status: Status
@@ -72,6 +73,7 @@ class Verdict:
     allowed: bool = False
     vacuous: tuple[str, ...] = ()
     drawn: str = ""
+    by: str = ""
 
     @property
     def passed(self) -> bool:

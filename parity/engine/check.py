@@ -76,13 +76,15 @@ class Checked:
 class Subject:
     """The subject of a check: code on an open device, or a library; and the vendor whose accuracy limits hold.
 
-    ``by`` is CUDA's side, whose values are taken as right in cases of an op without a reference.
+    ``by`` is CUDA's side, whose values are taken as right in cases of an op without a reference; ``name`` is what it is
+    called in a verdict.
     """
 
     session: Session | Library
     vendor: Vendor
     code: CodeObject | None = None
     by: Subject | None = None
+    name: str = ""
 
 
 def check(op: Op, case: Case, subject: Subject) -> Checked:
@@ -111,7 +113,12 @@ def judge(case: Case, call: Call, subject: Subject, *, first: bool = False, take
     if absent := [each.kernel for each in launch.sequence if each.kernel not in code.kernels]:
         verdict = Verdict(Status.MISSING, "missing kernel", detail=str(MissingKernel(absent[0], code)))
         return Checked(case, verdict, str(call.launch), {})
-    judging = _Judging(call, vendor, _expectation(call, Side(session, code), subject.by, taken))
+    judging = _Judging(
+        call,
+        vendor,
+        _expectation(call, Side(session, code), subject.by, taken),
+        subject.by.name if subject.by and taken else "",
+    )
     outcome = session.execute(code, launch, call.buffers)
     verdict, expected = judging.verdict(outcome)
     nearest = session.nearest if outcome.drawn and isinstance(session, Drawing) else None
@@ -226,6 +233,7 @@ class _Judging:
     call: Call
     vendor: Vendor
     expectation: Expectation | None
+    by: str = ""
 
     def verdict(self, outcome: Outcome) -> tuple[Verdict, Mapping[str, Expected] | None]:
         """The verdict on one outcome, and what its outputs were compared with, if they were."""
@@ -235,7 +243,7 @@ class _Judging:
             return Verdict(Status.NOT_JUDGED, NO_REFERENCE, detail=NOT_COMPARED), None
         got = _outputs(self.call, outcome)
         expected = self.expectation(got)
-        return _compare(self.call, expected, got, self.vendor), expected
+        return replace(_compare(self.call, expected, got, self.vendor), by=self.by), expected
 
 
 def _memory(call: Call, outcome: Outcome) -> Verdict | None:

@@ -172,7 +172,8 @@ class Worker:
 
     def _subject(self, entry: Entry, column: Column, by: Column | None = None) -> Subject:
         code = self.plan.code.get((entry.op.module, column))
-        return Subject(self.session(column), column.vendor, code, self._subject(entry, by) if by else None)
+        theirs = self._subject(entry, by) if by else None
+        return Subject(self.session(column), column.vendor, code, theirs, column.known_as)
 
     def _standard(self, entry: Entry, task: Task, failing: Checked) -> Column | None:
         """The column by which smaller cases of a failure are judged, if they need one."""

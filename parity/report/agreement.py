@@ -24,6 +24,7 @@ _WRONG = {
     Finding.CUDA: "CUDA wrong",
     Finding.REFERENCE: "reference?",
     Finding.BOTH: "both wrong",
+    Finding.APART: "too far apart",
 }
 
 
@@ -38,7 +39,7 @@ def describe(agreement: Agreement) -> str:
         f"{text} x{agreement.findings[finding]}" for finding, text in _WRONG.items() if agreement.findings.get(finding)
     ]
     words += agreement.divergences
-    if agreement.findings.get(Finding.RIGHT):
+    if agreement.findings.get(Finding.RIGHT) or agreement.findings.get(Finding.CLOSE):
         words.append(_apart(agreement))
     return " ".join(words) or str(Finding.SAME)
 
