@@ -15,7 +15,7 @@ from parity.errors import UsageError
 
 __all__ = [
     "BLOCK", "POISON", "Arithmetic", "Buffer", "Computation", "Fault", "Grid", "Launch", "Outcome", "Pointer",
-    "Scalar", "Struct", "Tiled", "argument_bytes", "elementwise", "poisoned",
+    "Scalar", "Shadows", "Struct", "Tiled", "argument_bytes", "elementwise", "poisoned",
 ]  # fmt: skip
 
 BLOCK = 1024
@@ -234,14 +234,26 @@ class Outcome:
 
 
 class Arithmetic(IntEnum):
-    """The most that a kernel does with floating-point numbers, as its machine code shows: it moves them; compares them,
-    and what else has one right result; rounds; or has instructions that may miss the nearest number.
+    """The most that code does with floating-point numbers: it moves them; compares them, and what else has a result
+    that needs no rounding; or rounds.
     """
 
     MOVES = 0
     COMPARES = 1
     ROUNDS = 2
-    APPROXIMATES = 3
+
+
+@dataclass(frozen=True)
+class Shadows:
+    """The outcomes of a launch that is executed again with other roundings.
+
+    ``nearest`` is the launch as it is. ``moved`` are those with operations that round up or down, each by one ULP at
+    most. ``narrowed`` are those in which products of two bf16 are bf16 as well; none if there is no bf16.
+    """
+
+    nearest: Outcome
+    moved: tuple[Outcome, ...]
+    narrowed: tuple[Outcome, ...] = ()
 
 
 def poisoned(dtype: DType, count: int) -> np.ndarray[Any, Any]:

@@ -2,7 +2,7 @@
 
 from parity.compare.comparison import accepts_zeros, compare, unchanged
 from parity.compare.patterns import describe
-from parity.compare.standard import expected_of, same
+from parity.compare.standard import Moved, expected_of, same
 from parity.compare.ulps import bit_patterns, show, ulp_distance
 from parity.compare.verdict import Mismatch, Status, Verdict, general
 from parity.compare.witness import Comparison, Finding, Witness, who_is_wrong
@@ -11,6 +11,7 @@ __all__ = [
     "Comparison",
     "Finding",
     "Mismatch",
+    "Moved",
     "Status",
     "Verdict",
     "Witness",

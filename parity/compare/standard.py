@@ -6,18 +6,18 @@ docs/tolerance-model.md, section 11, has the rule and what it rests on.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from parity.compare.ulps import bit_patterns
 from parity.dtypes import DType, of_array
 from parity.launch import Arithmetic
 from parity.reference.accuracy import furthest
 from parity.reference.expected import Bounds, Expected
 from parity.reference.rounding import half_ulp_of_max, ulp_safe
 
-__all__ = ["expected_of", "same"]
+__all__ = ["Moved", "expected_of", "same"]
 
 Array = np.ndarray[Any, Any]
 
@@ -25,66 +25,94 @@ WIDE = 24
 """The precision from which a result is not rounded once more when it is stored."""
 
 
+@dataclass(frozen=True)
+class Moved:
+    """An output of one side as its code computes it on an emulator: as it is, with operations that round up or down,
+    and, of bf16, with products that are rounded to it (``parity.launch.Shadows``).
+    """
+
+    nearest: Array
+    moved: Sequence[Array]
+    narrowed: Sequence[Array] = ()
+
+
 def same(standard: Array, got: Array) -> bool:
     """True if all elements have the same bits, or are both NaN."""
-    alike = np.asarray(bit_patterns(standard) == bit_patterns(got))
-    if of_array(got).is_float:
-        alike |= np.isnan(standard) & np.isnan(got)
-    return bool(alike.all())
+    return bool(_alike(standard, got).all())
+
+
+def _alike(x: Array, y: Array) -> Array:
+    """The elements that have the same bits, or are both NaN; blocks field by field."""
+    if x.dtype.names:
+        fields = (_alike(x[name], y[name]) for name in x.dtype.names)
+        return np.asarray(np.logical_and.reduce([each.reshape(*x.shape, -1).all(-1) for each in fields]))
+    alike = np.asarray(x.view(f"u{x.itemsize}") == y.view(f"u{y.itemsize}"))
+    return np.asarray(alike | ((x != x) & (y != y)))
 
 
 @np.errstate(all="ignore")
-def expected_of(standard: Array, arithmetic: Arithmetic, shadows: Sequence[Sequence[Array]]) -> Expected:
+def expected_of(standard: Array, arithmetic: Arithmetic, sides: Sequence[Moved]) -> Expected:
     """The expectation of an output, all arrays in its dtype and logical shape.
 
-    ``standard`` is what CUDA's side computed. ``shadows`` are, for each side whose code can be executed with other
-    roundings, what it then computes, first as it is; the side under test comes first. Code that rounds nothing needs
-    none: it has to give the same values, and, if it only moves them, zeros of the same sign.
+    ``standard`` is what CUDA's side computed. ``sides`` are those whose code can be executed with other roundings; the
+    one under test comes first. Code that rounds nothing needs none: it has to give the same values, and, if it only
+    moves them, zeros of the same sign. So has a launch that no rounding moves.
     """
-    if arithmetic <= Arithmetic.COMPARES:
-        return Expected(standard, sign_of_zero=arithmetic is Arithmetic.MOVES)
     kind = of_array(standard)
     if kind.is_block:
-        apart = [bit_patterns(each) != bit_patterns(side[0]) for side in shadows for each in side]
-        return Expected(standard, unspecified=np.asarray(np.logical_or.reduce(apart)))
+        moved = [~_alike(side.nearest, each) for side in sides for each in (*side.moved, *side.narrowed)]
+        free = np.logical_or.reduce([np.zeros(standard.shape, np.bool_), *moved])
+        return Expected(standard, accepts=lambda got: _alike(standard, got), unspecified=free)
+    if arithmetic < Arithmetic.ROUNDS or not any(map(_moves, sides)):
+        return Expected(standard, sign_of_zero=arithmetic is Arithmetic.MOVES)
     if not kind.is_float:
-        return _integers(standard, shadows)
-    sides = [np.array([each.astype(np.float64) for each in side]) for side in shadows]
-    mixed = np.logical_or.reduce([*map(_is_mixed, sides)])
-    spread = np.add.reduce([*map(_spread, sides)])
-    nominal, value = sides[0][0], standard.astype(np.float64)
-    size = np.nan_to_num(np.abs(sides[0]), nan=0.0, posinf=0.0).max(0)
-    allowed = _allowed(kind, arithmetic, spread, size)
+        return _integers(standard, sides)
+    runs = [np.array([_wide(each) for each in (side.nearest, *side.moved)]) for side in sides]
+    narrow = [np.array([_wide(each) for each in (side.nearest, *side.narrowed)]) for side in sides]
+    mixed = np.logical_or.reduce([*map(_is_mixed, [*runs, *narrow])])
+    spread, more = (np.add.reduce([*map(_spread, each)]) for each in (runs, narrow))
+    nominal, value = runs[0][0], _wide(standard)
+    size = np.nan_to_num(np.abs(runs[0]), nan=0.0, posinf=0.0).max(0)
+    allowed = _allowed(kind, spread, size) + more
     overflows = np.abs(nominal) + allowed >= kind.max + half_ulp_of_max(kind)
     mixed |= np.isinf(value) & np.isfinite(nominal) & (np.signbit(value) == np.signbit(nominal)) & overflows
     return Expected(standard, lambda _: Bounds(value, 0.0, allowed, allowed), unspecified=mixed)
 
 
-def _allowed(kind: DType, arithmetic: Arithmetic, spread: Array, size: Array) -> Array:
+def _moves(side: Moved) -> bool:
+    """True if any rounding changes any element."""
+    return any(not _alike(side.nearest, each).all() for each in (*side.moved, *side.narrowed))
+
+
+def _wide(x: Array) -> Array:
+    return x.astype(np.float64)
+
+
+def _allowed(kind: DType, spread: Array, size: Array) -> Array:
     """The distance that is allowed, by the spread of the shadows and the size of the largest, float64."""
     factor, unit = furthest(kind.name), ulp_safe(size, kind)
     if kind.precision < WIDE:  # the last rounding is one, and nothing makes it larger
         return np.asarray(factor * np.maximum(spread - unit, 0.0) + unit)
-    least = unit if arithmetic is Arithmetic.APPROXIMATES else np.zeros_like(unit)
-    return np.asarray(factor * np.maximum(spread, least))
+    return np.asarray(factor * np.maximum(spread, unit))
 
 
-def _is_mixed(shadows: Array) -> Array:
-    """The elements of which some shadows are numbers, infinities or NaN, and others are not."""
-    alike = np.isfinite(shadows).all(0) | np.isnan(shadows).all(0)
-    return np.asarray(~(alike | (np.isinf(shadows) & (shadows == shadows[0])).all(0)))
+def _is_mixed(runs: Array) -> Array:
+    """The elements of which some runs are numbers, infinities or NaN, and others are not."""
+    alike = np.isfinite(runs).all(0) | np.isnan(runs).all(0)
+    return np.asarray(~(alike | (np.isinf(runs) & (runs == runs[0])).all(0)))
 
 
-def _spread(shadows: Array) -> Array:
-    """The distance from the least shadow to the greatest; 0 where one is no number."""
-    return np.where(np.isfinite(shadows).all(0), shadows.max(0) - shadows.min(0), 0.0)
+def _spread(runs: Array) -> Array:
+    """The distance from the least run to the greatest; 0 where one is no number."""
+    return np.where(np.isfinite(runs).all(0), runs.max(0) - runs.min(0), 0.0)
 
 
-def _integers(standard: Array, shadows: Sequence[Sequence[Array]]) -> Expected:
-    """Numbers that are as near to the standard as the shadows of each side are to each other."""
+def _integers(standard: Array, sides: Sequence[Moved]) -> Expected:
+    """Numbers that are as near to the standard as the runs of each side are to each other."""
 
     def apart(a: Array, b: Array) -> Array:
         return np.asarray(np.maximum(a, b).astype(np.uint64) - np.minimum(a, b).astype(np.uint64))
 
-    room = sum(apart(np.minimum.reduce(side), np.maximum.reduce(side)) for side in shadows)
+    runs = [(side.nearest, *side.moved, *side.narrowed) for side in sides]
+    room = np.add.reduce([apart(np.minimum.reduce(each), np.maximum.reduce(each)) for each in runs])
     return Expected(standard, accepts=lambda got: apart(standard, got) <= room)

@@ -21,11 +21,13 @@ from parity.emulator.faults import (
     place,
 )
 from parity.emulator.memory import Allocation
-from parity.emulator.shadow import SHADOWS, shadow_seed
+from parity.emulator.shadow import MORE, MOVED, NARROWED, shadow_seed
 
 __all__ = [
     "CLASSES",
-    "SHADOWS",
+    "MORE",
+    "MOVED",
+    "NARROWED",
     "Allocation",
     "BadCall",
     "DataRace",

@@ -22,7 +22,7 @@ from parity.cache import Cache, digest
 from parity.documents import json_text, read_json
 from parity.emulator.codegen import translate
 from parity.emulator.image import image_of
-from parity.emulator.jit import SYMBOL, CompiledFunctions, host_machine, runtime_version
+from parity.emulator.jit import SYMBOL, CompiledFunctions, runtime_version
 from parity.emulator.parse import KernelCode, bodies_of, kernel_code
 from parity.emulator.shadow import shadowed
 from parity.emulator.threaded import Threaded, thread
@@ -142,11 +142,11 @@ class Programs:
         """The recipe of a kernel, and the texts of the functions that it takes, by key."""
         threaded = None
         if self._kind in ("threaded", "shadow"):
-            threaded = thread(kernel, target, symbols)
-            steps = threaded.steps
-            if self._kind == "shadow":
-                steps = tuple(shadowed(step, host_machine()) for step in steps)
-            texts = [f"STEP({SYMBOL}, {step})" for step in steps]
+            threaded = thread(kernel, target, symbols, shadow=self._kind == "shadow")
+            texts = [
+                shadowed(step, SYMBOL) if self._kind == "shadow" else f"STEP({SYMBOL}, {step})"
+                for step in threaded.steps
+            ]
         else:
             fast, counted = self._kind == "compiled", self._kind == "counted"
             texts = [translate(kernel, SYMBOL, target, symbols, fast=fast, counted=counted)]

@@ -21,7 +21,7 @@ from parity import zig
 from parity.cache import Cache, digest
 from parity.errors import NotAvailable, ParityError
 
-__all__ = ["SYMBOL", "CompiledFunctions", "host_features", "host_machine", "runtime_version"]
+__all__ = ["SYMBOL", "CompiledFunctions", "host_features", "runtime_version"]
 
 SYMBOL = "THE_FUNCTION"
 """The placeholder for the name of a function in its text."""
@@ -52,20 +52,6 @@ _FLAGS = [
 ]
 
 
-_MACHINES = {"aarch64": "aarch64", "arm64": "aarch64", "x86_64": "x86_64", "AMD64": "x86_64"}
-
-
-def host_machine() -> str:
-    """The architecture of this processor: "x86_64" or "aarch64".
-
-    Raises:
-        NotAvailable: it is another one.
-    """
-    if (machine := platform.machine()) not in _MACHINES:
-        raise NotAvailable(f"the emulator runs on x86-64 and aarch64 Linux, not on {machine}")
-    return _MACHINES[machine]
-
-
 @functools.cache
 def host_features() -> str:
     """The compiler's name for this processor, which is part of every cache key.
@@ -73,8 +59,11 @@ def host_features() -> str:
     Raises:
         NotAvailable: the processor lacks fused multiply-add, or is of another architecture.
     """
-    if host_machine() == "aarch64":
+    machine = platform.machine()
+    if machine in ("aarch64", "arm64"):
         return "aarch64"
+    if machine not in ("x86_64", "AMD64"):
+        raise NotAvailable(f"the emulator runs on x86-64 and aarch64 Linux, not on {machine}")
     found = zig.run(["clang", "-march=native", "-dM", "-E", "-x", "c", os.devnull]).stdout
     names = set(re.findall(r"^#define __(\w+)__ 1$", found, re.MULTILINE))
     if missing := {"FMA", "AVX2", "F16C"} - names:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from parity.codeobject import CodeObject
-from parity.compare import expected_of, same
+from parity.compare import Moved, expected_of, same
 from parity.errors import Unreferenced
-from parity.launch import Arithmetic
+from parity.launch import Arithmetic, Outcome
 from parity.op import Call
 from parity.reference.expected import Expected
 from parity.runners import Session, Shadowing, shadowing
@@ -20,6 +20,8 @@ from parity.runners import Session, Shadowing, shadowing
 __all__ = ["Side", "Standard"]
 
 Array = np.ndarray[Any, Any]
+
+UNKNOWN = "the op has no reference, CUDA's values are others, and how far roundings may move them is not known: {}"
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ class Standard:
         """What is expected of each output. Nothing is executed where ``got`` has the bits of CUDA's.
 
         Raises:
-            Unreferenced: nothing here executes that code with other roundings.
+            Unreferenced: the code cannot be executed with other roundings.
         """
         if all(same(self.outputs[name], got[name]) for name in self.outputs):
             return {name: Expected(value) for name, value in self.outputs.items()}
@@ -59,41 +61,35 @@ class Standard:
 
     @functools.cached_property
     def _expected(self) -> Mapping[str, Expected]:
-        sides = [_ran(self.call, self.mine)]
-        if self.theirs and isinstance(self.theirs.session, Shadowing):
-            sides.append(_ran(self.call, self.theirs))
-        arithmetic = max(each for each, _ in sides)
+        sides = [self.mine, *([self.theirs] if self.theirs and isinstance(self.theirs.session, Shadowing) else [])]
+        ran = [_ran(self.call, side) for side in sides]
+        arithmetic = max(each for each, _ in ran)
+        moved = [shadows() for _, shadows in ran] if arithmetic is Arithmetic.ROUNDS else []
         return {
-            name: expected_of(value, arithmetic, [[outputs[name] for outputs in runs()] for _, runs in sides])
+            name: expected_of(value, arithmetic, [outputs[name] for outputs in moved])
             for name, value in self.outputs.items()
         }
 
 
-Runs = Callable[[], Sequence[Mapping[str, Array]]]
-
-
-def _ran(call: Call, side: Side) -> tuple[Arithmetic, Runs]:
-    """What the code of a side does with floating-point numbers, and the outputs of its shadow runs, when asked for."""
+def _ran(call: Call, side: Side) -> tuple[Arithmetic, Callable[[], Mapping[str, Moved]]]:
+    """What the code of a side does with floating-point numbers, and a function that runs it with other roundings."""
     session = side.shadowing
     if session is None:
-        raise Unreferenced(
-            f"the op has no reference, CUDA's values differ from these, and no emulator runs {side.code.target} to "
-            "show how far roundings may move them; run it beside --runner emulated"
-        )
+        raise Unreferenced(UNKNOWN.format(f"no emulator runs {side.code.target}"))
     launch = call.on(side.code).launch
 
-    @functools.cache
-    def runs() -> Sequence[Mapping[str, Array]]:
-        found = []
-        for number, outcome in enumerate(session.shadows(side.code, launch, call.buffers)):
-            if outcome.fault is None:
-                found.append({name: layout.view(outcome.buffers[name]) for name, layout in call.outputs.items()})
-            elif number == 0:
-                raise Unreferenced(
-                    "the op has no reference, CUDA's values differ from these, and the emulator cannot show how far "
-                    f"roundings may move them: {outcome.fault.message}"
-                )
-        return found
+    def view(name: str, outcome: Outcome) -> Array:
+        return call.outputs[name].view(outcome.buffers[name])
 
-    arithmetic = session.arithmetic(side.code, launch)
-    return arithmetic, runs if arithmetic > Arithmetic.COMPARES else lambda: ()
+    def shadows() -> Mapping[str, Moved]:
+        ran = session.shadows(side.code, launch, call.buffers)
+        for each in (ran.nearest, *ran.moved, *ran.narrowed):
+            if each.fault:
+                raise Unreferenced(UNKNOWN.format(f"executed with other roundings it ends: {each.fault.message}"))
+        runs = ran.moved, ran.narrowed
+        return {
+            name: Moved(view(name, ran.nearest), *([view(name, each) for each in some] for some in runs))
+            for name in call.outputs
+        }
+
+    return session.arithmetic(side.code, launch), shadows

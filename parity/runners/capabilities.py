@@ -5,11 +5,11 @@ Each capability is a protocol: an object that has its methods has the capability
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 from parity.codeobject import CodeObject
-from parity.launch import Arithmetic, Buffer, Fault, Launch, Outcome, Tiled
+from parity.launch import Arithmetic, Buffer, Fault, Launch, Shadows, Tiled
 from parity.runners.base import Executor, OpRunner, Runner
 from parity.runners.recording import Recording
 from parity.runners.timing import Timings
@@ -63,10 +63,10 @@ class Shadowing(Protocol):
     """A session that can execute a launch once more with other roundings, to show what they matter to its results."""
 
     def arithmetic(self, code: CodeObject, launch: Launch) -> Arithmetic:
-        """The most that the kernels of a launch do with floating-point numbers."""
+        """The most that the kernels of a launch do with floating-point numbers, as their machine code says."""
 
-    def shadows(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Iterator[Outcome]:
-        """The launch as it is, then with operations that round up or down, by one ULP at most each."""
+    def shadows(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Shadows:
+        """The launch with other roundings."""
 
 
 @runtime_checkable

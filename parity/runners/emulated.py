@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,9 @@ import numpy as np
 from parity.cache import Cache, default_root
 from parity.codeobject import CodeObject
 from parity.emulator import (
-    SHADOWS,
+    MORE,
+    MOVED,
+    NARROWED,
     Allocation,
     Device,
     KernelFault,
@@ -26,7 +28,7 @@ from parity.emulator import (
     together,
 )
 from parity.errors import MissingTool, ParityError, SystemLacks, UsageError
-from parity.launch import Arithmetic, Buffer, Fault, Launch, Outcome, Pointer, Scalar, Struct, argument_bytes
+from parity.launch import Arithmetic, Buffer, Fault, Launch, Outcome, Pointer, Scalar, Shadows, Struct, argument_bytes
 from parity.runners.base import Evidence, Probe, Session, Vendor, mismatch
 from parity.toolchain import TARGETS, MissingKernel, ModuleStore, device_library
 from parity.zig import zig
@@ -156,19 +158,29 @@ class EmulatedSession:
             self._counting._device.reset()
 
     def arithmetic(self, code: CodeObject, launch: Launch) -> Arithmetic:
-        """The most that the kernels of a launch do with floating-point numbers."""
+        """The most that the kernels of a launch do with floating-point numbers, as their machine code says."""
         return max(self._device.arithmetic(code, each.kernel) for each in launch.sequence)
 
-    def shadows(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Iterator[Outcome]:
-        """The launch with approximate instructions that give the nearest numbers, then its shadow runs: see
+    def shadows(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Shadows:
+        """The launch with approximate instructions that give the nearest numbers, and its shadow runs: see
         ``parity.emulator.shadow``.
         """
-        yield self._execute(code, launch, buffers, Results.NEAREST)
+
+        def runs(numbers: Sequence[int]) -> tuple[Outcome, ...]:
+            return tuple(self._shadowed(code, launch, buffers, number) for number in numbers)
+
+        nearest, moved = self._execute(code, launch, buffers, Results.NEAREST), runs(MOVED)
+        if all(each.fault is None and _same(each, nearest) for each in moved):
+            moved += runs(MORE)
+        has_bf16 = any(buffer.dtype.name == "bf16" for buffer in buffers.values())
+        return Shadows(nearest, moved, runs(NARROWED) if has_bf16 else ())
+
+    def _shadowed(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer], number: int) -> Outcome:
+        """The outcome of the shadow run of that number."""
         if self._shadow is None:
             self._shadow = EmulatedSession(False, shadow=True)
-        for number in range(SHADOWS):
-            draw = shadow_seed(_seed(launch), number)
-            yield self._shadow._execute(code, launch, buffers, Results.DOCUMENTED, draw)
+        draw = shadow_seed(_seed(launch), number)
+        return self._shadow._execute(code, launch, buffers, Results.DOCUMENTED, draw)
 
     def explain(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> tuple[str, ...]:
         """Notes on whether the result depends on registers that were never written or on the order of wavefronts, and
@@ -288,6 +300,11 @@ class Nearest:
     def execute(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Outcome:
         """As ``EmulatedSession.execute``."""
         return self.session._execute(code, launch, buffers, Results.NEAREST)
+
+
+def _same(one: Outcome, other: Outcome) -> bool:
+    """True if both left the same bytes."""
+    return all(one.buffers[name].tobytes() == other.buffers[name].tobytes() for name in one.buffers)
 
 
 def results_of(launch: Launch) -> Results:
