@@ -1,12 +1,14 @@
 """How many planted faults are found without references: ``python -m benchmarks.recall [RECORDING] [NAME...]``.
 
-Each fault of ``tests/planted_faults/`` is planted in AMD's side, as a mistake of a port is. The kernel then runs the cases
-that were recorded on an NVIDIA GPU (default: ``reports/h200.zip``), once judged by the references and once, with the
-references taken away, by what was recorded. A fault is found if a case fails. ``NAME`` takes faults whose name has it.
+Each fault of ``tests/planted_faults/`` is planted in AMD's side, as a mistake of a port is. The kernel then runs the
+cases that were recorded on an NVIDIA GPU (default: ``reports/h200.zip``), once judged by the references and once, with
+the references taken away, by what was recorded. A fault is found if a case fails. ``NAME`` takes faults whose name has
+it, ``1/3`` every third one, from the first on.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -87,7 +89,11 @@ def results(faults: list[Fault], theirs: Recorded) -> Iterator[tuple[str, str, s
 
 def main(arguments: list[str]) -> None:
     path = Path(arguments.pop(0)) if arguments and arguments[0].endswith(".zip") else RECORDING
-    faults = [fault for fault in FAULTS if not arguments or any(word in fault.name for word in arguments)]
+    every = next((word for word in arguments if re.fullmatch(r"\d+/\d+", word)), "1/1")
+    first, step = map(int, every.split("/"))
+    words = [word for word in arguments if word != every]
+    chosen = FAULTS[first - 1 :: step]
+    faults = [fault for fault in chosen if not words or any(word in fault.name for word in words)]
     lines = list(results(faults, recorded_of(path)))
     print(markdown(("fault", "kernel", "with references", "without"), lines))
     counts = [sum(bool(line[place]) for line in lines) for place in (2, 3)]

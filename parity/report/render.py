@@ -29,9 +29,9 @@ LEGEND = (
 )
 VACUOUS = "vacuous: a kernel that writes nothing but zeros would have passed every case as well, so nothing was tested"
 AGAINST_CUDA = (
-    "against CUDA: the op has no reference, and CUDA's values are taken as right: integers, and what is only moved or "
-    f"compared, have to be the same; any other number may be {furthest('f32'):g} times as far away as it moves when "
-    "each operation of the kernel rounds up or down (docs/tolerance-model.md, section 11).\nA mistake that both sides "
+    "against CUDA: the op has no reference, and CUDA's values are taken as right: what no rounding moves, integers for "
+    f"one, has to be the same; any other number may be {furthest('f32'):g} times as far away as it moves when "
+    "each operation of the kernel rounds up or down (docs/tolerance-model.md, section 10).\nA mistake that both sides "
     "share is not seen: only a reference shows it"
 )
 ONLY_MEMORY = (
