@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import shutil
-import zipfile
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
 
 from parity.engine import read_record
 from parity.runners.recording import read_recording, write_recording
+from parity.testing.checking import ParityCheck
+from parity.testing.failure import ParityFailure
 
 TARGET = ("--target", "gfx1100")
 AMD = ("--runner", "emulated", *TARGET)
@@ -212,4 +215,20 @@ def test_whole_numbers_are_drawn_whose_results_are_exact(mine):
     kept = read_recording(mine / "cuda.zip")
     texts = [case.case for case in kept.cases if case.kernel == "saxpy_f32"]
     assert any(text.count("~small") == 2 for text in texts), texts
-    assert zipfile.is_zipfile(mine / "cuda.zip")
+
+
+def test_pytest_skips_what_is_taken_as_right_and_judges_the_rest(mine, parity, edit, capfd):
+    edit(mine / "kernels" / "mine.cu", "x[i] >> 16", "x[i] >> 15")
+    options = ["--parity-runner", "recorded=cuda.zip", "--parity-runner", "emulated", "--parity-target", "gfx1100"]
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", "-rs", "--parity", *options]
+    done = subprocess.run([*command, "--parity-examples", "1"], capture_output=True, text=True, cwd=mine)
+    assert done.returncode == 1 and "2 passed, 3 skipped" in done.stdout and "1 failed" in done.stdout, done.stdout
+    assert "taken as right: the op has no reference" in done.stdout
+
+
+def test_a_test_of_one_s_own_names_both_sides(mine):
+    both = {"op": "mine.swap", "runner": ["recorded=cuda.zip", "emulated"], "target": "gfx1100", "examples": 1}
+    records = ParityCheck()(**both)
+    assert {str(record.verdict.status) for record in records} == {"taken as right", "pass"}
+    with pytest.raises(ParityFailure, match="the op has no reference"):
+        ParityCheck()(**{**both, "runner": "emulated"})
