@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from parity.compare.comparison import right_elements
 from parity.dtypes import DType, of_array
 from parity.launch import Arithmetic
 from parity.reference.accuracy import furthest
@@ -61,9 +62,7 @@ def expected_of(standard: Array, arithmetic: Arithmetic, sides: Sequence[Moved])
     """
     kind = of_array(standard)
     if kind.is_block:
-        moved = [~_alike(side.nearest, each) for side in sides for each in (*side.moved, *side.narrowed)]
-        free = np.logical_or.reduce([np.zeros(standard.shape, np.bool_), *moved])
-        return Expected(standard, accepts=lambda got: _alike(standard, got), unspecified=free)
+        return Expected(standard, accepts=lambda got: _right_blocks(standard, arithmetic, sides, got))
     if arithmetic < Arithmetic.ROUNDS or not any(map(_moves, sides)):
         return Expected(standard, sign_of_zero=arithmetic is Arithmetic.MOVES)
     if not kind.is_float:
@@ -110,10 +109,30 @@ def _spread(runs: Array) -> Array:
 
 def _integers(standard: Array, sides: Sequence[Moved]) -> Expected:
     """Numbers that are as near to the standard as the runs of each side are to each other."""
+    return Expected(standard, accepts=lambda got: _right_integers(standard, sides, got))
 
+
+def _right_integers(standard: Array, sides: Sequence[Moved], got: Array) -> Array:
     def apart(a: Array, b: Array) -> Array:
         return np.asarray(np.maximum(a, b).astype(np.uint64) - np.minimum(a, b).astype(np.uint64))
 
     runs = [(side.nearest, *side.moved, *side.narrowed) for side in sides]
-    room = np.add.reduce([apart(np.minimum.reduce(each), np.maximum.reduce(each)) for each in runs])
-    return Expected(standard, accepts=lambda got: apart(standard, got) <= room)
+    rooms = (apart(np.minimum.reduce(each), np.maximum.reduce(each)) for each in runs)
+    return np.asarray(apart(standard, got) <= np.add.reduce([np.zeros(standard.shape, np.uint64), *rooms]))
+
+
+def _right_blocks(standard: Array, arithmetic: Arithmetic, sides: Sequence[Moved], got: Array) -> Array:
+    """The blocks of which every field is right: its integers as near as the runs are, its scales as other numbers."""
+    right = np.ones(standard.shape, np.bool_)
+    for name in standard.dtype.names or ():
+        field = standard[name]
+        moved = [
+            Moved(side.nearest[name], [each[name] for each in side.moved], [each[name] for each in side.narrowed])
+            for side in sides
+        ]
+        if field.dtype.kind == "f":
+            found = right_elements(expected_of(field, arithmetic, moved), got[name], "amd")
+        else:
+            found = _right_integers(field, moved, got[name])
+        right &= found.reshape(*standard.shape, -1).all(-1)
+    return right

@@ -112,6 +112,9 @@ def test_blocks_are_the_same_but_where_roundings_change_them():
     expected = expected_of(one, ROUNDS, [Moved(one, [two])])
     assert compare(expected, two, vendor="amd").passed
     assert compare(expected, three, vendor="amd").first.coordinates == (0,)
+    both = two.copy()
+    both["qs"][1, 6] = 1  # another place of the block that is moved
+    assert compare(expected, both, vendor="amd").first.coordinates == (1,)
     for block in (one, two):
         block["d"].view("<u2")[0] = 0x7E00 + len(block) * (block is two)  # NaN with two payloads
     assert compare(expected_of(one, COMPARES, []), one, vendor="amd").passed
