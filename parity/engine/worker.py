@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -139,20 +139,28 @@ class Worker:
         return [replace(record, divergence=about.get(record.case, "")) for each in records.values() for record in each]
 
     def _on_all(
-        self, entry: Entry, columns: Iterable[Column], case: Case, call: Call, first: Mapping[Column, bool]
+        self, entry: Entry, columns: Sequence[Column], case: Case, call: Call, first: Mapping[Column, bool]
     ) -> dict[Column, Checked]:
-        """One case on all columns. Of an op without a reference CUDA's result is taken as right, if there is one."""
+        """One case on all columns.
+
+        Of an op without a reference CUDA's results are taken as right, if there are any; the others are judged by the
+        first of them, devices before emulators.
+        """
         if call.references:
             return {c: self._checked(entry, c, case, call, first.get(c, False)) for c in columns}
         found: dict[Column, Checked] = {}
         by: Column | None = None
-        for column in sorted(columns, key=_as_witness):
-            taken = found[by] if by else None
-            found[column] = self._checked(entry, column, case, call, first.get(column, False), by, taken)
-            if by is None and column.vendor == "cuda" and found[column].unreferenced and not column.op_level:
+        theirs = sorted(filter(_is_witness, columns), key=_as_witness)
+        for column in (*theirs, *(each for each in columns if each not in theirs)):
+            judge_by = None if column in theirs else by
+            taken = found[judge_by] if judge_by else None
+            found[column] = self._checked(entry, column, case, call, first.get(column, False), judge_by, taken)
+            if by is None and column in theirs and found[column].unreferenced:
                 by = column
-        if by and any(not each.unreferenced for column, each in found.items() if column is not by):
-            found[by] = replace(found[by], verdict=Verdict(Status.TAKEN))
+        if any(not each.unreferenced for column, each in found.items() if column not in theirs):
+            for column in theirs:
+                if found[column].unreferenced:
+                    found[column] = replace(found[column], verdict=Verdict(Status.TAKEN))
         return {column: found[column] for column in columns}
 
     def _checked(
@@ -179,8 +187,8 @@ class Worker:
         """The column by which smaller cases of a failure are judged, if they need one."""
         if entry.op.reference or failing.expected is None:
             return None
-        theirs = (c for c in sorted(task.columns, key=_as_witness) if c.vendor == "cuda" and not c.op_level)
-        return next(theirs, None)
+        theirs = sorted(filter(_is_witness, task.columns), key=_as_witness)
+        return next((column for column in theirs if column.live), theirs[0] if theirs else None)
 
     def _minimal(self, entry: Entry, task: Task, column: Column, failing: Checked, hints: list[Case]) -> Checked:
         plan = self.plan
@@ -222,9 +230,14 @@ def endless(records: Iterable[CaseRecord]) -> bool:
     return sum(record.failed and record.verdict.status is Status.TIMEOUT for record in records) >= ENDLESS
 
 
-def _as_witness(column: Column) -> tuple[bool, bool]:
-    """The order in which CUDA's columns are asked for what is taken as right: devices before emulators."""
-    return column.vendor != "cuda", column.evidence == Evidence.EMULATED
+def _is_witness(column: Column) -> bool:
+    """True if its kernels are CUDA's, whose results may be taken as right."""
+    return column.vendor == "cuda" and not column.op_level
+
+
+def _as_witness(column: Column) -> bool:
+    """The order in which they are: devices before emulators."""
+    return column.evidence == Evidence.EMULATED
 
 
 def _against(call: Call, checked: Mapping[Column, Checked]) -> dict[Column, Against]:

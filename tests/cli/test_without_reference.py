@@ -179,26 +179,25 @@ def sham(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=":")
 
 
-def test_a_failure_is_made_small_where_cuda_executes(mine, parity, edit, sham):
-    text = "#if defined(__gfx1100__)\n    if (i < n) out[i] = (n > 2 ? 1.01f : 1.0f) * a * x[i] + y[i];\n#else\n"
-    edit(
-        mine / "kernels" / "mine.cu",
-        "    if (i < n) out[i] = a * x[i] + y[i];\n",
-        text + "    if (i < n) out[i] = a * x[i] + y[i];\n#endif\n",
-    )
-    result = parity("run", "--runner", "sham", *AMD, "--target", "gfx1030", "saxpy_f32", "--examples", "8", "--json")
-    found = json.loads(result.out)
-    by = {
-        cell["runner"]: cell["state"]
-        for cell in found["kernels"][0]["cells"]
-        if cell["target"] == "gfx1100" or cell["runner"] == "sham"
+def test_a_failure_is_made_small_where_cuda_executes_and_every_column_of_cuda_is_taken_as_right(
+    mine, parity, edit, sham
+):
+    right = "    if (i < n) out[i] = a * x[i] + y[i];\n"
+    wrong = right.replace("a *", "(n > 2 ? 1.01f : 1.0f) * a *")
+    edit(mine / "kernels" / "mine.cu", right, f"#if defined(__gfx1100__)\n{wrong}#else\n{right}#endif\n")
+    runners = ["--runner", "recorded=cuda.zip", "--runner", "sham", "--runner", "emulated"]
+    targets = ["--target", "gfx1030", "--target", "gfx1100"]
+    found = json.loads(parity("run", *runners, *targets, "saxpy_f32", "--examples", "8", "--json").out)
+    states = {(cell["runner"], cell["target"]): cell["state"] for cell in found["kernels"][0]["cells"]}
+    assert states == {
+        ("recorded", "sm_90"): "taken as right",
+        ("sham", "gfx1030"): "taken as right",
+        ("emulated", "gfx1030"): "pass",
+        ("emulated", "gfx1100"): "fail",
     }
-    assert by == {"sham": "taken as right", "emulated": "fail"}
     (failure,) = found["failures"]
-    assert (
-        "x=3~" in failure["minimal"]["case"]
-        and failure["minimal"]["against"]["finding"] == "further apart than roundings allow"
-    )
+    assert "x=3~" in failure["minimal"]["case"]
+    assert failure["minimal"]["against"]["finding"] == "further apart than roundings allow"
 
 
 def test_a_bench_says_that_values_were_not_compared(mine, parity):
