@@ -1,8 +1,8 @@
 """Start a project: a kernel, a case file and the configuration; of kernels that are there, the skeletons of their ops.
 
 They are compiled for one target, and every module gets a case file that declares its kernels with what the compiler
-knows of their arguments. What is missing is the reference: until an op has one, every command says so and leaves it
-out. In a project with settings, the case files are written that are not there yet.
+knows of their arguments. An op needs no reference: without one, AMD's results are judged by CUDA's side of the run. In
+a project with settings, the case files are written that are not there yet.
 """
 
 from __future__ import annotations
@@ -27,6 +27,10 @@ __all__ = ["main", "options"]
 
 TEMPLATE = Path(__file__).parents[1] / "template"
 CONFIG = "pyproject.toml"
+NEXT = (
+    "next: look through {cases}, then {there}parity run with CUDA's side, live (--runner cuda --runner emulated) or "
+    "recorded (--runner recorded=FILE --runner emulated); with a reference no CUDA is needed"
+)
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -62,7 +66,7 @@ def main(arguments: argparse.Namespace) -> int:
     there = "" if folder.resolve() == Path.cwd() else f"cd {folder} && "
     steps = "run" if not has_own else "build"
     if has_own and written:
-        console.print(f"next: fill in a reference in {shown(cases)}, then {there}parity run")
+        console.print(NEXT.format(cases=shown(cases), there=there))
     else:
         console.print(f"next: {there}parity {steps}")
     return 0
@@ -80,7 +84,7 @@ def _complete(folder: Path, config: Path) -> int:
         raise UsageError(f"{config} has a [tool.parity] already: this is a project; see it with parity list")
     for path in written:
         output().print(f"wrote {path}")
-    output().print(f"next: fill in a reference in {shown(project.cases)}, then parity run")
+    output().print(NEXT.format(cases=shown(project.cases), there=""))
     return 0
 
 

@@ -216,7 +216,7 @@ def _op(module: str, source: str, alike: list[Signature]) -> str:
         *(f"    # {each.name} bounds an index of {', '.join(each.bounds)}: say shapes=" for each in _others(one.args)),
         *([f"    # its blocks are told apart along {' and '.join(axes)}: say grid="] if axes else []),
         f"    grid_stride={one.flow is not None and one.flow.strided},",
-        f"    reference=None,  # a function of {', '.join((*inputs, *params)) or 'nothing'} to what is expected",
+        f"    # reference=...,  # a function of {', '.join((*inputs, *params)) or 'nothing'}; none: CUDA's side judges",
         ")",
     ]
     return "\n".join(lines)

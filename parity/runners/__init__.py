@@ -18,12 +18,14 @@ from parity.runners.capabilities import (
     Drawing,
     Explaining,
     Replaying,
+    Shadowing,
     Shared,
     Timed,
     described,
     replayed,
 )
 from parity.runners.registry import available, gpu_runner, kernel_runner, probed, problems, runner, runners
+from parity.runners.shadows import shadowing
 
 __all__ = [
     "Choosing",
@@ -39,6 +41,7 @@ __all__ = [
     "Replaying",
     "Runner",
     "Session",
+    "Shadowing",
     "Shared",
     "Timed",
     "Unsupported",
@@ -52,4 +55,5 @@ __all__ = [
     "replayed",
     "runner",
     "runners",
+    "shadowing",
 ]
