@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from parity.toolchain.compiler import STUBS, CompileError
+from parity.toolchain.compiler import HEADERS, STUBS, CompileError
 from parity.toolchain.diagnostics import Diagnostic, Place, diagnostics
 from parity.toolchain.host_code import HostCode, instantiations, repaired
 from parity.toolchain.host_syntax import ANYTHING
@@ -22,6 +22,9 @@ from parity.toolchain.staging import ANYTHING_HEADER, EMPTY, FINE_ROUNDS, ROUNDS
 from parity.toolchain.stubs import LIBRARY_NAMES, cuda_stub, library_names
 
 __all__ = ["StagedCuda", "compiled"]
+
+HIP_ON_CUDA = HEADERS / "cuda"
+"""Headers by HIP's names that stubs include, for CUDA's compiler."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +95,7 @@ def _staged(source: Source, host: HostCode, folder: Path) -> StagedCuda:
     anything = any(ANYTHING in piece.instead for piece in host.left_out)
     return StagedCuda(
         Path(os.path.normpath(place_of(source.path))),
-        (*map(place_of, source.folders), folder / EMPTY, *((STUBS,) if stubs else ())),
+        (*map(place_of, source.folders), folder / EMPTY, *((STUBS, HIP_ON_CUDA) if stubs else ())),
         (
             *((str(STANDARD_HEADER),) if host.empty_headers else ()),
             *((str(ANYTHING_HEADER),) if anything else ()),

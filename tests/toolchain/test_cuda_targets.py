@@ -295,6 +295,8 @@ torch::Tensor forward(torch::Tensor x) {
   return y;
 }
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("forward", &forward, "scale"); }
+#include <nosuch/library.h>
+nosuch::Image show(const nosuch::Image& from) { return from.shown(); }
 """
 
 
@@ -306,9 +308,20 @@ def test_host_code_for_which_something_is_not_here_is_left_out(compiler, tmp_pat
     (kernel,) = built.code_object.kernels.values()
     assert built.code_object.symbol("scale<float>") == kernel.name
     assert [argument.name for argument in kernel.args] == ["x", "y", "n"]
-    assert built.translation.empty_headers == ("torch/extension.h", "ATen/cuda/CUDAContext.h")
-    assert [(piece.file, piece.line) for piece in built.translation.left_out] == [("k.cu", 9), ("k.cu", 14)]
+    assert built.translation.stubs == ("torch/extension.h", "ATen/cuda/CUDAContext.h")
+    assert built.translation.empty_headers == ("nosuch/library.h",)
+    assert [(piece.file, piece.line) for piece in built.translation.left_out] == [("k.cu", 16)]
     assert '"k.cu"' in built.code_object.listing and str(tmp_path) not in built.code_object.listing
+
+
+def test_types_of_torch_are_there_in_device_code(compiler, tmp_path):
+    (tmp_path / "k.cu").write_text(
+        "#include <torch/extension.h>\n"
+        "__global__ void k(const c10::Half* x, at::BFloat16* out) { *out = float(*x) + 1; }\n"
+    )
+    (built,) = build(tmp_path, targets=["sm_90"], cache=Cache(tmp_path / "cache"))
+    assert built.error is None, built.error
+    assert len(built.entries) == 1
 
 
 def test_names_of_libraries_of_the_host_are_there_without_them(compiler, tmp_path):
