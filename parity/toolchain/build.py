@@ -33,7 +33,6 @@ from parity.toolchain.host_code import HostCode, Repairs
 from parity.toolchain.host_syntax import parameters
 from parity.toolchain.sources import PORTED_SUFFIXES, Source, closure, find_modules, find_ported
 from parity.toolchain.staging import Staged, Translation, compiled
-from parity.toolchain.stubs import cuda_stub
 from parity.toolchain.targets import TARGETS, Target, target
 from parity.toolchain.translators import TranslationError, chosen_hipifier
 from parity.toolchain.translators import fingerprint as hipifier_fingerprint
@@ -569,12 +568,11 @@ def _compile_cuda(source: Source, target: Target, folder: Path) -> None:
             )
         ]
 
-    host = without_host_code(compile_it, source, folder / "cuda").host
+    staged = without_host_code(compile_it, source, folder / "cuda")
     translation = None
-    if host != HostCode():
-        stubs = tuple(filter(cuda_stub, host.empty_headers))
-        empty = tuple(header for header in host.empty_headers if header not in stubs)
-        translation = Translation(left_out=host.left_out, empty_headers=empty, stubs=stubs)
+    if (host := staged.host) != HostCode():
+        empty = tuple(header for header in host.empty_headers if header not in staged.stubs)
+        translation = Translation(left_out=host.left_out, empty_headers=empty, stubs=staged.stubs)
     names = [source.name(path) for path in source.files]
     _write_record(folder, _with_names(made[0], source), ptx, cubin, sources=names, translation=translation)
 

@@ -14,7 +14,17 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from importlib import resources
 
-__all__ = ["LIBRARY_NAMES", "Stub", "cuda_stub", "library_names", "library_of", "needed_for", "stub_of", "switches"]
+__all__ = [
+    "LIBRARY_NAMES",
+    "Stub",
+    "cuda_library",
+    "cuda_stub",
+    "library_names",
+    "library_of",
+    "needed_for",
+    "stub_of",
+    "switches",
+]
 
 TABLE = "stubs.csv"
 NEEDS = "needs.csv"
@@ -66,10 +76,13 @@ def cuda_stub(header: str) -> str:
 
     Of CUDA's own headers only those are answered that host code alone needs: nvcc has the others.
     """
-    if _CUDA_LIBRARY.fullmatch(header):
-        return "parity/cuda_libraries.h"
     stub = stub_of(header)
-    return stub.stub if stub and stub.what in _OF_BOTH else ""
+    return cuda_library(header) or (stub.stub if stub and stub.what in _OF_BOTH else "")
+
+
+def cuda_library(header: str) -> str:
+    """The stub that answers a header of cuBLAS and the like on the CUDA side; empty for any other header."""
+    return "parity/cuda_libraries.h" if _CUDA_LIBRARY.fullmatch(header) else ""
 
 
 def library_names(texts: Iterable[str], *, cuda: bool = False) -> str:

@@ -324,6 +324,17 @@ def test_types_of_torch_are_there_in_device_code(compiler, tmp_path):
     assert len(built.entries) == 1
 
 
+def test_a_kernel_that_the_small_torch_spoils_is_compiled_without_it(compiler, tmp_path):
+    (tmp_path / "k.cu").write_text(
+        "#include <ATen/ATen.h>\nnamespace c10 { struct Half { int own; }; }\n"
+        'extern "C" __global__ void k(c10::Half* x) { x->own = 1; }\nat::Tensor f(at::Tensor x) { return x; }\n'
+    )
+    (built,) = build(tmp_path, targets=["sm_90"], cache=Cache(tmp_path / "cache"))
+    assert built.error is None, built.error
+    assert built.entries == ("k",)
+    assert (built.translation.stubs, built.translation.empty_headers) == ((), ("ATen/ATen.h",))
+
+
 def test_names_of_libraries_of_the_host_are_there_without_them(compiler, tmp_path):
     (tmp_path / "k.cu").write_text(
         "#include <cublas_v2.h>\n#include <nccl.h>\n"
