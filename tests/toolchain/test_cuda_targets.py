@@ -186,6 +186,24 @@ def test_a_module_is_compiled_as_it_is_and_cached(compiler, tmp_path):
     assert changed.code_object.kernels["k"].lds_bytes == 128
 
 
+def test_all_that_decides_what_nvcc_makes_is_in_its_fingerprint(compilers, monkeypatch, tmp_path):
+    def now():
+        module._version.cache_clear()
+        return module.fingerprint(target("sm_90"))
+
+    (tmp_path / "include").mkdir()
+    monkeypatch.setattr(module, "HEADERS", tmp_path / "include")
+    found = [now(), module.fingerprint(target("sm_100"))]
+    (tmp_path / "include" / "torch.h").write_text("#pragma once\n")
+    found.append(now())
+    monkeypatch.setenv("NVCC_APPEND_FLAGS", "-DX=1")
+    found.append(now())
+    compilers("default", "12.9.3")
+    found.append(now())
+    assert len(set(found)) == len(found)
+    assert now() == found[-1]
+
+
 LINED = """#include <cuda_fp16.h>
 #include "twice.cuh"
 extern "C" __global__ void k(__half* x, __half* y, int n) {
