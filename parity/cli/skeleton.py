@@ -234,7 +234,7 @@ def _others(args: Iterable[Taken]) -> list[Taken]:
 
 def _block(flow: Flow | None) -> int:
     """Threads of a block: those of the launch bounds, if they are fewer than usual."""
-    return min(256, math.prod(flow.threads)) if flow else 256
+    return min(256, math.prod(flow.threads)) if flow and flow.threads else 256
 
 
 def _written(pointers: list[Taken]) -> set[str]:

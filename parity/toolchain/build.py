@@ -568,8 +568,11 @@ def _compile_cuda(source: Source, target: Target, folder: Path) -> None:
             )
         ]
 
-    host = without_host_code(compile_it, source, folder / "cuda").host
-    translation = Translation(left_out=host.left_out, empty_headers=host.empty_headers) if host != HostCode() else None
+    staged = without_host_code(compile_it, source, folder / "cuda")
+    translation = None
+    if (host := staged.host) != HostCode():
+        empty = tuple(header for header in host.empty_headers if header not in staged.stubs)
+        translation = Translation(left_out=host.left_out, empty_headers=empty, stubs=staged.stubs)
     names = [source.name(path) for path in source.files]
     _write_record(folder, _with_names(made[0], source), ptx, cubin, sources=names, translation=translation)
 

@@ -27,7 +27,7 @@ from parity import zig
 from parity.cache import Cache, default_root, digest
 from parity.codeobject import Argument, CodeObject, Kernel
 from parity.errors import MissingTool, ParityError
-from parity.toolchain.compiler import CompileError
+from parity.toolchain.compiler import HEADERS, CompileError
 from parity.toolchain.host_code import INSTANTIATIONS, instantiations
 from parity.toolchain.host_syntax import Instantiation
 from parity.toolchain.rocm import VARIABLE, WHEELS
@@ -227,7 +227,8 @@ def fingerprint(target: Target) -> str:
         MissingTool: there is no compiler.
     """
     settings = (os.environ.get(name, "") for name in _SETTINGS)
-    return digest(target.name, *_FLAGS, _version(nvcc()), _versions_of_wheels(), _host(), *settings)
+    own = (path.read_bytes() for path in sorted(HEADERS.rglob("*")) if path.is_file())
+    return digest(target.name, *_FLAGS, _version(nvcc()), _versions_of_wheels(), _host(), *settings, *own)
 
 
 def described() -> str:

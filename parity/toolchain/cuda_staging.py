@@ -13,22 +13,26 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from parity.toolchain.compiler import STUBS, CompileError
+from parity.toolchain.compiler import HEADERS, STUBS, CompileError
 from parity.toolchain.diagnostics import Diagnostic, Place, diagnostics
 from parity.toolchain.host_code import HostCode, instantiations, repaired
 from parity.toolchain.host_syntax import ANYTHING
 from parity.toolchain.sources import Source
 from parity.toolchain.staging import ANYTHING_HEADER, EMPTY, FINE_ROUNDS, ROUNDS, STANDARD_HEADER
-from parity.toolchain.stubs import LIBRARY_NAMES, cuda_stub, library_names
+from parity.toolchain.stubs import LIBRARY_NAMES, cuda_library, cuda_stub, library_names
 
 __all__ = ["StagedCuda", "compiled"]
+
+HIP_ON_CUDA = HEADERS / "cuda"
+"""Headers by HIP's names that stubs include, for CUDA's compiler."""
 
 
 @dataclass(frozen=True)
 class StagedCuda:
     """The files to compile: the main one, folders with headers, headers that are included first, and what was done.
 
-    ``originals`` are the names of the source's files, by the paths that nvcc knows them by.
+    ``originals`` are the names of the source's files, by the paths that nvcc knows them by; ``stubs`` are those of the
+    headers that are not here that small ones of parity's answer.
     """
 
     main: Path
@@ -36,6 +40,7 @@ class StagedCuda:
     forced: tuple[str, ...]
     originals: dict[Path, str]
     host: HostCode = field(default_factory=HostCode)
+    stubs: tuple[str, ...] = ()
 
     def named(self, path: Path) -> str:
         """The name of a file that is the same wherever the source is."""
@@ -48,6 +53,23 @@ def compiled(compile_it: Callable[[StagedCuda], None], source: Source, folder: P
     Raises:
         CompileError: device code does not compile.
     """
+    try:
+        return _compiled(compile_it, source, folder, cuda_stub)
+    except CompileError as error:
+        # A stub is not the library. Kernels that need nothing of it compile without, which is tried where it was used.
+        if not any(
+            cuda_stub(each.missing_header) != cuda_library(each.missing_header) for each in diagnostics(error.log)
+        ):
+            raise
+        try:
+            return _compiled(compile_it, source, folder.with_name(f"{folder.name}-plain"), cuda_library)
+        except CompileError:
+            raise error from None
+
+
+def _compiled(
+    compile_it: Callable[[StagedCuda], None], source: Source, folder: Path, stub_of: Callable[[str], str]
+) -> StagedCuda:
     originals = {path: source.name(path) for path in source.files}
     staged = StagedCuda(source.path, source.folders, source.side.forced, originals)
     rounds = 0
@@ -64,10 +86,10 @@ def compiled(compile_it: Callable[[StagedCuda], None], source: Source, folder: P
                 raise _explained(error, staged, source) from None
             # A header that is not there is found before anything else, and no error of host code.
             rounds += len(host.empty_headers) == len(staged.host.empty_headers)
-            staged = _staged(source, host, folder)
+            staged = _staged(source, host, folder, stub_of)
 
 
-def _staged(source: Source, host: HostCode, folder: Path) -> StagedCuda:
+def _staged(source: Source, host: HostCode, folder: Path, stub_of: Callable[[str], str]) -> StagedCuda:
     def place_of(path: Path) -> Path:
         return folder / os.path.relpath(path, source.root)
 
@@ -81,10 +103,10 @@ def _staged(source: Source, host: HostCode, folder: Path) -> StagedCuda:
         place.write_bytes(text.encode("utf-8", "surrogateescape"))
         originals[place] = source.name(path)
     for header in host.empty_headers:
-        stub = cuda_stub(header)
+        stub = stub_of(header)
         (folder / EMPTY / header).parent.mkdir(parents=True, exist_ok=True)
         (folder / EMPTY / header).write_text(f"#include <{stub}>\n" if stub else "")
-    stubs = any(map(cuda_stub, host.empty_headers))
+    stubs = tuple(filter(stub_of, host.empty_headers))
     if stubs:
         (folder / EMPTY / LIBRARY_NAMES).parent.mkdir(parents=True, exist_ok=True)
         (folder / EMPTY / LIBRARY_NAMES).write_text(library_names(source.files.values(), cuda=True))
@@ -92,7 +114,7 @@ def _staged(source: Source, host: HostCode, folder: Path) -> StagedCuda:
     anything = any(ANYTHING in piece.instead for piece in host.left_out)
     return StagedCuda(
         Path(os.path.normpath(place_of(source.path))),
-        (*map(place_of, source.folders), folder / EMPTY, *((STUBS,) if stubs else ())),
+        (*map(place_of, source.folders), folder / EMPTY, *((STUBS, HIP_ON_CUDA) if stubs else ())),
         (
             *((str(STANDARD_HEADER),) if host.empty_headers else ()),
             *((str(ANYTHING_HEADER),) if anything else ()),
@@ -100,6 +122,7 @@ def _staged(source: Source, host: HostCode, folder: Path) -> StagedCuda:
         ),
         originals,
         host,
+        stubs,
     )
 
 

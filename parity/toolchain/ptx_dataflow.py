@@ -85,7 +85,7 @@ class Flow:
 
     ``types`` are PTX's of the arguments, ``uses`` what it does with pointers and ``bounds`` with numbers, by place.
     ``escaped`` pointers go where they are not followed. ``threads`` is the size of the block that it is compiled for,
-    (1024,) where it does not say. ``strided`` says that an index goes on by the size of the grid, ``axes`` along which
+    empty where it does not say. ``strided`` says that an index goes on by the size of the grid, ``axes`` along which
     axes of the grid blocks are told apart.
     """
 

@@ -14,7 +14,17 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from importlib import resources
 
-__all__ = ["LIBRARY_NAMES", "Stub", "cuda_stub", "library_names", "library_of", "needed_for", "stub_of", "switches"]
+__all__ = [
+    "LIBRARY_NAMES",
+    "Stub",
+    "cuda_library",
+    "cuda_stub",
+    "library_names",
+    "library_of",
+    "needed_for",
+    "stub_of",
+    "switches",
+]
 
 TABLE = "stubs.csv"
 NEEDS = "needs.csv"
@@ -32,6 +42,8 @@ _CUDA_LIBRARY_NAME = re.compile(
     r"\b(?:cu(?:blas|fft|sparse|solver|dnn)|CU(?:BLAS|FFT|SPARSE|SOLVER|DNN)_|nccl(?=[A-Z])|NCCL_)\w*"
 )
 _CUDA_LIBRARY = re.compile(r"(?:cublas|cufft|cusparse|cusolver|cudnn|nccl)\w*\.h")
+_OF_BOTH = frozenset(("PyTorch",))
+"""The libraries whose stubs serve CUDA's compiler, too (``include/cuda``)."""
 _LIBRARY_TYPES = frozenset(
     ("hipfftResult", "hipfftType", "ncclComm", "ncclUniqueId", "cufftResult", "cufftType", "cusolverDnParams")
 )
@@ -60,7 +72,16 @@ def switches(headers: Iterable[str]) -> tuple[str, ...]:
 
 
 def cuda_stub(header: str) -> str:
-    """The stub that answers a header of a CUDA library that host code alone calls; empty for any other header."""
+    """The stub that answers a header on the CUDA side; empty for any other header.
+
+    Of CUDA's own headers only those are answered that host code alone needs: nvcc has the others.
+    """
+    stub = stub_of(header)
+    return cuda_library(header) or (stub.stub if stub and stub.what in _OF_BOTH else "")
+
+
+def cuda_library(header: str) -> str:
+    """The stub that answers a header of cuBLAS and the like on the CUDA side; empty for any other header."""
     return "parity/cuda_libraries.h" if _CUDA_LIBRARY.fullmatch(header) else ""
 
 
@@ -71,7 +92,8 @@ def library_names(texts: Iterable[str], *, cuda: bool = False) -> str:
     types that torch's stub names, all are there. What is a macro where the header is included gives way to that;
     that one is defined somewhere says nothing, for it may be in a branch that is not taken.
     """
-    names = set() if cuda else {"hipblasHandle_t", "hipblasStatus_t", "hipsparseHandle_t"}
+    library = "cu" if cuda else "hip"
+    names = {f"{library}blasHandle_t", f"{library}blasStatus_t", f"{library}sparseHandle_t"}
     for text in texts:
         names |= set((_CUDA_LIBRARY_NAME if cuda else _LIBRARY_NAME).findall(text))
     names -= _written()

@@ -100,7 +100,7 @@ def test_what_ptx_shows_is_no_guess(parity, tmp_path):
     assert 'inputs={"from": "f64"},\n    outputs={"to": "f64"},\n' in picture
     for asked in ("height bounds an index of from, to: say shapes=", "width bounds", "along y: say grid="):
         assert asked in picture
-    assert "=numel" not in picture
+    assert "=numel" not in picture and "block=256," in picture
 
 
 def test_without_nvcc_roles_are_guesses(parity, monkeypatch, tmp_path):

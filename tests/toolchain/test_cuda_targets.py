@@ -186,6 +186,24 @@ def test_a_module_is_compiled_as_it_is_and_cached(compiler, tmp_path):
     assert changed.code_object.kernels["k"].lds_bytes == 128
 
 
+def test_all_that_decides_what_nvcc_makes_is_in_its_fingerprint(compilers, monkeypatch, tmp_path):
+    def now():
+        module._version.cache_clear()
+        return module.fingerprint(target("sm_90"))
+
+    (tmp_path / "include").mkdir()
+    monkeypatch.setattr(module, "HEADERS", tmp_path / "include")
+    found = [now(), module.fingerprint(target("sm_100"))]
+    (tmp_path / "include" / "torch.h").write_text("#pragma once\n")
+    found.append(now())
+    monkeypatch.setenv("NVCC_APPEND_FLAGS", "-DX=1")
+    found.append(now())
+    compilers("default", "12.9.3")
+    found.append(now())
+    assert len(set(found)) == len(found)
+    assert now() == found[-1]
+
+
 LINED = """#include <cuda_fp16.h>
 #include "twice.cuh"
 extern "C" __global__ void k(__half* x, __half* y, int n) {
@@ -295,6 +313,8 @@ torch::Tensor forward(torch::Tensor x) {
   return y;
 }
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("forward", &forward, "scale"); }
+#include <nosuch/library.h>
+nosuch::Image show(const nosuch::Image& from) { return from.shown(); }
 """
 
 
@@ -306,9 +326,31 @@ def test_host_code_for_which_something_is_not_here_is_left_out(compiler, tmp_pat
     (kernel,) = built.code_object.kernels.values()
     assert built.code_object.symbol("scale<float>") == kernel.name
     assert [argument.name for argument in kernel.args] == ["x", "y", "n"]
-    assert built.translation.empty_headers == ("torch/extension.h", "ATen/cuda/CUDAContext.h")
-    assert [(piece.file, piece.line) for piece in built.translation.left_out] == [("k.cu", 9), ("k.cu", 14)]
+    assert built.translation.stubs == ("torch/extension.h", "ATen/cuda/CUDAContext.h")
+    assert built.translation.empty_headers == ("nosuch/library.h",)
+    assert [(piece.file, piece.line) for piece in built.translation.left_out] == [("k.cu", 16)]
     assert '"k.cu"' in built.code_object.listing and str(tmp_path) not in built.code_object.listing
+
+
+def test_types_of_torch_are_there_in_device_code(compiler, tmp_path):
+    (tmp_path / "k.cu").write_text(
+        "#include <torch/extension.h>\n"
+        "__global__ void k(const c10::Half* x, at::BFloat16* out) { *out = float(*x) + 1; }\n"
+    )
+    (built,) = build(tmp_path, targets=["sm_90"], cache=Cache(tmp_path / "cache"))
+    assert built.error is None, built.error
+    assert len(built.entries) == 1
+
+
+def test_a_kernel_that_the_small_torch_spoils_is_compiled_without_it(compiler, tmp_path):
+    (tmp_path / "k.cu").write_text(
+        "#include <ATen/ATen.h>\nnamespace c10 { struct Half { int own; }; }\n"
+        'extern "C" __global__ void k(c10::Half* x) { x->own = 1; }\nat::Tensor f(at::Tensor x) { return x; }\n'
+    )
+    (built,) = build(tmp_path, targets=["sm_90"], cache=Cache(tmp_path / "cache"))
+    assert built.error is None, built.error
+    assert built.entries == ("k",)
+    assert (built.translation.stubs, built.translation.empty_headers) == ((), ("ATen/ATen.h",))
 
 
 def test_names_of_libraries_of_the_host_are_there_without_them(compiler, tmp_path):
