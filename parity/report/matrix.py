@@ -83,8 +83,8 @@ class Cell:
     passing cases met, ``agreement`` compares an AMD column with CUDA's, if there is one, and ``measured`` is the first
     case that was measured, if any was. ``allowed`` says that in a passing case an error was allowed, ``vacuous`` names
     the outputs in which zeros would have passed every case as well. Of an op without a reference, ``taken`` counts the
-    cases by whose results other columns are judged, ``by`` is the column by which these are, and ``unreferenced`` counts
-    those of ``unjudged`` of which only the use of memory was checked.
+    cases by whose results other columns are judged, ``by`` is the column by which these are, and ``unreferenced``
+    counts those of ``unjudged`` of which only the use of memory was checked.
     """
 
     state: State

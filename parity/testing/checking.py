@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from parity.application import Run, Settings, columns
+from parity.application import Run, Settings, columns, default_runners
 from parity.engine import CaseRecord, Column, Plan, run, tasks_of
 from parity.engine.worker import Worker
 from parity.errors import UsageError
 from parity.functions import wanted
 from parity.launch import Computation
 from parity.op import Op
-from parity.options import DEFAULT_RUNNER, EXAMPLES
+from parity.options import EXAMPLES
 from parity.report import Reproduction, not_judged
 from parity.runners import Evidence, OpRunner, Probe, Vendor
 from parity.suite import Suite, find_suite
@@ -48,7 +48,7 @@ class ParityCheck:
         op: str = "",
         dtype: str | Sequence[str] = (),
         cases: Sequence[str] = (),
-        runner: str | Sequence[str] = DEFAULT_RUNNER,
+        runner: str | Sequence[str] = (),
         target: str | Sequence[str] = (),
         examples: int = EXAMPLES,
         seed: int = 0,
@@ -80,7 +80,7 @@ class ParityCheck:
             again: Reproduction = _Call(column.runner)
         else:
             chosen = columns(
-                [runner] if isinstance(runner, str) else runner,
+                [runner] if isinstance(runner, str) else runner or default_runners(suite.entries_of(selection)),
                 [target] if isinstance(target, str) and target else target,
             )
             settings = Settings(examples, seed) if chosen.live else Settings()

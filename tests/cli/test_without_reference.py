@@ -11,6 +11,7 @@ from dataclasses import replace
 import pytest
 
 from parity.engine import read_record
+from parity.runners import probed, runner
 from parity.runners.recording import read_recording, write_recording
 from parity.testing.checking import ParityCheck
 from parity.testing.failure import ParityFailure
@@ -107,9 +108,9 @@ def test_the_same_values_pass_and_the_matrix_says_by_what(mine, parity, tmp_path
     assert "A mistake that both sides share is not seen" in result.out
     assert "22.5 times as far away as it moves when" in result.out
     record = read_record(tmp_path / "out" / "record.jsonl")
-    statuses = {(case.target, str(case.verdict.status)) for case in record.cases}
+    statuses = {(case.target, str(case.verdict.status)) for case in record.records}
     assert statuses >= {("sm_90", "taken as right"), ("gfx1100", "pass")}
-    assert {case.verdict.by for case in record.cases if case.verdict.passed} == {"sm_90 (recorded on NVIDIA Pretend)"}
+    assert {case.verdict.by for case in record.records if case.verdict.passed} == {"sm_90 (recorded on NVIDIA Pretend)"}
     columns = json.loads((tmp_path / "out" / "matrix.json").read_text())["kernels"][0]["cells"]
     assert [(cell["state"], cell["run"], cell["taken"]) for cell in columns] == [
         ("taken as right", 0, 8),
@@ -231,3 +232,23 @@ def test_a_test_of_one_s_own_names_both_sides(mine):
     assert {str(record.verdict.status) for record in records} == {"taken as right", "pass"}
     with pytest.raises(ParityFailure, match="the op has no reference"):
         ParityCheck()(**{**both, "runner": "emulated"})
+
+
+@pytest.mark.skipif(not probed(runner("ptx")).available, reason="there is no nvcc: pip install 'parity-harness[nvcc]'")
+def test_a_folder_of_cuda_kernels_needs_neither_a_gpu_nor_a_reference(mine, parity):
+    """CUDA's side is executed on the CPU, without being asked for; faults of the port alone are found."""
+    result = parity("run", *TARGET, "--examples", "4")
+    assert result.code == 0, result.out + result.err
+    assert "sm_90 emulated" in result.out
+    assert "against CUDA" in result.out
+    (mine / "hip").mkdir()
+    for faults in FAULTS:
+        text = KERNELS
+        for before, after in faults.values():
+            assert before in text
+            text = text.replace(before, after)
+        (mine / "hip" / "mine.hip").write_text("#include <hip/hip_runtime.h>\n" + text)
+        result = parity("run", *TARGET, "--examples", "4", "--hip", "hip")
+        assert result.code == 1, result.out + result.err
+        for kernel in faults:
+            assert f"{kernel} " in result.out or f"{kernel}:" in result.out, (kernel, result.out)
