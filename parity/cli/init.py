@@ -28,8 +28,8 @@ __all__ = ["main", "options"]
 TEMPLATE = Path(__file__).parents[1] / "template"
 CONFIG = "pyproject.toml"
 NEXT = (
-    "next: look through {cases}, then {there}parity run with CUDA's side, live (--runner cuda --runner emulated) or "
-    "recorded (--runner recorded=FILE --runner emulated); with a reference no CUDA is needed"
+    "next: look through {cases}, then {there}parity run, which executes CUDA's side on the CPU where there is nvcc "
+    "(python -m pip install 'parity-harness[nvcc]'); with a reference no CUDA is needed"
 )
 
 

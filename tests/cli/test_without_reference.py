@@ -198,7 +198,7 @@ def test_a_failure_is_made_small_where_cuda_executes_and_every_column_of_cuda_is
     }
     (failure,) = found["failures"]
     assert "x=3~" in failure["minimal"]["case"]
-    assert failure["minimal"]["against"]["finding"] == "further apart than roundings allow"
+    assert failure["minimal"]["against"]["conclusion"] == "further apart than roundings allow"
 
 
 def test_a_bench_says_that_values_were_not_compared(mine, parity):
