@@ -31,7 +31,7 @@ def test_a_kernel_runs_and_is_judged_once_its_reference_is_there(parity, tmp_pat
         and "wrote cases/plain.py" in result.out
         and "look through cases, then parity run" in result.out
     )
-    result = parity("run", "--target", "gfx1100", "--examples", "3")
+    result = parity("run", "--runner", "emulated", "--target", "gfx1100", "--examples", "3")
     assert result.code == 3 and "only memory checked x3" in result.out, result.out + result.err
     path = tmp_path / "cases" / "plain.py"
     text = path.read_text().replace("# reference=...", "reference=lambda x: Expected(x * 2)")
