@@ -164,7 +164,7 @@ def _print_left_out(built: Sequence[Built], kernels: Path) -> None:
     for piece in (each for each in pieces if each.function):
         place = os.path.relpath(kernels / piece.file)
         console.print(
-            f"{place}:{piece.line}: left out, no AMD GPU can do it: {piece.function} ({piece.because})",
+            f"{place}:{piece.line}: device code left out: {piece.function} ({piece.because})",
             style="bold yellow",
         )
     pieces = [piece for piece in pieces if not piece.function]

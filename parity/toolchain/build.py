@@ -334,7 +334,8 @@ def _build_one(source: Source, target: Target, fingerprint: str, cache: Cache) -
         )
         others = after_errors(source, target.vendor, error)
     for variant in others:
-        if (other := _build_as(variant, source, target, fingerprint, cache)) and _is_better(other, built):
+        other = _build_as(variant, source, target, fingerprint, cache)
+        if other and (other.entries or (variant.kind != "without" and _is_better(other, built))):
             if other.entries:
                 cache.note(chosen, _VARIANT, json_text(variant).decode())
             return other
@@ -351,6 +352,7 @@ def _key(source: Source, target: Target, fingerprint: str) -> str:
     side = source.side
     settings = ("flags", *side.flags, "include", *map(source.name, source.folders), "forced", *side.forced)
     settings = (*settings, "kernels", *source.kernels, "linked", *map(source.name, source.linked))
+    settings = (*settings, "without") if source.without else settings
     if target.vendor == "amd" and not source.ported:
         settings = (*settings, "hipify", hipifier_fingerprint(source.hipifier))
     names = (source.module, source.name(source.path), str(source.ported))
@@ -364,9 +366,9 @@ def _build_as(variant: Variant, source: Source, target: Target, fingerprint: str
 
 
 def _is_better(other: Built, built: Built) -> bool:
-    """True if a variant has kernels; or fewer errors, if it is of the same file."""
-    if other.entries or built.error is None or other.part_of:
-        return bool(other.entries)
+    """True if a variant without kernels has fewer errors, and is of the same file."""
+    if built.error is None or other.part_of:
+        return False
     return other.error is None or len(other.error.findings) < len(built.error.findings)
 
 
@@ -375,7 +377,8 @@ def _helpful(source: Source, target: Target, fingerprint: str, cache: Cache, tra
     if source.hipifier == HELPFUL or translation is None or not translation.spelled_out:
         return ""
     built = _build_one(replace(source, hipifier=HELPFUL, repairs=Repairs()), target, fingerprint, cache)
-    return "" if built.error else f"it compiles {_how(translation.spelled_out)}"
+    whole = built.translation and not any(piece.function for piece in built.translation.left_out)
+    return "" if built.error or not whole else f"it compiles {_how(translation.spelled_out)}"
 
 
 def helpful_port(suite: Suite, module: str, target: str) -> HelpfulPort | None:

@@ -16,6 +16,7 @@ __all__ = [
     "Piece",
     "asks_for_a_version",
     "braces_at",
+    "definitions_at",
     "device_macros",
     "error_directive",
     "extern_at",
@@ -23,8 +24,8 @@ __all__ = [
     "function_at",
     "guessed",
     "launched",
-    "name_of_function",
     "pieces_at",
+    "text_of",
     "typedef_at",
 ]  # fmt: skip
 
@@ -71,6 +72,7 @@ _CONDITIONAL = re.compile(r"\s*#\s*(if|ifdef|ifndef|elif|else|endif)\b")
 _VERSION = re.compile(r"\b(?:CUDA_VERSION|CUDART_VERSION|__CUDACC_VER_\w+|__CUDA_API_VER_\w+)\b")
 _HEADS = frozenset(("template_declaration", "linkage_specification"))
 """Nodes of which a function is the only part."""
+_DEFINITIONS = frozenset(("function_definition", "class_specifier", "struct_specifier"))
 _HEAD = 1000
 """Characters before a body that may be the head of a lambda."""
 
@@ -138,13 +140,48 @@ def function_at(text: str, line: int, column: int) -> tuple[Piece, ...]:
     return (_piece(above if above is not None and above.type in _HEADS else node, ""),)
 
 
-def name_of_function(text: str, piece: Piece) -> str:
-    """The name of the function that a piece defines, without classes and namespaces."""
-    root = _tree(text).root_node.descendant_for_byte_range(piece.start, piece.end - 1)
-    for node in _descendants(root) if root is not None else ():
-        if node.type == "function_declarator" and (declarator := node.child_by_field_name("declarator")):
-            return str(_WORD.findall(_source(declarator))[-1])
-    return ""
+def definitions_at(text: str, line: int, column: int) -> tuple[tuple[str, Piece], ...]:
+    """What can be left out of the definition at a place, the least first, each with the name that goes with it.
+
+    Of a function of the device that is its body, so that no call of it becomes one of a namesake; then all of it, which
+    is all that can be left out of a kernel, a class or a variable.
+    """
+    tree = _tree(text)
+    node = tree.root_node.descendant_for_point_range((line - 1, column - 1), (line - 1, column - 1))
+    while node is not None and not (node.type in _DEFINITIONS and node.child_by_field_name("body")):
+        if node.type in _UNITS and _above(node).type in _SCOPES:
+            break
+        node = node.parent
+    if node is None:
+        return ()
+    name = _name_of(node)
+    above = node.parent
+    whole = _piece(above if above is not None and above.type in _HEADS else node, "")
+    body = node.child_by_field_name("body")
+    if node.type != "function_definition" or body is None or "__global__" in text_of(text, whole).partition("{")[0]:
+        return ((name, whole),)
+    begins = next((each for each in node.children if each.type == "field_initializer_list"), body)
+    deleted = replace(whole, start=begins.start_byte, end=body.end_byte, instead="= delete;")
+    return ((name, deleted), (name, whole))
+
+
+def text_of(text: str, piece: Piece) -> str:
+    """The text of a piece."""
+    return text.encode("utf-8", "surrogateescape")[piece.start : piece.end].decode("utf-8", "replace")
+
+
+def _name_of(node: tree_sitter.Node) -> str:
+    """The name of a function, class or variable, without what it is in; empty if there is none, or not one alone."""
+    if node.type in ("class_specifier", "struct_specifier"):
+        named = node.child_by_field_name("name")
+        return _WORD.findall(_source(named))[0] if named is not None else ""
+    if node.type == "function_definition":
+        declarators = [each for each in _descendants(node) if each.type == "function_declarator"]
+        head = _source(declarators[0]).partition("(")[0].partition("<")[0] if declarators else ""
+    else:
+        head = re.split(r"[=;\[({]", _source(node))[0] if node.type == "declaration" else ""
+    words = _WORD.findall(head)
+    return words[-1] if words else ""
 
 
 def typedef_at(text: str, line: int, column: int) -> tuple[Piece, ...]:

@@ -79,7 +79,8 @@ class Source:
     of a source are in ``prebuilt``, by target. ``around``, ``doubtful`` and ``made`` are those of the ``Closure``;
     ``switches`` are flags of the side that no setting has, but the project's build files. ``linked`` are other sources
     that nvcc links with this one, and that are compiled behind it; ``parts`` are sources in the place of which this one
-    is built, because it includes them; ``guessed`` says that nobody but parity asks for ``kernels``.
+    is built, because it includes them; ``guessed`` says that nobody but parity asks for ``kernels``. ``without`` says
+    that device code is left out, too, whose headers or libraries are not here.
     """
 
     module: str
@@ -98,6 +99,7 @@ class Source:
     linked: tuple[Path, ...] = ()
     parts: tuple[Path, ...] = ()
     guessed: bool = False
+    without: bool = False
     repairs: Repairs = field(default_factory=Repairs, repr=False, compare=False)
 
     @property

@@ -37,7 +37,7 @@ _AMBIGUOUS = re.compile(r"\bambiguous\b")
 _OF_HALVES = ("-D__HIP_NO_HALF_CONVERSIONS__=1", "-D__HIP_NO_HALF_OPERATORS__=1")
 """With what torch.utils.cpp_extension compiles for AMD, so that torch's Half is the only one with operators."""
 
-Kind = Literal["switches", "cuda", "halves", "linked", "part", "templates"]
+Kind = Literal["switches", "cuda", "halves", "linked", "part", "templates", "without"]
 
 
 @dataclass(frozen=True)
@@ -63,6 +63,8 @@ def after_errors(source: Source, vendor: str, error: CompileError) -> Iterator[V
     # One of them, which is compiled and then has variants of its own: all would be all of their combinations.
     yield from itertools.islice((each for each in flags if each.of(source)), 1)
     yield from _wholes(source)
+    if vendor == "amd" and not source.parts and not source.without:
+        yield Variant("without", ())
 
 
 def with_kernels(source: Source, vendor: str) -> Iterator[Variant]:
@@ -177,6 +179,11 @@ def _instantiated(source: Source, names: tuple[str, ...]) -> Source | None:
     return replace(source, kernels=names, guessed=True, repairs=Repairs()) if names else None
 
 
+def _without(source: Source, names: tuple[str, ...]) -> Source | None:
+    """The source without the device code whose headers or libraries are not here; what is known of it stays known."""
+    return replace(source, without=True, repairs=Repairs(source.repairs.host))
+
+
 _KINDS: Mapping[Kind, Callable[[Source, tuple[str, ...]], Source | None]] = {
     "switches": _switched,
     "cuda": _for_cuda,
@@ -184,4 +191,5 @@ _KINDS: Mapping[Kind, Callable[[Source, tuple[str, ...]], Source | None]] = {
     "linked": _linked,
     "part": _part,
     "templates": _instantiated,
+    "without": _without,
 }

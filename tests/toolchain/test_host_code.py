@@ -372,11 +372,11 @@ def test_what_no_amd_gpu_can_do_takes_its_kernels_with_it_and_no_others(built):
     gone = {piece.function: (piece.line, piece.because) for piece in one.translation.left_out if piece.function}
     assert gone["parent"] == (6, "device-side kernel call/launch is not supported")
     assert gone["some"] == (2, "inline PTX (bar.sync) that is not translated; write it in C++ for AMD GPUs")
-    assert gone["some_wait"] == (3, "use of undeclared identifier 'some'")
+    assert gone["some_wait"] == (3, "uses some, which is left out")
     said = str(MissingKernel("parent", one.code_object))  # of a declared op, in its verdict
-    assert said.startswith(f"{one.module} has no parent, which no AMD GPU can run: ")
+    assert said.startswith(f"{one.module} has no parent, which is left out: ")
     assert said.endswith(".cu:6: device-side kernel call/launch is not supported")
-    assert "which no AMD GPU" not in str(MissingKernel("paren", one.code_object))
+    assert "left out" not in str(MissingKernel("paren", one.code_object))
 
 
 def test_where_nothing_is_left_what_no_amd_gpu_can_do_is_an_error(built):
@@ -388,6 +388,44 @@ def test_where_nothing_is_left_what_no_amd_gpu_can_do_is_an_error(built):
 def test_a_mistake_beside_what_no_amd_gpu_can_do_stays_an_error(built):
     (finding,) = built(BEYOND.replace("x[0] *= 2", "x[0] = nosuch")).error.findings
     assert (finding.name, finding.line) == ("nosuch", 4)
+
+
+WITHOUT = """#include "elsewhere/tiles.h"
+struct Shape { elsewhere::Tile tile; int n; };
+template <class T> __device__ T of(T x) { return x + 1; }
+__device__ float of(float x) { return elsewhere::load(x); }
+__device__ int size(Shape shape) { return shape.n; }
+__global__ void plain(double* x) { x[0] = of(x[0]); }
+__global__ void overloaded(float* x) {
+  x[0] = of(x[0]);
+}
+template <class T> __global__ void shaped(Shape shape, T* x) { x[0] = size(shape); }
+template __global__ void shaped<int>(Shape, int*);
+int main() { shaped<float><<<1, 1>>>(Shape(), nullptr); }
+"""
+
+
+def test_device_code_whose_header_is_not_here_is_left_out_by_name_and_no_other(built):
+    one = built(WITHOUT)
+    assert list(names(one).values()) == ["_Z5plainPd"] and one.translation.empty_headers == ("elsewhere/tiles.h",)
+    gone = {piece.function: (piece.line, piece.because) for piece in one.translation.left_out if piece.function}
+    assert gone["of"] == (4, "use of undeclared identifier 'elsewhere'")
+    # Not the template of the same name, which would have compiled and computed something else.
+    assert gone["overloaded"] == (8, "uses of, which is left out")
+    assert set(gone) == {"of", "size", "overloaded", "shaped"}
+    assert "has no overloaded, which is left out: " in str(MissingKernel("overloaded", one.code_object))
+
+
+def test_where_nothing_is_left_without_a_header_its_absence_is_the_error(built):
+    one = built(WITHOUT.replace("__global__ void plain(double* x) { x[0] = of(x[0]); }", ""))
+    assert one.error.findings[0].name == "elsewhere/tiles.h"
+
+
+def test_device_code_with_what_hip_does_not_have_is_left_out_by_name(built):
+    source = "surface<void, cudaSurfaceType2D> image;\n__global__ void fine(float* x) { x[0] = 1; }\n"
+    one = built(source + "__global__ void draw() { surf2Dwrite(1.0f, image, 4, 4); }\n")
+    assert list(names(one).values()) == ["_Z4finePf"]
+    assert {"draw"} == {piece.function for piece in one.translation.left_out if piece.function}
 
 
 def test_a_function_of_another_file_is_named_with_its_place(built):
