@@ -62,6 +62,8 @@ _HERE = re.compile(r"^(?:\$[({]\w+[)}]|\.)/")
 _JOINED = re.compile(r"""\bpath\.join\(\s*[\w.]+(?:\([\w.()]*\))?\s*,([^()]*)\)""")
 _TEXT = r"""["']([^"']+)["']"""
 _MADE = re.compile(r"""\bconfigure_file\s*\(\s*"?([^\s")]+)"?\s+"?([^\s")]+)"?""", re.IGNORECASE)
+_SET = r"""(?i:\bset)\s*\(\s*{}\s+"?([^\s")]+)"""
+"""Of CMake's, for a variable."""
 _SUFFIXES = (".in", ".cmake")
 """Of templates of headers: CMake's and autoconf's, which are ``name.h.in`` as a rule."""
 _DEFINED = re.compile(r"^[ \t]*#[ \t]*cmakedefine(?P<number>01)?[ \t]+(?P<name>\w+)(?P<rest>[^\n]*)$", re.MULTILINE)
@@ -184,7 +186,7 @@ def made_header(header: str, source: Path, folders: tuple[Path, ...]) -> Made | 
 
     A switch of the template is on if its name is CUDA's (``USE_CUDA``), because a build without that has no use for
     a ``.cu`` file, or if CMake's ``option`` says that it is. What else would be inserted is taken where CMake sets
-    it plainly, and is 0 elsewhere.
+    it plainly, and elsewhere is 1 for a switch of CUDA's and 0 for all others.
     """
     path = _template(header, source, folders)
     if path is None:
@@ -201,7 +203,10 @@ def made_header(header: str, source: Path, folders: tuple[Path, ...]) -> Made | 
         return f"#define {name}{value}" if is_on else f"/* #undef {name} */"
 
     def insert(text: str) -> str:
-        return _INSERTED.sub(lambda match: _set(match[1] or match[2], cmake) or "0", text)
+        return _INSERTED.sub(lambda match: inserted(match[1] or match[2]), text)
+
+    def inserted(name: str) -> str:
+        return _set(name, cmake) or str(int(is_for_cuda(name)))
 
     text = path.read_text(encoding="utf-8", errors="surrogateescape")
     return Made(path, insert(_DEFINED.sub(define, text)), tuple(on))
@@ -212,6 +217,8 @@ def _template(header: str, source: Path, folders: Iterable[Path]) -> Path | None
     folders = tuple(folders)
     for path, text in _files(folders, source):
         for template, made in _MADE.findall(text):
+            if (variable := _VARIABLE.fullmatch(made)) and (said := re.search(_SET.format(variable[1]), text)):
+                made = said[1]  # where it is written
             if f"/{made}".endswith(f"/{header}"):
                 word = re.sub(r"^(?:\$\{\w+\}/)+", "", template)
                 for folder in (path.parent, *folders):

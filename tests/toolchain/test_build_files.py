@@ -160,6 +160,7 @@ TEMPLATE = """\
 #cmakedefine01 WITH_TPU
 #cmakedefine TILE @TILE@
 #define VERSION "@MAJOR@.${MINOR}"
+#define ON_GPUS @HAVE_CUDA@
 """
 MADE = """\
 #define USE_CUDA
@@ -170,6 +171,7 @@ MADE = """\
 #define WITH_TPU 0
 #define TILE 16
 #define VERSION "2.0"
+#define ON_GPUS 1
 """
 
 
@@ -182,6 +184,11 @@ MADE = """\
             'configure_file(templates/area.h.in "${OUT}/lib/area_config.h")\n',
         ),
         ("src/area_config.h.in", "area_config.h", 'configure_file("${HERE}/src/area_config.h.in" ${OUT})\n'),
+        (
+            "cmake/area.h.in",
+            "lib/area_config.h",
+            'set(place "${OUT}/lib/area_config.h")\nconfigure_file("${HERE}/cmake/area.h.in" ${place} @ONLY)\n',
+        ),
         ("src/cuda/lib/area.h.cmake", "lib/area.h", ""),
     ],
 )
