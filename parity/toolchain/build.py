@@ -195,10 +195,12 @@ def build(
         source = sources[module, t.vendor]
         if source is None:
             built = Built(module, t.name, 0.0, error=_without_source(module, t, paths[module], sides))
+        elif source.prebuilt:
+            built = _read_one(source, t, store)
         else:
-            built = (
-                _read_one(source, t, store) if source.prebuilt else _build_one(source, t, fingerprints[t.name], store)
-            )
+            built = _build_one(source, t, fingerprints[t.name], store)
+            if built.error and (hint := _helpful(source, t, fingerprints[t.name], store, built.translation)):
+                built = replace(built, error=built.error.after(hint))
         if done:
             done(built)
         return built
@@ -341,8 +343,6 @@ def _build_one(source: Source, target: Target, fingerprint: str, cache: Cache) -
             return other
     if not built.error and not built.entries:
         return replace(built, behind=switches_of_kernels(source))
-    if built.error and (hint := _helpful(source, target, fingerprint, cache, built.translation)):
-        return replace(built, error=built.error.after(hint))
     return built
 
 
