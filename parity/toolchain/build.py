@@ -460,7 +460,11 @@ def _built(source: Source, target: Target, folder: Path, seconds: float, cached:
         tuple(_original(Path(name), source.folder) for name in record.sources),
         folder / record.binary,
         made_by,
-        {each.function: f"{each.file}:{each.line}: {each.because}" for each in left_out if each.function},
+        {
+            each.function: f"{each.file}:{each.line}: {each.because}"
+            for each in left_out
+            if each.function and not each.is_call
+        },
     )
     return Built(
         source.module,
@@ -537,7 +541,7 @@ def _compile_amd(source: Source, target: Target, folder: Path) -> None:
 
 def _nothing_left(source: Source, target: Target, staged: Staged) -> compiler.CompileError | None:
     """The error of a module all of whose kernels do what no AMD GPU can."""
-    left_out = (piece for piece in staged.translation.left_out if piece.function)
+    left_out = (piece for piece in staged.translation.left_out if piece.function and not piece.is_call)
     gone = sorted(left_out, key=lambda piece: (piece.file, piece.line))
     if not gone:
         return None

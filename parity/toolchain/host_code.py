@@ -6,10 +6,10 @@ function, variable or macro call of the host that then does not compile is blank
 What device code is made of is never left out: an error in it stays an error. But a length that clang refuses and that
 means nothing goes, a type of the host's that a source without its headers defines itself, and braces get a type.
 
-What no AMD GPU can do (a kernel that launches kernels, PTX that is not translated) takes the function with it that does
-it, and those that call that: the other kernels of the file are there, and the build names what is not. So does, if
-nothing else helps, what is not the source's to mend: a header that is not here, a library or a name of CUDA's that HIP
-does not have.
+What no AMD GPU can do (PTX that is not translated) takes the function with it that does it, and those that call that:
+the other kernels of the file are there, and the build names what is not. So does, if nothing else helps, what is not
+the source's to mend: a header that is not here, a library or a name of CUDA's that HIP does not have. A kernel that
+launches kernels is there, and fails where it comes to that.
 
 A kernel template that only such a function launched would be lost with it. If its arguments are plain types and
 numbers, it is instantiated all the same.
@@ -22,12 +22,13 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from parity.toolchain.diagnostics import Diagnostic
+from parity.toolchain.diagnostics import Diagnostic, Place
 from parity.toolchain.host_syntax import (
     Instantiation,
     Piece,
     asks_for_a_version,
     braces_at,
+    call_at,
     definitions_at,
     device_macros,
     error_directive,
@@ -59,10 +60,13 @@ _FIXED_WIDTH = re.compile(
 _BLANK = re.compile(rb"[^\r\n]")
 _KEPT = re.compile(rb"^([ \t]*#[ \t]*(?:if|ifdef|ifndef|elif|else|endif)\b(?:\\\r?\n|[^\r\n])*)", re.MULTILINE)
 """Conditionals of the preprocessor."""
-_BEYOND = re.compile(
-    r"(device-side kernel call/launch is not supported)|declared with 'error' attribute: (inline PTX.*)"
-)
-"""clang's errors for operations that no AMD GPU has."""
+_BEYOND = re.compile(r"declared with 'error' attribute: (inline PTX.*)")
+"""clang's error for an operation that no AMD GPU has."""
+
+_LAUNCHES = re.compile(r"device-side kernel call/launch|no matching function for call to '(?P<name>hip\w+)'")
+"""clang's errors for a kernel that launches kernels, and for the functions that CUDA has for such kernels."""
+_REFUSED = '(__assert_fail("{}", __FILE__, __LINE__, __func__), hipSuccess)'
+"""The text in place of a call that fails when it is met."""
 
 _DECLARED = re.compile(r"[^=;\[({]*\b([A-Za-z_]\w*)\s*(?:[=;\[({]|$)")
 """The name in the first line of a declaration."""
@@ -94,6 +98,11 @@ class LeftOut:
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}: {self.name}: {self.because}"
+
+    @property
+    def is_call(self) -> bool:
+        """True if it is a call in a ``function`` that fails when it is met."""
+        return bool(self.function) and self.instead.startswith("(")
 
     def is_within(self, piece: LeftOut) -> bool:
         """True if its bytes are among those of a piece of the same file."""
@@ -231,7 +240,7 @@ def _beyond(
     host: HostCode, texts: Mapping[str, str], errors: Sequence[Diagnostic], without: Callable[[str], bool] | None
 ) -> dict[tuple[str, int], LeftOut]:
     """Device code that does what no AMD GPU can, or needs what is not here, and that which uses it."""
-    gone = {piece.function for piece in host.left_out if piece.function}
+    gone = {piece.function for piece in host.left_out if piece.function and not piece.is_call}
 
     def is_of_hip(because: str) -> bool:
         return not (without and _LACKING.search(because) and any(map(without, _QUOTED.findall(because))))
@@ -246,15 +255,35 @@ def _beyond(
         words = {word for text in _QUOTED.findall(error.text) for word in _WORD.findall(text)}
         used = sorted(gone & words) if _LACKING.search(error.text) else []
         lacks = without and (host.empty_headers or not is_of_hip(error.text))
-        if file not in texts or not (said or used or lacks):
+        if file not in texts:
             continue
-        because = (said[1] or said[2]) if said else f"uses {used[0]}, which is left out" if used else error.text
+        if call := _refused_call(error, texts[file], (file, line, column)):
+            if not any(each.file == file and call.is_within(each) for each in host.left_out):
+                found.setdefault((file, call.start), call)
+            continue
+        if not (said or used or lacks):
+            continue
+        because = said[1] if said else f"uses {used[0]}, which is left out" if used else error.text
         for name, piece in definitions_at(texts[file], line, column):
             if not host.covers(file, piece):
                 gone_now = LeftOut(file, line, piece.head, because, piece.start, piece.end, piece.instead, name)
                 found.setdefault((file, piece.start), gone_now)
                 break
     return found
+
+
+def _refused_call(error: Diagnostic, text: str, place: Place) -> LeftOut | None:
+    """The launch or call at a place that a kernel cannot make on AMD GPUs, as one that fails when it is met."""
+    launch = _LAUNCHES.search(error.text)
+    if launch is None or (launch["name"] and not error.host_only):
+        return None
+    what = f"call {launch['name']}" if launch["name"] else "launch kernels"
+    because = f"a kernel cannot {what} on AMD GPUs"
+    file, line, column = place
+    function = next((name for name, _ in definitions_at(text, line, column)), "")
+    for each in call_at(text, line, column):
+        return LeftOut(file, line, each.head, because, each.start, each.end, _REFUSED.format(because), function)
+    return None
 
 
 def instantiations(kernels: Sequence[Instantiation]) -> str:

@@ -16,6 +16,7 @@ __all__ = [
     "Piece",
     "asks_for_a_version",
     "braces_at",
+    "call_at",
     "definitions_at",
     "device_macros",
     "error_directive",
@@ -163,6 +164,12 @@ def definitions_at(text: str, line: int, column: int) -> tuple[tuple[str, Piece]
     begins = next((each for each in node.children if each.type == "field_initializer_list"), body)
     deleted = replace(whole, start=begins.start_byte, end=body.end_byte, instead="= delete;")
     return ((name, deleted), (name, whole))
+
+
+def call_at(text: str, line: int, column: int) -> tuple[Piece, ...]:
+    """The call or launch at a place; none if there is none."""
+    node = _node_at(text, line, column, "call_expression")
+    return (_piece(node, ""),) if node is not None else ()
 
 
 def text_of(text: str, piece: Piece) -> str:

@@ -1,8 +1,11 @@
 """Host code beside kernels: what of it does not compile is left out, device code never is, and launches stay."""
 
+import numpy as np
 import pytest
+from execution import program
 
 from parity.cache import Cache
+from parity.emulator import FailedAssertion
 from parity.toolchain import MissingKernel, build
 from parity.toolchain.diagnostics import Diagnostic
 from parity.toolchain.host_code import HostCode, LeftOut, repaired
@@ -368,19 +371,38 @@ int main() { parent<<<1, 1>>>(nullptr); some_wait<float><<<1, 64>>>(nullptr); }
 
 def test_what_no_amd_gpu_can_do_takes_its_kernels_with_it_and_no_others(built):
     one = built(BEYOND)
-    assert not one.error and list(names(one).values()) == ["_Z5childPf"]
+    assert list(names(one).values()) == ["_Z5childPf", "_Z6parentPf"]
     gone = {piece.function: (piece.line, piece.because) for piece in one.translation.left_out if piece.function}
-    assert gone["parent"] == (6, "device-side kernel call/launch is not supported")
+    assert gone["parent"] == (6, "a kernel cannot launch kernels on AMD GPUs")  # it fails there
     assert gone["some"] == (2, "inline PTX (bar.sync) that is not translated; write it in C++ for AMD GPUs")
     assert gone["some_wait"] == (3, "uses some, which is left out")
-    said = str(MissingKernel("parent", one.code_object))  # of a declared op, in its verdict
-    assert said.startswith(f"{one.module} has no parent, which is left out: ")
-    assert said.endswith(".cu:6: device-side kernel call/launch is not supported")
-    assert "left out" not in str(MissingKernel("paren", one.code_object))
+    said = str(MissingKernel("some_wait", one.code_object))  # of a declared op, in its verdict
+    assert said.startswith(f"{one.module} has no some_wait, which is left out: ")
+    assert said.endswith(".cu:3: uses some, which is left out")
+    assert "left out" not in str(MissingKernel("some_wai", one.code_object))
+
+
+def test_a_launch_by_a_kernel_fails_where_it_comes_to_that(tmp_path, cache):
+    source = """extern "C" __global__ void halve(const int* n, int* x) {
+    x[threadIdx.x] = n[threadIdx.x] / 2;
+    if (x[threadIdx.x] > 7) {
+        cudaStream_t stream;
+        cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+        halve<<<1, 64, 0, stream>>>(x, x);
+        if (cudaDeviceSynchronize() != cudaSuccess) x[0] = -1;
+    }
+}
+"""
+    kernels = program(tmp_path, source, "gfx1100", cache)
+    n = np.arange(64, dtype=np.int32) % 16
+    assert kernels.run("halve", np.zeros(64, np.int32), n, block=64).tolist() == (n // 2).tolist()
+    with pytest.raises(FailedAssertion, match="a kernel cannot call hipStreamCreateWithFlags on AMD GPUs"):
+        kernels.run("halve", np.zeros(64, np.int32), n + 16, block=64)
 
 
 def test_where_nothing_is_left_what_no_amd_gpu_can_do_is_an_error(built):
-    one = built(BEYOND.replace("__global__ void child(float* x) { x[0] *= 2; }", "__global__ void child(float*);"))
+    kernels, main = BEYOND.index("__global__ void child"), BEYOND.index("int main")
+    one = built(BEYOND[:kernels] + BEYOND[main:].replace("parent<<<1, 1>>>(nullptr);", ""))
     first = one.error.findings[0]
     assert (first.name, first.line) == ("some", 2) and "inline PTX (bar.sync)" in first.advice
 
