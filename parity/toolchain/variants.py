@@ -22,6 +22,7 @@ from parity.toolchain.conditionals import macros_of
 from parity.toolchain.hints import switches_of_kernels
 from parity.toolchain.host_code import Repairs
 from parity.toolchain.host_syntax import guessed
+from parity.toolchain.lexing import code
 from parity.toolchain.sources import INCLUDE, Source, closure, defining, including, linked, project_of
 from parity.toolchain.stubs import stub_of
 
@@ -37,7 +38,11 @@ _AMBIGUOUS = re.compile(r"\bambiguous\b")
 _OF_HALVES = ("-D__HIP_NO_HALF_CONVERSIONS__=1", "-D__HIP_NO_HALF_OPERATORS__=1")
 """With what torch.utils.cpp_extension compiles for AMD, so that torch's Half is the only one with operators."""
 
-Kind = Literal["switches", "cuda", "halves", "linked", "part", "templates", "without"]
+_NO_INTEGER = re.compile(r"array subscript is not an integer|invalid operands to binary expression \(.*'double'.*\)")
+_MIN_MAX = re.compile(r"\b(?:min|max)\s*\(")
+_INTEGERS = "parity/compat/min_max.h"
+
+Kind = Literal["switches", "cuda", "halves", "integers", "linked", "part", "templates", "without"]
 
 
 @dataclass(frozen=True)
@@ -57,6 +62,8 @@ def after_errors(source: Source, vendor: str, error: CompileError) -> Iterator[V
     flags = [Variant("switches", tuple(error.switches))]
     if vendor == "amd":
         flags.append(Variant("linked", tuple(_elsewhere(error))))
+        if any(_NO_INTEGER.search(each.advice) for each in error.findings):
+            flags.append(Variant("integers", (_INTEGERS,)))
         if any(_AMBIGUOUS.search(each.advice) for each in error.findings):
             flags.append(Variant("halves", _OF_HALVES))
         flags.append(Variant("switches", (ARCH,)))
@@ -126,6 +133,22 @@ def _of_halves(source: Source, names: tuple[str, ...]) -> Source | None:
     return None
 
 
+def _of_integers(source: Source, names: tuple[str, ...]) -> Source | None:
+    """The source with these headers forced in, at the first place that asks for what is in them."""
+    if source.ported or set(names) & set(source.side.forced):
+        return None
+    for path, text in source.files.items():
+        if match := _MIN_MAX.search(code(text)):
+            line = text.count("\n", 0, match.start()) + 1
+            why = "because min and max of a signed and an unsigned number are a double in HIP"
+            found = (
+                Switch(f"-include {name}", path, line, f'hip-force-include = ["{name}"]', why=why) for name in names
+            )
+            side = replace(source.side, forced=(*source.side.forced, *names))
+            return replace(source, side=side, switches=(*source.switches, *found), repairs=Repairs())
+    return None
+
+
 def _with(source: Source, switches: tuple[Switch, ...]) -> Source | None:
     if not switches:
         return None
@@ -188,6 +211,7 @@ _KINDS: Mapping[Kind, Callable[[Source, tuple[str, ...]], Source | None]] = {
     "switches": _switched,
     "cuda": _for_cuda,
     "halves": _of_halves,
+    "integers": _of_integers,
     "linked": _linked,
     "part": _part,
     "templates": _instantiated,

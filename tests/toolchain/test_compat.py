@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
+from execution import program
 
 from parity.toolchain import build, compat
 from parity.toolchain.compat import confirmed, supplied
@@ -57,6 +59,23 @@ extern "C" __global__ void k(int* x) { x[0] = CUDART_VERSION; }
     (built,) = build(tmp_path, ["k"], ["gfx1100"], cache=cache)
     assert not built.error
     assert {(need.name, need.line) for need in built.needs} == {("CUDART_VERSION", 4), ("CUDA_VERSION", 4)}
+
+
+def test_min_and_max_of_signed_and_unsigned_numbers_are_integers_where_they_have_to_be(tmp_path, cache):
+    source = """extern "C" __global__ void k(const int* n, unsigned* x) {
+    const unsigned t = threadIdx.x;
+    long long z = n[t];
+    x[min(t, 63)] = max(n[t], 3u) + (min(1ull, z) << 4) + max(2ul, long(z)) % 1000;
+}
+"""
+    kernels = program(tmp_path, source, "gfx1100", cache)
+    assert kernels.built.switches[0].says == 'hip-force-include = ["parity/compat/min_max.h"] in [tool.parity]'
+    n = np.arange(64, dtype=np.int32) - 5
+    z = n.astype(np.int64).astype(np.uint64)
+    wanted = np.maximum(n.astype(np.uint32), 3) + (np.minimum(1, z) << 4) + np.maximum(2, z) % 1000
+    assert (kernels.run("k", np.zeros(64, np.uint32), n, block=64) == wanted.astype(np.uint32)).all()
+    plain = "__global__ void k(const int* n, double* x) { x[0] = min(threadIdx.x, n[0]); }"
+    assert not program(tmp_path, plain, "gfx1100", cache).built.switches  # it compiles, and is what a port computes
 
 
 def test_included_headers_are_names():
