@@ -38,11 +38,24 @@ _AMBIGUOUS = re.compile(r"\bambiguous\b")
 _OF_HALVES = ("-D__HIP_NO_HALF_CONVERSIONS__=1", "-D__HIP_NO_HALF_OPERATORS__=1")
 """With what torch.utils.cpp_extension compiles for AMD, so that torch's Half is the only one with operators."""
 
-_NO_INTEGER = re.compile(r"array subscript is not an integer|invalid operands to binary expression \(.*'double'.*\)")
-_MIN_MAX = re.compile(r"\b(?:min|max)\s*\(")
-_INTEGERS = "parity/compat/min_max.h"
+_HEADERS: Mapping[str, tuple[re.Pattern[str], re.Pattern[str], str]] = {
+    "parity/compat/min_max.h": (
+        re.compile(r"array subscript is not an integer|invalid operands to binary expression \(.*'double'.*\)"),
+        re.compile(r"\b(?:min|max)\s*\("),
+        "because min and max of a signed and an unsigned number are a double in HIP",
+    ),
+    "parity/standard.h": (
+        re.compile(
+            r"(?:undeclared identifier|unknown type name) '"
+            r"(?:(?:FLT|DBL|U?INT|U?L?LONG|U?CHAR|U?SHRT|SIZE)\d*_[A-Z_\d]+|u?int(?:8|16|32|64)_t|mem(?:cpy|set))'"
+        ),
+        re.compile(r"\b(?:[A-Z]+\d*_(?:MAX|MIN|EPSILON)|u?int\d+_t|mem(?:cpy|set))\b"),
+        "because other compilers' headers bring what is in the standard library",
+    ),
+}
+"""Headers to force in, by clang's errors without, each with the text that asks for it, and why."""
 
-Kind = Literal["switches", "cuda", "halves", "integers", "linked", "part", "templates", "without"]
+Kind = Literal["switches", "cuda", "halves", "headers", "linked", "part", "templates", "without"]
 
 
 @dataclass(frozen=True)
@@ -62,8 +75,9 @@ def after_errors(source: Source, vendor: str, error: CompileError) -> Iterator[V
     flags = [Variant("switches", tuple(error.switches))]
     if vendor == "amd":
         flags.append(Variant("linked", tuple(_elsewhere(error))))
-        if any(_NO_INTEGER.search(each.advice) for each in error.findings):
-            flags.append(Variant("integers", (_INTEGERS,)))
+        for header, (without, _, _) in _HEADERS.items():
+            if any(without.search(each.advice) for each in error.findings):
+                flags.append(Variant("headers", (header,)))
         if any(_AMBIGUOUS.search(each.advice) for each in error.findings):
             flags.append(Variant("halves", _OF_HALVES))
         flags.append(Variant("switches", (ARCH,)))
@@ -133,19 +147,18 @@ def _of_halves(source: Source, names: tuple[str, ...]) -> Source | None:
     return None
 
 
-def _of_integers(source: Source, names: tuple[str, ...]) -> Source | None:
-    """The source with these headers forced in, at the first place that asks for what is in them."""
-    if source.ported or set(names) & set(source.side.forced):
+def _of_headers(source: Source, names: tuple[str, ...]) -> Source | None:
+    """The source with a header forced in, at the first place that asks for it."""
+    (header,) = names
+    _, asks, why = _HEADERS[header]
+    if source.ported or header in source.side.forced:
         return None
     for path, text in source.files.items():
-        if match := _MIN_MAX.search(code(text)):
+        if match := asks.search(code(text)):
             line = text.count("\n", 0, match.start()) + 1
-            why = "because min and max of a signed and an unsigned number are a double in HIP"
-            found = (
-                Switch(f"-include {name}", path, line, f'hip-force-include = ["{name}"]', why=why) for name in names
-            )
-            side = replace(source.side, forced=(*source.side.forced, *names))
-            return replace(source, side=side, switches=(*source.switches, *found), repairs=Repairs())
+            said = Switch(f"-include {header}", path, line, f'hip-force-include = ["{header}"]', why=why)
+            side = replace(source.side, forced=(*source.side.forced, header))
+            return replace(source, side=side, switches=(*source.switches, said), repairs=Repairs())
     return None
 
 
@@ -211,7 +224,7 @@ _KINDS: Mapping[Kind, Callable[[Source, tuple[str, ...]], Source | None]] = {
     "switches": _switched,
     "cuda": _for_cuda,
     "halves": _of_halves,
-    "integers": _of_integers,
+    "headers": _of_headers,
     "linked": _linked,
     "part": _part,
     "templates": _instantiated,

@@ -78,6 +78,13 @@ def test_min_and_max_of_signed_and_unsigned_numbers_are_integers_where_they_have
     assert not program(tmp_path, plain, "gfx1100", cache).built.switches  # it compiles, and is what a port computes
 
 
+def test_what_the_library_of_other_compilers_brings(tmp_path, cache):
+    source = 'extern "C" __global__ void k(const float* n, uint32_t* x) { x[threadIdx.x] = n[0] < FLT_MAX; }\n'
+    kernels = program(tmp_path, "#include <vector>\n" + source, "gfx1100", cache)
+    assert kernels.run("k", np.zeros(64, np.uint32), np.zeros(64, np.float32), block=64).all()
+    assert [each.flag for each in kernels.built.switches] == ["-include parity/standard.h"]
+
+
 def test_included_headers_are_names():
     assert needed("#include <cuda/std/limits>\n") == ["cuda/std/limits"]
 
