@@ -57,6 +57,8 @@ _FIXED_WIDTH = re.compile(
 )
 """clang's error for a type of <cstdint> that a source for CuPy or NVRTC, which have no such header, defines itself."""
 
+_FAILED = re.compile(r"^static assertion failed")
+
 _BLANK = re.compile(rb"[^\r\n]")
 _KEPT = re.compile(rb"^([ \t]*#[ \t]*(?:if|ifdef|ifndef|elif|else|endif)\b(?:\\\r?\n|[^\r\n])*)", re.MULTILINE)
 """Conditionals of the preprocessor."""
@@ -200,6 +202,8 @@ def repaired(
                 break
             if file not in texts:
                 continue
+            if _FAILED.search(error.text):
+                break  # it may be about device code
             if shared := _EXTERN_SHARED.search(error.text):
                 around = first_length_at(texts[file], line, column, shared[1])
             elif _BRACES.search(error.text):

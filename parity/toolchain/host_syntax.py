@@ -59,7 +59,14 @@ _UNITS = frozenset(
     (
         *("function_definition", "declaration", "template_declaration", "template_instantiation", "alias_declaration"),
         *("using_declaration", "type_definition", "expression_statement", "linkage_specification"),
-        *("namespace_alias_definition", "struct_specifier", "class_specifier", "enum_specifier", "friend_declaration"),
+        *(
+            "static_assert_declaration",
+            "namespace_alias_definition",
+            "struct_specifier",
+            "class_specifier",
+            "enum_specifier",
+            "friend_declaration",
+        ),
     )
 )
 #: Nodes in which such units stand side by side.

@@ -62,6 +62,13 @@ def test_an_error_in_a_device_lambda_stays_an_error():
     assert left(text, 2, 3).split() == ["void", "host()", "{", "{", "}", "}"]
 
 
+def test_an_assertion_about_a_type_of_the_host_is_left_out_and_one_that_fails_is_not(built):
+    source = 'static_assert(other::is_resource<int>::value, "");\n__global__ void k(int* x) { x[0] = 1; }\n'
+    assert has(built(source), "k")
+    finding = built(source + "static_assert(sizeof(int) == 8);\n").error.findings[-1]
+    assert finding.line == 3 and "static assertion failed" in finding.advice
+
+
 def test_a_kernel_that_is_declared_and_not_defined_is_left_out(built):
     one = built(
         "#include <legion.h>\ntemplate <typename T> __global__ void scale(T* x, Legion::coord_t n);\n"
