@@ -43,6 +43,7 @@ _BEFORE = 300
 """Bytes before a piece that are looked at."""
 _DEVICE_MACRO = re.compile(r"\b[A-Z0-9_]*DEVICE[A-Z0-9_]*\b|\b[A-Z0-9_]*GLOBAL_?FUNC[A-Z0-9_]*\b")
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)((?:[^\n]*\\\r?\n)*[^\n]*)", re.MULTILINE)
+_LONG_MACRO = re.compile(rb"^[ \t]*#[ \t]*define\b(?:[^\n]*\\\r?\n)+[^\n]*", re.MULTILINE)
 _ERROR = re.compile(r"#\s*error\b")
 _WORD = re.compile(r"\b[A-Za-z_]\w*\b")
 _KERNEL = re.compile(r"__global__\b[\s\S]*?\bvoid\b(?:\s+__\w+__(?:\s*\((?:[^()]|\([^()]*\))*\))?)*\s+(\w+)\s*\(")
@@ -438,7 +439,9 @@ def _says_device(text: str, device: frozenset[str]) -> bool:
 @functools.lru_cache(maxsize=64)
 def _tree(text: str) -> tree_sitter.Tree:
     parser = tree_sitter.Parser(tree_sitter.Language(tree_sitter_cuda.language()))
-    return parser.parse(text.encode("utf-8", "surrogateescape"))
+    # A comment in a macro of several lines ends it for the parser, and what follows is taken for code.
+    data = _LONG_MACRO.sub(lambda match: re.sub(rb"[^\r\n]", b" ", match[0]), text.encode("utf-8", "surrogateescape"))
+    return parser.parse(data)
 
 
 def _is_device(unit: tree_sitter.Node, device: frozenset[str]) -> bool:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from execution import program
 
+from parity.emulator import FailedAssertion
 from parity.toolchain import build, compat
 from parity.toolchain.compat import confirmed, supplied
 
@@ -83,6 +84,27 @@ def test_what_the_library_of_other_compilers_brings(tmp_path, cache):
     kernels = program(tmp_path, "#include <vector>\n" + source, "gfx1100", cache)
     assert kernels.run("k", np.zeros(64, np.uint32), np.zeros(64, np.float32), block=64).all()
     assert [each.flag for each in kernels.built.switches] == ["-include parity/standard.h"]
+
+
+def test_surfaces_of_cuda(tmp_path, cache):
+    source = """surface<void, cudaSurfaceType2D> image;
+extern "C" __global__ void draw(const int* n, float* x) {
+    x[threadIdx.x] = n[threadIdx.x];
+    if (n[threadIdx.x] > 63) surf2Dwrite(x[0], image, 4, 1, cudaBoundaryModeZero);
+    if (n[threadIdx.x] > 99) x[1] = surf2Dread<float>(image, 4, 1);
+}
+__global__ void object(cudaSurfaceObject_t image, float4* x) {
+    surf2Dread(&x[0], image, 16, 1, cudaBoundaryModeClamp);
+    surf3Dwrite(x[1], image, 16, 1, 2);
+    x[2] = surf1Dread<float4>(image, 16);
+}
+"""
+    kernels = program(tmp_path, source, "gfx1100", cache)
+    assert len(kernels.built.entries) == 2 and not kernels.built.translation.left_out
+    n = np.arange(64, dtype=np.int32)
+    assert (kernels.run("draw", np.zeros(64, np.float32), n, block=64) == n).all()
+    with pytest.raises(FailedAssertion, match="surface references have no counterpart in HIP"):
+        kernels.run("draw", np.zeros(64, np.float32), n + 1, block=64)
 
 
 def test_included_headers_are_names():

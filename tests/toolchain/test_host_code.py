@@ -96,6 +96,12 @@ def test_only_the_statement_that_does_not_compile_is_left_out_and_its_launches_s
     assert "(void)&k<T, 3>;" in host.blanked("m.cu", text)
 
 
+def test_a_comment_in_a_macro_of_several_lines_does_not_hide_what_follows():
+    macro = "#define EACH(x) [&] { \\\n  /* each of them */ \\\n  switch (x) { case 0: return; } \\\n}()\n"
+    text = macro + "void host(int n) {\n  EACH(n);\n  none(n);\n}\n"
+    assert left(text, 7, 3).removeprefix(macro).split() == "void host(int n) { EACH(n); { } }".split()
+
+
 def test_no_line_moves():
     text = "int a;\nvoid host() {\n  first(\n    2);\n}\n__global__ void k() {}\n"
     blanked = left(text, 3, 3)
