@@ -57,7 +57,7 @@ _NEWER = re.compile(
     r"\bconcept\s+\w+\s*=|\brequires(?:\s+\w|\s*[({])|\b(?:consteval|constinit)\s|#\s*include\s*<(?:concepts|numbers|ranges)>"
 )
 """Matches code that C++20 has and C++17 has not."""
-_DRAFTS = {"2a": "20", "2b": "23", "2c": "26"}
+_DRAFTS = {"0x": "11", "1y": "14", "1z": "17", "2a": "20", "2b": "23", "2c": "26"}
 _HERE = re.compile(r"^(?:\$[({]\w+[)}]|\.)/")
 _JOINED = re.compile(r"""\bpath\.join\(\s*[\w.]+(?:\([\w.()]*\))?\s*,([^()]*)\)""")
 _TEXT = r"""["']([^"']+)["']"""

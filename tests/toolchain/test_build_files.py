@@ -101,6 +101,7 @@ def test_the_nearest_build_file_counts(project):
         ("CMakeLists.txt", "# set(CMAKE_CUDA_STANDARD 20)\n", None),
         ("CMakeLists.txt", "set(CMAKE_CXX_STANDARD 17)\n", None),  # which is what everything is compiled as
         ("Makefile", "NVCCFLAGS = -std=c++98\n", None),
+        ("Makefile", "NVCCFLAGS = -std=c++1y\n", None),
     ],
 )
 def test_a_newer_standard_of_cpp(project, file, text, flag):

@@ -97,7 +97,18 @@ def test_only_the_statement_that_does_not_compile_is_left_out_and_its_launches_s
 
 
 def test_a_comment_in_a_macro_of_several_lines_does_not_hide_what_follows():
-    lines = ["#define EACH(TYPE, NAME, ...)", "  [&] {", "    const auto& one = TYPE;", "    /* don't use TYPE again */", "    kind _st = ::detail::kind_of(one);", "    switch (_st) {", "      CASE(kind::Float, float, __VA_ARGS__)", "      default:", "        fail(#NAME, \" is not there for '\", text(_st), \"'\");", "    }"]
+    lines = [
+        "#define EACH(TYPE, NAME, ...)",
+        "  [&] {",
+        "    const auto& one = TYPE;",
+        "    /* don't use TYPE again */",
+        "    kind _st = ::detail::kind_of(one);",
+        "    switch (_st) {",
+        "      CASE(kind::Float, float, __VA_ARGS__)",
+        "      default:",
+        '        fail(#NAME, " is not there for \'", text(_st), "\'");',
+        "    }",
+    ]
     macro = "".join(f"{line:76} \\\n" for line in lines) + "  }()\n"
     text = macro + "void host(int n) {\n  EACH(n);\n  none(n);\n}\n"
     assert left(text, 14, 3).removeprefix(macro).split() == ["void", "host(int", "n)", "{", "EACH(n);", "{", "}", "}"]
