@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from parity import zig
-from parity.codeobject import source_of
+from parity.codeobject import source_of, unqualified
 from parity.errors import MissingTool, UsageError, nearest
 from parity.files import CUDA_SUFFIXES, below
 from parity.side import Side
@@ -145,7 +145,13 @@ def defining(names: Iterable[str], source: Source) -> dict[str, tuple[Path, int]
     for name in names:
         body = r"\([^;{}]*\)\s*(?:const\b\s*|->[^;{}]*)?\{"
         variable = r"(?:\[[^;]*\]\s*)?[;={]"
-        defines = re.compile(rf"__(?:device|constant)__[^;{{}}()]*\b{name}\s*(?:{body}|{variable})")
+        # A function of a class says so wherever it is defined, and need not say there that it is of the device.
+        words = unqualified(name), "::".join(part.partition("<")[0] for part in name.split("::")[-2:])
+        defines = re.compile(
+            rf"__(?:device|constant)__[^;{{}}()]*\b{words[0]}\s*(?:{body}|{variable})"
+            if words[0] == words[1]
+            else rf"__device__[^;{{}}()]*(?<!::)\b{words[0]}\s*{body}|\b{words[1]}\s*{body}"
+        )
         for above in project_of(source.path.parent):
             hits: list[tuple[Path, int]] = []
             for path in sorted((*_cuda_sources(above, "*"), *_cuda_sources(above, "*/*"))):

@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from parity.codeobject import unqualified
 from parity.toolchain.build_files import Switch, is_for_cuda, standard_of, standard_used, switches_of
 from parity.toolchain.compiler import ELSEWHERE, CompileError
 from parity.toolchain.conditionals import macros_of
@@ -106,8 +105,7 @@ def _wholes(source: Source) -> Iterator[Variant]:
 
 def _elsewhere(error: CompileError) -> list[str]:
     """The names of functions and variables that an error says are defined nowhere."""
-    names = (each.name.partition("(")[0] for each in error.findings if ELSEWHERE in each.advice)
-    return list(map(unqualified, names))
+    return [each.name.partition("(")[0] for each in error.findings if ELSEWHERE in each.advice]
 
 
 def _switched(source: Source, names: tuple[str, ...]) -> Source | None:

@@ -482,6 +482,19 @@ def test_a_function_of_another_file_is_named_with_its_place(built):
     assert "#include the file that has it" in finding.advice
 
 
+def test_functions_of_classes_in_other_files_are_linked(tmp_path, cache):
+    shapes = "".join(f"struct {name} {{ ON_GPU int hit(int) const; }};\n" for name in ("Ball", "Box"))
+    (tmp_path / "shape.h").write_text(f"#pragma once\n#define ON_GPU __device__\n{shapes}")
+    (tmp_path / "ball.cu").write_text('#include "shape.h"\nON_GPU int Ball::hit(int x) const { return x + 1; }\n')
+    (tmp_path / "box.cu").write_text('#include "shape.h"\nON_GPU int Box::hit(int x) const { return x + 2; }\n')
+    (tmp_path / "m.cu").write_text(
+        '#include "shape.h"\n__global__ void k(int* x) { x[0] = Ball().hit(1) + Box().hit(2); }\n'
+    )
+    (one,) = build(tmp_path, ["m"], targets=["gfx1100"], cache=cache)
+    assert not one.error, one.error
+    assert {each.flag for each in one.switches} == {'#include "ball.cu"', '#include "box.cu"'}
+
+
 def test_a_type_that_a_source_without_the_headers_of_the_host_defines_itself(built):
     source = "typedef unsigned long long uint64_t;\ntypedef unsigned int uint32_t;\n"
     source += 'extern "C" __global__ void k(uint64_t* x, uint32_t y) { x[0] += y; }\n'
