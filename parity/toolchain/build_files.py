@@ -64,6 +64,8 @@ _TEXT = r"""["']([^"']+)["']"""
 _MADE = re.compile(r"""\bconfigure_file\s*\(\s*"?([^\s")]+)"?\s+"?([^\s")]+)"?""", re.IGNORECASE)
 _SET = r"""(?i:\bset)\s*\(\s*{}\s+"?([^\s")]+)"""
 """Of CMake's, for a variable."""
+_GUESS = 64
+"""For a macro that is a size of something, as those are that programs set when they run."""
 _SUFFIXES = (".in", ".cmake")
 """Of templates of headers: CMake's and autoconf's, which are ``name.h.in`` as a rule."""
 _DEFINED = re.compile(r"^[ \t]*#[ \t]*cmakedefine(?P<number>01)?[ \t]+(?P<name>\w+)(?P<rest>[^\n]*)$", re.MULTILINE)
@@ -113,7 +115,7 @@ def switches_of(names: Iterable[str], source: Path, folders: Iterable[Path]) -> 
 
     A file up to two folders below one of them counts if it names the source. Of several definitions in it the first is
     taken, and knows the others. If none of these defines a macro, the files of ``make`` there count that define it in
-    the same way: their rules name no sources.
+    the same way: their rules name no sources. A value that is known when a program runs is guessed, and said to be.
     """
     folders = tuple(folders)
     files = list(_files(folders, source))
@@ -124,6 +126,18 @@ def switches_of(names: Iterable[str], source: Path, folders: Iterable[Path]) -> 
         if found:
             first, *others = found.values()
             yield replace(first, others=tuple(each.flag for each in others))
+        elif guess := next(filter(None, (_guessed(name, *each) for each in files)), None):
+            yield guess
+
+
+def _guessed(name: str, path: Path, text: str) -> Switch | None:
+    """A definition whose value a program knows when it runs, with a value that parity chooses."""
+    match = re.search(rf"(?<![\w-])-D\s?{name}=\{{(\w+)\}}", text)
+    if match is None:
+        return None
+    line = _line(text, match.start())
+    why = f"a guess: {path.name}:{line} sets it to its {match[1]} when it runs"
+    return Switch(f"-D{name}={_GUESS}", path, line, why=why)
 
 
 def _switches(name: str, files: Iterable[tuple[Path, str]]) -> dict[str, Switch]:

@@ -23,6 +23,16 @@ def found(project, name="GPU"):
     return None
 
 
+def test_a_value_that_is_known_when_a_program_runs_is_guessed(project):
+    (project / "model.py").write_text("size = len(heads)\nload('area.cu', extra_cuda_cflags=[f'-DGPU={size} -O3'])\n")
+    source = project / "src" / "cuda" / "area.cu"
+    (switch,) = switches_of(["GPU"], source, project_of(source.parent))
+    assert (switch.flag, switch.line) == ("-DGPU=64", 2)
+    assert switch.why == "a guess: model.py:2 sets it to its size when it runs"
+    (project / "setup.py").write_text("# of area.cu\nflags = ['-DGPU=8']\nsource = 'area.cu'\n")
+    assert found(project) == ("-DGPU=8", "setup.py", 2)
+
+
 @pytest.mark.parametrize(
     ("file", "text", "flag"),
     [
