@@ -187,10 +187,8 @@ def _print_left_out(built: Sequence[Built], kernels: Path) -> None:
     pieces = list(dict.fromkeys(piece for each in translations for piece in each.left_out))
     for piece in (each for each in pieces if each.function):
         path = os.path.relpath(kernels / piece.file)
-        console.print(
-            f"{path}:{piece.line}: left out, no AMD GPU can do it: {piece.function} ({piece.because})",
-            style="bold yellow",
-        )
+        what = f"{piece.name} in {piece.function}" if piece.is_call else piece.function
+        console.print(f"{path}:{piece.line}: device code left out: {what} ({piece.because})", style="bold yellow")
     pieces = [piece for piece in pieces if not piece.function]
     for piece in pieces[:SHOWN_PIECES]:
         path = os.path.relpath(kernels / piece.file)

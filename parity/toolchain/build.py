@@ -199,10 +199,12 @@ def build(
         source = sources[module, t.vendor]
         if source is None:
             built = Built(module, t.name, 0.0, error=_without_source(module, t, paths[module], sides))
+        elif source.prebuilt:
+            built = _read_one(source, t, store)
         else:
-            built = (
-                _read_one(source, t, store) if source.prebuilt else _build_one(source, t, fingerprints[t.name], store)
-            )
+            built = _build_one(source, t, fingerprints[t.name], store)
+            if built.error and (hint := _helpful(source, t, fingerprints[t.name], store, built.translation)):
+                built = replace(built, error=built.error.after(hint))
         if done:
             done(built)
         return built
@@ -338,14 +340,13 @@ def _build_one(source: Source, target: Target, fingerprint: str, cache: Cache) -
         )
         others = after_errors(source, target.vendor, error)
     for variant in others:
-        if (other := _build_as(variant, source, target, fingerprint, cache)) and _is_better(other, built):
+        other = _build_as(variant, source, target, fingerprint, cache)
+        if other and (other.entries or (variant.kind != "without" and _is_better(other, built))):
             if other.entries:
                 cache.note(chosen, _VARIANT, json_text(variant).decode())
             return other
     if not built.error and not built.entries:
         return replace(built, behind=switches_of_kernels(source))
-    if built.error and (hint := _helpful(source, target, fingerprint, cache, built.translation)):
-        return replace(built, error=built.error.after(hint))
     return built
 
 
@@ -355,6 +356,7 @@ def _key(source: Source, target: Target, fingerprint: str) -> str:
     side = source.side
     settings = ("flags", *side.flags, "include", *map(source.name, source.folders), "forced", *side.forced)
     settings = (*settings, "kernels", *source.kernels, "linked", *map(source.name, source.linked))
+    settings = (*settings, "without") if source.without else settings
     if target.vendor == "amd" and not source.ported:
         settings = (*settings, "hipify", hipifier_fingerprint(source.hipifier))
     names = (source.module, source.name(source.path), str(source.ported))
@@ -368,9 +370,9 @@ def _build_as(variant: Variant, source: Source, target: Target, fingerprint: str
 
 
 def _is_better(other: Built, built: Built) -> bool:
-    """True if a variant has kernels; or fewer errors, if it is of the same file."""
-    if other.entries or built.error is None or other.part_of:
-        return bool(other.entries)
+    """True if a variant without kernels has fewer errors, and is of the same file."""
+    if built.error is None or other.part_of:
+        return False
     return other.error is None or len(other.error.findings) < len(built.error.findings)
 
 
@@ -379,7 +381,8 @@ def _helpful(source: Source, target: Target, fingerprint: str, cache: Cache, tra
     if source.hipifier == HELPFUL or translation is None or not translation.spelled_out:
         return ""
     built = _build_one(replace(source, hipifier=HELPFUL, repairs=Repairs()), target, fingerprint, cache)
-    return "" if built.error else f"it compiles {_how(translation.spelled_out)}"
+    whole = built.translation and not any(piece.function for piece in built.translation.left_out)
+    return "" if built.error or not whole else f"it compiles {_how(translation.spelled_out)}"
 
 
 def helpful_port(suite: Suite, module: str, target: str) -> HelpfulPort | None:
@@ -461,7 +464,11 @@ def _built(source: Source, target: Target, folder: Path, seconds: float, cached:
         tuple(_original(Path(name), source.folder) for name in record.sources),
         folder / record.binary,
         made_by,
-        {each.function: f"{each.file}:{each.line}: {each.because}" for each in left_out if each.function},
+        {
+            each.function: f"{each.file}:{each.line}: {each.because}"
+            for each in left_out
+            if each.function and not each.is_call
+        },
     )
     return Built(
         source.module,
@@ -538,7 +545,7 @@ def _compile_amd(source: Source, target: Target, folder: Path) -> None:
 
 def _nothing_left(source: Source, target: Target, staged: Staged) -> compiler.CompileError | None:
     """The error of a module all of whose kernels do what no AMD GPU can."""
-    left_out = (piece for piece in staged.translation.left_out if piece.function)
+    left_out = (piece for piece in staged.translation.left_out if piece.function and not piece.is_call)
     gone = sorted(left_out, key=lambda piece: (piece.file, piece.line))
     if not gone:
         return None

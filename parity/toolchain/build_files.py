@@ -57,11 +57,15 @@ _NEWER = re.compile(
     r"\bconcept\s+\w+\s*=|\brequires(?:\s+\w|\s*[({])|\b(?:consteval|constinit)\s|#\s*include\s*<(?:concepts|numbers|ranges)>"
 )
 """Matches code that C++20 has and C++17 has not."""
-_DRAFTS = {"2a": "20", "2b": "23", "2c": "26"}
+_DRAFTS = {"0x": "11", "1y": "14", "1z": "17", "2a": "20", "2b": "23", "2c": "26"}
 _HERE = re.compile(r"^(?:\$[({]\w+[)}]|\.)/")
 _JOINED = re.compile(r"""\bpath\.join\(\s*[\w.]+(?:\([\w.()]*\))?\s*,([^()]*)\)""")
 _TEXT = r"""["']([^"']+)["']"""
 _MADE = re.compile(r"""\bconfigure_file\s*\(\s*"?([^\s")]+)"?\s+"?([^\s")]+)"?""", re.IGNORECASE)
+_SET = r"""(?i:\bset)\s*\(\s*{}\s+"?([^\s")]+)"""
+"""Of CMake's, for a variable."""
+_GUESS = 64
+"""For a macro that is a size of something, as those are that programs set when they run."""
 _SUFFIXES = (".in", ".cmake")
 """Of templates of headers: CMake's and autoconf's, which are ``name.h.in`` as a rule."""
 _DEFINED = re.compile(r"^[ \t]*#[ \t]*cmakedefine(?P<number>01)?[ \t]+(?P<name>\w+)(?P<rest>[^\n]*)$", re.MULTILINE)
@@ -111,7 +115,7 @@ def switches_of(names: Iterable[str], source: Path, folders: Iterable[Path]) -> 
 
     A file up to two folders below one of them counts if it names the source. Of several definitions in it the first is
     taken, and knows the others. If none of these defines a macro, the files of ``make`` there count that define it in
-    the same way: their rules name no sources.
+    the same way: their rules name no sources. A value that is known when a program runs is guessed, and said to be.
     """
     folders = tuple(folders)
     files = list(_files(folders, source))
@@ -122,6 +126,18 @@ def switches_of(names: Iterable[str], source: Path, folders: Iterable[Path]) -> 
         if found:
             first, *others = found.values()
             yield replace(first, others=tuple(each.flag for each in others))
+        elif guess := next(filter(None, (_guessed(name, *each) for each in files)), None):
+            yield guess
+
+
+def _guessed(name: str, path: Path, text: str) -> Switch | None:
+    """A definition whose value a program knows when it runs, with a value that parity chooses."""
+    match = re.search(rf"(?<![\w-])-D\s?{name}=\{{(\w+)\}}", text)
+    if match is None:
+        return None
+    line = _line(text, match.start())
+    why = f"a guess: {path.name}:{line} sets it to its {match[1]} when it runs"
+    return Switch(f"-D{name}={_GUESS}", path, line, why=why)
 
 
 def _switches(name: str, files: Iterable[tuple[Path, str]]) -> dict[str, Switch]:
@@ -184,7 +200,7 @@ def made_header(header: str, source: Path, folders: tuple[Path, ...]) -> Made | 
 
     A switch of the template is on if its name is CUDA's (``USE_CUDA``), because a build without that has no use for
     a ``.cu`` file, or if CMake's ``option`` says that it is. What else would be inserted is taken where CMake sets
-    it plainly, and is 0 elsewhere.
+    it plainly, and elsewhere is 1 for a switch of CUDA's and 0 for all others.
     """
     path = _template(header, source, folders)
     if path is None:
@@ -201,7 +217,10 @@ def made_header(header: str, source: Path, folders: tuple[Path, ...]) -> Made | 
         return f"#define {name}{value}" if is_on else f"/* #undef {name} */"
 
     def insert(text: str) -> str:
-        return _INSERTED.sub(lambda match: _set(match[1] or match[2], cmake) or "0", text)
+        return _INSERTED.sub(lambda match: inserted(match[1] or match[2]), text)
+
+    def inserted(name: str) -> str:
+        return _set(name, cmake) or str(int(is_for_cuda(name)))
 
     text = path.read_text(encoding="utf-8", errors="surrogateescape")
     return Made(path, insert(_DEFINED.sub(define, text)), tuple(on))
@@ -212,6 +231,8 @@ def _template(header: str, source: Path, folders: Iterable[Path]) -> Path | None
     folders = tuple(folders)
     for path, text in _files(folders, source):
         for template, made in _MADE.findall(text):
+            if (variable := _VARIABLE.fullmatch(made)) and (said := re.search(_SET.format(variable[1]), text)):
+                made = said[1]  # where it is written
             if f"/{made}".endswith(f"/{header}"):
                 word = re.sub(r"^(?:\$\{\w+\}/)+", "", template)
                 for folder in (path.parent, *folders):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import csv
 import functools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
 
@@ -100,14 +100,15 @@ def defects(files: Mapping[str, str], version: tuple[int, ...]) -> tuple[Finding
     )
 
 
-def _places(row: Defect, text: str) -> Iterator[tuple[int, int]]:
+@functools.lru_cache(maxsize=1024)  # a source is built in several variants, and most of its headers are the same
+def _places(row: Defect, text: str) -> tuple[tuple[int, int], ...]:
+    names = identifiers(text)
     if not row.name.startswith(OPERATOR):
-        if place := identifiers(text).get(row.name):
-            yield place
-        return
+        return (names[row.name],) if row.name in names else ()
+    if not row.beside & names.keys():
+        return ()
     lines = Lines(text)
-    for at in sorted(_compared(code(text), row)):
-        yield lines.number(at), lines.column(at)
+    return tuple((lines.number(at), lines.column(at)) for at in sorted(_compared(code(text), row)))
 
 
 def _compared(plain: str, row: Defect) -> set[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -145,7 +146,7 @@ class _Project:
 
     def without_a_switch(self, path: Path) -> Hint:
         """A hint with the macros that the build has to define so that a header is not included."""
-        includers = list(self._includers(path))
+        includers = self._includers.get(path, [])
         unless = [self.lacking(line.unless) for line in includers]
         if not includers or not all(unless):
             return Hint()
@@ -162,15 +163,19 @@ class _Project:
 
     def _before_inclusion(self, path: Path) -> tuple[str, ...]:
         """The macros to define so that a header is included; none if one place includes it all the same."""
-        behind = [self.lacking(line.switches) for line in self._includers(path)]
+        behind = [self.lacking(line.switches) for line in self._includers.get(path, [])]
         return behind[0] if behind and all(behind) else ()
 
-    def _includers(self, path: Path) -> Iterator[_Line]:
-        for other, lines in self.lines.items():
+    @functools.cached_property
+    def _includers(self) -> dict[Path, list[_Line]]:
+        """The lines that include each file."""
+        includers: dict[Path, list[_Line]] = {}
+        for path, lines in self.lines.items():
             for line in lines:
                 header = INCLUDE.match(line.text)
-                if header and self._found(header[1], header[2], other) == path:
-                    yield line
+                if header and (found := self._found(header[1], header[2], path)):
+                    includers.setdefault(found, []).append(line)
+        return includers
 
     def _found(self, bracket: str, header: str, by: Path) -> Path | None:
         return found_in(header, searched(bracket, by.parent, self.source.folders))

@@ -115,6 +115,8 @@ _LOOKS_LIKE_CUDA = re.compile(
 )
 _UNKNOWN = "looks like a CUDA name, but HIP's counterpart is not known; port it by hand"
 _AS_UINT3 = "make_uint3({name}.x, {name}.y, {name}.z)"
+_LAUNCH_BOUNDS = "__launch_bounds__"
+_NO_TEMPLATE = "HIP's is a macro, which a comma between template arguments ends an argument of; in parentheses"
 _NO_UINT3 = "HIP's is of a type of its own that does not become a uint3; spelled out"
 _RESTRICTED_NUMBER = re.compile(
     r"\b(?:bool|char|short|int|unsigned|long|float|double|size_t|u?int\d+_t)\s+(?P<restrict>__restrict(?:__)?)(?=\s+\w)"
@@ -134,7 +136,7 @@ _NAMESPACE_AFTER = re.compile(r"\s*::")
 # Coordinates as a whole are a uint3, or become one, in CUDA alone, where a program may have operators for it. HIP has
 # such operators, but none for its dim3.
 _COORDINATES = frozenset(("threadIdx", "blockIdx", "blockDim", "gridDim"))
-_UINT3_BEFORE = re.compile(r"\buint3\s+(?:const\s*)?&?\s*\w+\s*[=({]\s*$")
+_UINT3_BEFORE = re.compile(r"\buint3\s+(?:const\s*)?&?\s*\w+\s*[=({]\s*$|\bmake_\w+\(\s*$")
 _WHOLE = re.compile(r"\s*[;,)}]")
 _OPERATOR_BEFORE = re.compile(r"(?<!/)(?<!\*)[-+*/%]\s*$")
 _OPERATOR_AFTER = re.compile(r"\s*[-+*/%](?![-+=/*])")
@@ -324,6 +326,8 @@ class _Translation:
                 return
             if name == "nvcuda":
                 self._without_wmma(start, end)
+        if name == _LAUNCH_BOUNDS:
+            self._in_parentheses(name, start, end)
         rule = names.get(name)
         if rule is None:
             # In a condition, a name that nobody defines is 0.
@@ -358,6 +362,15 @@ class _Translation:
         if any(each[1] not in _NO_TYPE for each in declared):
             return None
         return Rule("device", name, _AS_UINT3.format(name=name), _NO_UINT3)
+
+    def _in_parentheses(self, name: str, start: int, end: int) -> None:
+        """Keep the arguments of a macro whole."""
+        call = re.compile(r"\s*\(").match(self.text, end)
+        given = arguments(self.text, call.end()) if call else ()
+        if any("," in each.of(self.text) and "<" in each.of(self.text) for each in given):
+            for each in given:
+                self._edits += [(each.start, each.start, "("), (each.end, each.end, ")")]
+            self._say(name, start, _NO_TEMPLATE)
 
     def _launches(self) -> None:
         """``k << <blocks, threads >> >(x)``, as some formatters write it, is a launch."""

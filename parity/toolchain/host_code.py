@@ -6,8 +6,10 @@ function, variable or macro call of the host that then does not compile is blank
 What device code is made of is never left out: an error in it stays an error. But a length that clang refuses and that
 means nothing goes, a type of the host's that a source without its headers defines itself, and braces get a type.
 
-What no AMD GPU can do (a kernel that launches kernels, PTX that is not translated) takes the function with it that does
-it, and those that call that: the other kernels of the file are there, and the build names what is not.
+What no AMD GPU can do (PTX that is not translated) takes the function with it that does it, and those that call that:
+the other kernels of the file are there, and the build names what is not. So does, if nothing else helps, what is not
+the source's to mend: a header that is not here, a library or a name of CUDA's that HIP does not have. A kernel that
+launches kernels is there, and fails where it comes to that.
 
 A kernel template that only such a function launched would be lost with it. If its arguments are plain types and
 numbers, it is instantiated all the same.
@@ -17,22 +19,23 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from parity.toolchain.diagnostics import Diagnostic
+from parity.toolchain.diagnostics import Diagnostic, Place
 from parity.toolchain.host_syntax import (
     Instantiation,
     Piece,
     asks_for_a_version,
     braces_at,
+    call_at,
+    definitions_at,
     device_macros,
     error_directive,
     extern_at,
     first_length_at,
     function_at,
     launched,
-    name_of_function,
     pieces_at,
     typedef_at,
 )
@@ -54,15 +57,26 @@ _FIXED_WIDTH = re.compile(
 )
 """clang's error for a type of <cstdint> that a source for CuPy or NVRTC, which have no such header, defines itself."""
 
+_FAILED = re.compile(r"^static assertion failed")
+
 _BLANK = re.compile(rb"[^\r\n]")
 _KEPT = re.compile(rb"^([ \t]*#[ \t]*(?:if|ifdef|ifndef|elif|else|endif)\b(?:\\\r?\n|[^\r\n])*)", re.MULTILINE)
 """Conditionals of the preprocessor."""
-_BEYOND = re.compile(
-    r"(device-side kernel call/launch is not supported)|declared with 'error' attribute: (inline PTX.*)"
-)
-"""clang's errors for operations that no AMD GPU has."""
+_BEYOND = re.compile(r"declared with 'error' attribute: (inline PTX.*)")
+"""clang's error for an operation that no AMD GPU has."""
 
-_LACKING = re.compile(r"undeclared|no matching|no member named|undefined template")
+_LAUNCHES = re.compile(r"device-side kernel call/launch|no matching function for call to '(?P<name>hip\w+)'")
+"""clang's errors for a kernel that launches kernels, and for the functions that CUDA has for such kernels."""
+_REFUSED = '(__assert_fail("{}", __FILE__, __LINE__, __func__), hipSuccess)'
+"""The text in place of a call that fails when it is met."""
+
+_DECLARED = re.compile(r"[^=;\[({]*\b([A-Za-z_]\w*)\s*(?:[=;\[({]|$)")
+"""The name in the first line of a declaration."""
+
+_LACKING = re.compile(
+    r"undeclared|no matching|no (?:member|type|template) named|undefined template|unknown (?:type|class)"
+    r"|incomplete type|does not refer to|\bdeleted\b|out-of-line definition|explicit specialization"
+)
 
 INSTANTIATIONS = "<kernels that parity instantiates>"
 """The name that errors give to the lines of ``instantiations``."""
@@ -72,8 +86,7 @@ INSTANTIATIONS = "<kernels that parity instantiates>"
 class LeftOut:
     """A piece of host code that is not compiled: bytes ``start`` to ``end`` of a file, and the error in it.
 
-    ``instead`` stands in its place. A ``function`` is named if it is one of the device that no AMD GPU can have; then
-    the line is that of the error.
+    ``instead`` stands in its place. A ``function`` is named if it is device code; then the line is that of the error.
     """
 
     file: str
@@ -87,6 +100,11 @@ class LeftOut:
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}: {self.name}: {self.because}"
+
+    @property
+    def is_call(self) -> bool:
+        """True if it is a call in a ``function`` that fails when it is met."""
+        return bool(self.function) and self.instead.startswith("(")
 
     def is_within(self, piece: LeftOut) -> bool:
         """True if its bytes are among those of a piece of the same file."""
@@ -154,12 +172,18 @@ class Repairs:
 
 
 def repaired(
-    host: HostCode, texts: Mapping[str, str], errors: Sequence[Diagnostic], *, coarse: bool = False
+    host: HostCode,
+    texts: Mapping[str, str],
+    errors: Sequence[Diagnostic],
+    *,
+    coarse: bool = False,
+    without: Callable[[str], bool] | None = None,
 ) -> HostCode | None:
     """The pieces to leave out so that these errors go away; None if none of them is one of host code.
 
     ``texts`` are the translated files by the names that the errors call them, before anything is left out. The smallest
-    piece goes first; ``coarse`` is a whole function at once.
+    piece goes first; ``coarse`` is a whole function at once. With ``without``, device code goes as well where headers
+    are not here, or where an error is about a name that this says HIP does not have.
     """
     device = device_macros(texts.values())
     missing = {
@@ -178,6 +202,8 @@ def repaired(
                 break
             if file not in texts:
                 continue
+            if _FAILED.search(error.text):
+                break  # it may be about device code
             if shared := _EXTERN_SHARED.search(error.text):
                 around = first_length_at(texts[file], line, column, shared[1])
             elif _BRACES.search(error.text):
@@ -199,10 +225,10 @@ def repaired(
                 left_out = LeftOut(file, piece.line, piece.head, error.text, piece.start, piece.end, piece.instead)
                 pieces.setdefault((file, piece.start), left_out)
                 break
+    if not missing and (without or not (pieces or refused)):
+        pieces = {**_beyond(host, texts, errors, without), **pieces}
     if not missing and not pieces and not refused:
-        pieces = _beyond(host, texts, errors)
-        if not pieces:
-            return None
+        return None
     kept = [each for i, each in enumerate(host.instantiated) if i not in refused]
     # One that was refused once stays out: the piece that launches it is left out already.
     found = [name for piece in pieces.values() for name in launched(texts[piece.file], piece.start, piece.end)]
@@ -214,22 +240,54 @@ def repaired(
     )
 
 
-def _beyond(host: HostCode, texts: Mapping[str, str], errors: Sequence[Diagnostic]) -> dict[tuple[str, int], LeftOut]:
-    """Functions of the device that do what no AMD GPU can, and those that call one that was left out for that."""
-    gone = {piece.function for piece in host.left_out if piece.function}
+def _beyond(
+    host: HostCode, texts: Mapping[str, str], errors: Sequence[Diagnostic], without: Callable[[str], bool] | None
+) -> dict[tuple[str, int], LeftOut]:
+    """Device code that does what no AMD GPU can, or needs what is not here, and that which uses it."""
+    gone = {piece.function for piece in host.left_out if piece.function and not piece.is_call}
+
+    def is_of_hip(because: str) -> bool:
+        return not (without and _LACKING.search(because) and any(map(without, _QUOTED.findall(because))))
+
+    if without:  # a texture reference, for one, is a variable of the host's
+        declared = (_DECLARED.match(piece.name) for piece in host.left_out if not is_of_hip(piece.because))
+        gone |= {match[1] for match in declared if match}
     found: dict[tuple[str, int], LeftOut] = {}
     for error in errors:
-        file, line, column = error.places[0]
+        file, line, column = error.place_in(texts)
         said = _BEYOND.search(error.text)
-        quoted = {word for text in _QUOTED.findall(error.text) for word in _WORD.findall(text)}
-        if file in texts and (said or (_LACKING.search(error.text) and gone & quoted)):
-            for piece in function_at(texts[file], line, column):
-                name = name_of_function(texts[file], piece)
-                because = (said[1] or said[2]) if said else error.text
-                if name and not host.covers(file, piece):
-                    gone_now = LeftOut(file, line, piece.head, because, piece.start, piece.end, function=name)
-                    found.setdefault((file, piece.start), gone_now)
+        words = {word for text in _QUOTED.findall(error.text) for word in _WORD.findall(text)}
+        used = sorted(gone & words) if _LACKING.search(error.text) else []
+        lacks = without and (host.empty_headers or not is_of_hip(error.text))
+        if file not in texts:
+            continue
+        if call := _refused_call(error, texts[file], (file, line, column)):
+            if not any(each.file == file and call.is_within(each) for each in host.left_out):
+                found.setdefault((file, call.start), call)
+            continue
+        if not (said or used or lacks):
+            continue
+        because = said[1] if said else f"uses {used[0]}, which is left out" if used else error.text
+        for name, piece in definitions_at(texts[file], line, column):
+            if not host.covers(file, piece):
+                gone_now = LeftOut(file, line, piece.head, because, piece.start, piece.end, piece.instead, name)
+                found.setdefault((file, piece.start), gone_now)
+                break
     return found
+
+
+def _refused_call(error: Diagnostic, text: str, place: Place) -> LeftOut | None:
+    """The launch or call at a place that a kernel cannot make on AMD GPUs, as one that fails when it is met."""
+    launch = _LAUNCHES.search(error.text)
+    if launch is None or (launch["name"] and not error.host_only):
+        return None
+    what = f"call {launch['name']}" if launch["name"] else "launch kernels"
+    because = f"a kernel cannot {what} on AMD GPUs"
+    file, line, column = place
+    function = next((name for name, _ in definitions_at(text, line, column)), "")
+    for each in call_at(text, line, column):
+        return LeftOut(file, line, each.head, because, each.start, each.end, _REFUSED.format(because), function)
+    return None
 
 
 def instantiations(kernels: Sequence[Instantiation]) -> str:

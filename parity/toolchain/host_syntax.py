@@ -16,6 +16,8 @@ __all__ = [
     "Piece",
     "asks_for_a_version",
     "braces_at",
+    "call_at",
+    "definitions_at",
     "device_macros",
     "error_directive",
     "extern_at",
@@ -23,9 +25,9 @@ __all__ = [
     "function_at",
     "guessed",
     "launched",
-    "name_of_function",
     "parameters",
     "pieces_at",
+    "text_of",
     "typedef_at",
 ]  # fmt: skip
 
@@ -42,6 +44,7 @@ _BEFORE = 300
 """Bytes before a piece that are looked at."""
 _DEVICE_MACRO = re.compile(r"\b[A-Z0-9_]*DEVICE[A-Z0-9_]*\b|\b[A-Z0-9_]*GLOBAL_?FUNC[A-Z0-9_]*\b")
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)((?:[^\n]*\\\r?\n)*[^\n]*)", re.MULTILINE)
+_LONG_MACRO = re.compile(rb"^[ \t]*#[ \t]*define\b(?:[^\n]*\\\r?\n)+[^\n]*", re.MULTILINE)
 _ERROR = re.compile(r"#\s*error\b")
 _WORD = re.compile(r"\b[A-Za-z_]\w*\b")
 _KERNEL = re.compile(r"__global__\b[\s\S]*?\bvoid\b(?:\s+__\w+__(?:\s*\((?:[^()]|\([^()]*\))*\))?)*\s+(\w+)\s*\(")
@@ -58,7 +61,14 @@ _UNITS = frozenset(
     (
         *("function_definition", "declaration", "template_declaration", "template_instantiation", "alias_declaration"),
         *("using_declaration", "type_definition", "expression_statement", "linkage_specification"),
-        *("namespace_alias_definition", "struct_specifier", "class_specifier", "enum_specifier", "friend_declaration"),
+        *(
+            "static_assert_declaration",
+            "namespace_alias_definition",
+            "struct_specifier",
+            "class_specifier",
+            "enum_specifier",
+            "friend_declaration",
+        ),
     )
 )
 #: Nodes in which such units stand side by side.
@@ -72,6 +82,7 @@ _CONDITIONAL = re.compile(r"\s*#\s*(if|ifdef|ifndef|elif|else|endif)\b")
 _VERSION = re.compile(r"\b(?:CUDA_VERSION|CUDART_VERSION|__CUDACC_VER_\w+|__CUDA_API_VER_\w+)\b")
 _HEADS = frozenset(("template_declaration", "linkage_specification"))
 """Nodes of which a function is the only part."""
+_DEFINITIONS = frozenset(("function_definition", "class_specifier", "struct_specifier"))
 _HEAD = 1000
 """Characters before a body that may be the head of a lambda."""
 
@@ -139,13 +150,54 @@ def function_at(text: str, line: int, column: int) -> tuple[Piece, ...]:
     return (_piece(above if above is not None and above.type in _HEADS else node, ""),)
 
 
-def name_of_function(text: str, piece: Piece) -> str:
-    """The name of the function that a piece defines, without classes and namespaces."""
-    root = _tree(text).root_node.descendant_for_byte_range(piece.start, piece.end - 1)
-    for node in _descendants(root) if root is not None else ():
-        if node.type == "function_declarator" and (declarator := node.child_by_field_name("declarator")):
-            return str(_WORD.findall(_source(declarator))[-1])
-    return ""
+def definitions_at(text: str, line: int, column: int) -> tuple[tuple[str, Piece], ...]:
+    """What can be left out of the definition at a place, the least first, each with the name that goes with it.
+
+    Of a function of the device that is its body, so that no call of it becomes one of a namesake; then all of it, which
+    is all that can be left out of a kernel, a class or a variable.
+    """
+    tree = _tree(text)
+    node = tree.root_node.descendant_for_point_range((line - 1, column - 1), (line - 1, column - 1))
+    while node is not None and not (node.type in _DEFINITIONS and node.child_by_field_name("body")):
+        if node.type in _UNITS and _above(node).type in _SCOPES:
+            break
+        node = node.parent
+    if node is None:
+        return ()
+    name = _name_of(node)
+    above = node.parent
+    whole = _piece(above if above is not None and above.type in _HEADS else node, "")
+    body = node.child_by_field_name("body")
+    if node.type != "function_definition" or body is None or "__global__" in text_of(text, whole).partition("{")[0]:
+        return ((name, whole),)
+    begins = next((each for each in node.children if each.type == "field_initializer_list"), body)
+    deleted = replace(whole, start=begins.start_byte, end=body.end_byte, instead="= delete;")
+    return ((name, deleted), (name, whole))
+
+
+def call_at(text: str, line: int, column: int) -> tuple[Piece, ...]:
+    """The call or launch at a place; none if there is none."""
+    node = _node_at(text, line, column, "call_expression")
+    return (_piece(node, ""),) if node is not None else ()
+
+
+def text_of(text: str, piece: Piece) -> str:
+    """The text of a piece."""
+    return text.encode("utf-8", "surrogateescape")[piece.start : piece.end].decode("utf-8", "replace")
+
+
+def _name_of(node: tree_sitter.Node) -> str:
+    """The name of a function, class or variable, without what it is in; empty if there is none, or not one alone."""
+    if node.type in ("class_specifier", "struct_specifier"):
+        named = node.child_by_field_name("name")
+        return _WORD.findall(_source(named))[0] if named is not None else ""
+    if node.type == "function_definition":
+        declarators = [each for each in _descendants(node) if each.type == "function_declarator"]
+        head = _source(declarators[0]).partition("(")[0].partition("<")[0] if declarators else ""
+    else:
+        head = re.split(r"[=;\[({]", _source(node))[0] if node.type == "declaration" else ""
+    words = _WORD.findall(head)
+    return words[-1] if words else ""
 
 
 def typedef_at(text: str, line: int, column: int) -> tuple[Piece, ...]:
@@ -275,13 +327,13 @@ def parameters(text: str) -> dict[str, tuple[str, ...]]:
         for each in _descendants(node) if kernel else ():
             listed = each.child_by_field_name("parameters") if each.type == "function_declarator" else None
             if kernel and listed is not None:
-                names = tuple(_name_of(one) for one in listed.named_children if "parameter" in one.type)
+                names = tuple(_parameter_name(one) for one in listed.named_children if "parameter" in one.type)
                 found.setdefault(kernel[1], set()).add(names)
                 break
     return {name: each.pop() for name, each in found.items() if len(each) == 1}
 
 
-def _name_of(parameter: tree_sitter.Node) -> str:
+def _parameter_name(parameter: tree_sitter.Node) -> str:
     declarator = parameter.child_by_field_name("declarator")
     words = [] if declarator is None else _WORD.findall(_source(declarator).partition("[")[0])
     return words[-1] if words and not words[-1].startswith("__") else ""
@@ -411,7 +463,9 @@ def _says_device(text: str, device: frozenset[str]) -> bool:
 @functools.lru_cache(maxsize=64)
 def _tree(text: str) -> tree_sitter.Tree:
     parser = tree_sitter.Parser(tree_sitter.Language(tree_sitter_cuda.language()))
-    return parser.parse(text.encode("utf-8", "surrogateescape"))
+    # A comment in a macro of several lines ends it for the parser, and what follows is taken for code.
+    data = _LONG_MACRO.sub(lambda match: re.sub(rb"[^\r\n]", b" ", match[0]), text.encode("utf-8", "surrogateescape"))
+    return parser.parse(data)
 
 
 def _is_device(unit: tree_sitter.Node, device: frozenset[str]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import functools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -53,6 +54,7 @@ class Lines:
         return at - self._starts[self.number(at) - 1] + 1
 
 
+@functools.lru_cache(maxsize=256)
 def code(text: str) -> str:
     """The text with every character of a comment or literal, but for line ends, replaced by a blank."""
     return _SKIPPED.sub(lambda m: m[0] if m["number"] else re.sub(r"[^\n]", " ", m[0]), text)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from parity import zig
-from parity.codeobject import source_of
+from parity.codeobject import source_of, unqualified
 from parity.errors import MissingTool, UsageError, nearest
 from parity.files import CUDA_SUFFIXES, below
 from parity.side import Side
@@ -79,7 +79,8 @@ class Source:
     of a source are in ``prebuilt``, by target. ``around``, ``doubtful`` and ``made`` are those of the ``Closure``;
     ``switches`` are flags of the side that no setting has, but the project's build files. ``linked`` are other sources
     that nvcc links with this one, and that are compiled behind it; ``parts`` are sources in the place of which this one
-    is built, because it includes them; ``guessed`` says that nobody but parity asks for ``kernels``.
+    is built, because it includes them; ``guessed`` says that nobody but parity asks for ``kernels``. ``without`` says
+    that device code is left out, too, whose headers or libraries are not here.
     """
 
     module: str
@@ -98,6 +99,7 @@ class Source:
     linked: tuple[Path, ...] = ()
     parts: tuple[Path, ...] = ()
     guessed: bool = False
+    without: bool = False
     repairs: Repairs = field(default_factory=Repairs, repr=False, compare=False)
 
     @property
@@ -143,7 +145,13 @@ def defining(names: Iterable[str], source: Source) -> dict[str, tuple[Path, int]
     for name in names:
         body = r"\([^;{}]*\)\s*(?:const\b\s*|->[^;{}]*)?\{"
         variable = r"(?:\[[^;]*\]\s*)?[;={]"
-        defines = re.compile(rf"__(?:device|constant)__[^;{{}}()]*\b{name}\s*(?:{body}|{variable})")
+        # A function of a class says so wherever it is defined, and need not say there that it is of the device.
+        words = unqualified(name), "::".join(part.partition("<")[0] for part in name.split("::")[-2:])
+        defines = re.compile(
+            rf"__(?:device|constant)__[^;{{}}()]*\b{words[0]}\s*(?:{body}|{variable})"
+            if words[0] == words[1]
+            else rf"__device__[^;{{}}()]*(?<!::)\b{words[0]}\s*{body}|\b{words[1]}\s*{body}"
+        )
         for above in project_of(source.path.parent):
             hits: list[tuple[Path, int]] = []
             for path in sorted((*_cuda_sources(above, "*"), *_cuda_sources(above, "*/*"))):

@@ -24,7 +24,7 @@ from parity.toolchain.hipify import Finding, Hipified, hipify
 from parity.toolchain.host_code import HostCode, LeftOut, instantiations, repaired
 from parity.toolchain.host_syntax import ANYTHING, Instantiation
 from parity.toolchain.sources import INCLUDE, Source, found_in, included, searched
-from parity.toolchain.stubs import LIBRARY_NAMES, library_names, stub_of, switches
+from parity.toolchain.stubs import LIBRARY_NAMES, library_names, needed_for, stub_of, switches
 from parity.toolchain.translators import hipified
 from parity.toolchain.vectors import operators_of_hip
 
@@ -126,12 +126,19 @@ def compiled(
                 errors = _errors(error, source)
                 if any(each.missing_header for each in errors):
                     errors += _not_found(missed(staged), texts)
-                more = repaired(host, texts, errors, coarse=repairs.rounds >= FINE_ROUNDS)
+                without = _lacked(hip) if source.without else None
+                more = repaired(host, texts, errors, coarse=repairs.rounds >= FINE_ROUNDS, without=without)
                 if more is None or repairs.rounds == ROUNDS:
                     raise _explained(error, host, source, hip, staged) from None
                 # A header that is not there is found before anything else, and no error of host code.
                 repairs.rounds += len(more.empty_headers) == len(host.empty_headers)
                 repairs.host = more
+
+
+def _lacked(hip: Mapping[Path, Hipified]) -> Callable[[str], bool]:
+    """Tells the names that HIP does not have, or a library that is not here."""
+    unmapped = {each.name for text in hip.values() for each in text.unmapped}
+    return lambda name: name in unmapped or bool(needed_for(name))
 
 
 def _not_found(headers: Collection[str], texts: Mapping[str, str]) -> list[Diagnostic]:

@@ -25,7 +25,7 @@ class MissingKernel(UsageError):
         names = [(spelled(symbol) or (symbol,))[0] for symbol in code.kernels]
         hint = nearest(name, names) or f"; it has {', '.join(names[:KERNELS_NAMED]) or 'no kernels'}"
         if why := code.refused.get(unqualified(name)):
-            hint = f", which no AMD GPU can run: {why}"
+            hint = f", which is left out: {why}"
         super().__init__(f"{code.module} has no {name}{hint}")
         self.name, self.module, self.target = name, code.module, code.target
 

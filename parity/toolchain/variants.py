@@ -15,13 +15,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from parity.codeobject import unqualified
 from parity.toolchain.build_files import Switch, is_for_cuda, standard_of, standard_used, switches_of
 from parity.toolchain.compiler import ELSEWHERE, CompileError
 from parity.toolchain.conditionals import macros_of
 from parity.toolchain.hints import switches_of_kernels
 from parity.toolchain.host_code import Repairs
 from parity.toolchain.host_syntax import guessed
+from parity.toolchain.lexing import code
 from parity.toolchain.sources import INCLUDE, Source, closure, defining, including, linked, project_of
 from parity.toolchain.stubs import stub_of
 
@@ -37,7 +37,24 @@ _AMBIGUOUS = re.compile(r"\bambiguous\b")
 _OF_HALVES = ("-D__HIP_NO_HALF_CONVERSIONS__=1", "-D__HIP_NO_HALF_OPERATORS__=1")
 """With what torch.utils.cpp_extension compiles for AMD, so that torch's Half is the only one with operators."""
 
-Kind = Literal["switches", "cuda", "halves", "linked", "part", "templates"]
+_HEADERS: Mapping[str, tuple[re.Pattern[str], re.Pattern[str], str]] = {
+    "parity/compat/min_max.h": (
+        re.compile(r"array subscript is not an integer|invalid operands to binary expression \(.*'double'.*\)"),
+        re.compile(r"\b(?:min|max)\s*\("),
+        "because min and max of a signed and an unsigned number are a double in HIP",
+    ),
+    "parity/standard.h": (
+        re.compile(
+            r"(?:undeclared identifier|unknown type name) '"
+            r"(?:(?:FLT|DBL|U?INT|U?L?LONG|U?CHAR|U?SHRT|SIZE)\d*_[A-Z_\d]+|u?int(?:8|16|32|64)_t|mem(?:cpy|set))'"
+        ),
+        re.compile(r"\b(?:[A-Z]+\d*_(?:MAX|MIN|EPSILON)|u?int\d+_t|mem(?:cpy|set))\b"),
+        "because other compilers' headers bring what is in the standard library",
+    ),
+}
+"""Headers to force in, by clang's errors without, each with the text that asks for it, and why."""
+
+Kind = Literal["switches", "cuda", "halves", "headers", "linked", "part", "templates", "without"]
 
 
 @dataclass(frozen=True)
@@ -57,12 +74,17 @@ def after_errors(source: Source, vendor: str, error: CompileError) -> Iterator[V
     flags = [Variant("switches", tuple(error.switches))]
     if vendor == "amd":
         flags.append(Variant("linked", tuple(_elsewhere(error))))
+        for header, (without, _, _) in _HEADERS.items():
+            if any(without.search(each.advice) for each in error.findings):
+                flags.append(Variant("headers", (header,)))
         if any(_AMBIGUOUS.search(each.advice) for each in error.findings):
             flags.append(Variant("halves", _OF_HALVES))
         flags.append(Variant("switches", (ARCH,)))
     # One of them, which is compiled and then has variants of its own: all would be all of their combinations.
     yield from itertools.islice((each for each in flags if each.of(source)), 1)
     yield from _wholes(source)
+    if vendor == "amd" and not source.parts and not source.without:
+        yield Variant("without", ())
 
 
 def with_kernels(source: Source) -> Iterator[Variant]:
@@ -82,8 +104,7 @@ def _wholes(source: Source) -> Iterator[Variant]:
 
 def _elsewhere(error: CompileError) -> list[str]:
     """The names of functions and variables that an error says are defined nowhere."""
-    names = (each.name.partition("(")[0] for each in error.findings if ELSEWHERE in each.advice)
-    return list(map(unqualified, names))
+    return [each.name.partition("(")[0] for each in error.findings if ELSEWHERE in each.advice]
 
 
 def _switched(source: Source, names: tuple[str, ...]) -> Source | None:
@@ -120,6 +141,21 @@ def _of_halves(source: Source, names: tuple[str, ...]) -> Source | None:
                 why = "as torch's builds of extensions for AMD are"
                 found = (Switch(flag, path, line, f'hip-flags = ["{flag}"]', why=why) for flag in names)
                 return _with(source, tuple(found))
+    return None
+
+
+def _of_headers(source: Source, names: tuple[str, ...]) -> Source | None:
+    """The source with a header forced in, at the first place that asks for it."""
+    (header,) = names
+    _, asks, why = _HEADERS[header]
+    if source.ported or header in source.side.forced:
+        return None
+    for path, text in source.files.items():
+        if match := asks.search(code(text)):
+            line = text.count("\n", 0, match.start()) + 1
+            said = Switch(f"-include {header}", path, line, f'hip-force-include = ["{header}"]', why=why)
+            side = replace(source.side, forced=(*source.side.forced, header))
+            return replace(source, side=side, switches=(*source.switches, said), repairs=Repairs())
     return None
 
 
@@ -176,11 +212,18 @@ def _instantiated(source: Source, names: tuple[str, ...]) -> Source | None:
     return replace(source, kernels=names, guessed=True, repairs=Repairs()) if names else None
 
 
+def _without(source: Source, names: tuple[str, ...]) -> Source | None:
+    """The source without the device code whose headers or libraries are not here; what is known of it stays known."""
+    return replace(source, without=True, repairs=Repairs(source.repairs.host))
+
+
 _KINDS: Mapping[Kind, Callable[[Source, tuple[str, ...]], Source | None]] = {
     "switches": _switched,
     "cuda": _for_cuda,
     "halves": _of_halves,
+    "headers": _of_headers,
     "linked": _linked,
     "part": _part,
     "templates": _instantiated,
+    "without": _without,
 }

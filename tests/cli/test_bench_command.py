@@ -42,11 +42,12 @@ def test_instructions_are_no_time(parity):
 def test_the_default_runner_is_the_best_there_is(parity, stopwatch, monkeypatch):
     from parity.runners import registry
 
+    for name in ("cuda", "rocm"):  # a GPU that is there would be better still
+        monkeypatch.delitem(registry.BUILT_IN, name)
     watch = stopwatch()
     assert "(hardware)" in parity("bench", "uneg_f32", "--target", "gfx1100").out
     assert watch.probes == 1
-    for name in ("stopwatch", "cuda", "rocm"):
-        monkeypatch.delitem(registry.BUILT_IN, name)
+    monkeypatch.delitem(registry.BUILT_IN, "stopwatch")
     assert "(emulated)" in parity("bench", "uneg_f32", "--target", "gfx1100").out
 
 

@@ -82,7 +82,7 @@ def test_without_nvdisasm_cuda_has_no_instructions_and_the_output_says_what_to_i
         nvcc()
     except MissingTool as error:
         pytest.skip(str(error))
-    monkeypatch.setattr(sass, "_places", lambda: iter(()))
+    monkeypatch.setattr(sass, "_candidates", lambda: iter(()))
     result = parity("static", "affine_f32", "--target", "sm_90", "--json")
     data = json.loads(result.out)
     assert data["kernels"][0]["mix"] is None

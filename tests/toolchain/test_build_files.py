@@ -23,6 +23,16 @@ def found(project, name="GPU"):
     return None
 
 
+def test_a_value_that_is_known_when_a_program_runs_is_guessed(project):
+    (project / "model.py").write_text("size = len(heads)\nload('area.cu', extra_cuda_cflags=[f'-DGPU={size} -O3'])\n")
+    source = project / "src" / "cuda" / "area.cu"
+    (switch,) = switches_of(["GPU"], source, project_of(source.parent))
+    assert (switch.flag, switch.line) == ("-DGPU=64", 2)
+    assert switch.why == "a guess: model.py:2 sets it to its size when it runs"
+    (project / "setup.py").write_text("# of area.cu\nflags = ['-DGPU=8']\nsource = 'area.cu'\n")
+    assert found(project) == ("-DGPU=8", "setup.py", 2)
+
+
 @pytest.mark.parametrize(
     ("file", "text", "flag"),
     [
@@ -101,6 +111,7 @@ def test_the_nearest_build_file_counts(project):
         ("CMakeLists.txt", "# set(CMAKE_CUDA_STANDARD 20)\n", None),
         ("CMakeLists.txt", "set(CMAKE_CXX_STANDARD 17)\n", None),  # which is what everything is compiled as
         ("Makefile", "NVCCFLAGS = -std=c++98\n", None),
+        ("Makefile", "NVCCFLAGS = -std=c++1y\n", None),
     ],
 )
 def test_a_newer_standard_of_cpp(project, file, text, flag):
@@ -160,6 +171,7 @@ TEMPLATE = """\
 #cmakedefine01 WITH_TPU
 #cmakedefine TILE @TILE@
 #define VERSION "@MAJOR@.${MINOR}"
+#define ON_GPUS @HAVE_CUDA@
 """
 MADE = """\
 #define USE_CUDA
@@ -170,6 +182,7 @@ MADE = """\
 #define WITH_TPU 0
 #define TILE 16
 #define VERSION "2.0"
+#define ON_GPUS 1
 """
 
 
@@ -182,6 +195,11 @@ MADE = """\
             'configure_file(templates/area.h.in "${OUT}/lib/area_config.h")\n',
         ),
         ("src/area_config.h.in", "area_config.h", 'configure_file("${HERE}/src/area_config.h.in" ${OUT})\n'),
+        (
+            "cmake/area.h.in",
+            "lib/area_config.h",
+            'set(place "${OUT}/lib/area_config.h")\nconfigure_file("${HERE}/cmake/area.h.in" ${place} @ONLY)\n',
+        ),
         ("src/cuda/lib/area.h.cmake", "lib/area.h", ""),
     ],
 )

@@ -2,8 +2,11 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
+from execution import program
 
+from parity.emulator import FailedAssertion
 from parity.toolchain import build, compat
 from parity.toolchain.compat import confirmed, supplied
 
@@ -57,6 +60,51 @@ extern "C" __global__ void k(int* x) { x[0] = CUDART_VERSION; }
     (built,) = build(tmp_path, ["k"], ["gfx1100"], cache=cache)
     assert not built.error
     assert {(need.name, need.line) for need in built.needs} == {("CUDART_VERSION", 4), ("CUDA_VERSION", 4)}
+
+
+def test_min_and_max_of_signed_and_unsigned_numbers_are_integers_where_they_have_to_be(tmp_path, cache):
+    source = """extern "C" __global__ void k(const int* n, unsigned* x) {
+    const unsigned t = threadIdx.x;
+    long long z = n[t];
+    x[min(t, 63)] = max(n[t], 3u) + (min(1ull, z) << 4) + max(2ul, long(z)) % 1000;
+}
+"""
+    kernels = program(tmp_path, source, "gfx1100", cache)
+    assert kernels.built.switches[0].says == 'hip-force-include = ["parity/compat/min_max.h"] in [tool.parity]'
+    n = np.arange(64, dtype=np.int32) - 5
+    z = n.astype(np.int64).astype(np.uint64)
+    wanted = np.maximum(n.astype(np.uint32), 3) + (np.minimum(1, z) << 4) + np.maximum(2, z) % 1000
+    assert (kernels.run("k", np.zeros(64, np.uint32), n, block=64) == wanted.astype(np.uint32)).all()
+    plain = "__global__ void k(const int* n, double* x) { x[0] = min(threadIdx.x, n[0]); }"
+    assert not program(tmp_path, plain, "gfx1100", cache).built.switches  # it compiles, and is what a port computes
+
+
+def test_what_the_library_of_other_compilers_brings(tmp_path, cache):
+    source = 'extern "C" __global__ void k(const float* n, uint32_t* x) { x[threadIdx.x] = n[0] < FLT_MAX; }\n'
+    kernels = program(tmp_path, "#include <vector>\n" + source, "gfx1100", cache)
+    assert kernels.run("k", np.zeros(64, np.uint32), np.zeros(64, np.float32), block=64).all()
+    assert [each.flag for each in kernels.built.switches] == ["-include parity/standard.h"]
+
+
+def test_surfaces_of_cuda(tmp_path, cache):
+    source = """surface<void, cudaSurfaceType2D> image;
+extern "C" __global__ void draw(const int* n, float* x) {
+    x[threadIdx.x] = n[threadIdx.x];
+    if (n[threadIdx.x] > 63) surf2Dwrite(x[0], image, 4, 1, cudaBoundaryModeZero);
+    if (n[threadIdx.x] > 99) x[1] = surf2Dread<float>(image, 4, 1);
+}
+__global__ void object(cudaSurfaceObject_t image, float4* x) {
+    surf2Dread(&x[0], image, 16, 1, cudaBoundaryModeClamp);
+    surf3Dwrite(x[1], image, 16, 1, 2);
+    x[2] = surf1Dread<float4>(image, 16);
+}
+"""
+    kernels = program(tmp_path, source, "gfx1100", cache)
+    assert len(kernels.built.entries) == 2 and not kernels.built.translation.left_out
+    n = np.arange(64, dtype=np.int32)
+    assert (kernels.run("draw", np.zeros(64, np.float32), n, block=64) == n).all()
+    with pytest.raises(FailedAssertion, match="surface references have no counterpart in HIP"):
+        kernels.run("draw", np.zeros(64, np.float32), n + 1, block=64)
 
 
 def test_included_headers_are_names():

@@ -20,6 +20,7 @@ extern "C" __global__ void k(const float* in, float* out) {
     out[48 * t + 35] = glm::determinant(m);
     out[48 * t + 36] = glm::any(glm::lessThan(i, n)) + 2 * glm::all(glm::lessThan(i, n));
     out[48 * t + 37] = glm::smoothstep(0.0f, 1.0f, glm::saturate(m[0][0]));
+    out[48 * t + 38] = glm::u8vec4(300, 1, 2, 3).x + glm::i16vec2(4).y + glm::f64vec3(1).z;
 }
 """
 
@@ -48,3 +49,4 @@ def test_what_vectors_and_matrices_do(tmp_path, cache):
         assert out[36] == (i < n).any() + 2 * (i < n).all()
         s = np.clip(m[0, 0], 0, 1)
         np.testing.assert_allclose(out[37], s * s * (3 - 2 * s), rtol=1e-5, atol=1e-6)
+        assert out[38] == 300 % 256 + 4 + 1

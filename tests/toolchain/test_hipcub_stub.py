@@ -21,6 +21,10 @@ extern "C" __global__ void guarded(const int*, const int* x, int* y) {
     cub::LoadDirectStriped<64>(threadIdx.x, x, items, 100, -1);
     cub::StoreDirectBlocked(threadIdx.x, y, items, 150);
 }
+extern "C" __global__ void masks(const int*, const int*, unsigned* y) {
+    unsigned found[] = {cub::LaneMaskLt(), cub::LaneMaskLe(), cub::LaneMaskGt(), cub::LaneMaskGe()};
+    for (int i = 0; i < 4; ++i) y[threadIdx.x * 4 + i] = found[i];
+}
 extern "C" __global__ void segments(const int* flags, const int* x, int* y) {
     typedef cub::WarpReduce<int, 32> Reduce;
     __shared__ typename Reduce::TempStorage storage[2];
@@ -60,6 +64,13 @@ def test_what_is_beyond_the_valid_items_is_not_touched(moved):
     wanted = np.full(192, 7, np.int32)
     wanted[:150] = items.reshape(-1)[:150]
     assert (moved.run("guarded", np.full(192, 7, np.int32), THREADS, x, block=64) == wanted).all()
+
+
+def test_masks_of_the_lanes_around_one(moved):
+    below = (1 << np.arange(64, dtype=np.uint64) % 32) - 1
+    own = below * 2 + 1
+    wanted = np.stack([below, own, ~own, ~below], axis=1).astype(np.uint32)
+    assert (moved.run("masks", np.zeros((64, 4), np.uint32), THREADS, THREADS, block=64) == wanted).all()
 
 
 def test_segments_of_a_warp(moved):

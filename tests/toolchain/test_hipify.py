@@ -215,11 +215,27 @@ def test_components_that_are_left_out_are_zero(source, wanted):
             "int3 i(make_uint3(blockIdx.x, blockIdx.y, blockIdx.z) * make_uint3(blockDim.x, blockDim.y, blockDim.z)"
             " + make_uint3(threadIdx.x, threadIdx.y, threadIdx.z));",
         ),
+        ("int3 i = make_int3(threadIdx);", "int3 i = make_int3(make_uint3(threadIdx.x, threadIdx.y, threadIdx.z));"),
         ("void f(int blockIdx) { g(2 * blockIdx); }", None),
         ("/* a */ f(threadIdx);", None),
     ],
 )
 def test_coordinates_as_a_whole_are_vectors_in_cuda_alone(source, wanted):
+    result = hipify(source, "m.cu")
+    assert result.text == (wanted or source)
+    assert bool(result.hazards) == bool(wanted)
+
+
+@pytest.mark.parametrize(
+    ("source", "wanted"),
+    [
+        ("__launch_bounds__(Tile<T, 8>::N, 2) f", "__launch_bounds__((Tile<T, 8>::N),( 2)) f"),
+        ("#define B(n) __launch_bounds__(f(2, Tile<n, n>()))", "#define B(n) __launch_bounds__((f(2, Tile<n, n>())))"),
+        ("__launch_bounds__(max(128, 64), 2 < 3) f", None),
+        ("__launch_bounds__(Tile<8>::N, 2) f", None),
+    ],
+)
+def test_commas_of_template_arguments_in_launch_bounds(source, wanted):
     result = hipify(source, "m.cu")
     assert result.text == (wanted or source)
     assert bool(result.hazards) == bool(wanted)

@@ -1,8 +1,11 @@
 """Host code beside kernels: what of it does not compile is left out, device code never is, and launches stay."""
 
+import numpy as np
 import pytest
+from execution import program
 
 from parity.cache import Cache
+from parity.emulator import FailedAssertion
 from parity.toolchain import MissingKernel, build
 from parity.toolchain.diagnostics import Diagnostic
 from parity.toolchain.host_code import HostCode, LeftOut, repaired
@@ -59,6 +62,13 @@ def test_an_error_in_a_device_lambda_stays_an_error():
     assert left(text, 2, 3).split() == ["void", "host()", "{", "{", "}", "}"]
 
 
+def test_an_assertion_about_a_type_of_the_host_is_left_out_and_one_that_fails_is_not(built):
+    source = 'static_assert(other::is_resource<int>::value, "");\n__global__ void k(int* x) { x[0] = 1; }\n'
+    assert has(built(source), "k")
+    finding = built(source + "static_assert(sizeof(int) == 8);\n").error.findings[-1]
+    assert finding.line == 3 and "static assertion failed" in finding.advice
+
+
 def test_a_kernel_that_is_declared_and_not_defined_is_left_out(built):
     one = built(
         "#include <legion.h>\ntemplate <typename T> __global__ void scale(T* x, Legion::coord_t n);\n"
@@ -84,6 +94,24 @@ def test_only_the_statement_that_does_not_compile_is_left_out_and_its_launches_s
         if "(void)&k<T, 3>;" in host.blanked("m.cu", text):
             break
     assert "(void)&k<T, 3>;" in host.blanked("m.cu", text)
+
+
+def test_a_comment_in_a_macro_of_several_lines_does_not_hide_what_follows():
+    lines = [
+        "#define EACH(TYPE, NAME, ...)",
+        "  [&] {",
+        "    const auto& one = TYPE;",
+        "    /* don't use TYPE again */",
+        "    kind _st = ::detail::kind_of(one);",
+        "    switch (_st) {",
+        "      CASE(kind::Float, float, __VA_ARGS__)",
+        "      default:",
+        '        fail(#NAME, " is not there for \'", text(_st), "\'");',
+        "    }",
+    ]
+    macro = "".join(f"{line:76} \\\n" for line in lines) + "  }()\n"
+    text = macro + "void host(int n) {\n  EACH(n);\n  none(n);\n}\n"
+    assert left(text, 14, 3).removeprefix(macro).split() == ["void", "host(int", "n)", "{", "EACH(n);", "{", "}", "}"]
 
 
 def test_no_line_moves():
@@ -368,19 +396,38 @@ int main() { parent<<<1, 1>>>(nullptr); some_wait<float><<<1, 64>>>(nullptr); }
 
 def test_what_no_amd_gpu_can_do_takes_its_kernels_with_it_and_no_others(built):
     one = built(BEYOND)
-    assert not one.error and list(names(one).values()) == ["_Z5childPf"]
+    assert list(names(one).values()) == ["_Z5childPf", "_Z6parentPf"]
     gone = {piece.function: (piece.line, piece.because) for piece in one.translation.left_out if piece.function}
-    assert gone["parent"] == (6, "device-side kernel call/launch is not supported")
+    assert gone["parent"] == (6, "a kernel cannot launch kernels on AMD GPUs")  # it fails there
     assert gone["some"] == (2, "inline PTX (bar.sync) that is not translated; write it in C++ for AMD GPUs")
-    assert gone["some_wait"] == (3, "use of undeclared identifier 'some'")
-    said = str(MissingKernel("parent", one.code_object))  # of a declared op, in its verdict
-    assert said.startswith(f"{one.module} has no parent, which no AMD GPU can run: ")
-    assert said.endswith(".cu:6: device-side kernel call/launch is not supported")
-    assert "which no AMD GPU" not in str(MissingKernel("paren", one.code_object))
+    assert gone["some_wait"] == (3, "uses some, which is left out")
+    said = str(MissingKernel("some_wait", one.code_object))  # of a declared op, in its verdict
+    assert said.startswith(f"{one.module} has no some_wait, which is left out: ")
+    assert said.endswith(".cu:3: uses some, which is left out")
+    assert "left out" not in str(MissingKernel("some_wai", one.code_object))
+
+
+def test_a_launch_by_a_kernel_fails_where_it_comes_to_that(tmp_path, cache):
+    source = """extern "C" __global__ void halve(const int* n, int* x) {
+    x[threadIdx.x] = n[threadIdx.x] / 2;
+    if (x[threadIdx.x] > 7) {
+        cudaStream_t stream;
+        cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+        halve<<<1, 64, 0, stream>>>(x, x);
+        if (cudaDeviceSynchronize() != cudaSuccess) x[0] = -1;
+    }
+}
+"""
+    kernels = program(tmp_path, source, "gfx1100", cache)
+    n = np.arange(64, dtype=np.int32) % 16
+    assert kernels.run("halve", np.zeros(64, np.int32), n, block=64).tolist() == (n // 2).tolist()
+    with pytest.raises(FailedAssertion, match="a kernel cannot call hipStreamCreateWithFlags on AMD GPUs"):
+        kernels.run("halve", np.zeros(64, np.int32), n + 16, block=64)
 
 
 def test_where_nothing_is_left_what_no_amd_gpu_can_do_is_an_error(built):
-    one = built(BEYOND.replace("__global__ void child(float* x) { x[0] *= 2; }", "__global__ void child(float*);"))
+    kernels, main = BEYOND.index("__global__ void child"), BEYOND.index("int main")
+    one = built(BEYOND[:kernels] + BEYOND[main:].replace("parent<<<1, 1>>>(nullptr);", ""))
     first = one.error.findings[0]
     assert (first.name, first.line) == ("some", 2) and "inline PTX (bar.sync)" in first.advice
 
@@ -390,11 +437,62 @@ def test_a_mistake_beside_what_no_amd_gpu_can_do_stays_an_error(built):
     assert (finding.name, finding.line) == ("nosuch", 4)
 
 
+WITHOUT = """#include "elsewhere/tiles.h"
+struct Shape { elsewhere::Tile tile; int n; };
+template <class T> __device__ T of(T x) { return x + 1; }
+__device__ float of(float x) { return elsewhere::load(x); }
+__device__ int size(Shape shape) { return shape.n; }
+__global__ void plain(double* x) { x[0] = of(x[0]); }
+__global__ void overloaded(float* x) {
+  x[0] = of(x[0]);
+}
+template <class T> __global__ void shaped(Shape shape, T* x) { x[0] = size(shape); }
+template __global__ void shaped<int>(Shape, int*);
+int main() { shaped<float><<<1, 1>>>(Shape(), nullptr); }
+"""
+
+
+def test_device_code_whose_header_is_not_here_is_left_out_by_name_and_no_other(built):
+    one = built(WITHOUT)
+    assert list(names(one).values()) == ["_Z5plainPd"] and one.translation.empty_headers == ("elsewhere/tiles.h",)
+    gone = {piece.function: (piece.line, piece.because) for piece in one.translation.left_out if piece.function}
+    assert gone["of"] == (4, "use of undeclared identifier 'elsewhere'")
+    # Not the template of the same name, which would have compiled and computed something else.
+    assert gone["overloaded"] == (8, "uses of, which is left out")
+    assert set(gone) == {"of", "size", "overloaded", "shaped"}
+    assert "has no overloaded, which is left out: " in str(MissingKernel("overloaded", one.code_object))
+
+
+def test_where_nothing_is_left_without_a_header_its_absence_is_the_error(built):
+    one = built(WITHOUT.replace("__global__ void plain(double* x) { x[0] = of(x[0]); }", ""))
+    assert one.error.findings[0].name == "elsewhere/tiles.h"
+
+
+def test_device_code_with_what_hip_does_not_have_is_left_out_by_name(built):
+    source = "surface<void, cudaSurfaceType2D> image;\n__global__ void fine(float* x) { x[0] = 1; }\n"
+    one = built(source + "__global__ void draw() { surf2Dwrite(1.0f, image, 4, 4); }\n")
+    assert list(names(one).values()) == ["_Z4finePf"]
+    assert {"draw"} == {piece.function for piece in one.translation.left_out if piece.function}
+
+
 def test_a_function_of_another_file_is_named_with_its_place(built):
     one = built("__device__ int elsewhere(int);\n__global__ void k(int* x) {\n  x[0] = elsewhere(1);\n}\n")
     (finding,) = one.error.findings
     assert (finding.name, finding.line) == ("elsewhere(int)", 3)
     assert "#include the file that has it" in finding.advice
+
+
+def test_functions_of_classes_in_other_files_are_linked(tmp_path, cache):
+    shapes = "".join(f"struct {name} {{ ON_GPU int hit(int) const; }};\n" for name in ("Ball", "Box"))
+    (tmp_path / "shape.h").write_text(f"#pragma once\n#define ON_GPU __device__\n{shapes}")
+    (tmp_path / "ball.cu").write_text('#include "shape.h"\nON_GPU int Ball::hit(int x) const { return x + 1; }\n')
+    (tmp_path / "box.cu").write_text('#include "shape.h"\nON_GPU int Box::hit(int x) const { return x + 2; }\n')
+    (tmp_path / "m.cu").write_text(
+        '#include "shape.h"\n__global__ void k(int* x) { x[0] = Ball().hit(1) + Box().hit(2); }\n'
+    )
+    (one,) = build(tmp_path, ["m"], targets=["gfx1100"], cache=cache)
+    assert not one.error, one.error
+    assert {each.flag for each in one.switches} == {'#include "ball.cu"', '#include "box.cu"'}
 
 
 def test_a_type_that_a_source_without_the_headers_of_the_host_defines_itself(built):

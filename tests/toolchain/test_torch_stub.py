@@ -157,6 +157,10 @@ void second(at::Tensor x, const pybind11::dict& settings) {
   AT_DISPATCH_V2(x.scalar_type(), "moved", AT_WRAP([&] { moved<scalar_t, true><<<1, 64>>>(x.data_ptr<scalar_t>()); }),
     AT_EXPAND(AT_FLOATING_TYPES), at::kLong);
 }
+
+void third(at::Tensor x) {
+  if (::detail::scalar_type(x.scalar_type()) == at::kFloat) scaled<float, 5><<<1, 64>>>(x.data_ptr<float>());
+}
 """
 
 
@@ -166,5 +170,5 @@ def test_types_are_dispatched_by_the_stable_interface_and_by_lists(cache, tmp_pa
     assert built.error is None, built.error
     assert not built.translation.left_out
     assert {(spelled(name) or (name,))[0] for name in built.entries} == {
-        "scaled<float, 3>", "moved<double, true>", "moved<float, true>", "moved<long, true>",
+        "scaled<float, 3>", "scaled<float, 5>", "moved<double, true>", "moved<float, true>", "moved<long, true>",
     }  # fmt: skip

@@ -843,6 +843,11 @@ typedef vec<4, int> ivec4;
 typedef vec<2, unsigned int> uvec2;
 typedef vec<3, unsigned int> uvec3;
 typedef vec<4, unsigned int> uvec4;
+#define PARITY_GLM_SIZED(name, T) typedef vec<2, T> name##vec2; typedef vec<3, T> name##vec3; typedef vec<4, T> name##vec4;
+PARITY_GLM_SIZED(i8, signed char) PARITY_GLM_SIZED(i16, short) PARITY_GLM_SIZED(i32, int) PARITY_GLM_SIZED(i64, long)
+PARITY_GLM_SIZED(u8, unsigned char) PARITY_GLM_SIZED(u16, unsigned short) PARITY_GLM_SIZED(u32, unsigned int)
+PARITY_GLM_SIZED(u64, unsigned long) PARITY_GLM_SIZED(f32, float) PARITY_GLM_SIZED(f64, double)
+#undef PARITY_GLM_SIZED
 typedef vec<2, bool> bvec2;
 typedef vec<3, bool> bvec3;
 typedef vec<4, bool> bvec4;

@@ -60,6 +60,11 @@ struct Log2<1> { enum { VALUE = 0 }; };
 template <typename T>
 __host__ __device__ void Swap(T& a, T& b) { T c = a; a = b; b = c; }
 __device__ inline int LaneId() { return __lane_id(); }
+// Of 32 bits, as CUB has them: in a wavefront of 64, the first lanes of the upper half have all of them.
+__device__ inline unsigned int LaneMaskLt() { return __lanemask_lt(); }
+__device__ inline unsigned int LaneMaskLe() { return __lanemask_lt() | 1ull << __lane_id(); }
+__device__ inline unsigned int LaneMaskGt() { return ~LaneMaskLe(); }
+__device__ inline unsigned int LaneMaskGe() { return ~LaneMaskLt(); }
 __device__ inline int RowMajorTid(int x, int y, int) { return (threadIdx.z * y + threadIdx.y) * x + threadIdx.x; }
 
 namespace parity_stub {

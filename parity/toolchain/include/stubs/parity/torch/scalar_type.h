@@ -131,6 +131,11 @@ template <class Anything>
 ScalarType scalar_type(const Anything&);
 }  // namespace at
 
+// Dispatch macros of extensions' own, copied from those of torch, call it by this name.
+namespace detail {
+using at::scalar_type;
+}
+
 namespace at::parity_stub {
 ScalarType dtype_of(ScalarType);
 template <class Properties>
