@@ -2,7 +2,8 @@
 
 ``name : types : modifiers : sources : expression``. ``T`` is the type of the instruction (any of ``types``), ``W`` the
 one of twice its width; a source may also be of a type by name. ``a b c`` are the sources as vectors with a lane for
-each thread. ``$`` is the rounding mode (``RN RZ RM RP``); ``$!`` with ``true`` for ``.ftz``. Modifiers: ``rnd`` (rn rz rm rp, where f16 and bf16 have rn),
+each thread. ``$`` is the rounding mode (``RN RZ RM RP``), ``$!`` that and, with ``.ftz``, ``true``: a product's result
+is not flushed by what it is rounded to alone. Modifiers: ``rnd`` (rn rz rm rp, where f16 and bf16 have rn),
 ``ftz``, ``sat``, ``relu``, others by name. The result has type ``T``, or that before ``=`` in the sources.
 Operations on f16x2 and bf16x2 are those of f16 and bf16 on both halves. Source: PTX ISA, "Instruction Set".
 """
@@ -32,10 +33,10 @@ sub.sat   : s32        :                   : T T     : limited<i32>(to<i64>(a) -
 add       : f half     : rnd ftz sat       : T T     : add<$>(a, b)
 sub       : f half     : rnd ftz sat       : T T     : subtract<$>(a, b)
 fma       : bf16 bf16x2: rnd ftz sat relu  : T T T   : bf16_fused(a, b, c)
-mul       : f32        : rnd ftz sat       : T T     : multiply<$!>(a, b)
-mul       : f64 half   : rnd ftz sat       : T T     : multiply<$>(a, b)
-fma       : f32        : rnd ftz sat       : T T T   : fused<$!>(a, b, c)
-fma       : f64 f16 f16x2 : rnd ftz sat relu : T T T : fused<$>(a, b, c)
+mul       : f32 f16 f16x2 : rnd ftz sat    : T T     : multiply<$!>(a, b)
+mul       : f64 bf16 bf16x2 : rnd          : T T     : multiply<$>(a, b)
+fma       : f32 f16 f16x2 : rnd ftz sat relu : T T T : fused<$!>(a, b, c)
+fma       : f64        : rnd               : T T T   : fused<$>(a, b, c)
 fma.oob   : f16 f16x2  : rnd relu          : T T T   : in_bounds(a, b, fused<$>(a, b, c))
 fma.oob   : bf16 bf16x2: rnd relu          : T T T   : in_bounds(a, b, bf16_fused(a, b, c))
 mad       : f32        : rnd ftz sat       : T T T   : fused<$!>(a, b, c)
@@ -85,10 +86,10 @@ mad.hi    : int        :                   : T T T   : high(a, b) + c
 mad.hi.sat: s32        :                   : T T T   : limited<i32>(to<i64>(high(a, b)) + to<i64>(c))
 mad.wide  : i16 i32    :                   : W=T T W : widened(a) * widened(b) + c
 mul24.lo  : i32        :                   : T T     : field24(a) * field24(b)
-mul24.hi  : i32        :                   : T T     : to<T>((widened(field24(a)) * widened(field24(b))) >> 16)
+mul24.hi  : i32        :                   : T T     : high24(a, b)
 mad24.lo  : i32        :                   : T T T   : field24(a) * field24(b) + c
-mad24.hi  : i32        :                   : T T T   : to<T>((widened(field24(a)) * widened(field24(b))) >> 16) + c
-mad24.hi.sat : s32     :                   : T T T   : limited<i32>(to<i64>(to<T>((widened(field24(a)) * widened(field24(b))) >> 16)) + to<i64>(c))
+mad24.hi  : i32        :                   : T T T   : high24(a, b) + c
+mad24.hi.sat : s32     :                   : T T T   : limited<i32>(to<i64>(high24(a, b)) + to<i64>(c))
 sad       : int        :                   : T T T   : c + sel(bools(a < b), b - a, a - b)
 div       : int        :                   : T T     : quotient(a, b)
 rem       : int        :                   : T T     : remainder_(a, b)

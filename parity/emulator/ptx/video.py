@@ -90,7 +90,7 @@ def _scalar(o: Operation, name: str, words: list[str]) -> None:
     for word in words:
         if word in _SHIFTS:
             lines.append(
-                f"r = {'r' if signed_operands else 'as<T>(as<u64>(r)'} >> {_SHIFTS[word]}{'' if signed_operands else 'ul)'};"
+                f"r = r >> {_SHIFTS[word]}l;" if signed_operands else f"r = as<T>(as<u64>(r) >> {_SHIFTS[word]}ul);"
             )
     if "sat" in words:
         low, high = _limits(of_result, put_bits)

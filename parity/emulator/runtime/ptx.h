@@ -85,11 +85,14 @@ INLINE V<f32> nan1(V<f32> x) { return with_nan<f32>(x, x); }
 INLINE V<f32> ftz(V<f32> x) { return sel(bools(mag(x) < 0x1p-126f), as<f32>(as<u32>(x) & 0x80000000u), x); }
 INLINE V<f64> ftz(V<f64> x) { return sel(bools(mag(x) < 0x1p-1022), as<f64>(as<u64>(x) & 0x8000000000000000ul), x); }
 INLINE V<f16> ftz(V<f16> x) { return sel(bools(mag(x) < (f16)0x1p-14), as<f16>(as<u16>(x) & (u16)0x8000), x); }
-// With .ftz a product counts as subnormal if it is so when rounded to 24 bits with any exponent: not all that round to
-// the least normal number do so then. `exact` is on the right side of the borders.
+// With .ftz a product counts as subnormal if it is so when rounded to 24 bits (f16: 11) with any exponent: not all that
+// round to the least normal number do so then. `exact` is on the right side of the borders.
 template <int MODE> INLINE V<f32> flushed_by(V<f32> r, V<f64> exact) {
   B tiny = MODE == RN ? bools(mag(exact) < 0x1.ffffffp-127) : bools(mag(exact) <= 0x1.fffffep-127);
   return sel(tiny & bools(mag(r) == 0x1p-126f), as<f32>(as<u32>(r) & 0x80000000u), r);
+}
+template <int MODE> INLINE V<f16> flushed_by(V<f16> r, V<f64> exact) {
+  return sel(bools(mag(exact) < 0x1.ffep-15) & bools(mag(r) == (f16)0x1p-14), as<f16>(as<u16>(r) & (u16)0x8000), r);
 }
 template <class T> INLINE V<T> saturated(V<T> x) { // to [0, 1], NaN to 0
   return sel(bools(x > (T)0), sel(bools(x < (T)1), x, all<T>(1)), all<T>(0));
@@ -174,7 +177,9 @@ template <int MODE> INLINE V<f64> multiply(V<f64> a, V<f64> b) {
   rest = sel(finite(p), rest, sel(finite(a) & finite(b), -p, all(0.0)));
   return with_nan(rounded<MODE>(p, rest), b, a);
 }
-template <int MODE> INLINE V<f16> multiply(V<f16> a, V<f16> b) { return nan1(a * b); }
+template <int MODE, bool FLUSH = false> INLINE V<f16> multiply(V<f16> a, V<f16> b) {
+  return FLUSH ? flushed_by<MODE>(nan1(a * b), to<f64>(a) * to<f64>(b)) : nan1(a * b);
+}
 // a * b + c: near, and the sign of what it lacks.
 template <int MODE> INLINE V<f32> fused_f32(V<f32> a, V<f32> b, V<f32> c) {
   V<f32> r = fma(a, b, c);
@@ -216,7 +221,10 @@ template <int MODE> INLINE V<f64> fused(V<f64> a, V<f64> b, V<f64> c) {
   if constexpr (MODE == RM) r = sel(bools(r == 0.0) & bools(rest == 0.0) & bools((minus ^ as<u64>(c)) >> 63 != 0), as<f64>(all(0x8000000000000000ul)), r);
   return with_nan(rounded<MODE>(r, rest), b, c, a);
 }
-template <int MODE> INLINE V<f16> fused(V<f16> a, V<f16> b, V<f16> c) { return nan1(fma(a, b, c)); }
+template <int MODE, bool FLUSH = false> INLINE V<f16> fused(V<f16> a, V<f16> b, V<f16> c) {
+  V<f16> r = nan1(fma(a, b, c));
+  return FLUSH ? flushed_by<MODE>(r, fma(to<f64>(a), to<f64>(b), to<f64>(c))) : r;
+}
 template <int MODE> INLINE V<f32> divided_f32(V<f32> a, V<f32> b) {
   V<f32> q = a / b;
   if constexpr (MODE == RN) return nan1(q);
@@ -280,7 +288,7 @@ template <class T> INLINE V<T> signed_by(V<T> sign, V<T> x) { // copysign: the s
 template <class T> INLINE V<T> xor_signed(V<T> a, V<T> b, V<T> r) {
   typedef typename Float<T>::U U;
   constexpr U SIGN = (U)1 << (8 * sizeof(T) - 1);
-  return as<T>((as<U>(r) & (U)~SIGN) | ((as<U>(a) ^ as<U>(b)) & SIGN));
+  return nan1(as<T>((as<U>(r) & (U)~SIGN) | ((as<U>(a) ^ as<U>(b)) & SIGN)));
 }
 template <class T> INLINE B subnormal(V<T> x) { return bools(x != (T)0) & bools(mag(x) < (sizeof(T) == 4 ? (T)0x1p-126 : (T)0x1p-1022)); }
 
@@ -517,7 +525,8 @@ template <class I> INLINE V<f64> odd_f64(V<I> x) {
 enum { AWAY = 4 }; // ties away from zero
 template <int MODE> INLINE V<u32> tf32_of(V<f32> x) {
   V<u32> u = as<u32>(x), r = MODE == AWAY ? u + 0x1000u : MODE == RN ? u + 0xfffu + (u >> 13 & 1) : u;
-  return sel(is_nan(x), all(0x7fffffffu), sel(bools((u & 0x7fffffffu) == 0x7f800000u), u, r & ~0x1fffu));
+  V<u32> as_is = MODE == AWAY ? u : sel(is_nan(x), all(0x7fffffffu), u); // of infinities and NaNs
+  return sel(bools((u & 0x7f800000u) == 0x7f800000u), as_is, r) & ~0x1fffu;
 }
 INLINE V<u32> tf32_finite(V<f32> x) { // .rna.satfinite; of NaNs, too, it gives the number below what the upper bits say
   V<u32> u = as<u32>(x), r = sel(bools((u & 0x7f800000u) == 0x7f800000u), u, u + 0x1000u) & ~0x1fffu;
@@ -569,6 +578,9 @@ INLINE PackedBf16 sum_in_memory(PackedBf16 a, PackedBf16 b) {
 template <class T> INLINE T sum_in_shared(T a, T b) { return sum_in_memory(a, b); }
 
 template <class T> INLINE V<T> field24(V<T> x) { return SIGNED<T> ? (V<T>)(x << (T)8 >> (T)8) : (V<T>)(x & (T)0xffffff); }
+template <class T> INLINE V<T> high24(V<T> a, V<T> b) { // bits 47 to 16 of the product
+  return to<T>((widened(field24(a)) * widened(field24(b))) >> (typename Wide<T>::X)16);
+}
 
 // --- exchanges within a warp ---
 RUNTIME V<u32> shuffled(State *, Mask on, In<u32> x, In<u32> b, In<u32> c, In<u32> members, u32 mode, Mask *valid);
