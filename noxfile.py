@@ -16,7 +16,7 @@ RUNNERS = ("--runner", "emulated", "--runner", "recorded=reports/h200.zip")
 with Path(__file__).parent.joinpath("parity", "toolchain", "targets.csv").open() as table:
     TARGETS = tuple(row["name"] for row in csv.DictReader(table) if row["isa"])  # AMD's
 # What executes, and the extra that installs what it needs.
-EXTRAS = {"emulated": "[emulated]", "cuda": "[cuda]", "rocm": "[emulated,rocm]"}
+EXTRAS = {"emulated": "[emulated]", "cuda": "[cuda,nvcc]", "rocm": "[emulated,rocm]"}
 OUTPUT = Path("parity-out")
 
 
@@ -66,7 +66,7 @@ def _replay(session: nox.Session, output: Path, files: Sequence[str]) -> None:
 @nox.session
 def tests(session: nox.Session) -> None:
     """Test parity itself (arguments: those of pytest; --thorough runs what takes long, too)."""
-    session.install("-e", ".[emulated]", "--group", "test")
+    session.install("-e", ".[emulated,nvcc]", "--group", "test")
     session.run("pytest", "-n", "auto", "--dist", "loadgroup", *session.posargs)
 
 

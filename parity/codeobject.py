@@ -23,6 +23,7 @@ __all__ = [
     "first_difference",
     "mangled",
     "parse",
+    "plain",
     "prebuilt",
     "source_of",
     "spelled",
@@ -144,7 +145,7 @@ class CodeObject:
         One with C++ linkage is called ``scale<float>``, ``ops::scale<__half>``, or, where several have one name, by its
         whole signature. What is not found is returned as it is.
         """
-        return name if name in self.kernels else self._called.get(_plain(name), name)
+        return name if name in self.kernels else self._called.get(plain(name), name)
 
     @functools.cached_property
     def _called(self) -> Mapping[str, str]:
@@ -152,7 +153,7 @@ class CodeObject:
         found: dict[str, str] = {}
         several: set[str] = set()
         for symbol in self.kernels:
-            for name in map(_plain, spelled(symbol)):
+            for name in map(plain, spelled(symbol)):
                 if found.setdefault(name, symbol) != symbol:
                     several.add(name)
         return {name: symbol for name, symbol in found.items() if name not in several}
@@ -221,7 +222,7 @@ def _literals(name: str) -> str:
     )
 
 
-def _plain(name: str) -> str:
+def plain(name: str) -> str:
     """A name for comparison, without spaces and the suffixes of numbers, with HIP's names of CUDA's number types."""
     return _OF_CUDA.sub("__hip_", _SUFFIXED.sub(r"\1", name)).replace(" ", "")
 

@@ -36,6 +36,11 @@ DATA = ("mixed", "normal", "special", "near", "bits")
 INDEX_DATA = ("index", "ramp", "repeat", "sentinel")
 """Streams from which inputs are drawn, and streams for inputs whose elements are indices."""
 
+WHOLE = "small"
+"""The stream of numbers whose sums and products are exact, so that two sides have to agree to the last bit. Ops without
+a reference have it beside the others.
+"""
+
 
 @dataclass(frozen=True)
 class Named:
@@ -79,7 +84,7 @@ class Declaration:
             what is updated) and the parameters, positionally; ``to`` (the output's DType), ``shape`` (of the output)
             and ``grid`` (the launch's Grid) are passed by keyword to a reference that names them. It returns what is
             expected of the output, or, if there are several, a mapping from each one's name to that. Without a
-            reference nothing of the op can be run, and every command says so.
+            reference AMD's results are judged by what CUDA's side of the run computes.
         inputs: name and type (variable or dtype) of the tensors read.
         outputs: name and type of the tensors written (default: ``out`` of type ``T``; none if some are updated). Each
             is a fresh contiguous tensor, or, if ``writes`` is set, one with a layout of its own.
@@ -113,6 +118,7 @@ class Declaration:
         indices: inputs whose elements index something, with the number of places that has. An id that is the maximum of
             its type is right only where ``sentinel`` is among the input's ``data``.
         data: the streams that inputs are drawn from, each from those that its type has; a mapping says it by input.
+            Without a reference ``small`` is among those by default, and all inputs have it in a quarter of the cases.
             ``points``: values that matter for this op.
         values: values for the parameters beside the usual ones.
         named: cases that every run includes.
@@ -137,7 +143,7 @@ class Declaration:
     kernel: str
     types: tuple[str, ...]
     args: str
-    reference: Callable[..., Expected | Mapping[str, Expected]] | None
+    reference: Callable[..., Expected | Mapping[str, Expected]] | None = None
     library: bool = False
     inputs: Mapping[str, str] = field(default_factory=dict)
     outputs: Mapping[str, str] | None = None
@@ -308,10 +314,10 @@ class Declaration:
 
     def streams_for(self, name: str) -> tuple[str, ...]:
         """The streams that the op names for a tensor, whether its type has them or not."""
-        usual = INDEX_DATA if name in self.indices else DATA
+        usual = INDEX_DATA if name in self.indices else DATA if self.reference else (*DATA, WHOLE)
         if isinstance(self.data, Mapping):
             return self.data.get(name, usual)
-        return INDEX_DATA if name in self.indices else self.data
+        return usual if name in self.indices or self.data is DATA else self.data
 
     def data_of(self, name: str, types: Mapping[str, DType]) -> tuple[str, ...]:
         """The streams that a tensor's data are drawn from.

@@ -10,7 +10,7 @@ from hypothesis import reject
 from hypothesis import strategies as st
 
 from parity.case import Case, Tensor
-from parity.declaration import Declaration
+from parity.declaration import WHOLE, Declaration
 from parity.dtypes import DType
 from parity.expression import Expression, Scope, Value
 from parity.fitting import broken, complaint_of
@@ -55,10 +55,12 @@ def cases_of(op: Declaration, dtypes: Sequence[str], launches: str) -> st.Search
                 flags.append(f"no-{name}")
                 del layouts[name]
         tensors = {}
+        whole = op.reference is None and pick(draw, (False, False, False, True))
         for name, each in layouts.items():
             if name in op.filled:
                 start = sum(draw(st.integers(0, WINDOW - 1)) * WINDOW**k for k in range(2))
-                stream = pick(draw, op.data_of(name, types))
+                streams = op.data_of(name, types)
+                stream = WHOLE if whole and WHOLE in streams else pick(draw, streams)
                 # Sorted data are the closer together, the further on in the stream.
                 tensors[name] = Tensor(each, stream, start % WINDOW if stream == "sorted" else start)
             else:
@@ -68,7 +70,7 @@ def cases_of(op: Declaration, dtypes: Sequence[str], launches: str) -> st.Search
         params = {
             name: _of_kind(drawn[name], op.dtype_of(kind, types))
             if name in drawn
-            else parameter(draw, op.dtype_of(kind, types), op.values)
+            else parameter(draw, op.dtype_of(kind, types), op.values, whole=whole)
             for name, kind in op.params.items()
         }
         case = Case(

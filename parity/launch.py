@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from enum import IntEnum
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,8 @@ from parity.dtypes import DType
 from parity.errors import UsageError
 
 __all__ = [
-    "BLOCK", "POISON", "Buffer", "Computation", "Fault", "Grid", "Launch", "Outcome", "Pointer", "Scalar", "Struct",
-    "Tiled", "argument_bytes", "elementwise", "poisoned",
+    "BLOCK", "POISON", "Arithmetic", "Buffer", "Computation", "Fault", "Grid", "Launch", "Outcome", "Pointer",
+    "Scalar", "Shadows", "Struct", "Tiled", "argument_bytes", "elementwise", "poisoned",
 ]  # fmt: skip
 
 BLOCK = 1024
@@ -230,6 +231,29 @@ class Outcome:
     printed: str = ""
     notes: tuple[str, ...] = field(default=())
     drawn: str = ""
+
+
+class Arithmetic(IntEnum):
+    """The most that code does with floating-point numbers: it moves them; compares them, and what else has a result
+    that needs no rounding; or rounds.
+    """
+
+    MOVES = 0
+    COMPARES = 1
+    ROUNDS = 2
+
+
+@dataclass(frozen=True)
+class Shadows:
+    """The outcomes of a launch that is executed again with other roundings.
+
+    ``nearest`` is the launch as it is. ``moved`` are those with operations that round up or down, each by one ULP at
+    most. ``narrowed`` are those in which products of two bf16 are bf16 as well; none if there is no bf16.
+    """
+
+    nearest: Outcome
+    moved: tuple[Outcome, ...]
+    narrowed: tuple[Outcome, ...] = ()
 
 
 def poisoned(dtype: DType, count: int) -> np.ndarray[Any, Any]:

@@ -12,10 +12,13 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-__all__ = ["DEFAULT_RUNNER", "EXAMPLES", "Option", "as_arguments", "declare", "names", "positive"]
+__all__ = ["CUDA_SIDE", "DEFAULT_RUNNER", "EXAMPLES", "Option", "as_arguments", "declare", "names", "positive"]
 
 DEFAULT_RUNNER = "emulated"
 """The runner that executes if no other is asked for."""
+
+CUDA_SIDE = "ptx"
+"""The runner beside it if an op has no reference: CUDA's side on the CPU."""
 
 EXAMPLES = 20
 """Cases that are drawn per kernel, beside the named ones."""
@@ -52,8 +55,9 @@ _LIST = MappingProxyType({"action": "extend", "type": names, "default": []})
 OPTIONS: Mapping[str, Option] = {
     "runner": Option(
         "NAME",
-        f"what executes (default: {DEFAULT_RUNNER}); recorded=FILE replays the cases that parity record stored there. "
-        "May be repeated: then the runners stand side by side, and CUDA is compared with AMD",
+        f"what executes (default: {DEFAULT_RUNNER}, and {CUDA_SIDE} if an op has no reference); recorded=FILE replays "
+        "the cases that parity record stored there. May be repeated: then the runners stand side by side, and CUDA is "
+        "compared with AMD",
         settings={"action": "append", "default": []},
     ),
     "target": Option(
@@ -78,8 +82,9 @@ OPTIONS: Mapping[str, Option] = {
     "cases": Option("DIR", "folder of the case files", ("--cases-dir",)),
     "toolchain": Option(
         "NAME",
-        "what compiles for AMD targets; rocm: an installed ROCm, wheels: clang and AMD's headers from Python wheels, "
-        "auto (the default, or $PARITY_TOOLCHAIN): a ROCm of version 6 or newer if there is one, else the wheels",
+        "what compiles for AMD targets; rocm: an installed ROCm, wheels: clang and AMD's headers from Python wheels "
+        "(and for CUDA targets nvcc from those, whatever is installed), auto (the default, or $PARITY_TOOLCHAIN): a "
+        "ROCm of version 6 or newer if there is one, else the wheels",
     ),
     "hipify": Option(
         "NAME",

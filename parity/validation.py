@@ -34,6 +34,8 @@ def check_declaration(op: Declaration) -> None:
         UsageError: what it is, and what there is instead.
     """
     _kinds(op)
+    if op.library and op.reference is None:
+        raise UsageError(f"op {op.name}: what libraries compute is judged by a reference; name one in reference=")
     _names(op)
     _shapes(op)
     _rules(op)

@@ -9,12 +9,12 @@ import signal
 import subprocess
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from parity.errors import MissingTool, SystemLacks
 
-__all__ = ["run", "stopped", "version", "wanted", "zig"]
+__all__ = ["completed", "run", "stopped", "version", "wanted", "zig"]
 
 _running: set[subprocess.Popen[str]] = set()
 _stopping = threading.Event()
@@ -52,7 +52,18 @@ def run(arguments: Sequence[str | Path], *, cwd: Path | None = None) -> subproce
     Raises:
         SystemLacks: it was ended from outside, or found no space or no memory.
     """
-    done = _completed([str(zig()), *map(str, arguments)], cwd)
+    return completed([zig(), *arguments], cwd=cwd)
+
+
+def completed(
+    command: Sequence[str | Path], *, cwd: Path | None = None, env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a compiler, this one or another, that ``stopped`` ends; the caller looks at the return code.
+
+    Raises:
+        SystemLacks: it was ended from outside, or found no space or no memory.
+    """
+    done = _completed([*map(str, command)], cwd, env)
     if done.returncode < 0 and -done.returncode in _FROM_OUTSIDE:
         name = signal.Signals(-done.returncode).name
         raise SystemLacks(f"the compiler was ended by {name}, as a system does that is out of memory; use -j 1")
@@ -61,12 +72,12 @@ def run(arguments: Sequence[str | Path], *, cwd: Path | None = None) -> subproce
     return done
 
 
-def _completed(command: list[str], cwd: Path | None) -> subprocess.CompletedProcess[str]:
+def _completed(command: list[str], cwd: Path | None, env: Mapping[str, str] | None) -> subprocess.CompletedProcess[str]:
     # A file and no pipe: clang writes to stderr a few bytes at a time, and printed functions are many megabytes.
     with (
         tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as said,
         subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=said, text=True, cwd=cwd
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=said, text=True, cwd=cwd, env=env
         ) as process,
     ):
         _running.add(process)

@@ -204,3 +204,23 @@ def test_a_launch_of_ones_own_keeps_the_shared_memory_of_the_rule():
 def test_a_layout_is_not_needed_for_the_output_of_an_elementwise_op(suite):
     call = suite.op("binary.add").call(suite.parse("binary.add[f32](lhs=2x3:1,2~normal@0 rhs=2x3~normal@0)"))
     assert call.layout == Layout((2, 3), (3, 1))
+
+
+def test_an_op_without_a_reference_is_drawn_with_whole_numbers_whose_results_are_exact(suite):
+    op = suite.op("binary.add")
+    without = replace(op, reference=None)
+
+    def whole(op):
+        drawn = sample(op.cases(("f32",)), 0, 80)
+        return sum(all(tensor.data == "small" for _, tensor in case.tensors) for case in drawn)
+
+    assert whole(op) == 0
+    assert 10 <= whole(without) <= 40
+    affine = replace(suite.op("affine.affine"), reference=None)
+    exact = [case for case in sample(affine.cases(("f32",)), 0, 80) if case.tensors[0][1].data == "small"]
+    assert sum({abs(value) for _, value in case.params} <= {0.5, 1, 2, 4} for case in exact) >= len(exact) // 2
+
+
+def test_what_libraries_compute_needs_a_reference(suite):
+    with pytest.raises(UsageError, match="what libraries compute is judged by a reference"):
+        replace(suite.op("gemm.matmul"), reference=None)

@@ -4,7 +4,7 @@ Nothing here prints, parses options or knows a terminal.
 """
 
 from parity.application.changes import Difference, differences
-from parity.application.columns import Columns, columns
+from parity.application.columns import Columns, columns, default_runners
 from parity.application.explanation import explain
 from parity.application.measured import Measured
 from parity.application.recorded import Recorded
@@ -22,6 +22,7 @@ __all__ = [
     "Settings",
     "Stored",
     "columns",
+    "default_runners",
     "differences",
     "explain",
     "load",

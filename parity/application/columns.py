@@ -10,12 +10,13 @@ from parity.codeobject import CodeObject
 from parity.engine import CaseRecord, Column, Task, columns_of
 from parity.errors import NotAvailable, UsageError
 from parity.op import Entry
-from parity.runners import Evidence, OpRunner, Runner, available, replayed
+from parity.options import CUDA_SIDE, DEFAULT_RUNNER
+from parity.runners import Choosing, Evidence, OpRunner, Runner, available, probed, replayed, runner
 from parity.runners.recording import Recording
 from parity.suite import Suite
-from parity.toolchain import DEFAULT_TARGETS, TARGETS, Built, target
+from parity.toolchain import Built, target
 
-__all__ = ["Columns", "columns", "targets_of"]
+__all__ = ["Columns", "columns", "default_runners", "targets_of"]
 
 NAMED = 3
 """Recorded cases that a warning names one by one."""
@@ -157,9 +158,9 @@ def columns(specs: Sequence[str], targets: Sequence[str]) -> Columns:
         )
     found: list[Column] = []
     recordings = {}
-    for spec, runner in runners.items():
-        own = [name for name in asked if name in runner.targets()] or _usual(runner)
-        for column in columns_of(runner, own, spec):
+    for spec, each in runners.items():
+        own = [name for name in asked if name in each.targets()] or _usual(each)
+        for column in columns_of(each, own, spec):
             for other in found:
                 if (other.runner, other.target) == (column.runner, column.target):
                     raise UsageError(
@@ -167,11 +168,20 @@ def columns(specs: Sequence[str], targets: Sequence[str]) -> Columns:
                         "one run shows one of them: leave one out, or compare the records of two runs"
                     )
             found.append(column)
-            if (recording := replayed(runner)) is not None:
+            if (recording := replayed(each)) is not None:
                 recordings[column] = recording
     return Columns(
         tuple(sorted(found, key=lambda column: column.vendor != "cuda")), recordings, compiled, tuple(problems)
     )
+
+
+def default_runners(entries: Iterable[Entry]) -> tuple[str, ...]:
+    """The runners of a run of these kernels that names none.
+
+    Those without a reference need CUDA's side, which is executed on the CPU where there is nvcc.
+    """
+    needed = any(entry.op.reference is None for entry in entries if entry.op.kernel)
+    return (DEFAULT_RUNNER, CUDA_SIDE) if needed and probed(runner(CUDA_SIDE)).available else (DEFAULT_RUNNER,)
 
 
 def targets_of(runner: Runner, wanted: Sequence[str]) -> list[str]:
@@ -187,7 +197,7 @@ def targets_of(runner: Runner, wanted: Sequence[str]) -> list[str]:
 
 
 def _usual(runner: Runner | OpRunner) -> list[str]:
-    return [t for t in runner.targets() if t in DEFAULT_TARGETS or t not in TARGETS] or list(runner.targets())
+    return list(runner.usual() if isinstance(runner, Choosing) else runner.targets())
 
 
 def _changed(recording: Recording, suite: Suite) -> Iterator[str]:

@@ -29,6 +29,8 @@ __all__ = ["ELEMENTS", "explain", "explanation"]
 ELEMENTS = 16
 """Elements of each output and buffer that are shown."""
 
+WITHOUT_REFERENCE = "CUDA's side of the run computes it, but for what roundings explain; the op has no reference"
+
 MOST_ELEMENTS, MOST_OPERATIONS = 2**24, 2**30
 """Elements and operations of a case for which a reference takes a few seconds and less than a gigabyte at most."""
 
@@ -70,7 +72,9 @@ def explanation(suite: Suite, text: str, elements: int = ELEMENTS) -> Iterator[s
         return
     call = op.call(case)
     yield from _listed("buffer", (f"{name}: {_buffer(buffer, elements)}" for name, buffer in call.buffers.items()))
-    for name, expected in call.references().items():
+    if call.references is None:
+        yield _line("right if", WITHOUT_REFERENCE)
+    for name, expected in call.references().items() if call.references else ():
         size, kind = expected.value.size, call.buffers[name].dtype
         yield _line("output", f"{name}: {size} elements of {kind}, layout {call.outputs[name]}")
         yield _line("right if", _rule(expected))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from parity.application.columns import Columns, columns, targets_of
+from parity.application.columns import Columns, columns, default_runners, targets_of
 from parity.application.measured import measure
 from parity.application.recorded import record
 from parity.application.results import Results
@@ -75,21 +75,24 @@ class Run:
         cls,
         *selectors: str,
         dtypes: Sequence[str] = (),
-        runners: Sequence[str] = (DEFAULT_RUNNER,),
+        runners: Sequence[str] = (),
         targets: Sequence[str] = (),
         suite: Suite | None = None,
         settings: Settings | None = None,
     ) -> Run:
         """A run of what the selectors name (modules, ops, kernels, patterns, printed cases), all by default.
 
-        ``suite`` is that of the project around the working folder by default, else the one shipped with parity.
+        ``runners`` are by default the emulator and, if an op has no reference, CUDA's side on the CPU. ``suite`` is by
+        default that of the project around the working folder, else the one shipped with parity.
 
         Raises:
             UsageError: a name is unknown, or the project cannot be used.
             NotAvailable: no runner can work here.
         """
         suite = suite or find_suite()
-        return cls(suite, suite.select(selectors, dtypes), columns(runners, targets), settings or Settings())
+        selection = suite.select(selectors, dtypes)
+        chosen = runners or default_runners(suite.entries_of(selection))
+        return cls(suite, selection, columns(chosen, targets), settings or Settings())
 
     @classmethod
     def on_one(

@@ -1,4 +1,7 @@
-"""Hipify and compile the kernels, and print what the compiler made of each module for each target."""
+"""Hipify and compile the kernels, and print what the compiler made of each module for each target.
+
+Where nvcc is there, the CUDA side is compiled, too, so that one learns on which side a source is broken.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +15,16 @@ from pathlib import Path
 
 from rich.text import Text
 
+from parity.application.static import CUDA
 from parity.cli.options import add_folders, add_jobs, add_json, add_target
 from parity.cli.terminal import building, errors, output
-from parity.codeobject import spelled
+from parity.codeobject import Kernel, plain, spelled
 from parity.documents import json_text
-from parity.errors import UsageError, nearest
+from parity.errors import MissingTool, UsageError, nearest
+from parity.files import CUDA_SUFFIXES
 from parity.report.tables import coloured
 from parity.suite import Project, find_project, load_suite
-from parity.toolchain import DEFAULT_TARGETS, Built, Finding, Switch, build, find_modules, target
+from parity.toolchain import DEFAULT_TARGETS, Built, Finding, Switch, build, find_modules, nvcc, target
 from parity.toolchain.hints import say_so
 
 __all__ = ["main", "options"]
@@ -29,13 +34,15 @@ SHOWN_ERRORS, SHOWN_PIECES, SHOWN_ALIKE = 20, 10, 8
 BRANCHES = 12
 """Conditions that are explained."""
 
+KINDS = {"global_buffer": "pointer", "": "pointer or 8 bytes"}
+
 HEADS = ("module", "target", "entries", "VGPRs", "SGPRs", "LDS B", "scratch B", "spills", "seconds", "")
 
 
 def options(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("modules", nargs="*", metavar="MODULE", help="default: all")
-    add_target(parser, " ".join(DEFAULT_TARGETS))
+    add_target(parser, f"{' '.join(DEFAULT_TARGETS)}; and {CUDA} where nvcc is there, as a check of the CUDA side")
     parser.add_argument("--signatures", action="store_true", help="print the kernels and what they take")
     add_jobs(parser)
     add_json(parser)
@@ -43,19 +50,19 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Build, and print the table; 1 if something does not compile."""
+    """Build, and print the table; 1 if something does not compile, other than a CUDA side that nobody asked for."""
     project = find_project(kernels=arguments.kernels_dir, cases=arguments.cases_dir, hip=arguments.hip_dir)
     modules = _modules(project, arguments.modules)
     targets = [target(name).name for name in dict.fromkeys(arguments.target or DEFAULT_TARGETS)]
-    with building(len(modules) * len(targets)) as done:
-        built = build(
-            project.kernels,
-            modules,
-            targets,
-            jobs=arguments.jobs,
-            sides=project.sides,
-            done=done,
-        )
+    cuda = {} if arguments.target else _cuda_sides(modules)
+    with building(len(modules) * len(targets) + len(cuda)) as done:
+        found = [
+            one
+            for paths, names in ((modules, targets), (cuda, [CUDA]))
+            for one in build(project.kernels, paths, names, jobs=arguments.jobs, sides=project.sides, done=done)
+        ]
+    order = {module: place for place, module in enumerate(modules)}
+    built = sorted(found, key=lambda one: order[one.module])
     if arguments.json:
         print(json_text([_as_dict(one) for one in built], indent=1).decode())
     else:
@@ -73,7 +80,17 @@ def main(arguments: argparse.Namespace) -> int:
         _print_guessed(built)
         _print_empty(built, modules)
     _print_failures(built)
-    return 1 if any(one.error for one in built) else 0
+    _print_sides(built)
+    return 1 if any(one.error for one in built if not (cuda and one.target == CUDA)) else 0
+
+
+def _cuda_sides(modules: Mapping[str, Path]) -> dict[str, Path]:
+    """The modules that have a CUDA source; none where there is no nvcc."""
+    try:
+        nvcc()
+    except MissingTool:
+        return {}
+    return {name: path for name, path in modules.items() if path.name.endswith(CUDA_SUFFIXES) and path.is_file()}
 
 
 def _modules(project: Project, wanted: Sequence[str]) -> dict[str, Path]:
@@ -135,11 +152,18 @@ def _table(built: Sequence[Built]) -> Text:
 
 
 def _print_kernels(built: Sequence[Built]) -> None:
-    """The kernels and what they take, once for all targets, in the words that an op is declared with."""
-    kernels = {symbol: kernel for one in built if one.code_object for symbol, kernel in one.code_object.kernels.items()}
-    for symbol, kernel in kernels.items():
+    """The kernels and what they take, once for all targets, in the words that an op is declared with.
+
+    They are those of both sides: what the AMD side does not have, because it does not compile, the CUDA side has.
+    """
+    kernels: dict[tuple[str, str], Kernel] = {}
+    for one in sorted(built, key=lambda one: target(one.target).vendor):  # AMD's first, which names all arguments
+        for symbol, kernel in one.code_object.kernels.items() if one.code_object else ():
+            kernels.setdefault((one.module, plain((spelled(symbol) or (symbol,))[-1])), kernel)
+    for kernel in kernels.values():
+        symbol = kernel.name
         names = (argument.name.rpartition(".")[0] or argument.name or "?" for argument in kernel.args)
-        sizes = ("pointer" if a.kind == "global_buffer" else f"{a.size} bytes" for a in kernel.args)
+        sizes = (KINDS.get(a.kind, f"{a.size} bytes") for a in kernel.args)
         takes = ", ".join(f"{name}: {size}" for name, size in zip(names, sizes, strict=True))
         output().print(f"{(spelled(symbol) or (symbol,))[0]}({takes})")
 
@@ -262,6 +286,25 @@ def _print_failures(built: Sequence[Built]) -> None:
             count = _counted(len(findings), "error")
             first = f"{Path(os.path.relpath(findings[0].file))}:{findings[0].line}: {findings[0].advice}"
             errors().print(f"module {module!r} does not compile for {where}: {count}, the first {first}", style="red")
+
+
+def _print_sides(built: Sequence[Built]) -> None:
+    """Print on which side a module is broken, where both were compiled."""
+    for module in dict.fromkeys(one.module for one in built if one.error):
+        broken = {vendor: [] for vendor in ("amd", "cuda")}  # type: dict[str, list[bool]]
+        for one in built:
+            if one.module == module:
+                broken[target(one.target).vendor].append(one.error is not None)
+        amd, cuda = broken["amd"], broken["cuda"]
+        if amd and cuda:
+            said = (
+                "broken on the CUDA side, too"
+                if any(amd) and any(cuda)
+                else "only the AMD side is broken: it compiles for CUDA"
+                if any(amd)
+                else "only the CUDA side is broken: it compiles for AMD"
+            )
+            errors().print(f"{module}: {said}", style="red")
 
 
 def _counted(count: int, what: str) -> str:

@@ -39,7 +39,7 @@ from parity.toolchain import (
     device_library,
     find_disassembler,
     installed_rocm,
-    nvcc,
+    located_nvcc,
 )
 
 __all__ = ["Fact", "facts", "main", "options"]
@@ -121,7 +121,7 @@ def _compilers() -> Iterator[Fact]:
     fetched = f"not in the cache; the first build takes them out of {' and '.join(map(str, WHEELS))}, with pip"
     yield Fact("compilers", "HIP headers", where, "" if found else fetched)
     for name, find, purpose in (
-        ("nvcc", nvcc, "only for CUDA targets"),
+        ("nvcc", located_nvcc, "only for CUDA targets"),
         ("nvdisasm", nvdisasm, "only for the instructions of CUDA code"),
         ("llvm-objdump", find_disassembler, "only for code objects in place of sources"),
     ):

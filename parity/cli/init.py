@@ -1,8 +1,8 @@
 """Start a project: a kernel, a case file and the configuration; of kernels that are there, the skeletons of their ops.
 
 They are compiled for one target, and every module gets a case file that declares its kernels with what the compiler
-knows of their arguments. What is missing is the reference: until an op has one, every command says so and leaves it
-out. In a project with settings, the case files are written that are not there yet.
+knows of their arguments. An op needs no reference: without one, AMD's results are judged by CUDA's side of the run. In
+a project with settings, the case files are written that are not there yet.
 """
 
 from __future__ import annotations
@@ -10,19 +10,27 @@ from __future__ import annotations
 import argparse
 import os
 import re
-from pathlib import Path
+from collections.abc import Mapping
+from pathlib import Path, PurePath
 
+from parity.application.static import CUDA
 from parity.cli.skeleton import case_file
 from parity.cli.terminal import building, errors, output
+from parity.codeobject import CodeObject, spelled
 from parity.errors import MissingTool, UsageError, shown
 from parity.files import CUDA_SUFFIXES, below, text_of
 from parity.suite import Project, find_project, settings_of
-from parity.toolchain import DEFAULT_TARGETS, build, find_modules
+from parity.toolchain import DEFAULT_TARGETS, build, find_modules, nvcc
+from parity.toolchain.ptx_dataflow import flows
 
 __all__ = ["main", "options"]
 
 TEMPLATE = Path(__file__).parents[1] / "template"
 CONFIG = "pyproject.toml"
+NEXT = (
+    "next: look through {cases}, then {there}parity run, which executes CUDA's side on the CPU where there is nvcc "
+    "(python -m pip install 'parity-harness[nvcc]'); with a reference no CUDA is needed"
+)
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -58,7 +66,7 @@ def main(arguments: argparse.Namespace) -> int:
     there = "" if folder.resolve() == Path.cwd() else f"cd {folder} && "
     steps = "run" if not has_own else "build"
     if has_own and written:
-        console.print(f"next: fill in a reference in {shown(cases)}, then {there}parity run")
+        console.print(NEXT.format(cases=shown(cases), there=there))
     else:
         console.print(f"next: {there}parity {steps}")
     return 0
@@ -76,7 +84,7 @@ def _complete(folder: Path, config: Path) -> int:
         raise UsageError(f"{config} has a [tool.parity] already: this is a project; see it with parity list")
     for path in written:
         output().print(f"wrote {path}")
-    output().print(f"next: fill in a reference in {shown(project.cases)}, then parity run")
+    output().print(NEXT.format(cases=shown(project.cases), there=""))
     return 0
 
 
@@ -96,6 +104,7 @@ def _skeletons(project: Project, *, quiet: bool = False) -> list[Path]:
     except MissingTool as error:
         errors().print(f"parity: no case files are written, because nothing can be compiled: {error}", style="yellow")
         return []
+    cuda = _cuda(project, modules)
     written = []
     for one in built:
         path = cases / (re.sub(r"\W+", "_", one.module) + ".py")
@@ -109,8 +118,31 @@ def _skeletons(project: Project, *, quiet: bool = False) -> list[Path]:
             errors().print(f"parity: {path} exists already and stays as it is", style="yellow")
         elif one.code_object.kernels:
             source = modules[one.module].relative_to(kernels)
-            written.append(_write(path, case_file(source, one.module, one.code_object.kernels.values())))
+            written.append(_write(path, _case_file(source, one.code_object, cuda.get(one.module))))
     return written
+
+
+def _cuda(project: Project, modules: Mapping[str, Path]) -> dict[str, CodeObject]:
+    """The CUDA side of each module that compiles, by module; none where there is no nvcc."""
+    try:
+        nvcc()
+    except MissingTool:
+        return {}
+    sources = {name: path for name, path in modules.items() if path.name.endswith(CUDA_SUFFIXES) and path.is_file()}
+    with building(len(sources)) as done:
+        built = build(project.kernels, sources, [CUDA], sides=project.sides, done=done)
+    return {one.module: one.code_object for one in built if one.code_object}
+
+
+def _case_file(source: PurePath, code: CodeObject, cuda: CodeObject | None) -> str:
+    """The case file of a module: its kernels with what the PTX of the CUDA side shows of them."""
+    seen = flows(cuda.listing) if cuda else {}
+    found = {}
+    for symbol in code.kernels:
+        other = cuda.symbol((spelled(symbol) or (symbol,))[-1]) if cuda else symbol
+        if other in seen:
+            found[symbol] = seen[other]
+    return case_file(source, code.module, code.kernels.values(), found)
 
 
 def _is_project(config: Path) -> bool:

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from parity.application import Prepared, Results, Run, Settings, columns
+from parity.application import Prepared, Results, Run, Settings, columns, default_runners
 from parity.application.results import RECORD, recorded_measurements
 from parity.cli.options import add_drawing, add_folders, add_jobs, add_json, add_selection, select
 from parity.cli.terminal import built, errors, measured, output, reporting
@@ -79,7 +79,6 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> int:
     """Select, build, execute, report."""
-    arguments.runner = arguments.runner or [DEFAULT_RUNNER]
     run = _run(arguments)
     check_folder(arguments.output)
     _warn(run.notes)
@@ -147,7 +146,8 @@ def _run(arguments: argparse.Namespace) -> Run:
     settings = Settings(
         arguments.examples, arguments.seed, arguments.checked, arguments.jobs, as_usual=arguments.launches is None
     )
-    return Run(suite, selection, columns(arguments.runner, arguments.target), settings)
+    runners = arguments.runner or default_runners(suite.entries_of(selection))
+    return Run(suite, selection, columns(runners, arguments.target), settings)
 
 
 def _executed(prepared: Prepared, record: Path) -> Results:

@@ -1,14 +1,20 @@
-"""The text of a case file that declares the kernels of a module, from what the compiler says of their arguments."""
+"""The text of a case file that declares the kernels of a module, from what the compiler says of their arguments.
+
+Where nvcc is there, its PTX shows which pointers are read, written or both, and which number bounds the index of an
+element (``toolchain/ptx_dataflow.py``). Without it these are guesses from names, and said to be.
+"""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 from parity.codeobject import Argument, Kernel, spelled
 from parity.dtypes import NUMBERS
+from parity.toolchain.ptx_dataflow import Flow
 
 __all__ = ["case_file"]
 
@@ -40,18 +46,29 @@ COUNT = re.compile(r"n|numel|el_count|n_?elements|num_elements|count|len|length|
 REAL = re.compile(r".*(alpha|beta|eps|epsilon|scale|mul|add|lr|factor|slope|value|min|max).*", re.IGNORECASE)
 _ENDING = re.compile(rf"(.+)_({'|'.join(sorted(map(re.escape, SUFFIXES), key=len, reverse=True))})")
 _TEMPLATE = re.compile(r"(.+)<([^<>,]+)>")
+_INTEGERS: Mapping[str, str] = {"u8": "u8", "s8": "i8", "u32": "i32", "s32": "i32", "u64": "u64", "s64": "i64"}
+"""The dtype of a number, by the type that PTX has it as, which has no sign as a rule."""
+_ELEMENTS: Mapping[str, str] = {"f32": "f32", "f64": "f64", "u8": "u8", "s8": "i8", "u32": "i32", "s32": "i32"}
+"""The dtype of elements, by the type as which PTX reads or writes them; of 16 and 64 bits there are several."""
 VARIABLES = ("T", "S", "R")
 
 
 @dataclass(frozen=True)
 class Taken:
-    """An argument: its dtype and whether it may be written are unknown (empty, None) of a kernel of C linkage."""
+    """An argument: its dtype and whether it may be written are unknown (empty, None) of a kernel of C linkage.
+
+    What PTX shows is None without it: ``is_input`` of what a pointer leads to, ``is_count`` of a number that bounds the
+    index of an element; ``bounds`` are the pointers into which it bounds another index, as that of a row.
+    """
 
     name: str
     dtype: str
     size: int
     is_pointer: bool
     is_written: bool | None = None
+    is_input: bool | None = None
+    is_count: bool | None = None
+    bounds: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -62,16 +79,18 @@ class Signature:
     types: tuple[str, ...]
     args: tuple[Taken, ...]
     text: str
+    flow: Flow | None = None
 
 
-def case_file(source: PurePath, module: str, kernels: Iterable[Kernel]) -> str:
+def case_file(source: PurePath, module: str, kernels: Iterable[Kernel], flows: Mapping[str, Flow] | None = None) -> str:
     """A case file with an op for each kernel of a file; those that differ only in their dtypes are one.
 
-    Which pointers are written, and what numbers mean, is a guess from names, and said to be one.
+    ``flows`` are what PTX shows of kernels, by symbol. Without it, which pointers are written, and what numbers mean,
+    is a guess from names, and said to be one.
     """
     groups: dict[tuple[str, tuple[str, ...]], list[Signature]] = {}
     for kernel in kernels:
-        one = _signature(kernel)
+        one = _signature(kernel, (flows or {}).get(kernel.name))
         groups.setdefault((one.pattern, tuple(each.name for each in one.args)), []).append(one)
     name = re.sub(r"\W+", "_", module)
     place = "" if source.as_posix() == f"{name}.cu" else source.as_posix()
@@ -80,7 +99,7 @@ def case_file(source: PurePath, module: str, kernels: Iterable[Kernel]) -> str:
     return f"{head}\n\nfrom parity.op import Op\n\n{ops}\n"
 
 
-def _signature(kernel: Kernel) -> Signature:
+def _signature(kernel: Kernel, flow: Flow | None) -> Signature:
     names = spelled(kernel.name) or (kernel.name,)
     pattern, types = names[0], list[str]()
     if match := _TEMPLATE.fullmatch(pattern):
@@ -96,9 +115,36 @@ def _signature(kernel: Kernel) -> Signature:
         c_type = declared[i] if len(declared) == len(kernel.args) else ""
         is_written = None if not c_type else "const" not in c_type
         is_pointer = argument.kind != "by_value"
-        args.append(Taken(_name(argument, i), _dtype(c_type), argument.size, is_pointer, is_written))
+        taken = Taken(_name(argument, i), _dtype(c_type), argument.size, is_pointer, is_written)
+        args.append(_seen(taken, i, flow, [_name(each, k) for k, each in enumerate(kernel.args)], c_type))
     shown = f"{names[-1]}({', '.join(each.name for each in args)})" if len(names) == 1 else names[-1]
-    return Signature(pattern, tuple(types), tuple(args), shown)
+    return Signature(pattern, tuple(types), tuple(args), shown, flow)
+
+
+def _seen(taken: Taken, place: int, flow: Flow | None, names: list[str], c_type: str) -> Taken:
+    """The argument with what PTX shows of it."""
+    if flow is None or len(flow.types) != len(names) or (place, 0) in flow.escaped:
+        return taken
+    use, bound, of = flow.uses.get((place, 0)), flow.bounds.get((place, 0)), flow.types[place]
+    if use is None and not ("*" in c_type or (taken.is_pointer and of in ("u64", "b64") and bound is None)):
+        other = tuple(dict.fromkeys(names[i] for i, _ in sorted(bound.pointers))) if bound else ()
+        outputs = {key for key, each in flow.uses.items() if each.writes}
+        several = sum(bool(each.direct & outputs) for each in flow.bounds.values()) > 1
+        return replace(
+            taken,
+            is_pointer=False,
+            dtype=taken.dtype or (of if of in ("f32", "f64") else _INTEGERS.get(of, "")),
+            is_count=bound is not None and bool(bound.direct & outputs) and not several,
+            bounds=other,
+        )
+    found = {_ELEMENTS.get(each, "") for each in use.types} if use else set()
+    return replace(
+        taken,
+        is_pointer=True,
+        dtype=taken.dtype or (found.pop() if len(found) == 1 else ""),
+        is_written=bool(use and use.writes),
+        is_input=use is None or use.is_input,
+    )
 
 
 def _variables(count: int) -> tuple[str, ...]:
@@ -129,8 +175,14 @@ def _op(module: str, source: str, alike: list[Signature]) -> str:
     names = list(variables) or ["f32"]
     pointers = [each for each in one.args if each.is_pointer and each.name != "info"]
     written = _written(pointers)
+    axes = sorted(one.flow.axes - {"x"}) if one.flow else []
+    is_seen = any(each.is_input is not None for each in pointers)
     inputs = {each.name: of.get(each.dtype, each.dtype) or names[0] for each in pointers if each.name not in written}
     others = {each.name: of.get(each.dtype, each.dtype) or names[-1] for each in pointers if each.name in written}
+    updated = {each.name for each in pointers if each.is_input} if is_seen else set[str]() if inputs else set(others)
+    outputs = {name: kind for name, kind in others.items() if name not in updated}
+    updates = {name: kind for name, kind in others.items() if name in updated}
+    guess_of_roles = "" if is_seen else "  # a guess: written; updates= are read as well"
     words, params = [], {}
     for each in one.args:
         name, wide = each.name, "u64" if each.size == 8 else "i32"
@@ -139,7 +191,7 @@ def _op(module: str, source: str, alike: list[Signature]) -> str:
             words.append(name)
         elif name in ("num_dims", "numel"):
             words.append(f"{name}:{wide}")
-        elif COUNT.fullmatch(name) and guess in NUMBERS and not NUMBERS[guess].is_float:
+        elif _is_count(each) and guess in NUMBERS and not NUMBERS[guess].is_float:
             words.append(f"{name}:{guess}=numel")
         else:
             words.append(name)
@@ -157,14 +209,32 @@ def _op(module: str, source: str, alike: list[Signature]) -> str:
         *([f"    spelling={_mapping(spelling)},"] if spelling else []),
         f'    args="{" ".join(words)}",',
         *([f"    inputs={_mapping(inputs)},"] if inputs else []),
-        f"    {'outputs' if inputs else 'updates'}={_mapping(others)},  # a guess: written; updates= are read as well",
+        *([f"    outputs={_mapping(outputs)},{guess_of_roles}"] if outputs else []),
+        *([f"    updates={_mapping(updates)},{guess_of_roles}"] if updates else []),
         *([f"    params={_mapping(params)},  # drawn; what the host computes is rows:i32=..."] if params else []),
-        "    block=256,  # a guess: the host's; say grid= and shapes= if it is not a thread per element",
-        "    grid_stride=False,",
-        f"    reference=None,  # a function of {', '.join((*inputs, *params)) or 'nothing'} to what is expected",
+        f"    block={_block(one.flow)},  # a guess: the host's; say grid= and shapes= if not a thread per element",
+        *(f"    # {each.name} bounds an index of {', '.join(each.bounds)}: say shapes=" for each in _others(one.args)),
+        *([f"    # its blocks are told apart along {' and '.join(axes)}: say grid="] if axes else []),
+        f"    grid_stride={one.flow is not None and one.flow.strided},",
+        f"    # reference=...,  # a function of {', '.join((*inputs, *params)) or 'nothing'}; none: CUDA's side judges",
         ")",
     ]
     return "\n".join(lines)
+
+
+def _is_count(number: Taken) -> bool:
+    """True for the number of elements, as PTX shows it, else as it is called."""
+    return bool(number.is_count) or (not number.bounds and COUNT.fullmatch(number.name) is not None)
+
+
+def _others(args: Iterable[Taken]) -> list[Taken]:
+    """The numbers that bound an index and are not the number of elements."""
+    return [each for each in args if each.bounds and not each.is_count]
+
+
+def _block(flow: Flow | None) -> int:
+    """Threads of a block: those of the launch bounds, if they are fewer than usual."""
+    return min(256, math.prod(flow.threads)) if flow and flow.threads else 256
 
 
 def _written(pointers: list[Taken]) -> set[str]:

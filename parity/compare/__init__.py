@@ -2,6 +2,7 @@
 
 from parity.compare.comparison import accepts_zeros, compare, unchanged
 from parity.compare.patterns import describe
+from parity.compare.standard import Moved, expected_of, same
 from parity.compare.ulps import bit_patterns, show, ulp_distance
 from parity.compare.verdict import Mismatch, Status, Verdict, general
 from parity.compare.witness import Comparison, Conclusion, Witness, who_is_wrong
@@ -10,6 +11,7 @@ __all__ = [
     "Comparison",
     "Conclusion",
     "Mismatch",
+    "Moved",
     "Status",
     "Verdict",
     "Witness",
@@ -17,7 +19,9 @@ __all__ = [
     "bit_patterns",
     "compare",
     "describe",
+    "expected_of",
     "general",
+    "same",
     "show",
     "ulp_distance",
     "unchanged",

@@ -19,7 +19,11 @@ class Status(StrEnum):
     UNSUPPORTED = "unsupported"
     MISSING = "missing kernel"
     NOT_JUDGED = "not judged"
-    """Something else than the kernel kept it from being judged: no memory, a full disk, a reference that raised."""
+    """Something else than the kernel kept it from being judged: no memory, a full disk, a reference that raised; or
+    there is no reference, and nothing of CUDA's to judge it by.
+    """
+    TAKEN = "taken as right"
+    """What CUDA's side computed in a case of an op without a reference: the others are judged by it."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,7 @@ class Verdict:
     limit. ``allowed`` says that an error of some element was allowed; ``vacuous`` names the outputs in which zeros
     would have passed as well. ``drawn`` says which results of approximate instructions a failure needs: with the
     nearest numbers the case passes.
+    ``by`` is the column of CUDA's whose values were taken as right, because the op has no reference.
     """
 
     status: Status
@@ -69,6 +74,7 @@ class Verdict:
     allowed: bool = False
     vacuous: tuple[str, ...] = ()
     drawn: str = ""
+    by: str = ""
 
     @property
     def passed(self) -> bool:
@@ -77,7 +83,7 @@ class Verdict:
     @property
     def failed(self) -> bool:
         """True if the case was executed, or should have been, and did not pass."""
-        return self.status not in (Status.PASS, Status.UNSUPPORTED, Status.NOT_JUDGED)
+        return self.status not in (Status.PASS, Status.UNSUPPORTED, Status.NOT_JUDGED, Status.TAKEN)
 
     @property
     def judged(self) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 
 from parity.compare.comparison import right_elements
 from parity.compare.ulps import bit_patterns, ulp_distances
-from parity.compare.verdict import Verdict
+from parity.compare.verdict import Status, Verdict
 from parity.divergences import in_order
 from parity.dtypes import of_array
 from parity.reference.expected import Expected, Limits
@@ -30,11 +30,14 @@ class Conclusion(StrEnum):
     CUDA = "CUDA is wrong"
     AMD = "AMD is wrong"
     BOTH = "both are wrong"
+    CLOSE = "as close as roundings allow"
+    APART = "further apart than roundings allow"
+    """The last two are of ops without a reference, of which CUDA's result is taken as right."""
 
     @property
     def agreement(self) -> bool:
         """True if both sides are right."""
-        return self in (Conclusion.SAME, Conclusion.RIGHT, Conclusion.RULES)
+        return self in (Conclusion.SAME, Conclusion.RIGHT, Conclusion.RULES, Conclusion.CLOSE)
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,8 @@ _VALUES = ("value", "nan", "infinity", "sign of zero")
 @np.errstate(all="ignore")
 def who_is_wrong(cuda: Witness, amd: Witness, expected: Expected | None = None) -> Comparison | None:
     """The comparison of two results, or None if one side has none. ``expected`` is the reference that judged both."""
+    if cuda.verdict.status is Status.TAKEN:
+        return _beside(cuda, amd)
     if not (cuda.verdict.judged and amd.verdict.judged):
         return None
     if cuda.verdict.passed and amd.verdict.passed and (cuda.output is None or amd.output is None):
@@ -93,6 +98,20 @@ def who_is_wrong(cuda: Witness, amd: Witness, expected: Expected | None = None) 
     zeros = int((apart & (distances == 0)).sum()) if _is_float(cuda.output) else 0
     share = _share(cuda.output, amd.output, expected, apart) if conclusion is Conclusion.RIGHT else 0.0
     return Comparison(conclusion, elements, apart.size, ulps, divergences, zeros, share)
+
+
+def _beside(cuda: Witness, amd: Witness) -> Comparison | None:
+    """The comparison with a result of CUDA's that was taken as right."""
+    if amd.output is None or cuda.output is None or not amd.verdict.judged:
+        return None
+    apart, distances = _apart(cuda.output, amd.output, None)
+    elements, ulps = int(apart.sum()), float(distances[apart].max(initial=0.0))
+    passed = Conclusion.CLOSE if elements else Conclusion.SAME
+    zeros = int((apart & (distances == 0)).sum()) if _is_float(cuda.output) else 0
+    share = amd.verdict.budget if amd.verdict.passed else 0.0
+    return Comparison(
+        passed if amd.verdict.passed else Conclusion.APART, elements, apart.size, ulps, zeros=zeros, share=share
+    )
 
 
 def _share(cuda: Array | None, amd: Array | None, expected: Expected | None, apart: Array) -> float:

@@ -22,9 +22,13 @@ from parity.emulator.faults import (
     place,
 )
 from parity.emulator.memory import Allocation
+from parity.emulator.shadow import MORE, MOVED, NARROWED, shadow_seed
 
 __all__ = [
     "CLASSES",
+    "MORE",
+    "MOVED",
+    "NARROWED",
     "Allocation",
     "BadCall",
     "DataRace",
@@ -47,5 +51,6 @@ __all__ = [
     "class_of",
     "pack",
     "place",
+    "shadow_seed",
     "together",
 ]

@@ -24,18 +24,20 @@ from parity.emulator.codegen import translate
 from parity.emulator.image import image_of
 from parity.emulator.jit import SYMBOL, CompiledFunctions, runtime_version
 from parity.emulator.parse import bodies_of, kernel_code
+from parity.emulator.shadow import shadowed
 from parity.emulator.threaded import Threaded, thread
 from parity.toolchain.targets import Target
 
 __all__ = ["Amdgpu", "Executable", "Kind", "Language", "Programs"]
 
-Kind = Literal["threaded", "compiled", "counted"]
+Kind = Literal["threaded", "compiled", "counted", "shadow"]
 """The ways to execute kernels: as threaded code, of which next to nothing has to be compiled; compiled, which takes
-long and runs faster; or compiled to count instructions as well. See ``thread`` and ``translate``."""
+long and runs faster; compiled to count instructions as well; or as threaded code that rounds up and down. See
+``thread``, ``translate`` and ``shadowed``."""
 
 _RECIPE = "kernel.json"
 _HERE = Path(__file__).parent
-_LEVELS: Mapping[Kind, str] = {"threaded": "-O2", "compiled": "-O2", "counted": "-O1"}
+_LEVELS: Mapping[Kind, str] = {"threaded": "-O2", "compiled": "-O2", "counted": "-O1", "shadow": "-O2"}
 # What may differ between two listings of the same kernel: line table, comments but for alignments and memory of the
 # compiler's own, and numbers counted over the file.
 _NOISE = re.compile(
@@ -95,8 +97,8 @@ class Language(Protocol):
     def parts(self, listing: str, name: str) -> Sequence[str]:
         """The texts that decide what the translation of a kernel is."""
 
-    def threaded(self, listing: str, name: str, target: Target) -> Threaded:
-        """Threaded code of a kernel."""
+    def threaded(self, listing: str, name: str, target: Target, *, shadow: bool = False) -> Threaded:
+        """Threaded code of a kernel; of one that rounds up and down if ``shadow``."""
 
     def compiled(self, listing: str, name: str, target: Target, *, fast: bool, counted: bool) -> str:
         """C++ of a kernel, a function named SYMBOL."""
@@ -111,8 +113,8 @@ class Amdgpu:
         used = places if any("rel32@" in body.text for body in bodies) else ""
         return used, *(_NOISE.sub("", body.text) for body in bodies)
 
-    def threaded(self, listing: str, name: str, target: Target) -> Threaded:
-        return thread(kernel_code(listing, name), target, image_of(listing).places)
+    def threaded(self, listing: str, name: str, target: Target, *, shadow: bool = False) -> Threaded:
+        return thread(kernel_code(listing, name), target, image_of(listing).places, shadow=shadow)
 
     def compiled(self, listing: str, name: str, target: Target, *, fast: bool, counted: bool) -> str:
         code = kernel_code(listing, name)
@@ -163,9 +165,13 @@ class Programs:
     def _translated(self, listing: str, name: str, target: Target) -> tuple[_Recipe, dict[str, str]]:
         """The recipe of a kernel, and the texts of the functions that it takes, by key."""
         threaded = None
-        if self._kind == "threaded":
-            threaded = self._language.threaded(listing, name, target)
-            texts = [f"{threaded.header}STEP({SYMBOL}, {step})" for step in threaded.steps]
+        if self._kind in ("threaded", "shadow"):
+            shadow = self._kind == "shadow"
+            threaded = self._language.threaded(listing, name, target, shadow=shadow)
+            texts = [
+                shadowed(step, SYMBOL) if shadow else f"{threaded.header}STEP({SYMBOL}, {step})"
+                for step in threaded.steps
+            ]
         else:
             fast, counted = self._kind == "compiled", self._kind == "counted"
             texts = [self._language.compiled(listing, name, target, fast=fast, counted=counted)]

@@ -16,7 +16,7 @@ import numpy as np
 from parity.cache import Cache, default_root
 from parity.codeobject import CodeObject, Kernel, first_difference, spelled
 from parity.emulator.approximate import APPROXIMATE, Drawing, Results, drawing
-from parity.emulator.build import Amdgpu, Executable, Language, Programs
+from parity.emulator.build import Amdgpu, Executable, Kind, Language, Programs
 from parity.emulator.classes import class_of, totals
 from parity.emulator.codegen import COUNTERS, blocks_of, registers_of
 from parity.emulator.faults import (
@@ -41,8 +41,9 @@ from parity.emulator.image import Image, image_of
 from parity.emulator.memory import BASE, NO_RESERVE, Allocation, Bytes, DeviceMemory
 from parity.emulator.parse import Instruction, bodies_of, kernel_code
 from parity.emulator.printing import RECORD, messages
+from parity.emulator.shadow import arithmetic_of, round_to_nearest
 from parity.errors import ParityError, UsageError, nearest
-from parity.launch import BLOCK
+from parity.launch import BLOCK, Arithmetic
 from parity.toolchain.targets import Target, target
 
 __all__ = ["Device", "LaunchStats", "pack", "together"]
@@ -216,6 +217,7 @@ class Device:
     barriers are found (in the first 16 MiB of memory, and in LDS). That costs a few nanoseconds per access and lane, so
     a traced device runs code that is quicker to compile instead of code that is quicker to run.
     ``counted``: launches say how many instructions of each class they executed, with code of a kind of its own.
+    ``shadow``: what rounds does so up or down, as the number of the draw says (``parity.emulator.shadow``).
     ``instruction_budget`` is per launch.
     """
 
@@ -227,16 +229,16 @@ class Device:
         checked: bool = True,
         traced: bool = False,
         counted: bool = False,
+        shadow: bool = False,
         instruction_budget: int = 2_000_000_000,
         cache: Cache | None = None,
         capacity: int = 1 << 30,
     ) -> None:
         self.instruction_budget = instruction_budget
         self._cache = cache or Cache(default_root())
-        self._counted, self._traced = counted, traced
-        self._programs = Programs(
-            self._cache, "counted" if counted else "threaded" if traced else "compiled", self._language
-        )
+        self._counted, self._traced, self._shadow = counted, traced, shadow
+        kind: Kind = "shadow" if shadow else "counted" if counted else "threaded" if traced else "compiled"
+        self._programs = Programs(self._cache, kind, self._language)
         self._memory = DeviceMemory(capacity)
         self._loaded: dict[tuple[str, str], _Loaded] = {}
         self._logged = 0  # of what was printed before the last launch
@@ -329,6 +331,11 @@ class Device:
     def is_approximate(code: CodeObject, kernel: str) -> bool:
         """True if a kernel, or a function it calls, has an instruction of which an error is documented."""
         return any(APPROXIMATE.search(body.text) for body in bodies_of(code.listing, kernel))
+
+    @staticmethod
+    def arithmetic(code: CodeObject, kernel: str) -> Arithmetic:
+        """The most that a kernel, or a function it calls, does with floating-point numbers."""
+        return max(arithmetic_of(body.text) for body in bodies_of(code.listing, kernel))
 
     def reset(self) -> None:
         """Free all allocations, and forget what was printed."""
@@ -463,10 +470,14 @@ class Device:
             ctypes.memset(loaded.counters, 0, ctypes.sizeof(loaded.counters))
         program = loaded.executable.program
         context.program = ctypes.addressof(program) if program else None
-        fault = loaded.launch(
-            ctypes.byref(context), loaded.executable.address,
-            (ctypes.c_uint32 * 3)(*grid), (ctypes.c_uint32 * 3)(*block), loaded.barriers or self._traced,
-        )  # fmt: skip
+        try:
+            fault = loaded.launch(
+                ctypes.byref(context), loaded.executable.address,
+                (ctypes.c_uint32 * 3)(*grid), (ctypes.c_uint32 * 3)(*block), loaded.barriers or self._traced,
+            )  # fmt: skip
+        finally:
+            if self._shadow:
+                round_to_nearest()
         if fault:
             raise self._fault(code, kernel, fault, block)
         crossing = self._instruction(code, kernel, context.crossed - 1).text if context.crossed else None

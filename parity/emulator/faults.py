@@ -317,5 +317,6 @@ class UnknownInstruction(ParityError):
         self.source, self.line = instruction.source, instruction.line
         super().__init__(
             f"unknown {what} in kernel {kernel!r} at {place(instruction)}: {instruction.text}\n"
-            "  the instruction tables are parity/emulator/isa_vector.py, isa_scalar.py and isa.py (AMD), ptx/isa.py (CUDA)"
+            "  the instruction tables are parity/emulator/isa_vector.py, isa_scalar.py and isa.py (AMD)"
+            " and ptx/isa.py (CUDA)"
         )

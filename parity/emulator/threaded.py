@@ -15,6 +15,7 @@ from parity.emulator.codegen import entry_of, teaching, writer_of
 from parity.emulator.instructions import END, emit
 from parity.emulator.operands import SPECIAL
 from parity.emulator.parse import Instruction, KernelCode
+from parity.emulator.shadow import NEAREST, divisions
 from parity.emulator.writer import Constant, Jump, Operand, Register
 from parity.toolchain.targets import Target
 
@@ -48,8 +49,10 @@ class Threaded:
         return max((r - VECTOR + 1 for r in self.registers if r >= VECTOR), default=0)
 
 
-def thread(kernel: KernelCode, target: Target, symbols: Mapping[str, int]) -> Threaded:
+def thread(kernel: KernelCode, target: Target, symbols: Mapping[str, int], *, shadow: bool = False) -> Threaded:
     """Threaded code of a kernel; ``symbols`` are the byte offsets of the code object's data in its image.
+
+    ``shadow`` marks the steps that have to round to nearest in a shadow run.
 
     Raises:
         UnknownInstruction: a mnemonic, operand or modifier is not in the tables.
@@ -58,6 +61,7 @@ def thread(kernel: KernelCode, target: Target, symbols: Mapping[str, int]) -> Th
     w.copy = _PREFIX
     texts: list[str] = []
     places: dict[str, int] = {}
+    nearest = divisions(w.items) if shadow else frozenset()
     with teaching(kernel, w):
         for i, item in enumerate(w.items):
             w.at, w.lines = i, []
@@ -68,7 +72,7 @@ def thread(kernel: KernelCode, target: Target, symbols: Mapping[str, int]) -> Th
             if isinstance(item, Instruction):
                 emit(w, item)
                 if w.lines:
-                    texts.append("\n".join(w.lines))
+                    texts.append(NEAREST * (i in nearest) + "\n".join(w.lines))
             if i in w.returns:
                 places[w.return_label(i)] = len(texts) + 1
     texts = ["\n".join(entry_of(kernel, w)), *texts, END]

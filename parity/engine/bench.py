@@ -48,6 +48,8 @@ DRIFT = 0.02
 NOT_JUDGED = "not judged"
 """The first words of a measurement's problem if the reference raised an error, so that the kernel cannot be judged."""
 
+UNREFERENCED = "values not compared: the op has no reference"
+
 CHECKED_WORK = 2**24
 """A case of no more bytes and operations is compared with the reference itself, which holds every product in f64."""
 
@@ -191,8 +193,9 @@ def _measurements(
     try:
         checks = [case for _, case in cases if _checkable(op.work(case))]
         for case in checks if meter.small else [*checks, *_checks(plan, suite, entry)]:
-            verdict = check(op, case, Subject(session, column.vendor, code)).verdict
-            if not verdict.passed:
+            checked = check(op, case, Subject(session, column.vendor, code))
+            verdict = checked.verdict
+            if not verdict.passed and not checked.unreferenced:
                 yield blank("", str(case), problem=f"not measured, because it is wrong here: {verdict.kind}")
                 return
         for title, case in cases:
@@ -200,7 +203,10 @@ def _measurements(
             shape = op.given(case).shape
             elements = max(math.prod(shape), *(layout.numel for layout in case.layouts.values()))
             sizes: dict[str, Any] = {"bytes": work.bytes, "operations": work.operations, "elements": elements}
-            yield blank(title, str(case), **sizes, **meter.measure(entry, case, code))
+            found = meter.measure(entry, case, code)
+            if op.reference is None:
+                found["notes"] = (*found.get("notes", ()), UNREFERENCED)
+            yield blank(title, str(case), **sizes, **found)
     except NotAvailable:
         raise
     except Unreferenced as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,15 +12,25 @@ import numpy as np
 from parity.case import Case
 from parity.codeobject import CodeObject
 from parity.compare import Status, Verdict, compare, show, unchanged
+from parity.engine.standard import Side, Standard
 from parity.errors import SYSTEM_ERRORS, SystemLacks, Unreferenced, Unsupported, refusal
 from parity.launch import Fault, Outcome
 from parity.op import Call, Op
+from parity.reference.expected import Expected
 from parity.runners import Drawing, Library, Session, Vendor
 from parity.toolchain import MissingKernel
 
-__all__ = ["Checked", "Subject", "check", "judge", "unjudged"]
+__all__ = ["NO_REFERENCE", "Checked", "Subject", "check", "judge", "unjudged"]
 
 Array = np.ndarray[Any, Any]
+Expectation = Callable[[Mapping[str, Array]], Mapping[str, Expected]]
+"""From outputs to what is expected of each."""
+
+NO_REFERENCE = "no reference"
+NOT_COMPARED = (
+    "the op has no reference, and no result of CUDA's is at hand for this case; what the kernel does with memory was "
+    "checked, its values were not"
+)
 
 # The status of a case by the kind of the runner's fault; any other kind is a failure of the kernel.
 _STATUS = {
@@ -42,7 +52,8 @@ class Checked:
     """A verdict with what a person needs to understand it.
 
     ``lost``: the device had to be opened again. ``outputs`` is what the kernel left, in logical shape; nothing after a
-    fault. ``printed`` is the beginning of what it printed.
+    fault. ``printed`` is the beginning of what it printed. ``expected`` is what the outputs were compared with; None if
+    they were not.
     """
 
     case: Case
@@ -53,27 +64,46 @@ class Checked:
     lost: bool = False
     outputs: Mapping[str, Array] = field(default_factory=dict)
     printed: str = ""
+    expected: Mapping[str, Expected] | None = None
+
+    @property
+    def unreferenced(self) -> bool:
+        """True if the kernel did nothing wrong that shows without a reference, and the op has none."""
+        return self.verdict.kind == NO_REFERENCE
 
 
 @dataclass(frozen=True)
 class Subject:
-    """The subject of a check: code on an open device, or a library; and the vendor whose accuracy limits hold."""
+    """The subject of a check: code on an open device, or a library; and the vendor whose accuracy limits hold.
+
+    ``by`` is CUDA's side, whose values are taken as right in cases of an op without a reference; ``name`` is what it is
+    called in a verdict.
+    """
 
     session: Session | Library
     vendor: Vendor
     code: CodeObject | None = None
+    by: Subject | None = None
+    name: str = ""
 
 
 def check(op: Op, case: Case, subject: Subject) -> Checked:
     """Run a case and compare."""
-    return judge(case, op.call(case), subject)
+    call = op.call(case)
+    if call.references or subject.by is None:
+        return judge(case, call, subject)
+    taken = judge(case, call, subject.by)
+    if not taken.unreferenced:
+        return Checked(case, Verdict(Status.NOT_JUDGED, NO_REFERENCE, detail=NOT_COMPARED), "", {})
+    return judge(case, call, subject, taken=taken)
 
 
-def judge(case: Case, call: Call, subject: Subject, *, first: bool = False) -> Checked:
+def judge(case: Case, call: Call, subject: Subject, *, first: bool = False, taken: Checked | None = None) -> Checked:
     """Run a case that was made concrete, and compare.
 
     Where a session draws the results of approximate instructions, the ``first`` case of a kernel has to pass with the
-    nearest numbers as well, and a case that fails is run with them again.
+    nearest numbers as well, and a case that fails is run with them again. ``taken`` is what ``subject.by`` left, for a
+    case of an op without a reference; such a case is not judged without that.
     """
     session, vendor, code = subject.session, subject.vendor, subject.code
     if isinstance(session, Library):
@@ -83,24 +113,47 @@ def judge(case: Case, call: Call, subject: Subject, *, first: bool = False) -> C
     if absent := [each.kernel for each in launch.sequence if each.kernel not in code.kernels]:
         verdict = Verdict(Status.MISSING, "missing kernel", detail=str(MissingKernel(absent[0], code)))
         return Checked(case, verdict, str(call.launch), {})
+    judging = _Judging(
+        call,
+        vendor,
+        _expectation(call, Side(session, code), subject.by, taken),
+        subject.by.name if subject.by and taken else "",
+    )
     outcome = session.execute(code, launch, call.buffers)
-    verdict = _verdict(call, outcome, vendor)
+    verdict, expected = judging.verdict(outcome)
     nearest = session.nearest if outcome.drawn and isinstance(session, Drawing) else None
     if nearest and (first or verdict.status is Status.FAIL):
         again = nearest.execute(code, launch, call.buffers)
-        plain = _verdict(call, again, vendor)
-        if verdict.passed:
-            outcome, verdict = (outcome, verdict) if plain.passed else (again, plain)
-        elif plain.passed:
+        plain, nearby = judging.verdict(again)
+        if verdict.passed and not plain.passed:
+            outcome, verdict, expected = again, plain, nearby
+        elif plain.passed and not verdict.passed:
             note = f"with {outcome.drawn}; it passes if approximate instructions give the nearest numbers"
             detail = "\n".join(filter(None, (verdict.detail, note)))
             verdict = replace(verdict, drawn=outcome.drawn, detail=detail)
-    outputs = {} if outcome.fault else {n: layout.view(outcome.buffers[n]) for n, layout in call.outputs.items()}
+    outputs = {} if outcome.fault else _outputs(call, outcome)
     if verdict.passed:
-        return Checked(case, verdict, "", {}, outcome.instructions, outputs=outputs, printed=outcome.printed)
+        return Checked(
+            case, verdict, "", {}, outcome.instructions, outputs=outputs, printed=outcome.printed, expected=expected
+        )
     lost = outcome.fault is not None and outcome.fault.lost
     inputs, printed = _inputs(call, verdict), outcome.printed
-    return Checked(case, verdict, str(call.launch), inputs, outcome.instructions, lost, outputs, printed)
+    return Checked(case, verdict, str(call.launch), inputs, outcome.instructions, lost, outputs, printed, expected)
+
+
+def _expectation(call: Call, mine: Side, by: Subject | None, taken: Checked | None) -> Expectation | None:
+    """What is expected of outputs; None if nothing is known of it."""
+    if call.references:
+        return lambda got: call.references()  # type: ignore[misc]
+    if taken is None or by is None:
+        return None
+    theirs = Side(by.session, by.code) if by.code and not isinstance(by.session, Library) else None
+    return Standard(call, taken.outputs, mine, theirs).expected
+
+
+def _outputs(call: Call, outcome: Outcome) -> dict[str, Array]:
+    """The outputs in logical shape."""
+    return {name: layout.view(outcome.buffers[name]) for name, layout in call.outputs.items()}
 
 
 def unjudged(error: Exception) -> Verdict | None:
@@ -118,6 +171,9 @@ def unjudged(error: Exception) -> Verdict | None:
 
 def _computed(case: Case, call: Call, library: Library, vendor: Vendor) -> Checked:
     """Let a library compute a case, and compare."""
+    if call.references is None:
+        detail = "the op has no reference, and a library is not judged by CUDA's kernel"
+        return Checked(case, Verdict(Status.NOT_JUDGED, NO_REFERENCE, detail=detail), "", {})
     if len(call.outputs) > 1:
         reason = f"the op has {len(call.outputs)} outputs, and a library computes one"
         return Checked(case, Verdict(Status.UNSUPPORTED, "unsupported", detail=reason), "", {})
@@ -140,7 +196,7 @@ def _computed(case: Case, call: Call, library: Library, vendor: Vendor) -> Check
             buffer.data[...] = before[name]  # which other columns use as well
     verdict = next(filter(None, changed), None) or _misfit(call, output) or compare(expected, output, vendor=vendor)
     shown = {} if verdict.passed else _inputs(call, verdict)
-    return Checked(case, verdict, "", shown, outputs={call.output: output})
+    return Checked(case, verdict, "", shown, outputs={call.output: output}, expected={call.output: expected})
 
 
 def _written(name: str, before: Array, after: Array) -> Verdict | None:
@@ -170,11 +226,28 @@ def _fault(fault: Fault) -> Verdict:
     return Verdict(_STATUS.get(fault.kind, usual), fault.kind, detail=fault.message)
 
 
-def _verdict(call: Call, outcome: Outcome, vendor: Vendor) -> Verdict:
-    return _fault(outcome.fault) if outcome.fault else _compare(call, outcome, vendor)
+@dataclass(frozen=True)
+class _Judging:
+    """What decides on the outcomes of a case: the limits of a vendor, and what is expected, if that is known."""
+
+    call: Call
+    vendor: Vendor
+    expectation: Expectation | None
+    by: str = ""
+
+    def verdict(self, outcome: Outcome) -> tuple[Verdict, Mapping[str, Expected] | None]:
+        """The verdict on one outcome, and what its outputs were compared with, if they were."""
+        if wrong := _fault(outcome.fault) if outcome.fault else _memory(self.call, outcome):
+            return wrong, None
+        if self.expectation is None:
+            return Verdict(Status.NOT_JUDGED, NO_REFERENCE, detail=NOT_COMPARED), None
+        got = _outputs(self.call, outcome)
+        expected = self.expectation(got)
+        return replace(_compare(self.call, expected, got, self.vendor), by=self.by), expected
 
 
-def _compare(call: Call, outcome: Outcome, vendor: Vendor) -> Verdict:
+def _memory(call: Call, outcome: Outcome) -> Verdict | None:
+    """A failure if the kernel changed what it has to leave as it is, else None."""
     for name, buffer in call.buffers.items():
         if not buffer.writable:
             modified = unchanged(name, buffer.data, outcome.buffers[name])
@@ -189,10 +262,11 @@ def _compare(call: Call, outcome: Outcome, vendor: Vendor) -> Verdict:
             if stray:
                 detail = "the kernel wrote to places of the output's buffer that are no element of the output"
                 return _of(name, call, replace(stray, kind="outside of the output", detail=detail))
-    verdicts = {
-        name: compare(each, call.outputs[name].view(outcome.buffers[name]), vendor=vendor)
-        for name, each in call.references().items()
-    }
+    return None
+
+
+def _compare(call: Call, expected: Mapping[str, Expected], got: Mapping[str, Array], vendor: Vendor) -> Verdict:
+    verdicts = {name: compare(each, got[name], vendor=vendor) for name, each in expected.items()}
     for name, verdict in verdicts.items():
         if not verdict.passed:
             return _of(name, call, verdict)

@@ -24,8 +24,9 @@ def diagnose(
     code: Mapping[Column, CodeObject],
     session: Callable[[Column], Session | Library],
     helpful: Callable[[Column], HelpfulPort | None] = lambda column: None,
+    by: Subject | None = None,
 ) -> Checked:
-    """The failure with what else is known about it in its detail.
+    """The failure with what else is known about it in its detail; ``by`` as in ``Subject``.
 
     ``code`` maps every column that can run further launches to the kernel's module. What the session itself can tell
     (``explain``) comes first; then whether the case passes with other numbers of threads, or where a wavefront is of
@@ -36,9 +37,9 @@ def diagnose(
         return failing
     notes: list[str] = []
     if failing.verdict.status is Status.FAIL and failing.verdict.first is not None:
-        notes += _launches(op, failing, column, code, session)
+        notes += _launches(op, failing, column, code, session, by)
     port = helpful(column)
-    if port and check(op, failing.case, Subject(session(column), column.vendor, port.code)).verdict.passed:
+    if port and check(op, failing.case, Subject(session(column), column.vendor, port.code, by)).verdict.passed:
         notes.append(f"the port passes {port.how}")
     detail = "\n".join(part for part in (failing.verdict.detail, *notes) if part)
     return replace(failing, verdict=replace(failing.verdict, detail=detail))
@@ -50,6 +51,7 @@ def _launches(
     column: Column,
     code: Mapping[Column, CodeObject],
     session: Callable[[Column], Session | Library],
+    by: Subject | None,
 ) -> list[str]:
     """The notes of the session on a failure, and those of further launches."""
     call = op.call(failing.case).on(code[column])
@@ -58,7 +60,7 @@ def _launches(
     notes = list(here.explain(code[column], call.launch, call.buffers)) if isinstance(here, Explaining) else []
 
     def passes(case: Case, where: Column) -> bool:
-        return check(op, case, Subject(session(where), where.vendor, code[where])).verdict.passed
+        return check(op, case, Subject(session(where), where.vendor, code[where], by)).verdict.passed
 
     notes += _blocks(op, failing.case, lambda case: passes(case, column))
     width = code[column].kernels[kernel].wavefront

@@ -161,7 +161,9 @@ class Known:
         ``records`` are marked; ``drawn`` are the kernels of which every case was run that a full run draws.
         """
         executed = [
-            record for record in records if record.verdict.status not in (Status.UNSUPPORTED, Status.NOT_JUDGED)
+            record
+            for record in records
+            if record.verdict.status not in (Status.UNSUPPORTED, Status.NOT_JUDGED, Status.TAKEN)
         ]
         found = ((issue, [record for record in executed if issue.covers(record)]) for issue in self.issues)
         reviewed = (_reviewed(issue, covered, drawn) for issue, covered in found if covered)

@@ -116,17 +116,25 @@ def _with_minimal(plan: Plan, pool: Processes, task: Task, record: CaseRecord) -
 
 
 def _on_each(plan: Plan, suite: Suite, pool: Processes, task: Task) -> list[CaseRecord]:
-    """One case on each column in turn; the vendors are compared by their verdicts."""
-    found = {column: _on_one(plan, suite, pool, replace(task, columns=(column,))) for column in task.columns}
+    """One case on each column in turn; the vendors are compared by their verdicts.
+
+    Where an op has no reference, CUDA's columns run beside each of the others.
+    """
+    theirs = () if suite.op(task.op).reference else tuple(c for c in task.columns if c.vendor == "cuda")
+    found = {
+        column: _on_one(plan, suite, pool, replace(task, columns=tuple(dict.fromkeys((column, *theirs)))))
+        for column in task.columns
+    }
     against = compared({column: Witness(record.verdict) for column, records in found.items() for record in records})
     return [replace(record, against=against.get(column)) for column, records in found.items() for record in records]
 
 
 def _on_one(plan: Plan, suite: Suite, pool: Processes, task: Task) -> list[CaseRecord]:
-    """The records of one case on one column, also if it ends its process."""
+    """The records of one case on the first column of a task, also if it ends its process."""
+    column = task.columns[0]
     try:
         found: list[CaseRecord] = pool.schedule(worker.perform, [task], seconds=plan.seconds).result()
-        return found
+        return [record for record in found if (record.runner, record.target) == (column.runner, column.target)]
     except Late:
         verdict = Verdict(
             Status.TIMEOUT, "timeout", detail=f"no answer within {plan.seconds:g} s; its process was ended"
@@ -138,4 +146,4 @@ def _on_one(plan: Plan, suite: Suite, pool: Processes, task: Task) -> list[CaseR
     ((title, text),) = plan.draw(suite, task)
     entry = Entry(suite.op(task.op), task.dtypes)
     about = entry.op.divergences(entry.dtypes).get(text, "")
-    return [plan.known.mark(CaseRecord.of(entry, task.columns[0], text, verdict, title, divergence=about))]
+    return [plan.known.mark(CaseRecord.of(entry, column, text, verdict, title, divergence=about))]

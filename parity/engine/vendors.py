@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
-from parity.compare import Comparison, Witness, show, who_is_wrong
+from parity.compare import Comparison, Status, Witness, show, who_is_wrong
 from parity.engine.results import Against, Column
 from parity.reference.expected import Expected
 
@@ -20,13 +20,18 @@ def compared(
     Only columns that ran the kernel count. Of several CUDA columns the first that gave a result is the witness; of
     AMD's the first that passes, or else the first. ``expected`` is asked for if two outputs are compared.
     """
-    judged = {column: witness for column, witness in witnesses.items() if witness.verdict.judged}
-    cuda = next((column for column in judged if column.side == "cuda"), None)
+    judged = {
+        column: witness
+        for column, witness in witnesses.items()
+        if witness.verdict.judged or witness.verdict.status is Status.TAKEN
+    }
+    theirs = [column for column in judged if column.side == "cuda"]
+    cuda = min(theirs, key=lambda column: judged[column].verdict.status is not Status.TAKEN, default=None)
     ported = [column for column in judged if column.side == "amd"]
     if cuda is None or not ported:
         return {}
     pairs = dict.fromkeys(ported, cuda)
-    if not judged[cuda].verdict.passed:
+    if judged[cuda].verdict.failed:
         pairs[cuda] = min(ported, key=lambda column: not judged[column].verdict.passed)
     found = {}
     for mine, other in pairs.items():
@@ -43,5 +48,5 @@ def _against(mine: Witness, column: Column, other: Witness, comparison: Comparis
     value = ""
     if first is not None and output is not None and len(first.coordinates) == output.ndim:
         value = show(output[first.coordinates])
-    budget = other.verdict.budget if other.verdict.passed else math.inf
+    budget = math.inf if other.verdict.failed else other.verdict.budget
     return Against(**vars(comparison), column=column.known_as, value=value, budget=budget)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -18,7 +18,7 @@ from parity.engine.vendors import compared
 from parity.errors import ParityError
 from parity.op import Call, Entry
 from parity.reference.expected import Expected
-from parity.runners import Library, OpRunner, Replaying, Runner, Session, runner
+from parity.runners import Evidence, Library, OpRunner, Replaying, Runner, Session, runner
 from parity.suite import Suite
 from parity.toolchain import HelpfulPort, helpful_port
 
@@ -34,6 +34,8 @@ LEFT_OUT = Verdict(
     "left out",
     detail=f"{ENDLESS} cases of this kernel before it had no end, so it was not executed; name it to run it alone",
 )
+
+NOT_SMALLER = "(not made smaller: the op has no reference, and CUDA's side has nothing but the recorded cases)"
 
 
 @dataclass
@@ -109,11 +111,12 @@ class Worker:
                         self.plan.known.mark(CaseRecord.of(entry, column, text, _defect(error), title))
                     )
                 continue
-            checked = {column: self._checked(entry, column, case, call, not records[column]) for column in columns}
+            checked = self._on_all(entry, columns, case, call, {column: not records[column] for column in columns})
             against = _against(call, checked)
             for column, each in checked.items():
                 if each.verdict.passed and vacuous[column]:
-                    zeros = (n for n in vacuous[column] if accepts_zeros(_reference(call, n), column.vendor))
+                    expected = each.expected or {}
+                    zeros = (n for n in vacuous[column] if accepts_zeros(expected[n], column.vendor))
                     vacuous[column] = tuple(zeros)
                     each = replace(each, verdict=replace(each.verdict, vacuous=vacuous[column]))
                 record = self.plan.known.mark(_record(entry, column, each, title, against.get(column)))
@@ -137,14 +140,57 @@ class Worker:
                 records[column].append(record)
         return [replace(record, divergence=about.get(record.case, "")) for each in records.values() for record in each]
 
-    def _checked(self, entry: Entry, column: Column, case: Case, call: Call, first: bool = False) -> Checked:
+    def _on_all(
+        self, entry: Entry, columns: Sequence[Column], case: Case, call: Call, first: Mapping[Column, bool]
+    ) -> dict[Column, Checked]:
+        """One case on all columns.
+
+        Of an op without a reference CUDA's results are taken as right, if there are any; the others are judged by the
+        first of them, devices before emulators.
+        """
+        if call.references:
+            return {c: self._checked(entry, c, case, call, first.get(c, False)) for c in columns}
+        found: dict[Column, Checked] = {}
+        by: Column | None = None
+        theirs = sorted(filter(_is_witness, columns), key=_as_witness)
+        for column in (*theirs, *(each for each in columns if each not in theirs)):
+            judge_by = None if column in theirs else by
+            taken = found[judge_by] if judge_by else None
+            found[column] = self._checked(entry, column, case, call, first.get(column, False), judge_by, taken)
+            if by is None and column in theirs and found[column].unreferenced:
+                by = column
+        if any(not each.unreferenced for column, each in found.items() if column not in theirs):
+            for column in theirs:
+                if found[column].unreferenced:
+                    found[column] = replace(found[column], verdict=Verdict(Status.TAKEN))
+        return {column: found[column] for column in columns}
+
+    def _checked(
+        self,
+        entry: Entry,
+        column: Column,
+        case: Case,
+        call: Call,
+        first: bool = False,
+        by: Column | None = None,
+        taken: Checked | None = None,
+    ) -> Checked:
         try:
-            return judge(case, call, self._subject(entry, column), first=first)
+            return judge(case, call, self._subject(entry, column, by), first=first, taken=taken)
         except Exception as error:  # a defect outside of the kernel costs this case only
             return Checked(case, _defect(error), "", {})
 
-    def _subject(self, entry: Entry, column: Column) -> Subject:
-        return Subject(self.session(column), column.vendor, self.plan.code.get((entry.op.module, column)))
+    def _subject(self, entry: Entry, column: Column, by: Column | None = None) -> Subject:
+        code = self.plan.code.get((entry.op.module, column))
+        theirs = self._subject(entry, by) if by else None
+        return Subject(self.session(column), column.vendor, code, theirs, column.known_as)
+
+    def _standard(self, entry: Entry, task: Task, failing: Checked) -> Column | None:
+        """The column by which smaller cases of a failure are judged, if they need one."""
+        if entry.op.reference or failing.expected is None:
+            return None
+        theirs = sorted(filter(_is_witness, task.columns), key=_as_witness)
+        return next((column for column in theirs if column.live), theirs[0] if theirs else None)
 
     def _minimal(self, entry: Entry, task: Task, column: Column, failing: Checked, hints: list[Case]) -> Checked:
         plan = self.plan
@@ -153,11 +199,16 @@ class Worker:
             return bool(plan.known.mark(_record(entry, column, checked)).known)
 
         search = Search(plan.seed_of(entry), plan.examples, plan.launches, hints, is_known)
-        minimal = minimize(entry.op, failing, self._subject(entry, column), search)
+        by = self._standard(entry, task, failing)
+        if by and not by.live:
+            return replace(failing, verdict=_noted(failing.verdict, NOT_SMALLER))
+        subject = self._subject(entry, column, by)
+        minimal = minimize(entry.op, failing, subject, search)
         if not column.built:
             return minimal
         code = {each: plan.code[entry.op.module, each] for each in task.columns if each.built}
-        return diagnose(entry.op, minimal, column, code, self.session, partial(self._helpful, entry.op.module))
+        helpful = partial(self._helpful, entry.op.module)
+        return diagnose(entry.op, minimal, column, code, self.session, helpful, subject.by)
 
     def _helpful(self, module: str, column: Column) -> HelpfulPort | None:
         """The module as the helpful style ports it, if that differs from what was built for this column."""
@@ -172,13 +223,23 @@ class Worker:
         if not column.built or not others:
             return None
         call = entry.op.call(small.case)
-        checked = {each: self._checked(entry, each, small.case, call) for each in others} | {column: small}
-        return _against(call, checked).get(column)
+        checked = self._on_all(entry, (*others, column), small.case, call, {})
+        return _against(call, {**checked, column: small}).get(column)
 
 
 def endless(records: Iterable[CaseRecord]) -> bool:
     """True if so many cases of a kernel had no end that no more are executed."""
     return sum(record.failed and record.verdict.status is Status.TIMEOUT for record in records) >= ENDLESS
+
+
+def _is_witness(column: Column) -> bool:
+    """True if its kernels are CUDA's, whose results may be taken as right."""
+    return column.vendor == "cuda" and not column.op_level
+
+
+def _as_witness(column: Column) -> bool:
+    """The order in which they are: devices before emulators."""
+    return column.evidence == Evidence.EMULATED
 
 
 def _against(call: Call, checked: Mapping[Column, Checked]) -> dict[Column, Against]:
@@ -187,21 +248,26 @@ def _against(call: Call, checked: Mapping[Column, Checked]) -> dict[Column, Agai
     order = list(Conclusion)
     for name in call.outputs:
         witnesses = {column: Witness(each.verdict, each.outputs.get(name)) for column, each in checked.items()}
-        for column, found in compared(witnesses, partial(_reference, call, name)).items():
+        expected = partial(_reference, call, name) if call.references else None
+        for column, found in compared(witnesses, expected).items():
             if column not in worst or order.index(found.conclusion) > order.index(worst[column].conclusion):
                 worst[column] = found
     return worst
 
 
 def _reference(call: Call, name: str) -> Expected:
+    assert call.references is not None
     return call.references()[name]
 
 
 def _not_smaller(record: CaseRecord, error: Exception) -> CaseRecord:
     """The record of a case that an error kept from being made smaller."""
     note = f"(it was not made smaller: {type(error).__name__}: {error})"
-    detail = "\n".join(filter(None, (record.verdict.detail, note)))
-    return replace(record, verdict=replace(record.verdict, detail=detail))
+    return replace(record, verdict=_noted(record.verdict, note))
+
+
+def _noted(verdict: Verdict, note: str) -> Verdict:
+    return replace(verdict, detail="\n".join(filter(None, (verdict.detail, note))))
 
 
 def _defect(error: Exception) -> Verdict:

@@ -16,8 +16,17 @@ __all__ = ["parameter"]
 USUAL = (1.0, 0.0, -1.0, 0.5, 2.0, -0.0, 3.0)
 
 
-def parameter(draw: Draw, kind: DType, values: tuple[float, ...] = ()) -> float | int:
-    """A value of a type: a usual one, one of ``values``, a limit, NaN or a random one; for integers a special one."""
+WHOLE = (1.0, 2.0, -1.0, 4.0, 0.5)
+"""Values with which sums and products of small whole numbers stay exact."""
+
+
+def parameter(draw: Draw, kind: DType, values: tuple[float, ...] = (), *, whole: bool = False) -> float | int:
+    """A value of a type: a usual one, one of ``values``, a limit, NaN or a random one; for integers a special one.
+
+    ``whole``: one with which results stay exact, unless the op has ``values`` of its own.
+    """
+    if kind.is_float and whole and not values:
+        return float(WHOLE[draw(st.integers(0, len(WHOLE) - 1))])
     if kind.is_float:
         tiny = 2.0 ** (kind.emin - kind.precision + 1)
         largest = float(kind.max)

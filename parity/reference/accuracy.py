@@ -15,7 +15,7 @@ from importlib.resources import files
 from parity.errors import UsageError
 from parity.reference.expected import Limits
 
-__all__ = ["Accuracy", "accuracy"]
+__all__ = ["Accuracy", "accuracy", "furthest"]
 
 
 @dataclass(frozen=True)
@@ -73,3 +73,16 @@ def accuracy(function: str, dtype: str, limits: Limits) -> float:
     if limits.asked is not None:
         limits.asked.append(row)
     return row.documented if limits.level == "documented" else row.observed
+
+
+@cache
+def furthest(dtype: str) -> float:
+    """The distance to which two results of one function may be apart, one of CUDA's and one of AMD's, in ULP.
+
+    It is that of the function of which the two limits together are the widest, with results of ``dtype``.
+    """
+    distances: dict[str, float] = {}
+    for row in _table().values():
+        if row.dtype == dtype and row.vendor != "host" and row.function != "tanh_tail":
+            distances[row.function] = distances.get(row.function, 0.0) + row.documented
+    return max(distances.values())

@@ -24,6 +24,7 @@ _WRONG = {
     Conclusion.CUDA: "CUDA wrong",
     Conclusion.REFERENCE: "reference?",
     Conclusion.BOTH: "both wrong",
+    Conclusion.APART: "too far apart",
 }
 
 
@@ -37,7 +38,7 @@ def describe(agreement: Agreement) -> str:
     counts = agreement.conclusions
     words = [f"{text} x{counts[conclusion]}" for conclusion, text in _WRONG.items() if counts.get(conclusion)]
     words += agreement.divergences
-    if agreement.conclusions.get(Conclusion.RIGHT):
+    if agreement.conclusions.get(Conclusion.RIGHT) or agreement.conclusions.get(Conclusion.CLOSE):
         words.append(_apart(agreement))
     return " ".join(words) or str(Conclusion.SAME)
 

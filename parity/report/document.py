@@ -51,9 +51,12 @@ class CellEntry:
     ``run`` counts executed cases, ``failures`` and ``known`` failed ones by class; ``worst_budget`` is the largest
     share of its error budget that a passing case used (null if none passed); ``exact`` says that no error was allowed
     and none was found; ``beyond_observed`` counts cases with a result between the observed and the documented limit;
-    ``vacuous`` names outputs in which zeros would have passed as well. ``divergences`` are known CUDA/AMD divergences
-    that were met, and ``against`` compares an AMD column with CUDA's. Of what was measured, ``share`` is the time that
-    the device's copy rate or FLOP rate allows, by the time it took, and ``bound`` the one of the two that binds.
+    ``vacuous`` names outputs in which zeros would have passed as well. Of an op without a reference, ``taken`` counts
+    cases by whose results other columns are judged, ``by`` is the column by which this one is, and ``unreferenced``
+    counts those of ``not_judged`` of which only the use of memory was checked. ``divergences`` are known CUDA/AMD
+    divergences that were met, and ``against`` compares an AMD column with CUDA's. Of what was measured, ``share`` is
+    the time that the device's copy rate or FLOP rate allows, by the time it took, and ``bound`` the one of the two that
+    binds.
     """
 
     target: str
@@ -72,6 +75,9 @@ class CellEntry:
     known: Mapping[str, int]
     unsupported: int
     not_judged: int
+    unreferenced: int
+    taken: int
+    by: str
     instructions: int
     against: Agreement | None
     share: float | None
@@ -186,6 +192,9 @@ def _cell(column: Column, cell: Cell) -> CellEntry:
         known=cell.known,
         unsupported=cell.unsupported,
         not_judged=cell.unjudged,
+        unreferenced=cell.unreferenced,
+        taken=cell.taken,
+        by=cell.by,
         instructions=cell.instructions,
         against=cell.agreement,
         share=cell.measured.share if cell.measured else None,

@@ -138,6 +138,8 @@ def failure_text(failure: Failure, reproduction: Reproduction, source: str = "",
             )
             lines.append(("apart", apart + budgets))
         lines.append(("wrong", f"{verdict.wrong} of {verdict.total}: {verdict.pattern}"))
+    if verdict.by and verdict.failed:
+        lines.append(("judged by", f"{verdict.by}: the op has no reference"))
     lines.append(("because", verdict.detail.rstrip()))
     lines.append(("printed", small.printed.rstrip()))
     lines.append(("who", _who(record, small, targets)))
@@ -154,6 +156,8 @@ def _who(record: CaseRecord, shown: CaseRecord, here: str) -> str:
     other = against.column
     which = "" if shown.against or shown.case == record.case else "in the case as found, "
     match against.conclusion:
+        case Conclusion.CLOSE | Conclusion.APART:
+            return ""
         case Conclusion.AMD | Conclusion.CUDA:
             used = f"within {math.ceil(100 * against.budget)} % of its budget" if against.budget else "as expected"
             gives = f"gives {against.value}" if against.value else "passes"

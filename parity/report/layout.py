@@ -42,6 +42,7 @@ STYLES = {
     State.NOT_RUN: "yellow",
     State.NOT_JUDGED: "yellow",
     State.NO_KERNEL: "dim",
+    State.TAKEN: "cyan",
     State.UNSUPPORTED: "yellow",
 }
 FAILED = "bold red"
@@ -49,6 +50,9 @@ FAILED = "bold red"
 STEPS = ("names of dtypes", "speed", "cases", "budgets")
 """The parts that a module that is too wide omits, in this order."""
 DTYPES, SPEED, CASES, BUDGETS = STEPS
+
+AGAINST = "against CUDA"
+"""The note on a kernel that is judged by what CUDA computes."""
 
 NOTES = 12
 """Characters that a line of notes, or of a comparison with CUDA, takes at least before it goes on below."""
@@ -185,10 +189,14 @@ def _texts(column: Sequence[Words], *, below: bool) -> list[Text]:
 
 def words_of(cell: Cell, without: Container[str] = ()) -> Words:
     """State, cases, budget, speed and notes of a cell."""
-    counts = f"{cell.passed}/{cell.run}" if cell.run and CASES not in without else ""
+    counts = f"{cell.passed}/{cell.run}" if cell.run else f"{cell.taken}" if cell.taken else ""
+    counts = "" if CASES in without else counts
     notes = [f"{kind} x{count}" for kind, count in cell.failures.items()] if cell.run else []
     notes += [f"{'known: ' if notes else ''}{kind} x{count}" for kind, count in cell.known.items()]
-    notes += [f"not judged x{cell.unjudged}"] if cell.unjudged else []
+    notes += [AGAINST] if cell.by else []
+    unjudged = cell.unjudged - cell.unreferenced
+    notes += [f"not judged x{unjudged}"] if unjudged else []
+    notes += [f"only memory checked x{cell.unreferenced}"] if cell.unreferenced else []
     budget = ""
     if cell.passed and not cell.failed:
         if BUDGETS not in without:
@@ -234,6 +242,9 @@ def _sum(cells: Iterable[Cell]) -> Cell:
         worst=max(cell.worst for cell in each),
         beyond_observed=sum(cell.beyond_observed for cell in each),
         unjudged=sum(cell.unjudged for cell in each),
+        unreferenced=sum(cell.unreferenced for cell in each),
+        taken=sum(cell.taken for cell in each),
+        by=next((cell.by for cell in each if cell.by), ""),
         known=dict(sum((Counter(cell.known) for cell in each), Counter()).most_common()),
         divergences=in_order(d for cell in each for d in cell.divergences),
         agreement=joined(agreements) if agreements else None,

@@ -12,6 +12,7 @@ from parity.compare import Conclusion, Status, Verdict
 from parity.divergences import in_order
 from parity.engine import COMPILE_ERROR, NOT_RECORDED, Against, CaseRecord, Column, Provenance, Reviewed
 from parity.engine.bench import Measurement
+from parity.engine.check import NO_REFERENCE
 from parity.op import Entry
 from parity.runners import Evidence
 
@@ -25,7 +26,8 @@ class State(StrEnum):
     """The state of one kernel on one runner and target. Only PASS is a success, and it needs an executed case.
 
     KNOWN: cases fail, all of them in a way that is a known issue. NOT_JUDGED: something else than the kernel kept cases
-    from being judged, and no other failed. NO_KERNEL: the op has none to run, only libraries compute it.
+    from being judged, and no other failed. NO_KERNEL: the op has none to run, only libraries compute it. TAKEN: the op
+    has no reference, and the other columns are judged by what CUDA computed here.
     """
 
     PASS = "pass"
@@ -39,6 +41,7 @@ class State(StrEnum):
     NOT_RUN = "NOT RUN"
     NOT_JUDGED = "NOT JUDGED"
     NO_KERNEL = "not run"
+    TAKEN = "taken as right"
 
     @property
     def failed(self) -> bool:
@@ -79,7 +82,9 @@ class Cell:
     judged, ``known`` those whose failure is a known issue, ``divergences`` are the known CUDA/AMD divergences that
     passing cases met, ``agreement`` compares an AMD column with CUDA's, if there is one, and ``measured`` is the first
     case that was measured, if any was. ``allowed`` says that in a passing case an error was allowed, ``vacuous`` names
-    the outputs in which zeros would have passed every case as well.
+    the outputs in which zeros would have passed every case as well. Of an op without a reference, ``taken`` counts the
+    cases by whose results other columns are judged, ``by`` is the column by which these are, and ``unreferenced``
+    counts those of ``unjudged`` of which only the use of memory was checked.
     """
 
     state: State
@@ -97,6 +102,9 @@ class Cell:
     measured: Measurement | None = None
     allowed: bool = False
     vacuous: tuple[str, ...] = ()
+    taken: int = 0
+    by: str = ""
+    unreferenced: int = 0
 
     @property
     def exact(self) -> bool:
@@ -246,7 +254,8 @@ def _cell(records: Sequence[CaseRecord]) -> Cell:
     if any(record.verdict.status is Status.MISSING and record.failed for record in records):
         return _WITHOUT_CODE[Status.MISSING]
     unjudged = sum(record.verdict.status is Status.NOT_JUDGED for record in records)
-    aside = (Status.UNSUPPORTED, Status.NOT_JUDGED)
+    taken = sum(record.verdict.status is Status.TAKEN for record in records)
+    aside = (Status.UNSUPPORTED, Status.NOT_JUDGED, Status.TAKEN)
     executed = [record for record in records if record.verdict.status not in aside]
     passing = [record.verdict for record in executed if record.verdict.passed]
     failures = Counter(failure_class(record) for record in executed if record.failed)
@@ -259,6 +268,8 @@ def _cell(records: Sequence[CaseRecord]) -> Cell:
         state = State.KNOWN
     elif executed:
         state = State.PASS
+    elif taken:
+        state = State.TAKEN
     else:
         state = State.UNSUPPORTED if records else State.NOT_RUN
     return Cell(
@@ -270,11 +281,14 @@ def _cell(records: Sequence[CaseRecord]) -> Cell:
         divergences=in_order(d for verdict in passing for d in verdict.divergences),
         failures=dict(failures.most_common()),
         known=dict(known.most_common()),
-        unsupported=len(records) - len(executed) - unjudged,
+        unsupported=len(records) - len(executed) - unjudged - taken,
         unjudged=unjudged,
         instructions=sum(record.instructions or 0 for record in executed),
         allowed=any(verdict.allowed for verdict in passing),
         vacuous=_vacuous(passing) if state is State.PASS else (),
+        taken=taken,
+        by=next((record.verdict.by for record in executed if record.verdict.by), ""),
+        unreferenced=sum(record.verdict.kind == NO_REFERENCE for record in records),
     )
 
 
@@ -285,7 +299,7 @@ def _vacuous(passing: Sequence[Verdict]) -> tuple[str, ...]:
 
 
 def _agreement(against: Sequence[Against]) -> Agreement:
-    both_right = [each for each in against if each.conclusion is Conclusion.RIGHT]
+    both_right = [each for each in against if each.conclusion in (Conclusion.RIGHT, Conclusion.CLOSE)]
     return Agreement(
         against[0].column,
         Counter(each.conclusion for each in against),

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from parity.compare import Conclusion
 from parity.divergences import divergences, in_order
+from parity.reference.accuracy import furthest
 from parity.report import tables
 from parity.report.agreement import AGREEMENT, AGREEMENT_LEGEND, agreement_of, agreement_summary, is_compared
 from parity.report.bench import speed_legend
@@ -27,6 +28,16 @@ LEGEND = (
     "D..: known CUDA/AMD divergences that were met"
 )
 VACUOUS = "vacuous: a kernel that writes nothing but zeros would have passed every case as well, so nothing was tested"
+AGAINST_CUDA = (
+    "against CUDA: the op has no reference, and CUDA's values are taken as right: what no rounding moves, integers for "
+    f"one, has to be the same; any other number may be {furthest('f32'):g} times as far away as it moves when "
+    "each operation of the kernel rounds up or down (docs/tolerance-model.md, section 10).\nA mistake that both sides "
+    "share is not seen: only a reference shows it"
+)
+ONLY_MEMORY = (
+    "only memory checked: the op has no reference, and no result of CUDA's is at hand; that the kernel stays inside of "
+    "its memory, without races, is known, and nothing of its values"
+)
 NO_KERNEL = "not run: an op without a kernel, which libraries compute (parity run gemm --runner hipblas, for one)"
 
 
@@ -130,6 +141,8 @@ def _legend(matrix: Matrix) -> str:
     parts = [
         LEGEND,
         VACUOUS if vacuous else "",
+        AGAINST_CUDA if any(cell.by for cell in matrix.cells()) else "",
+        ONLY_MEMORY if any(cell.unreferenced for cell in matrix.cells()) else "",
         NO_KERNEL if libraries else "",
         AGREEMENT_LEGEND if is_compared(matrix) else "",
     ]

@@ -12,19 +12,23 @@ from parity.runners.base import (
     Vendor,
 )
 from parity.runners.capabilities import (
+    Choosing,
     Counting,
     Describing,
     Drawing,
     Explaining,
     Replaying,
+    Shadowing,
     Shared,
     Timed,
     described,
     replayed,
 )
 from parity.runners.registry import available, gpu_runner, kernel_runner, probed, problems, runner, runners
+from parity.runners.shadows import shadowing
 
 __all__ = [
+    "Choosing",
     "Computation",
     "Counting",
     "Describing",
@@ -37,6 +41,7 @@ __all__ = [
     "Replaying",
     "Runner",
     "Session",
+    "Shadowing",
     "Shared",
     "Timed",
     "Unsupported",
@@ -50,4 +55,5 @@ __all__ = [
     "replayed",
     "runner",
     "runners",
+    "shadowing",
 ]

@@ -58,7 +58,7 @@ class Executor(Protocol):
 
 
 class Session(Executor, Protocol):
-    """An open device. It may be ``Timed``, ``Counting``, ``Explaining`` and ``Drawing``."""
+    """An open device. It may be ``Timed``, ``Counting``, ``Explaining``, ``Drawing`` and ``Shadowing``."""
 
     def prepare(self, code: CodeObject, kernels: Sequence[str]) -> None:
         """Make these kernels ready to run. Optional work that is cheaper for many kernels at once."""

@@ -9,13 +9,15 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 from parity.codeobject import CodeObject
-from parity.launch import Buffer, Fault, Launch, Tiled
+from parity.launch import Arithmetic, Buffer, Fault, Launch, Shadows, Tiled
 from parity.runners.base import Executor, OpRunner, Runner
 from parity.runners.recording import Recording
 from parity.runners.timing import Timings
 
 __all__ = [
-    "Counting", "Describing", "Drawing", "Explaining", "Replaying", "Shared", "Timed", "described", "replayed",
+    "Choosing", "Counting", "Describing", "Drawing", "Explaining", "Replaying", "Shadowing", "Shared", "Timed",
+    "described",
+    "replayed",
 ]  # fmt: skip
 
 
@@ -55,6 +57,25 @@ class Drawing(Protocol):
     @property
     def nearest(self) -> Executor:
         """The same device, but that they are the nearest numbers."""
+
+
+@runtime_checkable
+class Choosing(Protocol):
+    """A runner that runs some of its targets only if they are named."""
+
+    def usual(self) -> tuple[str, ...]:
+        """The targets of a run that names none."""
+
+
+@runtime_checkable
+class Shadowing(Protocol):
+    """A session that can execute a launch once more with other roundings, to show what they matter to its results."""
+
+    def arithmetic(self, code: CodeObject, launch: Launch) -> Arithmetic:
+        """The most that the kernels of a launch do with floating-point numbers, as their machine code says."""
+
+    def shadows(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Shadows:
+        """The launch with other roundings."""
 
 
 @runtime_checkable

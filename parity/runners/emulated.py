@@ -12,6 +12,9 @@ import numpy as np
 from parity.cache import Cache, default_root
 from parity.codeobject import CodeObject
 from parity.emulator import (
+    MORE,
+    MOVED,
+    NARROWED,
     Allocation,
     Device,
     KernelFault,
@@ -21,12 +24,13 @@ from parity.emulator import (
     UnknownInstruction,
     pack,
     place,
+    shadow_seed,
     together,
 )
 from parity.errors import MissingTool, ParityError, SystemLacks, UsageError
-from parity.launch import Buffer, Fault, Launch, Outcome, Pointer, Scalar, Struct, argument_bytes
+from parity.launch import Arithmetic, Buffer, Fault, Launch, Outcome, Pointer, Scalar, Shadows, Struct, argument_bytes
 from parity.runners.base import Evidence, Probe, Session, Vendor, mismatch
-from parity.toolchain import TARGETS, MissingKernel, ModuleStore, device_library
+from parity.toolchain import DEFAULT_TARGETS, TARGETS, MissingKernel, ModuleStore, device_library
 from parity.zig import zig
 
 __all__ = ["INSTRUCTIONS", "DeviceSession", "Emulated", "results_of"]
@@ -55,6 +59,10 @@ class Emulated:
 
     def targets(self) -> tuple[str, ...]:
         return tuple(TARGETS)
+
+    def usual(self) -> tuple[str, ...]:
+        """Those that every ROCm in use knows."""
+        return DEFAULT_TARGETS
 
     def open(self, target: str, *, checked: bool = True) -> Session:
         return EmulatedSession(checked)
@@ -97,10 +105,17 @@ class DeviceSession:
         """Run one launch; what the kernel does wrong, or uses without its being emulated, is a fault of the outcome."""
         return self._execute(code, launch, buffers, results_of(launch))
 
-    def _execute(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer], results: Results) -> Outcome:
+    def _execute(
+        self,
+        code: CodeObject,
+        launch: Launch,
+        buffers: Mapping[str, Buffer],
+        results: Results,
+        draw: int | None = None,
+    ) -> Outcome:
         fault, stats = None, None
         try:
-            stats = self._launch(code, launch, buffers, _seed(launch), results)
+            stats = self._launch(code, launch, buffers, _seed(launch), results, draw=draw)
         except KernelFault as error:
             fault = Fault(error.kind, str(error))
         except UnknownInstruction as error:
@@ -158,10 +173,12 @@ class DeviceSession:
         results: Results = Results.NEAREST,
         register_fill: int = FILL,
         inverted: tuple[int, int] | None = None,
+        draw: int | None = None,
     ) -> LaunchStats:
         """Put the buffers into memory, and launch the kernels one after the other.
 
         ``inverted`` is a register that holds the complement of ``register_fill``: the number of a launch, and its own.
+        ``draw`` chooses among results (default: by the launch).
         """
         device = self._device
         device.reset()
@@ -200,7 +217,7 @@ class DeviceSession:
                     register_fill=register_fill,
                     inverted_register=inverted[1] if inverted and inverted[0] == step else None,
                     results=results,
-                    draw=_seed(launch),
+                    draw=_seed(launch) if draw is None else draw,
                 )
             )
         return ran[0] if len(ran) == 1 else together(ran)
@@ -227,17 +244,19 @@ class DeviceSession:
 class EmulatedSession(DeviceSession):
     """An emulated AMD GPU, which can also count instructions and give the nearest numbers."""
 
-    def __init__(self, checked: bool, *, counted: bool = False) -> None:
+    def __init__(self, checked: bool, *, counted: bool = False, shadow: bool = False) -> None:
         super().__init__(
             Device(
                 checked=checked,
                 traced=checked,
                 counted=counted,
+                shadow=shadow,
                 instruction_budget=COUNTED_INSTRUCTIONS if counted else INSTRUCTIONS,
                 cache=Cache(default_root() / "emulator"),
             )
         )
         self._counting: EmulatedSession | None = None
+        self._shadow: EmulatedSession | None = None
 
     @property
     def nearest(self) -> Nearest:
@@ -260,6 +279,31 @@ class EmulatedSession(DeviceSession):
         finally:
             self._counting._device.reset()
 
+    def arithmetic(self, code: CodeObject, launch: Launch) -> Arithmetic:
+        """The most that the kernels of a launch do with floating-point numbers, as their machine code says."""
+        return max(self._device.arithmetic(code, each.kernel) for each in launch.sequence)
+
+    def shadows(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Shadows:
+        """The launch with approximate instructions that give the nearest numbers, and its shadow runs: see
+        ``parity.emulator.shadow``.
+        """
+
+        def runs(numbers: Sequence[int]) -> tuple[Outcome, ...]:
+            return tuple(self._shadowed(code, launch, buffers, number) for number in numbers)
+
+        nearest, moved = self._execute(code, launch, buffers, Results.NEAREST), runs(MOVED)
+        if all(each.fault is None and _same(each, nearest) for each in moved):
+            moved += runs(MORE)
+        has_bf16 = any(buffer.dtype.name == "bf16" for buffer in buffers.values())
+        return Shadows(nearest, moved, runs(NARROWED) if has_bf16 else ())
+
+    def _shadowed(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer], number: int) -> Outcome:
+        """The outcome of the shadow run of that number."""
+        if self._shadow is None:
+            self._shadow = EmulatedSession(False, shadow=True)
+        draw = shadow_seed(_seed(launch), number)
+        return self._shadow._execute(code, launch, buffers, Results.DOCUMENTED, draw)
+
 
 @dataclass(frozen=True)
 class Nearest:
@@ -270,6 +314,11 @@ class Nearest:
     def execute(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Outcome:
         """As ``EmulatedSession.execute``."""
         return self.session._execute(code, launch, buffers, Results.NEAREST)
+
+
+def _same(one: Outcome, other: Outcome) -> bool:
+    """True if both left the same bytes."""
+    return all(one.buffers[name].tobytes() == other.buffers[name].tobytes() for name in one.buffers)
 
 
 def results_of(launch: Launch) -> Results:

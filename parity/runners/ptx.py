@@ -8,9 +8,13 @@ from parity.errors import MissingTool
 from parity.runners.base import Evidence, Probe, Session, Vendor
 from parity.runners.emulated import INSTRUCTIONS, DeviceSession
 from parity.toolchain import nvcc
+from parity.toolchain.targets import LIMITS, target
 from parity.zig import zig
 
-__all__ = ["PtxRunner"]
+__all__ = ["MEASURED", "PtxRunner"]
+
+MEASURED = "sm_90"
+"""The target of the H200, whose results all instructions give (docs/ptx.md)."""
 
 
 class PtxRunner:
@@ -34,7 +38,12 @@ class PtxRunner:
         return Probe(True)
 
     def targets(self) -> tuple[str, ...]:
-        return ("sm_90",)
+        """The architectures of CUDA that parity knows. The code is compiled for each; what it computes is the same."""
+        return tuple(name for name in LIMITS if target(name).vendor == "cuda")
+
+    def usual(self) -> tuple[str, ...]:
+        """That of the GPU on which PTX's instructions were measured."""
+        return (MEASURED,)
 
     def open(self, target: str, *, checked: bool = True) -> Session:
         # Without checks PTX runs no faster, so they stay.

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from parity.emulator.classes import classifier, totals
 from parity.errors import MissingTool, ParityError
-from parity.toolchain.cuda import nvcc
+from parity.toolchain.cuda import INSTALL, nvcc
 
 __all__ = ["class_of", "instructions", "mixes", "nvdisasm"]
 
@@ -56,7 +56,7 @@ def nvdisasm() -> Path:
         "nvdisasm",
         "PATH, $CUDA_HOME/bin, /usr/local/cuda/bin, the folder of nvcc, "
         "the Python packages nvidia-cuda-nvdisasm and triton",
-        "python -m pip install nvidia-cuda-nvdisasm, or the CUDA toolkit",
+        f"{INSTALL}, or the CUDA toolkit",
     )
 
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from parity.application import Run, Settings, columns
+from parity.application import Run, Settings, columns, default_runners
 from parity.engine import CaseRecord, Column, Plan, run, tasks_of
 from parity.engine.worker import Worker
 from parity.errors import UsageError
 from parity.functions import wanted
 from parity.launch import Computation
 from parity.op import Op
-from parity.options import DEFAULT_RUNNER, EXAMPLES
+from parity.options import EXAMPLES
 from parity.report import Reproduction, not_judged
 from parity.runners import Evidence, OpRunner, Probe, Vendor
 from parity.suite import Suite, find_suite
@@ -48,7 +48,7 @@ class ParityCheck:
         op: str = "",
         dtype: str | Sequence[str] = (),
         cases: Sequence[str] = (),
-        runner: str = DEFAULT_RUNNER,
+        runner: str | Sequence[str] = (),
         target: str | Sequence[str] = (),
         examples: int = EXAMPLES,
         seed: int = 0,
@@ -59,8 +59,9 @@ class ParityCheck:
 
         ``op`` is its name in the suite of the project, or in the one that comes with parity if the project has none;
         ``dtype`` the dtypes, such as ``"f16"``, or ``"f32,u8"`` for an op of two (default: all that the op has).
-        ``runner`` and ``target`` say what runs the kernel, and for what, as for ``parity run``; ``kernels`` is another
-        folder with the sources of the kernels. ``examples`` cases are drawn per kernel from ``seed``.
+        ``runner`` and ``target`` say what runs the kernel, and for what, as for ``parity run``, several as a list: an
+        op without a reference needs one of CUDA's beside AMD's. ``kernels`` is another folder with the sources of the
+        kernels. ``examples`` cases are drawn per kernel from ``seed``.
 
         Raises:
             ParityFailure: a case failed; the message shows the simplest one.
@@ -78,7 +79,10 @@ class ParityCheck:
             records = [record for task in plan.tasks for record in worker.perform(task)]
             again: Reproduction = _Call(column.runner)
         else:
-            chosen = columns([runner], [target] if isinstance(target, str) and target else target)
+            chosen = columns(
+                [runner] if isinstance(runner, str) else runner or default_runners(suite.entries_of(selection)),
+                [target] if isinstance(target, str) and target else target,
+            )
             settings = Settings(examples, seed) if chosen.live else Settings()
             prepared = Run(replace(suite, known=None), selection, chosen, settings).build()
             for each in prepared.built:

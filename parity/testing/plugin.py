@@ -19,7 +19,7 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from parity.application import Run, Settings, columns
+from parity.application import Run, Settings, columns, default_runners
 from parity.engine import CaseRecord, Column, Provenance
 from parity.engine.record import from_line
 from parity.errors import ParityError, UsageError, nearest
@@ -270,7 +270,8 @@ def _run(config: pytest.Config) -> Run:
     if (launches := option.parity_launches) not in (None, *LAUNCHES):
         raise UsageError(f"--parity-launches {launches}: there are {' '.join(LAUNCHES)}{nearest(launches, LAUNCHES)}")
     suite = find_suite(**folders, launches=launches)
-    chosen = columns(option.parity_runner or [DEFAULT_RUNNER], option.parity_target)
+    selection = suite.select(())
+    chosen = columns(option.parity_runner or default_runners(suite.entries_of(selection)), option.parity_target)
     if chosen.compiled:
         raise UsageError(f"no runner can run {' or '.join(chosen.compiled)}; to see whether it compiles: parity build")
     examples, seed = option.parity_examples, option.parity_seed
@@ -282,7 +283,7 @@ def _run(config: pytest.Config) -> Run:
         seed = int(given) if str(given).isdecimal() else zlib.crc32(str(given).encode())
     usual = launches is None
     settings = Settings(examples, seed, as_usual=usual) if chosen.live else Settings(as_usual=usual)
-    return Run(suite, suite.select(()), chosen, settings)
+    return Run(suite, selection, chosen, settings)
 
 
 def _rendered(text: Text, coloured: bool) -> str:

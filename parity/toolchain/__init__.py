@@ -3,6 +3,7 @@
 from parity.toolchain.build import Built, HelpfulPort, build, build_suite, find_modules, helpful_port
 from parity.toolchain.build_files import Switch
 from parity.toolchain.compiler import CompileError, device_library
+from parity.toolchain.cuda import located as located_nvcc
 from parity.toolchain.cuda import nvcc, nvcc_version
 from parity.toolchain.disassembler import find_disassembler
 from parity.toolchain.headers import WHEELS, cached_headers
@@ -47,6 +48,7 @@ __all__ = [
     "helpful_port",
     "hipify",
     "installed_rocm",
+    "located_nvcc",
     "nvcc",
     "nvcc_version",
     "target",

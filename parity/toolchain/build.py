@@ -1,6 +1,7 @@
 """From a folder of CUDA sources to code objects: every module for every target, in parallel.
 
-For AMD targets the sources are hipified and compiled; for CUDA targets they are compiled as they are. Code objects that
+For AMD targets the sources are hipified and compiled; for CUDA targets they are compiled as they are, or without host
+code for which something is not here. Code objects that
 stand in place of a source are disassembled.
 """
 
@@ -16,7 +17,7 @@ from pathlib import Path
 
 from parity import zig
 from parity.cache import Cache, default_root, digest
-from parity.codeobject import CodeObject, Kernel, parse, prebuilt
+from parity.codeobject import CodeObject, Kernel, parse, prebuilt, spelled, unqualified
 from parity.documents import json_text, read_json
 from parity.errors import UsageError
 from parity.side import Side, Sides
@@ -24,9 +25,12 @@ from parity.suite import Suite
 from parity.toolchain import compiler, cuda, disassembler, rocm
 from parity.toolchain.build_files import Switch
 from parity.toolchain.compat import confirmed, of_version
+from parity.toolchain.cuda_staging import StagedCuda
+from parity.toolchain.cuda_staging import compiled as without_host_code
 from parity.toolchain.hints import switches_of_kernels
 from parity.toolchain.hipify import HELPFUL, LITERAL, Finding
-from parity.toolchain.host_code import Repairs
+from parity.toolchain.host_code import HostCode, Repairs
+from parity.toolchain.host_syntax import parameters
 from parity.toolchain.sources import PORTED_SUFFIXES, Source, closure, find_modules, find_ported
 from parity.toolchain.staging import Staged, Translation, compiled
 from parity.toolchain.targets import TARGETS, Target, target
@@ -62,11 +66,11 @@ class Built:
     """The result of building one module for one target: a code object, or the error that prevented it.
 
     ``hip`` is the HIP source beside the code object, ``translation`` the report of its translation; a CUDA target has
-    neither. ``seconds`` is the time this took now; ``cached`` is true if the result was in the cache. ``switches`` are
-    macros that only the project's build files define, and without which the module does not compile. ``part_of`` is
-    the source that was built in its place: one that includes it, because it does not compile on its own. ``guessed``
-    says that its kernels are templates whose arguments no source names; ``behind`` are the macros that a build has to
-    define so that it has kernels at all.
+    no HIP source, and a translation only if its source was not compiled as it is. ``seconds`` is the time this took
+    now; ``cached`` is true if the result was in the cache. ``switches`` are macros that only the project's build files
+    define, and without which the module does not compile. ``part_of`` is the source that was built in its place: one
+    that includes it, because it does not compile on its own. ``guessed`` says that its kernels are templates whose
+    arguments no source names; ``behind`` are the macros that a build has to define so that it has kernels at all.
     """
 
     module: str
@@ -319,7 +323,7 @@ def _build_one(source: Source, target: Target, fingerprint: str, cache: Cache) -
         fill = _compile_cuda if target.vendor == "cuda" else _compile_amd
         folder, cached = cache.get(key, functools.partial(fill, source, target))
         built = _built(source, target, folder, time.perf_counter() - start, cached, _made_by(source, target))
-        others = () if built.entries or source.kernels else with_kernels(source, target.vendor)
+        others = () if built.entries or source.kernels else with_kernels(source)
     except compiler.CompileError as error:
         translation = error.translation or Translation(source.ported)
         seconds = time.perf_counter() - start
@@ -547,18 +551,45 @@ def _nothing_left(source: Source, target: Target, staged: Staged) -> compiler.Co
 
 def _compile_cuda(source: Source, target: Target, folder: Path) -> None:
     ptx, cubin = folder / f"{source.path.stem}.ptx", folder / f"{source.path.stem}.cubin"
-    side = source.side
-    code = cuda.compile_module(
-        source.path,
-        ptx,
-        cubin,
-        target,
-        include=source.folders,
-        forced=side.forced,
-        flags=side.flags,
-        kernels=source.kernels,
-    )
-    _write_record(folder, code, ptx, cubin, sources=[source.name(path) for path in source.files])
+    made: list[CodeObject] = []
+
+    def compile_it(staged: StagedCuda) -> None:
+        made[:] = [
+            cuda.compile_module(
+                staged.main,
+                ptx,
+                cubin,
+                target,
+                include=staged.include,
+                forced=staged.forced,
+                flags=source.side.flags,
+                kernels=source.kernels,
+                named=staged.named,
+            )
+        ]
+
+    staged = without_host_code(compile_it, source, folder / "cuda")
+    translation = None
+    if (host := staged.host) != HostCode():
+        empty = tuple(header for header in host.empty_headers if header not in staged.stubs)
+        translation = Translation(left_out=host.left_out, empty_headers=empty, stubs=staged.stubs)
+    names = [source.name(path) for path in source.files]
+    _write_record(folder, _with_names(made[0], source), ptx, cubin, sources=names, translation=translation)
+
+
+def _with_names(code: CodeObject, source: Source) -> CodeObject:
+    """The code with the names that its kernels' arguments have in the source; PTX has none."""
+    names: dict[str, tuple[str, ...]] = {}
+    for text in source.files.values():
+        if "__global__" in text:
+            names |= parameters(text)
+    kernels = {}
+    for symbol, kernel in code.kernels.items():
+        own = names.get(unqualified((spelled(symbol) or (symbol,))[0]), ())
+        pairs = zip(kernel.args, own, strict=True) if len(own) == len(kernel.args) else ()
+        named = tuple(replace(argument, name=name) for argument, name in pairs)
+        kernels[symbol] = replace(kernel, args=named or kernel.args)
+    return replace(code, kernels=kernels)
 
 
 def _write_record(

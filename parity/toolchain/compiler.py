@@ -118,6 +118,7 @@ _ATTRIBUTES = re.compile(
     r"|no function template matches function template specialization"
 )
 """Matches clang's errors for a function that is declared for another side than it is defined for."""
+_NOT_HERE = 'the project does not have it; include = ["..."] in [tool.parity] says in which folder it is'
 _QUOTED = re.compile(r"'([^']+)'|\"([^\"]+)\"")
 _UNDEFINED = re.compile(
     r"undefined (?:hidden |protected )?symbol: (?P<name>.*)\n"
@@ -175,7 +176,7 @@ class NoSource(CompileError):
 
 def _finding(error: Diagnostic, files: Collection[str], hints: Mapping[str, str]) -> Finding:
     names = [a or b for a, b in _QUOTED.findall(error.text)]
-    name = names[0] if names else ""
+    name = names[0] if names else error.missing_header
     advice = hints.get(name) or hints.get(error.places[0][0]) or _advice(error, names)
     file, line, column = error.place_in(files)
     where = "" if (file, line, column) == error.places[0] else f" (in {Path(error.places[0][0]).name})"
@@ -202,15 +203,15 @@ def _advice(error: Diagnostic, quoted: Sequence[str]) -> str:
     if "no matching constructor" in error.text and error.host_only:
         return "those that it has are of the host; clang wants __device__ at one, also where it is empty, nvcc does not"
     if not quoted:
-        return ""
+        return _NOT_HERE if error.missing_header else ""
     if "__host__ function" in error.text or "no matching function" in error.text:
         for file in error.host_only:
             if STUBS in Path(file).parents and (library := library_of(Path(file).relative_to(STUBS).as_posix())):
                 return f"{library} is here for host code only; on the device it needs the real one"
     if any(quoted[0] == known.hip for known in (*names.values(), *headers_.values())):
         return f"the headers of {headers() or 'parity'} do not have it, those of an installed ROCm may"
-    if "file not found" in error.text:
-        return 'the project does not have it; include = ["..."] in [tool.parity] says in which folder it is'
+    if error.missing_header:
+        return _NOT_HERE
     if "undeclared identifier" in error.text and quoted[0].isupper():
         return f'if the project is built with -D{quoted[0]}=..., say so: flags = ["-D{quoted[0]}=..."] in [tool.parity]'
     return ""

@@ -1,30 +1,62 @@
-"""The compiler for CUDA targets: nvcc, which makes PTX and from that the cubin.
+"""The compiler for CUDA targets: nvcc, which makes PTX and from that the cubin. It needs no GPU and no driver.
 
-Both are kept, because a cubin does not say in a documented way what arguments its kernels take, and PTX does.
+Both are kept, because a cubin does not say in a documented way what arguments its kernels take, and PTX does. Lines of
+the source are in both (``-lineinfo`` adds ``.loc`` and ``.file`` to the PTX, and no instruction is another for it), by
+names that do not depend on where the source or CUDA's headers are.
+
+nvcc reads sources as the host's compiler does, so that it needs one. Where there is no g++, clang in the ``ziglang``
+wheel serves, with the headers that come with it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib.util
 import os
+import platform
 import re
+import shlex
 import shutil
-import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 
-from parity.cache import digest
+from parity import zig
+from parity.cache import Cache, default_root, digest
 from parity.codeobject import Argument, CodeObject, Kernel
-from parity.errors import MissingTool
-from parity.toolchain.compiler import CompileError
+from parity.errors import MissingTool, ParityError
+from parity.toolchain.compiler import HEADERS, CompileError
 from parity.toolchain.host_code import INSTANTIATIONS, instantiations
 from parity.toolchain.host_syntax import Instantiation
+from parity.toolchain.rocm import VARIABLE, WHEELS
 from parity.toolchain.targets import Target
 
-__all__ = ["compile_module", "described", "fingerprint", "nvcc", "parse_ptx"]
+__all__ = [
+    "HEADERS_ALIAS", "INSTALL", "compile_module", "described", "fingerprint", "headers", "located", "nvcc",
+    "nvcc_version", "parse_ptx",
+]  # fmt: skip
 
-_FLAGS = ("-std=c++17", "-O3")
+INSTALL = "python -m pip install 'parity-harness[nvcc]'"
+"""What installs nvcc and nvdisasm, without a GPU and without root."""
+
+HEADERS_ALIAS = "cuda-include"
+"""The name of the folder of CUDA's headers in PTX."""
+
+_FLAGS = ("-std=c++17", "-O3", "-lineinfo")
+_SETTINGS = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "NVCC_CCBIN")
+"""Variables from which nvcc takes more flags, and the host compiler."""
+
+_GLIBC = "2.43"
+"""The glibc whose headers zig has: CUDA's headers declare ``rsqrt`` and the like as that does, if they know it."""
+
+_KNOWS_CLANG = (13, 4)
+"""The oldest version of nvcc that takes the clang 22 of ``ziglang``: ``crt/host_config.h``."""
+
+_DEFAULT = Path("/usr/local/cuda/bin/nvcc")
+_BY_ZIG = "clang++"
+_WHEELS = ("nvidia-cuda-nvcc", "nvidia-nvvm", "nvidia-cuda-crt", "nvidia-cuda-runtime", "nvidia-cuda-cccl")
 
 _ENTRY = re.compile(r"\.entry (?P<name>\w+)\((?P<parameters>[^)]*)\)(?P<directives>[^{]*)")
 # .param .u64 [.ptr [.global] [.align 8]] NAME, or .param .align 2 .b8 NAME[2]
@@ -41,23 +73,64 @@ _USAGE = re.compile(
 )
 _REFUSED = re.compile(rf"^{re.escape(INSTANTIATIONS)}\((\d+)\): error", re.MULTILINE)
 _SHARED = re.compile(r"(\d+) bytes smem")
+_INCLUDES = re.compile(r'^#\$ INCLUDES="-I([^"]+)"', re.MULTILINE)
+# .loc FILE LINE COLUMN, function_name LABEL, inlined_at FILE LINE COLUMN; the first label is at the section's begin.
+_FUNCTION = re.compile(r"(, function_name \$L__info_string)(?!0\b)\d+(?=,)")
+_FUNCTIONS = re.compile(r"(^\s*\.section\s+\.debug_str\s*\{\s*\$L__info_string0:\n)[^{}]*\}", re.MULTILINE)
+_NUMBERED = re.compile(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', re.MULTILINE)
+_LINE = re.compile(r"^\s*\.loc\s+(\d+) ", re.MULTILINE)
+_FILE = re.compile(r'^(\s*\.file\s+\d+\s+)"([^"]*)"', re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A place where nvcc may be, and in words what led there."""
+
+    path: Path
+    why: str
 
 
 def nvcc() -> Path:
     """The compiler: on PATH, below ``$CUDA_HOME`` or ``/usr/local/cuda``, or that of NVIDIA's wheel.
 
+    With ``--toolchain wheels`` it is that of the wheel in any case.
+
     Raises:
         MissingTool: there is none.
     """
-    for place in _places():
-        if place.is_file() and os.access(place, os.X_OK):
+    return _found().path
+
+
+def located() -> str:
+    """The version of nvcc, where it is, and why it is that one.
+
+    Raises:
+        MissingTool: there is none.
+    """
+    found = _found()
+    return f"{_release(found.path)}, {found.path} ({found.why})"
+
+
+def headers() -> Path:
+    """The folder of CUDA's headers that nvcc brings.
+
+    Raises:
+        MissingTool: there is no nvcc.
+        ParityError: nvcc does not say where they are.
+    """
+    return _headers(nvcc())
+
+
+def _found() -> _Place:
+    by_wheels = os.environ.get(VARIABLE) == WHEELS
+    for place in _wheels() if by_wheels else _places():
+        if place.path.is_file() and os.access(place.path, os.X_OK):
             return place
-    raise MissingTool(
-        "nvcc",
-        "PATH, $CUDA_HOME/bin, /usr/local/cuda/bin, the Python package nvidia-cuda-nvcc",
-        "python -m pip install 'nvidia-cuda-nvcc==13.*' 'nvidia-cuda-crt==13.*' 'nvidia-nvvm==13.*' "
-        "'nvidia-cuda-runtime==13.*' 'nvidia-cuda-cccl==13.*', or the CUDA toolkit",
-    )
+    package = "the Python package nvidia-cuda-nvcc"
+    if by_wheels:
+        raise MissingTool("nvcc", f"{package} alone, because {VARIABLE} is {WHEELS}", INSTALL)
+    looked = f"PATH, $CUDA_HOME/bin, /usr/local/cuda/bin, {package}"
+    raise MissingTool("nvcc", looked, f"{INSTALL}, or the CUDA toolkit")
 
 
 def compile_module(
@@ -70,9 +143,11 @@ def compile_module(
     forced: Sequence[str] = (),
     flags: Sequence[str] = (),
     kernels: Sequence[str] = (),
+    named: Callable[[Path], str] = str,
 ) -> CodeObject:
     """Compile the CUDA file ``source``, as it is, to ``ptx`` and ``cubin``; ``forced`` headers are included first.
 
+    ``named`` gives the names of files in the PTX; those of CUDA's own headers begin with ``HEADERS_ALIAS``.
     ``kernels`` are templates with their arguments. Those that no host code launches are instantiated in a file of
     their own that includes the source, as AMD's side has them; one that the source does not have is left out.
 
@@ -83,16 +158,22 @@ def compile_module(
     folders = [part for folder in include for part in ("-I", str(folder))]
     folders += [part for header in forced for part in ("-include", header)]
 
+    host = _host_compiler(flags)
+
+    def run(*arguments: str) -> str:
+        return _run(source.stem, target, ptx.parent, *host, *arguments)
+
     def compiled(main: Path) -> CodeObject:
-        _run(source.stem, target, "-ptx", "-x", "cu", *_FLAGS, *flags, *folders, str(main), "-o", str(ptx))
-        log = _run(source.stem, target, "-cubin", "-Xptxas", "-v", str(ptx), "-o", str(cubin))
+        run("-ptx", "-x", "cu", *_FLAGS, *flags, *folders, str(main), "-o", str(ptx))
+        _name_files(ptx, lambda path: named(path) if path.parent != ptx.parent else path.name)
+        log = run("-cubin", "-lineinfo", "-Xptxas", "-v", str(ptx), "-o", str(cubin))
         return parse_ptx(ptx.read_text(), source.stem, target, log, binary=cubin)
 
     code = compiled(source)
     wanted = [Instantiation((), name) for name in kernels if code.symbol(name) not in code.kernels]
     main = ptx.with_name(f"{source.stem}-kernels.cu")
     while wanted:
-        main.write_text(f'#include "{source.resolve()}"\n{instantiations(wanted)}')
+        main.write_text(f'#include "{source.absolute()}"\n{instantiations(wanted)}')
         try:
             return compiled(main)
         except CompileError as error:
@@ -108,12 +189,16 @@ def compile_module(
 def parse_ptx(ptx: str, module: str, target: Target, usage: str = "", *, binary: Path | None = None) -> CodeObject:
     """The code object of a PTX text; ``usage`` is what ``ptxas -v`` said: registers, shared and local memory.
 
-    An 8-byte parameter without ``.ptr`` may be a pointer or a number: its kind is empty.
+    An 8-byte parameter without ``.ptr`` may be a pointer or a number: its kind is empty. Kernels of CUDA's own headers,
+    as including CUB brings one, are left out.
     """
+    libraries = {number for number, name in _NUMBERED.findall(ptx) if name.startswith(f"{HEADERS_ALIAS}/")}
     used = {match["name"]: match for match in _USAGE.finditer(usage)}
     kernels = {}
     for entry in _ENTRY.finditer(ptx):
         name, args = entry["name"], tuple(_arguments(entry["parameters"]))
+        if (line := _LINE.search(ptx, entry.end())) and line[1] in libraries:
+            continue
         numbers = used.get(name)
         shared = _SHARED.search(numbers["more"]) if numbers else None
         limit = _MAXNTID.search(entry["directives"])
@@ -141,13 +226,14 @@ def fingerprint(target: Target) -> str:
     Raises:
         MissingTool: there is no compiler.
     """
-    return digest(target.name, *_FLAGS, _version(nvcc()))
+    settings = (os.environ.get(name, "") for name in _SETTINGS)
+    own = (path.read_bytes() for path in sorted(HEADERS.rglob("*")) if path.is_file())
+    return digest(target.name, *_FLAGS, _version(nvcc()), _versions_of_wheels(), _host(), *settings, *own)
 
 
 def described() -> str:
     """The compiler in a few words."""
-    release = re.search(r"release ([\d.]+)", _version(nvcc()))
-    return f"nvcc {release[1]}" if release else "nvcc"
+    return f"nvcc {'.'.join(_release(nvcc()).split('.')[:2])}".strip()
 
 
 def nvcc_version() -> str:
@@ -170,26 +256,122 @@ def _arguments(parameters: str) -> Iterator[Argument]:
         offset += size
 
 
-def _run(module: str, target: Target, *arguments: str) -> str:
-    command = [str(nvcc()), f"-arch={target.name}", *arguments]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
+def _run(module: str, target: Target, scratch: Path, *arguments: str) -> str:
+    """What nvcc says; its temporary files are in ``scratch``, where they do not outlive it if it is ended."""
+    command: list[str | Path] = [nvcc(), f"-arch={target.name}", *arguments]
+    result = zig.completed(command, env={**os.environ, "TMPDIR": str(scratch.resolve())})
     log = result.stdout + result.stderr
     if result.returncode:
         raise CompileError(module, target.name, log or f"the compiler left with code {result.returncode}")
     return log
 
 
+def _name_files(ptx: Path, named: Callable[[Path], str]) -> None:
+    """Give the files that lines of code come from names that are the same wherever these files are.
+
+    The functions that were inlined lose theirs: they have a digest of the file's path in them, and nobody reads them.
+    """
+    cuda = headers()
+
+    def renamed(match: re.Match[str]) -> str:
+        path = Path(os.path.normpath(match[2]))
+        inside = path.resolve()
+        name = f"{HEADERS_ALIAS}/{inside.relative_to(cuda)}" if inside.is_relative_to(cuda) else named(path)
+        return f'{match[1]}"{name}"'
+
+    text = _FUNCTION.sub(r"\g<1>0", _FILE.sub(renamed, ptx.read_text()))
+    ptx.write_text(_FUNCTIONS.sub(r"\1.b8 0\n\t}", text))
+
+
+def _host_compiler(flags: Sequence[str] = ()) -> tuple[str, ...]:
+    """The flags that name the host's compiler, where nvcc would not find one by itself.
+
+    Raises:
+        MissingTool: there is none.
+    """
+    chosen = any(flag.startswith(("-ccbin", "--compiler-bindir")) for flag in flags)
+    if chosen or os.environ.get("NVCC_CCBIN") or _gcc():
+        return ()
+    what = "a C++ compiler, by which nvcc reads sources"
+    if _numbers(_release(nvcc())) < _KNOWS_CLANG:
+        raise MissingTool(
+            what, f"g++ on PATH, $NVCC_CCBIN; {described()} does not know ziglang's", "apt-get install g++"
+        )
+    try:
+        compiler = zig.zig()
+    except MissingTool as error:
+        where = "g++ on PATH, $NVCC_CCBIN, the Python package ziglang"
+        raise MissingTool(what, where, "apt-get install g++, or python -m pip install 'ziglang==0.17.*'") from error
+    # By its name nvcc knows a compiler's options.
+    text = f'#!/bin/sh\nexec {shlex.quote(str(compiler))} c++ -target {platform.machine()}-linux-gnu.{_GLIBC} "$@"\n'
+
+    def write(folder: Path) -> None:
+        (folder / _BY_ZIG).write_text(text)
+        (folder / _BY_ZIG).chmod(0o755)
+
+    folder, _ = Cache(default_root() / "host-compiler").get(digest(text), write)
+    return "-ccbin", str(folder / _BY_ZIG)
+
+
+def _gcc() -> str | None:
+    """The compiler that nvcc takes by itself; gcc alone does not have the headers of C++."""
+    return shutil.which("gcc") and shutil.which("g++")
+
+
+def _host() -> str:
+    """The version of the host's compiler, whose headers are in the code."""
+    if found := _gcc():
+        return _version(Path(found))
+    with contextlib.suppress(MissingTool):  # the flags may name another
+        return zig.version()
+    return ""
+
+
+@functools.cache
+def _versions_of_wheels() -> str:
+    """The versions of NVIDIA's wheels: one may be replaced, and nvcc's version stays."""
+    found = []
+    for name in _WHEELS:
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            found.append(f"{name} {metadata.version(name)}")
+    return " ".join(found)
+
+
+def _release(path: Path) -> str:
+    """The version as ``13.5.37``, or what there is of it."""
+    match = re.search(r"release ([\d.]+)(?:, V([\d.]+))?", _version(path))
+    return (match[2] or match[1]) if match else ""
+
+
+def _numbers(release: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in release.split(".") if part)
+
+
+@functools.cache
+def _headers(path: Path) -> Path:
+    said = zig.completed([path, "--dryrun", "-E", "-x", "cu", os.devnull]).stderr
+    if match := _INCLUDES.search(said):
+        return Path(match[1]).resolve()
+    raise ParityError(f"{path} --dryrun does not say where CUDA's headers are:\n{said.strip()[:500]}")
+
+
 @functools.cache
 def _version(path: Path) -> str:
-    return subprocess.run([str(path), "--version"], capture_output=True, text=True, check=False).stdout
+    return zig.completed([path, "--version"]).stdout
 
 
-def _places() -> Iterator[Path]:
+def _places() -> Iterator[_Place]:
     if found := shutil.which("nvcc"):
-        yield Path(found)
-    for root in (os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"):
-        if root:
-            yield Path(root, "bin", "nvcc")
+        yield _Place(Path(found), "on PATH")
+    for variable in ("CUDA_HOME", "CUDA_PATH"):
+        if root := os.environ.get(variable):
+            yield _Place(Path(root, "bin", "nvcc"), f"by ${variable}")
+    yield _Place(_DEFAULT, "where CUDA is installed by default")
+    yield from _wheels()
+
+
+def _wheels() -> Iterator[_Place]:
     spec = importlib.util.find_spec("nvidia")
-    for place in (spec.submodule_search_locations or []) if spec else []:
-        yield from sorted(Path(place).glob("cu*/bin/nvcc"), reverse=True)
+    for folder in (spec.submodule_search_locations or []) if spec else []:
+        for path in sorted(Path(folder).glob("cu*/bin/nvcc"), reverse=True):
+            yield _Place(path, "of the Python package nvidia-cuda-nvcc")

@@ -18,7 +18,8 @@ _LINE = re.compile(
     r"|In file included from (?P<includer>[^:\n]+):(?P<at>\d+):.*)$",
     re.MULTILINE,
 )
-_NOT_FOUND = re.compile(r"'([^']+)' file not found")
+# clang's words, and gcc's, which is nvcc's preprocessor
+_NOT_FOUND = re.compile(r"'(?P<clang>[^']+)' file not found|^(?P<gcc>\S+): No such file or directory$")
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class Diagnostic:
     def missing_header(self) -> str:
         """The header that was not found, if that is the error."""
         match = _NOT_FOUND.search(self.text)
-        return match[1] if match else ""
+        return (match["clang"] or match["gcc"]) if match else ""
 
     def place_in(self, files: Collection[str]) -> Place:
         """The place in one of these files that has to do with the error, else that of the error itself."""

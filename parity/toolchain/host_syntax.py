@@ -24,6 +24,7 @@ __all__ = [
     "guessed",
     "launched",
     "name_of_function",
+    "parameters",
     "pieces_at",
     "typedef_at",
 ]  # fmt: skip
@@ -49,7 +50,7 @@ _COMMA = re.compile(r",(?![^<>]*>)")
 _LITERAL = re.compile(r"\(?-?(?:0[xX][0-9a-fA-F]+|\d+)[uUlL]*\)?|true|false")
 _PLAIN = re.compile(
     r"(?:void|bool|char|short|int|long|unsigned|signed|float|double|const|size_t|u?int(?:8|16|32|64)_t)"
-    r"|(?:char|uchar|short|ushort|int|uint|long|ulong|float|double)[1-4]|__(?:half2?|hip_bfloat16[2]?)|half2?|hip_bfloat16"
+    r"|(?:char|uchar|short|ushort|int|uint|long|ulong|float|double)[1-4]|__(?:half2?|hip_bfloat16[2]?|nv_bfloat16[2]?)|half2?|(?:hip|nv)_bfloat16"
 )
 
 #: Nodes of a syntax tree that can be taken out whole.
@@ -261,6 +262,29 @@ def launched(text: str, start: int, end: int) -> Iterator[Instantiation]:
             words = [word for word in re.split(r"[\s,<>*&]+", arguments) if word]
             if words and all(_PLAIN.fullmatch(word) or _LITERAL.fullmatch(word) for word in words):
                 yield Instantiation(_namespaces(function), f"{name}<{arguments}")
+
+
+def parameters(text: str) -> dict[str, tuple[str, ...]]:
+    """The names of the parameters of each kernel that a file defines or declares, by its name without namespaces.
+
+    A parameter without a name is empty; kernels of one name that differ in them are left out.
+    """
+    found: dict[str, set[tuple[str, ...]]] = {}
+    for node in _descendants(_tree(text).root_node):
+        kernel = _KERNEL.search(_head(node)) if node.type in ("function_definition", "declaration") else None
+        for each in _descendants(node) if kernel else ():
+            listed = each.child_by_field_name("parameters") if each.type == "function_declarator" else None
+            if kernel and listed is not None:
+                names = tuple(_name_of(one) for one in listed.named_children if "parameter" in one.type)
+                found.setdefault(kernel[1], set()).add(names)
+                break
+    return {name: each.pop() for name, each in found.items() if len(each) == 1}
+
+
+def _name_of(parameter: tree_sitter.Node) -> str:
+    declarator = parameter.child_by_field_name("declarator")
+    words = [] if declarator is None else _WORD.findall(_source(declarator).partition("[")[0])
+    return words[-1] if words and not words[-1].startswith("__") else ""
 
 
 def guessed(text: str) -> Iterator[Instantiation]:

@@ -2,7 +2,7 @@
 
 ``$PARITY_TOOLCHAIN`` says what compiles: ``rocm``, ``wheels``, or ``auto`` (the default): a ROCm of version 6 or newer
 for the targets that it knows, else the wheels. An older one is used on request alone, because it lacks headers and
-targets that ports are written for today.
+targets that ports are written for today. With ``wheels`` the nvcc of a wheel compiles for CUDA targets, too.
 """
 
 from __future__ import annotations
@@ -29,10 +29,11 @@ from parity.toolchain.compiler import (
 )
 from parity.toolchain.targets import DEFAULT_TARGETS, Target
 
-__all__ = ["TOOLCHAINS", "VARIABLE", "Rocm", "chosen", "find", "installed"]
+__all__ = ["TOOLCHAINS", "VARIABLE", "WHEELS", "Rocm", "chosen", "find", "installed"]
 
 VARIABLE = "PARITY_TOOLCHAIN"
-TOOLCHAINS = ("auto", "wheels", "rocm")
+WHEELS = "wheels"
+TOOLCHAINS = ("auto", WHEELS, "rocm")
 OLDEST = (6, 0)
 """The oldest ROCm that is used without being asked for."""
 
@@ -217,7 +218,7 @@ def chosen(target: Target) -> Rocm | None:
     asked = os.environ.get(VARIABLE) or TOOLCHAINS[0]
     if asked not in TOOLCHAINS:
         raise UsageError(f"{VARIABLE}={asked} is no toolchain: {' '.join(TOOLCHAINS)}{nearest(asked, TOOLCHAINS)}")
-    if asked == "wheels":
+    if asked == WHEELS:
         return None
     if asked == "rocm":
         return find()

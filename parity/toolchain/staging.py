@@ -28,16 +28,23 @@ from parity.toolchain.stubs import LIBRARY_NAMES, library_names, stub_of, switch
 from parity.toolchain.translators import hipified
 from parity.toolchain.vectors import operators_of_hip
 
-__all__ = ["Staged", "Translation", "compiled"]
+__all__ = [
+    "ANYTHING_HEADER", "EMPTY", "FINE_ROUNDS", "ROUNDS", "STANDARD_HEADER", "Staged", "Translation", "compiled",
+]  # fmt: skip
 
-_EMPTY = "empty"
+EMPTY = "empty"
+"""The folder of the headers that an empty one replaces."""
+
 _STUBS = "stubs"
-_FINE_ROUNDS, _ROUNDS = 8, 16
+FINE_ROUNDS, ROUNDS = 8, 16
 """Rounds in which parts of host functions are left out, and rounds of leaving out altogether; an error that is left
 after them is the user's."""
 
-_ANYTHING = compiler.STUBS / "parity" / "anything.h"
-_STANDARD = compiler.STUBS / "parity" / "standard.h"
+ANYTHING_HEADER = compiler.STUBS / "parity" / "anything.h"
+"""Declares what stands in host code for a value that is not compiled."""
+
+STANDARD_HEADER = compiler.STUBS / "parity" / "standard.h"
+"""Has what headers that are not here would have brought of the standard library."""
 
 
 @dataclass(frozen=True)
@@ -119,8 +126,8 @@ def compiled(
                 errors = _errors(error, source)
                 if any(each.missing_header for each in errors):
                     errors += _not_found(missed(staged), texts)
-                more = repaired(host, texts, errors, coarse=repairs.rounds >= _FINE_ROUNDS)
-                if more is None or repairs.rounds == _ROUNDS:
+                more = repaired(host, texts, errors, coarse=repairs.rounds >= FINE_ROUNDS)
+                if more is None or repairs.rounds == ROUNDS:
                     raise _explained(error, host, source, hip, staged) from None
                 # A header that is not there is found before anything else, and no error of host code.
                 repairs.rounds += len(more.empty_headers) == len(host.empty_headers)
@@ -193,7 +200,7 @@ def _staged(
         head = f"#line 1 {json.dumps(source.name(path), ensure_ascii=False)}\n"
         place.write_bytes((head + text).encode("utf-8", "surrogateescape"))
     for header in host.empty_headers:
-        place = folder / _EMPTY / header
+        place = folder / EMPTY / header
         place.parent.mkdir(parents=True, exist_ok=True)
         place.touch()
     stubs = _stubs(source, hip)
@@ -209,11 +216,11 @@ def _staged(
     return Staged(
         main,
         tuple(folder / os.path.relpath(path, source.root) for path in source.folders)
-        + ((folder / _EMPTY,) if host.empty_headers else ()),
+        + ((folder / EMPTY,) if host.empty_headers else ()),
         (
             *(() if source.ported else (RUNTIME, *compat.headers)),
-            *((_STANDARD,) if host.empty_headers or stubs else ()),
-            *((_ANYTHING,) if any(ANYTHING in piece.instead for piece in host.left_out) else ()),
+            *((STANDARD_HEADER,) if host.empty_headers or stubs else ()),
+            *((ANYTHING_HEADER,) if any(ANYTHING in piece.instead for piece in host.left_out) else ()),
             *(_forced(name, source, folder) for name in source.side.forced),
         ),
         (*source.side.flags, *switches(stubs), *after),

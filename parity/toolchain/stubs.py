@@ -14,7 +14,17 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from importlib import resources
 
-__all__ = ["LIBRARY_NAMES", "Stub", "library_names", "library_of", "needed_for", "stub_of", "switches"]
+__all__ = [
+    "LIBRARY_NAMES",
+    "Stub",
+    "cuda_library",
+    "cuda_stub",
+    "library_names",
+    "library_of",
+    "needed_for",
+    "stub_of",
+    "switches",
+]
 
 TABLE = "stubs.csv"
 NEEDS = "needs.csv"
@@ -28,7 +38,15 @@ LIBRARY_NAMES = "parity/library_names.h"
 _LIBRARY_NAME = re.compile(
     r"\b(?:hip(?:blas|fft|sparse|solver|rand)|HIP(?:BLAS|FFT|SPARSE|SOLVER|RAND)|rocblas_|miopen|nccl(?=[A-Z])|NCCL_)\w*"
 )
-_LIBRARY_TYPES = frozenset(("hipfftResult", "hipfftType", "ncclComm", "ncclUniqueId"))
+_CUDA_LIBRARY_NAME = re.compile(
+    r"\b(?:cu(?:blas|fft|sparse|solver|dnn)|CU(?:BLAS|FFT|SPARSE|SOLVER|DNN)_|nccl(?=[A-Z])|NCCL_)\w*"
+)
+_CUDA_LIBRARY = re.compile(r"(?:cublas|cufft|cusparse|cusolver|cudnn|nccl)\w*\.h")
+_OF_BOTH = frozenset(("PyTorch",))
+"""The libraries whose stubs serve CUDA's compiler, too (``include/cuda``)."""
+_LIBRARY_TYPES = frozenset(
+    ("hipfftResult", "hipfftType", "ncclComm", "ncclUniqueId", "cufftResult", "cufftType", "cusolverDnParams")
+)
 """Types whose names do not end as those of types do."""
 
 
@@ -53,16 +71,31 @@ def switches(headers: Iterable[str]) -> tuple[str, ...]:
     return tuple(flag for library in libraries for flag in _SWITCHES.get(library, ()))
 
 
-def library_names(texts: Iterable[str]) -> str:
-    """Declarations of what host code in these HIP texts uses of AMD's libraries.
+def cuda_stub(header: str) -> str:
+    """The stub that answers a header on the CUDA side; empty for any other header.
+
+    Of CUDA's own headers only those are answered that host code alone needs: nvcc has the others.
+    """
+    stub = stub_of(header)
+    return cuda_library(header) or (stub.stub if stub and stub.what in _OF_BOTH else "")
+
+
+def cuda_library(header: str) -> str:
+    """The stub that answers a header of cuBLAS and the like on the CUDA side; empty for any other header."""
+    return "parity/cuda_libraries.h" if _CUDA_LIBRARY.fullmatch(header) else ""
+
+
+def library_names(texts: Iterable[str], *, cuda: bool = False) -> str:
+    """Declarations of what host code in these HIP texts uses of AMD's libraries, or in CUDA texts of NVIDIA's.
 
     What ends in ``_t`` is a type, upper-case names are constants, all others functions that take anything. Of the
     types that torch's stub names, all are there. What is a macro where the header is included gives way to that;
     that one is defined somewhere says nothing, for it may be in a branch that is not taken.
     """
-    names = {"hipblasHandle_t", "hipblasStatus_t", "hipsparseHandle_t"}
+    library = "cu" if cuda else "hip"
+    names = {f"{library}blasHandle_t", f"{library}blasStatus_t", f"{library}sparseHandle_t"}
     for text in texts:
-        names |= set(_LIBRARY_NAME.findall(text))
+        names |= set((_CUDA_LIBRARY_NAME if cuda else _LIBRARY_NAME).findall(text))
     names -= _written()
     lines = []
     for place, name in enumerate(sorted(names)):
@@ -99,8 +132,11 @@ def _needs() -> tuple[tuple[re.Pattern[str], str], ...]:
 def _written() -> frozenset[str]:
     """Names of these libraries that a header of parity's declares itself."""
     folder = resources.files(__package__) / "include" / "stubs" / "parity"
-    texts = (folder.joinpath(name).read_text(encoding="utf-8") for name in ("libraries.h", "hiprand_kernel.h"))
-    return frozenset(name for text in texts for name in _LIBRARY_NAME.findall(text))
+    headers = ("libraries.h", "cuda_libraries.h", "hiprand_kernel.h")
+    texts = [folder.joinpath(name).read_text(encoding="utf-8") for name in headers]
+    return frozenset(
+        name for text in texts for known in (_LIBRARY_NAME, _CUDA_LIBRARY_NAME) for name in known.findall(text)
+    )
 
 
 @functools.cache

@@ -65,14 +65,13 @@ def after_errors(source: Source, vendor: str, error: CompileError) -> Iterator[V
     yield from _wholes(source)
 
 
-def with_kernels(source: Source, vendor: str) -> Iterator[Variant]:
+def with_kernels(source: Source) -> Iterator[Variant]:
     """The variants of a source that compiles and has no kernel then, the likeliest first."""
     yield from _wholes(source)
     if names := switches_of_kernels(source):
         yield Variant("switches", tuple(names))
         yield Variant("cuda", tuple(names))
-    if vendor == "amd":
-        yield Variant("templates", tuple(dict.fromkeys(map(str, guessed(source.files[source.path])))))
+    yield Variant("templates", tuple(dict.fromkeys(map(str, guessed(source.files[source.path])))))
 
 
 def _wholes(source: Source) -> Iterator[Variant]:

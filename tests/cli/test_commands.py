@@ -163,6 +163,19 @@ def test_doctor(parity):
     assert all(finding["found"] or finding["advice"] for finding in data)
 
 
+def test_doctor_says_which_nvcc_it_is_or_what_installs_one(parity, monkeypatch, tmp_path):
+    def nvcc():
+        return next(fact for fact in json.loads(parity("doctor", "--json").out) if fact["name"] == "nvcc")
+
+    for name, value in (("PATH", str(tmp_path)), ("PARITY_TOOLCHAIN", "auto")):
+        monkeypatch.setenv(name, value)
+    (tmp_path / "nvcc").write_text("#!/bin/sh\necho 'Cuda compilation tools, release 13.7, V13.7.21'\n")
+    (tmp_path / "nvcc").chmod(0o755)
+    assert nvcc()["found"] == f"13.7.21, {tmp_path}/nvcc (on PATH)"
+    monkeypatch.setattr("parity.toolchain.cuda._places", lambda: iter(()))
+    assert nvcc()["advice"].startswith("only for CUDA targets: python -m pip install 'parity-harness[nvcc]'")
+
+
 def test_doctor_measures_the_cache(parity, monkeypatch, tmp_path):
     monkeypatch.setenv("PARITY_CACHE", str(tmp_path))
     for part in ("one", "two/three"):

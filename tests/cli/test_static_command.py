@@ -88,7 +88,7 @@ def test_without_nvdisasm_cuda_has_no_instructions_and_the_output_says_what_to_i
     assert data["kernels"][0]["mix"] is None
     assert data["kernels"][0]["code_bytes"] > 0
     assert "nvdisasm not found" in data["notes"][0]
-    assert "pip install nvidia-cuda-nvdisasm" in data["notes"][0]
+    assert "parity-harness[nvcc]" in data["notes"][0]
 
 
 def test_a_module_that_does_not_compile_costs_itself_only(parity, kernels):

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from parity.errors import MissingTool
+from parity.toolchain import nvcc
+
 TARGET = ("--target", "gfx1100")
 
 
@@ -97,6 +100,50 @@ def test_what_compiles_is_shown_before_any_op_is_declared(parity, foreign):
     result = parity("build", "--signatures", *TARGET)
     assert result.code == 0
     assert "ops::swiglu<__half>(out: pointer, x: pointer, rows: 4 bytes, cols: 4 bytes)" in result.out
+
+
+KERNEL = 'extern "C" __global__ void k(float* x, const int n) { if (threadIdx.x < n) x[threadIdx.x] = WHAT; }\n'
+BROKEN = {
+    "both": KERNEL.replace("WHAT", "nosuch"),
+    "cuda": KERNEL.replace("WHAT", "\n#ifdef __HIP__\n1\n#else\nnosuch\n#endif\n"),
+    "amd": KERNEL.replace("WHAT", "\n#ifdef __HIP__\nnosuch\n#else\n1\n#endif\n"),
+}
+
+
+@pytest.fixture
+def with_nvcc():
+    try:
+        nvcc()
+    except MissingTool as error:
+        pytest.skip(str(error))
+
+
+def test_build_says_which_side_is_broken(parity, with_nvcc, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("parity.cli.build.DEFAULT_TARGETS", ("gfx1100",))
+    for name, text in BROKEN.items():
+        Path(f"{name}.cu").write_text(text)
+    result = parity("build", "--kernels", ".", "--signatures")
+    assert result.code == 1
+    for said in (
+        "both: broken on the CUDA side, too",
+        "cuda: only the CUDA side is broken: it compiles for AMD",
+        "amd: only the AMD side is broken: it compiles for CUDA",
+    ):
+        assert said in result.err
+    assert 'both.cu:1:1: nosuch: identifier "nosuch" is undefined (error: sm_90)' in result.out
+    assert len(re.findall(r"^k\(x: pointer.*, n: 4 bytes\)$", result.out, re.MULTILINE)) == 2  # of what compiles
+    assert parity("build", "cuda", "--kernels", ".").code == 0  # a check that nobody asked for
+    assert parity("build", "cuda", "--kernels", ".", "--target", "sm_90").code == 1
+
+
+def test_without_nvcc_the_cuda_side_is_not_compiled(parity, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("parity.cli.build.DEFAULT_TARGETS", ("gfx1100",))
+    monkeypatch.setattr("parity.toolchain.cuda._places", lambda: iter(()))
+    Path("both.cu").write_text(BROKEN["both"])
+    result = parity("build", "--kernels", ".")
+    assert "sm_90" not in result.out and "CUDA side" not in result.err
 
 
 def test_what_does_not_compile_is_listed_by_file_and_line(parity, foreign):

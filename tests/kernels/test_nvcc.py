@@ -1,13 +1,14 @@
 """The same sources, unchanged, are CUDA: nvcc makes the entries of the table from them."""
 
 import re
-import shutil
 import subprocess
 
 import pytest
 from entry_table import KERNELS, entries, passed_as
 
-NVCC = shutil.which("nvcc")
+from parity.errors import MissingTool
+from parity.toolchain import nvcc
+
 ENTRIES = entries()
 _ENTRY = re.compile(r"\.entry (\w+)\(([^)]*)\)")
 # .param .u64 [.ptr [.global] [.align 8]] NAME, or .param .align 2 .b8 NAME[2]
@@ -24,11 +25,18 @@ def parameters(ptx: str) -> dict[str, list[str]]:
     }
 
 
-@pytest.mark.skipif(NVCC is None, reason="nvcc is not on PATH; it comes with the CUDA toolkit")
+@pytest.fixture(scope="module")
+def compiler():
+    try:
+        return str(nvcc())
+    except MissingTool as error:
+        pytest.skip(str(error))
+
+
 @pytest.mark.parametrize("module", ENTRIES)
-def test_nvcc_exports_the_table(module, tmp_path):
+def test_nvcc_exports_the_table(module, compiler, tmp_path):
     ptx = tmp_path / f"{module}.ptx"
-    command = [NVCC, "-arch=sm_90", "-std=c++17", "-O3", "-ptx", str(KERNELS / f"{module}.cu"), "-o", str(ptx)]
+    command = [compiler, "-arch=sm_90", "-std=c++17", "-O3", "-ptx", str(KERNELS / f"{module}.cu"), "-o", str(ptx)]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
     assert "warning" not in result.stderr

@@ -102,7 +102,28 @@ def test_a_missing_kernel_may_be_known(entries):
     assert cell(matrix_of(entries, [missing]), entries[0].kernel).state is State.KNOWN
 
 
-@pytest.mark.parametrize("status", [s for s in Status if s not in (Status.PASS, Status.UNSUPPORTED, Status.NOT_JUDGED)])
+NO_FAILURES = (Status.PASS, Status.UNSUPPORTED, Status.NOT_JUDGED, Status.TAKEN)
+
+
+def test_what_is_taken_as_right_is_neither_a_pass_nor_a_failure(entries):
+    matrix = matrix_of(entries, [record(entries[0], Verdict(Status.TAKEN))] * 3)
+    cell = matrix.rows[0].cells[0]
+    assert (cell.state, cell.taken, cell.run, cell.passed, cell.failed) == (State.TAKEN, 3, 0, 0, 0)
+    assert not matrix.failed and matrix.executed == matrix.passed == 0
+    assert "taken as right  3" in plain(matrix)
+
+
+def test_what_is_judged_by_cuda_says_so_and_how(entries):
+    by = Verdict(Status.PASS, by="sm_90 (recorded on NVIDIA H200)", allowed=True, budget=0.25)
+    unknown = Verdict(Status.NOT_JUDGED, "no reference")
+    text = plain(matrix_of(entries, [record(entries[0], by), record(entries[1], unknown)]))
+    assert "25 %  against CUDA" in text and "A mistake that both sides share is not seen" in text
+    assert "only memory checked x1" in text and "nothing of its values" in text
+    alone = plain(matrix_of(entries, [record(entries[0], Verdict(Status.PASS))]))
+    assert "against CUDA" not in alone and "only memory checked" not in alone
+
+
+@pytest.mark.parametrize("status", [s for s in Status if s not in NO_FAILURES])
 def test_every_other_status_is_a_failure(entries, status):
     assert matrix_of(entries, [record(entries[0], Verdict(status))]).failed
 

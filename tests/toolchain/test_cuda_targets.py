@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import re
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+
 import pytest
 
 from parity import zig
@@ -67,6 +72,27 @@ def test_ptx_says_what_arguments_a_kernel_takes():
     assert (nothing.args, nothing.vgprs, nothing.lds_bytes, nothing.max_threads) == ((), 4, 0, 1024)
 
 
+def test_kernels_of_cuda_s_own_headers_are_none_of_the_source():
+    text = PTX.replace("{\n}", "{\n.loc\t1 3 0\n}", 1).replace("{\n}", "{\n.loc\t2 73 0\n}", 1)
+    files = '\t.file\t1 "k.cu"\n\t.file\t2 "{}"\n'
+    found = parse_ptx(text + files.format("cuda-include/cccl/cub/util_device.cuh"), "module", target("sm_90"))
+    assert list(found.kernels) == ["mix"]
+    assert list(parse_ptx(text + files.format("own.cuh"), "module", target("sm_90")).kernels) == ["mix", "nothing"]
+
+
+def test_cub_is_there(compiler, tmp_path):
+    (tmp_path / "k.cu").write_text(
+        "#include <cub/block/block_reduce.cuh>\n"
+        'extern "C" __global__ void total(const float* x, float* out) {\n'
+        "  using Reduce = cub::BlockReduce<float, 128>;\n  __shared__ typename Reduce::TempStorage shared;\n"
+        "  float sum = Reduce(shared).Sum(x[threadIdx.x]);\n  if (threadIdx.x == 0) *out = sum;\n}\n"
+    )
+    (built,) = build(tmp_path, targets=["sm_90"], cache=Cache(tmp_path / "cache"))
+    assert built.error is None, built.error
+    assert built.entries == ("total",)
+    assert built.code_object.kernels["total"].lds_bytes > 0
+
+
 def test_eight_bytes_may_be_a_pointer_or_a_number():
     mix = parse_ptx(PTX, "module", target("sm_90")).kernels["mix"]
     rest = [(2, False), (4, False), (1, False), (8, True)]
@@ -77,9 +103,53 @@ def test_eight_bytes_may_be_a_pointer_or_a_number():
 
 def test_without_nvcc_the_message_says_what_to_install(monkeypatch, tmp_path):
     (tmp_path / "k.cu").write_text('extern "C" __global__ void k() {}')
-    monkeypatch.setattr(module, "_places", lambda: iter([tmp_path / "nvcc"]))
-    with pytest.raises(MissingTool, match=r"nvcc not found .*install it with: python -m pip install"):
+    monkeypatch.setattr(module, "_places", lambda: iter(()))
+    with pytest.raises(MissingTool, match=r"nvcc not found .*install it with: python -m pip install .*\[nvcc\]"):
         build(tmp_path, targets=["sm_90"], cache=Cache(tmp_path / "cache"))
+
+
+@pytest.fixture
+def compilers(monkeypatch, tmp_path):
+    """Makes an nvcc of some version in a folder; that of a wheel is the only one there is without it."""
+
+    def make(folder, version):
+        path = tmp_path / folder / "nvcc"
+        path.parent.mkdir(parents=True)
+        path.write_text(f"#!/bin/sh\necho 'Cuda compilation tools, release {version[:4]}, V{version}'\n")
+        path.chmod(0o755)
+        return path
+
+    for name in ("CUDA_HOME", "CUDA_PATH"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path / "usr"))
+    monkeypatch.setattr(module, "_DEFAULT", tmp_path / "default" / "nvcc")
+    make("site/nvidia/cu13/bin", "13.5.1")
+    package = SimpleNamespace(submodule_search_locations=[str(tmp_path / "site" / "nvidia")])
+    monkeypatch.setattr(module.importlib.util, "find_spec", lambda name: package)
+    return make
+
+
+def test_an_installed_nvcc_goes_before_that_of_the_wheel(compilers, monkeypatch, tmp_path):
+    assert module.located().startswith("13.5.1, ")
+    assert module.located().endswith("(of the Python package nvidia-cuda-nvcc)")
+    compilers("default", "12.9.3")
+    assert module.located() == f"12.9.3, {tmp_path}/default/nvcc (where CUDA is installed by default)"
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path / "home"))
+    compilers("home/bin", "13.0.2")
+    assert module.located() == f"13.0.2, {tmp_path}/home/bin/nvcc (by $CUDA_HOME)"
+    compilers("usr", "13.1.4")
+    assert module.located() == f"13.1.4, {tmp_path}/usr/nvcc (on PATH)"
+    monkeypatch.setenv("PARITY_TOOLCHAIN", "wheels")
+    assert module.located().startswith("13.5.1, ")
+
+
+def test_where_wheels_are_asked_for_an_installed_nvcc_is_not_taken(compilers, monkeypatch, tmp_path):
+    compilers("usr", "13.1.4")
+    (tmp_path / "site/nvidia/cu13/bin/nvcc").unlink()
+    assert module.located().startswith("13.1.4, ")
+    monkeypatch.setenv("PARITY_TOOLCHAIN", "wheels")
+    with pytest.raises(MissingTool, match=r"alone, because PARITY_TOOLCHAIN is wheels\); install it with: .*\[nvcc\]"):
+        nvcc()
 
 
 @pytest.fixture
@@ -116,6 +186,102 @@ def test_a_module_is_compiled_as_it_is_and_cached(compiler, tmp_path):
     assert changed.code_object.kernels["k"].lds_bytes == 128
 
 
+def test_all_that_decides_what_nvcc_makes_is_in_its_fingerprint(compilers, monkeypatch, tmp_path):
+    def now():
+        module._version.cache_clear()
+        return module.fingerprint(target("sm_90"))
+
+    (tmp_path / "include").mkdir()
+    monkeypatch.setattr(module, "HEADERS", tmp_path / "include")
+    found = [now(), module.fingerprint(target("sm_100"))]
+    (tmp_path / "include" / "torch.h").write_text("#pragma once\n")
+    found.append(now())
+    monkeypatch.setenv("NVCC_APPEND_FLAGS", "-DX=1")
+    found.append(now())
+    compilers("default", "12.9.3")
+    found.append(now())
+    assert len(set(found)) == len(found)
+    assert now() == found[-1]
+
+
+LINED = """#include <cuda_fp16.h>
+#include "twice.cuh"
+extern "C" __global__ void k(__half* x, __half* y, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = __hadd(x[i], twice(x[i]));
+}
+"""
+
+
+def test_ptx_names_the_lines_of_the_source_wherever_that_is(compiler, tmp_path):
+    found = []
+    for folder in (tmp_path / "here", tmp_path / "elsewhere" / "deep"):
+        folder.mkdir(parents=True)
+        (folder / "k.cu").write_text(LINED)
+        (folder / "twice.cuh").write_text("__device__ __half twice(__half x) { return __hmul(x, __half(2.0f)); }\n")
+        (built,) = build(folder, targets=["sm_90"], cache=Cache(tmp_path / folder.name))
+        found.append(built.code_object)
+    here, there = found
+    assert here.listing == there.listing
+    files = dict(re.findall(r'\.file\s+(\d+) "([^"]*)"', here.listing))
+    assert {"k.cu", "twice.cuh"} == {name for name in files.values() if not name.startswith("cuda-include/cuda_fp16.h")}
+    lines = {(files[number], int(line)) for number, line in re.findall(r"\.loc\s+(\d+) (\d+) ", here.listing)}
+    assert {("k.cu", 4), ("k.cu", 5), ("twice.cuh", 1)} <= lines
+
+
+@pytest.fixture
+def from_wheels(monkeypatch):
+    monkeypatch.setenv("PARITY_TOOLCHAIN", "wheels")
+    try:
+        nvcc()
+    except MissingTool as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture
+def without_gcc(monkeypatch, tmp_path):
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "sh").symlink_to("/bin/sh")
+
+    def hide():
+        monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+        assert shutil.which("gcc") is None
+
+    return hide
+
+
+def test_where_there_is_no_gcc_the_compiler_of_ziglang_reads_the_sources(from_wheels, without_gcc, tmp_path):
+    (tmp_path / "k.cu").write_text("#include <cmath>\n#include <vector>\n" + LINED.replace('"twice.cuh"', "<limits>"))
+    (tmp_path / "k.cu").write_text((tmp_path / "k.cu").read_text().replace("twice(x[i])", "x[i]"))
+    (with_gcc,) = build(tmp_path, targets=["sm_90"], cache=Cache(tmp_path / "one"))
+    without_gcc()
+    (without,) = build(tmp_path, targets=["sm_90"], cache=Cache(tmp_path / "two"))
+    assert without.error is None, without.error
+    assert without.code_object.listing == with_gcc.code_object.listing
+
+
+def test_an_old_nvcc_wants_a_gcc(compilers, without_gcc, tmp_path):
+    compilers("default", "13.3.9")
+    without_gcc()
+    (tmp_path / "k.cu").write_text('extern "C" __global__ void k() {}')
+    with pytest.raises(
+        MissingTool, match=r"C\+\+ compiler.* not found .*nvcc 13\.3 does not know.*apt-get install g\+\+"
+    ):
+        build(tmp_path, ["k"], targets=["sm_90"], cache=Cache(tmp_path / "cache"))
+
+
+def test_without_any_host_compiler_the_message_says_what_to_install(compilers, monkeypatch, tmp_path):
+    (tmp_path / "k.cu").write_text('extern "C" __global__ void k() {}')
+    monkeypatch.setattr(module, "_gcc", lambda: None)
+
+    def missing():
+        raise MissingTool("ziglang", "wheels", "pip")
+
+    monkeypatch.setattr(zig, "zig", missing)
+    with pytest.raises(MissingTool, match=r"C\+\+ compiler.* not found .*g\+\+ on PATH.*install it with: .*ziglang"):
+        build(tmp_path, targets=["sm_90"], cache=Cache(tmp_path / "cache"))
+
+
 def test_a_source_that_is_no_cuda_is_an_error_with_the_compiler_s_words(compiler, tmp_path):
     (tmp_path / "bad.cu").write_text('extern "C" __global__ void k() { undeclared = 1; }\n')
     (built,) = build(tmp_path, targets=["sm_90"], cache=Cache(tmp_path / "cache"))
@@ -131,6 +297,88 @@ def test_it_takes_nothing_of_what_compiles_for_amd(compiler, monkeypatch, tmp_pa
     for _ in range(2):
         (built,) = build(tmp_path, targets=["sm_90"], cache=cache)
         assert built.code_object
+
+
+EXTENSION = """#include <torch/extension.h>
+#include <ATen/cuda/CUDAContext.h>
+#include "common.h"
+template <typename T>
+__global__ void scale(const T* x, T* __restrict__ y, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = x[i] * T(FACTOR);
+}
+torch::Tensor forward(torch::Tensor x) {
+  auto y = torch::empty_like(x);
+  scale<float><<<1, 256, 0, at::cuda::getCurrentCUDAStream()>>>(x.data_ptr<float>(), y.data_ptr<float>(), x.numel());
+  return y;
+}
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("forward", &forward, "scale"); }
+#include <nosuch/library.h>
+nosuch::Image show(const nosuch::Image& from) { return from.shown(); }
+"""
+
+
+def test_host_code_for_which_something_is_not_here_is_left_out(compiler, tmp_path):
+    (tmp_path / "k.cu").write_text(EXTENSION)
+    (tmp_path / "common.h").write_text("#define FACTOR 2\n")
+    (built,) = build(tmp_path, targets=["sm_90"], cache=Cache(tmp_path / "cache"))
+    assert built.error is None, built.error
+    (kernel,) = built.code_object.kernels.values()
+    assert built.code_object.symbol("scale<float>") == kernel.name
+    assert [argument.name for argument in kernel.args] == ["x", "y", "n"]
+    assert built.translation.stubs == ("torch/extension.h", "ATen/cuda/CUDAContext.h")
+    assert built.translation.empty_headers == ("nosuch/library.h",)
+    assert [(piece.file, piece.line) for piece in built.translation.left_out] == [("k.cu", 16)]
+    assert '"k.cu"' in built.code_object.listing and str(tmp_path) not in built.code_object.listing
+
+
+def test_types_of_torch_are_there_in_device_code(compiler, tmp_path):
+    (tmp_path / "k.cu").write_text(
+        "#include <torch/extension.h>\n"
+        "__global__ void k(const c10::Half* x, at::BFloat16* out) { *out = float(*x) + 1; }\n"
+    )
+    (built,) = build(tmp_path, targets=["sm_90"], cache=Cache(tmp_path / "cache"))
+    assert built.error is None, built.error
+    assert len(built.entries) == 1
+
+
+def test_a_kernel_that_the_small_torch_spoils_is_compiled_without_it(compiler, tmp_path):
+    (tmp_path / "k.cu").write_text(
+        "#include <ATen/ATen.h>\nnamespace c10 { struct Half { int own; }; }\n"
+        'extern "C" __global__ void k(c10::Half* x) { x->own = 1; }\nat::Tensor f(at::Tensor x) { return x; }\n'
+    )
+    (built,) = build(tmp_path, targets=["sm_90"], cache=Cache(tmp_path / "cache"))
+    assert built.error is None, built.error
+    assert built.entries == ("k",)
+    assert (built.translation.stubs, built.translation.empty_headers) == ((), ("ATen/ATen.h",))
+
+
+def test_names_of_libraries_of_the_host_are_there_without_them(compiler, tmp_path):
+    (tmp_path / "k.cu").write_text(
+        "#include <cublas_v2.h>\n#include <nccl.h>\n"
+        "struct Context {\n  int device;\n  cublasHandle_t handles[2][4] = {nullptr};\n  ncclComm_t comm;\n"
+        "  __host__ __device__ int size() const { return device; }\n};\n"
+        'extern "C" __global__ void k(const Context* of, int* out) { *out = of->size(); }\n'
+        "void check(cublasStatus_t s) { if (s != CUBLAS_STATUS_SUCCESS) { cublasGetStatusString(s); } }\n"
+    )
+    (built,) = build(tmp_path, targets=["sm_90"], cache=Cache(tmp_path / "cache"))
+    assert built.error is None, built.error
+    assert built.entries == ("k",) and not built.translation.left_out
+
+
+def test_device_code_is_never_left_out(compiler, tmp_path):
+    (tmp_path / "k.cu").write_text(EXTENSION)
+    (built,) = build(tmp_path, targets=["sm_90"], cache=Cache(tmp_path / "cache"))
+    assert built.code_object is None
+    found = [(Path(each.file), each.line, each.name) for each in built.error.findings]
+    assert (tmp_path / "k.cu", 7, "FACTOR") in found
+    assert (tmp_path / "k.cu", 3, "common.h") in found
+
+
+def test_templates_that_nobody_instantiates_are_those_of_the_amd_side(compiler, tmp_path):
+    (tmp_path / "k.cu").write_text("template <typename T> __global__ void k(T* x) { *x = 0; }\n")
+    (built,) = build(tmp_path, targets=["sm_90"], cache=Cache(tmp_path / "cache"))
+    assert built.guessed and built.code_object.symbol("k<float>") in built.code_object.kernels
 
 
 TEMPLATES = """#include "scale.cuh"

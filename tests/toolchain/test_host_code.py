@@ -6,7 +6,7 @@ from parity.cache import Cache
 from parity.toolchain import MissingKernel, build
 from parity.toolchain.diagnostics import Diagnostic
 from parity.toolchain.host_code import HostCode, LeftOut, repaired
-from parity.toolchain.host_syntax import pieces_at
+from parity.toolchain.host_syntax import parameters, pieces_at
 
 
 @pytest.fixture
@@ -527,3 +527,13 @@ def test_names_that_hip_has_are_not_declared_again(built):
     )
     assert not one.error
     assert [piece.name for piece in one.translation.left_out] == ["hipSuccess", "hipStream_t"]
+
+
+def test_names_of_the_parameters_of_kernels():
+    text = """
+template <typename T, int N> __global__ void __launch_bounds__(256) rows(const T* __restrict__ x, T (&y)[4], int) {}
+namespace ops { extern "C" __global__ void plain(float *const out, unsigned n = 3) { int i = n; } }
+__global__ void twice(int a); __global__ void twice(float b) {}
+void host(int n) { rows<float, 4><<<1, 1>>>(0, 0, n); }
+"""
+    assert parameters(text) == {"rows": ("x", "y", ""), "plain": ("out", "n")}

@@ -102,7 +102,9 @@ class Ptx(Language):
         texts = [_LINE.sub("", text.text) for text in kernel_functions(listing, name)]
         return _version(), repr(layout), f"{static} {local}", *texts
 
-    def threaded(self, listing: str, name: str, target: Target) -> Threaded:
+    def threaded(self, listing: str, name: str, target: Target, *, shadow: bool = False) -> Threaded:
+        if shadow:
+            raise ParityError("shadow runs are those of AMD code")
         return replace(translated(_functions(listing, name), _layout(listing, name)[0]), header=HEADER)
 
     def compiled(self, listing: str, name: str, target: Target, *, fast: bool, counted: bool) -> str:

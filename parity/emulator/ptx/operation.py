@@ -147,8 +147,10 @@ class Operation:
     def predicate(self, operand: str) -> str:
         """A mask: of a predicate register, or its complement."""
         name = operand.lstrip("!")
-        if name not in self.function.registers:
-            return "ALL" if integer(name) else "0"
+        if (number := integer(name)) is not None:
+            return "ALL" if number else "0"
+        if self.function.registers.get(name) != "pred":
+            raise Unknown(f"predicate {name}")
         text = f"P({self.n(self.whole.predicate(self.function.name, name))})"
         return f"~{text}" if operand.startswith("!") else text
 
@@ -298,7 +300,7 @@ def call_of(whole: Translation, item: Instruction) -> tuple[str, Mapping[str, in
     callee = whole.functions.get(name)
     if callee is None:  # a function of the host's, or one that is refused
         base = whole.formals[name if name in ("vprintf", "__assertfail") else "", ""]
-        return name, {each: base + 2 * i for i, each in enumerate(given[:8])}, {each: base for each in returned}
+        return name, {each: base + 2 * i for i, each in enumerate(given[:8])}, dict.fromkeys(returned, base)
     arguments = {each: whole.formals[name, formal.name] for each, formal in zip(given, callee.parameters, strict=False)}
     gives = {each: whole.formals[name, formal.name] for each, formal in zip(returned, callee.results, strict=False)}
     return name, arguments, gives

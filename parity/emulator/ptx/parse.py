@@ -39,13 +39,13 @@ _HEAD = re.compile(
     re.MULTILINE,
 )
 _VARIABLE = re.compile(
-    r"\.(?P<space>global|const|shared|local|param)\s+"
-    r"(?:\.attribute\([^)]*\)\s*)?(?:\.align\s+(?P<align>\d+)\s+)?(?:\.v(?P<vector>[248])\s+)?\.(?P<type>\w+)\s+"
+    r"\.(?P<space>global|const|shared|local|param)\s*"
+    r"(?:\.attribute\([^)]*\)\s*)?(?:\.align\s+(?P<align>\d+)\s*)?(?:\.v(?P<vector>[248])\s*)?\.(?P<type>\w+)\s+"
     r"(?:\.ptr(?:\s*\.\w+)*(?:\s+\d+)?\s+)?"
     rf"(?P<name>{_NAME})(?P<dims>(?:\s*\[\d*\])*)(?:\s*=\s*(?P<value>.*))?\s*",
     re.DOTALL,
 )
-_REGISTER = re.compile(r"\.reg\s+\.(?:v[24]\s+\.)?(?P<type>\w+)\s+(?P<names>.*)", re.DOTALL)
+_REGISTER = re.compile(r"\.reg\s*\.(?:v[24]\s*\.)?(?P<type>\w+)\s+(?P<names>.*)", re.DOTALL)
 _RANGE = re.compile(rf"({_NAME})<(\d+)>")
 _LABEL = re.compile(rf"({_NAME}):(?!:)")
 _SPACE = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)+", re.DOTALL)
@@ -338,7 +338,7 @@ class _Reader:
             else:
                 several = [name]
             for each in several:
-                scope[each] = each if len(self._scopes) == 1 else f"{each}@{self._count}"
+                scope[each] = each if len(self._scopes) == 1 else f"{each}$scope{self._count}"
                 self.registers[scope[each]] = match["type"]
 
     def _instruction(self, text: str, line: int) -> Instruction:
@@ -377,7 +377,7 @@ class _Reader:
         return name
 
 
-_WORD = re.compile(rf"(?<![\w$%.@]){_NAME}")
+_WORD = re.compile(rf"(?<![\w$%.]){_NAME}")
 
 
 def _is_header(place: str) -> bool:

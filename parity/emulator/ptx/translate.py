@@ -32,8 +32,9 @@ _REFUSED = {
     "tex": "textures", "tld4": "textures", "txq": "textures", "suld": "surfaces", "sust": "surfaces",
     "sured": "surfaces", "suq": "surfaces", "mma": "matrix instructions (mma)", "wmma": "matrix instructions (wmma)",
     "wgmma": "matrix instructions (wgmma)", "ldmatrix": "matrix instructions (ldmatrix)",
-    "tcgen05": "matrix instructions", "stmatrix": "matrix instructions (stmatrix)", "mbarrier": "barriers in memory (mbarrier)",
-    "cp": "asynchronous copies (cp.async)", "alloca": "memory of a size that is not constant (alloca)",
+    "tcgen05": "matrix instructions", "stmatrix": "matrix instructions (stmatrix)",
+    "mbarrier": "barriers in memory (mbarrier)", "cp": "asynchronous copies (cp.async)",
+    "alloca": "memory of a size that is not constant (alloca)",
     "getctarank": "clusters of blocks", "mapa": "clusters of blocks", "multimem": "multicast memory",
     "movmatrix": "matrix instructions (movmatrix)", "istypep": "textures",
 }  # fmt: skip

@@ -8,17 +8,7 @@
 #include <hip/hip_runtime.h>
 #include <hip/library_types.h>
 
-namespace parity_stub {
-// A handle or an enumeration.
-struct LibraryType {
-  LibraryType() = default;
-  template <typename T>
-  LibraryType(T);
-  operator int() const;
-  template <typename T>
-  operator T*() const;
-};
-}  // namespace parity_stub
+#include <parity/library_type.h>
 
 typedef float hipfftReal;
 typedef double hipfftDoubleReal;

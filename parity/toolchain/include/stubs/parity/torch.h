@@ -122,6 +122,6 @@ namespace torch { namespace py = pybind11; }
 #define PYBIND11_MODULE(name, m, ...) static void C10_CONCATENATE(pybind11_init_, name)(::pybind11::module_ & m)
 #define PYBIND11_MAKE_OPAQUE(...)
 
-#ifndef USE_ROCM
+#if defined(__HIP__) && !defined(USE_ROCM)
 #define USE_ROCM 1
 #endif

@@ -22,8 +22,13 @@ struct alignas(2) Half {
 
   Half() = default;
   constexpr C10_HOST_DEVICE Half(unsigned short bits, from_bits_t) : x(bits) {}
+#ifdef __HIP__
   C10_HOST_DEVICE Half(float value) : x(__builtin_bit_cast(unsigned short, static_cast<_Float16>(value))) {}
   C10_HOST_DEVICE operator float() const { return static_cast<float>(__builtin_bit_cast(_Float16, x)); }
+#else  // CUDA's device code has no _Float16
+  C10_HOST_DEVICE Half(float value) : x(__half_as_ushort(__float2half(value))) {}
+  C10_HOST_DEVICE operator float() const { return __half2float(__ushort_as_half(x)); }
+#endif
   C10_HOST_DEVICE Half(const __half& value) : x(__builtin_bit_cast(unsigned short, value)) {}
   C10_HOST_DEVICE operator __half() const { return __builtin_bit_cast(__half, x); }
 };

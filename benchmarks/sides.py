@@ -1,0 +1,77 @@
+"""CUDA's side beside AMD's on the emulator: the time of each kernel as PTX, by its time as AMD code.
+
+    python -m benchmarks.sides [SELECTOR...] [--target gfx1100] [--examples N]
+
+Both execute the same drawn cases one after the other, with every check, in one process; translation is not counted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import time
+from collections.abc import Iterator, Sequence
+
+from parity.cli.options import positive
+from parity.engine import Plan, columns_of, runnable, tasks_of
+from parity.op import Entry
+from parity.runners import Runner, available
+from parity.runners.ptx import MEASURED
+from parity.suite import Suite, find_suite
+from parity.toolchain import build_suite
+
+REPEATS = 3
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print a line for each kernel, and the median of all."""
+    parser = argparse.ArgumentParser("python -m benchmarks.sides", description=__doc__)
+    parser.add_argument("selectors", nargs="*", metavar="SELECTOR")
+    parser.add_argument("--target", default="gfx1100", metavar="T")
+    parser.add_argument("--examples", type=positive, default=5, metavar="N")
+    options = parser.parse_args(arguments)
+    ratios = []
+    for kernel, cuda, amd in measured(find_suite(), options.target, options.selectors, options.examples):
+        ratios.append(cuda / amd)
+        print(f"{kernel:<30} {1e3 * cuda:8.2f} ms  {1e3 * amd:8.2f} ms  {cuda / amd:6.2f}", flush=True)
+    if not ratios:
+        return 3
+    slower = sum(ratio > 1 for ratio in ratios)
+    print(f"{len(ratios)} kernels: PTX takes {statistics.median(ratios):.2f} of the time of {options.target} (median)")
+    print(f"{slower} take longer, at most {max(ratios):.2f} times as long")
+    return 0
+
+
+def measured(suite: Suite, target: str, selectors: Sequence[str], examples: int) -> Iterator[tuple[str, float, float]]:
+    """Each kernel with the seconds of its cases as PTX and as AMD code: the best of some repetitions."""
+    selection = suite.select(selectors)
+    sides = {}
+    for name, where in (("ptx", MEASURED), ("emulated", target)):
+        runner = available(name)
+        assert isinstance(runner, Runner)
+        (column,) = columns_of(runner, [where])
+        built = build_suite(suite, suite.modules_of(suite.entries_of(selection)), [where])
+        sides[column] = runner.open(where), {each.module: each.code_object for each in built if each.code_object}
+    code = {(module, column): each for column, (_, objects) in sides.items() for module, each in objects.items()}
+    tasks = runnable(tasks_of(selection, list(sides)), suite, code)
+    plan = Plan.of(suite, tasks, code, examples=examples)
+    for task in tasks:
+        entry = Entry(suite.op(task.op), task.dtypes)
+        calls = [entry.op.call(entry.op.parse(text)) for _, text in plan.draw(suite, task)]
+        best = []
+        for column, (session, _) in sides.items():
+            module = code[entry.op.module, column]
+            session.prepare(module, [entry.kernel])
+            times = []
+            for _ in range(REPEATS + 1):
+                start = time.perf_counter()
+                for call in calls:
+                    session.execute(module, call.launch, call.buffers)
+                times.append(time.perf_counter() - start)
+            best.append(min(times[1:]))
+        yield entry.kernel, best[0], best[1]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,95 @@
+"""The judge of an op without a reference: what CUDA's side left in a case, and what roundings matter to another's."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from parity.codeobject import CodeObject
+from parity.compare import Moved, expected_of, same
+from parity.errors import Unreferenced
+from parity.launch import Arithmetic, Outcome
+from parity.op import Call
+from parity.reference.expected import Expected
+from parity.runners import Session, Shadowing, shadowing
+
+__all__ = ["Side", "Standard"]
+
+Array = np.ndarray[Any, Any]
+
+UNKNOWN = "the op has no reference, CUDA's values are others, and how far roundings may move them is not known: {}"
+
+
+@dataclass(frozen=True)
+class Side:
+    """Code that can be executed on this machine, and the session that does so."""
+
+    session: Session
+    code: CodeObject
+
+    @property
+    def shadowing(self) -> Shadowing | None:
+        """What executes this code with other roundings: the session, or an emulator of the target."""
+        return self.session if isinstance(self.session, Shadowing) else shadowing(self.code.target)
+
+
+@dataclass(frozen=True, eq=False)
+class Standard:
+    """What is expected of one side in a case, by what CUDA's side left there: ``outputs``, in logical shape.
+
+    ``theirs`` is CUDA's side, where it can be executed with other roundings as well.
+    """
+
+    call: Call
+    outputs: Mapping[str, Array]
+    mine: Side
+    theirs: Side | None = None
+
+    def expected(self, got: Mapping[str, Array]) -> Mapping[str, Expected]:
+        """What is expected of each output. Nothing is executed where ``got`` has the bits of CUDA's.
+
+        Raises:
+            Unreferenced: the code cannot be executed with other roundings.
+        """
+        if all(same(self.outputs[name], got[name]) for name in self.outputs):
+            return {name: expected_of(value, Arithmetic.COMPARES, []) for name, value in self.outputs.items()}
+        return self._expected
+
+    @functools.cached_property
+    def _expected(self) -> Mapping[str, Expected]:
+        sides = [self.mine, *([self.theirs] if self.theirs and isinstance(self.theirs.session, Shadowing) else [])]
+        ran = [_ran(self.call, side) for side in sides]
+        arithmetic = max(each for each, _ in ran)
+        moved = [shadows() for _, shadows in ran] if arithmetic is Arithmetic.ROUNDS else []
+        return {
+            name: expected_of(value, arithmetic, [outputs[name] for outputs in moved])
+            for name, value in self.outputs.items()
+        }
+
+
+def _ran(call: Call, side: Side) -> tuple[Arithmetic, Callable[[], Mapping[str, Moved]]]:
+    """What the code of a side does with floating-point numbers, and a function that runs it with other roundings."""
+    session = side.shadowing
+    if session is None:
+        raise Unreferenced(UNKNOWN.format(f"no emulator runs {side.code.target}"))
+    launch = call.on(side.code).launch
+
+    def view(name: str, outcome: Outcome) -> Array:
+        return call.outputs[name].view(outcome.buffers[name])
+
+    def shadows() -> Mapping[str, Moved]:
+        ran = session.shadows(side.code, launch, call.buffers)
+        for each in (ran.nearest, *ran.moved, *ran.narrowed):
+            if each.fault:
+                raise Unreferenced(UNKNOWN.format(f"executed with other roundings it ends: {each.fault.message}"))
+        runs = ran.moved, ran.narrowed
+        return {
+            name: Moved(view(name, ran.nearest), *([view(name, each) for each in some] for some in runs))
+            for name in call.outputs
+        }
+
+    return session.arithmetic(side.code, launch), shadows

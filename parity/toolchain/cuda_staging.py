@@ -1,0 +1,155 @@
+"""The CUDA side of a module whose host code wants what is not here: without it, as AMD's side has it (``staging.py``).
+
+A source is compiled as it is first. Only where that fails it is written elsewhere, with an empty header for each that
+is not here (one of cuBLAS and the like has the names that are used) and without the host code that then does not
+compile; device code is never touched.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from parity.toolchain.compiler import HEADERS, STUBS, CompileError
+from parity.toolchain.diagnostics import Diagnostic, Place, diagnostics
+from parity.toolchain.host_code import HostCode, instantiations, repaired
+from parity.toolchain.host_syntax import ANYTHING
+from parity.toolchain.sources import Source
+from parity.toolchain.staging import ANYTHING_HEADER, EMPTY, FINE_ROUNDS, ROUNDS, STANDARD_HEADER
+from parity.toolchain.stubs import LIBRARY_NAMES, cuda_library, cuda_stub, library_names
+
+__all__ = ["StagedCuda", "compiled"]
+
+HIP_ON_CUDA = HEADERS / "cuda"
+"""Headers by HIP's names that stubs include, for CUDA's compiler."""
+
+
+@dataclass(frozen=True)
+class StagedCuda:
+    """The files to compile: the main one, folders with headers, headers that are included first, and what was done.
+
+    ``originals`` are the names of the source's files, by the paths that nvcc knows them by; ``stubs`` are those of the
+    headers that are not here that small ones of parity's answer.
+    """
+
+    main: Path
+    include: tuple[Path, ...]
+    forced: tuple[str, ...]
+    originals: dict[Path, str]
+    host: HostCode = field(default_factory=HostCode)
+    stubs: tuple[str, ...] = ()
+
+    def named(self, path: Path) -> str:
+        """The name of a file that is the same wherever the source is."""
+        return self.originals.get(path, str(path))
+
+
+def compiled(compile_it: Callable[[StagedCuda], None], source: Source, folder: Path) -> StagedCuda:
+    """Compile a module as it is, or without host code that does not compile here, below ``folder``; what compiled.
+
+    Raises:
+        CompileError: device code does not compile.
+    """
+    try:
+        return _compiled(compile_it, source, folder, cuda_stub)
+    except CompileError as error:
+        # A stub is not the library. Kernels that need nothing of it compile without, which is tried where it was used.
+        if not any(
+            cuda_stub(each.missing_header) != cuda_library(each.missing_header) for each in diagnostics(error.log)
+        ):
+            raise
+        try:
+            return _compiled(compile_it, source, folder.with_name(f"{folder.name}-plain"), cuda_library)
+        except CompileError:
+            raise error from None
+
+
+def _compiled(
+    compile_it: Callable[[StagedCuda], None], source: Source, folder: Path, stub_of: Callable[[str], str]
+) -> StagedCuda:
+    originals = {path: source.name(path) for path in source.files}
+    staged = StagedCuda(source.path, source.folders, source.side.forced, originals)
+    rounds = 0
+    while True:
+        try:
+            compile_it(staged)
+            return staged
+        except CompileError as error:
+            names = staged.originals
+            texts = {source.name(path): text for path, text in source.files.items()}
+            errors = [_named(each, names, texts) for each in diagnostics(error.log)]
+            host = repaired(staged.host, texts, errors, coarse=rounds >= FINE_ROUNDS)
+            if host is None or rounds == ROUNDS:
+                raise _explained(error, staged, source) from None
+            # A header that is not there is found before anything else, and no error of host code.
+            rounds += len(host.empty_headers) == len(staged.host.empty_headers)
+            staged = _staged(source, host, folder, stub_of)
+
+
+def _staged(source: Source, host: HostCode, folder: Path, stub_of: Callable[[str], str]) -> StagedCuda:
+    def place_of(path: Path) -> Path:
+        return folder / os.path.relpath(path, source.root)
+
+    originals = {}
+    for path, text in source.files.items():
+        place = Path(os.path.normpath(place_of(path)))
+        place.parent.mkdir(parents=True, exist_ok=True)
+        text = host.blanked(source.name(path), text)
+        if path == source.path:
+            text += instantiations(host.instantiated)
+        place.write_bytes(text.encode("utf-8", "surrogateescape"))
+        originals[place] = source.name(path)
+    for header in host.empty_headers:
+        stub = stub_of(header)
+        (folder / EMPTY / header).parent.mkdir(parents=True, exist_ok=True)
+        (folder / EMPTY / header).write_text(f"#include <{stub}>\n" if stub else "")
+    stubs = tuple(filter(stub_of, host.empty_headers))
+    if stubs:
+        (folder / EMPTY / LIBRARY_NAMES).parent.mkdir(parents=True, exist_ok=True)
+        (folder / EMPTY / LIBRARY_NAMES).write_text(library_names(source.files.values(), cuda=True))
+    forced = {path: str(place_of(Path(path))) for path in source.side.forced if Path(path) in source.files}
+    anything = any(ANYTHING in piece.instead for piece in host.left_out)
+    return StagedCuda(
+        Path(os.path.normpath(place_of(source.path))),
+        (*map(place_of, source.folders), folder / EMPTY, *((STUBS, HIP_ON_CUDA) if stubs else ())),
+        (
+            *((str(STANDARD_HEADER),) if host.empty_headers else ()),
+            *((str(ANYTHING_HEADER),) if anything else ()),
+            *(forced.get(name, name) for name in source.side.forced),
+        ),
+        originals,
+        host,
+        stubs,
+    )
+
+
+def _named(error: Diagnostic, names: dict[Path, str], texts: dict[str, str]) -> Diagnostic:
+    """The error at the names that the source has for its files. nvcc says no column: it is where the line begins."""
+
+    def named(place: Place) -> Place:
+        file, line, column = place
+        name = names.get(Path(os.path.normpath(file)), file)
+        lines = texts.get(name, "").split("\n", line)
+        if column == 1 and len(lines) >= line:
+            column += len(lines[line - 1]) - len(lines[line - 1].lstrip())
+        return name, line, column
+
+    return replace(error, places=tuple(map(named, error.places)), included=tuple(map(named, error.included)))
+
+
+def _explained(error: CompileError, staged: StagedCuda, source: Source) -> CompileError:
+    """The error in terms of the source's files, behind what led to it."""
+    paths = {str(place): str(source.originals[name]) for place, name in staged.originals.items()}
+    known = re.compile(rf"(?:{'|'.join(map(re.escape, paths))})(?=[:(,\"' ])")
+    log = known.sub(lambda match: paths[match[0]], error.log)
+    first = (*staged.host.missing, *staged.host.reasons_of(each.text for each in diagnostics(log)))
+    return CompileError(error.module, error.target, "\n".join((*_placed(first, source), log)), error.files)
+
+
+def _placed(lines: Sequence[str], source: Source) -> list[str]:
+    """Errors at the paths of the files that they name."""
+    parts = (line.partition(":") for line in lines)
+    return [f"{source.originals.get(name, name)}{colon}{rest}" for name, colon, rest in parts]

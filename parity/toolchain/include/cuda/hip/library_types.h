@@ -1,0 +1,3 @@
+#pragma once
+
+#include <library_types.h>

@@ -1,0 +1,123 @@
+"""Shadow runs: every operation rounds up or down, and nothing else changes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from parity.dtypes import dtype
+from parity.emulator import MOVED
+from parity.emulator.parse import instruction_of
+from parity.emulator.shadow import arithmetic_of, divisions
+from parity.launch import Arithmetic, Buffer, Launch, Pointer, Scalar
+from parity.runners import Shadowing, runner, shadowing
+from parity.toolchain import build
+
+SOURCE = """
+#include <cuda_bf16.h>
+#define EACH int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n)
+extern "C" __global__ void ratio_f32(const float* x, float* out, int n) { EACH out[i] = x[i] / 3.0f; }
+extern "C" __global__ void apart_f32(const float* x, float* out, int n) { EACH out[i] = x[i] * x[i] - 1.0f; }
+extern "C" __global__ void turns_f32(const float* x, float* out, int n) { EACH out[i] = x[i] * 0.1f - x[i] * 0.7f; }
+extern "C" __global__ void whole_f32(const float* x, float* out, int n) { EACH out[i] = x[(i * 7) / 3 % n] * 2.0f; }
+extern "C" __global__ void copy_f32(const float* x, float* out, int n) { EACH out[i] = x[i]; }
+extern "C" __global__ void larger_f32(const float* x, float* out, int n) { EACH out[i] = fmaxf(x[i], 0.5f); }
+extern "C" __global__ void half_bf16(const __nv_bfloat16* x, __nv_bfloat16* out, int n) {
+    EACH out[i] = __float2bfloat16(__bfloat162float(x[i]) * 0.3f);
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def code(tmp_path_factory, cache):
+    folder = tmp_path_factory.mktemp("shadow")
+    (folder / "some.cu").write_text(SOURCE)
+    (built,) = build(folder, ["some"], ["gfx1100"], cache=cache)
+    assert built.error is None, built.error
+    return built.code_object
+
+
+@pytest.fixture(scope="module")
+def session():
+    return runner("emulated").open("gfx1100")
+
+
+def shadows(session, code, kernel, values, kind="f32"):
+    """What a kernel leaves as it is, and in shadow runs, one row for each."""
+    x = np.array(values, dtype(kind).numpy)
+    buffers = {"x": Buffer(dtype(kind), x), "out": Buffer(dtype(kind), np.zeros_like(x), writable=True)}
+    args = (Pointer("x"), Pointer("out"), Scalar(dtype("i32"), len(x)))
+    found = session.shadows(code, Launch(kernel, (1, 1, 1), (64, 1, 1), args), buffers)
+    assert not [each.fault for each in (found.nearest, *found.moved, *found.narrowed) if each.fault]
+    runs = [found.nearest, *found.moved]
+    return np.array([each.buffers["out"].astype(np.float64) for each in runs]), len(found.narrowed)
+
+
+def test_a_quotient_goes_up_and_down_and_the_direction_is_forgotten(session, code):
+    runs, _ = shadows(session, code, "ratio_f32", [1.0, 2.0, 3.0])
+    assert len(runs) == 1 + len(MOVED)
+    third = 1 / 3
+    assert runs[:, 0].min() < third < runs[:, 0].max()
+    assert runs[:, 0].max() - runs[:, 0].min() <= 8 * 2.0**-25
+    assert runs[0, 2] == 1.0
+    assert np.float32(1) / np.float32(3) == np.float32(0.33333334)  # to nearest again, here
+
+
+def test_a_multiply_add_is_also_two_operations(session, code):
+    x = 1 + 2.0**-12
+    runs, _ = shadows(session, code, "apart_f32", [x])
+    exact = x * x - 1
+    assert abs(runs[0, 0] - exact) <= 2.0**-36  # fused: rounded once, at 2**-11
+    assert np.abs(runs[:, 0] - exact).max() >= 2.0**-25  # apart: the product is rounded, near 1
+
+
+def test_errors_that_cancel_if_all_go_one_way_are_seen(session, code):
+    runs, _ = shadows(session, code, "turns_f32", [1.0, 3.0, 5.0])
+    spread = runs.max(0) - runs.min(0)
+    assert (spread >= np.array([0.5, 2, 2]) * 2.0**-24).all()
+
+
+def test_divisions_of_integers_and_exact_products_are_moved_by_nothing(session, code):
+    runs, _ = shadows(session, code, "whole_f32", [0.1, 0.2, 0.3, 0.4, 0.5])
+    assert len(runs) > 1 + len(MOVED)  # so that more were tried
+    assert (runs == runs[0]).all()
+    assert list(runs[0].astype(np.float32)) == list(np.float32([0.2, 0.6, 1.0, 0.6, 1.0]))
+
+
+def test_bf16_is_rounded_up_and_down_where_integers_do_it(session, code):
+    runs, narrowed = shadows(session, code, "half_bf16", [1.0, -1.0], "bf16")
+    assert narrowed == 2
+    for column in (0, 1):
+        low, high = sorted(set(runs[:, column]))
+        assert low < runs[0, 1 - column] * -1 + 2.0**-9 and high - low == 2.0**-9
+
+
+def test_what_code_does_with_floating_point_numbers(session, code):
+    def of(kernel):
+        return session.arithmetic(code, Launch(kernel, (1, 1, 1), (64, 1, 1), ()))
+
+    assert of("copy_f32") is Arithmetic.MOVES
+    assert of("larger_f32") is Arithmetic.COMPARES
+    assert of("ratio_f32") is of("apart_f32") is of("half_bf16") is Arithmetic.ROUNDS
+    assert arithmetic_of("\tv_rndne_f32_e32 v0, v1\n") is Arithmetic.COMPARES
+    assert arithmetic_of("\tv_dual_mul_f32 v0, v1, v2 :: v_dual_mov_b32 v3, v4\n") is Arithmetic.ROUNDS
+    assert arithmetic_of("\tglobal_atomic_add_f32 v0, v1, s[0:1]\n") is Arithmetic.ROUNDS
+
+
+def test_an_emulator_shows_roundings_of_any_amd_target():
+    assert isinstance(shadowing("gfx90a"), Shadowing)
+    assert shadowing("sm_90x") is None
+
+
+def test_a_division_of_integers_is_found_by_its_reciprocal():
+    listing = """
+v_cvt_f32_u32_e32 v1, s4
+v_mul_f32_e32 v2, v8, v9
+v_rcp_iflag_f32_e32 v1, v1
+v_mul_f32_e32 v1, 0x4f7ffffe, v1
+v_cvt_u32_f32_e32 v1, v1
+v_mul_f32_e32 v1, v1, v2
+v_rcp_f32_e32 v3, v2
+"""
+    items = [instruction_of(text, 1, None, None) for text in listing.strip().splitlines()]
+    assert divisions(items) == {0, 2, 3, 4}

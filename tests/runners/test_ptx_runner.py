@@ -1,0 +1,78 @@
+"""The runner that executes PTX: CUDA's side of a kernel on the CPU, beside AMD's."""
+
+import shutil
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+
+from parity.errors import MissingTool
+from parity.runners import Choosing, Counting, Drawing, Explaining, runner
+from parity.runners import ptx as module
+from parity.toolchain import build
+
+HAS_NVCC = shutil.which("nvcc") or (find_spec("nvidia") and find_spec("nvidia.cu13"))
+
+
+@pytest.fixture(scope="module")
+def session():
+    return runner("ptx").open("sm_90")
+
+
+@pytest.fixture(scope="module")
+def code(suite):
+    if not HAS_NVCC:
+        pytest.skip("there is no nvcc: pip install 'parity-harness[nvcc]', or the CUDA toolkit")
+    (built,) = build(suite.kernels, ["affine"], ["sm_90"])
+    assert built.error is None, built.error
+    return built.code_object
+
+
+def outcome(suite, session, code, text, **change):
+    case = suite.parse(text)
+    call = suite.entry(case).op.call(case)
+    launch = type(call.launch)(**{**vars(call.launch), **change})
+    return call, session.execute(code, launch, call.buffers)
+
+
+def test_a_run_that_names_no_target_has_the_one_that_was_measured():
+    ptx = runner("ptx")
+    assert isinstance(ptx, Choosing)
+    assert ptx.usual() == ("sm_90",)
+    assert {"sm_80", "sm_90", "sm_100"} <= set(ptx.targets())
+    assert (ptx.evidence, ptx.vendor) == ("emulated", "cuda")
+
+
+def test_without_nvcc_it_says_what_to_install(monkeypatch):
+    def missing():
+        raise MissingTool("nvcc", "PATH", "python -m pip install nvidia-cuda-nvcc")
+
+    monkeypatch.setattr(module, "nvcc", missing)
+    probe = runner("ptx").probe()
+    assert (probe.available, probe.reason) == (False, "nvcc not found")
+    assert "pip install nvidia-cuda-nvcc" in probe.install
+
+
+def test_its_sessions_explain_and_neither_count_nor_draw(session):
+    assert isinstance(session, Explaining)
+    assert not isinstance(session, Counting | Drawing)
+
+
+def test_a_kernel_gives_what_the_gpu_gave(suite, session, code):
+    """ptxas fuses the product with the sum: 37 of these 200 elements have other bits with two roundings."""
+    call, after = outcome(suite, session, code, "affine.affine[f16](x=200~normal@0 mul=1.099609375 add=-0.5)")
+    assert after.fault is None
+    x = call.inputs["x"].astype(np.float64)
+    fused = (x * 1.099609375 - 0.5).astype(np.float16)
+    assert after.buffers["out"].tobytes() == fused.tobytes()
+    assert (fused != (x * 1.099609375).astype(np.float16) - np.float16(0.5)).sum() == 37
+
+
+def test_what_a_kernel_does_wrong_is_a_fault_with_its_place_in_the_source(suite, session, code):
+    text = "affine.affine[f32](x=100~normal@0 mul=2.0 add=1.0 null-info)"
+    call, _ = outcome(suite, session, code, text)
+    long = (type(call.launch.args[0])(call.launch.args[0].dtype, 101), *call.launch.args[1:])
+    fault = outcome(suite, session, code, text, args=long)[1].fault
+    assert fault.kind == "out-of-bounds read"
+    for word in ("affine_f32", "elementwise.cuh", "lane 4", "'x'", "ld.global"):
+        assert word in fault.message
