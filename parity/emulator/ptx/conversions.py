@@ -34,7 +34,7 @@ def convert(o: Operation, words: list[str]) -> None:
     if of in floats:
         x, own = o.source(operand, of), {"bf16": "f32"}.get(of, of)
         x = f"of_bf16({x})" if of == "bf16" else x
-        if flush and own == "f32":
+        if flush and own == "f32" and to != "f16":  # a subnormal operand rounds up to an f16 all the same, as measured
             x = f"ftz({x})"
         if to not in floats:
             value = f"to_integer<{cpp(to)}, {mode or 'RZ'}>({x})"
@@ -116,8 +116,8 @@ def _to_float(
             value, kind = f"narrow_bf16<{mode or 'RN'}>(to<f64>({value}))", "u16"
     elif of == "bf16":
         value, kind = f"bf16_of({value})", "u16"
-    elif not whole and not sat:
-        value = f"nan1({value})" if own != "f64" else value
+    elif not whole and not sat and (own == "f16" or flush):  # else the bits are those of the operand
+        value = f"nan1({value})"
     if flush and kind == "f32":
         value = f"ftz({value})"
     if kind == "u16" and (sat or relu):
