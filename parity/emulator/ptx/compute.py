@@ -50,7 +50,7 @@ def compute(o: Operation, base: str, words: list[str]) -> None:
         _dot(o, base, modifiers, types)
         return
     if base == "lop3":
-        _lop3(o)
+        _lop3(o, modifiers)
         return
     try:
         known, removed = _looked_up(base, modifiers, type_)
@@ -67,16 +67,16 @@ def compute(o: Operation, base: str, words: list[str]) -> None:
     if len(operands) != len(sources):
         raise Unknown(f"{len(operands)} operands of {o.item.mnemonic}, not {len(sources)}")
     values = [o.source(operand, each) for operand, each in zip(operands, sources, strict=True)]
-    expression = known.expression.replace("$", mode)
 
     def computed(values: Sequence[str], kind: str) -> str:
         """An expression of the values, which are of a type that C++ computes in."""
         lines = []
         for name, value, source in zip("abcd", values, sources, strict=False):
-            own = _COMPUTED.get(source, cpp(source)) if source.startswith(("bf16", "f16")) else cpp(source)
+            own = _COMPUTED.get(source, cpp(source))
             text = f"ftz({value})" if flush and own[0] == "f" else value
             lines.append(f"const V<{own}> {name} = {text};")
-        text = re.sub(r"\bT\b", kind, expression)
+        text = re.sub(r"\bT\b", kind, known.expression)
+        text = text.replace("$!", f"{mode}, true" if flush else mode).replace("$", mode)
         if flush and kind[0] == "f":
             text = f"ftz({text})"
         if "sat" in removed and kind[0] == "f":
@@ -160,13 +160,25 @@ def _dot(o: Operation, base: str, modifiers: Sequence[str], types: Sequence[str]
     )
 
 
-def _lop3(o: Operation) -> None:
-    target, a, b, c, table = o.item.operands[:5]
+def _lop3(o: Operation, modifiers: Sequence[str]) -> None:
+    """``lop3``; with a boolean operator, also whether the result is not 0, combined with a predicate."""
+    target, a, b, c, table, *more = o.item.operands
     number = integer(table)
-    if number is None or "|" in target:
+    if number is None:
         raise Unknown(f"operand {table} of {o.item.mnemonic}")
     values = [o.source(each, "b32") for each in (a, b, c)]
-    o.guarded(o.result(target, "b32", f"logic3({', '.join(values)}, (u32)N({o.n(number)}))"))
+    value = f"logic3({', '.join(values)}, (u32)N({o.n(number)}))"
+    first, _, second = (part.strip() for part in target.partition("|"))
+    if not more:
+        o.guarded(o.result(first, "b32", value))
+        return
+    there = o.predicate(second)
+    holds = _boolean(modifiers[0], "holds(r != 0)", o.predicate(more[0]))
+    o.guarded(
+        f"const V<u32> r = {value}; const Mask p = {holds};",
+        o.result(first, "b32", "r"),
+        f"{there} = ({there} & ~on) | (p & on);",
+    )
 
 
 # --- comparisons -----------------------------------------------------------------------------------------------------
@@ -259,9 +271,14 @@ def _setr(o: Operation, words: list[str]) -> None:
     _, types = types_in(words)
     if words[-1].endswith("x2"):
         text = _halves_comparison(o, words, a, b)
+        if operator := next((word for word in words if word in ("and", "or", "xor")), None):
+            lines = [f"const Mask other = {o.predicate(more[0])};"]
+            lower, upper = (_boolean(operator, mask, "other") for mask in ("r0", "r1"))
+        else:
+            lines, lower, upper = [], "r0", "r1"
         ones = {"f16x2": "0x3c00", "bf16x2": "0x3f80"}.get(types[0], "0xffff")
-        value = f"of_halves(sel(r0, all((u16){ones}), all((u16)0)), sel(r1, all((u16){ones}), all((u16)0)))"
-        o.guarded(text, o.result(target, "b32", value))
+        values = [f"sel({mask}, all((u16){ones}), all((u16)0))" for mask in (lower, upper)]
+        o.guarded(text, *lines, o.result(target, "b32", f"of_halves({', '.join(values)})"))
         return
     result = types[0]
     text, rest = _comparison(o, [word for word in words if word != result] if types[0] != types[-1] else words, a, b)
@@ -305,7 +322,7 @@ def _testp(o: Operation, words: list[str]) -> None:
     tests = {
         "finite": "holds(finite(x))", "infinite": "holds(x == x) & ~holds(finite(x))", "number": "holds(x == x)",
         "notanumber": "holds(x != x)", "subnormal": "holds(subnormal(x))",
-        "normal": f"holds(finite(x)) & ~holds(subnormal(x)) & holds(x != ({type_})0)",
+        "normal": "holds(finite(x)) & ~holds(subnormal(x))",  # zero counts as normal, as measured
     }  # fmt: skip
     there = o.predicate(target)
     o.guarded(f"const V<{type_}> x = {x};", f"const Mask r = {tests[kind]};", f"{there} = ({there} & ~on) | (r & on);")

@@ -243,6 +243,7 @@ def _activemask(o: Operation, words: list[str]) -> None:
 
 
 def _elect(o: Operation, words: list[str]) -> None:
+    _guard_before(o)
     target, members = o.item.operands
     first, _, valid = (part.strip() for part in target.partition("|"))
     named = o.source(members, "b32")

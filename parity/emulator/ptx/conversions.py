@@ -9,33 +9,38 @@ __all__ = ["convert"]
 
 
 def convert(o: Operation, words: list[str]) -> None:
+    if words[:2] == ["pack", "sat"]:
+        _cvt_pack(o, words[2])
+        return
     modifiers, (to, of) = types_in(words)[0], types_in(words)[1][-2:]
     target, *operands = o.item.operands
     mode = next((ROUNDINGS[word] for word in modifiers if word in ROUNDINGS), "")
     whole = any(word.endswith("i") and word in ROUNDINGS for word in modifiers)  # to an integral value
-    flush, sat, relu = "ftz" in modifiers, "sat" in modifiers or "satfinite" in modifiers, "relu" in modifiers
+    flush, sat, relu, limit = (word in modifiers for word in ("ftz", "sat", "relu", "satfinite"))
     unknown = set(modifiers) - {*ROUNDINGS, "ftz", "sat", "satfinite", "relu", "rna"}
     if unknown:
         raise Unknown(f"modifier .{unknown.pop()} of {o.item.mnemonic}")
     if to in ("f16x2", "bf16x2", "e4m3x2", "e5m2x2") or of in ("e4m3x2", "e5m2x2"):
-        _cvt_pair(o, to, of, mode or "RN", relu, sat)
+        _cvt_pair(o, to, of, mode or "RN", relu, limit)
         return
     (operand,) = operands
     if to == "tf32":
-        value = f"tf32_of({o.source(operand, 'f32')}, {'true' if 'rna' in modifiers else 'false'})"
+        x = o.source(operand, "f32")
+        x = f"relu<f32>({x})" if relu else x
+        value = f"tf32_finite({x})" if limit else f"tf32_of<{'AWAY' if 'rna' in modifiers else mode}>({x})"
         o.guarded(o.result(target, "b32", value))
         return
     floats = ("f16", "bf16", "f32", "f64")
     if of in floats:
         x, own = o.source(operand, of), {"bf16": "f32"}.get(of, of)
         x = f"of_bf16({x})" if of == "bf16" else x
-        if flush and own == "f32":
+        if flush and own == "f32" and to != "f16":  # a subnormal operand rounds up to an f16 all the same, as measured
             x = f"ftz({x})"
         if to not in floats:
             value = f"to_integer<{cpp(to)}, {mode or 'RZ'}>({x})"
             o.guarded(o.result(target, to, value))
             return
-        o.guarded(*_to_float(o, target, to, own, x, mode, whole, flush, sat, relu, of))
+        o.guarded(*_to_float(o, target, to, own, x, mode, whole, flush, sat, relu, limit, of))
         return
     x = o.source(operand, of)
     if to in floats:
@@ -56,6 +61,21 @@ def convert(o: Operation, words: list[str]) -> None:
     o.guarded(o.result(target, to, value))
 
 
+def _cvt_pack(o: Operation, to: str) -> None:
+    """Two integers limited to the range of a type of few bits, behind as many bits of a third operand."""
+    target, *operands = o.item.operands
+    bits = int(to[1:])
+    low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if to[0] == "s" else (0, (1 << bits) - 1)
+    pieces = [
+        f"(as<u32>(min(max({o.source(operand, 's32')}, all<i32>({low})), all<i32>({high}))) & {(1 << bits) - 1}u)"
+        for operand in operands[:2]
+    ]
+    value = f"{pieces[0]} << {bits} | {pieces[1]}"
+    if len(operands) > 2:
+        value += f" | {o.source(operands[2], 'b32')} << {2 * bits}"
+    o.guarded(o.result(target, "b32", value))
+
+
 def _limited(to: str, of: str, x: str) -> str:
     """An integer, limited to the range of another type."""
     if of == "u64":
@@ -74,18 +94,21 @@ def _to_float(
     flush: bool,
     sat: bool,
     relu: bool,
+    limit: bool,
     of: str,
 ) -> list[str]:
     """From a float, ``x`` of the C++ type ``own``, to another one."""
     lines = [f"const V<{own}> x = {x};"]
     value, kind = "x", own
     if whole:
-        value = f"nan1(integral(x, {mode}))" if own != "f64" else f"integral(x, {mode})"
+        value = f"with_nan(integral(x, {mode}), x)"
     if to != of:
         if to == "f64":
-            value, kind = f"widen_f64({value})", "f64"
+            value, kind = f"widen_f64({f'nan1({value})' if flush else value})", "f64"
         elif to == "f32":
-            value = f"narrow_f32<{mode or 'RN'}>({value})" if own == "f64" else f"nan1(to<f32>({value}))"
+            value = f"narrow_f32<{mode or 'RN'}>({value})" if own == "f64" else f"to<f32>({value})"
+            if of == "f16" or flush:  # of bf16 without .ftz, a NaN is as it was
+                value = f"nan1({value})" if own != "f64" else value
             kind = "f32"
         elif to == "f16":
             value, kind = f"narrow_f16<{mode or 'RN'}>(to<f64>({value}))", "f16"
@@ -93,8 +116,8 @@ def _to_float(
             value, kind = f"narrow_bf16<{mode or 'RN'}>(to<f64>({value}))", "u16"
     elif of == "bf16":
         value, kind = f"bf16_of({value})", "u16"
-    elif not whole and not sat:
-        value = f"nan1({value})" if own != "f64" else value
+    elif not whole and not sat and (own == "f16" or flush):  # else the bits are those of the operand
+        value = f"nan1({value})"
     if flush and kind == "f32":
         value = f"ftz({value})"
     if kind == "u16" and (sat or relu):
@@ -103,10 +126,19 @@ def _to_float(
         value = f"saturated<{kind}>({value})"
     elif relu:
         value = f"relu<{kind}>({value})"
+    if of == "f64" and to in ("f16", "bf16") and not sat:
+        value, kind = f"with_nan_of<{10 if to == 'f16' else 7}>(x, as<u16>({value}))", "u16"
+    if limit:
+        value, kind = _finite(value, to), "u16"
     return [*lines, o.result(target, "b16" if kind == "u16" else kind, value)]
 
 
-def _cvt_pair(o: Operation, to: str, of: str, mode: str, relu: bool, sat: bool) -> None:
+def _finite(value: str, to: str) -> str:
+    """``.satfinite``: the largest number for what is infinite."""
+    return f"finite_bits(as<u16>({value}), {'0x7c00' if to.startswith('f') else '0x7f80'})"
+
+
+def _cvt_pair(o: Operation, to: str, of: str, mode: str, relu: bool, limit: bool) -> None:
     target, *operands = o.item.operands
     positive = "true" if relu else "false"
     if to in ("f16x2", "bf16x2") and of == "f32":
@@ -118,7 +150,7 @@ def _cvt_pair(o: Operation, to: str, of: str, mode: str, relu: bool, sat: bool) 
                 piece = f"relu<f16>({piece})"
             elif relu:
                 piece = f"bf16_of(relu<f32>(of_bf16({piece})))"
-            pieces.append(piece)
+            pieces.append(_finite(piece, to) if limit else piece)
         o.guarded(o.result(target, "b32", f"of_halves({pieces[1]}, {pieces[0]})"))
         return
     mantissa = {"e4m3x2": 3, "e5m2x2": 2}

@@ -16,7 +16,7 @@ from parity.emulator.device import Device, Triple, _Loaded
 from parity.emulator.image import Image
 from parity.emulator.memory import Allocation
 from parity.emulator.parse import Instruction
-from parity.emulator.ptx.fusing import fused
+from parity.emulator.ptx.fusing import fused, ordered
 from parity.emulator.ptx.image import ptx_image
 from parity.emulator.ptx.operation import Layout
 from parity.emulator.ptx.parse import (
@@ -51,7 +51,7 @@ def _functions(ptx: str, name: str) -> tuple[Function, ...]:
     """A kernel and the functions that it calls."""
     files = file_names(ptx)
     read = (function(text, files) for text in kernel_functions(ptx, name))
-    return tuple(replace(each, items=fused(each.items)) for each in read)
+    return tuple(replace(each, items=ordered(fused(each.items))) for each in read)
 
 
 def _aligned(at: int, align: int) -> int:

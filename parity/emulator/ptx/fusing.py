@@ -1,7 +1,10 @@
-"""The fusing that PTX leaves to the assembler: a product and the sum that uses it become one instruction.
+"""What PTX leaves to the assembler: which products and sums become one instruction, and the order of their operands.
 
 PTX ISA, "add": without a rounding modifier an ``add`` may be contracted with a ``mul`` to an ``fma``. ptxas does so
 wherever it can, which the cases recorded on an H200 show (benchmarks/through_ptx.py).
+
+Of two NaNs of f64, the one that the machine's second source has is the result. Of operands that may be exchanged ptxas
+makes that the one which is computed later, measured on an H200.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ from dataclasses import replace
 from parity.emulator.parse import Instruction
 from parity.emulator.ptx.parse import names_in
 
-__all__ = ["fused"]
+__all__ = ["fused", "ordered"]
 
 _TYPES = ("f16", "f16x2", "bf16", "bf16x2", "f32", "f64")
 
@@ -46,6 +49,28 @@ def fused(items: Sequence[Instruction | str]) -> tuple[Instruction | str, ...]:
         if item.mnemonic.partition(".")[0] in ("bra", "brx", "ret", "exit", "call"):
             products.clear()
     return tuple(item for i, item in enumerate(found) if i not in dropped)
+
+
+def ordered(items: Sequence[Instruction | str]) -> tuple[Instruction | str, ...]:
+    """The items, where the second source of an f64 instruction is the one that is computed later."""
+    found: list[Instruction | str] = []
+    computed: dict[str, int] = {}
+    for i, item in enumerate(items):
+        if isinstance(item, Instruction):
+            base, *words = item.mnemonic.split(".")
+            if base in _EXCHANGED and words[-1:] == ["f64"]:
+                a, b = item.operands[1:3]
+                if computed.get(a.lstrip("-"), -1) > computed.get(b.lstrip("-"), -1):
+                    if base == "sub":
+                        b = _negated(b)
+                        item = replace(item, mnemonic=".".join(("add", *words)))
+                    item = replace(item, operands=(item.operands[0], b, a, *item.operands[3:]))
+            computed.update(dict.fromkeys(_written(item), i))
+        found.append(item)
+    return tuple(found)
+
+
+_EXCHANGED = ("add", "sub", "mul", "fma", "mad", "min", "max")
 
 
 def _kind(item: Instruction) -> tuple[str, ...] | None:

@@ -2,7 +2,8 @@
 
 ``name : types : modifiers : sources : expression``. ``T`` is the type of the instruction (any of ``types``), ``W`` the
 one of twice its width; a source may also be of a type by name. ``a b c`` are the sources as vectors with a lane for
-each thread. ``$`` is the rounding mode (``RN RZ RM RP``). Modifiers: ``rnd`` (rn rz rm rp, where f16 and bf16 have rn),
+each thread. ``$`` is the rounding mode (``RN RZ RM RP``), ``$!`` that and, with ``.ftz``, ``true``: a product's result
+is not flushed by what it is rounded to alone. Modifiers: ``rnd`` (rn rz rm rp, where f16 and bf16 have rn),
 ``ftz``, ``sat``, ``relu``, others by name. The result has type ``T``, or that before ``=`` in the sources.
 Operations on f16x2 and bf16x2 are those of f16 and bf16 on both halves. Source: PTX ISA, "Instruction Set".
 """
@@ -32,14 +33,21 @@ sub.sat   : s32        :                   : T T     : limited<i32>(to<i64>(a) -
 add       : f half     : rnd ftz sat       : T T     : add<$>(a, b)
 sub       : f half     : rnd ftz sat       : T T     : subtract<$>(a, b)
 fma       : bf16 bf16x2: rnd ftz sat relu  : T T T   : bf16_fused(a, b, c)
-mul       : f half     : rnd ftz sat       : T T     : multiply<$>(a, b)
-fma       : f half     : rnd ftz sat relu  : T T T   : fused<$>(a, b, c)
-mad       : f          : rnd ftz sat       : T T T   : fused<$>(a, b, c)
-div       : f          : rnd ftz           : T T     : divided<$>(a, b)
+mul       : f32 f16 f16x2 : rnd ftz sat    : T T     : multiply<$!>(a, b)
+mul       : f64 bf16 bf16x2 : rnd          : T T     : multiply<$>(a, b)
+fma       : f32 f16 f16x2 : rnd ftz sat relu : T T T : fused<$!>(a, b, c)
+fma       : f64        : rnd               : T T T   : fused<$>(a, b, c)
+fma.oob   : f16 f16x2  : rnd relu          : T T T   : in_bounds(a, b, fused<$>(a, b, c))
+fma.oob   : bf16 bf16x2: rnd relu          : T T T   : in_bounds(a, b, bf16_fused(a, b, c))
+mad       : f32        : rnd ftz sat       : T T T   : fused<$!>(a, b, c)
+mad       : f64        : rnd               : T T T   : fused<$>(a, b, c)
+div       : f32        : rnd ftz           : T T     : divided<$!>(a, b)
+div       : f64        : rnd               : T T     : divided<$>(a, b)
 sqrt      : f          : rnd ftz           : T       : square_root<$>(a)
-rcp       : f          : rnd ftz           : T       : divided<$>(all<T>(1), a)
-abs       : f half     : ftz               : T       : nan1(mag(a))
-neg       : f half     : ftz               : T       : nan1(neg(a))
+rcp       : f32        : rnd ftz           : T       : divided<$!>(all<T>(1), a)
+rcp       : f64        : rnd               : T       : divided<$>(all<T>(1), a)
+abs       : f half     : ftz               : T       : with_nan(mag(a), a)
+neg       : f half     : ftz               : T       : with_nan(neg(a), a)
 min       : f half     : ftz               : T T     : least<false>(a, b)
 max       : f half     : ftz               : T T     : greatest<false>(a, b)
 min.NaN   : f half     : ftz               : T T     : least<true>(a, b)
@@ -78,9 +86,10 @@ mad.hi    : int        :                   : T T T   : high(a, b) + c
 mad.hi.sat: s32        :                   : T T T   : limited<i32>(to<i64>(high(a, b)) + to<i64>(c))
 mad.wide  : i16 i32    :                   : W=T T W : widened(a) * widened(b) + c
 mul24.lo  : i32        :                   : T T     : field24(a) * field24(b)
-mul24.hi  : i32        :                   : T T     : to<T>((widened(field24(a)) * widened(field24(b))) >> 16)
+mul24.hi  : i32        :                   : T T     : high24(a, b)
 mad24.lo  : i32        :                   : T T T   : field24(a) * field24(b) + c
-mad24.hi  : i32        :                   : T T T   : to<T>((widened(field24(a)) * widened(field24(b))) >> 16) + c
+mad24.hi  : i32        :                   : T T T   : high24(a, b) + c
+mad24.hi.sat : s32     :                   : T T T   : limited<i32>(to<i64>(high24(a, b)) + to<i64>(c))
 sad       : int        :                   : T T T   : c + sel(bools(a < b), b - a, a - b)
 div       : int        :                   : T T     : quotient(a, b)
 rem       : int        :                   : T T     : remainder_(a, b)
@@ -88,9 +97,9 @@ abs       : s16 s32 s64:                   : T       : absolute(a)
 neg       : s16 s32 s64:                   : T       : (T)0 - a
 min       : int        : relu              : T T     : min(a, b)
 max       : int        : relu              : T T     : max(a, b)
-min       : u16x2 s16x2 :                  : T T     : min(a, b)
-max       : u16x2 s16x2 :                  : T T     : max(a, b)
 add       : u16x2 s16x2 :                  : T T     : a + b
+min       : u16x2 s16x2 : relu             : T T     : min(a, b)
+max       : u16x2 s16x2 : relu             : T T     : max(a, b)
 popc      : b32 b64    :                   : u32=T   : popcount(a)
 clz       : b32 b64    :                   : u32=T   : leading(a)
 bfind     : i32 i64    :                   : u32=T   : found(a)

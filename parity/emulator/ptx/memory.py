@@ -231,11 +231,12 @@ def _atom(o: Operation, words: list[str]) -> None:
     u = f"u{8 * size}"
     place = _address(o, address, space)
     compares = kind == "cas"
-    expression, t = _ATOMICS[kind], {"bf16": "u16", "f16x2": "PackedF16", "bf16x2": "PackedBf16"}.get(type_, cpp(type_))
+    expression, t = (
+        _ATOMICS[kind],
+        {"bf16": "Bf16", "f16x2": "PackedF16", "bf16x2": "PackedBf16"}.get(type_, cpp(type_)),
+    )
     if kind == "add" and type_ in ("f16", "f32", "f64", "bf16", "f16x2", "bf16x2"):
-        expression = f"atomic_sum{'_flushed' if type_ == 'f32' and space != 'shared' else ''}(was, given)"
-        if type_ == "bf16":
-            expression = "bf16_sum(was, given)"
+        expression = f"sum_in_{'shared' if space == 'shared' else 'memory'}(was, given)"
     elif kind in ("min", "max") and type_ in ("f16", "f32", "f64", "bf16", "f16x2", "bf16x2"):
         raise Unknown(f"instruction {o.item.mnemonic}")
     read = [f"as<{u}>({o.source(each, type_ if not type_.endswith('x2') else 'b32')})" for each in values]

@@ -173,8 +173,8 @@ class Operation:
 
     def _negated(self, operand: str, type_: str) -> str:
         value = self.source(operand, type_)
-        if type_ in ("f16", "f32", "f64"):
-            return f"neg({value})"
+        if type_ in ("f16", "f32", "f64"):  # the sign of a NaN remains
+            return f"negated({value})"
         signs = {"bf16": "(u16)0x8000"}.get(type_, "0x80008000u")
         if type_ not in ("bf16", "f16x2", "bf16x2"):
             raise Unknown(f"operand -{operand}")

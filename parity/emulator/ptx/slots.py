@@ -15,7 +15,7 @@ from parity.emulator.ptx.parse import Function
 
 __all__ = ["Slots", "allocated"]
 
-_WORD = re.compile(r"[%$\w.]+")
+_WORD = re.compile(r"[%$\w]+")
 # Instructions whose first operand is no result.
 _NO_RESULT = ("st", "red", "bra", "brx", "bar", "barrier", "call", "ret", "exit", "trap", "membar", "fence", "cp")
 

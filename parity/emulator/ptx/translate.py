@@ -17,6 +17,7 @@ from parity.emulator.ptx.conversions import convert
 from parity.emulator.ptx.memory import MEMORY, copy_async
 from parity.emulator.ptx.operation import END, Layout, Operation, Step, Translation, call_of, label
 from parity.emulator.ptx.parse import Function
+from parity.emulator.ptx.video import VIDEO
 from parity.emulator.threaded import VECTOR, Threaded
 from parity.emulator.writer import Missing, Unknown
 
@@ -145,7 +146,7 @@ def _emit(o: Operation) -> None:
     words = [word.partition("::")[0] for word in words]
     if _IGNORED.match(o.item.mnemonic):
         return
-    if special := CONTROL.get(base) or COMPUTE.get(base) or MEMORY.get(base):
+    if special := CONTROL.get(base) or COMPUTE.get(base) or MEMORY.get(base) or VIDEO.get(base):
         special(o, words)
     elif base == "cvt":
         convert(o, words)

@@ -60,22 +60,40 @@ INLINE V<u64> own_scratch(Context *c, u32 wave, u64 offset) {
   return c->scratch + offset + to<u64>((wave * LANES + IOTA) * c->scratch_stride);
 }
 
-// --- floating point: one NaN, subnormals as the instruction says, roundings ---
+// --- floating point: NaNs, subnormals as the instruction says, roundings ---
 enum Rounding { RN, RZ, RM, RP };
-template <class T> constexpr u64 NAN_BITS = sizeof(T) == 2 ? 0x7ffful : sizeof(T) == 4 ? 0x7ffffffful : 0xfff8000000000000ul;
-// In integers: to the compiler, a NaN that an operation gave is as good as another one.
-INLINE V<f32> nan1(V<f32> x) {
-  V<u32> u = as<u32>(x);
-  return as<f32>(sel(bools((u & 0x7fffffffu) > 0x7f800000u), all(0x7fffffffu), u));
+// NaNs are told and chosen in integers: to the compiler, a NaN that an operation gave is as good as another one.
+INLINE B is_nan(V<f16> x) { return bools((as<u16>(x) & (u16)0x7fff) > (u16)0x7c00); }
+INLINE B is_nan(V<f32> x) { return bools((as<u32>(x) & 0x7fffffffu) > 0x7f800000u); }
+INLINE B is_nan(V<f64> x) { return bools((as<u64>(x) & 0x7ffffffffffffffful) > 0x7ff0000000000000ul); }
+// The NaN of an operation on these operands. f16 and f32 have one NaN. Of f64 it is the first operand that is a NaN,
+// made quiet, and one of its own if none is. Measured on an H200, as is the order of the operands.
+template <class... X> INLINE V<f16> nan_of(V<f16>, X...) { return as<f16>(all((u16)0x7fff)); }
+template <class... X> INLINE V<f32> nan_of(V<f32>, X...) { return as<f32>(all(0x7fffffffu)); }
+INLINE V<u64> nan_bits() { return all(0xfff8000000000000ul); }
+template <class... X> INLINE V<u64> nan_bits(V<f64> first, X... rest) {
+  return sel(is_nan(first), as<u64>(first) | QUIET<u64>, nan_bits(rest...));
 }
-INLINE V<f16> nan1(V<f16> x) {
-  V<u16> u = as<u16>(x);
-  return as<f16>(sel(bools((u & (u16)0x7fff) > (u16)0x7c00), all((u16)0x7fff), u));
+template <class... X> INLINE V<f64> nan_of(V<f64> first, X... rest) { return as<f64>(nan_bits(first, rest...)); }
+// A result with its NaNs as those of the operands.
+template <class T, class... X> INLINE V<T> with_nan(V<T> r, X... operands) {
+  typedef typename Float<T>::U U;
+  return as<T>(sel(is_nan(r), as<U>(nan_of(operands...)), as<U>(r)));
 }
-INLINE V<f64> nan1(V<f64> x) { return x; }
+INLINE V<f16> nan1(V<f16> x) { return with_nan<f16>(x, x); }
+INLINE V<f32> nan1(V<f32> x) { return with_nan<f32>(x, x); }
 INLINE V<f32> ftz(V<f32> x) { return sel(bools(mag(x) < 0x1p-126f), as<f32>(as<u32>(x) & 0x80000000u), x); }
 INLINE V<f64> ftz(V<f64> x) { return sel(bools(mag(x) < 0x1p-1022), as<f64>(as<u64>(x) & 0x8000000000000000ul), x); }
 INLINE V<f16> ftz(V<f16> x) { return sel(bools(mag(x) < (f16)0x1p-14), as<f16>(as<u16>(x) & (u16)0x8000), x); }
+// With .ftz a product counts as subnormal if it is so when rounded to 24 bits (f16: 11) with any exponent: not all that
+// round to the least normal number do so then. `exact` is on the right side of the borders.
+template <int MODE> INLINE V<f32> flushed_by(V<f32> r, V<f64> exact) {
+  B tiny = MODE == RN ? bools(mag(exact) < 0x1.ffffffp-127) : bools(mag(exact) <= 0x1.fffffep-127);
+  return sel(tiny & bools(mag(r) == 0x1p-126f), as<f32>(as<u32>(r) & 0x80000000u), r);
+}
+template <int MODE> INLINE V<f16> flushed_by(V<f16> r, V<f64> exact) {
+  return sel(bools(mag(exact) < 0x1.ffep-15) & bools(mag(r) == (f16)0x1p-14), as<f16>(as<u16>(r) & (u16)0x8000), r);
+}
 template <class T> INLINE V<T> saturated(V<T> x) { // to [0, 1], NaN to 0
   return sel(bools(x > (T)0), sel(bools(x < (T)1), x, all<T>(1)), all<T>(0));
 }
@@ -113,6 +131,12 @@ template <class T> INLINE V<T> sum_rest(V<T> a, V<T> b, V<T> s) { // Knuth: the 
   // An infinite sum of finite numbers exceeds what is exact.
   return sel(finite(s), r, sel(finite(a) & finite(b), -s, all<T>(0)));
 }
+INLINE V<f64> odd(V<f64> s, V<f64> e) { // s + e, rounded to odd; s is the nearest number
+  V<u64> u = as<u64>(s);
+  B outward = bools(bools(e > 0.0) == bools(s > 0.0));
+  V<u64> r = sel(bools((u & 1) == 0), sel(outward, u, u - 1) | 1, u);
+  return sel(bools(e != 0.0) & finite(s), as<f64>(r), s);
+}
 template <int MODE> INLINE V<f32> add(V<f32> a, V<f32> b) {
   V<f32> s = a + b;
   if constexpr (MODE == RN) return nan1(s);
@@ -122,15 +146,15 @@ template <int MODE> INLINE V<f32> add(V<f32> a, V<f32> b) {
 }
 template <int MODE> INLINE V<f64> add(V<f64> a, V<f64> b) {
   V<f64> s = a + b;
-  if constexpr (MODE == RN) return nan1(s);
+  if constexpr (MODE == RN) return with_nan(s, b, a);
   if constexpr (MODE == RM) s = sel(bools(s == 0.0) & bools((as<u64>(a) ^ as<u64>(b)) >> 63 != 0), as<f64>(all(0x8000000000000000ul)), s);
-  return nan1(rounded<MODE>(s, sum_rest(a, b, s)));
+  return with_nan(rounded<MODE>(s, sum_rest(a, b, s)), b, a);
 }
 template <int MODE> INLINE V<f16> add(V<f16> a, V<f16> b) { return nan1(a + b); }
-template <class T> INLINE V<T> negated(V<T> x) { return sel(bools(x != x), x, neg(x)); }
+template <class T> INLINE V<T> negated(V<T> x) { return sel(is_nan(x), x, neg(x)); }
 template <int MODE, class T> INLINE V<T> subtract(V<T> a, V<T> b) {
-  if constexpr (MODE == RN) return nan1(a - b);
-  else return add<MODE>(a, neg(b));
+  if constexpr (MODE == RN) return with_nan(a - b, b, a);
+  else return with_nan(add<MODE>(a, neg(b)), b, a);
 }
 // Of f32 the exact product is an f64, and what a number lacks of it is one, too.
 template <int MODE> INLINE V<f32> by_f64(V<f32> near, V<f64> exact) {
@@ -139,19 +163,25 @@ template <int MODE> INLINE V<f32> by_f64(V<f32> near, V<f64> exact) {
   rest = sel(finite(near), rest, sel(finite(exact), -to<f64>(near), all(0.0)));
   return rounded<MODE>(near, sel(bools(rest > 0.0), all(1.0f), sel(bools(rest < 0.0), all(-1.0f), all(0.0f))));
 }
-template <int MODE> INLINE V<f32> multiply(V<f32> a, V<f32> b) { return nan1(by_f64<MODE>(a * b, to<f64>(a) * to<f64>(b))); }
+template <int MODE, bool FLUSH = false> INLINE V<f32> multiply(V<f32> a, V<f32> b) {
+  V<f64> exact = to<f64>(a) * to<f64>(b);
+  V<f32> r = nan1(by_f64<MODE>(a * b, exact));
+  return FLUSH ? flushed_by<MODE>(r, exact) : r;
+}
 template <int MODE> INLINE V<f64> multiply(V<f64> a, V<f64> b) {
   V<f64> p = a * b;
-  if constexpr (MODE == RN) return nan1(p);
+  if constexpr (MODE == RN) return with_nan(p, b, a);
   V<f64> rest = fma(a, b, -p);
   // Where the error is too small for an f64, scale.
   rest = sel(bools(mag(p) < 0x1p-960), fma(a * 0x1p540, b * 0x1p540, -(p * 0x1p540) * 0x1p540), rest);
   rest = sel(finite(p), rest, sel(finite(a) & finite(b), -p, all(0.0)));
-  return nan1(rounded<MODE>(p, rest));
+  return with_nan(rounded<MODE>(p, rest), b, a);
 }
-template <int MODE> INLINE V<f16> multiply(V<f16> a, V<f16> b) { return nan1(a * b); }
+template <int MODE, bool FLUSH = false> INLINE V<f16> multiply(V<f16> a, V<f16> b) {
+  return FLUSH ? flushed_by<MODE>(nan1(a * b), to<f64>(a) * to<f64>(b)) : nan1(a * b);
+}
 // a * b + c: near, and the sign of what it lacks.
-template <int MODE> INLINE V<f32> fused(V<f32> a, V<f32> b, V<f32> c) {
+template <int MODE> INLINE V<f32> fused_f32(V<f32> a, V<f32> b, V<f32> c) {
   V<f32> r = fma(a, b, c);
   if constexpr (MODE == RN) return nan1(r);
   V<f64> p = to<f64>(a) * to<f64>(b), d = to<f64>(c), s = p + d, e = sum_rest(p, d, s);
@@ -160,18 +190,42 @@ template <int MODE> INLINE V<f32> fused(V<f32> a, V<f32> b, V<f32> c) {
   if constexpr (MODE == RM) r = sel(bools(s == 0.0) & bools(e == 0.0) & bools((as<u64>(p) ^ as<u64>(d)) >> 63 != 0), as<f32>(all(0x80000000u)), r);
   return nan1(rounded<MODE>(r, sel(bools(rest > 0.0), all(1.0f), sel(bools(rest < 0.0), all(-1.0f), all(0.0f)))));
 }
+template <int MODE, bool FLUSH = false> INLINE V<f32> fused(V<f32> a, V<f32> b, V<f32> c) {
+  V<f32> r = fused_f32<MODE>(a, b, c);
+  if constexpr (!FLUSH) return r;
+  V<f64> p = to<f64>(a) * to<f64>(b), s = p + to<f64>(c);
+  return flushed_by<MODE>(r, odd(s, sum_rest(p, to<f64>(c), s)));
+}
 template <int MODE> INLINE V<f64> fused(V<f64> a, V<f64> b, V<f64> c) {
   V<f64> r = fma(a, b, c);
-  if constexpr (MODE == RN) return nan1(r);
-  // Boldo and Muller, "Some functions computable with a fused-mac", 2005: the error of an FMA is two numbers.
-  V<f64> u1 = a * b, u2 = fma(a, b, -u1), al1 = c + u2, al2 = sum_rest(c, u2, al1);
-  V<f64> be1 = u1 + al1, be2 = sum_rest(u1, al1, be1), g = (be1 - r) + be2, rest = g + al2;
+  if constexpr (MODE == RN) return with_nan(r, b, c, a);
+  // The sign of a * b + c - r. The product is exact as a sum of two unless its low bits are below the least number, or
+  // its high ones above the largest: then all is scaled, and of what is too far from the rest only the sign is kept.
+  B swap = bools(mag(a) < mag(b));
+  V<f64> x = sel(swap, b, a), y = sel(swap, a, b), p = x * y;
+  B tiny = bools(mag(p) < 0x1p-900), alone = tiny & bools(mag(c) >= 0x1p-60), up = tiny & ~alone, down = bools(mag(p) > 0x1p1000);
+  auto scaled = [&](V<f64> v) { return sel(up, v * 0x1p537 * 0x1p537, sel(down, v * 0x1p-100, v)); };
+  V<u64> minus = (as<u64>(a) ^ as<u64>(b)) & 0x8000000000000000ul;
+  V<f64> least = as<f64>(sel(bools(x == 0.0) | bools(y == 0.0), all(0ul), minus | scalar<u64>(0x1p-900)));
+  x = sel(down, x * 0x1p-100, x), y = sel(up, y * 0x1p537 * 0x1p537, y);
+  V<f64> high = sel(alone, least, x * y), low = sel(alone, all(0.0), fma(x, y, -high));
+  V<f64> far = as<f64>(as<u64>(c) & 0x8000000000000000ul | scalar<u64>(0x1p-800));
+  V<f64> v[4] = {low, high, sel(down & bools(c != 0.0) & bools(mag(c) < 0x1p-800), far, scaled(c)), -scaled(r)};
+  for (int k = 0; k < 4; k++) // until no two overlap: the largest one has the sign of the sum
+    for (int i = 1; i < 4; i++) {
+      V<f64> sum = v[i] + v[i - 1], part = sum - v[i];
+      v[i - 1] = (v[i] - (sum - part)) + (v[i - 1] - part), v[i] = sum;
+    }
+  V<f64> rest = sel(bools(v[3] != 0.0), v[3], sel(bools(v[2] != 0.0), v[2], sel(bools(v[1] != 0.0), v[1], v[0])));
   rest = sel(finite(r), rest, sel(finite(a) & finite(b) & finite(c), -r, all(0.0)));
-  if constexpr (MODE == RM) r = sel(bools(r == 0.0) & bools(rest == 0.0) & bools((as<u64>(u1) ^ as<u64>(c)) >> 63 != 0), as<f64>(all(0x8000000000000000ul)), r);
-  return nan1(rounded<MODE>(r, rest));
+  if constexpr (MODE == RM) r = sel(bools(r == 0.0) & bools(rest == 0.0) & bools((minus ^ as<u64>(c)) >> 63 != 0), as<f64>(all(0x8000000000000000ul)), r);
+  return with_nan(rounded<MODE>(r, rest), b, c, a);
 }
-template <int MODE> INLINE V<f16> fused(V<f16> a, V<f16> b, V<f16> c) { return nan1(fma(a, b, c)); }
-template <int MODE> INLINE V<f32> divided(V<f32> a, V<f32> b) {
+template <int MODE, bool FLUSH = false> INLINE V<f16> fused(V<f16> a, V<f16> b, V<f16> c) {
+  V<f16> r = nan1(fma(a, b, c));
+  return FLUSH ? flushed_by<MODE>(r, fma(to<f64>(a), to<f64>(b), to<f64>(c))) : r;
+}
+template <int MODE> INLINE V<f32> divided_f32(V<f32> a, V<f32> b) {
   V<f32> q = a / b;
   if constexpr (MODE == RN) return nan1(q);
   // q * b - a is an f64 without error unless numbers are far apart, and then its sign is right.
@@ -181,15 +235,19 @@ template <int MODE> INLINE V<f32> divided(V<f32> a, V<f32> b) {
   r = sel(finite(b), r, all(0.0));
   return nan1(rounded<MODE>(q, sel(bools(r > 0.0), all(1.0f), sel(bools(r < 0.0), all(-1.0f), all(0.0f)))));
 }
+template <int MODE, bool FLUSH = false> INLINE V<f32> divided(V<f32> a, V<f32> b) {
+  V<f32> q = divided_f32<MODE>(a, b);
+  return FLUSH ? flushed_by<MODE>(q, to<f64>(a) / to<f64>(b)) : q; // no quotient is near a border
+}
 template <int MODE> INLINE V<f64> divided(V<f64> a, V<f64> b) {
   V<f64> q = a / b;
-  if constexpr (MODE == RN) return nan1(q);
+  if constexpr (MODE == RN) return with_nan(q, a, b);
   V<f64> scale = sel(bools(mag(a) < 0x1p-900), all(0x1p200), all(1.0));
   V<f64> r = fma(-q * scale, b, a * scale);
   r = sel(bools(b < 0.0), -r, r);
   r = sel(finite(q), r, sel(finite(a) & bools(b != 0.0), -q, all(0.0)));
   r = sel(finite(b), r, all(0.0));
-  return nan1(rounded<MODE>(q, r));
+  return with_nan(rounded<MODE>(q, r), a, b);
 }
 INLINE V<f32> root(V<f32> x) { return __builtin_elementwise_sqrt(x); }
 INLINE V<f64> root(V<f64> x) { return __builtin_elementwise_sqrt(x); }
@@ -202,25 +260,25 @@ template <int MODE> INLINE V<f32> square_root(V<f32> x) {
 }
 template <int MODE> INLINE V<f64> square_root(V<f64> x) {
   V<f64> q = root(x);
-  if constexpr (MODE == RN) return nan1(q);
+  if constexpr (MODE == RN) return with_nan(q, x);
   V<f64> small = sel(bools(x < 0x1p-900), all(0x1p100), all(1.0)), r = fma(-(q * small), q * small, x * small * small);
   r = sel(finite(q), r, all(0.0));
-  return nan1(rounded<MODE>(q, r));
+  return with_nan(rounded<MODE>(q, r), x);
 }
 // Minimum and maximum: -0 is below +0; a number beats a NaN, or a NaN all with .NaN.
 template <bool NANS, class T> INLINE V<T> least(V<T> a, V<T> b) {
   typedef typename Float<T>::U U;
   V<T> r = sel(bools(a < b), a, sel(bools(b < a), b, as<T>(as<U>(a) | as<U>(b))));
   B an = bools(a != a), bn = bools(b != b);
-  if constexpr (NANS) return sel(an | bn, as<T>(all<U>((U)(sizeof(T) == 8 ? 0x7ffffffffffffffful : NAN_BITS<T>))), r);
-  return sel(an & bn, as<T>(all<U>((U)(sizeof(T) == 8 ? 0x7ffffffffffffffful : NAN_BITS<T>))), sel(an, b, sel(bn, a, r)));
+  if constexpr (NANS) return sel(an | bn, nan_of(b, a), r);
+  return sel(an & bn, nan_of(b, a), sel(an, b, sel(bn, a, r)));
 }
 template <bool NANS, class T> INLINE V<T> greatest(V<T> a, V<T> b) {
   typedef typename Float<T>::U U;
   V<T> r = sel(bools(a > b), a, sel(bools(b > a), b, as<T>(as<U>(a) & as<U>(b))));
   B an = bools(a != a), bn = bools(b != b);
-  if constexpr (NANS) return sel(an | bn, as<T>(all<U>((U)(sizeof(T) == 8 ? 0x7ffffffffffffffful : NAN_BITS<T>))), r);
-  return sel(an & bn, as<T>(all<U>((U)(sizeof(T) == 8 ? 0x7ffffffffffffffful : NAN_BITS<T>))), sel(an, b, sel(bn, a, r)));
+  if constexpr (NANS) return sel(an | bn, nan_of(b, a), r);
+  return sel(an & bn, nan_of(b, a), sel(an, b, sel(bn, a, r)));
 }
 template <class T> INLINE V<T> signed_by(V<T> sign, V<T> x) { // copysign: the sign is that of the first operand
   typedef typename Float<T>::U U;
@@ -230,7 +288,7 @@ template <class T> INLINE V<T> signed_by(V<T> sign, V<T> x) { // copysign: the s
 template <class T> INLINE V<T> xor_signed(V<T> a, V<T> b, V<T> r) {
   typedef typename Float<T>::U U;
   constexpr U SIGN = (U)1 << (8 * sizeof(T) - 1);
-  return as<T>((as<U>(r) & (U)~SIGN) | ((as<U>(a) ^ as<U>(b)) & SIGN));
+  return nan1(as<T>((as<U>(r) & (U)~SIGN) | ((as<U>(a) ^ as<U>(b)) & SIGN)));
 }
 template <class T> INLINE B subnormal(V<T> x) { return bools(x != (T)0) & bools(mag(x) < (sizeof(T) == 4 ? (T)0x1p-126 : (T)0x1p-1022)); }
 
@@ -238,12 +296,13 @@ template <class T> INLINE B subnormal(V<T> x) { return bools(x != (T)0) & bools(
 // are at least 2 * 8 + 2); a fused product by rounding to odd first (Boldo and Melquiond 2008).
 INLINE V<f32> bf16_fused(V<f32> a, V<f32> b, V<f32> c) {
   V<f64> p = to<f64>(a) * to<f64>(b), s = p + to<f64>(c), e = sum_rest(p, to<f64>(c), s);
-  V<u64> u = as<u64>(s);
-  B outward = bools(bools(e > 0.0) == bools(s > 0.0));
-  V<u64> odd = sel(bools((u & 1) == 0), sel(outward, u, u - 1) | 1, u);
-  V<f64> r = sel(bools(e != 0.0) & finite(s), as<f64>(odd), s);
-  return to_odd(r);
+  return to_odd(odd(s, e));
 }
+
+// fma.oob: 0 if a factor is the NaN that stands for what was read out of bounds, as measured.
+INLINE B out_of_bounds(V<f16> x) { return bools((as<u16>(x) & (u16)0x7fff) == (u16)0x7ff7); }
+INLINE B out_of_bounds(V<f32> x) { return bools((as<u32>(x) & 0x7fffffffu) == 0x7ff70000u); } // a bf16
+template <class T> INLINE V<T> in_bounds(V<T> a, V<T> b, V<T> r) { return sel(out_of_bounds(a) | out_of_bounds(b), all<T>(0), r); }
 
 // --- integers ---
 template <class T> struct Wide;
@@ -266,7 +325,7 @@ template <class T> INLINE V<T> high(V<T> a, V<T> b) {
 template <class T> constexpr bool SIGNED = (T)-1 < (T)0;
 template <class T> constexpr T LEAST = SIGNED<T> ? (T)((u64)1 << (8 * sizeof(T) - 1)) : (T)0;
 template <class T> constexpr T MOST = (T)~LEAST<T>;
-// Division by zero gives all ones, and a remainder the dividend: what the H200 does; PTX leaves it open.
+// Division by zero gives all ones, and so does its remainder: what the H200 does; PTX leaves it open.
 template <class T> INLINE V<T> quotient(V<T> a, V<T> b) {
   B zero = bools(b == (T)0);
   V<T> r;
@@ -277,7 +336,7 @@ template <class T> INLINE V<T> quotient(V<T> a, V<T> b) {
   }
   return sel(zero, all<T>((T)-1), r);
 }
-template <class T> INLINE V<T> remainder_(V<T> a, V<T> b) { return sel(bools(b == (T)0), a, a - quotient(a, b) * b); }
+template <class T> INLINE V<T> remainder_(V<T> a, V<T> b) { return sel(bools(b == (T)0), all<T>((T)-1), a - quotient(a, b) * b); }
 template <class T> INLINE V<T> limited(V<i64> x) { // to the range of T
   return to<T>(min(max(x, all<i64>((i64)LEAST<T>)), all<i64>((i64)MOST<T>)));
 }
@@ -297,9 +356,11 @@ INLINE V<u32> found(V<u64> x) { return sel(bools(x == 0), all(~0u), 63u - leadin
 INLINE V<u32> found(V<i32> x) { return found(as<u32>(x ^ (x >> 31))); }
 INLINE V<u32> found(V<i64> x) { return found(as<u64>(x ^ (x >> 63))); }
 template <class T> INLINE V<u32> found_shift(V<T> x) { V<u32> r = found(x); return sel(bools(r == ~0u), r, (u32)(8 * sizeof(T) - 1) - r); }
+// Of the place and the width of a field, eight bits count (PTX ISA); of one in 64 bits, all do, as measured.
+template <int BITS> INLINE V<u32> at_most_255(V<u32> n) { return BITS == 64 ? min(n, all(255u)) : n & 255u; }
 template <class T, class U> INLINE V<T> field(V<T> x, V<u32> at, V<u32> width) { // bfe
   constexpr u32 BITS = 8 * sizeof(T);
-  at &= 255u, width &= 255u;
+  at = at_most_255<BITS>(at), width = at_most_255<BITS>(width);
   V<u32> top = min(at + width - 1, all<u32>(BITS - 1));
   V<U> sign = sel(bools(width == 0), all<U>(0), (V<U>)(as<U>(x) >> to<U>(top) & (U)1));
   if (!SIGNED<T>) sign = all<U>(0);
@@ -312,7 +373,7 @@ template <class T, class U> INLINE V<T> field(V<T> x, V<u32> at, V<u32> width) {
 }
 template <class U> INLINE V<U> inserted(V<U> f, V<U> base, V<u32> at, V<u32> width) { // bfi
   constexpr u32 BITS = 8 * sizeof(U);
-  at &= 255u, width &= 255u;
+  at = at_most_255<BITS>(at), width = at_most_255<BITS>(width);
   V<U> ones = sel(bools(width >= BITS), all<U>((U)~(U)0), (V<U>)(((U)1 << to<U>(width & (BITS - 1))) - (U)1));
   V<U> m = sel(bools(at >= BITS), all<U>(0), (V<U>)(ones << to<U>(at & (BITS - 1))));
   V<U> x = sel(bools(at >= BITS), all<U>(0), (V<U>)(f << to<U>(at & (BITS - 1))));
@@ -369,6 +430,10 @@ INLINE V<u32> permuted(V<u32> a, V<u32> b, V<u32> s, u32 mode) {
   }
   return r;
 }
+template <class T> INLINE V<T> part(V<u32> x, u32 at, u32 bits, bool is_signed) { // of a video instruction's operand
+  V<u32> u = x << (32 - at - bits);
+  return is_signed ? to<T>(as<i32>(u) >> (i32)(32 - bits)) : to<T>(u >> (32 - bits));
+}
 template <int BITS> INLINE V<u32> dot_of(V<u32> a, bool sa, V<u32> b, bool sb, V<u32> c, u32 from) { // dp4a, dp2a
   for (u32 i = 0; i < 32 / (BITS == 8 ? 8 : 16); i++)
     c += element<BITS == 8 ? 8 : 16>(a, i, sa) * element<8>(b, i + from, sb);
@@ -403,7 +468,10 @@ template <int MODE> INLINE V<f32> narrow_f32(V<f64> x) {
   V<f32> r = to<f32>(x);
   V<f64> rest = x - to<f64>(r);
   rest = sel(finite(r), rest, sel(finite(x), -to<f64>(r), all(0.0)));
-  return nan1(rounded<MODE>(r, sel(bools(rest > 0.0), all(1.0f), sel(bools(rest < 0.0), all(-1.0f), all(0.0f)))));
+  r = rounded<MODE>(r, sel(bools(rest > 0.0), all(1.0f), sel(bools(rest < 0.0), all(-1.0f), all(0.0f))));
+  // A NaN keeps its sign and the upper bits of its payload, and is quiet.
+  V<u64> u = as<u64>(x);
+  return as<f32>(sel(is_nan(x), to<u32>(u >> 32 & 0x80000000ul | u >> 29 & 0x3ffffful) | 0x7fc00000u, as<u32>(r)));
 }
 template <int MODE> INLINE V<f16> narrow_f16(V<f64> x) {
   V<f16> r = half_of(x);
@@ -449,40 +517,70 @@ template <int MODE> INLINE V<f64> f64_of(V<u64> x) {
   B up = bools(r >= 0x1p64) | bools(near > x), down = ~bools(r >= 0x1p64) & bools(near < x);
   return rounded<MODE>(r, sel(up, all(-1.0), sel(down, all(1.0), all(0.0))));
 }
-// Integers to f16 and bf16: to odd with 64 bits in mind, an f64 holds what they need.
+// Integers to f16 and bf16: rounded to odd, an f64 holds what they need.
 template <class I> INLINE V<f64> odd_f64(V<I> x) {
-  V<f64> r = to<f64>(x);
-  if constexpr (sizeof(I) < 8) return r;
-  B large = bools(mag(r) >= 0x1p63);
-  V<I> back = to<I>(sel(large, all(0.0), r));
-  V<u64> u = as<u64>(r), cut = sel(bools(r > 0.0) == bools(back > x) , u - 1, u);
-  return as<f64>(sel(large | bools(back == x), u, cut | 1));
+  V<f64> h = to<f64>(x >> (I)32) * 0x1p32, l = to<f64>(x & (I)0xffffffff), s = h + l;
+  return odd(s, l - (s - h));
 }
-INLINE V<u32> tf32_of(V<f32> x, bool away) { // ties away from zero, or to even
-  V<u32> u = as<u32>(x), r = u + (away ? all(0x1000u) : 0xfffu + (u >> 13 & 1));
-  return sel(bools(x != x), all(0x7fffffffu), sel(bools((u & 0x7fffffffu) == 0x7f800000u), u, r & ~0x1fffu));
+enum { AWAY = 4 }; // ties away from zero
+template <int MODE> INLINE V<u32> tf32_of(V<f32> x) {
+  V<u32> u = as<u32>(x), r = MODE == AWAY ? u + 0x1000u : MODE == RN ? u + 0xfffu + (u >> 13 & 1) : u;
+  V<u32> as_is = MODE == AWAY ? u : sel(is_nan(x), all(0x7fffffffu), u); // of infinities and NaNs
+  return sel(bools((u & 0x7f800000u) == 0x7f800000u), as_is, r) & ~0x1fffu;
+}
+INLINE V<u32> tf32_finite(V<f32> x) { // .rna.satfinite; of NaNs, too, it gives the number below what the upper bits say
+  V<u32> u = as<u32>(x), r = sel(bools((u & 0x7f800000u) == 0x7f800000u), u, u + 0x1000u) & ~0x1fffu;
+  return sel(bools((r & 0x7fffffffu) >= 0x7f800000u), r - 0x2000u, r);
+}
+// Of an f64 that is NaN, f16 and bf16 have the sign and the upper bits of the payload.
+template <int FRACTION> INLINE V<u16> with_nan_of(V<f64> x, V<u16> r) {
+  constexpr u64 ONES = (1ul << FRACTION) - 1, QUIET_NAN = 0x7fff & ~(ONES >> 1);
+  V<u64> u = as<u64>(x);
+  return sel(is_nan(x), to<u16>(u >> 48 & 0x8000ul | QUIET_NAN | u >> (52 - FRACTION) & ONES), r);
+}
+INLINE V<u16> finite_bits(V<u16> x, u16 infinity) { // .satfinite
+  return sel(bools((x & (u16)0x7fff) == infinity), (V<u16>)((x & (u16)0x8000) | (u16)(infinity - 1)), x);
 }
 // 8-bit floats of OCP: what is too large becomes the largest number (.satfinite).
 template <int MANTISSA> INLINE V<u32> fp8_finite(V<f32> x, bool positive) {
   constexpr int BIAS = MANTISSA == 3 ? 7 : 15;
   constexpr u32 LARGEST = MANTISSA == 3 ? 0x7e : 0x7b;
-  if (positive) x = sel(bools(x < 0.0f), all(0.0f), x);
+  if (positive) x = sel(bools(x <= 0.0f), all(0.0f), x);
   V<u32> r = f8_of<false, MANTISSA, BIAS>(x), code = r & 0x7f;
   r = sel(bools(code > LARGEST), (r & 0x80u) | LARGEST, r);
   return sel(bools(x != x), all(0x7fu), r);
 }
 
 // --- atomics ---
-INLINE f16 atomic_sum(f16 a, f16 b) { return a + b; }
-INLINE f64 atomic_sum(f64 a, f64 b) { return a + b; }
+// Of f32, memory flushes subnormals and the adder of a thread, which sums in shared memory, does not. Of f64, memory
+// gives the NaN that is added, or else the one that was there, as it is; the adder as for other sums.
+INLINE f16 canonical(f16 x) { return x == x ? x : scalar<f16>((u16)0x7fff); }
 INLINE f32 canonical(f32 x) { return x == x ? x : scalar<f32>(0x7fffffffu); }
-INLINE f32 atomic_sum(f32 a, f32 b) { return canonical(a + b); }
+INLINE u16 canonical_bf16(u16 x) { return (x & 0x7fff) > 0x7f80 ? 0x7fff : x; }
 INLINE f32 flushed1(f32 x) { return x < 0x1p-126f && x > -0x1p-126f ? scalar<f32>(scalar<u32>(x) & 0x80000000u) : x; }
-INLINE f32 atomic_sum_flushed(f32 a, f32 b) { return canonical(flushed1(flushed1(a) + flushed1(b))); }
-INLINE PackedF16 atomic_sum(PackedF16 a, PackedF16 b) { return a + b; }
-INLINE PackedBf16 atomic_sum(PackedBf16 a, PackedBf16 b) { return a + b; }
+INLINE bool is_nan1(u64 x) { return (x & 0x7ffffffffffffffful) > 0x7ff0000000000000ul; }
+INLINE f64 sum_f64(f64 was, f64 given, u64 first, u64 second, u64 quiet) {
+  f64 s = was + given;
+  u64 nan = is_nan1(first) ? first | quiet : is_nan1(second) ? second | quiet : 0xfff8000000000000ul;
+  return scalar<f64>(is_nan1(scalar<u64>(s)) ? nan : scalar<u64>(s));
+}
+INLINE f16 sum_in_memory(f16 a, f16 b) { return canonical((f16)(a + b)); }
+INLINE f32 sum_in_memory(f32 a, f32 b) { return canonical(flushed1(flushed1(a) + flushed1(b))); }
+INLINE f32 sum_in_shared(f32 a, f32 b) { return canonical(a + b); }
+INLINE f64 sum_in_memory(f64 a, f64 b) { return sum_f64(a, b, scalar<u64>(b), scalar<u64>(a), 0); }
+INLINE f64 sum_in_shared(f64 a, f64 b) { return sum_f64(a, b, scalar<u64>(a), scalar<u64>(b), QUIET<u64>); }
+struct Bf16 { u16 x; };
+INLINE Bf16 sum_in_memory(Bf16 a, Bf16 b) { return {canonical_bf16(bf16_sum(a.x, b.x))}; }
+INLINE PackedF16 sum_in_memory(PackedF16 a, PackedF16 b) { return {sum_in_memory(a.x, b.x), sum_in_memory(a.y, b.y)}; }
+INLINE PackedBf16 sum_in_memory(PackedBf16 a, PackedBf16 b) {
+  return {canonical_bf16(bf16_sum(a.x, b.x)), canonical_bf16(bf16_sum(a.y, b.y))};
+}
+template <class T> INLINE T sum_in_shared(T a, T b) { return sum_in_memory(a, b); }
 
 template <class T> INLINE V<T> field24(V<T> x) { return SIGNED<T> ? (V<T>)(x << (T)8 >> (T)8) : (V<T>)(x & (T)0xffffff); }
+template <class T> INLINE V<T> high24(V<T> a, V<T> b) { // bits 47 to 16 of the product
+  return to<T>((widened(field24(a)) * widened(field24(b))) >> (typename Wide<T>::X)16);
+}
 
 // --- exchanges within a warp ---
 RUNTIME V<u32> shuffled(State *, Mask on, In<u32> x, In<u32> b, In<u32> c, In<u32> members, u32 mode, Mask *valid);

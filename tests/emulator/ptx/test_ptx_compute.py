@@ -1,0 +1,60 @@
+"""What an H200 gave where the operands of the sweep do not go, and what is not in it."""
+
+import numpy as np
+import pytest
+from ptx_runs import kernel, module, run, u32
+
+from parity.emulator.faults import Refused
+
+# Products below the least normal number 2^-126 (f16: 2^-14) that round to it: with .ftz, they are flushed unless they
+# would have been rounded so with any exponent as well. By instruction, operands and result.
+BITS32 = [
+    ("mul.rn.ftz.f32", (0x3F000800, 0x00FFF000), 0x00000000),  # (1 + 2^-12) / 2 by (1 - 2^-12) 2^-125
+    ("mul.rn.ftz.f32", (0x3F000400, 0x00FFF800), 0x00800000),
+    ("mul.rp.ftz.f32", (0x3F000800, 0x00FFF000), 0x00000000),
+    ("mul.rp.ftz.f32", (0x3F000400, 0x00FFF800), 0x00800000),
+    ("mul.rm.ftz.f32", (0x3F000400, 0x00FFF800), 0x00000000),
+    ("mul.rn.ftz.f32", (0xBF000400, 0x00FFF800), 0x80800000),
+    ("fma.rn.ftz.f32", (0x3F000800, 0x00FFF000, 0x00000000), 0x00000000),
+    ("fma.rn.ftz.f32", (0x3F000400, 0x00FFF800, 0x00000000), 0x00800000),
+]
+# A factor that is NaN with the bits of what tensor maps give for reads out of bounds.
+BITS16 = [
+    ("fma.rn.oob.f16", (0x7FF7, 0x3C00, 0x3C00), 0x0000),
+    ("fma.rn.oob.f16", (0x3C00, 0xFFF7, 0x3C00), 0x0000),
+    ("fma.rn.oob.f16", (0x3C00, 0x3C00, 0x7FF7), 0x7FFF),
+    ("fma.rn.oob.f16", (0x7FFF, 0x3C00, 0x3C00), 0x7FFF),
+    ("fma.rn.oob.bf16", (0x7FF7, 0x3F80, 0x3F80), 0x0000),
+    ("fma.rn.oob.bf16", (0x3F80, 0x3F80, 0x7FF7), 0x7FFF),
+    ("fma.rn.f16", (0x7FF7, 0x3C00, 0x3C00), 0x7FFF),
+]
+# PTX ISA, "Scalar Video Instructions": of operands and of the result, a part.
+VIDEO = [
+    ("vadd.s32.s32.s32 %r5.b1, %r1.b0, %r2.h1, %r3", (0x000000FF, 0x00030000, 0x44332211), 0x44330211),
+    ("vsub.s32.u32.u32.sat %r5.h1, %r1, %r2, %r3", (0x00000000, 0x00010000, 0x44332211), 0x80002211),
+    ("vmad.s32.s32.s32 %r5, %r1.h0, %r2.b3, %r3", (0x0000FFFF, 0x02000000, 0x00000064), 0x00000062),
+]
+
+
+def results(cache, cases, register, letter):
+    lines = []
+    for i, (text, operands, _) in enumerate(cases):
+        for k, bits in enumerate(operands, 1):
+            lines.append(f"mov.{register} %{letter}{k}, {f'0f{bits:08x}' if register == 'f32' else bits};")
+        names = ", ".join(f"%{letter}{k}" for k in range(1, len(operands) + 1))
+        lines.append(f"{text};" if " " in text else f"{text} %{letter}5, {names};")
+        lines.append(f"st.global.{register} [%x+{4 * i}], %{letter}5;")
+    (found,), _ = run(module(kernel("\n".join(lines), params=1)), cache, np.zeros(len(cases), np.uint32), block=1)
+    return [hex(word) for word in found]
+
+
+@pytest.mark.parametrize(
+    ("cases", "register", "letter"), [(BITS32, "f32", "f"), (BITS16, "b16", "h"), (VIDEO, "b32", "r")], ids=str
+)
+def test_results(cache, cases, register, letter):
+    assert results(cache, cases, register, letter) == [hex(result) for *_, result in cases]
+
+
+def test_elements_that_are_chosen_are_refused_by_name(cache):
+    with pytest.raises(Refused, match=r"choose elements"):
+        run(module(kernel("vadd2.u32.u32.u32 %r1.h0, %r2, %r3, %r4;", params=1)), cache, u32(0))
