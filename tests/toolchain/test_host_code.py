@@ -194,7 +194,8 @@ def test_what_a_missing_header_would_have_brought_of_the_standard_library(built)
     source = (
         "__global__ void k(float* x, uint16_t n) { *x = n < SHRT_MAX ? FLT_MAX : std::numeric_limits<float>::min(); }\n"
     )
-    assert "FLT_MAX" in str(built(source).error)
+    guessed = built(source)  # as a source has it that is compiled by others, whose headers bring more
+    assert has(guessed, "k") and [each.flag for each in guessed.switches] == ["-include parity/standard.h"]
     assert has(built("#include <TH/general.h>\n" + source), "k")
     assert has(built("#include <thrust/sort.h>\n" + source), "k")
     everything = built("#include <bits/stdc++.h>\n" + source)
@@ -469,8 +470,8 @@ def test_where_nothing_is_left_without_a_header_its_absence_is_the_error(built):
 
 
 def test_device_code_with_what_hip_does_not_have_is_left_out_by_name(built):
-    source = "surface<void, cudaSurfaceType2D> image;\n__global__ void fine(float* x) { x[0] = 1; }\n"
-    one = built(source + "__global__ void draw() { surf2Dwrite(1.0f, image, 4, 4); }\n")
+    source = "__global__ void fine(float* x) { x[0] = 1; }\n"
+    one = built(source + "__global__ void draw() { cudaGridDependencySynchronize(); }\n")
     assert list(names(one).values()) == ["_Z4finePf"]
     assert {"draw"} == {piece.function for piece in one.translation.left_out if piece.function}
 
