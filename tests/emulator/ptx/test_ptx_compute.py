@@ -44,6 +44,7 @@ PAYLOADS = [
     ("mul.f64 %e4, %e3, %e1", 3),
     ("min.f64 %e4, %e2, %e1", 2),
     ("add.f64 %e5, %e1, %e2; add.f64 %e4, %e3, %e5", 2),
+    ("neg.f64 %e5, %e1; mul.f64 %e4, %e5, %e2", 2),
     ("fma.rn.f64 %e4, %e2, %e1, %e3", 2),
     ("fma.rn.f64 %e4, %e1, %e3, %e2", 3),
     ("fma.rn.f64 %e4, %e3, %e2, %e1", 3),
