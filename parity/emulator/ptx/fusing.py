@@ -67,7 +67,7 @@ def ordered(items: Sequence[Instruction | str]) -> tuple[Instruction | str, ...]
                     item = replace(item, operands=(item.operands[0], b, a, *item.operands[3:]))
             # A sign is part of the instruction that uses it.
             alone = words[-1:] == ["f64"] and base in ("neg", "abs", "mov")
-            when = computed.get(item.operands[1], -1) if alone else i
+            when = computed.get(item.operands[1], i) if alone else i
             computed.update(dict.fromkeys(_written(item), when))
         found.append(item)
     return tuple(found)
