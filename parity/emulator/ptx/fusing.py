@@ -65,7 +65,10 @@ def ordered(items: Sequence[Instruction | str]) -> tuple[Instruction | str, ...]
                         b = _negated(b)
                         item = replace(item, mnemonic=".".join(("add", *words)))
                     item = replace(item, operands=(item.operands[0], b, a, *item.operands[3:]))
-            computed.update(dict.fromkeys(_written(item), i))
+            # A sign is part of the instruction that uses it.
+            alone = words[-1:] == ["f64"] and base in ("neg", "abs", "mov")
+            when = computed.get(item.operands[1], i) if alone else i
+            computed.update(dict.fromkeys(_written(item), when))
         found.append(item)
     return tuple(found)
 

@@ -36,6 +36,23 @@ VIDEO = [
 ]
 
 
+# NaNs of f64 whose payloads are 1, 2 and 3, made in this order: the payload of the result. ptxas orders the operands.
+PAYLOADS = [
+    ("add.f64 %e4, %e1, %e2", 2),
+    ("add.f64 %e4, %e2, %e1", 2),
+    ("sub.f64 %e4, %e2, %e1", 2),
+    ("mul.f64 %e4, %e3, %e1", 3),
+    ("min.f64 %e4, %e2, %e1", 2),
+    ("add.f64 %e5, %e1, %e2; add.f64 %e4, %e3, %e5", 2),
+    ("neg.f64 %e5, %e1; mul.f64 %e4, %e5, %e2", 2),
+    ("fma.rn.f64 %e4, %e2, %e1, %e3", 2),
+    ("fma.rn.f64 %e4, %e1, %e3, %e2", 3),
+    ("fma.rn.f64 %e4, %e3, %e2, %e1", 3),
+    ("div.rn.f64 %e4, %e2, %e1", 2),
+    ("neg.f64 %e4, %e1", 1),
+]
+
+
 def results(cache, cases, register, letter):
     lines = []
     for i, (text, operands, _) in enumerate(cases):
@@ -49,10 +66,19 @@ def results(cache, cases, register, letter):
 
 
 @pytest.mark.parametrize(
-    ("cases", "register", "letter"), [(BITS32, "f32", "f"), (BITS16, "b16", "h"), (VIDEO, "b32", "r")], ids=str
+    ("cases", "register", "letter"),
+    [(BITS32, "f32", "f"), (BITS16, "b16", "h"), (VIDEO, "b32", "r")],
+    ids=["f32", "16 bits", "video"],
 )
 def test_results(cache, cases, register, letter):
     assert results(cache, cases, register, letter) == [hex(result) for *_, result in cases]
+
+
+def test_payloads_of_nans(cache):
+    nans = "".join(f"mov.f64 %e{k}, 0d7ff800000000000{k};\n" for k in (1, 2, 3))
+    lines = [f"{nans}{text};\nst.global.f64 [%x+{8 * i}], %e4;" for i, (text, _) in enumerate(PAYLOADS)]
+    (found,), _ = run(module(kernel("\n".join(lines), params=1)), cache, np.zeros(len(PAYLOADS), np.uint64), block=1)
+    assert [int(word) - 0x7FF8000000000000 for word in found] == [payload for _, payload in PAYLOADS]
 
 
 def test_elements_that_are_chosen_are_refused_by_name(cache):
