@@ -196,7 +196,7 @@ def together(stats: Sequence[LaunchStats]) -> LaunchStats:
 
 
 @dataclass(frozen=True)
-class _Loaded:
+class Loaded:
     kernel: Kernel
     target: Target
     launch: Any
@@ -240,7 +240,7 @@ class Device:
         kind: Kind = "shadow" if shadow else "counted" if counted else "threaded" if traced else "compiled"
         self._programs = Programs(self._cache, kind, self._language)
         self._memory = DeviceMemory(capacity)
-        self._loaded: dict[tuple[str, str], _Loaded] = {}
+        self._loaded: dict[tuple[str, str], Loaded] = {}
         self._logged = 0  # of what was printed before the last launch
         memory = self._memory
         self._images: dict[str, tuple[Image, int]] = {}
@@ -487,7 +487,7 @@ class Device:
             _classes(loaded) if self._counted else None,
         )
 
-    def _place_arguments(self, loaded: _Loaded, args: bytes, grid: Triple, block: Triple, shared_bytes: int) -> None:
+    def _place_arguments(self, loaded: Loaded, args: bytes, grid: Triple, block: Triple, shared_bytes: int) -> None:
         """What a kernel finds about its launch: its arguments, and the packet that dispatched it."""
         context = self._context
         mailbox = context.mailbox if loaded.prints else 0
@@ -521,7 +521,7 @@ class Device:
             ctypes.memset(self._context.trace, 0, self._traces.size)
         self._context.ordinal = 0
 
-    def _load(self, code: CodeObject, name: str) -> _Loaded:
+    def _load(self, code: CodeObject, name: str) -> Loaded:
         key = (code.digest, name)
         if key not in self._loaded:
             if name not in code.kernels:
@@ -539,7 +539,7 @@ class Device:
             if self._counted:
                 blocks = blocks_of(kernel_code(code.listing, name))
                 counters = (ctypes.c_uint64 * (max(blocks) + 1)).in_dll(library, symbol + COUNTERS)
-            self._loaded[key] = _Loaded(
+            self._loaded[key] = Loaded(
                 kernel, where, launch, executable, self._placed(code)[1], barriers, compares, prints, blocks,
                 counters,
             )  # fmt: skip
@@ -719,7 +719,7 @@ def _thread(group: Triple, number: int, block: Triple) -> Thread:
     return Thread(group, (x, rest % block[1], rest // block[1]))
 
 
-def _classes(loaded: _Loaded) -> Mapping[str, int]:
+def _classes(loaded: Loaded) -> Mapping[str, int]:
     return totals(
         (class_of(instruction.mnemonic), loaded.counters[start])
         for start, block in loaded.blocks.items()

@@ -12,7 +12,7 @@ from pathlib import Path
 from parity.cache import digest
 from parity.codeobject import CodeObject, Kernel
 from parity.emulator.build import Language
-from parity.emulator.device import Device, Triple, _Loaded
+from parity.emulator.device import Device, Triple, Loaded
 from parity.emulator.image import Image
 from parity.emulator.memory import Allocation
 from parity.emulator.parse import Instruction
@@ -129,7 +129,7 @@ class PtxDevice(Device):
         """False: approximate instructions give what the GPU was measured to give."""
         return False
 
-    def _place_arguments(self, loaded: _Loaded, args: bytes, grid: Triple, block: Triple, shared_bytes: int) -> None:
+    def _place_arguments(self, loaded: Loaded, args: bytes, grid: Triple, block: Triple, shared_bytes: int) -> None:
         context = self._context
         context.kernarg = self._memory.place(_KERNARG_AT, args)
         numbers = struct.pack("<8I", *block, *grid, shared_bytes, loaded.kernel.lds_bytes + shared_bytes)
