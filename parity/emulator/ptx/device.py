@@ -12,7 +12,7 @@ from pathlib import Path
 from parity.cache import digest
 from parity.codeobject import CodeObject, Kernel
 from parity.emulator.build import Language
-from parity.emulator.device import Device, Triple, Loaded
+from parity.emulator.device import Device, Loaded, Triple
 from parity.emulator.image import Image
 from parity.emulator.memory import Allocation
 from parity.emulator.parse import Instruction
