@@ -239,20 +239,14 @@ extern "C" __global__ void written(float* y) { surf2Dwrite(*y, board, 0, 0); }
 """
 
 
-@pytest.mark.parametrize(
-    ("target", "place", "said"),
-    [
-        ("gfx1100", 2, "surface: no template named 'surface'; texture and surface references are CUDA's old ones, gone "
-                       "from CUDA 12; use texture and surface objects"),
-        ("gfx942", 4, "tex2D<float, nullptr>: 'tex2D<float, nullptr>' is unavailable: The image/texture API not "
-                      "supported on the device"),
-    ],
-)  # fmt: skip
-def test_images_that_a_target_or_its_headers_lack_are_named_with_their_place(target, place, said, cache, tmp_path):
+def test_images_that_a_target_lacks_are_named_with_their_place(cache, tmp_path):
     (tmp_path / "images.cu").write_text(IMAGES)
-    (built,) = build(tmp_path, ["images"], [target], cache=cache)
+    (built,) = build(tmp_path, ["images"], ["gfx942"], cache=cache)
     found = [f"{Path(each.file).name}:{each.line}: {each.name}: {each.advice}" for each in built.error.findings]
-    assert f"images.cu:{place}: {said}" in found
+    assert (
+        "images.cu:4: tex2D<float, nullptr>: 'tex2D<float, nullptr>' is unavailable: The image/texture API not "
+        "supported on the device"
+    ) in found
 
 
 @pytest.mark.parametrize(

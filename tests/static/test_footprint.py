@@ -117,7 +117,7 @@ def test_a_kernel_that_writes_nothing_on_one_target_is_found(amd, cuda):
 
 
 def test_without_a_disassembler_cuda_code_has_no_mix_and_counts_as_unknown(cuda, tmp_path, monkeypatch):
-    monkeypatch.setattr(sass_module, "_places", lambda: iter(()))
+    monkeypatch.setattr(sass_module, "_candidates", lambda: iter(()))
     nothing = built(tmp_path, ["sm_90"])["sm_90"]["nothing"]
     assert nothing == replace(cuda["nothing"], mix=None)
     assert nothing.stores is None

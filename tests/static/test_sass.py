@@ -73,7 +73,7 @@ def test_instructions_of_each_kernel_without_what_fills_it_up():
 
 
 def test_without_a_disassembler_the_message_says_what_to_install(monkeypatch, tmp_path):
-    monkeypatch.setattr(module, "_places", lambda: iter([tmp_path / "nvdisasm"]))
+    monkeypatch.setattr(module, "_candidates", lambda: iter([tmp_path / "nvdisasm"]))
     with pytest.raises(MissingTool, match=r"nvdisasm not found .*pip install .*\[nvcc\]"):
         nvdisasm()
 
