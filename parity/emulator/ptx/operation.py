@@ -83,7 +83,12 @@ def cpp(type_: str) -> str:
 
 
 class Translation:
-    """One kernel with the functions that it calls."""
+    """One kernel with the functions that it calls, as far as it is translated.
+
+    ``places`` are the numbers of the first operation behind each label, and of each function; ``number`` is that of the
+    current instruction. ``formals`` are the slots of parameters and results by function and name, ``returns`` those of
+    the operation at which each thread goes on behind a call.
+    """
 
     def __init__(self, functions: Sequence[Function], layout: Layout) -> None:
         self.functions = {each.name: each for each in functions}
@@ -95,7 +100,6 @@ class Translation:
         self._predicates = 0
         self.formals: dict[tuple[str, str], int] = {}
         self.returns: dict[str, int] = {}
-        kernel = functions[0]
         self._slots: dict[str, Slots] = {}
         for each in functions:
             slots = allocated(each, size_of)
@@ -109,7 +113,6 @@ class Translation:
         for name, words in (("vprintf", 4), ("__assertfail", 10), ("", 16)):
             self.formals[name, ""] = self._take(words)
         self._masks = self._take(-(-max(self._predicates, 1) // 32)) * 32
-        self.kernel = kernel
 
     def _take(self, slots: int) -> int:
         self._next += slots
@@ -117,12 +120,15 @@ class Translation:
 
     @property
     def vectors(self) -> int:
+        """The number of slots."""
         return self._next
 
     def slot(self, function: str, register: str) -> int:
+        """The slot of a register, or the first of two."""
         return self._slots[function].places[register]
 
     def predicate(self, function: str, register: str) -> int:
+        """The number of a predicate, counted in masks from the first slot."""
         return self._masks + self._slots[function].places[register]
 
 
@@ -134,15 +140,14 @@ class Operation:
         self.numbers: list[int | str] = []
 
     def n(self, value: int | str) -> int:
+        """The place of a number, or of a label, among the numbers of the step."""
         self.numbers.append(value % (1 << 64) if isinstance(value, int) else value)
         return len(self.numbers) - 1
 
     @property
     def here(self) -> str:
+        """The number of the instruction, as C++."""
         return f"HERE({self.n(self.whole.number)})"
-
-    def type_of(self, operand: str) -> str | None:
-        return self.function.registers.get(operand)
 
     def predicate(self, operand: str) -> str:
         """A mask: of a predicate register, or its complement."""
