@@ -1,0 +1,158 @@
+"""Products of matrices by a warp: ``wmma.load``, ``wmma.mma`` and ``wmma.store``; ``mma`` and ``ldmatrix``.
+
+Of ``wmma`` PTX ISA does not say which thread has which element. Here element number n of a matrix, counted by rows, is
+in thread n % 32; a fragment with more room has elements again. Of ``mma`` it does (runtime/matrix.cpp). Sums of floats
+are made as it was measured on Hopper, see docs/matrix-cores.md.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from parity.emulator.ptx.control import synchronised
+from parity.emulator.ptx.memory import place_of
+from parity.emulator.ptx.operation import SPACES, Operation
+from parity.emulator.ptx.parse import size_of, split
+from parity.emulator.writer import Missing
+
+__all__ = ["MATRIX"]
+
+_SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)$")
+_TYPES = {
+    "f16": "F16", "bf16": "BF16", "tf32": "XF32", "f64": "F64", "s8": "IU8", "u8": "IU8", "e4m3": "FP8", "e5m2": "BF8",
+}  # fmt: skip
+"""Types of factors, with their names in runtime/matrix.h."""
+_SUMS = {"f16": "F16", "f32": "F32", "f64": "F64", "s32": "I32"}
+_ALL = "all(0xffffffffu)"
+
+
+def _wmma(o: Operation, words: list[str]) -> None:
+    if o.item.modifiers:
+        raise Missing("matrix instructions with a guard")
+    shapes = [tuple(map(int, match.groups())) for word in words if (match := _SHAPE.match(word))]
+    if not shapes:
+        raise Missing(f"matrix instructions ({o.item.mnemonic})")
+    if words[0] == "mma":
+        _multiply(o, words, "LINEAR", *shapes[0])
+    else:
+        _move(o, words, *shapes[0])
+
+
+def _move(o: Operation, words: list[str], m: int, n: int, k: int) -> None:
+    """Elements between memory and the fragment of a, b, c or d."""
+    loads, which, type_ = words[0] == "load", words[1], words[-1]
+    if type_ not in (_TYPES if which in "ab" else _SUMS):
+        raise Missing(f"matrix instructions of {type_}")
+    operands = list(o.item.operands)
+    registers = split(operands.pop(0 if loads else 1).strip("{}"))
+    memory, *stride = operands
+    rows, columns = {"a": (m, k), "b": (k, n)}.get(which, (m, n))
+    by_rows = "row" in words
+    kind = "b32" if type_ == "tf32" else type_
+    size = size_of(kind)
+    per = max(1, size_of(o.function.registers[registers[0]]) // size)
+    place = place_of(o, memory, next((word for word in words if word in SPACES), ""))
+    distance = o.source(stride[0], "b32") if stride else f"all({columns if by_rows else rows}u)"
+    u = f"u{8 * size}"
+    word = "u64" if size == 8 else "u32"
+    wide = f"beyond, {o.here}"
+    element = (
+        f"const V<u32> number = (e * 32 + IOTA) % {rows * columns}u, row = number / {columns}u, "
+        f"column = number % {columns}u; const V<u64> beyond = start + to<u64>("
+        f"{'row' if by_rows else 'column'} * distance + {'column' if by_rows else 'row'}) * {size}ul;"
+    )
+    lines = [place, f"const V<u64> start = at; const V<u32> distance = {distance};"]
+    lines.append(f"V<{word}> x[{len(registers)}] = {{}};")
+    if not loads:
+        for i, each in enumerate(registers):
+            lines.append(f"x[{i}] = as<{word}>({o.register(each, 'f64' if word == 'u64' else 'u32')});")
+    lines.append(f"for (u32 e = 0; e < {len(registers) * per}; e++) {{ {element}")
+    shift = f"{8 * size} * (e % {per})"
+    if loads:
+        lines.append(f"V<{u}> y; if (load_at_{u}(c, on, {wide}, &y)) return 1;")
+        lines.append(f"x[e / {per}] |= to<{word}>(y) << ({word})({shift}); }}")
+    else:
+        lines.append(f"const V<{u}> y = to<{u}>(x[e / {per}] >> ({word})({shift}));")
+        lines.append(f"if (store_at_{u}(c, on, {wide}, y)) return 1; }}")
+    if loads:
+        for i, each in enumerate(registers):
+            lines.append(o.result(each, f"b{64 if word == 'u64' else 32}", f"x[{i}]"))
+    synchronised(o, _ALL, *lines)
+
+
+def _mma(o: Operation, words: list[str]) -> None:
+    shapes = [tuple(map(int, match.groups())) for word in words if (match := _SHAPE.match(word))]
+    factors = [word for word in words if word in _TYPES]
+    odd = {"sp", "block_scale", "kind", "xor", "and"} & set(words) or "sp::ordered_metadata" in words
+    # That of Volta's f16 (m8n8k4) is another layout.
+    if o.item.modifiers or not shapes or odd or (shapes[0] == (8, 8, 4) and "f64" not in factors):
+        raise Missing(f"matrix instructions ({o.item.mnemonic})")
+    _multiply(o, words, "MMA", *shapes[0])
+
+
+def _multiply(o: Operation, words: list[str], layout: str, m: int, n: int, k: int) -> None:
+    types = [word for word in words if word in _TYPES or word in _SUMS]
+    d, a, b, c = types if len(types) == 4 else (types[0], "f16", "f16", types[-1])
+    if a not in _TYPES or b not in _TYPES or c not in _SUMS or d not in _SUMS or {c, d} == {"f16", "f32"}:
+        raise Missing(f"matrix instructions ({o.item.mnemonic})")
+    rounding = {"rz", "rm", "rp"} & set(words)
+    if rounding:
+        raise Missing(f"matrix instructions that round otherwise than to nearest (.{rounding.pop()})")
+    into, *sources = (split(each.strip("{}")) for each in o.item.operands)
+    lines = []
+    for name, registers in zip("abc", sources, strict=True):
+        found = []
+        for each in registers:
+            if d == "f64":
+                value = o.register(each, "u64")
+                found += [f"lo32({value})", f"hi32({value})"]
+            else:
+                found.append(f"V<u32>({o.register(each, 'u32')})")
+        lines.append(f"const V<u32> {name}[] = {{{', '.join(found)}}};")
+    sums = "CHAIN" if d == "f64" else "EXACT" if d == "s32" else "TENSOR"
+    signs = (a == "s8") | (b == "s8") << 1
+    fields = {
+        "layout": layout, "sums": f"SUM_{sums}", "m": m, "n": n, "k": k, "blocks": 1, "group": k,
+        "a": f"TYPE_{_TYPES[a]}", "b": f"TYPE_{_TYPES[b]}", "d": f"TYPE_{_SUMS[d]}",
+        "neg_lo": signs, "clamp": int("satfinite" in words),
+    }  # fmt: skip
+    count = len(into) * (2 if d == "f64" else 1)
+    lines.append(f"V<u32> d[{count}] = {{}};")
+    lines.append(
+        f"static constexpr Product p = {{{', '.join(f'.{name} = {value}' for name, value in fields.items())}}};"
+    )
+    function = {"f64": "multiply_f64", "s32": "multiply_i32"}.get(d, "multiply_f32")
+    lines.append(f"{function}(p, a, b, c, nullptr, d);")
+    for i, each in enumerate(into):
+        value = f"join(d[{2 * i}], d[{2 * i + 1}])" if d == "f64" else f"d[{i}]"
+        lines.append(o.result(each, "b64" if d == "f64" else "b32", value))
+    synchronised(o, _ALL, *lines)
+
+
+def _ldmatrix(o: Operation, words: list[str]) -> None:
+    """Matrices of 8 rows of 16 bytes: 8 threads have the addresses of rows; each gets a part of a row, or column."""
+    count = next((int(word[1]) for word in words if word in ("x1", "x2", "x4")), 0)
+    if o.item.modifiers or "m8n8" not in words or words[-1] != "b16" or not count:
+        raise Missing(f"matrix instructions ({o.item.mnemonic})")
+    into, memory = o.item.operands
+    place = place_of(o, memory, next((word for word in words if word in SPACES), ""))
+    here = o.here
+    lines = [place, "const Lanes<u64> rows(at);", f"V<u32> x[{count}] = {{}};"]
+    transposed = "trans" in words
+    row, inside = ("2 * (l % 4) + half", "l / 4 * 2") if transposed else ("l / 4", "l % 4 * 4 + 2 * half")
+    lines += [
+        f"for (u32 q = 0; q < {count}; q++) for (u32 half = 0; half < 2; half++) {{",
+        "Lanes<u64> own, part;",
+        f"for (u32 l = 0; l < 32; l++) own[l] = rows[8 * q + {row}], part[l] = own[l] + {inside};",
+        "const V<u64> first = own.vector(), beyond = part.vector();",
+        f"if (misaligned(c, on, first, 15, {here})) return 1;",
+        f"V<u16> y; if (load_at_u16(c, on, beyond, {here}, &y)) return 1;",
+        "x[q] |= to<u32>(y) << (16 * half); }",
+    ]
+    for i, each in enumerate(split(into.strip("{}"))):
+        lines.append(o.result(each, "b32", f"x[{i}]"))
+    synchronised(o, _ALL, *lines)
+
+
+MATRIX: dict[str, Callable[[Operation, list[str]], None]] = {"wmma": _wmma, "mma": _mma, "ldmatrix": _ldmatrix}

@@ -1,0 +1,25 @@
+// Products of matrices that a wavefront holds together in its registers: D = A * B + C. See matrix.py.
+#pragma once
+#include "lanes.h"
+
+enum Layout { CDNA, RDNA3, RDNA4, LINEAR, MMA }; // the last two: ptx/matrix.py
+enum Sums { SUM_EXACT, SUM_CHAIN, SUM_PAIRS, SUM_ALIGNED, SUM_SPLIT, SUM_ONCE, SUM_TENSOR };
+enum Type {
+  TYPE_F64, TYPE_F32, TYPE_XF32, TYPE_F16, TYPE_BF16, TYPE_FP8, TYPE_BF8, TYPE_I8, TYPE_IU8, TYPE_IU4, TYPE_I32
+};
+struct Product {
+  Layout layout;
+  Sums sums;
+  u32 m, n, k, blocks, group;
+  Type a, b, d;
+  bool sparse;          // of every four elements of a row of A two are stored, at places that the indices say
+  bool fnuz;            // 8-bit floats are FNUZ's
+  bool flush;           // subnormal numbers count as zero
+  u32 cbsz, abid, blgp; // 2^cbsz blocks get A's block abid of theirs; abid: which indices; blgp: lanes of B
+  u32 neg_lo, neg_hi, op_sel;
+  bool clamp;
+};
+// The registers of each operand; `index` of sparse products. `d` has what stays of the destination.
+#define MULTIPLY(name) \
+  RUNTIME void name(const Product &, const V<u32> *a, const V<u32> *b, const V<u32> *c, const V<u32> *index, V<u32> *d);
+MULTIPLY(multiply_i32) MULTIPLY(multiply_f32) MULTIPLY(multiply_f64)

@@ -1,0 +1,95 @@
+"""Products of matrices as matrix cores make them: ``alpha * a b + beta * c + bias``.
+
+No document says in which order a matrix core adds, or how it rounds (docs/matrix-cores.md). Products of types of 16
+bits or less are exact in f32. With K products, S the sum of their absolute values and u the unit roundoff of the sum,
+every addition may cut what it does not keep (2 u), and so may what aligns a product to the largest one (u, where others
+round): the sum is within ``(2 (K + 1) + K) u S``. The scaling rounds at most four times, contracted or not.
+
+Where everything is an integer and all sums fit the significand nothing rounds, nothing is cut, and the bound is 0.
+"""
+
+from __future__ import annotations
+
+import gmpy2
+import numpy as np
+
+from parity.dtypes import DTYPES, DType, of_array
+from parity.reference.expected import Bounds, Expected, Limits
+from parity.reference.real import doubles
+from parity.reference.rounding import SLACK, Array, smallest, store, unit_roundoff, wide
+
+__all__ = ["scaled_matmul"]
+
+_EXACT = gmpy2.context(precision=256)
+
+
+@np.errstate(all="ignore")
+def scaled_matmul(a: Array, b: Array, bias: Array | None, c: Array, alpha: float, beta: float, to: DType) -> Expected:
+    """Batches of matrices: ``a`` (batch, m, k), ``b`` (batch, k, n), ``bias`` (n), ``c`` (batch, m, n).
+
+    ``alpha``, ``beta``, ``bias`` and ``c`` are of the type ``to``, that of the result. Integers wrap. Where ``beta`` is
+    0 the content of ``c`` does not matter.
+    """
+    if not to.is_float:
+        return Expected(_integers(a, b, bias, alpha, beta, c, to))
+    c = np.zeros_like(c) if beta == 0 else c
+    left, right, added = wide(a), wide(b), wide(c) * beta
+    offset = np.zeros(c.shape[-1]) if bias is None else wide(bias)
+    size = np.abs(left) @ np.abs(right)
+    parts = np.abs(alpha) * size + np.abs(added) + np.abs(offset)
+    centre, residual = _exact(a, b, offset, alpha, beta, c)
+    u, depth = unit_roundoff(to), a.shape[-1]
+    error = u * (np.abs(alpha) * size * (3 * depth + 2) + 4 * parts) + smallest(to) * (depth + 4)
+    integers = all(np.all(x == np.rint(x)) for x in (left, right, wide(c), offset, np.array([alpha, beta])))
+    finite = np.isfinite(centre)
+    fits = integers & (parts <= 2.0**to.precision) & (size <= 2.0**to.precision)
+    # A single product that is stored as it is; those of narrow types are exact.
+    alone = ((left != 0).astype(float) @ (right != 0).astype(float) <= 1) & (alpha == 1) & (added == 0) & (offset == 0)
+    single = alone & (of_array(a) is not to) & ((size == 0) | (size >= 2.0**to.emin))
+    exact = (fits & (residual == 0)) | single | ~finite
+    value = store(centre, to)
+    error = np.where(exact, 0, error) * SLACK
+    # MI200 takes subnormal halves for zeros (MIOpen, "MI200 MFMA Behavior Specifics"): D25.
+    small = _of_subnormals(left, right, of_array(a))
+    lost = np.where(exact, 0, small * np.abs(alpha) * SLACK)
+
+    def bounds(limits: Limits) -> Bounds:
+        room = error + lost if limits.vendor == "amd" else error
+        return Bounds(np.where(exact, wide(value), centre), np.where(exact, 0, residual), room, room)
+
+    without = np.where(small > 0, value.dtype.type(0), value)
+    return Expected(value, bounds, divergences={"D25": without} if (single & (small > 0)).any() else {})
+
+
+def _of_subnormals(left: Array, right: Array, kind: DType) -> Array:
+    """The sums of absolute values of products with subnormal elements, of f16 and bf16."""
+    if kind.name not in ("f16", "bf16"):
+        return np.zeros((*left.shape[:-1], right.shape[-1]))
+    tiny = 2.0**kind.emin
+    rows, columns = (np.where(np.abs(x) < tiny, np.abs(x), 0) for x in (left, right))
+    return np.asarray(rows @ np.abs(right) + np.abs(left) @ columns)
+
+
+def _exact(a: Array, b: Array, offset: Array, alpha: float, beta: float, c: Array) -> tuple[Array, Array]:
+    """The exact results as float64, and what these lack."""
+    left, right = wide(a), wide(b)
+    plain = alpha * (left @ right) + beta * wide(c) + offset
+    if of_array(a) is not DTYPES["f64"]:
+        # Products are exact in float64, and u of float64 is 2**-29 of that of f32: its sums may as well be exact.
+        return plain, np.zeros(plain.shape)
+    found = []
+    for n, i, j in np.ndindex(plain.shape):
+        terms = list(map(_EXACT.mul, left[n, i].tolist(), right[n, :, j].tolist()))
+        scaled = [_EXACT.mul(_EXACT.fsum(terms), alpha), _EXACT.mul(float(c[n, i, j]), beta), float(offset[j])]
+        found.append(_EXACT.fsum(scaled))
+    finite = np.isfinite(plain)
+    centre, residual = doubles(
+        [x if ok else gmpy2.mpfr(0) for x, ok in zip(found, finite.ravel(), strict=True)], plain.shape
+    )
+    return np.where(finite, centre, plain), np.where(finite, residual, 0)
+
+
+def _integers(a: Array, b: Array, bias: Array | None, alpha: float, beta: float, c: Array, to: DType) -> Array:
+    total = (a.astype(np.int64) @ b.astype(np.int64)) * int(alpha)
+    total = total + (int(beta) * c.astype(np.int64) if beta else 0) + (0 if bias is None else bias.astype(np.int64))
+    return total.astype(to.numpy)
