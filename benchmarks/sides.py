@@ -1,8 +1,8 @@
-"""CUDA's side beside AMD's on the emulator: the time of each kernel as PTX, by its time as AMD code.
+"""CUDA's side beside AMD's on the emulator: the CPU time of each kernel as PTX, by its time as AMD code.
 
     python -m benchmarks.sides [SELECTOR...] [--target gfx1100] [--examples N]
 
-Both execute the same drawn cases one after the other, with every check, in one process; translation is not counted.
+Both execute the same drawn cases by turns, with every check, in one process; translation is not counted.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ import time
 from collections.abc import Iterator, Sequence
 
 from parity.cli.options import positive
-from parity.engine import Plan, columns_of, runnable, tasks_of
+from parity.engine import Column, Plan, columns_of, runnable, tasks_of
 from parity.op import Entry
 from parity.runners import Runner, available
 from parity.runners.ptx import MEASURED
 from parity.suite import Suite, find_suite
 from parity.toolchain import build_suite
 
-REPEATS = 3
+REPEATS = 5
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def measured(suite: Suite, target: str, selectors: Sequence[str], examples: int) -> Iterator[tuple[str, float, float]]:
-    """Each kernel with the seconds of its cases as PTX and as AMD code: the best of some repetitions."""
+    """Each kernel with the CPU seconds of its cases as PTX and as AMD code: the best of some repetitions."""
     selection = suite.select(selectors)
     sides = {}
     for name, where in (("ptx", MEASURED), ("emulated", target)):
@@ -59,18 +59,15 @@ def measured(suite: Suite, target: str, selectors: Sequence[str], examples: int)
     for task in tasks:
         entry = Entry(suite.op(task.op), task.dtypes)
         calls = [entry.op.call(entry.op.parse(text)) for _, text in plan.draw(suite, task)]
-        best = []
-        for column, (session, _) in sides.items():
-            module = code[entry.op.module, column]
-            session.prepare(module, [entry.kernel])
-            times = []
-            for _ in range(REPEATS + 1):
-                start = time.perf_counter()
+        times: dict[Column, list[float]] = {column: [] for column in sides}
+        for _ in range(REPEATS + 1):  # the first one translates
+            for column, (session, _) in sides.items():
+                start = time.process_time()
                 for call in calls:
-                    session.execute(module, call.launch, call.buffers)
-                times.append(time.perf_counter() - start)
-            best.append(min(times[1:]))
-        yield entry.kernel, best[0], best[1]
+                    session.execute(code[entry.op.module, column], call.launch, call.buffers)
+                times[column].append(time.process_time() - start)
+        cuda, amd = (min(each[1:]) for each in times.values())
+        yield entry.kernel, cuda, amd
 
 
 if __name__ == "__main__":

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Sequence
 
 from parity.emulator.ptx.isa import COMPARES, UNORDERED, Row, row
-from parity.emulator.ptx.operation import ROUNDINGS, SPACES, Operation, cpp, integer, types_in
-from parity.emulator.ptx.parse import size_of
+from parity.emulator.ptx.operation import ROUNDINGS, SPACES, Operation, cpp, integer, parts_of, types_in
+from parity.emulator.ptx.parse import size_of, split
 from parity.emulator.writer import Missing, Unknown
 
 __all__ = ["COMPUTE", "compute"]
@@ -117,10 +117,8 @@ def _logic(o: Operation, base: str) -> None:
 
 
 def _set(o: Operation, target: str, value: str) -> None:
-    if target == "_":
-        return
-    there = o.predicate(target)
-    o.guarded(f"const Mask r = {value};", f"{there} = ({there} & ~on) | (r & on);")
+    if target != "_":
+        o.guarded(f"const Mask r = {value};", o.decide(target, "r"))
 
 
 def _packing(o: Operation, type_: str) -> None:
@@ -130,7 +128,7 @@ def _packing(o: Operation, type_: str) -> None:
     if size > 8:
         raise Missing("registers of 128 bits")
     if target.startswith("{"):
-        parts = [part.strip() for part in target.strip("{}").split(",")]
+        parts = split(target.strip("{}"))
         bits = 8 * size // len(parts)
         whole = f"as<u{8 * size}>({o.source(source, f'b{8 * size}')})"
         lines = [f"const V<u{8 * size}> x = {whole};"]
@@ -139,7 +137,7 @@ def _packing(o: Operation, type_: str) -> None:
                 lines.append(o.result(part, f"b{bits}", f"to<u{bits}>(x >> (u{8 * size}){bits * i})"))
         o.guarded(*lines)
         return
-    parts = [part.strip() for part in source.strip("{}").split(",")]
+    parts = split(source.strip("{}"))
     bits = 8 * size // len(parts)
     pieces = [
         f"to<u{8 * size}>({o.source(part, f'b{bits}')}) << (u{8 * size}){bits * i}" for i, part in enumerate(parts)
@@ -168,24 +166,23 @@ def _lop3(o: Operation, modifiers: Sequence[str]) -> None:
         raise Unknown(f"operand {table} of {o.item.mnemonic}")
     values = [o.source(each, "b32") for each in (a, b, c)]
     value = f"logic3({', '.join(values)}, (u32)N({o.n(number)}))"
-    first, _, second = (part.strip() for part in target.partition("|"))
+    first, second = parts_of(target)
     if not more:
         o.guarded(o.result(first, "b32", value))
         return
-    there = o.predicate(second)
     holds = _boolean(modifiers[0], "holds(r != 0)", o.predicate(more[0]))
     o.guarded(
         f"const V<u32> r = {value}; const Mask p = {holds};",
         o.result(first, "b32", "r"),
-        f"{there} = ({there} & ~on) | (p & on);",
+        o.decide(second, "p"),
     )
 
 
 # --- comparisons -----------------------------------------------------------------------------------------------------
 
 
-def _condition(compare: str, floats: bool) -> str | None:
-    """A mask of the comparison of ``a`` with ``b``; None if there is no such comparison."""
+def _condition(o: Operation, compare: str, floats: bool) -> str:
+    """A mask of the comparison of ``a`` with ``b``."""
     if compare == "ne" and floats:
         return "holds(a < b) | holds(a > b)"  # false for a NaN, unlike that of C++
     if compare in COMPARES:
@@ -194,7 +191,9 @@ def _condition(compare: str, floats: bool) -> str | None:
         return "holds(a != b)"
     if compare in UNORDERED:
         return f"holds({COMPARES[UNORDERED[compare]]}) | holds(a != a) | holds(b != b)"
-    return {"num": "holds(a == a) & holds(b == b)", "nan": "holds(a != a) | holds(b != b)"}.get(compare)
+    if compare not in ("num", "nan"):
+        raise Unknown(f"comparison {compare} of {o.item.mnemonic}")
+    return "holds(a == a) & holds(b == b)" if compare == "num" else "holds(a != a) | holds(b != b)"
 
 
 def _comparison(o: Operation, words: list[str], a: str, b: str) -> tuple[str, list[str]]:
@@ -207,9 +206,7 @@ def _comparison(o: Operation, words: list[str], a: str, b: str) -> tuple[str, li
         value = o.source(operand, type_)
         value = f"of_bf16({value})" if type_ == "bf16" else value
         values.append(f"ftz({value})" if "ftz" in modifiers else value)
-    condition = _condition(compare, type_ in ("f16", "f32", "f64", "bf16"))
-    if condition is None:
-        raise Unknown(f"comparison {compare} of {o.item.mnemonic}")
+    condition = _condition(o, compare, type_ in ("f16", "f32", "f64", "bf16"))
     text = f"const V<{own}> a = {values[0]}, b = {values[1]}; Mask r = {condition};"
     return text, [word for word in modifiers[1:] if word != "ftz"]
 
@@ -218,9 +215,7 @@ def _halves_comparison(o: Operation, words: list[str], a: str, b: str) -> str:
     """Statements that make the masks ``r0`` and ``r1`` of the halves of a pair."""
     modifiers, types = types_in(words)
     kind = types[-1].removesuffix("x2")
-    condition = _condition(modifiers[0], True)
-    if condition is None:
-        raise Unknown(f"comparison {modifiers[0]} of {o.item.mnemonic}")
+    condition = _condition(o, modifiers[0], True)
     lines = [f"const V<u32> pa = {o.source(a, 'b32')}, pb = {o.source(b, 'b32')};"]
     for i, half in enumerate(("lo", "hi")):
         read = "of_bf16({half}16({name}))" if kind == "bf16" else "half_{half}<f16>({name})"
@@ -238,16 +233,13 @@ def _boolean(operator: str, mask: str, other: str) -> str:
 
 def _setp(o: Operation, words: list[str]) -> None:
     target, a, b, *more = o.item.operands
-    first, _, second = (part.strip() for part in target.partition("|"))
+    first, second = parts_of(target)
     if words[-1].endswith("x2"):
         text = _halves_comparison(o, words, a, b)
         operator = next((word for word in words if word in ("and", "or", "xor")), None)
         lines = [text]
         for name, mask in ((first, "r0"), (second, "r1")):
-            if name and name != "_":
-                value = _boolean(operator, mask, o.predicate(more[0])) if operator else mask
-                there = o.predicate(name)
-                lines.append(f"{there} = ({there} & ~on) | (({value}) & on);")
+            lines.append(o.decide(name, _boolean(operator, mask, o.predicate(more[0])) if operator else mask))
         o.guarded(*lines)
         return
     text, rest = _comparison(o, words, a, b)
@@ -258,11 +250,7 @@ def _setp(o: Operation, words: list[str]) -> None:
         lines.append(f"const Mask other = {other};")
         value, inverse = _boolean(rest[0], "r", "other"), _boolean(rest[0], "~r", "other")
     lines.append(f"const Mask p = {value}, q = {inverse};")
-    for name, mask in ((first, "p"), (second, "q")):
-        if name and name != "_":
-            there = o.predicate(name)
-            lines.append(f"{there} = ({there} & ~on) | ({mask} & on);")
-    o.guarded(*lines)
+    o.guarded(*lines, o.decide(first, "p"), o.decide(second, "q"))
 
 
 def _setr(o: Operation, words: list[str]) -> None:
@@ -324,8 +312,7 @@ def _testp(o: Operation, words: list[str]) -> None:
         "notanumber": "holds(x != x)", "subnormal": "holds(subnormal(x))",
         "normal": "holds(finite(x)) & ~holds(subnormal(x))",  # zero counts as normal, as measured
     }  # fmt: skip
-    there = o.predicate(target)
-    o.guarded(f"const V<{type_}> x = {x};", f"const Mask r = {tests[kind]};", f"{there} = ({there} & ~on) | (r & on);")
+    o.guarded(f"const V<{type_}> x = {x};", o.decide(target, tests[kind]))
 
 
 def _isspacep(o: Operation, words: list[str]) -> None:
@@ -338,8 +325,7 @@ def _isspacep(o: Operation, words: list[str]) -> None:
         "const": "holds(x < x)",
         "param": "holds(x < x)",
     }[words[0]]
-    there = o.predicate(target)
-    o.guarded(f"const V<u64> x = {address};", f"const Mask r = {inside};", f"{there} = ({there} & ~on) | (r & on);")
+    o.guarded(f"const V<u64> x = {address};", o.decide(target, inside))
 
 
 def _cvta(o: Operation, words: list[str]) -> None:

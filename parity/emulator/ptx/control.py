@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from parity.emulator.ptx.operation import END, Operation, call_of, integer, label
+from parity.emulator.ptx.operation import END, Operation, call_of, integer, label, parts_of
 from parity.emulator.writer import Missing, Unknown
 
-__all__ = ["CONTROL"]
+__all__ = ["CONTROL", "synchronised"]
 
 _EXTERN = {
     "malloc": "memory that is allocated on the device (malloc, new)",
@@ -23,18 +23,21 @@ def _bra(o: Operation, words: list[str]) -> None:
     if o.item.operands[0] not in o.function.labels:
         raise Unknown(f"label {o.item.operands[0]}")
     to = f"N({o.n(target)})"
-    here = o.n(o.whole.number)
-    back = "" if target not in o.whole.places else f"if (left < 0 && exhausted_warp(t, left, HERE({here}))) return 1;"
+    back = target in o.whole.places
+    check = f"if (left < 0 && exhausted_warp(t, left, {o.here})) return 1;" if back else ""
     guard = o.guard
     if not guard:
-        o.step(f"{back} GO_TOGETHER({to}, {here});")
+        o.step(f"{o.counted} {check} GO_TOGETHER({to});")
         return
     o.step(
-        f"const Mask taken = exec & {guard}, rest = exec & ~taken;",
-        f"if (!taken) GO_TOGETHER(NEXT, {here});",
-        back,
-        f"if (!rest) GO_TOGETHER({to}, {here});",
-        f"park(t, rest, NEXT), exec = taken; GO_TOGETHER({to}, {here});",
+        o.counted,
+        f"const Mask taken = exec & {guard};",
+        o.note("taken", "taken != 0"),
+        o.note("not taken", "taken != exec"),
+        "if (!taken) GO_TOGETHER(NEXT);",
+        check,
+        f"if (taken == exec) GO_TOGETHER({to});",
+        f"GO_APART(taken, {to});",
     )
 
 
@@ -46,7 +49,7 @@ def _brx(o: Operation, words: list[str]) -> None:
     if labels is None:
         raise Unknown(f"table {table}")
     lines = [
-        f"if (left < 0 && exhausted_warp(t, left, HERE({here}))) return 1;",
+        f"{o.counted} if (left < 0 && exhausted_warp(t, left, HERE({here}))) return 1;",
         "{", f"const V<u32> index = {o.source(index, 'u32')}; const Mask on = exec;",
     ]  # fmt: skip
     for i, to in enumerate(labels):
@@ -61,6 +64,7 @@ def _exit(o: Operation, words: list[str]) -> None:
     here = o.n(o.whole.number)
     guard = o.guard
     o.step(
+        o.counted,
         f"exec &= ~({guard or 'ALL'}), t->scalar[BLOCKED] = 0, t->scalar[AT_BARRIER] = 0;",
         "if (!exec) {",
         f"if (t->scalar[PARKED]) GO_RESUMED({here});",
@@ -72,11 +76,11 @@ def _exit(o: Operation, words: list[str]) -> None:
 def _return(o: Operation) -> None:
     here = o.n(o.whole.number)
     at = f"R(u32, {o.n(o.whole.returns[o.function.name])})"
-    guard = o.guard
     o.step(
+        o.counted,
         "{",
-        f"const Mask on = exec{f' & {guard}' if guard else ''};",
-        f"WHERE = sel(on, {at}, WHERE), t->scalar[PARKED] |= on, exec &= ~on;",
+        f"const Mask on = {o.on};",
+        f"park_each(t, on, {at}), exec &= ~on;",
         "}",
         f"if (!exec) GO_RESUMED({here});",
     )
@@ -89,13 +93,15 @@ def _call(o: Operation, words: list[str]) -> None:
     if name == "vprintf":
         form, given = list(arguments.values())[:2]
         value = [f"join(R(u32, {o.n(slot)}), R(u32, {o.n(slot + 1)}))" for slot in (form, given)]
-        o.step(f"if (print(t, exec, {value[0]}, {value[1]}, {o.here})) return 1;")
+        o.step(f"{o.counted} if (print(t, exec, {value[0]}, {value[1]}, {o.here})) return 1;")
         return
     if name == "__assertfail":
         slots = list(arguments.values())[:4]
         wide = [f"join(R(u32, {o.n(slot)}), R(u32, {o.n(slot + 1)}))" for slot in slots]
         line = f"R(u32, {o.n(slots[2])})"
-        o.step(f"if (failed_assertion(t, exec, {wide[0]}, {wide[1]}, {line}, {wide[3]}, {o.here})) return 1;")
+        o.step(
+            f"{o.counted} if (failed_assertion(t, exec, {wide[0]}, {wide[1]}, {line}, {wide[3]}, {o.here})) return 1;"
+        )
         return
     if name in _EXTERN:
         raise Missing(_EXTERN[name])
@@ -106,9 +112,9 @@ def _call(o: Operation, words: list[str]) -> None:
     here = o.n(o.whole.number)
     at = f"R(u32, {o.n(o.whole.returns[name])})"
     o.step(
-        f"if (left < 0 && exhausted_warp(t, left, HERE({here}))) return 1;",
-        f"{at} = sel(exec, all((u32)NEXT), {at});",
-        f"GO_TOGETHER(N({o.n(name)}), {here});",
+        f"{o.counted} if (left < 0 && exhausted_warp(t, left, HERE({here}))) return 1;",
+        f"put({at}, exec, all((u32)NEXT));",
+        f"GO_TOGETHER(N({o.n(name)}));",
     )
 
 
@@ -116,7 +122,7 @@ def _bar(o: Operation, words: list[str]) -> None:
     """Barriers of the block, and of threads of a warp."""
     if "warp" in words:
         members = o.source(o.item.operands[0], "b32")
-        _synchronised(o, members, "")
+        synchronised(o, members, "")
         return
     if "cluster" in words:
         raise Missing("clusters of blocks")
@@ -148,18 +154,16 @@ def _bar(o: Operation, words: list[str]) -> None:
             lines.append(o.result(target, "u32", "all(n)"))
         else:
             every = "n == launched(c, 0) * launched(c, 1) * launched(c, 2)"
-            there = o.predicate(target)
-            value = every if "and" in words else "n != 0"
-            lines.append(f"{there} = ({there} & ~on) | ({value} ? on : 0);")
+            lines.append(o.decide(target, f"{every if 'and' in words else 'n != 0'} ? ALL : 0"))
         lines.append("}")
     o.step(*lines)
 
 
-def _synchronised(o: Operation, members: str, *lines: str) -> None:
+def synchronised(o: Operation, members: str, *lines: str) -> None:
     """What the threads that a mask names do together, when all of them are here."""
     here = o.here
     begin = [
-        f"gathered(t, SELF, {members}, {here}); if (c->fault) return 1;",
+        f"if (scattered(t, {members})) {{ gathered(t, SELF, {members}, {here}); if (c->fault) return 1; }}",
         f"if (!exec) GO_RESUMED({o.n(o.whole.number)});",
     ]
     o.step(*begin, "{ const Mask on = exec;", *lines, "}")
@@ -178,19 +182,17 @@ def _shfl(o: Operation, words: list[str]) -> None:
     _guard_before(o)
     target, a, b, c, members = o.item.operands
     mode = {"idx": 0, "up": 1, "down": 2, "bfly": 3}[words[1]]
-    first, _, valid = (part.strip() for part in target.partition("|"))
+    first, valid = parts_of(target)
     named = o.source(members, "b32")
     values = [o.source(each, "b32") for each in (a, b, c)]
-    result = o.result(first, "b32", "r")
-    lines = [
+    synchronised(
+        o,
+        named,
         "Mask valid;",
         f"const V<u32> r = shuffled(t, on, {', '.join(values)}, {named}, {mode}, &valid);",
-        result,
-    ]
-    if valid and valid != "_":
-        there = o.predicate(valid)
-        lines.append(f"{there} = ({there} & ~on) | (valid & on);")
-    _synchronised(o, named, *lines)
+        o.result(first, "b32", "r"),
+        o.decide(valid, "valid"),
+    )
 
 
 def _vote(o: Operation, words: list[str]) -> None:
@@ -204,15 +206,14 @@ def _vote(o: Operation, words: list[str]) -> None:
         lines.append(o.result(target, "b32", "ayes"))
     else:
         value = {"all": "ayes == here", "any": "ayes != 0u", "uni": "bools(ayes == here) | bools(ayes == 0u)"}[words[1]]
-        there = o.predicate(target)
-        lines.append(f"{there} = ({there} & ~on) | (holds({value}) & on);")
-    _synchronised(o, named, *lines)
+        lines.append(o.decide(target, f"holds({value})"))
+    synchronised(o, named, *lines)
 
 
 def _match(o: Operation, words: list[str]) -> None:
     _guard_before(o)
     target, a, members = o.item.operands
-    first, _, valid = (part.strip() for part in target.partition("|"))
+    first, valid = parts_of(target)
     named = o.source(members, "b32")
     lines = [f"const V<u32> equal = matched(on, to<u64>({o.source(a, words[-1])}), {named});"]
     if "any" in words:
@@ -220,10 +221,8 @@ def _match(o: Operation, words: list[str]) -> None:
     else:
         lines.append(f"const V<u32> here = voted(on, ALL, {named}); const Mask every = holds(equal == here);")
         lines.append(o.result(first, "b32", "sel(every, here, all(0u))"))
-        if valid and valid != "_":
-            there = o.predicate(valid)
-            lines.append(f"{there} = ({there} & ~on) | (every & on);")
-    _synchronised(o, named, *lines)
+        lines.append(o.decide(valid, "every"))
+    synchronised(o, named, *lines)
 
 
 def _redux(o: Operation, words: list[str]) -> None:
@@ -235,7 +234,7 @@ def _redux(o: Operation, words: list[str]) -> None:
     op = f"R_{kind.upper()}" + (f"_{type_[0].upper()}" if kind in ("min", "max") else "")
     if type_ == "f32":
         raise Unknown(f"instruction {o.item.mnemonic}")
-    _synchronised(o, named, o.result(target, "b32", f"reduced(on, as<u32>({o.source(a, type_)}), {named}, {op})"))
+    synchronised(o, named, o.result(target, "b32", f"reduced(on, as<u32>({o.source(a, type_)}), {named}, {op})"))
 
 
 def _activemask(o: Operation, words: list[str]) -> None:
@@ -245,19 +244,15 @@ def _activemask(o: Operation, words: list[str]) -> None:
 def _elect(o: Operation, words: list[str]) -> None:
     _guard_before(o)
     target, members = o.item.operands
-    first, _, valid = (part.strip() for part in target.partition("|"))
+    first, valid = parts_of(target)
     named = o.source(members, "b32")
-    lines = ["const V<u32> leader = all(first(on));"]
-    if first != "_":
-        lines.append(o.result(first, "b32", "leader"))
-    there = o.predicate(valid)
-    lines.append(f"{there} = ({there} & ~on) | (holds(leader == IOTA) & on);")
-    _synchronised(o, named, *lines)
+    lines = ["const V<u32> leader = all(first(on));", o.result(first, "b32", "leader")]
+    lines.append(o.decide(valid, "holds(leader == IOTA)"))
+    synchronised(o, named, *lines)
 
 
 def _trap(o: Operation, words: list[str]) -> None:
-    guard = o.guard
-    o.step(f"{{ const Mask on = exec{f' & {guard}' if guard else ''}; if (on) return trap(c, on, {o.here}); }}")
+    o.step(f"{{ const Mask on = {o.on}; if (on) return trap(c, on, {o.here}); }}")
 
 
 CONTROL: dict[str, Callable[[Operation, list[str]], None]] = {

@@ -44,12 +44,13 @@ def convert(o: Operation, words: list[str]) -> None:
         return
     x = o.source(operand, of)
     if to in floats:
-        wide = "i64" if of[0] == "s" else "u64"
-        x = f"to<{wide}>({x})"
-        if to == "f32":
-            value = f"f32_of<{mode or 'RN'}>({x})"
-        elif to == "f64":
-            value = f"f64_of<{mode or 'RN'}>({x})"
+        nearest = to in ("f32", "f64") and mode in ("", "RN")
+        if not nearest:
+            x = f"to<{'i64' if of[0] == 's' else 'u64'}>({x})"
+        if nearest:
+            value = f"to<{to}>({x})"
+        elif to in ("f32", "f64"):
+            value = f"float_of<{mode}, {to}>({x})"
         elif to == "f16":
             value = f"narrow_f16<{mode or 'RN'}>(odd_f64({x}))"
         else:

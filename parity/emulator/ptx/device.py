@@ -12,7 +12,8 @@ from pathlib import Path
 from parity.cache import digest
 from parity.codeobject import CodeObject, Kernel
 from parity.emulator.build import Language
-from parity.emulator.device import Device, Loaded, Triple
+from parity.emulator.device import DISPATCH_AT, KERNARG_AT, Device, Loaded, Triple
+from parity.emulator.faults import SCRATCH
 from parity.emulator.image import Image
 from parity.emulator.memory import Allocation
 from parity.emulator.parse import Instruction
@@ -38,7 +39,6 @@ _HERE = Path(__file__).parent
 _BARRIER = re.compile(r"\bbar(?:rier)?(?:\.cta)?\.(?:sync|red)\b")
 _COMPARES = re.compile(r"\b(?:atom|red)\.[\w.:]*cas\b")
 _LINE = re.compile(r"^\s*\.loc.*\n|//.*", re.MULTILINE)
-_DISPATCH_AT, _KERNARG_AT = 256, 1024
 
 
 @functools.cache
@@ -131,9 +131,9 @@ class PtxDevice(Device):
 
     def _place_arguments(self, loaded: Loaded, args: bytes, grid: Triple, block: Triple, shared_bytes: int) -> None:
         context = self._context
-        context.kernarg = self._memory.place(_KERNARG_AT, args)
+        context.kernarg = self._memory.place(KERNARG_AT, args)
         numbers = struct.pack("<8I", *block, *grid, shared_bytes, loaded.kernel.lds_bytes + shared_bytes)
-        context.dispatch = self._memory.place(_DISPATCH_AT, numbers)
+        context.dispatch = self._memory.place(DISPATCH_AT, numbers)
 
     def _kernel(self, code: CodeObject, name: str) -> Kernel:
         _, shared, local = _layout(code.listing, name)
@@ -162,5 +162,5 @@ class PtxDevice(Device):
         c = self._context
         if lane is None or not c.scratch_stride or ".local" not in instruction.mnemonic:
             return None
-        name = f"scratch of lane {lane}"
+        name = f"{SCRATCH}lane {lane}"
         return Allocation(name, c.scratch + (c.wave * lanes + lane) * c.scratch_stride, c.scratch_bytes)

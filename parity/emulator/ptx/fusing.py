@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from parity.emulator.parse import Instruction
-from parity.emulator.ptx.parse import names_in
+from parity.emulator.ptx.parse import BRANCHES, names_in
 
 __all__ = ["fused", "ordered"]
 
@@ -46,7 +46,7 @@ def fused(items: Sequence[Instruction | str]) -> tuple[Instruction | str, ...]:
             }
         if kind and item.mnemonic.startswith("mul") and writes[item.operands[0]] == 1:
             products[item.operands[0]] = i, item
-        if item.mnemonic.partition(".")[0] in ("bra", "brx", "ret", "exit", "call"):
+        if item.mnemonic.partition(".")[0] in (*BRANCHES, "call"):
             products.clear()
     return tuple(item for i, item in enumerate(found) if i not in dropped)
 

@@ -3,40 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
-from parity.emulator.ptx.operation import ADDRESS, SPACES, Operation, cpp, integer
-from parity.emulator.ptx.parse import size_of
+from parity.emulator.ptx.operation import SPACES, Operation, address_parts, cpp, integer
+from parity.emulator.ptx.parse import size_of, split
 from parity.emulator.writer import Missing, Unknown
 
-__all__ = ["MEMORY", "copy_async"]
+__all__ = ["MEMORY", "copy_async", "place_of"]
 
 
-@dataclass
-class _Place:
-    """An address as C++: what all threads add, and what each one has."""
-
-    base: str
-    lines: list[str] = field(default_factory=list)
-
-
-def _address(o: Operation, operand: str, space: str) -> _Place:
-    match = ADDRESS.fullmatch(operand)
-    if not match:
-        raise Unknown(f"address {operand}")
-    name, offset = match[1], int(match[2] or "0", 0)
-    base = "c->lds" if space == "shared" else "0ul"
+def place_of(o: Operation, operand: str, space: str) -> str:
+    """A statement that makes ``at`` the address of each thread."""
+    name, offset = address_parts(operand)
     if name in o.function.registers:
         kind = o.function.registers[name]
         wide = size_of(kind) == 8
-        value = o.register(name, "u64" if wide else "u32")
+        value = o.source(name, "u64" if wide else "u32")
         value = value if wide else f"to<u64>({value})"
     elif (number := integer(name)) is not None:
         value = f"all<u64>(N({o.n(number)}))"
     else:
         value = o.address_of(name)
-    text = f"{base} + (u64)({'-' if offset < 0 else ''}(i64)N({o.n(abs(offset))}))" if offset else base
-    return _Place(text, [f"const V<u64> at = {value};", "const V<u32> lo = lo32(at), hi = hi32(at);"])
+    added = " + c->lds" if space == "shared" else ""
+    if offset:
+        added += f" + N({o.n(offset)})"
+    return f"const V<u64> at = {value}{added};"
 
 
 def _memory_words(words: list[str]) -> tuple[str, int, str, bool]:
@@ -47,28 +37,28 @@ def _memory_words(words: list[str]) -> tuple[str, int, str, bool]:
     return space, count, words[-1], coherent
 
 
-def _misaligned(o: Operation, place: _Place, bytes_: int) -> str:
+def _misaligned(o: Operation, bytes_: int) -> str:
     if bytes_ == 1:
         return ""
-    return f"if (misaligned(c, on, {place.base}, lo, hi, {bytes_ - 1}, {o.here})) return 1;"
+    return f"if (misaligned(c, on, at, {bytes_ - 1}, {o.here})) return 1;"
 
 
 def _ld(o: Operation, words: list[str]) -> None:
     target, operand = o.item.operands[:2]
     space, count, type_, coherent = _memory_words(words)
-    targets = [part.strip() for part in target.strip("{}").split(",")]
+    targets = split(target.strip("{}"))
     if space == "param":
         _ld_param(o, targets, operand, type_)
         return
     if space == "const":
         coherent = False
     size = size_of(type_)
-    place = _address(o, operand, space)
+    place = place_of(o, operand, space)
     number = f"{o.here} | COHERENT" if coherent else o.here
-    lines = ["if (on) {", *place.lines, _misaligned(o, place, size * count)]
+    lines = ["if (on) {", place, _misaligned(o, size * count)]
     if count == 1:
         c = f"u{8 * size}"
-        lines += [f"V<{c}> x; if (load_{c}(c, on, {place.base}, lo, hi, {number}, &x)) return 1;"]
+        lines += [f"V<{c}> x; if (load_at_{c}(c, on, at, {number}, &x)) return 1;"]
         lines.append(_loaded(o, targets[0], type_, "x"))
     else:
         bytes_ = size * count
@@ -76,7 +66,7 @@ def _ld(o: Operation, words: list[str]) -> None:
             raise Missing("accesses of 32 bytes")
         lines += [
             f"V<u32> x[{max(1, bytes_ // 4)}];",
-            f"if (gather(c, on, {place.base}, lo, hi, {bytes_}, {number}, x)) return 1;",
+            f"if (gather_at(c, on, at, {bytes_}, {number}, x)) return 1;",
         ]
         for i, each in enumerate(targets):
             if each != "_":
@@ -102,9 +92,7 @@ def _loaded(o: Operation, target: str, type_: str, value: str) -> str:
 
 
 def _ld_param(o: Operation, targets: list[str], operand: str, type_: str) -> None:
-    match = ADDRESS.fullmatch(operand)
-    assert match is not None
-    name, offset = match[1], int(match[2] or "0", 0)
+    name, offset = address_parts(operand)
     size = size_of(type_)
     if name in o.params:
         lines = []
@@ -146,12 +134,10 @@ def _param(o: Operation, slot: int, offset: int, size: int) -> str:
 def _st(o: Operation, words: list[str]) -> None:
     operand, source = o.item.operands[:2]
     space, count, type_, coherent = _memory_words(words)
-    sources = [part.strip() for part in source.strip("{}").split(",")]
+    sources = split(source.strip("{}"))
     size = size_of(type_)
     if space == "param":
-        match = ADDRESS.fullmatch(operand)
-        assert match is not None
-        name, offset = match[1], int(match[2] or "0", 0)
+        name, offset = address_parts(operand)
         if name not in o.params:
             raise Unknown(f"parameter {name}")
         lines = []
@@ -159,12 +145,12 @@ def _st(o: Operation, words: list[str]) -> None:
             lines += _st_param(o, o.params[name], offset + i * size, size, o.source(each, type_))
         o.guarded(*lines)
         return
-    place = _address(o, operand, space)
+    place = place_of(o, operand, space)
     number = f"{o.here} | COHERENT" if coherent else o.here
-    lines = ["if (on) {", *place.lines, _misaligned(o, place, size * count)]
+    lines = ["if (on) {", place, _misaligned(o, size * count)]
     values = [f"as<u{8 * size}>({o.source(each, type_)})" for each in sources]
     if count == 1:
-        lines.append(f"if (store_u{8 * size}(c, on, {place.base}, lo, hi, {number}, {values[0]})) return 1;")
+        lines.append(f"if (store_at_u{8 * size}(c, on, at, {number}, {values[0]})) return 1;")
     else:
         bytes_ = size * count
         if bytes_ > 16:
@@ -178,7 +164,7 @@ def _st(o: Operation, words: list[str]) -> None:
             else:
                 per = 4 // size
                 lines.append(f"x[{i // per}] |= to<u32>({value}) << {8 * size * (i % per)};")
-        lines.append(f"if (scatter(c, on, {place.base}, lo, hi, {bytes_}, {number}, x)) return 1;")
+        lines.append(f"if (scatter_at(c, on, at, {bytes_}, {number}, x)) return 1;")
     o.guarded(*lines, "}")
 
 
@@ -188,7 +174,7 @@ def _st_param(o: Operation, slot: int, offset: int, size: int, value: str) -> li
 
     def put(k: int, text: str) -> str:
         there = f"R(u32, {o.n(slot + k)})"
-        return f"{there} = sel(on, V<u32>({text}), {there});"
+        return f"put({there}, on, V<u32>({text}));"
 
     k = offset // 4
     if size == 8:
@@ -197,8 +183,8 @@ def _st_param(o: Operation, slot: int, offset: int, size: int, value: str) -> li
         return [put(k, f"as<u32>({value})")]
     shift, ones = 8 * (offset % 4), (1 << 8 * size) - 1
     there = f"R(u32, {o.n(slot + k)})"
-    keep = f"{there} & ~({ones}u << {shift})" if shift or offset % 4 else f"{there} & ~{ones}u"
-    return [f"{there} = sel(on, V<u32>(({keep}) | to<u32>(as<u{8 * size}>({value})) << {shift}), {there});"]
+    put_in = f"({there} & ~({ones}u << {shift})) | to<u32>(as<u{8 * size}>({value})) << {shift}"
+    return [f"put({there}, on, V<u32>({put_in}));"]
 
 
 _ATOMICS = {
@@ -229,7 +215,7 @@ def _atom(o: Operation, words: list[str]) -> None:
     if size > 8:
         raise Missing("atomics of 128 bits")
     u = f"u{8 * size}"
-    place = _address(o, address, space)
+    place = place_of(o, address, space)
     compares = kind == "cas"
     expression, t = (
         _ATOMICS[kind],
@@ -243,10 +229,11 @@ def _atom(o: Operation, words: list[str]) -> None:
     given, compared = (read[1], read[0]) if compares else (read[0], read[0])
     lines = [
         "if (on) {",
-        *place.lines,
-        _misaligned(o, place, size),
+        place,
+        _misaligned(o, size),
+        "const V<u32> lo = lo32(at), hi = hi32(at);",
         f"typedef {t} T; V<{u}> old;",
-        f"if (atomic<T, {'true' if compares else 'false'}>(c, on, {place.base}, lo, hi, {o.here}, V<{u}>({given}), "
+        f"if (atomic<T, {'true' if compares else 'false'}>(c, on, 0ul, lo, hi, {o.here}, V<{u}>({given}), "
         f"V<{u}>({compared}), &old, [](T was, T given, T compared) {{ return {expression}; }})) return 1;",
     ]
     if target != "_":
@@ -262,20 +249,20 @@ def copy_async(o: Operation, words: list[str]) -> None:
         raise Unknown(f"operand {size} of {o.item.mnemonic}")
     if more and not more[0].startswith("%"):
         more = []
-    source, target = _address(o, of, "global"), _address(o, to, "shared")
-    lines = ["if (on) {", f"V<u32> x[{bytes_ // 4}] = {{}};", "{", *source.lines]
+    source, target = place_of(o, of, "global"), place_of(o, to, "shared")
+    lines = ["if (on) {", f"V<u32> x[{bytes_ // 4}] = {{}};", "{", source]
     if more:
         have = o.source(more[0], "u32")
         lines += [
             f"const V<u32> have = {have};",
             f"const Mask some = on & holds(have >= {bytes_}u);",
             "if (on & ~(some | holds(have == 0u))) return c->fault = BAD_CALL, 1;",
-            f"if (some && gather(c, some, {source.base}, lo, hi, {bytes_}, {o.here}, x)) return 1;",
+            f"if (some && gather_at(c, some, at, {bytes_}, {o.here}, x)) return 1;",
             *(f"x[{k}] = sel(some, x[{k}], all(0u));" for k in range(bytes_ // 4)),
         ]
     else:
-        lines.append(f"if (gather(c, on, {source.base}, lo, hi, {bytes_}, {o.here}, x)) return 1;")
-    lines += ["} {", *target.lines, f"if (scatter(c, on, {target.base}, lo, hi, {bytes_}, {o.here}, x)) return 1;", "}"]
+        lines.append(f"if (gather_at(c, on, at, {bytes_}, {o.here}, x)) return 1;")
+    lines += ["} {", target, f"if (scatter_at(c, on, at, {bytes_}, {o.here}, x)) return 1;", "}"]
     o.guarded(*lines, "}")
 
 

@@ -4,35 +4,39 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
 
+from parity.coverage import Point
 from parity.emulator.parse import Instruction
-from parity.emulator.ptx.parse import Function, size_of
+from parity.emulator.ptx.parse import Function, size_of, split
 from parity.emulator.ptx.slots import Slots, allocated
-from parity.emulator.writer import Missing, Unknown
+from parity.emulator.writer import NOTE, Missing, Unknown
 
 __all__ = [
-    "ADDRESS",
     "END",
     "ROUNDINGS",
     "SPACES",
     "SPECIAL",
+    "Block",
     "Layout",
     "Operation",
     "Step",
     "Translation",
+    "address_parts",
     "call_of",
     "cpp",
     "integer",
     "label",
+    "parts_of",
     "types_in",
 ]
 
 END = "c->budget = left; return 0;"
 ROUNDINGS = {"rn": "RN", "rz": "RZ", "rm": "RM", "rp": "RP", "rni": "RN", "rzi": "RZ", "rmi": "RM", "rpi": "RP"}
 _TYPE = re.compile(r"(?:[usbf](?:8|16|32|64|128)|f16x2|bf16(?:x2)?|[us]16x2|pred|e4m3x2|e5m2x2|tf32)$")
-ADDRESS = re.compile(r"\[\s*([^\s+\]]+)\s*(?:\+\s*(-?\w+))?\s*\]")
+_ADDRESS = re.compile(r"\[\s*([^\s+\]]+)\s*(?:\+\s*(-?\w+))?\s*\]")
 SPACES = ("global", "shared", "local", "const", "param")
 SPECIAL = {
     "%tid.x": "ids[0]", "%tid.y": "ids[1]", "%tid.z": "ids[2]", "%laneid": "IOTA", "%warpid": "all(wave)",
@@ -82,37 +86,85 @@ def cpp(type_: str) -> str:
     return ("i" if type_[0] == "s" else "u") + type_[1:]
 
 
+@dataclass(frozen=True)
+class Block:
+    """A basic block: the number of its instructions, and that of the first one."""
+
+    size: int
+    first: int
+
+
 class Translation:
     """One kernel with the functions that it calls, as far as it is translated.
 
     ``places`` are the numbers of the first operation behind each label, and of each function; ``number`` is that of the
-    current instruction. ``formals`` are the slots of parameters and results by function and name, ``returns`` those of
-    the operation at which each thread goes on behind a call.
+    current instruction. ``notes`` are the points of the code that are noted when they are reached, each with the number
+    of its operation and its place among the numbers of that. ``constants`` are the values of literals, and places for
+    the registers that are constants, which come with the names of their functions. ``formals`` are the slots of
+    parameters and results by function and name, ``returns`` those of the operation at which each thread goes on behind
+    a call. ``unwritten`` are the slots that may be read before they are written.
     """
 
-    def __init__(self, functions: Sequence[Function], layout: Layout) -> None:
+    def __init__(
+        self, functions: Sequence[Function], layout: Layout, constants: Iterable[tuple[str, str]] = ()
+    ) -> None:
         self.functions = {each.name: each for each in functions}
+        self.constants = [0, 0]  # the block and the launch of which they are
+        self._literals: dict[int, int] = {}
+        self._constants = {each: self._constant(0) for each in constants}
         self.layout = layout
         self.steps: list[Step] = []
         self.places: dict[str, int] = {}
         self.number = 0
-        self._next = 2  # slots; the first holds where parked threads go on, and pairs begin at even ones
+        self.notes: list[tuple[Point, int, int]] = []
+        self._next = 0  # slots; pairs begin at even ones
         self._predicates = 0
         self.formals: dict[tuple[str, str], int] = {}
         self.returns: dict[str, int] = {}
         self._slots: dict[str, Slots] = {}
         for each in functions:
-            slots = allocated(each, size_of)
-            self._slots[each.name] = slots.moved(self._next, self._predicates)
+            own = {name: kind for name, kind in each.registers.items() if (each.name, name) not in self._constants}
+            slots = allocated(replace(each, registers=own), size_of).moved(self._next, self._predicates)
+            self._slots[each.name] = slots
             self._next += slots.vectors + slots.vectors % 2
             self._predicates += slots.predicates
+        formals = self._next
+        for each in functions:
             if not each.entry:
                 self.returns[each.name] = self._take(1)
                 for variable in (*each.results, *each.parameters):
                     self.formals[each.name, variable.name] = self._take(max(1, -(-variable.size // 4)))
-        for name, words in (("vprintf", 4), ("__assertfail", 10), ("", 16)):
-            self.formals[name, ""] = self._take(words)
-        self._masks = self._take(-(-max(self._predicates, 1) // 32)) * 32
+        for name in sorted({_host_function(each) for each in _callees(functions) if each not in self.functions}):
+            self.formals[name, ""] = self._take(_HOST_WORDS[name])
+        masks = self._take(-(-self._predicates // 32))
+        self._masks = 32 * masks
+        found = {*range(formals, masks)}
+        for slots in self._slots.values():
+            for name in slots.unwritten:
+                place, width = slots.places[name], slots.widths[name]
+                found.update(range(place, place + width) if width else [(self._masks + place) // 32])
+        self.unwritten = sorted(found)
+
+    def ended(self, block: Block, numbers: list[int | str]) -> str:
+        """C++ that counts the instructions of a basic block at its end, and notes that it was reached."""
+        at = len(numbers)
+        numbers += [block.size, 0]
+        self.notes.append((Point("block", block.first), len(self.steps), at + 1))
+        return f"left -= N({at}); {NOTE.format(f'N({at + 1})', 1)}"
+
+    def _constant(self, value: int) -> int:
+        self.constants.append(value)
+        return len(self.constants) - 1
+
+    def literal(self, bits: int) -> int:
+        """The number of a constant that has these bits, up to 64."""
+        if bits not in self._literals:
+            self._literals[bits] = self._constant(bits)
+        return self._literals[bits]
+
+    def constant(self, function: str, register: str) -> int | None:
+        """The number of the constant that a register is; None if it is none."""
+        return self._constants.get((function, register))
 
     def _take(self, slots: int) -> int:
         self._next += slots
@@ -135,8 +187,10 @@ class Translation:
 class Operation:
     """What is known while one instruction is translated: the numbers of its step so far."""
 
-    def __init__(self, whole: Translation, function: Function, item: Instruction, params: Mapping[str, int]) -> None:
-        self.whole, self.function, self.item, self.params = whole, function, item, params
+    def __init__(
+        self, whole: Translation, function: Function, item: Instruction, params: Mapping[str, int], block: Block | None
+    ) -> None:
+        self.whole, self.function, self.item, self.params, self._block = whole, function, item, params, block
         self.numbers: list[int | str] = []
 
     def n(self, value: int | str) -> int:
@@ -144,10 +198,22 @@ class Operation:
         self.numbers.append(value % (1 << 64) if isinstance(value, int) else value)
         return len(self.numbers) - 1
 
+    def note(self, kind: Literal["taken", "not taken"], when: str) -> str:
+        """C++ that notes that a direction of the instruction, a branch, is gone."""
+        at = self.n(0)
+        self.whole.notes.append((Point(kind, self.whole.number), len(self.whole.steps), at))
+        return NOTE.format(f"N({at})", when)
+
     @property
     def here(self) -> str:
         """The number of the instruction, as C++."""
         return f"HERE({self.n(self.whole.number)})"
+
+    @property
+    def counted(self) -> str:
+        """What there is to do at the end of the basic block that this instruction ends."""
+        assert self._block
+        return self.whole.ended(self._block, self.numbers)
 
     def predicate(self, operand: str) -> str:
         """A mask: of a predicate register, or its complement."""
@@ -173,7 +239,7 @@ class Operation:
         if operand in SPECIAL:
             return f"to<{c}>(V<{'u64' if operand in _64 else 'u32'}>({SPECIAL[operand]}))"
         if (bits := literal(operand, type_)) is not None:
-            return f"K({c}, {self.n(bits)})"
+            return f"K({c}, {self.n(self.whole.literal(bits))})"
         return f"to<{c}>({self.address_of(operand)})"
 
     def _negated(self, operand: str, type_: str) -> str:
@@ -190,6 +256,9 @@ class Operation:
         if kind == "pred":
             raise Unknown(f"predicate {name} as a number")
         have, want = size_of(kind), _BYTES[c]
+        constant = self.whole.constant(self.function.name, name)
+        if constant is not None and have >= want:
+            return f"K({c}, {self.n(constant)})"
         if have == want:
             return self.register(name, c)
         if have == 16:
@@ -229,13 +298,27 @@ class Operation:
             signed = c[0] == "i"
             wide = f"{'i' if signed else 'u'}{8 * have}"
             value, c = f"to<{wide}>(V<{c}>({value}))", wide
+        if (constant := self.whole.constant(self.function.name, operand)) is not None:
+            return f"C({c}, {self.n(constant)}) = V<{c}>({value})[0];"
         there = self.register(operand, c)
-        return f"{there} = sel(on, V<{c}>({value}), {there});"
+        return f"put({there}, on, V<{c}>({value}));"
+
+    def decide(self, operand: str, mask: str) -> str:
+        """A statement that writes a mask to a predicate for the threads of ``on``; empty if none is named."""
+        if operand in ("", "_"):
+            return ""
+        there = self.predicate(operand)
+        return f"{there} = ({there} & ~on) | (({mask}) & on);"
 
     @property
     def guard(self) -> str:
         """The mask of the guard; empty without one."""
         return self.predicate(self.item.modifiers[0][1:]) if self.item.modifiers else ""
+
+    @property
+    def on(self) -> str:
+        """The threads that run and that the guard lets execute."""
+        return f"exec & {self.guard}" if self.item.modifiers else "exec"
 
     def step(self, *lines: str) -> None:
         self.whole.steps.append(Step("\n".join(lines), self.numbers))
@@ -243,8 +326,7 @@ class Operation:
 
     def guarded(self, *lines: str) -> None:
         """A step for the threads of the guard alone."""
-        on = f"exec & {self.guard}" if self.item.modifiers else "exec"
-        self.step("{", f"const Mask on = {on};", *lines, "}")
+        self.step("{", f"const Mask on = {self.on};", *lines, "}")
 
 
 _BYTES = {"u8": 1, "i8": 1, "u16": 2, "i16": 2, "f16": 2, "u32": 4, "i32": 4, "f32": 4, "u64": 8, "i64": 8, "f64": 8}
@@ -252,6 +334,7 @@ _UNSIGNED = {1: "u8", 2: "u16", 4: "u32", 8: "u64"}
 
 
 def integer(text: str) -> int | None:
+    """The number that a constant is; None if it is none."""
     text = text.strip()
     try:
         if re.fullmatch(r"-?0[0-7]+U?", text):
@@ -291,8 +374,37 @@ def types_in(words: Sequence[str]) -> tuple[list[str], list[str]]:
     return [word for word in words if not _TYPE.match(word)], types
 
 
+def parts_of(operand: str) -> tuple[str, str]:
+    """The two results of an operand such as ``%r1|%p2``; the second is empty if there is one."""
+    first, _, second = (part.strip() for part in operand.partition("|"))
+    return first, second
+
+
+def address_parts(operand: str) -> tuple[str, int]:
+    """What an address such as ``[%rd1+8]`` begins with, and the bytes that are added."""
+    if not (match := _ADDRESS.fullmatch(operand)):
+        raise Unknown(f"address {operand}")
+    return match[1], int(match[2] or "0", 0)
+
+
 def label(function: Function, name: str) -> str:
+    """The name of a label in a translation, where functions have labels of their own."""
     return f"{function.name}:{name}"
+
+
+_HOST_WORDS = {"vprintf": 4, "__assertfail": 10, "": 16}
+"""The words of the arguments of functions of the host, and of those that are refused."""
+
+
+def _host_function(name: str) -> str:
+    return name if name in _HOST_WORDS else ""
+
+
+def _callees(functions: Sequence[Function]) -> Iterator[str]:
+    for each in functions:
+        for item in each.items:
+            if isinstance(item, Instruction) and item.mnemonic.startswith("call"):
+                yield item.operands[item.operands[0].startswith("(")]
 
 
 def call_of(whole: Translation, item: Instruction) -> tuple[str, Mapping[str, int], Mapping[str, int]]:
@@ -300,11 +412,10 @@ def call_of(whole: Translation, item: Instruction) -> tuple[str, Mapping[str, in
     operands = list(item.operands)
     results = operands.pop(0) if operands[0].startswith("(") else "()"
     name = operands.pop(0)
-    given = [part.strip() for part in operands[0].strip("()").split(",")] if operands else []
-    returned = [part.strip() for part in results.strip("()").split(",") if part.strip()]
+    given, returned = split(operands[0].strip("()")) if operands else [], split(results.strip("()"))
     callee = whole.functions.get(name)
     if callee is None:  # a function of the host's, or one that is refused
-        base = whole.formals[name if name in ("vprintf", "__assertfail") else "", ""]
+        base = whole.formals[_host_function(name), ""]
         return name, {each: base + 2 * i for i, each in enumerate(given[:8])}, dict.fromkeys(returned, base)
     arguments = {each: whole.formals[name, formal.name] for each, formal in zip(given, callee.parameters, strict=False)}
     gives = {each: whole.formals[name, formal.name] for each, formal in zip(returned, callee.results, strict=False)}

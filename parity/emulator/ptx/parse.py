@@ -15,8 +15,8 @@ from parity.emulator.parse import Instruction
 from parity.errors import UsageError
 
 __all__ = [
+    "BRANCHES",
     "Function",
-    "Parameter",
     "Text",
     "Variable",
     "called_by",
@@ -59,6 +59,10 @@ _LINKAGE = re.compile(r"^(?:\.(?:visible|weak|extern|common)\s+)*")
 _SIZES = {"pred": 1, "8": 1, "16": 2, "32": 4, "64": 8, "128": 16}
 
 
+BRANCHES = ("bra", "brx", "ret", "exit")
+"""The instructions behind which a basic block ends, beside calls."""
+
+
 @dataclass(frozen=True)
 class Variable:
     """A variable, or a parameter, of ``size`` bytes; ``value`` is its initial value as the text has it.
@@ -72,9 +76,6 @@ class Variable:
     align: int
     size: int
     value: str = ""
-
-
-Parameter = Variable
 
 
 @dataclass(frozen=True)
@@ -290,7 +291,7 @@ class _Reader:
                 self.tables[table["name"]] = tuple(part.strip() for part in table["rest"].split(","))
                 at = table.end()
             elif label := _LABEL.match(text, at):
-                self.items.append(self._scoped_label(label[1]))
+                self.items.append(label[1])
                 at = label.end()
             else:
                 end = text.find(";", at)
@@ -311,10 +312,6 @@ class _Reader:
 
     def _named(self, file: str, line: str) -> str:
         return f"{self._files.get(int(file), f'file {file}')}:{line}"
-
-    @staticmethod
-    def _scoped_label(name: str) -> str:
-        return name
 
     def _statement(self, text: str, line: int) -> None:
         text = _COMMENT.sub(" ", text)
@@ -342,22 +339,15 @@ class _Reader:
                 self.registers[scope[each]] = match["type"]
 
     def _instruction(self, text: str, line: int) -> Instruction:
-        guard = ""
-        rest = text
-        if text.startswith("@"):
-            guard, _, rest = text.partition(" ") if " " in text else text.partition("\t")
-            if "\t" in guard:
-                guard, _, more = text.partition("\t")
-                rest = more
-            guard = self._renamed(guard.strip())
-        parts = rest.strip().split(None, 1)
+        guard, rest = text.split(None, 1) if text.startswith("@") else ("", text)
+        parts = rest.split(None, 1)
         operands = split(parts[1]) if len(parts) > 1 else []
         source, header = self._source, self._header
         return Instruction(
             " ".join(text.split()),
             parts[0],
             tuple(self._renamed(operand) for operand in operands),
-            (guard,) if guard else (),
+            (self._renamed(guard),) if guard else (),
             line,
             source,
             None,

@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from parity.emulator.parse import Instruction
-from parity.emulator.ptx.parse import Function
+from parity.emulator.ptx.parse import BRANCHES, Function
 
-__all__ = ["Slots", "allocated"]
+__all__ = ["Slots", "accesses", "allocated"]
 
 _WORD = re.compile(r"[%$\w]+")
 # Instructions whose first operand is no result.
@@ -24,25 +24,25 @@ _NO_RESULT = ("st", "red", "bra", "brx", "bar", "barrier", "call", "ret", "exit"
 class Slots:
     """The place of every register: a slot of 32 bits a lane, the first of two, or the number of a predicate.
 
-    ``vectors`` is the number of slots, ``predicates`` that of predicates.
+    ``widths`` are the slots that each takes, 0 for a predicate. ``vectors`` is the number of slots, ``predicates`` that
+    of predicates. ``unwritten`` are the registers that may be read before they are written.
     """
 
     places: Mapping[str, int]
-    kinds: Mapping[str, str]
+    widths: Mapping[str, int]
     vectors: int
     predicates: int
+    unwritten: frozenset[str]
 
     def moved(self, vectors: int, predicates: int) -> Slots:
         """The same, behind slots (an even number) and predicates of others."""
-        places = {
-            name: place + (predicates if self.kinds[name] == "pred" else vectors) for name, place in self.places.items()
-        }
+        places = {name: place + (vectors if self.widths[name] else predicates) for name, place in self.places.items()}
         return replace(self, places=places)
 
 
 def allocated(function: Function, size_of: Callable[[str], int]) -> Slots:
     """Slots for the registers of a function (linear scan; Poletto and Sarkar 1999)."""
-    spans = _spans(function)
+    spans, unwritten = _spans(function)
     # A slot is of one size: else what is one thread's in one type would be another thread's in another.
     files: dict[int, list[int]] = {0: [], 2: [], 4: [], 8: []}
     numbers: dict[str, tuple[int, int]] = {}
@@ -55,12 +55,12 @@ def allocated(function: Function, size_of: Callable[[str], int]) -> Slots:
         numbers[name] = size, number
     pairs, words = 2 * len(files[8]), len(files[4])
     first = {0: 0, 8: 0, 4: pairs, 2: pairs + words}
-    places = {name: first[size] + number * (2 if size == 8 else 1) for name, (size, number) in numbers.items()}
-    kinds = {name: "pred" if size == 0 else "slot" for name, (size, _) in numbers.items()}
-    return Slots(places, kinds, pairs + words + len(files[2]), len(files[0]))
+    widths = {name: {0: 0, 8: 2}.get(size, 1) for name, (size, _) in numbers.items()}
+    places = {name: first[size] + number * max(1, widths[name]) for name, (size, number) in numbers.items()}
+    return Slots(places, widths, pairs + words + len(files[2]), len(files[0]), unwritten)
 
 
-def _accesses(function: Function, item: Instruction) -> tuple[list[str], list[str]]:
+def accesses(function: Function, item: Instruction) -> tuple[list[str], list[str]]:
     """The registers that an instruction writes whatever happens, and those that it reads (or may leave as they are)."""
     known = function.registers
     base = item.mnemonic.partition(".")[0]
@@ -74,18 +74,18 @@ def _accesses(function: Function, item: Instruction) -> tuple[list[str], list[st
     return writes, reads
 
 
-def _spans(function: Function) -> dict[str, tuple[int, int]]:
-    """The first and the last item at which each register is live."""
+def _spans(function: Function) -> tuple[dict[str, tuple[int, int]], frozenset[str]]:
+    """The first and the last item at which each register is live, and those that are live at the beginning."""
     items = function.items
     bit = {name: 1 << i for i, name in enumerate(function.registers)}
-    accesses = [_accesses(function, item) if isinstance(item, Instruction) else ([], []) for item in items]
+    accessed = [accesses(function, item) if isinstance(item, Instruction) else ([], []) for item in items]
     starts, position = _blocks(function)
     count = len(starts)
     ends = [*starts[1:], len(items)]
     used, defined = [0] * count, [0] * count
     for b in range(count):
         for i in range(starts[b], ends[b]):
-            writes, reads = accesses[i]
+            writes, reads = accessed[i]
             for name in reads:
                 if not defined[b] & bit[name]:
                     used[b] |= bit[name]
@@ -111,7 +111,7 @@ def _spans(function: Function) -> dict[str, tuple[int, int]]:
         span = spans.setdefault(name, [i, i])
         span[0], span[1] = min(span[0], i), max(span[1], i)
 
-    for i, (writes, reads) in enumerate(accesses):
+    for i, (writes, reads) in enumerate(accessed):
         for name in (*writes, *reads):
             met(name, i)
     names = list(function.registers)
@@ -121,7 +121,8 @@ def _spans(function: Function) -> dict[str, tuple[int, int]]:
                 low = live & -live
                 met(names[low.bit_length() - 1], at)
                 live ^= low
-    return {name: (begin, end) for name, (begin, end) in spans.items()}
+    unwritten = frozenset(name for name in names if live_in[0] & bit[name])
+    return {name: (begin, end) for name, (begin, end) in spans.items()}, unwritten
 
 
 def _blocks(function: Function) -> tuple[list[int], dict[str, int]]:
@@ -132,7 +133,7 @@ def _blocks(function: Function) -> tuple[list[int], dict[str, int]]:
             position[item] = i
         if i and (fresh or isinstance(item, str)):
             starts.append(i)
-        fresh = isinstance(item, Instruction) and item.mnemonic.partition(".")[0] in ("bra", "brx", "ret", "exit")
+        fresh = isinstance(item, Instruction) and item.mnemonic.partition(".")[0] in BRANCHES
     return starts, position
 
 

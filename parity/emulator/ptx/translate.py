@@ -7,18 +7,20 @@ Each operation is that of all threads of a warp that are at it. Virtual register
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from parity.emulator.faults import Refused, UnknownInstruction
 from parity.emulator.parse import Instruction
 from parity.emulator.ptx.compute import COMPUTE, compute
+from parity.emulator.ptx.constants import constants_of
 from parity.emulator.ptx.control import CONTROL
 from parity.emulator.ptx.conversions import convert
+from parity.emulator.ptx.matrix import MATRIX
 from parity.emulator.ptx.memory import MEMORY, copy_async
-from parity.emulator.ptx.operation import END, Layout, Operation, Step, Translation, call_of, label
-from parity.emulator.ptx.parse import Function
+from parity.emulator.ptx.operation import END, Block, Layout, Operation, Step, Translation, call_of, label
+from parity.emulator.ptx.parse import BRANCHES, Function
 from parity.emulator.ptx.video import VIDEO
-from parity.emulator.threaded import VECTOR, Threaded
+from parity.emulator.threaded import VECTOR, Threaded, in_order
 from parity.emulator.writer import Missing, Unknown
 
 __all__ = ["HEADER", "translated"]
@@ -30,14 +32,26 @@ _IGNORED = re.compile(
 )
 _REFUSED = {
     "tex": "textures", "tld4": "textures", "txq": "textures", "suld": "surfaces", "sust": "surfaces",
-    "sured": "surfaces", "suq": "surfaces", "mma": "matrix instructions (mma)", "wmma": "matrix instructions (wmma)",
-    "wgmma": "matrix instructions (wgmma)", "ldmatrix": "matrix instructions (ldmatrix)",
+    "sured": "surfaces", "suq": "surfaces",
+    "wgmma": "matrix instructions (wgmma)",
     "tcgen05": "matrix instructions", "stmatrix": "matrix instructions (stmatrix)",
     "mbarrier": "barriers in memory (mbarrier)", "cp": "asynchronous copies (cp.async)",
     "alloca": "memory of a size that is not constant (alloca)",
     "getctarank": "clusters of blocks", "mapa": "clusters of blocks", "multimem": "multicast memory",
     "movmatrix": "matrix instructions (movmatrix)", "istypep": "textures",
 }  # fmt: skip
+# The first warp of a block, and of a launch, computes the constants.
+_CONSTANTS = (
+    "const u32 block = c->running->wave[0].ordinal;\n"
+    "if (t->constants[0] == block) GO_ON(t->code + N(0));\n"
+    "t->constants[0] = block;\n"
+    "if (t->constants[1]) GO_ON(t->code + N(1));\n"
+    "t->constants[1] = 1;"
+)
+_BEGIN = (
+    "for (u32 k = 0; k <= GROUPS; k++) t->scalar[k] = 0;\n"
+    "c->turns = 0, c->random = c->seed ? (c->seed ^ (wave + 1) * 0x9e3779b9u) | 1 : 0;"
+)
 
 
 def translated(functions: Sequence[Function], layout: Layout) -> Threaded:
@@ -47,52 +61,68 @@ def translated(functions: Sequence[Function], layout: Layout) -> Threaded:
         UnknownInstruction: an instruction, an operand or a modifier is not in the tables.
         Refused: something that the emulator does not have.
     """
-    whole = Translation(functions, layout)
-    whole.steps.append(Step(HEADER_STEP, []))
+    constants = [(each, constant) for each in functions for constant in constants_of(each, layout)]
+    whole = Translation(functions, layout, [(each.name, constant.register) for each, constant in constants])
+    whole.steps.append(Step(_BEGIN, []))
+    if constants:
+        whole.steps.append(Step(_CONSTANTS, ["constants end", "constants of blocks"]))
+    for of_block in (False, True):
+        if of_block:
+            whole.places["constants of blocks"] = len(whole.steps)
+        for each, constant in constants:
+            if constant.of_block == of_block:
+                _instruction(whole, each, constant.item, {}, None, functions[0].name)
+    whole.places["constants end"] = len(whole.steps)
     for each in functions:
         whole.places[each.name] = len(whole.steps)
-        _function(whole, each, functions[0].name)
+        _function(whole, each, functions[0].name, {constant.item for of, constant in constants if of is each})
     return _linked(whole)
-
-
-HEADER_STEP = (
-    "for (u32 k = 0; k < 256; k++) t->scalar[k] = 0;\n"
-    "WHERE = all(0u);\n"
-    "c->turns = 0, c->random = c->seed ? (c->seed ^ (wave + 1) * 0x9e3779b9u) | 1 : 0;"
-)
 
 
 def _linked(whole: Translation) -> Threaded:
     steps: dict[str, int] = {}
-    code, numbers = [], []
+    code, numbers, starts = [], [], [0]
     for each in whole.steps:
+        starts.append(starts[-1] + len(each.numbers))
         code.append(steps.setdefault(each.text, len(steps)))
         numbers.append(tuple(whole.places[n] if isinstance(n, str) else n for n in each.numbers))
-    registers = tuple(VECTOR | i for i in range(whole.vectors))
-    return Threaded(tuple(steps), tuple(code), tuple(numbers), registers)
+    registers = tuple(VECTOR | i for i in whole.unwritten)
+    points, notes = in_order((point, starts[step] + at) for point, step, at in whole.notes)
+    return Threaded(
+        tuple(steps), tuple(code), tuple(numbers), registers, "", points, notes, whole.vectors, tuple(whole.constants)
+    )
 
 
-def _function(whole: Translation, function: Function, kernel: str) -> None:
+def _function(whole: Translation, function: Function, kernel: str, done: Collection[int]) -> None:
+    """Append the steps of a function, but for those of the items that are ``done``."""
     targets = _targets(function)
     params = _call_parameters(whole, function)
-    sizes = _block_sizes(function, targets)
+    blocks = _blocks(function, targets, whole.number)
     for i, item in enumerate(function.items):
         if isinstance(item, str) and item in targets:
             # Threads that come here from before meet those that wait at this label.
-            whole.steps.append(Step("if (t->scalar[PARKED]) { park(t, exec, NEXT); GO_RESUMED(0); }", [whole.number]))
+            numbers: list[int | str] = []
+            end = whole.ended(blocks[i], numbers) if i in blocks else ""
+            whole.steps.append(Step(f"{end} GO_TOGETHER(NEXT);", numbers))
             whole.places[label(function, item)] = len(whole.steps)
-        if i in sizes:
-            whole.steps.append(Step("left -= N(0);", [sizes[i]]))
         if isinstance(item, Instruction):
-            operation = Operation(whole, function, item, params[i])
-            try:
-                _emit(operation)
-            except Missing as missing:
-                raise Refused(kernel, str(missing), item) from None
-            except Unknown as unknown:
-                raise UnknownInstruction(str(unknown), kernel, item) from None
+            if i not in done:
+                _instruction(whole, function, i, params[i], blocks.get(i), kernel)
             whole.number += 1
     whole.steps.append(Step(END, []))
+
+
+def _instruction(
+    whole: Translation, function: Function, i: int, params: Mapping[str, int], block: Block | None, kernel: str
+) -> None:
+    item = function.items[i]
+    assert isinstance(item, Instruction)
+    try:
+        _emit(Operation(whole, function, item, params, block))
+    except Missing as missing:
+        raise Refused(kernel, str(missing), item) from None
+    except Unknown as unknown:
+        raise UnknownInstruction(str(unknown), kernel, item) from None
 
 
 def _targets(function: Function) -> set[str]:
@@ -103,23 +133,22 @@ def _targets(function: Function) -> set[str]:
     return found
 
 
-def _block_sizes(function: Function, targets: set[str]) -> dict[int, int]:
-    """The number of instructions of each basic block, by the index of the item that it begins with."""
-    sizes: dict[int, int] = {}
-    start, fresh = 0, True
+def _blocks(function: Function, targets: set[str], number: int) -> dict[int, Block]:
+    """The basic blocks by the index of the item that ends each: a branch, or a label that is branched to.
+
+    ``number`` is that of the function's first instruction.
+    """
+    blocks: dict[int, Block] = {}
+    first = number
     for i, item in enumerate(function.items):
-        if isinstance(item, str):
-            if item in targets:
-                start, fresh = i, False
-                sizes[start] = 0
-            continue
-        if fresh:
-            start, fresh = i, False
-            sizes.setdefault(start, 0)
-        sizes[start] += 1
-        if item.mnemonic.partition(".")[0] in ("bra", "brx", "call", "ret", "exit"):
-            fresh = True
-    return {i: n for i, n in sizes.items() if n}
+        if isinstance(item, Instruction):
+            number += 1
+            ends = item.mnemonic.partition(".")[0] in (*BRANCHES, "call")
+        else:
+            ends = item in targets
+        if ends and number > first:
+            blocks[i], first = Block(number - first, first), number
+    return blocks
 
 
 def _call_parameters(whole: Translation, function: Function) -> list[Mapping[str, int]]:
@@ -146,7 +175,7 @@ def _emit(o: Operation) -> None:
     words = [word.partition("::")[0] for word in words]
     if _IGNORED.match(o.item.mnemonic):
         return
-    if special := CONTROL.get(base) or COMPUTE.get(base) or MEMORY.get(base) or VIDEO.get(base):
+    if special := CONTROL.get(base) or COMPUTE.get(base) or MEMORY.get(base) or VIDEO.get(base) or MATRIX.get(base):
         special(o, words)
     elif base == "cvt":
         convert(o, words)

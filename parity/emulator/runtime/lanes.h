@@ -34,6 +34,7 @@ constexpr Mask ALL = ~(Mask)0;
 INLINE B unmask(Mask m) { return __builtin_bit_cast(B, m); }
 INLINE Mask mask(B b) { return __builtin_bit_cast(Mask, b); }
 INLINE u32 first(Mask m) { return m ? __builtin_ctzl(m) : 0; } // lane of the lowest bit; lane 0 if there is none
+INLINE u32 last(Mask m) { return m ? 63 - __builtin_clzl(m) : 0; } // that of the highest one
 INLINE B bools(B b) { return b; }
 template <class M> INLINE B bools(M m) { return __builtin_convertvector(m, B); }
 INLINE V<u32> bit(B b) { return b ? V<u32>(1) : V<u32>(0); }

@@ -2,16 +2,18 @@
 #include "wavefronts.h"
 
 // The compiler may turn loops into calls of these two.
+typedef u8 Words __attribute__((ext_vector_type(32), aligned(1)));
 RUNTIME void *memset(void *to, int value, u64 n) {
-  typedef volatile u64 __attribute__((aligned(1))) Word;
   volatile u8 *p = (volatile u8 *)to;
-  for (; n >= 8; n -= 8, p += 8) *(Word *)p = 0x0101010101010101ul * (u8)value;
+  for (; n >= sizeof(Words); n -= sizeof(Words), p += sizeof(Words)) *(volatile Words *)p = Words((u8)value);
   while (n--) *p++ = value;
   return to;
 }
 RUNTIME void *memcpy(void *__restrict to, const void *__restrict from, u64 n) {
   volatile u8 *p = (volatile u8 *)to;
-  for (const u8 *q = (const u8 *)from; n--;) *p++ = *q++;
+  const u8 *q = (const u8 *)from;
+  for (; n >= sizeof(Words); n -= sizeof(Words), p += sizeof(Words), q += sizeof(Words)) *(volatile Words *)p = *(const Words *)q;
+  while (n--) *p++ = *q++;
   return to;
 }
 bool same(const u8 *a, const u8 *b, u64 n) {
@@ -54,16 +56,23 @@ static u32 refused(Context *c, u64 at, u32 bytes, u32 state) { // NONE, or why t
   return state == READABLE && !any ? READ_UNWRITTEN : outside;
 }
 
+constexpr u64 EACH_BYTE = 0x0101010101010101ul;
+template <class T, int STATE> INLINE bool may_access(Context *c, u64 at) { // what refused() says, quickly
+  const u64 offset = at - c->base;
+  if (offset > c->size - sizeof(T)) return false;
+  return !c->checked || (peek<T>(c->shadow + offset) & (T)(EACH_BYTE * STATE)) == (T)(EACH_BYTE * STATE);
+}
+
 // --- addresses that are no multiples of what the source's type promises ---
 u32 misaligned_at(Context *c, u64 at, u32 low, u32 instruction) {
   return c->checked ? report(c, MISALIGNED, at, low + 1, ~0u, instruction) : 0;
 }
-u32 misaligned_lane(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 low, u32 instruction) {
+u32 misaligned_lane(Context *c, Mask exec, In<u64> where, u32 low, u32 instruction) {
+  const Lanes<u64> at(where);
   for (Mask m = c->checked ? exec : 0; m; m &= m - 1) {
     u32 i = first(m);
-    u64 at = base + pair(lo[i], hi[i]);
     // The compiler lays out scratch memory, and lanes have theirs elsewhere than on a device.
-    if (at & low && at - c->scratch >= c->variables - c->scratch) return report(c, MISALIGNED, at, low + 1, i, instruction);
+    if (at[i] & low && at[i] - c->scratch >= c->variables - c->scratch) return report(c, MISALIGNED, at[i], low + 1, i, instruction);
   }
   return 0;
 }
@@ -124,6 +133,17 @@ static inline void copy_some(u8 *to, const u8 *from, u32 n) {
   }
 }
 
+// --- addresses of lanes ---
+static inline bool in_order(const Lanes<u64> &at, u64 bytes) { // each follows the one before
+  return mask(bools(at.vector() == at[0] + to<u64>(IOTA * (u32)bytes))) == ALL;
+}
+// The lanes that count for a load: one for all if they are at one place, which is not theirs alone.
+static inline Mask distinct(Context *c, Mask exec, const Lanes<u64> &at) {
+  const u64 one = at[first(exec)];
+  if (one - c->scratch < c->variables - c->scratch || at[last(exec)] != one) return exec;
+  return mask(bools(at.vector() != one)) & exec ? exec : exec & -exec;
+}
+
 // --- tracing: which wavefront last wrote a byte, and which two last read it ---
 // Two accesses conflict if they are of different wavefronts, nothing orders them, and one writes. Barriers order those
 // of a workgroup; an atomic that returns a value orders what follows it in the wavefront (a flag, a ticket).
@@ -169,23 +189,56 @@ static u32 trace_one(Context *c, u64 at, u32 bytes, u32 lane, u32 instruction, b
   }
   return 0;
 }
+// What most accesses are: of bytes that nobody else accessed in a way that conflicts. False if one may be another, at
+// which the access is to be traced in full.
+template <bool WRITES> static inline bool trace_plain(const Group *g, const Wave &w, Trace *t, u64 bytes, Access now, bool in_lds) {
+  const u32 earlier = g->earlier, mine = w.ordinal, begin = g->wave[0].ordinal, waves = g->waves;
+  const bool ordered = w.synchronised;
+  auto conflicts = [&](Access before) {
+    if (before.who <= earlier || before.who == mine || ordered) return false;
+    return before.who - begin < waves ? before.epoch == now.epoch : !in_lds;
+  };
+  for (const Trace *end = t + bytes; t < end; t++) {
+    if (conflicts(t->write)) return false;
+    if constexpr (WRITES) {
+      if (conflicts(t->read[0]) || conflicts(t->read[1])) return false;
+      t->write = now;
+    } else {
+      if (t->read[0].who != mine) t->read[1] = t->read[0];
+      t->read[0] = now;
+    }
+  }
+  return true;
+}
+template <bool WRITES> static inline bool trace_block(Context *c, const Group *g, const Wave &w, u64 at, u64 bytes, u32 instruction) {
+  if (c->compares | instruction >= ATOMIC) return false;
+  const bool top = at >= c->variables;
+  if (!top && (at - c->base + bytes > c->trace_bytes || at + bytes > c->scratch)) return false;
+  Trace *t = top ? c->top_trace + (at - c->variables) : c->trace + (at - c->base);
+  return trace_plain<WRITES>(g, w, t, bytes, {w.ordinal, (u16)w.epoch, (u16)instruction}, at >= c->lds);
+}
 constexpr u64 ARGUMENTS = 2048; // bytes for the kernarg segment
-static u32 trace(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 bytes, u32 instruction, bool writes, Mask same) {
-  Wave &w = c->running->wave[c->running->current];
+// Of the lanes that execute, `lanes` are those that count: all, or one for all that access the same place.
+static u32 trace(Context *c, Mask exec, Mask lanes, const Lanes<u64> &at, u32 bytes, u32 instruction, bool writes, Mask same) {
+  Group *g = c->running;
+  Wave &w = g->wave[g->current];
   // To look at the arguments or the size of the launch (with a vector load, in older compilers) is no work yet.
-  if (exec && base + pair(lo[first(exec)], hi[first(exec)]) - c->kernarg >= ARGUMENTS) w.busy = 1;
+  if (exec && at[first(exec)] - c->kernarg >= ARGUMENTS) w.busy = 1;
   if (exec & w.missed) return fault(c, DIVERGENT_BARRIER, 0, 0, first(exec & w.missed), w.instruction);
-  for (Mask m = exec; m; m &= m - 1) {
+  if (lanes == ALL && at[LANES - 1] - at[0] == (LANES - 1) * bytes && in_order(at, bytes) &&
+      (writes ? trace_block<true>(c, g, w, at[0], LANES * bytes, instruction) : trace_block<false>(c, g, w, at[0], LANES * bytes, instruction)))
+    return 0;
+  for (Mask m = lanes; m; m &= m - 1) {
     u32 i = first(m);
-    u64 at = base + pair(lo[i], hi[i]);
-    if (u64 place = at - c->scratch; place < c->variables - c->scratch) {
-      u64 lanes = c->running->waves * LANES, mine = c->running->current * LANES + i;
+    if (writes ? trace_block<true>(c, g, w, at[i], bytes, instruction) : trace_block<false>(c, g, w, at[i], bytes, instruction)) continue;
+    if (u64 place = at[i] - c->scratch; place < c->variables - c->scratch) {
+      u64 all_lanes = g->waves * LANES, mine = g->current * LANES + i;
       // What is a lane's is not in reach of another one on a GPU: this is an index that is far off.
-      if (place < lanes * c->scratch_stride && place / c->scratch_stride != mine)
-        return fault(c, writes ? WRITE_OUTSIDE : READ_OUTSIDE, at, bytes, i, instruction);
+      if (place < all_lanes * c->scratch_stride && place / c->scratch_stride != mine)
+        return fault(c, writes ? WRITE_OUTSIDE : READ_OUTSIDE, at[i], bytes, i, instruction);
       continue;
     }
-    if (trace_one(c, at, bytes, i, instruction, writes, false, same >> i & 1)) return 1;
+    if (trace_one(c, at[i], bytes, i, instruction, writes, false, same >> i & 1)) return 1;
   }
   return 0;
 }
@@ -215,11 +268,10 @@ u32 atomic_done(Context *c, u64 at, u32 bytes, u64 changed, u32 lane, u32 instru
   }
   return 0;
 }
-static u32 gather_untraced(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 bytes, u32 instruction, V<u32> *out) {
-  V<u64> at = base + join(lo, hi);
+static u32 gather_untraced(Context *c, Mask lanes, const Lanes<u64> &at, u32 bytes, u32 instruction, V<u32> *out) {
   u32 n = bytes < 4 ? 1 : bytes / 4;
   u32 *flat = (u32 *)out;
-  for (Mask m = exec; m; m &= m - 1) {
+  for (Mask m = lanes; m; m &= m - 1) {
     u32 i = first(m), w[4] = {};
     if (u32 why = refused(c, at[i], bytes, READABLE))
       if (read_fault(c, why, at[i], bytes, i, instruction)) return 1;
@@ -228,18 +280,22 @@ static u32 gather_untraced(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> 
   }
   return 0;
 }
-u32 gather(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 bytes, u32 instruction, V<u32> *out) {
-  return gather_untraced(c, exec, base, lo, hi, bytes, instruction, out) ||
-         (c->trace && trace(c, exec, base, lo, hi, bytes, instruction, false, 0));
+u32 gather_at(Context *c, Mask exec, In<u64> where, u32 bytes, u32 instruction, V<u32> *out) {
+  const Lanes<u64> at(where);
+  const Mask lanes = c->trace ? distinct(c, exec, at) : exec;
+  if (gather_untraced(c, lanes, at, bytes, instruction, out)) return 1;
+  if (lanes != exec)
+    for (u32 k = 0; k < (bytes + 3) / 4; k++) out[k] = all(((u32 *)(out + k))[first(exec)]);
+  return c->trace && trace(c, exec, lanes, at, bytes, instruction, false, 0);
 }
-u32 scatter(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 bytes, u32 instruction, const V<u32> *in) {
-  V<u64> at = base + join(lo, hi);
+u32 scatter_at(Context *c, Mask exec, In<u64> where, u32 bytes, u32 instruction, const V<u32> *in) {
+  const Lanes<u64> at(where);
   u32 n = bytes < 4 ? 1 : bytes / 4;
   const u32 *flat = (const u32 *)in;
   for (Mask m = exec; m; m &= m - 1) {
     u32 i = first(m), w[4] = {};
     if (u32 why = refused(c, at[i], bytes, WRITABLE)) return fault(c, why, at[i], bytes, i, instruction);
-    if (c->trace && trace(c, (Mask)1 << i, base, lo, hi, bytes, instruction, true, 0)) return 1;
+    if (c->trace && trace(c, m & -m, m & -m, at, bytes, instruction, true, 0)) return 1;
     for (u32 k = 0; k < n; k++) w[k] = flat[k * LANES + i];
     c->changes += !same(c->data + (at[i] - c->base), (u8 *)w, bytes);
     copy_some(c->data + (at[i] - c->base), (u8 *)w, bytes);
@@ -287,7 +343,6 @@ u32 scalar_load_part(Context *c, u64 at, u32 bytes, u32 instruction, u32 *out) {
   return 0;
 }
 
-constexpr u64 EACH_BYTE = 0x0101010101010101ul;
 // Lanes whose addresses follow each other, all inside the arena and all in the wanted state: one vector access.
 template <class T, int STATE> INLINE bool block_at(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> hi, u64 &offset) {
   constexpr int N = sizeof(T) * LANES;
@@ -307,16 +362,24 @@ template <class T, int STATE> INLINE bool lanes_at(Context *c, Mask exec, V<u64>
   for (int i = 0; i < LANES; i++) state[i] = peek<T>(c->shadow + each[i]);
   return !(mask(bools((state.vector() & (T)(EACH_BYTE * STATE)) != (T)(EACH_BYTE * STATE))) & exec);
 }
+template <class T> static u32 load_traced(Context *c, Mask exec, In<u64> where, u32 instruction, V<T> *out) {
+  const Lanes<u64> at(where);
+  const Mask lanes = distinct(c, exec, at);
+  Lanes<T> x;
+  for (Mask m = lanes; m; m &= m - 1) {
+    u32 i = first(m);
+    if (!may_access<T, READABLE>(c, at[i]))
+      if (u32 why = refused(c, at[i], sizeof(T), READABLE))
+        if (read_fault(c, why, at[i], sizeof(T), i, instruction)) return 1;
+    x[i] = peek<T>(c->data + (at[i] - c->base));
+  }
+  *out = lanes == exec ? x.vector() : all(x[first(exec)]);
+  return trace(c, exec, lanes, at, sizeof(T), instruction, false, 0);
+}
 template <class T>
 static inline u32 load(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 instruction, V<T> *out) {
+  if (c->trace) return load_traced<T>(c, exec, base + join(lo, hi), instruction, out);
   u64 offset;
-  if (c->trace) {
-    V<u32> words[2];
-    if (gather(c, exec, base, lo, hi, sizeof(T), instruction, words)) return 1;
-    if constexpr (sizeof(T) == 8) *out = join(words[0], words[1]);
-    else *out = to<T>(words[0]);
-    return 0;
-  }
   if (block_at<T, READABLE>(c, exec, base, lo, hi, offset)) {
     *out = peek<V<T>>(c->data + offset);
     return 0;
@@ -324,29 +387,28 @@ static inline u32 load(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> hi, 
   V<u64> each = base - c->base + join(lo, hi);
   if (!lanes_at<T, READABLE>(c, exec, each)) {
     V<u32> words[2];
-    if (gather_untraced(c, exec, base, lo, hi, sizeof(T), instruction, words)) return 1;
+    if (gather_untraced(c, exec, Lanes<u64>(base + join(lo, hi)), sizeof(T), instruction, words)) return 1;
   }
   const Lanes<u64> at(each);
   for (int i = 0; i < LANES; i++) ((T *)out)[i] = peek<T>(c->data + at[i]);
   return 0;
 }
-template <class T>
-static u32 store_traced(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 instruction, In<T> x) {
+template <class T> static u32 store_traced(Context *c, Mask exec, In<u64> where, u32 instruction, In<T> x) {
+  const Lanes<u64> at(where);
   const Lanes<T> value(x);
   Mask same = 0; // lanes that write what is there already: no matter who is first
   for (Mask m = exec; m; m &= m - 1) {
     u32 i = first(m);
-    u64 at = base + pair(lo[i], hi[i]), offset = at - c->base;
-    if (u32 why = refused(c, at, sizeof(T), WRITABLE)) return fault(c, why, at, sizeof(T), i, instruction);
-    if (peek<T>(c->data + offset) == value[i]) same |= (Mask)1 << i;
+    if (!may_access<T, WRITABLE>(c, at[i]))
+      if (u32 why = refused(c, at[i], sizeof(T), WRITABLE)) return fault(c, why, at[i], sizeof(T), i, instruction);
+    if (peek<T>(c->data + (at[i] - c->base)) == value[i]) same |= m & -m;
   }
-  if (trace(c, exec, base, lo, hi, sizeof(T), instruction, true, same)) return 1;
+  if (trace(c, exec, exec, at, sizeof(T), instruction, true, same)) return 1;
   c->changes += same != exec;
   for (Mask m = exec; m; m &= m - 1) {
     u32 i = first(m);
-    u64 offset = base + pair(lo[i], hi[i]) - c->base;
-    poke(c->data + offset, value[i]);
-    poke(c->shadow + offset, (T)(3 * EACH_BYTE));
+    poke(c->data + (at[i] - c->base), value[i]);
+    poke(c->shadow + (at[i] - c->base), (T)(3 * EACH_BYTE));
   }
   return 0;
 }
@@ -354,7 +416,7 @@ template <class T>
 static inline u32 store(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 instruction, In<T> x) {
   constexpr int N = sizeof(T) * LANES;
   u64 offset;
-  if (c->trace) return store_traced<T>(c, exec, base, lo, hi, instruction, x);
+  if (c->trace) return store_traced<T>(c, exec, base + join(lo, hi), instruction, x);
   if (block_at<T, WRITABLE>(c, exec, base, lo, hi, offset)) {
     poke(c->data + offset, x);
     if (c->checked) poke(c->shadow + offset, Block<N>(3 * EACH_BYTE));
@@ -374,7 +436,7 @@ static inline u32 store(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> hi,
   V<u32> words[2];
   if constexpr (sizeof(T) == 8) words[0] = lo32(x), words[1] = hi32(x);
   else words[0] = to<u32>(x);
-  return scatter(c, exec, base, lo, hi, sizeof(T), instruction, words);
+  return scatter_at(c, exec, base + join(lo, hi), sizeof(T), instruction, words);
 }
 #undef ACCESS
 #define ACCESS(T) \
@@ -383,5 +445,7 @@ static inline u32 store(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> hi,
   } \
   u32 store_##T(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 instruction, In<T> x) { \
     return store<T>(c, exec, base, lo, hi, instruction, x); \
-  }
+  } \
+  u32 load_at_##T(Context *c, Mask exec, In<u64> at, u32 instruction, V<T> *out) { return load_traced<T>(c, exec, at, instruction, out); } \
+  u32 store_at_##T(Context *c, Mask exec, In<u64> at, u32 instruction, In<T> x) { return store_traced<T>(c, exec, at, instruction, x); }
 ACCESS(u8) ACCESS(u16) ACCESS(u32) ACCESS(u64)

@@ -57,9 +57,15 @@ INLINE u32 exhausted(Context *c, i64 &left, u32 instruction) {
 }
 constexpr u32 COHERENT = 1u << 31; // in the number of a load: it is atomic
 INLINE u32 unwritten(const Context *c, u32 number) { return number == c->inverted_register ? ~c->register_fill : c->register_fill; }
-// Vector accesses are at base + hi:lo of each lane.
-RUNTIME u32 gather(Context *, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 bytes, u32 instruction, V<u32> *out);
-RUNTIME u32 scatter(Context *, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 bytes, u32 instruction, const V<u32> *in);
+// Vector accesses are at base + hi:lo of each lane, or at its address.
+RUNTIME u32 gather_at(Context *, Mask exec, In<u64> at, u32 bytes, u32 instruction, V<u32> *out);
+RUNTIME u32 scatter_at(Context *, Mask exec, In<u64> at, u32 bytes, u32 instruction, const V<u32> *in);
+INLINE u32 gather(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 bytes, u32 instruction, V<u32> *out) {
+  return gather_at(c, exec, base + join(lo, hi), bytes, instruction, out);
+}
+INLINE u32 scatter(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 bytes, u32 instruction, const V<u32> *in) {
+  return scatter_at(c, exec, base + join(lo, hi), bytes, instruction, in);
+}
 RUNTIME u32 scalar_load_checked(Context *, u64 at, u32 words, u32 instruction, u32 *out);
 // Scalar loads ignore the low two bits of the address (ISA, scalar memory).
 template <int WORDS> INLINE u32 scalar_load(Context *c, u64 at, u32 instruction, u32 *out) {
@@ -70,10 +76,13 @@ template <int WORDS> INLINE u32 scalar_load(Context *c, u64 at, u32 instruction,
 }
 RUNTIME u32 scalar_load_part(Context *, u64 at, u32 bytes, u32 instruction, u32 *out);
 // The source's type promises addresses of which these bits are 0.
-RUNTIME u32 misaligned_lane(Context *, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 low, u32 instruction);
+RUNTIME u32 misaligned_lane(Context *, Mask exec, In<u64> at, u32 low, u32 instruction);
 RUNTIME u32 misaligned_at(Context *, u64 at, u32 low, u32 instruction);
 INLINE u32 misaligned(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 low, u32 instruction) {
-  return mask(bools((((u32)base + lo) & low) != 0)) & exec ? misaligned_lane(c, exec, base, lo, hi, low, instruction) : 0;
+  return mask(bools((((u32)base + lo) & low) != 0)) & exec ? misaligned_lane(c, exec, base + join(lo, hi), low, instruction) : 0;
+}
+INLINE u32 misaligned(Context *c, Mask exec, In<u64> at, u32 low, u32 instruction) {
+  return mask(bools((lo32(at) & low) != 0)) & exec ? misaligned_lane(c, exec, at, low, instruction) : 0;
 }
 INLINE u32 misaligned_scalar(Context *c, u64 at, u32 low, u32 instruction) {
   return at & low ? misaligned_at(c, at, low, instruction) : 0;
@@ -88,7 +97,10 @@ INLINE V<u64> flat_address(Context *c, u32 wave, V<u32> lo, V<u32> hi) {
 INLINE V<u32> flat_lo(Context *c, u32 wave, V<u32> lo, V<u32> hi) { return lo32(flat_address(c, wave, lo, hi)); }
 INLINE V<u32> flat_hi(Context *c, u32 wave, V<u32> lo, V<u32> hi) { return hi32(flat_address(c, wave, lo, hi)); }
 
+// load_at and store_at are traced always.
 #define ACCESS(T)                                                                                            \
+  RUNTIME u32 load_at_##T(Context *, Mask exec, In<u64> at, u32 instruction, V<T> *);                            \
+  RUNTIME u32 store_at_##T(Context *, Mask exec, In<u64> at, u32 instruction, In<T>);                            \
   RUNTIME u32 load_##T(Context *, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 instruction, V<T> *);         \
   RUNTIME u32 store_##T(Context *, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 instruction, In<T>);
 ACCESS(u8) ACCESS(u16) ACCESS(u32) ACCESS(u64)

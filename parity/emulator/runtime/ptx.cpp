@@ -5,37 +5,71 @@
 
 // --- divergence: parked threads run when those that run come to a branch or an end ---
 void park(State *t, Mask lanes, u64 at) {
-  WHERE = sel(lanes, all((u32)at), WHERE);
+  Parked *group = PARKED_AT;
+  u32 k = t->scalar[GROUPS];
+  while (k && group[k - 1].at < at) k--;
+  if (k && group[k - 1].at == at) group[k - 1].lanes |= lanes;
+  else {
+    for (u32 i = t->scalar[GROUPS]++; i > k; i--) group[i] = group[i - 1];
+    group[k] = {(u32)at, lanes};
+  }
   t->scalar[PARKED] |= lanes;
 }
-static u32 random(Context *c, u32 n) { // xorshift32 (Marsaglia 2003)
+void park_each(State *t, Mask lanes, In<u32> at) {
+  const Lanes<u32> each(at);
+  for (Mask m = lanes; m; m &= m - 1) park(t, m & -m, each[first(m)]);
+}
+static Mask taken_out(State *t, u32 k, Mask lanes) { // of group k
+  Parked *group = PARKED_AT;
+  lanes &= group[k].lanes;
+  t->scalar[PARKED] &= ~lanes;
+  if (group[k].lanes &= ~lanes) return lanes;
+  for (const u32 last = --t->scalar[GROUPS]; k < last; k++) group[k] = group[k + 1];
+  return lanes;
+}
+static u32 next_random(Context *c) { // xorshift32 (Marsaglia 2003)
   u32 &state = c->random;
   state ^= state << 13, state ^= state >> 17, state ^= state << 5;
-  return state % n;
+  return state;
 }
 // The threads at the earliest operation, so that those of both sides of a branch meet behind it. A GPU promises no order,
 // but that each thread goes on some time: so now and then it is others' turn, and in some launches often.
+static u32 opportunities(const Context *c) { return c->seed & 2 ? 4 : 256; } // of which one is others'
+static bool turn_of_others(Context *c) {
+  const u32 n = c->random ? next_random(c) : ++c->turns;
+  return (n & (opportunities(c) - 1)) == 0;
+}
+static const Operation *chosen(State *t, Mask ready, bool others) {
+  Context *c = t->c;
+  Mask wanted = ready;
+  if (others) {
+    const u32 n = c->random ? next_random(c) : c->turns / opportunities(c);
+    for (u32 skip = n % __builtin_popcount(ready); skip; skip--) wanted &= wanted - 1;
+    wanted &= -wanted;
+  }
+  u32 k = t->scalar[GROUPS] - 1;
+  while (!(PARKED_AT[k].lanes & wanted)) k--;
+  const Operation *to = t->code + PARKED_AT[k].at;
+  t->exec = taken_out(t, k, ready);
+  return to;
+}
 const Operation *resumed(State *t) {
   const Mask ready = t->scalar[PARKED] & ~t->scalar[BLOCKED];
-  if (!ready) return nullptr;
-  const Lanes<u32> at(WHERE);
-  Context *c = t->c;
-  const u32 every = c->seed & 2 ? 4 : 256, count = __builtin_popcount(ready);
-  const bool others = c->random ? random(c, every) == 0 : ++c->turns % every == 0;
-  u32 to = ~0u;
-  if (others) {
-    Mask m = ready;
-    for (u32 skip = c->random ? random(c, count) : c->turns / every % count; skip; skip--) m &= m - 1;
-    to = at[first(m)];
-  } else {
-    for (Mask m = ready; m; m &= m - 1)
-      if (u32 x = at[first(m)]; x < to) to = x;
+  return ready ? chosen(t, ready, turn_of_others(t->c)) : nullptr;
+}
+u32 together(State *t, const Operation *to) {
+  const u64 at = to - t->code, earliest = PARKED_AT[t->scalar[GROUPS] - 1].at;
+  const bool others = turn_of_others(t->c);
+  if (others | at >= earliest) {
+    park(t, t->exec, at);
+    to = chosen(t, t->scalar[PARKED] & ~t->scalar[BLOCKED], others);
   }
-  t->exec = 0;
-  for (Mask m = ready; m; m &= m - 1)
-    if (at[first(m)] == to) t->exec |= m & -m;
-  t->scalar[PARKED] &= ~t->exec;
-  return t->code + to;
+  GO_ON(to);
+}
+u32 apart(State *t, const Operation *o) { // vcc: the threads that go to operation scc
+  const Mask taken = t->vcc;
+  park(t, t->exec & ~taken, NEXT), t->exec = taken;
+  [[clang::musttail]] return together(t, t->code + t->scc);
 }
 // Threads that repeat themselves may wait for parked ones, whose turn comes.
 u32 exhausted_warp(State *t, i64 &left, u32 instruction) {
@@ -55,8 +89,12 @@ u32 stranded(State *t, u32 instruction) {
   return report(c, ABSENT, parked, 0, c->running->current * LANES + first(parked), instruction);
 }
 static void absorb(State *t, u64 here) {
-  const Mask waiting = t->scalar[PARKED] & holds(WHERE == (u32)here);
-  t->exec |= waiting, t->scalar[PARKED] &= ~waiting, t->scalar[BLOCKED] &= ~waiting, t->scalar[AT_BARRIER] &= ~waiting;
+  for (u32 k = t->scalar[GROUPS]; k--;)
+    if (PARKED_AT[k].at == here) {
+      const Mask waiting = taken_out(t, k, ALL);
+      t->exec |= waiting, t->scalar[BLOCKED] &= ~waiting, t->scalar[AT_BARRIER] &= ~waiting;
+      return;
+    }
 }
 // Threads wait until all that their mask names, and that did not exit, are at the same operation with the same mask.
 Mask gathered(State *t, u64 here, In<u32> members, u32 instruction) {
@@ -89,28 +127,26 @@ bool all_here(State *t, u64 here) {
 
 // --- exchanges ---
 enum { IDX, UP, DOWN, BFLY };
-V<u32> shuffled(State *t, Mask on, In<u32> x, In<u32> b, In<u32> c, In<u32> members, u32 mode, Mask *valid) {
-  const Lanes<u32> value(x), by(b), bound(c), named(members);
-  Lanes<u32> out(x);
-  Mask ok = 0;
-  for (Mask m = on; m; m &= m - 1) {
-    const u32 i = first(m), lane = by[i] & 31, segment = bound[i] >> 8 & 31, clamp = bound[i] & 31;
-    const u32 most = (i & segment) | (clamp & ~segment), least = i & segment;
-    u32 j;
-    bool p;
-    switch (mode) {
-    case UP: j = i - lane, p = (i32)j >= (i32)most; break;
-    case DOWN: j = i + lane, p = j <= most; break;
-    case BFLY: j = i ^ lane, p = j <= most; break;
-    default: j = least | (lane & ~segment), p = j <= most;
-    }
-    if (!p) j = i;
-    ok |= (Mask)p << i;
-    // What a thread that does not take part gives is undefined.
-    out[i] = on >> j & 1 && named[j] == named[i] ? value[j] : t->c->register_fill ^ 0x5a5a5a5a;
-  }
-  *valid = ok;
+static V<u32> taken_from(In<u32> x, In<u32> lanes) {
+  const Lanes<u32> value(x), lane(lanes);
+  Lanes<u32> out;
+  for (u32 i = 0; i < LANES; i++) out[i] = value[lane[i]];
   return out.vector();
+}
+V<u32> shuffled(State *t, Mask on, In<u32> x, In<u32> b, In<u32> c, In<u32> members, u32 mode, Mask *valid) {
+  const V<u32> lane = b & 31, segment = c >> 8 & 31, clamp = c & 31;
+  const V<u32> most = (IOTA & segment) | (clamp & ~segment), least = IOTA & segment;
+  V<u32> from;
+  if (mode == UP) from = IOTA - lane;
+  else if (mode == DOWN) from = IOTA + lane;
+  else if (mode == BFLY) from = IOTA ^ lane;
+  else from = least | (lane & ~segment);
+  const Mask ok = mode == UP ? holds(as<i32>(from) >= as<i32>(most)) : holds(from <= most);
+  from = sel(ok, from, IOTA);
+  *valid = ok & on;
+  // What a thread that does not take part gives is undefined.
+  const Mask takes = holds((all<u32>(on) >> from & 1) != 0) & holds(taken_from(members, from) == members);
+  return sel(on, sel(takes, taken_from(x, from), all(t->c->register_fill ^ 0x5a5a5a5a)), V<u32>(x));
 }
 V<u32> voted(Mask on, Mask p, In<u32> members) { return all<u32>(p & on) & members; }
 V<u32> matched(Mask on, In<u64> x, In<u32> members) {

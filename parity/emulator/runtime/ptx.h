@@ -13,30 +13,52 @@ template <class T> INLINE V<T> literal(u64 bits) {
   __builtin_memcpy_inline(&x, &bits, sizeof(T));
   return all<T>(x);
 }
-#define K(T, i) literal<T>(o->numbers[i])
+// A constant: a literal, or a register that is the same in all threads of a block.
+#define K(T, i) literal<T>(t->constants[o->numbers[i]])
+#define C(T, i) (*(T *)(t->constants + o->numbers[i]))
 #define HERE(i) ((u32)o->numbers[i])
 template <class T> INLINE V<T> sel(Mask m, V<T> x, V<T> y) { return unmask(m) ? x : y; }
+// A result of the threads `on`. Mostly these are all, and what was there need not be read.
+template <class T> INLINE void put(V<T> &there, Mask on, V<T> x) {
+  if (__builtin_expect(on == ALL, 1)) there = x;
+  else there = sel(on, x, there);
+}
 template <class C> INLINE Mask holds(C c) { return mask(bools(c)); }
 
 // --- threads of a warp that are at different operations ---
 // EXEC has the threads that run. Others wait at an operation of their own, parked; some of them for others to come.
 enum { PARKED, BLOCKED, AT_BARRIER, CARRY }; // masks, in scalar registers
-#define WHERE (t->vector[0])                 // the operation at which each parked thread goes on
+enum { GROUPS = CARRY + 1, GROUP };          // behind them, how many operations threads are parked at, and these
+struct Parked {
+  u32 at; // the operation; that of the last group is the earliest
+  Mask lanes;
+};
+#define PARKED_AT ((Parked *)(t->scalar + GROUP))
 RUNTIME void park(State *, Mask lanes, u64 at);
+RUNTIME void park_each(State *, Mask lanes, In<u32> at);
 RUNTIME const Operation *resumed(State *); // of the parked threads those that run now; null if all wait for others
+RUNTIME Step together, apart;
 RUNTIME u32 exhausted_warp(State *, i64 &left, u32 instruction);
 RUNTIME u32 stranded(State *, u32 instruction);
 RUNTIME Mask gathered(State *, u64 here, In<u32> members, u32 instruction); // 0: wait. Sets c->fault
 RUNTIME bool all_here(State *, u64 here);
+// Whether `gathered` has anything to do: else all threads of the warp that did not exit run, and all are named.
+INLINE bool scattered(State *t, V<u32> members) { return t->scalar[PARKED] | (t->exec & ~holds(members == ALL)); }
 #define GO_RESUMED(i) do {                                                                                     \
     const Operation *n = resumed(t);                                                                           \
     if (!n) return stranded(t, HERE(i));                                                                       \
     [[clang::musttail]] return n->step(t, n);                                                                  \
   } while (0)
 // All threads that run go to operation `to`, at which parked ones may be, or before which they are to run.
-#define GO_TOGETHER(to, i) do {                                                                                \
-    if (t->scalar[PARKED]) { park(t, exec, to); GO_RESUMED(i); }                                               \
-    GO_ON(t->code + (to));                                                                                     \
+#define GO_TOGETHER(to) do {                                                                                   \
+    const Operation *n = t->code + (to);                                                                       \
+    if (t->scalar[PARKED]) [[clang::musttail]] return together(t, n);                                          \
+    [[clang::musttail]] return n->step(t, n);                                                                  \
+  } while (0)
+// Some of them do, and the others go on behind this operation.
+#define GO_APART(some, to) do {                                                                                \
+    t->vcc = some, t->scc = to;                                                                                \
+    [[clang::musttail]] return apart(t, o);                                                                    \
   } while (0)
 // The next operation is for some threads alone; the others go on behind it.
 #define ONLY(threads) do {                                                                                     \
@@ -52,8 +74,6 @@ INLINE u32 launched(Context *c, u32 k) { return ((const u32 *)(c->data + (c->dis
 template <class T> INLINE V<T> parameter(Context *c, u64 at) { return all<T>(*(const T *)(c->data + (c->kernarg - c->base) + at)); }
 
 // --- accesses to memory ---
-#define LO(at) lo32(at)
-#define HI(at) hi32(at)
 RUNTIME u32 print(State *, Mask on, In<u64> format, In<u64> arguments, u32 instruction);
 RUNTIME u32 failed_assertion(State *, Mask on, In<u64> message, In<u64> file, In<u32> line, In<u64> function, u32 instruction);
 INLINE V<u64> own_scratch(Context *c, u32 wave, u64 offset) {
@@ -329,11 +349,10 @@ template <class T> constexpr T MOST = (T)~LEAST<T>;
 template <class T> INLINE V<T> quotient(V<T> a, V<T> b) {
   B zero = bools(b == (T)0);
   V<T> r;
-  if constexpr (sizeof(T) <= 4) r = to<T>(to<i64>(to<f64>(a) / to<f64>(sel(zero, all<T>(1), b))));
-  else {
-    B wraps = SIGNED<T> ? bools(a == LEAST<T>) & bools(b == (T)-1) : bools(b != b);
-    r = sel(wraps, a, a / sel(zero | wraps, all<T>(1), b));
-  }
+  B wraps = SIGNED<T> ? bools(a == LEAST<T>) & bools(b == (T)-1) : bools(b != b);
+  const V<T> by = sel(zero | wraps, all<T>(1), b);
+  if constexpr (sizeof(T) <= 4) r = to<T>(to<f64>(a) / to<f64>(by)); // exact when it is cut off: it has 53 bits
+  else r = a / by;
   return sel(zero, all<T>((T)-1), r);
 }
 template <class T> INLINE V<T> remainder_(V<T> a, V<T> b) { return sel(bools(b == (T)0), all<T>((T)-1), a - quotient(a, b) * b); }
@@ -455,8 +474,8 @@ template <class I, int MODE, class T> INLINE V<I> to_integer(V<T> x) { // limits
   V<I> r;
   B over = bools(v >= END), under = bools(v < (f64)LEAST<I>), nan = bools(v != v);
   V<f64> safe = sel(over | under | nan, all(0.0), v);
-  if constexpr (sizeof(I) == 8 && !SIGNED<I>) r = to<I>(safe);
-  else r = to<I>(to<i64>(safe));
+  if constexpr (sizeof(I) >= 4) r = to<I>(safe);
+  else r = to<I>(to<i32>(safe));
   r = sel(over, all<I>(MOST<I>), sel(under, all<I>(LEAST<I>), r));
   constexpr I OF_NAN = sizeof(T) == 8 || sizeof(I) == 8 ? (I)((u64)1 << (8 * sizeof(I) - 1)) : (I)0;
   return sel(nan, all<I>(OF_NAN), r);
@@ -489,33 +508,14 @@ template <int MODE> INLINE V<u16> narrow_bf16(V<f64> x) {
   B away = MODE == RP ? inexact & ~minus : MODE == RM ? inexact & minus : bools(u != u);
   return sel(bools(x != x), all((u16)0x7fff), hi16(sel(away, cut + 0x10000u, cut)));
 }
-template <int MODE> INLINE V<f32> f32_of(V<i64> x) { // from an integer
-  V<f32> r = to<f32>(x);
+template <int MODE, class F, class I> INLINE V<F> float_of(V<I> x) { // from an integer of 64 bits
+  constexpr F BEYOND = (I)-1 < 0 ? 0x1p63 : 0x1p64; // the least number that I does not have
+  V<F> r = to<F>(x);
   if constexpr (MODE == RN) return r;
-  V<i64> near = sel(bools(r >= 0x1p63f), all(MOST<i64>), to<i64>(sel(bools(r >= 0x1p63f), all(0.0f), r)));
-  B up = bools(r >= 0x1p63f) | bools(near > x), down = ~bools(r >= 0x1p63f) & bools(near < x);
-  return rounded<MODE>(r, sel(up, all(-1.0f), sel(down, all(1.0f), all(0.0f))));
-}
-template <int MODE> INLINE V<f32> f32_of(V<u64> x) {
-  V<f32> r = to<f32>(x);
-  if constexpr (MODE == RN) return r;
-  V<u64> near = to<u64>(sel(bools(r >= 0x1p64f), all(0.0f), r));
-  B up = bools(r >= 0x1p64f) | bools(near > x), down = ~bools(r >= 0x1p64f) & bools(near < x);
-  return rounded<MODE>(r, sel(up, all(-1.0f), sel(down, all(1.0f), all(0.0f))));
-}
-template <int MODE> INLINE V<f64> f64_of(V<i64> x) {
-  V<f64> r = to<f64>(x);
-  if constexpr (MODE == RN) return r;
-  V<i64> near = to<i64>(sel(bools(r >= 0x1p63), all(0.0), r));
-  B up = bools(r >= 0x1p63) | bools(near > x), down = ~bools(r >= 0x1p63) & bools(near < x);
-  return rounded<MODE>(r, sel(up, all(-1.0), sel(down, all(1.0), all(0.0))));
-}
-template <int MODE> INLINE V<f64> f64_of(V<u64> x) {
-  V<f64> r = to<f64>(x);
-  if constexpr (MODE == RN) return r;
-  V<u64> near = to<u64>(sel(bools(r >= 0x1p64), all(0.0), r));
-  B up = bools(r >= 0x1p64) | bools(near > x), down = ~bools(r >= 0x1p64) & bools(near < x);
-  return rounded<MODE>(r, sel(up, all(-1.0), sel(down, all(1.0), all(0.0))));
+  B beyond = bools(r >= BEYOND);
+  V<I> near = to<I>(sel(beyond, all((F)0), r));
+  B up = beyond | bools(near > x), down = ~beyond & bools(near < x);
+  return rounded<MODE>(r, sel(up, all((F)-1), sel(down, all((F)1), all((F)0))));
 }
 // Integers to f16 and bf16: rounded to odd, an f64 holds what they need.
 template <class I> INLINE V<f64> odd_f64(V<I> x) {

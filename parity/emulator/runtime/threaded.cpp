@@ -50,6 +50,6 @@ EXPORTED u32 threaded(Context *c, Mask exec, const V<u32> *ids, u32 wave) {
     if (at & VECTOR) vector[at & ~VECTOR] = all(value);
     else scalar[at] = value;
   }
-  State t = {c, p.code, ids, vector, scalar, c->budget, exec, 0, 0, wave, 0};
+  State t = {c, p.code, ids, vector, scalar, c->budget, exec, 0, 0, wave, 0, p.constants};
   return p.code->step(&t, p.code);
 }

@@ -1,6 +1,7 @@
 // Threaded code: a kernel is an array of operations, and the step of each of them goes on with the next one's.
 // The steps of all kernels are few, so they are quick to compile; registers lie in memory.
 #pragma once
+#include "matrix.h"
 #include "memory.h"
 
 struct State;
@@ -14,6 +15,7 @@ struct Program {
   const Operation *code;
   const u32 *registers; // in the order of their numbers for unwritten(); VECTOR is set for a VGPR
   u64 count, vectors;   // of registers; of the array that holds the VGPRs
+  u64 *constants;       // of the code; the first two, of PTX, say of what block and launch they are. May be null
 };
 constexpr u32 VECTOR = 1u << 31;
 struct State { // of one wavefront
@@ -26,6 +28,7 @@ struct State { // of one wavefront
   Mask exec, vcc;
   u32 scc, wave;
   u32 visits; // of backward branches since it is watched; 0: it is not
+  u64 *constants;
 };
 RUNTIME u32 exhausted(State *, i64 &left, u32 instruction);
 

@@ -1,4 +1,5 @@
 // Exchanges between lanes, barriers, and the launch loop.
+#include "threaded.h"
 #include "wavefronts.h"
 
 // --- exchanges between lanes ---
@@ -239,6 +240,7 @@ EXPORTED u32 launch(Context *c, Kernel *kernel, const u32 *grid, const u32 *bloc
   group.doubts = 0;
   memset(group.feeds, 0, c->compares ? sizeof group.feeds : 0);
   c->running = &group, c->fault = NONE, c->crossed = 0, c->watched = nullptr;
+  if (c->program && c->program->constants) c->program->constants[0] = c->program->constants[1] = 0;
   u64 groups = (u64)grid[0] * grid[1] * grid[2], span = group.waves * LANES * (u64)c->scratch_stride;
   u32 random = c->seed, step = 1, begin = 0;
   if (random && groups > 1 && groups < 1u << 31) step = coprime_step(random, groups), begin = draw(random, groups);

@@ -1,0 +1,77 @@
+"""Registers of a PTX function that are the same in all threads of a block, or of a launch, wherever these are.
+
+They are written by one instruction, which computes from parameters, sizes, indices of blocks, addresses of variables,
+literals and such registers alone. So it does not matter when that is done, and it is done once, not by each warp.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from parity.emulator.parse import Instruction
+from parity.emulator.ptx.operation import Layout, address_parts
+from parity.emulator.ptx.parse import Function
+from parity.emulator.ptx.slots import accesses
+
+__all__ = ["Constant", "constants_of"]
+
+_WORD = re.compile(r"[%$\w.]+")
+_OF_LAUNCH = re.compile(r"%n(?:tid|ctaid)\.[xyz]$|%(?:dynamic|total)_smem_size$|WARP_SZ$")
+_OF_BLOCK = re.compile(r"%ctaid\.[xyz]$")
+_PURE = frozenset((
+    "mov", "add", "sub", "mul", "mad", "fma", "div", "rem", "abs", "neg", "min", "max", "and", "or", "xor", "not",
+    "shl", "shr", "shf", "prmt", "bfe", "bfi", "popc", "clz", "lop3", "cvt", "cvta",
+))  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Constant:
+    """``register`` of a function is written by the item of number ``item``; ``of_block`` if each block has its own."""
+
+    register: str
+    item: int
+    of_block: bool
+
+
+def constants_of(function: Function, layout: Layout) -> tuple[Constant, ...]:
+    """The constants of a function, each behind those that it is computed from."""
+    written = Counter(name for item in function.items for name in _written(function, item))
+    found: dict[str, Constant] = {}
+    left = [(i, item) for i, item in enumerate(function.items) if isinstance(item, Instruction) and not item.modifiers]
+    left = [(i, item) for i, item in left if item.operands and written[item.operands[0]] == 1]
+    before = -1
+    while len(found) > before:
+        before = len(found)
+        for i, item in left:
+            name = item.operands[0]
+            if name not in found and (of_block := _of_block(function, item, layout, found)) is not None:
+                found[name] = Constant(name, i, of_block)
+    return tuple(found.values())
+
+
+def _written(function: Function, item: Instruction | str) -> Iterator[str]:
+    if isinstance(item, Instruction):
+        yield from accesses(function, item)[0]
+
+
+def _of_block(function: Function, item: Instruction, layout: Layout, found: dict[str, Constant]) -> bool | None:
+    """Whether a constant of the block is computed (false: of the launch); None if none is."""
+    base, *words = item.mnemonic.split(".")
+    if function.registers[item.operands[0]] in ("pred", "b128"):
+        return None
+    if base == "ld" and words[0] == "param" and function.entry:
+        return False if address_parts(item.operands[1])[0] in layout.parameters else None
+    if base not in _PURE or "cc" in words:
+        return None
+    of_block = False
+    for word in (word for operand in item.operands[1:] for word in _WORD.findall(operand)):
+        if word in found:
+            of_block |= found[word].of_block
+        elif _OF_BLOCK.match(word):
+            of_block = True
+        elif not (word[0].isdigit() or _OF_LAUNCH.match(word) or word in layout.shared or word in layout.symbols):
+            return None
+    return of_block
