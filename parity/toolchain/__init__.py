@@ -8,6 +8,7 @@ from parity.toolchain.cuda import nvcc, nvcc_version
 from parity.toolchain.disassembler import find_disassembler
 from parity.toolchain.headers import WHEELS, cached_headers
 from parity.toolchain.hipify import HELPFUL, LITERAL, Finding, Hipified, hipify
+from parity.toolchain.recompile import Stage, recompiled, stage
 from parity.toolchain.rocm import TOOLCHAINS, VARIABLE, Rocm
 from parity.toolchain.rocm import chosen as chosen_rocm
 from parity.toolchain.rocm import find as find_rocm
@@ -34,6 +35,7 @@ __all__ = [
     "MissingKernel",
     "ModuleStore",
     "Rocm",
+    "Stage",
     "Switch",
     "Target",
     "build",
@@ -51,5 +53,7 @@ __all__ = [
     "located_nvcc",
     "nvcc",
     "nvcc_version",
+    "recompiled",
+    "stage",
     "target",
 ]

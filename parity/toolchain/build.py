@@ -38,7 +38,16 @@ from parity.toolchain.translators import TranslationError, chosen_hipifier
 from parity.toolchain.translators import fingerprint as hipifier_fingerprint
 from parity.toolchain.variants import ARCH, Variant, after_errors, with_kernels
 
-__all__ = ["Built", "HelpfulPort", "build", "build_suite", "find_modules", "helpful_port"]
+__all__ = [
+    "Built",
+    "HelpfulPort",
+    "build",
+    "build_suite",
+    "find_modules",
+    "helpful_port",
+    "hip_version",
+    "source_as_built",
+]
 
 _RECORD = "build.json"
 _VARIANT = "variant.json"
@@ -234,11 +243,7 @@ def build_suite(
     Raises:
         UsageError, MissingTool: as ``build``.
     """
-    paths = {module: suite.files[module] for module in modules if module not in suite.missing}
-    kernels: dict[str, dict[str, None]] = {}
-    for entry in suite.kernel_entries:
-        if "<" in entry.kernel:
-            kernels.setdefault(entry.op.module, {})[entry.kernel] = None
+    paths, kernels = _of_suite(suite, modules)
     return build(
         suite.kernels,
         paths,
@@ -246,9 +251,43 @@ def build_suite(
         jobs=jobs,
         sides=suite.sides,
         hipifier=hipifier,
-        kernels={module: tuple(names) for module, names in kernels.items()},
+        kernels=kernels,
         done=done,
     )
+
+
+def source_as_built(suite: Suite, module: str, name: str, *, cache: Cache | None = None) -> Source | None:
+    """The source of a module of a suite for a target, as ``build_suite`` compiled it: it may be a variant.
+
+    None if a code object stands in its place, or nothing does.
+
+    Raises:
+        UsageError, MissingTool: as ``build``.
+    """
+    paths, kernels = _of_suite(suite, [module])
+    t, store = target(name), cache or Cache(default_root() / "build")
+    absolute = {module: path.absolute() for module, path in paths.items()}
+    found = _sources(suite.kernels.absolute(), absolute, suite.sides, [t], chosen_hipifier(), kernels)
+    source = found.get((module, t.vendor))
+    if source is None or source.prebuilt:
+        return None
+    fingerprint = digest(_own_digest(), _amd_fingerprint(t) if t.vendor == "amd" else cuda.fingerprint(t))
+    while (known := store.noted(digest(_key(source, t, fingerprint), _VARIANT), _VARIANT)) is not None:
+        variant = read_json(known, Variant, _VARIANT).of(source)
+        if variant is None:
+            break
+        source = variant
+    return source
+
+
+def _of_suite(suite: Suite, modules: Iterable[str]) -> tuple[dict[str, Path], dict[str, tuple[str, ...]]]:
+    """The files of modules of a suite that are there, and the templates with arguments that are to be in them."""
+    paths = {module: suite.files[module] for module in modules if module not in suite.missing}
+    kernels: dict[str, dict[str, None]] = {}
+    for entry in suite.kernel_entries:
+        if "<" in entry.kernel:
+            kernels.setdefault(entry.op.module, {})[entry.kernel] = None
+    return paths, {module: tuple(names) for module, names in kernels.items()}
 
 
 def _sources(
@@ -489,8 +528,8 @@ def _amd_fingerprint(target: Target) -> str:
     return installed.fingerprint(target) if installed else compiler.fingerprint(target)
 
 
-def _hip_version(installed: rocm.Rocm | None) -> tuple[int, ...]:
-    """Of AMD's headers; empty where parity's own have to do."""
+def hip_version(installed: rocm.Rocm | None) -> tuple[int, ...]:
+    """The version of AMD's headers; empty where parity's own have to do."""
     if installed:
         return installed.version
     found = compiler.headers()
@@ -522,7 +561,7 @@ def _compile_amd(source: Source, target: Target, folder: Path) -> None:
             missed,
             source,
             folder / "hip",
-            headers=_hip_version(installed),
+            headers=hip_version(installed),
             plain_coordinates=installed is not None,
         )
     except TranslationError as error:

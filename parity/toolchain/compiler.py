@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from parity.toolchain.staging import Translation
 
 __all__ = [
-    "HEADERS", "CompileError", "NoSource", "UnusableCodeObject", "assemble", "compile_listing", "described",
-    "device_library", "fingerprint", "headers", "headers_missed", "missed_by",
+    "HEADERS", "CompileError", "NoSource", "UnusableCodeObject", "assemble", "compile_intermediate", "compile_kernels",
+    "compile_listing", "described", "device_library", "fingerprint", "headers", "headers_missed", "missed_by",
 ]  # fmt: skip
 
 log = logging.getLogger("parity.compiler")
@@ -77,6 +77,8 @@ _FLAGS = (
     *("-D__HIP_PLATFORM_AMD__=1", "-ffile-compilation-dir=.", "-fuse-cuid=none", "-fno-color-diagnostics"),
     # Host code that does not compile is left out round by round: the more errors are known, the fewer rounds.
     "-ferror-limit=1000",
+    # Names as nvcc and clang 17 mangle them: later ones write out what a template argument that is a function is.
+    "-fclang-abi-compat=17",
     # Errors of clang's alone; nvcc warns of int{} of a size_t, and takes what C++11 and C++17 removed.
     *(f"-Wno-error={what}" for what in ("c++11-narrowing", "register", "dynamic-exception-spec")),
     "-Wno-error=invalid-constexpr",
@@ -126,6 +128,10 @@ _UNDEFINED = re.compile(
 )
 ELSEWHERE = "is declared for the device and not defined here"
 """The message for a function or variable that another source of the program has."""
+_KERNEL = re.compile(
+    r'^define [^\n]*\bamdgpu_kernel\b[^\n]*?@("[^"\n]+"|[\w.$-]+)\([^\n]*\{\n.*?^\}\n', re.MULTILINE | re.DOTALL
+)
+"""Matches the definition of a kernel in intermediate code."""
 _DIAGNOSTIC = re.compile(r"^(In file included from )?([^\s:][^:\n]*):(?=\d+[:,])", re.MULTILINE)
 
 
@@ -236,38 +242,96 @@ def compile_listing(
         CompileError: the compiler refused it.
         MissingTool: the compiler or the device libraries are not installed.
     """
-    controls = _control_bitcode(target, output.resolve().with_suffix(".bc"))
+    linked, controls = _linked(target, output)
     result = zig.run(
-        [
-            "clang",
-            *_FLAGS,
-            *PRINTED,
-            f"--offload-arch={target.name}",
-            *flags,
-            *(part for folder in include for part in ("-I", folder)),
-            *_headers(target),
-            *_included_first(target, tuple(flags), forced),
-            *(
-                part
-                for file in (*_bitcode(), controls)
-                for part in ("-Xclang", "-mlink-builtin-bitcode", "-Xclang", file)
-            ),
-            *("-S", source.name, "-o", output.resolve()),
-        ],
+        [*_front(target, include, forced, flags), *PRINTED, *linked, "-S", source.name, "-o", output.resolve()],
         cwd=source.parent,
     )
     controls.unlink()
-    if not result.returncode:
-        _finish_traps(output)
-        output.write_text(annotated(output.read_text(), result.stderr))
-    else:
-        log = in_terms_of_the_source(without_dumps(result.stderr), originals or {})
-        raise CompileError(
-            source.stem,
-            target.name,
-            log or f"the compiler left with code {result.returncode}",
-            frozenset((originals or {}).values()),
-        )
+    if result.returncode:
+        raise _refused(source, target, without_dumps(result.stderr), result.returncode, originals)
+    _finish(output, result.stderr)
+
+
+def compile_intermediate(
+    source: Path,
+    output: Path,
+    target: Target,
+    *,
+    include: Sequence[Path] = (),
+    forced: Sequence[str | Path] = (),
+    flags: Sequence[str] = (),
+    originals: Mapping[str, str] | None = None,
+) -> None:
+    """Compile the HIP file ``source`` to LLVM's intermediate code, as it is before any optimization.
+
+    The arguments are those of ``compile_listing``.
+
+    Raises:
+        CompileError, MissingTool: as ``compile_listing``.
+    """
+    kept = (PRINTED[0], "-Xclang", "-disable-llvm-passes", "-emit-llvm")
+    result = zig.run(
+        [*_front(target, include, forced, flags), *kept, "-S", source.name, "-o", output.resolve()], cwd=source.parent
+    )
+    if result.returncode:
+        raise _refused(source, target, result.stderr, result.returncode, originals)
+
+
+def compile_kernels(intermediate: str, kernels: Collection[str], output: Path, target: Target) -> None:
+    """Compile kernels of what ``compile_intermediate`` wrote to the listing ``output``, without the others.
+
+    Of a module of a hundred kernels that takes a second. The code is that of the whole module, but where the compiler
+    decides by what else calls a function.
+
+    Raises:
+        CompileError: the compiler refused it.
+    """
+    alone = output.with_suffix(".ll")
+    alone.write_text(_KERNEL.sub(lambda found: found[0] if found[1].strip('"') in kernels else "", intermediate))
+    linked, controls = _linked(target, output)
+    passes = ("-O3", "-mllvm", "-amdgpu-internalize-symbols", "-ffp-contract=fast-honor-pragmas", *PRINTED[1:])
+    result = zig.run(
+        [
+            *("clang", "-x", "ir", *_ASSEMBLER_FLAGS, f"-mcpu={target.name}", "-nogpulib", *passes),
+            *(*linked, "-S", alone.resolve(), "-o", output.resolve()),
+        ],
+        cwd=output.parent,
+    )
+    controls.unlink()
+    alone.unlink()
+    if result.returncode:
+        raise CompileError(output.stem, target.name, without_dumps(result.stderr))
+    _finish(output, result.stderr)
+
+
+def _front(
+    target: Target, include: Sequence[Path], forced: Sequence[str | Path], flags: Sequence[str]
+) -> Iterator[str | Path]:
+    """The command that compiles a HIP file, up to what is made of it."""
+    yield from ("clang", *_FLAGS, f"--offload-arch={target.name}", *flags)
+    yield from (part for folder in include for part in ("-I", folder))
+    yield from _headers(target)
+    yield from _included_first(target, tuple(flags), forced)
+
+
+def _linked(target: Target, output: Path) -> tuple[list[str | Path], Path]:
+    """The options that link the device libraries, and the file beside ``output`` that is needed as long."""
+    controls = _control_bitcode(target, output.resolve().with_suffix(".bc"))
+    files = (*_bitcode(), controls)
+    return [part for file in files for part in ("-Xclang", "-mlink-builtin-bitcode", "-Xclang", file)], controls
+
+
+def _finish(listing: Path, printed: str) -> None:
+    """Complete a listing: traps, and what the compiler ``printed`` tells of its memory."""
+    _finish_traps(listing)
+    listing.write_text(annotated(listing.read_text(), printed))
+
+
+def _refused(source: Path, target: Target, said: str, code: int, originals: Mapping[str, str] | None) -> CompileError:
+    log = in_terms_of_the_source(said, originals or {})
+    files = frozenset((originals or {}).values())
+    return CompileError(source.stem, target.name, log or f"the compiler left with code {code}", files)
 
 
 def headers_missed(

@@ -27,6 +27,7 @@ __all__ = [
     "launched",
     "parameters",
     "pieces_at",
+    "syntax_tree",
     "text_of",
     "typedef_at",
 ]  # fmt: skip
@@ -118,12 +119,12 @@ def pieces_at(text: str, line: int, column: int, device: frozenset[str]) -> tupl
     launch or what a variable begins with, and a statement can be left out: what is left of it are the kernel templates
     that it launches.
     """
-    found = _pieces_at(_tree(text), text, line, column, device)
+    found = _pieces_at(syntax_tree(text), text, line, column, device)
     # Macros that stand alone at the left margin can spoil the tree of all that follows.
-    if not found and _tree(text).root_node.has_error:
+    if not found and syntax_tree(text).root_node.has_error:
         plain = _without_macros(text)
         if plain.split("\n", line)[line - 1 : line] == text.split("\n", line)[line - 1 : line]:
-            return _pieces_at(_tree(plain), plain, line, column, device)
+            return _pieces_at(syntax_tree(plain), plain, line, column, device)
     return found or _alone_at(text, line, device)
 
 
@@ -156,7 +157,7 @@ def definitions_at(text: str, line: int, column: int) -> tuple[tuple[str, Piece]
     Of a function of the device that is its body, so that no call of it becomes one of a namesake; then all of it, which
     is all that can be left out of a kernel, a class or a variable.
     """
-    tree = _tree(text)
+    tree = syntax_tree(text)
     node = tree.root_node.descendant_for_point_range((line - 1, column - 1), (line - 1, column - 1))
     while node is not None and not (node.type in _DEFINITIONS and node.child_by_field_name("body")):
         if node.type in _UNITS and _above(node).type in _SCOPES:
@@ -233,7 +234,7 @@ def braces_at(text: str, line: int, column: int) -> tuple[Piece, ...]:
 
 def _node_at(text: str, line: int, column: int, kind: str) -> tree_sitter.Node | None:
     """The node of a kind that a place is in."""
-    node = _tree(text).root_node.descendant_for_point_range((line - 1, column - 1), (line - 1, column - 1))
+    node = syntax_tree(text).root_node.descendant_for_point_range((line - 1, column - 1), (line - 1, column - 1))
     while node is not None and node.type != kind:
         node = node.parent
     return node
@@ -307,7 +308,7 @@ def _follows_device(text: str, unit: tree_sitter.Node) -> bool:
 
 def launched(text: str, start: int, end: int) -> Iterator[Instantiation]:
     """The kernel templates that a piece of host code launches with arguments that mean the same everywhere."""
-    root = _tree(text).root_node.descendant_for_byte_range(start, end - 1)
+    root = syntax_tree(text).root_node.descendant_for_byte_range(start, end - 1)
     for function in _launches(root) if root else ():
         if start <= function.start_byte < end:
             name, _, arguments = _source(function).partition("<")
@@ -322,7 +323,7 @@ def parameters(text: str) -> dict[str, tuple[str, ...]]:
     A parameter without a name is empty; kernels of one name that differ in them are left out.
     """
     found: dict[str, set[tuple[str, ...]]] = {}
-    for node in _descendants(_tree(text).root_node):
+    for node in _descendants(syntax_tree(text).root_node):
         kernel = _KERNEL.search(_head(node)) if node.type in ("function_definition", "declaration") else None
         for each in _descendants(node) if kernel else ():
             listed = each.child_by_field_name("parameters") if each.type == "function_declarator" else None
@@ -345,7 +346,7 @@ def guessed(text: str) -> Iterator[Instantiation]:
     Numbers are those of a launch. A template that wants numbers and is launched with none that are written there is
     not among them.
     """
-    root = _tree(text).root_node
+    root = syntax_tree(text).root_node
     launches: dict[str, list[str]] = {}
     for function in _launches(root):
         name, _, arguments = _source(function).partition("<")
@@ -461,7 +462,8 @@ def _says_device(text: str, device: frozenset[str]) -> bool:
 
 
 @functools.lru_cache(maxsize=64)
-def _tree(text: str) -> tree_sitter.Tree:
+def syntax_tree(text: str) -> tree_sitter.Tree:
+    """The syntax tree of a source, in which macros of several lines are blank; places are those of its bytes."""
     parser = tree_sitter.Parser(tree_sitter.Language(tree_sitter_cuda.language()))
     # A comment in a macro of several lines ends it for the parser, and what follows is taken for code.
     data = _LONG_MACRO.sub(lambda match: re.sub(rb"[^\r\n]", b" ", match[0]), text.encode("utf-8", "surrogateescape"))

@@ -46,8 +46,8 @@ def test_operands_are_those_of_the_instruction():
     numbers = {found.steps[step]: numbers for step, numbers in zip(found.code, found.numbers, strict=True)}
     (bit,) = (each for step, each in numbers.items() if "1ul <<" in step)
     assert set(bit) == {4, 5, 6}
-    (place,) = next(each for step, each in numbers.items() if "GO_TO(0)" in step)
-    assert [found.steps[step] for step in found.code[place:]] == ["left -= N(0);", END, END]
+    (_, place, _) = next(each for step, each in numbers.items() if "GO_TO(1)" in step)
+    assert [found.steps[step] for step in found.code[place:]] == ["left -= N(0); (u64 &)N(1) |= 1;", END, END]
     assert next(each for step, each in numbers.items() if "a + b" in step) == (65, 4, 3, 3)
 
 

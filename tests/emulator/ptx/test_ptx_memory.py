@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 from ptx_runs import kernel, module, run, u32
 
-from parity.emulator import FailedAssertion, MemoryFault, MisalignedAccess, Refused, Trapped, UnknownInstruction
+from parity.emulator import (
+    FailedAssertion,
+    LdsExceeded,
+    MemoryFault,
+    MisalignedAccess,
+    Refused,
+    Trapped,
+    UnknownInstruction,
+)
 
 COPY = kernel(
     """
@@ -236,6 +244,26 @@ END:
     assert found.tolist() == [128 + t for t in range(32)]
     with pytest.raises(MemoryFault, match="out-of-bounds write"):
         run(text.replace("{offset}", "+4"), cache, np.zeros(32, np.uint32), shared=128)
+
+
+def test_a_block_has_the_dynamic_shared_memory_that_its_gpu_can_give(cache):
+    text = module(
+        ".extern .shared .align 16 .b8 dynamic[];",
+        kernel(
+            """
+    mov.u32 %r1, dynamic; mov.u32 %r2, %dynamic_smem_size; add.u32 %r1, %r1, %r2; mad.lo.s32 %r3, %t, -4, %r1;
+    st.shared.u32 [%r3{offset}], %t; ld.shared.u32 %r4, [%r3{offset}]; st.global.u32 [%x], %r4;
+""",
+            1,
+        ),
+    )
+    most = 227 * 1024
+    (found,), _ = run(text.replace("{offset}", "+-4"), cache, np.zeros(32, np.uint32), shared=most)
+    assert found.tolist() == [*range(32)]
+    with pytest.raises(MemoryFault, match="out-of-bounds write"):
+        run(text.replace("{offset}", ""), cache, np.zeros(32, np.uint32), shared=most)
+    with pytest.raises(LdsExceeded, match="sm_90 can have 232448"):
+        run(text.replace("{offset}", "+-4"), cache, np.zeros(32, np.uint32), shared=most + 4)
 
 
 def test_what_is_not_known_is_named(cache):

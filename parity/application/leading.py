@@ -1,0 +1,43 @@
+"""A run that goes on from its cases to others, which reach more of the machine code of its kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from parity.application.run import Prepared
+from parity.engine import Progress
+from parity.engine.leading import Found, lead
+from parity.found import add_found
+
+__all__ = ["found_by", "kept", "with_cases"]
+
+
+def found_by(prepared: Prepared, tries: int, progress: Progress | None = None) -> tuple[Found, ...]:
+    """The cases that reach more than those of the run, of up to ``tries`` further ones for each kernel."""
+    plan, run = prepared.plan, prepared.run
+    return tuple(lead(plan, run.suite, tries, jobs=run.settings.jobs, progress=progress)) if plan.tasks else ()
+
+
+def with_cases(prepared: Prepared, found: Iterable[Found]) -> Prepared:
+    """The run with these cases beside its own, on all of its columns."""
+    also: dict[tuple[str, tuple[str, ...]], list[tuple[str, str]]] = {}
+    for each in found:
+        also.setdefault((each.op, each.dtypes), []).append((each.title, each.case))
+    tasks = tuple(
+        replace(task, also=(*task.also, *also.get((task.op, task.dtypes), ()))) for task in prepared.plan.tasks
+    )
+    return replace(prepared, plan=replace(prepared.plan, tasks=tasks))
+
+
+def kept(prepared: Prepared, found: Sequence[Found]) -> dict[Path, int]:
+    """The files beside case files to which these cases were added, and how many each did not have.
+
+    Raises:
+        UsageError: a file cannot be written.
+    """
+    files: dict[Path, list[tuple[str, str]]] = {}
+    for each in found:
+        files.setdefault(prepared.run.suite.declared[each.op], []).append((each.title, each.case))
+    return {path.with_suffix(".found"): add_found(path, cases) for path, cases in files.items()}

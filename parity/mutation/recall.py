@@ -1,0 +1,235 @@
+"""Recall: how many of the faults that were planted are caught, by kernel and by class; and the file that keeps it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from parity.documents import read_json
+from parity.errors import UsageError
+from parity.files import content_of
+from parity.mutation.mutant import Level, Mutant, Outcome, Reason, Tried
+
+__all__ = ["FILE", "FORMAT", "ByClass", "ByKernel", "Recall", "Survivor", "committed", "read_recall", "recall_of"]
+
+FORMAT = "parity recall, version 1"
+FILE = "recall.json"
+
+
+@dataclass(frozen=True)
+class ByKernel:
+    """The faults of one kernel for one target.
+
+    ``equivalent`` are those that survived and are executed without any effect, so far as is known, ``beyond`` those
+    that no case that fits an emulator comes to. ``equal`` are no faults, because the compiler makes the same code of
+    them, and ``uncompiled`` are no programs.
+    ``budget`` is the largest share of an error budget that the kernel uses as it is (None: not known).
+    """
+
+    module: str
+    kernel: str
+    target: str
+    caught: int
+    survived: int
+    equivalent: int = 0
+    beyond: int = 0
+    equal: int = 0
+    uncompiled: int = 0
+    budget: float | None = None
+
+    @property
+    def planted(self) -> int:
+        """Those that cases can catch, as far as is known."""
+        return self.caught + self.survived - self.equivalent - self.beyond
+
+
+@dataclass(frozen=True)
+class ByClass:
+    """The faults of one class."""
+
+    level: Level
+    kind: str
+    caught: int
+    survived: int
+    equivalent: int = 0
+    beyond: int = 0
+    equal: int = 0
+    uncompiled: int = 0
+
+    @property
+    def planted(self) -> int:
+        """Those that cases can catch, as far as is known."""
+        return self.caught + self.survived - self.equivalent - self.beyond
+
+
+@dataclass(frozen=True)
+class Survivor:
+    """A fault that no case caught: where, what, and why as far as is known.
+
+    ``budget`` is the largest share of an error budget that a changed result used, ``usual`` the kernel's own; ``found``
+    is a case of a longer search that catches it, ``detail`` says what keeps cases from its place.
+    """
+
+    kernel: str
+    target: str
+    level: Level
+    kind: str
+    place: str
+    before: str
+    after: str
+    reason: Reason
+    budget: float
+    usual: float
+    found: str = ""
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Recall:
+    """What became of the faults that ``seed`` planted, with ``examples`` cases drawn per kernel.
+
+    ``complete`` is false if the run was interrupted.
+    """
+
+    seed: int
+    examples: int
+    kernels: tuple[ByKernel, ...]
+    classes: tuple[ByClass, ...]
+    survivors: tuple[Survivor, ...]
+    complete: bool = True
+    format: str = field(default=FORMAT)
+
+    @property
+    def caught(self) -> int:
+        return sum(each.caught for each in self.kernels)
+
+    @property
+    def survived(self) -> int:
+        return sum(each.survived for each in self.kernels)
+
+    @property
+    def equivalent(self) -> int:
+        """The survivors that are executed and have no effect, so far as is known."""
+        return sum(each.equivalent for each in self.kernels)
+
+    @property
+    def beyond(self) -> int:
+        """The survivors that no case that fits an emulator comes to."""
+        return sum(each.beyond for each in self.kernels)
+
+    @property
+    def planted(self) -> int:
+        """The faults that cases can catch, as far as is known."""
+        return sum(each.planted for each in self.kernels)
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(each.target for each in self.kernels))
+
+    def by_module(self) -> dict[str, tuple[int, int]]:
+        """The faults of each module that were caught, and those that cases can catch, as far as is known."""
+        found: dict[str, tuple[int, int]] = {}
+        for each in self.kernels:
+            caught, planted = found.get(each.module, (0, 0))
+            found[each.module] = caught + each.caught, planted + each.planted
+        return {module: counts for module, counts in found.items() if counts[1]}
+
+    def of(self, kernels: Iterable[str], targets: Iterable[str]) -> Recall | None:
+        """The part that is about these kernels on these targets, without classes; None if nothing is."""
+        names, where = frozenset(kernels), frozenset(targets)
+        kept = tuple(each for each in self.kernels if each.kernel in names and each.target in where)
+        left = tuple(each for each in self.survivors if each.kernel in names and each.target in where)
+        return Recall(self.seed, self.examples, kept, (), left, self.complete) if kept else None
+
+
+def recall_of(
+    tried: Sequence[Tried],
+    order: Mapping[str, int],
+    *,
+    seed: int,
+    examples: int,
+    complete: bool,
+    budgets: Mapping[tuple[str, str], float] | None = None,
+) -> Recall:
+    """The recall of mutants; ``order`` is that of kernels, ``budgets`` what each uses on a target as it is."""
+    known = budgets or {}
+    kernels: dict[tuple[str, str, str], Counter[str]] = {}
+    classes: dict[tuple[Level, str], Counter[str]] = {}
+    for each in tried:
+        mutant = each.mutant
+        for counts in (
+            kernels.setdefault((mutant.module, mutant.kernel, mutant.target), Counter()),
+            classes.setdefault((mutant.level, mutant.kind), Counter()),
+        ):
+            counts[_counted(each.outcome)] += 1
+            counts["equivalent"] += each.reason is Reason.EQUIVALENT
+            counts["beyond"] += each.reason is Reason.OUT_OF_REACH
+    last = len(order)
+    ordered = sorted(kernels.items(), key=lambda each: (order.get(each[0][1], last), each[0]))
+    return Recall(
+        seed,
+        examples,
+        tuple(
+            ByKernel(
+                module, kernel, target, **{name: counts[name] for name in _COUNTED}, budget=known.get((kernel, target))
+            )
+            for (module, kernel, target), counts in ordered
+        ),
+        tuple(ByClass(*key, *(counts[name] for name in _COUNTED)) for key, counts in sorted(classes.items())),
+        tuple(
+            _survivors(
+                sorted(tried, key=lambda each: (_rank(each), order.get(each.mutant.kernel, last), *_place(each.mutant)))
+            )
+        ),
+        complete,
+    )
+
+
+def _rank(each: Tried) -> int:
+    """What a case can be written for comes first."""
+    return list(Reason).index(each.reason) if each.reason else 0
+
+
+def _place(mutant: Mutant) -> tuple[str, int, int, str]:
+    return mutant.file, mutant.line, mutant.listed, mutant.key
+
+
+_COUNTED = ("caught", "survived", "equivalent", "beyond", "equal", "uncompiled")
+
+
+def _counted(outcome: Outcome) -> str:
+    if outcome.caught:
+        return "caught"
+    names = {Outcome.SURVIVED: "survived", Outcome.EQUAL: "equal", Outcome.UNCOMPILED: "uncompiled"}
+    return names.get(outcome, "not shown")
+
+
+def _survivors(tried: Iterable[Tried]) -> Iterator[Survivor]:
+    for each in tried:
+        if each.outcome is Outcome.SURVIVED:
+            mutant = each.mutant
+            assert each.reason is not None
+            yield Survivor(
+                mutant.kernel, mutant.target, mutant.level, mutant.kind, mutant.place, mutant.before, mutant.after,
+                each.reason, round(each.budget, 6), round(each.usual, 6), each.found,
+                each.detail,
+            )  # fmt: skip
+
+
+def read_recall(path: Path) -> Recall:
+    """The recall in a file.
+
+    Raises:
+        UsageError: it is none.
+    """
+    found = read_json(content_of(path), Recall, str(path), "make it anew with parity mutate --output")
+    if found.format != FORMAT:
+        raise UsageError(f"{path} has the format {found.format!r}, not {FORMAT!r}; make it anew with parity mutate")
+    return found
+
+
+def committed(project: Path) -> Path | None:
+    """The file of recall that a project keeps: in its folder, or in ``reports/``."""
+    return next((path for path in (project / FILE, project / "reports" / FILE) if path.is_file()), None)

@@ -1,0 +1,174 @@
+"""Planting faults: kernels and their shares, isolated workers, and what became of every mutant as it is known."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import itertools
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from parity.engine import Plan
+from parity.engine.pool import completed, worker_pool
+from parity.engine.processes import Died, Late, Processes
+from parity.engine.run import Progress, prepare
+from parity.mutation.mutant import Level, Mutant, Outcome, Tried, Usual
+from parity.mutation.trial import Subject, attempt, choose, staged, usual
+from parity.suite import Suite
+from parity.toolchain import Stage
+
+__all__ = ["COUNT", "LEVELS", "SEARCH", "Settings", "mutate", "shares"]
+
+COUNT = 100
+"""Faults that are planted if no other number is asked for."""
+
+SEARCH = 100
+"""Cases that are drawn beside the usual ones in the search for one that catches a survivor."""
+
+LEVELS: tuple[Level, ...] = ("instruction", "source")
+
+ONE_IN = 4
+"""One of so many faults is planted in source: each has to be compiled, which takes as long as some ten others."""
+
+TOGETHER = 4
+"""Faults that are planted in one kernel before another is begun."""
+
+LIMIT = 5
+"""Times of the limit of one case that a mutant with all its cases may take."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is planted: ``count`` faults, the same for a ``seed``, in these ``levels`` and of these classes (all if
+    none). ``search`` cases more are drawn for a survivor. ``jobs`` limits the processes (default: one per processor).
+    """
+
+    count: int = COUNT
+    seed: int = 0
+    levels: tuple[Level, ...] = LEVELS
+    kinds: frozenset[str] = frozenset()
+    search: int = SEARCH
+    jobs: int | None = None
+
+
+def shares(subjects: Sequence[Subject], settings: Settings) -> list[tuple[Subject, Mapping[Level, int]]]:
+    """How many faults of each level are planted in each kernel: in all in turn, in an order of the seed, each module
+    having its turn.
+
+    There are no more kernels than there are faults for, because the first of a kernel costs as much as several others.
+    """
+
+    def rank(*words: object) -> str:
+        return hashlib.sha256(f"{settings.seed} {words}".encode()).hexdigest()
+
+    turns: dict[str, itertools.count[int]] = {}
+    ranked = sorted(subjects, key=lambda each: rank(each.op, each.dtypes, each.column.target))
+    # The first kernels of all modules, then the second ones.
+    order = sorted(ranked, key=lambda each: next(turns.setdefault(each.module, itertools.count())))
+    order = order[: -(-settings.count // TOGETHER)]
+    found: list[dict[Level, int]] = [dict.fromkeys(LEVELS, 0) for _ in order]
+    for number in range(settings.count if order else 0):
+        place = number % len(order)
+        level = settings.levels[0]
+        if not order[place].sourced:
+            level = "instruction"
+        elif len(settings.levels) > 1:
+            turn = (place + number // len(order)) % ONE_IN  # so that it is not always the same kernels
+            level = "source" if turn == ONE_IN - 1 else "instruction"
+        found[place][level] += 1
+    return [(subject, share) for subject, share in zip(order, found, strict=True) if any(share.values())]
+
+
+def mutate(
+    plan: Plan,
+    suite: Suite,
+    subjects: Sequence[Subject],
+    settings: Settings,
+    *,
+    known: Mapping[str, Tried] | None = None,
+    progress: Progress | None = None,
+    problem: Callable[[Subject, Exception], None] | None = None,
+    measured: Callable[[Subject, Usual], None] | None = None,
+) -> Iterator[Tried]:
+    """Yield what became of each mutant as it is known; those of ``known``, by key, are not tried again.
+
+    ``problem`` is called for a kernel in which nothing could be planted, ``measured`` with what each other gives as it
+    is. Closing the iterator stops the workers.
+    """
+    report, known = progress or (lambda what, done, total: None), known or {}
+    limit = LIMIT * plan.seconds
+    shared = shares(subjects, settings)
+    names = {(each.op, each.dtypes) for each, _ in shared}
+    plan = replace(plan, tasks=tuple(task for task in plan.tasks if (task.op, task.dtypes) in names))
+    with worker_pool(plan, settings.jobs) as pool, tempfile.TemporaryDirectory(prefix="parity-mutants-") as folder:
+        prepare(plan, suite, pool, report)
+        wanted = _with_stages(pool, shared, Path(folder), limit, report, problem)
+        report("choosing", 0, len(wanted))
+        choosing = {
+            pool.schedule(choose, [subject, share, settings.seed, settings.kinds], seconds=limit): subject
+            for subject, share in wanted
+        }
+        chosen: list[tuple[Subject, Mutant]] = []
+        for done, (future, subject) in enumerate(choosing.items(), 1):
+            try:
+                chosen += ((subject, mutant) for mutant in future.result())
+            except Exception as error:  # of one kernel, which costs this one
+                if problem:
+                    problem(subject, error)
+            report("choosing", done, len(wanted))
+        total = len(chosen)
+        yield from (known[mutant.key] for _, mutant in chosen if mutant.key in known)
+        before = sum(mutant.key in known for _, mutant in chosen)
+        report("planting", before, total)
+        trying: dict[Future[Tried], Mutant] = {}
+        as_is: dict[tuple[str, str], tuple[Subject, Future[Usual]]] = {}
+        for subject, mutant in chosen:
+            if (key := (mutant.kernel, mutant.target)) not in as_is:
+                as_is[key] = subject, pool.schedule(usual, [subject], seconds=limit)
+            if mutant.key not in known:
+                trying[pool.schedule(attempt, [subject, mutant, settings.search], seconds=limit)] = mutant
+        for done, tried in enumerate(completed(trying), before + 1):
+            yield _outcome(tried, trying[tried], limit)
+            report("planting", done, total)
+        for subject, found in as_is.values():
+            with contextlib.suppress(Died, Late):
+                if measured:
+                    measured(subject, found.result())
+
+
+def _with_stages(
+    pool: Processes,
+    wanted: Sequence[tuple[Subject, Mapping[Level, int]]],
+    folder: Path,
+    limit: float,
+    report: Progress,
+    problem: Callable[[Subject, Exception], None] | None,
+) -> list[tuple[Subject, Mapping[Level, int]]]:
+    """The kernels with their modules as they are compiled, where source is edited."""
+    modules = {(each.module, each.column.target): each for each, share in wanted if share["source"]}
+    futures = {key: pool.schedule(staged, [*key, folder], seconds=limit) for key in modules}
+    stages: dict[tuple[str, str], Stage | None] = {}
+    for done, (key, future) in enumerate(futures.items(), 1):
+        try:
+            stages[key] = future.result()
+        except Exception as error:  # of one module
+            if problem:
+                problem(modules[key], error)
+        report("staging", done, len(futures))
+    return [
+        (replace(each, stage=stages.get((each.module, each.column.target)) if share["source"] else None), share)
+        for each, share in wanted
+    ]
+
+
+def _outcome(future: Future[Tried], mutant: Mutant, limit: float) -> Tried:
+    """What a worker found; a mutant that ended its process is caught, too."""
+    try:
+        return future.result()
+    except Late:
+        return Tried(mutant, Outcome.TIMED_OUT, detail=f"no answer within {limit:g} s")
+    except Died as error:
+        return Tried(mutant, Outcome.CAUGHT, verdict="crash", detail=str(error))

@@ -1,0 +1,321 @@
+"""The work of a worker process: choosing faults of one kernel, planting them, and running its cases."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import operator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from parity.case import Case
+from parity.codeobject import CodeObject, parse
+from parity.compare import Status
+from parity.engine import Column, worker
+from parity.engine.check import Checked
+from parity.engine.worker import Worker
+from parity.generate import sample
+from parity.mutation.listing import Alone, alone, instruction_mutants, lines_of, meaning, with_instruction
+from parity.mutation.mutant import Level, Mutant, Outcome, Reason, Tried, Usual
+from parity.mutation.source import source_edits
+from parity.op import Call, Entry
+from parity.static import Gap, reason_of, unreached
+from parity.toolchain import CompileError, Stage, recompiled, stage
+
+__all__ = ["NOT_SHOWN", "Subject", "attempt", "choose", "staged", "usual"]
+
+NOT_SHOWN = "wait"
+"""The class of faults that the emulator cannot show: planted only if it is asked for."""
+
+OPEN = 40
+"""Mutants that a device loads before it is opened anew, because it keeps what it has loaded."""
+
+SEARCH = 0x5EA2C4
+"""Makes the seed of a longer search another one than that of the usual cases."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A kernel in which faults are planted: on ``column``, judged by what ``others`` compute if it has no reference.
+
+    ``module`` has a source if ``sourced``, and that is ``stage`` as it is compiled, where it is needed.
+    """
+
+    op: str
+    dtypes: tuple[str, ...]
+    module: str
+    column: Column
+    others: tuple[Column, ...] = ()
+    sourced: bool = True
+    stage: Stage | None = None
+
+
+@dataclass(frozen=True)
+class _Concrete:
+    """A case made concrete."""
+
+    text: str
+    case: Case
+    call: Call
+
+
+@dataclass
+class _Ready:
+    """What a worker keeps of the kernel that it is at: its own code, its cases, and what it gives in them."""
+
+    subject: Subject
+    entry: Entry
+    alone: Alone
+    cases: tuple[_Concrete, ...]
+    usual: dict[str, tuple[Checked, str]] = field(default_factory=dict)
+    more: dict[int, tuple[_Concrete, ...]] = field(default_factory=dict)
+    recompiled: str = ""
+    unreached: Mapping[int, Gap] | None = None
+
+    @property
+    def code(self) -> CodeObject:
+        """Its code."""
+        return self.alone.code
+
+
+_ready: list[_Ready] = []
+_loaded = 0
+
+
+def choose(
+    subject: Subject, wanted: Mapping[Level, int], seed: int, kinds: frozenset[str] = frozenset()
+) -> list[Mutant]:
+    """So many faults of a kernel as are wanted, the same for a seed.
+
+    Raises:
+        UnknownInstruction, UsageError: the kernel cannot be read.
+    """
+    ready = _of(subject)
+    found: list[Mutant] = []
+    for level, count in wanted.items():
+        if count:
+            every = _instructions(ready) if level == "instruction" else _source(ready)
+            found += _sampled(every, count, seed, kinds)
+    return found
+
+
+def staged(module: str, target: str, folder: Path) -> Stage | None:
+    """A module as it is compiled, in a folder of its own.
+
+    Raises:
+        CompileError, UsageError, MissingTool: as ``toolchain.stage``.
+    """
+    return stage(worker.current().suite, module, target, folder / f"{module}-{target}")
+
+
+def usual(subject: Subject) -> Usual:
+    """What the kernel gives as it is."""
+    ready = _of(subject)
+    verdicts = [_usual(ready, concrete)[0].verdict for concrete in ready.cases]
+    budgets = [verdict.budget for verdict in verdicts if verdict.passed]
+    return Usual(len(budgets), len(verdicts), max(budgets, default=0.0))
+
+
+def attempt(subject: Subject, mutant: Mutant, search: int) -> Tried:
+    """Plant a fault and run the kernel's cases up to the first that fails; ``search`` more if none does."""
+    global _loaded
+    if mutant.kind == NOT_SHOWN:
+        return Tried(mutant, Outcome.NOT_SHOWN)
+    ready, state = _of(subject), worker.current()
+    _loaded += 1
+    if _loaded % OPEN == 0:
+        state.sessions.pop(subject.column, None)
+    try:
+        code = _planted(ready, mutant)
+    except CompileError as error:
+        first = error.findings[0].advice if error.findings else str(error)
+        return Tried(mutant, Outcome.UNCOMPILED, detail=first.partition("\n")[0])
+    if code is None:
+        return Tried(mutant, Outcome.EQUAL)
+    results: list[tuple[_Concrete, Checked]] = []
+    for concrete, checked in _run(ready, code, ready.cases):
+        if checked.verdict.status is Status.ERROR:
+            return Tried(mutant, Outcome.UNCOMPILED, detail=checked.verdict.detail.partition("\n")[0])
+        if checked.verdict.failed:
+            late = checked.verdict.status is Status.TIMEOUT
+            outcome = Outcome.TIMED_OUT if late else Outcome.CAUGHT
+            verdict = checked.verdict.kind or str(checked.verdict.status)
+            return Tried(mutant, outcome, concrete.text, verdict, len(results) + 1)
+        results.append((concrete, checked))
+    if not results:
+        return Tried(mutant, Outcome.NOT_SHOWN, detail="no case of the kernel passes as it is, or can be judged")
+    return _explained(ready, code, Tried(mutant, Outcome.SURVIVED, cases=len(results)), results, search)
+
+
+def _explained(
+    ready: _Ready, code: CodeObject, tried: Tried, results: Sequence[tuple[_Concrete, Checked]], search: int
+) -> Tried:
+    """A survivor with the reason, and a case that catches it, if a longer search finds one."""
+    own = max(_usual(ready, concrete)[0].verdict.budget for concrete, _ in results)
+    changed = [checked for concrete, checked in results if _bits(checked) != _usual(ready, concrete)[1]]
+    more = _more(ready, search) if search else ()
+    for number, (concrete, checked) in enumerate(_run(ready, code, more), 1):
+        if checked.verdict.failed:
+            return replace(tried, reason=Reason.MISSED, usual=own, searched=number, found=concrete.text)
+        if _bits(checked) != _usual(ready, concrete)[1]:
+            changed.append(checked)
+    reason, detail = Reason.WITHIN, ""
+    if not changed:
+        reason = Reason.EQUIVALENT
+        if gap := _gap(ready, tried.mutant):
+            why = reason_of(gap, worker.current().plan.kernels)
+            reason = Reason.OUT_OF_REACH if why else Reason.NEVER_EXECUTED
+            detail = ": ".join(filter(None, (gap.guard and f"behind {gap.guard}", why)))
+    budget = max((checked.verdict.budget for checked in changed), default=0.0)
+    return replace(tried, reason=reason, budget=budget, usual=own, searched=len(more), detail=detail)
+
+
+def _of(subject: Subject) -> _Ready:
+    """What is kept of a kernel; of the one before it nothing is."""
+    if not _ready or _ready[0].subject != subject:
+        state = worker.current()
+        entry = Entry(state.suite.op(subject.op), subject.dtypes)
+        module = state.plan.code[entry.op.module, subject.column]
+        task = next(t for t in state.plan.tasks if (t.op, t.dtypes) == (subject.op, subject.dtypes))
+        texts = [text for _, text in state.plan.draw(state.suite, task)]
+        _ready[:] = [_Ready(subject, entry, alone(module, entry.kernels), tuple(_concrete(entry, texts)))]
+    return _ready[0]
+
+
+def _concrete(entry: Entry, texts: Sequence[str]) -> Iterator[_Concrete]:
+    """The cases; one that cannot be made concrete is a defect of its op, which a run shows."""
+    for text in texts:
+        try:
+            case = entry.op.parse(text)
+            call = entry.op.call(case)
+        except Exception:
+            continue
+        yield _Concrete(text, case, call)
+
+
+def _run(ready: _Ready, code: CodeObject, cases: Sequence[_Concrete]) -> Iterator[tuple[_Concrete, Checked]]:
+    """The cases on some code, without those that the kernel as it is does not pass."""
+    for number, concrete in enumerate(cases):
+        checked = _checked(ready, code, concrete, first=number == 0)
+        if checked.verdict.passed or (checked.verdict.failed and _usual(ready, concrete)[0].verdict.passed):
+            yield concrete, checked
+
+
+def _checked(ready: _Ready, code: CodeObject, concrete: _Concrete, first: bool = False) -> Checked:
+    subject, state = ready.subject, worker.current()
+    key = (ready.entry.op.module, subject.column)
+    planted: Worker = replace(state, plan=replace(state.plan, code={**state.plan.code, key: code}))
+    columns = (*subject.others, subject.column)
+    return planted.on_all(ready.entry, columns, concrete.case, concrete.call, {subject.column: first})[subject.column]
+
+
+def _usual(ready: _Ready, concrete: _Concrete) -> tuple[Checked, str]:
+    """What the kernel gives as it is, without its outputs, and a digest of those."""
+    if concrete.text not in ready.usual:
+        checked = _checked(ready, ready.code, concrete, first=concrete is ready.cases[0])
+        ready.usual[concrete.text] = replace(checked, outputs={}, expected=None), _bits(checked)
+    return ready.usual[concrete.text]
+
+
+def _bits(checked: Checked) -> str:
+    sha = hashlib.sha256()
+    for name, array in checked.outputs.items():
+        sha.update(name.encode())
+        sha.update(array.tobytes())
+    return sha.hexdigest()
+
+
+def _more(ready: _Ready, count: int) -> tuple[_Concrete, ...]:
+    """Cases of a longer search, which a usual run does not have."""
+    if count not in ready.more:
+        state = worker.current()
+        seed = state.plan.seed_of(ready.entry) ^ SEARCH
+        drawn = sample(ready.entry.op.cases(ready.entry.dtypes, launches=state.plan.launches), seed, count)
+        known = {concrete.text for concrete in ready.cases}
+        texts = [text for text in map(str, drawn) if text not in known]
+        ready.more[count] = tuple(_concrete(ready.entry, texts))
+    return ready.more[count]
+
+
+def _gap(ready: _Ready, mutant: Mutant) -> Gap | None:
+    """What keeps the usual cases from the place of a fault; None if one of them comes there."""
+    if ready.unreached is None:
+        noted = [each.reached for each, _ in ready.usual.values() if each.verdict.passed and each.reached]
+        symbols = list(dict.fromkeys(map(ready.code.symbol, ready.entry.kernels)))
+        every = functools.reduce(operator.or_, noted) if noted else None
+        ready.unreached = unreached(ready.code, symbols, every) if every else {}
+    if mutant.level == "instruction":
+        return ready.unreached.get(mutant.at)
+    lines = lines_of(ready.code, mutant.kernel).get((mutant.file, mutant.line), {})
+    gaps = [ready.unreached.get(line) for line in lines]
+    return gaps[0] if gaps and all(gaps) else None
+
+
+def _planted(ready: _Ready, mutant: Mutant) -> CodeObject | None:
+    """The code with a fault; None if it is the code without.
+
+    Raises:
+        CompileError: it does not compile.
+    """
+    if mutant.level == "instruction":
+        return with_instruction(ready.code, mutant.at, mutant.before, mutant.after)
+    staged = ready.subject.stage
+    assert staged is not None
+    symbols = tuple(ready.code.kernels)
+    if not ready.recompiled:
+        ready.recompiled = recompiled(staged, symbols)
+    data = staged.text(mutant.file).encode("utf-8", "surrogateescape")
+    old, new = (text.encode("utf-8", "surrogateescape") for text in (mutant.old, mutant.new))
+    text = (data[: mutant.at] + new + data[mutant.at + len(old) :]).decode("utf-8", "surrogateescape")
+    listing = recompiled(staged, symbols, (mutant.file, text))
+    if all(meaning(listing, symbol) == meaning(ready.recompiled, symbol) for symbol in symbols):
+        return None
+    return parse(listing, ready.entry.op.module)
+
+
+def _instructions(ready: _Ready) -> Iterator[Mutant]:
+    for kernel in ready.entry.kernels:
+        if ready.code.symbol(kernel) in ready.code.kernels:
+            yield from instruction_mutants(ready.subject.op, ready.subject.dtypes, kernel, ready.alone)
+
+
+def _source(ready: _Ready) -> Iterator[Mutant]:
+    subject = ready.subject
+    if subject.stage is None:
+        return
+    for kernel in ready.entry.kernels:
+        if ready.code.symbol(kernel) not in ready.code.kernels:
+            continue
+        lines: dict[str, set[int]] = {}
+        for file, line in lines_of(ready.code, kernel):
+            lines.setdefault(file, set()).add(line)
+        for file in sorted(lines.keys() & subject.stage.files.keys()):
+            text = subject.stage.text(file)
+            every = text.split("\n")
+            for edit in source_edits(text, lines[file]):
+                before = every[edit.line - 1]
+                shown = _with_edit(text, edit.start, edit.old, edit.new, edit.line)
+                yield Mutant(
+                    subject.op, subject.dtypes, kernel, ready.code.module, ready.code.target, "source",
+                    edit.operator.kind, edit.operator.name, file, edit.line, edit.start, edit.old, edit.new,
+                    before.strip(), shown.strip(),
+                )  # fmt: skip
+
+
+def _with_edit(text: str, start: int, old: str, new: str, line: int) -> str:
+    """The line with an edit, as far as that lies in it."""
+    data = text.encode("utf-8", "surrogateescape")
+    begin = data.rfind(b"\n", 0, start) + 1
+    after = data[start + len(old.encode("utf-8", "surrogateescape")) :].partition(b"\n")[0]
+    return (data[begin:start] + new.encode("utf-8", "surrogateescape") + after).decode("utf-8", "replace")
+
+
+def _sampled(every: Iterator[Mutant], count: int, seed: int, kinds: frozenset[str]) -> list[Mutant]:
+    """So many of them, drawn by the seed: of each class as many as the code has places for it."""
+    found: dict[tuple[int, int, str], tuple[str, Mutant]] = {}
+    for mutant in every:
+        if mutant.kind in kinds if kinds else mutant.kind != NOT_SHOWN:
+            rank = hashlib.sha256(f"{seed} {mutant.key}".encode()).hexdigest()
+            found.setdefault((mutant.line, mutant.at, mutant.after), (rank, mutant))
+    return [mutant for _, mutant in sorted(found.values(), key=lambda each: each[0])[:count]]

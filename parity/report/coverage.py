@@ -1,0 +1,235 @@
+"""What cases did not reach of the machine code of kernels, by the lines of their sources; as text and as plain data."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from parity.codeobject import CodeObject
+from parity.engine import Column
+from parity.engine.leading import Found
+from parity.op import Entry
+from parity.report.matrix import Matrix
+from parity.static import Gap, Kind, gaps_in, reason_of, text_at
+from parity.suite import Suite
+
+__all__ = ["Missed", "Total", "as_dict", "lines", "survey", "totals"]
+
+
+@dataclass(frozen=True)
+class Total:
+    """The machine code of a column, of all kernels.
+
+    Of the blocks that were not reached, ``explained`` are those of which the code itself says why, ``library`` those of
+    library functions; None where that was not asked.
+    """
+
+    column: str
+    blocks: int
+    blocks_reached: int
+    directions: int
+    directions_reached: int
+    explained: int | None = None
+    library: int | None = None
+
+    def __str__(self) -> str:
+        blocks = f"{self.blocks_reached:,} of {self.blocks:,} basic blocks reached"
+        directions = f"{self.directions_reached:,} of {self.directions:,} branch directions"
+        return (
+            f"{self.column}: {blocks}{_percent(self.blocks_reached, self.blocks)}, "
+            f"{directions}{_percent(self.directions_reached, self.directions)}{self._rest}"
+        )
+
+    @property
+    def _rest(self) -> str:
+        """What is known of the blocks that were not reached."""
+        if self.explained is None or self.library is None or self.blocks == self.blocks_reached:
+            return ""
+        missing, other = self.blocks - self.blocks_reached, self.blocks - self.explained - self.library
+        return (
+            f"\n  not reached: {missing:,}; with a reason above: {self.explained:,}, of library functions: "
+            f"{self.library:,}; without these {self.blocks_reached:,} of {other:,} were reached"
+            f"{_percent(self.blocks_reached, other)}"
+        )
+
+
+@dataclass(frozen=True)
+class Missed:
+    """Neighbouring lines that were not reached for one reason, with the kernels and the targets in which they were not.
+
+    ``first`` and ``last`` are lines of ``file``, ``text`` is the first of them; ``guard`` is the line of the condition
+    that leads there, and ``condition`` what that says. ``header`` is the place of a library function that is called
+    there; ``reason`` says why no case comes there, where that can be told. ``blocks`` counts basic blocks of all these
+    kernels and targets.
+    """
+
+    kind: Kind
+    file: str
+    first: int
+    last: int
+    text: str
+    guard: str
+    condition: str
+    header: str
+    reason: str
+    kernels: tuple[str, ...]
+    targets: tuple[str, ...]
+    blocks: int
+
+
+def totals(matrix: Matrix) -> list[Total]:
+    """The code that was reached on each column that notes it."""
+    found = []
+    for column, cells in matrix.by_column():
+        if each := [cell.reached for cell in cells if cell.reached]:
+            names = ("blocks", "blocks_reached", "directions", "directions_reached")
+            found.append(Total(str(column), *(sum(getattr(one, name) for one in each) for name in names)))
+    return found
+
+
+def survey(
+    matrix: Matrix, suite: Suite, code: Mapping[tuple[str, Column], CodeObject]
+) -> tuple[list[Total], list[Missed]]:
+    """What was reached on each column and, of AMD's targets, what was not: the project's own lines first."""
+    groups: dict[tuple[Kind, str, str], list[tuple[Gap, str, str]]] = {}
+    explained: Counter[str] = Counter()
+    library: Counter[str] = Counter()
+    for kernel, column, gaps in _gaps(matrix, suite, code):
+        for block in gaps:
+            if any(each.kind is Kind.LIBRARY for each in block):
+                library[str(column)] += 1
+            elif any(reason_of(each, suite.kernels) for each in block):
+                explained[str(column)] += 1
+            for gap in block:
+                groups.setdefault((gap.kind, gap.line, gap.header), []).append((gap, kernel, column.target))
+    columns = [replace(each, explained=explained[each.column], library=library[each.column]) for each in totals(matrix)]
+    found = [_missed(suite, where) for where in groups.values()]
+    order = [*Kind]
+    found.sort(key=lambda each: (order.index(each.kind), each.file, each.first))
+    return columns, list(_merged(found))
+
+
+def _gaps(
+    matrix: Matrix, suite: Suite, code: Mapping[tuple[str, Column], CodeObject]
+) -> Iterator[tuple[str, Column, list[list[Gap]]]]:
+    """Kernel, column and gaps of every cell in which code was noted, and of which not all was reached."""
+    for row in matrix.rows:
+        symbols = Entry(suite.op(row.op), row.dtypes).kernels
+        for column, cell in zip(matrix.columns, row.cells, strict=True):
+            built, reached = code.get((row.module, column)), cell.reached
+            if built and reached and column.vendor == "amd" and reached.blocks_reached < reached.blocks:
+                yield row.kernel, column, gaps_in(built, dict.fromkeys(map(built.symbol, symbols)), reached)
+
+
+def _missed(suite: Suite, where: Sequence[tuple[Gap, str, str]]) -> Missed:
+    """One line in several kernels, with the condition and the reason of most of them."""
+    gap = where[0][0]
+    file, _, line = gap.line.rpartition(":")
+    guard = Counter(each.guard for each, _, _ in where).most_common(1)[0][0]
+    reason = Counter(reason_of(each, suite.kernels) for each, _, _ in where if each.guard == guard).most_common(1)[0][0]
+    number = int(line or 0)
+    kernels, targets = (tuple(dict.fromkeys(names)) for names in zip(*(each[1:] for each in where), strict=True))
+    return Missed(
+        gap.kind, file, number, number, text_at(suite.kernels, gap.line), guard, text_at(suite.kernels, guard),
+        gap.header, reason, kernels, targets, len(where),
+    )  # fmt: skip
+
+
+def _merged(found: Iterable[Missed]) -> Iterator[Missed]:
+    """Neighbouring lines that have all else in common as one."""
+    before: Missed | None = None
+    for each in found:
+        if before and _is_next(before, each):
+            kernels, targets = (
+                {**dict.fromkeys(a), **dict.fromkeys(b)}
+                for a, b in ((before.kernels, each.kernels), (before.targets, each.targets))
+            )
+            before = replace(
+                before,
+                last=each.last,
+                kernels=tuple(kernels),
+                targets=tuple(targets),
+                blocks=max(before.blocks, each.blocks),
+            )
+            continue
+        if before:
+            yield before
+        before = each
+    if before:
+        yield before
+
+
+def _is_next(before: Missed, each: Missed) -> bool:
+    if each.kind is not Kind.LINE or each.first - before.last > 2:
+        return False
+    return (before.file, before.guard, before.reason) == (each.file, each.guard, each.reason)
+
+
+NAMES = 3
+"""The number of kernels that are named beside a line."""
+
+_HEADS = {
+    Kind.LINE: ("lines of which nothing ran", "bold"),
+    Kind.COPY: ("lines that ran, but not in every copy that the compiler made of them", "bold"),
+    Kind.LIBRARY: ("library functions, which have code for arguments that no case has", "bold"),
+}
+
+
+def lines(reached: Sequence[Total], found: Sequence[Missed], *, full: bool = False) -> Iterator[tuple[str, str]]:
+    """The report as lines, each with its style. ``full``: all kernels by name, and each line of library functions."""
+    for kind, (head, style) in _HEADS.items():
+        if chosen := [each for each in found if each.kind is kind]:
+            yield head, style
+            if kind is Kind.LIBRARY and not full:
+                yield from ((line, "") for line in _functions(chosen))
+            else:
+                for each in chosen:
+                    yield from _lines_of(each, full)
+            yield "", ""
+    for total in reached:
+        yield str(total), ""
+
+
+def _lines_of(each: Missed, full: bool) -> Iterator[tuple[str, str]]:
+    last = f"-{each.last}" if each.last > each.first else ""
+    where = f"{each.file}:{each.first}{last}" if each.file else "(the compiler's own code)"
+    yield f"  {where}  {each.text}", "yellow" if each.kind is Kind.LINE and not each.reason else ""
+    if each.header:
+        yield f"    code  {each.header}", "dim"
+    if each.guard and each.guard not in (f"{each.file}:{each.first}", each.header):
+        yield f"    if    {each.guard}  {each.condition}".rstrip(), "dim"
+    if each.reason:
+        yield f"    why   {each.reason}", "dim"
+    yield f"    in    {_names(each.kernels, full)} ({' '.join(each.targets)})", "dim"
+
+
+def _functions(found: Sequence[Missed]) -> Iterator[str]:
+    """A line for each header."""
+    headers: dict[str, list[Missed]] = {}
+    for each in found:
+        headers.setdefault(each.header.rpartition(":")[0], []).append(each)
+    for header, group in headers.items():
+        blocks = sum(each.blocks for each in group)
+        kernels = len({kernel for each in group for kernel in each.kernels})
+        yield f"  {header}: {blocks} block{'s' * (blocks > 1)} in {kernels} kernel{'s' * (kernels > 1)}"
+
+
+def _names(kernels: Sequence[str], full: bool) -> str:
+    more = f" and {len(kernels) - NAMES} more" if len(kernels) > NAMES and not full else ""
+    return " ".join(kernels if full else kernels[:NAMES]) + more
+
+
+def _percent(part: int, whole: int) -> str:
+    """A share in percent, rounded down to a tenth, in brackets; empty of nothing."""
+    return f" ({1000 * part // whole / 10:g} %)" if whole else ""
+
+
+def as_dict(reached: Sequence[Total], missing: Sequence[Missed], found: Sequence[Found] = ()) -> dict[str, Any]:
+    """Plain data for JSON: of each column what was reached, the lines that were not, and cases that a search found."""
+    return {
+        "columns": [asdict(each) for each in reached],
+        "missed": [asdict(each) for each in missing],
+        "found": [asdict(each) for each in found],
+    }

@@ -1,0 +1,154 @@
+"""Renderings of recall: how many planted faults are caught, and what survived."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.text import Text
+
+from parity.mutation import Outcome, Recall, Tried
+from parity.mutation.mutant import Reason
+from parity.mutation.recall import ByClass, ByKernel, Survivor
+from parity.report import tables
+
+__all__ = ["markdown", "recall_line", "recall_summary", "survivor_text", "terminal"]
+
+LEGEND = (
+    "recall: what was caught, of all but these: beyond: code that only tensors of 2^31 elements or a trap come to; "
+    "equivalent: executed, and every result is the same, bit for "
+    "bit, those of a longer search as well, so it has no effect as far as known; equal: the compiler makes the same "
+    "code of it; none: it does not compile, or the emulator has no such instruction; budget: the largest share of an "
+    "error budget that the kernel uses as it is"
+)
+PROSE = 160
+_WITHOUT = (Reason.EQUIVALENT, Reason.OUT_OF_REACH)
+"""Reasons for which no case can be written, as far as is known."""
+_REASONS = {
+    Reason.MISSED: "missed: more cases find it",
+    Reason.NEVER_EXECUTED: "never executed: no case comes there",
+    Reason.OUT_OF_REACH: "never executed: no case that fits an emulator comes there",
+    Reason.EQUIVALENT: "executed, and every result is the same, bit for bit: equivalent as far as known",
+}
+
+
+def percent(caught: int, planted: int) -> str:
+    """A share; what is not all is never shown as 100 %."""
+    share = 100 * caught / planted if planted else 0.0
+    return "100 %" if caught == planted else f"{min(share, 99.9):.1f} %"
+
+
+def _budget(each: ByKernel) -> str:
+    """What a kernel uses of its budgets as it is; the tighter they are, the less they hide."""
+    return "" if each.budget is None else f"{100 * each.budget:.0f} %" if each.budget else "exact"
+
+
+def _cells(each: ByKernel | ByClass) -> list[str]:
+    return [
+        f"{each.caught}/{each.planted}" if each.planted else "",
+        percent(each.caught, each.planted) if each.planted else "",
+        str(each.planted - each.caught or ""),
+        str(each.beyond or ""),
+        str(each.equivalent or ""),
+        str(each.equal or ""),
+        str(each.uncompiled or ""),
+    ]
+
+
+_HEADS = ("caught", "recall", "survived", "beyond", "equivalent", "equal", "none")
+
+
+def terminal(recall: Recall, *, full: bool = False, width: int | None = None) -> Text:
+    """Tables by kernel (those with survivors, or all if ``full``) and by class, and the survivors.
+
+    Those for which no case can be written, as far as is known, are shown if ``full``.
+    """
+    several = len(recall.targets) > 1
+    parts = []
+    shown = [each for each in recall.kernels if each.planted > each.caught or full]
+    if shown:
+        rows = [
+            [each.module, each.kernel + (f" {each.target}" if several else ""), *_cells(each), _budget(each)]
+            for each in shown
+        ]
+        parts.append(tables.coloured(["module", "kernel", *_HEADS, "budget"], rows, right=range(2, 10), width=width))
+    modules = [
+        [name, f"{caught}/{planted}", percent(caught, planted)]
+        for name, (caught, planted) in recall.by_module().items()
+    ]
+    if len(modules) > 1:
+        parts.append(tables.coloured(["module", "caught", "recall"], modules, right=(1, 2)))
+    if recall.classes:
+        rows = [[each.level, each.kind, *_cells(each)] for each in recall.classes]
+        parts.append(tables.coloured(["in", "class", *_HEADS], rows, right=range(2, 9), width=width))
+    mattering = [each for each in recall.survivors if full or each.reason not in _WITHOUT]
+    for each in mattering:
+        parts.append(tables.folded(Text.assemble(("SURVIVED  ", "bold red"), survivor_text(each)), width))
+    parts.append(tables.folded(Text(LEGEND, "dim"), min(width or PROSE, PROSE)))
+    return Text("\n\n").join(parts)
+
+
+def survivor_text(each: Survivor) -> str:
+    """A survivor: where it is, its edit, why it survived, and the case that would catch it."""
+    lines = [
+        f"{each.kernel} on {each.target}: {each.kind}, at {each.place}",
+        f"  - {each.before}",
+        f"  + {each.after}",
+        f"  {_reason(each)}",
+    ]
+    if each.found:
+        lines.append(f"  caught by: parity run '{each.found}'")
+    return "\n".join(lines)
+
+
+def _reason(each: Survivor) -> str:
+    if each.reason is Reason.WITHIN:
+        own = f"the kernel as it is: {100 * each.usual:.3g} %"
+        return f"within the budget: results change, and use {100 * each.budget:.3g} % of it ({own})"
+    return ", ".join(filter(None, (_REASONS[each.reason], each.detail)))
+
+
+def recall_summary(recall: Recall, tried: Sequence[Tried], seconds: float, resumed: int = 0) -> str:
+    """The run in one line."""
+    counts = {outcome: sum(each.outcome is outcome for each in tried) for outcome in Outcome}
+    planted = recall.planted
+    kernels = len(recall.kernels)
+    parts = [f"{len(tried)} faults in {kernels} kernel{'s' * (kernels != 1)} on {' '.join(recall.targets)}"]
+    for outcome, count in counts.items():
+        if count:
+            reasons = [(sum(each.reason is reason for each in tried), reason) for reason in Reason]
+            why = ", ".join(f"{number} {reason}" for number, reason in reasons if number)
+            parts.append(f"{count} {outcome}" + (f" ({why})" if outcome is Outcome.SURVIVED else ""))
+    parts += [f"recall {percent(recall.caught, planted)}"] if planted else []
+    parts += [f"{resumed} known from before"] if resumed else []
+    parts += [f"{seconds:.1f} s", f"seed {recall.seed}"]
+    return ("" if recall.complete else "interrupted: ") + ", ".join(parts)
+
+
+def recall_line(recall: Recall) -> str:
+    """Recall as the matrix shows it."""
+    planted = recall.planted
+    modules = ", ".join(f"{name} {percent(*counts)}" for name, counts in recall.by_module().items())
+    several = f": {modules}" if len(recall.by_module()) > 1 else ""
+    return (
+        f"recall: {percent(recall.caught, planted)} of {planted} faults that were planted in these kernels on "
+        f"{' '.join(recall.targets)} were caught{several}; {recall.equivalent} more have no effect as far as known, "
+        f"and {recall.beyond} are out of reach (parity mutate)"
+    )
+
+
+def markdown(recall: Recall) -> str:
+    """Recall as GitHub tables, with every survivor."""
+    return "\n\n".join(_markdown(recall)) + "\n"
+
+
+def _markdown(recall: Recall) -> Iterator[str]:
+    yield recall_line(recall)
+    rows = [[each.module, f"`{each.kernel}`", each.target, *_cells(each), _budget(each)] for each in recall.kernels]
+    yield tables.markdown(
+        ["in", "class", *_HEADS], [[e.level, e.kind, *_cells(e)] for e in recall.classes], right=range(2, 9)
+    )
+    if recall.survivors:
+        yield "Survived:"
+        yield "\n\n".join(f"```\n{survivor_text(each)}\n```" for each in recall.survivors)
+    yield tables.markdown(["module", "kernel", "target", *_HEADS, "budget"], rows, right=range(3, 11))
+    yield LEGEND

@@ -1,0 +1,67 @@
+"""The basic blocks of a kernel for AMD GPUs, and what can follow what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from parity.codeobject import CodeObject
+from parity.emulator.codegen import items_of, runs_of
+from parity.emulator.isa import BRANCHES
+from parity.emulator.parse import Instruction, KernelCode, kernel_code
+
+__all__ = ["Block", "blocks_in", "places_of"]
+
+_ENDS = ("s_endpgm", "s_branch", "s_setpc_b64")
+
+
+@dataclass(frozen=True)
+class Block:
+    """The instructions of a block of coverage, and the numbers of the blocks that control can come from."""
+
+    first: int
+    instructions: tuple[Instruction, ...]
+    before: tuple[int, ...]
+
+    @property
+    def last(self) -> Instruction:
+        """The instruction that decides what follows: a branch, a change of EXEC, or the last before a label."""
+        return self.instructions[-1]
+
+
+def blocks_in(kernel: KernelCode) -> tuple[Block, ...]:
+    """The blocks in the order of their bits in ``Reached``. Of a call and a return, what follows is not known."""
+    items = items_of(kernel)
+    runs = sorted(runs_of(items))
+    numbers = [0]
+    for item in items:
+        numbers.append(numbers[-1] + isinstance(item, Instruction))
+    bounds = [*runs[1:], len(items)]
+    # A label of which nothing but waits and hints follows belongs to the block after it.
+    at = {item: next((b for b, end in enumerate(bounds) if i < end), len(runs) - 1) for i, item in enumerate(items)
+          if isinstance(item, str)}  # fmt: skip
+    before: list[list[int]] = [[] for _ in runs]
+    inside: list[tuple[Instruction, ...]] = []
+    for number, (start, end) in enumerate(zip(runs, bounds, strict=True)):
+        found = tuple(item for item in items[start:end] if isinstance(item, Instruction))
+        inside.append(found)
+        deciding = next((each for each in reversed(found) if each.mnemonic in (*BRANCHES, *_ENDS)), None)
+        if deciding and deciding.mnemonic in BRANCHES and deciding.operands[0] in at:
+            before[at[deciding.operands[0]]].append(number)
+        if not (deciding and deciding.mnemonic in _ENDS) and number + 1 < len(runs):
+            before[number + 1].append(number)
+    return tuple(Block(numbers[s], i, tuple(b)) for s, i, b in zip(runs, inside, before, strict=True))
+
+
+def places_of(code: CodeObject, symbols: Iterable[str]) -> tuple[str, ...]:
+    """The ``file:line`` of each bit of ``Reached`` of the kernels that a case launches; empty where it is not known."""
+    blocks: list[str] = []
+    directions: list[str] = []
+    for symbol in symbols:
+        kernel = kernel_code(code.listing, symbol)
+        blocks += [next((each.source for each in block.instructions if each.source), "") or ""
+                   for block in blocks_in(kernel)]  # fmt: skip
+        for each in kernel.instructions:
+            if BRANCHES.get(each.mnemonic):
+                directions += 2 * [each.source or ""]
+    return (*blocks, *directions)

@@ -1,0 +1,151 @@
+"""Compiling the AMD side of a module again and again, each time with another edit of a file, for a few kernels alone.
+
+What ``build`` does once is done once here, too: translation, and leaving out host code that does not compile. Then
+kernels are compiled from an edited file in a second or two, because the others are left out before the compiler
+optimizes (``compiler.compile_kernels``). The compiler of an installed ROCm compiles the whole module.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from parity.suite import Suite
+from parity.toolchain import compiler, rocm
+from parity.toolchain.build import hip_version, source_as_built
+from parity.toolchain.staging import Staged
+from parity.toolchain.staging import compiled as staged_and_compiled
+from parity.toolchain.targets import target
+
+__all__ = ["Stage", "recompiled", "stage"]
+
+_LINE = "#line 1 "
+
+
+@dataclass(frozen=True)
+class Stage:
+    """The AMD side of a module as it is compiled: files below ``folder``, of which ``main`` is compiled.
+
+    ``files`` are those of the user by the names that line tables have, as paths below ``folder``; the first line of
+    each is not the user's. ``include`` and ``forced`` are as for the compiler, with paths below ``folder`` relative to
+    it; ``originals`` are the paths that messages show.
+    """
+
+    module: str
+    target: str
+    folder: Path
+    main: Path
+    files: Mapping[str, Path]
+    include: tuple[Path, ...]
+    forced: tuple[str | Path, ...]
+    flags: tuple[str, ...]
+    originals: Mapping[str, str]
+
+    def text(self, name: str) -> str:
+        """The text of a file as it is compiled, without its first line, which is not the user's."""
+        return _read(self.folder / self.files[name]).partition("\n")[2]
+
+
+def stage(suite: Suite, module: str, name: str, folder: Path) -> Stage | None:
+    """Write the files of a module for a target below ``folder``; None if the module has no source.
+
+    Raises:
+        CompileError: it does not compile.
+        UsageError, MissingTool: as ``build``.
+    """
+    source, t = source_as_built(suite, module, name), target(name)
+    if source is None:
+        return None
+    installed = rocm.chosen(t)
+    originals = {name: str(path) for name, path in source.originals.items()}
+    scratch = folder / "whole"
+
+    def compile_it(staged: Staged) -> None:
+        compile_ = installed.compile if installed else compiler.compile_intermediate
+        compile_(
+            staged.main,
+            scratch,
+            t,
+            include=staged.include,
+            forced=staged.forced,
+            flags=staged.flags,
+            originals=originals,
+        )
+
+    def missed(staged: Staged) -> tuple[str, ...]:
+        scan = installed.headers_missed if installed else compiler.headers_missed
+        return scan(staged.main, t, include=staged.include, forced=staged.forced, flags=staged.flags)
+
+    root = folder / "hip"
+    staged = staged_and_compiled(
+        compile_it, missed, source, root, headers=hip_version(installed), plain_coordinates=installed is not None
+    )
+    scratch.unlink(missing_ok=True)
+    files = {json.loads(first.removeprefix(_LINE)): path for path, first in _staged_files(root)}
+
+    def below(path: Path) -> Path:
+        place = Path(os.path.normpath(path))
+        return place.relative_to(root) if place.is_relative_to(root) else place
+
+    return Stage(
+        module,
+        name,
+        root,
+        below(staged.main),
+        {file: path.relative_to(root) for file, path in files.items()},
+        tuple(map(below, staged.include)),
+        tuple(below(Path(each)) if Path(each).is_absolute() else each for each in staged.forced),
+        staged.flags,
+        originals,
+    )
+
+
+def recompiled(stage: Stage, kernels: Collection[str], edit: tuple[str, str] | None = None) -> str:
+    """The listing of kernels, by symbol (with ROCm's compiler: of all), with the text of a file, by its name, replaced.
+
+    Raises:
+        CompileError: it does not compile.
+    """
+    t = target(stage.target)
+    with tempfile.TemporaryDirectory(prefix="edited-", dir=stage.folder.parent) as name:
+        root, listing = Path(name, "hip"), Path(name, "kernel.s")
+        shutil.copytree(stage.folder, root, copy_function=os.link)
+        if edit:
+            place = root / stage.files[edit[0]]
+            head = _read(place).partition("\n")[0]
+            place.unlink()  # a link to the file of the stage
+            place.write_bytes(f"{head}\n{edit[1]}".encode("utf-8", "surrogateescape"))
+        include = tuple(root / folder for folder in stage.include)
+        forced = tuple(each if isinstance(each, str) else root / each for each in stage.forced)
+        if installed := rocm.chosen(t):
+            installed.compile(
+                root / stage.main, listing, t,
+                include=include, forced=forced, flags=stage.flags, originals=stage.originals,
+            )  # fmt: skip
+            return listing.read_text()
+        whole = Path(name, "module.ll")
+        compiler.compile_intermediate(
+            root / stage.main, whole, t,
+            include=include, forced=forced, flags=stage.flags, originals=stage.originals,
+        )  # fmt: skip
+        compiler.compile_kernels(whole.read_text(), kernels, listing, t)
+        return listing.read_text()
+
+
+def _staged_files(root: Path) -> Sequence[tuple[Path, str]]:
+    """The user's files and their first lines."""
+    found = []
+    for path in sorted(each for each in root.rglob("*") if each.is_file()):
+        first = _read(path).partition("\n")[0]
+        if first.startswith(_LINE):
+            found.append((path, first))
+    return found
+
+
+def _read(path: Path) -> str:
+    return path.read_bytes().decode("utf-8", "surrogateescape")

@@ -1,0 +1,99 @@
+"""`parity coverage`: lines that no case reaches, in a project of somebody's own."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from parity.application import load
+
+TARGET = ("--target", "gfx1100")
+
+
+@pytest.fixture
+def hidden(library):
+    """A project with code for one size, for one rank, and for one value of the data."""
+    return library("hidden")
+
+
+def test_lines_that_no_case_reaches_and_the_condition_before_them(parity, hidden):
+    result = parity("coverage", *TARGET)
+    assert result.code == 0, result.err
+    own, _, rest = result.out.partition("\n\n")
+    assert own.splitlines() == [
+        "lines of which nothing ran",
+        "  hidden.cu:9-10  for (int k = 0; k < i % 3; ++k)",
+        "    if    hidden.cu:8  if (n == 4099) {",
+        "    in    one_size_f32 (gfx1100)",
+        "  hidden.cu:25  at = x[at] < x[0] ? at : 0;",
+        "    if    hidden.cu:23  if (dims == 6) {",
+        "    in    one_rank_f32 (gfx1100)",
+        "  hidden.cu:36  y = y * y + x[k];",
+        "    if    hidden.cu:34  if (x[i] == 12345.5f) {",
+        "    in    one_value_f32 (gfx1100)",
+    ]
+    assert "the compiler's division of 64 bits, for numbers of 2^32 or more" in rest
+    assert "library functions, which have code for arguments that no case has\n  hip-include/clang/__clang_hip" in rest
+    total, known = rest.splitlines()[-2:]
+    assert "basic blocks reached (" in total and "branch directions (" in total
+    assert known.startswith("  not reached: 14; with a reason above: 1, of library functions: 1; without these ")
+    assert "\x1b" not in result.out
+
+
+def test_json_has_the_same_line_by_line_and_how_much_was_reached(parity, hidden):
+    case = "hidden.one_size[f32](x=4099~normal@0)"
+    reached = json.loads(parity("coverage", case, *TARGET, "--json").out)
+    data = json.loads(parity("coverage", "hidden.one_size", *TARGET, "--json").out)
+    (line, *_) = data["missed"]
+    assert (line["kind"], line["file"], line["first"], line["guard"]) == ("line", "hidden.cu", 9, "hidden.cu:8")
+    assert (line["kernels"], line["targets"]) == (["one_size_f32"], ["gfx1100"])
+    assert [each for each in reached["missed"] if each["kind"] == "line"] == []
+    (before,), (after,) = data["columns"], reached["columns"]
+    assert (before["explained"], before["library"]) == (0, 0)
+    assert before["blocks_reached"] < after["blocks_reached"] <= after["blocks"] == before["blocks"]
+
+
+def test_every_case_of_a_record_has_what_it_reached(parity, hidden):
+    parity("run", "hidden.one_rank", *TARGET, "--output", hidden / "out")
+    records = load(hidden / "out").records
+    assert all(record.reached and record.reached.blocks_reached > 0 for record in records)
+    assert len({record.reached for record in records}) > 1  # a scalar has no dims to walk over
+
+
+def test_nothing_that_ran_is_no_coverage(parity, hidden):
+    (hidden / "kernels" / "hidden.cu").write_text("no kernel")
+    result = parity("coverage", *TARGET)
+    assert result.code == 3 and "nothing was run" in result.err
+
+
+LEAD = ("--lead", "200")
+
+
+def test_leading_finds_the_size_the_rank_and_the_value_that_the_code_asks_for(parity, hidden):
+    result = parity("coverage", *TARGET, *LEAD, "--save")
+    assert result.code == 1  # two of these cases fail: what they reach is wrong
+    own = result.out.partition("lines that ran")[0]
+    assert "hidden.cu:9" not in own and "hidden.cu:25" not in own and "hidden.cu:36" not in own
+    kept = (hidden / "cases" / "hidden.found").read_text()
+    assert "hidden.one_size[f32](x=4099~" in kept
+    assert "12345.5..12345.5@" in kept
+    (rank,) = (line for line in kept.splitlines() if "reaches hidden.cu:23" in line)
+    assert rank.partition("x=")[2].partition("~")[0].count("x") == 5
+    found = result.out.partition("cases found that reach more:")[2]
+    assert "  FAIL  hidden.one_size[f32](x=4099~" in found
+    assert "parity run explains" in result.err
+
+    again = parity("run", "hidden.one_size", *TARGET)  # which has the case from now on
+    assert again.code == 1 and "FAIL  one_size_f32 on gfx1100 (emulated)" in again.out
+    text = next(line.partition("  #")[0] for line in kept.splitlines() if "one_size" in line)
+    assert text in parity("list", "hidden.one_size", "--cases").out
+
+
+def test_without_leading_no_case_reaches_them_and_all_pass(parity, hidden):
+    assert parity("run", *TARGET).code == 0
+
+
+def test_to_save_there_has_to_be_a_search(parity):
+    result = parity("coverage", "fill.fill", "--save")
+    assert result.code == 2 and "--lead N" in result.err

@@ -1,0 +1,121 @@
+"""Faults planted in a small project: what is caught, what survives and why, and that a run can be taken up again."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from parity.application import Run
+from parity.application import Settings as Drawing
+from parity.application.mutated import JOURNAL, plant
+from parity.cli import main
+from parity.mutation import Outcome, Reason, Settings, read_recall
+from parity.suite import find_suite
+
+SETTINGS = Settings(count=1000, search=0, jobs=1)
+
+
+@pytest.fixture(scope="module")
+def prepared(project):
+    return Run.of(suite=find_suite(project), targets=["gfx1100"], settings=Drawing(examples=6)).build()
+
+
+@pytest.fixture(scope="module")
+def source(prepared, tmp_path_factory):
+    """Faults of some classes of source."""
+    kinds = frozenset(("barrier", "statement", "condition", "argument", "boundary"))
+    return plant(prepared, replace(SETTINGS, levels=("source",), kinds=kinds), tmp_path_factory.mktemp("source")).tried
+
+
+@pytest.fixture(scope="module")
+def instructions(prepared, tmp_path_factory):
+    """A sample of faults in instructions, with the folder of their journal."""
+    folder = tmp_path_factory.mktemp("instructions")
+    return plant(prepared, replace(SETTINGS, count=12, levels=("instruction",)), folder).tried, folder
+
+
+def outcome(tried, before, operator):
+    (found,) = [each for each in tried if before in each.mutant.before and each.mutant.operator == operator]
+    return found
+
+
+def test_a_lost_barrier_is_a_data_race(source):
+    found = outcome(source, "__syncthreads", "barrier dropped")
+    assert (found.outcome, found.verdict) == (Outcome.CAUGHT, "data race")
+    assert found.mutant.place == "fold.cu:6" and found.case.startswith("fold.folded[i32](")
+
+
+def test_a_lost_bound_is_an_access_outside(source):
+    assert outcome(source, "out[i]", "if always").verdict == "out-of-bounds write"
+    assert outcome(source, "x[i]", "< to <=").verdict == "out-of-bounds read"
+
+
+def test_code_that_no_case_reaches_is_told_apart(source):
+    found = outcome(source, "atomicAdd", "arguments swapped")
+    assert found.outcome is Outcome.UNCOMPILED and "atomicAdd" in found.detail
+    boundary = outcome(source, "5000000", "> to >=")
+    assert (boundary.outcome, boundary.reason) == (Outcome.SURVIVED, Reason.EQUIVALENT)
+    assert outcome(source, "5000000", "if never").reason is Reason.EQUIVALENT
+    assert outcome(source, "5000000", "if always").outcome is Outcome.CAUGHT
+
+
+def test_nothing_is_planted_in_host_code(source):
+    assert source and not any("on_the_host" in each.mutant.before for each in source)
+
+
+def test_an_instruction_that_no_case_reaches_is_never_executed(prepared, tmp_path):
+    settings = replace(SETTINGS, levels=("instruction",), kinds=frozenset(("immediate", "offset")))
+    tried = plant(prepared, settings, tmp_path).tried
+    assert {each.reason for each in tried if each.mutant.before == "s_mul_i32 s0, s0, 7"} == {Reason.NEVER_EXECUTED}
+    assert {each.detail for each in tried if each.reason is Reason.NEVER_EXECUTED} == {"behind fold.cu:8"}
+    (read,) = [each for each in tried if each.mutant.old == "252" and each.mutant.new == "256"]
+    assert (read.outcome, read.verdict) == (Outcome.CAUGHT, "out-of-bounds read")
+
+
+def test_equal_code_is_no_fault(prepared, tmp_path):
+    tried = plant(prepared, replace(SETTINGS, levels=("source",), kinds=frozenset(("bits",))), tmp_path).tried
+    assert [(each.mutant.operator, each.outcome) for each in tried] == [("| to &", Outcome.EQUAL)]
+
+
+def test_a_seed_draws_the_same_faults(prepared, instructions, tmp_path):
+    tried, _ = instructions
+    again = plant(prepared, replace(SETTINGS, count=12, levels=("instruction",)), tmp_path).tried
+    assert sorted(map(repr, again)) == sorted(map(repr, tried)) and len(tried) == 12
+    other = plant(prepared, replace(SETTINGS, count=12, seed=1, levels=("instruction",)), tmp_path).tried
+    assert {each.mutant.key for each in other} != {each.mutant.key for each in tried}
+
+
+def test_what_was_tried_is_not_tried_again(prepared, instructions):
+    tried, folder = instructions
+    journal = folder / JOURNAL
+    whole = journal.read_bytes()
+    journal.write_bytes(b"".join(whole.splitlines(keepends=True)[:6]) + b'{"mutant": {"op"')
+    met = []
+    again = plant(
+        prepared, replace(SETTINGS, count=12, levels=("instruction",)), folder, each=lambda one: met.append(one)
+    )
+    assert again.resumed == 5 and sorted(map(repr, again.tried)) == sorted(map(repr, tried))
+    assert sorted(journal.read_bytes().splitlines()) == sorted(whole.splitlines())
+
+
+def test_an_interrupt_keeps_what_is_done(prepared, tmp_path):
+    def interrupted(one):
+        raise KeyboardInterrupt
+
+    settings = replace(SETTINGS, count=8, levels=("instruction",))
+    found = plant(prepared, settings, tmp_path, each=interrupted)
+    assert isinstance(found.stopped, KeyboardInterrupt) and len(found.tried) == 1 and not found.recall.complete
+    assert plant(prepared, settings, tmp_path).resumed == 1
+
+
+def test_a_longer_search_finds_the_case(project, tmp_path, capfd):
+    few = ("fold.folded[i32](x=1~normal@0)", "--dir")[:1]
+    command = ["mutate", *few, "--target", "gfx1100", "--count", "6", "--in", "instruction", "--search", "40"]
+    folders = ["--kernels", str(project / "kernels"), "--cases", str(project / "cases"), "--output", str(tmp_path)]
+    assert main([*command, *folders, "--json", "-j", "1"]) == 0
+    data = json.loads(capfd.readouterr().out)
+    survived = [each for each in data["mutants"] if each["outcome"] == "survived"]
+    assert any(each["found"].startswith("fold.folded[i32](") for each in survived)
+    assert read_recall(tmp_path / "recall.json").survived == len(survived)

@@ -1,0 +1,104 @@
+"""Recall: what is counted, how it is shown, and the line of it below the matrix."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from parity.documents import json_text
+from parity.errors import UsageError
+from parity.mutation import Mutant, Outcome, Reason, Tried, committed, read_recall, recall_of
+from parity.report.recall import markdown, recall_line, recall_summary, terminal
+
+MUTANT = Mutant(
+    "mine.sum", ("f32",), "sum_f32", "mine", "gfx1100", "source", "boundary", "< to <=", "mine.cu", 7, 0, "<", "<=",
+    "if (i < n)", "if (i <= n)",
+)  # fmt: skip
+OTHER = replace(MUTANT, kernel="mean_f32", module="other", level="instruction", kind="opcode", listed=12)
+TRIED = [
+    *(Tried(replace(MUTANT, at=i), Outcome.CAUGHT, "mine.sum[f32](x=2)", "value", 3) for i in range(2)),
+    Tried(replace(MUTANT, at=3), Outcome.TIMED_OUT),
+    Tried(replace(MUTANT, at=4), Outcome.EQUAL),
+    Tried(replace(MUTANT, at=5), Outcome.UNCOMPILED),
+    Tried(
+        replace(MUTANT, at=6), Outcome.SURVIVED, reason=Reason.WITHIN, budget=0.31, usual=0.25
+    ),
+    Tried(replace(MUTANT, at=9), Outcome.SURVIVED, reason=Reason.MISSED, found="mine.sum[f32](x=9)"),
+    Tried(replace(MUTANT, at=10), Outcome.SURVIVED, reason=Reason.EQUIVALENT),
+    Tried(replace(OTHER, at=7), Outcome.SURVIVED, reason=Reason.NEVER_EXECUTED),
+    Tried(replace(OTHER, at=8, kind="wait"), Outcome.NOT_SHOWN),
+]  # fmt: skip
+
+
+@pytest.fixture
+def recall():
+    return recall_of(TRIED, {"sum_f32": 0, "mean_f32": 1}, seed=3, examples=20, complete=True)
+
+
+def test_only_faults_count(recall):
+    assert (recall.caught, recall.survived, recall.equivalent) == (3, 4, 1)
+    assert recall.by_module() == {"mine": (3, 5), "other": (0, 1)}
+    first = recall.kernels[0]
+    assert (first.kernel, first.caught, first.survived, first.equivalent) == ("sum_f32", 3, 3, 1)
+    assert (first.equal, first.uncompiled) == (1, 1)
+
+
+def test_a_survivor_is_shown_with_edit_reason_and_case(recall):
+    text = terminal(recall).plain
+    assert "sum_f32 on gfx1100: boundary, at mine.cu:7\n  - if (i < n)\n  + if (i <= n)\n" in text
+    assert "results change, and use 31 % of it (the kernel as it is: 25 %)" in text
+    assert "caught by: parity run 'mine.sum[f32](x=9)'" in text
+    assert text.index("parity run") < text.index("31 %") and "equivalent as far" not in text.partition("recall:")[0]
+    assert "every result is the same" in terminal(recall, full=True).plain
+    assert "mean_f32 on gfx1100: opcode, at mine.cu:7, listing line 12" in text and "never executed" in text
+
+
+def test_one_line_says_all(recall):
+    said = recall_summary(recall, TRIED, 2.0)
+    assert said.startswith("10 faults in 2 kernels on gfx1100, 2 caught, 1 timed out, 4 survived (1 missed, ")
+    assert "1 equivalent as far as known), 1 equal code, " in said and "recall 50.0 %, 2.0 s" in said
+
+
+def test_what_is_not_all_is_not_100_percent():
+    caught = [Tried(replace(MUTANT, at=i), Outcome.CAUGHT) for i in range(9999)]
+    recall = recall_of([*caught, TRIED[-2]], {}, seed=0, examples=20, complete=True)
+    assert "99.9 % of 10000 faults" in recall_line(recall)
+
+
+def test_no_line_is_wider_than_the_terminal(recall):
+    assert max(map(len, terminal(recall, width=80).plain.splitlines())) <= 80
+
+
+def test_the_matrix_has_the_recall_of_its_kernels(recall):
+    assert recall.of(["sum_f32"], ["gfx1100", "gfx90a"]).by_module() == {"mine": (3, 5)}
+    assert recall.of(["sum_f32"], ["gfx90a"]) is None
+    part = recall.of(["sum_f32", "mean_f32"], ["gfx1100"])
+    assert recall_line(part) == (
+        "recall: 50.0 % of 6 faults that were planted in these kernels on gfx1100 were caught: mine 60.0 %, other "
+        "0.0 %; 1 more have no effect as far as known, and 0 are out of reach (parity mutate)"
+    )
+
+
+def test_a_file_of_recall_is_read_back(recall, tmp_path):
+    (tmp_path / "reports").mkdir()
+    path = tmp_path / "reports" / "recall.json"
+    path.write_bytes(json_text(recall, indent=1))
+    assert committed(tmp_path) == path and read_recall(path) == recall
+    assert "| mine     | `sum_f32`  | gfx1100  |" in markdown(recall)
+    assert committed(tmp_path / "reports" / "..") is not None and committed(tmp_path / "elsewhere") is None
+
+
+@pytest.mark.parametrize("text", ["{}", '{"format": "another"}', "nothing"])
+def test_another_file_is_none(text, tmp_path):
+    path = tmp_path / "recall.json"
+    path.write_text(text)
+    with pytest.raises(UsageError, match=r"recall\.json"):
+        read_recall(path)
+
+
+def test_a_format_that_is_not_known_is_told(recall, tmp_path):
+    path = tmp_path / "recall.json"
+    path.write_bytes(json_text(replace(recall, format="parity recall, version 9")))
+    with pytest.raises(UsageError, match="version 9"):
+        read_recall(path)
