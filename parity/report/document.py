@@ -5,18 +5,20 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Annotated
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
 
 from msgspec import Meta
 
 import parity
 from parity.compare import Status
-from parity.documents import json_text
+from parity.documents import checked, json_text, plain, read_json
 from parity.engine import Column
 from parity.report.matrix import Agreement, Cell, Matrix, Row, State, joined
 
-__all__ = ["MatrixFile", "as_json", "document"]
+__all__ = ["NOT_RUN", "MatrixFile", "as_json", "counted", "document", "no_cases", "read_matrix"]
+
+NOT_RUN = State.NOT_RUN.lower()
 
 StateName = Annotated[str, Meta(extra_json_schema={"enum": [state.lower() for state in State]})]
 
@@ -56,7 +58,8 @@ class CellEntry:
     counts those of ``not_judged`` of which only the use of memory was checked. ``divergences`` are known CUDA/AMD
     divergences that were met, and ``against`` compares an AMD column with CUDA's. Of what was measured, ``share`` is
     the time that the device's copy rate or FLOP rate allows, by the time it took, and ``bound`` the one of the two that
-    binds.
+    binds. ``blocks`` are the basic blocks of the kernel's machine code and ``directions`` those of its conditional
+    branches, ``blocks_reached`` and ``directions_reached`` those that the cases reached, where an emulator noted that.
     """
 
     target: str
@@ -83,6 +86,10 @@ class CellEntry:
     share: float | None
     bound: str | None
     instructions_per_element: float | None
+    blocks: int | None
+    blocks_reached: int | None
+    directions: int | None
+    directions_reached: int | None
 
 
 @dataclass(frozen=True)
@@ -102,7 +109,8 @@ class MatrixFile:
 
     ``parity`` is the version that made it; ``complete`` is false if the run was interrupted; ``seconds`` is the time
     of the execution. ``cases`` counts executed ones, ``failed`` and ``known`` those of them that failed, the latter in
-    a known way. ``compilers`` says for each target how its code was made, and ``against`` for each AMD column how it
+    a known way. ``compilers`` says for each target how its code was made, ``machines`` are
+    those of a cluster that executed (none if it was no cluster), and ``against`` says for each AMD column how it
     compares with CUDA's.
     """
 
@@ -119,6 +127,7 @@ class MatrixFile:
     known_issues: tuple[IssueEntry, ...]
     columns: tuple[Column, ...]
     compilers: Mapping[str, str]
+    machines: tuple[str, ...]
     compile_errors: tuple[CompileError, ...]
     against: Mapping[str, Agreement]
     kernels: tuple[KernelEntry, ...]
@@ -163,6 +172,7 @@ def document(matrix: Matrix) -> MatrixFile:
         known_issues=tuple(issues),
         columns=matrix.columns,
         compilers=matrix.provenance.made_by,
+        machines=matrix.provenance.machines,
         compile_errors=tuple(dict.fromkeys(errors)),
         against=against,
         kernels=tuple(_kernel(row, matrix.columns) for row in matrix.rows),
@@ -200,9 +210,45 @@ def _cell(column: Column, cell: Cell) -> CellEntry:
         share=cell.measured.share if cell.measured else None,
         bound=cell.measured.bound if cell.measured and cell.measured.timings else None,
         instructions_per_element=cell.measured.per_element if cell.measured else None,
+        blocks=cell.reached.blocks if cell.reached else None,
+        blocks_reached=cell.reached.blocks_reached if cell.reached else None,
+        directions=cell.reached.directions if cell.reached else None,
+        directions_reached=cell.reached.directions_reached if cell.reached else None,
+    )
+
+
+def no_cases(column: Column) -> CellEntry:
+    """The cell of a kernel that was not run in this column."""
+    return _cell(column, Cell(State.NOT_RUN))
+
+
+def counted(matrix: MatrixFile) -> MatrixFile:
+    """The matrix with totals that are those of its cells."""
+    cells = [cell for kernel in matrix.kernels for cell in kernel.cells]
+    absent = sum(cell.state in (State.MISSING.lower(), State.COMPILE_ERROR.lower()) for cell in cells)
+    return replace(
+        matrix,
+        kernels_total=len(matrix.kernels),
+        cases=sum(cell.run for cell in cells),
+        passed=sum(cell.passed for cell in cells),
+        failed=sum(cell.failed for cell in cells) + absent,
+        known=sum(sum(cell.known.values()) for cell in cells),
     )
 
 
 def as_json(matrix: Matrix) -> str:
     """The matrix as JSON text."""
     return json_text(document(matrix), indent=1).decode() + "\n"
+
+
+def read_matrix(text: bytes, source: str) -> MatrixFile:
+    """The matrix that ``as_json`` wrote, also of an older parity: what a cell had not then is as in one without cases.
+
+    Raises:
+        UsageError: the text is something else; ``source`` is its name in messages.
+    """
+    usual = plain(no_cases(Column("", "")))
+    stored = read_json(text, dict[str, Any], source)
+    for kernel in stored.get("kernels", ()):
+        kernel["cells"] = [{**usual, **cell} for cell in kernel["cells"]]
+    return checked(stored, MatrixFile, source)

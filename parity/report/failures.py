@@ -12,7 +12,7 @@ from parity.divergences import divergences
 from parity.engine import CaseRecord
 from parity.report.matrix import failure_class
 
-__all__ = ["Failure", "Reproduction", "failure_text", "failures_file", "not_judged", "shown_failures"]
+__all__ = ["Failure", "Reproduction", "failure_lines", "failure_text", "failures_file", "not_judged", "shown_failures"]
 
 SHOWN_PER_KERNEL = 2
 KERNELS_NAMED = 8
@@ -102,7 +102,15 @@ def _without_target(record: CaseRecord) -> CaseRecord:
 
 
 def failure_text(failure: Failure, reproduction: Reproduction, source: str = "", declared: str = "") -> str:
-    """A failure in lines of a label and a value. ``source`` is the file of the kernel, left out where a library
+    """A failure as text: a head, and a line for each label and value of ``failure_lines``."""
+    head, lines = failure_lines(failure, reproduction, source, declared)
+    return "\n".join([f"FAIL  {head}", *(_line(label, value) for label, value in lines)])
+
+
+def failure_lines(
+    failure: Failure, reproduction: Reproduction, source: str = "", declared: str = ""
+) -> tuple[str, list[tuple[str, str]]]:
+    """The head of a failure, and labels with values. ``source`` is the file of the kernel, left out where a library
     computed. ``declared`` is the place of the op, shown where kernel and declaration do not fit together.
     """
     record = failure.records[0]
@@ -117,7 +125,6 @@ def failure_text(failure: Failure, reproduction: Reproduction, source: str = "",
         who = f"{record.module} for {targets}"
         names, more = failure.kernels[:KERNELS_NAMED], len(failure.kernels) - KERNELS_NAMED
         lines.append(("kernels", " ".join(names) + (f" and {more} more" if more > 0 else "")))
-    head = f"FAIL  {who}: {failure_class(record)}"
     if small.case != record.case:
         lines.append(("found as", record.case))
     lines.append(("named", record.title))
@@ -145,7 +152,7 @@ def failure_text(failure: Failure, reproduction: Reproduction, source: str = "",
     lines.append(("who", _who(record, small, targets)))
     misfit = failure_class(record) in (MISSING, MISFIT)
     lines += [("kernel", source), ("declared", declared if misfit else ""), ("again", reproduction.of(small))]
-    return "\n".join([head, *(_line(label, value) for label, value in lines if value)])
+    return f"{who}: {failure_class(record)}", [(label, value) for label, value in lines if value]
 
 
 def _who(record: CaseRecord, shown: CaseRecord, here: str) -> str:
@@ -167,9 +174,14 @@ def _who(record: CaseRecord, shown: CaseRecord, here: str) -> str:
         case Conclusion.REFERENCE:
             near = f"no more than {against.ulps:.6g} ULP away" if against.ulps else "the same"
             return f"the reference is suspect: {which}{other} fails as well and gives {against.value}, {near}"
-        case _:
+        case _ if record.verdict.first or against.value:
             gives = f": {which}the latter gives {against.value}" if against.value else ""
             return f"{here} and {other} are wrong, and differ{gives}"
+        case _:
+            return (
+                f"{here} and {other} both fail: either the kernel is wrong, or it is declared in another way than its "
+                "host launches it (shapes=, args=, grid= and block= of the op)"
+            )
 
 
 def failures_file(records: Sequence[CaseRecord], reproduction: Reproduction) -> str:

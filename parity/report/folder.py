@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import datetime
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from parity.engine import CaseRecord
 from parity.errors import unwritable
-from parity.report.document import as_json
+from parity.report.document import as_json, document
 from parity.report.failures import Reproduction, failures_file
+from parity.report.html import Shown, Sources, badge, content, page, recall_content
 from parity.report.junit import junit
 from parity.report.matrix import Matrix
 from parity.report.render import as_csv, markdown, plain, summary
 
-__all__ = ["check_folder", "write_reports", "write_texts"]
+__all__ = ["BADGE", "PAGE", "check_folder", "write_reports", "write_texts"]
+
+PAGE, BADGE = "report.html", "badge.svg"
+"""The report that a browser opens, and its result as a small picture."""
 
 
 def check_folder(folder: Path) -> None:
@@ -30,12 +36,29 @@ def check_folder(folder: Path) -> None:
         raise unwritable(folder, error, "choose another folder with --output") from error
 
 
-def write_reports(folder: Path, matrix: Matrix, records: Sequence[CaseRecord], reproduction: Reproduction) -> None:
-    """Write the matrix in every form, and the failures.
+def write_reports(
+    folder: Path,
+    matrix: Matrix,
+    records: Sequence[CaseRecord],
+    reproduction: Reproduction,
+    sources: Sources | None = None,
+    more: Mapping[str, Any] | None = None,
+) -> None:
+    """Write the matrix in every form, and the failures; ``sources`` are those of the kernels, whose lines the page
+    shows, and ``more`` are further parts of the page.
 
     Raises:
         UsageError, SystemLacks: a file cannot be written.
     """
+    shown = Shown(
+        document(matrix),
+        [*matrix.uncompiled, *records],
+        reproduction,
+        sources or Sources(),
+        datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
+        measurements=[cell.measured for cell in matrix.cells() if cell.measured],
+        more={"recall": recall_content(matrix.recall), **(more or {})},
+    )
     texts = {
         "matrix.txt": f"{plain(matrix)}\n{summary(matrix)}\n",
         "matrix.md": markdown(matrix),
@@ -43,6 +66,8 @@ def write_reports(folder: Path, matrix: Matrix, records: Sequence[CaseRecord], r
         "matrix.csv": as_csv(matrix),
         "failures.txt": failures_file([*matrix.uncompiled, *records], reproduction),
         "junit.xml": junit(matrix, records, reproduction),
+        PAGE: page(content(shown), "parity report"),
+        BADGE: badge(shown.matrix),
     }
     write_texts(folder, texts)
 

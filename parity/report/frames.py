@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from parity.case import split
+from parity.coverage import Reached
 from parity.emulator import CLASSES
 from parity.engine import CaseRecord
 from parity.errors import MissingTool
@@ -39,11 +40,15 @@ __all__ = [
 CATEGORIES = ("op", "module", "kernel", "dtypes", "runner", "target", "evidence", "verdict", "failure")
 """Columns of few values."""
 
+CODE = ("blocks", "blocks_reached", "directions", "directions_reached")
+"""Basic blocks and branch directions, all and those that were reached."""
+
 CASE_TYPES = {
     **dict.fromkeys(CATEGORIES, "category"),
     **dict.fromkeys(("budget", "ulp"), "float64"),
     **dict.fromkeys(("wrong", "elements"), "int64"),
     "instructions": "Int64",
+    **dict.fromkeys(CODE, "Int64"),
     **dict.fromkeys(("divergences", "known", "title", "case"), "string"),
 }
 """The columns of the table of cases, and what pandas keeps them as."""
@@ -54,6 +59,7 @@ MATRIX_TYPES = {
     "budget": "float64",
     "failures": "string",
     "instructions": "int64",
+    **dict.fromkeys(CODE, "Int64"),
     "divergences": "string",
 }
 """The columns of the table of a matrix."""
@@ -103,6 +109,8 @@ def case_frame(records: Iterable[CaseRecord]) -> pandas.DataFrame:
     ulp                     the largest distance from the reference, in units in the last place
     wrong, elements         how many elements are wrong, of how many
     instructions            machine instructions that the emulator executed; NA elsewhere
+    blocks, blocks_reached  basic blocks of the kernel's machine code, and those that the case reached; NA where nothing
+                            notes them; so are ``directions`` of conditional branches and ``directions_reached``
     divergences             ids of known differences between CUDA and AMD that were met, separated by blanks; else NA
     known                   the location of the known issue that a failure is, else NA
     title, case             the name of a named case, else NA; the text that ``parity run`` takes
@@ -127,6 +135,7 @@ def case_frame(records: Iterable[CaseRecord]) -> pandas.DataFrame:
             "wrong": each.verdict.wrong,
             "elements": each.verdict.total,
             "instructions": each.instructions,
+            **_code(each.reached),
             "divergences": " ".join(each.verdict.divergences) or None,
             "known": each.known or None,
             "title": each.title or None,
@@ -148,6 +157,8 @@ def matrix_frame(matrix: Matrix) -> pandas.DataFrame:
     budget                  the largest share of the allowed error that a passing case used; 1.0 is the limit
     failures                the classes of failures with their numbers: ``value x3``, separated by commas; else NA
     instructions            machine instructions of all cases that the emulator executed
+    blocks, blocks_reached  basic blocks of the kernel's machine code, and those that its cases reached; NA where
+                            nothing notes them; so are ``directions`` of branches and ``directions_reached``
     divergences             ids of known differences between CUDA and AMD that were met, separated by blanks; else NA
     ======================  ==================================================================================
 
@@ -171,6 +182,7 @@ def matrix_frame(matrix: Matrix) -> pandas.DataFrame:
             "budget": cell.worst,
             "failures": ", ".join(f"{kind} x{count}" for kind, count in cell.failures.items()) or None,
             "instructions": cell.instructions,
+            **_code(cell.reached),
             "divergences": " ".join(cell.divergences) or None,
         }
         for row in matrix.rows
@@ -273,6 +285,10 @@ def static_frame(footprints: Iterable[Footprint]) -> pandas.DataFrame:
     plain = [name for name in STATIC_TYPES if name not in INSTRUCTIONS.values()]
     rows = [{**{name: getattr(each, name) for name in plain}, **_classes(each.mix)} for each in footprints]
     return _frame(rows, STATIC_TYPES)
+
+
+def _code(reached: Reached | None) -> dict[str, int | None]:
+    return {name: getattr(reached, name, None) for name in CODE}
 
 
 def _times(kind: str, timing: Timing | None) -> dict[str, float | None]:

@@ -4,11 +4,12 @@ A module whose table is wider than the terminal is made narrower by these steps,
 
 1. Targets that show the same in every line of the module stand in one column, and heads take several lines.
 2. Classes of failures, divergences and the comparison with CUDA go on below the line that they belong to.
-3. dtypes are counted and not named: ``7 dtypes``, or ``q4_0,{2}``.
-4. The speed is left out: the share of the copy rate or FLOP rate, or instructions per element.
-5. The numbers of cases are left out.
-6. The budgets are left out.
-7. Cells that are still too wide go on in further lines.
+3. The coverage is left out: the share of the machine code that the cases reached.
+4. dtypes are counted and not named: ``7 dtypes``, or ``q4_0,{2}``.
+5. The speed is left out: the share of the copy rate or FLOP rate, or instructions per element.
+6. The numbers of cases are left out.
+7. The budgets are left out.
+8. Cells that are still too wide go on in further lines.
 
 State, classes of failures, divergences and the comparison with CUDA are always there.
 """
@@ -25,6 +26,8 @@ from enum import IntEnum
 
 from rich.text import Text
 
+from parity.coverage import Reached
+from parity.coverage import joined as joined_code
 from parity.divergences import in_order
 from parity.engine import Column
 from parity.report import tables
@@ -32,7 +35,7 @@ from parity.report.agreement import AGREEMENT, agreement_of, is_compared
 from parity.report.bench import slowest, speed_of
 from parity.report.matrix import Cell, Matrix, Row, State, joined
 
-__all__ = ["Line", "Section", "lines_of", "sections", "words_of"]
+__all__ = ["Line", "Section", "lines_of", "sections", "share", "words_of"]
 
 STYLES = {
     State.PASS: "green",
@@ -47,9 +50,9 @@ STYLES = {
 }
 FAILED = "bold red"
 
-STEPS = ("names of dtypes", "speed", "cases", "budgets")
+STEPS = ("coverage", "names of dtypes", "speed", "cases", "budgets")
 """The parts that a module that is too wide omits, in this order."""
-DTYPES, SPEED, CASES, BUDGETS = STEPS
+COVERAGE, DTYPES, SPEED, CASES, BUDGETS = STEPS
 
 AGAINST = "against CUDA"
 """The note on a kernel that is judged by what CUDA computes."""
@@ -57,13 +60,13 @@ AGAINST = "against CUDA"
 NOTES = 12
 """Characters that a line of notes, or of a comparison with CUDA, takes at least before it goes on below."""
 
-Words = tuple[str, str, str, str, str]
+Words = tuple[str, str, str, str, str, str]
 
 LEAST = 40
 """Characters of the narrowest terminal that a matrix is fitted to; a narrower one breaks its lines."""
 
-NUMBERS = (1, 2, 3)
-"""The indices of cases, budget and speed among the words of a cell."""
+NUMBERS = (1, 2, 3, 4)
+"""The indices of cases, budget, coverage and speed among the words of a cell."""
 
 
 class Fold(IntEnum):
@@ -188,7 +191,7 @@ def _texts(column: Sequence[Words], *, below: bool) -> list[Text]:
 
 
 def words_of(cell: Cell, without: Container[str] = ()) -> Words:
-    """State, cases, budget, speed and notes of a cell."""
+    """State, cases, budget, coverage, speed and notes of a cell."""
     counts = f"{cell.passed}/{cell.run}" if cell.run else f"{cell.taken}" if cell.taken else ""
     counts = "" if CASES in without else counts
     notes = [f"{kind} x{count}" for kind, count in cell.failures.items()] if cell.run else []
@@ -205,7 +208,13 @@ def words_of(cell: Cell, without: Container[str] = ()) -> Words:
             budget = "vacuous"
             notes += [f"({' '.join(cell.vacuous)})"]
     speed = "" if SPEED in without else speed_of(cell.measured)
-    return str(cell.state), counts, budget, speed, " ".join([*notes, *cell.divergences])
+    coverage = "" if COVERAGE in without or not cell.reached else f"code {share(cell.reached)}"
+    return str(cell.state), counts, budget, coverage, speed, " ".join([*notes, *cell.divergences])
+
+
+def share(reached: Reached) -> str:
+    """The share of the basic blocks that were reached, rounded down."""
+    return f"{100 * reached.blocks_reached // max(reached.blocks, 1)} %"
 
 
 def lines_of(rows: Sequence[Row], full: bool) -> Iterator[Line]:
@@ -250,4 +259,5 @@ def _sum(cells: Iterable[Cell]) -> Cell:
         agreement=joined(agreements) if agreements else None,
         allowed=any(cell.allowed for cell in each),
         measured=slowest([cell.measured for cell in each if cell.measured]),
+        reached=joined_code(cell.reached for cell in each if cell.reached),
     )

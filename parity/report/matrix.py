@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from parity.case import split
 from parity.compare import Conclusion, Status, Verdict
+from parity.coverage import Reached
 from parity.divergences import in_order
 from parity.engine import COMPILE_ERROR, NOT_RECORDED, Against, CaseRecord, Column, Provenance, Reviewed
 from parity.engine.bench import Measurement
 from parity.engine.check import NO_REFERENCE
+from parity.mutation.recall import Recall
 from parity.op import Entry
 from parity.runners import Evidence
 
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["Agreement", "Cell", "Matrix", "Row", "State", "failure_class", "joined", "make_matrix"]
+__all__ = ["Agreement", "Cell", "Matrix", "Row", "State", "failure_class", "joined", "make_matrix", "matrix_of_records"]
 
 
 class State(StrEnum):
@@ -84,7 +89,8 @@ class Cell:
     case that was measured, if any was. ``allowed`` says that in a passing case an error was allowed, ``vacuous`` names
     the outputs in which zeros would have passed every case as well. Of an op without a reference, ``taken`` counts the
     cases by whose results other columns are judged, ``by`` is the column by which these are, and ``unreferenced``
-    counts those of ``unjudged`` of which only the use of memory was checked.
+    counts those of ``unjudged`` of which only the use of memory was checked. ``reached`` is what the cases reached of
+    the machine code, where an emulator noted that.
     """
 
     state: State
@@ -105,6 +111,7 @@ class Cell:
     taken: int = 0
     by: str = ""
     unreferenced: int = 0
+    reached: Reached | None = None
 
     @property
     def exact(self) -> bool:
@@ -133,7 +140,8 @@ class Matrix:
     """The aggregate of a run.
 
     ``issues`` are the known issues that were met, or that have to be looked at again. ``uncompiled`` has a record,
-    without a case, of every kernel that did not compile, or whose module is not there.
+    without a case, of every kernel that did not compile, or whose module is not there. ``recall`` is that of faults
+    planted before in kernels of this matrix, on targets of it, if the project keeps one.
     """
 
     columns: tuple[Column, ...]
@@ -141,6 +149,12 @@ class Matrix:
     provenance: Provenance = field(default_factory=Provenance)
     issues: tuple[Reviewed, ...] = ()
     uncompiled: tuple[CaseRecord, ...] = ()
+    recall: Recall | None = None
+
+    def with_recall(self, recall: Recall) -> Matrix:
+        """The matrix with what is known of how many faults in its kernels are caught."""
+        kernels, targets = (row.kernel for row in self.rows), (column.target for column in self.columns)
+        return replace(self, recall=recall.of(kernels, targets))
 
     def with_measurements(self, measured: Mapping[tuple[str, Column], Measurement]) -> Matrix:
         """The matrix with what kernels cost, by kernel and column, in the cells of those that have run."""
@@ -239,6 +253,30 @@ def make_matrix(
     return Matrix(tuple(columns), rows, provenance or Provenance(), tuple(issues), uncompiled)
 
 
+def matrix_of_records(
+    records: Sequence[CaseRecord], columns: Sequence[Column], *, provenance: Provenance | None = None
+) -> Matrix:
+    """The matrix of a run that left nothing but the records of its cases; its rows are the kernels that these name."""
+    kernels: dict[tuple[str, str, str], tuple[str, ...]] = {}
+    grouped: dict[tuple[str, str, str, str], list[CaseRecord]] = {}
+    for record in records:
+        kernel = (record.module, record.op, record.kernel)
+        kernels[kernel] = kernels.get(kernel) or (split(record.case)[1] if record.case else ())
+        grouped.setdefault((record.op, record.kernel, record.runner, record.target), []).append(record)
+
+    def cell(op: str, kernel: str, column: Column) -> Cell:
+        mine = grouped.get((op, kernel, column.runner, column.target), [])
+        against = [record.against for record in mine if record.against] if column.vendor == "amd" else []
+        return replace(_cell(mine), agreement=_agreement(against) if against else None)
+
+    rows = tuple(
+        Row(module, op, dtypes, kernel, tuple(cell(op, kernel, column) for column in columns))
+        for (module, op, kernel), dtypes in kernels.items()
+    )
+    uncompiled = tuple(record for record in records if record.without_code)
+    return Matrix(tuple(columns), rows, provenance or Provenance(), (), uncompiled)
+
+
 _WITHOUT_CODE = {
     Status.MISSING: Cell(State.MISSING, failures={str(Status.MISSING): 1}),
     COMPILE_ERROR: Cell(State.COMPILE_ERROR),
@@ -289,7 +327,14 @@ def _cell(records: Sequence[CaseRecord]) -> Cell:
         taken=taken,
         by=next((record.verdict.by for record in executed if record.verdict.by), ""),
         unreferenced=sum(record.verdict.kind == NO_REFERENCE for record in records),
+        reached=_reached(records),
     )
+
+
+def _reached(records: Iterable[CaseRecord]) -> Reached | None:
+    """What all cases of a kernel reached on one column."""
+    each = [record.reached for record in records if record.reached]
+    return functools.reduce(operator.or_, each) if each else None
 
 
 def _vacuous(passing: Sequence[Verdict]) -> tuple[str, ...]:

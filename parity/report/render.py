@@ -15,8 +15,10 @@ from parity.reference.accuracy import furthest
 from parity.report import tables
 from parity.report.agreement import AGREEMENT, AGREEMENT_LEGEND, agreement_of, agreement_summary, is_compared
 from parity.report.bench import speed_legend
+from parity.report.coverage import totals
 from parity.report.layout import FAILED, LEAST, STEPS, Section, lines_of, sections, words_of
 from parity.report.matrix import Agreement, Cell, Matrix, State
+from parity.report.recall import recall_line
 
 __all__ = ["as_csv", "markdown", "plain", "summary", "terminal"]
 
@@ -27,6 +29,7 @@ LEGEND = (
     "cases: passed/run; budget: the largest share of the allowed error that an element used (exact: none was allowed); "
     "D..: known CUDA/AMD divergences that were met"
 )
+COVERAGE = "code: the share of the basic blocks of machine code that the cases reached (the others: parity coverage)"
 VACUOUS = "vacuous: a kernel that writes nothing but zeros would have passed every case as well, so nothing was tested"
 AGAINST_CUDA = (
     "against CUDA: the op has no reference, and CUDA's values are taken as right: what no rounding moves, integers for "
@@ -35,8 +38,8 @@ AGAINST_CUDA = (
     "share is not seen: only a reference shows it"
 )
 ONLY_MEMORY = (
-    "only memory checked: the op has no reference, and no result of CUDA's is at hand; that the kernel stays inside of "
-    "its memory, without races, is known, and nothing of its values"
+    "only memory checked: the op has no reference, and the other vendor's side has no result; that the kernel stays "
+    "inside of its memory, without races, is known, and nothing of its values"
 )
 NO_KERNEL = "not run: an op without a kernel, which libraries compute (parity run gemm --runner hipblas, for one)"
 
@@ -70,6 +73,8 @@ def plain(matrix: Matrix, *, full: bool = False) -> str:
 def _prose(matrix: Matrix) -> Text:
     """The text below the tables: the meaning of their words, the comparison of AMD with CUDA, and known issues."""
     text = tables.folded(Text(f"{_legend(matrix)}\n", "dim"), PROSE)
+    if coverage := coverage_summary(matrix):
+        text.append(f"\n{coverage}\n")
     if agreement := agreement_summary(matrix):
         text.append(f"\n{agreement}\n")
     if matrix.issues:
@@ -77,6 +82,11 @@ def _prose(matrix: Matrix) -> Text:
         for each in matrix.issues:
             text.append(f"  {each}\n", FAILED if each.complaint else "")
     return text
+
+
+def coverage_summary(matrix: Matrix) -> str:
+    """The machine code that was reached on each target, a line for each; empty if none was noted."""
+    return "\n".join(map(str, totals(matrix)))
 
 
 def _left_out(found: Sequence[Section]) -> str:
@@ -90,6 +100,10 @@ def _left_out(found: Sequence[Section]) -> str:
         f"{', '.join(names)} ({'all modules' if len(modules) == every > 1 else ' '.join(modules)})"
         for modules, names in steps.items()
     )
+
+
+MACHINES = 8
+"""The number of machines of a cluster whose names are shown."""
 
 
 def summary(matrix: Matrix) -> str:
@@ -110,6 +124,9 @@ def summary(matrix: Matrix) -> str:
         parts.append(f"{vacuous} vacuous")
     rate = matrix.executed / matrix.provenance.seconds if matrix.provenance.seconds else 0
     parts += [f"{matrix.provenance.seconds:.1f} s", f"{rate:.0f} cases/s", f"seed {matrix.provenance.seed}"]
+    if machines := matrix.provenance.machines:
+        more = f" and {len(machines) - MACHINES} more" if len(machines) > MACHINES else ""
+        parts.append(f"executed by {' '.join(machines[:MACHINES])}{more}")
     return ("" if matrix.provenance.complete else "interrupted: ") + ", ".join(parts)
 
 
@@ -130,7 +147,14 @@ def markdown(matrix: Matrix, *, full: bool = False) -> str:
         rows.append([line.module, f"`{line.label}`", line.types(), *cells, *compared])
     issues = "\n".join(f"* {f'**{each}**' if each.complaint else each}" for each in matrix.issues)
     legend = _legend(matrix).replace("\n", "\n\n")
-    parts = [tables.markdown(heads, rows), summary(matrix), agreement_summary(matrix), issues, legend]
+    parts = [
+        tables.markdown(heads, rows),
+        summary(matrix),
+        coverage_summary(matrix),
+        agreement_summary(matrix),
+        issues,
+        legend,
+    ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -140,6 +164,7 @@ def _legend(matrix: Matrix) -> str:
     vacuous = any(cell.vacuous for cell in matrix.cells())
     parts = [
         LEGEND,
+        COVERAGE if any(cell.reached for cell in matrix.cells()) else "",
         VACUOUS if vacuous else "",
         AGAINST_CUDA if any(cell.by for cell in matrix.cells()) else "",
         ONLY_MEMORY if any(cell.unreferenced for cell in matrix.cells()) else "",
@@ -149,6 +174,7 @@ def _legend(matrix: Matrix) -> str:
     parts += [str(divergences()[name]) for name in _met(matrix) if name in divergences()]
     parts += speed_legend(measured)
     parts += [f"{' '.join(targets)}: {text}" for text, targets in _makers(matrix)]
+    parts += [recall_line(matrix.recall)] if matrix.recall else []
     return "\n".join(part for part in parts if part)
 
 
@@ -168,23 +194,26 @@ def as_csv(matrix: Matrix) -> str:
     """One line per kernel; the fields of a column begin with its target and evidence.
 
     An AMD column that was compared with CUDA's has four more: cases by conclusion, and where both are right the largest
-    distance in ULP, and the most elements that differ, in more than the sign of zero and in nothing else.
+    distance in ULP, and the most elements that differ, in more than the sign of zero and in nothing else. One whose
+    coverage was noted has the basic blocks that were reached and all, and the same of the directions of branches.
     """
     fields = ("state", "run", "passed", "worst_budget", "beyond_observed", "divergences", "failures", "known")
     compared = ("against_cuda", "against_cuda_ulps", "against_cuda_elements", "against_cuda_zeros")
+    code = ("blocks_reached", "blocks", "directions_reached", "directions")
     with_cuda = [any(cell.agreement for cell in cells) for _, cells in matrix.by_column()]
+    covered = [any(cell.reached for cell in cells) for _, cells in matrix.by_column()]
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     prefixes = [str(column).replace(" ", "_") for column in matrix.columns]
     names = [
         f"{prefix}_{field}"
-        for prefix, more in zip(prefixes, with_cuda, strict=True)
-        for field in (*fields, *(compared if more else ()))
+        for prefix, more, noted in zip(prefixes, with_cuda, covered, strict=True)
+        for field in (*fields, *(compared if more else ()), *(code if noted else ()))
     ]
     writer.writerow(["module", "op", "dtypes", "kernel", *names])
     for row in matrix.rows:
         values: list[object] = []
-        for cell, more in zip(row.cells, with_cuda, strict=True):
+        for cell, more, noted in zip(row.cells, with_cuda, covered, strict=True):
             failures, known = (
                 "; ".join(f"{kind} {n}" for kind, n in each.items()) for each in (cell.failures, cell.known)
             )
@@ -200,6 +229,7 @@ def as_csv(matrix: Matrix) -> str:
                 known,
             ]
             values += _compared(cell.agreement) if more else []
+            values += [getattr(cell.reached, name, "") for name in code] if noted else []
         writer.writerow([row.module, row.op, ",".join(row.dtypes), row.kernel, *values])
     return out.getvalue()
 

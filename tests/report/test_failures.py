@@ -93,6 +93,11 @@ SMALL = replace(RECORD, case="unary.exp[f32](x=1~mixed@9)")
             replace(RECORD, against=replace(AGAINST, conclusion=Conclusion.BOTH)),
             "gfx1100 and sm_90 (recorded on NVIDIA H200) are wrong, and differ: the latter gives 1.5",
         ),
+        (
+            replace(RECORD, verdict=FAULT, against=replace(AGAINST, conclusion=Conclusion.BOTH, value="")),
+            "gfx1100 and sm_90 (recorded on NVIDIA H200) both fail: either the kernel is wrong, or it is declared in "
+            "another way than its host launches it (shapes=, args=, grid= and block= of the op)",
+        ),
     ],
 )
 def test_who_is_wrong(record, says):

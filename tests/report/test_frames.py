@@ -10,6 +10,7 @@ import pandas
 import pytest
 
 from parity.compare import Status, Verdict
+from parity.coverage import Reached
 from parity.emulator import CLASSES
 from parity.engine import CaseRecord, Column
 from parity.engine.baseline import Change, Changed
@@ -45,7 +46,13 @@ def record(kernel, verdict, **more):
 
 
 RECORDS = [
-    record("uneg_f32", Verdict(Status.PASS, budget=0.25, divergences=("D5", "D14")), title="a case", instructions=9),
+    record(
+        "uneg_f32",
+        Verdict(Status.PASS, budget=0.25, divergences=("D5", "D14")),
+        title="a case",
+        instructions=9,
+        reached=Reached.of(8, 4, 0b0101_00001111),
+    ),
     record("uneg_f32", Verdict(Status.FAIL, "nan", budget=math.inf, wrong=3, total=8)),
     record("uneg_f16", Verdict(Status.FAIL, "value", wrong=1, total=8), known="known-issues.toml, line 3"),
 ]
@@ -91,6 +98,15 @@ def test_a_file_gives_the_table_back(frames, kind, form, tmp_path):
             frame.to_parquet(file, index=False)
             found = pandas.read_parquet(file)
     pandas.testing.assert_frame_equal(found, frame)
+
+
+def test_a_case_and_a_kernel_have_the_code_that_was_reached(frames):
+    names = ["blocks", "blocks_reached", "directions", "directions_reached"]
+    for kind in ("cases", "matrix"):
+        frame, _ = frames[kind]
+        rows = frame[frame.kernel == "uneg_f32"][names]
+        assert [*rows.iloc[0]] == [8, 4, 4, 2]
+    assert frames["cases"][0][names].iloc[1].isna().all()
 
 
 def test_a_measurement_has_seconds_rates_and_its_share():

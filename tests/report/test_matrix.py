@@ -10,6 +10,7 @@ from dataclasses import replace
 import pytest
 
 from parity.compare import Conclusion, Status, Verdict
+from parity.coverage import Reached
 from parity.engine import NOT_RECORDED, Against, CaseRecord, Column, Provenance, without_code
 from parity.engine.bench import Measurement
 from parity.report import State, as_csv, as_json, make_matrix, markdown, plain, summary
@@ -247,6 +248,38 @@ def test_csv_has_a_line_per_kernel(entries):
     assert rows[0]["gfx1100_emulated_worst_budget"] == "0.125"
     assert rows[0]["gfx1100_emulated_divergences"] == "D2 D14"
     assert rows[1]["gfx1100_emulated_state"] == "NOT RUN"
+
+
+def reaching(entry, *masks, blocks=8):
+    """Records of cases that reach these of 8 blocks and, above them, of 4 directions."""
+    reached = (Reached.of(blocks, 4, mask) for mask in masks)
+    return [replace(record(entry, passing()), reached=each) for each in reached]
+
+
+def test_what_the_cases_of_a_kernel_reached_adds_up(entries):
+    matrix = matrix_of(
+        entries, [*reaching(entries[0], 0b0001_00000001, 0b0010_00001110), record(entries[1], passing())]
+    )
+    assert cell(matrix, entries[0].kernel).reached == Reached.of(8, 4, 0b0011_00001111)
+    assert cell(matrix, entries[1].kernel).reached is None
+    first, second, *_ = (kernel["cells"][0] for kernel in json.loads(as_json(matrix))["kernels"])
+    assert [first[name] for name in CODE] == [8, 4, 4, 2]
+    assert [second[name] for name in CODE] == [None] * 4
+    (row, *_) = csv.DictReader(as_csv(matrix).splitlines())
+    assert [row[f"gfx1100_emulated_{name}"] for name in CODE] == ["8", "4", "4", "2"]
+
+
+CODE = ("blocks", "blocks_reached", "directions", "directions_reached")
+
+
+def test_the_share_of_the_code_that_was_reached_stands_in_a_line_of_its_kernels(entries):
+    exps = [entry for entry in entries if entry.op.name == "unary.exp"][:2]
+    records = [*reaching(exps[0], 0b1111_11111111), *reaching(exps[1], 0b0001_00111111)]
+    text = plain(matrix_of(exps, records))
+    assert "code 87 %" in text  # 14 of 16, rounded down
+    assert "code: the share of the basic blocks" in text
+    assert "gfx1100 emulated: 14 of 16 basic blocks reached (87.5 %), 5 of 8 branch directions (62.5 %)" in text
+    assert "code" not in plain(matrix_of(exps, [record(each, passing()) for each in exps])).replace("code object", "")
 
 
 def test_markdown_is_a_table(entries):

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from parity.compare import Conclusion
+from parity.coverage import Reached
 from parity.engine import Column
 from parity.engine.bench import Measurement
 from parity.report import Cell, Matrix, Row, State, plain, terminal
@@ -30,8 +31,9 @@ def cell(column, budget, fails):
         return Cell(State.PASS, 120, 120, budget, allowed=True, measured=MEASURED)
     found = {Conclusion.SAME: 120, **({Conclusion.AMD: 1} if fails else {})}
     passing = Cell(
-        State.PASS, 120, 120, budget, allowed=True, divergences=("D5",), agreement=Agreement(CUDA.known_as, found)
-    )
+        State.PASS, 120, 120, budget, allowed=True, divergences=("D5",), agreement=Agreement(CUDA.known_as, found),
+        reached=Reached.of(8, 2, 0b01_01111111),
+    )  # fmt: skip
     return replace(passing, state=State.FAIL, run=121, failures={"out-of-bounds read": 1}) if fails else passing
 
 
@@ -97,7 +99,7 @@ def test_what_the_cells_say_is_printed_whole(unary, width):
 
 def test_with_room_all_is_there_and_nothing_is_said_of_it(unary):
     matrix = matrix_of(unary, unlike=True, failing=["uexp_f16"])
-    assert terminal(matrix).plain == terminal(matrix, width=200).plain == plain(matrix)
+    assert terminal(matrix).plain == terminal(matrix, width=230).plain == plain(matrix)
     assert "left out" not in plain(matrix)
 
 
@@ -126,10 +128,10 @@ def test_a_target_that_shows_something_else_has_its_column(unary):
 
 def test_less_room_leaves_out_more_in_a_fixed_order(unary):
     matrix = matrix_of(unary, unlike=True)
-    left_out = [sections(matrix, width=width)[0].without for width in range(170, LEAST, -1)]
+    left_out = [sections(matrix, width=width)[0].without for width in range(200, LEAST, -1)]
     assert left_out[0] == () and left_out[-1] == STEPS
     assert all(each == STEPS[: len(each)] for each in left_out)
-    assert [*dict.fromkeys(map(len, left_out))] == [0, 1, 2, 3, 4]
+    assert [*dict.fromkeys(map(len, left_out))] == [0, 1, 2, 3, 4, 5]
 
 
 def test_what_is_left_out_is_said_with_the_modules_and_with_how_wide_all_is(suite):
@@ -137,7 +139,7 @@ def test_what_is_left_out_is_said_with_the_modules_and_with_how_wide_all_is(suit
     matrix = matrix_of(entries, unlike=True)
     widths = [each.width for each in sections(matrix)]
     text = words(terminal(matrix, width=100).plain)
-    assert f"left out to fit 100 characters ({max(widths)} show everything): names of dtypes" in text
+    assert f"left out to fit 100 characters ({max(widths)} show everything): coverage, names of dtypes" in text
     assert "(all modules)" in text
     assert "left out" not in terminal(matrix, width=max(widths)).plain
     assert sorted(row[1] for each in sections(matrix, width=100) for row in each.rows) == ["5 dtypes", "8 dtypes"]
@@ -147,7 +149,7 @@ def test_what_is_not_there_is_not_said_to_be_left_out(unary):
     whole = matrix_of(unary, unlike=True)
     rows = [replace(row, cells=(replace(row.cells[0], measured=None), *row.cells[1:])) for row in whole.rows]
     text = words(terminal(replace(whole, rows=tuple(rows)), width=44).plain)
-    assert "): names of dtypes, cases, budgets (unary)" in text
+    assert "): coverage, names of dtypes, cases, budgets (unary)" in text
 
 
 def test_a_terminal_of_a_few_characters_is_taken_for_one_of_forty(unary):

@@ -1,0 +1,146 @@
+"""Renderings of the changes between two runs: each is a function from a comparison to text or plain data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+from rich.text import Text
+
+from parity.report import tables
+from parity.report.changes import KINDS, Changed, Comparison, Difference
+from parity.report.document import CellEntry
+
+__all__ = ["as_dict", "markdown", "summary", "terminal"]
+
+MOST = 20
+"""Lines of a table, unless all are asked for."""
+
+STYLES = {"broken": "bold red", "mended": "green", "changed": "yellow"}
+HEADS = ("change", "kernel", "column", "state", "cases", "budget", "ULP")
+T = TypeVar("T", Changed, Difference)
+
+LEGEND = (
+    "broken: fails now and did not before; changed: another state, number of cases, used budget or distance; "
+    "removed, added: run by one of the two only"
+)
+
+
+def terminal(found: Comparison, *, full: bool = False, width: int | None = None) -> Text:
+    """The kernels that changed, and the cases that have another outcome, as aligned text with colours.
+
+    ``full`` lists all; otherwise those that matter most, and the number of the others, without cases of one run only.
+    With a ``width``, in characters, no line is longer.
+    """
+    parts = []
+    kernels, cases = _chosen(found.changed, full), _chosen(_outcomes(found, full), full)
+    if kernels:
+        rows = [
+            [Text(cell, STYLES.get(each.kind, "") if i == 0 else "") for i, cell in enumerate(_line(each))]
+            for each in kernels
+        ]
+        parts.append(
+            _with_rest(tables.coloured(HEADS, rows, width=width), len(found.changed) - len(kernels), "kernels")
+        )
+    if cases:
+        lines = Text("\n").join(Text(str(each), STYLES.get(each.kind, "")) for each in cases)
+        rest = len(_outcomes(found, full)) - len(cases)
+        parts.append(_with_rest(tables.folded(lines, width), rest, "cases"))
+    if parts:
+        parts.append(tables.folded(Text(LEGEND, "dim"), width or 160))
+    parts.append(tables.folded(Text(summary(found), "bold red" if found.worse else "bold green"), width))
+    return Text("\n\n").join(parts)
+
+
+def markdown(found: Comparison, *, full: bool = False) -> str:
+    """The same as GitHub tables, for the summary of a job or a comment."""
+    parts = [f"**{summary(found)}**"]
+    kernels, cases = _chosen(found.changed, full), _chosen(_outcomes(found, full), full)
+    if kernels:
+        rows = [[kind, f"`{kernel}`", *rest] for kind, kernel, *rest in map(_line, kernels)]
+        parts += [tables.markdown(HEADS, rows), _rest(len(found.changed) - len(kernels), "kernels")]
+    if cases:
+        rows = [[each.kind, f"`{each.record.case}`", each.record.column, " -> ".join(each.outcomes)] for each in cases]
+        parts += [tables.markdown(("change", "case", "column", "outcome"), rows)]
+        parts += [_rest(len(_outcomes(found, full)) - len(cases), "cases")]
+    return "\n\n".join([*(part for part in parts if part), LEGEND]) + "\n"
+
+
+def summary(found: Comparison) -> str:
+    """The comparison in one line."""
+    counts = ", ".join(f"{count} {kind}" for kind, count in found.counts.items() if count)
+    verdict = "worse" if found.worse else "no worse"
+    cases = f"; {len(found.cases)} {'case has' if len(found.cases) == 1 else 'cases have'} another outcome"
+    return f"{verdict}: kernels in columns: {counts or 'none'}{cases if found.cases else ''}"
+
+
+def as_dict(found: Comparison) -> dict[str, Any]:
+    """Plain data for JSON: everything that is not unchanged."""
+    return {
+        "worse": found.worse,
+        "counts": dict(found.counts),
+        "kernels": [
+            {
+                "change": each.kind,
+                "worse": each.worse,
+                "op": each.op,
+                "kernel": each.kernel,
+                "column": each.column,
+                "before": each.before,
+                "after": each.after,
+                "ulps": each.ulps,
+            }
+            for each in found.changed
+        ],
+        "cases": [
+            {
+                "change": each.kind,
+                "case": each.record.case,
+                "column": each.record.column,
+                "before": each.outcomes[0],
+                "after": each.outcomes[1],
+            }
+            for each in found.cases
+        ],
+    }
+
+
+def _outcomes(found: Comparison, full: bool) -> list[Difference]:
+    """The cases that both runs have, what matters most first; ``full``: and those of one of them."""
+    cases = sorted(found.cases, key=lambda each: KINDS.index(each.kind))
+    return cases if full else [each for each in cases if each.before and each.after]
+
+
+def _chosen(found: Iterable[T], full: bool) -> list[T]:
+    each = list(found)
+    return each if full else each[:MOST]
+
+
+def _rest(number: int, noun: str) -> str:
+    return f"and {number} more {noun} (--full lists them)" if number else ""
+
+
+def _with_rest(table: Text, number: int, noun: str) -> Text:
+    return Text.assemble(table, (f"\n{_rest(number, noun)}", "dim")) if number else table
+
+
+def _line(each: Changed) -> list[str]:
+    ulps = tuple(f"{value:.4g}" if value else "" for value in each.ulps)
+    return [
+        each.kind,
+        each.kernel,
+        each.column,
+        _both(each, lambda cell: cell.state),
+        _both(each, lambda cell: f"{cell.passed}/{cell.run}" if cell.run else ""),
+        _both(each, lambda cell: "" if cell.worst_budget is None else f"{math.ceil(100 * cell.worst_budget)} %"),
+        _arrow(*ulps),
+    ]
+
+
+def _both(each: Changed, value: Callable[[CellEntry], str]) -> str:
+    return _arrow(*(value(cell) if cell else "" for cell in (each.before, each.after)))
+
+
+def _arrow(before: str, after: str) -> str:
+    return after if before == after else f"{before or '-'} -> {after or '-'}"

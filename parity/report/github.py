@@ -1,0 +1,52 @@
+"""Failures as annotations of GitHub Actions, which stand beside the source lines of a change (workflow commands)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from parity.engine import CaseRecord
+from parity.report.failures import Failure, Reproduction, failure_lines, failure_text, shown_failures
+from parity.report.html.excerpts import Sources
+
+__all__ = ["github_annotations"]
+
+MOST = 10
+"""Annotations of a step that GitHub shows."""
+
+
+def github_annotations(
+    records: Sequence[CaseRecord], reproduction: Reproduction, sources: Sources, files: Mapping[str, Path], root: Path
+) -> Iterator[str]:
+    """A line for each failure worth reading: at the source line that its message names, else at the kernel's file.
+
+    ``files`` are the sources by module; places are relative to ``root``, the checkout, and a file outside of it is left
+    out of its annotation.
+    """
+    failures = shown_failures(records)
+    for failure in failures[:MOST]:
+        yield _annotation(failure, reproduction, sources, files, root)
+    if len(failures) > MOST:
+        yield f"::notice title=parity::{_text(f'{len(failures) - MOST} more failures are in the report')}"
+
+
+def _annotation(
+    failure: Failure, reproduction: Reproduction, sources: Sources, files: Mapping[str, Path], root: Path
+) -> str:
+    record = failure.records[0]
+    small = record.minimal or record
+    head, _ = failure_lines(failure, reproduction)
+    where = sources.places(small.verdict.detail, "cuda" if record.target.startswith("sm_") else "amd")
+    path, line = where[0] if where else (files.get(record.module), 1)
+    place = ""
+    if path and path.resolve().is_relative_to(root.resolve()):
+        place = f"file={_value(path.resolve().relative_to(root.resolve()).as_posix())},line={line},"
+    return f"::error {place}title={_value(head)}::{_text(failure_text(failure, reproduction))}"
+
+
+def _text(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _value(text: str) -> str:
+    return _text(text).replace(":", "%3A").replace(",", "%2C")

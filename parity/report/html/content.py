@@ -1,0 +1,298 @@
+"""The data of the page: a run as columns of numbers and texts, which compress well.
+
+A packed column is ``{"all": value}`` if every value is the same, ``{"texts": [...], "at": [...]}`` for texts (each text
+once, and an index for each value), else a list. What JSON lacks (infinity) is ``null``.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from parity.divergences import divergences
+from parity.engine import CaseRecord
+from parity.engine.bench import Measurement
+from parity.mutation.recall import Recall
+from parity.report.agreement import AGREEMENT_LEGEND, describe
+from parity.report.changes import Comparison
+from parity.report.document import CellEntry, MatrixFile
+from parity.report.failures import Failure, Reproduction, failure_lines, not_judged, shown_failures
+from parity.report.html.classes import CLASSES
+from parity.report.html.excerpts import Sources
+from parity.report.matrix import State, failure_class
+from parity.static import Footprint
+
+__all__ = ["Shown", "comparison_content", "content", "packed", "recall_content"]
+
+LONGEST = 20_000
+"""Characters of a value of a failure that are shown; compilers can say more."""
+
+DIGITS = 4
+"""Significant digits of numbers whose last ones nobody reads."""
+
+
+MOST_CASES = 5_000
+"""Cases of a comparison that are listed; two runs of other seeds have no case in common."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A run as the page shows it. ``records`` are its cases, and those without a case of what did not compile.
+
+    ``date`` says when it was run (ISO 8601), ``notes`` what has to be known about it. ``more`` are further parts of the
+    page, by name, as plain data.
+    """
+
+    matrix: MatrixFile
+    records: Sequence[CaseRecord]
+    reproduction: Reproduction = field(default_factory=Reproduction)
+    sources: Sources = field(default_factory=Sources)
+    date: str = ""
+    notes: Sequence[str] = ()
+    footprints: Sequence[Footprint] = ()
+    measurements: Sequence[Measurement] = ()
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+
+def content(shown: Shown) -> dict[str, Any]:
+    """The data of the page."""
+    matrix = shown.matrix
+    rows = {(each.op, each.kernel): i for i, each in enumerate(matrix.kernels)}
+    columns = {(each.runner, each.target): i for i, each in enumerate(matrix.columns)}
+    return {
+        "parity": matrix.parity,
+        "date": shown.date,
+        "complete": matrix.complete,
+        "seed": matrix.seed,
+        "examples": matrix.examples,
+        "seconds": matrix.seconds,
+        "counts": {name: getattr(matrix, name) for name in ("cases", "passed", "failed", "known")},
+        "states": [{"name": state.lower(), "failed": state.failed} for state in State],
+        "columns": [{**asdict(each), "name": str(each), "known_as": each.known_as} for each in matrix.columns],
+        "compilers": dict(matrix.compilers),
+        "issues": [{**asdict(each), "expires": str(each.expires)} for each in matrix.known_issues],
+        "notes": [*shown.notes, *not_judged(shown.records)],
+        "legend": AGREEMENT_LEGEND.replace("\n", " ") if matrix.against else "",
+        "divergences": {name: str(divergences()[name]) for name in _met(matrix) if name in divergences()},
+        "kernels": {
+            "module": packed(each.module for each in matrix.kernels),
+            "op": packed(each.op for each in matrix.kernels),
+            "dtypes": packed(",".join(each.dtypes) for each in matrix.kernels),
+            "kernel": [each.kernel for each in matrix.kernels],
+        },
+        "cells": _cells(matrix),
+        "cases": _cases(shown.records, rows, columns),
+        "again": {
+            "command": shown.reproduction.command,
+            "options": shlex.join(shown.reproduction.options),
+        },
+        "failures": [_failure(each, shown, rows, columns) for each in shown_failures(shown.records)],
+        "static": _static(shown.footprints),
+        "speed": _speed(shown.measurements),
+        "recall": [],
+        **shown.more,
+    }
+
+
+def packed(values: Iterable[object]) -> object:
+    """A column as the page unpacks it."""
+    column = list(values)
+    if column and all(each == column[0] and type(each) is type(column[0]) for each in column):
+        return {"all": column[0]}
+    if column and all(isinstance(each, str) for each in column):
+        texts = {text: i for i, text in enumerate(dict.fromkeys(column))}
+        return {"texts": list(texts), "at": [texts[each] for each in column]}
+    return column
+
+
+def rounded(value: float | None, digits: int = DIGITS) -> float | int | None:
+    """A number with few digits; None for what is none, or infinite."""
+    if value is None or not math.isfinite(value):
+        return None
+    short = float(f"{value:.{digits}g}")
+    return int(short) if short == int(short) else short
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{kind} x{count}" for kind, count in counts.items())
+
+
+_CELL: Mapping[str, Callable[[CellEntry], object]] = {
+    "state": lambda cell: cell.state,
+    **{
+        name: lambda cell, name=name: getattr(cell, name)  # type: ignore[misc]
+        for name in ("run", "passed", "failed", "exact", "beyond_observed", "unsupported", "not_judged", "unreferenced")
+    },
+    "taken": lambda cell: cell.taken,
+    "budget": lambda cell: rounded(cell.worst_budget),
+    "by": lambda cell: cell.by,
+    "vacuous": lambda cell: " ".join(cell.vacuous),
+    "divergences": lambda cell: " ".join(cell.divergences),
+    "failures": lambda cell: _counts(cell.failures),
+    "known": lambda cell: _counts(cell.known),
+    "against": lambda cell: describe(cell.against) if cell.against else "",
+    "share": lambda cell: rounded(cell.share),
+    "bound": lambda cell: cell.bound or "",
+    "instructions": lambda cell: rounded(cell.instructions_per_element),
+}
+
+
+def _cells(matrix: MatrixFile) -> dict[str, object]:
+    """The cells, kernel by kernel, as columns."""
+    cells = [cell for kernel in matrix.kernels for cell in kernel.cells]
+    return {name: packed(map(value, cells)) for name, value in _CELL.items()}
+
+
+def _met(matrix: MatrixFile) -> list[str]:
+    """The ids of the divergences that were met."""
+    cells = [cell for kernel in matrix.kernels for cell in kernel.cells]
+    found = ((*cell.divergences, *(cell.against.divergences if cell.against else ())) for cell in cells)
+    return list(dict.fromkeys(itertools.chain.from_iterable(found)))
+
+
+def _outcome(record: CaseRecord) -> str:
+    status = str(record.verdict.status)
+    return f"{status}: {failure_class(record)}" if record.verdict.kind not in ("", status) else status
+
+
+_CASE: Mapping[str, Callable[[CaseRecord], object]] = {
+    "case": lambda each: each.case,
+    "title": lambda each: each.title,
+    "outcome": _outcome,
+    "failed": lambda each: int(each.failed),
+    "known": lambda each: each.known,
+    "budget": lambda each: rounded(each.verdict.budget),
+    "ulp": lambda each: rounded(each.verdict.ulps),
+    "wrong": lambda each: each.verdict.wrong,
+    "elements": lambda each: each.verdict.total,
+    "divergences": lambda each: " ".join(each.verdict.divergences),
+    "against": lambda each: str(each.against.conclusion) if each.against else "",
+    "apart": lambda each: rounded(each.against.ulps) if each.against else 0,
+}
+
+
+def _cases(
+    records: Iterable[CaseRecord], rows: Mapping[tuple[str, str], int], columns: Mapping[tuple[str, str], int]
+) -> dict[str, object]:
+    """The cases as columns, kernel by kernel, those of one text together."""
+    places = ((rows.get((e.op, e.kernel)), columns.get((e.runner, e.target)), e) for e in records if e.case)
+    found = [(row, column, each) for row, column, each in places if row is not None and column is not None]
+    texts = {text: i for i, text in enumerate(dict.fromkeys(each.case for *_, each in found))}
+    found.sort(key=lambda place: (place[0], texts[place[2].case], place[1]))
+    packed_columns = {
+        "row": packed(row for row, *_ in found),
+        "column": packed(column for _, column, _ in found),
+        **{name: packed(value(each) for *_, each in found) for name, value in _CASE.items()},
+    }
+    return {"length": len(found), "columns": packed_columns}
+
+
+def _failure(
+    failure: Failure,
+    shown: Shown,
+    rows: Mapping[tuple[str, str], int],
+    columns: Mapping[tuple[str, str], int],
+) -> dict[str, object]:
+    record = failure.records[0]
+    small = record.minimal or record
+    head, lines = failure_lines(failure, shown.reproduction)
+    kind = failure_class(record)
+    vendor = next((each.vendor for each in shown.matrix.columns if str(each) == record.column), "cuda")
+    places = {rows.get((each.op, each.kernel)): None for each in failure.records}
+    return {
+        "head": head,
+        "kind": kind,
+        "about": CLASSES.get(kind, ""),
+        "rows": [place for place in places if place is not None],
+        "columns": sorted({columns[key] for each in failure.records if (key := (each.runner, each.target)) in columns}),
+        "case": small.case,
+        "found": record.case,
+        "lines": [(label, value[:LONGEST]) for label, value in lines if label != "again"],
+        "again": shown.reproduction.of(small),
+        "more": failure.more,
+        # The smallest case often has one element, and in the one that was found first a pattern shows.
+        "picture": record.verdict.picture or small.verdict.picture,
+        "shape": record.verdict.shape or small.verdict.shape,
+        "excerpts": [asdict(each) for each in shown.sources.named(small.verdict.detail, vendor)],
+    }
+
+
+def _static(footprints: Sequence[Footprint]) -> list[dict[str, object]]:
+    return [{**asdict(each), "occupancy": rounded(each.occupancy)} for each in footprints]
+
+
+def _speed(measurements: Sequence[Measurement]) -> list[dict[str, object]]:
+    return [
+        {
+            "module": each.module,
+            "kernel": each.kernel,
+            "case": each.title or each.case,
+            "target": each.target,
+            "evidence": str(each.evidence),
+            "seconds": each.timings.cold.median if each.timings else None,
+            "error": rounded(each.timings.cold.error) if each.timings else None,
+            "share": rounded(each.share),
+            "bound": each.bound if each.timings else "",
+            "instructions": rounded(each.per_element),
+            "mix": dict(each.instructions),
+            "notes": "; ".join([*[each.problem] * bool(each.problem), *each.notes]),
+        }
+        for each in measurements
+    ]
+
+
+def recall_content(recall: Recall | None) -> list[dict[str, object]]:
+    """The part ``recall`` of the page: by kernel and target the planted faults that are caught, of all that count."""
+    return [
+        {
+            "kernel": each.kernel,
+            "target": each.target,
+            "caught": each.caught,
+            "planted": each.caught + each.survived - each.equivalent,
+        }
+        for each in (recall.kernels if recall else ())
+    ]
+
+
+def comparison_content(found: Comparison, before: str) -> dict[str, Any]:
+    """The part ``comparison`` of the page: the changes since the run that is called ``before``."""
+    return {
+        "before": before,
+        "counts": dict(found.counts),
+        "cells": [
+            {
+                "change": each.kind,
+                "op": each.op,
+                "kernel": each.kernel,
+                "column": each.column,
+                **_sides("state", each.before and each.before.state, each.after and each.after.state),
+                **_sides(
+                    "passed", *(c and (f"{c.passed}/{c.run}" if c.run else "") for c in (each.before, each.after))
+                ),
+                **_sides("budget", *(rounded(c.worst_budget) if c else None for c in (each.before, each.after))),
+                **_sides("ulp", *map(rounded, each.ulps)),
+                **_sides("share", *(rounded(c.share) if c else None for c in (each.before, each.after))),
+            }
+            for each in found.changed
+        ],
+        "cases": [
+            {
+                "change": each.kind,
+                "case": each.record.case,
+                "op": each.record.op,
+                "kernel": each.record.kernel,
+                "column": each.record.column,
+                **_sides("outcome", *each.outcomes),
+            }
+            for each in found.cases[:MOST_CASES]
+        ],
+        "all_cases": len(found.cases),
+    }
+
+
+def _sides(name: str, before: object, after: object) -> dict[str, object]:
+    return {f"{name}_before": before, f"{name}_after": after}

@@ -1,0 +1,77 @@
+// Failures: what the terminal says of each, where the wrong elements lie, and what the other columns say.
+
+const PAGE = 25; // cards that are drawn at once
+
+function failuresShown() {
+  const kernels = new Set(kernelsShown().map((each) => each.index));
+  const columns = new Set(columnsShown().map((each) => each.index));
+  return run.failures.filter((each) =>
+    (!each.rows.length || each.rows.some((row) => kernels.has(row))) && each.columns.some((column) => columns.has(column)));
+}
+
+function failuresView() {
+  const found = failuresShown();
+  const list = el("div.cards");
+  let next = 0;
+  const more = el("button", { type: "button", onclick: draw }, "");
+  function draw() {
+    list.append(...found.slice(next, next + PAGE).map((each) => card(each)));
+    next += PAGE;
+    more.hidden = next >= found.length;
+    more.textContent = `${count(Math.max(0, found.length - next))} more`;
+  }
+  const linked = found.findIndex((each) => shown.failure && keyOf(each) === shown.failure);
+  do draw(); while (next <= linked);
+  const kinds = Object.entries(Object.groupBy(found, (each) => each.kind)).sort((a, b) => b[1].length - a[1].length);
+  const none = run.failures.length ? "No failure is left by these filters." : run.complete ? "Nothing failed." : "Nothing failed until the run was interrupted.";
+  return el("section.view", {},
+    found.length ? el("p.summary", {}, kinds.map(([kind, each]) => el("span.kind", {}, el("b", {}, count(each.length)), ` ${kind}`))) : el("p.none", {}, none),
+    list, more);
+}
+
+const LABELS = { who: "who is wrong" };
+
+const firstCell = (failure) => cellName(failure.rows[0] ?? 0, failure.columns[0] ?? 0);
+/** What a link to a failure says. */
+const keyOf = (failure) => `${failure.kind}@${firstCell(failure)}`;
+
+function card(failure) {
+  const columns = failure.columns.map((index) => run.columns[index]);
+  const row = failure.rows[0];
+  const first = firstCell(failure);
+  const link = toAddress({ ...shown, view: "failures", failure: keyOf(failure), cell: "" });
+  return el("article.card", { id: `failure-${failure.index}`, "data-key": keyOf(failure) },
+    el("h3", {}, el("span.symbol", { "aria-hidden": "true" }, "✕"), el("a", { href: link }, failure.head)),
+    el("p.where", {}, columns.map((each) => badge(each.evidence)).slice(0, 1),
+      row !== undefined && el("button.link", { type: "button", onclick: () => go({ cell: first }) }, "all cases of this kernel"),
+      failure.more ? el("span", {}, `${plural(failure.more, "more failing case")}`) : null),
+    failure.about && el("p.about", {}, failure.about),
+    el("div.columns", {},
+      el("dl", {}, failure.lines.map(([label, value]) => [el("dt", {}, LABELS[label] ?? label), el("dd", {}, el("pre", {}, value))]), others(failure)),
+      picture(failure)),
+    failure.excerpts.map(excerpt),
+    command(failure.again));
+}
+
+/** What the other columns say of the same case. */
+function others(failure) {
+  if (!failure.rows.length) return null;
+  const mine = new Set(failure.columns);
+  const text = new Set([failure.case, failure.found]);
+  const found = casesOf(failure.rows[0]).filter((each) => text.has(each.case) && !mine.has(each.column));
+  const cells = run.columns.filter((each) => !mine.has(each.index) && !found.some((one) => one.column === each.index));
+  if (run.columns.length === mine.size) return null;
+  return [el("dt", {}, "the others"), el("dd", {}, el("ul.others", {},
+    found.map((each) => el("li", { "data-state": each.failed ? "fail" : "pass" }, el("b", {}, run.columns[each.column].name), ` ${each.outcome}`,
+      each.failed || !each.budget ? "" : `, ${percent(each.budget)} of its budget`, each.case === failure.case ? "" : " (the case as found)")),
+    cells.map((each) => {
+      const state = stateOf(failure.rows[0], each.index);
+      return el("li", { "data-state": state }, el("b", {}, each.name), ` did not run this case; the kernel there: ${state}`);
+    })))];
+}
+
+function excerpt(each) {
+  return el("figure.source", {}, el("figcaption", {}, `${each.file}, line ${each.line}`),
+    el("ol", { start: each.first }, each.lines.map((line, i) =>
+      el(`li${each.first + i === each.line ? ".meant" : ""}`, { value: each.first + i }, el("code", {}, line || " ")))));
+}

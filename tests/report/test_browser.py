@@ -1,0 +1,237 @@
+"""The report in a real Chromium, opened from disk: filters, folds, links, comparison, and texts that are hostile."""
+
+from __future__ import annotations
+
+import datetime
+import re
+import shutil
+from dataclasses import replace
+
+import pytest
+
+from parity.compare import Conclusion, Mismatch, Status, Verdict
+from parity.engine import Against, CaseRecord, Column, Provenance
+from parity.report import Reproduction, make_matrix
+from parity.report.changes import compared
+from parity.report.document import IssueEntry, document
+from parity.report.history import history_content, summary_of
+from parity.report.html import Shown, comparison_content, content, page
+
+playwright = pytest.importorskip(
+    "playwright.sync_api", reason="no Playwright: python -m pip install playwright, and a Chromium"
+)
+CHROMIUMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+CUDA = Column("recorded", "sm_90", "recorded", vendor="cuda", device="NVIDIA H200")
+COLUMNS = (CUDA, Column("emulated", "gfx1100"), Column("emulated", "gfx90a"))
+MADE_OF = {"sources": {}, "code objects": {"unary gfx1100 emulated": "code"}}
+GELU = ["ugelu_f16", "ugelu_bf16", "ugelu_f32", "ugelu_f64", "ugelu_fp8_e4m3"]
+"""Unfolded by themselves, because one of few fails."""
+HOSTILE = "<script>window.hacked = 1</script><img src=x onerror='window.hacked = 2'>"
+WRONG = Verdict(
+    Status.FAIL,
+    "value",
+    31.0,
+    4,
+    12,
+    Mismatch((1, 0), "1.5", "1.25", 2097152.0, 31.0),
+    HOSTILE,
+    shape=(3, 4),
+    picture=("9009", "0090"),
+    detail=f"at unary.cu:3 {HOSTILE}",
+)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with playwright.sync_playwright() as started:
+        found = next(filter(None, map(shutil.which, CHROMIUMS)), None)
+        try:
+            chromium = started.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        except playwright.Error as error:
+            pytest.skip(
+                "no Chromium: apt-get install chromium (Debian), or python -m playwright install chromium: "
+                f"{str(error).splitlines()[0]}"
+            )
+        yield chromium
+        chromium.close()
+
+
+class Run:
+    """What a comparison needs of a run."""
+
+    def __init__(self, matrix, records):
+        self.matrix, self.records = matrix, records
+
+
+def run_of(entries, broken):
+    """Every kernel with two cases in each column; those whose names are in ``broken`` fail on gfx1100."""
+    records = []
+    for n, entry in enumerate(entries):
+        for column in COLUMNS:
+            budget = round(0.01 * n, 4)
+            case = f"{entry.op.name}[{entry.dtypes[0]}](x=3~mixed@{n})"
+            against = Against(Conclusion.RIGHT, 1, 3, 2.0, column=str(CUDA)) if column.vendor == "amd" else None
+            passing = Verdict(Status.PASS, budget=budget, ulps=1.5, total=3, allowed=True)
+            records.append(CaseRecord.of(entry, column, case, passing, HOSTILE, against=against))
+            fails = entry.kernel in broken and column.target == "gfx1100"
+            verdict = WRONG if fails else replace(passing, budget=budget / 2)
+            records.append(CaseRecord.of(entry, column, f"{entry.op.name}[{HOSTILE}]", verdict))
+    matrix = make_matrix(entries, COLUMNS, records, provenance=Provenance(2.0, 7, 5))
+    return Run(document(matrix), records)
+
+
+@pytest.fixture(scope="module")
+def file(suite, tmp_path_factory):
+    """A report of 32 kernels, one of them broken since, in which every text that may be hostile is."""
+    entries = suite.select(["affine", "unary.exp", "unary.tanh", "unary.gelu", "sort.argsort_asc"]).entries
+    before, after = run_of(entries, ()), run_of(entries, ("ugelu_f32",))
+    issue = IssueEntry(HOSTILE, ("unary.exp",), HOSTILE, "", datetime.date(2026, 1, 20), 1, ("gfx1100",), "")
+    runs = [
+        summary_of(replace(each.matrix, known_issues=(issue,)), MADE_OF, HOSTILE, f"2026-01-0{n}T00:00:00+00:00")
+        for n, each in enumerate((before, after, before), 1)
+    ]
+    more = {
+        "comparison": comparison_content(compared(before, after), HOSTILE),
+        "history": history_content(runs),
+    }
+    shown = Shown(after.matrix, after.records, Reproduction(), date=HOSTILE, notes=[HOSTILE], more=more)
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    path.write_text(page(content(shown), HOSTILE))
+    return path
+
+
+@pytest.fixture
+def opened(browser, file):
+    """Opens the report at an address, and fails if its console says anything or a text became a program."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
+    told = []
+
+    def at(address=""):
+        tab = context.new_page()
+        tab.set_default_timeout(15_000)
+        tab.on("console", lambda message: told.append(message.text))
+        tab.on("pageerror", lambda error: told.append(str(error)))
+        tab.on(
+            "request",
+            lambda request: None if request.url.startswith(("file:", "data:", "blob:")) else told.append(request.url),
+        )
+        tab.goto(f"{file.as_uri()}{address}")
+        tab.wait_for_selector("body[data-ready]")
+        return tab
+
+    yield at
+    hacked = [tab.evaluate("window.hacked") for tab in context.pages]
+    context.close()
+    assert (told, [each for each in hacked if each]) == ([], [])
+
+
+def heads(tab):
+    """The names of the rows of the matrix."""
+    return tab.locator(".matrix tbody th .label").all_inner_texts()
+
+
+def test_it_opens_from_disk_and_says_how_the_run_ended(opened):
+    tab = opened()
+    assert tab.locator("h1").inner_text() == "parity failed"
+    assert "1 failed" in tab.locator(".headline").inner_text()
+    assert tab.locator(".matrix thead .badge").all_inner_texts() == ["recorded", "emulated", "emulated"]
+    states = {each.get_attribute("data-state") for each in tab.locator(".matrix td").all()}
+    assert states == {"pass", "fail"} and "✕" in tab.locator(".matrix").inner_text()
+
+
+def test_modules_fold_and_unfold_by_mouse_and_by_keys(opened):
+    tab = opened("#open=-affine|-unary|-sort")
+    assert heads(tab) == ["affine", "unary", "sort"]
+    assert tab.locator("i[data-row]").count() == 3 * 32  # a square for each kernel and column
+    tab.locator("th", has_text="unary").click()
+    assert heads(tab) == ["affine", "unary", "exp", "tanh", "gelu", *GELU, "sort"]
+    tab.keyboard.press("ArrowDown")
+    tab.keyboard.press("ArrowRight")
+    assert "uexp_f32" in heads(tab)
+    tab.keyboard.press("ArrowLeft")
+    tab.keyboard.press("ArrowUp")
+    tab.keyboard.press("ArrowLeft")
+    assert heads(tab) == ["affine", "unary", "sort"]
+
+
+def test_filters_are_in_the_address_and_a_link_keeps_them(opened):
+    tab = opened()
+    tab.locator("select[data-filter=module]").select_option("unary")
+    tab.locator("select[data-filter=target]").select_option("gfx1100")
+    tab.locator("#search").fill("gelu")
+    playwright.expect(tab).to_have_url(re.compile("q=gelu"))
+    tab.locator("button.chip[data-state=fail]").click()
+    other = opened(tab.evaluate("location.hash"))
+    for each in (tab, other):
+        assert heads(each) == ["unary", "gelu"]
+        assert each.locator(".matrix thead .target").all_inner_texts() == ["gfx1100"]
+        assert each.locator("#search").input_value() == "gelu"
+    other.locator("button.reset").click()
+    assert len(heads(other)) > 5 and other.locator(".matrix thead .target").count() == 3
+
+
+def test_only_differences_leaves_kernels_whose_columns_do_not_agree(opened):
+    tab = opened("#q=affine_f32")
+    assert tab.locator(".matrix").count() == 1
+    tab.locator("input[data-filter=differ]").check()  # AMD's bits are not CUDA's
+    assert tab.locator(".matrix").count() == 1
+    tab = opened("#differ=1&target=sm_90")
+    assert tab.locator(".none").inner_text().startswith("No kernel is left")
+
+
+def test_a_link_to_a_cell_shows_its_cases_its_plots_and_its_failure(opened):
+    tab = opened("#cell=unary.gelu/ugelu_f32@gfx1100 emulated")
+    panel = tab.locator("#panel")
+    panel.locator(".tabulator-row").first.wait_for()
+    assert panel.locator("h2").inner_text() == "ugelu_f32"
+    assert panel.locator(".cells tbody tr").count() == 3
+    assert panel.locator(".plots svg").count() >= 2
+    rows = panel.locator(".tabulator-row").all_inner_texts()
+    assert len(rows) == 2 and "fail: value" in rows[0] and HOSTILE in rows[0]  # the worst first
+    card = panel.locator(".card")
+    assert "gfx1100 (emulated): value" in card.inner_text() and card.locator("rect.wrong").count() == 3
+    assert "sm_90 recorded pass" in card.locator(".others").inner_text()
+    tab.keyboard.press("Escape")
+    assert not panel.is_visible() and "cell=" not in tab.evaluate("location.hash")
+
+
+def test_the_command_of_a_failure_is_copied_by_a_click(opened):
+    tab = opened("#view=failures")
+    tab.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    assert tab.locator(".card").count() == 1 and HOSTILE in tab.locator(".card").inner_text()
+    tab.locator(".card .command button").click()
+    playwright.expect(tab.locator("#said")).to_have_text("copied")
+    assert tab.evaluate("navigator.clipboard.readText()").startswith("parity run 'unary.gelu[<script>")
+
+
+def test_two_runs_are_compared(opened):
+    tab = opened("#view=compare")
+    tab.locator(".tabulator-row").first.wait_for()
+    assert "1 broken" in tab.locator(".tiles").inner_text()
+    assert "ugelu_f32" in tab.locator(".tabulator-row").first.inner_text()
+    tab.locator(".tabulator-row").first.click()
+    assert tab.locator("#panel h2").inner_text() == "ugelu_f32"
+
+
+def test_the_history_shows_what_is_flaky_and_what_expires(opened):
+    tab = opened("#view=history")
+    playwright.expect(tab.locator(".plots svg").nth(3)).to_be_attached()  # three plots, and legends
+    assert "pass fail pass" in tab.locator(".flaky").inner_text()
+    assert "2026-01-20" in tab.locator("main").inner_text() and HOSTILE in tab.locator("main").inner_text()
+    tab.locator(".flaky button").click()
+    assert tab.locator("#panel h2").inner_text() == "ugelu_f32"
+
+
+def test_it_is_light_or_dark_as_asked(opened):
+    tab = opened()
+    colours = [tab.evaluate("getComputedStyle(document.body).backgroundColor")]
+    tab.keyboard.press("t")
+    colours.append(tab.evaluate("getComputedStyle(document.body).backgroundColor"))
+    tab.emulate_media(media="print")
+    assert len(set(colours)) == 2 and not tab.locator(".filters").is_visible()
+
+
+def test_notes_and_licences_are_told(opened):
+    tab = opened("#view=about")
+    assert HOSTILE in tab.locator("main").inner_text()
+    assert tab.locator("details").count() == 3
