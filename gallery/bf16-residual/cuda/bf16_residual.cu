@@ -1,0 +1,29 @@
+// residual += x, and the new residual divided by its root mean square: a block for each row.
+#include <cuda_bf16.h>
+
+constexpr int THREADS = 128;
+
+__device__ __nv_bfloat16 to_bf16(float value) { return __float2bfloat16_rn(value); }
+
+extern "C" __global__ void add_rms_norm(const __nv_bfloat16* x, const __nv_bfloat16* residual, __nv_bfloat16* sum,
+                                        __nv_bfloat16* out, int columns) {
+    __shared__ float partial[THREADS];
+    const int row = blockIdx.x * columns;
+    float squares = 0.0f;
+    for (int c = threadIdx.x; c < columns; c += THREADS) {
+        const float value = __bfloat162float(x[row + c]) + __bfloat162float(residual[row + c]);
+        sum[row + c] = to_bf16(value);
+        squares += value * value;
+    }
+    partial[threadIdx.x] = squares;
+    for (int half = THREADS / 2; half > 0; half /= 2) {
+        __syncthreads();
+        if (threadIdx.x < half) partial[threadIdx.x] += partial[threadIdx.x + half];
+    }
+    __syncthreads();
+    const float scale = rsqrtf(partial[0] / columns + 1e-6f);
+    for (int c = threadIdx.x; c < columns; c += THREADS) {
+        const float value = __bfloat162float(x[row + c]) + __bfloat162float(residual[row + c]);
+        out[row + c] = to_bf16(value * scale);
+    }
+}

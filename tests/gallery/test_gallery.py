@@ -1,0 +1,89 @@
+"""The gallery: bugs of public ports, found before their fix without a reference, and passing after it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+import parity
+from gallery.__main__ import HERE, Bug, Outcome, bugs, execute, main, mistake
+
+PAGE = HERE.parent / "docs" / "gallery.md"
+BUGS = {bug.name: bug for bug in bugs()}
+CHEAP = ("subwarp-mask", "launch-bounds")
+PROJECTS = [
+    pytest.param(bug, id=name, marks=() if name in CHEAP else pytest.mark.thorough) for name, bug in BUGS.items()
+]
+
+
+@pytest.mark.parametrize("state", ["before", "after"])
+@pytest.mark.parametrize("bug", PROJECTS)
+def test_a_project_fails_before_its_fix_and_passes_after_it(bug: Bug, state: str) -> None:
+    outcome = execute(bug, state, parity.Settings(examples=4 if bug.name in CHEAP else None))
+    assert not mistake(bug, state, outcome), outcome.said
+
+
+def test_every_project_is_in_the_table_and_has_its_files() -> None:
+    folders = sorted(path.parent.name for path in HERE.glob("*/pyproject.toml"))
+    assert folders == sorted(BUGS)
+    for bug in BUGS.values():
+        (module,) = (path.stem for path in (bug.folder / "cuda").iterdir())
+        files = {path.relative_to(bug.folder).as_posix() for path in bug.folder.rglob("*") if path.is_file()}
+        expected = {f"before/{module}.hip", f"after/{module}.hip", f"cuda/{module}.cu", f"{module}.py", "README.md"}
+        assert {name for name in files if not name.endswith(".pyc")} == {*expected, "pyproject.toml"}
+        assert bug.link in (bug.folder / "README.md").read_text()
+
+
+def test_the_page_has_every_project_with_its_report() -> None:
+    rows = [line for line in PAGE.read_text().splitlines() if line.startswith("| [")]
+    told = [(row.partition("]")[0][3:], row) for row in rows if "(../gallery/" in row]
+    assert [name for name, _ in told] == list(BUGS)
+    for name, row in told:
+        assert f"(../gallery/{name}/README.md)" in row and BUGS[name].link in row
+        assert (BUGS[name].failure or "not found") in row
+
+
+BUG = Bug("one", "kind", "link", "what", ("gfx90a",), ("gfx1100",), "value", "correct only")
+FOUND = Outcome(
+    {
+        "sm_90": frozenset({"taken as right"}),
+        "gfx90a": frozenset({"FAIL", "value"}),
+        "gfx1100": frozenset({"pass"}),
+    },
+    "... correct only at width 32",
+)
+
+
+def test_what_the_table_says_is_found() -> None:
+    assert mistake(BUG, "before", FOUND) == ""
+
+
+@pytest.mark.parametrize(
+    ("target", "cell", "says"),
+    [
+        ("gfx90a", {"pass"}, "gfx90a pass, expected: value"),
+        ("gfx90a", {"FAIL", "nan"}, "gfx90a nan, expected: value"),
+        ("gfx1100", {"FAIL", "value"}, "gfx1100 value, expected: pass"),
+        ("sm_90", {"FAIL", "LDS limit"}, "sm_90 LDS limit, expected: taken as right"),
+    ],
+)
+def test_what_is_otherwise_is_said(target: str, cell: set[str], says: str) -> None:
+    assert mistake(BUG, "before", replace(FOUND, cells={**FOUND.cells, target: frozenset(cell)})) == says
+
+
+def test_a_target_that_is_missing_and_another_text_are_said() -> None:
+    assert mistake(BUG, "before", replace(FOUND, cells={})) == "gfx90a nothing, expected: value"
+    assert mistake(BUG, "before", replace(FOUND, said="")) == "it does not say: correct only"
+
+
+def test_after_the_fix_nothing_may_fail() -> None:
+    assert mistake(BUG, "after", FOUND) == "gfx90a value, expected: pass"
+
+
+def test_a_name_that_is_none_is_said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("sys.argv", ["gallery", "lcok"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert "no project is named 'lcok'; there are rms-norm" in capsys.readouterr().err
