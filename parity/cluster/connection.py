@@ -1,0 +1,350 @@
+"""A connection to a cluster, and what its workers have."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ipaddress
+import logging
+import re
+import threading
+import warnings
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
+from concurrent.futures import TimeoutError as Late
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
+
+import yaml
+
+from parity.cluster.messages import Offer, Offered, machine_name, offer, other_versions
+from parity.cluster.pool import DaskPool
+from parity.cluster.remote import offered
+from parity.documents import unpacked
+from parity.engine import Plan
+from parity.engine.pool import processors
+from parity.errors import MissingTool, NotAvailable, UsageError, nearest
+from parity.files import text_of
+from parity.interrupts import held
+from parity.runners import Evidence, OpRunner, Probe, Runner, Session, Vendor, available
+from parity.suite import Suite
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+__all__ = ["Cluster", "Place", "Start", "configure", "connected", "inside", "place", "trusted"]
+
+T = TypeVar("T")
+
+CONNECT = 30.0
+"""Seconds for finding the scheduler, and at least one worker."""
+
+CLOSE = 10.0
+
+EXAMPLES = "tcp://127.0.0.1:8786, tls://scheduler:8786, local, local:4, or a file of Dask's configuration"
+_ADDRESS = re.compile(r"(?:(?P<protocol>[a-z]+)://)?(?P<host>\[[^\]]+\]|[^:/\[\]]+):(?P<port>[0-9]+)")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a cluster is: the ``address`` of its scheduler; or here, in so many processes, if that is empty.
+
+    ``settings`` are Dask's, which go before those that it finds itself.
+    """
+
+    address: str = ""
+    jobs: int = 0
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Start:
+    """A Dask worker to be: its name, how many calls it takes at a time, its resources, and variables for it."""
+
+    name: str
+    slots: int
+    resources: dict[str, int]
+    environment: dict[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        has = ", ".join(f"{name} ({count})" if count > 1 else name for name, count in self.resources.items())
+        return f"{self.name}: {has or 'nothing that executes'}"
+
+
+def place(text: str) -> Place:
+    """The place that ``--cluster`` names.
+
+    Raises:
+        UsageError: it is none, or a file cannot be read or names no scheduler.
+    """
+    if match := re.fullmatch("local(?::([0-9]+))?", text):
+        if match[1] is not None and not int(match[1]):
+            raise UsageError(f"--cluster {text}: at least one process is needed; local alone is one per processor")
+        return Place(jobs=int(match[1] or processors()))
+    if _ADDRESS.fullmatch(text):
+        return Place(text if "://" in text else f"tcp://{text}")
+    path = Path(text)
+    if not path.is_file():
+        raise UsageError(f"--cluster {text}: neither the address of a scheduler nor a file; write {EXAMPLES}")
+    try:
+        found = yaml.safe_load(text_of(path))
+    except yaml.YAMLError as error:
+        raise UsageError(f"{path} is neither YAML nor JSON: {error}") from error
+    table = found if isinstance(found, dict) else {}
+    address = table.get("scheduler-address") or table.get("address")
+    if not (isinstance(address, str) and _ADDRESS.fullmatch(address)):
+        raise UsageError(
+            f"{path} names no scheduler: it needs scheduler-address: tls://HOST:8786 (a configuration of Dask), or has "
+            "to be the file that dask scheduler --scheduler-file writes"
+        )
+    return Place(address, settings=table if "scheduler-address" in table else {})
+
+
+def trusted(where: Place, insecure: bool) -> None:
+    """See that nobody else can send code to the workers, as far as the address says.
+
+    Raises:
+        UsageError: the scheduler is on another host, and the connection is neither encrypted nor authenticated.
+    """
+    address = urlsplit(where.address)
+    if not where.address or address.scheme == "tls" or insecure or _is_here(address.hostname or ""):
+        return
+    raise UsageError(
+        f"{where.address} is on another host, and {address.scheme} is neither encrypted nor authenticated: whoever "
+        "reaches such a scheduler can run any code on its workers, and on this machine. Use tls:// (docs/cluster.md), "
+        "or, in a network that you trust altogether, --insecure-cluster"
+    )
+
+
+def _is_here(host: str) -> bool:
+    """True if only programs of this machine can be there."""
+    with contextlib.suppress(ValueError):
+        return ipaddress.ip_address(host).is_loopback
+    return host == "localhost"
+
+
+@dataclass
+class _Elsewhere:
+    """A runner of workers, as far as this machine has to know it."""
+
+    name: str
+    evidence: Evidence
+    vendor: Vendor
+    _targets: tuple[str, ...]
+    _usual: tuple[str, ...]
+    device: Mapping[str, str]
+
+    def probe(self) -> Probe:
+        return Probe(True)
+
+    def targets(self) -> tuple[str, ...]:
+        return self._targets
+
+    def usual(self) -> tuple[str, ...]:
+        return self._usual
+
+    def describe(self) -> Mapping[str, str]:
+        return self.device
+
+    def open(self, target: str, *, checked: bool = True) -> Session:
+        raise NotAvailable(f"the runner {self.name!r} is on workers of the cluster, and not here")
+
+
+class Cluster:
+    """A cluster that is connected: what its workers offer, and pools of calls on them.
+
+    ``machines`` counts the calls that each machine has answered.
+
+    Its client lives in a thread with an event loop of its own.
+    """
+
+    def __init__(self, where: Place, start: Callable[[Place], AbstractAsyncContextManager[Client]]) -> None:
+        self.where = where
+        self.offers: tuple[Offer, ...] = ()
+        self.machines: Counter[str] = Counter()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="parity cluster", daemon=True)
+        self._start = start
+
+    def open(self) -> None:
+        """Connect, and ask the workers what they have.
+
+        Raises:
+            NotAvailable: there is no scheduler or no worker; or the versions of a worker are others than those here.
+        """
+        with held():
+            self._thread.start()
+        self.offers = self._call(self._open())
+        for each in self.offers:
+            if other := other_versions(each.versions, f"at {each.machine}"):
+                raise NotAvailable(f"{other}; versions decide cases and verdicts, and have to be the same everywhere")
+
+    def close(self) -> None:
+        """Disconnect; what runs here ends."""
+        if self._thread.is_alive():
+            with contextlib.suppress(Exception):
+                self._call(self._stack.aclose(), CLOSE)
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join(CLOSE)
+
+    async def _open(self) -> tuple[Offer, ...]:
+        self._stack = AsyncExitStack()
+        self._client = await self._stack.enter_async_context(self._start(self.where))
+        try:
+            await self._client.wait_for_workers(1, timeout=CONNECT)
+        except TimeoutError as error:
+            raise NotAvailable(
+                f"no worker is connected to {self.where.address}; start one with parity worker {self.where.address}"
+            ) from error
+        found = await self._client.run(offered)
+        return tuple(unpacked(each, Offer, f"what {address} says of itself") for address, each in found.items())
+
+    def available(self, spec: str) -> Runner | OpRunner:
+        """The runner of that name on the workers; one that replays is here.
+
+        Raises:
+            UsageError: the runner replays, and its file is none.
+            NotAvailable: no worker has it.
+        """
+        name, equals, _ = spec.partition("=")
+        if name == "recorded":
+            return available(spec)
+        if equals:
+            raise NotAvailable(f"the runner {spec!r} is made with a word, which workers do not have; name it without")
+        found = [each for offer in self.offers for each in offer.runners if each.name == name]
+        if not found:
+            there = dict.fromkeys(each.name for offer in self.offers for each in offer.runners)
+            raise NotAvailable(
+                f"the runner {name!r} is on no worker; they have {' '.join(there)}{nearest(name, there)}"
+            )
+        return _joined(found)
+
+    def describe(self, spec: str) -> dict[str, str]:
+        """The facts that a runner of the workers states about its device."""
+        found = self.available(spec)
+        return dict(found.device) if isinstance(found, _Elsewhere) else {}
+
+    @contextlib.contextmanager
+    def pool(self, suite: Suite, plan: Plan) -> Iterator[DaskPool]:
+        """A pool for a plan of a suite."""
+        here = not self.where.address
+        pool = DaskPool(self._client, self._loop, plan, suite, here, self.machines)
+        self._call(_called(pool.start))
+        try:
+            yield pool
+        finally:
+            with contextlib.suppress(Late, NotAvailable):
+                self._call(pool.stop(), CLOSE)
+
+    def _call(self, coroutine: Coroutine[Any, Any, T], seconds: float | None = None) -> T:
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(seconds)
+
+
+async def _called(function: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    return await function()
+
+
+def _joined(found: Sequence[Offered]) -> _Elsewhere:
+    """One runner that several workers have."""
+    first = found[0]
+    facts = {key: ", ".join(dict.fromkeys(each.device.get(key, "") for each in found)) for key in first.device}
+
+    def every(lists: Sequence[Sequence[str]]) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(one for each in lists for one in each))
+
+    return _Elsewhere(
+        first.name,
+        first.evidence,
+        first.vendor,
+        every([each.targets for each in found]),
+        every([each.usual for each in found]),
+        facts,
+    )
+
+
+@contextlib.contextmanager
+def connected(text: str, *, insecure: bool = False) -> Iterator[Cluster]:
+    """The cluster at the place that ``--cluster`` names.
+
+    Raises:
+        UsageError: there can be none, or it is not to be trusted; ``insecure`` allows that.
+        MissingTool: Dask is not installed.
+        NotAvailable: it cannot be reached, or has no worker of these versions.
+    """
+    where = place(text)
+    trusted(where, insecure)
+    need_dask()
+    cluster = Cluster(where, _here if not where.address else _there)
+    try:
+        cluster.open()
+        yield cluster
+    finally:
+        cluster.close()
+
+
+def need_dask() -> None:
+    """Import Dask, and leave its messages to parity.
+
+    Raises:
+        MissingTool: it is not installed.
+    """
+    try:
+        import distributed  # noqa: F401
+    except ImportError as error:
+        raise MissingTool(
+            "Dask", "the package distributed", "python -m pip install 'parity-harness[cluster]'"
+        ) from error
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    # What is interrupted, or not connected, leaves coroutines of Dask's behind.
+    warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
+
+
+@contextlib.asynccontextmanager
+async def _there(where: Place) -> AsyncIterator[Client]:
+    """A client of a scheduler that runs."""
+    from distributed import Client
+
+    configure(where)
+    try:
+        client = await Client(where.address, asynchronous=True, set_as_default=False, timeout=CONNECT)
+    except (OSError, TimeoutError, ValueError, TypeError) as error:
+        raise NotAvailable(f"no scheduler of Dask answers at {where.address}: {error}") from error
+    async with client:
+        yield client
+
+
+def configure(where: Place) -> None:
+    """Let the settings of a place go before those that Dask found, in this process."""
+    import dask
+
+    dask.config.update(dask.config.config, dict(where.settings), priority="new")
+
+
+@contextlib.asynccontextmanager
+async def inside(workers: Sequence[Start]) -> AsyncIterator[Client]:
+    """A client of a scheduler and workers inside of this process: calls are executed in others anyway."""
+    from distributed import Client, Scheduler, Worker
+
+    async with AsyncExitStack() as stack:
+        quiet = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}  # their HTTP servers, for this machine alone
+        scheduler = await stack.enter_async_context(Scheduler(protocol="inproc://", **quiet))
+        for each in workers:
+            resources = {name: float(count) for name, count in each.resources.items()}
+            worker = Worker(
+                scheduler.address,
+                nthreads=each.slots,
+                resources=resources,
+                name=each.name,
+                memory_limit=0,
+                **quiet,
+            )
+            await stack.enter_async_context(worker)
+        client = Client(scheduler.address, asynchronous=True, set_as_default=False)
+        yield await stack.enter_async_context(client)
+
+
+def _here(where: Place) -> AbstractAsyncContextManager[Client]:
+    return inside([Start(machine_name(), where.jobs, offer(where.jobs).resources)])

@@ -1,0 +1,115 @@
+"""What a Dask worker does for a run: calls in processes of its own, as on one machine.
+
+A thread of the Dask worker waits for each call, and a process executes it: what a kernel does ends that process, and
+never the worker. What a call returns is packed in the process, and goes through the worker as bytes.
+"""
+
+from __future__ import annotations
+
+import pickle
+import threading
+from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from dataclasses import dataclass, field
+from typing import Any
+
+from parity.cluster.content import kept, plan_of
+from parity.cluster.messages import FUNCTIONS, Answer, Request, machine_name, other_versions
+from parity.documents import packed
+from parity.engine import worker
+from parity.engine.calls import Died, Late
+from parity.engine.processes import Processes
+from parity.errors import DeviceLost, ParityError
+
+__all__ = ["Host"]
+
+IDLE_PLANS = 1
+"""Plans of other runs whose processes are kept while they do nothing."""
+
+
+@dataclass
+class _Ready:
+    """The processes for a plan, how many calls they are at, and a future that is done when they are stopped."""
+
+    processes: Processes
+    calls: int = 0
+    stopped: Future[None] = field(default_factory=Future)
+
+    def stop(self) -> None:
+        self.stopped.set_result(None)
+        self.processes.stop()
+
+
+@dataclass(eq=False)
+class Host:
+    """The state of one Dask worker that executes ``slots`` calls at a time. ``fetched`` are the contents it has."""
+
+    slots: int
+    name: str = ""
+    fetched: set[str] = field(default_factory=set)
+    _plans: dict[str, _Ready] = field(default_factory=dict)
+    _lock: threading.RLock = field(default_factory=threading.RLock)
+
+    def answer(self, request: Request, fetch: Callable[[str], bytes]) -> Answer:
+        """Do what is asked for; ``fetch`` gets the content of a digest."""
+        if other := other_versions(request.versions, "at the client"):
+            return self._says("refused", error="NotAvailable", text=f"{other}; versions decide cases and verdicts")
+        try:
+            ready = self._ready(request, fetch)
+        except ParityError as error:
+            return self._says("refused", error=type(error).__name__, text=str(error))
+        try:
+            call: Future[bytes] = ready.processes.schedule(
+                _perform, [request.function, request.arguments], seconds=request.seconds
+            )
+            both: list[Future[Any]] = [call, ready.stopped]
+            wait(both, return_when=FIRST_COMPLETED)
+            if not call.done():
+                return self._says("raised", error="NotAvailable", text="the run was ended")
+            return self._says("returned", value=call.result())
+        except Died as error:
+            return self._says("died", exitcode=error.exitcode)
+        except Late:
+            return self._says("late")
+        except DeviceLost as error:
+            return self._says("unable", text=str(error))
+        except Exception as error:
+            notes = "\n".join(getattr(error, "__notes__", ())) if not isinstance(error, ParityError) else ""
+            text = "\n".join(filter(None, (str(error), notes)))
+            return self._says("raised", error=type(error).__name__, text=text)
+        finally:
+            with self._lock:
+                ready.calls -= 1
+
+    def release(self, plan: str = "") -> None:
+        """End the processes for a plan; for all of them, if none is named."""
+        with self._lock:
+            for each in [plan] if plan else list(self._plans):
+                if found := self._plans.pop(each, None):
+                    found.stop()
+
+    def _ready(self, request: Request, fetch: Callable[[str], bytes]) -> _Ready:
+        """The processes for the plan of a request, which counts as one of their calls; all it needs is in the cache."""
+        with self._lock:
+            for digest in (request.plan, *request.contents):
+                if digest not in self.fetched:
+                    kept(digest, fetch)
+                    self.fetched.add(digest)
+            if request.plan not in self._plans:
+                idle = [plan for plan, ready in self._plans.items() if not ready.calls]
+                for plan in idle[: len(idle) - IDLE_PLANS + 1]:
+                    self.release(plan)
+                processes = Processes(self.slots, worker.start, [plan_of(request.plan)])
+                processes.start()
+                self._plans[request.plan] = _Ready(processes)
+            ready = self._plans[request.plan]
+            ready.calls += 1
+            return ready
+
+    def _says(self, how: str, **more: object) -> Answer:
+        return Answer(self.name or machine_name(), how, **more)  # type: ignore[arg-type]
+
+
+def _perform(function: str, arguments: bytes) -> bytes:
+    """A call, inside of a process: what it returns, packed."""
+    return packed(FUNCTIONS[function](*pickle.loads(arguments)))

@@ -1,0 +1,172 @@
+"""What the client and the workers of a cluster say to each other, as data: what arrives is checked, and never executed.
+
+The arguments of a request are the exception: a worker runs what its client asks for.
+"""
+
+from __future__ import annotations
+
+import functools
+import platform
+import socket
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib import metadata
+from typing import Any, Literal, get_type_hints
+
+import parity
+from parity.cluster import launches
+from parity.documents import unpacked
+from parity.engine import recorder, worker
+from parity.engine.calls import Absent, Died, Late
+from parity.engine.pool import processors
+from parity.engine.record import PACKAGES
+from parity.errors import NotAvailable, ParityError, SystemLacks, UsageError
+from parity.runners import Choosing, Evidence, Shared, Vendor, described, probed, replayed, runner, runners
+
+__all__ = [
+    "FUNCTIONS",
+    "Answer",
+    "Offer",
+    "Offered",
+    "Request",
+    "machine_name",
+    "offer",
+    "other_versions",
+    "resource",
+    "versions",
+]
+
+FUNCTIONS: Mapping[str, Callable[..., Any]] = {
+    "perform": worker.carry_out,
+    "observe": recorder.observe,
+    "prepare": worker.prepare,
+    "capable": launches.capable,
+    "launched": launches.launched,
+    "observed_all": launches.observed_all,
+    "computed": launches.computed,
+}
+"""What can be asked for, by name."""
+
+_ERRORS = {each.__name__: each for each in (UsageError, NotAvailable, SystemLacks, ParityError)}
+
+
+@dataclass(frozen=True)
+class Request:
+    """A call: the name of the function, its arguments (pickled), its time limit in seconds, and what it needs.
+
+    ``plan`` is the digest of the bundle that it belongs to, ``contents`` are those of all else, ``resources`` what of
+    the worker it uses.
+    """
+
+    versions: dict[str, str]
+    plan: str
+    contents: tuple[str, ...]
+    function: str
+    arguments: bytes
+    seconds: float
+    resources: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Answer:
+    """How a call ended on a machine: what it ``returned`` (packed); how its process ended; or an error.
+
+    A worker that is ``unable`` has lost a device; one that has ``refused`` is of other versions, or got other content.
+    """
+
+    machine: str
+    how: Literal["returned", "died", "late", "raised", "unable", "refused"]
+    value: bytes = b""
+    error: str = ""
+    text: str = ""
+    exitcode: int | None = None
+
+    def result(self, function: str) -> Any:
+        """What the function returned.
+
+        Raises:
+            Misfit: that is not of its type.
+            Died, Late, Absent, ParityError: it did not return.
+        """
+        if self.how == "returned":
+            kind = get_type_hints(FUNCTIONS[function])["return"]
+            return unpacked(self.value, kind, f"what {self.machine} returned")
+        if self.how == "died":
+            raise Died(self.exitcode)
+        if self.how == "late":
+            raise Late
+        if self.how == "unable":
+            raise Absent(f"{self.machine}: {self.text}")
+        raise _ERRORS.get(self.error, RuntimeError)(f"{self.machine}: {self.text}")
+
+
+@dataclass(frozen=True)
+class Offered:
+    """A runner as a worker describes it; ``usual`` are the targets of a run that names none."""
+
+    name: str
+    evidence: Evidence
+    vendor: Vendor
+    targets: tuple[str, ...]
+    usual: tuple[str, ...]
+    device: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What a machine has: versions, processors, runners, and how many calls may use each of its resources at a time."""
+
+    machine: str
+    versions: dict[str, str]
+    processors: int
+    runners: tuple[Offered, ...]
+    resources: dict[str, int]
+
+
+def versions() -> dict[str, str]:
+    """The versions of everything that decides cases and verdicts, as far as it is installed."""
+    found = {"parity": parity.__version__, "python": ".".join(platform.python_version_tuple()[:2])}
+    for package in PACKAGES:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def other_versions(theirs: Mapping[str, str], where: str) -> str:
+    """The versions here that differ from theirs, which are those of ``where``; empty if none does."""
+    mine = versions()
+    differ = [name for name, value in theirs.items() if mine.get(name, value) != value]
+    return ", ".join(f"{name} is {mine[name]} here and {theirs[name]} {where}" for name in differ)
+
+
+def machine_name() -> str:
+    """The name of this machine."""
+    return socket.gethostname()
+
+
+def resource(name: str, evidence: str, target: str) -> str:
+    """What a call needs that executes on a column: "cuda sm_90"; "emulated", whatever the target; nothing to replay."""
+    return "" if evidence == Evidence.RECORDED else name if evidence == Evidence.EMULATED else f"{name} {target}"
+
+
+@functools.cache
+def offer(slots: int) -> Offer:
+    """What this machine has, as ``parity doctor`` finds it, for so many calls at a time."""
+    found: list[Offered] = []
+    resources: dict[str, int] = {}
+    for name in runners():
+        try:
+            each = runner(name)
+            if not probed(each).available or replayed(each) is not None:
+                continue
+            targets = tuple(each.targets())
+            usual = tuple(each.usual()) if isinstance(each, Choosing) else targets
+            device = described(each) if each.evidence in (Evidence.HARDWARE, Evidence.LIBRARY) else {}
+            most = min(slots, each.most_workers(targets)) if isinstance(each, Shared) and targets else slots
+        except ParityError:
+            continue
+        found.append(Offered(name, each.evidence, each.vendor, targets, usual, device))
+        resources |= {resource(name, str(each.evidence), target): most for target in targets}
+    return Offer(machine_name(), versions(), processors(), tuple(found), resources)

@@ -1,0 +1,68 @@
+"""Calls of functions of parity that are executed somewhere else: in a process of this machine, or on another machine.
+
+The protocol that both have: a function, its arguments and a time limit go in; what it returned or raised, or how it
+ended otherwise, comes out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from typing import Any, Protocol, TypeVar
+
+from parity.engine.results import Column
+
+__all__ = ["Absent", "Died", "Late", "Pool", "ended"]
+
+T = TypeVar("T")
+
+
+class Died(Exception):
+    """A process ended in the middle of a call. ``exitcode`` is negative if a signal ended it."""
+
+    def __init__(self, exitcode: int | None) -> None:
+        super().__init__(exitcode)
+        self.exitcode = exitcode
+
+    def __str__(self) -> str:
+        return f"the process {ended(self.exitcode)}"
+
+    @property
+    def killed(self) -> bool:
+        """True if the process was killed from outside, as the system does when memory runs out."""
+        return self.exitcode == -signal.SIGKILL
+
+
+class Late(Exception):
+    """A call took too long; its process has ended."""
+
+
+class Absent(Exception):
+    """Nobody has what a call needs, or not any more; the text says what that is and why."""
+
+
+class Pool(Protocol):
+    """An object that executes calls, many at a time. It may be interrupted, and its workers may die, at any moment."""
+
+    @property
+    def shared(self) -> bool:
+        """True if what one call makes ready, in a cache on disk, is ready for the others."""
+
+    def schedule(
+        self, function: Callable[..., T], arguments: Sequence[Any], *, seconds: float, columns: Sequence[Column] = ()
+    ) -> Future[T]:
+        """Call a function where these columns can be executed, for so many seconds at most.
+
+        The future has what it returns or raises; or ``Died``, ``Late`` or ``Absent``; or NotAvailable, if nothing can
+        be executed any more.
+        """
+
+
+def ended(exitcode: int | None) -> str:
+    """How a process with this exit code ended, in words."""
+    if exitcode is not None and exitcode < 0:
+        with contextlib.suppress(ValueError):
+            return f"was ended by {signal.Signals(-exitcode).name}"
+    return f"died with exit code {exitcode}"

@@ -1,0 +1,148 @@
+"""A run that is divided among machines, and put together again: the records and reports are those of one run."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from parity.cli import main
+from parity.runners.recording import read_recording
+
+RUN = ("affine", "unary.neg", "--dtype", "f32,f64", "--target", "gfx1100", "--examples", "1", "-j", "1")
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """The folders and recordings of a run, and of its two shards."""
+    folder = tmp_path_factory.mktemp("shards")
+    for name, options in (("whole", ()), ("1", ("--shard", "1/2")), ("2", ("--shard", "2/2"))):
+        assert main(["run", *RUN, *options, "--output", str(folder / name)]) == 0
+        assert main(["record", *RUN, *options, "--runner", "emulated", "-o", str(folder / f"{name}.zip")]) == 0
+    return folder
+
+
+@pytest.fixture
+def shards(results, tmp_path):
+    """Copies of the folders of the shards, which a test may spoil."""
+    return [Path(shutil.copytree(results / name, tmp_path / name)) for name in ("1", "2")]
+
+
+def records(folder: Path) -> list[str]:
+    return sorted((folder / "record.jsonl").read_text().splitlines()[1:])
+
+
+def untimed(folder: Path) -> dict:
+    return {key: value for key, value in json.loads((folder / "matrix.json").read_text()).items() if key != "seconds"}
+
+
+def head(folder: Path, **changes) -> None:
+    """Changes what the record of a shard says of its environment."""
+    path = folder / "record.jsonl"
+    first, _, rest = path.read_text().partition("\n")
+    environment = json.loads(first)["environment"]
+    path.write_text(json.dumps({"environment": {**environment, **changes}}) + "\n" + rest)
+    part = json.loads((folder / "shard.json").read_text())
+    (folder / "shard.json").write_text(json.dumps({**part, "record": hashlib.sha256(path.read_bytes()).hexdigest()}))
+
+
+def test_merged_shards_are_one_run(parity, results, tmp_path):
+    merged = parity("merge", results / "2", results / "1", "-o", tmp_path / "all")
+    assert (merged.code, merged.err) == (0, "")
+    assert "4 kernels" in merged.out
+    assert records(tmp_path / "all") == records(results / "whole")
+    assert untimed(tmp_path / "all") == untimed(results / "whole")
+    for name in ("failures.txt", "matrix.csv"):
+        assert (tmp_path / "all" / name).read_text() == (results / "whole" / name).read_text()
+    mine = [untimed(results / name)["kernels"] for name in ("1", "2")]
+    assert [len(each) for each in mine] == [2, 2]
+    assert not {row["kernel"] for row in mine[0]} & {row["kernel"] for row in mine[1]}
+
+
+@pytest.mark.thorough  # compiles a kernel
+def test_a_failure_in_a_shard_is_one_of_the_whole(parity, tmp_path, kernels, edit):
+    edit(kernels / "affine.cu", "x * mul + add", "x * mul - add")
+    for i in (1, 2):
+        parity("run", *RUN, "--kernels", kernels, "--shard", f"{i}/2", "--output", tmp_path / str(i))
+    merged = parity("merge", tmp_path / "1", tmp_path / "2", "-o", tmp_path / "all", "--kernels", kernels)
+    assert merged.code == 1
+    assert "FAIL  affine_f32 on gfx1100 (emulated)" in merged.out
+    assert f"--kernels {kernels}" in merged.out  # of the line that runs it again
+
+
+def test_merged_recordings_are_one_recording(parity, results, tmp_path):
+    merged = parity("merge", results / "2.zip", results / "1.zip", "-o", tmp_path / "all.zip")
+    assert merged.code == 0
+    whole, joined = read_recording(results / "whole.zip"), read_recording(tmp_path / "all.zip")
+    assert joined == whole
+
+
+def test_shards_that_are_missing_or_there_twice_are_named(parity, results, shards, tmp_path):
+    alone = parity("merge", results / "1", "-o", tmp_path / "all")
+    assert (alone.code, f"shard 2/2 missing: there is only 1/2 in {results / '1'}" in alone.err) == (2, True)
+    twice = parity("merge", *shards, results / "1", "-o", tmp_path / "all")
+    assert (twice.code, "are both shard 1/2" in twice.err) == (2, True)
+    for folder in (results / "1", shards[0]):
+        assert str(folder) in twice.err
+    whole = parity("merge", results / "whole", "-o", tmp_path / "all")
+    assert "has the results of a whole run" in whole.err
+    mixed = parity("merge", results / "1", results / "2.zip", "-o", tmp_path / "all")
+    assert "one kind at a time" in mixed.err
+    assert not (tmp_path / "all").exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"seed": 7}, "seed (0 in {0}, 7 in {1})"),
+        ({"versions": {"parity": "9"}}, "versions: parity"),
+        ({"sources": {}}, "sources: "),
+        ({"machine": "Plan9"}, "machine"),
+        ({"code objects": {"affine gfx1100 emulated": "0"}}, "each compiled affine gfx1100 emulated in another way"),
+    ],
+)
+def test_shards_of_other_versions_and_settings_are_named(parity, shards, tmp_path, changes, told):
+    head(shards[1], **changes)
+    result = parity("merge", *shards, "-o", tmp_path / "all")
+    assert result.code == 2
+    assert f"{shards[0]} and {shards[1]} are no shards of one run" in result.err
+    assert told.format(*shards) in result.err or told.partition(" (")[0] in result.err
+
+
+def test_a_shard_that_was_interrupted_or_replaced_is_to_run_again(parity, shards, tmp_path):
+    path = shards[0] / "record.jsonl"
+    path.write_bytes(path.read_bytes().rpartition(b'{"complete"')[0])
+    assert "shard 1/2 did not come to its end" in parity("merge", *shards, "-o", tmp_path / "all").err
+    path.write_bytes(path.read_bytes().rstrip().rpartition(b"\n")[0] + b'\n{"complete":true}\n')
+    assert "is not of the same run as record.jsonl" in parity("merge", *shards, "-o", tmp_path / "all").err
+
+
+def test_costs_decide_where_shards_are_cut(parity, results, shards, tmp_path):
+    path = tmp_path / "matrix.json"
+    matrix = untimed(results / "whole")
+    matrix["kernels"][0]["cells"][0]["instructions"] = 10**12
+    path.write_text(json.dumps({**matrix, "seconds": 1}))
+    out = tmp_path / "2 by costs"
+    assert parity("run", *RUN, "--shard", "2/2", "--costs", path, "--output", out).code == 0
+    assert len(untimed(out)["kernels"]) == 3  # all but the one that costs most
+    result = parity("merge", shards[0], out, "-o", tmp_path / "all")
+    assert "give every shard the same file with --costs" in result.err
+    assert "--costs divides a run" in parity("run", *RUN, "--costs", path).err
+    assert "is no shard; write 3/8" in parity("run", *RUN, "--shard", "two").err
+    assert "there is no shard 3/2" in parity("run", *RUN, "--shard", "3/2").err
+    assert "the run has 4 kernels" in parity("run", *RUN, "--shard", "3/5").err
+
+
+def test_a_whole_run_leaves_nothing_of_a_shard(parity, shards):
+    assert (shards[0] / "shard.json").exists()
+    assert parity("run", "unary.neg", "--dtype", "f32", "--target", "gfx1100", "--output", shards[0]).code == 0
+    assert not (shards[0] / "shard.json").exists()
+
+
+def test_what_is_merged_is_what_is_declared_here(parity, shards, tmp_path, affine_cases):
+    result = parity("merge", *shards, "-o", tmp_path / "all", "--cases", affine_cases)
+    assert (result.code, "not as the shards had it" in result.err) == (2, True)

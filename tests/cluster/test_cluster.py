@@ -1,0 +1,320 @@
+"""Runs on the workers of a Dask cluster: the records of one machine, whatever happens to others."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import zlib
+
+import pytest
+
+from parity.cache import Cache
+from parity.cluster import connection, content, messages, pool
+from parity.cluster.connection import Cluster, Place, Start, inside, need_dask
+from parity.cluster.host import Host
+from parity.cluster.messages import Answer, Offer, Offered, Request
+from parity.codeobject import CodeObject, Kernel
+from parity.compare import Status
+from parity.documents import packed
+from parity.engine import Column, Journal, Plan, outcomes, run, tasks_of
+from parity.engine.calls import Absent
+from parity.errors import NotAvailable, UsageError
+from parity.runners import Evidence
+
+pytest.importorskip("distributed")
+
+PLUGIN = '''
+class Fragile(Negating):
+    """Negates; dies of 3 elements, hangs on 4, needs time for 6, is wrong for 7."""
+    name, wrong = "fragile", (7,)
+    def meet(self, numel):
+        if numel == 3: os._exit(7)
+        if numel == 4: time.sleep(3600)
+        if numel == 6: time.sleep(2)
+
+class Steady(Negating):
+    """Negates, whatever comes, on a device of the other vendor."""
+    name, vendor, target = "steady", "cuda", "sm_90"
+
+class Idle(Negating):
+    """Does not negate."""
+    name, wrong = "idle", range(1000)
+
+class Leaving(Negating):
+    """Has lost its device where a file says so."""
+    name = "leaving"
+    def open(self, target, *, checked=True):
+        from parity.errors import DeviceLost
+        if os.path.exists(os.environ["LOST"]): raise DeviceLost("the device cannot be opened: it fell off the bus")
+        return self
+'''
+
+FRAGILE = Column("fragile", "gfx1100", Evidence.NOT_RUN, "amd", "fragile")
+STEADY = Column("steady", "sm_90", Evidence.NOT_RUN, "cuda", "steady")
+IDLE = Column("idle", "gfx1100", Evidence.NOT_RUN, "amd", "idle")
+LEAVING = Column("leaving", "gfx1100", Evidence.NOT_RUN, "amd", "leaving")
+SIZES = (1, 3, 7)
+
+
+@pytest.fixture
+def plugin(installed, tmp_path, monkeypatch):
+    """The runners ``fragile`` and ``leaving``, and a cache of one's own."""
+    installed("elsewhere", PLUGIN, fragile="Fragile", leaving="Leaving", steady="Steady", idle="Idle")
+    monkeypatch.setenv("PARITY_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("LOST", str(tmp_path / "lost"))
+    monkeypatch.setenv("PARITY_HIPIFY", "helpful")  # or a failure has the module compiled in that style, for long
+    messages.offer.cache_clear()
+
+
+def plan_for(suite, *sizes: int, columns=(FRAGILE,), dtypes=("f32",), seconds: float = 3.0) -> Plan:
+    cases = [f"unary.neg[{d}](x={n}~normal@0)" for d in dtypes for n in sizes]
+    kernels = {name: Kernel(name, (), 0, 0, 0, 0, 0, 32) for name in ("uneg_f32", "uneg_f64")}
+    objects = {("unary", column): CodeObject("unary", column.target, "", kernels, "digest") for column in columns}
+    return Plan.of(suite, tasks_of(suite.select(cases), columns), objects, examples=1, seconds=seconds)
+
+
+@contextlib.contextmanager
+def cluster_of(*workers: Start):
+    need_dask()
+    found = Cluster(Place(), lambda where: inside(workers))
+    try:
+        found.open()
+        yield found
+    finally:
+        found.close()
+
+
+def executed(cluster: Cluster, plan: Plan, suite) -> list:
+    return list(run(plan, suite, pools=lambda plan, jobs: cluster.pool(suite, plan)))
+
+
+def by_case(records) -> list:
+    return sorted(records, key=lambda record: (record.case, record.runner))
+
+
+@pytest.mark.usefixtures("plugin")
+def test_the_records_are_those_of_one_machine(suite):
+    """Also of cases that end their process; and each content is fetched by a worker once."""
+    plan = plan_for(suite, *SIZES)
+    here = by_case(run(plan, suite, jobs=1))
+    resources = {"fragile gfx1100": 1}
+    with cluster_of(Start("one", 1, resources), Start("two", 1, resources), Start("other", 1, {})) as cluster:
+        there = by_case(executed(cluster, plan, suite))
+        assert set(cluster.machines) <= {"one", "two"}
+    assert there == here
+    assert {record.verdict.status for record in there} >= {Status.PASS, Status.CRASH, Status.FAIL}
+
+
+@pytest.mark.usefixtures("plugin")
+def test_columns_that_no_one_worker_has_meet_in_the_client(suite):
+    """One side crashes, and the other is judged all the same."""
+    plan = plan_for(suite, 1, 3, columns=(STEADY, FRAGILE))
+    with cluster_of(Start("cuda", 1, {"steady sm_90": 1}), Start("amd", 1, {"fragile gfx1100": 1})) as cluster:
+        records = executed(cluster, plan, suite)
+        assert set(cluster.machines) == {"cuda", "amd"}
+    found = {(record.runner, record.case.partition("~")[0][-1]): record for record in records}
+    assert len(found) == 4
+    assert all(record.verdict.passed for (runner, _), record in found.items() if runner == "steady")
+    crashed = found["fragile", "3"]
+    assert (crashed.verdict.status, "exit code 7" in crashed.verdict.detail) == (Status.CRASH, True)
+
+
+@pytest.mark.usefixtures("plugin")
+def test_what_meets_in_the_client_is_what_one_machine_finds(suite):
+    """CUDA here, AMD there: who is wrong, also in a case that was made smaller on one side and tried on the other."""
+    plan = plan_for(suite, 1, 7, columns=(STEADY, IDLE))
+    with cluster_of(Start("cuda", 1, {"steady sm_90": 1}), Start("amd", 1, {"idle gfx1100": 1})) as cluster:
+        there = executed(cluster, plan, suite)
+    assert by_case(there) == by_case(run(plan, suite, jobs=1))
+    (small,) = (record.minimal for record in there if record.minimal)
+    assert (small.runner, small.against.conclusion) == ("idle", "AMD is wrong")
+
+
+@pytest.mark.usefixtures("plugin")
+def test_a_lost_device_costs_what_only_it_can_do(suite, tmp_path, monkeypatch):
+    monkeypatch.setattr(pool, "PATIENCE", 0.0)
+    monkeypatch.setattr(pool, "WATCH", 0.2)
+    plan = plan_for(suite, 1, columns=(LEAVING,))
+    with cluster_of(Start("gpu", 1, {"leaving gfx1100": 1})) as cluster:
+        assert {record.verdict.status for record in executed(cluster, plan, suite)} == {Status.PASS}
+        (tmp_path / "lost").touch()
+        records = executed(cluster, plan, suite)
+    assert {(record.verdict.status, record.verdict.kind) for record in records} == {(Status.NOT_JUDGED, "not run")}
+    assert "leaving gfx1100" in records[0].verdict.detail or "fell off the bus" in records[0].verdict.detail
+
+
+@pytest.mark.usefixtures("plugin")
+def test_a_recording_of_a_cluster_continues_where_its_client_ended(suite, tmp_path):
+    plan = plan_for(suite, 1, 2, dtypes=("f32", "f64"))
+    with cluster_of(Start("one", 1, {"fragile gfx1100": 1})) as cluster:
+        pools = lambda plan, jobs: cluster.pool(suite, plan)  # noqa: E731
+        with Journal(tmp_path / "partial", {}) as journal:
+            cases = list(outcomes(plan, suite, journal, pools=pools))
+        with Journal(tmp_path / "partial", {}) as journal:
+            assert len(journal) == 2
+            assert list(outcomes(plan, suite, journal, pools=pools)) == cases
+    with Journal(tmp_path / "other", {}) as journal:
+        assert list(outcomes(plan, suite, journal, jobs=1)) == cases
+
+
+def test_contents_are_kept_by_their_digest_and_others_are_refused(tmp_path, monkeypatch, suite):
+    monkeypatch.setenv("PARITY_CACHE", str(tmp_path / "cache"))
+    plan = plan_for(suite, 1)
+    bundle, digest, contents = content.bundled(plan)
+    asked: list[str] = []
+
+    def fetch(digest: str) -> bytes:
+        asked.append(digest)
+        return contents[digest]
+
+    needed = [digest, *bundle.contents("unary", (FRAGILE,))]
+    for each in needed * 2:
+        content.kept(each, fetch)
+    assert asked == needed
+    there = content.plan_of(digest)
+    assert there.kernels != plan.kernels and there.suite().op("unary.neg").name == "unary.neg"
+    assert there.code["unary", FRAGILE] == plan.code["unary", FRAGILE]
+    with pytest.raises(NotAvailable, match="arrived: it is not used"):
+        content.kept("0" * 64, lambda digest: contents[needed[0]])
+    assert not Cache(tmp_path / "cache").folder("0" * 64).exists()
+
+
+def test_a_content_stays_in_its_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("PARITY_CACHE", str(tmp_path / "cache"))
+    data = zlib.compress(packed({"../../evil": b"x"}))
+    with pytest.raises(NotAvailable, match="outside of its folder"):
+        content.kept(content.digest_of(data), lambda digest: data)
+
+
+def test_what_returns_is_checked():
+    with pytest.raises(UsageError, match="what gpu1 returned is not what it has to be"):
+        Answer("gpu1", "returned", packed([{"case": 7}])).result("perform")
+    with pytest.raises(UsageError, match="is malformed"):
+        Answer("gpu1", "returned", b"\xc1").result("perform")
+    with pytest.raises(Absent, match="gpu1: lost"):
+        Answer("gpu1", "unable", text="lost").result("perform")
+    with pytest.raises(NotAvailable, match="gpu1: no"):
+        Answer("gpu1", "raised", error="NotAvailable", text="no").result("perform")
+
+
+def test_other_versions_are_refused_with_both(monkeypatch):
+    there = dict(messages.versions(), parity="9.9")
+    request = Request(there, "0" * 64, (), "perform", b"", 1.0)
+    answer = Host(1, "gpu1").answer(request, lambda digest: b"")
+    assert answer.how == "refused" and "parity is 0.1" in answer.text and "9.9 at the client" in answer.text
+    found = Cluster(Place(), lambda where: inside([]))
+    monkeypatch.setattr(found, "_thread", threading.Thread())
+    offer = Offer("gpu1", there, 1, (), {})
+    monkeypatch.setattr(found, "_open", lambda: None)
+    monkeypatch.setattr(found, "_call", lambda coroutine, seconds=None: (offer,))
+    with pytest.raises(NotAvailable, match=r"parity is 0\.1.* here and 9\.9 at gpu1"):
+        found.open()
+
+
+def test_the_runners_of_a_cluster_are_those_of_its_workers():
+    h200 = Offered("cuda", Evidence.HARDWARE, "cuda", ("sm_90",), ("sm_90",), {"gpu": "NVIDIA H200"})
+    cluster = Cluster(Place(), lambda where: inside([]))
+    cluster.offers = (Offer("gpu1", {}, 1, (h200,), {}), Offer("gpu2", {}, 1, (h200,), {}))
+    found = cluster.available("cuda")
+    assert (found.targets(), cluster.describe("cuda")) == (("sm_90",), {"gpu": "NVIDIA H200"})
+    with pytest.raises(NotAvailable, match=r"'rocm' is on no worker; they have cuda"):
+        cluster.available("rocm")
+
+
+@pytest.mark.parametrize(
+    ("text", "address", "jobs"),
+    [
+        ("local:3", "", 3),
+        ("tcp://127.0.0.1:8786", "tcp://127.0.0.1:8786", 0),
+        ("tls://scheduler:8786", "tls://scheduler:8786", 0),
+        ("localhost:8786", "tcp://localhost:8786", 0),
+    ],
+)
+def test_places(text, address, jobs):
+    found = connection.place(text)
+    assert (found.address, found.jobs) == (address, jobs)
+    connection.trusted(found, insecure=False)
+
+
+def test_a_file_of_dask_s_configuration_names_a_place(tmp_path):
+    path = tmp_path / "dask.yaml"
+    path.write_text("scheduler-address: tls://a:1\ndistributed:\n  comm:\n    require-encryption: true\n")
+    found = connection.place(str(path))
+    assert (found.address, found.settings["distributed"]["comm"]["require-encryption"]) == ("tls://a:1", True)
+    path.write_text('{"type": "Scheduler", "address": "tcp://127.0.0.1:1"}')
+    assert connection.place(str(path)).address == "tcp://127.0.0.1:1"
+    path.write_text("a: b")
+    with pytest.raises(UsageError, match="names no scheduler"):
+        connection.place(str(path))
+    with pytest.raises(UsageError, match="neither the address of a scheduler nor a file"):
+        connection.place("nowhere")
+
+
+@pytest.mark.parametrize("address", ["tcp://10.0.0.5:8786", "tcp://scheduler:8786", "ws://10.1.1.1:80"])
+def test_a_scheduler_elsewhere_without_tls_is_refused(address):
+    where = Place(address)
+    with pytest.raises(UsageError, match=r"can run any code.*--insecure-cluster"):
+        connection.trusted(where, insecure=False)
+    connection.trusted(where, insecure=True)
+    connection.trusted(dataclasses.replace(where, address="tls://10.0.0.5:8786"), insecure=False)
+
+
+def test_nobody_answers(monkeypatch):
+    monkeypatch.setattr(connection, "CONNECT", 0.5)
+    with (
+        pytest.raises(NotAvailable, match="no scheduler of Dask answers at"),
+        connection.connected("tcp://127.0.0.1:9"),
+    ):
+        pass
+
+
+WORKER = """
+import asyncio, sys
+from distributed import Worker
+async def main():
+    async with Worker(sys.argv[1], nthreads=1, resources={"fragile gfx1100": 1}, name=sys.argv[2], memory_limit=0,
+                      dashboard=False) as worker:
+        print("ready", flush=True)
+        await worker.finished()
+asyncio.run(main())
+"""
+
+
+@pytest.mark.thorough  # processes of Dask take seconds to begin
+@pytest.mark.usefixtures("plugin")
+def test_a_worker_that_is_killed_costs_nothing_but_time(suite, tmp_path):
+    """Two workers in processes of their own; one is killed while it executes, and its task goes to the other."""
+    scheduler = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0"),
+            *("--no-dashboard", "--scheduler-file", str(tmp_path / "scheduler.json")),
+        ],
+        stderr=subprocess.DEVNULL,
+    )
+    file = tmp_path / "scheduler.json"
+    workers = []
+    try:
+        while not file.exists() or not file.read_text().endswith("}"):
+            time.sleep(0.05)
+        address = connection.place(str(file)).address
+        for name in ("one", "two"):
+            command = [sys.executable, "-c", WORKER, address, name]
+            workers.append(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL))
+        for each in workers:
+            assert each.stdout.readline() == b"ready\n"
+        plan = plan_for(suite, 1, 6, 2, dtypes=("f32", "f64"))
+        with connection.connected(address) as cluster:
+            threading.Timer(1.0, lambda: os.kill(workers[0].pid, signal.SIGKILL)).start()
+            records = executed(cluster, plan, suite)
+        assert by_case(records) == by_case(run(plan, suite, jobs=1))
+        assert workers[0].wait() == -signal.SIGKILL
+    finally:
+        for each in [*workers, scheduler]:
+            each.kill()
+            each.wait()
