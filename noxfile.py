@@ -95,6 +95,12 @@ def schema(session: nox.Session) -> None:
 
 
 @nox.session
+def vendor(session: nox.Session) -> None:
+    """Fetch the libraries of report.html from npm anew, as vendor.csv names them, and write their digests there."""
+    session.run("python", "-m", "benchmarks.vendor", external=True)
+
+
+@nox.session
 def wheel(session: nox.Session) -> None:
     """Build the wheel, install it away from the checkout, and run its suite there."""
     session.install("build")
@@ -135,10 +141,24 @@ def bench(session: nox.Session) -> None:
 
 
 @nox.session
+def mutants(session: nox.Session) -> None:
+    """Plant faults in the suite's kernels, and print which ones its cases catch (arguments: those of parity mutate)."""
+    session.install("-e", ".[emulated]")
+    session.run("parity", "mutate", *session.posargs)
+
+
+@nox.session
 def hip(session: nox.Session) -> None:
     """Run the suite through hip-python on HIP without a GPU, and compare every bit (arguments: selectors, --target)."""
     session.install("-e", ".[rocm]")
     session.run("python", "-m", "benchmarks.through_hip", *session.posargs)
+
+
+@nox.session
+def gallery(session: nox.Session) -> None:
+    """Run bugs of public ports before and after their fix: docs/gallery.md (arguments: names of projects)."""
+    session.install("-e", ".[emulated,nvcc]")
+    session.run("python", "-m", "gallery", *session.posargs)
 
 
 @nox.session

@@ -4,14 +4,18 @@ Every case is right, so a failure is a false alarm or a defect. Approximate inst
 what AMD's manual allows, as in any run. A seed is a run of its own, with its record, matrix and failures in
 ``parity-out/seed-N``. ``--cases N`` asks for another number in all, ``--seeds 4-6`` for a part of the seeds, so that
 several machines or runs share them; arguments that narrow the run, such as a selector or a target, leave the number
-of cases per kernel as it is. Exit code: 0 all passed, 1 a failure, else that of the run that could not be made.
+of cases per kernel as it is. ``--unreferenced`` takes the references away, so that AMD's side is judged by CUDA's, on
+the CPU. Exit code: 0 all passed, 1 a failure, else that of the run that could not be made.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from parity.cli import main
@@ -42,14 +46,37 @@ def span(text: str) -> range:
     return found
 
 
-def soak(cases: int, chosen: range | None, arguments: list[str]) -> int:
-    """Run every chosen seed, whatever the others found, and print a line for each; the worst exit code."""
+_TAKEN_AWAY = """
+import dataclasses as _dataclasses
+for _name, _op in list(globals().items()):
+    if isinstance(_op, Op) and not _op.library:
+        globals()[_name] = _dataclasses.replace(_op, reference=None)
+"""
+
+
+@contextlib.contextmanager
+def unreferenced() -> Iterator[None]:
+    """Work in a project whose ops are those of the suite without their references."""
+    suite = find_suite()
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        Path("pyproject.toml").write_text(f'[tool.parity]\nkernels = "{suite.kernels.absolute()}"\ncases = "cases"\n')
+        Path("cases").mkdir()
+        for file in suite.cases.absolute().glob("*.py"):
+            Path("cases", file.name).write_text(file.read_text() + _TAKEN_AWAY)
+        yield
+
+
+def soak(cases: int, chosen: range | None, parent: Path, arguments: list[str]) -> int:
+    """Run every chosen seed, whatever the others found, and print a line for each; the worst exit code.
+
+    Each has a folder in ``parent``.
+    """
     seeds = max(1, min(SEEDS, cases // MOST))
     count, codes, lines = str(examples(cases, seeds)), [], []
     total = failed = alone = 0
     seconds = 0.0
     for seed in chosen or range(1, seeds + 1):
-        folder = Path("parity-out", f"seed-{seed}")
+        folder = parent / f"seed-{seed}"
         print(f"\nseed {seed} of {seeds}, {count} cases per kernel and the named ones", flush=True)
         codes.append(main(["run", "--examples", count, "--seed", str(seed), "--output", str(folder), *arguments]))
         if codes[-1] not in (0, 1):
@@ -74,5 +101,8 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser("python -m benchmarks.soak", description=__doc__, allow_abbrev=False)
     parser.add_argument("--cases", type=positive, default=CASES, metavar="N")
     parser.add_argument("--seeds", type=span, metavar="FIRST-LAST")
+    parser.add_argument("--unreferenced", action="store_true")
     options, rest = parser.parse_known_args()
-    sys.exit(soak(options.cases, options.seeds, rest))
+    parent = Path("parity-out").absolute()
+    with unreferenced() if options.unreferenced else contextlib.nullcontext():
+        sys.exit(soak(options.cases, options.seeds, parent, rest))

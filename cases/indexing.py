@@ -41,10 +41,14 @@ MANY = Probe("300 rows: 255 is none to u8, and a row to wider ids", rows=300, id
 
 @dataclass(frozen=True)
 class Rows:
-    """The tensors of an op: one id for each row, or for each element, of what it picks from inp or updates in out."""
+    """The tensors of an op: one id for each row, or for each element, of what it picks from inp or updates in out.
+
+    ``more`` are cases of every run.
+    """
 
     one_id_per_row: bool = False
     updates: bool = False
+    more: tuple[Named, ...] = ()
 
     @property
     def shapes(self) -> str:
@@ -90,7 +94,7 @@ def op(
         choices=tuple({**sizes, "dim": ("len(left)",)} for sizes in SIZES),
         indices={"ids": "rows"},
         reference=function,
-        named=tuple(map(rows.named, (MANY, *probes))),
+        named=(*map(rows.named, (MANY, *probes)), *rows.more),
         bench=rows.bench(),
         **{"types": (*TYPES, *F8), **(updating if rows.updates else {"elements": {"inp": "numel"}}), **more},
     )
@@ -99,6 +103,14 @@ def op(
 SUMS = ("small", "normal", "mixed", "special", "near", "bits")
 INTEGER_PROBE = Probe("integer probe: many rows to few", rows=5, ids=65, index="repeat", data="small")
 ROUNDINGS = Probe("every addition rounds", rows=3, ids=33, index="repeat", data="normal")
+# Rows of 8 elements are whole vectors of every type; of those of the other cases few are of any.
+VECTORS = (
+    Named("rows of whole vectors", "ids=7~index@0 inp=2x5x8~normal@0 dim=1"),
+    Named("rows of whole vectors, by ids with gaps", "ids=40:2~sentinel@0 inp=2x300x8~normal@0 dim=1 launch=1x32"),
+    Named("rows of whole vectors, blocks share their work", "ids=60~index@0 inp=3x5x8~normal@0 dim=1 launch=4100x1"),
+    Named("rows of the first dim", "ids=40~sentinel@0 inp=7x3~normal@0 dim=0"),
+    Named("rows of two vectors, but not from the first element on", "ids=7~index@0 inp=2x5x16+1~normal@0 dim=1"),
+)
 SHARED = Probe("blocks share their work", rows=5, ids=700, index="sentinel", data="normal", launch="4100x1")
 LAST_ONE = Probe("of equal ids the last one stays", rows=3, ids=33, index="repeat", data="normal")
 
@@ -111,7 +123,7 @@ index_select = op(
     "is",
     reference.index_select,
     f"numel ids_rank=len(ids.shape) info {PICKED}",
-    Rows(one_id_per_row=True),
+    Rows(one_id_per_row=True, more=VECTORS),
     SHARED,
     strides={"ids": "any", "inp": "dense"},
     info="ids.shape ids.strides",

@@ -291,6 +291,11 @@ def mul_mat(name: str, formats: tuple[str, ...], values: int, columns: int, rows
             products.case("one more than a tile, both ways", rows + 1, values, columns + 1, offset=1),
             products.case("one less than a tile, both ways", rows - 1, values, columns - 1, gap=1),
             products.case("more vectors than a tile has", 2, 512, columns + 2, w="normal", y="normal"),
+            # Each of these numbers ends in another part of a tile, which has code of its own.
+            *(
+                products.case(f"{vectors} vectors, which do not fill a tile", 63, values, vectors, w="normal")
+                for vectors in (17, 29, 41, 55, *((76, 109) if columns == 128 else ()))
+            ),
         ),
         bench=products.bench(1, 32),
     )

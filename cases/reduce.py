@@ -72,7 +72,14 @@ def fast(
                 "x=4097x37+1~normal@0 reduced=1 threads=64",
                 lambda t: t in ("u8", "i64", "f16", "f32"),
             ),
-            Named("as many, with gaps", "x=4097x3:5,1~small@0 reduced=1 threads=32", lambda t: t in ("i64", "f32")),
+            Named(
+                "as many, of a few elements each",
+                "x=4097x9+1~normal@0 reduced=1 threads=64",
+                lambda t: t in ("u32", "bf16", "f64"),
+            ),
+            Named("as many, with gaps", "x=4097x3:5,1~small@0 reduced=1 threads=32"),
+            Named("long rows, few threads", "x=2x2050~unit@0 reduced=1 threads=32"),
+            Named("long columns, many threads", "x=2x2050:1,2~unit@0 reduced=1 threads=1024"),
             Named("ties among as many", "x=4130x100~small@0 reduced=1", lambda t: t in ("u8", "f32")),
             Named("the reduced dim is the slowest in memory", "x=3x70:1,3~normal@0 reduced=1"),
             *named,
@@ -221,6 +228,14 @@ def per_row(
     eps = {"eps": (1e-5, 1e-6, 1e-12, 0.0, 1.0)} if weights else {}
     rest = " eps=1e-05" if weights else ""
     tails = {n: "".join(f" {w}={n}~normal@0" for w in weights.split()) + rest for n in (1, 9, 1024, 1025, 8192)}
+    unweighted = tuple(
+        Named(
+            f"{n} columns without {left_out}",
+            f"x={rows}x{n}~normal@0{tails[n].replace(f' {left_out}={n}~normal@0', '')} no-{left_out}",
+        )
+        for rows, n in ((17, 1024), (2, 1025), (1, 8192))
+        for left_out in weights.split()
+    )
     special = tuple(Named(n.title, n.items.format(more=tails[9])) for n in SPECIAL_ROWS)
     return Op(
         f"reduce.{name}",
@@ -242,6 +257,7 @@ def per_row(
             Named("1025 columns", f"x=2x1025~normal@0{tails[1025]}"),
             Named("1024 columns: a block may have several rows", f"x=17x1024~normal@0{tails[1024]}"),
             Named("8192 columns", f"x=1x8192~unit@0{tails[8192]}"),
+            *unweighted,
             *special,
             *extra,
         ),

@@ -33,7 +33,7 @@ __all__ = [
 _BEGIN, _END = "\t.amdgpu_metadata\n", "\t.end_amdgpu_metadata"
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 # How demanglers write a function, a boolean and an integer that are arguments of a template, and sources do not.
-_FUNCTION = re.compile(r"&([\w:]+)\([^()]*\)")
+_FUNCTION = re.compile(r"&(?:[^<>(),]+[ *&])?([\w:]+(?:<(?:[^<>]|<[^<>]*>)*>)?)\([^()]*\)")
 _BOOLEAN = re.compile(r"\(bool\)([01])")
 _NUMBER = re.compile(r"\((?:(?:un)?signed )?(?:char|short|int|long|long long|__int128)\)([n-]?)(\d+)")
 _PREBUILT = re.compile(r"(?P<module>.+?)(?:[-.](?P<target>gfx\w+))?\.(?:hsaco|co)")

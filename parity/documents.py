@@ -21,7 +21,18 @@ import msgspec
 
 from parity.errors import UsageError, nearest
 
-__all__ = ["RULE", "Malformed", "Misfit", "checked", "json_schema", "json_text", "plain", "read_json"]
+__all__ = [
+    "RULE",
+    "Malformed",
+    "Misfit",
+    "checked",
+    "json_schema",
+    "json_text",
+    "packed",
+    "plain",
+    "read_json",
+    "unpacked",
+]
 
 RULE = "JSON has neither infinity nor NaN: null stands for a number that is one of them, and is read as infinity."
 
@@ -105,6 +116,38 @@ def json_text(value: object, indent: int | None = None) -> bytes:
         plain = msgspec.to_builtins(value, enc_hook=_usual)
         text = msgspec.json.encode(json.loads(json.dumps(plain, ensure_ascii=False).encode(errors="replace")))
     return text if indent is None else msgspec.json.format(text, indent=indent)
+
+
+def packed(value: object) -> bytes:
+    """A value in MessagePack, which has bytes, infinity and NaN as they are, for ``unpacked``."""
+    try:
+        return msgspec.msgpack.encode(value, enc_hook=_usual)
+    except UnicodeEncodeError:
+        return msgspec.msgpack.encode(_unicode(msgspec.to_builtins(value, enc_hook=_usual, builtin_types=(bytes,))))
+
+
+def unpacked(data: bytes, kind: type[T], source: str) -> T:
+    """The value of ``packed``, as its type. ``source`` is its name in messages.
+
+    Raises:
+        Malformed: it is no MessagePack.
+        Misfit: something in it does not fit the type.
+    """
+    try:
+        return msgspec.msgpack.decode(data, type=kind)
+    except msgspec.ValidationError as error:
+        raise Misfit(f"{source} is not what it has to be: {error}") from error
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise Malformed(f"{source} is malformed: {error}") from error
+
+
+def _unicode(value: Any) -> Any:
+    """Plain data with a question mark for what of a text is not Unicode."""
+    if isinstance(value, str):
+        return value.encode(errors="replace").decode()
+    if isinstance(value, dict):
+        return {_unicode(key): _unicode(each) for key, each in value.items()}
+    return [_unicode(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def plain(value: object) -> Any:

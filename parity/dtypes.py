@@ -118,6 +118,7 @@ NUMBERS: dict[str, DType] = {
         DType("u8", np.dtype(np.uint8), "uint"),
         DType("u32", np.dtype(np.uint32), "uint"),
         DType("u64", np.dtype(np.uint64), "uint"),
+        DType("i8", np.dtype(np.int8), "int"),
         DType("i16", np.dtype(np.int16), "int"),
         DType("i32", np.dtype(np.int32), "int"),
         DType("i64", np.dtype(np.int64), "int"),

@@ -15,6 +15,7 @@ from pathlib import Path
 
 __all__ = [
     "SYSTEM_ERRORS",
+    "DeviceLost",
     "MissingTool",
     "NotAvailable",
     "ParityError",
@@ -54,6 +55,10 @@ class NotAvailable(ParityError):
 
 class SystemLacks(NotAvailable):
     """The system lacks space, memory, or permission to write: a failure that says nothing about a kernel."""
+
+
+class DeviceLost(NotAvailable):
+    """A device cannot be opened, or not any more; another machine may have one."""
 
 
 class Unreferenced(UsageError):

@@ -7,9 +7,11 @@ import signal
 import threading
 from collections.abc import Iterator
 
-__all__ = ["INTERRUPTS", "held"]
+__all__ = ["INTERRUPTED", "INTERRUPTS", "held"]
 
 INTERRUPTS = (signal.SIGINT, signal.SIGTERM)
+INTERRUPTED = 130
+"""The exit code of a command that Ctrl-C ended: that of shells, 128 and the number of the signal."""
 
 
 @contextlib.contextmanager

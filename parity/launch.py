@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from parity.coverage import Reached
 from parity.dtypes import DType
 from parity.errors import UsageError
 
@@ -222,7 +223,7 @@ class Outcome:
     """The outcome of a launch: every buffer's content (also after a fault), and the fault if there was one.
 
     ``printed`` is what the kernel printed, or its beginning. ``drawn`` says what approximate instructions gave, if that
-    was not the nearest numbers.
+    was not the nearest numbers. ``reached`` is what was reached of the code of all kernels, where that is noted.
     """
 
     buffers: Mapping[str, np.ndarray[Any, Any]]
@@ -231,6 +232,7 @@ class Outcome:
     printed: str = ""
     notes: tuple[str, ...] = field(default=())
     drawn: str = ""
+    reached: Reached | None = None
 
 
 class Arithmetic(IntEnum):

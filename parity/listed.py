@@ -12,7 +12,7 @@ from parity.fitting import complaint_of, parsed
 from parity.given import Given
 from parity.layout import Layout, contiguous
 
-__all__ = ["bench_cases", "divergences_of", "named_cases"]
+__all__ = ["bench_cases", "divergences_of", "named_cases", "own_launch"]
 
 BENCH_BYTES = 2**28
 """Size of the largest tensor of a contiguous case that is measured: 64 Mi elements of four bytes."""
@@ -22,6 +22,7 @@ WALKS = (
     ("many blocks: some may work for others", "2x1031", "launch=4096x1"),
     ("more elements than threads, transposed", "33x65:1,33", "launch=1x32"),
     ("more elements than threads, from the second one on", "1030+1", "launch=1x32"),
+    ("more elements than threads, in five dims, rows with gaps", "2x3x1x2x5:42,14,14,7,1", "launch=1x32"),
 )
 """Title, layout and launch of what each kernel that walks over elements has to get right, fast ways and slow ones."""
 
@@ -39,8 +40,13 @@ def named_cases(op: Declaration, dtypes: Sequence[str], launches: str) -> list[t
     ]
     chosen = _meant_for(op, dtypes, (*found, *op.named))
     if launches == "host":
-        chosen = [each for each in chosen if not _LAUNCH.search(each.items)]
+        chosen = [each for each in chosen if not own_launch(each.items)]
     return [(each.title, parsed(op, _text(op, dtypes, each.items))) for each in chosen]
+
+
+def own_launch(text: str) -> bool:
+    """True if a case, or its items, has a launch that is not the host's own."""
+    return _LAUNCH.search(text) is not None
 
 
 def divergences_of(op: Declaration, dtypes: Sequence[str]) -> dict[str, str]:

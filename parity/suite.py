@@ -20,6 +20,8 @@ from parity.codeobject import prebuilt
 from parity.documents import checked
 from parity.errors import UsageError, nearest
 from parity.files import CUDA_SUFFIXES, below, regular, text_of
+from parity.found import read_found
+from parity.listed import own_launch
 from parity.op import Entry, Op
 from parity.side import Side, Sides
 
@@ -72,7 +74,8 @@ class Suite:
 
     ``sides`` says how CUDA's and AMD's side are compiled. ``problems`` says, with file and line, what of the folders
     cannot be used; everything else can. ``declared`` is the case file of each op. ``launches`` is "any", or "host" if
-    cases keep to the host's own launches.
+    cases keep to the host's own launches. ``found`` are title and text of the cases that are kept beside case files, by
+    the name of their entry (``parity.found``).
     """
 
     kernels: Path
@@ -83,6 +86,7 @@ class Suite:
     problems: tuple[str, ...] = ()
     declared: Mapping[str, Path] = field(default_factory=dict, repr=False)
     launches: str = "any"
+    found: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict, repr=False)
 
     @functools.cached_property
     def entries(self) -> tuple[Entry, ...]:
@@ -128,6 +132,11 @@ class Suite:
             near = nearest(name, self.ops) or f"; {self.cases} declares {', '.join(self.ops)}"
             raise UsageError(f"unknown op {name!r}{near}")
         return self.ops[name]
+
+    def found_cases(self, entry: Entry) -> list[tuple[str, str]]:
+        """Title and text of the cases of an entry that are kept beside its case file."""
+        kept = self.found.get(entry.name, ())
+        return [(title, text) for title, text in kept if self.launches == "any" or not own_launch(text)]
 
     def ops_of(self, file: Path) -> tuple[Op, ...]:
         """The ops that a case file declares; an op that two files share is the first one's."""
@@ -344,7 +353,8 @@ def load_suite(kernels: Path, cases: Path, *, sides: Sides | None = None) -> Sui
         if not any(below(kernels, *CUDA_SUFFIXES, ".hip")):
             raise UsageError(f"the kernels folder {kernels} holds no *.cu or *.hip, and no code object")
         raise UsageError("\n".join(problems))
-    return replace(suite, problems=tuple(problems))
+    found, complaints = read_found(suite.ops, suite.declared)
+    return replace(suite, problems=(*problems, *complaints), found=found)
 
 
 def _case_files(folder: Path) -> list[Path]:

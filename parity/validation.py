@@ -37,6 +37,7 @@ def check_declaration(op: Declaration) -> None:
     if op.library and op.reference is None:
         raise UsageError(f"op {op.name}: what libraries compute is judged by a reference; name one in reference=")
     _names(op)
+    _outputs(op)
     _shapes(op)
     _rules(op)
     _arguments(op)
@@ -61,6 +62,7 @@ _KINDS: dict[str, Any] = {
     "aliased": (type(None), [str]),
     "info": (str, Callable),
     "data": ([str], {str: [str]}),
+    "choices": ([{str: [object]}], {str: [object]}),
     "indices": {str: (str, int, Callable)},
     "elements": {str: (str, int, Callable)},
     "operations": (str, int, Callable),
@@ -141,6 +143,18 @@ def _known(op: Declaration, what: str, names: Iterable[str], known: Collection[s
     for name in names:
         if name not in known:
             raise UsageError(f"op {op.name}: unknown {what} {name!r}{nearest(name, known)}")
+
+
+def _outputs(op: Declaration) -> None:
+    """Outputs that no kernel is given, and those whose shape follows from nothing."""
+    outputs = " ".join(op.compared)
+    if not (op.library or set(op.compared) & set(op.takes)):
+        raise UsageError(f"op {op.name}: args has none of its outputs ({outputs}), so nothing could be compared")
+    if not (op.tensors or op.shape or op.library):
+        raise UsageError(
+            f"op {op.name}: without inputs nothing tells the shape of {outputs}; "
+            f'say writes=True, and shapes="{op.result}: n" for one dim'
+        )
 
 
 def _shapes(op: Declaration) -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import functools
+import gzip
 import json
+import os
 import re
 import signal
+import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -24,6 +28,26 @@ THOROUGH = [
     if line and not line.startswith("#")
 ]
 pytest_plugins = ["pytester"]
+
+#: A runner is wrong for the numbers of elements in ``wrong``; ``meet`` is what else happens for a number of them.
+NEGATING = """
+import errno, os, signal, time
+from parity.errors import SystemLacks
+from parity.launch import Fault, Outcome
+from parity.runners import Evidence, Probe
+
+class Negating:
+    evidence, vendor, target, wrong = Evidence.NOT_RUN, "amd", "gfx1100", ()
+    def probe(self): return Probe(True)
+    def targets(self): return (self.target,)
+    def open(self, target, *, checked=True): return self
+    def prepare(self, code, kernels): pass
+    def meet(self, numel): pass
+    def execute(self, code, launch, buffers):
+        numel, x = launch.args[0].value, buffers["x"].data
+        out = x if numel in self.wrong else -x
+        return self.meet(numel) or Outcome({**{n: b.data.copy() for n, b in buffers.items()}, "out": out})
+"""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -65,6 +89,15 @@ def whole_tables() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def not_in_github() -> Iterator[None]:
+    """Runs within tests tell GitHub nothing, also where the tests are run by GitHub Actions."""
+    with pytest.MonkeyPatch.context() as environment:
+        environment.delenv("GITHUB_ACTIONS", raising=False)
+        environment.delenv("GITHUB_STEP_SUMMARY", raising=False)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def interruptible() -> None:
     """Ctrl-C interrupts these tests and the processes they start, even if they were started where it is ignored."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -94,6 +127,18 @@ def conforms() -> Callable[[str, object], bool]:
     return lambda name, data: validator(name).is_valid(data)
 
 
+@pytest.fixture(scope="session")
+def data_of() -> Callable[[str], dict[str, object]]:
+    """Takes the data out of the text of report.html."""
+
+    def data(text: str) -> dict[str, object]:
+        found = re.search(r'<script type="application/octet-stream" id="data">([^<]*)</script>', text)
+        assert found
+        return json.loads(gzip.decompress(base64.b64decode(found[1])))
+
+    return data
+
+
 @pytest.fixture
 def h200(monkeypatch):
     """The emulator says that it is another device: as a class of its own, because what a class can do is remembered."""
@@ -114,3 +159,20 @@ def stopwatch(monkeypatch):
     monkeypatch.setitem(registry.BUILT_IN, "stopwatch", "stopwatch:current")
     module.use()
     return module.use
+
+
+@pytest.fixture
+def installed(tmp_path, monkeypatch):
+    """Installs a module of runners that extend ``Negating``, where every new process finds them, by their classes."""
+
+    def install(module: str, text: str, **runners: str) -> None:
+        (tmp_path / f"{module}.py").write_text(NEGATING + textwrap.dedent(text))
+        info = tmp_path / f"{module}-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: 1.0\n")
+        points = "".join(f"{name} = {module}:{kind}\n" for name, kind in runners.items())
+        (info / "entry_points.txt").write_text(f"[parity.runners]\n{points}")
+        monkeypatch.syspath_prepend(str(tmp_path))
+        monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
+
+    return install

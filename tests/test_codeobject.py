@@ -115,6 +115,11 @@ def test_a_missing_field_is_named(listing):
             "with_a_function<doubled>(int, int*)",
         ),
         ("_Z1kIXadL_ZN2ns3fooEfEEEvPf", "k<ns::foo>", "k<ns::foo>(float*)"),
+        (
+            "_ZN4acts10act_kernelIfXadL_ZNS_4siluIfEET_RKS2_EELb1EEEvPS2_PS3_i",
+            "acts::act_kernel<float, acts::silu<float>, true>",
+            "acts::act_kernel<float, acts::silu<float>, true>(float*, float const*, int)",
+        ),
         ("_Z1kIJifEEvDpT_", "k<int, float>", "k<int, float>(int, float)"),
         ("_Z1kIDF16_EvPT_", "k<_Float16>", "k<_Float16>(_Float16*)"),
         ("_ZN12_GLOBAL__N_11kIPFffEEEvT_", "(anonymous namespace)::k<float (*)(float)>", None),

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from parity.errors import UsageError
+from parity.op import Op
 
 
 @pytest.fixture
@@ -26,8 +27,22 @@ def op(suite):
         ({"in_place": 3}, "in_place is 3, not a text"),
         ({"reference": 3}, "reference is 3, not a function"),
         ({"data": {"x": "normal"}}, "data: x is 'normal', not a list"),
+        ({"choices": {"n": 1}}, "choices: n is 1, not a list"),
+        ({"choices": [{"n": (1,)}, 3]}, r"choices is \[\{'n': \(1,\)\}, 3\], not a dict"),
     ],
 )
 def test_a_value_of_another_kind_is_named_by_its_place(op, change, says):
     with pytest.raises(UsageError, match=f"op unary.exp: {says}"):
         replace(op, **change)
+
+
+def test_an_output_that_no_kernel_is_given_is_a_mistake(op):
+    with pytest.raises(UsageError, match=r"args has none of its outputs \(out\), so nothing could be compared"):
+        replace(op, args="numel num_dims info x")
+
+
+def test_without_inputs_the_shape_of_an_output_has_to_be_said():
+    says = 'without inputs nothing tells the shape of out; say writes=True, and shapes="out: n" for one dim'
+    with pytest.raises(UsageError, match=says):
+        Op("fills.fill", kernel="fill", types=("f32",), args="out", shapes="out: n")
+    assert Op("fills.fill", kernel="fill", types=("f32",), args="out", writes=True).tensors == {"out": "T"}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
@@ -11,12 +12,14 @@ from parity.engine import CaseRecord, Column, Task, columns_of
 from parity.errors import NotAvailable, UsageError
 from parity.op import Entry
 from parity.options import CUDA_SIDE, DEFAULT_RUNNER
-from parity.runners import Choosing, Evidence, OpRunner, Runner, available, probed, replayed, runner
+from parity.runners import Choosing, Evidence, OpRunner, Runner, available, replayed
 from parity.runners.recording import Recording
 from parity.suite import Suite
 from parity.toolchain import Built, target
 
-__all__ = ["Columns", "columns", "default_runners", "targets_of"]
+__all__ = ["Columns", "changed_sources", "columns", "default_runners", "targets_of"]
+
+Find = Callable[[str], Runner | OpRunner]
 
 NAMED = 3
 """Recorded cases that a warning names one by one."""
@@ -103,7 +106,7 @@ class Columns:
     def changed_kernels(self, suite: Suite, kernels: Container[str]) -> Iterator[str]:
         """Warnings about sources of these kernels that differ from those whose values were recorded."""
         modules = {case.module for recording in self._each() for case in recording.cases if case.kernel in kernels}
-        sources = {name for recording in self._each() for name in _changed(recording, suite)}
+        sources = {name for recording in self._each() for name in changed_sources(_sources(recording), suite)}
         changed = [n for n in sorted(sources) if n.endswith(".cuh") or n.removesuffix(".cu") in modules]
         if changed and modules:
             yield (
@@ -114,7 +117,7 @@ class Columns:
         """Warnings about recorded cases that now mean another launch or other inputs."""
         stale = [record for record in records if record.verdict.kind == "not recorded"]
         if stale:
-            files = sorted({n for r in self._each() for n in _changed(r, suite) if n.endswith(".py")})
+            files = sorted({n for r in self._each() for n in changed_sources(_sources(r), suite) if n.endswith(".py")})
             why = f" ({', '.join(files)} changed since)" if files else ""
             mean = "recorded cases mean" if len(stale) > 1 else "recorded case means"
             yield (
@@ -126,8 +129,8 @@ class Columns:
         return list({id(recording): recording for recording in self.recordings.values()}.values())
 
 
-def columns(specs: Sequence[str], targets: Sequence[str]) -> Columns:
-    """The columns in which these runners run these targets.
+def columns(specs: Sequence[str], targets: Sequence[str], find: Find = available) -> Columns:
+    """The columns in which these runners run these targets; ``find`` gives a runner that can work.
 
     A runner that can run none of them keeps its own, so that targets of the emulator can be chosen beside a recording;
     a target that no runner can run is compiled only. Without targets, every runner has its usual ones.
@@ -141,7 +144,7 @@ def columns(specs: Sequence[str], targets: Sequence[str]) -> Columns:
     runners, problems = {}, []
     for spec in dict.fromkeys(specs):
         try:
-            runners[spec] = available(spec)
+            runners[spec] = find(spec)
         except NotAvailable as error:
             problems.append(str(error))
     if not runners:
@@ -175,13 +178,16 @@ def columns(specs: Sequence[str], targets: Sequence[str]) -> Columns:
     )
 
 
-def default_runners(entries: Iterable[Entry]) -> tuple[str, ...]:
-    """The runners of a run of these kernels that names none.
+def default_runners(entries: Iterable[Entry], find: Find = available) -> tuple[str, ...]:
+    """The runners of a run of these kernels that names none; ``find`` as in ``columns``.
 
     Those without a reference need CUDA's side, which is executed on the CPU where there is nvcc.
     """
-    needed = any(entry.op.reference is None for entry in entries if entry.op.kernel)
-    return (DEFAULT_RUNNER, CUDA_SIDE) if needed and probed(runner(CUDA_SIDE)).available else (DEFAULT_RUNNER,)
+    if any(entry.op.reference is None for entry in entries if entry.op.kernel):
+        with suppress(NotAvailable):
+            find(CUDA_SIDE)
+            return DEFAULT_RUNNER, CUDA_SIDE
+    return (DEFAULT_RUNNER,)
 
 
 def targets_of(runner: Runner, wanted: Sequence[str]) -> list[str]:
@@ -200,12 +206,16 @@ def _usual(runner: Runner | OpRunner) -> list[str]:
     return list(runner.usual() if isinstance(runner, Choosing) else runner.targets())
 
 
-def _changed(recording: Recording, suite: Suite) -> Iterator[str]:
-    """Names of the kernel sources and case files that are no longer as they were when this was recorded."""
-    for name, recorded in recording.head["environment"]["sources"].items():
+def changed_sources(sources: Mapping[str, str], suite: Suite) -> Iterator[str]:
+    """Names of the kernel sources and case files that no longer have these SHA-256, by name."""
+    for name, before in sources.items():
         path = (suite.cases if name.endswith(".py") else suite.kernels) / name
-        if not (path.is_file() and sha256(path.read_bytes()).hexdigest() == recorded):
+        if not (path.is_file() and sha256(path.read_bytes()).hexdigest() == before):
             yield name
+
+
+def _sources(recording: Recording) -> Mapping[str, str]:
+    return recording.head["environment"]["sources"]
 
 
 def _named(problems: Mapping[str, str]) -> Iterator[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from parity.application.measured import measure
 from parity.cache import digest
-from parity.engine import Journal, Plan, Progress, environment, outcomes
+from parity.engine import Journal, Plan, Progress, outcomes
 from parity.errors import NotAvailable, SystemLacks, UsageError
 from parity.report.bench import bench_json
 from parity.runners import described, runner
@@ -55,17 +55,17 @@ def record(
     """
     if file.is_dir():
         raise UsageError(f"{file} is a folder, and a recording is a file")
-    plan = prepared.plan
+    run, plan = prepared.run, prepared.plan
     if not plan.tasks:
         raise NotAvailable("nothing was recorded: no case could be executed")
-    head = _head(plan)
+    head = _head(prepared)
     partial = file.with_name(f"{file.name}.partial")
     with Journal(partial, {"selection": digest(*map(repr, plan.tasks)), **head}) as journal:
         if note:
             _tell(journal, plan, note)
         try:
             cases = tuple(
-                outcomes(plan, prepared.run.suite, journal, jobs=prepared.run.settings.jobs, progress=progress)
+                outcomes(plan, run.suite, journal, jobs=run.settings.jobs, progress=progress, pools=run.pools)
             )
             attached = {MEASUREMENTS: _measurements(prepared, progress, arguments)} if measured else {}
             write_recording(file, head, plan.code.values(), cases, attached)
@@ -76,19 +76,19 @@ def record(
     return Recorded(file, cases)
 
 
-def _head(plan: Plan) -> Origin:
+def _head(prepared: Prepared) -> Origin:
     """The origin of the values: everything that decides them."""
-    (spec,) = {column.spec for column in plan.columns}
-    found = runner(spec)
-    assert found.vendor != "host"  # which computes ops and launches nothing
+    run, plan = prepared.run, prepared.plan
+    column = plan.columns[0]
+    assert column.vendor != "host"  # which computes ops and launches nothing
     return {
-        "runner": found.name,
-        "vendor": found.vendor,
-        "evidence": str(found.evidence),
-        "device": described(found),
+        "runner": column.runner,
+        "vendor": column.vendor,
+        "evidence": column.evidence,
+        "device": run.cluster.describe(column.spec) if run.cluster else described(runner(column.spec)),
         "seed": plan.seed,
         "examples": plan.examples,
-        "environment": environment(plan),
+        "environment": run.environment(plan),
     }
 
 

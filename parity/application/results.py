@@ -12,6 +12,7 @@ from parity.engine import CaseRecord, Column, Plan, Provenance, Record, read_rec
 from parity.engine.baseline import parse_baseline
 from parity.engine.bench import Measurement
 from parity.errors import NotAvailable, UsageError
+from parity.mutation import Recall, committed, read_recall
 from parity.report import Failure, Matrix, case_frame, make_matrix, not_judged, shown_failures
 from parity.runners.recording import MEASUREMENTS
 from parity.toolchain import Built
@@ -21,13 +22,13 @@ if TYPE_CHECKING:
 
     from parity.application.run import Run
 
-__all__ = ["RECORD", "Results", "Stored", "load"]
+__all__ = ["RECORD", "Cases", "Results", "Stored", "load"]
 
 RECORD = "record.jsonl"
 """The file of a results folder that has a line for each case."""
 
 
-class _Cases:
+class Cases:
     """Queries of case records, for a run of this process and for results read back."""
 
     records: Sequence[CaseRecord]
@@ -47,11 +48,11 @@ class _Cases:
 
 
 @dataclass(frozen=True)
-class Results(_Cases):
+class Results(Cases):
     """The results of a run, also of one that ended early: ``stopped`` is the exception that ended it.
 
     ``records`` are its cases, ``seconds`` the time of the execution, ``measured`` what kernels cost, by kernel and
-    column, where that was measured.
+    column, where that was measured, ``recall`` how many planted faults the project's cases catch, if that is kept.
     """
 
     run: Run
@@ -61,22 +62,31 @@ class Results(_Cases):
     seconds: float
     stopped: KeyboardInterrupt | NotAvailable | None = None
     measured: Mapping[tuple[str, Column], Measurement] = field(default_factory=dict)
+    recall: Recall | None = None
 
     @property
     def complete(self) -> bool:
         """True if the run was not ended early."""
         return self.stopped is None
 
+    @property
+    def without_cases(self) -> list[CaseRecord]:
+        """The records of kernels that have no case on a column, as nothing compiled or was recorded for it."""
+        run = self.run
+        errors = {(b.module, b.target): b.error.log for b in self.built if b.error}
+        return [*run.without_code(run.entries, run.columns.every, errors), *run.not_recorded(self.plan)]
+
     @functools.cached_property
     def matrix(self) -> Matrix:
         """Kernels down, columns across."""
         run, plan = self.run, self.plan
-        errors = {(b.module, b.target): b.error.log for b in self.built if b.error}
-        records = [*self.records, *run.without_code(run.entries, run.columns.every, errors), *run.not_recorded(plan)]
+        records = [*self.records, *self.without_cases]
         issues = run.known.review(records, run.drawn(plan) if self.complete else ())
-        provenance = Provenance(self.seconds, plan.seed, plan.examples, self.complete, plan.made_by)
+        machines = tuple(sorted(run.cluster.machines)) if run.cluster else ()
+        provenance = Provenance(self.seconds, plan.seed, plan.examples, self.complete, plan.made_by, machines)
         matrix = make_matrix(run.entries, run.columns.every, records, issues=issues, provenance=provenance)
-        return matrix.with_measurements(self.measured)
+        matrix = matrix.with_measurements(self.measured)
+        return matrix.with_recall(self.recall) if self.recall else matrix
 
     @property
     def notes(self) -> Iterator[str]:
@@ -100,8 +110,17 @@ def recorded_measurements(run: Run) -> tuple[list[tuple[Column, Measurement]], l
     return found, problems
 
 
+def recorded_recall(run: Run) -> tuple[Recall | None, list[str]]:
+    """The recall that the project of a run keeps, and an error message if that cannot be read."""
+    path = committed(run.suite.cases.absolute().parent)
+    try:
+        return (read_recall(path), []) if path else (None, [])
+    except UsageError as error:
+        return None, [f"recall is not shown: {error}"]
+
+
 @dataclass(frozen=True)
-class Stored(Record, _Cases):
+class Stored(Record, Cases):
     """The results of a run that ended before: ``records`` of its cases, and the ``environment`` of the run.
 
     ``complete`` says whether it came to its end.

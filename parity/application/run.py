@@ -14,6 +14,7 @@ from parity.application.columns import Columns, columns, default_runners, target
 from parity.application.measured import measure
 from parity.application.recorded import record
 from parity.application.results import Results
+from parity.cluster import Cluster
 from parity.engine import (
     NOT_RECORDED,
     CaseRecord,
@@ -22,6 +23,8 @@ from parity.engine import (
     Plan,
     Progress,
     RecordWriter,
+    Shard,
+    Share,
     Task,
     columns_of,
     environment,
@@ -31,10 +34,12 @@ from parity.engine import (
     without_code,
 )
 from parity.engine import run as stream
+from parity.engine.pool import Pools, worker_pool
 from parity.errors import SYSTEM_ERRORS, NotAvailable, SystemLacks, UsageError, refusal
 from parity.op import Entry
 from parity.options import DEFAULT_RUNNER, EXAMPLES
-from parity.runners import gpu_runner, kernel_runner, replayed
+from parity.runners import available, gpu_runner, kernel_runner, replayed
+from parity.runners.recording import Environment
 from parity.suite import Selection, Suite, find_suite
 from parity.toolchain import Built, build_suite
 
@@ -61,7 +66,8 @@ class Settings:
 class Run:
     """The scope of a run: kernels of a suite, on columns. Nothing is built or executed yet.
 
-    ``picked`` are the kernels, each with its columns, where not every kernel runs on every column.
+    ``picked`` are the kernels, each with its columns, where not every kernel runs on every column. ``share`` says of
+    what run it is a shard, if it is one. ``cluster`` executes it, if there is one, and not this machine.
     """
 
     suite: Suite
@@ -69,6 +75,8 @@ class Run:
     columns: Columns
     settings: Settings = field(default_factory=Settings)
     picked: tuple[Task, ...] | None = None
+    share: Share | None = None
+    cluster: Cluster | None = None
 
     @classmethod
     def of(
@@ -79,11 +87,13 @@ class Run:
         targets: Sequence[str] = (),
         suite: Suite | None = None,
         settings: Settings | None = None,
+        cluster: Cluster | None = None,
     ) -> Run:
         """A run of what the selectors name (modules, ops, kernels, patterns, printed cases), all by default.
 
         ``runners`` are by default the emulator and, if an op has no reference, CUDA's side on the CPU. ``suite`` is by
-        default that of the project around the working folder, else the one shipped with parity.
+        default that of the project around the working folder, else the one shipped with parity. ``cluster`` executes
+        instead of this machine (``parity.connected``).
 
         Raises:
             UsageError: a name is unknown, or the project cannot be used.
@@ -91,8 +101,9 @@ class Run:
         """
         suite = suite or find_suite()
         selection = suite.select(selectors, dtypes)
-        chosen = runners or default_runners(suite.entries_of(selection))
-        return cls(suite, selection, columns(chosen, targets), settings or Settings())
+        find = cluster.available if cluster else available
+        chosen = runners or default_runners(suite.entries_of(selection), find)
+        return cls(suite, selection, columns(chosen, targets, find), settings or Settings(), cluster=cluster)
 
     @classmethod
     def on_one(
@@ -103,6 +114,7 @@ class Run:
         targets: Sequence[str],
         settings: Settings,
         purpose: str,
+        cluster: Cluster | None = None,
     ) -> Run:
         """A run whose cases are executed by one runner (default: a GPU if there is one, else the emulator), on these
         targets (default: its usual ones), and not judged by what is known to fail. ``purpose`` is what needs such a
@@ -112,13 +124,32 @@ class Run:
             UsageError: the runner executes no kernels.
             NotAvailable: it cannot work here, or cannot run one of the targets.
         """
+        find = cluster.available if cluster else available
         found = (
-            kernel_runner(runner, purpose) if runner else gpu_runner(purpose) or kernel_runner(DEFAULT_RUNNER, purpose)
+            kernel_runner(runner, purpose, find)
+            if runner
+            else gpu_runner(purpose) or kernel_runner(DEFAULT_RUNNER, purpose)
         )
         if replayed(found) is not None:
             raise UsageError(f"{purpose} executes kernels, and {runner} only has what was executed before")
         chosen = Columns(columns_of(found, targets_of(found, targets), runner or found.name), {}, ())
-        return cls(replace(suite, known=None), selection, chosen, settings)
+        return cls(replace(suite, known=None), selection, chosen, settings, cluster=cluster)
+
+    def shard(self, shard: Shard | None, costs: Mapping[str, float] | None = None) -> Run:
+        """One shard of the run; all of it, if None.
+
+        ``costs`` are what entries cost, by their name, in any unit; without them every kernel counts the same. The same
+        run and costs have the same shards on every machine.
+
+        Raises:
+            UsageError: the run has fewer kernels than there are shards.
+        """
+        if shard is None:
+            return self
+        share = Share.of(shard, [entry.name for entry in self.entries], costs or {})
+        entries = tuple(entry for entry in self.selection.entries if entry.name in share.mine)
+        cases = tuple(case for case in self.selection.cases if self.suite.entry(case).name in share.mine)
+        return replace(self, selection=Selection(entries, cases), share=share)
 
     def __post_init__(self) -> None:
         if not self.columns.live and (self.settings.seed, self.settings.examples) != (None, None):
@@ -132,6 +163,19 @@ class Run:
     @property
     def _recorded_head(self) -> Mapping[str, Any]:
         return next(iter(self.columns.recordings.values())).head
+
+    def environment(self, plan: Plan, arguments: Iterable[str] = ()) -> Environment:
+        """Versions and digests of everything that decides the outcome of a plan of this run."""
+        if self.cluster:
+            return environment(plan, arguments, self.share, self.cluster.describe)
+        return environment(plan, arguments, self.share)
+
+    @property
+    def pools(self) -> Pools:
+        """What makes the pool that executes a plan of this run."""
+        if (cluster := self.cluster) is None:
+            return worker_pool
+        return lambda plan, jobs: cluster.pool(self.suite, plan)
 
     @property
     def seed(self) -> int:
@@ -249,7 +293,8 @@ class Prepared:
             NotAvailable: a device was lost for good.
         """
         if self.plan.tasks:
-            yield from stream(self.plan, self.run.suite, jobs=self.run.settings.jobs, progress=progress)
+            run = self.run
+            yield from stream(self.plan, run.suite, jobs=run.settings.jobs, progress=progress, pools=run.pools)
 
     def execute(
         self,
@@ -270,7 +315,7 @@ class Prepared:
         stopped: KeyboardInterrupt | NotAvailable | None = None
         start = time.perf_counter()
         try:
-            head = environment(self.plan, arguments)
+            head = self.run.environment(self.plan, arguments)
             with (
                 RecordWriter(record, head) if record else nullcontext() as writer,
                 closing(self.stream(progress)) as results,  # type: ignore[type-var]

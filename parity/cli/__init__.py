@@ -16,13 +16,16 @@ from types import FrameType
 
 import parity
 from parity.errors import SYSTEM_ERRORS, NotAvailable, ParityError, UsageError, refusal
-from parity.interrupts import held
+from parity.interrupts import INTERRUPTED, held
 
 __all__ = ["main", "parser"]
 
-COMMANDS = ("init", "run", "record", "bench", "list", "show", "build", "static", "doctor", "hip-emulator")
+COMMANDS = (
+    *("init", "run", "merge", "report", "compare", "record", "mutate", "bench", "list", "show", "build", "static"),
+    *("coverage", "doctor", "worker"),
+    "hip-emulator",
+)
 WRONG_USAGE = 2
-INTERRUPTED = 130
 TERMINATED = 143
 BROKEN_PIPE = 141
 

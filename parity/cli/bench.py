@@ -22,6 +22,7 @@ from parity.engine.baseline import Baseline, Changed, read_baseline
 from parity.engine.bench import NOT_JUDGED
 from parity.errors import NotAvailable, unwritable
 from parity.files import regular
+from parity.interrupts import INTERRUPTED
 from parity.report.bench import Results, bench_csv, bench_json, bench_markdown, bench_terminal
 from parity.toolchain import Built
 
@@ -30,7 +31,6 @@ __all__ = ["main", "options"]
 FORMATS = {".json": bench_json, ".md": bench_markdown, ".csv": bench_csv}
 EXAMPLES = 3
 PURPOSE = "parity bench"
-INTERRUPTED = 130
 
 
 def options(parser: argparse.ArgumentParser) -> None:

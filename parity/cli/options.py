@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import argparse
+import os
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from parity.cli.terminal import errors
 from parity.dtypes import dtype
 from parity.options import EXAMPLES, declare, names, positive
+from parity.report.document import MatrixFile
+from parity.report.history import add_summary, history_content, read_history, summary_of
+from parity.runners.recording import Environment
 from parity.suite import LAUNCHES, Selection, Suite, find_suite
 from parity.toolchain import HIPIFIERS, TOOLCHAINS
 
 __all__ = [
     "add_drawing",
     "add_folders",
+    "add_history",
     "add_jobs",
     "add_json",
     "add_selection",
     "add_target",
+    "history_of",
     "names",
     "positive",
     "select",
@@ -59,6 +67,38 @@ def add_drawing(parser: argparse.ArgumentParser, *, examples: int | None = EXAMP
 
 def add_jobs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-j", "--jobs", type=positive, metavar="N", help="processes (default: one per processor)")
+
+
+def add_history(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--history",
+        type=Path,
+        metavar="DIR",
+        help="add a summary of the run to this folder, which CI keeps, and show its history in the report",
+    )
+
+
+def history_of(
+    folder: Path, matrix: MatrixFile, environment: Environment, date: str, recall: float | None = None
+) -> dict[str, Any]:
+    """The part of the page with the history of a folder, to which this run is added; ``recall`` as in ``Summary``.
+
+    Raises:
+        UsageError, SystemLacks: the folder cannot be read or written.
+    """
+    add_summary(folder, summary_of(matrix, environment, commit(), date, recall))
+    return {"history": history_content(read_history(folder))}
+
+
+def commit() -> str:
+    """The commit that is checked out around the working folder; empty if that is not known."""
+    if found := os.environ.get("GITHUB_SHA"):
+        return found
+    try:
+        asked = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, timeout=10, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return asked.stdout.strip() if asked.returncode == 0 else ""
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:

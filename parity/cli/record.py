@@ -13,13 +13,15 @@ import sys
 from pathlib import Path
 
 from parity.application import Run, Settings
+from parity.cli.clusters import add_cluster, clustered
 from parity.cli.options import add_drawing, add_folders, add_jobs, add_selection, add_target, select
+from parity.cli.shards import add_shard, shard_of
 from parity.cli.terminal import built, errors, output, reporting
+from parity.cluster import Cluster
 from parity.errors import SystemLacks, UsageError
+from parity.interrupts import INTERRUPTED
 
 __all__ = ["main", "options"]
-
-INTERRUPTED = 130
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -31,6 +33,8 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--time", action="store_true", help="measure as well, as parity bench does; a replay shows it")
     add_drawing(parser)
     add_jobs(parser)
+    add_cluster(parser)
+    add_shard(parser)
     add_folders(parser)
 
 
@@ -38,9 +42,17 @@ def main(arguments: argparse.Namespace) -> int:
     """Select, build, execute, store."""
     if arguments.output.is_dir():
         raise UsageError(f"{arguments.output} is a folder; name a file with -o")
+    if arguments.cluster and arguments.time:
+        raise UsageError("--time measures on this machine, and --cluster executes on others; record without --time")
+    with clustered(arguments) as cluster:
+        return _main(arguments, cluster)
+
+
+def _main(arguments: argparse.Namespace, cluster: Cluster | None) -> int:
     suite, selection = select(arguments)
     settings = Settings(arguments.examples, arguments.seed, jobs=arguments.jobs)
-    prepared = built(Run.on_one(suite, selection, arguments.runner, arguments.target, settings, "parity record"))
+    run = Run.on_one(suite, selection, arguments.runner, arguments.target, settings, "parity record", cluster)
+    prepared = built(shard_of(arguments, run))
     with reporting() as (report, _):
         found = prepared.record(
             arguments.output, measured=arguments.time, progress=report, note=_note, arguments=sys.argv[1:]

@@ -170,6 +170,8 @@ def _dtype(c_type: str) -> str:
 
 def _op(module: str, source: str, alike: list[Signature]) -> str:
     one = alike[0]
+    if not any(each.is_pointer for each in one.args):
+        return f"# {one.text}: it has no output that it is given, so nothing can be compared"
     variables = dict(zip(_variables(len(one.types)), one.types, strict=True))
     of = {SUFFIXES.get(spelt, spelt): variable for variable, spelt in reversed(variables.items())}
     names = list(variables) or ["f32"]
@@ -198,6 +200,7 @@ def _op(module: str, source: str, alike: list[Signature]) -> str:
             params[name] = guess
     types = [",".join(SUFFIXES.get(spelt, spelt) for spelt in each.types) or "f32" for each in alike]
     spelling = {SUFFIXES[s]: s for each in alike for s in each.types if SUFFIXES.get(s, s) != s}
+    shaped = [f'    shapes="{"; ".join(f"{name}: n" for name in outputs)}",  # a guess', "    writes=True,"]
     title = re.sub(r"\W+", "_", re.sub(r"_?<?\{\w\}>?", "", one.pattern)).strip("_")
     lines = [
         f"# {one.text}" + (f", and {len(alike) - 1} more" if len(alike) > 1 else ""),
@@ -208,6 +211,7 @@ def _op(module: str, source: str, alike: list[Signature]) -> str:
         f"    types={_tuple(types)},",
         *([f"    spelling={_mapping(spelling)},"] if spelling else []),
         f'    args="{" ".join(words)}",',
+        *([] if inputs or updates else shaped),
         *([f"    inputs={_mapping(inputs)},"] if inputs else []),
         *([f"    outputs={_mapping(outputs)},{guess_of_roles}"] if outputs else []),
         *([f"    updates={_mapping(updates)},{guess_of_roles}"] if updates else []),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from parity.application.reported import FOOTPRINTS
 from parity.application.static import CUDA, Inspected, Inspection
 from parity.cli.options import add_folders, add_jobs, add_json, add_selection, add_target, select
 from parity.cli.terminal import errors, output, progress
@@ -21,7 +22,9 @@ def options(parser: argparse.ArgumentParser) -> None:
     add_selection(parser)
     add_target(parser, f"{CUDA} {' '.join(DEFAULT_TARGETS)}")
     parser.add_argument("--full", action="store_true", help="a line per kernel and target, with instructions by class")
-    parser.add_argument("--output", type=Path, metavar="DIR", help="write static.md and static.csv there as well")
+    parser.add_argument(
+        "--output", type=Path, metavar="DIR", help="write static.md, static.csv and static.json there, too"
+    )
     add_jobs(parser)
     add_json(parser)
     add_folders(parser)
@@ -42,7 +45,11 @@ def main(arguments: argparse.Namespace) -> int:
         for line in (*remark_lines(marked), *found.notes):
             console.print(line, style="yellow")
     if arguments.output:
-        texts = {"static.md": markdown(found.footprints, marked, found.notes), "static.csv": as_csv(found.footprints)}
+        texts = {
+            "static.md": markdown(found.footprints, marked, found.notes),
+            "static.csv": as_csv(found.footprints),
+            FOOTPRINTS: json_text(as_dict(found.footprints, marked, found.notes)).decode() + "\n",
+        }
         write_texts(arguments.output, texts)
     for one in found.built:
         if one.error:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from parity.compare.patterns import describe
+from parity.compare.patterns import describe, picture
 from parity.compare.ulps import bit_patterns, bytes_apart, show_pair, ulp_distance, ulp_distances
 from parity.compare.verdict import Mismatch, Status, Verdict, general
 from parity.dtypes import of_array
@@ -54,9 +54,11 @@ def compare(expected: Expected, got: Array, *, vendor: Vendor, poison: Array | N
     budget = float(shares.max(initial=0.0))
     if right.all():
         allowed = bounds is not None and _allows(bounds)
+        by_budget = right & ~exactly
         return Verdict(
             Status.PASS,
             budget=budget,
+            ulps=_largest_distance(value, got, by_budget) if by_budget.any() else 0.0,
             total=got.size,
             divergences=tuple(divergences),
             beyond_observed=beyond,
@@ -126,6 +128,8 @@ def unchanged(name: str, before: Array, after: Array) -> Verdict | None:
         total=wrong.size,
         first=_mismatch(before, after, index, math.inf),
         pattern=describe(wrong),
+        shape=wrong.shape,
+        picture=picture(wrong),
         detail=f"the kernel wrote into its input {name}",
     )
 
@@ -215,6 +219,8 @@ def _failure(
         total=got.size,
         first=_mismatch(value, got, index, float(shares[index])),
         pattern=describe(wrong),
+        shape=wrong.shape,
+        picture=picture(wrong),
         divergences=divergences,
         kinds=tuple(kinds),
         ulps=_largest_distance(value, got, kinds["value"]) if "value" in kinds else 0.0,

@@ -7,11 +7,14 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["describe"]
+__all__ = ["describe", "picture"]
 
 Array = np.ndarray[Any, Any]
 _PERIODS = (32, 64, 2, 4, 8, 16, 128, 256, 512, 1024)
 """Periods that are looked for: wavefront sizes first, then those of vector loads, tiles and blocks."""
+
+_ROWS, _COLUMNS = 32, 64
+"""The largest picture, in characters."""
 
 
 def describe(wrong: Array) -> str:
@@ -23,6 +26,29 @@ def describe(wrong: Array) -> str:
     if count == 1:
         return _single(int(flat[0]), wrong)
     return _slice(wrong, count) or _run(flat, size) or _periodic(flat, size) or f"scattered {count} of {size}"
+
+
+def picture(wrong: Array) -> tuple[str, ...]:
+    """A mask in logical shape as lines of digits, at most 32 of 64: the last dim goes across, all others down.
+
+    A digit stands for one element or a block of several: 0 if none of them is true, 9 if all are, between them the
+    larger the more are. What has one dim goes on in the next line; a blank has no element.
+    """
+    size = wrong.size
+    if not size:
+        return ()
+    across = wrong.shape[-1] if wrong.ndim > 1 and wrong.shape[-1] not in (1, size) else min(size, _COLUMNS)
+    down = -(-size // across)
+    there, true = (np.zeros(down * across) for _ in range(2))
+    there[:size], true[:size] = 1, wrong.ravel()
+    rows, columns = (np.arange(0, n, -(-n // most)) for n, most in ((down, _ROWS), (across, _COLUMNS)))
+    there, true = (
+        np.add.reduceat(np.add.reduceat(each.reshape(down, across), rows, axis=0), columns, axis=1)
+        for each in (there, true)
+    )
+    levels = np.where(true == there, 9, np.clip(np.ceil(9 * true / np.maximum(there, 1)), 0, 8))
+    texts = np.where(there == 0, " ", levels.astype(np.int64).astype(str))
+    return tuple("".join(line).rstrip() for line in texts)
 
 
 def _single(index: int, wrong: Array) -> str:

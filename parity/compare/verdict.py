@@ -51,12 +51,13 @@ class Verdict:
     modified", "out-of-bounds read", ... Two failures are the same failure if status and kind agree. ``kinds`` has every
     class that a wrong element is of, those of NaN and infinities with their direction ("nan for a number"). ``budget``
     is the worst share of its budget that any element used (1.0 = at the limit), ``ulps`` the largest distance in the
-    class "value". ``pattern`` says in words which elements are wrong. ``divergences`` are ids of known CUDA/AMD
-    divergences that were met; ``beyond_observed`` says that a result lies between the observed and the documented
-    limit. ``allowed`` says that an error of some element was allowed; ``vacuous`` names the outputs in which zeros
-    would have passed as well. ``drawn`` says which results of approximate instructions a failure needs: with the
-    nearest numbers the case passes.
-    ``by`` is the column of CUDA's whose values were taken as right, because the op has no reference.
+    class "value", of a pass that of an element for which an error was allowed. ``pattern`` says in words which elements
+    are wrong. ``divergences`` are ids of known CUDA/AMD divergences that were met; ``beyond_observed`` says that a
+    result lies between the observed and the documented limit. ``allowed`` says that an error of some element was
+    allowed; ``vacuous`` names the outputs in which zeros would have passed as well. ``drawn`` says which results of
+    approximate instructions a failure needs: with the nearest numbers the case passes. ``by`` is the column of CUDA's
+    whose values were taken as right, because the op has no reference. ``picture`` shows where in the output, of this
+    ``shape``, the wrong elements are (``parity.compare.patterns.picture``).
     """
 
     status: Status
@@ -75,6 +76,8 @@ class Verdict:
     vacuous: tuple[str, ...] = ()
     drawn: str = ""
     by: str = ""
+    shape: tuple[int, ...] = ()
+    picture: tuple[str, ...] = ()
 
     @property
     def passed(self) -> bool:

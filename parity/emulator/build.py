@@ -11,7 +11,7 @@ import ctypes
 import functools
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import accumulate, chain
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -19,6 +19,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 
 from parity.cache import Cache, digest
+from parity.coverage import Point, Reached
 from parity.documents import json_text, read_json
 from parity.emulator.codegen import translate
 from parity.emulator.image import image_of
@@ -61,6 +62,7 @@ class _Program(ctypes.Structure):
         ("registers", ctypes.c_uint64),
         ("count", ctypes.c_uint64),
         ("vectors", ctypes.c_uint64),
+        ("constants", ctypes.c_uint64),
     )
 
 
@@ -68,7 +70,8 @@ class _Program(ctypes.Structure):
 class Executable:
     """A kernel that can be launched: ``launch`` and ``symbol`` of ``library``, and what that executes if threaded.
 
-    ``libraries`` have the functions that it consists of, ``memory`` is what ``program`` points to.
+    ``libraries`` have the functions that it consists of, ``memory`` is what ``program`` points to. ``points`` are those
+    of its code that are noted when they are reached.
     """
 
     library: ctypes.CDLL
@@ -76,6 +79,21 @@ class Executable:
     libraries: tuple[ctypes.CDLL, ...]
     program: _Program | None = None
     memory: tuple[np.ndarray[Any, Any], ...] = ()
+    points: tuple[Point, ...] = ()
+    _numbers: np.ndarray[Any, Any] = field(default_factory=lambda: np.zeros(0, np.uint64))
+    _notes: np.ndarray[Any, Any] = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    @functools.cached_property
+    def blocks(self) -> int:
+        """The number of points that are blocks, which come first."""
+        return sum(point.is_block for point in self.points)
+
+    def take_reached(self) -> Reached:
+        """What was reached since the last call."""
+        found = self._numbers[self._notes]
+        self._numbers[self._notes] = 0
+        mask = int.from_bytes(np.packbits(found.astype(np.bool_), bitorder="little").tobytes(), "little")
+        return Reached.of(self.blocks, len(self.points) - self.blocks, mask)
 
     @property
     def address(self) -> int:
@@ -196,10 +214,18 @@ def _linked(functions: Sequence[tuple[ctypes.CDLL, str]], threaded: Threaded) ->
     numbers = np.array([*chain.from_iterable(threaded.numbers)], np.uint64)
     starts = np.array([0, *accumulate(map(len, threaded.numbers))][:-1], np.uint64)
     code = np.column_stack([steps[list(threaded.code)], starts * numbers.itemsize + numbers.ctypes.data])
-    registers = np.array(threaded.registers, np.uint32)
-    program = _Program(code.ctypes.data, registers.ctypes.data, registers.size, threaded.vectors)
+    registers, constants = np.array(threaded.registers, np.uint32), np.array(threaded.constants, np.uint64)
+    program = _Program(
+        code.ctypes.data,
+        registers.ctypes.data,
+        registers.size,
+        threaded.vectors,
+        constants.ctypes.data if constants.size else 0,
+    )
     libraries = tuple({id(library): library for library, _ in functions}.values())
-    return Executable(functions[0][0], "threaded", libraries, program, (code, numbers, registers))
+    memory = code, numbers, registers, constants
+    notes = np.array(threaded.notes, np.int64)
+    return Executable(functions[0][0], "threaded", libraries, program, memory, threaded.points, numbers, notes)
 
 
 def _address(library: ctypes.CDLL, symbol: str) -> int:

@@ -17,7 +17,17 @@ from parity.emulator.parse import Instruction, KernelCode
 from parity.emulator.writer import Missing, Unknown, Writer
 from parity.toolchain.targets import Target
 
-__all__ = ["COUNTERS", "blocks_of", "entry_of", "registers_of", "teaching", "translate", "writer_of"]
+__all__ = [
+    "COUNTERS",
+    "blocks_of",
+    "entry_of",
+    "items_of",
+    "registers_of",
+    "runs_of",
+    "teaching",
+    "translate",
+    "writer_of",
+]
 
 _CALLS = ("s_swappc_b64", "s_setpc_b64")
 
@@ -74,10 +84,28 @@ def registers_of(kernel: KernelCode, target: Target, symbols: Mapping[str, int])
 
 def blocks_of(kernel: KernelCode) -> dict[int, list[Instruction]]:
     """The instructions of every basic block that count, by the number of the item it begins with."""
-    return _blocks(_items(kernel))
+    return _blocks(items_of(kernel))
 
 
-def _items(kernel: KernelCode) -> list[Instruction | str]:
+def runs_of(items: Sequence[Instruction | str]) -> dict[int, bool]:
+    """The basic blocks of coverage, by the item that they begin with: whether their instructions are all scalar.
+
+    A change of EXEC ends one: what follows may have no lane, and no branch that skips it then.
+    """
+    runs: dict[int, bool] = {}
+    start, fresh = 0, True
+    for i, item in enumerate(items):
+        if fresh or isinstance(item, str):
+            start = i
+        fresh = isinstance(item, Instruction) and (
+            item.mnemonic in BRANCHES or item.mnemonic in _CALLS or _writes_exec(item)
+        )
+        if isinstance(item, Instruction) and item.mnemonic not in IGNORED:
+            runs[start] = runs.get(start, True) and item.mnemonic.startswith("s_")
+    return runs
+
+
+def items_of(kernel: KernelCode) -> list[Instruction | str]:
     """The instructions, and the labels that are branched to or called."""
     targets = {item.operands[0] for item in kernel.instructions if item.mnemonic in BRANCHES}
     targets |= {*kernel.callees, *_jumps(kernel)}
@@ -107,7 +135,7 @@ def _translated(
 
 def writer_of(kernel: KernelCode, target: Target, symbols: Mapping[str, int], counters: str = "") -> Writer:
     """A writer that is about to translate a kernel."""
-    items = _items(kernel)
+    items = items_of(kernel)
     return Writer(
         target,
         items,

@@ -15,6 +15,7 @@ import numpy as np
 
 from parity.cache import Cache, default_root
 from parity.codeobject import CodeObject, Kernel, first_difference, spelled
+from parity.coverage import Point, Reached
 from parity.emulator.approximate import APPROXIMATE, Drawing, Results, drawing
 from parity.emulator.build import Amdgpu, Executable, Kind, Language, Programs
 from parity.emulator.classes import class_of, totals
@@ -46,7 +47,7 @@ from parity.errors import ParityError, UsageError, nearest
 from parity.launch import BLOCK, Arithmetic
 from parity.toolchain.targets import Target, target
 
-__all__ = ["Device", "LaunchStats", "pack", "together"]
+__all__ = ["DISPATCH_AT", "KERNARG_AT", "Device", "LaunchStats", "pack", "together"]
 
 (
     _NONE,
@@ -70,7 +71,8 @@ _KINDS = {
     _READ_UNWRITTEN: "never-written read",
     _MISALIGNED: "misaligned access",
 }
-_DISPATCH_AT, _KERNARG_AT = 256, 1024
+DISPATCH_AT, KERNARG_AT = 256, 1024
+"""Where a launch's dispatch packet and its arguments lie in the memory of a device."""
 _SCALAR = 0xFFFFFFFF
 _WHOLE_WAVE = 1 << 31
 # As in workgroups.cpp and wavefronts.h: wavefronts of a workgroup, the stack of one, the trace of a byte. LDS is that
@@ -322,6 +324,14 @@ class Device:
         """
         self._memory.free(allocation)
 
+    def points(self, code: CodeObject, kernel: str) -> tuple[Point, ...]:
+        """The points of a kernel's code in the order of ``Reached.bits``; none on a device that notes none."""
+        return self._load(code, kernel).executable.points
+
+    def take_reached(self, code: CodeObject, kernel: str) -> Reached:
+        """What launches of a kernel reached of its code since the last call; noted on a traced device alone."""
+        return self._load(code, kernel).executable.take_reached()
+
     @staticmethod
     def registers(code: CodeObject, kernel: str) -> Mapping[str, Instruction]:
         """The registers of a kernel in the order in which ``launch`` numbers them, and where each is named first."""
@@ -492,9 +502,9 @@ class Device:
         context = self._context
         mailbox = context.mailbox if loaded.prints else 0
         kernarg = _kernarg(loaded.kernel, args, grid, block, shared_bytes, mailbox)
-        context.kernarg = self._memory.place(_KERNARG_AT, kernarg)
+        context.kernarg = self._memory.place(KERNARG_AT, kernarg)
         packet = _dispatch_packet(loaded.kernel, grid, block, shared_bytes, context.kernarg)
-        context.dispatch = self._memory.place(_DISPATCH_AT, packet)
+        context.dispatch = self._memory.place(DISPATCH_AT, packet)
 
     def _place_mailbox(self) -> None:
         """The buffer through which a kernel asks the host (ockl: hostcall_impl.cl), as the HSA runtime prepares it."""

@@ -11,6 +11,7 @@ from parity.emulator.dpp import routing
 from parity.emulator.indexed import INDEXED, in_mode
 from parity.emulator.isa import BRANCHES, IGNORED, KEEPS_HIGH, Semantics, semantics
 from parity.emulator.isa_names import canonical
+from parity.emulator.matrix import emit_matrix
 from parity.emulator.memory_instructions import emit_memory_instruction
 from parity.emulator.operands import (
     check_count,
@@ -55,7 +56,7 @@ def emit(w: Writer, item: Instruction) -> None:
         CROSS_LANE[name](w, item)
     elif refused := next((what for begin, what in _REFUSED.items() if name.startswith(begin)), None):
         raise Missing(refused)
-    elif emit_memory_instruction(w, item, name):
+    elif emit_memory_instruction(w, item, name) or emit_matrix(w, item, name):
         return
     elif item.paired:
         _dual(w, item, item.paired)
@@ -76,7 +77,7 @@ def _branch(w: Writer, target: str, condition: str) -> None:
     if target not in w.position:
         raise Unknown(f"label {target}")
     jump = f"{_budget(w) if w.position[target] <= w.at else ''}{w.jump(w.label(target))};"
-    w.put(f"if ({condition}) {{ {jump} }}" if condition else jump)
+    w.put(f"if ({condition}) {{ {w.note('taken')}{jump} }}{w.note('not taken')}" if condition else jump)
 
 
 def _budget(w: Writer) -> str:

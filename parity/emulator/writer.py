@@ -7,12 +7,14 @@ import itertools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
+from parity.coverage import Point
 from parity.emulator.image import CODE
 from parity.emulator.parse import Instruction
 from parity.toolchain.targets import Target
 
-__all__ = ["Constant", "Jump", "Missing", "Operand", "Register", "Unknown", "Writer"]
+__all__ = ["NOTE", "Constant", "Jump", "Missing", "Note", "Operand", "Register", "Unknown", "Writer"]
 
 _MARK = "\0"
 
@@ -56,7 +58,17 @@ class Jump:
         return f"goto {self.label}"
 
 
-Operand = Register | Constant | Jump
+@dataclass(frozen=True, slots=True)
+class Note:
+    """The number of an operation that says whether a point was reached."""
+
+    point: Point
+
+
+Operand = Register | Constant | Jump | Note
+
+NOTE = "(u64 &){} |= {};"
+"""C++ that notes in a number of an operation that its point was reached, if so: nothing else is as near."""
 
 
 @dataclass
@@ -69,7 +81,8 @@ class Writer:
     functions are (``Image.places``), ``functions`` are the labels of the functions that can be called, ``jumps`` the
     labels that are branched to by address, ``returns`` the numbers of the items that call. ``counters`` names the array
     that counts how often blocks begin, if one does. ``vgprs`` is how many vector registers the wavefront has, apart
-    from accumulators. ``indexed`` says which registers of moves are found by an index now (``indexed.py``).
+    from accumulators. ``indexed`` says which registers of moves are found by an index now (``indexed.py``). ``covered``
+    code notes which points it reaches.
 
     Lines are C++ but for the operands of instructions, which are marks until ``rendered`` spells them.
     """
@@ -90,6 +103,7 @@ class Writer:
     copy: str = ""
     keeps_high: bool = False
     indexed: str = ""
+    covered: bool = False
     _operands: list[Operand] = field(default_factory=list)
 
     @property
@@ -140,6 +154,10 @@ class Writer:
     def jump(self, label: str) -> str:
         """C++ of a branch to a label (of ``label`` or ``return_label``), without the semicolon."""
         return self._mark(Jump(label))
+
+    def note(self, kind: Literal["block", "taken", "not taken"], when: str = "1") -> str:
+        """C++ that notes that a point of the current instruction is reached, if it is to be noted."""
+        return NOTE.format(self._mark(Note(Point(kind, self.number))), when) if self.covered else ""
 
     def rendered(self, text: str, spelled: Callable[[Operand], str] = str) -> str:
         """C++ without marks: ``spelled`` is called for each operand, in the order in which they stand in the text."""

@@ -12,6 +12,7 @@ import numpy as np
 from parity.case import Case
 from parity.codeobject import CodeObject
 from parity.compare import Status, Verdict, compare, show, unchanged
+from parity.coverage import Reached
 from parity.engine.standard import Side, Standard
 from parity.errors import SYSTEM_ERRORS, SystemLacks, Unreferenced, Unsupported, refusal
 from parity.launch import Fault, Outcome
@@ -28,8 +29,8 @@ Expectation = Callable[[Mapping[str, Array]], Mapping[str, Expected]]
 
 NO_REFERENCE = "no reference"
 NOT_COMPARED = (
-    "the op has no reference, and no result of CUDA's is at hand for this case; what the kernel does with memory was "
-    "checked, its values were not"
+    "the op has no reference, and the other vendor's side has no result for this case; what the kernel does with "
+    "memory was checked, its values were not"
 )
 
 # The status of a case by the kind of the runner's fault; any other kind is a failure of the kernel.
@@ -53,7 +54,7 @@ class Checked:
 
     ``lost``: the device had to be opened again. ``outputs`` is what the kernel left, in logical shape; nothing after a
     fault. ``printed`` is the beginning of what it printed. ``expected`` is what the outputs were compared with; None if
-    they were not.
+    they were not. ``reached`` is what the launch reached of the kernel's code, where that is noted.
     """
 
     case: Case
@@ -65,6 +66,7 @@ class Checked:
     outputs: Mapping[str, Array] = field(default_factory=dict)
     printed: str = ""
     expected: Mapping[str, Expected] | None = None
+    reached: Reached | None = None
 
     @property
     def unreferenced(self) -> bool:
@@ -134,11 +136,14 @@ def judge(case: Case, call: Call, subject: Subject, *, first: bool = False, take
     outputs = {} if outcome.fault else _outputs(call, outcome)
     if verdict.passed:
         return Checked(
-            case, verdict, "", {}, outcome.instructions, outputs=outputs, printed=outcome.printed, expected=expected
-        )
+            case, verdict, "", {}, outcome.instructions, outputs=outputs, printed=outcome.printed, expected=expected,
+            reached=outcome.reached,
+        )  # fmt: skip
     lost = outcome.fault is not None and outcome.fault.lost
     inputs, printed = _inputs(call, verdict), outcome.printed
-    return Checked(case, verdict, str(call.launch), inputs, outcome.instructions, lost, outputs, printed, expected)
+    return Checked(
+        case, verdict, str(call.launch), inputs, outcome.instructions, lost, outputs, printed, expected, outcome.reached
+    )
 
 
 def _expectation(call: Call, mine: Side, by: Subject | None, taken: Checked | None) -> Expectation | None:

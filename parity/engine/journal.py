@@ -22,11 +22,13 @@ from parity.errors import ParityError, UsageError, unwritable
 from parity.interrupts import held
 from parity.runners.recording import RecordedCase
 
-__all__ = ["Journal"]
+__all__ = ["Journal", "differing"]
 
 FORMAT = "journal of a parity recording, version 1"
 DIFFERENCES = 3
-"""The number of differences to another plan that an error message shows."""
+"""The number of differences that an error message shows."""
+SHORT = 45
+"""Values that have no more letters together are shown with a difference."""
 
 
 @dataclass(frozen=True)
@@ -129,9 +131,7 @@ class Journal:
             self._file.truncate(end)
             return
         if found:
-            told = list(_differences(found, wanted))
-            more = f" and {len(told) - DIFFERENCES} more" if len(told) > DIFFERENCES else ""
-            self.other = ", ".join(told[:DIFFERENCES]) + more
+            self.other = differing(found, wanted)
         self._file.truncate(0)
         self._write(wanted)
 
@@ -167,12 +167,23 @@ def _with_buffers(case: RecordedCase, change: Callable[[bytes], bytes]) -> Recor
     return replace(case, buffers={name: change(data) for name, data in case.buffers.items()})
 
 
-def _differences(there: Mapping[str, Any], here: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
-    """The differences between two plans, by path; with the values where they are short."""
+def differing(there: Mapping[str, Any], here: Mapping[str, Any], where: str = "there", now: str = "here") -> str:
+    """The first differences between two JSON objects, by path, with the values where they are short.
+
+    ``where`` and ``now`` say in words to what the two belong.
+    """
+    told = list(_differences(there, here, where, now))
+    more = f" and {len(told) - DIFFERENCES} more" if len(told) > DIFFERENCES else ""
+    return ", ".join(told[:DIFFERENCES]) + more
+
+
+def _differences(
+    there: Mapping[str, Any], here: Mapping[str, Any], where: str, now: str, prefix: str = ""
+) -> Iterator[str]:
     for key in {**here, **there}:
         old, new = there.get(key), here.get(key)
         if isinstance(old, dict) and isinstance(new, dict):
-            yield from _differences(old, new, f"{prefix}{key}: ")
+            yield from _differences(old, new, where, now, f"{prefix}{key}: ")
         elif old != new:
-            values = f" ({old} there, {new} here)"
-            yield f"{prefix}{key}" + (values if len(values) < 60 else "")
+            short = len(f"{old}{new}") < SHORT
+            yield f"{prefix}{key}" + (f" ({old} {where}, {new} {now})" if short else "")

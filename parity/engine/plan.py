@@ -29,7 +29,8 @@ class Plan:
     ``examples`` cases are drawn per kernel entry beside the named ones, from ``seed``. ``code`` maps a module and a
     column to the code object that runs there, if one does. A case that gives no answer within ``seconds`` is ended. A
     failure that is ``known`` is marked, and not made smaller. ``sides`` is how the suite's kernels are compiled.
-    ``launches`` is "any", or "host" if drawn and named cases keep to the host's own launches.
+    ``launches`` is "any", or "host" if drawn and named cases keep to the host's own launches. ``specs`` has what
+    makes a runner, by the spec of its columns, where its file lies at another place.
     """
 
     kernels: Path
@@ -43,6 +44,7 @@ class Plan:
     known: Known = field(default_factory=Known)
     sides: Sides = field(default_factory=Sides)
     launches: str = "any"
+    specs: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -115,7 +117,7 @@ class Plan:
             )
         cases += [("", str(case)) for case in found]
         drawn = {text for _, text in cases}
-        return cases + [(title, text) for title, text in task.also if text not in drawn]
+        return cases + [(title, text) for title, text in (*suite.found_cases(entry), *task.also) if text not in drawn]
 
 
 def columns_of(runner: Runner | OpRunner, targets: Iterable[str], spec: str = "") -> tuple[Column, ...]:

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import AbstractContextManager
 from typing import Any
 
 from parity.engine import worker
+from parity.engine.calls import Pool
 from parity.engine.plan import Plan
 from parity.engine.processes import Processes
 from parity.runners import Shared, runner
 
-__all__ = ["completed", "default_jobs", "processors", "worker_pool"]
+__all__ = ["Pools", "completed", "default_jobs", "processors", "worker_pool"]
+
+Pools = Callable[[Plan, int | None], AbstractContextManager[Pool]]
+"""A function that makes what executes a plan, in so many processes (default: as it thinks best)."""
 
 
 @contextlib.contextmanager

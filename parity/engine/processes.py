@@ -24,9 +24,11 @@ from dataclasses import dataclass, field
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from multiprocessing.reduction import ForkingPickler
-from typing import Any
+from typing import Any, ClassVar
 
+from parity.engine.calls import Died, Late, T, ended
 from parity.engine.forkserver import Forked, forked
+from parity.engine.results import Column
 from parity.errors import NotAvailable
 from parity.interrupts import INTERRUPTS, held
 from parity.runners.gpu import WORKER_NUMBER
@@ -38,26 +40,6 @@ ATTEMPTS = 3
 """Processes that may die one after the other before one of them was ready; then no more are started."""
 
 _numbers = itertools.count()
-
-
-class Died(Exception):
-    """A process ended in the middle of a call. ``exitcode`` is negative if a signal ended it."""
-
-    def __init__(self, exitcode: int | None) -> None:
-        super().__init__(exitcode)
-        self.exitcode = exitcode
-
-    def __str__(self) -> str:
-        return f"the process {_ended(self.exitcode)}"
-
-    @property
-    def killed(self) -> bool:
-        """True if the process was killed from outside, as the system does when memory runs out."""
-        return self.exitcode == -signal.SIGKILL
-
-
-class Late(Exception):
-    """A call took too long; its process has ended."""
 
 
 @dataclass(frozen=True)
@@ -105,13 +87,13 @@ class Processes:
         with held():
             self._thread.start()
 
-    def schedule(self, function: Callable[..., Any], arguments: Sequence[Any], *, seconds: float) -> Future[Any]:
-        """Call a function in one of the processes, for so many seconds at most.
+    shared: ClassVar[bool] = True
 
-        The future has what it returns or raises; or ``Died`` or ``Late``; or NotAvailable, if no process can be made
-        ready.
-        """
-        future: Future[Any] = Future()
+    def schedule(
+        self, function: Callable[..., T], arguments: Sequence[Any], *, seconds: float, columns: Sequence[Column] = ()
+    ) -> Future[T]:
+        """As ``Pool.schedule``; this machine has all columns. NotAvailable, if no process can be made ready."""
+        future: Future[T] = Future()
         message = bytes(ForkingPickler.dumps((function, tuple(arguments))))
         with self._lock:
             if self._problem:
@@ -244,7 +226,7 @@ def _started() -> _Process:
 def _none_begins(last: _Process) -> NotAvailable:
     return NotAvailable(
         f"{ATTEMPTS} worker processes died one after the other before they could begin (the last one "
-        f"{_ended(last.process.returncode)}); if the system is short of memory, use fewer of them: -j 1"
+        f"{ended(last.process.returncode)}); if the system is short of memory, use fewer of them: -j 1"
     )
 
 
@@ -256,13 +238,6 @@ def _end(each: _Process, *, at_once: bool = True) -> None:
             each.process.wait(5)
     each.process.kill()
     each.process.wait()
-
-
-def _ended(exitcode: int | None) -> str:
-    if exitcode is not None and exitcode < 0:
-        with contextlib.suppress(ValueError):
-            return f"was ended by {signal.Signals(-exitcode).name}"
-    return f"died with exit code {exitcode}"
 
 
 def _unpacked(said: bytes) -> tuple[Any, Exception | None]:

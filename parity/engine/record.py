@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import platform
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -16,8 +16,10 @@ from parity.compare import Status, Verdict
 from parity.documents import Malformed, json_text, read_json
 from parity.engine.plan import Plan
 from parity.engine.results import COMPILE_ERROR, CaseRecord, Column
+from parity.engine.shards import Share
 from parity.errors import UsageError, unwritable
 from parity.files import below, content_of
+from parity.found import SUFFIX
 from parity.op import Entry
 from parity.runners import described, runner
 from parity.runners.recording import Environment
@@ -28,6 +30,7 @@ __all__ = [
     "as_line",
     "environment",
     "from_line",
+    "parse_record",
     "read_record",
     "without_code",
 ]
@@ -58,8 +61,16 @@ class End:
     complete: bool
 
 
-def environment(plan: Plan, arguments: Iterable[str] = ()) -> Environment:
-    """Versions and digests of everything that decides the outcome of a run."""
+def environment(
+    plan: Plan,
+    arguments: Iterable[str] = (),
+    share: Share | None = None,
+    describe: Callable[[str], dict[str, str]] = lambda spec: described(runner(spec)),
+) -> Environment:
+    """Versions and digests of everything that decides the outcome of a run.
+
+    ``share`` is that of one of its shards; ``describe`` gives the facts that a runner states about its device.
+    """
     versions = {"parity": parity.__version__, "python": platform.python_version()}
     for package in PACKAGES:
         try:
@@ -67,12 +78,12 @@ def environment(plan: Plan, arguments: Iterable[str] = ()) -> Environment:
         except metadata.PackageNotFoundError:
             versions[package] = "missing"
     hardware = dict.fromkeys(column.spec for column in plan.columns if column.on_device)
-    return {
+    found: Environment = {
         "arguments": list(arguments),
         "versions": versions,
         "machine": f"{platform.system()} {platform.machine()}",
         "runners": list(dict.fromkeys(column.spec for column in plan.columns)),
-        "devices": {spec: described(runner(spec)) for spec in hardware},
+        "devices": {spec: describe(spec) for spec in hardware},
         "columns": [column.known_as for column in plan.columns],
         "examples": plan.examples,
         "seed": plan.seed,
@@ -80,13 +91,16 @@ def environment(plan: Plan, arguments: Iterable[str] = ()) -> Environment:
         "compilers": plan.made_by,
         "sources": {
             path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
-            for folder, pattern in ((plan.kernels, "*.cu*"), (plan.cases, "*.py"))
+            for folder, pattern in ((plan.kernels, "*.cu*"), (plan.cases, "*.py"), (plan.cases, f"*{SUFFIX}"))
             for path in sorted(below(folder, ""))
             if path.match(pattern) and (folder == plan.kernels or path.parent == folder)
         },
         "code objects": {f"{module} {column}": code.digest for (module, column), code in plan.code.items()},
         "entries": [f"{task.op}[{','.join(task.dtypes)}]" for task in plan.tasks],
     }
+    if share:
+        found["part"] = share.part
+    return found
 
 
 def without_code(
@@ -164,14 +178,23 @@ def read_record(path: Path) -> Record:
     Raises:
         UsageError: the file is not a record, or a line of it is not what it should be.
     """
-    first, *lines = content_of(path).splitlines() or [b""]
+    return parse_record(content_of(path), str(path))
+
+
+def parse_record(text: bytes, source: str) -> Record:
+    """The record in a text, whose name in messages is ``source``; a cut-off last line is dropped.
+
+    Raises:
+        UsageError: the text is not a record, or a line of it is not what it should be.
+    """
+    first, *lines = text.splitlines() or [b""]
     try:
         start = read_json(first, Start, "line 1")
     except UsageError as error:
-        raise UsageError(f"{path} is not a record of parity: {error}") from error
+        raise UsageError(f"{source} is not a record of parity: {error}") from error
     cases: list[CaseRecord] = []
     for number, line in enumerate(lines, 2):
-        where = f"{path}, line {number}"
+        where = f"{source}, line {number}"
         try:
             if line.startswith(b'{"complete"'):
                 return Record(start.environment, tuple(cases), read_json(line, End, where).complete)

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from parity.engine import worker
+from parity.engine.calls import Absent, Died, Late, Pool
 from parity.engine.check import unjudged
 from parity.engine.journal import Journal
 from parity.engine.plan import Plan
-from parity.engine.pool import completed, default_jobs, worker_pool
-from parity.engine.processes import Died, Late, Processes
+from parity.engine.pool import Pools, completed, worker_pool
 from parity.engine.results import Column, Task
 from parity.engine.run import Progress, task_limit
 from parity.errors import ParityError, SystemLacks
@@ -23,16 +23,22 @@ from parity.runners import Drawing
 from parity.runners.recording import RecordedCase, launch_digest
 from parity.suite import Suite
 
-__all__ = ["outcomes"]
+__all__ = ["observe", "outcomes"]
 
 
 def outcomes(
-    plan: Plan, suite: Suite, journal: Journal, *, jobs: int | None = None, progress: Progress | None = None
+    plan: Plan,
+    suite: Suite,
+    journal: Journal,
+    *,
+    jobs: int | None = None,
+    progress: Progress | None = None,
+    pools: Pools = worker_pool,
 ) -> Iterator[RecordedCase]:
     """Execute the tasks that the journal lacks, keep them there, and yield all cases in the order of the plan.
 
-    ``jobs`` is the number of worker processes (default: ``default_jobs``). A case that kills or hangs its process has
-    that as its fault; the rest of its kernel runs again, case by case.
+    ``jobs`` is the number of worker processes (default: ``default_jobs``), ``pools`` makes what executes. A case that
+    kills or hangs its process has that as its fault; the rest of its kernel runs again, case by case.
 
     Raises:
         NotAvailable: the device cannot be opened.
@@ -41,7 +47,8 @@ def outcomes(
     missing = [number for number in range(len(plan.tasks)) if number not in journal]
     report = progress or (lambda what, done, total: None)
     if missing:
-        with worker_pool(plan, min(jobs or default_jobs(plan), len(missing))) as pool:
+        left = replace(plan, tasks=tuple(plan.tasks[number] for number in missing))
+        with pools(left, jobs and min(jobs, len(missing))) as pool:
             for number, cases in _executed(plan, suite, pool, missing):
                 journal.add(number, cases)
                 report("recording", len(journal), len(plan.tasks))
@@ -49,13 +56,12 @@ def outcomes(
         yield from journal.cases(number)
 
 
-def _executed(
-    plan: Plan, suite: Suite, pool: Processes, numbers: list[int]
-) -> Iterator[tuple[int, list[RecordedCase]]]:
+def _executed(plan: Plan, suite: Suite, pool: Pool, numbers: list[int]) -> Iterator[tuple[int, list[RecordedCase]]]:
     """Tasks by their number as they finish; those that ended their process come last."""
     tasks = {number: plan.tasks[number] for number in numbers}
     open_tasks: dict[Any, int] = {
-        pool.schedule(_perform, [task], seconds=task_limit(plan, task)): number for number, task in tasks.items()
+        pool.schedule(observe, [task], seconds=task_limit(plan, task), columns=task.columns): number
+        for number, task in tasks.items()
     }
     ended = []
     for future in completed(open_tasks):
@@ -63,17 +69,19 @@ def _executed(
             yield open_tasks[future], future.result()
         except (Died, Late):
             ended.append(open_tasks[future])
+        except Absent as reason:
+            raise SystemLacks(str(reason)) from None
     for number in ended:
         yield number, list(_one_by_one(plan, suite, pool, plan.tasks[number]))
 
 
-def _one_by_one(plan: Plan, suite: Suite, pool: Processes, task: Task) -> Iterator[RecordedCase]:
+def _one_by_one(plan: Plan, suite: Suite, pool: Pool, task: Task) -> Iterator[RecordedCase]:
     entry = Entry(suite.op(task.op), task.dtypes)
     for column in task.columns:
         for title, text in plan.draw(suite, task):
             alone = replace(task, columns=(column,), cases=((title, text),))
             try:
-                yield from pool.schedule(_perform, [alone], seconds=plan.seconds).result()
+                yield from pool.schedule(observe, [alone], seconds=plan.seconds, columns=(column,)).result()
                 continue
             except Late:
                 fault = Fault("timeout", f"no end within {plan.seconds:g} s; its process was ended", True)
@@ -85,7 +93,7 @@ def _one_by_one(plan: Plan, suite: Suite, pool: Processes, task: Task) -> Iterat
             yield _recorded(entry, column, title, text, entry.op.call(entry.op.parse(text)), Outcome({}, fault))
 
 
-def _perform(task: Task) -> list[RecordedCase]:
+def observe(task: Task) -> list[RecordedCase]:
     """Execute a task, inside of a worker process."""
     here = worker.current()
     entry = Entry(here.suite.op(task.op), task.dtypes)

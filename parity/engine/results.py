@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from parity.compare import Comparison, Status, Verdict
+from parity.coverage import Reached
 from parity.op import Entry
 from parity.runners import Evidence, Vendor
 
@@ -112,7 +113,8 @@ class Against(Comparison):
 class Provenance:
     """The origin of results: the cases were drawn from ``seed``, ``examples`` per kernel, and run in ``seconds``.
 
-    ``complete`` is False if the run was interrupted; ``made_by`` says for each target how its code was made.
+    ``complete`` is False if the run was interrupted; ``made_by`` says for each target how its code was made, and
+    ``machines`` which of a cluster executed it, if one did.
     """
 
     seconds: float = 0.0
@@ -120,6 +122,7 @@ class Provenance:
     examples: int = 0
     complete: bool = True
     made_by: Mapping[str, str] = field(default_factory=dict)
+    machines: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -130,7 +133,8 @@ class CaseRecord:
     met are the verdict's). ``inputs`` are the input values of the first wrong element, by tensor. ``minimal``
     is the simplest case with the same failure. ``against`` compares an AMD column with a CUDA column that ran the same
     case, and a CUDA column that fails with an AMD column. ``known`` is the location of the known issue that it is.
-    ``printed`` is what the kernel printed, or the beginning of it.
+    ``printed`` is what the kernel printed, or the beginning of it. ``reached`` is what the case reached of its machine
+    code, where an emulator noted that.
     """
 
     case: str
@@ -150,6 +154,7 @@ class CaseRecord:
     against: Against | None = None
     known: str = ""
     printed: str = ""
+    reached: Reached | None = None
 
     @classmethod
     def of(cls, entry: Entry, column: Column, case: str, verdict: Verdict, title: str = "", **more: Any) -> CaseRecord:

@@ -9,9 +9,9 @@ from dataclasses import replace
 
 from parity.compare import Status, Verdict, Witness
 from parity.engine import worker
+from parity.engine.calls import Absent, Died, Late, Pool
 from parity.engine.plan import Plan
-from parity.engine.pool import completed, worker_pool
-from parity.engine.processes import Died, Late, Processes
+from parity.engine.pool import Pools, completed, worker_pool
 from parity.engine.results import CaseRecord, Column, Task
 from parity.engine.vendors import compared
 from parity.op import Entry
@@ -25,16 +25,25 @@ CASES_PER_LIMIT = 10
 BATCH = 8
 
 
-def run(plan: Plan, suite: Suite, *, jobs: int | None = None, progress: Progress | None = None) -> Iterator[CaseRecord]:
+def run(
+    plan: Plan,
+    suite: Suite,
+    *,
+    jobs: int | None = None,
+    progress: Progress | None = None,
+    pools: Pools = worker_pool,
+) -> Iterator[CaseRecord]:
     """Yield the record of every case, kernel by kernel as they finish.
 
     ``jobs`` is the number of worker processes (default: ``default_jobs``). ``progress`` is called with what is being
-    done, how much of it is done, and how much there is. A case that crashes or hangs its process costs that case only:
-    the rest of its kernel runs again, case by case. Closing the iterator stops the workers.
+    done, how much of it is done, and how much there is. ``pools`` makes what executes (default: processes of this
+    machine). A case that crashes or hangs its process costs that case only: the rest of its kernel runs again, case by
+    case. Closing the iterator stops the workers.
     """
     report = progress or (lambda what, done, total: None)
-    with worker_pool(plan, jobs) as pool:
-        prepare(plan, suite, pool, report)
+    with pools(plan, jobs) as pool:
+        if pool.shared:
+            prepare(plan, suite, pool, report)
         report("running", 0, len(plan.tasks))
         open_tasks = {scheduled(plan, pool, task): task for task in plan.tasks}
         for finished, future in enumerate(completed(open_tasks), 1):
@@ -42,20 +51,23 @@ def run(plan: Plan, suite: Suite, *, jobs: int | None = None, progress: Progress
             report("running", finished, len(plan.tasks))
 
 
-def scheduled(plan: Plan, pool: Processes, task: Task) -> Future[list[CaseRecord]]:
+def scheduled(plan: Plan, pool: Pool, task: Task) -> Future[list[CaseRecord]]:
     """A task on its way through a pool of workers; ``perform`` gives its records."""
-    future: Future[list[CaseRecord]] = pool.schedule(worker.perform, [task], seconds=task_limit(plan, task))
-    return future
+    return _submitted(pool, task, task_limit(plan, task))
 
 
-def perform(
-    plan: Plan, suite: Suite, pool: Processes, task: Task, future: Future[list[CaseRecord]]
-) -> Iterator[CaseRecord]:
+def _submitted(pool: Pool, task: Task, seconds: float) -> Future[list[CaseRecord]]:
+    return pool.schedule(worker.perform, [task], seconds=seconds, columns=task.columns)
+
+
+def perform(plan: Plan, suite: Suite, pool: Pool, task: Task, future: Future[list[CaseRecord]]) -> Iterator[CaseRecord]:
     """The records of a task that was scheduled; case by case, if it ended its process."""
     try:
         yield from future.result()
     except (Died, Late):
         yield from _one_by_one(plan, suite, pool, task)
+    except Absent as reason:
+        yield from _not_run(plan, suite, task, reason)
 
 
 def task_limit(plan: Plan, task: Task) -> float:
@@ -63,7 +75,7 @@ def task_limit(plan: Plan, task: Task) -> float:
     return CASES_PER_LIMIT * plan.seconds * len(task.columns)
 
 
-def prepare(plan: Plan, suite: Suite, pool: Processes, report: Progress) -> None:
+def prepare(plan: Plan, suite: Suite, pool: Pool, report: Progress) -> None:
     """Translate all kernels first, in batches: cheaper than one by one. A failure shows up again when it matters."""
     kernels: dict[tuple[str, Column], list[str]] = {}
     for task in plan.tasks:
@@ -83,7 +95,7 @@ def prepare(plan: Plan, suite: Suite, pool: Processes, report: Progress) -> None
         report("preparing", done, len(batches))
 
 
-def _one_by_one(plan: Plan, suite: Suite, pool: Processes, task: Task) -> Iterator[CaseRecord]:
+def _one_by_one(plan: Plan, suite: Suite, pool: Pool, task: Task) -> Iterator[CaseRecord]:
     """Each case in a time limit of its own; if even that ends its process, on each column alone."""
     done: dict[Column, list[CaseRecord]] = {column: [] for column in task.columns}
     entry = Entry(suite.op(task.op), task.dtypes)
@@ -95,9 +107,11 @@ def _one_by_one(plan: Plan, suite: Suite, pool: Processes, task: Task) -> Iterat
             continue
         alone = replace(task, columns=columns, cases=(case,), shrink=False)
         try:
-            records = pool.schedule(worker.perform, [alone], seconds=plan.seconds).result()
+            records = _submitted(pool, alone, plan.seconds).result()
         except (Died, Late):
             records = _on_each(plan, suite, pool, alone)
+        except Absent as reason:
+            records = _not_run(plan, suite, alone, reason)
         for record in records:
             mine = next(c for c in columns if (c.runner, c.target) == (record.runner, record.target))
             done[mine].append(record)
@@ -105,17 +119,17 @@ def _one_by_one(plan: Plan, suite: Suite, pool: Processes, task: Task) -> Iterat
             yield _with_minimal(plan, pool, alone, record) if wanted else record
 
 
-def _with_minimal(plan: Plan, pool: Processes, task: Task, record: CaseRecord) -> CaseRecord:
+def _with_minimal(plan: Plan, pool: Pool, task: Task, record: CaseRecord) -> CaseRecord:
     """The record with the simplest case of its failure, if the search for it does not meet one that ends a process."""
     where = tuple(c for c in task.columns if (c.runner, c.target) == (record.runner, record.target))
     search = replace(task, columns=where, shrink=True)
-    with contextlib.suppress(Died, Late):
-        (found,) = pool.schedule(worker.perform, [search], seconds=task_limit(plan, search)).result()
+    with contextlib.suppress(Died, Late, Absent):
+        (found,) = _submitted(pool, search, task_limit(plan, search)).result()
         return replace(record, minimal=found.minimal)
     return record
 
 
-def _on_each(plan: Plan, suite: Suite, pool: Processes, task: Task) -> list[CaseRecord]:
+def _on_each(plan: Plan, suite: Suite, pool: Pool, task: Task) -> list[CaseRecord]:
     """One case on each column in turn; the vendors are compared by their verdicts.
 
     Where an op has no reference, CUDA's columns run beside each of the others.
@@ -129,12 +143,14 @@ def _on_each(plan: Plan, suite: Suite, pool: Processes, task: Task) -> list[Case
     return [replace(record, against=against.get(column)) for column, records in found.items() for record in records]
 
 
-def _on_one(plan: Plan, suite: Suite, pool: Processes, task: Task) -> list[CaseRecord]:
+def _on_one(plan: Plan, suite: Suite, pool: Pool, task: Task) -> list[CaseRecord]:
     """The records of one case on the first column of a task, also if it ends its process."""
     column = task.columns[0]
     try:
-        found: list[CaseRecord] = pool.schedule(worker.perform, [task], seconds=plan.seconds).result()
+        found = _submitted(pool, task, plan.seconds).result()
         return [record for record in found if (record.runner, record.target) == (column.runner, column.target)]
+    except Absent as reason:
+        verdict = _absent(reason)
     except Late:
         verdict = Verdict(
             Status.TIMEOUT, "timeout", detail=f"no answer within {plan.seconds:g} s; its process was ended"
@@ -147,3 +163,18 @@ def _on_one(plan: Plan, suite: Suite, pool: Processes, task: Task) -> list[CaseR
     entry = Entry(suite.op(task.op), task.dtypes)
     about = entry.op.divergences(entry.dtypes).get(text, "")
     return [plan.known.mark(CaseRecord.of(entry, column, text, verdict, title, divergence=about))]
+
+
+def _not_run(plan: Plan, suite: Suite, task: Task, reason: Absent) -> list[CaseRecord]:
+    """The records of a task that nobody can execute."""
+    entry = Entry(suite.op(task.op), task.dtypes)
+    about = entry.op.divergences(entry.dtypes)
+    return [
+        CaseRecord.of(entry, column, text, _absent(reason), title, divergence=about.get(text, ""))
+        for column in task.columns
+        for title, text in plan.draw(suite, task)
+    ]
+
+
+def _absent(reason: Absent) -> Verdict:
+    return Verdict(Status.NOT_JUDGED, "not run", detail=str(reason))

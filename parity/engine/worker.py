@@ -15,14 +15,14 @@ from parity.engine.minimize import Search, minimize
 from parity.engine.plan import Plan
 from parity.engine.results import Against, CaseRecord, Column, Task
 from parity.engine.vendors import compared
-from parity.errors import ParityError
+from parity.errors import DeviceLost, ParityError
 from parity.op import Call, Entry
 from parity.reference.expected import Expected
 from parity.runners import Evidence, Library, OpRunner, Replaying, Runner, Session, runner
 from parity.suite import Suite
 from parity.toolchain import HelpfulPort, helpful_port
 
-__all__ = ["LEFT_OUT", "Worker", "current", "endless", "perform", "prepare", "start"]
+__all__ = ["LEFT_OUT", "Worker", "carry_out", "current", "endless", "perform", "prepare", "start"]
 
 FAILURES_TO_SHRINK = 2
 
@@ -40,7 +40,7 @@ NOT_SMALLER = "(not made smaller: the op has no reference, and CUDA's side has n
 
 @dataclass
 class Worker:
-    """The state of one process: the suite, and the runners and devices it has opened."""
+    """The state of one process: the suite, the runners and devices it has opened, and why it could not open others."""
 
     plan: Plan
     suite: Suite
@@ -48,11 +48,12 @@ class Worker:
     sessions: dict[Column, Session | Library] = field(default_factory=dict)
     recorded: dict[Column, frozenset[str]] = field(default_factory=dict)
     helpful: dict[tuple[str, str], HelpfulPort | None] = field(default_factory=dict)
+    lost: dict[Column, str] = field(default_factory=dict)
 
     def runner(self, column: Column) -> Runner | OpRunner:
         """The runner of a column, made on first use."""
         if column.spec not in self.runners:
-            self.runners[column.spec] = runner(column.spec)
+            self.runners[column.spec] = runner(self.plan.specs.get(column.spec, column.spec))
         return self.runners[column.spec]
 
     def session(self, column: Column) -> Session | Library:
@@ -111,7 +112,7 @@ class Worker:
                         self.plan.known.mark(CaseRecord.of(entry, column, text, _defect(error), title))
                     )
                 continue
-            checked = self._on_all(entry, columns, case, call, {column: not records[column] for column in columns})
+            checked = self.on_all(entry, columns, case, call, {column: not records[column] for column in columns})
             against = _against(call, checked)
             for column, each in checked.items():
                 if each.verdict.passed and vacuous[column]:
@@ -140,7 +141,7 @@ class Worker:
                 records[column].append(record)
         return [replace(record, divergence=about.get(record.case, "")) for each in records.values() for record in each]
 
-    def _on_all(
+    def on_all(
         self, entry: Entry, columns: Sequence[Column], case: Case, call: Call, first: Mapping[Column, bool]
     ) -> dict[Column, Checked]:
         """One case on all columns.
@@ -152,7 +153,7 @@ class Worker:
             return {c: self._checked(entry, c, case, call, first.get(c, False)) for c in columns}
         found: dict[Column, Checked] = {}
         by: Column | None = None
-        theirs = sorted(filter(_is_witness, columns), key=_as_witness)
+        theirs = _witnesses(columns)
         for column in (*theirs, *(each for each in columns if each not in theirs)):
             judge_by = None if column in theirs else by
             taken = found[judge_by] if judge_by else None
@@ -178,6 +179,8 @@ class Worker:
         try:
             return judge(case, call, self._subject(entry, column, by), first=first, taken=taken)
         except Exception as error:  # a defect outside of the kernel costs this case only
+            if isinstance(error, DeviceLost):
+                self.lost[column] = str(error)
             return Checked(case, _defect(error), "", {})
 
     def _subject(self, entry: Entry, column: Column, by: Column | None = None) -> Subject:
@@ -189,7 +192,7 @@ class Worker:
         """The column by which smaller cases of a failure are judged, if they need one."""
         if entry.op.reference or failing.expected is None:
             return None
-        theirs = sorted(filter(_is_witness, task.columns), key=_as_witness)
+        theirs = _witnesses(task.columns)
         return next((column for column in theirs if column.live), theirs[0] if theirs else None)
 
     def _minimal(self, entry: Entry, task: Task, column: Column, failing: Checked, hints: list[Case]) -> Checked:
@@ -223,7 +226,7 @@ class Worker:
         if not column.built or not others:
             return None
         call = entry.op.call(small.case)
-        checked = self._on_all(entry, (*others, column), small.case, call, {})
+        checked = self.on_all(entry, (*others, column), small.case, call, {})
         return _against(call, {**checked, column: small}).get(column)
 
 
@@ -232,14 +235,10 @@ def endless(records: Iterable[CaseRecord]) -> bool:
     return sum(record.failed and record.verdict.status is Status.TIMEOUT for record in records) >= ENDLESS
 
 
-def _is_witness(column: Column) -> bool:
-    """True if its kernels are CUDA's, whose results may be taken as right."""
-    return column.vendor == "cuda" and not column.op_level
-
-
-def _as_witness(column: Column) -> bool:
-    """The order in which they are: devices before emulators."""
-    return column.evidence == Evidence.EMULATED
+def _witnesses(columns: Sequence[Column]) -> list[Column]:
+    """The columns of CUDA's kernels, whose results may be taken as right: devices before emulators."""
+    theirs = [column for column in columns if column.side == "cuda"]
+    return sorted(theirs, key=lambda column: column.evidence == Evidence.EMULATED)
 
 
 def _against(call: Call, checked: Mapping[Column, Checked]) -> dict[Column, Against]:
@@ -284,7 +283,7 @@ def _record(
     return CaseRecord.of(
         entry, column, str(checked.case), checked.verdict, title,
         launch=checked.launch, inputs=checked.inputs, instructions=checked.instructions, against=against,
-        printed=checked.printed,
+        printed=checked.printed, reached=checked.reached,
     )  # fmt: skip
 
 
@@ -310,3 +309,16 @@ def prepare(module: str, column: Column, kernels: tuple[str, ...]) -> None:
 def perform(task: Task) -> list[CaseRecord]:
     """Run a task."""
     return _worker.perform(task)
+
+
+def carry_out(task: Task) -> list[CaseRecord]:
+    """Run a task on a machine that others can stand in for.
+
+    Raises:
+        DeviceLost: a device cannot be opened any more.
+    """
+    _worker.lost.clear()
+    records = _worker.perform(task)
+    for reason in _worker.lost.values():
+        raise DeviceLost(reason)
+    return records

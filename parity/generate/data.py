@@ -19,7 +19,7 @@ from parity.errors import UsageError, nearest
 from parity.generate.blocks import BLOCK_STREAMS
 from parity.generate.values import field, mix, special_values
 
-__all__ = ["STREAMS", "elements", "has_stream", "is_stream", "streams_of", "unknown_stream"]
+__all__ = ["STREAMS", "elements", "has_stream", "is_stream", "quiet", "streams_of", "unknown_stream"]
 
 Array = np.ndarray[Any, Any]
 _NUMBER = r"-?\d+(?:\.\d+)?(?:e-?\d+)?"
@@ -45,6 +45,15 @@ def elements(
     random = mix(index ^ np.uint64(zlib.crc32(f"{stream}/{name}".encode()) << 20))
     make = known[stream] if stream in known else _between(stream)
     return make(dtype, index, random, _points(dtype, points))
+
+
+@np.errstate(invalid="ignore")
+def quiet(x: Array, dtype: DType) -> Array:
+    """The elements with every signalling NaN made a quiet one; types of 8 bits and blocks are left as they are."""
+    if not dtype.is_float or dtype.itemsize == 1:
+        return x
+    bits = x.view(dtype.bits)
+    return np.asarray(np.where(x != x, bits | dtype.bits.type(1 << (dtype.precision - 2)), bits).view(dtype.numpy))
 
 
 def unknown_stream(stream: str, dtype: DType, known: Collection[str]) -> str:

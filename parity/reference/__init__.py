@@ -32,6 +32,7 @@ from parity.reference.conv import (
 )
 from parity.reference.expected import Bounds, Expected, Limits
 from parity.reference.indexing import gather, index_add, index_select, scatter, scatter_add
+from parity.reference.matmul import scaled_matmul
 from parity.reference.normalize import layer_norm, rms_norm, softmax
 from parity.reference.products import matmul
 from parity.reference.quantized import (
@@ -82,6 +83,7 @@ __all__ = [
     "gelu", "gelu_erf", "get_rows", "gt", "im2col", "im2col1d", "index_add", "index_select", "layer_norm", "le", "log",
     "lt", "matmul", "matmul_q8_1", "matvec", "matvec_q8_1", "max_pool2d", "maximum", "minimum", "moe_q8_1", "mul", "ne",
     "neg", "normcdf", "powf", "quantize_q8_1", "recip", "reduce_max", "reduce_min", "reduce_sum", "relu", "rms_norm",
-    "rope", "rope_interleaved", "rope_thd", "round", "scatter", "scatter_add", "sigmoid", "sign", "silu", "sin",
-    "softmax", "sqr", "sqrt", "sub", "sum_onto", "tanh", "upsample_bilinear2d", "upsample_nearest2d", "where", "within",
+    "rope", "rope_interleaved", "rope_thd", "round", "scaled_matmul", "scatter", "scatter_add", "sigmoid", "sign",
+    "silu", "sin", "softmax", "sqr", "sqrt", "sub", "sum_onto", "tanh", "upsample_bilinear2d", "upsample_nearest2d",
+    "where", "within",
 ]  # fmt: skip

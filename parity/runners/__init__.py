@@ -14,6 +14,7 @@ from parity.runners.base import (
 from parity.runners.capabilities import (
     Choosing,
     Counting,
+    Covering,
     Describing,
     Drawing,
     Explaining,
@@ -31,6 +32,7 @@ __all__ = [
     "Choosing",
     "Computation",
     "Counting",
+    "Covering",
     "Describing",
     "Drawing",
     "Evidence",

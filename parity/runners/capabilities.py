@@ -5,17 +5,19 @@ Each capability is a protocol: an object that has its methods has the capability
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 from parity.codeobject import CodeObject
+from parity.coverage import Point
 from parity.launch import Arithmetic, Buffer, Fault, Launch, Shadows, Tiled
 from parity.runners.base import Executor, OpRunner, Runner
 from parity.runners.recording import Recording
 from parity.runners.timing import Timings
 
 __all__ = [
-    "Choosing", "Counting", "Describing", "Drawing", "Explaining", "Replaying", "Shadowing", "Shared", "Timed",
+    "Choosing", "Counting", "Covering", "Describing", "Drawing", "Explaining", "Replaying", "Shadowing", "Shared",
+    "Timed",
     "described",
     "replayed",
 ]  # fmt: skip
@@ -40,6 +42,14 @@ class Counting(Protocol):
 
     def count(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Mapping[str, int]:
         """Run the launch; the number of instructions of each class that were issued."""
+
+
+@runtime_checkable
+class Covering(Protocol):
+    """A session that notes what launches reach of the code of kernels (``Outcome.reached``)."""
+
+    def points(self, code: CodeObject, kernels: Iterable[str]) -> Sequence[Sequence[Point]]:
+        """The points of the code of each kernel, blocks first; their order is that of the bits of ``Reached``."""
 
 
 @runtime_checkable

@@ -20,7 +20,7 @@ from parity.runners.isolated import Isolated
 from parity.runners.redzone import Bytes
 from parity.toolchain import nvcc, nvcc_version
 
-__all__ = ["Cuda", "CudaDevice", "CudaDriver", "throttling"]
+__all__ = ["Cuda", "CudaDevice", "CudaDriver", "capabilities", "throttling"]
 
 INSTALL = "python -m pip install cupy-cuda13x (cupy-cuda12x for a driver of CUDA 12)"
 
@@ -56,14 +56,14 @@ class Cuda:
         except MissingTool as error:
             return Probe(False, f"{error.tool} not found", f"install it with: {error.install}")
         try:
-            found = _capabilities()
+            found = capabilities()
         except Exception as error:
             return Probe(False, f"CuPy finds no GPU ({error})", "it needs an NVIDIA GPU and a driver; see nvidia-smi")
         return Probe(True) if found else Probe(False, "this machine has no NVIDIA GPU", "see nvidia-smi")
 
     def targets(self) -> tuple[str, ...]:
         """The architectures of the GPUs: none where there is no GPU or no CuPy."""
-        return tuple(dict.fromkeys(_capabilities())) if self.probe().available else ()
+        return tuple(dict.fromkeys(capabilities())) if self.probe().available else ()
 
     def describe(self) -> dict[str, str]:
         """The GPUs, the driver, and the versions of CUDA, CuPy and nvcc."""
@@ -83,7 +83,7 @@ class Cuda:
     def most_workers(self, targets: Sequence[str]) -> int:
         """Processes that the GPUs of these targets serve together."""
         runtime: Any = importlib.import_module("cupy").cuda.runtime
-        gpus = [number for number, target in enumerate(_capabilities()) if target in targets]
+        gpus = [number for number, target in enumerate(capabilities()) if target in targets]
         return most_workers([int(runtime.getDeviceProperties(number)["totalGlobalMem"]) for number in gpus])
 
     def open(self, target: str, *, checked: bool = True) -> Session:
@@ -110,7 +110,7 @@ class CudaDriver:
     """
 
     def __init__(self, target: str, worker: int = 0) -> None:
-        numbers = [i for i, name in enumerate(_capabilities()) if name == target]
+        numbers = [i for i, name in enumerate(capabilities()) if name == target]
         if not numbers:
             raise NotAvailable(f"no GPU here is {target}")
         self._cupy: Any = importlib.import_module("cupy")
@@ -222,7 +222,7 @@ def _dotted(version: int) -> str:
     return f"{version // 1000}.{version % 1000 // 10}"
 
 
-def _capabilities() -> list[str]:
+def capabilities() -> list[str]:
     """The target of every GPU, by its number. No context is made for that."""
     cupy: Any = importlib.import_module("cupy")
     return [f"sm_{cupy.cuda.Device(i).compute_capability}" for i in range(cupy.cuda.runtime.getDeviceCount())]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from parity.cache import Cache, default_root
 from parity.codeobject import CodeObject
+from parity.coverage import Point, Reached, joined
 from parity.emulator import (
     MORE,
     MOVED,
@@ -113,11 +114,12 @@ class DeviceSession:
         results: Results,
         draw: int | None = None,
     ) -> Outcome:
-        fault, stats = None, None
+        fault, stats, reached = None, None, None
         try:
             stats = self._launch(code, launch, buffers, _seed(launch), results, draw=draw)
+            reached = self._reached(code, launch)
         except KernelFault as error:
-            fault = Fault(error.kind, str(error))
+            fault, reached = Fault(error.kind, str(error)), self._reached(code, launch)
         except UnknownInstruction as error:
             fault = Fault("unknown instruction", str(error))
         except MissingKernel as error:
@@ -129,7 +131,17 @@ class DeviceSession:
         printed = self._device.take_printed()
         drawn = str(results) if results and self._is_approximate(code, launch) else ""
         instructions = stats.instructions if stats else None
-        return Outcome(self._collect(buffers), fault, instructions, printed, drawn=drawn)
+        return Outcome(self._collect(buffers), fault, instructions, printed, drawn=drawn, reached=reached)
+
+    def points(self, code: CodeObject, kernels: Iterable[str]) -> tuple[tuple[Point, ...], ...]:
+        """The points of the code of each kernel, as ``parity.runners.Covering`` has it."""
+        return tuple(self._device.points(code, kernel) for kernel in kernels)
+
+    def _reached(self, code: CodeObject, launch: Launch) -> Reached | None:
+        """What has been reached of the kernels of a launch since the last call, by this launch alone if by any."""
+        kernels = dict.fromkeys(each.kernel for each in launch.sequence)
+        found = joined(self._device.take_reached(code, kernel) for kernel in kernels)
+        return found if found and found.blocks else None
 
     def explain(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> tuple[str, ...]:
         """Notes on whether the result depends on registers that were never written or on the order of wavefronts, and
@@ -162,6 +174,7 @@ class DeviceSession:
             notes.append(f"in another order: {error}")
         finally:
             self._device.reset()
+            self._reached(code, launch)  # which is of no case
         return tuple(notes)
 
     def _launch(

@@ -23,7 +23,7 @@ from multiprocessing.connection import Connection
 from typing import IO, Any, TypeVar
 
 from parity.codeobject import CodeObject
-from parity.errors import NotAvailable
+from parity.errors import DeviceLost
 from parity.launch import Buffer, Fault, Launch, Outcome, Tiled
 from parity.runners.timing import Timings
 
@@ -139,7 +139,7 @@ class _Process:
             problem = f"its process died with exit code {self._popen.wait()}{self._output()}"
         if problem:
             self.end()
-            raise NotAvailable(f"the device cannot be opened: {problem}")
+            raise DeviceLost(f"the device cannot be opened: {problem}")
 
     def call(
         self,

@@ -42,6 +42,7 @@ __all__ = [
     "Environment",
     "Head",
     "Origin",
+    "Part",
     "RecordedCase",
     "Recording",
     "launch_digest",
@@ -63,6 +64,15 @@ LARGEST = 2**31
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
+
+class Part(TypedDict):
+    """The part of a run that one of its shards had: ``mine`` of ``all`` kernels. ``shard`` is "3/8", for one."""
+
+    shard: str
+    all: list[str]
+    mine: list[str]
+
+
 Environment = TypedDict(
     "Environment",
     {
@@ -79,6 +89,7 @@ Environment = TypedDict(
         "sources": Required[dict[str, str]],
         "code objects": dict[str, str],
         "entries": list[str],
+        "part": Part,
     },
     total=False,
 )

@@ -7,7 +7,7 @@ goes on.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from importlib.metadata import EntryPoint, entry_points
 from typing import get_args
@@ -102,13 +102,13 @@ def probed(found: Runner | OpRunner) -> Probe:
     return probe
 
 
-def kernel_runner(name: str, what: str) -> Runner:
-    """The runner of that name, for ``what`` only a runner of kernels can do.
+def kernel_runner(name: str, what: str, find: Callable[[str], Runner | OpRunner] = available) -> Runner:
+    """The runner of that name, as ``find`` gives it, for ``what`` only a runner of kernels can do.
 
     Raises:
         UsageError, NotAvailable: as ``available``, or it computes ops.
     """
-    found = available(name)
+    found = find(name)
     if not isinstance(found, Runner):
         raise UsageError(f"{what} is about kernels, and the runner {name!r} has none: it computes ops with a library")
     return found

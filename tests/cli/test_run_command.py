@@ -25,7 +25,7 @@ def test_a_run_that_passes(parity, tmp_path, conforms):
     assert result.out.isascii()
     files = {path.name for path in (tmp_path / "out").iterdir()}
     matrix = {f"matrix.{kind}" for kind in ("txt", "md", "json", "csv")}
-    assert files == {"record.jsonl", *matrix, "failures.txt", "junit.xml"}
+    assert files == {"record.jsonl", *matrix, "failures.txt", "junit.xml", "report.html", "badge.svg"}
     record = read_record(tmp_path / "out" / "record.jsonl")
     assert record.complete
     data = json.loads((tmp_path / "out" / "matrix.json").read_text())

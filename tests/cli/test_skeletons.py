@@ -53,6 +53,22 @@ def test_kernels_that_differ_in_their_dtypes_are_one_op(parity, tmp_path):
     assert max(map(len, text.splitlines())) <= 120
 
 
+def test_a_kernel_without_inputs_has_a_shape_and_one_without_outputs_is_left_out(parity, tmp_path, monkeypatch):
+    (tmp_path / "kernels").mkdir()
+    (tmp_path / "kernels" / "fills.cu").write_text(
+        "__global__ void noop() {}\n"
+        'extern "C" __global__ void ones_f32(float* out, int n) {\n'
+        "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n) out[i] = 1.0f;\n}\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    assert parity("init").code == 0
+    text = (tmp_path / "cases" / "fills.py").read_text()
+    assert "# noop(): it has no output that it is given, so nothing can be compared" in text
+    assert '    shapes="out: n",  # a guess' in text
+    result = parity("run", "--runner", "emulated", "--target", "gfx1100", "--examples", "3")
+    assert "only memory checked x3" in result.out and "FAIL" not in result.out, result.out + result.err
+
+
 def test_types_of_c_linkage_are_guessed_and_those_of_cpp_known(parity, library):
     folder = library("activations")
     shutil.rmtree(folder / "parity")

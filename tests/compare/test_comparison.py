@@ -109,6 +109,14 @@ def test_shares_of_a_budget():
     assert compare(bounded(1), got(1.5), vendor="amd").passed
 
 
+def test_the_distance_of_a_pass_is_that_of_elements_with_a_budget():
+    verdict = compare(bounded(1, 2), got(1 + 3 * 2**-23, 2), vendor="amd")
+    assert verdict.passed and verdict.ulps == 3
+    assert compare(bounded(1), got(1), vendor="amd").ulps == 0
+    loose = expected(1.0, 1.0, nan_allowed=np.array([True, False]))
+    assert compare(loose, got(math.nan, 1), vendor="amd").ulps == 0
+
+
 def test_below_and_above_may_differ():
     bounds = Bounds(np.array([1.0]), 0.0, np.array([0.0]), np.array([0.5]))
     one_sided = expected(1.0, bounds=lambda limits: bounds)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from parity.compare import describe
+from parity.compare.patterns import picture
 
 
 def mask(shape, *wrong):
@@ -51,3 +52,29 @@ def test_any_mask_has_words():
         wrong = rng.random(shape) < rng.random()
         if np.any(wrong):
             assert describe(np.asarray(wrong))
+
+
+@pytest.mark.parametrize(
+    ("shape", "every", "lines"),
+    [
+        ((5,), 3, ["90090"]),
+        ((3, 4), 3, ["9009", "0090", "0900"]),
+        ((2, 2, 3), 4, ["900", "090", "009", "000"]),
+        ((7, 1), 2, ["9090909"]),
+        ((70,), 69, ["9" + 63 * "0", "000009"]),
+        ((), 1, ["9"]),
+        ((0, 3), 1, []),
+    ],
+)
+def test_a_picture_shows_where_wrong_elements_lie(shape, every, lines):
+    mask = np.zeros(shape, bool)
+    mask.ravel()[::every] = True
+    assert list(picture(mask)) == lines
+
+
+def test_a_picture_of_a_large_output_is_small_and_shows_single_elements():
+    mask = np.zeros((1000, 1000), bool)
+    mask[500, 500] = mask[:32, :32] = True
+    lines = picture(mask)
+    assert len(lines) <= 32 and {len(line) for line in lines} == {63}
+    assert lines[0].startswith("990") and sum(line.count("1") for line in lines) == 1

@@ -72,6 +72,33 @@ def test_what_no_rounding_moves_is_exact():
     assert judged(0.0, -0.0, ROUNDS, [0.0] * 9, beside=(3, 3)).passed
 
 
+def test_one_function_may_underflow_to_zero_where_another_gives_the_least_numbers():
+    """exp(-103.3) is one half of the least number and a bit: no rounding moves AMD's 0 (D14)."""
+    still = {"beside": (3, 3)}
+    assert judged(2.0**-149, 0.0, ROUNDS, [0.0] * 9, **still).passed
+    assert judged(2.0**-149 * 23, 0.0, ROUNDS, [0.0] * 9, **still).kind == "value"
+    assert judged(2.0**-149, 0.0, COMPARES, **still).kind == "value"
+
+
+def test_a_kernel_may_compute_in_f32_and_store_f64():
+    """All runs agree in an element that lies near the middle of two numbers of f32; in another they do not."""
+    above = float(np.float32(1.5) + np.spacing(np.float32(1.5)))
+    f64 = {"kind": np.float64, "beside": (1.0, float(1 + np.spacing(np.float32(1))))}
+    assert judged(above, 1.5, ROUNDS, [1.5] * 9, **f64).passed
+    assert judged(1.5 + 2.0**-40, 1.5, ROUNDS, [1.5] * 9, **f64).kind == "value"  # CUDA's side has more bits
+    fine = {"kind": np.float64, "beside": (1.0, 1 + 2.0**-52)}
+    assert judged(above, 1.5, ROUNDS, [1.5] * 9, **fine).kind == "value"
+
+
+def test_which_of_infinity_and_nan_an_overflow_leaves_is_not_judged():
+    still = {"beside": (3, 3)}
+    assert judged(-np.inf, np.nan, ROUNDS, [np.nan] * 9, **still).passed
+    assert judged(np.nan, np.inf, ROUNDS, [np.inf] * 9, **still).passed
+    assert not judged(-np.inf, np.nan, COMPARES, **still).passed
+    assert not judged(-np.inf, np.inf, ROUNDS, [np.inf] * 9, **still).passed
+    assert not judged(1.0, np.nan, ROUNDS, [np.nan] * 9, **still).passed
+
+
 def test_where_something_was_rounded_one_ulp_counts_at_least():
     """tanh(20) is 1 in all runs; CUDA may give the number below."""
     assert judged(1 - 2.0**-24, 1.0, ROUNDS, [1.0] * 9).passed

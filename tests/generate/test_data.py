@@ -10,6 +10,7 @@ import pytest
 from parity.dtypes import DTYPES, NUMBERS
 from parity.errors import UsageError
 from parity.generate import STREAMS, elements
+from parity.generate.data import quiet
 from parity.generate.values import special_values
 
 POINTS = (0.5, 1e10, float("nan"))
@@ -94,3 +95,23 @@ def test_small_data_are_whole_numbers_whose_sums_are_exact(dtype):
 def test_an_unknown_stream_is_named():
     with pytest.raises(UsageError, match=r"unknown data 'norml'.*did you mean normal"):
         elements("norml", DTYPES["f32"], 0, 1)
+
+
+@np.errstate(invalid="ignore")
+@pytest.mark.parametrize("name", ["f16", "bf16", "f32", "f64"])
+def test_signalling_nans_become_quiet_and_nothing_else_changes(name):
+    kind = DTYPES[name]
+    x = elements("bits" if name in ("f32", "f64") else "patterns", kind, 0, 1 << 16)
+    quieted = quiet(x, kind)
+    bits, before = quieted.view(kind.bits), x.view(kind.bits)
+    changed = bits != before
+    assert changed.any() and np.isnan(x[changed]).all()
+    assert (bits[changed] == before[changed] | kind.bits.type(1 << (kind.precision - 2))).all()
+    assert not (np.isnan(quieted) & (bits & kind.bits.type(1 << (kind.precision - 2)) == 0)).any()
+
+
+@pytest.mark.parametrize("name", ["i32", "f8_e4m3", "q4_0"])
+def test_integers_bytes_and_blocks_have_none(name):
+    kind = DTYPES[name]
+    x = elements("mixed" if kind.is_block else "special", kind, 0, 64)
+    assert quiet(x, kind) is x

@@ -160,9 +160,17 @@ def test_extrema_of_types_that_ignore_nan_and_of_those_that_keep_it(kind):
     fails(largest, np.array([3 if kept else NAN, NAN if kept else -INF, 0], kind.numpy), kind="nan")
 
 
-def test_a_signalling_nan_is_ignored_like_any_other():
-    x = np.array([0x7F800001, 0x3F800000], np.uint32).view(np.float32)
-    passes(reference.reduce_max(x, 1), np.float32(1))
+def test_a_signalling_nan_is_ignored_or_takes_the_place_of_numbers_before_it():
+    """AMD's v_max3 of 9, a signalling NaN and 1 is 1: the first two make a NaN, which the third replaces (D7)."""
+    x = np.array([9, 0, 1], np.float32)
+    x.view(np.uint32)[1] = 0x7F800001
+    for right in (9, 1, NAN):
+        passes(reference.reduce_max(x, 1), np.float32(right))
+    fails(reference.reduce_max(x, 1), np.float32(2))
+    x.view(np.uint32)[1] = 0x7FC00001  # a quiet one
+    passes(reference.reduce_max(x, 1), np.float32(9))
+    fails(reference.reduce_max(x, 1), np.float32(1))
+    fails(reference.reduce_max(x, 1), np.float32(NAN), "nan")
 
 
 def test_extrema_of_several_dims_and_of_integers():

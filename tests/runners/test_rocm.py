@@ -119,6 +119,7 @@ def test_it_computes_what_the_emulated_runner_computes_bit_for_bit(suite, opened
     kernels = (
         *("affine_f32", "badd_f16", "cast_f32_bf16", "im2col_f32", "fill_f64", "gather_u32_f32", "fast_sum_f32"),
         *("asort_asc_f32", "where_u8_f32", "ugelu_f16", "mul_mat_vec_q4_K_q8_1_cuda2"),
+        "matmul_f16_f32",
     )
     chosen = [entry for entry in suite.entries if entry.kernel in kernels]
     session, emulator = opened(target), runner("emulated").open(target).nearest

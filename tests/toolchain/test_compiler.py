@@ -111,3 +111,16 @@ def test_fingerprints_tell_targets_and_compilers_apart(monkeypatch):
     assert len(prints) == len(TARGETS)
     monkeypatch.setattr(compiler, "_compiler_version", lambda: "ziglang 0.18")
     assert compiler.fingerprint(target("gfx1100")) not in prints
+
+
+def test_a_function_as_template_argument_is_mangled_as_nvcc_does(source):
+    """Clang 18 and later write out the type of such an argument where it depends on another one: TnPF..."""
+    source.write_text(
+        "#include <hip/hip_runtime.h>\n"
+        "template <class T> __device__ T twice(T x) { return 2 * x; }\n"
+        "template <class T, T (*F)(T)> __global__ void k(T* x) { *x = F(*x); }\n"
+        "template __global__ void k<float, twice<float>>(float*);\n"
+    )
+    listing = source.with_suffix(".s")
+    compiler.compile_listing(source, listing, target("gfx1100"))
+    assert "\n_Z1kIfXadL_Z5twiceIfET_S1_EEEvPS1_:" in listing.read_text()

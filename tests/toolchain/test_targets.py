@@ -53,6 +53,22 @@ def test_the_abi_of_each_target():
     }
 
 
+def test_a_block_of_cuda_can_have_what_its_kernel_asks_for():
+    # CUDA C++ Programming Guide, "Maximum amount of shared memory per thread block"
+    kib = {
+        "sm_75": 64,
+        "sm_80": 163,
+        "sm_86": 99,
+        "sm_89": 99,
+        "sm_90": 227,
+        "sm_90a": 227,
+        "sm_100": 227,
+        "sm_120": 99,
+    }
+    assert {name: target(name).lds_bytes // 1024 for name in kib} == kib
+    assert target("sm_61").lds_bytes == 48 * 1024  # whose limits have no row
+
+
 def test_an_unknown_target_names_the_nearest():
     with pytest.raises(UsageError, match=r"unknown target 'gfx1101'.*did you mean .*gfx1100"):
         target("gfx1101")
