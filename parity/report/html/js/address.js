@@ -18,16 +18,13 @@ function toAddress(what) {
   return `#${given}`;
 }
 
-/** Show something else: what is named here, and the rest as it is. */
+/** Show something else, at once, so that the next key meets it: what is named here, and the rest as it is. */
 function go(changes, { replace = false } = {}) {
   const address = toAddress({ ...shown, ...changes });
   if (address === location.hash || (address === "#" && !location.hash)) return;
-  if (replace) {
-    history.replaceState(null, "", address);
-    draw();
-  } else {
-    location.hash = address;
-  }
+  if (replace) history.replaceState(null, "", address);
+  else history.pushState(null, "", address);
+  draw();
 }
 
 function toggled(name, value) {
