@@ -103,10 +103,15 @@ class Executable:
 
 @dataclass(frozen=True)
 class _Recipe:
-    """The parts of a kernel: compiled functions, by key, and the threaded code of which they are the steps."""
+    """The parts of a kernel: compiled functions, by key, and the threaded code of which they are the steps.
+
+    ``batches`` are the entries of the cache that have the functions, ``places`` the number of the one that has each.
+    """
 
     functions: Sequence[str]
     threaded: Threaded | None
+    batches: Sequence[str] = ()
+    places: Sequence[int] = ()
 
 
 class Language(Protocol):
@@ -169,6 +174,9 @@ class Programs:
                 missing |= {key: text for key, text in texts.items() if key not in self._functions}
         self._functions.compile(missing, target.wavefront, _LEVELS[self._kind], workers)
         for name, recipe in made.items():
+            batches = [self._functions.batch_of(key) for key in recipe.functions]
+            several = list(dict.fromkeys(batches))
+            recipe = replace(recipe, batches=several, places=list(map(several.index, batches)))
             self._cache.note(keys[name], _RECIPE, json_text(recipe).decode())
         return found | made
 
@@ -202,7 +210,8 @@ class Programs:
         if (text := self._cache.noted(key, _RECIPE)) is None:
             return None
         recipe = read_json(text, _Recipe, _RECIPE)
-        if all(function in self._functions for function in recipe.functions):
+        batches = [recipe.batches[place] for place in recipe.places]
+        if self._functions.find(dict(zip(recipe.functions, batches, strict=True))):
             return recipe
         self._cache.forget(key)
         return None
