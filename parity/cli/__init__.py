@@ -25,6 +25,8 @@ COMMANDS = (
     *("coverage", "doctor", "worker"),
     "hip-emulator",
 )
+EXECUTING = ("run", "record", "mutate", "bench", "coverage")
+"""Commands that execute cases, in processes of this machine unless a cluster is named."""
 WRONG_USAGE = 2
 TERMINATED = 143
 BROKEN_PIPE = 141
@@ -164,6 +166,10 @@ def parser(argv: Sequence[str]) -> argparse.ArgumentParser:
             allow_abbrev=False,
         )
         if name in argv:  # what the others need is not imported
+            if name in EXECUTING and not any(each.startswith(("-h", "--help", "--cluster")) for each in argv):
+                from parity.forkserver import begin
+
+                begin()  # it imports meanwhile
             module = importlib.import_module(f"parity.cli.{file}")
             command.description = (module.__doc__ or summary).strip()
             module.options(command)
