@@ -34,8 +34,8 @@ __all__ = ["Forked", "begin", "forked"]
 
 # What is imported here, which is all of parity.engine, no forked process imports again.
 _BEGIN = (
-    "import sys; sys.path[:] = sys.argv[2:]; import parity.engine; from parity.forkserver import serve; "
-    "serve(int(sys.argv[1]))"
+    "import gc, sys; gc.disable(); sys.path[:] = sys.argv[2:]; import parity.engine; from parity.forkserver import "
+    "serve; gc.enable(); serve(int(sys.argv[1]))"
 )
 
 _ATTEMPTS = 2

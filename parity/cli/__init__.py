@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import gc
 import importlib
 import logging
 import os
@@ -55,7 +56,7 @@ def _main(argv: Sequence[str] | None) -> int:
             if not _is_text(argument):
                 raise UsageError(f"the argument {argument!r} is not UTF-8; a file of such a name has to be renamed")
         # Interrupted in the middle of an import, some packages say that they are not there.
-        with held():
+        with held(), _without_collections():
             understood = parser(given)
         try:
             arguments = understood.parse_args(given)
@@ -91,6 +92,19 @@ def _main(argv: Sequence[str] | None) -> int:
         _say(f"parity: something that was imported ended the process (exit code {leaving.code}); nothing is proven")
         return WRONG_USAGE
     return code
+
+
+@contextlib.contextmanager
+def _without_collections() -> Iterator[None]:
+    """Look for no garbage meanwhile, nor afterwards among what there is then: what is imported stays."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+        gc.freeze()
+    finally:
+        if enabled:
+            gc.enable()
 
 
 @contextlib.contextmanager
