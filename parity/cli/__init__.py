@@ -22,7 +22,7 @@ __all__ = ["main", "parser"]
 
 COMMANDS = (
     *("init", "run", "merge", "report", "compare", "record", "mutate", "bench", "list", "show", "build", "static"),
-    *("coverage", "doctor", "worker"),
+    *("coverage", "why", "doctor", "worker"),
     "hip-emulator",
 )
 WRONG_USAGE = 2
