@@ -174,7 +174,7 @@ class Run:
 
     @property
     def pools(self) -> Pools:
-        """What makes the pool that executes a plan of this run."""
+        """A function that makes the pool for a plan of this run."""
         if (cluster := self.cluster) is None:
             return worker_pool
         return lambda plan, jobs: cluster.pool(self.suite, plan)
