@@ -283,7 +283,7 @@ def _agree(places: Sequence[Path], settings: Sequence[Mapping[str, Any]]) -> Non
 
 def _joined(heads: Sequence[Environment]) -> Environment:
     """The environment of the whole run."""
-    whole: dict[str, Any] = {name: value for name, value in heads[0].items() if name != "part"}
+    whole: dict[str, Any] = {name: value for name, value in heads[0].items() if name not in ("part", "settings")}
     for name, value in whole.items():
         others: list[Any] = [head.get(name, type(value)()) for head in heads]
         if name in ("runners", "columns", "entries"):
