@@ -1,7 +1,7 @@
 """What the site has beside docs/: other pages of the repository, and what is read from the program.
 
-What a page links to is part of the site, wherever it lies in the repository; a program is shown as text. A comment such
-as ``<!-- options of every command -->`` is replaced by what it names.
+What a page links to is part of the site, wherever it lies in the repository; a program is shown as text. A line that ends
+with a comment such as ``<!-- options of every command -->`` is replaced by what that names.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ DOCS = ROOT / "docs"
 HOME = ROOT / "README.md"
 CODE = re.compile(r"(^```.*?^```$|`[^`]*`|^ {4}[^\n]*$)", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?![a-z]+:|#)([^)#\s]+)(#[^)\s]*)?\)")
-NAMED = re.compile(r"<!-- ([\w .]+) -->")
+NAMED = re.compile(r"^.*<!-- ([\w .]+) -->$", re.MULTILINE)
 ELSEWHERE = re.compile(r"<(?!a\b)\w+\b[^>]*\s(?:src|href|data|srcset)=[\"']?(?:https?:)?//[^>]*>")
 INTERFACE = tuple(f"parity.{name}" for name in parity.__all__)
 DECLARING = (
@@ -51,8 +51,6 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Make links those of the site, and put in what comments name."""
-    if not page.file.src_uri.endswith(".md"):
-        return markdown
     here = _source(page.file.src_uri)
     if here.suffix == ".md":
         parts = CODE.split(markdown)
@@ -108,7 +106,6 @@ def _plain(text: str) -> str:
 
 def _options() -> Iterator[str]:
     """What every command takes, from its parser."""
-    yield "## Options"
     for name in COMMANDS:
         (commands,) = (a for a in parser([name])._actions if isinstance(a, argparse._SubParsersAction))
         command = commands.choices[name]
@@ -130,12 +127,12 @@ def _fields() -> Iterator[str]:
     for name in ("matrix", "record"):
         schema = json.loads((DOCS / "schema" / f"{name}.schema.json").read_text())
         title = schema["title"].removesuffix(" of parity run")
-        yield f"## Fields: {title[0].lower()}{title[1:]}"
+        yield f"### {title}"
         yield schema["description"].partition(" JSON has")[0]
         tops = [each["$ref"].rpartition("/")[2] for each in schema.get("anyOf", [schema])]
         for kind in (*tops, *(each for each in schema["$defs"] if each not in tops)):
             one = schema["$defs"][kind]
-            yield f"### {kind} {{ #{name}-{kind.lower()} }}"
+            yield f"#### {kind} {{ #{name}-{kind.lower()} }}"
             yield one.get("description", "")
             if "enum" in one:
                 yield ", ".join(f"`{value}`" for value in one["enum"])
