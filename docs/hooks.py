@@ -1,7 +1,7 @@
 """What the site has beside docs/: other pages of the repository, and what is read from the program.
 
-What a page links to is part of the site, wherever it lies in the repository; a program is shown as text. A line that ends
-with a comment such as ``<!-- options of every command -->`` is replaced by what that names.
+What a page links to is part of the site, wherever it lies in the repository; a program is shown as text. A line that
+ends with a comment such as ``<!-- options of every command -->`` is replaced by what that names.
 """
 
 from __future__ import annotations
