@@ -24,6 +24,7 @@ from typing import Any
 from parity.application import Prepared, Results, Run, Settings, columns, default_runners, write_part
 from parity.application.reported import written_at
 from parity.application.results import RECORD, recorded_measurements, recorded_recall
+from parity.application.resumed import resumed
 from parity.cli.clusters import add_cluster, clustered
 from parity.cli.failed import add_failed, failed_of
 from parity.cli.github import add_github, tell_github
@@ -66,6 +67,15 @@ def options(parser: argparse.ArgumentParser) -> None:
     add_cluster(parser)
     add_shard(parser)
     add_failed(parser)
+    parser.add_argument(
+        "--resume",
+        nargs="?",
+        type=Path,
+        const=Path(),
+        metavar="RUN",
+        help="go on with a run of the same options that was interrupted or killed, by default the one in the output "
+        "folder: what it has judged is not run again",
+    )
     parser.add_argument("--full", action="store_true", help="print a line for every kernel")
     add_json(parser)
     parser.add_argument(
@@ -94,7 +104,7 @@ def _main(arguments: argparse.Namespace, cluster: Cluster | None) -> int:
     console = errors() if arguments.json else output()
     prepared = built(run, console)
     warn(prepared.problems)
-    results = _executed(prepared, arguments.output / RECORD)
+    results = _executed(prepared, arguments.output / RECORD, _kept(arguments, prepared))
     order = {entry.kernel: i for i, entry in enumerate(run.entries)}
     records = sorted(results.records, key=lambda record: order[record.kernel])
     costs = _measured(prepared, arguments.time and results.complete)
@@ -139,8 +149,22 @@ def _run(arguments: argparse.Namespace, cluster: Cluster | None) -> Run:
     return shard_of(arguments, Run(suite, selection, chosen, settings, cluster=cluster))
 
 
-def _executed(prepared: Prepared, record: Path) -> Results:
-    found = Counter[bool]()
+def _kept(arguments: argparse.Namespace, prepared: Prepared) -> tuple[CaseRecord, ...]:
+    """What is kept of the run that is to be resumed, if one is."""
+    if arguments.resume is None:
+        return ()
+    folder = arguments.output if arguments.resume == Path() else arguments.resume
+    if arguments.resume == Path() and not (folder / RECORD).exists():
+        warn([f"there is no {folder / RECORD} to resume: starting anew"])
+        return ()
+    kept = resumed(folder, prepared)
+    kernels = {(record.op, record.kernel) for record in kept}
+    warn([f"resuming: {len(kept)} cases of {len(kernels)} kernels are in {folder / RECORD}"])
+    return kept
+
+
+def _executed(prepared: Prepared, record: Path, kept: Sequence[CaseRecord]) -> Results:
+    found = Counter(each.failed for each in kept)
     with reporting(bool(prepared.plan.tasks)) as (report, note):
 
         def each(record: CaseRecord) -> None:
@@ -148,7 +172,7 @@ def _executed(prepared: Prepared, record: Path) -> Results:
             machines = f", {len(cluster.machines)} machines" if (cluster := prepared.run.cluster) else ""
             note(f"{found.total()} cases, {found[True]} failed{machines}")
 
-        return prepared.execute(report, each, record, sys.argv[1:])
+        return prepared.execute(report, each, record, sys.argv[1:], kept)
 
 
 def _measured(prepared: Prepared, now: bool) -> dict[tuple[str, Column], Measurement]:

@@ -72,7 +72,7 @@ _KINDS = {
     _MISALIGNED: "misaligned access",
 }
 DISPATCH_AT, KERNARG_AT = 256, 1024
-"""Where a launch's dispatch packet and its arguments lie in the memory of a device."""
+"""The addresses of a launch's dispatch packet and of its arguments in the memory of a device."""
 _SCALAR = 0xFFFFFFFF
 _WHOLE_WAVE = 1 << 31
 # As in workgroups.cpp and wavefronts.h: wavefronts of a workgroup, the stack of one, the trace of a byte. LDS is that
@@ -329,7 +329,7 @@ class Device:
         return self._load(code, kernel).executable.points
 
     def take_reached(self, code: CodeObject, kernel: str) -> Reached:
-        """What launches of a kernel reached of its code since the last call; noted on a traced device alone."""
+        """The code that launches of a kernel reached since the last call; noted on a traced device alone."""
         return self._load(code, kernel).executable.take_reached()
 
     @staticmethod
@@ -498,7 +498,7 @@ class Device:
         )
 
     def _place_arguments(self, loaded: Loaded, args: bytes, grid: Triple, block: Triple, shared_bytes: int) -> None:
-        """What a kernel finds about its launch: its arguments, and the packet that dispatched it."""
+        """The data of a launch that its kernel reads: arguments, and the packet that dispatched it."""
         context = self._context
         mailbox = context.mailbox if loaded.prints else 0
         kernarg = _kernarg(loaded.kernel, args, grid, block, shared_bytes, mailbox)
@@ -560,7 +560,7 @@ class Device:
         return code.kernels[name]
 
     def _synchronises(self, code: CodeObject, name: str) -> tuple[bool, bool]:
-        """Whether a kernel has barriers, and whether it compares and swaps."""
+        """Two answers: a kernel has barriers; it compares and swaps."""
         bodies = bodies_of(code.listing, name)
         barriers = any("s_barrier" in body.text for body in bodies)
         return barriers, any(_COMPARES.search(body.text) for body in bodies)

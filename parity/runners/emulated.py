@@ -138,7 +138,7 @@ class DeviceSession:
         return tuple(self._device.points(code, kernel) for kernel in kernels)
 
     def _reached(self, code: CodeObject, launch: Launch) -> Reached | None:
-        """What has been reached of the kernels of a launch since the last call, by this launch alone if by any."""
+        """The coverage of the kernels of a launch since the last call, by this launch alone if by any."""
         kernels = dict.fromkeys(each.kernel for each in launch.sequence)
         found = joined(self._device.take_reached(code, kernel) for kernel in kernels)
         return found if found and found.blocks else None
