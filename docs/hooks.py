@@ -56,6 +56,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         parts = CODE.split(markdown)
         parts[::2] = [LINK.sub(lambda match: _link(here, match), part) for part in parts[::2]]
         markdown = "".join(parts)
+    if "\n## " not in markdown:
+        page.meta["hide"] = ["toc"]  # its place is for wide tables
     return NAMED.sub(lambda match: "\n\n".join(CONTENTS[match[1]]()), markdown)
 
 
