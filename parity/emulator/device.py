@@ -374,6 +374,15 @@ class Device:
         symbol = variables[name]
         return Allocation(f"variable {name}", address + image.symbols[symbol], image.sizes[symbol])
 
+    def variables(self, code: CodeObject) -> dict[str, bytes]:
+        """The contents of the variables of a code object that a kernel may write, by their symbols."""
+        image, address = self._placed(code)
+        if 1 not in image.writable:
+            return {}
+        names = (name for name, at in image.symbols.items() if image.sizes.get(name) and image.writable[at])
+        places = ((name, Allocation(name, address + image.symbols[name], image.sizes[name])) for name in names)
+        return {name: self.read(place).tobytes() for name, place in places}
+
     def write_symbol(self, code: CodeObject, name: str, data: np.ndarray[Any, Any]) -> None:
         """Fill a variable from its begin, for the launches that follow until ``restore``.
 
