@@ -94,6 +94,7 @@ _SLICE, _REGISTERS = 1 << 20, 1 << 18
 _FAILED = re.compile(
     r"(?P<file>.*):(?P<line>\d+): (?P<function>.*): Device-side assertion `(?P<expression>.*)' failed\.\n", re.DOTALL
 )
+_FILE = re.compile(r"^\t\.file\t.*\n", re.MULTILINE)
 _COMPARES = re.compile(r"_f?cmp(?:swap|st)")
 # Hidden arguments through which a kernel uses what parity does not emulate. They point to where no memory is, so that
 # the first use is a fault: a kernel that calls through pointers has all of them, used or not.
@@ -346,6 +347,16 @@ class Device:
     def arithmetic(code: CodeObject, kernel: str) -> Arithmetic:
         """The most that a kernel, or a function it calls, does with floating-point numbers."""
         return max(arithmetic_of(body.text) for body in bodies_of(code.listing, kernel))
+
+    @classmethod
+    def parts(cls, code: CodeObject, kernel: str) -> tuple[str, ...]:
+        """Texts that decide what launches of a kernel do: its code and data, and not where in the source they come
+        from.
+        """
+        image = cls._image(code)
+        data = f"{image.content.hex()} {image.references}"
+        texts = (_FILE.sub("", text) for text in cls._language.parts(code.listing, kernel))
+        return (repr(code.kernels[kernel]), data, *texts)
 
     def reset(self) -> None:
         """Free all allocations, and forget what was printed."""
