@@ -58,7 +58,7 @@ HIP = {
     "load": "hipModuleLoad", "find": "hipModuleGetFunction", "variable": "hipModuleGetGlobal",
     "launch": "hipModuleLaunchKernel", "synchronize": "hipDeviceSynchronize", "host": "(void *)",
 }  # fmt: skip
-"""What the program of a side calls (CUDA's driver API, HIP's module API); ``host`` is a cast of host memory."""
+"""The calls of the program of a side (CUDA's driver API, HIP's module API); ``host`` is a cast of host memory."""
 
 ANY_VALUE, OR_NAN, SIGN_OF_ZERO = 1, 2, 4
 """The rules of an element: ``enum rule`` of ``reproduce.h``."""
@@ -244,7 +244,7 @@ def _usual_target(name: str) -> str:
 
 
 def _referenced(entry: Entry, call: Call) -> Mapping[str, Expected]:
-    """What the reference expects of each output; nothing without one.
+    """The expectation of the reference for each output; nothing without one.
 
     Raises:
         UsageError: a function decides what is right, and a program without parity cannot ask it.
@@ -262,7 +262,7 @@ def _referenced(entry: Entry, call: Call) -> Mapping[str, Expected]:
 def _by_cuda(
     entry: Entry, call: Call, worker: Worker, checks: Mapping[Column, Checked]
 ) -> tuple[Mapping[str, Expected], list[str]]:
-    """What is expected by what CUDA's side computed, nothing if that is not known; and notes on where it comes from.
+    """The expectation by the values that CUDA's side computed, none if they are not known; and notes on its origin.
 
     Raises:
         UsageError: an output holds blocks, whose fields have rules of their own.
@@ -431,7 +431,7 @@ def _verdict(record: CaseRecord) -> str:
 
 
 def _rules(expected: Mapping[str, Expected]) -> Iterator[str]:
-    """What is right for each output, in words."""
+    """The rules of each output in words."""
     for name, each in expected.items():
         words = ["exactly the expected value, or NaN for NaN"]
         if each.bounds or each.accepts:

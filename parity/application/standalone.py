@@ -122,7 +122,7 @@ def _each(option: str, values: Iterable[str]) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class _Tree:
-    """Where files of a side go: those below ``root`` below its folder, headers of parity's beside them."""
+    """The places of the files of a side, those below ``root`` in its folder, and of headers of parity's beside them."""
 
     side: str
     root: Path

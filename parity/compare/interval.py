@@ -53,7 +53,7 @@ def right_interval(expected: Expected, vendor: Vendor) -> tuple[Array, Array]:
 
 
 def _places(values: Array, kind: DType) -> Array:
-    """Where values stand among all of their type (uint64), from the least to the greatest; -0 just before +0."""
+    """The places of values among all of their type (uint64), from the least to the greatest; -0 just before +0."""
     bits, sign = bit_patterns(values).astype(np.uint64), _sign(kind)
     if kind.kind == "uint":
         return bits
