@@ -108,6 +108,14 @@ def schema(session: nox.Session) -> None:
 
 
 @nox.session
+def docs(session: nox.Session) -> None:
+    """Build the documentation in site/; a broken link or anchor is an error (arguments: those of mkdocs; serve)."""
+    session.install("-e", ".", "--group", "docs")
+    session.env["NO_MKDOCS_2_WARNING"] = "1"  # the end of life of the theme, printed at every build
+    session.run("mkdocs", *(session.posargs or ("build",)))
+
+
+@nox.session
 def vendor(session: nox.Session) -> None:
     """Fetch the libraries of report.html from npm anew, as vendor.csv names them, and write their digests there."""
     session.run("python", "-m", "benchmarks.vendor", external=True)

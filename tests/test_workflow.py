@@ -34,7 +34,7 @@ def test_every_session_that_is_run_exists(jobs):
     sessions = {f.name for f in functions if any(ast.unparse(d).startswith("nox.session") for d in f.decorator_list)}
     run = re.findall(r'nox"? -s "?([a-z ]+)', commands(jobs))
     named = {name for names in run for name in names.split()}
-    assert named == {"lint", "typecheck", "tests", "examples", "parity", "report", "record", "compare"}
+    assert named == {"lint", "typecheck", "tests", "examples", "docs", "parity", "report", "record", "compare"}
     assert named <= sessions
 
 
