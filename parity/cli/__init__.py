@@ -21,8 +21,23 @@ from parity.interrupts import INTERRUPTED, held
 __all__ = ["main", "parser"]
 
 COMMANDS = (
-    *("init", "run", "merge", "report", "compare", "record", "mutate", "bench", "list", "show", "build", "static"),
-    *("coverage", "why", "doctor", "worker"),
+    *(
+        "init",
+        "run",
+        "merge",
+        "report",
+        "compare",
+        "record",
+        "mutate",
+        "bench",
+        "list",
+        "show",
+        "reproduce",
+        "why",
+        "build",
+        "static",
+    ),
+    *("coverage", "doctor", "worker"),
     "hip-emulator",
 )
 WRONG_USAGE = 2
