@@ -38,6 +38,7 @@ from parity.engine import (
 from parity.engine import run as stream
 from parity.engine.pool import Pools, worker_pool
 from parity.errors import SYSTEM_ERRORS, NotAvailable, SystemLacks, UsageError, refusal
+from parity.files import below
 from parity.op import Entry
 from parity.options import DEFAULT_RUNNER, EXAMPLES
 from parity.runners import available, gpu_runner, kernel_runner, replayed
@@ -296,6 +297,7 @@ class Prepared:
         settings = {
             "selection": digest(*map(repr, plan.tasks)),
             "launches": plan.launches,
+            "modules of the cases": digest(*(path.read_bytes() for path in below(run.suite.cases, ".py"))),
             "known issues": digest(known.read_bytes(), *valid) if known and known.is_file() else "",
             "recordings": digest(*(json_text(each.head["members"]) for each in run.columns.recordings.values())),
         }

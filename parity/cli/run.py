@@ -18,6 +18,7 @@ import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,7 @@ from parity.cli.options import (
 from parity.cli.results import exit_code, show, warn, written
 from parity.cli.shards import add_shard, shard_of
 from parity.cli.terminal import built, errors, measured, output, reporting
+from parity.cli.watch import Kept, add_watch, watched
 from parity.cluster import Cluster
 from parity.engine import CaseRecord, Column, environment
 from parity.engine.bench import Measurement
@@ -76,6 +78,7 @@ def options(parser: argparse.ArgumentParser) -> None:
         help="go on with a run of the same options that was interrupted or killed, by default the one in the output "
         "folder: what it has judged is not run again",
     )
+    add_watch(parser)
     parser.add_argument("--full", action="store_true", help="print a line for every kernel")
     add_json(parser)
     parser.add_argument(
@@ -94,17 +97,19 @@ def options(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> int:
     """Select, build, execute, report."""
     with clustered(arguments) as cluster:
-        return _main(arguments, cluster)
+        if arguments.watch:
+            return watched(arguments, partial(_main, arguments, cluster))
+        return _main(arguments, cluster, partial(_kept, arguments))
 
 
-def _main(arguments: argparse.Namespace, cluster: Cluster | None) -> int:
+def _main(arguments: argparse.Namespace, cluster: Cluster | None, kept: Kept) -> int:
     run = _run(arguments, cluster)
     check_folder(arguments.output)
     warn(run.notes)
     console = errors() if arguments.json else output()
     prepared = built(run, console)
     warn(prepared.problems)
-    results = _executed(prepared, arguments.output / RECORD, _kept(arguments, prepared))
+    results = _executed(prepared, arguments.output / RECORD, kept(prepared))
     order = {entry.kernel: i for i, entry in enumerate(run.entries)}
     records = sorted(results.records, key=lambda record: order[record.kernel])
     costs = _measured(prepared, arguments.time and results.complete)

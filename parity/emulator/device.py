@@ -94,6 +94,7 @@ _SLICE, _REGISTERS = 1 << 20, 1 << 18
 _FAILED = re.compile(
     r"(?P<file>.*):(?P<line>\d+): (?P<function>.*): Device-side assertion `(?P<expression>.*)' failed\.\n", re.DOTALL
 )
+_FILE = re.compile(r"^\t\.file\t.*\n", re.MULTILINE)
 _COMPARES = re.compile(r"_f?cmp(?:swap|st)")
 # Hidden arguments through which a kernel uses what parity does not emulate. They point to where no memory is, so that
 # the first use is a fault: a kernel that calls through pointers has all of them, used or not.
@@ -347,6 +348,16 @@ class Device:
         """The most that a kernel, or a function it calls, does with floating-point numbers."""
         return max(arithmetic_of(body.text) for body in bodies_of(code.listing, kernel))
 
+    @classmethod
+    def parts(cls, code: CodeObject, kernel: str) -> tuple[str, ...]:
+        """Texts that decide what launches of a kernel do: its code and data, and not where in the source they come
+        from.
+        """
+        image = cls._image(code)
+        data = f"{image.content.hex()} {image.references}"
+        texts = (_FILE.sub("", text) for text in cls._language.parts(code.listing, kernel))
+        return (repr(code.kernels[kernel]), data, *texts)
+
     def reset(self) -> None:
         """Free all allocations, and forget what was printed."""
         self._memory.reset()
@@ -373,6 +384,15 @@ class Device:
             raise UsageError(f"module {code.module!r} has no variable {name!r}{nearest(name, variables)}")
         symbol = variables[name]
         return Allocation(f"variable {name}", address + image.symbols[symbol], image.sizes[symbol])
+
+    def variables(self, code: CodeObject) -> dict[str, bytes]:
+        """The contents of the variables of a code object that a kernel may write, by their symbols."""
+        image, address = self._placed(code)
+        if 1 not in image.writable:
+            return {}
+        names = (name for name, at in image.symbols.items() if image.sizes.get(name) and image.writable[at])
+        places = ((name, Allocation(name, address + image.symbols[name], image.sizes[name])) for name in names)
+        return {name: self.read(place).tobytes() for name, place in places}
 
     def write_symbol(self, code: CodeObject, name: str, data: np.ndarray[Any, Any]) -> None:
         """Fill a variable from its begin, for the launches that follow until ``restore``.
