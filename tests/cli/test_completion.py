@@ -41,8 +41,8 @@ def completed(script, tmp_path, capsys):
 
 def test_bash_completes_commands_options_and_what_they_take(completed):
     assert completed("") == {*COMMANDS}
-    assert completed("re") == {"report", "record"}
-    assert {"--resume", "--runner"} == completed("run", "--r")
+    assert completed("re") == {name for name in COMMANDS if name.startswith("re")}
+    assert {"--resume", "--runner"} <= completed("run", "--r")
     assert "--full" not in completed("doctor", "--")
     assert completed("run", "--target", "") == {*TARGETS}
     assert completed("run", "--runner", "e") == {name for name in runners() if name.startswith("e")}
