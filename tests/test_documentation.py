@@ -57,7 +57,7 @@ def test_what_a_page_links_to_exists(page):
         if "://" not in target:
             path, _, anchor = target.partition("#")
             there = page.parent / path if path else page
-            assert there.exists(), target
+            assert (there / "README.md" if there.is_dir() else there).exists(), target
             assert not anchor or anchor in headings(there), target
 
 

@@ -33,6 +33,7 @@ COMMANDS = (
         "list",
         "show",
         "reproduce",
+        "why",
         "build",
         "static",
     ),
