@@ -171,8 +171,4 @@ def _seal_of(folder: Path) -> str:
         )
     else:  # most entries are one file, and looked at more often than all others
         files = [folder / name for name in sorted(found) if name != _SEAL]
-    return "".join(
-        f"{hashlib.sha256(p.read_bytes()).hexdigest()}  {p.relative_to(folder).as_posix()}\n"
-        for p in files
-        if p.name != _SEAL
-    )
+    return "".join(f"{hashlib.sha256(p.read_bytes()).hexdigest()}  {p.relative_to(folder).as_posix()}\n" for p in files)
