@@ -139,6 +139,7 @@ def reproducer(
         ],
         "results": results,
         "judged": bool(expected),
+        "most": max(1, *(len(each[what]) for each in results for what in ("also", "divergences"))),
         "shared_without_asking": SHARED_BYTES,
         "poison": f"0x{POISON:02X}",
     }
