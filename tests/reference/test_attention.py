@@ -1,4 +1,4 @@
-"""Attention: a device modelled step by step passes, whatever its blocks; one that errs in a key, a head or a mask fails."""
+"""Attention: a device modelled step by step passes, in blocks of any size; one wrong in a key, head or mask fails."""
 
 from __future__ import annotations
 
