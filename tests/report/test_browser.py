@@ -228,7 +228,7 @@ def test_the_commands_of_a_failure_are_copied_by_a_click(opened):
         button.click()
         playwright.expect(tab.locator("#said")).to_have_text("copied")
         start = f"parity {command} 'unary.gelu[<script>"
-        tab.wait_for_function("start => navigator.clipboard.readText().then((text) => text.startsWith(start))", arg=start)
+        tab.wait_for_function("start => navigator.clipboard.readText().then((it) => it.startsWith(start))", arg=start)
 
 
 def test_two_runs_are_compared(opened):
