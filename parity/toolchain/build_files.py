@@ -36,6 +36,7 @@ _BUILD_FILES = (
     *("meson.build", "BUILD", "BUILD.bazel", "*.bzl", "SConstruct", "SConscript", "configure.ac"),
     "*.sh",
     "*.py",  # extensions that torch builds when they are first used, and CuPy's raw modules
+    "README*",  # which says how a program is compiled that has no build file
 )
 """The names of build files, the likeliest first."""
 

@@ -48,6 +48,7 @@ def test_a_value_that_is_known_when_a_program_runs_is_guessed(project):
         ("cmake/cuda.cmake", 'set(CMAKE_CUDA_FLAGS "${CMAKE_CUDA_FLAGS} -DGPU")\n', "-DGPU"),
         ("src/compile.sh", "# build\nnvcc area.cu -c -O2 -DGPU=1 -x cu\n", "-DGPU=1"),
         ("src/BUILD.bazel", 'cc_library(name = "x", defines = ["GPU=1"])\n', "-DGPU=1"),
+        ("README.md", "## Build\n```bash\nnvcc -O3 \\\n    -D GPU=3 \\\n    -o area main.cu\n```\n", "-DGPU=3"),
         ("src/meson.build", "add_project_arguments('-DGPU', language: 'cuda')\n", "-DGPU"),
     ],
 )
