@@ -129,7 +129,9 @@ def test_a_newer_standard_of_cpp(project, file, text, flag):
         ("\ntemplate <class T>\nconcept Number = sizeof(T) > 1;\n", 3),
         ("template <class T> requires (sizeof(T) > 1) void f(T);\n", 1),
         ("#include <concepts>\n", 1),
+        ("__device__ void f(int x, const auto &y) { y(x, 1); }\n", 1),  # nvcc takes it as C++17
         ("// concept x = 1;\nint concept_of, requires_;\n", None),
+        ("void f() { for (auto& x : all) each([](auto y, auto z) { if (auto w = y(z)) use(w); }); }\n", None),
     ],
 )
 def test_a_source_that_is_of_cpp_20_says_so(project, text, line):
