@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LIBRARIES", "badge", "page"]
 
-FAILED = {state.lower() for state in State if state.failed}
+FAILED = {state.key for state in State if state.failed}
 
 HERE = Path(__file__).parent
 LIBRARIES = HERE / "vendor"
