@@ -10,6 +10,7 @@ from typing import Any
 from parity.codeobject import CodeObject
 from parity.engine import Column
 from parity.engine.leading import Found
+from parity.errors import count_of
 from parity.op import Entry
 from parity.report.matrix import Matrix
 from parity.static import Gap, Kind, gaps_in, reason_of, text_at
@@ -213,7 +214,7 @@ def _functions(found: Sequence[Missed]) -> Iterator[str]:
     for header, group in headers.items():
         blocks = sum(each.blocks for each in group)
         kernels = len({kernel for each in group for kernel in each.kernels})
-        yield f"  {header}: {blocks} block{'s' * (blocks > 1)} in {kernels} kernel{'s' * (kernels > 1)}"
+        yield f"  {header}: {count_of(blocks, 'block')} in {count_of(kernels, 'kernel')}"
 
 
 def _names(kernels: Sequence[str], full: bool) -> str:
