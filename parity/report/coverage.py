@@ -92,7 +92,7 @@ def totals(matrix: Matrix) -> list[Total]:
 def survey(
     matrix: Matrix, suite: Suite, code: Mapping[tuple[str, Column], CodeObject]
 ) -> tuple[list[Total], list[Missed]]:
-    """What was reached on each column and, of AMD's targets, what was not: the project's own lines first."""
+    """What was reached on each column, and what was not: the project's own lines first."""
     groups: dict[tuple[Kind, str, str], list[tuple[Gap, str, str]]] = {}
     explained: Counter[str] = Counter()
     library: Counter[str] = Counter()
@@ -119,7 +119,7 @@ def _gaps(
         symbols = Entry(suite.op(row.op), row.dtypes).kernels
         for column, cell in zip(matrix.columns, row.cells, strict=True):
             built, reached = code.get((row.module, column)), cell.reached
-            if built and reached and column.vendor == "amd" and reached.blocks_reached < reached.blocks:
+            if built and reached and reached.blocks_reached < reached.blocks:
                 yield row.kernel, column, gaps_in(built, dict.fromkeys(map(built.symbol, symbols)), reached)
 
 

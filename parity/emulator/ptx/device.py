@@ -33,7 +33,7 @@ from parity.emulator.threaded import Threaded
 from parity.errors import ParityError
 from parity.toolchain.targets import Target
 
-__all__ = ["Ptx", "PtxDevice"]
+__all__ = ["Ptx", "PtxDevice", "functions_of"]
 
 _HERE = Path(__file__).parent
 _BARRIER = re.compile(r"\bbar(?:rier)?(?:\.cta)?\.(?:sync|red)\b")
@@ -47,7 +47,7 @@ def _version() -> str:
 
 
 @functools.lru_cache(maxsize=8)
-def _functions(ptx: str, name: str) -> tuple[Function, ...]:
+def functions_of(ptx: str, name: str) -> tuple[Function, ...]:
     """A kernel and the functions that it calls."""
     files = file_names(ptx)
     read = (function(text, files) for text in kernel_functions(ptx, name))
@@ -61,7 +61,7 @@ def _aligned(at: int, align: int) -> int:
 @functools.lru_cache(maxsize=8)
 def _layout(ptx: str, name: str) -> tuple[Layout, int, int]:
     """Where the memory of a kernel is, and the bytes of its shared and of its local memory."""
-    functions = _functions(ptx, name)
+    functions = functions_of(ptx, name)
     words = set(re.findall(r"[A-Za-z_$][\w$]*", "\n".join(text.text for text in kernel_functions(ptx, name))))
     parameters, at = {}, 0
     for parameter in functions[0].parameters:
@@ -105,7 +105,7 @@ class Ptx(Language):
     def threaded(self, listing: str, name: str, target: Target, *, shadow: bool = False) -> Threaded:
         if shadow:
             raise ParityError("shadow runs are those of AMD code")
-        return replace(translated(_functions(listing, name), _layout(listing, name)[0]), header=HEADER)
+        return replace(translated(functions_of(listing, name), _layout(listing, name)[0]), header=HEADER)
 
     def compiled(self, listing: str, name: str, target: Target, *, fast: bool, counted: bool) -> str:
         raise ParityError("PTX is executed as threaded code; a device that counts or does not trace cannot have it")
@@ -149,7 +149,7 @@ class PtxDevice(Device):
 
     @staticmethod
     def _instruction(code: CodeObject, kernel: str, number: int) -> Instruction:
-        items = [item for called in _functions(code.listing, kernel) for item in called.items]
+        items = [item for called in functions_of(code.listing, kernel) for item in called.items]
         instructions = [item for item in items if isinstance(item, Instruction)]
         return instructions[min(number, len(instructions) - 1)]
 

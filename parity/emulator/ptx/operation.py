@@ -10,6 +10,7 @@ from typing import Literal
 
 from parity.coverage import Point
 from parity.emulator.parse import Instruction
+from parity.emulator.ptx.blocks import Block
 from parity.emulator.ptx.parse import Function, size_of, split
 from parity.emulator.ptx.slots import Slots, allocated
 from parity.emulator.writer import NOTE, Missing, Unknown
@@ -19,7 +20,6 @@ __all__ = [
     "ROUNDINGS",
     "SPACES",
     "SPECIAL",
-    "Block",
     "Layout",
     "Operation",
     "Step",
@@ -84,14 +84,6 @@ def cpp(type_: str) -> str:
     if type_.endswith("x2") or type_ == "tf32":
         return "u16" if type_.startswith("e") else "u32"
     return ("i" if type_[0] == "s" else "u") + type_[1:]
-
-
-@dataclass(frozen=True)
-class Block:
-    """A basic block: the number of its instructions, and that of the first one."""
-
-    size: int
-    first: int
 
 
 class Translation:
