@@ -17,6 +17,8 @@ from parity.emulator.faults import SCRATCH
 from parity.emulator.image import Image
 from parity.emulator.memory import Allocation
 from parity.emulator.parse import Instruction
+from parity.emulator.ptx.constants import constants_of
+from parity.emulator.ptx.folding import folded
 from parity.emulator.ptx.fusing import fused, ordered
 from parity.emulator.ptx.image import ptx_image
 from parity.emulator.ptx.operation import Layout
@@ -52,6 +54,14 @@ def functions_of(ptx: str, name: str) -> tuple[Function, ...]:
     files = file_names(ptx)
     read = (function(text, files) for text in kernel_functions(ptx, name))
     return tuple(replace(each, items=ordered(fused(each.items))) for each in read)
+
+
+@functools.lru_cache(maxsize=8)
+def _executed(ptx: str, name: str) -> tuple[Function, ...]:
+    """The same with the instructions that are steps of their own; its blocks are those of ``functions_of``."""
+    layout, read = _layout(ptx, name)[0], functions_of(ptx, name)
+    constants = ({constant.register for constant in constants_of(each, layout)} for each in read)
+    return tuple(replace(each, items=folded(each, names)) for each, names in zip(read, constants, strict=True))
 
 
 def _aligned(at: int, align: int) -> int:
@@ -105,7 +115,7 @@ class Ptx(Language):
     def threaded(self, listing: str, name: str, target: Target, *, shadow: bool = False) -> Threaded:
         if shadow:
             raise ParityError("shadow runs are those of AMD code")
-        return replace(translated(functions_of(listing, name), _layout(listing, name)[0]), header=HEADER)
+        return replace(translated(_executed(listing, name), _layout(listing, name)[0]), header=HEADER)
 
     def compiled(self, listing: str, name: str, target: Target, *, fast: bool, counted: bool) -> str:
         raise ParityError("PTX is executed as threaded code; a device that counts or does not trace cannot have it")
@@ -149,7 +159,7 @@ class PtxDevice(Device):
 
     @staticmethod
     def _instruction(code: CodeObject, kernel: str, number: int) -> Instruction:
-        items = [item for called in functions_of(code.listing, kernel) for item in called.items]
+        items = [item for called in _executed(code.listing, kernel) for item in called.items]
         instructions = [item for item in items if isinstance(item, Instruction)]
         return instructions[min(number, len(instructions) - 1)]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -36,7 +36,7 @@ __all__ = [
 END = "c->budget = left; return 0;"
 ROUNDINGS = {"rn": "RN", "rz": "RZ", "rm": "RM", "rp": "RP", "rni": "RN", "rzi": "RZ", "rmi": "RM", "rpi": "RP"}
 _TYPE = re.compile(r"(?:[usbf](?:8|16|32|64|128)|f16x2|bf16(?:x2)?|[us]16x2|pred|e4m3x2|e5m2x2|tf32)$")
-_ADDRESS = re.compile(r"\[\s*([^\s+\]]+)\s*(?:\+\s*(-?\w+))?\s*\]")
+_ADDRESS = re.compile(r"\[\s*(\(.*\)|[^\s+\]]+)\s*(?:\+\s*(-?\w+))?\s*\]")
 SPACES = ("global", "shared", "local", "const", "param")
 SPECIAL = {
     "%tid.x": "ids[0]", "%tid.y": "ids[1]", "%tid.z": "ids[2]", "%laneid": "IOTA", "%warpid": "all(wave)",
@@ -177,12 +177,22 @@ class Translation:
 
 
 class Operation:
-    """What is known while one instruction is translated: the numbers of its step so far."""
+    """What is known while one instruction is translated: the numbers of its step so far.
+
+    ``inside`` gives an instruction that stands as an operand (``folding``) as C++, and the type of its result.
+    """
 
     def __init__(
-        self, whole: Translation, function: Function, item: Instruction, params: Mapping[str, int], block: Block | None
+        self,
+        whole: Translation,
+        function: Function,
+        item: Instruction,
+        params: Mapping[str, int],
+        block: Block | None,
+        inside: Callable[[Operation, str], tuple[str, str]],
     ) -> None:
         self.whole, self.function, self.item, self.params, self._block = whole, function, item, params, block
+        self._value_of = inside
         self.numbers: list[int | str] = []
 
     def n(self, value: int | str) -> int:
@@ -212,10 +222,17 @@ class Operation:
         name = operand.lstrip("!")
         if (number := integer(name)) is not None:
             return "ALL" if number else "0"
-        if self.function.registers.get(name) != "pred":
+        if name.startswith("("):
+            text, _ = self.inside(name)
+        elif self.function.registers.get(name) != "pred":
             raise Unknown(f"predicate {name}")
-        text = f"P({self.n(self.whole.predicate(self.function.name, name))})"
+        else:
+            text = f"P({self.n(self.whole.predicate(self.function.name, name))})"
         return f"~{text}" if operand.startswith("!") else text
+
+    def inside(self, operand: str) -> tuple[str, str]:
+        """An instruction that stands as an operand: its value as C++, and the type of that."""
+        return self._value_of(self, operand)
 
     def register(self, name: str, type_: str) -> str:
         """A register as a variable of a C++ type."""
@@ -224,6 +241,9 @@ class Operation:
     def source(self, operand: str, type_: str) -> str:
         """The value of an operand as ``V<type>``."""
         c = cpp(type_)
+        if operand.startswith("("):
+            value, of = self.inside(operand)
+            return f"as<{c}>({value})" if size_of(of) == _BYTES[c] else f"to<{c}>({value})"
         if operand in self.function.registers:
             return self._read(operand, c)
         if operand.startswith("-") and (operand[1:] in self.function.registers or operand[1:3] in ("0f", "0d")):

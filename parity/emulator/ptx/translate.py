@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from parity.emulator.faults import Refused, UnknownInstruction
 from parity.emulator.parse import Instruction
 from parity.emulator.ptx.blocks import Block, blocks_of, targets_of
-from parity.emulator.ptx.compute import COMPUTE, compute
+from parity.emulator.ptx.compute import COMPUTE, compute, value_of
 from parity.emulator.ptx.constants import constants_of
 from parity.emulator.ptx.control import CONTROL
 from parity.emulator.ptx.conversions import convert
@@ -119,7 +119,7 @@ def _instruction(
     item = function.items[i]
     assert isinstance(item, Instruction)
     try:
-        _emit(Operation(whole, function, item, params, block))
+        _emit(Operation(whole, function, item, params, block, value_of))
     except Missing as missing:
         raise Refused(kernel, str(missing), item) from None
     except Unknown as unknown:

@@ -98,6 +98,7 @@ template <class... X> INLINE V<f64> nan_of(V<f64> first, X... rest) { return as<
 // A result with its NaNs as those of the operands.
 template <class T, class... X> INLINE V<T> with_nan(V<T> r, X... operands) {
   typedef typename Float<T>::U U;
+  if (sizeof(T) == 8 && !mask(is_nan(r))) return r; // nearly always, and then none of the operands is looked at
   return as<T>(sel(is_nan(r), as<U>(nan_of(operands...)), as<U>(r)));
 }
 INLINE V<f16> nan1(V<f16> x) { return with_nan<f16>(x, x); }

@@ -10,8 +10,9 @@ struct Access {
 constexpr u16 ATOMIC = 0x8000;
 constexpr u64 MAILBOX = 8192; // bytes for requests to the host
 constexpr u64 RECORD = 10; // words of a request in the log
-struct Trace {
-  Access write, read[2];
+constexpr u32 TRACED = 8;
+struct Trace { // of so many bytes: who last wrote each, and which two last read it
+  Access write[TRACED], read[2][TRACED];
 };
 struct Wave {
   void *stack;
