@@ -58,8 +58,14 @@ def _ld(o: Operation, words: list[str]) -> None:
     size = size_of(type_)
     place = place_of(o, operand, space)
     number = f"{o.here} | COHERENT" if coherent else o.here
-    lines = ["if (on) {", place, _misaligned(o, size * count)]
-    if count == 1:
+    apart = "apart" in words  # several loads, see `merging`
+    lines = ["if (on) {", place, _misaligned(o, size if apart else size * count)]
+    if apart:
+        lines.append(
+            f"V<u{8 * size}> x[{count}]; if (load_apart<u{8 * size}, {count}>(c, on, at, {number}, x)) return 1;"
+        )
+        lines += [_loaded(o, each, type_, f"x[{i}]") for i, each in enumerate(targets)]
+    elif count == 1:
         c = f"u{8 * size}"
         lines += [f"V<{c}> x; if (load_at_{c}(c, on, at, {number}, &x)) return 1;"]
         lines.append(_loaded(o, targets[0], type_, "x"))
