@@ -72,7 +72,7 @@ _KINDS = {
     _MISALIGNED: "misaligned access",
 }
 DISPATCH_AT, KERNARG_AT = 256, 1024
-"""Where a launch's dispatch packet and its arguments lie in the memory of a device."""
+"""The addresses of a launch's dispatch packet and of its arguments in the memory of a device."""
 _SCALAR = 0xFFFFFFFF
 _WHOLE_WAVE = 1 << 31
 # As in workgroups.cpp and wavefronts.h: wavefronts of a workgroup, the stack of one, the trace of a byte. LDS is that
@@ -94,6 +94,7 @@ _SLICE, _REGISTERS = 1 << 20, 1 << 18
 _FAILED = re.compile(
     r"(?P<file>.*):(?P<line>\d+): (?P<function>.*): Device-side assertion `(?P<expression>.*)' failed\.\n", re.DOTALL
 )
+_FILE = re.compile(r"^\t\.file\t.*\n", re.MULTILINE)
 _COMPARES = re.compile(r"_f?cmp(?:swap|st)")
 # Hidden arguments through which a kernel uses what parity does not emulate. They point to where no memory is, so that
 # the first use is a fault: a kernel that calls through pointers has all of them, used or not.
@@ -272,7 +273,7 @@ class Device:
             UnknownInstruction: a kernel has an instruction that the emulator does not know.
         """
         names = list(code.kernels if kernels is None else kernels)
-        self._programs.prepare(code.listing, target(code.target), names, workers=workers)
+        self._programs.prepare(code.listing, _where(code), names, workers=workers)
 
     def allocate(self, nbytes: int, name: str = "buffer") -> Allocation:
         """Memory of which no byte was written yet."""
@@ -329,13 +330,13 @@ class Device:
         return self._load(code, kernel).executable.points
 
     def take_reached(self, code: CodeObject, kernel: str) -> Reached:
-        """What launches of a kernel reached of its code since the last call; noted on a traced device alone."""
+        """The code that launches of a kernel reached since the last call; noted on a traced device alone."""
         return self._load(code, kernel).executable.take_reached()
 
     @staticmethod
     def registers(code: CodeObject, kernel: str) -> Mapping[str, Instruction]:
         """The registers of a kernel in the order in which ``launch`` numbers them, and where each is named first."""
-        return registers_of(kernel_code(code.listing, kernel), target(code.target), image_of(code.listing).places)
+        return registers_of(kernel_code(code.listing, kernel), _where(code), image_of(code.listing).places)
 
     @staticmethod
     def is_approximate(code: CodeObject, kernel: str) -> bool:
@@ -346,6 +347,16 @@ class Device:
     def arithmetic(code: CodeObject, kernel: str) -> Arithmetic:
         """The most that a kernel, or a function it calls, does with floating-point numbers."""
         return max(arithmetic_of(body.text) for body in bodies_of(code.listing, kernel))
+
+    @classmethod
+    def parts(cls, code: CodeObject, kernel: str) -> tuple[str, ...]:
+        """Texts that decide what launches of a kernel do: its code and data, and not where in the source they come
+        from.
+        """
+        image = cls._image(code)
+        data = f"{image.content.hex()} {image.references}"
+        texts = (_FILE.sub("", text) for text in cls._language.parts(code.listing, kernel))
+        return (repr(code.kernels[kernel]), data, *texts)
 
     def reset(self) -> None:
         """Free all allocations, and forget what was printed."""
@@ -373,6 +384,15 @@ class Device:
             raise UsageError(f"module {code.module!r} has no variable {name!r}{nearest(name, variables)}")
         symbol = variables[name]
         return Allocation(f"variable {name}", address + image.symbols[symbol], image.sizes[symbol])
+
+    def variables(self, code: CodeObject) -> dict[str, bytes]:
+        """The contents of the variables of a code object that a kernel may write, by their symbols."""
+        image, address = self._placed(code)
+        if 1 not in image.writable:
+            return {}
+        names = (name for name, at in image.symbols.items() if image.sizes.get(name) and image.writable[at])
+        places = ((name, Allocation(name, address + image.symbols[name], image.sizes[name])) for name in names)
+        return {name: self.read(place).tobytes() for name, place in places}
 
     def write_symbol(self, code: CodeObject, name: str, data: np.ndarray[Any, Any]) -> None:
         """Fill a variable from its begin, for the launches that follow until ``restore``.
@@ -498,7 +518,7 @@ class Device:
         )
 
     def _place_arguments(self, loaded: Loaded, args: bytes, grid: Triple, block: Triple, shared_bytes: int) -> None:
-        """What a kernel finds about its launch: its arguments, and the packet that dispatched it."""
+        """The data of a launch that its kernel reads: arguments, and the packet that dispatched it."""
         context = self._context
         mailbox = context.mailbox if loaded.prints else 0
         kernarg = _kernarg(loaded.kernel, args, grid, block, shared_bytes, mailbox)
@@ -536,7 +556,7 @@ class Device:
         if key not in self._loaded:
             if name not in code.kernels:
                 raise UsageError(f"module {code.module!r} has no kernel {name!r}{nearest(name, code.kernels)}")
-            where = target(code.target)
+            where = _where(code)
             executable = self._programs.kernel(code.listing, where, name)
             library, symbol = executable.library, executable.symbol
             launch = library.launch
@@ -560,7 +580,7 @@ class Device:
         return code.kernels[name]
 
     def _synchronises(self, code: CodeObject, name: str) -> tuple[bool, bool]:
-        """Whether a kernel has barriers, and whether it compares and swaps."""
+        """Two answers: a kernel has barriers; it compares and swaps."""
         bodies = bodies_of(code.listing, name)
         barriers = any("s_barrier" in body.text for body in bodies)
         return barriers, any(_COMPARES.search(body.text) for body in bodies)
@@ -620,7 +640,7 @@ class Device:
             return Trapped(kernel, instruction, thread, others)
         if 0 <= (which := (c.address - _REFUSED_AT) // _REFUSED_BYTES) < len(_REFUSED):
             return Refused(kernel, [*_REFUSED.values()][which], instruction)
-        near = self._private(instruction, lane, self._lanes(code)) or self._nearest(c.address)
+        near = self._private(instruction, lane, _where(code).wavefront) or self._nearest(c.address)
         if fault == _RACE:
             memory = f"byte {c.address - near.address} of {quoted(near.name)}" if near else f"address {c.address:#x}"
             other = self._instruction(code, kernel, c.other)
@@ -645,10 +665,6 @@ class Device:
         """The private array that an access to scratch memory means; through a pointer, where there is only one."""
         arrays = {array for body in bodies_of(code.listing, kernel) for array in body.arrays}
         return instruction.array if instruction.array is not None else arrays.pop() if len(arrays) == 1 else None
-
-    @staticmethod
-    def _lanes(code: CodeObject) -> int:
-        return target(code.target).wavefront
 
     def _private(self, instruction: Instruction, lane: int | None, lanes: int) -> Allocation | None:
         """The scratch memory of the lane, if an access is meant for it, also outside of its bounds."""
@@ -721,6 +737,13 @@ def _variable(image: Image, start: int, address: int) -> Allocation:
     before = [name for name in places if start + image.symbols[name] <= address] or places
     name = max(before, key=lambda name: image.symbols[name], default="")
     return Allocation(f"variable {name}", start + image.symbols.get(name, 0), image.sizes.get(name, 0))
+
+
+def _where(code: CodeObject) -> Target:
+    """The target of a code object, with wavefronts as wide as its kernels were compiled for."""
+    usual = target(code.target)
+    width = next((kernel.wavefront for kernel in code.kernels.values()), usual.wavefront)
+    return usual if width == usual.wavefront else replace(usual, wavefront=width)
 
 
 def _thread(group: Triple, number: int, block: Triple) -> Thread:

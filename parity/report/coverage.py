@@ -1,4 +1,4 @@
-"""What cases did not reach of the machine code of kernels, by the lines of their sources; as text and as plain data."""
+"""The machine code of kernels that cases did not reach, by the lines of their sources; as text and as plain data."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 from parity.codeobject import CodeObject
 from parity.engine import Column
 from parity.engine.leading import Found
+from parity.errors import count_of
 from parity.op import Entry
 from parity.report.matrix import Matrix
 from parity.static import Gap, Kind, gaps_in, reason_of, text_at
@@ -44,7 +45,7 @@ class Total:
 
     @property
     def _rest(self) -> str:
-        """What is known of the blocks that were not reached."""
+        """The known facts about blocks that were not reached."""
         if self.explained is None or self.library is None or self.blocks == self.blocks_reached:
             return ""
         missing, other = self.blocks - self.blocks_reached, self.blocks - self.explained - self.library
@@ -92,7 +93,7 @@ def totals(matrix: Matrix) -> list[Total]:
 def survey(
     matrix: Matrix, suite: Suite, code: Mapping[tuple[str, Column], CodeObject]
 ) -> tuple[list[Total], list[Missed]]:
-    """What was reached on each column, and what was not: the project's own lines first."""
+    """The coverage of each column, and the gaps: the project's own lines first."""
     groups: dict[tuple[Kind, str, str], list[tuple[Gap, str, str]]] = {}
     explained: Counter[str] = Counter()
     library: Counter[str] = Counter()
@@ -213,7 +214,7 @@ def _functions(found: Sequence[Missed]) -> Iterator[str]:
     for header, group in headers.items():
         blocks = sum(each.blocks for each in group)
         kernels = len({kernel for each in group for kernel in each.kernels})
-        yield f"  {header}: {blocks} block{'s' * (blocks > 1)} in {kernels} kernel{'s' * (kernels > 1)}"
+        yield f"  {header}: {count_of(blocks, 'block')} in {count_of(kernels, 'kernel')}"
 
 
 def _names(kernels: Sequence[str], full: bool) -> str:

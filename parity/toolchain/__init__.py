@@ -9,10 +9,11 @@ from parity.toolchain.disassembler import find_disassembler
 from parity.toolchain.headers import WHEELS, cached_headers
 from parity.toolchain.hipify import HELPFUL, LITERAL, Finding, Hipified, hipify
 from parity.toolchain.recompile import Stage, recompiled, stage
-from parity.toolchain.rocm import TOOLCHAINS, VARIABLE, Rocm
+from parity.toolchain.rocm import TOOLCHAINS, VARIABLE, Rocm, other_headers, with_headers
 from parity.toolchain.rocm import chosen as chosen_rocm
 from parity.toolchain.rocm import find as find_rocm
 from parity.toolchain.rocm import installed as installed_rocm
+from parity.toolchain.sources import forget_folders
 from parity.toolchain.store import MissingKernel, ModuleStore
 from parity.toolchain.targets import DEFAULT_TARGETS, TARGETS, Target, target
 from parity.toolchain.translators import HIPIFIERS, HIPIFY, chosen_hipifier
@@ -47,13 +48,16 @@ __all__ = [
     "find_disassembler",
     "find_modules",
     "find_rocm",
+    "forget_folders",
     "helpful_port",
     "hipify",
     "installed_rocm",
     "located_nvcc",
     "nvcc",
     "nvcc_version",
+    "other_headers",
     "recompiled",
     "stage",
     "target",
+    "with_headers",
 ]

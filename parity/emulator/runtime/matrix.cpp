@@ -102,7 +102,9 @@ static void set_direction(Direction to) {
 #ifdef __aarch64__
   asm volatile("msr fpcr, %0" : : "r"((to == UP_ ? 1ul : to == DOWN_ ? 2ul : to == ZERO_ ? 3ul : 0ul) << 22) : "memory");
 #else
-  const u32 mode = 0x1f80u | (u32)to << 13;
+  u32 mode;
+  asm volatile("stmxcsr %0" : "=m"(mode));
+  mode = (mode & ~0x6000u) | (u32)to << 13;
   asm volatile("ldmxcsr %0" : : "m"(mode) : "memory");
 #endif
 }

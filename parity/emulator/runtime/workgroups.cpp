@@ -231,6 +231,7 @@ static u32 coprime_step(u32 &random, u32 n) {
 }
 EXPORTED u32 launch(Context *c, Kernel *kernel, const u32 *grid, const u32 *block, u32 barriers) {
   const Job job = {c, kernel, block};
+  const Subnormals as_before;
   Group group;
   group.waves = (block[0] * block[1] * block[2] + LANES - 1) / LANES;
   group.earlier = c->ordinal, group.unwritten.bytes = 0;
