@@ -68,8 +68,9 @@ def _check(made: Reproducer) -> int:
         raise UsageError("--check builds the HIP side, and there is none")
     with tempfile.TemporaryDirectory(prefix="parity-reproducer-") as folder:
         made.write(Path(folder))
-        found = {**os.environ, **environment([made.target]), "HIPCC": f"{shlex.quote(sys.executable)} -m parity.hip.hipcc"}
-        found["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
+        hipcc = f"{shlex.quote(sys.executable)} -m parity.hip.hipcc"
+        path = os.pathsep.join(filter(None, sys.path))
+        found = {**os.environ, **environment([made.target]), "HIPCC": hipcc, "PYTHONPATH": path}
         try:
             done = subprocess.run(
                 ["make", "--silent", "hip"], cwd=folder, env=found, capture_output=True, text=True, check=False
