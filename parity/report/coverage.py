@@ -93,7 +93,7 @@ def totals(matrix: Matrix) -> list[Total]:
 def survey(
     matrix: Matrix, suite: Suite, code: Mapping[tuple[str, Column], CodeObject]
 ) -> tuple[list[Total], list[Missed]]:
-    """The coverage of each column and, for AMD's targets, the gaps: the project's own lines first."""
+    """The coverage of each column, and the gaps: the project's own lines first."""
     groups: dict[tuple[Kind, str, str], list[tuple[Gap, str, str]]] = {}
     explained: Counter[str] = Counter()
     library: Counter[str] = Counter()
@@ -120,7 +120,7 @@ def _gaps(
         symbols = Entry(suite.op(row.op), row.dtypes).kernels
         for column, cell in zip(matrix.columns, row.cells, strict=True):
             built, reached = code.get((row.module, column)), cell.reached
-            if built and reached and column.vendor == "amd" and reached.blocks_reached < reached.blocks:
+            if built and reached and reached.blocks_reached < reached.blocks:
                 yield row.kernel, column, gaps_in(built, dict.fromkeys(map(built.symbol, symbols)), reached)
 
 
