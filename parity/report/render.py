@@ -11,6 +11,7 @@ from rich.text import Text
 
 from parity.compare import Conclusion
 from parity.divergences import divergences, in_order
+from parity.errors import count_of
 from parity.reference.accuracy import furthest
 from parity.report import tables
 from parity.report.agreement import AGREEMENT, AGREEMENT_LEGEND, agreement_of, agreement_summary, is_compared
@@ -109,7 +110,7 @@ def summary(matrix: Matrix) -> str:
     """The run in one line."""
     cells = matrix.cells()
     kernels = len({row.kernel for row, cell in ((r, c) for r in matrix.rows for c in r.cells) if cell.run})
-    parts = [f"{kernels} kernels", f"{matrix.executed} cases", f"{matrix.passed} passed"]
+    parts = [count_of(kernels, "kernel"), count_of(matrix.executed, "case"), f"{matrix.passed} passed"]
     absent = _counts(cells, (State.COMPILE_ERROR, State.MISSING))
     parts.append(f"{matrix.failures} failed" + (f" ({', '.join(absent)})" if absent else ""))
     if matrix.known:

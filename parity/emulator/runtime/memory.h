@@ -29,7 +29,7 @@ struct Context {
   u32 other;                 // the second instruction of a race
   u32 crossed;               // 1 + the first instruction that exchanged values across lanes 31 and 32, or 0
   u8 *stacks;                // STACK bytes for each wavefront of a workgroup
-  Trace *trace, *top_trace;  // who accessed every byte below trace_bytes, and from variables on; null if not traced
+  Trace *trace, *top_trace;  // who accessed the bytes below trace_bytes, and from variables on; null if not traced
   u64 trace_bytes;
   u32 ordinal;               // of the last wavefront that ran on this device
   Group *running;
