@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -28,6 +29,7 @@ MAX_RANK = 8
 """More dims than any framework passes to these kernels."""
 
 
+@functools.lru_cache(maxsize=256)  # a worker asks for named cases as text, and reads that again
 def parsed(op: Declaration, text: str) -> Case:
     """The case with that text.
 
