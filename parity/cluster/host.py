@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import pickle
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -49,13 +50,23 @@ class Host:
     fetched: set[str] = field(default_factory=set)
     _plans: dict[str, _Ready] = field(default_factory=dict)
     _lock: threading.RLock = field(default_factory=threading.RLock)
+    _fetching: threading.Lock = field(default_factory=threading.Lock)
 
-    def answer(self, request: Request, fetch: Callable[[str], bytes]) -> Answer:
-        """Do what is asked for; ``fetch`` gets the content of a digest."""
+    def answer(
+        self,
+        request: Request,
+        fetch: Callable[[str], bytes],
+        aside: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> Answer:
+        """Do what is asked for; ``fetch`` gets the content of a digest, and is called ``aside``."""
         if other := other_versions(request.versions, "at the client"):
             return self._says("refused", error="NotAvailable", text=f"{other}; versions decide cases and verdicts")
         try:
-            ready = self._ready(request, fetch)
+            lacking = [each for each in (request.plan, *request.contents) if each not in self.fetched]
+            if lacking:
+                with aside():
+                    self._fetch(lacking, fetch)
+            ready = self._ready(request)
         except ParityError as error:
             return self._says("refused", error=type(error).__name__, text=str(error))
         try:
@@ -88,13 +99,17 @@ class Host:
                 if found := self._plans.pop(each, None):
                     found.stop()
 
-    def _ready(self, request: Request, fetch: Callable[[str], bytes]) -> _Ready:
-        """The processes for the plan of a request, which counts as one of their calls; all it needs is in the cache."""
-        with self._lock:
-            for digest in (request.plan, *request.contents):
+    def _fetch(self, digests: Sequence[str], fetch: Callable[[str], bytes]) -> None:
+        """Have contents in the cache, each fetched once whoever needs it."""
+        with self._fetching:
+            for digest in digests:
                 if digest not in self.fetched:
                     kept(digest, fetch)
                     self.fetched.add(digest)
+
+    def _ready(self, request: Request) -> _Ready:
+        """The processes for the plan of a request, which counts as one of their calls."""
+        with self._lock:
             if request.plan not in self._plans:
                 idle = [plan for plan, ready in self._plans.items() if not ready.calls]
                 for plan in idle[: len(idle) - IDLE_PLANS + 1]:
