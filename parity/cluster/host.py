@@ -20,17 +20,19 @@ from parity.documents import packed
 from parity.engine import worker
 from parity.engine.calls import Died, Late
 from parity.engine.processes import Processes
-from parity.errors import DeviceLost, ParityError
+from parity.errors import DeviceLost, NotAvailable, ParityError
 
 __all__ = ["Host"]
 
-IDLE_PLANS = 1
-"""Plans of other runs whose processes are kept while they do nothing."""
+IDLE_RUNS = 1
+"""Other runs whose processes are kept while they do nothing."""
+
+ENDED = "the run was ended"
 
 
 @dataclass
 class _Ready:
-    """The processes for a plan, how many calls they are at, and a future that is done when they are stopped."""
+    """The processes for a run, how many calls they are at, and a future that is done when they are stopped."""
 
     processes: Processes
     calls: int = 0
@@ -43,12 +45,16 @@ class _Ready:
 
 @dataclass(eq=False)
 class Host:
-    """The state of one Dask worker that executes ``slots`` calls at a time. ``fetched`` are the contents it has."""
+    """The state of one Dask worker that executes ``slots`` calls at a time.
+
+    ``fetched`` are the contents it has, ``ended`` the runs of which calls may arrive still, and are not executed.
+    """
 
     slots: int
     name: str = ""
     fetched: set[str] = field(default_factory=set)
-    _plans: dict[str, _Ready] = field(default_factory=dict)
+    ended: set[str] = field(default_factory=set)
+    _runs: dict[str, _Ready] = field(default_factory=dict)
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _fetching: threading.Lock = field(default_factory=threading.Lock)
 
@@ -76,7 +82,7 @@ class Host:
             both: list[Future[Any]] = [call, ready.stopped]
             wait(both, return_when=FIRST_COMPLETED)
             if not call.done():
-                return self._says("raised", error="NotAvailable", text="the run was ended")
+                return self._says("raised", error="NotAvailable", text=ENDED)
             return self._says("returned", value=call.result())
         except Died as error:
             return self._says("died", exitcode=error.exitcode)
@@ -92,12 +98,12 @@ class Host:
             with self._lock:
                 ready.calls -= 1
 
-    def release(self, plan: str = "") -> None:
-        """End the processes for a plan; for all of them, if none is named."""
+    def release(self, run: str) -> None:
+        """End the processes for a run, and execute nothing more for it."""
         with self._lock:
-            for each in [plan] if plan else list(self._plans):
-                if found := self._plans.pop(each, None):
-                    found.stop()
+            self.ended.add(run)
+            if found := self._runs.pop(run, None):
+                found.stop()
 
     def _fetch(self, digests: Sequence[str], fetch: Callable[[str], bytes]) -> None:
         """Have contents in the cache, each fetched once whoever needs it."""
@@ -108,16 +114,22 @@ class Host:
                     self.fetched.add(digest)
 
     def _ready(self, request: Request) -> _Ready:
-        """The processes for the plan of a request, which counts as one of their calls."""
+        """The processes for the run of a request, which counts as one of their calls.
+
+        Raises:
+            NotAvailable: the run was ended.
+        """
         with self._lock:
-            if request.plan not in self._plans:
-                idle = [plan for plan, ready in self._plans.items() if not ready.calls]
-                for plan in idle[: len(idle) - IDLE_PLANS + 1]:
-                    self.release(plan)
+            if request.run in self.ended:
+                raise NotAvailable(ENDED)
+            if request.run not in self._runs:
+                idle = [run for run, ready in self._runs.items() if not ready.calls]
+                for run in idle[: len(idle) - IDLE_RUNS + 1]:
+                    self._runs.pop(run).stop()
                 processes = Processes(self.slots, worker.start, [plan_of(request.plan)])
                 processes.start()
-                self._plans[request.plan] = _Ready(processes)
-            ready = self._plans[request.plan]
+                self._runs[request.run] = _Ready(processes)
+            ready = self._runs[request.run]
             ready.calls += 1
             return ready
 

@@ -54,11 +54,12 @@ _ERRORS = {each.__name__: each for each in (UsageError, NotAvailable, SystemLack
 class Request:
     """A call: the name of the function, its arguments (pickled), its time limit in seconds, and what it needs.
 
-    ``plan`` is the digest of the bundle that it belongs to, ``contents`` are those of all else, ``resources`` what of
-    the worker it uses.
+    ``run`` is the name of the run that it belongs to, ``plan`` the digest of the bundle of that, ``contents`` are those
+    of all else, ``resources`` what of the worker it uses.
     """
 
     versions: dict[str, str]
+    run: str
     plan: str
     contents: tuple[str, ...]
     function: str

@@ -119,7 +119,7 @@ class DaskPool:
             self._end(call, error=self._problem)
         for task in self._tasks:
             task.cancel()
-        await self.client.run(released, self._digest, on_error="ignore")
+        await self.client.run(released, self._name, on_error="ignore")
         del self._published
 
     def schedule(
@@ -138,9 +138,8 @@ class DaskPool:
         name = self._names[function]
         module = self.suite.op(first.op).module if isinstance(first, Task) else first
         contents = self._bundle.contents(module, where)
-        request = Request(
-            self._versions, self._digest, contents, name, pickle.dumps(tuple(arguments)), seconds, resources
-        )
+        data = pickle.dumps(tuple(arguments))
+        request = Request(self._versions, self._name, self._digest, contents, name, data, seconds, resources)
         call = _Call(Future(), name, packed(request), resources)
         call.future.set_running_or_notify_cancel()
         self.loop.call_soon_threadsafe(self._enqueue, call)

@@ -105,10 +105,10 @@ async def offered(dask_worker: Worker) -> bytes:
     return packed(found)
 
 
-async def released(plan: str, dask_worker: Worker) -> None:
-    """End the processes that a worker has for a plan."""
+async def released(run: str, dask_worker: Worker) -> None:
+    """End the processes that a worker has for a run."""
     if found := _hosts.get(dask_worker):
-        await asyncio.to_thread(found.release, plan)
+        await asyncio.to_thread(found.release, run)
 
 
 def _host(found: Worker) -> Host:

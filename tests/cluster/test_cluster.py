@@ -205,7 +205,7 @@ def test_what_returns_is_checked():
 
 def test_other_versions_are_refused_with_both(monkeypatch):
     there = dict(messages.versions(), parity="9.9")
-    request = Request(there, "0" * 64, (), "perform", b"", 1.0)
+    request = Request(there, "run", "0" * 64, (), "perform", b"", 1.0)
     answer = Host(1, "gpu1").answer(request, lambda digest: b"")
     assert answer.how == "refused" and "parity is 0.1" in answer.text and "9.9 at the client" in answer.text
     found = Cluster(Place(), lambda where: inside([]))
