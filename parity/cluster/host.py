@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from parity.cluster.content import kept, plan_of
-from parity.cluster.messages import FUNCTIONS, Answer, Request, machine_name, other_versions
+from parity.cluster.messages import Answer, Request, machine_name, other_versions
 from parity.documents import packed
 from parity.engine import worker
 from parity.engine.calls import Died, Late
@@ -76,9 +76,7 @@ class Host:
         except ParityError as error:
             return self._says("refused", error=type(error).__name__, text=str(error))
         try:
-            call: Future[bytes] = ready.processes.schedule(
-                _perform, [request.function, request.arguments], seconds=request.seconds
-            )
+            call: Future[bytes] = ready.processes.schedule(_perform, [request.call], seconds=request.seconds)
             both: list[Future[Any]] = [call, ready.stopped]
             wait(both, return_when=FIRST_COMPLETED)
             if not call.done():
@@ -137,6 +135,7 @@ class Host:
         return Answer(self.name or machine_name(), how, **more)  # type: ignore[arg-type]
 
 
-def _perform(function: str, arguments: bytes) -> bytes:
+def _perform(call: bytes) -> bytes:
     """A call, inside of a process: what it returns, packed."""
-    return packed(FUNCTIONS[function](*pickle.loads(arguments)))
+    function, arguments = pickle.loads(call)
+    return packed(function(*arguments))

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from parity.cluster.content import bundled
 from parity.cluster.meeting import Meeting
-from parity.cluster.messages import FUNCTIONS, Answer, Request, resource, versions
+from parity.cluster.messages import Answer, Request, resource, versions
 from parity.cluster.remote import answered, content, key_of, released
 from parity.documents import packed, unpacked
-from parity.engine import Column, Plan, Task, worker
+from parity.engine import Column, Plan, worker
 from parity.engine.calls import Absent, Died
 from parity.errors import NotAvailable
 from parity.suite import Suite
@@ -57,7 +57,7 @@ def needed(columns: Sequence[Column]) -> tuple[str, ...]:
 @dataclass(eq=False)
 class _Call:
     future: Future[Any]
-    function: str
+    function: Callable[..., Any]
     request: bytes
     resources: tuple[str, ...]
     tries: int = 0
@@ -93,7 +93,6 @@ class DaskPool:
         self._bundle, self._digest, self._contents = bundled(self.plan)
         self._versions = versions()
         self._name = uuid.uuid4().hex[:8]
-        self._names = {function: name for name, function in FUNCTIONS.items()} | {worker.perform: "perform"}
         self._tasks: set[asyncio.Task[None]] = set()
         self._absent: dict[tuple[str, ...], float] = {}
         self._workers: list[Mapping[str, float]] = []
@@ -126,21 +125,20 @@ class DaskPool:
         self, function: Callable[..., T], arguments: Sequence[Any], *, seconds: float, columns: Sequence[Column] = ()
     ) -> Future[T]:
         """As ``Pool.schedule``."""
-        first = arguments[0]
-        where = tuple(columns) if isinstance(first, Task) else (arguments[1],)
-        resources = needed(where)
+        resources = needed(columns)
         if self._problem:
             refused: Future[T] = Future()
             refused.set_exception(self._problem)
             return refused
-        if function is worker.perform and len(resources) > 1 and not self._has(resources):
-            return self._meeting.perform(first)  # type: ignore[return-value]
-        name = self._names[function]
-        module = self.suite.op(first.op).module if isinstance(first, Task) else first
-        contents = self._bundle.contents(module, where)
-        data = pickle.dumps(tuple(arguments))
-        request = Request(self._versions, self._name, self._digest, contents, name, data, seconds, resources)
-        call = _Call(Future(), name, packed(request), resources)
+        if function is worker.perform:
+            if len(resources) > 1 and not self._has(resources):
+                return self._meeting.perform(arguments[0])  # type: ignore[return-value]
+            function = worker.carry_out  # type: ignore[assignment]
+        op = getattr(arguments[0], "op", None)
+        contents = self._bundle.contents(self.suite.op(op).module if op else arguments[0], tuple(columns))
+        data = pickle.dumps((function, tuple(arguments)))
+        request = Request(self._versions, self._name, self._digest, contents, data, seconds, resources)
+        call = _Call(Future(), function, packed(request), resources)
         call.future.set_running_or_notify_cancel()
         self.loop.call_soon_threadsafe(self._enqueue, call)
         return call.future
