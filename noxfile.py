@@ -39,6 +39,16 @@ def parity(session: nox.Session, target: str) -> None:
 
 
 @nox.session
+def report(session: nox.Session) -> None:
+    """Show the runs of all targets in parity-out/ as one, in its report.html (arguments: those of parity report)."""
+    session.install("-e", ".")
+    runs = [str(path.parent) for path in sorted(OUTPUT.glob("*/record.jsonl"))]
+    if not runs:
+        session.error(f"no run in a folder of {OUTPUT}; make one: nox -s \"parity(target='gfx1100')\"")
+    session.run("parity", "report", *runs, "--output", str(OUTPUT / "report.html"), *session.posargs)
+
+
+@nox.session
 @nox.parametrize("runner", list(EXTRAS))
 def record(session: nox.Session, runner: str) -> None:
     """Record what a device computes in parity-out/RUNNER.zip, and judge it (arguments: those of parity record)."""
@@ -72,12 +82,15 @@ def tests(session: nox.Session) -> None:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Check style and formatting with ruff, and the workflow of GitHub Actions against its schema."""
+    """Check style and formatting with ruff, workflow and action of GitHub against their schemas, and the Dockerfile."""
     session.install("--group", "lint")
     session.run("ruff", "check")
     session.run("ruff", "format", "--check")
     workflows = map(str, sorted(Path(".github", "workflows").glob("*.yml")))
     session.run("check-jsonschema", "--builtin-schema", "vendor.github-workflows", *workflows)
+    actions = map(str, sorted(Path(".github", "actions").glob("*/action.yml")))
+    session.run("check-jsonschema", "--builtin-schema", "vendor.github-actions", *actions)
+    session.run("hadolint", "Dockerfile")
 
 
 @nox.session
@@ -92,6 +105,14 @@ def schema(session: nox.Session) -> None:
     """Write the JSON Schemas of what parity writes to docs/schema."""
     session.install("-e", ".")
     session.run("python", "-m", "parity.report.schema", "docs/schema")
+
+
+@nox.session
+def docs(session: nox.Session) -> None:
+    """Build the documentation in site/; a broken link or anchor is an error (arguments: those of mkdocs; serve)."""
+    session.install("-e", ".", "--group", "docs")
+    session.env["NO_MKDOCS_2_WARNING"] = "1"  # the end of life of the theme, printed at every build
+    session.run("mkdocs", *(session.posargs or ("build",)))
 
 
 @nox.session

@@ -1,4 +1,4 @@
-"""matmul.cu: products of matrices by matrix cores, scaled, added to what was there, and with a bias for each column."""
+"""matmul.cu: products of matrices by matrix cores, scaled, added to what was there, with a bias; and attention."""
 
 from typing import Any
 
@@ -111,3 +111,64 @@ matmul = Op(
     ),
     operations="2*numel*k",
 )
+
+
+def attention(width: int) -> Op:
+    """Attention with heads of so many elements; queries in tiles of 16, keys in blocks of 64."""
+
+    def named(title: str, q: str, kv: str, v_recipe: str = "normal@5", causal: int = 0, scale: float = 0.125) -> Named:
+        """Batch, heads and queries of q; of k and v, whose layouts and data are ``kv`` and ``v_recipe``, likewise."""
+        return Named(
+            title,
+            f"q={q.format(width)} k={kv.format(width)}~normal@3 v={kv.format(width)}~{v_recipe} "
+            f"scale={scale} causal={causal}",
+        )
+
+    return Op(
+        f"matmul.attention_{width}",
+        kernel=f"attention_{{T}}_{width}",
+        types=("f16", "bf16"),
+        args="n group info q k v out scale causal:u32",
+        inputs={"q": "T", "k": "T", "v": "T"},
+        params={"scale": "f32", "causal": "u32"},
+        shapes=f"q: batch kv*group m {width}; k: batch kv n {width}; v: batch kv n {width}; "
+        f"out: batch kv*group m {width}",
+        info="out.shape out.strides q.strides k.strides v.strides",
+        where="q.numel > 0",
+        choices=(
+            {
+                "batch": (1, 2),
+                "kv": (1, 2),
+                "group": (1, 2, 3),
+                "m": (1, 2, 15, 16, 17, 33),
+                "n": (0, 1, 2, 16, 63, 64, 65, 130),
+                "scale": (0.125, 0.08838834764831845, 1.0, 0.0),
+                "causal": (0, 1),
+            },
+        ),
+        grid="ceil(m/16), kv*group, batch",
+        block=128,
+        grid_stride=False,
+        reference=lambda q, k, v, scale, causal: reference.attention(q, k, v, scale, bool(causal), block=64),
+        data=("normal", "unit", "small"),
+        named=(
+            named("all keys alike: the mean of integers", "1x1x3x{}~normal@0", "1x1x70x{}", "small@5", scale=0.0),
+            named("one key more than a block, and one query more than a tile", "1x1x17x{}~normal@0", "1x1x65x{}"),
+            named("causal: each query has one key more", "1x2x33x{}~normal@0", "1x2x33x{}", causal=1),
+            named("causal, more queries than keys", "1x1x40x{}~normal@0", "1x1x20x{}", causal=1),
+            named("three heads of q have one of k and v", "2x6x5x{}~normal@0", "2x2x9x{}"),
+            named("scores far apart: the largest grows along the keys", "1x1x16x{}~normal@0", "1x1x200x{}", scale=4.0),
+            named("one key: its value", "1x1x2x{}~normal@0", "1x1x1x{}"),
+            named("no keys: 0", "1x1x2x{}~normal@0", "1x1x0x{}"),
+        ),
+        bench=(
+            Named(
+                "4 times 16 heads, 2048 queries and keys",
+                " ".join(f"{name}=4|1x16|1x2048|64x{width}~normal@0" for name in "qkv") + " scale=0.125 causal=0",
+            ),
+        ),
+        operations=f"4*batch*kv*group*m*n*{width}",
+    )
+
+
+attention_64, attention_128 = attention(64), attention(128)

@@ -36,12 +36,15 @@ struct Lanes {
         for (u32 e = 0; e < COUNT; ++e)
             for (u32 k = 0; k < STEP; ++k) sum[e] += D(a[row(e) * STEP + k]) * D(b[lane() % 16 * STEP + k]);
     }
+    __device__ __forceinline__ void load(const D* from, u32 ld) {
+        for (u32 e = 0; e < COUNT; ++e) sum[e] = from[row(e) * ld + lane() % 16];
+    }
     __device__ __forceinline__ void store(D* to, u32 ld) const {
         for (u32 e = 0; e < COUNT; ++e) to[row(e) * ld + lane() % 16] = sum[e];
     }
 };
 
-/** The matrix core for elements of type T: `zero`, `add` a step of k, `store` the sums. */
+/** The matrix core for elements of type T: `zero` or `load` the sums, `add` a step of k, `store` them. */
 template <class T>
 struct Core;
 
@@ -69,6 +72,11 @@ struct Wmma {
                 nvcuda::wmma::mma_sync(sum[i][j], left, right, sum[i][j]);
             }
         }
+    }
+    __device__ __forceinline__ void load(const D* from, u32 ld) {
+        for (u32 i = 0; i < N; ++i)
+            for (u32 j = 0; j < N; ++j)
+                nvcuda::wmma::load_matrix_sync(sum[i][j], from + i * M * ld + j * M, ld, nvcuda::wmma::mem_row_major);
     }
     __device__ __forceinline__ void store(D* to, u32 ld) const {
         for (u32 i = 0; i < N; ++i)
@@ -111,6 +119,9 @@ struct Matrix {
     }
     __device__ __forceinline__ void add(const T* a, const T* b) {
         sum = Instruction::multiply(operand(a), operand(b), sum);
+    }
+    __device__ __forceinline__ void load(const D* from, u32 ld) {
+        for (u32 e = 0; e < COUNT; ++e) sum[e] = from[Instruction::row(e, lane() / 16) * ld + lane() % 16];
     }
     __device__ __forceinline__ void store(D* to, u32 ld) const {
         for (u32 e = 0; e < COUNT; ++e) to[Instruction::row(e, lane() / 16) * ld + lane() % 16] = sum[e];

@@ -1,8 +1,10 @@
-// Products of matrices by matrix cores: out = alpha * a * b + beta * out + bias, for each matrix of a batch.
+// Products of matrices by matrix cores: out = alpha * a * b + beta * out + bias, for each matrix of a batch; and attention,
+// which attention.cuh explains.
 //
 // `info` has the dims of out (batch, rows, columns), its strides, and those of a and b. A block of threads has a tile of
 // 32 x 32 of one matrix of out: rows of a and columns of b come through shared memory, where what lies beyond an edge is 0,
 // and so do the sums, for which lane has which element of them is the affair of the matrix core.
+#include "attention.cuh"
 #include "fragments.cuh"
 
 constexpr u32 TILE = 32, THREADS = 128;
@@ -76,3 +78,15 @@ MATMUL(bf16, f32)
 MATMUL(f8_e4m3, f32)
 MATMUL(i8, i32)
 MATMUL(f64, f64)
+
+#define ATTENTION(T, WIDTH)                                                                                        \
+    extern "C" __global__ void __launch_bounds__(THREADS)                                                          \
+        attention_##T##_##WIDTH(const size_t keys, const size_t group, const size_t* info, const T* q, const T* k, \
+                                const T* v, T* out, const f32 scale, const u32 causal) {                           \
+        attend<T, WIDTH, THREADS>(keys, group, info, q, k, v, out, scale, causal);                                 \
+    }
+
+ATTENTION(f16, 64)
+ATTENTION(f16, 128)
+ATTENTION(bf16, 64)
+ATTENTION(bf16, 128)

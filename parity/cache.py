@@ -162,5 +162,6 @@ def _is_sound(folder: Path) -> bool:
 
 
 def _seal_of(folder: Path) -> str:
-    files = sorted(p for p in folder.rglob("*") if p.is_file() and p.name != _SEAL)
+    """Checksums of all files but the bytecode that Python leaves beside case files, which it checks itself."""
+    files = sorted(p for p in folder.rglob("*") if p.is_file() and p.name != _SEAL and p.parent.name != "__pycache__")
     return "".join(f"{hashlib.sha256(p.read_bytes()).hexdigest()}  {p.relative_to(folder).as_posix()}\n" for p in files)

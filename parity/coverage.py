@@ -59,7 +59,7 @@ class Reached:
         return (1 << self.blocks) - 1
 
     def __or__(self, other: Reached) -> Reached:
-        """What both reached of the same code; of other code, what this one did."""
+        """The coverage of both together if they are of the same code, otherwise this one's."""
         if (self.blocks, self.directions) != (other.blocks, other.directions):
             return self
         return Reached.of(self.blocks, self.directions, self.mask | other.mask)
@@ -70,7 +70,7 @@ class Reached:
 
 
 def joined(each: Iterable[Reached]) -> Reached | None:
-    """What was reached of several kernels, one after the other in the order given; None of none."""
+    """The coverage of several kernels, one after the other in the order given; None of none."""
     blocks = directions = in_blocks = in_directions = 0
     found = False
     for one in each:

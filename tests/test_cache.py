@@ -61,6 +61,14 @@ def test_a_damaged_entry_is_built_again_with_a_warning(tmp_path, caplog, damage)
     assert cache.get(KEY, refuses)[1]
 
 
+def test_bytecode_that_python_leaves_there_is_no_damage(tmp_path, caplog):
+    folder, _ = Cache(tmp_path).get(KEY, writes("x"))
+    (folder / "sub" / "__pycache__").mkdir()
+    (folder / "sub" / "__pycache__" / "file.cpython-311.pyc").write_bytes(b"code")
+    assert Cache(tmp_path).get(KEY, refuses) == (folder, True)
+    assert not caplog.text
+
+
 def test_a_build_that_fails_leaves_nothing(tmp_path):
     def fails(folder):
         (folder / "half").write_text("")

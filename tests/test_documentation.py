@@ -8,20 +8,27 @@ import shlex
 import tomllib
 from pathlib import Path
 
+import msgspec
 import pytest
+import yaml
 
 from parity import reference
 from parity.cli import parser
 from parity.generate.draw import sample
 from parity.op import Op
 from parity.reference import Limits
+from parity.report.failures import Reproduction
+from parity.report.folder import write_reports
+from parity.report.html.classes import CLASSES
+from parity.report.matrix import make_matrix
 from parity.runners import Evidence
+from parity.suite import _Settings
 
 ROOT = Path(__file__).parent.parent
 DOCS = sorted((ROOT / "docs").glob("*.md"))
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "reports" / "README.md", *DOCS]
 PAGE = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
-FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FENCED = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 OURS = re.compile(r"`((?:parity|tests|cases|kernels|examples|reports|benchmarks|docs|\.github)/[\w./-]+)`")
 
 
@@ -59,9 +66,33 @@ def test_every_page_is_linked_from_the_readme():
     assert linked == {page.relative_to(ROOT).as_posix() for page in DOCS}
 
 
+def test_every_page_has_its_place_in_the_navigation_of_the_site():
+    placed = re.findall(r"^ +- .*: ([\w/-]+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
+    assert {page.name for page in DOCS} <= set(placed) and len(placed) == len(set(placed))
+
+
+def test_every_class_of_failures_is_explained():
+    rows = re.findall(r"^\| ([\w -]+) \| (\w[^|`]+\.) \|$", (ROOT / "docs" / "failures.md").read_text(), re.MULTILINE)
+    assert dict(rows) == CLASSES, "\n".join(f"| {name} | {meaning} |" for name, meaning in CLASSES.items())
+
+
+def test_every_setting_is_explained():
+    settings = (ROOT / "docs" / "formats.md").read_text().partition("\n## Settings\n")[2].partition("\n## ")[0]
+    named = re.findall(r"`([\w-]+)`", "".join(re.findall(r"^\| (`.+?) \|", settings, re.MULTILINE)))
+    assert set(named) == {field.encode_name for field in msgspec.structs.fields(_Settings)}
+
+
+def test_every_file_of_a_run_is_explained(tmp_path):
+    page = (ROOT / "docs" / "formats.md").read_text().partition("\n## What belongs")[0]
+    write_reports(tmp_path, make_matrix([], [], []), [], Reproduction())
+    assert [path.name for path in tmp_path.iterdir() if f"`{path.name}`" not in page] == []
+
+
 @PAGE
 def test_files_that_a_page_names_exist(page):
-    assert [name for name in OURS.findall(page.read_text()) if not (ROOT / name).exists()] == []
+    text = page.read_text()
+    written = re.findall(r'^```\w+ title="(.+)"$', text, re.MULTILINE)  # by whoever follows the page
+    assert [name for name in OURS.findall(text) if not (ROOT / name).exists() and name not in written] == []
 
 
 def commands(page):
@@ -106,6 +137,8 @@ def test_programs_and_settings_can_be_read(page):
         ast.parse(text)
     for text in blocks(page, "toml"):
         tomllib.loads(text)
+    for text in blocks(page, "yaml"):
+        yaml.safe_load(text)
 
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "docs" / "kernels.md"], ids=lambda page: page.name)

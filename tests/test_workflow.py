@@ -7,6 +7,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,11 +16,13 @@ import yaml
 from parity.toolchain import TARGETS
 
 ROOT = Path(__file__).parent.parent
+WORKFLOW = (ROOT / ".github" / "workflows" / "parity.yml").read_text()
+DOCUMENTED = (ROOT / "docs" / "integration.md").read_text()
 
 
 @pytest.fixture(scope="module")
 def jobs():
-    return yaml.safe_load((ROOT / ".github" / "workflows" / "parity.yml").read_text())["jobs"]
+    return yaml.safe_load(WORKFLOW)["jobs"]
 
 
 def commands(jobs):
@@ -31,7 +34,7 @@ def test_every_session_that_is_run_exists(jobs):
     sessions = {f.name for f in functions if any(ast.unparse(d).startswith("nox.session") for d in f.decorator_list)}
     run = re.findall(r'nox"? -s "?([a-z ]+)', commands(jobs))
     named = {name for names in run for name in names.split()}
-    assert named == {"lint", "typecheck", "tests", "examples", "parity", "record", "compare"}
+    assert named == {"lint", "typecheck", "tests", "examples", "docs", "parity", "report", "record", "compare"}
     assert named <= sessions
 
 
@@ -51,3 +54,37 @@ def test_nothing_of_a_pull_request_reaches_a_machine_of_ones_own(jobs):
     own = [job for job in jobs.values() if "self-hosted" in job["runs-on"]]
     assert own
     assert all(job["if"].startswith("github.event_name != 'pull_request' && ") for job in own)
+
+
+@pytest.fixture(scope="module")
+def action():
+    return yaml.safe_load((ROOT / ".github" / "actions" / "parity" / "action.yml").read_text())
+
+
+def test_the_action_uses_the_inputs_that_it_has(action, jobs):
+    text = (ROOT / ".github" / "actions" / "parity" / "action.yml").read_text()
+    assert set(re.findall(r"inputs\.(\w+)", text)) == set(action["inputs"])
+    shown = re.findall(
+        r"uses: \S*/\.github/actions/parity(?:@\S+)?\n +with:\n((?: +\w+: .*\n)+)", DOCUMENTED + WORKFLOW
+    )
+    assert len(shown) == 2
+    assert {name for each in shown for name in re.findall(r"(\w+):", each)} <= set(action["inputs"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [("fill_f32 --examples 1", 0, "| fill "), ("no_such_kernel", 2, "")],
+)
+def test_the_action_gives_the_exit_code_and_the_text_of_a_comment(action, tmp_path, arguments, code, told):
+    (step,) = (step for step in action["runs"]["steps"] if step.get("id") == "run")
+    inputs = {"kernels": "kernels", "cases": "", "targets": "gfx1100", "arguments": arguments, "output": str(tmp_path)}
+    given = {
+        name: re.sub(r"\$\{\{ inputs\.(\w+) \}\}", lambda m: inputs[m[1]], value) for name, value in step["env"].items()
+    }
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    environment = {**os.environ, **given, "PATH": path, "GITHUB_OUTPUT": str(tmp_path / "outputs")}
+    done = subprocess.run(["bash", "-eo", "pipefail", "-c", step["run"]], cwd=ROOT, env=environment, check=False)
+    assert done.returncode == code
+    outputs = (tmp_path / "outputs").read_text()
+    found = re.fullmatch(r"code=(\d+)\ncomment<<(\S+)\n(.*)\n\2\n", outputs, re.DOTALL)
+    assert found and int(found[1]) == code and told in found[3]

@@ -106,7 +106,7 @@ class Reported:
 
 
 def written_at(path: Path) -> str:
-    """When a file was written last (ISO 8601): of a record, when its run ended."""
+    """The time at which a file was written last (ISO 8601): of a record, when its run ended."""
     return datetime.datetime.fromtimestamp(path.stat().st_mtime).astimezone().isoformat(timespec="seconds")
 
 

@@ -14,7 +14,9 @@ from parity.application.columns import Columns, columns, default_runners, target
 from parity.application.measured import measure
 from parity.application.recorded import record
 from parity.application.results import Results
+from parity.cache import digest
 from parity.cluster import Cluster
+from parity.documents import json_text
 from parity.engine import (
     NOT_RECORDED,
     CaseRecord,
@@ -36,6 +38,7 @@ from parity.engine import (
 from parity.engine import run as stream
 from parity.engine.pool import Pools, worker_pool
 from parity.errors import SYSTEM_ERRORS, NotAvailable, SystemLacks, UsageError, refusal
+from parity.files import below
 from parity.op import Entry
 from parity.options import DEFAULT_RUNNER, EXAMPLES
 from parity.runners import available, gpu_runner, kernel_runner, replayed
@@ -172,7 +175,7 @@ class Run:
 
     @property
     def pools(self) -> Pools:
-        """What makes the pool that executes a plan of this run."""
+        """A function that makes the pool for a plan of this run."""
         if (cluster := self.cluster) is None:
             return worker_pool
         return lambda plan, jobs: cluster.pool(self.suite, plan)
@@ -286,15 +289,32 @@ class Prepared:
     plan: Plan
     problems: tuple[str, ...] = ()
 
-    def stream(self, progress: Progress | None = None) -> Iterator[CaseRecord]:
-        """Execute, and yield each case as it arrives; closing the generator ends the processes.
+    def head(self, arguments: Iterable[str] = ()) -> Environment:
+        """The environment of the run, with what else decides whether another run can go on with it."""
+        run, plan = self.run, self.plan
+        known = run.suite.known
+        valid = (issue.location for issue in run.known.issues if not issue.expired)
+        settings = {
+            "selection": digest(*map(repr, plan.tasks)),
+            "launches": plan.launches,
+            "modules of the cases": digest(*(path.read_bytes() for path in below(run.suite.cases, ".py"))),
+            "known issues": digest(known.read_bytes(), *valid) if known and known.is_file() else "",
+            "recordings": digest(*(json_text(each.head["members"]) for each in run.columns.recordings.values())),
+        }
+        return {**run.environment(plan, arguments), "settings": settings}
+
+    def stream(self, progress: Progress | None = None, kept: Iterable[CaseRecord] = ()) -> Iterator[CaseRecord]:
+        """Execute the kernels of which nothing is ``kept``, and yield each case as it arrives; closing the generator
+        ends the processes.
 
         Raises:
             NotAvailable: a device was lost for good.
         """
-        if self.plan.tasks:
-            run = self.run
-            yield from stream(self.plan, run.suite, jobs=run.settings.jobs, progress=progress, pools=run.pools)
+        run, done = self.run, {(record.op, record.kernel) for record in kept}
+        left = tuple(task for task, kernel in run.kernels(self.plan) if (task.op, kernel) not in done)
+        if left:
+            plan = replace(self.plan, tasks=left)
+            yield from stream(plan, run.suite, jobs=run.settings.jobs, progress=progress, pools=run.pools)
 
     def execute(
         self,
@@ -302,23 +322,25 @@ class Prepared:
         each: Callable[[CaseRecord], None] | None = None,
         record: Path | None = None,
         arguments: Iterable[str] = (),
+        kept: Sequence[CaseRecord] = (),
     ) -> Results:
         """Execute to the end, or to Ctrl-C: then the results are those that there are, and say what ended it.
 
         ``each`` is called with every case as it arrives; ``record`` is a file that gets a line for each, with the
-        ``arguments`` of the command in its head.
+        ``arguments`` of the command in its head. The kernels in ``kept`` (of ``parity.application.resumed``) are not
+        executed again.
 
         Raises:
             UsageError: the file cannot be written.
         """
-        records: list[CaseRecord] = []
+        records = list(kept)
         stopped: KeyboardInterrupt | NotAvailable | None = None
         start = time.perf_counter()
         try:
-            head = self.run.environment(self.plan, arguments)
+            head = self.head(arguments)
             with (
-                RecordWriter(record, head) if record else nullcontext() as writer,
-                closing(self.stream(progress)) as results,  # type: ignore[type-var]
+                RecordWriter(record, head, kept) if record else nullcontext() as writer,
+                closing(self.stream(progress, kept)) as results,  # type: ignore[type-var]
             ):
                 for one in results:
                     if writer:

@@ -52,14 +52,14 @@ PER_CASE = 25_000
 Fitted to unary.neg, reduce.softmax, sort and conv, of which a case takes a processor 13 to 27 ms."""
 
 SAME = ("versions", "machine", "seed", "examples", "checked", "sources")
-"""What of the environments of all shards is the same; the other parts only say what one of them used."""
+"""The parts of an environment that are the same in all shards; the other parts only say what one of them used."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class _Part:
-    """What a shard leaves beside its record.
+    """The file that a shard leaves beside its record.
 
     ``record`` is the SHA-256 of that. ``columns`` are those of the matrix, ``without`` the records of kernels that have
     no case, ``drawn`` the kernels of which every case was drawn, ``measured`` what kernels cost, with the column of the
@@ -240,7 +240,7 @@ def _read(folder: Path) -> _Shard:
 
 
 def _in_order(found: Mapping[Path, T], environment: Callable[[T], Environment]) -> dict[Path, T]:
-    """What is found at these places by the number of the shard; every shard is there, once, and of the same run."""
+    """The files at these places, by the number of the shard; every shard is there, once, and of the same run."""
     heads = {place: environment(each) for place, each in found.items()}
     for place, head in heads.items():
         if "part" not in head:
@@ -283,7 +283,7 @@ def _agree(places: Sequence[Path], settings: Sequence[Mapping[str, Any]]) -> Non
 
 def _joined(heads: Sequence[Environment]) -> Environment:
     """The environment of the whole run."""
-    whole: dict[str, Any] = {name: value for name, value in heads[0].items() if name != "part"}
+    whole: dict[str, Any] = {name: value for name, value in heads[0].items() if name not in ("part", "settings")}
     for name, value in whole.items():
         others: list[Any] = [head.get(name, type(value)()) for head in heads]
         if name in ("runners", "columns", "entries"):
@@ -305,7 +305,7 @@ def _texts(each: Iterable[Mapping[str, str]]) -> dict[str, str]:
 
 
 def costs_of(path: Path) -> dict[str, float]:
-    """What kernel entries cost, by name, from the ``matrix.json`` of an earlier run: instructions and cases.
+    """The costs of kernel entries, by name, from the ``matrix.json`` of an earlier run: instructions and cases.
 
     Raises:
         UsageError: the file is none.

@@ -21,7 +21,21 @@ from parity.interrupts import INTERRUPTED, held
 __all__ = ["main", "parser"]
 
 COMMANDS = (
-    *("init", "run", "merge", "report", "compare", "record", "mutate", "bench", "list", "show", "build", "static"),
+    *(
+        "init",
+        "run",
+        "merge",
+        "report",
+        "compare",
+        "record",
+        "mutate",
+        "bench",
+        "list",
+        "show",
+        "reproduce",
+        "build",
+        "static",
+    ),
     *("coverage", "doctor", "worker"),
     "hip-emulator",
 )

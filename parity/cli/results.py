@@ -1,4 +1,4 @@
-"""What commands print and write of the results of a run, and with which exit code they leave."""
+"""Results of a run as commands print and write them, and the exit code."""
 
 from __future__ import annotations
 

@@ -18,12 +18,14 @@ import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from parity.application import Prepared, Results, Run, Settings, columns, default_runners, write_part
 from parity.application.reported import written_at
 from parity.application.results import RECORD, recorded_measurements, recorded_recall
+from parity.application.resumed import resumed
 from parity.cli.clusters import add_cluster, clustered
 from parity.cli.failed import add_failed, failed_of
 from parity.cli.github import add_github, tell_github
@@ -40,6 +42,7 @@ from parity.cli.options import (
 from parity.cli.results import exit_code, show, warn, written
 from parity.cli.shards import add_shard, shard_of
 from parity.cli.terminal import built, errors, measured, output, reporting
+from parity.cli.watch import Kept, add_watch, watched
 from parity.cluster import Cluster
 from parity.engine import CaseRecord, Column, environment
 from parity.engine.bench import Measurement
@@ -66,6 +69,16 @@ def options(parser: argparse.ArgumentParser) -> None:
     add_cluster(parser)
     add_shard(parser)
     add_failed(parser)
+    parser.add_argument(
+        "--resume",
+        nargs="?",
+        type=Path,
+        const=Path(),
+        metavar="RUN",
+        help="go on with a run of the same options that was interrupted or killed, by default the one in the output "
+        "folder: what it has judged is not run again",
+    )
+    add_watch(parser)
     parser.add_argument("--full", action="store_true", help="print a line for every kernel")
     add_json(parser)
     parser.add_argument(
@@ -84,17 +97,19 @@ def options(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> int:
     """Select, build, execute, report."""
     with clustered(arguments) as cluster:
-        return _main(arguments, cluster)
+        if arguments.watch:
+            return watched(arguments, partial(_main, arguments, cluster))
+        return _main(arguments, cluster, partial(_kept, arguments))
 
 
-def _main(arguments: argparse.Namespace, cluster: Cluster | None) -> int:
+def _main(arguments: argparse.Namespace, cluster: Cluster | None, kept: Kept) -> int:
     run = _run(arguments, cluster)
     check_folder(arguments.output)
     warn(run.notes)
     console = errors() if arguments.json else output()
     prepared = built(run, console)
     warn(prepared.problems)
-    results = _executed(prepared, arguments.output / RECORD)
+    results = _executed(prepared, arguments.output / RECORD, kept(prepared))
     order = {entry.kernel: i for i, entry in enumerate(run.entries)}
     records = sorted(results.records, key=lambda record: order[record.kernel])
     costs = _measured(prepared, arguments.time and results.complete)
@@ -139,8 +154,22 @@ def _run(arguments: argparse.Namespace, cluster: Cluster | None) -> Run:
     return shard_of(arguments, Run(suite, selection, chosen, settings, cluster=cluster))
 
 
-def _executed(prepared: Prepared, record: Path) -> Results:
-    found = Counter[bool]()
+def _kept(arguments: argparse.Namespace, prepared: Prepared) -> tuple[CaseRecord, ...]:
+    """What is kept of the run that is to be resumed, if one is."""
+    if arguments.resume is None:
+        return ()
+    folder = arguments.output if arguments.resume == Path() else arguments.resume
+    if arguments.resume == Path() and not (folder / RECORD).exists():
+        warn([f"there is no {folder / RECORD} to resume: starting anew"])
+        return ()
+    kept = resumed(folder, prepared)
+    kernels = {(record.op, record.kernel) for record in kept}
+    warn([f"resuming: {len(kept)} cases of {len(kernels)} kernels are in {folder / RECORD}"])
+    return kept
+
+
+def _executed(prepared: Prepared, record: Path, kept: Sequence[CaseRecord]) -> Results:
+    found = Counter(each.failed for each in kept)
     with reporting(bool(prepared.plan.tasks)) as (report, note):
 
         def each(record: CaseRecord) -> None:
@@ -148,7 +177,7 @@ def _executed(prepared: Prepared, record: Path) -> Results:
             machines = f", {len(cluster.machines)} machines" if (cluster := prepared.run.cluster) else ""
             note(f"{found.total()} cases, {found[True]} failed{machines}")
 
-        return prepared.execute(report, each, record, sys.argv[1:])
+        return prepared.execute(report, each, record, sys.argv[1:], kept)
 
 
 def _measured(prepared: Prepared, now: bool) -> dict[tuple[str, Column], Measurement]:

@@ -50,7 +50,7 @@ _ADDRESS = re.compile(r"(?:(?P<protocol>[a-z]+)://)?(?P<host>\[[^\]]+\]|[^:/\[\]
 
 @dataclass(frozen=True)
 class Place:
-    """Where a cluster is: the ``address`` of its scheduler; or here, in so many processes, if that is empty.
+    """The place of a cluster: the ``address`` of its scheduler; or here, in so many processes, if that is empty.
 
     ``settings`` are Dask's, which go before those that it finds itself.
     """

@@ -1,4 +1,4 @@
-"""What a worker needs of a run, as files that travel by the digest of their content.
+"""The parts of a run that a worker needs, as files that travel by the digest of their content.
 
 There are three kinds of content: the suite (sources, case files, headers), the code object of a module, and a recording
 that is replayed. Each is packed into bytes, whose SHA-256 names them; a worker keeps what it has unpacked in its cache,

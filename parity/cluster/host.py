@@ -1,4 +1,4 @@
-"""What a Dask worker does for a run: calls in processes of its own, as on one machine.
+"""The part of a run that a Dask worker does: calls in processes of its own, as on one machine.
 
 A thread of the Dask worker waits for each call, and a process executes it: what a kernel does ends that process, and
 never the worker. What a call returns is packed in the process, and goes through the worker as bytes.

@@ -40,7 +40,7 @@ class Observed:
 
 @dataclass(frozen=True)
 class Replied:
-    """What a method of a session returned: outcomes in groups, texts, a number."""
+    """The return value of a method of a session: outcomes in groups, texts, a number."""
 
     outcomes: list[list[Observed]] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
@@ -49,7 +49,7 @@ class Replied:
 
 @dataclass(frozen=True)
 class Computed:
-    """What a library computed: dtype, shape and bytes of an array; or why it does not have that."""
+    """The result of a library: dtype, shape and bytes of an array; or why it does not have that."""
 
     dtype: str = ""
     shape: tuple[int, ...] = ()

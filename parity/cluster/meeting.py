@@ -80,7 +80,7 @@ class _Judge(Worker):
         self.absent: dict[Column, str] = {}
 
     def session(self, column: Column) -> Session | Library:
-        """What stands for the device of a column."""
+        """A stand-in for the device of a column."""
         if not column.live:
             return super().session(column)
         if column not in self.sessions:
@@ -90,7 +90,7 @@ class _Judge(Worker):
         return self.sessions[column]
 
     def ask(self, column: Column, function: Callable[..., T], *arguments: Any) -> T:
-        """What a worker with the column answers.
+        """The answer of a worker with the column.
 
         Raises:
             SystemLacks: there is none.
@@ -177,7 +177,7 @@ _CAPABLE = {"Drawing": _Drawn, "Explaining": _Explained, "Shadowing": _Shadowed}
 
 
 def _session(judge: _Judge, column: Column) -> Session:
-    """What stands for the session of a column, with the capabilities that it has there."""
+    """A stand-in for the session of a column, with the capabilities that it has there."""
     module = next(module for module, where in judge.plan.code if where == column)
     bases = tuple(_CAPABLE[name] for name in judge.ask(column, capable, module))
     found: Session = type("_Session", bases or (_Remote,), {})(judge, column)

@@ -1,4 +1,4 @@
-"""What the client and the workers of a cluster say to each other, as data: what arrives is checked, and never executed.
+"""The messages between the client and the workers of a cluster: data that are checked on arrival and never executed.
 
 The arguments of a request are the exception: a worker runs what its client asks for.
 """
@@ -55,7 +55,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Answer:
-    """How a call ended on a machine: what it ``returned`` (packed); how its process ended; or an error.
+    """The end of a call on a machine: what it ``returned`` (packed); how its process ended; or an error.
 
     A worker that is ``unable`` has lost a device; one that has ``refused`` is of other versions, or got other content.
     """
@@ -68,7 +68,7 @@ class Answer:
     exitcode: int | None = None
 
     def result(self, function: Callable[..., T]) -> T:
-        """What the function returned.
+        """The value that the function returned.
 
         Raises:
             Misfit: that is not of its type.
@@ -100,7 +100,7 @@ class Offered:
 
 @dataclass(frozen=True)
 class Offer:
-    """What a machine has: versions, processors, runners, and how many calls may use each of its resources at a time."""
+    """The equipment of a machine: versions, processors, runners, and for each resource the calls that may share it."""
 
     machine: str
     versions: dict[str, str]
@@ -133,13 +133,13 @@ def machine_name() -> str:
 
 
 def resource(name: str, evidence: str, target: str) -> str:
-    """What a call needs that executes on a column: "cuda sm_90"; "emulated", whatever the target; nothing to replay."""
+    """The resource that a call on a column needs: "cuda sm_90"; "emulated", whatever the target; nothing to replay."""
     return "" if evidence == Evidence.RECORDED else name if evidence == Evidence.EMULATED else f"{name} {target}"
 
 
 @functools.cache
 def offer(slots: int) -> Offer:
-    """What this machine has, as ``parity doctor`` finds it, for so many calls at a time."""
+    """The equipment of this machine, as ``parity doctor`` finds it, for so many calls at a time."""
     found: list[Offered] = []
     resources: dict[str, int] = {}
     for name in runners():

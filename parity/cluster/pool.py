@@ -49,7 +49,7 @@ TRIES = 4
 
 
 def needed(columns: Sequence[Column]) -> tuple[str, ...]:
-    """What a worker has to have for these columns."""
+    """The resources that a worker has to have for these columns."""
     found = (resource(column.runner, column.evidence, column.target) for column in columns)
     return tuple(sorted(set(filter(None, found))))
 

@@ -99,7 +99,7 @@ async def _fetched(found: Worker, digest: str) -> bytes:
 
 
 async def offered(dask_worker: Worker) -> bytes:
-    """What a worker has, packed."""
+    """The equipment of a worker, packed."""
     slots = dask_worker.state.nthreads
     found = await asyncio.to_thread(offer, slots)
     return packed(found)

@@ -1,4 +1,4 @@
-"""What an op without a reference is judged by: the values that CUDA's side computed, and how far another's may be off.
+"""The standard of an op without a reference: the values that CUDA's side computed, and how far another's may be off.
 
 docs/tolerance-model.md, section 10, has the rule and what it rests on.
 """

@@ -23,7 +23,7 @@ class Status(StrEnum):
     there is no reference, and nothing of CUDA's to judge it by.
     """
     TAKEN = "taken as right"
-    """What CUDA's side computed in a case of an op without a reference: the others are judged by it."""
+    """The values of CUDA's side in a case of an op without a reference: the others are judged by it."""
 
 
 @dataclass(frozen=True)

@@ -89,7 +89,7 @@ class Executable:
         return sum(point.is_block for point in self.points)
 
     def take_reached(self) -> Reached:
-        """What was reached since the last call."""
+        """The code that was reached since the last call."""
         found = self._numbers[self._notes]
         self._numbers[self._notes] = 0
         mask = int.from_bytes(np.packbits(found.astype(np.bool_), bitorder="little").tobytes(), "little")

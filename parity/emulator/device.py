@@ -72,7 +72,7 @@ _KINDS = {
     _MISALIGNED: "misaligned access",
 }
 DISPATCH_AT, KERNARG_AT = 256, 1024
-"""Where a launch's dispatch packet and its arguments lie in the memory of a device."""
+"""The addresses of a launch's dispatch packet and of its arguments in the memory of a device."""
 _SCALAR = 0xFFFFFFFF
 _WHOLE_WAVE = 1 << 31
 # As in workgroups.cpp and wavefronts.h: wavefronts of a workgroup, the stack of one, the trace of a byte. LDS is that
@@ -94,6 +94,7 @@ _SLICE, _REGISTERS = 1 << 20, 1 << 18
 _FAILED = re.compile(
     r"(?P<file>.*):(?P<line>\d+): (?P<function>.*): Device-side assertion `(?P<expression>.*)' failed\.\n", re.DOTALL
 )
+_FILE = re.compile(r"^\t\.file\t.*\n", re.MULTILINE)
 _COMPARES = re.compile(r"_f?cmp(?:swap|st)")
 # Hidden arguments through which a kernel uses what parity does not emulate. They point to where no memory is, so that
 # the first use is a fault: a kernel that calls through pointers has all of them, used or not.
@@ -329,7 +330,7 @@ class Device:
         return self._load(code, kernel).executable.points
 
     def take_reached(self, code: CodeObject, kernel: str) -> Reached:
-        """What launches of a kernel reached of its code since the last call; noted on a traced device alone."""
+        """The code that launches of a kernel reached since the last call; noted on a traced device alone."""
         return self._load(code, kernel).executable.take_reached()
 
     @staticmethod
@@ -346,6 +347,16 @@ class Device:
     def arithmetic(code: CodeObject, kernel: str) -> Arithmetic:
         """The most that a kernel, or a function it calls, does with floating-point numbers."""
         return max(arithmetic_of(body.text) for body in bodies_of(code.listing, kernel))
+
+    @classmethod
+    def parts(cls, code: CodeObject, kernel: str) -> tuple[str, ...]:
+        """Texts that decide what launches of a kernel do: its code and data, and not where in the source they come
+        from.
+        """
+        image = cls._image(code)
+        data = f"{image.content.hex()} {image.references}"
+        texts = (_FILE.sub("", text) for text in cls._language.parts(code.listing, kernel))
+        return (repr(code.kernels[kernel]), data, *texts)
 
     def reset(self) -> None:
         """Free all allocations, and forget what was printed."""
@@ -373,6 +384,15 @@ class Device:
             raise UsageError(f"module {code.module!r} has no variable {name!r}{nearest(name, variables)}")
         symbol = variables[name]
         return Allocation(f"variable {name}", address + image.symbols[symbol], image.sizes[symbol])
+
+    def variables(self, code: CodeObject) -> dict[str, bytes]:
+        """The contents of the variables of a code object that a kernel may write, by their symbols."""
+        image, address = self._placed(code)
+        if 1 not in image.writable:
+            return {}
+        names = (name for name, at in image.symbols.items() if image.sizes.get(name) and image.writable[at])
+        places = ((name, Allocation(name, address + image.symbols[name], image.sizes[name])) for name in names)
+        return {name: self.read(place).tobytes() for name, place in places}
 
     def write_symbol(self, code: CodeObject, name: str, data: np.ndarray[Any, Any]) -> None:
         """Fill a variable from its begin, for the launches that follow until ``restore``.
@@ -498,7 +518,7 @@ class Device:
         )
 
     def _place_arguments(self, loaded: Loaded, args: bytes, grid: Triple, block: Triple, shared_bytes: int) -> None:
-        """What a kernel finds about its launch: its arguments, and the packet that dispatched it."""
+        """The data of a launch that its kernel reads: arguments, and the packet that dispatched it."""
         context = self._context
         mailbox = context.mailbox if loaded.prints else 0
         kernarg = _kernarg(loaded.kernel, args, grid, block, shared_bytes, mailbox)
@@ -560,7 +580,7 @@ class Device:
         return code.kernels[name]
 
     def _synchronises(self, code: CodeObject, name: str) -> tuple[bool, bool]:
-        """Whether a kernel has barriers, and whether it compares and swaps."""
+        """Two answers: a kernel has barriers; it compares and swaps."""
         bodies = bodies_of(code.listing, name)
         barriers = any("s_barrier" in body.text for body in bodies)
         return barriers, any(_COMPARES.search(body.text) for body in bodies)

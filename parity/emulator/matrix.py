@@ -31,7 +31,7 @@ SUMS = {
     "split": "aligned, the products at even and at odd k apart",
     "once": "a group and the sum so far are exact, and round once",
 }
-"""How the sums of an instruction are made, where that is known; ``once`` is our assumption where it is not."""
+"""The way in which sums of an instruction are made, where that is known; ``once`` is our assumption where it is not."""
 
 BITS = {
     "f64": 64,

@@ -96,7 +96,7 @@ _FUNCTIONS = (
 _BF16 = "(V<u32>)(a + b + c)"
 
 NEAREST = "/* to nearest */\n"
-"""What the text of a step begins with if its operation has to round to nearest."""
+"""The beginning of a step's text if its operation has to round to nearest."""
 
 
 def shadowed(step: str, symbol: str) -> str:

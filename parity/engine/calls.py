@@ -64,7 +64,7 @@ class Pool(Protocol):
 
 
 def ended(exitcode: int | None) -> str:
-    """How a process with this exit code ended, in words."""
+    """The end of a process with this exit code, in words."""
     if exitcode is not None and exitcode < 0:
         with contextlib.suppress(ValueError):
             return f"was ended by {signal.Signals(-exitcode).name}"

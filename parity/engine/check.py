@@ -147,7 +147,7 @@ def judge(case: Case, call: Call, subject: Subject, *, first: bool = False, take
 
 
 def _expectation(call: Call, mine: Side, by: Subject | None, taken: Checked | None) -> Expectation | None:
-    """What is expected of outputs; None if nothing is known of it."""
+    """The expected outputs; None if nothing is known of them."""
     if call.references:
         return lambda got: call.references()  # type: ignore[misc]
     if taken is None or by is None:
@@ -233,7 +233,7 @@ def _fault(fault: Fault) -> Verdict:
 
 @dataclass(frozen=True)
 class _Judging:
-    """What decides on the outcomes of a case: the limits of a vendor, and what is expected, if that is known."""
+    """The standard that outcomes of a case are judged by: the limits of a vendor, and expected values, if known."""
 
     call: Call
     vendor: Vendor

@@ -40,7 +40,7 @@ _ATTEMPTS = 2
 
 _REQUEST = b"."
 _OPENED = 6
-"""What is sent with a request: the pipe that tells how it ended, connection, what to do, folder, output and error."""
+"""The parts of a request: the pipe that tells how it ended, connection, what to do, folder, output and error."""
 
 
 @dataclass

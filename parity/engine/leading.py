@@ -41,7 +41,7 @@ class Found:
 
     @property
     def title(self) -> str:
-        """What it is there for, in words."""
+        """The purpose of the case, in words."""
         return f"reaches {self.places[0]}" if self.places else "reaches more"
 
 
@@ -124,7 +124,7 @@ class _Search:
         ]
 
     def _tried(self, case: Case) -> Reached | None:
-        """What a case reached, if anything of that is new; a case without an end is none."""
+        """The coverage of a case, if any of it is new; None of a case that did not end."""
         call = self.entry.op.call(case).on(self.code)
         outcome = self.session.execute(self.code, call.launch, call.buffers)
         reached = outcome.reached

@@ -130,19 +130,21 @@ def without_code(
 class RecordWriter:
     """Writes a record line by line, so that a run that ends early leaves all it found."""
 
-    def __init__(self, path: Path, environment: Environment) -> None:
-        """Start the file with the environment.
+    def __init__(self, path: Path, environment: Environment, kept: Iterable[CaseRecord] = ()) -> None:
+        """Start the file with the environment and what is ``kept`` of a record of before, which may be in its place.
 
         Raises:
             UsageError: the file cannot be written.
         """
         self.path = path
+        start = path.with_name(f"{path.name}.start")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._file: BinaryIO = path.open("wb")
+            start.write_bytes(b"".join(json_text(line) + b"\n" for line in (Start(environment), *kept)))
+            start.replace(path)  # at once: what was kept is in one of the two, whenever this ends
+            self._file: BinaryIO = path.open("ab")
         except OSError as error:
             raise unwritable(path, error, "choose another folder with --output") from error
-        self._write(Start(environment))
 
     def add(self, record: CaseRecord) -> None:
         self._write(record)
@@ -157,7 +159,7 @@ class RecordWriter:
             self._write(End(True))
         self._file.close()
 
-    def _write(self, line: Start | CaseRecord | End) -> None:
+    def _write(self, line: CaseRecord | End) -> None:
         self._file.write(json_text(line) + b"\n")
         self._file.flush()
 

@@ -33,13 +33,13 @@ class Side:
 
     @property
     def shadowing(self) -> Shadowing | None:
-        """What executes this code with other roundings: the session, or an emulator of the target."""
+        """The device that executes this code with other roundings: the session's, or an emulator of the target."""
         return self.session if isinstance(self.session, Shadowing) else shadowing(self.code.target)
 
 
 @dataclass(frozen=True, eq=False)
 class Standard:
-    """What is expected of one side in a case, by what CUDA's side left there: ``outputs``, in logical shape.
+    """The expected values of one side in a case, from what CUDA's side left there: ``outputs``, in logical shape.
 
     ``theirs`` is CUDA's side, where it can be executed with other roundings as well.
     """
@@ -50,7 +50,7 @@ class Standard:
     theirs: Side | None = None
 
     def expected(self, got: Mapping[str, Array]) -> Mapping[str, Expected]:
-        """What is expected of each output. Nothing is executed where ``got`` has the bits of CUDA's.
+        """The expected values of each output. Nothing is executed where ``got`` has the bits of CUDA's.
 
         Raises:
             Unreferenced: the code cannot be executed with other roundings.
@@ -72,7 +72,7 @@ class Standard:
 
 
 def _ran(call: Call, side: Side) -> tuple[Arithmetic, Callable[[], Mapping[str, Moved]]]:
-    """What the code of a side does with floating-point numbers, and a function that runs it with other roundings."""
+    """The floating-point operations of a side's code, and a function that runs it with other roundings."""
     session = side.shadowing
     if session is None:
         raise Unreferenced(UNKNOWN.format(f"no emulator runs {side.code.target}"))

@@ -119,7 +119,7 @@ def with_instruction(code: CodeObject, line: int, old: str, new: str) -> CodeObj
 
 
 def meaning(listing: str, kernel: str) -> tuple[object, ...]:
-    """What a kernel does, for comparison: two that agree in it are the same program."""
+    """The instructions of a kernel, for comparison: two kernels that agree in them are the same program."""
     code, image = kernel_code(listing, kernel), image_of(listing)
     texts = tuple(item.text if isinstance(item, Instruction) else item for item in code.items)
     return texts, tuple(sorted(code.descriptor.items())), image.content, tuple(image.symbols.items())

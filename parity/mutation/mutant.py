@@ -42,20 +42,20 @@ class Mutant:
 
     @property
     def key(self) -> str:
-        """What tells it from all others of a build."""
+        """A key that no other mutant of a build has."""
         names = (self.op, ",".join(self.dtypes), self.kernel, self.target, self.level, self.operator, self.file)
         return digest(*names, f"{self.line} {self.at} {self.listed}", self.old, self.new, self.before)
 
     @property
     def place(self) -> str:
-        """Where it is planted, for people."""
+        """The place where it is planted, for people."""
         listing = f"listing line {self.listed}" if self.listed else ""
         source = f"{self.file}:{self.line}" if self.file else ""
         return ", ".join(filter(None, (source, listing)))
 
 
 class Outcome(StrEnum):
-    """What became of a mutant."""
+    """The outcome of a mutant."""
 
     CAUGHT = "caught"
     TIMED_OUT = "timed out"
@@ -79,7 +79,7 @@ class Outcome(StrEnum):
 
 
 class Reason(StrEnum):
-    """Why a mutant survived, as far as is known."""
+    """The reason why a mutant survived, as far as is known."""
 
     MISSED = "missed"
     """A case of a longer search catches it."""

@@ -1,4 +1,4 @@
-"""What is planted: a row for each kind of fault, in source and in single instructions.
+"""The kinds of faults, a row for each, in source and in single instructions.
 
 An operator of source matches a node of the syntax tree, by a query of tree-sitter. What is captured as ``@site`` is
 replaced, or else everything from the first capture to the last. An operator of instructions matches a regular
@@ -178,7 +178,7 @@ SOURCE: tuple[Operator, ...] = (
 )  # fmt: skip
 
 _OPTIONAL = re.compile(r"\(\?:dual_\|pk_\)\?|\(\?:pk_\)\?|[xk]\?|\(\?:lt\|le\|gt\|ge\)_")
-"""What a name of an operator of instructions does not need of its pattern."""
+"""Parts of a pattern that the name of its operator leaves out."""
 
 
 def _opcodes(kind: str, says: str, rows: str) -> tuple[Operator, ...]:

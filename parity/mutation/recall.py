@@ -88,7 +88,7 @@ class Survivor:
 
 @dataclass(frozen=True)
 class Recall:
-    """What became of the faults that ``seed`` planted, with ``examples`` cases drawn per kernel.
+    """The outcomes of the faults that ``seed`` planted, with ``examples`` cases drawn per kernel.
 
     ``complete`` is false if the run was interrupted.
     """
@@ -188,7 +188,7 @@ def recall_of(
 
 
 def _rank(each: Tried) -> int:
-    """What a case can be written for comes first."""
+    """The order of survivors: those for which a case can be written come first."""
     return list(Reason).index(each.reason) if each.reason else 0
 
 

@@ -42,7 +42,7 @@ LIMIT = 5
 
 @dataclass(frozen=True)
 class Settings:
-    """What is planted: ``count`` faults, the same for a ``seed``, in these ``levels`` and of these classes (all if
+    """The faults to plant: ``count`` of them, the same for a ``seed``, in these ``levels`` and of these classes (all if
     none). ``search`` cases more are drawn for a survivor. ``jobs`` limits the processes (default: one per processor).
     """
 
@@ -55,8 +55,7 @@ class Settings:
 
 
 def shares(subjects: Sequence[Subject], settings: Settings) -> list[tuple[Subject, Mapping[Level, int]]]:
-    """How many faults of each level are planted in each kernel: in all in turn, in an order of the seed, each module
-    having its turn.
+    """The number of faults of each level in each kernel: kernels take turns in an order of the seed, and so do modules.
 
     There are no more kernels than there are faults for, because the first of a kernel costs as much as several others.
     """
@@ -165,7 +164,7 @@ def _with_stages(
 
 
 def _outcome(future: Future[Tried], mutant: Mutant, limit: float) -> Tried:
-    """What a worker found; a mutant that ended its process is caught, too."""
+    """The outcome that a worker returned; a mutant that ended its process is caught, too."""
     try:
         return future.result()
     except Late:

@@ -62,7 +62,7 @@ class _Concrete:
 
 @dataclass
 class _Ready:
-    """What a worker keeps of the kernel that it is at: its own code, its cases, and what it gives in them."""
+    """The state that a worker keeps of its present kernel: its own code, its cases, and what it gives in them."""
 
     subject: Subject
     entry: Entry
@@ -110,7 +110,7 @@ def staged(module: str, target: str, folder: Path) -> Stage | None:
 
 
 def usual(subject: Subject) -> Usual:
-    """What the kernel gives as it is."""
+    """The results of the kernel as it is."""
     ready = _of(subject)
     verdicts = [_usual(ready, concrete)[0].verdict for concrete in ready.cases]
     budgets = [verdict.budget for verdict in verdicts if verdict.passed]
@@ -172,7 +172,7 @@ def _explained(
 
 
 def _of(subject: Subject) -> _Ready:
-    """What is kept of a kernel; of the one before it nothing is."""
+    """The state kept of a kernel; that of the one before is dropped."""
     if not _ready or _ready[0].subject != subject:
         state = worker.current()
         entry = Entry(state.suite.op(subject.op), subject.dtypes)
@@ -211,7 +211,7 @@ def _checked(ready: _Ready, code: CodeObject, concrete: _Concrete, first: bool =
 
 
 def _usual(ready: _Ready, concrete: _Concrete) -> tuple[Checked, str]:
-    """What the kernel gives as it is, without its outputs, and a digest of those."""
+    """The results of the kernel as it is, without its outputs, and a digest of those."""
     if concrete.text not in ready.usual:
         checked = _checked(ready, ready.code, concrete, first=concrete is ready.cases[0])
         ready.usual[concrete.text] = replace(checked, outputs={}, expected=None), _bits(checked)
@@ -239,7 +239,7 @@ def _more(ready: _Ready, count: int) -> tuple[_Concrete, ...]:
 
 
 def _gap(ready: _Ready, mutant: Mutant) -> Gap | None:
-    """What keeps the usual cases from the place of a fault; None if one of them comes there."""
+    """The reason why no usual case reaches the place of a fault; None if one does."""
     if ready.unreached is None:
         noted = [each.reached for each, _ in ready.usual.values() if each.verdict.passed and each.reached]
         symbols = list(dict.fromkeys(map(ready.code.symbol, ready.entry.kernels)))

@@ -1,6 +1,7 @@
 """Expected values in at least twice the precision of the dtype under test, one function per op, with error budgets."""
 
 from parity.reference.accuracy import accuracy
+from parity.reference.attention import attention
 from parity.reference.binary import (
     add,
     affine,
@@ -78,7 +79,7 @@ from parity.reference.within import within
 
 __all__ = [
     "Bounds", "Expected", "Limits", "abs", "accuracy", "add", "affine", "argmax", "argmin", "argsort_ascending",
-    "argsort_descending", "avg_pool2d", "cast", "ceil", "col2im1d", "conv1d", "conv2d", "conv_transpose1d",
+    "argsort_descending", "attention", "avg_pool2d", "cast", "ceil", "col2im1d", "conv1d", "conv2d", "conv_transpose1d",
     "conv_transpose2d", "copy", "cos", "dequantize", "div", "elu", "eq", "erf", "exp", "fill", "floor", "gather", "ge",
     "gelu", "gelu_erf", "get_rows", "gt", "im2col", "im2col1d", "index_add", "index_select", "layer_norm", "le", "log",
     "lt", "matmul", "matmul_q8_1", "matvec", "matvec_q8_1", "max_pool2d", "maximum", "minimum", "moe_q8_1", "mul", "ne",

@@ -18,7 +18,7 @@ from parity.reference.expected import Bounds, Expected, Limits
 from parity.reference.real import doubles
 from parity.reference.rounding import SLACK, Array, smallest, store, unit_roundoff, wide
 
-__all__ = ["scaled_matmul"]
+__all__ = ["of_subnormals", "scaled_matmul"]
 
 _EXACT = gmpy2.context(precision=256)
 
@@ -50,7 +50,7 @@ def scaled_matmul(a: Array, b: Array, bias: Array | None, c: Array, alpha: float
     value = store(centre, to)
     error = np.where(exact, 0, error) * SLACK
     # MI200 takes subnormal halves for zeros (MIOpen, "MI200 MFMA Behavior Specifics"): D25.
-    small = _of_subnormals(left, right, of_array(a))
+    small = of_subnormals(left, right, of_array(a))
     lost = np.where(exact, 0, small * np.abs(alpha) * SLACK)
 
     def bounds(limits: Limits) -> Bounds:
@@ -61,7 +61,7 @@ def scaled_matmul(a: Array, b: Array, bias: Array | None, c: Array, alpha: float
     return Expected(value, bounds, divergences={"D25": without} if (single & (small > 0)).any() else {})
 
 
-def _of_subnormals(left: Array, right: Array, kind: DType) -> Array:
+def of_subnormals(left: Array, right: Array, kind: DType) -> Array:
     """The sums of absolute values of products with subnormal elements, of f16 and bf16."""
     if kind.name not in ("f16", "bf16"):
         return np.zeros((*left.shape[:-1], right.shape[-1]))

@@ -1,4 +1,4 @@
-"""What cases did not reach of the machine code of kernels, by the lines of their sources; as text and as plain data."""
+"""The machine code of kernels that cases did not reach, by the lines of their sources; as text and as plain data."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Total:
 
     @property
     def _rest(self) -> str:
-        """What is known of the blocks that were not reached."""
+        """The known facts about blocks that were not reached."""
         if self.explained is None or self.library is None or self.blocks == self.blocks_reached:
             return ""
         missing, other = self.blocks - self.blocks_reached, self.blocks - self.explained - self.library
@@ -92,7 +92,7 @@ def totals(matrix: Matrix) -> list[Total]:
 def survey(
     matrix: Matrix, suite: Suite, code: Mapping[tuple[str, Column], CodeObject]
 ) -> tuple[list[Total], list[Missed]]:
-    """What was reached on each column and, of AMD's targets, what was not: the project's own lines first."""
+    """The coverage of each column and, for AMD's targets, the gaps: the project's own lines first."""
     groups: dict[tuple[Kind, str, str], list[tuple[Gap, str, str]]] = {}
     explained: Counter[str] = Counter()
     library: Counter[str] = Counter()

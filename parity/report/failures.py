@@ -31,6 +31,12 @@ class Reproduction:
         """The command line for the case of a record, quoted for a POSIX shell."""
         return f"{self.command} {shlex.join([record.case or record.kernel, *self.options])}"
 
+    def alone(self, record: CaseRecord) -> str:
+        """The command that writes the case of a record as a folder that runs without parity; empty if there is none."""
+        if not record.case or record.where.op_level:
+            return ""
+        return shlex.join(["parity", "reproduce", record.case, *self.options])
+
 
 @dataclass(frozen=True)
 class Failure:

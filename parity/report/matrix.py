@@ -332,7 +332,7 @@ def _cell(records: Sequence[CaseRecord]) -> Cell:
 
 
 def _reached(records: Iterable[CaseRecord]) -> Reached | None:
-    """What all cases of a kernel reached on one column."""
+    """The coverage of all cases of a kernel on one column."""
     each = [record.reached for record in records if record.reached]
     return functools.reduce(operator.or_, each) if each else None
 

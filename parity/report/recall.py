@@ -38,7 +38,7 @@ def percent(caught: int, planted: int) -> str:
 
 
 def _budget(each: ByKernel) -> str:
-    """What a kernel uses of its budgets as it is; the tighter they are, the less they hide."""
+    """The share of its budgets that a kernel uses as it is; the tighter they are, the less they hide."""
     return "" if each.budget is None else f"{100 * each.budget:.0f} %" if each.budget else "exact"
 
 

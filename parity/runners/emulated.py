@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from parity.cache import Cache, default_root
-from parity.codeobject import CodeObject
+from parity.codeobject import CodeObject, spelled
 from parity.coverage import Point, Reached, joined
 from parity.emulator import (
     MORE,
@@ -88,6 +88,7 @@ class DeviceSession:
     def __init__(self, device: Device) -> None:
         self._device = device
         self._allocations: dict[str, Allocation] = {}
+        self._changed: tuple[str, ...] = ()  # the variables that are not as they were before the last launch
         self._approximate: dict[tuple[str, str], bool] = {}
         self.modules = ModuleStore(lambda code: code.kernels, lambda kernels, name: kernels[name])
 
@@ -131,14 +132,44 @@ class DeviceSession:
         printed = self._device.take_printed()
         drawn = str(results) if results and self._is_approximate(code, launch) else ""
         instructions = stats.instructions if stats else None
-        return Outcome(self._collect(buffers), fault, instructions, printed, drawn=drawn, reached=reached)
+        outcome = Outcome(self._collect(buffers), fault, instructions, printed, drawn=drawn, reached=reached)
+        if self._changed and fault is None and draw is None:
+            return replace(outcome, fault=self._after_another(code, launch, buffers, results, outcome))
+        return outcome
+
+    def _after_another(
+        self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer], results: Results, outcome: Outcome
+    ) -> Fault | None:
+        """A fault if the launch has another outcome where one before it has left something in variables.
+
+        The one before has other floating-point inputs, so that it has other results to leave; if the kernel cannot take
+        them, it has the same.
+        """
+        names = ", ".join((spelled(name) or (name,))[0] for name in self._changed)
+        said = f"a launch changes {names}, and after another launch this one "
+        seed, other = _seed(launch), {name: _other(buffer) for name, buffer in buffers.items()}
+        try:
+            try:
+                self._launch(code, launch, other, seed, results)
+            except ParityError:
+                self._launch(code, launch, buffers, seed, results)
+            self._launch(code, launch, buffers, seed, results, keep=True)
+            after = self._collect(buffers)
+            differ = [name for name in buffers if after[name].tobytes() != outcome.buffers[name].tobytes()]
+            return Fault("earlier launch", f"{said}leaves other values in {', '.join(differ)}") if differ else None
+        except KernelFault as error:
+            return Fault("earlier launch", f"{said}has a fault: {error}")
+        finally:
+            self._device.reset()
+            self._device.take_printed()
+            self._reached(code, launch)  # which is of no case
 
     def points(self, code: CodeObject, kernels: Iterable[str]) -> tuple[tuple[Point, ...], ...]:
         """The points of the code of each kernel, as ``parity.runners.Covering`` has it."""
         return tuple(self._device.points(code, kernel) for kernel in kernels)
 
     def _reached(self, code: CodeObject, launch: Launch) -> Reached | None:
-        """What has been reached of the kernels of a launch since the last call, by this launch alone if by any."""
+        """The coverage of the kernels of a launch since the last call, by this launch alone if by any."""
         kernels = dict.fromkeys(each.kernel for each in launch.sequence)
         found = joined(self._device.take_reached(code, kernel) for kernel in kernels)
         return found if found and found.blocks else None
@@ -187,15 +218,17 @@ class DeviceSession:
         register_fill: int = FILL,
         inverted: tuple[int, int] | None = None,
         draw: int | None = None,
+        keep: bool = False,
     ) -> LaunchStats:
         """Put the buffers into memory, and launch the kernels one after the other.
 
         ``inverted`` is a register that holds the complement of ``register_fill``: the number of a launch, and its own.
-        ``draw`` chooses among results (default: by the launch).
+        ``draw`` chooses among results (default: by the launch). ``keep`` leaves variables as the last launch did.
         """
-        device = self._device
+        device, self._changed = self._device, ()
         device.reset()
-        device.restore()
+        if not keep:
+            device.restore()
         self._allocations.clear()
         for each in launch.sequence:
             if problem := mismatch(self.modules.function(code, each.kernel), each):
@@ -216,7 +249,7 @@ class DeviceSession:
         def packed(arg: Pointer | Scalar | Struct) -> int | bytes:
             return address(arg) if isinstance(arg, Pointer) else argument_bytes(arg, address)
 
-        ran = []
+        ran, before = [], device.variables(code)
         for step, each in enumerate(launch.sequence):
             ran.append(
                 device.launch(
@@ -233,6 +266,7 @@ class DeviceSession:
                     draw=_seed(launch) if draw is None else draw,
                 )
             )
+        self._changed = tuple(name for name, content in device.variables(code).items() if content != before[name])
         return ran[0] if len(ran) == 1 else together(ran)
 
     def _is_approximate(self, code: CodeObject, launch: Launch) -> bool:
@@ -327,6 +361,14 @@ class Nearest:
     def execute(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Outcome:
         """As ``EmulatedSession.execute``."""
         return self.session._execute(code, launch, buffers, Results.NEAREST)
+
+
+def _other(buffer: Buffer) -> Buffer:
+    """An input of floating-point numbers with others, from 0.5 to 1.5, which any op can take; another buffer as is."""
+    if buffer.writable or not buffer.dtype.is_float:
+        return buffer
+    numbers = 0.5 + np.arange(len(buffer.data)) % 1024 / 1024
+    return replace(buffer, data=numbers.astype(buffer.data.dtype))
 
 
 def _same(one: Outcome, other: Outcome) -> bool:

@@ -89,6 +89,7 @@ Environment = TypedDict(
         "sources": Required[dict[str, str]],
         "code objects": dict[str, str],
         "entries": list[str],
+        "settings": dict[str, str],
         "part": Part,
     },
     total=False,

@@ -1,4 +1,4 @@
-"""What cases did not reach of a kernel for AMD GPUs: which lines of which files, behind which condition, and why."""
+"""The code of a kernel for AMD GPUs that cases did not reach: lines of files, behind which condition, and why."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ _LARGE_TEXT = re.compile(r">>\s*32\b|\b(?:U?INT_MAX|UINT32_MAX|INT32_MAX|SIZE_MA
 
 
 class Kind(StrEnum):
-    """What was not reached: a line of the project's files, with all code that it became in this kernel; further code of
-    a line that ran otherwise; code of a library function, whose line stands in a header of the toolchain.
+    """Code that was not reached: a line of the project's files, with all code that it became in this kernel; further
+    code of a line that ran otherwise; code of a library function, whose line stands in a header of the toolchain.
     """
 
     LINE = "line"
@@ -56,7 +56,7 @@ class Gap:
 
 
 def reason_of(gap: Gap, folder: Path) -> str:
-    """Why no case comes there, as the machine code says it or the condition in the source below ``folder``."""
+    """The reason that no case comes there, by the machine code or by the condition in the source below ``folder``."""
     large = _LARGE_TEXT.search(text_at(folder, gap.guard))
     return gap.reason or ("needs a number of 2^31 or more" if large else "")
 

@@ -13,6 +13,7 @@ from parity.toolchain.rocm import TOOLCHAINS, VARIABLE, Rocm
 from parity.toolchain.rocm import chosen as chosen_rocm
 from parity.toolchain.rocm import find as find_rocm
 from parity.toolchain.rocm import installed as installed_rocm
+from parity.toolchain.sources import forget_folders
 from parity.toolchain.store import MissingKernel, ModuleStore
 from parity.toolchain.targets import DEFAULT_TARGETS, TARGETS, Target, target
 from parity.toolchain.translators import HIPIFIERS, HIPIFY, chosen_hipifier
@@ -47,6 +48,7 @@ __all__ = [
     "find_disassembler",
     "find_modules",
     "find_rocm",
+    "forget_folders",
     "helpful_port",
     "hipify",
     "installed_rocm",

@@ -39,7 +39,7 @@ __all__ = [
 ]  # fmt: skip
 
 INSTALL = "python -m pip install 'parity-harness[nvcc]'"
-"""What installs nvcc and nvdisasm, without a GPU and without root."""
+"""The command that installs nvcc and nvdisasm, without a GPU and without root."""
 
 HEADERS_ALIAS = "cuda-include"
 """The name of the folder of CUDA's headers in PTX."""
@@ -257,7 +257,7 @@ def _arguments(parameters: str) -> Iterator[Argument]:
 
 
 def _run(module: str, target: Target, scratch: Path, *arguments: str) -> str:
-    """What nvcc says; its temporary files are in ``scratch``, where they do not outlive it if it is ended."""
+    """The output of nvcc; its temporary files are in ``scratch``, where they do not outlive it if it is ended."""
     command: list[str | Path] = [nvcc(), f"-arch={target.name}", *arguments]
     result = zig.completed(command, env={**os.environ, "TMPDIR": str(scratch.resolve())})
     log = result.stdout + result.stderr

@@ -152,7 +152,7 @@ def function_at(text: str, line: int, column: int) -> tuple[Piece, ...]:
 
 
 def definitions_at(text: str, line: int, column: int) -> tuple[tuple[str, Piece], ...]:
-    """What can be left out of the definition at a place, the least first, each with the name that goes with it.
+    """The parts that can be left out of the definition at a place, least first, each with the name that goes with it.
 
     Of a function of the device that is its body, so that no call of it becomes one of a namesake; then all of it, which
     is all that can be left out of a kernel, a class or a variable.

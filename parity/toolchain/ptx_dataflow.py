@@ -1,4 +1,4 @@
-"""What a kernel does with its arguments, as the data flow of its PTX shows it.
+"""The use of a kernel's arguments, as the data flow of its PTX shows it.
 
 Pointers: which are read, written, or both, and as what type. Numbers: which of them bound an index, and of which
 pointers. An address is followed from where it is used back to the arguments it is made of: ``ld.param``, ``cvta``,
@@ -81,7 +81,7 @@ class Bound:
 
 @dataclass(frozen=True)
 class Flow:
-    """What a kernel does with its arguments.
+    """The use of a kernel's arguments.
 
     ``types`` are PTX's of the arguments, ``uses`` what it does with pointers and ``bounds`` with numbers, by place.
     ``escaped`` pointers go where they are not followed. ``threads`` is the size of the block that it is compiled for,

@@ -33,6 +33,7 @@ __all__ = [
     "defining",
     "find_modules",
     "find_ported",
+    "forget_folders",
     "found_in",
     "included",
     "including",
@@ -424,6 +425,12 @@ def project_of(folder: Path) -> tuple[Path, ...]:
             return tuple(upwards[:count])
     tops = [count for count, each in enumerate(upwards, 1) if any(next(each.glob(name), None) for name in _PROJECT)]
     return tuple(upwards[: max(tops, default=1)])
+
+
+def forget_folders() -> None:
+    """Look anew, from here on, which headers and build files a project has: else a process looks once."""
+    for each in (_headers_below, project_of, folders_of):
+        each.cache_clear()
 
 
 def including(path: Path) -> Iterator[Path]:

@@ -92,14 +92,14 @@ from parity.runners import emulated
 class Emulated(emulated.Emulated):
     def open(self, target, *, checked=True):
         session = super().open(target, checked=checked)
-        execute = session.execute
+        execute = session._execute  # which draws no result, too, where a recording is made
 
-        def held(code, launch, buffers):
+        def held(code, launch, *more):
             while launch.kernel.startswith(os.environ.get("HELD", "none")):
                 time.sleep(1)
-            return execute(code, launch, buffers)
+            return execute(code, launch, *more)
 
-        session.execute = held
+        session._execute = held
         return session
 """
 
@@ -158,7 +158,7 @@ def test_a_recording_that_was_interrupted_says_how_to_go_on(parity, recorded, he
     assert process.returncode == code
     match = re.search(rf"(\d+) of {KERNELS} kernels are in {re.escape(str(partial))}; the same command continues", told)
     assert match, told
-    assert NEG_KERNELS <= int(match[1]) < KERNELS  # one that was about to end when the signal came may be there, too
+    assert int(match[1]) == NEG_KERNELS
     anew = parity("record", "-o", path, *SELECTORS, *EMULATED, "--seed", "1")
     assert "is of another recording, which differs in seed (0 there, 1 here)" in anew.err
     assert read_recording(path).head["seed"] == 1

@@ -64,6 +64,7 @@ def test_a_failure_has_what_the_terminal_says_and_more(entries):
     lines = dict(failure["lines"])
     assert lines["expected"] == "1.5" and lines["wrong"] == "4 of 12: every 3rd element" and "again" not in lines
     assert failure["again"] == "parity run 'unary.exp[f16](x=3x4~mixed@3)' --seed 7"
+    assert failure["alone"] == "parity reproduce 'unary.exp[f16](x=3x4~mixed@3)' --seed 7"
     assert (failure["picture"], failure["shape"]) == (("9009", "0090"), (3, 4))
     assert failure["columns"] == [1] and failure["about"] == CLASSES["value"]
 

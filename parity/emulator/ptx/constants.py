@@ -58,7 +58,7 @@ def _written(function: Function, item: Instruction | str) -> Iterator[str]:
 
 
 def _of_block(function: Function, item: Instruction, layout: Layout, found: dict[str, Constant]) -> bool | None:
-    """Whether a constant of the block is computed (false: of the launch); None if none is."""
+    """True if a constant of the block is computed, false if one of the launch; None if none is."""
     base, *words = item.mnemonic.split(".")
     if function.registers[item.operands[0]] in ("pred", "b128"):
         return None

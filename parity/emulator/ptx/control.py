@@ -160,7 +160,7 @@ def _bar(o: Operation, words: list[str]) -> None:
 
 
 def synchronised(o: Operation, members: str, *lines: str) -> None:
-    """What the threads that a mask names do together, when all of them are here."""
+    """The operation that the threads named by a mask do together, when all of them are here."""
     here = o.here
     begin = [
         f"if (scattered(t, {members})) {{ gathered(t, SELF, {members}, {here}); if (c->fault) return 1; }}",

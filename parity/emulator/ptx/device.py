@@ -60,7 +60,7 @@ def _aligned(at: int, align: int) -> int:
 
 @functools.lru_cache(maxsize=8)
 def _layout(ptx: str, name: str) -> tuple[Layout, int, int]:
-    """Where the memory of a kernel is, and the bytes of its shared and of its local memory."""
+    """The places of a kernel's memory, and the bytes of its shared and of its local memory."""
     functions = _functions(ptx, name)
     words = set(re.findall(r"[A-Za-z_$][\w$]*", "\n".join(text.text for text in kernel_functions(ptx, name))))
     parameters, at = {}, 0

@@ -1,4 +1,4 @@
-"""What PTX leaves to the assembler: which products and sums become one instruction, and the order of their operands.
+"""The choices that PTX leaves to the assembler: products and sums that become one instruction, the order of operands.
 
 PTX ISA, "add": without a rounding modifier an ``add`` may be contracted with a ``mul`` to an ``fma``. ptxas does so
 wherever it can, which the cases recorded on an H200 show (benchmarks/through_ptx.py).

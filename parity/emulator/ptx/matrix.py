@@ -66,7 +66,7 @@ def _move(o: Operation, words: list[str], m: int, n: int, k: int) -> None:
     lines.append(f"V<{word}> x[{len(registers)}] = {{}};")
     if not loads:
         for i, each in enumerate(registers):
-            lines.append(f"x[{i}] = as<{word}>({o.register(each, 'f64' if word == 'u64' else 'u32')});")
+            lines.append(f"x[{i}] = {o.source(each, 'b64' if word == 'u64' else 'b32')};")
     lines.append(f"for (u32 e = 0; e < {len(registers) * per}; e++) {{ {element}")
     shift = f"{8 * size} * (e % {per})"
     if loads:
@@ -105,10 +105,10 @@ def _multiply(o: Operation, words: list[str], layout: str, m: int, n: int, k: in
         found = []
         for each in registers:
             if d == "f64":
-                value = o.register(each, "u64")
+                value = o.source(each, "b64")
                 found += [f"lo32({value})", f"hi32({value})"]
             else:
-                found.append(f"V<u32>({o.register(each, 'u32')})")
+                found.append(o.source(each, "b32"))
         lines.append(f"const V<u32> {name}[] = {{{', '.join(found)}}};")
     sums = "CHAIN" if d == "f64" else "EXACT" if d == "s32" else "TENSOR"
     signs = (a == "s8") | (b == "s8") << 1

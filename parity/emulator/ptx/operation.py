@@ -57,8 +57,9 @@ _64 = frozenset(("%clock64", "%globaltimer", "%gridid"))
 
 @dataclass(frozen=True)
 class Layout:
-    """Where memory is. ``parameters`` are byte offsets in the arguments, ``shared`` those in shared memory, ``local``
-    those in the private memory of a thread by function and variable, ``symbols`` those in the data of the module.
+    """The places of memory. ``parameters`` are byte offsets in the arguments, ``shared`` those in shared memory,
+    ``local`` those in the private memory of a thread by function and variable, ``symbols`` those in the data of the
+    module.
     """
 
     parameters: Mapping[str, int]
@@ -185,7 +186,7 @@ class Translation:
 
 
 class Operation:
-    """What is known while one instruction is translated: the numbers of its step so far."""
+    """The state while one instruction is translated: the numbers of its step so far."""
 
     def __init__(
         self, whole: Translation, function: Function, item: Instruction, params: Mapping[str, int], block: Block | None
@@ -211,7 +212,7 @@ class Operation:
 
     @property
     def counted(self) -> str:
-        """What there is to do at the end of the basic block that this instruction ends."""
+        """The code for the end of the basic block that this instruction ends."""
         assert self._block
         return self.whole.ended(self._block, self.numbers)
 
@@ -381,7 +382,7 @@ def parts_of(operand: str) -> tuple[str, str]:
 
 
 def address_parts(operand: str) -> tuple[str, int]:
-    """What an address such as ``[%rd1+8]`` begins with, and the bytes that are added."""
+    """The base of an address such as ``[%rd1+8]``, and the bytes that are added."""
     if not (match := _ADDRESS.fullmatch(operand)):
         raise Unknown(f"address {operand}")
     return match[1], int(match[2] or "0", 0)

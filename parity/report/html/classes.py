@@ -15,4 +15,4 @@ def _read(path: Path) -> Mapping[str, str]:
 
 
 CLASSES = _read(Path(__file__).with_name("classes.csv"))
-"""What a class of failures means, by its name; a class that is not here goes without."""
+"""The meaning of each class of failures, by its name; a class that is not here goes without."""

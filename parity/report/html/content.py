@@ -213,6 +213,7 @@ def _failure(
         "found": record.case,
         "lines": [(label, value[:LONGEST]) for label, value in lines if label != "again"],
         "again": shown.reproduction.of(small),
+        "alone": shown.reproduction.alone(small),
         "more": failure.more,
         # The smallest case often has one element, and in the one that was found first a pattern shows.
         "picture": record.verdict.picture or small.verdict.picture,

@@ -101,6 +101,18 @@ def test_products(form, whole, cache):
     assert (d == wanted).all() if sums != "f64" or whole else np.allclose(d, wanted.astype(np.float64), rtol=1e-15)
 
 
+def test_sums_begin_with_a_constant_that_all_threads_share(cache):
+    """It is computed once for all threads, and has no register of its own."""
+    text, _ = text_of(*FORMS[0])
+    before, _, after = text.partition("wmma.mma.sync")
+    product, _, store = after.partition(";")
+    alike = product[: product.rindex("{")] + "{" + ", ".join(["%one"] * 8) + "}"
+    text = f"{before}.reg .f32 %one; mov.f32 %one, 0f3F800000; wmma.mma.sync{alike};{store}"
+    ones = np.ones((16, 16), np.float16)
+    (_, _, d), _ = run(text, cache, ones, ones, np.zeros((16, 16), np.float32))
+    assert (d == 17).all()
+
+
 #: Shape, types of the factors and of the sums. Where an element is: PTX ISA, "Matrix Fragments for mma.m16n8k16", ...:
 #: by the group g of four threads, the place t of a thread in it, and the number i of its element.
 MMA = [

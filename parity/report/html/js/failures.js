@@ -50,7 +50,8 @@ function card(failure) {
       el("dl", {}, failure.lines.map(([label, value]) => [el("dt", {}, LABELS[label] ?? label), el("dd", {}, el("pre", {}, value))]), others(failure)),
       picture(failure)),
     failure.excerpts.map(excerpt),
-    command(failure.again));
+    command(failure.again),
+    failure.alone && command(failure.alone));
 }
 
 /** What the other columns say of the same case. */

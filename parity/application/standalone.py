@@ -1,0 +1,159 @@
+"""The source of one side of a module as files that stand alone, and the options with which its compiler is called.
+
+They are those that parity compiles: translated for AMD, without host code that does not compile here, with the headers
+of the project that they include. Headers of parity's lie beside them.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from parity.errors import UsageError
+from parity.hip.hipcc import FLAGS as HIP_FLAGS
+from parity.hip.hipcc import OWN
+from parity.suite import Suite
+from parity.toolchain import Built, stage, target
+from parity.toolchain.build import source_as_built
+from parity.toolchain.compiler import COMPAT, HEADERS, STUBS
+from parity.toolchain.cuda import compile_module
+from parity.toolchain.cuda_staging import HIP_ON_CUDA, StagedCuda
+from parity.toolchain.cuda_staging import compiled as staged_cuda
+from parity.toolchain.host_code import instantiations
+from parity.toolchain.host_syntax import Instantiation
+from parity.toolchain.rocm import SUPPLEMENT
+from parity.toolchain.sources import found_in, included
+
+__all__ = ["CUDA_FLAGS", "Sources", "cuda_sources", "hip_sources"]
+
+CUDA_FLAGS = ("-std=c++17", "-O3", "-lineinfo")
+"""The flags of every compilation for CUDA's targets."""
+
+NO_SOURCE = "module {!r} is given as a code object, and there is no source"
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Files by their path, the one that is compiled, and the options of the compiler that are not those of a target."""
+
+    main: str
+    options: tuple[str, ...]
+    files: Mapping[str, bytes]
+
+
+def hip_sources(suite: Suite, built: Built) -> Sources:
+    """The source of AMD's side of a module that was built, below ``hip``.
+
+    Raises:
+        UsageError: a code object stands in its place.
+    """
+    with tempfile.TemporaryDirectory(prefix="parity-reproducer-") as scratch:
+        staged = stage(suite, built.module, built.target, Path(scratch).resolve())
+        if staged is None:
+            raise UsageError(NO_SOURCE.format(built.module))
+        tree = _Tree("hip", staged.folder, (COMPAT, SUPPLEMENT, STUBS))
+        forced = [str(staged.folder / each) if isinstance(each, Path) else each for each in staged.forced]
+        files = _files(staged.folder)
+        own = tree.own_headers(files.values(), forced)
+        used = [folder for folder in tree.own if any(folder in path.parents for path in own)]
+        options = (
+            *HIP_FLAGS,
+            *map(tree.option, staged.flags),
+            *_each("-I", (tree.place(staged.folder / folder) for folder in staged.include)),
+            *_each("-isystem", (tree.place(folder) for folder in used if folder == COMPAT)),
+            *_each("-include", map(tree.place, forced)),
+            *_each("-idirafter", (tree.place(folder) for folder in used if folder != COMPAT)),
+        )
+        return Sources(tree.place(staged.folder / staged.main), options, tree.moved(files | own))
+
+
+def cuda_sources(suite: Suite, built: Built, kernels: Sequence[str]) -> Sources:
+    """The source of CUDA's side of a module that was built, below ``cuda``; ``kernels`` are those that are launched.
+
+    Raises:
+        UsageError: a code object stands in its place.
+    """
+    source = source_as_built(suite, built.module, built.target)
+    if source is None:
+        raise UsageError(NO_SOURCE.format(built.module))
+    with tempfile.TemporaryDirectory(prefix="parity-reproducer-") as scratch:
+        place = Path(scratch).resolve()
+
+        def compile_it(staged: StagedCuda) -> None:
+            if built.translation is not None:  # as it is, it does not compile: the host code in the way is found anew
+                compile_module(
+                    staged.main, place / "kernel.ptx", place / "kernel.cubin", target(built.target),
+                    include=staged.include, forced=staged.forced, flags=source.side.flags,
+                )  # fmt: skip
+
+        staged = staged_cuda(compile_it, source, place / "staged" / "cuda")
+        if staged.main == source.path:
+            tree = _Tree("cuda", Path(source.root), (STUBS, HIP_ON_CUDA))
+            files = {path: text.encode("utf-8", "surrogateescape") for path, text in source.files.items()}
+        else:
+            root = next(each for each in (place / "staged").iterdir() if each in staged.main.parents)
+            tree, files = _Tree("cuda", root, (STUBS, HIP_ON_CUDA)), _files(root)
+        own = tree.own_headers(files.values(), staged.forced)
+        options = (
+            *CUDA_FLAGS,
+            *map(tree.option, source.side.flags),
+            *_each("-I", dict.fromkeys(tree.place(folder) for folder in staged.include if folder.is_dir())),
+            *_each("-include", map(tree.place, staged.forced)),
+        )
+        main, found = tree.place(staged.main), tree.moved(files | own)
+    if templates := [Instantiation((), name) for name in kernels if "<" in name]:
+        text = f'#include "{os.path.relpath(main, "cuda")}"\n{instantiations(templates)}'
+        main = f"cuda/{Path(main).stem}-kernels.cu"
+        found[main] = text.encode()
+    return Sources(main, options, found)
+
+
+def _files(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def _each(option: str, values: Iterable[str]) -> Iterator[str]:
+    """The option before each value."""
+    return (part for value in values for part in (option, value))
+
+
+@dataclass(frozen=True)
+class _Tree:
+    """The places of the files of a side, those below ``root`` in its folder, and of headers of parity's beside them."""
+
+    side: str
+    root: Path
+    own: tuple[Path, ...]
+
+    def place(self, path: Path | str) -> str:
+        """The place of a file or folder in the reproducer; a name that is none of these stays."""
+        normal = Path(os.path.normpath(path))
+        for start, place in ((self.root, Path(self.side)), (HEADERS, Path(self.side, OWN))):
+            if normal.is_relative_to(start):
+                return (place / normal.relative_to(start)).as_posix()
+        return str(path)
+
+    def option(self, flag: str) -> str:
+        """A flag of the compiler, or a path that belongs to one."""
+        return self.place(flag) if flag.startswith("/") else flag
+
+    def moved(self, files: Mapping[Path, bytes]) -> dict[str, bytes]:
+        """The files by their place."""
+        return {self.place(path): content for path, content in files.items()}
+
+    def own_headers(self, texts: Iterable[bytes], forced: Iterable[str]) -> dict[Path, bytes]:
+        """The headers of parity's that these texts include, and those that they include, whatever stands around it."""
+        found: dict[Path, bytes] = {}
+        wanted = [(header, self.own) for text in texts for _, header in included(text.decode("utf-8", "replace"))]
+        wanted += [(header, self.own) for header in forced]
+        while wanted:
+            header, folders = wanted.pop()
+            path = found_in(header, folders)
+            if path and path.is_relative_to(HEADERS) and path not in found:
+                found[path] = path.read_bytes()
+                folders = (path.parent, *self.own)
+                wanted += [(name, folders) for _, name in included(found[path].decode())]
+        return found

@@ -1,0 +1,86 @@
+"""The command ``hipcc`` for machines without ROCm, as far as reproducers call it: ``python -m parity.hip.hipcc``.
+
+With ``--genco`` it makes a code object of a HIP source, which the emulated HIP knows by its bytes (``images.py``);
+without it a program of a C source, with AMD's headers and the emulated ``libamdhip64``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from parity import zig
+from parity.cache import Cache, default_root, digest
+from parity.errors import NotAvailable, ParityError
+from parity.hip.library import library
+from parity.toolchain import compiler
+from parity.toolchain.targets import target
+
+__all__ = ["FLAGS", "OWN", "main"]
+
+OWN = "parity-headers"
+"""The folder of a reproducer with the headers of parity's that it needs."""
+
+FLAGS = ("-O3", "-std=c++17", "-DHIP_ENABLE_WARP_SYNC_BUILTINS", "-mcode-object-version=5")
+"""The flags that decide what code for AMD's targets does; parity's compiler has them anyway."""
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Compile; the exit code of the compiler."""
+    parser = argparse.ArgumentParser("hipcc", allow_abbrev=False)
+    parser.add_argument("--genco", action="store_true")
+    parser.add_argument("--offload-arch")
+    parser.add_argument("-o", dest="output", type=Path, required=True)
+    parser.add_argument("-x", dest="language")
+    parser.add_argument("-I", "-isystem", dest="include", type=Path, action="append", default=[])
+    parser.add_argument("-idirafter", dest="after", type=Path, action="append", default=[])
+    parser.add_argument("-include", dest="forced", action="append", default=[])
+    given, others = parser.parse_known_args(words)
+    *flags, source = others
+    try:
+        if given.genco:
+            _code_object(Path(source), given, [flag for flag in flags if flag not in FLAGS])
+            return 0
+        return _program(source, given.output, flags)
+    except ParityError as error:
+        print(f"hipcc: {error}", file=sys.stderr)
+        return 1
+
+
+def _code_object(source: Path, given: argparse.Namespace, flags: Sequence[str]) -> None:
+    chosen = target(given.offload_arch)
+    forced = [path.absolute() if (path := Path(name)).is_file() else name for name in given.forced]
+    # Headers for which AMD's go first, and this compiler has them itself; others are in place of headers not there.
+    after = [folder for folder in given.after if OWN not in folder.parts]
+    include = [folder.absolute() for folder in (*given.include, *after)]
+    with tempfile.TemporaryDirectory(prefix="parity-hipcc-") as place:
+        listing = Path(place, f"{source.stem}.s")
+        compiler.compile_listing(source, listing, chosen, include=include, forced=forced, flags=flags)
+        binary = listing.with_suffix(".hsaco")
+        compiler.assemble(listing, binary, chosen)
+
+        def keep(folder: Path) -> None:
+            for path in (listing, binary):
+                shutil.copyfile(path, folder / path.name)
+
+        Cache(default_root() / "build").get(digest("hipcc", listing.read_bytes()), keep)
+        shutil.copyfile(binary, given.output)
+
+
+def _program(source: str, output: Path, flags: Sequence[str]) -> int:
+    headers = compiler.headers()
+    if headers is None:
+        raise NotAvailable("a HIP program needs AMD's headers; see parity doctor")
+    includes = ("-D__HIP_PLATFORM_AMD__=1", "-isystem", headers.folder)
+    linked = ("-L", library() / "lib", "-lamdhip64", "-lm")
+    done = zig.run(["cc", *flags, *includes, source, "-o", output, *linked])
+    sys.stderr.write(done.stderr)
+    return done.returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())

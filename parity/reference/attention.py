@@ -1,0 +1,66 @@
+"""Attention as a fused kernel computes it: ``softmax(scale * q k^T) v`` for each head.
+
+Both products are sums of matrix cores in f32, and are bounded as those of ``parity.reference.matmul``. What a weight
+``exp(score - largest)`` and the sum of the weights have in common cancels, so the largest score may be off; an error
+``d`` of a score is a relative one of its weight, ``expm1(d)``. Weights are rounded to the type of v. Where the largest
+score grows, what has been summed is scaled, once for each block of keys at most.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from parity.dtypes import DTYPES, of_array
+from parity.reference.accuracy import accuracy
+from parity.reference.expected import Bounds, Expected, Limits
+from parity.reference.halves import hull_bounds
+from parity.reference.matmul import of_subnormals
+from parity.reference.rounding import SLACK, Array, smallest, store, to_grid, unit_roundoff, wide
+
+__all__ = ["attention"]
+
+_F32 = DTYPES["f32"]
+
+
+@np.errstate(all="ignore")
+def attention(q: Array, k: Array, v: Array, scale: float, causal: bool, block: int) -> Expected:
+    """``q`` (batch, heads, m, d), ``k`` and ``v`` (batch, shared heads, n, d), all of one type; (batch, heads, m, d).
+
+    Neighbouring heads of q have one head of k and v. If ``causal``, query i has the keys 0 to i. The result of a query
+    without keys is 0. ``block`` is the number of keys after which what has been summed may be scaled. Finite data only.
+    """
+    dtype, group = of_array(q), q.shape[1] // max(k.shape[1], 1)
+    keys, values = (np.repeat(x, group, axis=1) for x in (k, v))
+    left, right, along = wide(q), np.swapaxes(wide(keys), -1, -2), wide(values)
+    m, n, depth = q.shape[2], k.shape[2], q.shape[3]
+    seen = np.tril(np.ones((m, n), bool)) if causal else np.ones((m, n), bool)
+    scores = np.where(seen, scale * (left @ right), -np.inf)
+    below = scores - np.max(scores, axis=-1, keepdims=True, initial=-np.inf)
+    powers = np.where(seen, np.exp(below), 0)
+    total = np.maximum(powers.sum(axis=-1, keepdims=True), 1)  # the largest is 1; without keys, any number
+    weights = powers / total
+    exact = weights @ along
+
+    def bounds(limits: Limits) -> Bounds:
+        flushed = limits.vendor == "amd"  # MI200 takes subnormal numbers for zeros: D25
+        u, narrow, blocks = unit_roundoff(_F32), unit_roundoff(dtype), -(-n // block) + 1
+        size = np.abs(left) @ np.abs(right)
+        score = u * (size * (3 * depth + 2) + np.abs(left @ right))
+        if flushed:
+            score = score + of_subnormals(left, right, dtype)
+        power = blocks * (2 * accuracy("exp", "f32", limits) + 2) * u
+        apart = np.where(seen, np.expm1(np.abs(scale) * score + u * np.abs(below) + power), 0)
+        lost = smallest(dtype) / 2 + 2.0**_F32.emin if not flushed else 2.0**dtype.emin
+        lost_weights = np.minimum(np.where(seen, lost, 0), powers) / total
+        parts = weights @ np.abs(along)
+        error = (
+            (weights * (apart + narrow) + lost_weights) @ np.abs(along)
+            + u * (3 * n + 2 * blocks + 2) * parts
+            + np.abs(exact) * ((weights * apart).sum(axis=-1, keepdims=True) + (n + 2 * blocks + 4) * u)
+        )
+        if flushed:
+            error = error + weights @ np.where(np.abs(along) < 2.0**dtype.emin, np.abs(along), 0)
+        error = error * SLACK
+        return hull_bounds(wide(store(exact, dtype)), to_grid(exact - error, dtype), to_grid(exact + error, dtype))
+
+    return Expected(store(exact, dtype), bounds)

@@ -1,0 +1,103 @@
+"""Pages that are walked through: their files are written, edited and run as they say, and print what they show."""
+
+from __future__ import annotations
+
+import doctest
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from parity.cli import main
+from parity.errors import MissingTool
+from parity.toolchain import nvcc
+
+DOCS = Path(__file__).parent.parent / "docs"
+FENCED = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
+COMMAND = re.compile(r"^\$ (.+)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
+
+
+@pytest.fixture
+def walk(tmp_path, monkeypatch, capfd):
+    """Does what a page says, in an empty folder, which is the working folder from then on.
+
+    A block with a title is (a further part of) the file of that name, a diff an edit of it. In a block ``console``, a
+    line that begins with ``$`` is a command, and what follows is printed by it; ``...`` is any text.
+    """
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.delenv("PARITY_COMMAND", raising=False)
+
+    def check(command, shown):
+        name, *arguments = shlex.split(command)
+        assert name == "parity"
+        capfd.readouterr()
+        code = main(arguments)
+        out, err = capfd.readouterr()
+        got = f"{err}{out}" + (f"exit code {code}\n" if code else "")
+        assert doctest.OutputChecker().check_output(shown, got, doctest.ELLIPSIS), f"{command} prints\n{got}"
+
+    def edit(path, text):
+        lines = [(line[:1] or " ", line[1:]) for line in text.splitlines()]
+        before, after = ("".join(f"{line}\n" for sign, line in lines if sign in kept) for kept in (" -", " +"))
+        assert path.read_text().count(before) == 1, f"{path} has not, or more than once\n{before}"
+        path.write_text(path.read_text().replace(before, after))
+
+    def follow(page):
+        for language, title, text in FENCED.findall((DOCS / page).read_text()):
+            path = tmp_path / title
+            if language == "console":
+                for command, shown in COMMAND.findall(text):
+                    check(command, shown)
+            elif language == "diff":
+                edit(path, text)
+            elif title:
+                path.parent.mkdir(exist_ok=True)
+                with path.open("a") as file:
+                    file.write(text)
+
+    return follow
+
+
+def test_the_tutorial_comes_to_the_verdicts_that_it_shows(walk):
+    try:
+        nvcc()
+    except MissingTool as error:
+        pytest.skip(str(error))
+    walk("tutorial.md")
+
+
+def test_every_kind_of_kernel_is_declared_as_shown(walk):
+    walk("declarations.md")
+
+
+FAULTS = {
+    "scale": ("float(x[i]) * float(alpha)", "float(x[i]) + float(alpha)"),
+    "row_max": ("float most = -INFINITY", "float most = 0.0f"),
+    "clamp": ("max(x[i], low)", "min(x[i], low)"),
+    "momentum": ("p[i] = p[i] - how.rate", "p[i] = p[i] + how.rate"),
+    "negate_rows": ("x[r * pitch + c]", "x[r * cols + c]"),
+    "copy_any": ("info[dims + d]", "info[dims]"),
+    "weigh": ("squares[i % 8]", "squares[i % 7]"),
+    "bucket": ("edges[middle] <= 8", "edges[middle] < 1 + 8"),
+    "permute": ("(bias ? bias[c] : 0.0f)", "0.0f"),
+    "total": ("i < parts; i += blockDim.x", "i < 1; i += blockDim.x"),
+    "dequantize": ("qs[threadIdx.x]", "qs[threadIdx.x / 2]"),
+}
+
+
+@pytest.mark.thorough
+def test_a_fault_in_any_kind_of_kernel_is_seen(walk, tmp_path, capfd):
+    walk("declarations.md")
+    path = tmp_path / "kernels" / "kinds.cu"
+    text = path.read_text()
+    for old, new in FAULTS.values():
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    path.write_text(text)
+    assert main(["run", "--target", "gfx1100", "--examples", "8"]) == 1
+    kernels = json.loads((tmp_path / "parity-out" / "matrix.json").read_text())["kernels"]
+    states = {kernel["op"].partition(".")[2]: kernel["cells"][0]["state"] for kernel in kernels}
+    assert states == dict.fromkeys(FAULTS, "fail")
