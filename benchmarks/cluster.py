@@ -1,4 +1,4 @@
-"""How runs on a cluster scale: ``python -m benchmarks.cluster``.
+"""The scaling of runs on a cluster: ``python -m benchmarks.cluster``.
 
 Three things are measured, all with the scheduler, client and protocol that a run has:
 
@@ -54,7 +54,7 @@ QUIET = {
     "distributed.worker.profile.enabled": False,
     "distributed.admin.system-monitor.interval": "1h",
 }
-"""What a Dask worker does by itself several times a second: that is for a process with one of them, not 512."""
+"""Work that a Dask worker does by itself several times a second: that is for a process with one of them, not 512."""
 
 
 def main() -> None:
@@ -186,7 +186,7 @@ async def simulate(address: str, count: int) -> None:
 
 
 async def slept(file: str, seconds: float, request: bytes, ticket: str, client: str) -> bytes:
-    """What a simulated worker does: sleep, and answer with what a kernel left."""
+    """The call of a simulated worker: sleep, and answer with what a kernel left."""
     from distributed import get_worker
 
     unpacked(request, Request, "what a client asks for")

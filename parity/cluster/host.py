@@ -7,11 +7,13 @@ never the worker. What a call returns is packed in the process, and goes through
 from __future__ import annotations
 
 import pickle
+import tempfile
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from parity.cluster.content import kept, plan_of
@@ -32,15 +34,17 @@ ENDED = "the run was ended"
 
 @dataclass
 class _Ready:
-    """The processes for a run, how many calls they are at, and a future that is done when they are stopped."""
+    """The processes for a run with their folder, how many calls they are at, and a future that is done at their end."""
 
     processes: Processes
+    scratch: tempfile.TemporaryDirectory[str]
     calls: int = 0
     stopped: Future[None] = field(default_factory=Future)
 
     def stop(self) -> None:
         self.stopped.set_result(None)
         self.processes.stop()
+        self.scratch.cleanup()
 
 
 @dataclass(eq=False)
@@ -124,9 +128,10 @@ class Host:
                 idle = [run for run, ready in self._runs.items() if not ready.calls]
                 for run in idle[: len(idle) - IDLE_RUNS + 1]:
                     self._runs.pop(run).stop()
-                processes = Processes(self.slots, worker.start, [plan_of(request.plan)])
+                scratch = tempfile.TemporaryDirectory(prefix="parity-", ignore_cleanup_errors=True)
+                processes = Processes(self.slots, worker.start, [plan_of(request.plan), Path(scratch.name)])
                 processes.start()
-                self._runs[request.run] = _Ready(processes)
+                self._runs[request.run] = _Ready(processes, scratch)
             ready = self._runs[request.run]
             ready.calls += 1
             return ready

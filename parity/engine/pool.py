@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+import tempfile
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Future
 from contextlib import AbstractContextManager
+from pathlib import Path
 from queue import Empty, SimpleQueue
 
 from parity.engine import worker
@@ -24,12 +26,13 @@ Pools = Callable[[Plan, int | None], AbstractContextManager[Pool]]
 @contextlib.contextmanager
 def worker_pool(plan: Plan, jobs: int | None = None) -> Iterator[Processes]:
     """Processes that execute a plan; they end with the block, and with this process however it ends."""
-    pool = Processes(jobs or default_jobs(plan), worker.start, [plan])
-    try:
-        pool.start()
-        yield pool
-    finally:
-        pool.stop()
+    with tempfile.TemporaryDirectory(prefix="parity-", ignore_cleanup_errors=True) as scratch:
+        pool = Processes(jobs or default_jobs(plan), worker.start, [plan, Path(scratch)])
+        try:
+            pool.start()
+            yield pool
+        finally:
+            pool.stop()
 
 
 def default_jobs(plan: Plan) -> int:
