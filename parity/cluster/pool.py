@@ -73,7 +73,7 @@ class DaskPool:
 
     ``client`` belongs to ``loop``, where everything happens but ``schedule``. ``machines`` counts the calls that each
     machine has answered. ``shared`` as in ``Pool``. ``remote`` is what workers call, with a packed ``Request``, the
-    name of the call, and of the client.
+    name of the call, and of the client. ``alone``: a call takes as much of what it needs as a worker has.
     """
 
     client: Client
@@ -82,6 +82,7 @@ class DaskPool:
     suite: Suite
     shared: bool
     machines: Counter[str]
+    alone: bool = False
     remote: Callable[[bytes, str, str], Any] = answered
     _queue: list[_Call] = field(default_factory=list)
     _open: set[_Call] = field(default_factory=set)
@@ -152,9 +153,15 @@ class DaskPool:
 
         That costs it a look at every worker. Calls that every thread of every worker may take wait in a queue instead.
         """
-        return call.tries > 0 or not all(
-            one.get(name, 0) >= one[THREADS] for one in self._workers for name in call.resources
+        return (
+            self.alone
+            or call.tries > 0
+            or not all(one.get(name, 0) >= one[THREADS] for one in self._workers for name in call.resources)
         )
+
+    def _share(self, name: str) -> float:
+        """The part of a resource that a call takes."""
+        return max((one.get(name, 0) for one in self._workers), default=0) or 1 if self.alone else 1
 
     async def _there(self) -> list[Mapping[str, float]]:
         """The resources of each worker, and its threads."""
@@ -187,7 +194,7 @@ class DaskPool:
                 key=[f"parity-{ticket}" for ticket in tickets],
                 client=self.client.id,
                 pure=False,
-                resources=dict.fromkeys(resources, 1) or None,
+                resources={name: self._share(name) for name in resources} or None,
             )
             for call, ticket, dask in zip(calls, tickets, found, strict=True):
                 call.ticket, call.dask = ticket, dask

@@ -131,6 +131,22 @@ def test_a_worker_that_lacks_what_a_call_needs_gives_it_to_another(suite, monkey
         assert set(cluster.machines) == {"one", "bare"}
 
 
+@pytest.mark.usefixtures("plugin")
+def test_a_measurement_has_a_device_to_itself(suite):
+    plan = plan_for(suite, 1)
+    with cluster_of(Start("one", 2, {"fragile gfx1100": 2}), Start("two", 1, {"fragile gfx1100": 1})) as cluster:
+        with cluster.pool(suite, plan, alone=True) as found:
+            assert found._share("fragile gfx1100") == 2
+            assert run_of(found, plan.tasks[0])
+        assert set(cluster.machines) == {"one"}
+        with cluster.pool(suite, plan) as found:
+            assert found._share("fragile gfx1100") == 1
+
+
+def run_of(found: pool.DaskPool, task) -> list:
+    return found.schedule(worker.perform, [task], seconds=60.0, columns=task.columns).result()
+
+
 def test_nothing_is_executed_for_a_run_that_has_ended(suite, monkeypatch, tmp_path):
     monkeypatch.setenv("PARITY_CACHE", str(tmp_path / "cache"))
     bundle, digest, contents = content.bundled(plan_for(suite, 1))

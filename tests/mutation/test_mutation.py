@@ -103,7 +103,7 @@ def test_what_was_tried_is_not_tried_again(prepared, instructions):
 
 
 def test_workers_elsewhere_find_the_same(prepared, source, instructions, tmp_path):
-    """Faults, and cases that are led by coverage, on a worker of a cluster that has nothing but what travels to it."""
+    """Faults, cases led by coverage and counts, on a worker of a cluster that has nothing but what travels to it."""
     pytest.importorskip("distributed")
     need_dask()
     cluster = Cluster(Place("elsewhere"), lambda where: inside([Start("one", 1, {"emulated": 1})]))
@@ -114,6 +114,8 @@ def test_workers_elsewhere_find_the_same(prepared, source, instructions, tmp_pat
         barriers = replace(SETTINGS, levels=("source",), kinds=frozenset(("barrier",)))
         dropped = plant(there, barriers, tmp_path).tried
         assert found_by(there, 5) == found_by(prepared, 5)
+        counted = there.measure().measurements
+        assert counted == prepared.measure().measurements and all(each.instructions for each in counted)
     finally:
         cluster.close()
     assert by_key(every) == by_key(instructions[0])
