@@ -22,7 +22,7 @@ from parity.cli.terminal import built, errors, measured, output
 from parity.cluster import Cluster
 from parity.engine.baseline import Baseline, Changed, read_baseline
 from parity.engine.bench import NOT_JUDGED
-from parity.errors import NotAvailable, unwritable
+from parity.errors import NotAvailable, count_of, unwritable
 from parity.files import regular
 from parity.interrupts import INTERRUPTED
 from parity.report.bench import Results, bench_csv, bench_json, bench_markdown, bench_terminal
@@ -122,7 +122,7 @@ def _write(path: Path, text: str = "") -> None:
 def _summary(results: Results, baseline: Baseline | None) -> Iterator[str]:
     measured = [m for m in results.measurements if not m.problem]
     wrong = len(results.measurements) - len(measured)
-    text = f"{_count(len({m.kernel for m in measured}), 'kernel')}, {_count(len(measured), 'case')} measured"
+    text = f"{count_of(len({m.kernel for m in measured}), 'kernel')}, {count_of(len(measured), 'case')} measured"
     yield ("" if results.complete else "interrupted: ") + text + (f", {wrong} not" if wrong else "")
     if baseline:
         counts = Counter(change.verdict for change in results.changes)
@@ -130,13 +130,9 @@ def _summary(results: Results, baseline: Baseline | None) -> Iterator[str]:
         made = {(m.target, m.case) for m in results.measurements}
         missing = sum(key not in made for key in baseline.measurements)
         if missing:
-            yield f"of the baseline, {_count(missing, 'measurement')} not repeated"
+            yield f"of the baseline, {count_of(missing, 'measurement')} not repeated"
         if counts[Changed.OTHER]:
             yield f"the baseline was measured on {'; '.join(dict.fromkeys(baseline.devices.values()))}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' * (number != 1)}"
 
 
 def _code(results: Results, built: Sequence[Built]) -> int:

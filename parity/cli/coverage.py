@@ -27,7 +27,7 @@ from parity.cluster import Cluster
 from parity.documents import json_text
 from parity.engine.leading import Found
 from parity.errors import NotAvailable, UsageError, shown
-from parity.options import DEFAULT_RUNNER
+from parity.options import CUDA_SIDE, DEFAULT_RUNNER
 from parity.report.coverage import as_dict, lines, survey
 from parity.toolchain import DEFAULT_TARGETS
 
@@ -37,7 +37,10 @@ __all__ = ["main", "options"]
 def options(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add_selection(parser)
-    add_target(parser, " ".join(DEFAULT_TARGETS))
+    parser.add_argument(
+        "--runner", default=DEFAULT_RUNNER, metavar="NAME", help=f"{DEFAULT_RUNNER} (the default) or {CUDA_SIDE}"
+    )
+    add_target(parser, f"{' '.join(DEFAULT_TARGETS)}, or that of {CUDA_SIDE}")
     add_drawing(parser, examples=None, seed=None)
     add_jobs(parser)
     add_cluster(parser)
@@ -61,7 +64,7 @@ def main(arguments: argparse.Namespace) -> int:
 def _main(arguments: argparse.Namespace, cluster: Cluster | None) -> int:
     suite, selection = select(arguments)
     settings = Settings(arguments.examples, arguments.seed, jobs=arguments.jobs)
-    run = Run.on_one(suite, selection, DEFAULT_RUNNER, arguments.target, settings, "parity coverage", cluster)
+    run = Run.on_one(suite, selection, arguments.runner, arguments.target, settings, "parity coverage", cluster)
     console = errors() if arguments.json else output()
     prepared = built(run, console)
     found: tuple[Found, ...] = ()

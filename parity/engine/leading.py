@@ -57,7 +57,7 @@ def lead(
 ) -> Iterator[Found]:
     """Cases that reach more than those of the plan, of up to ``tries`` that are executed for each of its kernels.
 
-    They are the same for the same plan, and meant for all columns: AMD's first one that notes what is reached decides.
+    They are the same for the same plan, and meant for all columns: the first one that notes what is reached decides.
     A case that ends its process ends the search in its kernel. ``pools`` makes what executes (default: processes of
     this machine).
 
@@ -91,8 +91,7 @@ def _lead(task: Task, tries: int) -> list[Found]:
     here = worker.current()
     entry = Entry(here.suite.op(task.op), task.dtypes)
     for column in task.columns:
-        code = here.plan.code.get((entry.op.module, column))
-        if code and column.vendor == "amd":
+        if code := here.plan.code.get((entry.op.module, column)):
             session = here.kernels(column)
             if isinstance(session, Covering):
                 search = _Search(entry, code, session, Random(here.plan.seed_of(entry)))

@@ -107,8 +107,12 @@ def stage(suite: Suite, module: str, name: str, folder: Path) -> Stage | None:
     )
 
 
-def recompiled(stage: Stage, kernels: Collection[str], edit: tuple[str, str] | None = None) -> str:
+def recompiled(
+    stage: Stage, kernels: Collection[str], edit: tuple[str, str] | None = None, *, precompiled: bool = True
+) -> str:
     """The listing of kernels, by symbol (with ROCm's compiler: of all), with the text of a file, by its name, replaced.
+
+    Headers that are not ``precompiled`` take a second more, and leave nothing in the cache.
 
     Raises:
         CompileError: it does not compile.
@@ -133,9 +137,9 @@ def recompiled(stage: Stage, kernels: Collection[str], edit: tuple[str, str] | N
         whole = Path(name, "module.ll")
         compiler.compile_intermediate(
             root / stage.main, whole, t,
-            include=include, forced=forced, flags=stage.flags, originals=stage.originals,
+            include=include, forced=forced, flags=stage.flags, originals=stage.originals, precompiled=precompiled,
         )  # fmt: skip
-        compiler.compile_kernels(whole.read_text(), kernels, listing, t)
+        compiler.compile_kernels(whole.read_text(), kernels, listing, t, stage.flags)
         return listing.read_text()
 
 

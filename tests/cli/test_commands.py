@@ -29,7 +29,7 @@ def test_list(parity, suite):
 
 
 def test_list_selects(parity):
-    assert "1 modules, 1 ops, 2 kernels" in parity("list", "unary.gelu", "--dtype", "f16,f64").out
+    assert "1 module, 1 op, 2 kernels" in parity("list", "unary.gelu", "--dtype", "f16,f64").out
 
 
 def test_listed_cases_are_what_a_run_draws(parity, tmp_path):
@@ -182,7 +182,11 @@ def test_doctor_measures_the_cache(parity, monkeypatch, tmp_path):
         (tmp_path / part).mkdir(parents=True)
         (tmp_path / part / "file").write_bytes(bytes(3 << 19))
     (tmp_path / "away").symlink_to("nowhere")
-    assert f"{tmp_path}, 3.0 MiB" in parity("doctor").out.replace("\n", "")
+    facts = {fact["name"]: fact for fact in json.loads(parity("doctor", "--json").out) if fact["group"] == "cache"}
+    assert facts["folder"]["found"] == str(tmp_path)
+    assert facts["size"]["found"].startswith("3.0 MiB, at most 5120 MiB") and facts["size"]["ok"]
+    monkeypatch.setenv("PARITY_CACHE_LIMIT", "much")
+    assert 'PARITY_CACHE_LIMIT is "much"' in " ".join(parity("doctor").out.split())
 
 
 def test_doctor_says_what_to_install(parity, monkeypatch):
