@@ -66,7 +66,8 @@ class Taken:
 
     What PTX shows is None without it: ``is_input`` of what a pointer leads to, ``is_count`` of a number that bounds the
     index of an element; ``bounds`` are the pointers into which it bounds another index, as that of a row. ``lanes`` are
-    the elements that are accessed at once; ``is_vector`` says that the type is one of so many.
+    the elements that are accessed at once; ``is_vector`` says that the type is one of so many, ``is_single`` that all
+    threads access the same ones.
     """
 
     name: str
@@ -79,6 +80,7 @@ class Taken:
     bounds: tuple[str, ...] = ()
     lanes: int = 1
     is_vector: bool = False
+    is_single: bool = False
 
 
 @dataclass(frozen=True)
@@ -161,6 +163,7 @@ def _seen(taken: Taken, place: int, flow: Flow | None, names: list[str], c_type:
         dtype=dtype,
         is_written=bool(use and use.writes),
         is_input=use is None or use.is_input,
+        is_single=use is not None and use.is_single,
     )
 
 
@@ -211,12 +214,14 @@ def _op(module: str, source: str, alike: list[Signature]) -> str:
     counts_vectors = any(each.is_vector for each in pointers)
     extent = "n" if counts_vectors or lanes == 1 else f"{lanes}*n"
     shapes = {each.name: f"{each.lanes}*n" if counts_vectors and each.lanes > 1 else extent for each in pointers}
+    single = [each for each in pointers if each.is_single]
     # Where further numbers bound an index, as those of rows and of columns do, all of them are extents.
     bounding = [each for each in one.args if each.bounds and _integer(each, of)] if _others(one.args) else []
     if not _OWN.isdisjoint(each.name for each in one.args):
         bounding = []
     if bounding:
         shapes = {each.name: _extents(each, bounding, counts_vectors) for each in pointers}
+    shapes |= {each.name: str(each.lanes) for each in single}
     guess_of_roles = "" if is_seen else "  # a guess: written; updates= are read as well"
     words, params = [], {}
     for each in one.args:
@@ -229,14 +234,14 @@ def _op(module: str, source: str, alike: list[Signature]) -> str:
         elif name in ("num_dims", "numel"):
             words.append(f"{name}:{wide}")
         elif _is_count(each) and guess in NUMBERS and not NUMBERS[guess].is_float:
-            words.append(f"{name}:{guess}={'numel' if lanes == 1 else extent}")
+            words.append(f"{name}:{guess}={'numel' if lanes == 1 and not single else extent}")
         else:
             words.append(name)
             params[name] = guess
     types = [",".join(SUFFIXES.get(spelt, spelt) for spelt in each.types) or "f32" for each in alike]
     spelling = {SUFFIXES[s]: s for each in alike for s in each.types if SUFFIXES.get(s, s) != s}
     told = "; ".join(f"{name}: {shape}" for name, shape in shapes.items())
-    shaped = [f'    shapes="{told}",  # a guess'] if bounding or lanes > 1 or not (inputs or updates) else []
+    shaped = [f'    shapes="{told}",  # a guess'] if bounding or single or lanes > 1 or not (inputs or updates) else []
     if bounding and lanes > 1 and not counts_vectors:
         shaped.append(f'    where="{bounding[-1].name} % {lanes} == 0",')
     shaped += ['    strides="aligned",'] * (lanes > 1) + ["    writes=True,"] * (not (inputs or updates))
@@ -255,7 +260,7 @@ def _op(module: str, source: str, alike: list[Signature]) -> str:
         *([f"    outputs={_mapping(outputs)},{guess_of_roles}"] if outputs else []),
         *([f"    updates={_mapping(updates)},{guess_of_roles}"] if updates else []),
         *([f"    params={_mapping(params)},  # drawn; what the host computes is rows:i32=..."] if params else []),
-        *_launch(one, bounding, axes),
+        *_launch(one, bounding, axes, len(pointers) > len(single) > 0),
         f"    grid_stride={one.flow is not None and one.flow.strided},",
         f"    # reference=...,  # a function of {', '.join((*inputs, *params)) or 'nothing'}; none: CUDA's side judges",
         ")",
@@ -276,14 +281,18 @@ def _extents(pointer: Taken, bounding: list[Taken], counts_vectors: bool) -> str
     return " ".join(names)
 
 
-def _launch(one: Signature, bounding: list[Taken], axes: list[str]) -> list[str]:
-    """The lines about the launch: of pictures, whose blocks lie in rows and columns, 16 x 16 threads."""
+def _launch(one: Signature, bounding: list[Taken], axes: list[str], reduces: bool) -> list[str]:
+    """The lines about the launch: of pictures, whose blocks lie in rows and columns, 16 x 16 threads; of a kernel that
+    ``reduces``, one for each element that it does not reduce to.
+    """
     names = [each.name for each in bounding]
+    threads = _block(one.flow)
     if len(names) == 2 and axes == ["y"] and not (one.flow and one.flow.threads):
         return [f'    grid="ceil({names[1]}/16), ceil({names[0]}/16)",  # a guess', '    block="16, 16",  # a guess']
     guess = "a guess: the host's; say grid= and shapes= if not a thread per element"
     told = [f"    # its blocks are told apart along {' and '.join(axes)}: say grid="] if axes else []
-    return [f"    block={_block(one.flow)},  # {guess}", *told]
+    grid = [f'    grid="ceil({"*".join(names) or "n"}/{threads})",  # a guess'] if reduces and not axes else []
+    return [*grid, f"    block={threads},  # {guess}", *told]
 
 
 def _is_count(number: Taken) -> bool:

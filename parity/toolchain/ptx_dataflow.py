@@ -50,7 +50,7 @@ class Use:
 
     ``first`` is the first of these that stands in the text: what is written before it is read is no input.
     ``scattered`` says that places to write to come out of memory: what is not among them stays as it was. ``width`` is
-    the most bytes of one access.
+    the most bytes of one access, and it ``is_single`` if all are at one place.
     """
 
     reads: frozenset[str] = frozenset()
@@ -58,6 +58,7 @@ class Use:
     first: Literal["ld", "st", "atom", ""] = ""
     scattered: bool = False
     width: int = 0
+    is_single: bool = False
 
     @property
     def is_input(self) -> bool:
@@ -147,7 +148,8 @@ class _Kernel:
                 reads = use.reads | {kind} if what != "st" else use.reads
                 writes = use.writes | {kind} if what != "ld" else use.writes
                 scattered = use.scattered or (what == "st" and bool(self._slice(address) & self._fetched))
-                uses[key] = Use(reads, writes, use.first or what, scattered, max(use.width, width))
+                single = not self._indices(address) and (use.is_single or key not in uses)
+                uses[key] = Use(reads, writes, use.first or what, scattered, max(use.width, width), single)
                 where.setdefault(key, set()).add(address)
         return Flow(
             tuple(each["type"] for each in self._parameters),
@@ -276,6 +278,10 @@ class _Kernel:
         moved = self._closure(address, self._moved)
         scaled = {source for each in moved | self._addends(moved) for source in self._scaled.get(each, ())}
         return {each for source in scaled | self._addends(moved) for each in self._closure(source, self._same)}
+
+    def _indices(self, address: str) -> set[str]:
+        """All that goes into an address, but arguments and copies of them."""
+        return {each for each in self._slice(address) if not self._values(each) and not self._keys(each)}
 
     def _addends(self, moved: frozenset[str]) -> set[str]:
         return {source for each in moved for source in self._made.get(each, ())} - {

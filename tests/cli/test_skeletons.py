@@ -142,6 +142,13 @@ __global__ void norm(float* out, float* mean, const float* inp, const float* wei
     mean[i] = sum / cols;
     for (int j = 0; j < cols; j++) out[i * cols + j] = (inp[i * cols + j] - mean[i]) * weight[j];
 }
+__global__ void least(float* value) { *value = -1e30f; }
+__global__ void total(const float* input, float* output, int count) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float v = i < count ? fabsf(input[i]) : 0;
+    for (int o = 16; o; o >>= 1) v = fmaxf(v, __shfl_down_sync(~0u, v, o, 32));
+    if (threadIdx.x % 32 == 0) atomicMax((int*)output, __float_as_int(v));
+}
 __global__ void waits(volatile int* flag, int most) { for (int i = 0; i < most && !*flag; i++); }
 """
 
@@ -159,9 +166,11 @@ def test_kernels_with_vectors_and_of_rows_have_a_verdict_at_once(parity, tmp_pat
     assert 'shapes="to: 4*n; from: 4*n",  # a guess\n    strides="aligned",' in text
     assert 'args="x by n:i32=4*n",\n    shapes="x: 4*n"' in text and 'shapes="p: 3*n; length: n"' in text
     assert 'shapes="out: rows cols; mean: rows; inp: rows cols; weight: rows cols"' in text
+    assert 'shapes="value: 1",' in text
+    assert 'shapes="input: count; output: 1",  # a guess' in text and 'grid="ceil(count/256)",' in text
     assert "it writes to nothing that it is given, so nothing can be compared" in text
     result = parity("run", "--target", "gfx1100", "--examples", "3")
-    assert result.code == 0 and result.out.count("pass  3/3") == 6, result.out + result.err
+    assert result.code == 0 and result.out.count("pass  3/3") == 8, result.out + result.err
 
 
 def test_without_nvcc_roles_are_guesses(parity, monkeypatch, tmp_path):
