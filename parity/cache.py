@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import logging
 import os
@@ -17,12 +16,12 @@ from pathlib import Path
 import platformdirs
 
 from parity import zig
+from parity.cache_limit import SCRATCH, SEAL, begun, grown, locked, used
 from parity.errors import SystemLacks
 
 __all__ = ["Cache", "default_root", "digest"]
 
 log = logging.getLogger("parity.cache")
-_SEAL = "SHA256SUMS"
 
 PATIENCE = 300.0
 """Seconds for which one waits at most while another process or thread builds the same entry: it may be suspended."""
@@ -65,10 +64,12 @@ class Cache:
         """
         if sound := self._sound(key):
             return sound, True
-        folder = self.folder(key)
+        folder, base = self.folder(key), self._base
         try:
+            if base:
+                begun(base)
             folder.parent.mkdir(parents=True, exist_ok=True)
-            scratch = Path(tempfile.mkdtemp(prefix=".build-", dir=folder.parent))
+            scratch = Path(tempfile.mkdtemp(prefix=SCRATCH, dir=folder.parent))
         except OSError as error:
             raise self._unwritable(error) from error
         try:
@@ -77,12 +78,14 @@ class Cache:
                     return sound, True
                 build(scratch)
                 try:
-                    (scratch / _SEAL).write_text(_seal_of(scratch))
+                    (scratch / SEAL).write_text(_seal_of(scratch))
                     scratch.rename(folder)
                 except OSError as error:
                     # Another process built the same key first, or the damaged entry could not be removed.
                     if not _is_sound(folder):
                         raise self._unwritable(error) from error
+                if base:
+                    grown(base, folder)
                 return folder, False
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
@@ -113,11 +116,21 @@ class Cache:
         folder = self.folder(key)
         if not folder.is_dir():
             return None
+        if base := self._base:
+            used(base, folder)
+            if not folder.is_dir():
+                return None
         if _is_sound(folder):
             return folder
         log.warning("cache entry %s was damaged; it is built again", folder)
         shutil.rmtree(folder, ignore_errors=True)
         return None
+
+    @property
+    def _base(self) -> Path | None:
+        """The folder that the limit is for, if this is in it."""
+        base = default_root()
+        return base if base in (self.root, *self.root.parents) else None
 
     def _unwritable(self, error: OSError) -> SystemLacks:
         return SystemLacks(
@@ -136,32 +149,24 @@ def _turn(folder: Path) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):
             file = stack.enter_context(path.open("w"))
-            if _locked(file.fileno()):
+            if locked(file.fileno()):
                 stack.callback(path.unlink, missing_ok=True)
             else:
                 end = time.monotonic() + PATIENCE
-                while zig.wanted() and time.monotonic() < end and not _locked(file.fileno()):
+                while zig.wanted() and time.monotonic() < end and not locked(file.fileno()):
                     time.sleep(0.05)
                 file.close()
         yield
 
 
-def _locked(descriptor: int) -> bool:
-    """Lock an open file, if it is not locked by another process; true if it is locked now."""
-    with contextlib.suppress(BlockingIOError):
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return True
-    return False
-
-
 def _is_sound(folder: Path) -> bool:
     try:
-        return _seal_of(folder) == (folder / _SEAL).read_text()
+        return _seal_of(folder) == (folder / SEAL).read_text()
     except (OSError, UnicodeDecodeError):
         return False
 
 
 def _seal_of(folder: Path) -> str:
     """Checksums of all files but the bytecode that Python leaves beside case files, which it checks itself."""
-    files = sorted(p for p in folder.rglob("*") if p.is_file() and p.name != _SEAL and p.parent.name != "__pycache__")
+    files = sorted(p for p in folder.rglob("*") if p.is_file() and p.name != SEAL and p.parent.name != "__pycache__")
     return "".join(f"{hashlib.sha256(p.read_bytes()).hexdigest()}  {p.relative_to(folder).as_posix()}\n" for p in files)

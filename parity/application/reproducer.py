@@ -24,7 +24,7 @@ from parity.case import Case
 from parity.codeobject import mangled
 from parity.compare import bit_patterns, expected_of
 from parity.compare.interval import right_interval
-from parity.dtypes import DType
+from parity.dtypes import DType, of_array
 from parity.engine import CaseRecord, Column
 from parity.engine.check import Checked
 from parity.engine.standard import Side as Executed
@@ -172,7 +172,7 @@ def reproducer(
         source=source.name,
         hip=built.get("hip"),
         targets=" and ".join(f"{side.target}" for side in sides),
-        seen=[(column, _verdict(record).replace("|", "\\|")) for column, record in seen.items()],
+        seen=[(column.known_as, _verdict(record).replace("|", "\\|")) for column, record in seen.items()],
         failures=[
             failure_text(Failure((record,)), _again(column), source.name)
             for column, record in seen.items()
@@ -180,7 +180,7 @@ def reproducer(
         ],
         made_by=worker.plan.made_by,
         rules=list(_rules(expected)),
-        notes=(*notes, *why),
+        notes=[note.partition("\n")[0].rstrip(":") for note in (*notes, *why)],  # compilers name paths of this machine
         files=list(_described(call, sides)),
     )
     hip = next((side.target for side in sides if side.name == "hip"), "")
@@ -439,7 +439,7 @@ def _verdict(record: CaseRecord) -> str:
 def _rules(expected: Mapping[str, Expected]) -> Iterator[str]:
     """The rules of each output in words."""
     for name, each in expected.items():
-        words = ["exactly the expected value, or NaN for NaN"]
+        words = ["exactly the expected value" + ", or any NaN for NaN" * of_array(each.value).is_float]
         if isinstance(each.accepts, InOrder):
             words = ["indices that put each row in order, whichever of equal elements comes first (`ranks`)"]
         elif each.bounds or each.accepts:

@@ -16,8 +16,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from parity.application import Run, Settings
+from parity.cli.clusters import add_cluster, clustered
 from parity.cli.options import add_folders, add_jobs, add_json, add_selection, add_target, select
 from parity.cli.terminal import built, errors, measured, output
+from parity.cluster import Cluster
 from parity.engine.baseline import Baseline, Changed, read_baseline
 from parity.engine.bench import NOT_JUDGED
 from parity.errors import NotAvailable, count_of, unwritable
@@ -61,18 +63,24 @@ def options(parser: argparse.ArgumentParser) -> None:
         help="change of a share that counts as faster or slower (default: %(default)g)",
     )
     add_jobs(parser)
+    add_cluster(parser)
     add_json(parser)
     add_folders(parser)
 
 
 def main(arguments: argparse.Namespace) -> int:
     """Select, build, measure, compare, report."""
+    with clustered(arguments) as cluster:
+        return _main(arguments, cluster)
+
+
+def _main(arguments: argparse.Namespace, cluster: Cluster | None) -> int:
     suite, selection = select(arguments)
     baseline = read_baseline(arguments.baseline) if arguments.baseline else None
     for path in arguments.save:
         _write(path)  # now, and not after minutes of measuring
     settings = Settings(EXAMPLES, jobs=arguments.jobs)
-    prepared = built(Run.on_one(suite, selection, arguments.runner, arguments.target, settings, PURPOSE))
+    prepared = built(Run.on_one(suite, selection, arguments.runner, arguments.target, settings, PURPOSE, cluster))
     found = measured(prepared, hot=arguments.hot, seconds=arguments.seconds)
     if isinstance(found.stopped, NotAvailable) and not found.measurements:
         raise found.stopped

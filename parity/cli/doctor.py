@@ -20,11 +20,12 @@ from rich.text import Text
 import parity
 from parity import zig
 from parity.cache import default_root
+from parity.cache_limit import LIMIT, limit, size
 from parity.cli.options import add_json
 from parity.cli.terminal import output
 from parity.documents import json_text
 from parity.engine.pool import processors
-from parity.errors import MissingTool, ParityError
+from parity.errors import MissingTool, ParityError, UsageError
 from parity.report.tables import Cell, coloured
 from parity.runners import described, probed, problems, runner, runners
 from parity.runners.registry import BUILT_IN
@@ -183,26 +184,21 @@ def _libraries() -> Iterator[Fact]:
 
 def _cache() -> Iterator[Fact]:
     root = default_root()
-    size = _size(root)
     try:
         root.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=root).close()
         advice = ""
     except OSError as error:
         advice = f"cannot be written ({error.strerror}); set PARITY_CACHE to a writable folder"
-    yield Fact("cache", "folder", f"{root}, {size / 2**20:.1f} MiB", advice, needed=True)
-
-
-def _size(folder: str | Path) -> int:
-    """The bytes of the files below a folder, as far as they can be seen; others may be at work there."""
+    yield Fact("cache", "folder", f"{root}", advice, needed=True)
+    held = f"{size(root) / 2**20:.1f} MiB"
     try:
-        with os.scandir(folder) as entries:
-            return sum(
-                _size(entry.path) if entry.is_dir(follow_symlinks=False) else entry.stat(follow_symlinks=False).st_size
-                for entry in entries
-            )
-    except OSError:
-        return 0
+        allowed = limit()
+    except UsageError as error:
+        yield Fact("cache", "size", held, str(error), needed=True)
+        return
+    most = "no limit" if allowed is None else f"at most {allowed / 2**20:.0f} MiB"
+    yield Fact("cache", "size", f"{held}, {most} ({LIMIT}={os.environ.get(LIMIT) or 'unset'})")
 
 
 def _runners() -> Iterator[Fact]:

@@ -42,8 +42,6 @@ def main(arguments: argparse.Namespace) -> int:
     """Select, build, execute, store."""
     if arguments.output.is_dir():
         raise UsageError(f"{arguments.output} is a folder; name a file with -o")
-    if arguments.cluster and arguments.time:
-        raise UsageError("--time measures on this machine, and --cluster executes on others; record without --time")
     with clustered(arguments) as cluster:
         return _main(arguments, cluster)
 

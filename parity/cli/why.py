@@ -39,7 +39,7 @@ def options(parser: argparse.ArgumentParser) -> None:
         help=f"{RUNNERS[0]} or {RUNNERS[1]} (default: {RUNNERS[0]}; both, where there is nvcc, if nothing fails or "
         "the op has no reference)",
     )
-    add_target(parser, f"{' '.join(DEFAULT_TARGETS)}; the first on which the case fails is examined, or else the first")
+    add_target(parser, f"{' '.join(DEFAULT_TARGETS)}; one is examined, the first on which the case fails")
     add_jobs(parser)
     add_json(parser)
     add_folders(parser)

@@ -41,7 +41,8 @@ class Knob:
     def fits(self, target: Target, flags: Sequence[str]) -> bool:
         """True if a target has this knob, and the flags of a project leave it to be turned."""
         here = target.vendor == self.vendor and self.wavefront in (0, target.wavefront)
-        return here and (not self.where or bool(self._met(flags)))
+        done = bool(self.flags) and {*self.flags} <= {*flags}
+        return here and not done and (not self.where or bool(self._met(flags)))
 
     def turned(self, flags: Sequence[str]) -> tuple[str, ...]:
         """The flags of a project, with this knob turned."""

@@ -106,7 +106,7 @@ def state_of(records: Sequence[CaseRecord]) -> State | None:
 def turn_each(plan: Plan, suite: Suite, *, jobs: int | None = None, progress: Progress | None = None) -> Answer:
     """Turn every knob of every side that can change what becomes of the one case of a plan.
 
-    Of AMD's targets the first is examined on which the case fails, or else the first.
+    Of AMD's targets the first is examined on which the case fails, else the first that differs from CUDA's side.
 
     Raises:
         NotAvailable: the case cannot be judged as it is built.
@@ -157,7 +157,7 @@ def _subjects(
     examined = []
     for vendor in ("amd", "cuda"):
         columns = [column for column in task.columns if column.vendor == vendor]
-        examined += [next((column for column in columns if column in failing), columns[0])] if columns else []
+        examined += sorted(columns, key=lambda column: -(state_of([of_column[column]]) or 0))[:1]
     together = replace(task, columns=tuple(examined))
     alone = bool(entry.op.reference and failing)  # what the other side computes does not matter
     for column in examined:
@@ -166,14 +166,14 @@ def _subjects(
         own = replace(task, columns=(column,)) if alone else together
         code = plan.code[entry.op.module, column]
         if column.vendor == "cuda":
-            yield Subject(own, column, code, suite.sides.cuda.flags)
+            yield Subject(own, column, code, suite.sides.cuda.flags, detail=of_column[column].verdict.detail)
             continue
         found = pool.schedule(staged, [task, column, folder / column.target], seconds=limit).result()
         if found is None:
             raise UsageError(
                 f"module {entry.op.module!r} is a code object: there is no source that could be built again"
             )
-        yield Subject(own, column, found[1], found[0].flags, found[0])
+        yield Subject(own, column, found[1], found[0].flags, found[0], of_column[column].verdict.detail)
 
 
 def _knobs(subject: Subject) -> Iterator[tuple[Knob, str, tuple[str, ...]]]:

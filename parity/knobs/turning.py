@@ -22,7 +22,7 @@ class Subject:
     """A case, ``task``, and the column of it whose code is built again.
 
     ``code`` is that code as it is built, ``flags`` are the project's for this side, and ``stage`` is AMD's module as it
-    is compiled.
+    is compiled. ``detail`` is what is said of the case as it is built.
     """
 
     task: Task
@@ -30,6 +30,7 @@ class Subject:
     code: CodeObject
     flags: tuple[str, ...] = ()
     stage: Stage | None = None
+    detail: str = ""
 
     @property
     def entry(self) -> Entry:
@@ -96,7 +97,7 @@ def turn(subject: Subject, knob: Knob, how: str, flags: tuple[str, ...]) -> Turn
     if code is None or _same(before, code, symbols):
         return Turn(knob, column, how, same=True)
     records = untouched(subject.task, [(column, code)])
-    about = "\n".join(each.verdict.detail for each in records)
+    about = "\n".join((subject.detail, *(each.verdict.detail for each in records)))
     return Turn(knob, column, how, records, changes(before, code, symbols, about))
 
 

@@ -57,7 +57,7 @@ def sentence(answer: Answer, sources: Path) -> str:
     lines.append(f"{_capital(knob.says)}.")
     others = [_short(each) for each in answer.of(Effect.GONE if gone else Effect.APPEARS) if each is not found]
     if others:
-        lines.append(f"{'So it does' if gone else 'It fails'} with {', '.join(others)} as well.")
+        lines.append(f"{'So it does' if gone else 'It fails'} {', '.join(others)} as well.")
     lines += [
         f"As it is built it fails on {each.column.target} ({_failing(each)}), which no knob changes."
         for each in answer.before
@@ -209,7 +209,7 @@ def _named(turned: Turn) -> Mapping[str, str]:
 
 
 def _short(turned: Turn) -> str:
-    return f"{turned.how.partition(', which ')[0].removeprefix('with ')} on {turned.column.target}"
+    return f"{_with(turned.how.partition(', which ')[0])} on {turned.column.target}"
 
 
 def _with(how: str) -> str:

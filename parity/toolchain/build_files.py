@@ -36,6 +36,7 @@ _BUILD_FILES = (
     *("meson.build", "BUILD", "BUILD.bazel", "*.bzl", "SConstruct", "SConscript", "configure.ac"),
     "*.sh",
     "*.py",  # extensions that torch builds when they are first used, and CuPy's raw modules
+    "README*",  # which says how a program is compiled that has no build file
 )
 """The names of build files, the likeliest first."""
 
@@ -55,6 +56,7 @@ _INCLUDES = re.compile(
 _STANDARD = re.compile(r"-std=(?:c|gnu)\+\+(\w+)|(?:CUDA_STANDARD|CXX_STANDARD|cuda_std_|cxx_std_)[ _]?(\d\d)\b")
 _NEWER = re.compile(
     r"\bconcept\s+\w+\s*=|\brequires(?:\s+\w|\s*[({])|\b(?:consteval|constinit)\s|#\s*include\s*<(?:concepts|numbers|ranges)>"
+    r"|\b\w+\s*\((?:[^(){};]*,)?\s*(?:const\s+)?auto\s*[&*]*\s*\w+\s*[,)]"
 )
 """Matches code that C++20 has and C++17 has not."""
 _DRAFTS = {"0x": "11", "1y": "14", "1z": "17", "2a": "20", "2b": "23", "2c": "26"}

@@ -56,6 +56,9 @@ STUBS = HEADERS / "stubs"
 EMPTY = HEADERS / "supplement" / "empty.hip"
 """An empty source, for queries of a compiler."""
 
+STUBS_AFTER = "-idirafter"
+"""The flag before a folder that is searched last."""
+
 RUNTIME = "hip/hip_runtime.h"
 """The header that nvcc includes by itself under CUDA's name, and hipcc does not."""
 
@@ -484,10 +487,16 @@ def _included_first(
     """The flags for headers included before a source: those that begin every compilation as a precompiled one."""
     start, others = _starting(forced)
     if start and precompiled:
-        yield from ("-Xclang", "-include-pch", "-Xclang", _precompiled(target, flags, tuple(start)))
+        yield from ("-Xclang", "-include-pch", "-Xclang", _precompiled(target, _of_start(flags), tuple(start)))
     elif start:
         others = (*start, *others)
     yield from (part for header in others for part in ("-include", header))
+
+
+def _of_start(flags: Sequence[str]) -> tuple[str, ...]:
+    """The flags that the first headers depend on: not the folder of stubs, which each module has its own of."""
+    pairs = zip(("", *flags), flags, strict=False)
+    return tuple(flag for before, flag in pairs if STUBS_AFTER not in (before, flag))
 
 
 @functools.cache
@@ -533,7 +542,7 @@ def _warn_of_fallback(reason: str) -> None:
 
 def _headers(target: Target, flags: Sequence[str]) -> Iterator[str | Path]:
     """The flags for the folders with headers, where others are ``flags``."""
-    yield from (f"-fdebug-prefix-map={HEADERS}={HEADERS_ALIAS}", "-idirafter", STUBS)
+    yield from (f"-fdebug-prefix-map={HEADERS}={HEADERS_ALIAS}", STUBS_AFTER, STUBS)
     found = headers()
     if found is None:
         yield from ("-isystem", FALLBACK)

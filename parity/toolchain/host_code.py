@@ -36,6 +36,7 @@ from parity.toolchain.host_syntax import (
     first_length_at,
     function_at,
     launched,
+    linkage_at,
     pieces_at,
     typedef_at,
 )
@@ -48,6 +49,9 @@ _CONSTANT = re.compile(r"(\w+)\s*=\s*(.*)")
 
 _EXTERN_SHARED = re.compile(r"__shared__ variable '(\w+)' cannot be 'extern'")
 """clang's error for dynamic shared memory with a length, which nvcc takes and does not heed."""
+
+_TWO_LINKAGES = re.compile(r"^cannot combine with previous 'extern' declaration specifier$")
+"""clang's error for ``extern "C" static``, which nvcc takes: as in C++ nobody else sees the function."""
 
 _BRACES = re.compile(r"overloaded operator '=' is ambiguous \(with operand types .* and 'void'\)")
 """clang's error for ``x = {}`` where HIP's type has several assignments and CUDA's has one."""
@@ -206,6 +210,8 @@ def repaired(
                 break  # it may be about device code
             if shared := _EXTERN_SHARED.search(error.text):
                 around = first_length_at(texts[file], line, column, shared[1])
+            elif _TWO_LINKAGES.search(error.text):
+                around = linkage_at(texts[file], line, column)
             elif _BRACES.search(error.text):
                 around = braces_at(texts[file], line, column)
             elif error.previous and error.previous[0] not in texts:  # HIP's headers have it: device code or not

@@ -25,6 +25,7 @@ __all__ = [
     "function_at",
     "guessed",
     "launched",
+    "linkage_at",
     "parameters",
     "pieces_at",
     "syntax_tree",
@@ -211,6 +212,15 @@ def extern_at(text: str, line: int, column: int) -> tuple[Piece, ...]:
     """The ``extern`` declaration at a place that defines nothing; none if there is none."""
     node = _node_at(text, line, column, "declaration")
     return (_piece(node, ""),) if node is not None and _source(node).startswith("extern") else ()
+
+
+def linkage_at(text: str, line: int, column: int) -> tuple[Piece, ...]:
+    """The ``extern "C"`` before one definition at a place; none if there is none."""
+    node = _node_at(text, line, column, "linkage_specification")
+    value, body = (node and node.child_by_field_name(part) for part in ("value", "body"))
+    if not node or not value or not body or body.type == "declaration_list":
+        return ()
+    return (replace(_piece(node, ""), end=value.end_byte, head=f"extern {_source(value)}"),)
 
 
 def first_length_at(text: str, line: int, column: int, name: str) -> tuple[Piece, ...]:

@@ -219,7 +219,7 @@ def _staged(
         place = folder / _STUBS / LIBRARY_NAMES
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(library_names(each.text for each in hip.values()))
-    after = ("-idirafter", str((folder / _STUBS).resolve())) if stubs else ()
+    after = (compiler.STUBS_AFTER, str((folder / _STUBS).resolve())) if stubs else ()
     return Staged(
         main,
         tuple(folder / os.path.relpath(path, source.root) for path in source.folders)

@@ -182,7 +182,11 @@ def test_doctor_measures_the_cache(parity, monkeypatch, tmp_path):
         (tmp_path / part).mkdir(parents=True)
         (tmp_path / part / "file").write_bytes(bytes(3 << 19))
     (tmp_path / "away").symlink_to("nowhere")
-    assert f"{tmp_path}, 3.0 MiB" in parity("doctor").out.replace("\n", "")
+    facts = {fact["name"]: fact for fact in json.loads(parity("doctor", "--json").out) if fact["group"] == "cache"}
+    assert facts["folder"]["found"] == str(tmp_path)
+    assert facts["size"]["found"].startswith("3.0 MiB, at most 5120 MiB") and facts["size"]["ok"]
+    monkeypatch.setenv("PARITY_CACHE_LIMIT", "much")
+    assert 'PARITY_CACHE_LIMIT is "much"' in " ".join(parity("doctor").out.split())
 
 
 def test_doctor_says_what_to_install(parity, monkeypatch):

@@ -47,7 +47,7 @@ def test_the_folder_alone_names_the_elements_that_parity_names(parity, project, 
     wrong, total = re.search(r"^out: (\d+) of (\d+) elements are wrong$", result.out, re.M).groups()
     index, expected, got = found[0]
     says = (project / "folder" / "README.md").read_text()
-    assert f"| gfx1100 emulated | fail: value, {wrong} of {total} wrong, ({index}) is {got} for {expected} |" in says
+    assert f"| gfx1100 (emulated) | fail: value, {wrong} of {total} wrong, ({index}) is {got} for {expected} |" in says
     assert f"parity run '{WEIGHTED}' --target gfx1100" in says
 
     # It needs nothing of the project, and nvcc takes its other side.

@@ -162,6 +162,21 @@ def test_both_sides_are_compared_if_nothing_fails(parity, project, only):
     assert rows(result.out)["without"][:2] == ["--fmad=false", "sm_90"]
 
 
+@pytest.mark.thorough
+@NVCC
+def test_without_a_reference_a_knob_of_either_side_may_answer(parity, project, only):
+    folder = project('cuda-flags = ["--fmad=false"]')
+    case = folder / "cases" / "mine.py"
+    case.write_text(case.read_text().replace("reference=function, ", ""))
+    only("contraction")
+    result = parity("why", "mine.squares[f32](a=64~normal@0 b=64~normal@0)", "--target", "gfx1100")
+    assert result.code == 0, result.out + result.err
+    assert "So it does without --fmad=false on sm_90 as well." in result.out
+    assert " taken as right, same bits " in result.out
+    alone = parity("why", "mine.squares[f32](a=64~normal@0 b=64~normal@0)", *ON)
+    assert alone.code == 3 and "the op has no reference" in alone.err
+
+
 LOOSE = "return within(4096, a.astype(np.float64) ** 2 - b.astype(np.float64) ** 2, to)"
 
 

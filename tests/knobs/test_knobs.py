@@ -22,6 +22,11 @@ def test_a_knob_that_undoes_a_flag_is_there_where_a_project_has_the_flag():
     assert not any("fast-math" in each for each in described("gfx90a", "-DX=-ffast-math", "-DY"))
 
 
+def test_what_the_project_does_already_is_not_turned():
+    assert "-ffp-contract=off" in described("gfx1100")
+    assert "-ffp-contract=off" not in described("gfx1100", "-ffp-contract=off")
+
+
 def test_a_flag_and_its_value_may_be_two_words():
     assert "without --fmad false" in described("sm_90", "--fmad", "false")
     (knob,) = (each for each in KNOBS if each.vendor == "cuda" and each.where.startswith("--?fmad"))

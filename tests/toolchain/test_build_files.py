@@ -48,6 +48,7 @@ def test_a_value_that_is_known_when_a_program_runs_is_guessed(project):
         ("cmake/cuda.cmake", 'set(CMAKE_CUDA_FLAGS "${CMAKE_CUDA_FLAGS} -DGPU")\n', "-DGPU"),
         ("src/compile.sh", "# build\nnvcc area.cu -c -O2 -DGPU=1 -x cu\n", "-DGPU=1"),
         ("src/BUILD.bazel", 'cc_library(name = "x", defines = ["GPU=1"])\n', "-DGPU=1"),
+        ("README.md", "## Build\n```bash\nnvcc -O3 \\\n    -D GPU=3 \\\n    -o area main.cu\n```\n", "-DGPU=3"),
         ("src/meson.build", "add_project_arguments('-DGPU', language: 'cuda')\n", "-DGPU"),
     ],
 )
@@ -128,7 +129,9 @@ def test_a_newer_standard_of_cpp(project, file, text, flag):
         ("\ntemplate <class T>\nconcept Number = sizeof(T) > 1;\n", 3),
         ("template <class T> requires (sizeof(T) > 1) void f(T);\n", 1),
         ("#include <concepts>\n", 1),
+        ("__device__ void f(int x, const auto &y) { y(x, 1); }\n", 1),  # nvcc takes it as C++17
         ("// concept x = 1;\nint concept_of, requires_;\n", None),
+        ("void f() { for (auto& x : all) each([](auto y, auto z) { if (auto w = y(z)) use(w); }); }\n", None),
     ],
 )
 def test_a_source_that_is_of_cpp_20_says_so(project, text, line):

@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from parity import zig
+from parity.cache import default_root
 from parity.errors import MissingTool
 from parity.toolchain import compiler
 from parity.toolchain.targets import TARGETS, target
@@ -51,6 +52,15 @@ def test_a_listing_does_not_depend_on_the_folder(source, tmp_path):
     text = source.with_suffix(".s").read_text()
     assert text == (other / source.name).with_suffix(".s").read_text()
     assert str(compiler.HEADERS) not in text
+
+
+def test_what_is_precompiled_does_not_depend_on_the_folder(source):
+    """A module with stubs has a folder with them of its own."""
+    compiler.compile_listing(source, source.with_suffix(".s"), target("gfx1100"))
+    before = sorted((default_root() / "prelude").glob("*/*"))
+    flags = ("-idirafter", str(source.parent))
+    compiler.compile_listing(source, source.with_suffix(".s"), target("gfx1100"), flags=flags)
+    assert sorted((default_root() / "prelude").glob("*/*")) == before
 
 
 def test_an_error_speaks_of_the_original_file(source):

@@ -504,6 +504,13 @@ def test_a_type_that_a_source_without_the_headers_of_the_host_defines_itself(bui
     assert [piece.line for piece in one.translation.left_out] == [1]
 
 
+def test_c_linkage_of_a_function_that_nobody_else_sees(built):
+    source = 'extern "C" __device__ static inline int one(int x) { return x + 1; }\n'
+    one = built(source + 'extern "C" __global__ void k(int* x) { x[0] = one(x[0]); }\n')
+    assert has(one, "k")
+    assert [(piece.line, piece.name) for piece in one.translation.left_out] == [(1, 'extern "C"')]
+
+
 def test_what_the_library_of_cuda_keeps_of_old_standards(built):
     source = "#include <functional>\nstruct Half : std::unary_function<float, float> {\n"
     source += "  __host__ __device__ float operator()(float x) const { return x / 2; }\n};\n"
