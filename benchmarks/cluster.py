@@ -61,7 +61,8 @@ def main() -> None:
     """Measure what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", nargs="*", metavar="efficiency|overhead|scale", default=[])
-    parser.add_argument("--select", nargs="*", default=["reduce.softmax", "sort"], help="kernels (efficiency)")
+    parser.add_argument("--select", nargs="*", default=["sort"], help="kernels (efficiency)")
+    parser.add_argument("--examples", type=int, default=200, help="cases to draw of each kernel (efficiency)")
     parser.add_argument("--workers", type=int, nargs="*", default=[64, 512], help="simulated workers (scale)")
     parser.add_argument("--cases", type=int, default=CASES, help="cases in all (scale)")
     parser.add_argument("--seconds", type=float, default=TASK_SECONDS, help="of a task (scale)")
@@ -74,7 +75,7 @@ def main() -> None:
         return
     what = arguments.what or ["efficiency", "overhead", "scale"]
     if "efficiency" in what:
-        efficiency(arguments.select)
+        efficiency(arguments.select, arguments.examples)
     if "overhead" in what:
         simulated(1, 0.0, tasks=arguments.tasks)
     if "scale" in what:
@@ -82,7 +83,7 @@ def main() -> None:
             simulated(workers, arguments.seconds, cases=arguments.cases)
 
 
-def efficiency(selectors: list[str]) -> None:
+def efficiency(selectors: list[str], examples: int) -> None:
     """Print what a run costs on 1, 2, ... processes of this machine, on a cluster and on the pool."""
     counts = range(1, processors() + 1)
     found: dict[str, list[tuple[float, float]]] = {}
@@ -91,7 +92,7 @@ def efficiency(selectors: list[str]) -> None:
         for name in [*(f"pool:{count}" for count in counts), *(f"local:{count}" for count in counts)]:
             kind, _, count = name.partition(":")
             with connected(name) if kind == "local" else nullcontext() as cluster:
-                settings = Settings(jobs=int(count) if kind == "pool" else None)
+                settings = Settings(examples, jobs=int(count) if kind == "pool" else None)
                 run = Run.of(*selectors, targets=["gfx1100"], settings=settings, cluster=cluster)
                 cost = Cost()
                 cases = len(run.build().execute(cost).records)

@@ -300,6 +300,7 @@ def need_dask() -> None:
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     # What is interrupted, or not connected, leaves coroutines of Dask's behind.
     warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
+    warnings.filterwarnings("ignore", "Sending large graph", UserWarning)  # the contents of a run, once
 
 
 @contextlib.asynccontextmanager
