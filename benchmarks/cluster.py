@@ -35,7 +35,7 @@ import psutil
 
 from parity.application import Run, Settings
 from parity.cluster import connected
-from parity.cluster.connection import need_dask
+from parity.cluster.connection import QUIET, need_dask
 from parity.cluster.messages import Answer, Request
 from parity.cluster.remote import delivered
 from parity.documents import packed, unpacked
@@ -49,12 +49,6 @@ CASES, TASK_SECONDS = 1_000_000, 0.6
 """A kernel of the suite has about 27 cases on a column, which take the emulator 10 to 27 ms each."""
 
 TURNS = 3
-
-QUIET = {
-    "distributed.worker.profile.enabled": False,
-    "distributed.admin.system-monitor.interval": "1h",
-}
-"""Work that a Dask worker does by itself several times a second: that is for a process with one of them, not 512."""
 
 
 def main() -> None:
