@@ -3,8 +3,8 @@
 Three things are measured, all with the scheduler, client and protocol that a run has:
 
 * ``efficiency``: kernels of the suite on ``local:1`` and on ``local:2``, ... up to the processors that this process may
-  use, and on the pool of one machine; cases by the seconds of processors that the run took, of all its processes. In
-  turns, so that a machine that is shared by others disturbs all alike; the best of each is taken.
+  use, and on the pool of one machine: the seconds of processors that the run took, of all its processes. In turns, so
+  that a machine that is shared by others disturbs all alike.
 * ``overhead``: calls that do nothing, on one worker: processor time of the scheduler, the client and the worker.
 * ``scale``: workers that sleep as long as the emulator needs for a kernel, and then answer as it would, for as many
   tasks as have 1,000,000 cases. ``--seconds`` of sleep for each task of ``--cases`` cases.
@@ -91,13 +91,13 @@ def efficiency(selectors: list[str], examples: int) -> None:
                 cost = Cost()
                 cases = len(run.build().execute(cost).records)
             found.setdefault(name, []).append((cost.processors, cost.seconds))
-    alone = min(found["pool:1"])[0]
+    alone = sum(each[0] for each in found["pool:1"])
     for name, costs in found.items():
-        used, took = min(costs)
+        used, took = (sum(each) for each in zip(*costs, strict=True))
         turns = ", ".join(f"{each[0]:.2f}" for each in costs)
         print(
-            f"{name:8} {cases} cases  {used:6.2f} s of processors (of {turns})  "
-            f"efficiency {alone / used:.2f}  {took:6.2f} s on a clock, {used / took:.2f} processors at a time",
+            f"{name:8} {cases} cases  {turns} s of processors  efficiency {alone / used:.2f}  "
+            f"{took / TURNS:6.2f} s on a clock, {used / took:.2f} processors at a time",
             flush=True,
         )
 
