@@ -95,7 +95,9 @@ def with_kernels(source: Source) -> Iterator[Variant]:
     if names := switches_of_kernels(source):
         yield Variant("switches", tuple(names))
         yield Variant("cuda", tuple(names))
-    yield Variant("templates", tuple(dict.fromkeys(map(str, guessed(source.files[source.path])))))
+    yield Variant(
+        "templates", tuple(dict.fromkeys(map(str, guessed(source.files[source.path], tuple(source.files.values())))))
+    )
 
 
 def _wholes(source: Source) -> Iterator[Variant]:
