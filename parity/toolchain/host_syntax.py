@@ -356,8 +356,8 @@ def _parameter_name(parameter: tree_sitter.Node) -> str:
 def guessed(text: str, texts: Sequence[str] = ()) -> Iterator[Instantiation]:
     """The kernel templates of a file, for ``float`` where nothing says for which types they are.
 
-    Numbers are those of a launch; those of a template that the file launches nowhere are 32. One that is launched with
-    numbers that are not written there is not among them. ``texts`` are those of all that the file includes.
+    Numbers are those of a launch, or the constants that it names; those of a template that the file launches nowhere
+    are 32. ``texts`` are those of all that the file includes.
     """
     root = syntax_tree(text).root_node
     launches: dict[str, list[str]] = {}
@@ -404,8 +404,8 @@ def _guess(defaults: Sequence[str], launched: bool, given: Sequence[str]) -> lis
             found.append(default)
         elif not default and not argument:
             break
-        elif default in ("true", _NUMBER) and not launched:
-            found.append(default)
+        elif default in ("true", _NUMBER) and (not launched or re.fullmatch(r"[\w:]+", argument)):
+            found.append(argument or default)  # a constant, if the launch knows it by a name
         else:
             return []
     return found

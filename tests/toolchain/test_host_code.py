@@ -156,11 +156,14 @@ def test_templates_that_other_files_launch_get_a_number_of_their_own(built):
         '#include "types.h"\n'
         "template <Number T, unsigned int N, bool B> __global__ void sum(T* x) { *x = B ? N : 0; }\n"
         "template <int N> __global__ void wide(float* x) { static_assert(N > 32); *x = N; }\n"
+        "namespace bits { constexpr int few = 3; }\n"
+        "template <int N, class T> __global__ void mask(T* x) { *x = N; }\n"
+        "template <class T> void run(Tensor<T> x) { mask<bits::few, T><<<1, 1>>>(x.data); }\n"
     )
     one = built(
         source, types_h="#include <type_traits>\ntemplate <class T> concept Number = std::is_arithmetic_v<T>;\n"
     )
-    assert set(names(one).values()) == {"_Z3sumIfLj32ELb1EEvPT_"}, "what is refused is left out"
+    assert set(names(one).values()) == {"_Z3sumIfLj32ELb1EEvPT_", "_Z4maskILi3EfEvPT0_"}, "what is refused is left out"
     assert one.guessed and "-std=c++20" in [each.flag for each in one.switches]
 
 

@@ -35,6 +35,9 @@ template void mshadow::cuda::run<float>(mshadow::Tensor<gpu, 3, float>, mshadow:
 extern "C" __global__ void places(const int* n, int* out) {
   mshadow::Tensor<mshadow::gpu, 3, int> all(out, mshadow::Shape3(2, 4, 8), 16, nullptr);
   all[threadIdx.x / 32][threadIdx.x / 8 % 4][threadIdx.x % 8] = n[threadIdx.x];
+  mshadow::half::half_t half = threadIdx.x;
+  half += 0.5f;
+  if (threadIdx.x == 3) all[1][3][14] = half.half_ + int(half * half);
   if (threadIdx.x == 0) all.FlatTo2D()[7][15] = all.MSize();
 }
 """
@@ -49,4 +52,4 @@ def test_tensors_of_kernels_and_launches(tmp_path, cache):
     n = np.arange(64, dtype=np.int32)
     out = kernels.run("places", np.zeros((2, 4, 16), np.int32), n, block=64)
     assert np.array_equal(out[:, :, :8].ravel(), n)
-    assert out[1, 3, 15] == 128 and not out[:, :, 8:15].any()
+    assert out[1, 3, 15] == 128 and out[1, 3, 14] == 0x4300 + 12 and not out[:, :, 8:14].any()

@@ -7,12 +7,14 @@
 #include <hip/hip_fp16.h>
 #include <hip/hip_runtime.h>
 #include <parity/logging.h>
+#include <type_traits>
 
 #define MSHADOW_FORCE_INLINE inline __attribute__((always_inline))
 #define MSHADOW_XINLINE __host__ __device__ inline __attribute__((always_inline))
 #define MSHADOW_CINLINE inline
 #define MSHADOW_CUDA_CALL(call) (void)(call)
 #define MSHADOW_CUDA_POST_KERNEL_CHECK(kernel) (void)hipPeekAtLastError()
+#define MSHADOW_DEFAULT_DTYPE = ::mshadow::default_real_t
 #define MSHADOW_USE_CUDA 1
 
 namespace mshadow {
@@ -23,7 +25,21 @@ struct cpu { static constexpr bool kDevCPU = true; static constexpr int kDevMask
 struct gpu { static constexpr bool kDevCPU = false; static constexpr int kDevMask = 2; };
 enum TypeFlag { kFloat32, kFloat64, kFloat16, kUint8, kInt32, kInt8, kInt64 };
 enum LayoutFlag { kNCHW, kNHWC, kCHWN, kNCDHW = 1 << 5, kNDHWC, kCDHWN };
-namespace half { using half_t = __half; }
+namespace half {
+// Computes as a float; half_ are its bits.
+struct half_t {
+  uint16_t half_;
+  half_t() = default;
+  MSHADOW_XINLINE half_t(__half value) : half_(__half_as_ushort(value)) {}
+  template <typename T, typename = std::enable_if_t<std::is_arithmetic<T>::value>>
+  MSHADOW_XINLINE half_t(T value) : half_(__half_as_ushort(__float2half(float(value)))) {}
+  MSHADOW_XINLINE operator float() const { return __half2float(__ushort_as_half(half_)); }
+  MSHADOW_XINLINE half_t& operator+=(float other) { return *this = float(*this) + other; }
+  MSHADOW_XINLINE half_t& operator-=(float other) { return *this = float(*this) - other; }
+  MSHADOW_XINLINE half_t& operator*=(float other) { return *this = float(*this) * other; }
+  MSHADOW_XINLINE half_t& operator/=(float other) { return *this = float(*this) / other; }
+};
+}  // namespace half
 template <typename T> struct DataType;
 template <> struct DataType<float> { static constexpr int kFlag = kFloat32; };
 template <> struct DataType<double> { static constexpr int kFlag = kFloat64; };
