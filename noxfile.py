@@ -86,10 +86,12 @@ def lint(session: nox.Session) -> None:
     session.install("--group", "lint")
     session.run("ruff", "check")
     session.run("ruff", "format", "--check")
-    workflows = map(str, sorted(Path(".github", "workflows").glob("*.yml")))
+    templates = Path("parity", "template", "ci")
+    workflows = map(str, (*sorted(Path(".github", "workflows").glob("*.yml")), templates / "github.yml"))
     session.run("check-jsonschema", "--builtin-schema", "vendor.github-workflows", *workflows)
     actions = map(str, sorted(Path(".github", "actions").glob("*/action.yml")))
     session.run("check-jsonschema", "--builtin-schema", "vendor.github-actions", *actions)
+    session.run("check-jsonschema", "--builtin-schema", "vendor.gitlab-ci", str(templates / "gitlab.yml"))
     session.run("hadolint", "Dockerfile")
 
 

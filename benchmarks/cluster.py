@@ -1,19 +1,23 @@
-"""How runs on a cluster scale: ``python -m benchmarks.cluster``.
+"""The scaling of runs on a cluster: ``python -m benchmarks.cluster``.
 
 Three things are measured, all with the scheduler, client and protocol that a run has:
 
 * ``efficiency``: kernels of the suite on ``local:1`` and on ``local:2``, ... up to the processors that this process may
-  use; the rate of each divided by that of ``local:1`` and by the number of processes. In turns, so that a machine that
-  is shared by others disturbs all alike; the best of each is taken.
-* ``overhead``: calls that do nothing, on one worker: processor time of the scheduler, and of client and worker.
-* ``scale``: workers that sleep as long as the emulator needs for a kernel, and nothing else, for as many tasks as have
-  1,000,000 cases. ``--seconds`` of sleep for each task of ``--cases`` cases.
+  use, and on the pool of one machine; cases by the seconds of processors that the run took, of all its processes. In
+  turns, so that a machine that is shared by others disturbs all alike; the best of each is taken.
+* ``overhead``: calls that do nothing, on one worker: processor time of the scheduler, the client and the worker.
+* ``scale``: workers that sleep as long as the emulator needs for a kernel, and then answer as it would, for as many
+  tasks as have 1,000,000 cases. ``--seconds`` of sleep for each task of ``--cases`` cases.
+
+Scheduler, client and simulated workers are three processes.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import functools
+import importlib
 import json
 import os
 import subprocess
@@ -21,19 +25,36 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AsyncExitStack, contextmanager, nullcontext
+from dataclasses import replace
+from functools import partial
+from itertools import cycle, islice
 from pathlib import Path
-from typing import Any
+
+import psutil
 
 from parity.application import Run, Settings
 from parity.cluster import connected
 from parity.cluster.connection import need_dask
+from parity.cluster.messages import Answer, Request
+from parity.cluster.remote import delivered
+from parity.documents import packed, unpacked
+from parity.engine import Plan
+from parity.engine import run as execute
+from parity.engine.calls import Pool
 from parity.engine.pool import processors
+from parity.suite import find_suite
 
-CASES, TASK_CASES, TASK_SECONDS = 1_000_000, 24, 0.6
-"""A kernel of the suite has about 24 cases on a column, which take the emulator 10 to 27 ms each."""
+CASES, TASK_SECONDS = 1_000_000, 0.6
+"""A kernel of the suite has about 27 cases on a column, which take the emulator 10 to 27 ms each."""
 
 TURNS = 3
+
+QUIET = {
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.system-monitor.interval": "1h",
+}
+"""Work that a Dask worker does by itself several times a second: that is for a process with one of them, not 512."""
 
 
 def main() -> None:
@@ -45,84 +66,150 @@ def main() -> None:
     parser.add_argument("--cases", type=int, default=CASES, help="cases in all (scale)")
     parser.add_argument("--seconds", type=float, default=TASK_SECONDS, help="of a task (scale)")
     parser.add_argument("--tasks", type=int, default=2000, help="calls (overhead)")
+    parser.add_argument("--simulate", nargs=2, metavar=("ADDRESS", "N"), help="be N workers of that scheduler")
     arguments = parser.parse_args()
     need_dask()
+    if arguments.simulate:
+        asyncio.run(simulate(arguments.simulate[0], int(arguments.simulate[1])))
+        return
     what = arguments.what or ["efficiency", "overhead", "scale"]
     if "efficiency" in what:
         efficiency(arguments.select)
     if "overhead" in what:
-        asyncio.run(simulated(1, arguments.tasks, 0.0))
+        simulated(1, 0.0, tasks=arguments.tasks)
     if "scale" in what:
         for workers in arguments.workers:
-            asyncio.run(simulated(workers, max(1, arguments.cases // TASK_CASES), arguments.seconds))
+            simulated(workers, arguments.seconds, cases=arguments.cases)
 
 
 def efficiency(selectors: list[str]) -> None:
-    """Print the rates of a run on 1, 2, ... processes of this machine."""
+    """Print what a run costs on 1, 2, ... processes of this machine, on a cluster and on the pool."""
     counts = range(1, processors() + 1)
-    seconds: dict[int, list[float]] = {count: [] for count in counts}
+    found: dict[str, list[tuple[float, float]]] = {}
     cases = 0
     for _ in range(TURNS):
-        for count in counts:
-            with connected(f"local:{count}") as cluster:
-                run = Run.of(*selectors, targets=["gfx1100"], settings=Settings(), cluster=cluster)
-                results = run.build().execute()
-            cases = len(results.records)
-            seconds[count].append(results.seconds)
-    alone = min(seconds[1])
-    for count, each in seconds.items():
-        best = min(each)
+        for name in [*(f"pool:{count}" for count in counts), *(f"local:{count}" for count in counts)]:
+            kind, _, count = name.partition(":")
+            with connected(name) if kind == "local" else nullcontext() as cluster:
+                settings = Settings(jobs=int(count) if kind == "pool" else None)
+                run = Run.of(*selectors, targets=["gfx1100"], settings=settings, cluster=cluster)
+                cost = Cost()
+                cases = len(run.build().execute(cost).records)
+            found.setdefault(name, []).append((cost.processors, cost.seconds))
+    alone = min(found["pool:1"])[0]
+    for name, costs in found.items():
+        used, took = min(costs)
+        turns = ", ".join(f"{each[0]:.2f}" for each in costs)
         print(
-            f"local:{count}  {cases} cases  {best:6.2f} s (of {', '.join(f'{one:.2f}' for one in each)})  "
-            f"{cases / best:6.0f} cases/s  efficiency {alone / best / count:.2f}",
+            f"{name:8} {cases} cases  {used:6.2f} s of processors (of {turns})  "
+            f"efficiency {alone / used:.2f}  {took:6.2f} s on a clock, {used / took:.2f} processors at a time",
             flush=True,
         )
 
 
-async def simulated(workers: int, tasks: int, seconds: float) -> None:
-    """Print how long workers that sleep need for so many tasks: the scheduler in a process of its own, they in this."""
-    from distributed import Client, Worker
+class Cost:
+    """The progress of a run, which notes what the run proper costs: all its processes, without what is prepared."""
 
-    with scheduler() as (address, process):
-        async with AsyncExitStack() as stack:
-            for number in range(workers):
-                worker = Worker(
-                    address,
-                    nthreads=1,
-                    resources={"emulated": 1},
-                    memory_limit=0,
-                    name=f"w{number}",
-                    dashboard=False,
-                    dashboard_address="127.0.0.1:0",
-                )
-                await stack.enter_async_context(worker)
-            client = await stack.enter_async_context(Client(address, asynchronous=True, set_as_default=False))
-            before, mine, start = processor_seconds(process), time.process_time(), time.perf_counter()
-            options = {"seconds": seconds, "pure": False, "resources": {"emulated": 1}}
-            waiting = [asyncio.ensure_future(answer(each)) for each in client.map(slept, range(tasks), **options)]
-            await asyncio.gather(*waiting)
+    seconds = processors = 0.0
+
+    def __call__(self, what: str, done: int, total: int) -> None:
+        """Note the costs so far."""
+        if what == "running":
+            if not done:
+                self._begin = time.perf_counter(), used()
+            elif done == total:
+                self.seconds, self.processors = time.perf_counter() - self._begin[0], used() - self._begin[1]
+
+
+def used() -> float:
+    """The seconds of processors that this process and those below it have had."""
+    mine = psutil.Process()
+    every = [each.cpu_times() for each in (mine, *mine.children(recursive=True))]
+    return sum(each.user + each.system + each.children_user + each.children_system for each in every)
+
+
+def simulated(workers: int, seconds: float, tasks: int = 0, cases: int = 0) -> None:
+    """Print how long workers that sleep so long for each task need for a run of so many tasks or cases."""
+    suite = find_suite()
+    one = Run.of("unary.gelu", dtypes=["f32"], targets=["gfx1100"], suite=suite).build()
+    found = one.execute().records
+    records, tasks = packed(found), tasks or cases // len(found)
+    entire = [replace(each, columns=one.plan.columns) for each in Run.of(targets=["gfx1100"], suite=suite).tasks]
+    plan = replace(one.plan, tasks=tuple(islice(cycle(entire), tasks)))
+    with tempfile.TemporaryDirectory() as folder, scheduler() as (address, process):
+        answer = Path(folder, "answer")
+        answer.write_bytes(packed(Answer("simulated", "returned", records)))
+        command = [sys.executable, "-m", "benchmarks.cluster", "--simulate", address, str(workers)]
+        with started(command) as theirs, connected(address) as cluster:
+            pids = {"scheduler": process, "client": os.getpid(), "workers": theirs.pid}
+            before, start = {name: processor_seconds(pid) for name, pid in pids.items()}, time.perf_counter()
+
+            @contextmanager
+            def pools(plan: Plan, jobs: int | None) -> Iterator[Pool]:
+                with cluster.pool(suite, plan) as pool:
+                    pool.remote = partial(importlib.import_module("benchmarks.cluster").slept, str(answer), seconds)
+                    yield pool
+
+            cases = sum(1 for _ in execute(plan, suite, pools=pools))
             took = time.perf_counter() - start
-            theirs, mine = processor_seconds(process) - before, time.process_time() - mine
+            costs = {name: processor_seconds(pid) - before[name] for name, pid in pids.items()}
     ideal = tasks * seconds / workers
     share = f", {ideal / took:.2f} of the ideal {ideal:.1f} s" if ideal else ""
+    each = ", ".join(f"{1e3 * cost / tasks:.2f} ms in the {name}" for name, cost in costs.items())
     print(
-        f"{workers} workers, {tasks} tasks of {seconds:g} s ({tasks * TASK_CASES} cases): {took:.1f} s{share}; for",
-        f"each task {1e3 * theirs / tasks:.2f} ms of a processor in the scheduler, {1e3 * mine / tasks:.2f} ms in",
-        f"client and workers, {1e3 * took / tasks:.2f} ms in all",
+        f"{workers} workers, {tasks} tasks of {seconds:g} s ({cases} cases, answers of {len(records) / 1e3:.1f} kB): "
+        f"{took:.1f} s{share}; of processors for each task {each}",
         flush=True,
     )
 
 
-async def answer(future: Any) -> None:
-    """Wait for an answer, and let the cluster forget it, as a run does."""
-    await future
-    future.release()
+async def simulate(address: str, count: int) -> None:
+    """Be so many workers, which do nothing that takes time."""
+    import dask
+    from distributed import Worker
+
+    dask.config.set(QUIET)
+    async with AsyncExitStack() as stack:
+        for number in range(count):
+            one = Worker(
+                address,
+                nthreads=1,
+                resources={"emulated": 1},
+                memory_limit=0,
+                name=f"w{number}",
+                dashboard=False,
+                dashboard_address="127.0.0.1:0",
+            )
+            await stack.enter_async_context(one)
+        print("ready", flush=True)
+        await one.finished()
 
 
-async def slept(number: int, seconds: float) -> bytes:
-    """What a simulated worker does; its answer is about as large as that of a kernel."""
+async def slept(file: str, seconds: float, request: bytes, ticket: str, client: str) -> bytes:
+    """The call of a simulated worker: sleep, and answer with what a kernel left."""
+    from distributed import get_worker
+
+    unpacked(request, Request, "what a client asks for")
     await asyncio.sleep(seconds)
-    return bytes(10_000)
+    return delivered(get_worker(), ticket, client, answer_in(file))
+
+
+@functools.cache
+def answer_in(file: str) -> bytes:
+    """The answer in a file."""
+    return Path(file).read_bytes()
+
+
+@contextmanager
+def started(command: list[str]) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that ends with the block, when it has said that it is ready."""
+    process = subprocess.Popen(command, stdout=subprocess.PIPE)
+    try:
+        assert process.stdout and process.stdout.readline()
+        yield process
+    finally:
+        process.terminate()
+        process.wait()
 
 
 @contextmanager

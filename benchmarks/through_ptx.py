@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             wrong[each.kernel] += 1
             print(f"{each.case}: {each.problem}", flush=True)
     seconds = time.perf_counter() - start
-    print(f"{cases} cases of {len(kernels)} kernels in {seconds:.0f} s: {wrong.total()} of {len(wrong)} kernels differ")
+    print(f"{len(wrong)} of {len(kernels)} kernels differ: {wrong.total()} of {cases} cases, in {seconds:.0f} s")
     return 1 if wrong else 0
 
 

@@ -23,6 +23,7 @@ __all__ = [
     "Unreferenced",
     "Unsupported",
     "UsageError",
+    "count_of",
     "natural",
     "nearest",
     "refusal",
@@ -81,6 +82,11 @@ def nearest(word: str, known: Iterable[str]) -> str:
     """A ``"; did you mean a, b?"`` tail for an unknown name, or an empty string."""
     close = difflib.get_close_matches(word, list(known), n=3, cutoff=0.5)
     return f"; did you mean {', '.join(close)}?" if close else ""
+
+
+def count_of(number: int, noun: str) -> str:
+    """A number of things in words: "1 case", "2 cases"."""
+    return f"{number} {noun}{'s' * (number != 1)}"
 
 
 def natural(text: str, what: str) -> int:

@@ -15,6 +15,7 @@ LAYERS = (
     ("cli", "testing"),
     ("application",),
     ("report", "cluster"),
+    ("knobs",),
     ("mutation",),
     ("engine",),
     ("runners", "static"),

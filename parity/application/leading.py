@@ -17,7 +17,9 @@ __all__ = ["found_by", "kept", "with_cases"]
 def found_by(prepared: Prepared, tries: int, progress: Progress | None = None) -> tuple[Found, ...]:
     """The cases that reach more than those of the run, of up to ``tries`` further ones for each kernel."""
     plan, run = prepared.plan, prepared.run
-    return tuple(lead(plan, run.suite, tries, jobs=run.settings.jobs, progress=progress)) if plan.tasks else ()
+    if not plan.tasks:
+        return ()
+    return tuple(lead(plan, run.suite, tries, jobs=run.settings.jobs, progress=progress, pools=run.pools))
 
 
 def with_cases(prepared: Prepared, found: Iterable[Found]) -> Prepared:

@@ -7,7 +7,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from parity.engine import Plan, Progress, environment
+from parity.engine import Plan, Progress
 from parity.engine.bench import Ceilings, Measurement, bench
 from parity.errors import NotAvailable
 from parity.report import bench_frame
@@ -16,7 +16,7 @@ from parity.report.bench import Results
 if TYPE_CHECKING:
     import pandas
 
-    from parity.application.run import Prepared
+    from parity.application.run import Prepared, Run
 
 __all__ = ["Measured", "measure"]
 
@@ -28,6 +28,7 @@ class Measured:
     ``ceilings`` are by target what its device can do at most.
     """
 
+    run: Run
     plan: Plan
     measurements: list[Measurement] = field(default_factory=list)
     ceilings: Mapping[str, Ceilings] = field(default_factory=dict)
@@ -47,7 +48,7 @@ class Measured:
             self.measurements,
             {column.target: column.device or column.runner for column in self.plan.columns},
             self.ceilings,
-            environment=environment(self.plan, arguments),
+            environment=self.run.environment(self.plan, arguments),
             complete=self.stopped is None,
         )
 
@@ -69,12 +70,12 @@ def measure(
     order = {op: i for i, op in enumerate(run.suite.ops)}
     live = [replace(task, columns=tuple(c for c in task.columns if c in run.columns.built)) for task in plan.tasks]
     tasks = sorted((task for task in live if task.columns), key=lambda task: order[task.op])
-    found = Measured(replace(plan, tasks=tuple(tasks)))
+    found = Measured(run, replace(plan, tasks=tuple(tasks)))
     ceilings: dict[str, Ceilings] = {}
     stopped: KeyboardInterrupt | NotAvailable | None = None
     try:
         with closing(  # type: ignore[type-var]
-            bench(found.plan, run.suite, hot=hot, seconds=seconds, report=progress)
+            bench(found.plan, run.suite, hot=hot, seconds=seconds, report=progress, pools=run.measuring)
         ) as results:
             for one in results:
                 if isinstance(one, Measurement):

@@ -11,7 +11,7 @@ from pathlib import Path
 import parity
 from parity.application.run import Prepared
 from parity.cache import digest
-from parity.engine import Progress, environment
+from parity.engine import Progress
 from parity.errors import NotAvailable
 from parity.files import below
 from parity.mutation import MutantJournal, Recall, Settings, Subject, Tried, Usual, mutate, recall_of
@@ -72,7 +72,7 @@ def plant(
             problems.setdefault(f"{told}, because {entry.kernel} does not pass them as it is")
 
     decides = {
-        "environment": {**environment(plan), "arguments": []},
+        "environment": {**run.environment(plan), "arguments": []},
         "parity": _own_digest(),
         "search": settings.search,
     }
@@ -89,6 +89,7 @@ def plant(
                     progress=progress,
                     problem=problem,
                     measured=measured,
+                    pools=run.pools,
                 )
             ) as results:
                 for one in results:
@@ -117,9 +118,7 @@ def _subjects(prepared: Prepared) -> Iterator[Subject]:
             code = plan.code.get((entry.op.module, column))
             if code is not None and column.vendor == "amd" and column.built:
                 sourced = not code.made_by.startswith("code object")
-                yield Subject(
-                    task.op, task.dtypes, entry.op.module, column, () if entry.op.reference else others, sourced
-                )
+                yield Subject(task, entry.op.module, column, () if entry.op.reference else others, sourced)
 
 
 def _own_digest() -> str:

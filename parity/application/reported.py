@@ -18,7 +18,16 @@ from parity.engine.bench import Measurement
 from parity.engine.record import parse_record
 from parity.errors import UsageError
 from parity.files import content_of
-from parity.report.document import NOT_RUN, CellEntry, KernelEntry, MatrixFile, counted, document, no_cases, read_matrix
+from parity.report.document import (
+    WITHOUT_CASES,
+    CellEntry,
+    KernelEntry,
+    MatrixFile,
+    counted,
+    document,
+    no_cases,
+    read_matrix,
+)
 from parity.report.failures import Reproduction
 from parity.report.html import Shown, Sources
 from parity.report.matrix import matrix_of_records
@@ -180,9 +189,9 @@ def _joined(one: Reported, other: Reported) -> Reported:
             mine = cells.setdefault(key, {})
             for column, cell in zip(run.matrix.columns, kernel.cells, strict=True):
                 place = (column.runner, column.target)
-                if run is other and place in mine and cell.state != NOT_RUN:
+                if run is other and place in mine and cell.state not in WITHOUT_CASES:
                     replaced.add((kernel.op, kernel.kernel, *place))
-                if place not in mine or cell.state != NOT_RUN:
+                if place not in mine or cell.state not in WITHOUT_CASES:
                     mine[place] = cell
     entries = (
         replace(kernel, cells=tuple(cells[key].get((c.runner, c.target)) or no_cases(c) for c in columns))

@@ -24,7 +24,7 @@ from parity.case import Case
 from parity.codeobject import mangled
 from parity.compare import bit_patterns, expected_of
 from parity.compare.interval import right_interval
-from parity.dtypes import DType
+from parity.dtypes import DType, of_array
 from parity.engine import CaseRecord, Column
 from parity.engine.check import Checked
 from parity.engine.standard import Side as Executed
@@ -35,6 +35,7 @@ from parity.launch import POISON, Arithmetic, Launch, Pointer, Scalar, Struct, p
 from parity.op import Call, Entry
 from parity.options import CUDA_SIDE, DEFAULT_RUNNER, as_arguments
 from parity.reference.expected import Expected
+from parity.reference.sort import InOrder
 from parity.report.failures import Failure, Reproduction, failure_text
 from parity.report.matrix import failure_class
 from parity.runners import Choosing, Vendor, available, runner
@@ -139,6 +140,7 @@ def reproducer(
         ],
         "results": results,
         "judged": bool(expected),
+        "most": max(1, *(len(each[what]) for each in results for what in ("also", "divergences"))),
         "shared_without_asking": SHARED_BYTES,
         "poison": f"0x{POISON:02X}",
     }
@@ -170,7 +172,7 @@ def reproducer(
         source=source.name,
         hip=built.get("hip"),
         targets=" and ".join(f"{side.target}" for side in sides),
-        seen=[(column, _verdict(record).replace("|", "\\|")) for column, record in seen.items()],
+        seen=[(column.known_as, _verdict(record).replace("|", "\\|")) for column, record in seen.items()],
         failures=[
             failure_text(Failure((record,)), _again(column), source.name)
             for column, record in seen.items()
@@ -178,7 +180,7 @@ def reproducer(
         ],
         made_by=worker.plan.made_by,
         rules=list(_rules(expected)),
-        notes=(*notes, *why),
+        notes=[note.partition("\n")[0].rstrip(":") for note in (*notes, *why)],  # compilers name paths of this machine
         files=list(_described(call, sides)),
     )
     hip = next((side.target for side in sides if side.name == "hip"), "")
@@ -251,7 +253,7 @@ def _referenced(entry: Entry, call: Call) -> Mapping[str, Expected]:
     """
     expected = call.references() if call.references else {}
     for name, each in expected.items():
-        if each.accepts:
+        if each.accepts and not isinstance(each.accepts, InOrder):
             raise UsageError(
                 f"what is right for {name} of {entry.op.name} is told by a function of the whole result and not by "
                 "values, so a program without parity cannot judge it; parity run executes this case"
@@ -305,7 +307,8 @@ def _results(
     files: dict[str, bytes] = {}
     for name, layout in call.outputs.items():
         buffer, each = call.buffers[name], expected.get(name)
-        interval = each is not None and (each.bounds is not None or each.accepts is not None)
+        order = each.accepts if each and isinstance(each.accepts, InOrder) else None
+        interval = each is not None and order is None and (each.bounds is not None or each.accepts is not None)
         others: dict[str, Array] = {}
         if each is not None:
             others = {f"also{n}": value for n, value in enumerate(each.alternatives, 1)} | dict(each.divergences)
@@ -316,6 +319,8 @@ def _results(
                 )
             )  # fmt: skip
             arrays = {"expected": each.value, "rules": np.asarray(rules, np.uint8), **others}
+            if order:
+                arrays["ranks"] = order.ranks
             for side in sides if interval else ():
                 vendor: Vendor = "cuda" if side == "cuda" else "amd"
                 arrays |= dict(zip((f"lower.{side}", f"upper.{side}"), right_interval(each, vendor), strict=True))
@@ -330,6 +335,7 @@ def _results(
                 "count": len(buffer.data),
                 "known": each is not None,
                 "interval": interval,
+                "sorts": order is not None,
                 "also": [other for other in others if other.startswith("also")],
                 "divergences": list(each.divergences) if each else [],
             }
@@ -433,8 +439,10 @@ def _verdict(record: CaseRecord) -> str:
 def _rules(expected: Mapping[str, Expected]) -> Iterator[str]:
     """The rules of each output in words."""
     for name, each in expected.items():
-        words = ["exactly the expected value, or NaN for NaN"]
-        if each.bounds or each.accepts:
+        words = ["exactly the expected value" + ", or any NaN for NaN" * of_array(each.value).is_float]
+        if isinstance(each.accepts, InOrder):
+            words = ["indices that put each row in order, whichever of equal elements comes first (`ranks`)"]
+        elif each.bounds or each.accepts:
             words = ["from `lower` to `upper`, which each side has of its own: compilers document other accuracies"]
         words += [f"or a value of `{name}.also{n}.bin`" for n, _ in enumerate(each.alternatives, 1)]
         words += [

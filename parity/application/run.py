@@ -131,7 +131,7 @@ class Run:
         found = (
             kernel_runner(runner, purpose, find)
             if runner
-            else gpu_runner(purpose) or kernel_runner(DEFAULT_RUNNER, purpose)
+            else gpu_runner(purpose, find) or kernel_runner(DEFAULT_RUNNER, purpose, find)
         )
         if replayed(found) is not None:
             raise UsageError(f"{purpose} executes kernels, and {runner} only has what was executed before")
@@ -179,6 +179,13 @@ class Run:
         if (cluster := self.cluster) is None:
             return worker_pool
         return lambda plan, jobs: cluster.pool(self.suite, plan)
+
+    @property
+    def measuring(self) -> Pools | None:
+        """The function that makes a pool in which a measurement has a device to itself; None for this process."""
+        if (cluster := self.cluster) is None:
+            return None
+        return lambda plan, jobs: cluster.pool(self.suite, plan, alone=True)
 
     @property
     def seed(self) -> int:

@@ -33,6 +33,7 @@ COMMANDS = (
         "list",
         "show",
         "reproduce",
+        "why",
         "build",
         "static",
     ),
@@ -153,6 +154,18 @@ def _say(text: str) -> None:
     errors().print(text, style="red")
 
 
+class _PrintCompletion(argparse.Action):
+    """Prints the script of a shell, and ends."""
+
+    def __call__(
+        self, found: argparse.ArgumentParser, namespace: argparse.Namespace, values: object, option: str | None = None
+    ) -> None:
+        from parity.cli.completion import completion
+
+        print(completion(parser(COMMANDS), str(values)))
+        found.exit()
+
+
 def parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     """The parser for these arguments: it has all commands, and the options of the one that they name."""
     # Imported here and not at the top: it takes half a second, which has to begin where signals are held.
@@ -166,6 +179,12 @@ def parser(argv: Sequence[str]) -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     found.add_argument("--version", action="version", version=f"parity {parity.__version__}")
+    found.add_argument(
+        "--print-completion",
+        action=_PrintCompletion,
+        choices=("bash", "zsh", "fish"),
+        help="print what makes this shell complete commands, options, targets, runners and ops",
+    )
     commands = found.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name in COMMANDS:
         file = name.replace("-", "_")

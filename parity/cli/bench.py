@@ -16,11 +16,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from parity.application import Run, Settings
+from parity.cli.clusters import add_cluster, clustered
 from parity.cli.options import add_folders, add_jobs, add_json, add_selection, add_target, select
 from parity.cli.terminal import built, errors, measured, output
+from parity.cluster import Cluster
 from parity.engine.baseline import Baseline, Changed, read_baseline
 from parity.engine.bench import NOT_JUDGED
-from parity.errors import NotAvailable, unwritable
+from parity.errors import NotAvailable, count_of, unwritable
 from parity.files import regular
 from parity.interrupts import INTERRUPTED
 from parity.report.bench import Results, bench_csv, bench_json, bench_markdown, bench_terminal
@@ -61,18 +63,24 @@ def options(parser: argparse.ArgumentParser) -> None:
         help="change of a share that counts as faster or slower (default: %(default)g)",
     )
     add_jobs(parser)
+    add_cluster(parser)
     add_json(parser)
     add_folders(parser)
 
 
 def main(arguments: argparse.Namespace) -> int:
     """Select, build, measure, compare, report."""
+    with clustered(arguments) as cluster:
+        return _main(arguments, cluster)
+
+
+def _main(arguments: argparse.Namespace, cluster: Cluster | None) -> int:
     suite, selection = select(arguments)
     baseline = read_baseline(arguments.baseline) if arguments.baseline else None
     for path in arguments.save:
         _write(path)  # now, and not after minutes of measuring
     settings = Settings(EXAMPLES, jobs=arguments.jobs)
-    prepared = built(Run.on_one(suite, selection, arguments.runner, arguments.target, settings, PURPOSE))
+    prepared = built(Run.on_one(suite, selection, arguments.runner, arguments.target, settings, PURPOSE, cluster))
     found = measured(prepared, hot=arguments.hot, seconds=arguments.seconds)
     if isinstance(found.stopped, NotAvailable) and not found.measurements:
         raise found.stopped
@@ -114,7 +122,7 @@ def _write(path: Path, text: str = "") -> None:
 def _summary(results: Results, baseline: Baseline | None) -> Iterator[str]:
     measured = [m for m in results.measurements if not m.problem]
     wrong = len(results.measurements) - len(measured)
-    text = f"{_count(len({m.kernel for m in measured}), 'kernel')}, {_count(len(measured), 'case')} measured"
+    text = f"{count_of(len({m.kernel for m in measured}), 'kernel')}, {count_of(len(measured), 'case')} measured"
     yield ("" if results.complete else "interrupted: ") + text + (f", {wrong} not" if wrong else "")
     if baseline:
         counts = Counter(change.verdict for change in results.changes)
@@ -122,13 +130,9 @@ def _summary(results: Results, baseline: Baseline | None) -> Iterator[str]:
         made = {(m.target, m.case) for m in results.measurements}
         missing = sum(key not in made for key in baseline.measurements)
         if missing:
-            yield f"of the baseline, {_count(missing, 'measurement')} not repeated"
+            yield f"of the baseline, {count_of(missing, 'measurement')} not repeated"
         if counts[Changed.OTHER]:
             yield f"the baseline was measured on {'; '.join(dict.fromkeys(baseline.devices.values()))}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' * (number != 1)}"
 
 
 def _code(results: Results, built: Sequence[Built]) -> int:

@@ -20,12 +20,14 @@ from rich.console import Console
 
 from parity.application import Results, Run, Settings
 from parity.application.leading import found_by, kept, with_cases
+from parity.cli.clusters import add_cluster, clustered
 from parity.cli.options import add_drawing, add_folders, add_jobs, add_json, add_selection, add_target, positive, select
 from parity.cli.terminal import built, errors, output, reporting
+from parity.cluster import Cluster
 from parity.documents import json_text
 from parity.engine.leading import Found
 from parity.errors import NotAvailable, UsageError, shown
-from parity.options import DEFAULT_RUNNER
+from parity.options import CUDA_SIDE, DEFAULT_RUNNER
 from parity.report.coverage import as_dict, lines, survey
 from parity.toolchain import DEFAULT_TARGETS
 
@@ -35,9 +37,13 @@ __all__ = ["main", "options"]
 def options(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add_selection(parser)
-    add_target(parser, " ".join(DEFAULT_TARGETS))
+    parser.add_argument(
+        "--runner", default=DEFAULT_RUNNER, metavar="NAME", help=f"{DEFAULT_RUNNER} (the default) or {CUDA_SIDE}"
+    )
+    add_target(parser, f"{' '.join(DEFAULT_TARGETS)}, or that of {CUDA_SIDE}")
     add_drawing(parser, examples=None, seed=None)
     add_jobs(parser)
+    add_cluster(parser)
     parser.add_argument(
         "--lead", type=positive, metavar="N", help="search for cases that reach more: execute N more of each kernel"
     )
@@ -51,9 +57,14 @@ def main(arguments: argparse.Namespace) -> int:
     """Run the cases, and print what they do not reach."""
     if arguments.save and not arguments.lead:
         raise UsageError("--save keeps the cases that --lead N finds; give both")
+    with clustered(arguments) as cluster:
+        return _main(arguments, cluster)
+
+
+def _main(arguments: argparse.Namespace, cluster: Cluster | None) -> int:
     suite, selection = select(arguments)
     settings = Settings(arguments.examples, arguments.seed, jobs=arguments.jobs)
-    run = Run.on_one(suite, selection, DEFAULT_RUNNER, arguments.target, settings, "parity coverage")
+    run = Run.on_one(suite, selection, arguments.runner, arguments.target, settings, "parity coverage", cluster)
     console = errors() if arguments.json else output()
     prepared = built(run, console)
     found: tuple[Found, ...] = ()

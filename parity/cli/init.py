@@ -2,7 +2,7 @@
 
 They are compiled for one target, and every module gets a case file that declares its kernels with what the compiler
 knows of their arguments. An op needs no reference: without one, AMD's results are judged by CUDA's side of the run. In
-a project with settings, the case files are written that are not there yet.
+a project with settings, the case files are written that are not there yet. --ci writes what makes a CI run parity.
 """
 
 from __future__ import annotations
@@ -27,6 +27,10 @@ __all__ = ["main", "options"]
 
 TEMPLATE = Path(__file__).parents[1] / "template"
 CONFIG = "pyproject.toml"
+CI = {"github": ".github/workflows/parity.yml", "gitlab": ".gitlab-ci.yml"}
+"""The file of a CI, by the name of its template."""
+IGNORED = ("parity-out/", "__pycache__/")
+"""What git is to ignore in a project."""
 NEXT = (
     "next: look through {cases}, then {there}parity run, which executes CUDA's side on the CPU where there is nvcc "
     "(python -m pip install 'parity-harness[nvcc]'); with a reference no CUDA is needed"
@@ -40,13 +44,14 @@ def options(parser: argparse.ArgumentParser) -> None:
         "--kernels", default="kernels", metavar="DIR", help="folder of the .cu files (default: kernels)"
     )
     parser.add_argument("--cases", default="cases", metavar="DIR", help="folder of the case files (default: cases)")
+    parser.add_argument("--ci", choices=CI, help="write a workflow of this CI as well, which needs no GPU")
 
 
 def main(arguments: argparse.Namespace) -> int:
     """Write what is not there yet; nothing is overwritten."""
     folder, config = arguments.folder, arguments.folder / CONFIG
     if _is_project(config):
-        return _complete(folder, config)
+        return _complete(folder, config, arguments.ci)
     written = []
     kernels, cases = folder / arguments.kernels, folder / arguments.cases
     has_own = kernels.is_dir() and any(below(kernels, *CUDA_SUFFIXES, ".hip"))
@@ -61,7 +66,7 @@ def main(arguments: argparse.Namespace) -> int:
     except OSError as error:
         raise UsageError(f"cannot write {config}: {error.strerror}; choose another folder") from error
     console = output()
-    for path in (*written, config):
+    for path in (*written, config, *_ci(folder, arguments.ci), *_ignore(folder)):
         console.print(f"wrote {path}")
     there = "" if folder.resolve() == Path.cwd() else f"cd {folder} && "
     steps = "run" if not has_own else "build"
@@ -72,19 +77,42 @@ def main(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _complete(folder: Path, config: Path) -> int:
-    """Write the case files that a project lacks; its settings stay as they are.
+def _ci(folder: Path, name: str | None) -> list[Path]:
+    """Write the workflow of a CI, if one is wanted that is not there."""
+    if name is None:
+        return []
+    path = folder / CI[name]
+    if path.exists():
+        errors().print(f"parity: {path} exists already and stays as it is", style="yellow")
+        return []
+    return [_write(path, (TEMPLATE / "ci" / f"{name}.yml").read_text())]
+
+
+def _ignore(folder: Path) -> list[Path]:
+    """Add what is missing in .gitignore."""
+    path = folder / ".gitignore"
+    before = text_of(path) if path.exists() else ""
+    if not (missing := [line for line in IGNORED if line not in before.splitlines()]):
+        return []
+    end = "\n" if before and not before.endswith("\n") else ""
+    return [_write(path, before + end + "".join(f"{line}\n" for line in missing))]
+
+
+def _complete(folder: Path, config: Path, ci: str | None) -> int:
+    """Write the case files and the workflow that a project lacks; its settings stay as they are.
 
     Raises:
         UsageError: it lacks none.
     """
     project = find_project(folder)
-    written = _skeletons(project, quiet=True) if project.kernels.is_dir() else []
+    declared = _skeletons(project, quiet=True) if project.kernels.is_dir() else []
+    written = [*declared, *_ci(folder, ci)]
     if not written:
         raise UsageError(f"{config} has a [tool.parity] already: this is a project; see it with parity list")
-    for path in written:
+    for path in (*written, *_ignore(folder)):
         output().print(f"wrote {path}")
-    output().print(NEXT.format(cases=shown(project.cases), there=""))
+    if declared:
+        output().print(NEXT.format(cases=shown(project.cases), there=""))
     return 0
 
 

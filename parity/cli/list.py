@@ -10,6 +10,7 @@ from rich.text import Text
 from parity.cli.options import add_drawing, add_folders, add_selection, select
 from parity.cli.terminal import output
 from parity.engine import Plan, tasks_of
+from parity.errors import count_of
 from parity.op import Entry
 from parity.report.tables import Cell, coloured
 from parity.suite import Selection, Suite
@@ -37,7 +38,9 @@ def main(arguments: argparse.Namespace) -> int:
     kernels = [entry for entry in entries if not entry.op.library]
     ops = {entry.op.name for entry in kernels}
     modules = {entry.op.module for entry in kernels}
-    console.print(f"\n{len(modules)} modules, {len(ops)} ops, {len(kernels)} kernels")
+    console.print(
+        f"\n{count_of(len(modules), 'module')}, {count_of(len(ops), 'op')}, {count_of(len(kernels), 'kernel')}"
+    )
     return 0
 
 

@@ -15,7 +15,7 @@ from parity.application import RECORD, merge, merge_recordings
 from parity.cli.options import add_folders, add_json, suite_of
 from parity.cli.results import exit_code, show, warn, written
 from parity.cli.terminal import output
-from parity.errors import UsageError
+from parity.errors import UsageError, count_of
 from parity.options import declare
 from parity.report import check_folder
 
@@ -45,10 +45,10 @@ def main(arguments: argparse.Namespace) -> int:
         if arguments.output.is_dir():
             raise UsageError(f"{arguments.output} is a folder, and recordings become one file; name it with -o")
         cases = merge_recordings(files, arguments.output)
-        kernels = len({case.kernel for case in cases})
+        kernels = count_of(len({case.kernel for case in cases}), "kernel")
         size = arguments.output.stat().st_size / 1e6
         output().print(
-            f"{len(cases)} cases of {kernels} kernels from {len(files)} shards: {arguments.output} ({size:.2f} MB)"
+            f"{count_of(len(cases), 'case')} of {kernels} from {len(files)} shards: {arguments.output} ({size:.2f} MB)"
         )
         return 0
     merged = merge(folders, suite_of(arguments))

@@ -20,8 +20,10 @@ from parity.application import Run
 from parity.application import Settings as Drawing
 from parity.application.mutated import Planted, plant
 from parity.application.run import Prepared
+from parity.cli.clusters import add_cluster, clustered
 from parity.cli.options import add_drawing, add_folders, add_jobs, add_json, add_selection, names, positive, select
 from parity.cli.terminal import built, errors, output, reporting
+from parity.cluster import Cluster
 from parity.documents import json_text
 from parity.errors import NotAvailable, UsageError, nearest
 from parity.interrupts import INTERRUPTED
@@ -59,6 +61,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     add_drawing(parser, examples=None, seed=0)
     add_jobs(parser)
+    add_cluster(parser)
     parser.add_argument("--full", action="store_true", help="print a line for every kernel")
     add_json(parser)
     add_folders(parser)
@@ -72,6 +75,11 @@ def main(arguments: argparse.Namespace) -> int:
             raise UsageError(
                 f"--kind {kind}: there is no such class of faults{nearest(kind, KINDS)}; known: {' '.join(KINDS)}"
             )
+    with clustered(arguments) as cluster:
+        return _main(arguments, cluster)
+
+
+def _main(arguments: argparse.Namespace, cluster: Cluster | None) -> int:
     suite, _ = select(arguments)
     check_folder(arguments.output)
     run = Run.of(
@@ -80,6 +88,7 @@ def main(arguments: argparse.Namespace) -> int:
         targets=arguments.target or [TARGET],
         suite=suite,
         settings=Drawing(arguments.examples, arguments.seed, jobs=arguments.jobs),
+        cluster=cluster,
     )
     prepared = built(run, errors() if arguments.json else output())
     settings = Settings(

@@ -18,7 +18,7 @@ from parity.cli.options import add_drawing, add_folders, add_jobs, add_selection
 from parity.cli.shards import add_shard, shard_of
 from parity.cli.terminal import built, errors, output, reporting
 from parity.cluster import Cluster
-from parity.errors import SystemLacks, UsageError
+from parity.errors import SystemLacks, UsageError, count_of
 from parity.interrupts import INTERRUPTED
 
 __all__ = ["main", "options"]
@@ -42,8 +42,6 @@ def main(arguments: argparse.Namespace) -> int:
     """Select, build, execute, store."""
     if arguments.output.is_dir():
         raise UsageError(f"{arguments.output} is a folder; name a file with -o")
-    if arguments.cluster and arguments.time:
-        raise UsageError("--time measures on this machine, and --cluster executes on others; record without --time")
     with clustered(arguments) as cluster:
         return _main(arguments, cluster)
 
@@ -63,11 +61,10 @@ def _main(arguments: argparse.Namespace, cluster: Cluster | None) -> int:
         errors().print(f"parity: interrupted; {found.kept}", style="red")
         return INTERRUPTED
     faults = sum(case.fault is not None for case in found.cases)
-    kernels = len({case.kernel for case in found.cases})
+    cases, kernels = count_of(len(found.cases), "case"), count_of(len({case.kernel for case in found.cases}), "kernel")
     size = found.file.stat().st_size / 1e6
     output().print(
-        f"{len(found.cases)} cases of {kernels} kernels on {' '.join(prepared.run.targets)}, {faults} with a fault: "
-        f"{found.file} ({size:.2f} MB)"
+        f"{cases} of {kernels} on {' '.join(prepared.run.targets)}, {faults} with a fault: {found.file} ({size:.2f} MB)"
     )
     return 0
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -67,8 +68,9 @@ def _check(made: Reproducer) -> int:
         raise UsageError("--check builds the HIP side, and there is none")
     with tempfile.TemporaryDirectory(prefix="parity-reproducer-") as folder:
         made.write(Path(folder))
-        found = {**os.environ, **environment([made.target]), "HIPCC": f"{sys.executable} -m parity.hip.hipcc"}
-        found["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
+        hipcc = f"{shlex.quote(sys.executable)} -m parity.hip.hipcc"
+        path = os.pathsep.join(filter(None, sys.path))
+        found = {**os.environ, **environment([made.target]), "HIPCC": hipcc, "PYTHONPATH": path}
         try:
             done = subprocess.run(
                 ["make", "--silent", "hip"], cwd=folder, env=found, capture_output=True, text=True, check=False

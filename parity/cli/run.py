@@ -46,6 +46,7 @@ from parity.cli.watch import Kept, add_watch, watched
 from parity.cluster import Cluster
 from parity.engine import CaseRecord, Column, environment
 from parity.engine.bench import Measurement
+from parity.errors import UsageError
 from parity.options import DEFAULT_RUNNER, as_arguments, declare
 from parity.report import Reproduction, check_folder, document
 from parity.runners import available
@@ -159,8 +160,11 @@ def _kept(arguments: argparse.Namespace, prepared: Prepared) -> tuple[CaseRecord
     if arguments.resume is None:
         return ()
     folder = arguments.output if arguments.resume == Path() else arguments.resume
-    if arguments.resume == Path() and not (folder / RECORD).exists():
-        warn([f"there is no {folder / RECORD} to resume: starting anew"])
+    if not (folder / RECORD).exists():
+        absent = f"there is no {folder / RECORD} to resume"
+        if arguments.resume != Path():
+            raise UsageError(f"{absent}; name the output folder of a run, and kernels before --resume")
+        warn([f"{absent}: starting anew"])
         return ()
     kept = resumed(folder, prepared)
     kernels = {(record.op, record.kernel) for record in kept}

@@ -37,6 +37,10 @@ C_TYPES: Mapping[str, str] = {
     "unsigned long long": "u64",
 }
 """The dtype of a type of C, as a demangler spells it."""
+VECTORS: Mapping[str, str] = {
+    **C_TYPES, "char": "i8", "uchar": "u8", "uint": "u32", "longlong": "i64", "ulonglong": "u64",
+}  # fmt: skip
+"""The dtype of the elements of a vector, by its name without their number: ``float4``."""
 
 SUFFIXES: Mapping[str, str] = {**{name: name for name in NUMBERS}, "fp8_e4m3": "f8_e4m3", "half": "f16", **C_TYPES}
 """The endings that a name may have, and the dtype that each means."""
@@ -46,11 +50,14 @@ COUNT = re.compile(r"n|numel|el_count|n_?elements|num_elements|count|len|length|
 REAL = re.compile(r".*(alpha|beta|eps|epsilon|scale|mul|add|lr|factor|slope|value|min|max).*", re.IGNORECASE)
 _ENDING = re.compile(rf"(.+)_({'|'.join(sorted(map(re.escape, SUFFIXES), key=len, reverse=True))})")
 _TEMPLATE = re.compile(r"(.+)<([^<>,]+)>")
+_VECTOR = re.compile(r"(\w*[a-z])([234])")
 _INTEGERS: Mapping[str, str] = {"u8": "u8", "s8": "i8", "u32": "i32", "s32": "i32", "u64": "u64", "s64": "i64"}
 """The dtype of a number, by the type that PTX has it as, which has no sign as a rule."""
 _ELEMENTS: Mapping[str, str] = {"f32": "f32", "f64": "f64", "u8": "u8", "s8": "i8", "u32": "i32", "s32": "i32"}
 """The dtype of elements, by the type as which PTX reads or writes them; of 16 and 64 bits there are several."""
 VARIABLES = ("T", "S", "R")
+_OWN = frozenset(("numel", "num_dims", "info", "threads", "blocks"))
+"""Names that a declaration gives a meaning of its own."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +65,9 @@ class Taken:
     """An argument: its dtype and whether it may be written are unknown (empty, None) of a kernel of C linkage.
 
     What PTX shows is None without it: ``is_input`` of what a pointer leads to, ``is_count`` of a number that bounds the
-    index of an element; ``bounds`` are the pointers into which it bounds another index, as that of a row.
+    index of an element; ``bounds`` are the pointers into which it bounds another index, as that of a row. ``lanes`` are
+    the elements that are accessed at once; ``is_vector`` says that the type is one of so many, ``is_single`` that all
+    threads access the same ones.
     """
 
     name: str
@@ -69,6 +78,9 @@ class Taken:
     is_input: bool | None = None
     is_count: bool | None = None
     bounds: tuple[str, ...] = ()
+    lanes: int = 1
+    is_vector: bool = False
+    is_single: bool = False
 
 
 @dataclass(frozen=True)
@@ -115,7 +127,10 @@ def _signature(kernel: Kernel, flow: Flow | None) -> Signature:
         c_type = declared[i] if len(declared) == len(kernel.args) else ""
         is_written = None if not c_type else "const" not in c_type
         is_pointer = argument.kind != "by_value"
-        taken = Taken(_name(argument, i), _dtype(c_type), argument.size, is_pointer, is_written)
+        dtype, lanes = _dtype(c_type)
+        taken = Taken(
+            _name(argument, i), dtype, argument.size, is_pointer, is_written, lanes=lanes, is_vector=lanes > 1
+        )
         args.append(_seen(taken, i, flow, [_name(each, k) for k, each in enumerate(kernel.args)], c_type))
     shown = f"{names[-1]}({', '.join(each.name for each in args)})" if len(names) == 1 else names[-1]
     return Signature(pattern, tuple(types), tuple(args), shown, flow)
@@ -127,7 +142,8 @@ def _seen(taken: Taken, place: int, flow: Flow | None, names: list[str], c_type:
         return taken
     use, bound, of = flow.uses.get((place, 0)), flow.bounds.get((place, 0)), flow.types[place]
     if use is None and not ("*" in c_type or (taken.is_pointer and of in ("u64", "b64") and bound is None)):
-        other = tuple(dict.fromkeys(names[i] for i, _ in sorted(bound.pointers))) if bound else ()
+        places = {*(bound.pointers if bound else ()), *flow.pitches.get((place, 0), ())}
+        other = tuple(dict.fromkeys(names[i] for i, _ in sorted(places)))
         outputs = {key for key, each in flow.uses.items() if each.writes}
         several = sum(bool(each.direct & outputs) for each in flow.bounds.values()) > 1
         return replace(
@@ -138,12 +154,16 @@ def _seen(taken: Taken, place: int, flow: Flow | None, names: list[str], c_type:
             bounds=other,
         )
     found = {_ELEMENTS.get(each, "") for each in use.types} if use else set()
+    dtype = taken.dtype or (found.pop() if len(found) == 1 else "")
+    lanes = use.width // NUMBERS[dtype].itemsize if use and dtype in NUMBERS else 1
     return replace(
         taken,
         is_pointer=True,
-        dtype=taken.dtype or (found.pop() if len(found) == 1 else ""),
+        lanes=taken.lanes if taken.is_vector else max(1, lanes),
+        dtype=dtype,
         is_written=bool(use and use.writes),
         is_input=use is None or use.is_input,
+        is_single=use is not None and use.is_single,
     )
 
 
@@ -163,9 +183,12 @@ def _types_of(signature: str) -> list[str]:
     return [part.strip() for part in inside.split(",")] if "<" not in inside else []
 
 
-def _dtype(c_type: str) -> str:
-    bare = re.sub(r"\bconst\b|\bvolatile\b|\*|\b__restrict__\b", "", c_type)
-    return C_TYPES.get(" ".join(bare.split()), "")
+def _dtype(c_type: str) -> tuple[str, int]:
+    """The dtype of a type of C, or of the elements of a vector, and their number."""
+    bare = " ".join(re.sub(r"\bconst\b|\bvolatile\b|\*|\b__restrict__\b", "", c_type).split())
+    if (vector := _VECTOR.fullmatch(bare)) and vector[1] in VECTORS:
+        return VECTORS[vector[1]], int(vector[2])
+    return C_TYPES.get(bare, ""), 1
 
 
 def _op(module: str, source: str, alike: list[Signature]) -> str:
@@ -179,11 +202,26 @@ def _op(module: str, source: str, alike: list[Signature]) -> str:
     written = _written(pointers)
     axes = sorted(one.flow.axes - {"x"}) if one.flow else []
     is_seen = any(each.is_input is not None for each in pointers)
+    if not written:
+        return f"# {one.text}: it writes to nothing that it is given, so nothing can be compared"
     inputs = {each.name: of.get(each.dtype, each.dtype) or names[0] for each in pointers if each.name not in written}
     others = {each.name: of.get(each.dtype, each.dtype) or names[-1] for each in pointers if each.name in written}
     updated = {each.name for each in pointers if each.is_input} if is_seen else set[str]() if inputs else set(others)
     outputs = {name: kind for name, kind in others.items() if name not in updated}
     updates = {name: kind for name, kind in others.items() if name in updated}
+    lanes = max(each.lanes for each in pointers)
+    # The number of elements counts vectors where the type is one, else what they are of.
+    counts_vectors = any(each.is_vector for each in pointers)
+    extent = "n" if counts_vectors or lanes == 1 else f"{lanes}*n"
+    shapes = {each.name: f"{each.lanes}*n" if counts_vectors and each.lanes > 1 else extent for each in pointers}
+    single = [each for each in pointers if each.is_single]
+    # Where further numbers bound an index, as those of rows and of columns do, all of them are extents.
+    bounding = [each for each in one.args if each.bounds and _integer(each, of)] if _others(one.args) else []
+    if not _OWN.isdisjoint(each.name for each in one.args):
+        bounding = []
+    if bounding:
+        shapes = {each.name: _extents(each, bounding, counts_vectors) for each in pointers}
+    shapes |= {each.name: str(each.lanes) for each in single}
     guess_of_roles = "" if is_seen else "  # a guess: written; updates= are read as well"
     words, params = [], {}
     for each in one.args:
@@ -191,16 +229,22 @@ def _op(module: str, source: str, alike: list[Signature]) -> str:
         guess = of.get(each.dtype, each.dtype) or _number(each, of)
         if each.is_pointer:
             words.append(name)
+        elif each in bounding:
+            words.append(f"{name}:{guess}")
         elif name in ("num_dims", "numel"):
             words.append(f"{name}:{wide}")
         elif _is_count(each) and guess in NUMBERS and not NUMBERS[guess].is_float:
-            words.append(f"{name}:{guess}=numel")
+            words.append(f"{name}:{guess}={'numel' if lanes == 1 and not single else extent}")
         else:
             words.append(name)
             params[name] = guess
     types = [",".join(SUFFIXES.get(spelt, spelt) for spelt in each.types) or "f32" for each in alike]
     spelling = {SUFFIXES[s]: s for each in alike for s in each.types if SUFFIXES.get(s, s) != s}
-    shaped = [f'    shapes="{"; ".join(f"{name}: n" for name in outputs)}",  # a guess', "    writes=True,"]
+    told = "; ".join(f"{name}: {shape}" for name, shape in shapes.items())
+    shaped = [f'    shapes="{told}",  # a guess'] if bounding or single or lanes > 1 or not (inputs or updates) else []
+    if bounding and lanes > 1 and not counts_vectors:
+        shaped.append(f'    where="{bounding[-1].name} % {lanes} == 0",')
+    shaped += ['    strides="aligned",'] * (lanes > 1) + ["    writes=True,"] * (not (inputs or updates))
     title = re.sub(r"\W+", "_", re.sub(r"_?<?\{\w\}>?", "", one.pattern)).strip("_")
     lines = [
         f"# {one.text}" + (f", and {len(alike) - 1} more" if len(alike) > 1 else ""),
@@ -211,19 +255,44 @@ def _op(module: str, source: str, alike: list[Signature]) -> str:
         f"    types={_tuple(types)},",
         *([f"    spelling={_mapping(spelling)},"] if spelling else []),
         f'    args="{" ".join(words)}",',
-        *([] if inputs or updates else shaped),
+        *shaped,
         *([f"    inputs={_mapping(inputs)},"] if inputs else []),
         *([f"    outputs={_mapping(outputs)},{guess_of_roles}"] if outputs else []),
         *([f"    updates={_mapping(updates)},{guess_of_roles}"] if updates else []),
         *([f"    params={_mapping(params)},  # drawn; what the host computes is rows:i32=..."] if params else []),
-        f"    block={_block(one.flow)},  # a guess: the host's; say grid= and shapes= if not a thread per element",
-        *(f"    # {each.name} bounds an index of {', '.join(each.bounds)}: say shapes=" for each in _others(one.args)),
-        *([f"    # its blocks are told apart along {' and '.join(axes)}: say grid="] if axes else []),
+        *_launch(one, bounding, axes, len(pointers) > len(single) > 0),
         f"    grid_stride={one.flow is not None and one.flow.strided},",
         f"    # reference=...,  # a function of {', '.join((*inputs, *params)) or 'nothing'}; none: CUDA's side judges",
         ")",
     ]
     return "\n".join(lines)
+
+
+def _integer(number: Taken, of: Mapping[str, str]) -> bool:
+    kind = number.dtype or _number(number, of)
+    return not number.is_pointer and kind in NUMBERS and not NUMBERS[kind].is_float
+
+
+def _extents(pointer: Taken, bounding: list[Taken], counts_vectors: bool) -> str:
+    """The extents of what a pointer leads to: the numbers that bound an index into it."""
+    names = [each.name for each in bounding if pointer.name in each.bounds] or [each.name for each in bounding]
+    if counts_vectors and pointer.lanes > 1:
+        names[-1] = f"{pointer.lanes}*{names[-1]}"
+    return " ".join(names)
+
+
+def _launch(one: Signature, bounding: list[Taken], axes: list[str], reduces: bool) -> list[str]:
+    """The lines about the launch: of pictures, whose blocks lie in rows and columns, 16 x 16 threads; of a kernel that
+    ``reduces``, one for each element that it does not reduce to.
+    """
+    names = [each.name for each in bounding]
+    threads = _block(one.flow)
+    if len(names) == 2 and axes == ["y"] and not (one.flow and one.flow.threads):
+        return [f'    grid="ceil({names[1]}/16), ceil({names[0]}/16)",  # a guess', '    block="16, 16",  # a guess']
+    guess = "a guess: the host's; say grid= and shapes= if not a thread per element"
+    told = [f"    # its blocks are told apart along {' and '.join(axes)}: say grid="] if axes else []
+    grid = [f'    grid="ceil({"*".join(names) or "n"}/{threads})",  # a guess'] if reduces and not axes else []
+    return [*grid, f"    block={threads},  # {guess}", *told]
 
 
 def _is_count(number: Taken) -> bool:

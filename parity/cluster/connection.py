@@ -228,10 +228,10 @@ class Cluster:
         return dict(found.device) if isinstance(found, _Elsewhere) else {}
 
     @contextlib.contextmanager
-    def pool(self, suite: Suite, plan: Plan) -> Iterator[DaskPool]:
-        """A pool for a plan of a suite."""
+    def pool(self, suite: Suite, plan: Plan, *, alone: bool = False) -> Iterator[DaskPool]:
+        """A pool for a plan of a suite; with ``alone`` a call has a device to itself."""
         here = not self.where.address
-        pool = DaskPool(self._client, self._loop, plan, suite, here, self.machines)
+        pool = DaskPool(self._client, self._loop, plan, suite, here, self.machines, alone)
         self._call(_called(pool.start))
         try:
             yield pool

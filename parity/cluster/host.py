@@ -7,65 +7,84 @@ never the worker. What a call returns is packed in the process, and goes through
 from __future__ import annotations
 
 import pickle
+import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from parity.cluster.content import kept, plan_of
-from parity.cluster.messages import FUNCTIONS, Answer, Request, machine_name, other_versions
+from parity.cluster.messages import Answer, Request, machine_name, other_versions
 from parity.documents import packed
 from parity.engine import worker
 from parity.engine.calls import Died, Late
 from parity.engine.processes import Processes
-from parity.errors import DeviceLost, ParityError
+from parity.errors import DeviceLost, NotAvailable, ParityError
 
 __all__ = ["Host"]
 
-IDLE_PLANS = 1
-"""Plans of other runs whose processes are kept while they do nothing."""
+IDLE_RUNS = 1
+"""Other runs whose processes are kept while they do nothing."""
+
+ENDED = "the run was ended"
 
 
 @dataclass
 class _Ready:
-    """The processes for a plan, how many calls they are at, and a future that is done when they are stopped."""
+    """The processes for a run with their folder, how many calls they are at, and a future that is done at their end."""
 
     processes: Processes
+    scratch: tempfile.TemporaryDirectory[str]
     calls: int = 0
     stopped: Future[None] = field(default_factory=Future)
 
     def stop(self) -> None:
         self.stopped.set_result(None)
         self.processes.stop()
+        self.scratch.cleanup()
 
 
 @dataclass(eq=False)
 class Host:
-    """The state of one Dask worker that executes ``slots`` calls at a time. ``fetched`` are the contents it has."""
+    """The state of one Dask worker that executes ``slots`` calls at a time.
+
+    ``fetched`` are the contents it has, ``ended`` the runs of which calls may arrive still, and are not executed.
+    """
 
     slots: int
     name: str = ""
     fetched: set[str] = field(default_factory=set)
-    _plans: dict[str, _Ready] = field(default_factory=dict)
+    ended: set[str] = field(default_factory=set)
+    _runs: dict[str, _Ready] = field(default_factory=dict)
     _lock: threading.RLock = field(default_factory=threading.RLock)
+    _fetching: threading.Lock = field(default_factory=threading.Lock)
 
-    def answer(self, request: Request, fetch: Callable[[str], bytes]) -> Answer:
-        """Do what is asked for; ``fetch`` gets the content of a digest."""
+    def answer(
+        self,
+        request: Request,
+        fetch: Callable[[str], bytes],
+        aside: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> Answer:
+        """Do what is asked for; ``fetch`` gets the content of a digest, and is called ``aside``."""
         if other := other_versions(request.versions, "at the client"):
             return self._says("refused", error="NotAvailable", text=f"{other}; versions decide cases and verdicts")
         try:
-            ready = self._ready(request, fetch)
+            lacking = [each for each in (request.plan, *request.contents) if each not in self.fetched]
+            if lacking:
+                with aside():
+                    self._fetch(lacking, fetch)
+            ready = self._ready(request)
         except ParityError as error:
             return self._says("refused", error=type(error).__name__, text=str(error))
         try:
-            call: Future[bytes] = ready.processes.schedule(
-                _perform, [request.function, request.arguments], seconds=request.seconds
-            )
+            call: Future[bytes] = ready.processes.schedule(_perform, [request.call], seconds=request.seconds)
             both: list[Future[Any]] = [call, ready.stopped]
             wait(both, return_when=FIRST_COMPLETED)
             if not call.done():
-                return self._says("raised", error="NotAvailable", text="the run was ended")
+                return self._says("raised", error="NotAvailable", text=ENDED)
             return self._says("returned", value=call.result())
         except Died as error:
             return self._says("died", exitcode=error.exitcode)
@@ -81,28 +100,39 @@ class Host:
             with self._lock:
                 ready.calls -= 1
 
-    def release(self, plan: str = "") -> None:
-        """End the processes for a plan; for all of them, if none is named."""
+    def release(self, run: str) -> None:
+        """End the processes for a run, and execute nothing more for it."""
         with self._lock:
-            for each in [plan] if plan else list(self._plans):
-                if found := self._plans.pop(each, None):
-                    found.stop()
+            self.ended.add(run)
+            if found := self._runs.pop(run, None):
+                found.stop()
 
-    def _ready(self, request: Request, fetch: Callable[[str], bytes]) -> _Ready:
-        """The processes for the plan of a request, which counts as one of their calls; all it needs is in the cache."""
-        with self._lock:
-            for digest in (request.plan, *request.contents):
+    def _fetch(self, digests: Sequence[str], fetch: Callable[[str], bytes]) -> None:
+        """Have contents in the cache, each fetched once whoever needs it."""
+        with self._fetching:
+            for digest in digests:
                 if digest not in self.fetched:
                     kept(digest, fetch)
                     self.fetched.add(digest)
-            if request.plan not in self._plans:
-                idle = [plan for plan, ready in self._plans.items() if not ready.calls]
-                for plan in idle[: len(idle) - IDLE_PLANS + 1]:
-                    self.release(plan)
-                processes = Processes(self.slots, worker.start, [plan_of(request.plan)])
+
+    def _ready(self, request: Request) -> _Ready:
+        """The processes for the run of a request, which counts as one of their calls.
+
+        Raises:
+            NotAvailable: the run was ended.
+        """
+        with self._lock:
+            if request.run in self.ended:
+                raise NotAvailable(ENDED)
+            if request.run not in self._runs:
+                idle = [run for run, ready in self._runs.items() if not ready.calls]
+                for run in idle[: len(idle) - IDLE_RUNS + 1]:
+                    self._runs.pop(run).stop()
+                scratch = tempfile.TemporaryDirectory(prefix="parity-", ignore_cleanup_errors=True)
+                processes = Processes(self.slots, worker.start, [plan_of(request.plan), Path(scratch.name)])
                 processes.start()
-                self._plans[request.plan] = _Ready(processes)
-            ready = self._plans[request.plan]
+                self._runs[request.run] = _Ready(processes, scratch)
+            ready = self._runs[request.run]
             ready.calls += 1
             return ready
 
@@ -110,6 +140,7 @@ class Host:
         return Answer(self.name or machine_name(), how, **more)  # type: ignore[arg-type]
 
 
-def _perform(function: str, arguments: bytes) -> bytes:
+def _perform(call: bytes) -> bytes:
     """A call, inside of a process: what it returns, packed."""
-    return packed(FUNCTIONS[function](*pickle.loads(arguments)))
+    function, arguments = pickle.loads(call)
+    return packed(function(*arguments))

@@ -11,20 +11,17 @@ import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import metadata
-from typing import Any, Literal, get_type_hints
+from typing import Literal, get_type_hints
 
 import parity
-from parity.cluster import launches
 from parity.documents import unpacked
-from parity.engine import recorder, worker
-from parity.engine.calls import Absent, Died, Late
+from parity.engine.calls import Absent, Died, Late, T
 from parity.engine.pool import processors
 from parity.engine.record import PACKAGES
 from parity.errors import NotAvailable, ParityError, SystemLacks, UsageError
 from parity.runners import Choosing, Evidence, Shared, Vendor, described, probed, replayed, runner, runners
 
 __all__ = [
-    "FUNCTIONS",
     "Answer",
     "Offer",
     "Offered",
@@ -36,33 +33,22 @@ __all__ = [
     "versions",
 ]
 
-FUNCTIONS: Mapping[str, Callable[..., Any]] = {
-    "perform": worker.carry_out,
-    "observe": recorder.observe,
-    "prepare": worker.prepare,
-    "capable": launches.capable,
-    "launched": launches.launched,
-    "observed_all": launches.observed_all,
-    "computed": launches.computed,
-}
-"""The functions that can be asked for, by name."""
-
 _ERRORS = {each.__name__: each for each in (UsageError, NotAvailable, SystemLacks, ParityError)}
 
 
 @dataclass(frozen=True)
 class Request:
-    """A call: the name of the function, its arguments (pickled), its time limit in seconds, and what it needs.
+    """A call: a function with its arguments (pickled), its time limit in seconds, and what it needs.
 
-    ``plan`` is the digest of the bundle that it belongs to, ``contents`` are those of all else, ``resources`` what of
-    the worker it uses.
+    ``run`` is the name of the run that it belongs to, ``plan`` the digest of the bundle of that, ``contents`` are those
+    of all else, ``resources`` what of the worker it uses.
     """
 
     versions: dict[str, str]
+    run: str
     plan: str
     contents: tuple[str, ...]
-    function: str
-    arguments: bytes
+    call: bytes
     seconds: float
     resources: tuple[str, ...] = ()
 
@@ -81,7 +67,7 @@ class Answer:
     text: str = ""
     exitcode: int | None = None
 
-    def result(self, function: str) -> Any:
+    def result(self, function: Callable[..., T]) -> T:
         """The value that the function returned.
 
         Raises:
@@ -89,7 +75,7 @@ class Answer:
             Died, Late, Absent, ParityError: it did not return.
         """
         if self.how == "returned":
-            kind = get_type_hints(FUNCTIONS[function])["return"]
+            kind: type[T] = get_type_hints(function)["return"]
             return unpacked(self.value, kind, f"what {self.machine} returned")
         if self.how == "died":
             raise Died(self.exitcode)

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from parity.cluster.content import bundled
 from parity.cluster.meeting import Meeting
-from parity.cluster.messages import FUNCTIONS, Answer, Request, resource, versions
+from parity.cluster.messages import Answer, Request, resource, versions
 from parity.cluster.remote import answered, content, key_of, released
 from parity.documents import packed, unpacked
-from parity.engine import Column, Plan, Task, worker
+from parity.engine import Column, Plan, worker
 from parity.engine.calls import Absent, Died
-from parity.errors import NotAvailable, ParityError
+from parity.errors import NotAvailable
 from parity.suite import Suite
 
 if TYPE_CHECKING:
@@ -38,6 +38,12 @@ PATIENCE = 30.0
 WATCH = 2.0
 """Seconds between two looks at what workers there are."""
 
+TOGETHER = 1000
+"""Calls that are handed over at a time: the first ones begin before the last ones are there."""
+
+THREADS = ""
+"""The threads of a worker, among its resources."""
+
 TRIES = 4
 """Workers that may lose a device under a call before nobody is asked any more."""
 
@@ -51,10 +57,11 @@ def needed(columns: Sequence[Column]) -> tuple[str, ...]:
 @dataclass(eq=False)
 class _Call:
     future: Future[Any]
-    function: str
+    function: Callable[..., Any]
     request: bytes
     resources: tuple[str, ...]
     tries: int = 0
+    ticket: str = ""
     dask: Any = None
 
 
@@ -65,7 +72,8 @@ class DaskPool:
     A task goes to a worker that has all of its columns; if there is none, they meet here.
 
     ``client`` belongs to ``loop``, where everything happens but ``schedule``. ``machines`` counts the calls that each
-    machine has answered. ``shared`` as in ``Pool``.
+    machine has answered. ``shared`` as in ``Pool``. ``remote`` is what workers call, with a packed ``Request``, the
+    name of the call, and of the client. ``alone``: a call takes as much of what it needs as a worker has.
     """
 
     client: Client
@@ -74,16 +82,18 @@ class DaskPool:
     suite: Suite
     shared: bool
     machines: Counter[str]
+    alone: bool = False
+    remote: Callable[[bytes, str, str], Any] = answered
     _queue: list[_Call] = field(default_factory=list)
     _open: set[_Call] = field(default_factory=set)
     _problem: Exception | None = None
     _numbers: itertools.count[int] = field(default_factory=itertools.count)
+    _sent: dict[str, _Call] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._bundle, self._digest, self._contents = bundled(self.plan)
         self._versions = versions()
         self._name = uuid.uuid4().hex[:8]
-        self._names = {function: name for name, function in FUNCTIONS.items()} | {worker.perform: "perform"}
         self._tasks: set[asyncio.Task[None]] = set()
         self._absent: dict[tuple[str, ...], float] = {}
         self._workers: list[Mapping[str, float]] = []
@@ -95,41 +105,41 @@ class DaskPool:
         self._published = self.client.map(content, list(keys.values()), key=list(keys), pure=False)
         self._contents.clear()
         self._workers = await self._there()
+        self.client.subscribe_topic(self.client.id, self._told)
         self._watcher = asyncio.ensure_future(self._watch())
 
     async def stop(self) -> None:
         """Give up what is open, and have the workers end their processes for the plan."""
         self._problem = self._problem or NotAvailable("the run was ended")
         self._watcher.cancel()
+        self.client.unsubscribe_topic(self.client.id)
         self._meeting.stop()
         await self.client.cancel([call.dask for call in self._open if call.dask is not None])
         for call in list(self._open):  # somebody may wait for it still
             self._end(call, error=self._problem)
         for task in self._tasks:
             task.cancel()
-        await self.client.run(released, self._digest, on_error="ignore")
+        await self.client.run(released, self._name, on_error="ignore")
         del self._published
 
     def schedule(
         self, function: Callable[..., T], arguments: Sequence[Any], *, seconds: float, columns: Sequence[Column] = ()
     ) -> Future[T]:
         """As ``Pool.schedule``."""
-        first = arguments[0]
-        where = tuple(columns) if isinstance(first, Task) else (arguments[1],)
-        resources = needed(where)
+        resources = needed(columns)
         if self._problem:
             refused: Future[T] = Future()
             refused.set_exception(self._problem)
             return refused
-        if function is worker.perform and len(resources) > 1 and not self._has(resources):
-            return self._meeting.perform(first)  # type: ignore[return-value]
-        name = self._names[function]
-        module = self.suite.op(first.op).module if isinstance(first, Task) else first
-        contents = self._bundle.contents(module, where)
-        request = Request(
-            self._versions, self._digest, contents, name, pickle.dumps(tuple(arguments)), seconds, resources
-        )
-        call = _Call(Future(), name, packed(request), resources)
+        if function is worker.perform:
+            if len(resources) > 1 and not self._has(resources):
+                return self._meeting.perform(arguments[0])  # type: ignore[return-value]
+            function = worker.carry_out  # type: ignore[assignment]
+        op = getattr(arguments[0], "op", None)
+        contents = self._bundle.contents(self.suite.op(op).module if op else arguments[0], tuple(columns))
+        data = pickle.dumps((function, tuple(arguments)))
+        request = Request(self._versions, self._name, self._digest, contents, data, seconds, resources)
+        call = _Call(Future(), function, packed(request), resources)
         call.future.set_running_or_notify_cancel()
         self.loop.call_soon_threadsafe(self._enqueue, call)
         return call.future
@@ -138,10 +148,25 @@ class DaskPool:
         """True if one worker has all of it."""
         return any(all(one.get(name, 0) >= 1 for name in resources) for one in self._workers)
 
+    def _restricted(self, call: _Call) -> bool:
+        """True if the scheduler has to look who can answer a call, and how many of its kind at a time.
+
+        That costs it a look at every worker. Calls that every thread of every worker may take wait in a queue instead.
+        """
+        return (
+            self.alone
+            or call.tries > 0
+            or not all(one.get(name, 0) >= one[THREADS] for one in self._workers for name in call.resources)
+        )
+
+    def _share(self, name: str) -> float:
+        """The part of a resource that a call takes."""
+        return max((one.get(name, 0) for one in self._workers), default=0) or 1 if self.alone else 1
+
     async def _there(self) -> list[Mapping[str, float]]:
-        """The resources of each worker."""
+        """The resources of each worker, and its threads."""
         found = (await self.client.scheduler.identity(n_workers=-1))["workers"].values()
-        return [each["resources"] for each in found]
+        return [{**each["resources"], THREADS: each["nthreads"]} for each in found]
 
     def _enqueue(self, call: _Call) -> None:
         if self._problem:
@@ -154,60 +179,79 @@ class DaskPool:
 
     def _send(self) -> None:
         """Hand over all that is queued: those that need the same go together, which is cheaper."""
-        queue, self._queue = self._queue, []
+        queue, self._queue = self._queue[:TOGETHER], self._queue[TOGETHER:]
+        if self._queue:
+            self.loop.call_soon(self._send)
         groups: dict[tuple[str, ...], list[_Call]] = {}
         for call in queue:
-            groups.setdefault(call.resources, []).append(call)
+            groups.setdefault(call.resources if self._restricted(call) else (), []).append(call)
         for resources, calls in groups.items():
-            keys = [f"parity-{self._name}-{next(self._numbers)}" for _ in calls]
+            tickets = [f"{self._name}-{next(self._numbers)}" for _ in calls]
             found = self.client.map(
-                answered,
+                self.remote,
                 [call.request for call in calls],
-                key=keys,
+                tickets,
+                key=[f"parity-{ticket}" for ticket in tickets],
+                client=self.client.id,
                 pure=False,
-                resources=dict.fromkeys(resources, 1),
+                resources={name: self._share(name) for name in resources} or None,
             )
-            for call, dask in zip(calls, found, strict=True):
-                call.dask = dask
+            for call, ticket, dask in zip(calls, tickets, found, strict=True):
+                call.ticket, call.dask = ticket, dask
+                self._sent[ticket] = call
                 task = asyncio.ensure_future(self._finish(call))
                 self._tasks.add(task)
                 task.add_done_callback(self._tasks.discard)
+
+    def _told(self, event: tuple[float, Any]) -> None:
+        """Take an answer that came by itself."""
+        match event[1]:
+            case (str(ticket), bytes(data)) if ticket in self._sent:
+                self._take(self._sent[ticket], data)
 
     async def _finish(self, call: _Call) -> None:
         """Wait for one call, and tell how it ended."""
         from distributed import KilledWorker
 
+        dask = call.dask
         try:
-            answer = unpacked(await call.dask, Answer, "what a worker answers")
+            await dask.exception()  # or its end without one
+            if call.dask is dask:  # else the answer came by itself
+                self._take(call, await dask)
         except KilledWorker:
             self._end(call, error=Died(-signal.SIGKILL))
         except (asyncio.CancelledError, concurrent.futures.CancelledError):
             self._end(call, error=self._problem or NotAvailable("the scheduler has gone, or gave up what was asked"))
-        except ParityError as error:
-            self._end(call, error=error)
         except Exception as error:  # a worker that cannot import parity, for one
             self._end(
                 call, error=NotAvailable(f"a worker cannot do what it was asked: {type(error).__name__}: {error}")
             )
-        else:
+
+    def _take(self, call: _Call, data: bytes) -> None:
+        """Take the answer to a call; ask another worker, if that one was unable to."""
+        try:
+            answer = unpacked(data, Answer, "what a worker answers")
             self.machines[answer.machine] += 1
             if answer.how == "unable" and call.tries < TRIES:
                 call.tries += 1
-                self._open.discard(call)
+                self._forget(call)
                 self._enqueue(call)
                 return
-            try:
-                self._end(call, answer.result(call.function))
-            except Exception as error:
-                self._end(call, error=error)
+            self._end(call, answer.result(call.function))
+        except Exception as error:
+            self._end(call, error=error)
 
     def _end(self, call: _Call, value: Any = None, error: Exception | None = None) -> None:
-        self._open.discard(call)
+        self._forget(call)
         if not call.future.done():
             if error:
                 call.future.set_exception(error)
             else:
                 call.future.set_result(value)
+
+    def _forget(self, call: _Call) -> None:
+        self._open.discard(call)
+        self._sent.pop(call.ticket, None)
         call.dask = None
 
     async def _watch(self) -> None:

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 import time
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from parity.cluster.host import Host
-from parity.cluster.messages import Request, machine_name, offer
+from parity.cluster.messages import Answer, Request, machine_name, offer
 from parity.documents import packed, unpacked
 from parity.errors import NotAvailable
 
 if TYPE_CHECKING:
     from distributed import Worker
 
-__all__ = ["answered", "content", "key_of", "offered", "released"]
+__all__ = ["answered", "content", "delivered", "key_of", "offered", "released"]
 
 FETCH = 120.0
 """Seconds for which a worker waits for a content."""
+
+SMALL = 2**16
+"""Bytes of an answer that is an event: the scheduler keeps the last 1000 of a client for an hour after it has gone."""
 
 _hosts: WeakKeyDictionary[Any, Host] = WeakKeyDictionary()
 _lock = threading.Lock()
@@ -37,8 +40,8 @@ def content(data: bytes) -> bytes:
     return data
 
 
-def answered(request: bytes) -> bytes:
-    """A call, in a thread of a worker: the answer to a request, both packed."""
+def answered(request: bytes, ticket: str, client: str) -> bytes:
+    """A call, in a thread of a worker: the answer to a request, both packed, for the client that asks."""
     from distributed import get_worker
 
     found = get_worker()
@@ -46,21 +49,38 @@ def answered(request: bytes) -> bytes:
     def fetch(digest: str) -> bytes:
         return asyncio.run_coroutine_threadsafe(_fetched(found, digest), found.loop.asyncio_loop).result()
 
-    host = _host(found)
-    answer = host.answer(unpacked(request, Request, "what a client asks for"), partial(_aside, fetch))
+    asked = unpacked(request, Request, "what a client asks for")
+    if lacking := [name for name in asked.resources if not found.state.total_resources.get(name)]:
+        return delivered(
+            found, ticket, client, packed(Answer(_name(found), "unable", text=f"no {' and '.join(lacking)}"))
+        )
+    answer = _host(found).answer(asked, fetch, _aside)
     if answer.how == "unable":  # so that others get what needs the device
-        lost = dict.fromkeys(unpacked(request, Request, "").resources, 0.0)
+        lost = dict.fromkeys(asked.resources, 0.0)
         asyncio.run_coroutine_threadsafe(found.set_resources(**lost), found.loop.asyncio_loop)
-    return packed(answer)
+    return delivered(found, ticket, client, packed(answer))
 
 
-def _aside(fetch: Callable[[str], bytes], digest: str) -> bytes:
-    """Fetch a content, and leave this thread to other tasks until it is there: it may have to be made here."""
+def delivered(found: Worker, ticket: str, client: str, answer: bytes) -> bytes:
+    """Hand an answer to a client.
+
+    A small one is an event, which goes along with what worker and scheduler say to each other anyway. A large one is
+    the result of the task: the scheduler asks the worker for it when the client does.
+    """
+    if len(answer) > SMALL:
+        return answer
+    found.log_event(client, (ticket, answer))
+    return b""
+
+
+@contextlib.contextmanager
+def _aside() -> Iterator[None]:
+    """Leave this thread to other tasks: a content that is waited for may have to be made here."""
     from distributed import rejoin, secede
 
     secede()
     try:
-        return fetch(digest)
+        yield
     finally:
         rejoin()
 
@@ -85,15 +105,18 @@ async def offered(dask_worker: Worker) -> bytes:
     return packed(found)
 
 
-async def released(plan: str, dask_worker: Worker) -> None:
-    """End the processes that a worker has for a plan."""
+async def released(run: str, dask_worker: Worker) -> None:
+    """End the processes that a worker has for a run."""
     if found := _hosts.get(dask_worker):
-        await asyncio.to_thread(found.release, plan)
+        await asyncio.to_thread(found.release, run)
 
 
 def _host(found: Worker) -> Host:
     with _lock:
         if found not in _hosts:
-            named = isinstance(found.name, str) and "://" not in found.name
-            _hosts[found] = Host(found.state.nthreads, found.name if named else machine_name())
+            _hosts[found] = Host(found.state.nthreads, _name(found))
         return _hosts[found]
+
+
+def _name(found: Worker) -> str:
+    return found.name if isinstance(found.name, str) and "://" not in found.name else machine_name()

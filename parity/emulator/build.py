@@ -39,10 +39,10 @@ long and runs faster; compiled to count instructions as well; or as threaded cod
 _RECIPE = "kernel.json"
 _HERE = Path(__file__).parent
 _LEVELS: Mapping[Kind, str] = {"threaded": "-O2", "compiled": "-O2", "counted": "-O1", "shadow": "-O2"}
-# What may differ between two listings of the same kernel: line table, comments but for alignments and memory of the
-# compiler's own, and numbers counted over the file.
+# What may differ between two listings of the same kernel: line table with its files, comments but for alignments and
+# memory of the compiler's own, and numbers counted over the file.
 _NOISE = re.compile(
-    r"^\t\.loc\t.*\n|^\s*;.*\n|^\.L(?:tmp|func_begin)\d+:.*\n|\s*;(?! align \d| private \?).*$"
+    r"^\t\.(?:loc|file)\t.*\n|^\s*;.*\n|^\.L(?:tmp|func_begin)\d+:.*\n|\s*;(?! align \d| private \?).*$"
     r"|(?<=\.LBB)\d+|(?<=\.Lpost_getpc)\d+",
     re.MULTILINE,
 )

@@ -251,6 +251,8 @@ def entry_of(kernel: KernelCode, w: Writer) -> list[str]:
         w.registers.setdefault(register, 0)
         lines.append(f"{w.register(register)} = {value};")
 
+    if d.get("float_denorm_mode_32") == 0:
+        lines.append("keep_subnormals(false);")
     zero = w.constant(0)
     for key, count, value in (
         ("user_sgpr_private_segment_buffer", 4, zero),

@@ -63,6 +63,8 @@ def _through_lds(w: Writer, item: Instruction) -> None:
         offset = int(modifier.removeprefix("offset:"), 0)
     function = item.mnemonic.removeprefix("ds_").removesuffix("_b32")
     at = f"{vector(w, lanes, 'u32')} + (u32){w.constant(offset)}"
+    if w.target.wavefront == 64 and w.target.generation >= 10:  # each half by itself
+        at = f"((({at}) & 127) | (IOTA & 32) << 2)"
     value = f"{function}(c, exec, {w.here}, {at}, {vector(w, data, 'u32')})"
     w.put("{", *write(w, target, "u32", value), "}")
 

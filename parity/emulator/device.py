@@ -273,7 +273,7 @@ class Device:
             UnknownInstruction: a kernel has an instruction that the emulator does not know.
         """
         names = list(code.kernels if kernels is None else kernels)
-        self._programs.prepare(code.listing, target(code.target), names, workers=workers)
+        self._programs.prepare(code.listing, _where(code), names, workers=workers)
 
     def allocate(self, nbytes: int, name: str = "buffer") -> Allocation:
         """Memory of which no byte was written yet."""
@@ -336,7 +336,7 @@ class Device:
     @staticmethod
     def registers(code: CodeObject, kernel: str) -> Mapping[str, Instruction]:
         """The registers of a kernel in the order in which ``launch`` numbers them, and where each is named first."""
-        return registers_of(kernel_code(code.listing, kernel), target(code.target), image_of(code.listing).places)
+        return registers_of(kernel_code(code.listing, kernel), _where(code), image_of(code.listing).places)
 
     @staticmethod
     def is_approximate(code: CodeObject, kernel: str) -> bool:
@@ -556,7 +556,7 @@ class Device:
         if key not in self._loaded:
             if name not in code.kernels:
                 raise UsageError(f"module {code.module!r} has no kernel {name!r}{nearest(name, code.kernels)}")
-            where = target(code.target)
+            where = _where(code)
             executable = self._programs.kernel(code.listing, where, name)
             library, symbol = executable.library, executable.symbol
             launch = library.launch
@@ -640,7 +640,7 @@ class Device:
             return Trapped(kernel, instruction, thread, others)
         if 0 <= (which := (c.address - _REFUSED_AT) // _REFUSED_BYTES) < len(_REFUSED):
             return Refused(kernel, [*_REFUSED.values()][which], instruction)
-        near = self._private(instruction, lane, self._lanes(code)) or self._nearest(c.address)
+        near = self._private(instruction, lane, _where(code).wavefront) or self._nearest(c.address)
         if fault == _RACE:
             memory = f"byte {c.address - near.address} of {quoted(near.name)}" if near else f"address {c.address:#x}"
             other = self._instruction(code, kernel, c.other)
@@ -665,10 +665,6 @@ class Device:
         """The private array that an access to scratch memory means; through a pointer, where there is only one."""
         arrays = {array for body in bodies_of(code.listing, kernel) for array in body.arrays}
         return instruction.array if instruction.array is not None else arrays.pop() if len(arrays) == 1 else None
-
-    @staticmethod
-    def _lanes(code: CodeObject) -> int:
-        return target(code.target).wavefront
 
     def _private(self, instruction: Instruction, lane: int | None, lanes: int) -> Allocation | None:
         """The scratch memory of the lane, if an access is meant for it, also outside of its bounds."""
@@ -741,6 +737,13 @@ def _variable(image: Image, start: int, address: int) -> Allocation:
     before = [name for name in places if start + image.symbols[name] <= address] or places
     name = max(before, key=lambda name: image.symbols[name], default="")
     return Allocation(f"variable {name}", start + image.symbols.get(name, 0), image.sizes.get(name, 0))
+
+
+def _where(code: CodeObject) -> Target:
+    """The target of a code object, with wavefronts as wide as its kernels were compiled for."""
+    usual = target(code.target)
+    width = next((kernel.wavefront for kernel in code.kernels.values()), usual.wavefront)
+    return usual if width == usual.wavefront else replace(usual, wavefront=width)
 
 
 def _thread(group: Triple, number: int, block: Triple) -> Thread:

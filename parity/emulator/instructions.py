@@ -114,6 +114,21 @@ def _setreg(w: Writer, item: Instruction) -> None:
         raise Unknown(f"hardware register {item.operands[0]}")
 
 
+def _set_field(w: Writer, item: Instruction) -> None:
+    """MODE.FP_DENORM of f32, by the name of its place before generation 10."""
+    if item.operands[0].replace(" ", "") != "hwreg(HW_REG_MODE,4,2)":
+        raise Unknown(f"hardware register {item.operands[0]}")
+    _subnormals(w, item.operands[1])
+
+
+def _subnormals(w: Writer, mode: str) -> None:
+    """The low two bits are about f32: 0 flushes what goes in and what comes out, 3 keeps both."""
+    field = int(mode, 0) & 3
+    if field not in (0, 3):
+        raise Unknown(f"mode {mode} of subnormal numbers")
+    w.put(f"keep_subnormals({'true' if field else 'false'});")
+
+
 def _getreg(w: Writer, item: Instruction) -> None:
     """Clocks, and where a wavefront runs: everything runs in place 0."""
     name, *field = re.findall(r"\w+", item.operands[1])[1:]
@@ -175,6 +190,8 @@ _CONTROL: dict[str, Callable[[Writer, Instruction], None]] = {
     "s_swappc_b64": _call,
     "s_setpc_b64": _jump,
     "s_setreg_b32": _setreg,
+    "s_setreg_imm32_b32": _set_field,
+    "s_denorm_mode": lambda w, item: _subnormals(w, item.operands[0]),
     "s_getreg_b32": _getreg,
     "s_memtime": _ticks,
     "s_memrealtime": _ticks,

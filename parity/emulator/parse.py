@@ -20,6 +20,8 @@ _LOC = re.compile(r"^\t\.loc\t\d+ (\d+) .*?;\s*(\S+?):\d+:\d+(.*)")
 _SYMBOL = re.compile(r"([\w.$]+)@(?:gotpc)?rel32@lo")
 _CALLER = re.compile(r"@\[ (\S+?:\d+):\d+")
 _HEADERS = ("/", f"{HEADERS_ALIAS}/", f"{HIP_ALIAS}/", f"{LIBRARY_ALIAS}/")
+_RELOAD = "-byte Folded Reload"
+"""What LLVM notes behind a load of what it spilled: a register, also one that nothing wrote."""
 _DISTANCE = re.compile(r"(@(?:gotpc)?rel32@(?:lo|hi))(?:\+(\d+)|-(\d+))?$")
 _LITERAL = re.compile(r"-?(?:0x[0-9a-fA-F]+|\d+)$")
 _MODIFIER_SPLIT = re.compile(r"\s+(?![^\[(]*[\])])")
@@ -164,6 +166,8 @@ def _parse_body(body: Body, items: list[Instruction | str], descriptor: dict[str
                 item = replace(item, align=int(promised[1]))
             if private := _PRIVATE.search(text):
                 item = replace(item, array=private[1].replace("?", ""))
+            elif _RELOAD in text:
+                item = replace(item, array="")
             if item.mnemonic == "s_getpc_b64":
                 beyond = 0
             elif item.mnemonic.startswith("s_"):

@@ -62,11 +62,16 @@ INLINE bool shadow_up(const State *t, const Operation *o) {
 enum Direction { NEAR, BELOW, ABOVE };
 #ifdef __aarch64__
 INLINE void shadow_round(Direction to) { // FPCR.RMode
-  asm volatile("msr fpcr, %0" : : "r"(to == ABOVE ? 1ul << 22 : to == BELOW ? 2ul << 22 : 0) : "memory");
+  u64 mode;
+  asm volatile("mrs %0, fpcr" : "=r"(mode));
+  mode = (mode & ~(3ul << 22)) | (to == ABOVE ? 1ul << 22 : to == BELOW ? 2ul << 22 : 0);
+  asm volatile("msr fpcr, %0" : : "r"(mode) : "memory");
 }
 #else
 INLINE void shadow_round(Direction to) { // MXCSR.RC
-  const u32 mode = 0x1f80u | (u32)to << 13;
+  u32 mode;
+  asm volatile("stmxcsr %0" : "=m"(mode));
+  mode = (mode & ~0x6000u) | (u32)to << 13;
   asm volatile("ldmxcsr %0" : : "m"(mode) : "memory");
 }
 #endif

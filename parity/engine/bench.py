@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -20,13 +21,18 @@ from parity.call import Work, spelled
 from parity.case import Case
 from parity.codeobject import CodeObject
 from parity.dtypes import DTYPES
+from parity.engine import worker
+from parity.engine.calls import Absent, Died, Late, Pool
 from parity.engine.check import Subject, check, unjudged
 from parity.engine.plan import Plan
+from parity.engine.pool import Pools
 from parity.engine.results import Column, Task
+from parity.engine.run import task_limit
+from parity.engine.worker import Worker
 from parity.errors import NotAvailable, SystemLacks, Unreferenced
 from parity.launch import Fault, Launch, Pointer, Scalar, Tiled
 from parity.op import Entry
-from parity.runners import Counting, Runner, Session, Timed, runner
+from parity.runners import Counting, Session, Timed
 from parity.runners.timing import ERROR, Timing, Timings
 from parity.suite import Suite
 from parity.toolchain import build
@@ -69,6 +75,14 @@ class Ceilings:
     f64: float
     empty: float
     host: float
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The measurements of a kernel on a device, and the limits of that, if it can be timed."""
+
+    ceilings: Ceilings | None
+    measurements: list[Measurement]
 
 
 @dataclass(frozen=True)
@@ -147,31 +161,86 @@ def ceiling_code(target: str) -> CodeObject:
 
 
 def bench(
-    plan: Plan, suite: Suite, *, hot: bool = False, seconds: float = 1.0, report: Report | None = None
+    plan: Plan,
+    suite: Suite,
+    *,
+    hot: bool = False,
+    seconds: float = 1.0,
+    report: Report | None = None,
+    pools: Pools | None = None,
 ) -> Iterator[Ceilings | Measurement]:
     """Yield the ceilings of every column that can be timed, and after them the measurements of its kernels.
 
-    One after the other, in this process: what else runs would change what is measured. ``hot`` measures with warm
-    caches as well; a measurement takes about ``seconds`` at most. ``report`` is called with what is being done, how
-    much of it is done, and how much there is.
+    One after the other, in this process, or with ``pools`` where these execute: what else runs would change what is
+    measured. ``hot`` measures with warm caches as well; a measurement takes about ``seconds`` at most. ``report`` is
+    called with what is being done, how much of it is done, and how much there is.
 
     Raises:
         NotAvailable: a runner can neither time nor count, or the device cannot do even a copy.
     """
     done, total = 0, sum(len(task.columns) for task in plan.tasks)
-    for column in plan.columns:
-        found = runner(column.spec)
-        assert isinstance(found, Runner)  # a library has no kernels
-        session = found.open(column.target, checked=plan.checked)
-        meter = _meter(session, column.target, hot, seconds)
-        if isinstance(meter, Timer):
-            yield meter.ceilings
-        for task in plan.tasks:
-            if column in task.columns:
+    with pools(plan, None) if pools else nullcontext() as pool:
+        for column in plan.columns:
+            session: Session | None = None
+            ceilings: Ceilings | None = None
+            for task in plan.tasks:
+                if column not in task.columns:
+                    continue
                 if report:
                     report("measuring", done, total)
-                yield from _measurements(plan, suite, task, column, session, meter)
                 done += 1
+                if pool:
+                    found = _elsewhere(pool, plan, suite, task, column, hot, seconds)
+                    if found.ceilings and not ceilings:
+                        yield (ceilings := found.ceilings)
+                    yield from found.measurements
+                    continue
+                if not session:
+                    session = Worker(plan, suite).kernels(column)
+                    meter = _meter(session, column.target, hot, seconds)
+                    if isinstance(meter, Timer):
+                        yield meter.ceilings
+                yield from _measurements(plan, suite, task, column, session, meter)
+
+
+def _elsewhere(pool: Pool, plan: Plan, suite: Suite, task: Task, column: Column, hot: bool, seconds: float) -> Measured:
+    """The measurements of a kernel that a pool makes.
+
+    Raises:
+        NotAvailable: nobody has the device, or it can do nothing of that.
+    """
+    limit = task_limit(plan, task)
+    try:
+        return pool.schedule(_measured, [task, column, hot, seconds], seconds=limit, columns=(column,)).result()
+    except (Died, Late) as error:
+        entry = Entry(suite.op(task.op), task.dtypes)
+        problem = str(error) if isinstance(error, Died) else f"no answer within {limit:g} s"
+        return Measured(None, [_blank(entry, column)("", entry.name, problem=problem)])
+    except Absent as reason:
+        raise SystemLacks(str(reason)) from None
+
+
+_meters: dict[tuple[Column, bool, float], Timer | Counter] = {}
+"""The meters of a worker process."""
+
+
+def _measured(task: Task, column: Column, hot: bool, seconds: float) -> Measured:
+    """The measurements of a kernel, by a worker."""
+    here = worker.current()
+    session, key = here.kernels(column), (column, hot, seconds)
+    if key not in _meters:
+        _meters[key] = _meter(session, column.target, hot, seconds)
+    meter = _meters[key]
+    found = list(_measurements(here.plan, here.suite, task, column, session, meter))
+    return Measured(meter.ceilings if isinstance(meter, Timer) else None, found)
+
+
+def _blank(entry: Entry, column: Column) -> Callable[..., Measurement]:
+    """The measurement of a kernel on a column without anything that was measured."""
+    return partial(
+        Measurement, entry.op.module, entry.op.name, entry.dtypes, entry.kernel,
+        runner=column.runner, target=column.target, evidence=column.evidence,
+    )  # fmt: skip
 
 
 def _measurements(
@@ -179,10 +248,7 @@ def _measurements(
 ) -> Iterator[Measurement]:
     entry = Entry(suite.op(task.op), task.dtypes)
     op, code = entry.op, plan.code[entry.op.module, column]
-    blank = partial(
-        Measurement, entry.op.module, op.name, entry.dtypes, entry.kernel,
-        runner=column.runner, target=column.target, evidence=column.evidence,
-    )  # fmt: skip
+    blank = _blank(entry, column)
     if task.cases is not None:
         cases = [(title, op.parse(text)) for title, text in task.cases]
     else:

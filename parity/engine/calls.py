@@ -55,6 +55,9 @@ class Pool(Protocol):
     ) -> Future[T]:
         """Call a function where these columns can be executed, for so many seconds at most.
 
+        The first argument says what module the call is about: its name, or what has an ``op``. What the function
+        returns is of the type that it declares, which is data.
+
         The future has what it returns or raises; or ``Died``, ``Late`` or ``Absent``; or NotAvailable, if nothing can
         be executed any more.
         """

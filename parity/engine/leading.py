@@ -10,11 +10,12 @@ from parity.case import Case
 from parity.codeobject import CodeObject
 from parity.coverage import Reached
 from parity.engine import worker
+from parity.engine.calls import Absent, Died, Late
 from parity.engine.plan import Plan
-from parity.engine.pool import completed, worker_pool
-from parity.engine.processes import Died, Late
+from parity.engine.pool import Pools, completed, worker_pool
 from parity.engine.results import Task
 from parity.engine.run import Progress, prepare, task_limit
+from parity.errors import SystemLacks
 from parity.op import Entry
 from parity.runners import Covering, Session
 from parity.static import constants_of, places_of
@@ -46,19 +47,30 @@ class Found:
 
 
 def lead(
-    plan: Plan, suite: Suite, tries: int, *, jobs: int | None = None, progress: Progress | None = None
+    plan: Plan,
+    suite: Suite,
+    tries: int,
+    *,
+    jobs: int | None = None,
+    progress: Progress | None = None,
+    pools: Pools = worker_pool,
 ) -> Iterator[Found]:
     """Cases that reach more than those of the plan, of up to ``tries`` that are executed for each of its kernels.
 
-    They are the same for the same plan, and meant for all columns: AMD's first one that notes what is reached decides.
-    A case that ends its process ends the search in its kernel.
+    They are the same for the same plan, and meant for all columns: the first one that notes what is reached decides.
+    A case that ends its process ends the search in its kernel. ``pools`` makes what executes (default: processes of
+    this machine).
+
+    Raises:
+        SystemLacks: nobody can execute it any more.
     """
     report = progress or (lambda what, done, total: None)
-    with worker_pool(plan, jobs) as pool:
-        prepare(plan, suite, pool, report)
+    with pools(plan, jobs) as pool:
+        if pool.shared:
+            prepare(plan, suite, pool, report)
         limits = (task_limit(plan, task) * max(1.0, tries / plan.examples) for task in plan.tasks)
         futures = {
-            pool.schedule(_lead, [task, tries], seconds=limit): number
+            pool.schedule(_lead, [task, tries], seconds=limit, columns=task.columns): number
             for number, (task, limit) in enumerate(zip(plan.tasks, limits, strict=True))
         }
         found: dict[int, list[Found]] = {}
@@ -67,6 +79,8 @@ def lead(
                 found[futures[future]] = future.result()
             except (Died, Late):
                 found[futures[future]] = []
+            except Absent as reason:
+                raise SystemLacks(str(reason)) from None
             report("leading", done, len(plan.tasks))
     for number in sorted(found):
         yield from found[number]
@@ -77,8 +91,7 @@ def _lead(task: Task, tries: int) -> list[Found]:
     here = worker.current()
     entry = Entry(here.suite.op(task.op), task.dtypes)
     for column in task.columns:
-        code = here.plan.code.get((entry.op.module, column))
-        if code and column.vendor == "amd":
+        if code := here.plan.code.get((entry.op.module, column)):
             session = here.kernels(column)
             if isinstance(session, Covering):
                 search = _Search(entry, code, session, Random(here.plan.seed_of(entry)))

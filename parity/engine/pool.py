@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+import tempfile
+from collections.abc import Callable, Collection, Iterator
+from concurrent.futures import Future
 from contextlib import AbstractContextManager
-from typing import Any
+from pathlib import Path
+from queue import Empty, SimpleQueue
 
 from parity.engine import worker
-from parity.engine.calls import Pool
+from parity.engine.calls import Pool, T
 from parity.engine.plan import Plan
 from parity.engine.processes import Processes
 from parity.runners import Shared, runner
@@ -24,12 +26,13 @@ Pools = Callable[[Plan, int | None], AbstractContextManager[Pool]]
 @contextlib.contextmanager
 def worker_pool(plan: Plan, jobs: int | None = None) -> Iterator[Processes]:
     """Processes that execute a plan; they end with the block, and with this process however it ends."""
-    pool = Processes(jobs or default_jobs(plan), worker.start, [plan])
-    try:
-        pool.start()
-        yield pool
-    finally:
-        pool.stop()
+    with tempfile.TemporaryDirectory(prefix="parity-", ignore_cleanup_errors=True) as scratch:
+        pool = Processes(jobs or default_jobs(plan), worker.start, [plan, Path(scratch)])
+        try:
+            pool.start()
+            yield pool
+        finally:
+            pool.stop()
 
 
 def default_jobs(plan: Plan) -> int:
@@ -46,10 +49,14 @@ def processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def completed(futures: dict[Any, Any]) -> Iterator[Future[Any]]:
-    """The futures as they finish; those that finished together in the order of the dict."""
-    left = set(futures)
+def completed(futures: Collection[Future[T]]) -> Iterator[Future[T]]:
+    """The futures as they finish; those that are done already come first, in their order."""
+    done: SimpleQueue[Future[T]] = SimpleQueue()
+    for future in futures:
+        future.add_done_callback(done.put)
+    left = len(futures)
     while left:
         # A time limit, because a wait without one cannot be interrupted on every platform.
-        done, left = wait(left, timeout=1.0, return_when=FIRST_COMPLETED)
-        yield from sorted(done, key=list(futures).index)
+        with contextlib.suppress(Empty):
+            yield done.get(timeout=1.0)
+            left -= 1

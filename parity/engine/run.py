@@ -89,7 +89,8 @@ def prepare(plan: Plan, suite: Suite, pool: Pool, report: Progress) -> None:
         (*key, tuple(names[i : i + BATCH])) for key, names in kernels.items() for i in range(0, len(names), BATCH)
     ]
     futures = {
-        pool.schedule(worker.prepare, list(batch), seconds=CASES_PER_LIMIT * plan.seconds): batch for batch in batches
+        pool.schedule(worker.prepare, batch, seconds=CASES_PER_LIMIT * plan.seconds, columns=batch[1:2]): batch
+        for batch in batches
     }
     for done, _ in enumerate(completed(futures), 1):
         report("preparing", done, len(batches))

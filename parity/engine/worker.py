@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import tempfile
 import traceback
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 
 from parity.case import Case
 from parity.compare import Conclusion, Status, Verdict, Witness, accepts_zeros
@@ -49,6 +51,7 @@ class Worker:
     recorded: dict[Column, frozenset[str]] = field(default_factory=dict)
     helpful: dict[tuple[str, str], HelpfulPort | None] = field(default_factory=dict)
     lost: dict[Column, str] = field(default_factory=dict)
+    scratch: Path = Path(tempfile.gettempdir())
 
     def runner(self, column: Column) -> Runner | OpRunner:
         """The runner of a column, made on first use."""
@@ -290,10 +293,10 @@ def _record(
 _worker: Worker
 
 
-def start(plan: Plan) -> None:
-    """Initialise this process."""
+def start(plan: Plan, scratch: Path) -> None:
+    """Initialise this process; ``scratch`` is a folder for all of its pool, and ends with that."""
     global _worker
-    _worker = Worker(plan, plan.suite())
+    _worker = Worker(plan, plan.suite(), scratch=scratch)
 
 
 def current() -> Worker:

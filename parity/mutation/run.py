@@ -5,20 +5,18 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import itertools
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from parity.engine import Plan
-from parity.engine.pool import completed, worker_pool
-from parity.engine.processes import Died, Late, Processes
+from parity.engine.calls import Absent, Died, Late, T
+from parity.engine.pool import Pools, completed, worker_pool
 from parity.engine.run import Progress, prepare
+from parity.errors import SystemLacks
 from parity.mutation.mutant import Level, Mutant, Outcome, Tried, Usual
-from parity.mutation.trial import Subject, attempt, choose, staged, usual
+from parity.mutation.trial import Subject, attempt, choose, usual
 from parity.suite import Suite
-from parity.toolchain import Stage
 
 __all__ = ["COUNT", "LEVELS", "SEARCH", "Settings", "mutate", "shares"]
 
@@ -91,24 +89,32 @@ def mutate(
     progress: Progress | None = None,
     problem: Callable[[Subject, Exception], None] | None = None,
     measured: Callable[[Subject, Usual], None] | None = None,
+    pools: Pools = worker_pool,
 ) -> Iterator[Tried]:
     """Yield what became of each mutant as it is known; those of ``known``, by key, are not tried again.
 
     ``problem`` is called for a kernel in which nothing could be planted, ``measured`` with what each other gives as it
-    is. Closing the iterator stops the workers.
+    is. ``pools`` makes what executes (default: processes of this machine). Closing the iterator stops the workers.
+
+    Raises:
+        SystemLacks: nobody can execute it any more.
     """
     report, known = progress or (lambda what, done, total: None), known or {}
     limit = LIMIT * plan.seconds
     shared = shares(subjects, settings)
     names = {(each.op, each.dtypes) for each, _ in shared}
     plan = replace(plan, tasks=tuple(task for task in plan.tasks if (task.op, task.dtypes) in names))
-    with worker_pool(plan, settings.jobs) as pool, tempfile.TemporaryDirectory(prefix="parity-mutants-") as folder:
-        prepare(plan, suite, pool, report)
-        wanted = _with_stages(pool, shared, Path(folder), limit, report, problem)
-        report("choosing", 0, len(wanted))
+    with pools(plan, settings.jobs) as pool:
+
+        def scheduled(function: Callable[..., T], subject: Subject, *more: object) -> Future[T]:
+            columns = (*subject.others, subject.column)
+            return pool.schedule(function, [subject, *more], seconds=limit, columns=columns)
+
+        if pool.shared:
+            prepare(plan, suite, pool, report)
+        report("choosing", 0, len(shared))
         choosing = {
-            pool.schedule(choose, [subject, share, settings.seed, settings.kinds], seconds=limit): subject
-            for subject, share in wanted
+            scheduled(choose, subject, dict(share), settings.seed, settings.kinds): subject for subject, share in shared
         }
         chosen: list[tuple[Subject, Mutant]] = []
         for done, (future, subject) in enumerate(choosing.items(), 1):
@@ -117,7 +123,7 @@ def mutate(
             except Exception as error:  # of one kernel, which costs this one
                 if problem:
                     problem(subject, error)
-            report("choosing", done, len(wanted))
+            report("choosing", done, len(shared))
         total = len(chosen)
         yield from (known[mutant.key] for _, mutant in chosen if mutant.key in known)
         before = sum(mutant.key in known for _, mutant in chosen)
@@ -126,41 +132,19 @@ def mutate(
         as_is: dict[tuple[str, str], tuple[Subject, Future[Usual]]] = {}
         for subject, mutant in chosen:
             if (key := (mutant.kernel, mutant.target)) not in as_is:
-                as_is[key] = subject, pool.schedule(usual, [subject], seconds=limit)
+                as_is[key] = subject, scheduled(usual, subject)
             if mutant.key not in known:
-                trying[pool.schedule(attempt, [subject, mutant, settings.search], seconds=limit)] = mutant
+                trying[scheduled(attempt, subject, mutant, settings.search)] = mutant
         for done, tried in enumerate(completed(trying), before + 1):
-            yield _outcome(tried, trying[tried], limit)
+            try:
+                yield _outcome(tried, trying[tried], limit)
+            except Absent as reason:
+                raise SystemLacks(str(reason)) from None
             report("planting", done, total)
         for subject, found in as_is.values():
-            with contextlib.suppress(Died, Late):
+            with contextlib.suppress(Died, Late, Absent):
                 if measured:
                     measured(subject, found.result())
-
-
-def _with_stages(
-    pool: Processes,
-    wanted: Sequence[tuple[Subject, Mapping[Level, int]]],
-    folder: Path,
-    limit: float,
-    report: Progress,
-    problem: Callable[[Subject, Exception], None] | None,
-) -> list[tuple[Subject, Mapping[Level, int]]]:
-    """The kernels with their modules as they are compiled, where source is edited."""
-    modules = {(each.module, each.column.target): each for each, share in wanted if share["source"]}
-    futures = {key: pool.schedule(staged, [*key, folder], seconds=limit) for key in modules}
-    stages: dict[tuple[str, str], Stage | None] = {}
-    for done, (key, future) in enumerate(futures.items(), 1):
-        try:
-            stages[key] = future.result()
-        except Exception as error:  # of one module
-            if problem:
-                problem(modules[key], error)
-        report("staging", done, len(futures))
-    return [
-        (replace(each, stage=stages.get((each.module, each.column.target)) if share["source"] else None), share)
-        for each, share in wanted
-    ]
 
 
 def _outcome(future: Future[Tried], mutant: Mutant, limit: float) -> Tried:

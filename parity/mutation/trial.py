@@ -5,14 +5,17 @@ from __future__ import annotations
 import functools
 import hashlib
 import operator
+import pickle
+from collections import ChainMap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from parity.cache import Cache, digest
 from parity.case import Case
 from parity.codeobject import CodeObject, parse
 from parity.compare import Status
-from parity.engine import Column, worker
+from parity.engine import Column, Task, worker
 from parity.engine.check import Checked
 from parity.engine.worker import Worker
 from parity.generate import sample
@@ -23,10 +26,12 @@ from parity.op import Call, Entry
 from parity.static import Gap, reason_of, unreached
 from parity.toolchain import CompileError, Stage, recompiled, stage
 
-__all__ = ["NOT_SHOWN", "Subject", "attempt", "choose", "staged", "usual"]
+__all__ = ["NOT_SHOWN", "Subject", "attempt", "choose", "usual"]
 
 NOT_SHOWN = "wait"
 """The class of faults that the emulator cannot show: planted only if it is asked for."""
+
+STAGE = "stage.pickle"
 
 OPEN = 40
 """Mutants that a device loads before it is opened anew, because it keeps what it has loaded."""
@@ -37,18 +42,25 @@ SEARCH = 0x5EA2C4
 
 @dataclass(frozen=True)
 class Subject:
-    """A kernel in which faults are planted: on ``column``, judged by what ``others`` compute if it has no reference.
-
-    ``module`` has a source if ``sourced``, and that is ``stage`` as it is compiled, where it is needed.
+    """The kernel of a task in which faults are planted: on ``column``, judged by what ``others`` compute if it has no
+    reference. ``module`` has a source if ``sourced``.
     """
 
-    op: str
-    dtypes: tuple[str, ...]
+    task: Task
     module: str
     column: Column
     others: tuple[Column, ...] = ()
     sourced: bool = True
-    stage: Stage | None = None
+
+    @property
+    def op(self) -> str:
+        """The name of the op."""
+        return self.task.op
+
+    @property
+    def dtypes(self) -> tuple[str, ...]:
+        """The dtypes of the kernel."""
+        return self.task.dtypes
 
 
 @dataclass(frozen=True)
@@ -90,6 +102,7 @@ def choose(
 
     Raises:
         UnknownInstruction, UsageError: the kernel cannot be read.
+        CompileError, MissingTool: as ``toolchain.stage``, for faults in source.
     """
     ready = _of(subject)
     found: list[Mutant] = []
@@ -100,13 +113,21 @@ def choose(
     return found
 
 
-def staged(module: str, target: str, folder: Path) -> Stage | None:
-    """A module as it is compiled, in a folder of its own.
+@functools.cache
+def _staged(module: str, target: str) -> Stage | None:
+    """A module as it is compiled, in a folder for all processes of a machine that have the pool in common.
 
     Raises:
         CompileError, UsageError, MissingTool: as ``toolchain.stage``.
     """
-    return stage(worker.current().suite, module, target, folder / f"{module}-{target}")
+    here = worker.current()
+
+    def build(folder: Path) -> None:
+        (folder / STAGE).write_bytes(pickle.dumps(stage(here.suite, module, target, folder)))
+
+    folder, _ = Cache(here.scratch).get(digest(module, target), build)
+    found: Stage | None = pickle.loads((folder / STAGE).read_bytes())
+    return replace(found, folder=folder / found.folder.name, scratch=here.scratch) if found else None
 
 
 def usual(subject: Subject) -> Usual:
@@ -177,8 +198,7 @@ def _of(subject: Subject) -> _Ready:
         state = worker.current()
         entry = Entry(state.suite.op(subject.op), subject.dtypes)
         module = state.plan.code[entry.op.module, subject.column]
-        task = next(t for t in state.plan.tasks if (t.op, t.dtypes) == (subject.op, subject.dtypes))
-        texts = [text for _, text in state.plan.draw(state.suite, task)]
+        texts = [text for _, text in state.plan.draw(state.suite, subject.task)]
         _ready[:] = [_Ready(subject, entry, alone(module, entry.kernels), tuple(_concrete(entry, texts)))]
     return _ready[0]
 
@@ -205,7 +225,7 @@ def _run(ready: _Ready, code: CodeObject, cases: Sequence[_Concrete]) -> Iterato
 def _checked(ready: _Ready, code: CodeObject, concrete: _Concrete, first: bool = False) -> Checked:
     subject, state = ready.subject, worker.current()
     key = (ready.entry.op.module, subject.column)
-    planted: Worker = replace(state, plan=replace(state.plan, code={**state.plan.code, key: code}))
+    planted: Worker = replace(state, plan=replace(state.plan, code=ChainMap({key: code}, state.plan.code)))  # type: ignore[arg-type]
     columns = (*subject.others, subject.column)
     return planted.on_all(ready.entry, columns, concrete.case, concrete.call, {subject.column: first})[subject.column]
 
@@ -260,7 +280,7 @@ def _planted(ready: _Ready, mutant: Mutant) -> CodeObject | None:
     """
     if mutant.level == "instruction":
         return with_instruction(ready.code, mutant.at, mutant.before, mutant.after)
-    staged = ready.subject.stage
+    staged = _staged(ready.subject.module, mutant.target)
     assert staged is not None
     symbols = tuple(ready.code.kernels)
     if not ready.recompiled:
@@ -282,7 +302,8 @@ def _instructions(ready: _Ready) -> Iterator[Mutant]:
 
 def _source(ready: _Ready) -> Iterator[Mutant]:
     subject = ready.subject
-    if subject.stage is None:
+    stage = _staged(subject.module, subject.column.target)
+    if stage is None:
         return
     for kernel in ready.entry.kernels:
         if ready.code.symbol(kernel) not in ready.code.kernels:
@@ -290,8 +311,8 @@ def _source(ready: _Ready) -> Iterator[Mutant]:
         lines: dict[str, set[int]] = {}
         for file, line in lines_of(ready.code, kernel):
             lines.setdefault(file, set()).add(line)
-        for file in sorted(lines.keys() & subject.stage.files.keys()):
-            text = subject.stage.text(file)
+        for file in sorted(lines.keys() & stage.files.keys()):
+            text = stage.text(file)
             every = text.split("\n")
             for edit in source_edits(text, lines[file]):
                 before = every[edit.line - 1]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from parity.engine import CaseRecord
-from parity.report.document import NOT_RUN, CellEntry, MatrixFile
+from parity.report.document import WITHOUT_CASES, CellEntry, MatrixFile
 from parity.report.matrix import State
 
 __all__ = ["KINDS", "Changed", "Comparison", "Difference", "compared", "differences"]
@@ -20,7 +20,7 @@ KINDS = ("broken", "changed", "mended", "removed", "added", "unchanged")
 NOISE = 0.001
 """A used budget that differs by no more is the same."""
 
-_FAILED = {state.lower() for state in State if state.failed}
+_FAILED = {state.key for state in State if state.failed}
 
 
 class Cases(Protocol):
@@ -178,7 +178,7 @@ def compared(before: Run, after: Run) -> Comparison:
 
 def _cells(run: Run) -> dict[tuple[str, str, str], CellEntry | None]:
     return {
-        (kernel.op, kernel.kernel, str(column)): None if cell.state == NOT_RUN else cell
+        (kernel.op, kernel.kernel, str(column)): None if cell.state in WITHOUT_CASES else cell
         for kernel in run.matrix.kernels
         for column, cell in zip(run.matrix.columns, kernel.cells, strict=True)
     }

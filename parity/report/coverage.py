@@ -10,6 +10,7 @@ from typing import Any
 from parity.codeobject import CodeObject
 from parity.engine import Column
 from parity.engine.leading import Found
+from parity.errors import count_of
 from parity.op import Entry
 from parity.report.matrix import Matrix
 from parity.static import Gap, Kind, gaps_in, reason_of, text_at
@@ -92,7 +93,7 @@ def totals(matrix: Matrix) -> list[Total]:
 def survey(
     matrix: Matrix, suite: Suite, code: Mapping[tuple[str, Column], CodeObject]
 ) -> tuple[list[Total], list[Missed]]:
-    """The coverage of each column and, for AMD's targets, the gaps: the project's own lines first."""
+    """The coverage of each column, and the gaps: the project's own lines first."""
     groups: dict[tuple[Kind, str, str], list[tuple[Gap, str, str]]] = {}
     explained: Counter[str] = Counter()
     library: Counter[str] = Counter()
@@ -119,7 +120,7 @@ def _gaps(
         symbols = Entry(suite.op(row.op), row.dtypes).kernels
         for column, cell in zip(matrix.columns, row.cells, strict=True):
             built, reached = code.get((row.module, column)), cell.reached
-            if built and reached and column.vendor == "amd" and reached.blocks_reached < reached.blocks:
+            if built and reached and reached.blocks_reached < reached.blocks:
                 yield row.kernel, column, gaps_in(built, dict.fromkeys(map(built.symbol, symbols)), reached)
 
 
@@ -213,7 +214,7 @@ def _functions(found: Sequence[Missed]) -> Iterator[str]:
     for header, group in headers.items():
         blocks = sum(each.blocks for each in group)
         kernels = len({kernel for each in group for kernel in each.kernels})
-        yield f"  {header}: {blocks} block{'s' * (blocks > 1)} in {kernels} kernel{'s' * (kernels > 1)}"
+        yield f"  {header}: {count_of(blocks, 'block')} in {count_of(kernels, 'kernel')}"
 
 
 def _names(kernels: Sequence[str], full: bool) -> str:

@@ -14,13 +14,14 @@ import parity
 from parity.compare import Status
 from parity.documents import checked, json_text, plain, read_json
 from parity.engine import Column
-from parity.report.matrix import Agreement, Cell, Matrix, Row, State, joined
+from parity.report.matrix import NOT_IN_RUN, Agreement, Cell, Matrix, Row, State, joined
 
-__all__ = ["NOT_RUN", "MatrixFile", "as_json", "counted", "document", "no_cases", "read_matrix"]
+__all__ = ["WITHOUT_CASES", "MatrixFile", "as_json", "counted", "document", "no_cases", "read_matrix"]
 
-NOT_RUN = State.NOT_RUN.lower()
+WITHOUT_CASES = (State.NOT_PART.key, State.NOT_RUN.key)
+"""The states of a kernel that has no record."""
 
-StateName = Annotated[str, Meta(extra_json_schema={"enum": [state.lower() for state in State]})]
+StateName = Annotated[str, Meta(extra_json_schema={"enum": [state.key for state in State]})]
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,8 @@ class CellEntry:
     the time that the device's copy rate or FLOP rate allows, by the time it took, and ``bound`` the one of the two that
     binds. ``blocks`` are the basic blocks of the kernel's machine code and ``directions`` those of its conditional
     branches, ``blocks_reached`` and ``directions_reached`` those that the cases reached, where an emulator noted that.
+    The ``state`` "not run" is that of a kernel that is no part of the run in this column, "could not run" of one that
+    should have run; ``reason`` says why, and why the first case that was not judged was not.
     """
 
     target: str
@@ -90,6 +93,7 @@ class CellEntry:
     blocks_reached: int | None
     directions: int | None
     directions_reached: int | None
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -189,7 +193,7 @@ def _cell(column: Column, cell: Cell) -> CellEntry:
         target=column.target,
         runner=column.runner,
         evidence=column.evidence,
-        state=cell.state.lower(),
+        state=cell.state.key,
         run=cell.run,
         passed=cell.passed,
         failed=cell.failed,
@@ -214,18 +218,19 @@ def _cell(column: Column, cell: Cell) -> CellEntry:
         blocks_reached=cell.reached.blocks_reached if cell.reached else None,
         directions=cell.reached.directions if cell.reached else None,
         directions_reached=cell.reached.directions_reached if cell.reached else None,
+        reason=cell.reason,
     )
 
 
 def no_cases(column: Column) -> CellEntry:
-    """The cell of a kernel that was not run in this column."""
-    return _cell(column, Cell(State.NOT_RUN))
+    """The cell of a kernel that was no part of the run in this column."""
+    return _cell(column, Cell(State.NOT_PART, reason=NOT_IN_RUN))
 
 
 def counted(matrix: MatrixFile) -> MatrixFile:
     """The matrix with totals that are those of its cells."""
     cells = [cell for kernel in matrix.kernels for cell in kernel.cells]
-    absent = sum(cell.state in (State.MISSING.lower(), State.COMPILE_ERROR.lower()) for cell in cells)
+    absent = sum(cell.state in (State.MISSING.key, State.COMPILE_ERROR.key) for cell in cells)
     return replace(
         matrix,
         kernels_total=len(matrix.kernels),
@@ -247,7 +252,7 @@ def read_matrix(text: bytes, source: str) -> MatrixFile:
     Raises:
         UsageError: the text is something else; ``source`` is its name in messages.
     """
-    usual = plain(no_cases(Column("", "")))
+    usual = {**plain(no_cases(Column("", ""))), "reason": ""}
     stored = read_json(text, dict[str, Any], source)
     for kernel in stored.get("kernels", ()):
         kernel["cells"] = [{**usual, **cell} for cell in kernel["cells"]]

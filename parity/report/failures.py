@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from parity.compare import Conclusion, Status
 from parity.divergences import divergences
 from parity.engine import CaseRecord
+from parity.errors import count_of
 from parity.report.matrix import failure_class
 
 __all__ = ["Failure", "Reproduction", "failure_lines", "failure_text", "failures_file", "not_judged", "shown_failures"]
@@ -90,14 +91,10 @@ def not_judged(records: Iterable[CaseRecord]) -> list[str]:
             whose = record.op if record.verdict.kind == "reference" else ""
             reasons.setdefault((record.verdict.kind, whose), []).append(record)
     return [
-        f"not judged: {_count(len(each), 'case')} of {_count(len({r.kernel for r in each}), 'kernel')}, "
+        f"not judged: {count_of(len(each), 'case')} of {count_of(len({r.kernel for r in each}), 'kernel')}, "
         f"such as {each[0].case or each[0].kernel}: {each[0].verdict.detail}"
         for each in reasons.values()
     ]
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' * (number != 1)}"
 
 
 def _without_target(record: CaseRecord) -> CaseRecord:

@@ -18,7 +18,7 @@ from parity.cache import digest
 from parity.documents import json_text, read_json
 from parity.errors import UsageError, unwritable
 from parity.files import content_of
-from parity.report.document import IssueEntry, MatrixFile
+from parity.report.document import WITHOUT_CASES, IssueEntry, MatrixFile
 from parity.report.matrix import State
 from parity.runners.recording import Environment
 
@@ -29,7 +29,7 @@ FORMAT, VERSION = "parity history", 1
 SOON = datetime.timedelta(days=30)
 """A known issue that expires within this time is shown."""
 
-_FAILED = {state.lower() for state in State if state.failed}
+_FAILED = {state.key for state in State if state.failed}
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ def flaky(runs: Sequence[Summary]) -> list[Flaky]:
     for run in runs:
         for name, column in run.columns.items():
             for (module, op, kernel), state in zip(run.kernels, column.states, strict=True):
-                if module in column.made_of and state != State.NOT_RUN.lower():
+                if module in column.made_of and state not in WITHOUT_CASES:
                     met.setdefault((op, kernel, name, column.made_of[module]), []).append(state)
     found = (Flaky(op, kernel, name, tuple(states)) for (op, kernel, name, _), states in met.items())
     return [each for each in found if len({_outcome(state) for state in each.states}) > 1]
@@ -154,14 +154,14 @@ def flaky(runs: Sequence[Summary]) -> list[Flaky]:
 
 def _outcome(state: str) -> str:
     """The state, as far as the code decides it: an issue that becomes known changes nothing."""
-    return "failed" if state in _FAILED or state == State.KNOWN.lower() else state
+    return "failed" if state in _FAILED or state == State.KNOWN.key else state
 
 
 def history_content(runs: Sequence[Summary]) -> dict[str, Any]:
     """The part ``history`` of the page."""
     last = runs[-1] if runs else None
     return {
-        "states": [state.lower() for state in State],
+        "states": [state.key for state in State],
         "runs": [
             {
                 "commit": run.commit,

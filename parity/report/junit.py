@@ -69,7 +69,8 @@ def _suite(name: str, tests: Sequence[Element], properties: dict[str, str] | Non
 
 def _kernel(row: Row, cell: Cell, column: Column, records: Sequence[CaseRecord], reproduction: Reproduction) -> Element:
     result = _RESULT.get(cell.state, "skipped")
-    message = f"{cell.state}: {', '.join(f'{kind} x{count}' for kind, count in (cell.failures or cell.known).items())}"
+    found = ", ".join(f"{kind} x{count}" for kind, count in (cell.failures or cell.known).items())
+    message = f"{cell.state}: {found or cell.reason}"
     locations = ", ".join(dict.fromkeys(record.known for record in records if record.known))
     texts = [*(failure_text(failure, reproduction) for failure in shown_failures(records)), *not_judged(records)]
     text = "\n\n".join(texts)

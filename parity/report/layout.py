@@ -44,7 +44,7 @@ STYLES = {
     State.NOT_RECORDED: "dim",
     State.NOT_RUN: "yellow",
     State.NOT_JUDGED: "yellow",
-    State.NO_KERNEL: "dim",
+    State.NOT_PART: "dim",
     State.TAKEN: "cyan",
     State.UNSUPPORTED: "yellow",
 }

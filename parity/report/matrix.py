@@ -27,12 +27,20 @@ if TYPE_CHECKING:
 __all__ = ["Agreement", "Cell", "Matrix", "Row", "State", "failure_class", "joined", "make_matrix", "matrix_of_records"]
 
 
+NO_KERNEL = "an op without a kernel, which libraries compute (parity run gemm --runner hipblas, for one)"
+NOT_IN_RUN = "not part of the run"
+ENDED = "the run was ended before it"
+NO_CASE = "no case of it could be executed"
+"""Reasons why kernels did not run."""
+
+
 class State(StrEnum):
     """The state of one kernel on one runner and target. Only PASS is a success, and it needs an executed case.
 
     KNOWN: cases fail, all of them in a way that is a known issue. NOT_JUDGED: something else than the kernel kept cases
-    from being judged, and no other failed. NO_KERNEL: the op has none to run, only libraries compute it. TAKEN: the op
-    has no reference, and the other columns are judged by what CUDA computed here.
+    from being judged, and no other failed. NOT_RUN: it should have run, and could not. NOT_PART: it is no part of the
+    run, as an op that only libraries compute has no kernel. TAKEN: the op has no reference, and the other columns are
+    judged by what CUDA computed here.
     """
 
     PASS = "pass"
@@ -45,8 +53,13 @@ class State(StrEnum):
     NOT_RECORDED = "not recorded"
     NOT_RUN = "NOT RUN"
     NOT_JUDGED = "NOT JUDGED"
-    NO_KERNEL = "not run"
+    NOT_PART = "not run"
     TAKEN = "taken as right"
+
+    @property
+    def key(self) -> str:
+        """The state as files have it."""
+        return "could not run" if self is State.NOT_RUN else self.lower()
 
     @property
     def failed(self) -> bool:
@@ -90,7 +103,7 @@ class Cell:
     the outputs in which zeros would have passed every case as well. Of an op without a reference, ``taken`` counts the
     cases by whose results other columns are judged, ``by`` is the column by which these are, and ``unreferenced``
     counts those of ``unjudged`` of which only the use of memory was checked. ``reached`` is what the cases reached of
-    the machine code, where an emulator noted that.
+    the machine code, where an emulator noted that. ``reason`` says why it did not run, or was not judged.
     """
 
     state: State
@@ -112,6 +125,7 @@ class Cell:
     by: str = ""
     unreferenced: int = 0
     reached: Reached | None = None
+    reason: str = ""
 
     @property
     def exact(self) -> bool:
@@ -230,6 +244,7 @@ def make_matrix(
 
     A record without a case stands for a kernel that could not be run (``without_code``, ``NOT_RECORDED``).
     """
+    complete = provenance is None or provenance.complete
     grouped: dict[tuple[str, str, str, str], list[CaseRecord]] = {}
     for record in records:
         # Two ops may share a kernel: each has an output of its own.
@@ -237,11 +252,13 @@ def make_matrix(
 
     def cell(entry: Entry, column: Column) -> Cell:
         if not column.takes(entry):
-            return Cell(State.NO_KERNEL)
+            return Cell(State.NOT_PART, reason=NO_KERNEL)
         mine = grouped.get((entry.op.name, entry.kernel, column.runner, column.target), [])
         if column.evidence == Evidence.COMPILED and not mine:
             return Cell(State.COMPILED)
         made = _cell(mine)
+        if made.state is State.NOT_RUN:
+            made = replace(made, reason=NO_CASE if complete else ENDED)
         against = [record.against for record in mine if record.against] if column.vendor == "amd" else []
         return replace(made, agreement=_agreement(against)) if against else made
 
@@ -267,7 +284,9 @@ def matrix_of_records(
     def cell(op: str, kernel: str, column: Column) -> Cell:
         mine = grouped.get((op, kernel, column.runner, column.target), [])
         against = [record.against for record in mine if record.against] if column.vendor == "amd" else []
-        return replace(_cell(mine), agreement=_agreement(against) if against else None)
+        made = _cell(mine)
+        reason = ENDED if made.state is State.NOT_RUN else made.reason
+        return replace(made, reason=reason, agreement=_agreement(against) if against else None)
 
     rows = tuple(
         Row(module, op, dtypes, kernel, tuple(cell(op, kernel, column) for column in columns))
@@ -328,7 +347,14 @@ def _cell(records: Sequence[CaseRecord]) -> Cell:
         by=next((record.verdict.by for record in executed if record.verdict.by), ""),
         unreferenced=sum(record.verdict.kind == NO_REFERENCE for record in records),
         reached=_reached(records),
+        reason=_reason(records) if state is State.NOT_JUDGED else "",
     )
+
+
+def _reason(records: Iterable[CaseRecord]) -> str:
+    """Why the first of the cases that were not judged was not."""
+    verdict = next(record.verdict for record in records if record.verdict.status is Status.NOT_JUDGED)
+    return verdict.detail.partition("\n")[0] or verdict.kind
 
 
 def _reached(records: Iterable[CaseRecord]) -> Reached | None:

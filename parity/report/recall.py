@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from rich.text import Text
 
+from parity.errors import count_of
 from parity.mutation import Outcome, Recall, Tried
 from parity.mutation.mutant import Reason
 from parity.mutation.recall import ByClass, ByKernel, Survivor
@@ -112,7 +113,7 @@ def recall_summary(recall: Recall, tried: Sequence[Tried], seconds: float, resum
     counts = {outcome: sum(each.outcome is outcome for each in tried) for outcome in Outcome}
     planted = recall.planted
     kernels = len(recall.kernels)
-    parts = [f"{len(tried)} faults in {kernels} kernel{'s' * (kernels != 1)} on {' '.join(recall.targets)}"]
+    parts = [f"{count_of(len(tried), 'fault')} in {count_of(kernels, 'kernel')} on {' '.join(recall.targets)}"]
     for outcome, count in counts.items():
         if count:
             reasons = [(sum(each.reason is reason for each in tried), reason) for reason in Reason]

@@ -11,13 +11,14 @@ from rich.text import Text
 
 from parity.compare import Conclusion
 from parity.divergences import divergences, in_order
+from parity.errors import count_of
 from parity.reference.accuracy import furthest
 from parity.report import tables
 from parity.report.agreement import AGREEMENT, AGREEMENT_LEGEND, agreement_of, agreement_summary, is_compared
 from parity.report.bench import speed_legend
 from parity.report.coverage import totals
 from parity.report.layout import FAILED, LEAST, STEPS, Section, lines_of, sections, words_of
-from parity.report.matrix import Agreement, Cell, Matrix, State
+from parity.report.matrix import NO_KERNEL, Agreement, Cell, Matrix, State
 from parity.report.recall import recall_line
 
 __all__ = ["as_csv", "markdown", "plain", "summary", "terminal"]
@@ -41,7 +42,6 @@ ONLY_MEMORY = (
     "only memory checked: the op has no reference, and the other vendor's side has no result; that the kernel stays "
     "inside of its memory, without races, is known, and nothing of its values"
 )
-NO_KERNEL = "not run: an op without a kernel, which libraries compute (parity run gemm --runner hipblas, for one)"
 
 
 def terminal(matrix: Matrix, *, full: bool = False, width: int | None = None) -> Text:
@@ -110,7 +110,7 @@ def summary(matrix: Matrix) -> str:
     """The run in one line."""
     cells = matrix.cells()
     kernels = len({row.kernel for row, cell in ((r, c) for r in matrix.rows for c in r.cells) if cell.run})
-    parts = [f"{kernels} kernels", f"{matrix.executed} cases", f"{matrix.passed} passed"]
+    parts = [count_of(kernels, "kernel"), count_of(matrix.executed, "case"), f"{matrix.passed} passed"]
     absent = _counts(cells, (State.COMPILE_ERROR, State.MISSING))
     parts.append(f"{matrix.failures} failed" + (f" ({', '.join(absent)})" if absent else ""))
     if matrix.known:
@@ -160,7 +160,7 @@ def markdown(matrix: Matrix, *, full: bool = False) -> str:
 
 def _legend(matrix: Matrix) -> str:
     measured = [cell.measured for cell in matrix.cells() if cell.measured]
-    libraries = any(cell.state is State.NO_KERNEL for cell in matrix.cells())
+    libraries = any(cell.reason == NO_KERNEL for cell in matrix.cells())
     vacuous = any(cell.vacuous for cell in matrix.cells())
     parts = [
         LEGEND,
@@ -168,7 +168,7 @@ def _legend(matrix: Matrix) -> str:
         VACUOUS if vacuous else "",
         AGAINST_CUDA if any(cell.by for cell in matrix.cells()) else "",
         ONLY_MEMORY if any(cell.unreferenced for cell in matrix.cells()) else "",
-        NO_KERNEL if libraries else "",
+        f"{State.NOT_PART}: {NO_KERNEL}" if libraries else "",
         AGREEMENT_LEGEND if is_compared(matrix) else "",
     ]
     parts += [str(divergences()[name]) for name in _met(matrix) if name in divergences()]

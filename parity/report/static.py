@@ -12,6 +12,7 @@ from typing import Any
 from rich.text import Text
 
 from parity.emulator import CLASSES
+from parity.errors import count_of
 from parity.report import tables
 from parity.static import Footprint, Remark
 
@@ -83,7 +84,7 @@ def remark_lines(found: Sequence[Remark]) -> list[str]:
     """The remarks as lines, with the first few kernels of each."""
     lines = []
     for remark in found:
-        count = f"{len(remark.kernels)} kernel{'s' * (len(remark.kernels) > 1)}"
+        count = count_of(len(remark.kernels), "kernel")
         more = f" and {len(remark.kernels) - NAMES} more" if len(remark.kernels) > NAMES else ""
         lines.append(f"{remark.what} ({remark.where}): {count}: {' '.join(remark.kernels[:NAMES])}{more}")
     return lines

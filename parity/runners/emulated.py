@@ -156,7 +156,9 @@ class DeviceSession:
             self._launch(code, launch, buffers, seed, results, keep=True)
             after = self._collect(buffers)
             differ = [name for name in buffers if after[name].tobytes() != outcome.buffers[name].tobytes()]
-            return Fault("earlier launch", f"{said}leaves other values in {', '.join(differ)}") if differ else None
+            told = f"{said}leaves other values in {', '.join(differ)}"
+            host = "; what the host writes there before each launch is declared in symbols="
+            return Fault("earlier launch", told + host) if differ else None
         except KernelFault as error:
             return Fault("earlier launch", f"{said}has a fault: {error}")
         finally:

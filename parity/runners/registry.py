@@ -114,12 +114,12 @@ def kernel_runner(name: str, what: str, find: Callable[[str], Runner | OpRunner]
     return found
 
 
-def gpu_runner(what: str) -> Runner | None:
-    """A runner of kernels on a GPU of this machine, for ``what`` needs one; None if none can work here."""
+def gpu_runner(what: str, find: Callable[[str], Runner | OpRunner] = available) -> Runner | None:
+    """A runner of kernels on a GPU, as ``find`` gives it, for ``what`` needs one; None if none can work."""
     for name in runners():
         with suppress(ParityError):
             if runner(name).evidence == Evidence.HARDWARE:
-                return kernel_runner(name, what)
+                return kernel_runner(name, what, find)
     return None
 
 

@@ -1,4 +1,4 @@
-"""The numbers that kernels for AMD GPUs compare with, as their machine code has them."""
+"""The numbers that kernels compare with, as their machine code or their PTX has them."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ import struct
 from collections.abc import Iterable, Iterator
 
 from parity.codeobject import CodeObject
-from parity.emulator.parse import Instruction, kernel_code
+from parity.emulator.parse import Instruction
+from parity.static.flow import blocks_of
 from parity.varying import Constants
 
 __all__ = ["constants_of"]
 
-_COMPARE = re.compile(r"[sv]_cmpx?k?_\w*?_(?P<kind>[fiu])(?P<bits>16|32|64)")
-_OTHER = re.compile(r"[sv]_(?:mov|movk|sub|add|cmov|min|max|lshr\w*)_")
+_COMPARE = re.compile(r"(?:[sv]_cmpx?k?_\w*?_|setp?\.[\w.]*\.)(?P<kind>[fius])(?P<bits>16|32|64)")
+_OTHER = re.compile(r"[sv]_(?:mov|movk|sub|add|cmov|min|max|lshr\w*)_|(?:mov|sub|add|selp|min|max|shr)\.")
+_SHIFT = ("s_lshr", "v_lshr", "shr.")
 _WHOLE = re.compile(r"-?(?:0x[0-9a-f]+|\d+)$")
+_REAL = re.compile(r"0(?:f[0-9a-f]{8}|d[0-9a-f]{16})$", re.IGNORECASE)
 _FORMS = {"16": ("<e", "<H"), "32": ("<f", "<I"), "64": ("<d", "<Q")}
 MOST = 64
 """Of each kind of numbers; those of comparisons come first."""
@@ -26,9 +29,10 @@ def constants_of(code: CodeObject, symbols: Iterable[str]) -> Constants:
     real: dict[float, None] = {}
     for compares in (True, False):
         for symbol in symbols:
-            for instruction in kernel_code(code.listing, symbol).instructions:
-                for each in _halves(instruction):
-                    _collect(each, compares, whole, real)
+            for block in blocks_of(code, symbol):
+                for instruction in block.instructions:
+                    for each in _halves(instruction):
+                        _collect(each, compares, whole, real)
     return Constants(tuple(whole)[:MOST], tuple(real)[:MOST])
 
 
@@ -48,10 +52,12 @@ def _collect(instruction: Instruction, compares: bool, whole: dict[int, None], r
             if not match or match["kind"] != "f":
                 signed = number - (1 << 32) if 1 << 31 <= number < 1 << 32 else number
                 whole.setdefault(signed)
-                if instruction.mnemonic.startswith(("s_lshr", "v_lshr")) and 0 < number < 32:
+                if instruction.mnemonic.startswith(_SHIFT) and 0 < number < 32:
                     whole.setdefault(1 << number)
             if not match or match["kind"] == "f":
                 real.update(dict.fromkeys(_floats(number, match["bits"] if match else "32")))
+        elif _REAL.match(operand):
+            real.update(dict.fromkeys(_floats(int(operand[2:], 16), {10: "32", 18: "64"}[len(operand)])))
         elif match and match["kind"] == "f" and re.fullmatch(r"-?\d+\.\d+", operand):
             real.setdefault(float(operand))
 

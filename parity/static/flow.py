@@ -1,4 +1,4 @@
-"""The basic blocks of a kernel for AMD GPUs, and what can follow what."""
+"""The basic blocks of a kernel, and what can follow what."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from parity.codeobject import CodeObject
 from parity.emulator.codegen import items_of, runs_of
 from parity.emulator.isa import BRANCHES
 from parity.emulator.parse import Instruction, KernelCode, kernel_code
+from parity.emulator.ptx import flow, functions_of
+from parity.toolchain.targets import target
 
-__all__ = ["Block", "blocks_in", "places_of"]
+__all__ = ["Block", "blocks_of", "places_of"]
 
 _ENDS = ("s_endpgm", "s_branch", "s_setpc_b64")
 
@@ -29,8 +31,19 @@ class Block:
         return self.instructions[-1]
 
 
-def blocks_in(kernel: KernelCode) -> tuple[Block, ...]:
-    """The blocks in the order of their bits in ``Reached``. Of a call and a return, what follows is not known."""
+def blocks_of(code: CodeObject, symbol: str) -> tuple[Block, ...]:
+    """The blocks of a kernel in the order of their bits in ``Reached``. Of a return, what follows is not known."""
+    if target(code.target).vendor == "amd":
+        return _amd(kernel_code(code.listing, symbol))
+    found = [*flow(functions_of(code.listing, symbol))]
+    before: list[list[int]] = [[] for _ in found]
+    for number, (_, _, after) in enumerate(found):
+        for each in after:
+            before[each].append(number)
+    return tuple(Block(at.first, inside, tuple(b)) for (at, inside, _), b in zip(found, before, strict=True))
+
+
+def _amd(kernel: KernelCode) -> tuple[Block, ...]:
     items = items_of(kernel)
     runs = sorted(runs_of(items))
     numbers = [0]
@@ -58,10 +71,9 @@ def places_of(code: CodeObject, symbols: Iterable[str]) -> tuple[str, ...]:
     blocks: list[str] = []
     directions: list[str] = []
     for symbol in symbols:
-        kernel = kernel_code(code.listing, symbol)
-        blocks += [next((each.source for each in block.instructions if each.source), "") or ""
-                   for block in blocks_in(kernel)]  # fmt: skip
-        for each in kernel.instructions:
-            if BRANCHES.get(each.mnemonic):
-                directions += 2 * [each.source or ""]
+        for block in blocks_of(code, symbol):
+            blocks.append(next((each.source for each in block.instructions if each.source), "") or "")
+            for each in block.instructions:
+                if BRANCHES.get(each.mnemonic) or (each.mnemonic.startswith("bra") and each.modifiers):
+                    directions += 2 * [each.source or ""]
     return (*blocks, *directions)

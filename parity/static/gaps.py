@@ -1,4 +1,4 @@
-"""The code of a kernel for AMD GPUs that cases did not reach: lines of files, behind which condition, and why."""
+"""The code of a kernel that cases did not reach: lines of files, behind which condition, and why."""
 
 from __future__ import annotations
 
@@ -11,20 +11,22 @@ from pathlib import Path
 
 from parity.codeobject import CodeObject
 from parity.coverage import Reached
-from parity.emulator.parse import Instruction, kernel_code
+from parity.emulator.parse import Instruction
 from parity.files import text_of
-from parity.static.flow import Block, blocks_in
+from parity.static.flow import Block, blocks_of
 
 __all__ = ["LARGE", "Gap", "Kind", "gaps_in", "reason_of", "text_at", "unreached"]
 
 LARGE = 1 << 31
 """Numbers from here on are those of tensors that no emulator walks over."""
 
-_COMPARE = re.compile(r"[sv]_cmpx?k?_\w+_[iu](?:32|64)")
+_COMPARE = re.compile(r"[sv]_cmpx?k?_\w+_[iu](?:32|64)|setp\.[\w.]+\.[us](?:32|64)")
 _NUMBER = re.compile(r"(?:0x[0-9a-f]+|\d+)$")
 _DIVISION = "0x5f7ffffc"
 """The constant by which LLVM scales a reciprocal where it divides numbers of 64 bits (AMDGPUISelLowering.cpp)."""
-
+_DIVIDES, _UPPER = re.compile(r"(?:div|rem)\.[us]64"), "-4294967296"
+"""A division of 64 bits in PTX; the upper half of the numbers, of which nvcc first asks whether it is 0."""
+_TRAPS = ("s_trap", "s_sethalt", "trap")
 
 _LARGE_TEXT = re.compile(r">>\s*32\b|\b(?:U?INT_MAX|UINT32_MAX|INT32_MAX|SIZE_MAX)\b|0x[7f]f{7}\b")
 """Conditions of sources about such numbers."""
@@ -81,7 +83,7 @@ def unreached(code: CodeObject, symbols: Iterable[str], reached: Reached) -> dic
     found: dict[int, Gap] = {}
     first = 0
     for symbol in names:
-        blocks = blocks_in(kernel_code(code.listing, symbol))
+        blocks = blocks_of(code, symbol)
         for number, block in enumerate(blocks, first):
             if not reached.mask >> number & 1:
                 found |= dict.fromkeys((each.line for each in block.instructions), next(gaps)[0])
@@ -94,7 +96,7 @@ def gaps_in(code: CodeObject, symbols: Iterable[str], reached: Reached) -> list[
     found: list[list[Gap]] = []
     first = 0
     for symbol in symbols:
-        blocks = blocks_in(kernel_code(code.listing, symbol))
+        blocks = blocks_of(code, symbol)
         ran = [bool(reached.mask >> first + i & 1) for i in range(len(blocks))]
         first += len(blocks)
         lines = {_place(each) for block, here in zip(blocks, ran, strict=True) if here for each in block.instructions}
@@ -115,8 +117,7 @@ def _of_block(
     guard = _guard(blocks, ran, number)
     condition = next((each for each in reversed(guard.instructions) if each.source), None) if guard else None
     where = (condition.header or condition.source or "") if condition else ""
-    compared = _compared(guard) if guard else ""
-    reason = _reason(block, compared)
+    reason = _reason(block, guard)
     places = list(dict.fromkeys(_place(each) for each in block.instructions if each.source))
     never = [place for place in places if place not in lines]
     if not never:
@@ -146,14 +147,17 @@ def _guard(blocks: Sequence[Block], ran: Sequence[bool], number: int) -> Block |
 
 def _compared(block: Block) -> str:
     """The last comparison of a block, as text; empty if it has none."""
-    return next((each.text for each in reversed(block.instructions) if "_cmp" in each.mnemonic), "")
+    compares = (each for each in reversed(block.instructions) if "_cmp" in each.mnemonic or each.mnemonic[:4] == "setp")
+    return next((each.text for each in compares), "")
 
 
-def _reason(block: Block, compared: str) -> str:
-    if any(each.mnemonic in ("s_trap", "s_sethalt") for each in block.instructions):
+def _reason(block: Block, guard: Block | None) -> str:
+    if any(each.mnemonic in _TRAPS or "__assertfail" in each.operands for each in block.instructions):
         return "a trap or a failed assertion, which would be a fault"
-    if any(_DIVISION in each.operands for each in block.instructions):
+    small = guard is not None and any(_UPPER in each.operands for each in guard.instructions)
+    if any(_DIVISION in each.operands or (small and _DIVIDES.match(each.mnemonic)) for each in block.instructions):
         return "the compiler's division of 64 bits, for numbers of 2^32 or more"
+    compared = _compared(guard) if guard else ""
     if _COMPARE.match(compared):
         numbers = [int(word, 0) for word in re.split(r"[\s,]+", compared) if _NUMBER.match(word)]
         if numbers and LARGE - 1 <= max(numbers) < (1 << 32) - 4096:  # larger ones are negative

@@ -9,7 +9,7 @@ from parity.toolchain.disassembler import find_disassembler
 from parity.toolchain.headers import WHEELS, cached_headers
 from parity.toolchain.hipify import HELPFUL, LITERAL, Finding, Hipified, hipify
 from parity.toolchain.recompile import Stage, recompiled, stage
-from parity.toolchain.rocm import TOOLCHAINS, VARIABLE, Rocm
+from parity.toolchain.rocm import TOOLCHAINS, VARIABLE, Rocm, other_headers, with_headers
 from parity.toolchain.rocm import chosen as chosen_rocm
 from parity.toolchain.rocm import find as find_rocm
 from parity.toolchain.rocm import installed as installed_rocm
@@ -55,7 +55,9 @@ __all__ = [
     "located_nvcc",
     "nvcc",
     "nvcc_version",
+    "other_headers",
     "recompiled",
     "stage",
     "target",
+    "with_headers",
 ]

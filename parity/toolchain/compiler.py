@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "HEADERS", "CompileError", "NoSource", "UnusableCodeObject", "assemble", "compile_intermediate", "compile_kernels",
-    "compile_listing", "described", "device_library", "fingerprint", "headers", "headers_missed", "missed_by",
+    "compile_listing", "described", "device_library", "fingerprint", "headers", "headers_missed", "missed_by", "wide",
 ]  # fmt: skip
 
 log = logging.getLogger("parity.compiler")
@@ -104,17 +104,18 @@ _SCANNED = "scanned"
 """The target of the rule that clang writes the list of headers as, in the form of a Makefile."""
 
 # What the oclc_*.bc files of a ROCm say: constants by which the library chooses among its variants. Our own, because
-# not every wheel carries all of those files. Subnormals are kept, f32 square roots are correctly rounded.
+# not every wheel carries all of those files. Flags choose as they do for hipcc (clang, ROCmToolChain.cpp).
 _CONTROLS = """\
 #define CONTROL(type, name, value) const __attribute__((address_space(4), visibility("hidden"))) type name = value;
-CONTROL(unsigned char, __oclc_daz_opt, 0)
-CONTROL(unsigned char, __oclc_unsafe_math_opt, 0)
-CONTROL(unsigned char, __oclc_finite_only_opt, 0)
-CONTROL(unsigned char, __oclc_correctly_rounded_sqrt32, 1)
+CONTROL(unsigned char, __oclc_daz_opt, {flushed})
+CONTROL(unsigned char, __oclc_unsafe_math_opt, {unsafe})
+CONTROL(unsigned char, __oclc_finite_only_opt, {finite})
+CONTROL(unsigned char, __oclc_correctly_rounded_sqrt32, {exact})
 CONTROL(unsigned char, __oclc_wavefrontsize64, {wave64})
 CONTROL(int, __oclc_ISA_version, {isa})
 CONTROL(int, __oclc_ABI_version, 500)
 """
+_WIDTHS = {"-mwavefrontsize64": 64, "-mno-wavefrontsize64": 32}
 _LACKING = re.compile(
     r"\bno (?:member|type|template) named|undeclared|unknown type|not found|is not a class|no matching"
 )
@@ -245,7 +246,7 @@ def compile_listing(
         CompileError: the compiler refused it.
         MissingTool: the compiler or the device libraries are not installed.
     """
-    linked, controls = _linked(target, output)
+    linked, controls = _linked(target, output, flags)
     result = zig.run(
         [*_front(target, include, forced, flags), *PRINTED, *linked, "-S", source.name, "-o", output.resolve()],
         cwd=source.parent,
@@ -265,24 +266,27 @@ def compile_intermediate(
     forced: Sequence[str | Path] = (),
     flags: Sequence[str] = (),
     originals: Mapping[str, str] | None = None,
+    precompiled: bool = True,
 ) -> None:
     """Compile the HIP file ``source`` to LLVM's intermediate code, as it is before any optimization.
 
-    The arguments are those of ``compile_listing``.
+    The arguments are those of ``compile_listing``. Headers that are not ``precompiled`` leave nothing in the cache.
 
     Raises:
         CompileError, MissingTool: as ``compile_listing``.
     """
     kept = (PRINTED[0], "-Xclang", "-disable-llvm-passes", "-emit-llvm")
-    result = zig.run(
-        [*_front(target, include, forced, flags), *kept, "-S", source.name, "-o", output.resolve()], cwd=source.parent
-    )
+    front = _front(target, include, forced, flags, precompiled)
+    result = zig.run([*front, *kept, "-S", source.name, "-o", output.resolve()], cwd=source.parent)
     if result.returncode:
         raise _refused(source, target, result.stderr, result.returncode, originals)
 
 
-def compile_kernels(intermediate: str, kernels: Collection[str], output: Path, target: Target) -> None:
-    """Compile kernels of what ``compile_intermediate`` wrote to the listing ``output``, without the others.
+def compile_kernels(
+    intermediate: str, kernels: Collection[str], output: Path, target: Target, flags: Sequence[str] = ()
+) -> None:
+    """Compile kernels of what ``compile_intermediate`` wrote, with these flags, to the listing ``output``, without the
+    others.
 
     Of a module of a hundred kernels that takes a second. The code is that of the whole module, but where the compiler
     decides by what else calls a function.
@@ -292,12 +296,12 @@ def compile_kernels(intermediate: str, kernels: Collection[str], output: Path, t
     """
     alone = output.with_suffix(".ll")
     alone.write_text(_KERNEL.sub(lambda found: found[0] if found[1].strip('"') in kernels else "", intermediate))
-    linked, controls = _linked(target, output)
+    linked, controls = _linked(target, output, flags)
     passes = ("-O3", "-mllvm", "-amdgpu-internalize-symbols", "-ffp-contract=fast-honor-pragmas", *PRINTED[1:])
     result = zig.run(
         [
             *("clang", "-x", "ir", *_ASSEMBLER_FLAGS, f"-mcpu={target.name}", "-nogpulib", *passes),
-            *(*linked, "-S", alone.resolve(), "-o", output.resolve()),
+            *(*_behind(flags), *linked, "-S", alone.resolve(), "-o", output.resolve()),
         ],
         cwd=output.parent,
     )
@@ -308,19 +312,37 @@ def compile_kernels(intermediate: str, kernels: Collection[str], output: Path, t
     _finish(output, result.stderr)
 
 
+def _behind(flags: Sequence[str]) -> Iterator[str]:
+    """Of the flags of a compilation those for intermediate code: what a function of the library has in another way is
+    not put into a kernel.
+    """
+    for before, flag in zip(("", *flags), flags, strict=False):
+        if before == "-mllvm":
+            yield from (before, flag)
+        elif flag.startswith(("-O", "-f", "-m")) and flag != "-mllvm" and before != "-Xclang":
+            yield flag
+    if _chosen(flags, "gpu-flush-denormals-to-zero"):
+        yield from ("-Xclang", "-fdenormal-fp-math-f32=preserve-sign,preserve-sign")
+    yield "-Wno-unused-command-line-argument"
+
+
 def _front(
-    target: Target, include: Sequence[Path], forced: Sequence[str | Path], flags: Sequence[str]
+    target: Target,
+    include: Sequence[Path],
+    forced: Sequence[str | Path],
+    flags: Sequence[str],
+    precompiled: bool = True,
 ) -> Iterator[str | Path]:
     """The command that compiles a HIP file, up to what is made of it."""
     yield from ("clang", *_FLAGS, f"--offload-arch={target.name}", *flags)
     yield from (part for folder in include for part in ("-I", folder))
-    yield from _headers(target)
-    yield from _included_first(target, tuple(flags), forced)
+    yield from _headers(target, flags)
+    yield from _included_first(target, tuple(flags), forced, precompiled)
 
 
-def _linked(target: Target, output: Path) -> tuple[list[str | Path], Path]:
+def _linked(target: Target, output: Path, flags: Sequence[str]) -> tuple[list[str | Path], Path]:
     """The options that link the device libraries, and the file beside ``output`` that is needed as long."""
-    controls = _control_bitcode(target, output.resolve().with_suffix(".bc"))
+    controls = _control_bitcode(_controls(target, flags), output.resolve().with_suffix(".bc"))
     files = (*_bitcode(), controls)
     return [part for file in files for part in ("-Xclang", "-mlink-builtin-bitcode", "-Xclang", file)], controls
 
@@ -352,7 +374,7 @@ def headers_missed(
     start, others = _starting(forced)
     arguments = (
         *(*_FLAGS, f"--offload-arch={target.name}", *flags, *(part for folder in include for part in ("-I", folder))),
-        *(*_headers(target), *(part for header in (*start, *others) for part in ("-include", header))),
+        *(*_headers(target, flags), *(part for header in (*start, *others) for part in ("-include", header))),
     )
     return missed_by(lambda *scan: zig.run(["clang", *arguments, *scan], cwd=source.parent).returncode, source)
 
@@ -395,7 +417,18 @@ def assemble(listing: Path, output: Path, target: Target) -> None:
     """
     object_file = output.with_suffix(".o")
     steps: tuple[tuple[str | Path, ...], ...] = (
-        ("clang", "-x", "assembler", *_ASSEMBLER_FLAGS, f"-mcpu={target.name}", "-c", listing, "-o", object_file),
+        (
+            "clang",
+            "-x",
+            "assembler",
+            *_ASSEMBLER_FLAGS,
+            f"-mcpu={target.name}",
+            *wide(listing),
+            "-c",
+            listing,
+            "-o",
+            object_file,
+        ),
         ("ld.lld", "-shared", object_file, "-o", output),
     )
     for step in steps:
@@ -403,6 +436,11 @@ def assemble(listing: Path, output: Path, target: Target) -> None:
         if result.returncode:
             raise CompileError(listing.stem, target.name, _undefined(result.stderr) or f"{step[0]}: {result.stderr}")
     object_file.unlink()
+
+
+def wide(listing: Path) -> tuple[str, ...]:
+    """The option for the assembler of a listing whose wavefronts have 64 lanes where a target's usually have 32."""
+    return ("-mwavefrontsize64",) if "\t.amdhsa_wavefront_size32 0\n" in listing.read_text() else ()
 
 
 def _undefined(log: str) -> str:
@@ -443,11 +481,15 @@ def _starting(forced: Sequence[str | Path]) -> tuple[Sequence[str | Path], Seque
     return ((*start, RUNTIME, HEADERS / "without_local.h"), forced[1:]) if forced[:1] == (RUNTIME,) else (start, forced)
 
 
-def _included_first(target: Target, flags: tuple[str, ...], forced: Sequence[str | Path]) -> Iterator[str | Path]:
+def _included_first(
+    target: Target, flags: tuple[str, ...], forced: Sequence[str | Path], precompiled: bool
+) -> Iterator[str | Path]:
     """The flags for headers included before a source: those that begin every compilation as a precompiled one."""
     start, others = _starting(forced)
-    if start:
+    if start and precompiled:
         yield from ("-Xclang", "-include-pch", "-Xclang", _precompiled(target, _of_start(flags), tuple(start)))
+    elif start:
+        others = (*start, *others)
     yield from (part for header in others for part in ("-include", header))
 
 
@@ -469,7 +511,7 @@ def _precompile(target: Target, flags: tuple[str, ...], start: tuple[str | Path,
     included = (part for header in start for part in ("-include", header))
     # Device code alone has no precompiled form for clang's driver, hence the options of the front end.
     output = ("-fsyntax-only", "-Xclang", "-emit-pch", "-Xclang", "-o", "-Xclang", folder / _PRELUDE)
-    arguments = (*_FLAGS, f"--offload-arch={target.name}", *flags, *_headers(target), *included, *output, EMPTY)
+    arguments = (*_FLAGS, f"--offload-arch={target.name}", *flags, *_headers(target, flags), *included, *output, EMPTY)
     result = zig.run(["clang", *arguments], cwd=folder)
     if result.returncode:
         raise CompileError("AMD's headers", target.name, result.stderr)
@@ -498,8 +540,8 @@ def _warn_of_fallback(reason: str) -> None:
     )
 
 
-def _headers(target: Target) -> Iterator[str | Path]:
-    """The flags for the folders with headers."""
+def _headers(target: Target, flags: Sequence[str]) -> Iterator[str | Path]:
+    """The flags for the folders with headers, where others are ``flags``."""
     yield from (f"-fdebug-prefix-map={HEADERS}={HEADERS_ALIAS}", STUBS_AFTER, STUBS)
     found = headers()
     if found is None:
@@ -511,7 +553,7 @@ def _headers(target: Target) -> Iterator[str | Path]:
     yield from ("-isystem", COMPAT, "-isystem", found.folder / "clang", "-isystem", found.folder)
     yield f"-fdebug-prefix-map={found.folder}={HIP_ALIAS}"
     # clang 22 defines the width no longer, and headers before HIP 7 ask for it.
-    yield from (f"-D__AMDGCN_WAVEFRONT_SIZE{end}={target.wavefront}" for end in ("", "__"))
+    yield from (f"-D__AMDGCN_WAVEFRONT_SIZE{end}={_lanes(target, flags)}" for end in ("", "__"))
 
 
 def _library() -> Iterator[str | Path]:
@@ -569,19 +611,37 @@ def _bitcode() -> tuple[Path, ...]:
     return tuple(folder / name for name in _LIBRARY)
 
 
-def _controls(target: Target) -> str:
-    return _CONTROLS.format(wave64=int(target.wavefront == 64), isa=target.isa)
+def _controls(target: Target, flags: Sequence[str] = ()) -> str:
+    fast = _chosen(flags, "fast-math")
+    return _CONTROLS.format(
+        flushed=int(_chosen(flags, "gpu-flush-denormals-to-zero")),
+        unsafe=int(fast or _chosen(flags, "unsafe-math-optimizations")),
+        finite=int(fast or _chosen(flags, "finite-math-only")),
+        exact=int(_chosen(flags, "hip-fp32-correctly-rounded-divide-sqrt", usual=True)),
+        wave64=int(_lanes(target, flags) == 64),
+        isa=target.isa,
+    )
 
 
-def _control_bitcode(target: Target, output: Path) -> Path:
+def _chosen(flags: Sequence[str], name: str, *, usual: bool = False) -> bool:
+    """True if the last of the flags ``-fNAME`` and ``-fno-NAME`` is the former; ``usual`` if there is none."""
+    return next((flag == f"-f{name}" for flag in reversed(flags) if flag in (f"-f{name}", f"-fno-{name}")), usual)
+
+
+def _lanes(target: Target, flags: Sequence[str]) -> int:
+    """The number of lanes of a wavefront of code that is compiled with these flags."""
+    return next((_WIDTHS[flag] for flag in reversed(flags) if flag in _WIDTHS), target.wavefront)
+
+
+def _control_bitcode(controls: str, output: Path) -> Path:
     source = output.with_suffix(".c")
-    source.write_text(_controls(target))
+    source.write_text(controls)
     # Like the device libraries it names no code object version, so it links into any.
     flags = ("-x", "c", "--target=amdgcn-amd-amdhsa", "-Xclang", "-mcode-object-version=none", "-emit-llvm", "-c")
     result = zig.run(["clang", *flags, source, "-o", output])
     source.unlink()
     if result.returncode:
-        raise CompileError(output.stem, target.name, result.stderr)
+        raise CompileError(output.stem, "amdgcn", result.stderr)
     return output
 
 

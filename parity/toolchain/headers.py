@@ -25,7 +25,7 @@ from pathlib import Path
 from parity.cache import Cache, default_root, digest
 from parity.errors import NotAvailable
 
-__all__ = ["WHEELS", "HipHeaders", "Wheel", "cached_headers", "hip_headers", "without_hip_headers"]
+__all__ = ["WHEELS", "HipHeaders", "Wheel", "cached_headers", "hip_headers", "kept_headers", "without_hip_headers"]
 
 log = logging.getLogger("parity.headers")
 
@@ -110,6 +110,12 @@ def _found() -> tuple[HipHeaders | None, str]:
     except NotAvailable as error:
         return None, str(error)
     return _headers_in(folder), ""
+
+
+def kept_headers() -> tuple[HipHeaders, ...]:
+    """AMD's headers of every version that is in the cache, also such as other versions of parity put there."""
+    folders = sorted((default_root() / "headers").glob("*/*/"))
+    return tuple(_headers_in(folder) for folder in folders if (folder / "hip" / "hip_version.h").is_file())
 
 
 def _key() -> str:

@@ -49,13 +49,16 @@ class Use:
     """The types as which memory behind a pointer is read and written (``f32``, ``u16``); atomics do both.
 
     ``first`` is the first of these that stands in the text: what is written before it is read is no input.
-    ``scattered`` says that places to write to come out of memory: what is not among them stays as it was.
+    ``scattered`` says that places to write to come out of memory: what is not among them stays as it was. ``width`` is
+    the most bytes of one access, and it ``is_single`` if all are at one place.
     """
 
     reads: frozenset[str] = frozenset()
     writes: frozenset[str] = frozenset()
     first: Literal["ld", "st", "atom", ""] = ""
     scattered: bool = False
+    width: int = 0
+    is_single: bool = False
 
     @property
     def is_input(self) -> bool:
@@ -84,6 +87,7 @@ class Flow:
     """The use of a kernel's arguments.
 
     ``types`` are PTX's of the arguments, ``uses`` what it does with pointers and ``bounds`` with numbers, by place.
+    ``pitches`` are the pointers of whose addresses a number is a part, as the length of a row is.
     ``escaped`` pointers go where they are not followed. ``threads`` is the size of the block that it is compiled for,
     empty where it does not say. ``strided`` says that an index goes on by the size of the grid, ``axes`` along which
     axes of the grid blocks are told apart.
@@ -92,6 +96,7 @@ class Flow:
     types: tuple[str, ...]
     uses: Mapping[Key, Use] = field(default_factory=dict)
     bounds: Mapping[Key, Bound] = field(default_factory=dict)
+    pitches: Mapping[Key, frozenset[Key]] = field(default_factory=dict)
     escaped: frozenset[Key] = frozenset()
     threads: tuple[int, ...] = ()
     strided: bool = False
@@ -118,7 +123,7 @@ class _Kernel:
         self._stepped: list[tuple[str, str]] = []
         self._pointers: set[str] = set()
         self._compared: list[tuple[str, str]] = []
-        self._accesses: list[tuple[_Access, str, str]] = []
+        self._accesses: list[tuple[_Access, str, str, int]] = []
         self._closures: dict[tuple[int, str], frozenset[str]] = {}
         self._stored: set[str] = set()
         self._passed: set[str] = set()
@@ -134,21 +139,23 @@ class _Kernel:
         known = declared | {key for register in self._pointers for key in self._keys(register)}
         uses: dict[Key, Use] = {}
         where: dict[Key, set[str]] = {}
-        accesses = [(what, kind, address, self._pointed(address, known)) for what, kind, address in self._accesses]
-        written = {key for what, _, _, keys in accesses if what != "ld" for key in keys}
-        for what, kind, address, keys in accesses:
+        accesses = [(*each, self._pointed(each[2], known)) for each in self._accesses]
+        written = {key for what, *_, keys in accesses if what != "ld" for key in keys}
+        for what, kind, address, width, keys in accesses:
             # What is read of one pointer or else of another: of the output only where there is no input.
             for key in keys - written or keys if what == "ld" else keys:
                 use = uses.get(key, Use())
                 reads = use.reads | {kind} if what != "st" else use.reads
                 writes = use.writes | {kind} if what != "ld" else use.writes
                 scattered = use.scattered or (what == "st" and bool(self._slice(address) & self._fetched))
-                uses[key] = Use(reads, writes, use.first or what, scattered)
+                single = not self._indices(address) and (use.is_single or key not in uses)
+                uses[key] = Use(reads, writes, use.first or what, scattered, max(use.width, width), single)
                 where.setdefault(key, set()).add(address)
         return Flow(
             tuple(each["type"] for each in self._parameters),
             uses,
             self._bounds(where),
+            self._pitches(where),
             frozenset(
                 {key for register in self._stored for key in self._keys(register) & known}
                 | {key for register in self._passed for key in self._pointed(register, known)}
@@ -179,6 +186,14 @@ class _Kernel:
                         bounds[key] = Bound(old.pointers | pointers, old.direct | direct)
         return bounds
 
+    def _pitches(self, where: Mapping[Key, set[str]]) -> dict[Key, frozenset[Key]]:
+        found: dict[Key, set[Key]] = {}
+        for pointer, addresses in where.items():
+            for each in {register for address in addresses for register in self._slice(address)}:
+                for key in self._loaded.get(each, set()) - set(where):
+                    found.setdefault(key, set()).add(pointer)
+        return {key: frozenset(pointers) for key, pointers in found.items()}
+
     def _read(self, op: list[str], operands: list[str], text: str) -> None:
         name = op[0]
         kind = next((part for part in reversed(op) if _TYPES.fullmatch(part)), "")
@@ -191,16 +206,16 @@ class _Kernel:
                     self._loaded.setdefault(register, set()).add(key)
             return
         if name in ("ld", "ldu") and not {"shared", "local", "const"} & set(op):
-            self._access("ld", kind, operands[1])
+            self._access("ld", kind, operands[1], op)
             self._fetched |= set(_REGISTER.findall(operands[0]))
         elif name == "st":
             (self._passed if "param" in op else self._stored).update(_REGISTER.findall(operands[-1]))
             if not {"param", "local", "shared"} & set(op):
-                self._access("st", kind, operands[0])
+                self._access("st", kind, operands[0], op)
         elif name in ("atom", "red") and "shared" not in op:
-            self._access("atom", kind, operands[1 if name == "atom" else 0])
+            self._access("atom", kind, operands[1 if name == "atom" else 0], op)
         elif name == "cp" and "async" in op and len(operands) > 1:
-            self._access("ld", "b8", operands[1])
+            self._access("ld", "b8", operands[1], op)
         elif name == "setp" and len(operands) >= 3:
             self._compared.append((operands[-2], operands[-1]))
         elif operands and name not in ("bra", "call", "bar", "ret", "ld"):
@@ -227,8 +242,10 @@ class _Kernel:
             if name == "add":
                 self._stepped += [(register, source) for source in sources]
 
-    def _access(self, what: _Access, kind: str, operand: str) -> None:
-        self._accesses += [(what, kind, register) for register in _REGISTER.findall(operand)[:1]]
+    def _access(self, what: _Access, kind: str, operand: str, op: list[str]) -> None:
+        count = next((int(part[1:]) for part in op if part in ("v2", "v4", "v8")), 1)
+        width = count * int(re.sub(r"\D", " ", kind.replace("x2", "")).split()[-1] or 0) // 8 if kind else 0
+        self._accesses += [(what, kind, register, width) for register in _REGISTER.findall(operand)[:1]]
 
     def _pointed(self, address: str, known: set[Key]) -> set[Key]:
         """The pointers that an address is in: of what it is made, those known to be pointers, else what may be one."""
@@ -261,6 +278,10 @@ class _Kernel:
         moved = self._closure(address, self._moved)
         scaled = {source for each in moved | self._addends(moved) for source in self._scaled.get(each, ())}
         return {each for source in scaled | self._addends(moved) for each in self._closure(source, self._same)}
+
+    def _indices(self, address: str) -> set[str]:
+        """All that goes into an address, but arguments and copies of them."""
+        return {each for each in self._slice(address) if not self._values(each) and not self._keys(each)}
 
     def _addends(self, moved: frozenset[str]) -> set[str]:
         return {source for each in moved for source in self._made.get(each, ())} - {

@@ -33,7 +33,7 @@ class Stage:
 
     ``files`` are those of the user by the names that line tables have, as paths below ``folder``; the first line of
     each is not the user's. ``include`` and ``forced`` are as for the compiler, with paths below ``folder`` relative to
-    it; ``originals`` are the paths that messages show.
+    it; ``originals`` are the paths that messages show. ``scratch`` is a folder on the same file system.
     """
 
     module: str
@@ -45,6 +45,7 @@ class Stage:
     forced: tuple[str | Path, ...]
     flags: tuple[str, ...]
     originals: Mapping[str, str]
+    scratch: Path
 
     def text(self, name: str) -> str:
         """The text of a file as it is compiled, without its first line, which is not the user's."""
@@ -102,17 +103,22 @@ def stage(suite: Suite, module: str, name: str, folder: Path) -> Stage | None:
         tuple(below(Path(each)) if Path(each).is_absolute() else each for each in staged.forced),
         staged.flags,
         originals,
+        folder,
     )
 
 
-def recompiled(stage: Stage, kernels: Collection[str], edit: tuple[str, str] | None = None) -> str:
+def recompiled(
+    stage: Stage, kernels: Collection[str], edit: tuple[str, str] | None = None, *, precompiled: bool = True
+) -> str:
     """The listing of kernels, by symbol (with ROCm's compiler: of all), with the text of a file, by its name, replaced.
+
+    Headers that are not ``precompiled`` take a second more, and leave nothing in the cache.
 
     Raises:
         CompileError: it does not compile.
     """
     t = target(stage.target)
-    with tempfile.TemporaryDirectory(prefix="edited-", dir=stage.folder.parent) as name:
+    with tempfile.TemporaryDirectory(prefix="edited-", dir=stage.scratch) as name:
         root, listing = Path(name, "hip"), Path(name, "kernel.s")
         shutil.copytree(stage.folder, root, copy_function=os.link)
         if edit:
@@ -131,9 +137,9 @@ def recompiled(stage: Stage, kernels: Collection[str], edit: tuple[str, str] | N
         whole = Path(name, "module.ll")
         compiler.compile_intermediate(
             root / stage.main, whole, t,
-            include=include, forced=forced, flags=stage.flags, originals=stage.originals,
+            include=include, forced=forced, flags=stage.flags, originals=stage.originals, precompiled=precompiled,
         )  # fmt: skip
-        compiler.compile_kernels(whole.read_text(), kernels, listing, t)
+        compiler.compile_kernels(whole.read_text(), kernels, listing, t, stage.flags)
         return listing.read_text()
 
 

@@ -22,14 +22,20 @@ from parity.toolchain.compiler import (
     COMPAT,
     HEADERS,
     HEADERS_ALIAS,
+    HIP_ALIAS,
     STUBS,
     CompileError,
     in_terms_of_the_source,
     missed_by,
+    wide,
 )
+from parity.toolchain.compiler import headers as compiler_headers
+from parity.toolchain.headers import HipHeaders, kept_headers
 from parity.toolchain.targets import DEFAULT_TARGETS, Target
 
-__all__ = ["TOOLCHAINS", "VARIABLE", "WHEELS", "Rocm", "chosen", "find", "installed"]
+__all__ = [
+    "TOOLCHAINS", "VARIABLE", "WHEELS", "Rocm", "chosen", "find", "installed", "other_headers", "with_headers",
+]  # fmt: skip
 
 VARIABLE = "PARITY_TOOLCHAIN"
 WHEELS = "wheels"
@@ -163,7 +169,7 @@ class Rocm:
             CompileError: assembler or linker refused it, which is a defect of the toolchain.
         """
         clang = self.clang or self.compiler
-        result = self._run(clang, *_ASSEMBLER_FLAGS, f"-mcpu={target.name}", listing, "-o", output)
+        result = self._run(clang, *_ASSEMBLER_FLAGS, f"-mcpu={target.name}", *wide(listing), listing, "-o", output)
         if result.returncode:
             raise CompileError(listing.stem, target.name, result.stderr)
 
@@ -224,6 +230,26 @@ def chosen(target: Target) -> Rocm | None:
         return find()
     found = installed()
     return found if found and found.version >= OLDEST and found.knows(target) else None
+
+
+def other_headers(target: Target) -> tuple[HipHeaders, ...]:
+    """AMD's headers that are at hand, in the cache or installed, in other versions than that which a target is compiled
+    with; by version.
+    """
+    rocm = installed()
+    used = chosen(target) or compiler_headers()
+    found = {each.version: each for each in kept_headers()}
+    if rocm:
+        own = HipHeaders(rocm.root / "include", ".".join(map(str, rocm.version)))
+        found[own.version] = own
+    version = ".".join(map(str, used.version)) if isinstance(used, Rocm) else used.version if used else ""
+    return tuple(each for _, each in sorted(found.items()) if each.version != version)
+
+
+def with_headers(headers: HipHeaders) -> tuple[str, ...]:
+    """The flags, before all others, with which code is compiled with other headers of AMD's."""
+    places = ("-isystem", str(COMPAT), "-isystem", str(headers.folder))
+    return (*places, f"-fdebug-prefix-map={headers.folder}={HIP_ALIAS}")
 
 
 def _roots() -> Iterator[Path]:

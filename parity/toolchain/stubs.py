@@ -36,10 +36,10 @@ LIBRARY_NAMES = "parity/library_names.h"
 """The header that ``library_names`` makes."""
 
 _LIBRARY_NAME = re.compile(
-    r"\b(?:hip(?:blas|fft|sparse|solver|rand)|HIP(?:BLAS|FFT|SPARSE|SOLVER|RAND)|rocblas_|miopen|nccl(?=[A-Z])|NCCL_)\w*"
+    r"\b(?:hip(?:blas|fft|sparse|solver|rand)(?=[A-Z])|HIP(?:BLAS|FFT|SPARSE|SOLVER|RAND)|rocblas_|miopen|nccl(?=[A-Z])|NCCL_)\w*"
 )
 _CUDA_LIBRARY_NAME = re.compile(
-    r"\b(?:cu(?:blas|fft|sparse|solver|dnn)|CU(?:BLAS|FFT|SPARSE|SOLVER|DNN)_|nccl(?=[A-Z])|NCCL_)\w*"
+    r"\b(?:cu(?:blas|fft|sparse|solver|dnn)(?=[A-Z])|CU(?:BLAS|FFT|SPARSE|SOLVER|DNN)_|nccl(?=[A-Z])|NCCL_)\w*"
 )
 _CUDA_LIBRARY = re.compile(r"(?:cublas|cufft|cusparse|cusolver|cudnn|nccl)\w*\.h")
 _OF_BOTH = frozenset(("PyTorch",))

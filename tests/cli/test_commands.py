@@ -29,7 +29,7 @@ def test_list(parity, suite):
 
 
 def test_list_selects(parity):
-    assert "1 modules, 1 ops, 2 kernels" in parity("list", "unary.gelu", "--dtype", "f16,f64").out
+    assert "1 module, 1 op, 2 kernels" in parity("list", "unary.gelu", "--dtype", "f16,f64").out
 
 
 def test_listed_cases_are_what_a_run_draws(parity, tmp_path):

@@ -9,6 +9,7 @@ import pytest
 from parity.application import load
 
 TARGET = ("--target", "gfx1100")
+LEAD = ("--lead", "200")
 
 
 @pytest.fixture
@@ -17,28 +18,44 @@ def hidden(library):
     return library("hidden")
 
 
+def own_lines(target):
+    return f"""\
+lines of which nothing ran
+  hidden.cu:9-10  for (int k = 0; k < i % 3; ++k)
+    if    hidden.cu:8  if (n == 4099) {{
+    in    one_size_f32 ({target})
+  hidden.cu:25  at = x[at] < x[0] ? at : 0;
+    if    hidden.cu:23  if (dims == 6) {{
+    in    one_rank_f32 ({target})
+  hidden.cu:36  y = y * y + x[k];
+    if    hidden.cu:34  if (x[i] == 12345.5f) {{
+    in    one_value_f32 ({target})"""
+
+
 def test_lines_that_no_case_reaches_and_the_condition_before_them(parity, hidden):
     result = parity("coverage", *TARGET)
     assert result.code == 0, result.err
     own, _, rest = result.out.partition("\n\n")
-    assert own.splitlines() == [
-        "lines of which nothing ran",
-        "  hidden.cu:9-10  for (int k = 0; k < i % 3; ++k)",
-        "    if    hidden.cu:8  if (n == 4099) {",
-        "    in    one_size_f32 (gfx1100)",
-        "  hidden.cu:25  at = x[at] < x[0] ? at : 0;",
-        "    if    hidden.cu:23  if (dims == 6) {",
-        "    in    one_rank_f32 (gfx1100)",
-        "  hidden.cu:36  y = y * y + x[k];",
-        "    if    hidden.cu:34  if (x[i] == 12345.5f) {",
-        "    in    one_value_f32 (gfx1100)",
-    ]
+    assert own == own_lines("gfx1100")
     assert "the compiler's division of 64 bits, for numbers of 2^32 or more" in rest
     assert "library functions, which have code for arguments that no case has\n  hip-include/clang/__clang_hip" in rest
     total, known = rest.splitlines()[-2:]
     assert "basic blocks reached (" in total and "branch directions (" in total
     assert known.startswith("  not reached: 14; with a reason above: 1, of library functions: 1; without these ")
     assert "\x1b" not in result.out
+
+
+def test_lines_of_ptx_and_cases_that_a_search_finds_there(parity, hidden):
+    result = parity("coverage", "--runner", "ptx")
+    assert result.code == 0, result.err
+    own, _, rest = result.out.partition("\n\n")
+    assert own == own_lines("sm_90")
+    assert "hidden.cu:20" in rest and "the compiler's division of 64 bits, for numbers of 2^32 or more" in rest
+    assert rest.splitlines()[-2].startswith("sm_90 emulated: ")
+
+    led = parity("coverage", "hidden.one_size", "hidden.one_value", "--runner", "ptx", *LEAD)
+    assert led.code == 1 and "lines of which nothing ran" not in led.out
+    assert "  FAIL  hidden.one_size[f32](x=4099~" in led.out and "12345.5..12345.5@" in led.out
 
 
 def test_json_has_the_same_line_by_line_and_how_much_was_reached(parity, hidden):
@@ -65,9 +82,6 @@ def test_nothing_that_ran_is_no_coverage(parity, hidden):
     (hidden / "kernels" / "hidden.cu").write_text("no kernel")
     result = parity("coverage", *TARGET)
     assert result.code == 3 and "nothing was run" in result.err
-
-
-LEAD = ("--lead", "200")
 
 
 def test_leading_finds_the_size_the_rank_and_the_value_that_the_code_asks_for(parity, hidden):

@@ -47,7 +47,7 @@ def test_the_folder_alone_names_the_elements_that_parity_names(parity, project, 
     wrong, total = re.search(r"^out: (\d+) of (\d+) elements are wrong$", result.out, re.M).groups()
     index, expected, got = found[0]
     says = (project / "folder" / "README.md").read_text()
-    assert f"| gfx1100 emulated | fail: value, {wrong} of {total} wrong, ({index}) is {got} for {expected} |" in says
+    assert f"| gfx1100 (emulated) | fail: value, {wrong} of {total} wrong, ({index}) is {got} for {expected} |" in says
     assert f"parity run '{WEIGHTED}' --target gfx1100" in says
 
     # It needs nothing of the project, and nvcc takes its other side.
@@ -109,7 +109,7 @@ def test_structures_several_results_and_cuda_s_values(parity, project, edit):
 @pytest.mark.parametrize(
     ("case", "says"),
     [
-        ("sort.argsort_asc[f32](x=2x3~mixed@0)", "told by a function of the whole result and not by values"),
+        ("quantized.quantize_q8_1[f32](x=3x33~normal@0)", "told by a function of the whole result and not by values"),
         ("unary.gelu[f32](y=3~mixed@0)", "unary.gelu has no 'y'"),
         ("unary", "'unary' is not a case"),
     ],

@@ -16,7 +16,7 @@ from parity.cli import main
 from parity.compare import Status
 from parity.engine import RecordWriter
 
-RUN = ("unary.neg", "unary.abs", "--dtype", "f32,f64", "--examples", "2", "--seed", "5", "-j", "1")
+RUN = ("unary.neg", "--dtype", "f16,bf16,f32,f64", "--examples", "1", "--seed", "5", "-j", "1")
 SLOW = """
 from pathlib import Path
 
@@ -44,9 +44,9 @@ def slow(installed, suite, tmp_path, monkeypatch):
 def killed(slow, tmp_path):
     """The output folder of a run that was killed in the middle of its third kernel."""
     hold, executed = tmp_path / "hold", tmp_path / "executed"
-    hold.write_text("uabs_f32")
+    hold.write_text("uneg_f32")
     process = subprocess.Popen([sys.executable, "-m", "parity", *slow, "--output", "killed"])
-    while not (executed.exists() and "uabs_f32" in executed.read_text()):
+    while not (executed.exists() and "uneg_f32" in executed.read_text()):
         assert process.poll() is None
         time.sleep(0.01)
     process.send_signal(signal.SIGKILL)
@@ -66,13 +66,14 @@ def untimed(folder: Path) -> dict:
 def test_a_run_that_was_killed_ends_as_one_that_was_not(killed, slow, tmp_path, capsys):
     executed = tmp_path / "executed"
     before = {record.kernel for record in load(killed).records}
-    assert before == {"uneg_f32", "uneg_f64"} and not load(killed).complete
+    assert before == {"uneg_f16", "uneg_bf16"} and not load(killed).complete
     executed.unlink()
     assert main([*slow, "--output", str(killed), "--resume"]) == 1
     assert f"of 2 kernels are in {killed}" in capsys.readouterr().err
-    assert set(executed.read_text().split()) == {"uabs_f32", "uabs_f64"}
+    assert set(executed.read_text().split()) == {"uneg_f32", "uneg_f64"}
 
-    assert main([*slow, "--output", "whole"]) == 1
+    assert main([*slow, "--output", "whole", "--resume"]) == 1
+    assert "there is no whole/record.jsonl to resume: starting anew" in capsys.readouterr().err
     assert records(killed) == records(Path("whole")) and load(killed).complete
     assert untimed(killed) == untimed(Path("whole"))
     for name in ("failures.txt", "matrix.csv"):
@@ -81,30 +82,25 @@ def test_a_run_that_was_killed_ends_as_one_that_was_not(killed, slow, tmp_path, 
     lines = (killed / "record.jsonl").read_bytes().splitlines(keepends=True)
     (killed / "record.jsonl").write_bytes(b"".join(lines[:-2]) + lines[-2][:50])  # of the last kernel a case is missing
     assert main([*slow, "--output", str(killed), "--resume"]) == 1
-    assert set(executed.read_text().split()) == {"uabs_f64"} and records(killed) == records(Path("whole"))
+    assert set(executed.read_text().split()) == {"uneg_f64"} and records(killed) == records(Path("whole"))
     executed.unlink()
     assert main([*slow, "--output", "elsewhere", "--resume", "whole"]) == 1  # a run that came to its end
     assert not executed.exists() and records(Path("elsewhere")) == records(Path("whole"))
 
 
-@pytest.fixture
-def folder(slow, tmp_path):
-    """The output folder of a run that came to its end."""
+def test_another_run_is_not_gone_on_with_nor_an_accident_kept(slow, capsys):
+    folder = Path("out")
     assert main([*slow, "--output", "out"]) == 1
-    return tmp_path / "out"
 
-
-def test_another_run_is_not_gone_on_with(folder, slow, capsys, suite):
-    def told(*options, instead=()):
+    def told(*options):
         capsys.readouterr()
-        asked = [word for word in slow if word not in instead]
-        assert main([*asked, "--output", "out", "--resume", *options]) == 2
+        assert main([*slow, *options, "--output", "out", "--resume"]) == 2
         return capsys.readouterr().err
 
     before = (folder / "record.jsonl").read_bytes()
     assert "it differs in seed (5 in out, 6 now)" in told("--seed", "6")
-    assert "examples (2 in out, 3 now)" in told("--examples", "3")
-    assert "entries" in told(instead=["unary.abs"])
+    assert "examples (1 in out, 3 now)" in told("--examples", "3")
+    assert "entries" in told("--dtype", "f8_e4m3")
     assert "columns" in told("--runner", "emulated")
     assert "settings: launches (any in out, host now)" in told("--launches", "host")
     head, _, rest = before.partition(b"\n")
@@ -112,19 +108,11 @@ def test_another_run_is_not_gone_on_with(folder, slow, capsys, suite):
         assert old in head
         (folder / "record.jsonl").write_bytes(head.replace(old, new, 1) + b"\n" + rest)
         assert ("versions: parity" if b"parity" in old else "sources: unary.cu") in told()
-    (folder / "record.jsonl").unlink()
-    assert "cannot read nowhere/record.jsonl" in told("nowhere")
+    (folder / "record.jsonl").write_bytes(before)
+    assert main([*slow, "--resume", "affine"]) == 2
+    assert "there is no affine/record.jsonl to resume" in capsys.readouterr().err
 
-
-def test_another_case_of_the_same_kernel_is_another_run(slow, capsys):
-    cases = [[*slow[:1], f"unary.neg[f32](x={n}~normal@0)", *slow[3:], "--output", "out"] for n in (3, 4)]
-    assert main(cases[0]) == 0
-    assert main([*cases[1], "--resume"]) == 2
-    assert "it differs in settings: selection; resume" in capsys.readouterr().err
-
-
-def test_what_an_accident_kept_from_being_judged_is_run_again(folder, slow, tmp_path):
-    """The rest is kept; and where there is nothing to go on with, a run starts."""
+    # What an accident kept from being judged is run again, and the rest is kept.
     stored = load(folder)
     (folder / "record.jsonl").unlink()
     lost = stored.records[0]
@@ -132,10 +120,16 @@ def test_what_an_accident_kept_from_being_judged_is_run_again(folder, slow, tmp_
     with RecordWriter(folder / "record.jsonl", stored.environment) as writer:
         for record in (type(lost)(**changed), *stored.records[1:]):
             writer.add(record)
-    (tmp_path / "executed").unlink()
+    Path("executed").unlink()
     assert main([*slow, "--output", "out", "--resume"]) == 1
-    assert set((tmp_path / "executed").read_text().split()) == {lost.kernel}
+    assert set(Path("executed").read_text().split()) == {lost.kernel}
     assert load(folder).complete and not [
         each for each in load(folder).records if each.verdict.status is Status.NOT_JUDGED
     ]
-    assert main([*slow, "--output", "new", "--resume"]) == 1
+
+
+def test_another_case_of_the_same_kernel_is_another_run(slow, capsys):
+    cases = [[*slow[:1], f"unary.neg[f32](x={n}~normal@0)", *slow[2:], "--output", "out"] for n in (3, 4)]
+    assert main(cases[0]) == 0
+    assert main([*cases[1], "--resume"]) == 2
+    assert "it differs in settings: selection; resume" in capsys.readouterr().err

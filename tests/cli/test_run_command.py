@@ -58,7 +58,7 @@ def test_an_op_that_only_libraries_compute_is_not_run_and_no_failure(parity):
     assert "matmul  f16 bf16 f32 f64  not run" in alone.out
     beside = parity("run", "gemm", "affine_f32", "--examples", "1", *ONE)
     assert beside.code == 0
-    assert "1 kernels, " in beside.out
+    assert "1 kernel, " in beside.out
 
 
 def test_the_same_seed_gives_the_same_matrix(parity, tmp_path):
@@ -77,7 +77,7 @@ def test_json_alone_is_printed(parity):
 def test_one_case_by_its_text(parity):
     result = parity("run", "unary.neg[f32](x=3~normal@0)", "-j", "1", *ONE)
     assert result.code == 0
-    assert "1 kernels, 1 cases, 1 passed" in result.out
+    assert "1 kernel, 1 case, 1 passed" in result.out
 
 
 def test_dtypes_select(parity):
@@ -130,7 +130,7 @@ def test_a_module_that_does_not_compile_costs_itself_only(parity, kernels):
     assert f"{path}:" in result.out
     assert "use of undeclared identifier 'undeclared'" in result.out
     assert "24 compile error" in result.out
-    assert "1 kernels, " in result.out
+    assert "1 kernel, " in result.out
 
 
 def test_a_kernel_that_is_not_there(parity, kernels):

@@ -173,7 +173,7 @@ def test_a_case_that_was_not_recorded_runs_elsewhere(parity, cuda):
     result = parity("run", "affine.affine[f32](x=7~normal@9 mul=2.0 add=1.0)", *AMD, "--runner", f"recorded={cuda}")
     assert result.code == 0
     assert "not recorded" in result.out
-    assert "1 cases, 1 passed" in result.out
+    assert "1 case, 1 passed" in result.out
 
 
 def test_targets_that_a_recording_does_not_have_leave_its_column(parity, cuda):

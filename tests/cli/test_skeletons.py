@@ -114,9 +114,63 @@ def test_what_ptx_shows_is_no_guess(parity, tmp_path):
     assert 'args="state noise factor extent:i32=numel"' in smooth and 'params={"factor": "f32"}' in smooth
     assert 'inputs={"noise": "f32"},\n    updates={"state": "f32"},\n' in smooth and "block=64," in smooth
     assert 'inputs={"from": "f64"},\n    outputs={"to": "f64"},\n' in picture
-    for asked in ("height bounds an index of from, to: say shapes=", "width bounds", "along y: say grid="):
-        assert asked in picture
-    assert "=numel" not in picture and "block=256," in picture
+    assert 'args="from to height:i32 width:i32",\n    shapes="from: height width; to: height width",' in picture
+    assert 'grid="ceil(width/16), ceil(height/16)",' in picture and "=numel" not in picture
+
+
+JUDGED = """
+__global__ void copy4(int4* to, const int4* from, size_t n) {
+    size_t i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) to[i] = from[i];
+}
+__global__ void scale4(float* x, float by, int n) {
+    int i = (blockIdx.x * blockDim.x + threadIdx.x) * 4;
+    if (i >= n) return;
+    float4 v = *reinterpret_cast<float4*>(x + i);
+    v.x *= by, v.y *= by, v.z *= by, v.w *= by;
+    *reinterpret_cast<float4*>(x + i) = v;
+}
+__global__ void lengths(const float3* p, float* length, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) length[i] = sqrtf(p[i].x * p[i].x + p[i].y * p[i].y + p[i].z * p[i].z);
+}
+__global__ void norm(float* out, float* mean, const float* inp, const float* weight, int rows, int cols) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= rows) return;
+    float sum = 0;
+    for (int j = 0; j < cols; j++) sum += inp[i * cols + j];
+    mean[i] = sum / cols;
+    for (int j = 0; j < cols; j++) out[i * cols + j] = (inp[i * cols + j] - mean[i]) * weight[j];
+}
+__global__ void least(float* value) { *value = -1e30f; }
+__global__ void total(const float* input, float* output, int count) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float v = i < count ? fabsf(input[i]) : 0;
+    for (int o = 16; o; o >>= 1) v = fmaxf(v, __shfl_down_sync(~0u, v, o, 32));
+    if (threadIdx.x % 32 == 0) atomicMax((int*)output, __float_as_int(v));
+}
+__global__ void waits(volatile int* flag, int most) { for (int i = 0; i < most && !*flag; i++); }
+"""
+
+
+def test_kernels_with_vectors_and_of_rows_have_a_verdict_at_once(parity, tmp_path, monkeypatch):
+    try:
+        nvcc()
+    except MissingTool as error:
+        pytest.skip(str(error))
+    (tmp_path / "kernels").mkdir()
+    (tmp_path / "kernels" / "judged.cu").write_text(JUDGED + SEEN)
+    monkeypatch.chdir(tmp_path)
+    assert parity("init").code == 0
+    text = (tmp_path / "cases" / "judged.py").read_text()
+    assert 'shapes="to: 4*n; from: 4*n",  # a guess\n    strides="aligned",' in text
+    assert 'args="x by n:i32=4*n",\n    shapes="x: 4*n"' in text and 'shapes="p: 3*n; length: n"' in text
+    assert 'shapes="out: rows cols; mean: rows; inp: rows cols; weight: rows cols"' in text
+    assert 'shapes="value: 1",' in text
+    assert 'shapes="input: count; output: 1",  # a guess' in text and 'grid="ceil(count/256)",' in text
+    assert "it writes to nothing that it is given, so nothing can be compared" in text
+    result = parity("run", "--target", "gfx1100", "--examples", "3")
+    assert result.code == 0 and result.out.count("pass  3/3") == 8, result.out + result.err
 
 
 def test_without_nvcc_roles_are_guesses(parity, monkeypatch, tmp_path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -15,14 +16,14 @@ import zlib
 import pytest
 
 from parity.cache import Cache
-from parity.cluster import connection, content, messages, pool
+from parity.cluster import connection, content, messages, pool, remote
 from parity.cluster.connection import Cluster, Place, Start, inside, need_dask
 from parity.cluster.host import Host
 from parity.cluster.messages import Answer, Offer, Offered, Request
 from parity.codeobject import CodeObject, Kernel
 from parity.compare import Status
 from parity.documents import packed
-from parity.engine import Column, Journal, Plan, outcomes, run, tasks_of
+from parity.engine import Column, Journal, Plan, outcomes, run, tasks_of, worker
 from parity.engine.calls import Absent
 from parity.errors import NotAvailable, UsageError
 from parity.runners import Evidence
@@ -112,6 +113,55 @@ def test_the_records_are_those_of_one_machine(suite):
 
 
 @pytest.mark.usefixtures("plugin")
+def test_large_answers_are_fetched(suite, monkeypatch):
+    """Those that are too large for an event."""
+    plan = plan_for(suite, 1, 7)
+    monkeypatch.setattr(remote, "SMALL", 0)
+    with cluster_of(Start("one", 1, {"fragile gfx1100": 1})) as cluster:
+        assert by_case(executed(cluster, plan, suite)) == by_case(run(plan, suite, jobs=1))
+
+
+@pytest.mark.usefixtures("plugin")
+def test_a_worker_that_lacks_what_a_call_needs_gives_it_to_another(suite, monkeypatch):
+    """One that came after the scheduler was told that any may have it."""
+    plan = plan_for(suite, 1, 2, 5, dtypes=("f32", "f64"))
+    monkeypatch.setattr(pool.DaskPool, "_restricted", lambda self, call: call.tries > 0)
+    with cluster_of(Start("one", 1, {"fragile gfx1100": 1}), Start("bare", 1, {})) as cluster:
+        assert by_case(executed(cluster, plan, suite)) == by_case(run(plan, suite, jobs=1))
+        assert set(cluster.machines) == {"one", "bare"}
+
+
+@pytest.mark.usefixtures("plugin")
+def test_a_measurement_has_a_device_to_itself(suite):
+    plan = plan_for(suite, 1)
+    with cluster_of(Start("one", 2, {"fragile gfx1100": 2}), Start("two", 1, {"fragile gfx1100": 1})) as cluster:
+        with cluster.pool(suite, plan, alone=True) as found:
+            assert found._share("fragile gfx1100") == 2
+            assert run_of(found, plan.tasks[0])
+        assert set(cluster.machines) == {"one"}
+        with cluster.pool(suite, plan) as found:
+            assert found._share("fragile gfx1100") == 1
+
+
+def run_of(found: pool.DaskPool, task) -> list:
+    return found.schedule(worker.perform, [task], seconds=60.0, columns=task.columns).result()
+
+
+def test_nothing_is_executed_for_a_run_that_has_ended(suite, monkeypatch, tmp_path):
+    monkeypatch.setenv("PARITY_CACHE", str(tmp_path / "cache"))
+    bundle, digest, contents = content.bundled(plan_for(suite, 1))
+    host = Host(1, "one")
+    request = Request(messages.versions(), "a run", digest, (bundle.suite,), pickle.dumps((print, ())), 60.0)
+    assert host.answer(request, contents.__getitem__).how == "returned"
+    host.release("a run")
+    answer = host.answer(request, contents.__getitem__)
+    assert (answer.how, answer.text) == ("refused", "the run was ended")
+    other = dataclasses.replace(request, run="another")
+    assert host.answer(other, contents.__getitem__).how == "returned"
+    host.release("another")
+
+
+@pytest.mark.usefixtures("plugin")
 def test_columns_that_no_one_worker_has_meet_in_the_client(suite):
     """One side crashes, and the other is judged all the same."""
     plan = plan_for(suite, 1, 3, columns=(STEADY, FRAGILE))
@@ -194,18 +244,18 @@ def test_a_content_stays_in_its_folder(tmp_path, monkeypatch):
 
 def test_what_returns_is_checked():
     with pytest.raises(UsageError, match="what gpu1 returned is not what it has to be"):
-        Answer("gpu1", "returned", packed([{"case": 7}])).result("perform")
+        Answer("gpu1", "returned", packed([{"case": 7}])).result(worker.carry_out)
     with pytest.raises(UsageError, match="is malformed"):
-        Answer("gpu1", "returned", b"\xc1").result("perform")
+        Answer("gpu1", "returned", b"\xc1").result(worker.carry_out)
     with pytest.raises(Absent, match="gpu1: lost"):
-        Answer("gpu1", "unable", text="lost").result("perform")
+        Answer("gpu1", "unable", text="lost").result(worker.carry_out)
     with pytest.raises(NotAvailable, match="gpu1: no"):
-        Answer("gpu1", "raised", error="NotAvailable", text="no").result("perform")
+        Answer("gpu1", "raised", error="NotAvailable", text="no").result(worker.carry_out)
 
 
 def test_other_versions_are_refused_with_both(monkeypatch):
     there = dict(messages.versions(), parity="9.9")
-    request = Request(there, "0" * 64, (), "perform", b"", 1.0)
+    request = Request(there, "run", "0" * 64, (), b"", 1.0)
     answer = Host(1, "gpu1").answer(request, lambda digest: b"")
     assert answer.how == "refused" and "parity is 0.1" in answer.text and "9.9 at the client" in answer.text
     found = Cluster(Place(), lambda where: inside([]))

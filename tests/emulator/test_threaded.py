@@ -67,6 +67,15 @@ def test_what_kernels_share_is_compiled_once(code, tmp_path, monkeypatch):
     assert len(compiled[2]) < len(threaded(code, "collatz").steps)
 
 
+def test_a_comment_in_the_source_has_nothing_translated_again(code):
+    """It moves lines, and changes the digest of the file that stands in front of the first kernel."""
+    assert re.search(r"\.file.* md5 0x", code.listing)
+    moved = re.sub(r"(\.file.* md5 0x)\w+", r"\g<1>1", code.listing)
+    moved = re.sub(r"(\.loc\t\d+ )(\d+)", lambda match: f"{match[1]}{int(match[2]) + 1}", moved)
+    parts = emulator.build.Amdgpu().parts
+    assert all(parts(code.listing, kernel) == parts(moved, kernel) for kernel in code.kernels)
+
+
 @pytest.mark.parametrize("kernel", ["collatz", "every_other", "reversed"])
 def test_it_does_what_compiled_code_does(code, cache, kernel):
     results = []

@@ -9,8 +9,10 @@ import pytest
 
 from parity.application import Run
 from parity.application import Settings as Drawing
+from parity.application.leading import found_by
 from parity.application.mutated import JOURNAL, plant
 from parity.cli import main
+from parity.cluster.connection import Cluster, Place, Start, inside, need_dask
 from parity.mutation import Outcome, Reason, Settings, read_recall
 from parity.suite import find_suite
 
@@ -98,6 +100,30 @@ def test_what_was_tried_is_not_tried_again(prepared, instructions):
     )
     assert again.resumed == 5 and sorted(map(repr, again.tried)) == sorted(map(repr, tried))
     assert sorted(journal.read_bytes().splitlines()) == sorted(whole.splitlines())
+
+
+def test_workers_elsewhere_find_the_same(prepared, source, instructions, tmp_path):
+    """Faults, cases led by coverage and counts, on a worker of a cluster that has nothing but what travels to it."""
+    pytest.importorskip("distributed")
+    need_dask()
+    cluster = Cluster(Place("elsewhere"), lambda where: inside([Start("one", 1, {"emulated": 1})]))
+    there = replace(prepared, run=replace(prepared.run, cluster=cluster))
+    try:
+        cluster.open()
+        every = plant(there, replace(SETTINGS, count=12, levels=("instruction",)), tmp_path).tried
+        barriers = replace(SETTINGS, levels=("source",), kinds=frozenset(("barrier",)))
+        dropped = plant(there, barriers, tmp_path).tried
+        assert found_by(there, 5) == found_by(prepared, 5)
+        counted = there.measure().measurements
+        assert counted == prepared.measure().measurements and all(each.instructions for each in counted)
+    finally:
+        cluster.close()
+    assert by_key(every) == by_key(instructions[0])
+    assert by_key(dropped) == by_key(each for each in source if each.mutant.kind == "barrier")
+
+
+def by_key(tried) -> dict:
+    return {each.mutant.key: each for each in tried}
 
 
 def test_an_interrupt_keeps_what_is_done(prepared, tmp_path):

@@ -219,13 +219,16 @@ def test_a_link_to_a_cell_shows_its_cases_its_plots_and_its_failure(opened):
     assert not panel.is_visible() and "cell=" not in tab.evaluate("location.hash")
 
 
-def test_the_command_of_a_failure_is_copied_by_a_click(opened):
+def test_the_commands_of_a_failure_are_copied_by_a_click(opened):
     tab = opened("#view=failures")
     tab.context.grant_permissions(["clipboard-read", "clipboard-write"])
     assert tab.locator(".card").count() == 1 and HOSTILE in tab.locator(".card").inner_text()
-    tab.locator(".card .command button").click()
-    playwright.expect(tab.locator("#said")).to_have_text("copied")
-    assert tab.evaluate("navigator.clipboard.readText()").startswith("parity run 'unary.gelu[<script>")
+    buttons = tab.locator(".card .command button")
+    for command, button in zip(("run", "reproduce"), buttons.all(), strict=True):
+        button.click()
+        playwright.expect(tab.locator("#said")).to_have_text("copied")
+        start = f"parity {command} 'unary.gelu[<script>"
+        tab.wait_for_function("start => navigator.clipboard.readText().then((it) => it.startsWith(start))", arg=start)
 
 
 def test_two_runs_are_compared(opened):

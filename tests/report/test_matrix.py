@@ -13,7 +13,7 @@ from parity.compare import Conclusion, Status, Verdict
 from parity.coverage import Reached
 from parity.engine import NOT_RECORDED, Against, CaseRecord, Column, Provenance, without_code
 from parity.engine.bench import Measurement
-from parity.report import State, as_csv, as_json, make_matrix, markdown, plain, summary
+from parity.report import State, as_csv, as_json, document, make_matrix, markdown, plain, summary
 from parity.runners.timing import Timing, Timings
 
 GFX = Column("emulated", "gfx1100", "emulated")
@@ -46,6 +46,18 @@ def test_a_kernel_without_an_executed_case_is_never_a_pass(entries):
     assert "NOT RUN" in plain(matrix)
     assert "pass " not in plain(matrix)
     assert "10 not run" in summary(matrix)
+
+
+def test_files_tell_what_could_not_run_from_what_is_no_part_of_the_run(entries, suite):
+    def told(matrix):
+        return {(cell.state, cell.reason) for kernel in document(matrix).kernels for cell in kernel.cells}
+
+    assert told(matrix_of(entries, [])) == {("could not run", "no case of it could be executed")}
+    assert told(matrix_of(entries, [], complete=False)) == {("could not run", "the run was ended before it")}
+    ((state, reason),) = told(matrix_of(suite.select(["gemm"]).entries, []))
+    assert state == "not run" and "which libraries compute" in reason
+    lacking = Verdict(Status.NOT_JUDGED, "no memory", detail="no memory\nfor it")
+    assert told(matrix_of(entries[:1], [record(entries[0], lacking)])) == {("not judged", "no memory")}
 
 
 def test_unsupported_cases_are_not_executed_cases(entries):
@@ -188,7 +200,7 @@ def test_an_op_of_libraries_is_run_by_them_only(entries, suite):
     library = Column("hipblas", "gfx1100", "library")
     done = replace(record(entry, passing()), runner="hipblas", evidence="library")
     matrix = matrix_of([entry], [done], (GFX, library))
-    assert [each.state for each in matrix.cells()] == [State.NO_KERNEL, State.PASS]
+    assert [each.state for each in matrix.cells()] == [State.NOT_PART, State.PASS]
     assert not matrix.failed
     assert "not run: an op without a kernel" in plain(matrix)
     assert "not run:" not in plain(matrix_of(entries, []))

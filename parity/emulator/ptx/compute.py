@@ -10,7 +10,7 @@ from parity.emulator.ptx.operation import ROUNDINGS, SPACES, Operation, cpp, int
 from parity.emulator.ptx.parse import size_of, split
 from parity.emulator.writer import Missing, Unknown
 
-__all__ = ["COMPUTE", "compute"]
+__all__ = ["COMPUTE", "compute", "value_of"]
 
 _GENERIC = (*ROUNDINGS, "ftz", "sat", "relu")
 
@@ -105,15 +105,42 @@ def compute(o: Operation, base: str, words: list[str]) -> None:
         o.guarded(o.result(target, result, computed(values, cpp(type_))))
 
 
+def value_of(o: Operation, operand: str) -> tuple[str, str]:
+    """An instruction that stands as an operand, ``(shl.b64 %rd1, 3)``: its value as C++, and the type of that."""
+    mnemonic, _, rest = operand[1:-1].partition(" ")
+    base, *words = mnemonic.split(".")
+    operands = split(rest)
+    if base == "setp":
+        text, _ = _comparison(o, words, *operands)
+        return f"[&] {{ {text} return r; }}()", "pred"
+    if words == ["pred"]:
+        return f"({_combined(base, [o.predicate(each) for each in operands])})", "pred"
+    if base == "cvt":
+        return f"to<{cpp(words[0])}>({o.source(operands[0], words[1])})", words[0]
+    modifiers, (type_,) = types_in(words)
+    known, _ = _looked_up(base, modifiers, type_)
+    rename = {"T": type_, "W": _WIDE.get(type_, type_)}
+    sources = [rename.get(each, each) for each in known.sources]
+    lines = [
+        f"const V<{cpp(source)}> {name} = {o.source(each, source)};"
+        for name, source, each in zip("abc"[: len(sources)], sources, operands, strict=True)
+    ]
+    text, result = re.sub(r"\bT\b", cpp(type_), known.expression), rename.get(known.result, known.result)
+    return f"[&] {{ {' '.join(lines)} return V<{cpp(result)}>({text}); }}()", result
+
+
 _COMPUTED = {"bf16": "f32", "bf16x2": "f32", "f16x2": "f16", "u16x2": "u16", "s16x2": "i16"}
 
 
 def _logic(o: Operation, base: str) -> None:
     target, *operands = o.item.operands
+    _set(o, target, _combined(base, [o.predicate(each) for each in operands]))
+
+
+def _combined(base: str, masks: Sequence[str]) -> str:
     sign = {"and": "&", "or": "|", "xor": "^", "mov": "", "not": ""}[base]
-    values = [o.predicate(each) for each in operands]
-    value = f" {sign} ".join(values)
-    _set(o, target, f"~({value})" if base == "not" else value)
+    value = f" {sign} ".join(masks)
+    return f"~({value})" if base == "not" else value
 
 
 def _set(o: Operation, target: str, value: str) -> None:

@@ -181,7 +181,7 @@ def _shfl(o: Operation, words: list[str]) -> None:
         raise Missing("exchanges of threads without a mask (shfl), which GPUs since Volta do not have")
     _guard_before(o)
     target, a, b, c, members = o.item.operands
-    mode = {"idx": 0, "up": 1, "down": 2, "bfly": 3}[words[1]]
+    mode = words[1].upper()
     first, valid = parts_of(target)
     named = o.source(members, "b32")
     values = [o.source(each, "b32") for each in (a, b, c)]
@@ -189,7 +189,7 @@ def _shfl(o: Operation, words: list[str]) -> None:
         o,
         named,
         "Mask valid;",
-        f"const V<u32> r = shuffled(t, on, {', '.join(values)}, {named}, {mode}, &valid);",
+        f"const V<u32> r = shuffled<{mode}>(t, on, {', '.join(values)}, {named}, &valid);",
         o.result(first, "b32", "r"),
         o.decide(valid, "valid"),
     )

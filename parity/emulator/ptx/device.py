@@ -17,8 +17,11 @@ from parity.emulator.faults import SCRATCH
 from parity.emulator.image import Image
 from parity.emulator.memory import Allocation
 from parity.emulator.parse import Instruction
+from parity.emulator.ptx.constants import constants_of
+from parity.emulator.ptx.folding import folded
 from parity.emulator.ptx.fusing import fused, ordered
 from parity.emulator.ptx.image import ptx_image
+from parity.emulator.ptx.merging import joined, renamed
 from parity.emulator.ptx.operation import Layout
 from parity.emulator.ptx.parse import (
     Function,
@@ -33,7 +36,7 @@ from parity.emulator.threaded import Threaded
 from parity.errors import ParityError
 from parity.toolchain.targets import Target
 
-__all__ = ["Ptx", "PtxDevice"]
+__all__ = ["Ptx", "PtxDevice", "functions_of"]
 
 _HERE = Path(__file__).parent
 _BARRIER = re.compile(r"\bbar(?:rier)?(?:\.cta)?\.(?:sync|red)\b")
@@ -47,11 +50,19 @@ def _version() -> str:
 
 
 @functools.lru_cache(maxsize=8)
-def _functions(ptx: str, name: str) -> tuple[Function, ...]:
+def functions_of(ptx: str, name: str) -> tuple[Function, ...]:
     """A kernel and the functions that it calls."""
     files = file_names(ptx)
     read = (function(text, files) for text in kernel_functions(ptx, name))
-    return tuple(replace(each, items=ordered(fused(each.items))) for each in read)
+    return tuple(joined(renamed(replace(each, items=ordered(fused(each.items))))) for each in read)
+
+
+@functools.lru_cache(maxsize=8)
+def _executed(ptx: str, name: str) -> tuple[Function, ...]:
+    """The same with the instructions that are steps of their own; its blocks are those of ``functions_of``."""
+    layout, read = _layout(ptx, name)[0], functions_of(ptx, name)
+    constants = ({constant.register for constant in constants_of(each, layout)} for each in read)
+    return tuple(replace(each, items=folded(each, names)) for each, names in zip(read, constants, strict=True))
 
 
 def _aligned(at: int, align: int) -> int:
@@ -61,7 +72,7 @@ def _aligned(at: int, align: int) -> int:
 @functools.lru_cache(maxsize=8)
 def _layout(ptx: str, name: str) -> tuple[Layout, int, int]:
     """The places of a kernel's memory, and the bytes of its shared and of its local memory."""
-    functions = _functions(ptx, name)
+    functions = functions_of(ptx, name)
     words = set(re.findall(r"[A-Za-z_$][\w$]*", "\n".join(text.text for text in kernel_functions(ptx, name))))
     parameters, at = {}, 0
     for parameter in functions[0].parameters:
@@ -105,7 +116,7 @@ class Ptx(Language):
     def threaded(self, listing: str, name: str, target: Target, *, shadow: bool = False) -> Threaded:
         if shadow:
             raise ParityError("shadow runs are those of AMD code")
-        return replace(translated(_functions(listing, name), _layout(listing, name)[0]), header=HEADER)
+        return replace(translated(_executed(listing, name), _layout(listing, name)[0]), header=HEADER)
 
     def compiled(self, listing: str, name: str, target: Target, *, fast: bool, counted: bool) -> str:
         raise ParityError("PTX is executed as threaded code; a device that counts or does not trace cannot have it")
@@ -149,7 +160,7 @@ class PtxDevice(Device):
 
     @staticmethod
     def _instruction(code: CodeObject, kernel: str, number: int) -> Instruction:
-        items = [item for called in _functions(code.listing, kernel) for item in called.items]
+        items = [item for called in _executed(code.listing, kernel) for item in called.items]
         instructions = [item for item in items if isinstance(item, Instruction)]
         return instructions[min(number, len(instructions) - 1)]
 

@@ -14,7 +14,10 @@ __all__ = ["MEMORY", "copy_async", "place_of"]
 def place_of(o: Operation, operand: str, space: str) -> str:
     """A statement that makes ``at`` the address of each thread."""
     name, offset = address_parts(operand)
-    if name in o.function.registers:
+    if name.startswith("("):
+        value, of = o.inside(name)
+        value = f"to<u64>(as<u{8 * size_of(of)}>({value}))"
+    elif name in o.function.registers:
         kind = o.function.registers[name]
         wide = size_of(kind) == 8
         value = o.source(name, "u64" if wide else "u32")
@@ -55,17 +58,27 @@ def _ld(o: Operation, words: list[str]) -> None:
     size = size_of(type_)
     place = place_of(o, operand, space)
     number = f"{o.here} | COHERENT" if coherent else o.here
-    lines = ["if (on) {", place, _misaligned(o, size * count)]
-    if count == 1:
+    apart = "apart" in words  # several loads, see `merging`
+    lines = ["if (on) {", place, _misaligned(o, size if apart else size * count)]
+    if apart:
+        lines.append(
+            f"V<u{8 * size}> x[{count}]; if (load_apart<u{8 * size}, {count}>(c, on, at, {number}, x)) return 1;"
+        )
+        lines += [_loaded(o, each, type_, f"x[{i}]") for i, each in enumerate(targets)]
+    elif count == 1:
         c = f"u{8 * size}"
         lines += [f"V<{c}> x; if (load_at_{c}(c, on, at, {number}, &x)) return 1;"]
         lines.append(_loaded(o, targets[0], type_, "x"))
+    elif (bytes_ := size * count) <= 8:
+        lines.append(f"V<u{8 * bytes_}> x; if (load_at_u{8 * bytes_}(c, on, at, {number}, &x)) return 1;")
+        for i, each in enumerate(targets):
+            if each != "_":
+                lines.append(_loaded(o, each, type_, f"to<u{8 * size}>(x >> (u{8 * bytes_}){8 * size * i})"))
     else:
-        bytes_ = size * count
         if bytes_ > 16:
             raise Missing("accesses of 32 bytes")
         lines += [
-            f"V<u32> x[{max(1, bytes_ // 4)}];",
+            f"V<u32> x[{bytes_ // 4}];",
             f"if (gather_at(c, on, at, {bytes_}, {number}, x)) return 1;",
         ]
         for i, each in enumerate(targets):
@@ -151,11 +164,14 @@ def _st(o: Operation, words: list[str]) -> None:
     values = [f"as<u{8 * size}>({o.source(each, type_)})" for each in sources]
     if count == 1:
         lines.append(f"if (store_at_u{8 * size}(c, on, at, {number}, {values[0]})) return 1;")
+    elif (bytes_ := size * count) <= 8:
+        u = f"u{8 * bytes_}"
+        whole = " | ".join(f"to<{u}>({value}) << ({u}){8 * size * i}" for i, value in enumerate(values))
+        lines.append(f"const V<{u}> x = {whole}; if (store_at_{u}(c, on, at, {number}, x)) return 1;")
     else:
-        bytes_ = size * count
         if bytes_ > 16:
             raise Missing("accesses of 32 bytes")
-        lines.append(f"V<u32> x[{max(1, bytes_ // 4)}] = {{}};")
+        lines.append(f"V<u32> x[{bytes_ // 4}] = {{}};")
         for i, value in enumerate(values):
             if size == 8:
                 lines.append(f"{{ const V<u64> v = {value}; x[{2 * i}] = lo32(v), x[{2 * i + 1}] = hi32(v); }}")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from parity.coverage import Point
 from parity.emulator.parse import Instruction
+from parity.emulator.ptx.blocks import Block
 from parity.emulator.ptx.parse import Function, size_of, split
 from parity.emulator.ptx.slots import Slots, allocated
 from parity.emulator.writer import NOTE, Missing, Unknown
@@ -19,7 +20,6 @@ __all__ = [
     "ROUNDINGS",
     "SPACES",
     "SPECIAL",
-    "Block",
     "Layout",
     "Operation",
     "Step",
@@ -36,7 +36,7 @@ __all__ = [
 END = "c->budget = left; return 0;"
 ROUNDINGS = {"rn": "RN", "rz": "RZ", "rm": "RM", "rp": "RP", "rni": "RN", "rzi": "RZ", "rmi": "RM", "rpi": "RP"}
 _TYPE = re.compile(r"(?:[usbf](?:8|16|32|64|128)|f16x2|bf16(?:x2)?|[us]16x2|pred|e4m3x2|e5m2x2|tf32)$")
-_ADDRESS = re.compile(r"\[\s*([^\s+\]]+)\s*(?:\+\s*(-?\w+))?\s*\]")
+_ADDRESS = re.compile(r"\[\s*(\(.*\)|[^\s+\]]+)\s*(?:\+\s*(-?\w+))?\s*\]")
 SPACES = ("global", "shared", "local", "const", "param")
 SPECIAL = {
     "%tid.x": "ids[0]", "%tid.y": "ids[1]", "%tid.z": "ids[2]", "%laneid": "IOTA", "%warpid": "all(wave)",
@@ -85,14 +85,6 @@ def cpp(type_: str) -> str:
     if type_.endswith("x2") or type_ == "tf32":
         return "u16" if type_.startswith("e") else "u32"
     return ("i" if type_[0] == "s" else "u") + type_[1:]
-
-
-@dataclass(frozen=True)
-class Block:
-    """A basic block: the number of its instructions, and that of the first one."""
-
-    size: int
-    first: int
 
 
 class Translation:
@@ -186,12 +178,22 @@ class Translation:
 
 
 class Operation:
-    """The state while one instruction is translated: the numbers of its step so far."""
+    """The state while one instruction is translated: the numbers of its step so far.
+
+    ``inside`` gives an instruction that stands as an operand (``folding``) as C++, and the type of its result.
+    """
 
     def __init__(
-        self, whole: Translation, function: Function, item: Instruction, params: Mapping[str, int], block: Block | None
+        self,
+        whole: Translation,
+        function: Function,
+        item: Instruction,
+        params: Mapping[str, int],
+        block: Block | None,
+        inside: Callable[[Operation, str], tuple[str, str]],
     ) -> None:
         self.whole, self.function, self.item, self.params, self._block = whole, function, item, params, block
+        self._value_of = inside
         self.numbers: list[int | str] = []
 
     def n(self, value: int | str) -> int:
@@ -221,10 +223,17 @@ class Operation:
         name = operand.lstrip("!")
         if (number := integer(name)) is not None:
             return "ALL" if number else "0"
-        if self.function.registers.get(name) != "pred":
+        if name.startswith("("):
+            text, _ = self.inside(name)
+        elif self.function.registers.get(name) != "pred":
             raise Unknown(f"predicate {name}")
-        text = f"P({self.n(self.whole.predicate(self.function.name, name))})"
+        else:
+            text = f"P({self.n(self.whole.predicate(self.function.name, name))})"
         return f"~{text}" if operand.startswith("!") else text
+
+    def inside(self, operand: str) -> tuple[str, str]:
+        """An instruction that stands as an operand: its value as C++, and the type of that."""
+        return self._value_of(self, operand)
 
     def register(self, name: str, type_: str) -> str:
         """A register as a variable of a C++ type."""
@@ -233,6 +242,9 @@ class Operation:
     def source(self, operand: str, type_: str) -> str:
         """The value of an operand as ``V<type>``."""
         c = cpp(type_)
+        if operand.startswith("("):
+            value, of = self.inside(operand)
+            return f"as<{c}>({value})" if size_of(of) == _BYTES[c] else f"to<{c}>({value})"
         if operand in self.function.registers:
             return self._read(operand, c)
         if operand.startswith("-") and (operand[1:] in self.function.registers or operand[1:3] in ("0f", "0d")):

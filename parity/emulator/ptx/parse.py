@@ -13,6 +13,7 @@ from pathlib import PurePath
 
 from parity.emulator.parse import Instruction
 from parity.errors import UsageError
+from parity.toolchain.cuda import HEADERS_ALIAS
 
 __all__ = [
     "BRANCHES",
@@ -372,7 +373,7 @@ _WORD = re.compile(rf"(?<![\w$%.]){_NAME}")
 
 def _is_header(place: str) -> bool:
     name = PurePath(place.rpartition(":")[0])
-    return "include" in name.parts and name.suffix in (".h", ".hpp", ".cuh", "")
+    return not {"include", HEADERS_ALIAS}.isdisjoint(name.parts) and name.suffix in (".h", ".hpp", ".cuh", "")
 
 
 def split(text: str) -> list[str]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from parity.emulator.parse import Instruction
 from parity.emulator.ptx.parse import BRANCHES, Function
 
-__all__ = ["Slots", "accesses", "allocated"]
+__all__ = ["Slots", "accesses", "allocated", "unwritten"]
 
 _WORD = re.compile(r"[%$\w]+")
 # Instructions whose first operand is no result.
@@ -58,6 +58,11 @@ def allocated(function: Function, size_of: Callable[[str], int]) -> Slots:
     widths = {name: {0: 0, 8: 2}.get(size, 1) for name, (size, _) in numbers.items()}
     places = {name: first[size] + number * max(1, widths[name]) for name, (size, number) in numbers.items()}
     return Slots(places, widths, pairs + words + len(files[2]), len(files[0]), unwritten)
+
+
+def unwritten(function: Function) -> frozenset[str]:
+    """The registers that may be read before they are written."""
+    return _spans(function)[1]
 
 
 def accesses(function: Function, item: Instruction) -> tuple[list[str], list[str]]:

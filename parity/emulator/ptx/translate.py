@@ -11,14 +11,15 @@ from collections.abc import Collection, Mapping, Sequence
 
 from parity.emulator.faults import Refused, UnknownInstruction
 from parity.emulator.parse import Instruction
-from parity.emulator.ptx.compute import COMPUTE, compute
+from parity.emulator.ptx.blocks import Block, blocks_of, targets_of
+from parity.emulator.ptx.compute import COMPUTE, compute, value_of
 from parity.emulator.ptx.constants import constants_of
 from parity.emulator.ptx.control import CONTROL
 from parity.emulator.ptx.conversions import convert
 from parity.emulator.ptx.matrix import MATRIX
 from parity.emulator.ptx.memory import MEMORY, copy_async
-from parity.emulator.ptx.operation import END, Block, Layout, Operation, Step, Translation, call_of, label
-from parity.emulator.ptx.parse import BRANCHES, Function
+from parity.emulator.ptx.operation import END, Layout, Operation, Step, Translation, call_of, label
+from parity.emulator.ptx.parse import Function
 from parity.emulator.ptx.video import VIDEO
 from parity.emulator.threaded import VECTOR, Threaded, in_order
 from parity.emulator.writer import Missing, Unknown
@@ -95,9 +96,9 @@ def _linked(whole: Translation) -> Threaded:
 
 def _function(whole: Translation, function: Function, kernel: str, done: Collection[int]) -> None:
     """Append the steps of a function, but for those of the items that are ``done``."""
-    targets = _targets(function)
+    targets = targets_of(function)
     params = _call_parameters(whole, function)
-    blocks = _blocks(function, targets, whole.number)
+    blocks = blocks_of(function, whole.number)
     for i, item in enumerate(function.items):
         if isinstance(item, str) and item in targets:
             # Threads that come here from before meet those that wait at this label.
@@ -118,37 +119,11 @@ def _instruction(
     item = function.items[i]
     assert isinstance(item, Instruction)
     try:
-        _emit(Operation(whole, function, item, params, block))
+        _emit(Operation(whole, function, item, params, block, value_of))
     except Missing as missing:
         raise Refused(kernel, str(missing), item) from None
     except Unknown as unknown:
         raise UnknownInstruction(str(unknown), kernel, item) from None
-
-
-def _targets(function: Function) -> set[str]:
-    found = {each for labels in function.tables.values() for each in labels}
-    for item in function.items:
-        if isinstance(item, Instruction) and item.mnemonic.startswith("bra"):
-            found.add(item.operands[0])
-    return found
-
-
-def _blocks(function: Function, targets: set[str], number: int) -> dict[int, Block]:
-    """The basic blocks by the index of the item that ends each: a branch, or a label that is branched to.
-
-    ``number`` is that of the function's first instruction.
-    """
-    blocks: dict[int, Block] = {}
-    first = number
-    for i, item in enumerate(function.items):
-        if isinstance(item, Instruction):
-            number += 1
-            ends = item.mnemonic.partition(".")[0] in (*BRANCHES, "call")
-        else:
-            ends = item in targets
-        if ends and number > first:
-            blocks[i], first = Block(number - first, first), number
-    return blocks
 
 
 def _call_parameters(whole: Translation, function: Function) -> list[Mapping[str, int]]:

@@ -100,9 +100,14 @@ static Direction direction() { // a shadow run has set it: see shadow.py
 }
 static void set_direction(Direction to) {
 #ifdef __aarch64__
-  asm volatile("msr fpcr, %0" : : "r"((to == UP_ ? 1ul : to == DOWN_ ? 2ul : to == ZERO_ ? 3ul : 0ul) << 22) : "memory");
+  u64 mode;
+  asm volatile("mrs %0, fpcr" : "=r"(mode));
+  mode = (mode & ~(3ul << 22)) | (to == UP_ ? 1ul : to == DOWN_ ? 2ul : to == ZERO_ ? 3ul : 0ul) << 22;
+  asm volatile("msr fpcr, %0" : : "r"(mode) : "memory");
 #else
-  const u32 mode = 0x1f80u | (u32)to << 13;
+  u32 mode;
+  asm volatile("stmxcsr %0" : "=m"(mode));
+  mode = (mode & ~0x6000u) | (u32)to << 13;
   asm volatile("ldmxcsr %0" : : "m"(mode) : "memory");
 #endif
 }

@@ -24,6 +24,19 @@ bool same(const u8 *a, const u8 *b, u64 n) {
   return true;
 }
 
+template <u32 N> static inline void copy(u8 *to, const u8 *from) { __builtin_memcpy_inline(to, from, N); }
+alignas(16) static const u8 WRITTEN[] = {3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3}; // readable, too
+static inline void copy_some(u8 *to, const u8 *from, u32 n) {
+  switch (n) {
+  case 1: return copy<1>(to, from);
+  case 2: return copy<2>(to, from);
+  case 4: return copy<4>(to, from);
+  case 8: return copy<8>(to, from);
+  case 12: return copy<12>(to, from);
+  default: return copy<16>(to, from);
+  }
+}
+
 // --- one lane at a time; the first faulty lane is reported ---
 u32 report(Context *c, u32 kind, u64 at, u32 bytes, u32 lane, u32 instruction) {
   c->fault = kind, c->address = at, c->bytes = bytes, c->lane = lane, c->instruction = instruction & ~COHERENT;
@@ -61,6 +74,15 @@ template <class T, int STATE> INLINE bool may_access(Context *c, u64 at) { // wh
   const u64 offset = at - c->base;
   if (offset > c->size - sizeof(T)) return false;
   return !c->checked || (peek<T>(c->shadow + offset) & (T)(EACH_BYTE * STATE)) == (T)(EACH_BYTE * STATE);
+}
+
+// The same of up to 16 bytes.
+template <int STATE> static inline bool may_access_some(Context *c, u64 at, u32 bytes) {
+  const u64 offset = at - c->base;
+  if (offset > c->size - bytes) return false;
+  u64 state[2] = {EACH_BYTE * STATE, EACH_BYTE * STATE};
+  if (c->checked) copy_some((u8 *)state, c->shadow + offset, bytes);
+  return (state[0] & state[1] & EACH_BYTE * STATE) == EACH_BYTE * STATE;
 }
 
 // --- addresses that are no multiples of what the source's type promises ---
@@ -121,17 +143,6 @@ static u32 read_fault(Context *c, u32 why, u64 at, u32 bytes, u32 lane, u32 inst
   return partial(c, at, bytes) ? doubtful(c, why, at, bytes, lane, instruction, instruction)
                                : fault(c, why, at, bytes, lane, instruction);
 }
-template <u32 N> static inline void copy(u8 *to, const u8 *from) { __builtin_memcpy_inline(to, from, N); }
-static inline void copy_some(u8 *to, const u8 *from, u32 n) {
-  switch (n) {
-  case 1: return copy<1>(to, from);
-  case 2: return copy<2>(to, from);
-  case 4: return copy<4>(to, from);
-  case 8: return copy<8>(to, from);
-  case 12: return copy<12>(to, from);
-  default: return copy<16>(to, from);
-  }
-}
 
 // --- addresses of lanes ---
 static inline bool in_order(const Lanes<u64> &at, u64 bytes) { // each follows the one before
@@ -161,84 +172,113 @@ static u32 trace_one(Context *c, u64 at, u32 bytes, u32 lane, u32 instruction, b
   atomic |= (instruction & COHERENT) != 0, instruction &= ~COHERENT;
   bool top = at >= c->variables;
   if (!top && at - c->base >= c->trace_bytes) return 0;
-  Trace *t = top ? c->top_trace + (at - c->variables) : c->trace + (at - c->base);
+  Trace *const traces = top ? c->top_trace : c->trace;
+  const u64 begin = top ? at - c->variables : at - c->base;
   Access now = {w.ordinal, (u16)w.epoch, (u16)((instruction < ATOMIC ? instruction : ATOMIC - 1) | (atomic ? ATOMIC : 0))};
-  for (u32 k = 0; k < bytes; k++, t++) {
+  for (u32 k = 0; k < bytes; k++) {
+    Trace &t = traces[(begin + k) / TRACED];
+    const u32 i = (begin + k) % TRACED;
+    Access &write = t.write[i], &read = t.read[0][i], &read_before = t.read[1][i], *const reads_[] = {&read, &read_before};
     if (compares) {
-      for (Access &r : t->read)
-        if (r.who == w.ordinal) g->feeds[r.instruction & ~ATOMIC] = 1, r.who = 0;
+      for (Access *r : reads_)
+        if (r->who == w.ordinal) g->feeds[r->instruction & ~ATOMIC] = 1, r->who = 0;
       if (!(changed >> 8 * k & 0xff)) continue;
     }
     // What follows an atomic load comes after what another wavefront did before its atomic (a flag).
-    if (atomic && !writes && t->write.instruction & ATOMIC && t->write.who > g->earlier && t->write.who != w.ordinal)
+    if (atomic && !writes && write.instruction & ATOMIC && write.who > g->earlier && write.who != w.ordinal)
       w.synchronised = 1;
     const Access *other = nullptr;
-    if (conflict(g, w, t->write, atomic, in_lds) && !(same && writes)) other = &t->write;
+    if (conflict(g, w, write, atomic, in_lds) && !(same && writes)) other = &write;
     if (writes)
-      for (const Access &r : t->read)
-        if (conflict(g, w, r, atomic, in_lds)) other = &r;
+      for (const Access *r : reads_)
+        if (conflict(g, w, *r, atomic, in_lds)) other = r;
     if (other) {
       c->other = other->instruction & ~ATOMIC;
-      bool reads = !writes || other != &t->write;
+      bool reads = !writes || other != &write;
       if (!reads || !c->compares) return fault(c, RACE, at, bytes, lane, instruction);
       if (doubtful(c, RACE, at, bytes, lane, instruction, writes ? c->other : instruction)) return 1;
     }
-    if (writes) t->write = now;
-    else if (t->read[0].who != now.who) t->read[1] = t->read[0], t->read[0] = now;
-    else t->read[0] = now;
+    if (writes) write = now;
+    else if (read.who != now.who) read_before = read, read = now;
+    else read = now;
   }
   return 0;
 }
-// What most accesses are: of bytes that nobody else accessed in a way that conflicts. False if one may be another, at
-// which the access is to be traced in full.
-template <bool WRITES> static inline bool trace_plain(const Group *g, const Wave &w, Trace *t, u64 bytes, Access now, bool in_lds) {
-  const u32 earlier = g->earlier, mine = w.ordinal, begin = g->wave[0].ordinal, waves = g->waves;
-  const bool ordered = w.synchronised;
-  auto conflicts = [&](Access before) {
-    if (before.who <= earlier || before.who == mine || ordered) return false;
-    return before.who - begin < waves ? before.epoch == now.epoch : !in_lds;
-  };
-  for (const Trace *end = t + bytes; t < end; t++) {
-    if (conflicts(t->write)) return false;
-    if constexpr (WRITES) {
-      if (conflicts(t->read[0]) || conflicts(t->read[1])) return false;
-      t->write = now;
-    } else {
-      if (t->read[0].who != mine) t->read[1] = t->read[0];
-      t->read[0] = now;
-    }
+// What most accesses are: of bytes that nobody else accessed in a way that conflicts. The numbers that are the same for
+// all lanes are kept here, where no store changes them.
+typedef u64 Accesses __attribute__((ext_vector_type(TRACED)));
+typedef bool EachOf __attribute__((ext_vector_type(TRACED)));
+struct Tracer {
+  Trace *const traces, *const top;
+  const u64 base, end, scratch, variables, lds, earlier, mine, begin, waves, now;
+  const bool ordered, special;
+  Tracer(const Context *c, const Group *g, const Wave &w, u32 instruction)
+      : traces(c->trace), top(c->top_trace), base(c->base), end(c->base + c->trace_bytes), scratch(c->scratch),
+        variables(c->variables), lds(c->lds), earlier(g->earlier), mine(w.ordinal), begin(g->wave[0].ordinal), waves(g->waves),
+        now(scalar<u64>(Access{w.ordinal, (u16)w.epoch, (u16)instruction})), ordered(w.synchronised),
+        special(c->compares | instruction >= ATOMIC) {}
+  // Of eight bytes those whose last access conflicts with this one.
+  __attribute__((always_inline)) u8 conflicts(Accesses before, bool in_lds) const {
+    const Accesses by = before & ~0u, epoch = before ^ now;
+    const EachOf others = __builtin_convertvector((by > earlier) & (by != mine), EachOf);
+    if (!__builtin_bit_cast(u8, others)) return 0;
+    const EachOf in_group = __builtin_convertvector(((by - begin) & ~0u) < waves, EachOf);
+    const EachOf at_once = __builtin_convertvector((epoch & (u64)0xffff << 32) == 0, EachOf);
+    return __builtin_bit_cast(u8, (EachOf)(others & (in_group ? at_once : EachOf(!in_lds))));
   }
-  return true;
-}
-template <bool WRITES> static inline bool trace_block(Context *c, const Group *g, const Wave &w, u64 at, u64 bytes, u32 instruction) {
-  if (c->compares | instruction >= ATOMIC) return false;
-  const bool top = at >= c->variables;
-  if (!top && (at - c->base + bytes > c->trace_bytes || at + bytes > c->scratch)) return false;
-  Trace *t = top ? c->top_trace + (at - c->variables) : c->trace + (at - c->base);
-  return trace_plain<WRITES>(g, w, t, bytes, {w.ordinal, (u16)w.epoch, (u16)instruction}, at >= c->lds);
-}
+  // False if an access may be one that conflicts, at which it is to be traced in full.
+  template <bool WRITES> __attribute__((always_inline)) bool block(u64 at, u64 bytes) const {
+    const bool high = at >= variables, in_lds = at >= lds;
+    if (special | !high & (at + bytes > end | at + bytes > scratch)) return false;
+    at -= high ? variables : base;
+    Trace *t = (high ? top : traces) + at / TRACED;
+    at %= TRACED;
+    for (u64 n; bytes; bytes -= n, at = 0, t++) {
+      n = bytes < TRACED - at ? bytes : TRACED - at;
+      const u8 some = ((1u << n) - 1) << at;
+      const EachOf these = __builtin_bit_cast(EachOf, some);
+      const auto write = peek<Accesses>((u8 *)t->write), read = peek<Accesses>((u8 *)t->read[0]);
+      const auto before = peek<Accesses>((u8 *)t->read[1]);
+      u8 wrong = conflicts(write, in_lds);
+      if (WRITES) wrong |= conflicts(read, in_lds) | conflicts(before, in_lds);
+      if (!ordered & wrong & some) return false;
+      if (WRITES) poke((u8 *)t->write, these ? Accesses(now) : write);
+      else {
+        const EachOf another = __builtin_convertvector((read & ~0u) != mine, EachOf);
+        poke((u8 *)t->read[1], (these & another) ? read : before), poke((u8 *)t->read[0], these ? Accesses(now) : read);
+      }
+    }
+    return true;
+  }
+};
 constexpr u64 ARGUMENTS = 2048; // bytes for the kernarg segment
 // Of the lanes that execute, `lanes` are those that count: all, or one for all that access the same place.
-static u32 trace(Context *c, Mask exec, Mask lanes, const Lanes<u64> &at, u32 bytes, u32 instruction, bool writes, Mask same) {
+template <bool WRITES> static u32 trace(Context *c, Mask exec, Mask lanes, const Lanes<u64> &at, u32 bytes, u32 instruction, Mask same) {
   Group *g = c->running;
   Wave &w = g->wave[g->current];
   // To look at the arguments or the size of the launch (with a vector load, in older compilers) is no work yet.
   if (exec && at[first(exec)] - c->kernarg >= ARGUMENTS) w.busy = 1;
   if (exec & w.missed) return fault(c, DIVERGENT_BARRIER, 0, 0, first(exec & w.missed), w.instruction);
+  const Tracer tracer(c, g, w, instruction);
   if (lanes == ALL && at[LANES - 1] - at[0] == (LANES - 1) * bytes && in_order(at, bytes) &&
-      (writes ? trace_block<true>(c, g, w, at[0], LANES * bytes, instruction) : trace_block<false>(c, g, w, at[0], LANES * bytes, instruction)))
+      tracer.block<WRITES>(at[0], LANES * bytes))
     return 0;
-  for (Mask m = lanes; m; m &= m - 1) {
+  for (Mask m = lanes, done; m; m &= ~done) {
     u32 i = first(m);
-    if (writes ? trace_block<true>(c, g, w, at[i], bytes, instruction) : trace_block<false>(c, g, w, at[i], bytes, instruction)) continue;
+    done = m & -m;
+    u64 n = bytes; // of this lane and of those that go on behind it, or are where the one before is
+    for (u32 k = i + 1; k < LANES && m >> k & 1 && (at[k] == at[i] + n || at[k] == at[i] + n - bytes); k++)
+      n = at[k] - at[i] + bytes, done |= (Mask)1 << k;
+    if (tracer.block<WRITES>(at[i], n)) continue;
+    done = m & -m;
     if (u64 place = at[i] - c->scratch; place < c->variables - c->scratch) {
       u64 all_lanes = g->waves * LANES, mine = g->current * LANES + i;
       // What is a lane's is not in reach of another one on a GPU: this is an index that is far off.
       if (place < all_lanes * c->scratch_stride && place / c->scratch_stride != mine)
-        return fault(c, writes ? WRITE_OUTSIDE : READ_OUTSIDE, at[i], bytes, i, instruction);
+        return fault(c, WRITES ? WRITE_OUTSIDE : READ_OUTSIDE, at[i], bytes, i, instruction);
       continue;
     }
-    if (trace_one(c, at[i], bytes, i, instruction, writes, false, same >> i & 1)) return 1;
+    if (trace_one(c, at[i], bytes, i, instruction, WRITES, false, same >> i & 1)) return 1;
   }
   return 0;
 }
@@ -273,8 +313,9 @@ static u32 gather_untraced(Context *c, Mask lanes, const Lanes<u64> &at, u32 byt
   u32 *flat = (u32 *)out;
   for (Mask m = lanes; m; m &= m - 1) {
     u32 i = first(m), w[4] = {};
-    if (u32 why = refused(c, at[i], bytes, READABLE))
-      if (read_fault(c, why, at[i], bytes, i, instruction)) return 1;
+    if (!may_access_some<READABLE>(c, at[i], bytes))
+      if (u32 why = refused(c, at[i], bytes, READABLE))
+        if (read_fault(c, why, at[i], bytes, i, instruction)) return 1;
     copy_some((u8 *)w, c->data + (at[i] - c->base), bytes);
     for (u32 k = 0; k < n; k++) flat[k * LANES + i] = w[k];
   }
@@ -286,20 +327,24 @@ u32 gather_at(Context *c, Mask exec, In<u64> where, u32 bytes, u32 instruction, 
   if (gather_untraced(c, lanes, at, bytes, instruction, out)) return 1;
   if (lanes != exec)
     for (u32 k = 0; k < (bytes + 3) / 4; k++) out[k] = all(((u32 *)(out + k))[first(exec)]);
-  return c->trace && trace(c, exec, lanes, at, bytes, instruction, false, 0);
+  return c->trace && trace<false>(c, exec, lanes, at, bytes, instruction, 0);
 }
 u32 scatter_at(Context *c, Mask exec, In<u64> where, u32 bytes, u32 instruction, const V<u32> *in) {
   const Lanes<u64> at(where);
   u32 n = bytes < 4 ? 1 : bytes / 4;
   const u32 *flat = (const u32 *)in;
   for (Mask m = exec; m; m &= m - 1) {
+    u32 i = first(m);
+    if (!may_access_some<WRITABLE>(c, at[i], bytes))
+      if (u32 why = refused(c, at[i], bytes, WRITABLE)) return fault(c, why, at[i], bytes, i, instruction);
+  }
+  if (c->trace && trace<true>(c, exec, exec, at, bytes, instruction, 0)) return 1;
+  for (Mask m = exec; m; m &= m - 1) {
     u32 i = first(m), w[4] = {};
-    if (u32 why = refused(c, at[i], bytes, WRITABLE)) return fault(c, why, at[i], bytes, i, instruction);
-    if (c->trace && trace(c, m & -m, m & -m, at, bytes, instruction, true, 0)) return 1;
     for (u32 k = 0; k < n; k++) w[k] = flat[k * LANES + i];
     c->changes += !same(c->data + (at[i] - c->base), (u8 *)w, bytes);
     copy_some(c->data + (at[i] - c->base), (u8 *)w, bytes);
-    for (u32 k = 0; k < bytes; k++) c->shadow[at[i] - c->base + k] = WRITABLE | READABLE;
+    copy_some(c->shadow + (at[i] - c->base), WRITTEN, bytes);
   }
   return 0;
 }
@@ -362,19 +407,35 @@ template <class T, int STATE> INLINE bool lanes_at(Context *c, Mask exec, V<u64>
   for (int i = 0; i < LANES; i++) state[i] = peek<T>(c->shadow + each[i]);
   return !(mask(bools((state.vector() & (T)(EACH_BYTE * STATE)) != (T)(EACH_BYTE * STATE))) & exec);
 }
+// All lanes, one after the other, and all of what they access in the wanted state.
+template <class T, int STATE> static inline bool block_of(Context *c, Mask exec, const Lanes<u64> &at) {
+  constexpr u64 N = sizeof(T) * LANES;
+  const u64 offset = at[0] - c->base;
+  if (exec != ALL || at[LANES - 1] - at[0] != N - sizeof(T) || offset > c->size - N || !in_order(at, sizeof(T))) return false;
+  return !c->checked || none_set<N>((peek<Block<N>>(c->shadow + offset) & EACH_BYTE * STATE) ^ EACH_BYTE * STATE);
+}
 template <class T> static u32 load_traced(Context *c, Mask exec, In<u64> where, u32 instruction, V<T> *out) {
   const Lanes<u64> at(where);
+  if (block_of<T, READABLE>(c, exec, at)) {
+    *out = peek<V<T>>(c->data + (at[0] - c->base));
+    return trace<false>(c, ALL, ALL, at, sizeof(T), instruction, 0);
+  }
   const Mask lanes = distinct(c, exec, at);
   Lanes<T> x;
-  for (Mask m = lanes; m; m &= m - 1) {
-    u32 i = first(m);
-    if (!may_access<T, READABLE>(c, at[i]))
-      if (u32 why = refused(c, at[i], sizeof(T), READABLE))
-        if (read_fault(c, why, at[i], sizeof(T), i, instruction)) return 1;
-    x[i] = peek<T>(c->data + (at[i] - c->base));
-  }
+  V<u64> offset = where - c->base;
+  if (lanes & (lanes - 1) && lanes_at<T, READABLE>(c, lanes, offset)) {
+    const Lanes<u64> each(offset);
+    for (u32 i = 0; i < LANES; i++) x[i] = peek<T>(c->data + each[i]);
+  } else
+    for (Mask m = lanes; m; m &= m - 1) {
+      u32 i = first(m);
+      if (!may_access<T, READABLE>(c, at[i]))
+        if (u32 why = refused(c, at[i], sizeof(T), READABLE))
+          if (read_fault(c, why, at[i], sizeof(T), i, instruction)) return 1;
+      x[i] = peek<T>(c->data + (at[i] - c->base));
+    }
   *out = lanes == exec ? x.vector() : all(x[first(exec)]);
-  return trace(c, exec, lanes, at, sizeof(T), instruction, false, 0);
+  return trace<false>(c, exec, lanes, at, sizeof(T), instruction, 0);
 }
 template <class T>
 static inline u32 load(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 instruction, V<T> *out) {
@@ -395,6 +456,14 @@ static inline u32 load(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> hi, 
 }
 template <class T> static u32 store_traced(Context *c, Mask exec, In<u64> where, u32 instruction, In<T> x) {
   const Lanes<u64> at(where);
+  if (block_of<T, WRITABLE>(c, exec, at)) {
+    u8 *const to = c->data + (at[0] - c->base);
+    const Mask same = mask(bools(peek<V<T>>(to) == x));
+    if (trace<true>(c, ALL, ALL, at, sizeof(T), instruction, same)) return 1;
+    c->changes += same != ALL;
+    poke(to, x), poke(c->shadow + (at[0] - c->base), Block<sizeof(T) * LANES>(3 * EACH_BYTE));
+    return 0;
+  }
   const Lanes<T> value(x);
   Mask same = 0; // lanes that write what is there already: no matter who is first
   for (Mask m = exec; m; m &= m - 1) {
@@ -403,7 +472,7 @@ template <class T> static u32 store_traced(Context *c, Mask exec, In<u64> where,
       if (u32 why = refused(c, at[i], sizeof(T), WRITABLE)) return fault(c, why, at[i], sizeof(T), i, instruction);
     if (peek<T>(c->data + (at[i] - c->base)) == value[i]) same |= m & -m;
   }
-  if (trace(c, exec, exec, at, sizeof(T), instruction, true, same)) return 1;
+  if (trace<true>(c, exec, exec, at, sizeof(T), instruction, same)) return 1;
   c->changes += same != exec;
   for (Mask m = exec; m; m &= m - 1) {
     u32 i = first(m);

@@ -29,7 +29,7 @@ struct Context {
   u32 other;                 // the second instruction of a race
   u32 crossed;               // 1 + the first instruction that exchanged values across lanes 31 and 32, or 0
   u8 *stacks;                // STACK bytes for each wavefront of a workgroup
-  Trace *trace, *top_trace;  // who accessed every byte below trace_bytes, and from variables on; null if not traced
+  Trace *trace, *top_trace;  // who accessed the bytes below trace_bytes, and from variables on; null if not traced
   u64 trace_bytes;
   u32 ordinal;               // of the last wavefront that ran on this device
   Group *running;
@@ -144,6 +144,33 @@ RUNTIME V<u32> permute(Context *, Mask exec, u32 instruction, In<u32> at, In<u32
 RUNTIME V<u32> swizzle(In<u32> x, Mask exec, u32 pattern);
 RUNTIME V<u32> permlane16(In<u32> x, Mask exec, u64 select, u32 other_row, u32 inactive, u32 bound, In<u32> old);
 RUNTIME V<u32> swapped_halves(In<u32> x);
+
+// --- subnormal f32 ---
+// MODE.FP_DENORM is the processor's own switch, which flushes f64 as well; what a launch changes its end undoes.
+#ifdef __aarch64__
+struct Subnormals {
+  u64 before;
+  Subnormals() { asm volatile("mrs %0, fpcr" : "=r"(before)); }
+  ~Subnormals() { asm volatile("msr fpcr, %0" : : "r"(before) : "memory"); }
+};
+INLINE void keep_subnormals(bool yes) {
+  u64 mode;
+  asm volatile("mrs %0, fpcr" : "=r"(mode));
+  asm volatile("msr fpcr, %0" : : "r"(yes ? mode & ~(1ul << 24) : mode | 1ul << 24) : "memory");
+}
+#else
+struct Subnormals {
+  u32 before;
+  Subnormals() { asm volatile("stmxcsr %0" : "=m"(before)); }
+  ~Subnormals() { asm volatile("ldmxcsr %0" : : "m"(before) : "memory"); }
+};
+INLINE void keep_subnormals(bool yes) {
+  u32 mode;
+  asm volatile("stmxcsr %0" : "=m"(mode));
+  mode = yes ? mode & ~0x8040u : mode | 0x8040u;
+  asm volatile("ldmxcsr %0" : : "m"(mode) : "memory");
+}
+#endif
 
 // --- workgroups ---
 RUNTIME u32 barrier(Context *, Mask exec, u32 instruction);

@@ -126,24 +126,7 @@ bool all_here(State *t, u64 here) {
 }
 
 // --- exchanges ---
-enum { IDX, UP, DOWN, BFLY };
-static V<u32> taken_from(In<u32> x, In<u32> lanes) {
-  const Lanes<u32> value(x), lane(lanes);
-  Lanes<u32> out;
-  for (u32 i = 0; i < LANES; i++) out[i] = value[lane[i]];
-  return out.vector();
-}
-V<u32> shuffled(State *t, Mask on, In<u32> x, In<u32> b, In<u32> c, In<u32> members, u32 mode, Mask *valid) {
-  const V<u32> lane = b & 31, segment = c >> 8 & 31, clamp = c & 31;
-  const V<u32> most = (IOTA & segment) | (clamp & ~segment), least = IOTA & segment;
-  V<u32> from;
-  if (mode == UP) from = IOTA - lane;
-  else if (mode == DOWN) from = IOTA + lane;
-  else if (mode == BFLY) from = IOTA ^ lane;
-  else from = least | (lane & ~segment);
-  const Mask ok = mode == UP ? holds(as<i32>(from) >= as<i32>(most)) : holds(from <= most);
-  from = sel(ok, from, IOTA);
-  *valid = ok & on;
+V<u32> shuffled(State *t, Mask on, In<u32> x, In<u32> from, In<u32> members) {
   // What a thread that does not take part gives is undefined.
   const Mask takes = holds((all<u32>(on) >> from & 1) != 0) & holds(taken_from(members, from) == members);
   return sel(on, sel(takes, taken_from(x, from), all(t->c->register_fill ^ 0x5a5a5a5a)), V<u32>(x));

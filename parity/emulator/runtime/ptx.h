@@ -80,6 +80,27 @@ INLINE V<u64> own_scratch(Context *c, u32 wave, u64 offset) {
   return c->scratch + offset + to<u64>((wave * LANES + IOTA) * c->scratch_stride);
 }
 
+// Loads from neighbouring places, as one if nothing is wrong with any of them.
+INLINE u32 load_at(Context *c, Mask on, In<u64> at, u32 instruction, V<u8> *x) { return load_at_u8(c, on, at, instruction, x); }
+INLINE u32 load_at(Context *c, Mask on, In<u64> at, u32 instruction, V<u16> *x) { return load_at_u16(c, on, at, instruction, x); }
+INLINE u32 load_at(Context *c, Mask on, In<u64> at, u32 instruction, V<u32> *x) { return load_at_u32(c, on, at, instruction, x); }
+INLINE u32 load_at(Context *c, Mask on, In<u64> at, u32 instruction, V<u64> *x) { return load_at_u64(c, on, at, instruction, x); }
+template <class T, u32 N> INLINE u32 load_apart(Context *c, Mask on, V<u64> at, u32 instruction, V<T> *x) {
+  constexpr u32 BYTES = N * sizeof(T), PER = 4 / sizeof(T) ? 4 / sizeof(T) : 1;
+  V<u32> words[BYTES / 4];
+  u32 failed = c->compares;
+  if constexpr (BYTES == 4) failed = failed || load_at(c, on, at, instruction, words);
+  else failed = failed || gather_at(c, on, at, BYTES, instruction, words);
+  if (failed) c->fault = NONE;
+  for (u32 i = 0; i < N; i++) {
+    if (failed) {
+      if (load_at(c, on, at + i * sizeof(T), instruction, x + i)) return 1;
+    } else if constexpr (sizeof(T) == 8) x[i] = join(words[2 * i], words[2 * i + 1]);
+    else x[i] = to<T>(words[i / PER] >> (u32)(8 * sizeof(T) * (i % PER)));
+  }
+  return 0;
+}
+
 // --- floating point: NaNs, subnormals as the instruction says, roundings ---
 enum Rounding { RN, RZ, RM, RP };
 // NaNs are told and chosen in integers: to the compiler, a NaN that an operation gave is as good as another one.
@@ -98,6 +119,7 @@ template <class... X> INLINE V<f64> nan_of(V<f64> first, X... rest) { return as<
 // A result with its NaNs as those of the operands.
 template <class T, class... X> INLINE V<T> with_nan(V<T> r, X... operands) {
   typedef typename Float<T>::U U;
+  if (sizeof(T) == 8 && !mask(is_nan(r))) return r; // nearly always, and then none of the operands is looked at
   return as<T>(sel(is_nan(r), as<U>(nan_of(operands...)), as<U>(r)));
 }
 INLINE V<f16> nan1(V<f16> x) { return with_nan<f16>(x, x); }
@@ -583,7 +605,17 @@ template <class T> INLINE V<T> high24(V<T> a, V<T> b) { // bits 47 to 16 of the 
 }
 
 // --- exchanges within a warp ---
-RUNTIME V<u32> shuffled(State *, Mask on, In<u32> x, In<u32> b, In<u32> c, In<u32> members, u32 mode, Mask *valid);
+enum { IDX, UP, DOWN, BFLY };
+RUNTIME V<u32> shuffled(State *, Mask on, In<u32> x, In<u32> from, In<u32> members);
+template <int MODE> INLINE V<u32> shuffled(State *t, Mask on, V<u32> x, V<u32> b, V<u32> c, V<u32> members, Mask *valid) {
+  const V<u32> lane = b & 31, segment = c >> 8 & 31, clamp = c & 31;
+  const V<u32> most = (IOTA & segment) | (clamp & ~segment), least = IOTA & segment;
+  V<u32> from = MODE == UP ? IOTA - lane : MODE == DOWN ? IOTA + lane : MODE == BFLY ? IOTA ^ lane : least | (lane & ~segment);
+  const Mask ok = MODE == UP ? holds(as<i32>(from) >= as<i32>(most)) : holds(from <= most);
+  from = sel(ok, from, IOTA);
+  *valid = ok & on;
+  return on == ALL && holds(members == ALL) == ALL ? taken_from(x, from) : shuffled(t, on, x, from, members);
+}
 RUNTIME V<u32> voted(Mask on, Mask p, In<u32> members); // the ballot of each thread's group
 RUNTIME V<u32> matched(Mask on, In<u64> x, In<u32> members);
 RUNTIME V<u32> reduced(Mask on, In<u32> x, In<u32> members, u32 op);

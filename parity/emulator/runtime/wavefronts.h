@@ -10,8 +10,9 @@ struct Access {
 constexpr u16 ATOMIC = 0x8000;
 constexpr u64 MAILBOX = 8192; // bytes for requests to the host
 constexpr u64 RECORD = 10; // words of a request in the log
-struct Trace {
-  Access write, read[2];
+constexpr u32 TRACED = 8;
+struct Trace { // of so many bytes: who last wrote each, and which two last read it
+  Access write[TRACED], read[2][TRACED];
 };
 struct Wave {
   void *stack;
@@ -64,3 +65,18 @@ template <class T> struct Lanes {
   T operator[](u32 i) const { return lane[i]; }
   V<T> vector() const { return peek<V<T>>((const u8 *)lane); }
 };
+// The value that each lane finds in the lane of that number, which is below LANES.
+INLINE V<u32> taken_from(In<u32> x, In<u32> lanes) {
+#if defined(__AVX512F__) && LANES == 32
+  typedef int Half __attribute__((vector_size(64)));
+  struct Halves { Half lo, hi; };
+  const auto value = __builtin_bit_cast(Halves, x), lane = __builtin_bit_cast(Halves, lanes);
+  auto found = [&](Half from) { return __builtin_ia32_vpermi2vard512(value.lo, from, value.hi); };
+  return __builtin_bit_cast(V<u32>, (Halves{found(lane.lo), found(lane.hi)}));
+#else
+  const Lanes<u32> value(x), lane(lanes);
+  Lanes<u32> out;
+  for (u32 i = 0; i < LANES; i++) out[i] = value[lane[i]];
+  return out.vector();
+#endif
+}

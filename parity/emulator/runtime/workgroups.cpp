@@ -9,11 +9,8 @@ static void crosses(Context *c, Mask exec, V<u32> from, u32 instruction) {
 V<u32> bpermute(Context *c, Mask exec, u32 instruction, In<u32> at, In<u32> x) {
   V<u32> from = at >> 2 & (LANES - 1), r;
   crosses(c, exec, from, instruction);
-  const Lanes<u32> value(sel(unmask(exec), x, all(0u))), lane(from);
-  Lanes<u32> out;
   // On generations 10 and up a wavefront of 64 exchanges within its halves only.
-  for (u32 i = 0; i < LANES; i++) out[i] = value[lane[i]];
-  return out.vector();
+  return taken_from(sel(unmask(exec), x, all(0u)), from);
 }
 V<u32> permute(Context *c, Mask exec, u32 instruction, In<u32> at, In<u32> x) {
   V<u32> to = at >> 2 & (LANES - 1);
@@ -234,6 +231,7 @@ static u32 coprime_step(u32 &random, u32 n) {
 }
 EXPORTED u32 launch(Context *c, Kernel *kernel, const u32 *grid, const u32 *block, u32 barriers) {
   const Job job = {c, kernel, block};
+  const Subnormals as_before;
   Group group;
   group.waves = (block[0] * block[1] * block[2] + LANES - 1) / LANES;
   group.earlier = c->ordinal, group.unwritten.bytes = 0;

@@ -71,7 +71,7 @@ def content(shown: Shown) -> dict[str, Any]:
         "examples": matrix.examples,
         "seconds": matrix.seconds,
         "counts": {name: getattr(matrix, name) for name in ("cases", "passed", "failed", "known")},
-        "states": [{"name": state.lower(), "failed": state.failed} for state in State],
+        "states": [{"name": state.key, "failed": state.failed} for state in State],
         "columns": [{**asdict(each), "name": str(each), "known_as": each.known_as} for each in matrix.columns],
         "compilers": dict(matrix.compilers),
         "issues": [{**asdict(each), "expires": str(each.expires)} for each in matrix.known_issues],

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from parity.documents import json_text
+from parity.errors import count_of
 from parity.report.document import MatrixFile
 from parity.report.matrix import State
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LIBRARIES", "badge", "page"]
 
-FAILED = {state.lower() for state in State if state.failed}
+FAILED = {state.key for state in State if state.failed}
 
 HERE = Path(__file__).parent
 LIBRARIES = HERE / "vendor"
@@ -68,7 +69,7 @@ def badge(matrix: MatrixFile) -> str:
     elif not ran:
         text, colour = "nothing was run", "#8a6d00"
     else:
-        text, colour = f"{ran} kernel{'s' * (ran > 1)} passed", "#0072b2"
+        text, colour = f"{count_of(ran, 'kernel')} passed", "#0072b2"
         if others := sum(any(cell.state == "not judged" for cell in kernel.cells) for kernel in matrix.kernels):
             text, colour = f"{others} of {ran} kernels not judged", "#8a6d00"
     return _template("badge.svg.j2").render(text=text, colour=colour, left=44, right=12 + round(6.4 * len(text)))

@@ -7,6 +7,7 @@ from ptx_runs import kernel, module
 from parity.coverage import Reached
 from parity.emulator import pack
 from parity.emulator.ptx import PtxDevice
+from parity.static import Kind, constants_of, gaps_in, places_of
 from parity.toolchain import target
 from parity.toolchain.cuda import parse_ptx
 
@@ -35,3 +36,83 @@ def test_blocks_and_directions_of_the_threads_of_a_warp(cache, values, blocks, d
     found = device.take_reached(code, "k")
     assert found == Reached.of(3, 2, int((blocks + directions)[::-1], 2))
     assert [point.kind for point in device.points(code, "k")] == ["block"] * 3 + ["not taken", "taken"]
+
+
+# Blocks: up to the branch; up to the call; up to the indexed branch; A; B; DONE; the three of the function.
+FUNCTION = """
+.file 1 "mine.cu"
+.file 2 "cuda-include/cuda_fp16.hpp"
+.func (.param .b32 out) half(.param .b32 in) {
+    .reg .pred %p<2>; .reg .b32 %r<3>;
+    .loc 1 90 1
+    ld.param.u32 %r1, [in];
+    setp.eq.f32 %p1, %r1, 0f4640E600;
+    @%p1 bra REST;
+    .loc 2 77 1, function_name $name, inlined_at 1 91 1
+    shr.u32 %r1, %r1, 12;
+REST:
+    .loc 1 92 1
+    st.param.b32 [out], %r1;
+    ret;
+}
+"""
+CALLS = """
+    .loc 1 10 1
+    ld.global.u32 %r1, [%x];
+    setp.lt.s32 %p1, %r1, -7;
+    @%p1 bra DONE;
+    .loc 1 11 1
+    { .param .b32 in; .param .b32 out; st.param.b32 [in], %r1; call (out), half, (in); ld.param.b32 %r2, [out]; }
+    .loc 1 12 1
+    setp.eq.u32 %p2, %r2, 4099;
+    CHOICES: .branchtargets A, B;
+    brx.idx %r2, CHOICES;
+A:
+    .loc 1 13 1
+    add.u32 %r1, %r1, 65536;
+    bra DONE;
+B:
+    .loc 1 14 1
+    trap;
+DONE:
+    .loc 1 15 1
+    st.global.u32 [%x], %r1;
+"""
+
+
+def reached_by(code, cache, value):
+    device = PtxDevice(traced=True, cache=cache)
+    x = device.allocate(128)
+    device.write(x, np.full(32, value, np.int32))
+    device.launch(code, "k", grid=(1, 1, 1), block=(32, 1, 1), args=pack(code.kernels["k"], [x]))
+    return device.take_reached(code, "k")
+
+
+def test_blocks_that_were_not_reached_have_the_lines_and_the_conditions_before_them(cache):
+    code = parse_ptx(module(FUNCTION, kernel(CALLS, 1)), "module", target("sm_90"))
+    shown = {
+        value: [[(each.kind, each.line, each.guard, each.header, each.reason) for each in block] for block in gaps]
+        for value in (-9, 3)
+        for gaps in [gaps_in(code, ["k"], reached_by(code, cache, value))]
+    }
+    trap = (Kind.LINE, "mine.cu:14", "mine.cu:12", "", "a trap or a failed assertion, which would be a fault")
+    inlined = "cuda-include/cuda_fp16.hpp:77"
+    assert shown[3] == [[trap]]
+    assert shown[-9] == [
+        [(Kind.LINE, "mine.cu:11", "mine.cu:10", "", "")],
+        [(Kind.LINE, "mine.cu:11", "mine.cu:10", "", ""), (Kind.LINE, "mine.cu:12", "mine.cu:10", "", "")],
+        [(Kind.LINE, "mine.cu:13", "mine.cu:10", "", "")],
+        [(Kind.LINE, "mine.cu:14", "mine.cu:10", "", trap[-1])],
+        [(Kind.LINE, "mine.cu:90", "mine.cu:10", "", "")],
+        [(Kind.LIBRARY, "mine.cu:91", "mine.cu:10", inlined, "")],
+        [(Kind.LINE, "mine.cu:92", "mine.cu:10", "", "")],
+    ]
+
+
+def test_numbers_that_ptx_compares_with_and_places_of_its_points():
+    code = parse_ptx(module(FUNCTION, kernel(CALLS, 1)), "module", target("sm_90"))
+    found = constants_of(code, ["k"])
+    assert found.whole[:2] == (-7, 4099) and {65536, 1 << 12} <= {*found.whole}
+    assert found.real[0] == 12345.5
+    blocks = ("mine.cu:10", *(f"mine.cu:{line}" for line in (11, 11, 13, 14, 15, 90, 91, 92)))
+    assert places_of(code, ["k"]) == (*blocks, *2 * ["mine.cu:10"], *2 * ["mine.cu:90"])

@@ -10,7 +10,7 @@ function unpacked(packed, length) {
 
 // From the worst to the best: a group has the state of its worst kernel. Each has a shape beside its colour.
 const SYMBOLS = {
-  "fail": "✕", "compile error": "!", "missing kernel": "∅", "not judged": "?", "known": "◆", "not run": "–",
+  "fail": "✕", "compile error": "!", "missing kernel": "∅", "not judged": "?", "could not run": "⊝", "known": "◆", "not run": "–",
   "unsupported": "⊘", "not recorded": "◌", "compiled only": "○", "taken as right": "◉", "pass": "✓",
 };
 const WORST = Object.keys(SYMBOLS);
@@ -86,7 +86,7 @@ function together(rows, column) {
 /** True if the columns of a kernel do not show the same, or CUDA and AMD not the same bits. */
 function differs(row, columns) {
   const { state, run: ran, failed, against } = run.cells;
-  const places = columns.map((column) => row * run.width + column.index).filter((at) => state[at] !== "not run");
+  const places = columns.map((column) => row * run.width + column.index).filter((at) => !["not run", "could not run"].includes(state[at]));
   const states = new Set(places.filter((at) => ran[at] || failed[at]).map((at) => state[at]));
   return states.size > 1 || places.some((at) => against[at] && against[at] !== "same bits");
 }

@@ -1,0 +1,41 @@
+"""Completion of the command line by a shell."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+
+import shtab
+
+from parity.dtypes import DTYPES
+from parity.runners import runners
+from parity.toolchain import TARGETS
+
+__all__ = ["completion"]
+
+SELECTORS = shtab.cmd("parity list 2>/dev/null | grep -oE '^[^ ]+[.][^ ]+'")
+
+
+def completion(parser: argparse.ArgumentParser, shell: str) -> str:
+    """The script that completes commands, options and what they take, for a parser that has all commands."""
+    choices = {"--target": list(TARGETS), "--runner": list(runners()), "--dtype": list(DTYPES)}
+    for action in _actions(parser):
+        named = next((choices[option] for option in action.option_strings if option in choices), None)
+        if named is not None:
+            action.choices = named
+        elif action.dest == "selectors":
+            action.complete = SELECTORS  # type: ignore[attr-defined]
+        elif action.type is Path:
+            is_folder = "DIR" in str(action.metavar or "")
+            action.complete = shtab.DIRECTORY if is_folder else shtab.FILE  # type: ignore[attr-defined]
+    return shtab.complete(parser, shell)
+
+
+def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+    """The arguments of a parser and of its commands."""
+    for action in parser._actions:
+        yield action
+        if isinstance(action, argparse._SubParsersAction):
+            for command in action.choices.values():
+                yield from _actions(command)

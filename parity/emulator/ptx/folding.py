@@ -1,0 +1,89 @@
+"""Instructions that are computed where their result is used: integers and predicates that one instruction alone uses.
+
+Threaded code takes a step for each instruction, which loads registers and stores one. Of ``shl`` and ``add`` that make
+an address, and of a comparison and the branch behind it, the second is one step with the first inside: its operand is
+``(shl.b64 %rd1, 3)``. The result is what it was, as the registers that the first one reads have not changed since.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import replace
+
+from parity.emulator.parse import Instruction
+from parity.emulator.ptx.parse import BRANCHES, Function
+from parity.emulator.ptx.slots import accesses
+
+__all__ = ["folded"]
+
+_NUMBERS = re.compile(
+    r"(?:add|sub|and|or|xor|not|shl|shr|mul\.lo|mul\.wide|mad\.lo|mad\.wide)\.[bus](?:32|64)$|cvt\.[us]64\.[us]32$"
+)
+_COMPARES = re.compile(r"setp\.\w\w\.[bus](?:16|32|64)$")
+_LOGIC = re.compile(r"(?:and|or|xor|not)\.pred$")
+_ACCESSES = re.compile(r"(?:ld|st)\.(?!param)")
+
+
+def folded(function: Function, constants: Collection[str]) -> tuple[Instruction | str, ...]:
+    """The items of a function; those that are computed where they are used are gone.
+
+    ``constants`` are the registers that each block has the same number in: they are computed once.
+    """
+    accessed = [accesses(function, item) if isinstance(item, Instruction) else ([], []) for item in function.items]
+    writes = Counter(name for written, _ in accessed for name in written)
+    uses = Counter(name for _, read in accessed for name in read)
+    found: list[Instruction | str | None] = []
+    waiting: dict[str, int] = {}  # registers that can be folded, and where in `found` they are written
+    for item, (written, read) in zip(function.items, accessed, strict=True):
+        if isinstance(item, str):
+            waiting.clear()
+            found.append(item)
+            continue
+        for name in read:
+            if name in waiting and (whole := _with(item, name, found[waiting[name]])):
+                found[waiting.pop(name)] = None
+                item = whole
+        stale = [name for name, at in waiting.items() if not {*written}.isdisjoint(_read(function, found[at]))]
+        for name in stale:
+            del waiting[name]
+        is_value = _NUMBERS.match(item.mnemonic) or _COMPARES.match(item.mnemonic) or _LOGIC.match(item.mnemonic)
+        if is_value and not item.modifiers and len(written) == 1:
+            (name,) = written
+            if name not in constants and writes[name] == uses[name] == 1:
+                waiting[name] = len(found)
+        found.append(item)
+        if item.mnemonic.partition(".")[0] in (*BRANCHES, "call"):
+            waiting.clear()
+    return tuple(item for item in found if item is not None)
+
+
+def _read(function: Function, producer: Instruction | str | None) -> list[str]:
+    assert isinstance(producer, Instruction)
+    return accesses(function, producer)[1]
+
+
+def _with(item: Instruction, name: str, producer: Instruction | str | None) -> Instruction | None:
+    """An instruction with the one that computes ``name`` inside; None if that cannot stand where the name does."""
+    assert isinstance(producer, Instruction)
+    inside = f"({producer.mnemonic} {', '.join(producer.operands[1:])})"
+    if _NUMBERS.match(producer.mnemonic):
+        if _ACCESSES.match(item.mnemonic):
+            address = int(item.mnemonic.startswith("ld"))
+            within = re.compile(rf"\[\s*{re.escape(name)}(?=\s*[+\]])")
+            places, value = [address], within.sub(lambda _: f"[{inside}", item.operands[address])
+        elif _NUMBERS.match(item.mnemonic) or _COMPARES.match(item.mnemonic):
+            places, value = [i for i, each in enumerate(item.operands) if i and each == name], inside
+        else:
+            return None
+    elif item.mnemonic.startswith("bra"):
+        return replace(item, modifiers=(item.modifiers[0].replace(name, inside),))
+    elif _LOGIC.match(item.mnemonic):
+        places = [i for i, each in enumerate(item.operands) if i and each.lstrip("!") == name]
+        value = item.operands[places[0]].replace(name, inside) if places else ""
+    else:
+        return None
+    if not places or value == item.operands[places[0]]:
+        return None
+    return replace(item, operands=(*item.operands[: places[0]], value, *item.operands[places[0] + 1 :]))

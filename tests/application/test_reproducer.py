@@ -1,0 +1,141 @@
+"""The judgement of a reproducer: its C program and parity say the same of every element."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from parity import zig
+from parity.application import reproducer as module
+from parity.application.standalone import CUDA_FLAGS
+from parity.compare.comparison import right_elements
+from parity.dtypes import NUMBERS, of_array
+from parity.hip.hipcc import FLAGS
+from parity.launch import Buffer
+from parity.layout import contiguous
+from parity.reference import Bounds, Expected
+from parity.reference.sort import argsort_ascending
+from parity.toolchain import compiler, cuda, rocm
+
+PROGRAM = """
+static const long long shape[] = {{{shape}}}, strides[] = {{{strides}}};
+static const char *const also[] = {{{also}0}}, *const divergences[] = {{{divergences}0}};
+size_t wrong_of(const char *place, size_t count, const unsigned char *before, const unsigned char *after) {{
+    static const struct result result = {{
+        "out", {type}, 2, shape, strides, 0, 1, {interval:d}, {sorts:d}, also, divergences}};
+    folder = place;
+    return compare(&result, "hip", count, before, after);
+}}
+"""
+
+
+@dataclass(frozen=True)
+class Judge:
+    """The comparison of a reproducer's program for one result."""
+
+    call: object
+    folder: bytes
+
+    def wrong(self, got):
+        """The number of wrong elements of a contiguous result."""
+        data = np.ascontiguousarray(got)
+        pointer = ctypes.c_char_p(data.tobytes())
+        return self.call(self.folder, ctypes.c_size_t(data.size), pointer, pointer)
+
+
+@pytest.fixture
+def judge(tmp_path):
+    """Compiles what a reproducer of an expectation compares with."""
+
+    def compiled(expected):
+        value, kind = expected.value, of_array(expected.value)
+        call = SimpleNamespace(outputs={"out": contiguous(value.shape)}, buffers={"out": Buffer(kind, value.ravel())})
+        (result,), files = module._results(call, {"out": expected}, ["hip"])
+        for name, content in files.items():
+            (tmp_path / name).parent.mkdir(exist_ok=True)
+            (tmp_path / name).write_bytes(content)
+        lists = {what: "".join(f'".{each}", ' for each in result[what]) for what in ("also", "divergences")}
+        sizes = {what: ", ".join(map(str, result[what])) for what in ("shape", "strides")}
+        text = module._rendered("reproduce.h.j2", most=4, poison="0xA5").decode()
+        (tmp_path / "judge.c").write_text(text + PROGRAM.format(**{**result, **lists, **sizes}))
+        made = zig.run(
+            [
+                "cc",
+                "-shared",
+                "-fPIC",
+                "-Wall",
+                "-Wno-unused-function",
+                tmp_path / "judge.c",
+                "-lm",
+                "-o",
+                tmp_path / "judge.so",
+            ]
+        )
+        assert not made.returncode and not made.stderr, made.stderr
+        found = ctypes.CDLL(str(tmp_path / "judge.so")).wrong_of
+        found.restype = ctypes.c_size_t
+        return Judge(found, bytes(tmp_path))
+
+    return compiled
+
+
+def values(name, count, seed):
+    """Values of a type: any bit patterns, and those that are special."""
+    kind = NUMBERS[name]
+    found = np.random.default_rng(seed).integers(0, 256, count * kind.itemsize, np.uint8).view(kind.numpy)
+    if kind.is_float:
+        found[:8] = kind.convert([0.0, -0.0, 1.0, -1.5, np.inf, -np.inf, np.nan, kind.max])
+    return found.reshape(4, -1)
+
+
+@pytest.mark.parametrize("name", ["f8_e4m3", "bf16", "f64", "i16", "u64"])
+def test_the_program_and_parity_agree(judge, name):
+    value, kind = values(name, 64, 1), NUMBERS[name]
+    flags = np.random.default_rng(2).random((3, *value.shape)) < 0.3
+    other = np.where(flags[0], values(name, 64, 3), value)
+    bounds = None
+    if kind.is_float:
+        centre = value.astype(np.float64)
+        size = np.where(np.isfinite(centre), np.abs(centre), 1)
+
+        def bounds(limits):
+            return Bounds(centre, 0.0, 0.2 * size, 0.05 * size + 0.01)
+
+    expected = Expected(
+        value, bounds, sign_of_zero=flags[1], nan_allowed=flags[2], divergences={"D14": other},
+        alternatives=(values(name, 64, 4),), unspecified=np.arange(64).reshape(value.shape) % 7 == 3,
+    )  # fmt: skip
+    judged = judge(expected)
+    near = value.view(kind.bits) + np.random.default_rng(5).integers(-2, 3, value.shape).astype(kind.bits)
+    found = [value, other, values(name, 64, 4), values(name, 64, 6), near.view(value.dtype)]
+    found += [np.where(flags[2], other, value)]
+    if kind.is_float:
+        found += [-value, np.where(flags[0], kind.convert(np.nan), value), kind.convert(0.9 * centre)]
+    for got in found:
+        with np.errstate(all="ignore"):
+            right = right_elements(expected, got, "amd")
+        assert judged.wrong(got) == (~right).sum()
+
+
+def test_any_order_of_equal_elements_is_right(judge):
+    rng = np.random.default_rng(0)
+    keys = rng.integers(0, 4, (3, 9)).astype(np.float32)
+    keys[1, 4] = np.nan
+    expected = argsort_ascending(keys)
+    judged = judge(expected)
+    ties = np.lexsort((rng.random(keys.shape), keys)).astype(np.uint32)
+    assert judged.wrong(ties) == 0 and not (ties == expected.value).all()
+    for _ in range(20):
+        got = expected.value.copy()
+        got[:, rng.integers(9)] = rng.integers(0, 11)
+        got[:, [0, 3]] = got[:, [3, 0]]
+        assert judged.wrong(got) == (~expected.accepts(got)).sum()
+
+
+def test_its_compilers_have_the_flags_of_every_compilation():
+    assert CUDA_FLAGS == cuda._FLAGS
+    assert set(FLAGS) <= {*compiler._FLAGS} & {*rocm._FLAGS}

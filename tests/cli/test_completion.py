@@ -1,0 +1,57 @@
+"""The scripts that make shells complete parity's command line; bash does so here."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from parity.cli import COMMANDS, main
+from parity.runners import runners
+from parity.toolchain import TARGETS
+
+
+@pytest.fixture(scope="module")
+def script(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("completion")
+    with (folder / "parity.bash").open("wb") as file:
+        subprocess.run([sys.executable, "-m", "parity", "--print-completion", "bash"], stdout=file, check=True)
+    return folder / "parity.bash"
+
+
+@pytest.fixture
+def completed(script, tmp_path, capsys):
+    """What bash offers for the last of these words; ``parity list`` prints what it does of one module."""
+    assert main(["list", "unary"]) == 0
+    listed = tmp_path / "parity"
+    listed.write_text(f"#!/bin/sh\ncat << 'END'\n{capsys.readouterr().out}END\n")
+    listed.chmod(0o755)
+    environment = {**os.environ, "PATH": os.pathsep.join([str(tmp_path), os.environ["PATH"]])}
+
+    def offered(*words):
+        line = 'source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _shtab_parity; printf "%s\\n" "${COMPREPLY[@]}"'
+        command = ["bash", "--norc", "-c", line, str(script), "parity", *words]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=60)
+        return set(done.stdout.split())
+
+    return offered
+
+
+def test_bash_completes_commands_options_and_what_they_take(completed):
+    assert completed("") == {*COMMANDS}
+    assert completed("re") == {name for name in COMMANDS if name.startswith("re")}
+    assert {"--resume", "--runner"} <= completed("run", "--r")
+    assert "--full" not in completed("doctor", "--")
+    assert completed("run", "--target", "") == {*TARGETS}
+    assert completed("run", "--runner", "e") == {name for name in runners() if name.startswith("e")}
+    assert completed("run", "unary.e") == {"unary.elu", "unary.erf", "unary.exp"}
+
+
+def test_other_shells_have_a_script(capsys):
+    for shell, beginning in (("zsh", "#compdef parity"), ("fish", "")):
+        assert main(["--print-completion", shell]) == 0
+        out = capsys.readouterr().out
+        assert out.startswith(beginning) and "hip-emulator" in out
+    assert main(["--print-completion", "csh"]) == 2

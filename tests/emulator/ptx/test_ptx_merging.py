@@ -1,0 +1,94 @@
+"""Copies and neighbouring loads of PTX: how many remain, and that results and faults are what they were."""
+
+import numpy as np
+import pytest
+from ptx_runs import kernel, module, run
+
+from parity.emulator import KernelFault
+from parity.emulator.ptx import functions_of
+
+X = np.arange(64, dtype=np.uint32) * 3 % 17
+ROW = "mul.wide.u32 %d1, %t, 16; add.s64 %d2, %b1, %d1;"
+FOUR = "ld.global.u32 %r2, [%d2]; ld.global.u32 %r4, [%d2+8]; ld.global.u32 %r3, [%d2+4]; ld.global.u32 %r5, [%d2+12];"
+SUM = "shl.b32 %r6, %r3, 8; or.b32 %r7, %r2, %r6; shl.b32 %r6, %r4, 16; or.b32 %r8, %r7, %r6; add.u32 %r1, %r8, %r5;"
+
+
+def loads(body):
+    (function,) = functions_of(module(kernel(body)), "k")
+    return [item.mnemonic for item in function.items if not isinstance(item, str) and item.mnemonic.startswith("ld.gl")]
+
+
+def result(cache, body, threads=16, grid=1):
+    y = X.copy()
+    (found, after), _ = run(
+        module(kernel(body)), cache, np.zeros(threads * grid, np.uint32), y, block=threads, grid=grid
+    )
+    return found, after
+
+
+@pytest.mark.parametrize("cut", [4, 2, 1], ids=["four", "two", "one"])
+def test_loads_from_neighbouring_places_are_one(cache, cut):
+    """Of ``cut`` neighbours without a store between them."""
+    parts = FOUR.replace("; ", ";|").split("|")
+    body = ROW + " st.global.u32 [%x], 1; ".join("".join(parts[i : i + cut]) for i in range(0, 4, cut))
+    found, _ = result(cache, f"{body} {SUM} st.global.u32 [%x], %r1;")
+    a, b, c, d = X.reshape(16, 4).T
+    np.testing.assert_array_equal(found, (a | b << 8 | c << 16) + d)
+    joined = {4: ["ld.global.apart.v4.u32"], 2: ["ld.global.u32"] * 4, 1: ["ld.global.u32"] * 4}
+    assert loads(body + SUM) == joined[cut]
+
+
+def test_bytes_and_longs_too(cache):
+    small = "".join(f"ld.global.u8 %h{i}, [%d2+{i}];" for i in range(4))
+    body = f"{ROW} {small} add.u16 %h5, %h0, %h1; add.u16 %h6, %h2, %h3; shl.b16 %h7, %h6, 4; add.u16 %h8, %h5, %h7;"
+    assert loads(body) == ["ld.global.apart.v4.u8"]
+    found, _ = result(cache, f"{body} cvt.u32.u16 %r1, %h8; st.global.u32 [%x], %r1;")
+    np.testing.assert_array_equal(found, X[::4])
+    wide = f"{ROW} ld.global.u64 %d3, [%d2]; ld.global.u64 %d4, [%d2+8]; add.s64 %d5, %d3, %d4;"
+    assert loads(wide) == ["ld.global.apart.v2.u64"]
+    found, _ = result(cache, f"{wide} shr.u64 %d6, %d5, 32; cvt.u32.u64 %r1, %d6; st.global.u32 [%x], %r1;")
+    np.testing.assert_array_equal(found, X[1::4] + X[3::4])
+
+
+def test_a_load_behind_a_store_finds_what_was_stored(cache):
+    body = "ld.global.u32 %r2, [%y]; st.global.u32 [%y], 7; ld.global.u32 %r3, [%y]; sub.u32 %r1, %r3, %r2;"
+    found, _ = result(cache, f"{body} st.global.u32 [%x], %r1;")
+    np.testing.assert_array_equal(found, np.uint32(7) - X[:16])
+    again = body.replace("st.global.u32 [%y], 7;", "")
+    assert (loads(body), loads(again)) == (["ld.global.u32"] * 2, ["ld.global.u32"])
+
+
+def test_an_address_that_changes_in_between(cache):
+    body = f"{ROW} ld.global.u32 %r2, [%d2]; add.s64 %d2, %d2, 4; ld.global.u32 %r3, [%d2+4]; sub.u32 %r1, %r3, %r2;"
+    found, _ = result(cache, f"{body} st.global.u32 [%x], %r1;")
+    np.testing.assert_array_equal(found, X[2::4] - X[::4])
+
+
+@pytest.mark.parametrize("size", [15, 13])
+def test_the_fault_is_that_of_the_load_that_is_outside(cache, size):
+    """The last thread's row of four numbers ends early: the first load that is outside is named, with its bytes."""
+    text = module(kernel(f"{ROW} {FOUR} {SUM} st.global.u32 [%x], %r1;"))
+    with pytest.raises(KernelFault, match=r"read of 4 bytes(?s:.*)lane 3.* 0 bytes past the end"):
+        run(text, cache, np.zeros(4, np.uint32), X[:size].copy(), block=4)
+
+
+def test_copies_have_the_name_of_what_they_copy(cache):
+    body = (
+        "ld.global.u32 %r1, [%y]; mov.b32 %f1, %r1; add.f32 %f2, %f1, %f1; mov.b32 %r2, %f2; st.global.u32 [%x], %r2;"
+    )
+    (function,) = functions_of(module(kernel(body)), "k")
+    assert not [item.text for item in function.items if "mov.b32" in getattr(item, "text", "")]
+    found, _ = result(cache, body)
+    np.testing.assert_array_equal(found, (X[:16].view(np.float32) * np.float32(2)).view(np.uint32))
+
+
+def test_a_copy_of_the_round_before_stays(cache):
+    body = """
+    ld.global.u32 %r1, [%y]; mov.u32 %r7, 0; mov.u32 %r8, 0;
+    AGAIN: add.u32 %r2, %r1, %r7; setp.eq.u32 %p1, %r7, 0; @%p1 bra FIRST;
+    sub.u32 %r9, %r2, %r3; add.u32 %r8, %r8, %r9;
+    FIRST: mov.u32 %r3, %r2; add.u32 %r7, %r7, 1; setp.lt.u32 %p2, %r7, 5; @%p2 bra AGAIN;
+    st.global.u32 [%x], %r8;
+    """
+    found, _ = result(cache, body)
+    np.testing.assert_array_equal(found, np.full(16, 4))

@@ -1,0 +1,65 @@
+"""Code of the same source that is compiled to run in another mode: flushed subnormals, wide wavefronts, unoptimized."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from array_runs import Run
+
+from parity import emulator
+from parity.side import Side, Sides
+from parity.toolchain import build
+
+SOURCE = """
+extern "C" __global__ void scaled(int n, const float* x, float* out) {
+    int i = threadIdx.x;
+    if (i < n) out[i] = x[i] * 0.5f;
+}
+extern "C" __global__ void quotient(int n, const float* x, const float* y, float* out) {
+    int i = threadIdx.x;
+    if (i < n) out[i] = x[i] / y[i] + x[i] * 0.5f;
+}
+extern "C" __global__ void from_40(int n, const int* x, int* out) {
+    out[threadIdx.x] = 1000 * warpSize + __shfl(x[threadIdx.x], 40, 64);
+}
+"""
+TINY = np.float32(1e-40)
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory, cache):
+    """Runs the kernels as they are compiled for a target with these flags."""
+    folder = tmp_path_factory.mktemp("modes")
+    (folder / "modes.cu").write_text(SOURCE)
+
+    def make(name: str, *flags: str) -> Run:
+        (built,) = build(folder, ["modes"], [name], cache=cache, sides=Sides.both(Side(flags=flags)))
+        assert built.error is None, built.error
+        return Run(emulator.Device(cache=cache, traced=True, instruction_budget=5_000_000), built.code_object)
+
+    return make
+
+
+@pytest.mark.parametrize("target", ["gfx1100", "gfx90a"])
+def test_subnormal_numbers_are_flushed_in_code_that_says_so_and_kept_afterwards(compiled, target):
+    x = np.array([TINY, 3e-38, -TINY, 1.0], np.float32)
+    flushing = compiled(target, "-fgpu-flush-denormals-to-zero")
+    halves = flushing("scaled", x, out=np.float32)
+    assert halves.tolist() == [0.0, np.float32(1.5e-38), 0.0, 0.5] and np.signbit(halves[2])
+    assert np.float32(TINY) * np.float32(0.5) > 0  # here, once the launch is over
+    # A division keeps them while it is at work, and they are flushed again behind it.
+    y = np.array([TINY, 2.0, 3.0, 3.0], np.float32)
+    assert flushing("quotient", x, y, out=np.float32)[3] == np.float32(1 / 3) + np.float32(0.5)
+    assert compiled(target)("scaled", x, out=np.float32)[0] == TINY * np.float32(0.5)
+
+
+def test_a_wide_wavefront_of_generation_11_exchanges_within_its_halves(compiled):
+    run = compiled("gfx1100", "-mwavefrontsize64", "-D__GFX7__")
+    x = np.arange(64, dtype=np.int32)
+    assert run("from_40", x, out=np.int32).tolist() == [64008] * 32 + [64040] * 32
+
+
+def test_a_register_that_was_spilled_before_anything_wrote_it_is_no_fault(compiled):
+    run = compiled("gfx1100", "-O0")
+    x = np.arange(40, dtype=np.float32)
+    assert run("scaled", x, out=np.float32).tolist() == (x / 2).tolist()
