@@ -157,9 +157,15 @@ def examples(session: nox.Session, example: str) -> None:
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """Measure the emulator, whole runs, modules from nothing, and their loading (arguments: selectors, --target)."""
+    """Measure the emulator, whole runs, modules from nothing, loading, saves (arguments: selectors, --target)."""
     session.install("-e", ".[emulated]", "--group", "bench")
-    for module in ("benchmarks.emulator", "benchmarks.throughput", "benchmarks.cold", "benchmarks.loading"):
+    for module in (
+        "benchmarks.emulator",
+        "benchmarks.throughput",
+        "benchmarks.cold",
+        "benchmarks.loading",
+        "benchmarks.saves",
+    ):
         session.run("python", "-m", module, *session.posargs)
 
 

@@ -3,8 +3,8 @@
 Three things are measured, all with the scheduler, client and protocol that a run has:
 
 * ``efficiency``: kernels of the suite on ``local:1`` and on ``local:2``, ... up to the processors that this process may
-  use, and on the pool of one machine; cases by the seconds of processors that the run took, of all its processes. In
-  turns, so that a machine that is shared by others disturbs all alike; the best of each is taken.
+  use, and on the pool of one machine: the seconds of processors that the run took, of all its processes. In turns, so
+  that a machine that is shared by others disturbs all alike.
 * ``overhead``: calls that do nothing, on one worker: processor time of the scheduler, the client and the worker.
 * ``scale``: workers that sleep as long as the emulator needs for a kernel, and then answer as it would, for as many
   tasks as have 1,000,000 cases. ``--seconds`` of sleep for each task of ``--cases`` cases.
@@ -35,7 +35,7 @@ import psutil
 
 from parity.application import Run, Settings
 from parity.cluster import connected
-from parity.cluster.connection import need_dask
+from parity.cluster.connection import QUIET, need_dask
 from parity.cluster.messages import Answer, Request
 from parity.cluster.remote import delivered
 from parity.documents import packed, unpacked
@@ -50,18 +50,13 @@ CASES, TASK_SECONDS = 1_000_000, 0.6
 
 TURNS = 3
 
-QUIET = {
-    "distributed.worker.profile.enabled": False,
-    "distributed.admin.system-monitor.interval": "1h",
-}
-"""Work that a Dask worker does by itself several times a second: that is for a process with one of them, not 512."""
-
 
 def main() -> None:
     """Measure what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", nargs="*", metavar="efficiency|overhead|scale", default=[])
-    parser.add_argument("--select", nargs="*", default=["reduce.softmax", "sort"], help="kernels (efficiency)")
+    parser.add_argument("--select", nargs="*", default=["sort"], help="kernels (efficiency)")
+    parser.add_argument("--examples", type=int, default=200, help="cases to draw of each kernel (efficiency)")
     parser.add_argument("--workers", type=int, nargs="*", default=[64, 512], help="simulated workers (scale)")
     parser.add_argument("--cases", type=int, default=CASES, help="cases in all (scale)")
     parser.add_argument("--seconds", type=float, default=TASK_SECONDS, help="of a task (scale)")
@@ -74,7 +69,7 @@ def main() -> None:
         return
     what = arguments.what or ["efficiency", "overhead", "scale"]
     if "efficiency" in what:
-        efficiency(arguments.select)
+        efficiency(arguments.select, arguments.examples)
     if "overhead" in what:
         simulated(1, 0.0, tasks=arguments.tasks)
     if "scale" in what:
@@ -82,7 +77,7 @@ def main() -> None:
             simulated(workers, arguments.seconds, cases=arguments.cases)
 
 
-def efficiency(selectors: list[str]) -> None:
+def efficiency(selectors: list[str], examples: int) -> None:
     """Print what a run costs on 1, 2, ... processes of this machine, on a cluster and on the pool."""
     counts = range(1, processors() + 1)
     found: dict[str, list[tuple[float, float]]] = {}
@@ -91,18 +86,18 @@ def efficiency(selectors: list[str]) -> None:
         for name in [*(f"pool:{count}" for count in counts), *(f"local:{count}" for count in counts)]:
             kind, _, count = name.partition(":")
             with connected(name) if kind == "local" else nullcontext() as cluster:
-                settings = Settings(jobs=int(count) if kind == "pool" else None)
+                settings = Settings(examples, jobs=int(count) if kind == "pool" else None)
                 run = Run.of(*selectors, targets=["gfx1100"], settings=settings, cluster=cluster)
                 cost = Cost()
                 cases = len(run.build().execute(cost).records)
             found.setdefault(name, []).append((cost.processors, cost.seconds))
-    alone = min(found["pool:1"])[0]
+    alone = sum(each[0] for each in found["pool:1"])
     for name, costs in found.items():
-        used, took = min(costs)
+        used, took = (sum(each) for each in zip(*costs, strict=True))
         turns = ", ".join(f"{each[0]:.2f}" for each in costs)
         print(
-            f"{name:8} {cases} cases  {used:6.2f} s of processors (of {turns})  "
-            f"efficiency {alone / used:.2f}  {took:6.2f} s on a clock, {used / took:.2f} processors at a time",
+            f"{name:8} {cases} cases  {turns} s of processors  efficiency {alone / used:.2f}  "
+            f"{took / TURNS:6.2f} s on a clock, {used / took:.2f} processors at a time",
             flush=True,
         )
 

@@ -14,8 +14,9 @@ describes a case. ``Inspection`` says what kernels take on each target. Each is 
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from parity.later import later
 
 if TYPE_CHECKING:
     from parity.application import (
@@ -56,14 +57,15 @@ __all__ = [
 
 __version__ = "0.1.0"
 
-_PLACES = {
-    **dict.fromkeys(__all__, "parity.application"),
-    **dict.fromkeys(("Inspected", "Inspection"), "parity.application.static"),
-    **dict.fromkeys(("Suite", "find_suite"), "parity.suite"),
-}
-
-
-def __getattr__(name: str) -> object:
-    if name not in _PLACES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_PLACES[name]), name)
+__getattr__ = later(
+    __name__,
+    {
+        "parity.application": "Difference Measured Prepared Recorded Results Run Settings Stored",
+        "parity.application.results": "load",
+        "parity.application.run": "replay",
+        "parity.application.explanation": "explain",
+        "parity.report.changes": "differences",
+        "parity.application.static": "Inspected Inspection",
+        "parity.suite": "Suite find_suite",
+    },
+)

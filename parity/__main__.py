@@ -1,5 +1,6 @@
 """``parity`` and ``python -m parity``."""
 
+import gc
 import signal
 import sys
 
@@ -10,6 +11,7 @@ def main() -> int:
     """Run parity with the arguments of the process; the exit code."""
     # While it is imported, an interrupt would show a traceback; the command lets them through when it handles them.
     signal.pthread_sigmask(signal.SIG_BLOCK, INTERRUPTS)
+    gc.disable()  # what is imported stays; the command looks for garbage from then on
     from parity.cli import main as command
 
     return command()

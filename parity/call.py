@@ -80,7 +80,8 @@ class Work:
 
 def spelled(launch: Launch, code: CodeObject) -> Launch:
     """The launch with the symbols of its kernels in a code object."""
-    return replace(launch, kernel=code.symbol(launch.kernel), then=tuple(spelled(each, code) for each in launch.then))
+    kernel, then = code.symbol(launch.kernel), tuple(spelled(each, code) for each in launch.then)
+    return launch if kernel == launch.kernel and then == launch.then else replace(launch, kernel=kernel, then=then)
 
 
 def call_of(op: Declaration, case: Case) -> Call:

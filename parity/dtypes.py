@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -33,7 +34,7 @@ class DType:
     saturates: bool = False
     values: int = 1
 
-    @property
+    @functools.cached_property
     def itemsize(self) -> int:
         """Size of one element in bytes."""
         return self.numpy.itemsize
@@ -46,7 +47,7 @@ class DType:
     def is_block(self) -> bool:
         return self.kind == "block"
 
-    @property
+    @functools.cached_property
     def bits(self) -> np.dtype[Any]:
         """The unsigned integer type of the same size, for bit patterns; plain bytes for a block."""
         return np.dtype(f"V{self.itemsize}" if self.is_block else f"u{self.itemsize}")

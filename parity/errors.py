@@ -6,7 +6,6 @@ alone and leaves with ``exit_code``; a traceback is only ever shown for a defect
 
 from __future__ import annotations
 
-import difflib
 import errno
 import os
 import re
@@ -80,6 +79,8 @@ class Unsupported(ParityError):
 
 def nearest(word: str, known: Iterable[str]) -> str:
     """A ``"; did you mean a, b?"`` tail for an unknown name, or an empty string."""
+    import difflib  # for whoever has mistyped a name
+
     close = difflib.get_close_matches(word, list(known), n=3, cutoff=0.5)
     return f"; did you mean {', '.join(close)}?" if close else ""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -28,6 +29,7 @@ MAX_RANK = 8
 """More dims than any framework passes to these kernels."""
 
 
+@functools.lru_cache(maxsize=256)  # a worker asks for named cases as text, and reads that again
 def parsed(op: Declaration, text: str) -> Case:
     """The case with that text.
 
@@ -124,7 +126,7 @@ def check(op: Declaration, case: Case) -> None:
         t.layout.is_contiguous for n, t in tensors.items() if n in op.with_strides
     ):
         raise UsageError(f"null-info says that every tensor is contiguous; in {case} one is not")
-    given.geometry()
+    given.grid  # noqa: B018 - a device can launch it
     if case.launch and (not op.grid_stride or op.then):
         rule = replace(given, threads=None, launch=None).geometry()
         raise UsageError(f"{case}: the kernel of {op.name} needs the launch of its own rule, which is {rule}")
@@ -164,7 +166,7 @@ def complaint_of(given: Given) -> str:
         with op.naming("shapes"):
             given.shapes  # noqa: B018 - no extent of an output may be negative
         if not op.launch:
-            given.geometry()
+            given.grid  # noqa: B018 - a device can launch it
     except Misfit as misfit:
         return str(misfit)
     return ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -84,7 +85,7 @@ class Scalar:
     dtype: DType
     value: Any
 
-    @property
+    @functools.cached_property
     def bytes(self) -> bytes:
         return self.dtype.convert(self.value).tobytes()
 
@@ -182,6 +183,10 @@ class Launch:
         return (self, *self.then)
 
     def __str__(self) -> str:
+        return self._text
+
+    @functools.cached_property
+    def _text(self) -> str:  # of which the orders and results that an emulator draws are made, for each target
         geometry = Grid(self.grid, self.block, self.shared_bytes)
         first = f"{self.kernel}{geometry}({', '.join(map(str, self.args))})"
         return "; ".join((first, *map(str, self.then)))

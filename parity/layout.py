@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from dataclasses import dataclass
@@ -119,6 +120,7 @@ class Layout:
         return layout
 
 
+@functools.lru_cache(maxsize=4096)
 def contiguous(shape: tuple[int, ...], offset: int = 0) -> Layout:
     """The row-major layout of a shape."""
     strides, product = [], 1

@@ -8,14 +8,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from parity.application.columns import Columns, columns, default_runners, targets_of
 from parity.application.measured import measure
 from parity.application.recorded import record
 from parity.application.results import Results
 from parity.cache import digest
-from parity.cluster import Cluster
 from parity.documents import json_text
 from parity.engine import (
     NOT_RECORDED,
@@ -45,6 +44,9 @@ from parity.runners import available, gpu_runner, kernel_runner, replayed
 from parity.runners.recording import Environment
 from parity.suite import Selection, Suite, find_suite
 from parity.toolchain import Built, build_suite
+
+if TYPE_CHECKING:
+    from parity.cluster import Cluster
 
 __all__ = ["Prepared", "Run", "Settings", "replay"]
 

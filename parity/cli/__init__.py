@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import gc
 import importlib
 import logging
 import os
@@ -40,6 +41,8 @@ COMMANDS = (
     *("coverage", "doctor", "worker"),
     "hip-emulator",
 )
+EXECUTING = ("run", "record", "mutate", "bench", "coverage")
+"""Commands that execute cases, in processes of this machine unless a cluster is named."""
 WRONG_USAGE = 2
 TERMINATED = 143
 BROKEN_PIPE = 141
@@ -69,11 +72,15 @@ def _main(argv: Sequence[str] | None) -> int:
                 raise UsageError(f"the argument {argument!r} is not UTF-8; a file of such a name has to be renamed")
         # Interrupted in the middle of an import, some packages say that they are not there.
         with held():
+            _begin(given)
             understood = parser(given)
         try:
             arguments = understood.parse_args(given)
         except SystemExit as leaving:  # help, version, wrong usage; nothing else may end parity
             return leaving.code if isinstance(leaving.code, int) else WRONG_USAGE
+        if not gc.isenabled():  # since this process began
+            gc.freeze()
+            gc.enable()
         for option in ("toolchain", "hipify"):
             if asked := getattr(arguments, option, None):
                 from parity.toolchain import HIPIFY, VARIABLE
@@ -166,6 +173,26 @@ class _PrintCompletion(argparse.Action):
         found.exit()
 
 
+def _begin(argv: Sequence[str]) -> None:
+    """Let the process that forks workers import what they need while the command does, if it is going to need any."""
+    elsewhere = any(each.startswith(("-h", "--help", "--cluster")) for each in argv)
+    if argv and argv[0] in EXECUTING and not elsewhere:
+        from parity.forkserver import begin
+
+        begin()
+
+
+class _Version(argparse.Action):
+    """Prints the version as it is: argparse would format it, with Rich, which takes longer than all else."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, help: str | None = None) -> None:
+        super().__init__(option_strings, argparse.SUPPRESS, nargs=0, default=argparse.SUPPRESS, help=help)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        print(f"parity {parity.__version__}")
+        parser.exit()
+
+
 def parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     """The parser for these arguments: it has all commands, and the options of the one that they name."""
     # Imported here and not at the top: it takes half a second, which has to begin where signals are held.
@@ -178,14 +205,15 @@ def parser(argv: Sequence[str]) -> argparse.ArgumentParser:
         formatter_class=RawDescriptionRichHelpFormatter,
         allow_abbrev=False,
     )
-    found.add_argument("--version", action="version", version=f"parity {parity.__version__}")
+    found.add_argument("--version", action=_Version, help="show program's version number and exit")
     found.add_argument(
         "--print-completion",
         action=_PrintCompletion,
         choices=("bash", "zsh", "fish"),
         help="print what makes this shell complete commands, options, targets, runners and ops",
     )
-    commands = found.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    # With its name, for which argparse would format a usage, with all of Rich.
+    commands = found.add_subparsers(title="commands", metavar="COMMAND", required=True, prog=found.prog)
     for name in COMMANDS:
         file = name.replace("-", "_")
         with Path(__file__).with_name(f"{file}.py").open(encoding="utf-8") as source:

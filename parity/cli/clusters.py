@@ -5,9 +5,12 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from parity.cluster import Cluster, connected
 from parity.errors import UsageError
+
+if TYPE_CHECKING:
+    from parity.cluster import Cluster
 
 __all__ = ["add_cluster", "add_insecure", "clustered"]
 
@@ -48,5 +51,7 @@ def clustered(arguments: argparse.Namespace) -> Iterator[Cluster | None]:
         raise UsageError(
             "-j is about this machine, and --cluster about others; for N processes here, --cluster local:N"
         )
+    from parity.cluster import connected
+
     with connected(arguments.cluster, insecure=arguments.insecure_cluster) as cluster:
         yield cluster

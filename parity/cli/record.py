@@ -11,15 +11,18 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from parity.application import Run, Settings
 from parity.cli.clusters import add_cluster, clustered
 from parity.cli.options import add_drawing, add_folders, add_jobs, add_selection, add_target, select
 from parity.cli.shards import add_shard, shard_of
 from parity.cli.terminal import built, errors, output, reporting
-from parity.cluster import Cluster
 from parity.errors import SystemLacks, UsageError, count_of
 from parity.interrupts import INTERRUPTED
+
+if TYPE_CHECKING:
+    from parity.cluster import Cluster
 
 __all__ = ["main", "options"]
 

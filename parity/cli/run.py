@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from parity.application import Prepared, Results, Run, Settings, columns, default_runners, write_part
 from parity.application.reported import written_at
@@ -43,7 +43,6 @@ from parity.cli.results import exit_code, show, warn, written
 from parity.cli.shards import add_shard, shard_of
 from parity.cli.terminal import built, errors, measured, output, reporting
 from parity.cli.watch import Kept, add_watch, watched
-from parity.cluster import Cluster
 from parity.engine import CaseRecord, Column, environment
 from parity.engine.bench import Measurement
 from parity.errors import UsageError
@@ -51,6 +50,9 @@ from parity.options import DEFAULT_RUNNER, as_arguments, declare
 from parity.report import Reproduction, check_folder, document
 from parity.runners import available
 from parity.toolchain import DEFAULT_TARGETS, LITERAL, Built, chosen_hipifier
+
+if TYPE_CHECKING:
+    from parity.cluster import Cluster
 
 __all__ = ["main", "options", "reproduction_of"]
 

@@ -148,16 +148,9 @@ class DaskPool:
         """True if one worker has all of it."""
         return any(all(one.get(name, 0) >= 1 for name in resources) for one in self._workers)
 
-    def _restricted(self, call: _Call) -> bool:
-        """True if the scheduler has to look who can answer a call, and how many of its kind at a time.
-
-        That costs it a look at every worker. Calls that every thread of every worker may take wait in a queue instead.
-        """
-        return (
-            self.alone
-            or call.tries > 0
-            or not all(one.get(name, 0) >= one[THREADS] for one in self._workers for name in call.resources)
-        )
+    def _everybody_has(self, resources: tuple[str, ...]) -> bool:
+        """True if every thread of every worker can have all of it."""
+        return all(one.get(name, 0) >= one[THREADS] for one in self._workers for name in resources)
 
     def _share(self, name: str) -> float:
         """The part of a resource that a call takes."""
@@ -182,10 +175,12 @@ class DaskPool:
         queue, self._queue = self._queue[:TOGETHER], self._queue[TOGETHER:]
         if self._queue:
             self.loop.call_soon(self._send)
-        groups: dict[tuple[str, ...], list[_Call]] = {}
+        groups: dict[tuple[tuple[str, ...], bool], list[_Call]] = {}
         for call in queue:
-            groups.setdefault(call.resources if self._restricted(call) else (), []).append(call)
-        for resources, calls in groups.items():
+            groups.setdefault((call.resources, call.tries > 0), []).append(call)
+        for (resources, tried), calls in groups.items():
+            # Calls for anybody wait in a queue; for others the scheduler looks at every worker, each time.
+            anybody = not tried and not self.alone and self._everybody_has(resources)
             tickets = [f"{self._name}-{next(self._numbers)}" for _ in calls]
             found = self.client.map(
                 self.remote,
@@ -194,7 +189,7 @@ class DaskPool:
                 key=[f"parity-{ticket}" for ticket in tickets],
                 client=self.client.id,
                 pure=False,
-                resources={name: self._share(name) for name in resources} or None,
+                resources=None if anybody else {name: self._share(name) for name in resources},
             )
             for call, ticket, dask in zip(calls, tickets, found, strict=True):
                 call.ticket, call.dask = ticket, dask

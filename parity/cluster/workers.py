@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import Iterator, Sequence
 
-from parity.cluster.connection import CONNECT, Place, Start, configure
+from parity.cluster.connection import CONNECT, QUIET, Place, Start, configure
 from parity.cluster.messages import machine_name, offer
 from parity.engine.pool import processors
 from parity.errors import NotAvailable
@@ -70,6 +70,9 @@ def started(where: Place, workers: Sequence[Start]) -> None:
     Raises:
         NotAvailable: no scheduler answers.
     """
+    import dask
+
+    dask.config.set(QUIET)
     configure(where)
     asyncio.run(_serve(where, workers))
 

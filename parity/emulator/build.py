@@ -19,8 +19,10 @@ from typing import Any, Literal, Protocol
 import numpy as np
 
 from parity.cache import Cache, digest
+from parity.codeobject import CodeObject
 from parity.coverage import Point, Reached
 from parity.documents import json_text, read_json
+from parity.emulator.approximate import APPROXIMATE
 from parity.emulator.codegen import translate
 from parity.emulator.image import image_of
 from parity.emulator.jit import SYMBOL, CompiledFunctions, runtime_version
@@ -29,7 +31,7 @@ from parity.emulator.shadow import shadowed
 from parity.emulator.threaded import Threaded, thread
 from parity.toolchain.targets import Target
 
-__all__ = ["Amdgpu", "Executable", "Kind", "Language", "Programs"]
+__all__ = ["Amdgpu", "Executable", "Kind", "Language", "Programs", "Traits"]
 
 Kind = Literal["threaded", "compiled", "counted", "shadow"]
 """The ways to execute kernels: as threaded code, of which next to nothing has to be compiled; compiled, which takes
@@ -37,7 +39,9 @@ long and runs faster; compiled to count instructions as well; or as threaded cod
 ``thread``, ``translate`` and ``shadowed``."""
 
 _RECIPE = "kernel.json"
+_INDEX = "recipe"
 _HERE = Path(__file__).parent
+_COMPARES = re.compile(r"_f?cmp(?:swap|st)")
 _LEVELS: Mapping[Kind, str] = {"threaded": "-O2", "compiled": "-O2", "counted": "-O1", "shadow": "-O2"}
 # What may differ between two listings of the same kernel: line table with its files, comments but for alignments and
 # memory of the compiler's own, and numbers counted over the file.
@@ -67,6 +71,17 @@ class _Program(ctypes.Structure):
 
 
 @dataclass(frozen=True)
+class Traits:
+    """What the text of a kernel and of the functions it calls says: whether it has barriers, compares and swaps, and
+    has an instruction of which an error is documented.
+    """
+
+    barriers: bool = False
+    compares: bool = False
+    approximate: bool = False
+
+
+@dataclass(frozen=True)
 class Executable:
     """A kernel that can be launched: ``launch`` and ``symbol`` of ``library``, and what that executes if threaded.
 
@@ -80,6 +95,7 @@ class Executable:
     program: _Program | None = None
     memory: tuple[np.ndarray[Any, Any], ...] = ()
     points: tuple[Point, ...] = ()
+    traits: Traits = field(default_factory=Traits)
     _numbers: np.ndarray[Any, Any] = field(default_factory=lambda: np.zeros(0, np.uint64))
     _notes: np.ndarray[Any, Any] = field(default_factory=lambda: np.zeros(0, np.int64))
 
@@ -103,17 +119,31 @@ class Executable:
 
 @dataclass(frozen=True)
 class _Recipe:
-    """The parts of a kernel: compiled functions, by key, and the threaded code of which they are the steps."""
+    """The parts of a kernel: compiled functions, by key, and the threaded code of which they are the steps.
+
+    ``batches`` are the entries of the cache that have the functions, ``places`` the number of the one that has each.
+    """
 
     functions: Sequence[str]
     threaded: Threaded | None
+    batches: Sequence[str] = ()
+    places: Sequence[int] = ()
+    traits: Traits = field(default_factory=Traits)
 
 
 class Language(Protocol):
     """The language of listings: how a kernel of one is translated."""
 
+    @property
+    def version(self) -> str:
+        """What decides it beside the listing and the files of this package; empty if nothing does."""
+        return ""
+
     def parts(self, listing: str, name: str) -> Sequence[str]:
         """The texts that decide what the translation of a kernel is."""
+
+    def traits(self, listing: str, name: str) -> Traits:
+        """What its text says."""
 
     def threaded(self, listing: str, name: str, target: Target, *, shadow: bool = False) -> Threaded:
         """Threaded code of a kernel; of one that rounds up and down if ``shadow``."""
@@ -122,7 +152,7 @@ class Language(Protocol):
         """C++ of a kernel, a function named SYMBOL."""
 
 
-class Amdgpu:
+class Amdgpu(Language):
     """Assembly of AMD GPUs."""
 
     def parts(self, listing: str, name: str) -> Sequence[str]:
@@ -130,6 +160,14 @@ class Amdgpu:
         places = " ".join(f"{name} {at}" for name, at in symbols.items())
         used = places if any("rel32@" in body.text for body in bodies) else ""
         return used, *(_NOISE.sub("", body.text) for body in bodies)
+
+    def traits(self, listing: str, name: str) -> Traits:
+        texts = [body.text for body in bodies_of(listing, name)]
+        return Traits(
+            any("s_barrier" in text for text in texts),
+            any(map(_COMPARES.search, texts)),
+            any(map(APPROXIMATE.search, texts)),
+        )
 
     def threaded(self, listing: str, name: str, target: Target, *, shadow: bool = False) -> Threaded:
         return thread(kernel_code(listing, name), target, image_of(listing).places, shadow=shadow)
@@ -147,17 +185,23 @@ class Programs:
         self._functions = CompiledFunctions(cache)
 
     def prepare(
-        self, listing: str, target: Target, names: Sequence[str], *, workers: int | None = None
+        self, code: CodeObject, target: Target, names: Sequence[str], *, workers: int | None = None
     ) -> Mapping[str, _Recipe]:
-        """Make sure that kernels of a listing are translated and compiled.
+        """Make sure that kernels of a code object are translated and compiled.
 
         Raises:
             UnknownInstruction: a kernel has an instruction that the tables do not know.
             UsageError: the listing lacks a kernel or is cut off.
         """
+        listing = code.listing
 
         def key_of(name: str) -> str:
-            return digest(_version(), repr(target), self._kind, *self._language.parts(listing, name))
+            """The key of the recipe, kept for this very listing, in which it would have to be searched for."""
+            index = digest(_version(), self._language.version, repr(target), self._kind, code.digest, name)
+            if (known := self._cache.noted(index, _INDEX)) is None:
+                known = digest(_version(), repr(target), self._kind, *self._language.parts(listing, name))
+                self._cache.note(index, _INDEX, known)
+            return known
 
         keys = {name: key_of(name) for name in names}
         found = {name: recipe for name in names if (recipe := self._kept(keys[name]))}
@@ -168,17 +212,22 @@ class Programs:
                 made[name], texts = self._translated(listing, name, target)
                 missing |= {key: text for key, text in texts.items() if key not in self._functions}
         self._functions.compile(missing, target.wavefront, _LEVELS[self._kind], workers)
-        for name, recipe in made.items():
+        for name, recipe in list(made.items()):
+            batches = [self._functions.batch_of(key) for key in recipe.functions]
+            several = list(dict.fromkeys(batches))
+            traits = self._language.traits(listing, name)
+            recipe = replace(recipe, batches=several, places=list(map(several.index, batches)), traits=traits)
+            made[name] = recipe
             self._cache.note(keys[name], _RECIPE, json_text(recipe).decode())
         return found | made
 
-    def kernel(self, listing: str, target: Target, name: str) -> Executable:
+    def kernel(self, code: CodeObject, target: Target, name: str) -> Executable:
         """One kernel, translated and compiled if need be."""
-        recipe = self.prepare(listing, target, [name])[name]
+        recipe = self.prepare(code, target, [name])[name]
         functions = [self._functions.load(key) for key in recipe.functions]
         if recipe.threaded is None:
-            return Executable(*functions[0], (functions[0][0],))
-        return _linked(functions, recipe.threaded)
+            return Executable(*functions[0], (functions[0][0],), traits=recipe.traits)
+        return _linked(functions, recipe.threaded, recipe.traits)
 
     def _translated(self, listing: str, name: str, target: Target) -> tuple[_Recipe, dict[str, str]]:
         """The recipe of a kernel, and the texts of the functions that it takes, by key."""
@@ -202,13 +251,14 @@ class Programs:
         if (text := self._cache.noted(key, _RECIPE)) is None:
             return None
         recipe = read_json(text, _Recipe, _RECIPE)
-        if all(function in self._functions for function in recipe.functions):
+        batches = [recipe.batches[place] for place in recipe.places]
+        if self._functions.find(dict(zip(recipe.functions, batches, strict=True))):
             return recipe
         self._cache.forget(key)
         return None
 
 
-def _linked(functions: Sequence[tuple[ctypes.CDLL, str]], threaded: Threaded) -> Executable:
+def _linked(functions: Sequence[tuple[ctypes.CDLL, str]], threaded: Threaded, traits: Traits) -> Executable:
     """Threaded code with the addresses of its steps and of their numbers."""
     steps = np.array([_address(*function) for function in functions], np.uint64)
     numbers = np.array([*chain.from_iterable(threaded.numbers)], np.uint64)
@@ -225,7 +275,7 @@ def _linked(functions: Sequence[tuple[ctypes.CDLL, str]], threaded: Threaded) ->
     libraries = tuple({id(library): library for library, _ in functions}.values())
     memory = code, numbers, registers, constants
     notes = np.array(threaded.notes, np.int64)
-    return Executable(functions[0][0], "threaded", libraries, program, memory, threaded.points, numbers, notes)
+    return Executable(functions[0][0], "threaded", libraries, program, memory, threaded.points, traits, numbers, notes)
 
 
 def _address(library: ctypes.CDLL, symbol: str) -> int:

@@ -16,7 +16,7 @@ import numpy as np
 from parity.cache import Cache, default_root
 from parity.codeobject import CodeObject, Kernel, first_difference, spelled
 from parity.coverage import Point, Reached
-from parity.emulator.approximate import APPROXIMATE, Drawing, Results, drawing
+from parity.emulator.approximate import Drawing, Results, drawing
 from parity.emulator.build import Amdgpu, Executable, Kind, Language, Programs
 from parity.emulator.classes import class_of, totals
 from parity.emulator.codegen import COUNTERS, blocks_of, registers_of
@@ -95,7 +95,6 @@ _FAILED = re.compile(
     r"(?P<file>.*):(?P<line>\d+): (?P<function>.*): Device-side assertion `(?P<expression>.*)' failed\.\n", re.DOTALL
 )
 _FILE = re.compile(r"^\t\.file\t.*\n", re.MULTILINE)
-_COMPARES = re.compile(r"_f?cmp(?:swap|st)")
 # Hidden arguments through which a kernel uses what parity does not emulate. They point to where no memory is, so that
 # the first use is a fault: a kernel that calls through pointers has all of them, used or not.
 _REFUSED = {
@@ -205,11 +204,10 @@ class Loaded:
     launch: Any
     executable: Executable
     image: int
-    barriers: bool
-    compares: bool
     prints: bool
     blocks: Mapping[int, Sequence[Instruction]]
     counters: Any
+    drawings: tuple[Any, ...]
 
 
 class Device:
@@ -273,7 +271,7 @@ class Device:
             UnknownInstruction: a kernel has an instruction that the emulator does not know.
         """
         names = list(code.kernels if kernels is None else kernels)
-        self._programs.prepare(code.listing, _where(code), names, workers=workers)
+        self._programs.prepare(code, _where(code), names, workers=workers)
 
     def allocate(self, nbytes: int, name: str = "buffer") -> Allocation:
         """Memory of which no byte was written yet."""
@@ -338,10 +336,10 @@ class Device:
         """The registers of a kernel in the order in which ``launch`` numbers them, and where each is named first."""
         return registers_of(kernel_code(code.listing, kernel), _where(code), image_of(code.listing).places)
 
-    @staticmethod
-    def is_approximate(code: CodeObject, kernel: str) -> bool:
-        """True if a kernel, or a function it calls, has an instruction of which an error is documented."""
-        return any(APPROXIMATE.search(body.text) for body in bodies_of(code.listing, kernel))
+    def is_approximate(self, code: CodeObject, kernel: str) -> bool:
+        """True if a kernel that was launched, or a function it calls, has an instruction with a documented error."""
+        loaded = self._loaded.get((code.digest, kernel))  # it may be one that cannot be loaded
+        return loaded is not None and loaded.executable.traits.approximate
 
     @staticmethod
     def arithmetic(code: CodeObject, kernel: str) -> Arithmetic:
@@ -481,7 +479,7 @@ class Device:
         context.whole = self.instruction_budget
         context.budget = min(_SLICE, self.instruction_budget)
         context.reserve = self.instruction_budget - context.budget
-        context.compares, context.ticks = loaded.compares, 0
+        context.compares, context.ticks = loaded.executable.traits.compares, 0
         self._logged = context.logged
         if loaded.prints:
             self._place_mailbox()
@@ -490,8 +488,8 @@ class Device:
         context.seed, context.register_fill = seed, register_fill
         context.inverted_register = _SCALAR if inverted_register is None else inverted_register
         given = drawing(results, draw, loaded.target.generation)
-        for library in loaded.executable.libraries:
-            ctypes.pointer(Drawing.in_dll(library, "drawing"))[0] = given
+        for each in loaded.drawings:
+            each[0] = given
         waves = -(-block[0] * block[1] * block[2] // loaded.target.wavefront)
         self._place_scratch(noun.scratch_bytes, waves * loaded.target.wavefront)
         if context.ordinal > _ORDINALS:
@@ -500,10 +498,11 @@ class Device:
             ctypes.memset(loaded.counters, 0, ctypes.sizeof(loaded.counters))
         program = loaded.executable.program
         context.program = ctypes.addressof(program) if program else None
+        switching = loaded.executable.traits.barriers or self._traced
         try:
             fault = loaded.launch(
                 ctypes.byref(context), loaded.executable.address,
-                (ctypes.c_uint32 * 3)(*grid), (ctypes.c_uint32 * 3)(*block), loaded.barriers or self._traced,
+                (ctypes.c_uint32 * 3)(*grid), (ctypes.c_uint32 * 3)(*block), switching,
             )  # fmt: skip
         finally:
             if self._shadow:
@@ -557,33 +556,27 @@ class Device:
             if name not in code.kernels:
                 raise UsageError(f"module {code.module!r} has no kernel {name!r}{nearest(name, code.kernels)}")
             where = _where(code)
-            executable = self._programs.kernel(code.listing, where, name)
+            executable = self._programs.kernel(code, where, name)
             library, symbol = executable.library, executable.symbol
             launch = library.launch
             launch.argtypes = (*(ctypes.c_void_p,) * 4, ctypes.c_uint32)
             launch.restype = ctypes.c_uint32
             kernel = self._kernel(code, name)
-            barriers, compares = self._synchronises(code, name)
             prints = any(hidden.kind == "hidden_hostcall_buffer" for hidden in kernel.hidden)
             blocks, counters = {}, None
             if self._counted:
                 blocks = blocks_of(kernel_code(code.listing, name))
                 counters = (ctypes.c_uint64 * (max(blocks) + 1)).in_dll(library, symbol + COUNTERS)
+            # What says how approximate instructions draw, in each library.
+            drawings = tuple(ctypes.pointer(Drawing.in_dll(each, "drawing")) for each in executable.libraries)
             self._loaded[key] = Loaded(
-                kernel, where, launch, executable, self._placed(code)[1], barriers, compares, prints, blocks,
-                counters,
+                kernel, where, launch, executable, self._placed(code)[1], prints, blocks, counters, drawings,
             )  # fmt: skip
         return self._loaded[key]
 
     def _kernel(self, code: CodeObject, name: str) -> Kernel:
         """A kernel with the memory that it takes."""
         return code.kernels[name]
-
-    def _synchronises(self, code: CodeObject, name: str) -> tuple[bool, bool]:
-        """Two answers: a kernel has barriers; it compares and swaps."""
-        bodies = bodies_of(code.listing, name)
-        barriers = any("s_barrier" in body.text for body in bodies)
-        return barriers, any(_COMPARES.search(body.text) for body in bodies)
 
     def _placed(self, code: CodeObject) -> tuple[Image, int]:
         """The data of a code object, and where it lies."""

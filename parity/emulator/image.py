@@ -5,14 +5,14 @@ from __future__ import annotations
 import ast
 import functools
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from parity.errors import UsageError
 
 __all__ = ["CODE", "Image", "Reference", "image_of"]
 
-_SECTION = re.compile(r"\t\.(section|text|data|bss)\b\s*([\w.]*)")
+_SECTION = re.compile(r"\n\t\.(section|text|data|bss)\b[ \t]*([\w.]*).*")
 _LABEL = re.compile(r"([\w.$]+):")
 _SIZES = {".byte": 1, ".short": 2, ".long": 4, ".quad": 8}
 _ZEROS = frozenset((".zero", ".skip", ".space"))
@@ -32,8 +32,9 @@ _DATA = (".rodata", ".data", ".bss")
 _CONSTANT = (".rodata", ".data.rel.ro")
 _ADDRESS = re.compile(r"\t\.quad\t([A-Za-z_.$][\w.$]*)([+-]\d+)?\s*(?:;|$)")
 _SIZE = re.compile(r"\t\.size\t([\w.$]+), (\d+)")
-_FUNCTION = re.compile(r"^\t\.type\t([\w.$]+),@function", re.MULTILINE)
-_KERNEL = re.compile(r"^\t\.amdhsa_kernel ([\w.$]+)", re.MULTILINE)
+# Without an anchor, which would be tried at each line of megabytes.
+_FUNCTION = re.compile(r"\n\t\.type\t([\w.$]+),@function")
+_KERNEL = re.compile(r"\n\t\.amdhsa_kernel ([\w.$]+)")
 _GOT = re.compile(r"([\w.$]+)@gotpcrel32@lo")
 
 
@@ -84,7 +85,7 @@ class Image:
         return bytes(content)
 
 
-@functools.lru_cache(maxsize=64)  # every kernel of a listing asks for it, and it reads the listing line by line
+@functools.lru_cache(maxsize=64)  # every kernel of a listing asks for it, and it reads all of it
 def image_of(listing: str) -> Image:
     """The image of all data sections of a listing.
 
@@ -100,32 +101,28 @@ def image_of(listing: str) -> Image:
     functions = [name for name in dict.fromkeys(_FUNCTION.findall(listing)) if name not in kernels]
     addresses = {name: CODE + i * _STEP for i, name in enumerate(functions)}
     symbol = ""
-    section = ""
-    inside = False  # of data; the descriptors of kernels are in .rodata, too
-    for number, text in enumerate(listing.split("\n"), 1):
-        if match := _SECTION.match(text):
-            name = match[2] if match[1] == "section" else f".{match[1]}"
-            section = name if name.startswith(_DATA) else ""
-            inside = False
-        elif not section or not text:
-            continue
-        elif label := _LABEL.match(text):
-            symbol = label[1]
-            symbols[symbol] = len(content)
-            inside = True
-        elif text.startswith("\t.p2align"):
-            size = 1 << int(text.split()[1].rstrip(","))
-            _append(content, writable, bytes(-len(content) % size), False)
-        elif of := _SIZE.match(text):
-            sizes[of[1]] = int(of[2])
-        elif inside and (address := _ADDRESS.match(text)):
-            references.append(Reference(len(content), address[1], int(address[2] or "0", 0)))
-            referred.setdefault(symbol, []).append(address[1])
-            _append(content, writable, bytes(8), not section.startswith(_CONSTANT))
-        elif inside and (data := _bytes(text, number)) is not None:
-            _append(content, writable, data, not section.startswith(_CONSTANT))
-        elif inside and not text.startswith(_DECLARATIONS):
-            raise UsageError(f"listing line {number}: parity does not know the directive {text.split()[0]} of data")
+    for section, first, lines in _data_sections(listing):
+        inside = False  # of data; the descriptors of kernels are in .rodata, too
+        for number, text in enumerate(lines, first):
+            if not text:
+                continue
+            if label := _LABEL.match(text):
+                symbol = label[1]
+                symbols[symbol] = len(content)
+                inside = True
+            elif text.startswith("\t.p2align"):
+                size = 1 << int(text.split()[1].rstrip(","))
+                _append(content, writable, bytes(-len(content) % size), False)
+            elif of := _SIZE.match(text):
+                sizes[of[1]] = int(of[2])
+            elif inside and (address := _ADDRESS.match(text)):
+                references.append(Reference(len(content), address[1], int(address[2] or "0", 0)))
+                referred.setdefault(symbol, []).append(address[1])
+                _append(content, writable, bytes(8), not section.startswith(_CONSTANT))
+            elif inside and (data := _bytes(text, number)) is not None:
+                _append(content, writable, data, not section.startswith(_CONSTANT))
+            elif inside and not text.startswith(_DECLARATIONS):
+                raise UsageError(f"listing line {number}: parity does not know the directive {text.split()[0]} of data")
     for name in dict.fromkeys(_GOT.findall(listing) if "@gotpcrel32" in listing else ()):
         _append(content, writable, bytes(-len(content) % 8), False)
         symbols[f"{name}@got"] = len(content)
@@ -141,6 +138,21 @@ def image_of(listing: str) -> Image:
         tuple(references),
         {name: tuple(dict.fromkeys(several)) for name, several in referred.items()},
     )
+
+
+def _data_sections(listing: str) -> Iterator[tuple[str, int, list[str]]]:
+    """The name of each section of data, the number of its first line in the listing, and its lines.
+
+    Most of a listing is code, of which no line is looked at.
+    """
+    text = f"\n{listing}"
+    found = list(_SECTION.finditer(text))
+    line, counted = 0, 0
+    for this, after in zip(found, [*(match.start() for match in found[1:]), len(text)], strict=True):
+        name = this[2] if this[1] == "section" else f".{this[1]}"
+        if name.startswith(_DATA):
+            line, counted = line + text.count("\n", counted, this.end()), this.end()
+            yield name, line, text[this.end() : after].split("\n")
 
 
 def _append(content: bytearray, writable: bytearray, data: bytes, may_write: bool) -> None:

@@ -6,6 +6,7 @@ compiled once for all kernels that need it, and a change of one function compile
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import os
@@ -18,8 +19,8 @@ from pathlib import Path
 from typing import NoReturn
 
 from parity import zig
-from parity.cache import Cache, digest
-from parity.errors import NotAvailable, ParityError
+from parity.cache import Cache, default_root, digest
+from parity.errors import NotAvailable, ParityError, SystemLacks
 
 __all__ = ["SYMBOL", "CompiledFunctions", "host_features", "runtime_version"]
 
@@ -53,6 +54,37 @@ _FLAGS = [
 
 
 @functools.cache
+def _compiler() -> tuple[str, str]:
+    """The version of the compiler, and ``host_features``.
+
+    They are kept in the cache, by the compiler's file and the processor: to ask the compiler takes each process 60 ms.
+    """
+    path = zig.zig()
+    file, processor = path.stat(), _processor()
+    key = digest("compiler", str(path), str(file.st_size), str(file.st_mtime_ns), processor)
+    cache = Cache(default_root() / "emulator")
+    if processor and (kept := cache.noted(key, "compiler")) is not None:
+        version, features = kept.split("\n")
+        return version, features
+    found = zig.version(), host_features()
+    if processor:
+        with contextlib.suppress(SystemLacks):  # without the entry, it is asked again
+            cache.note(key, "compiler", "\n".join(found))
+    return found
+
+
+def _processor() -> str:
+    """What identifies this processor, and what it can do; empty if the system does not say that."""
+    try:
+        first, _, _ = Path("/proc/cpuinfo").read_text().partition("\n\n")
+    except OSError:
+        return ""
+    told = ("vendor_id", "cpu family", "model", "stepping", "flags")
+    lines = [line for line in first.splitlines() if line.partition("\t")[0].strip() in told]
+    return "\n".join(lines) if len(lines) == len(told) else ""
+
+
+@functools.cache
 def host_features() -> str:
     """The compiler's name for this processor, which is part of every cache key.
 
@@ -80,7 +112,7 @@ def _machine_flags() -> list[str]:
 @functools.cache
 def runtime_version() -> str:
     """Digest of everything but the translation that decides what is compiled from it."""
-    return digest(*(p.read_bytes() for p in sorted(_HERE.glob("runtime/*"))), zig.version(), host_features(), *_FLAGS)
+    return digest(*(p.read_bytes() for p in sorted(_HERE.glob("runtime/*"))), *_compiler(), *_FLAGS)
 
 
 class CompiledFunctions:
@@ -102,14 +134,28 @@ class CompiledFunctions:
             return True
         if (text := self._cache.noted(key, "place")) is None:
             return False
-        batch, symbol = text.split()
-        if batch not in self._whole:
-            if self._cache.noted(batch) is None:
-                self._cache.forget(key)  # else it would point to a batch that is gone for ever
-                return False
-            self._whole.add(batch)
+        batch, _, symbol = text.partition(" ")
+        if not self._is_whole(batch):
+            self._cache.forget(key)  # else it would point to a batch that is gone for ever
+            return False
         self._places[key] = batch, symbol
         return True
+
+    def batch_of(self, key: str) -> str:
+        """The key of the cache entry that has a function which is there."""
+        return self._places[key][0]
+
+    def find(self, batches: Mapping[str, str]) -> bool:
+        """True if functions are there, given by key with ``batch_of`` each, without a look at an entry of each."""
+        if not all(map(self._is_whole, dict.fromkeys(batches.values()))):
+            return False
+        self._places |= {key: (batch, _name(key)) for key, batch in batches.items()}
+        return True
+
+    def _is_whole(self, batch: str) -> bool:
+        if batch not in self._whole and self._cache.noted(batch) is not None:
+            self._whole.add(batch)
+        return batch in self._whole
 
     def compile(self, texts: Mapping[str, str], lanes: int, level: str, workers: int | None = None) -> None:
         """Compile functions, given by key."""

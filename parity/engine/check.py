@@ -248,7 +248,8 @@ class _Judging:
             return Verdict(Status.NOT_JUDGED, NO_REFERENCE, detail=NOT_COMPARED), None
         got = _outputs(self.call, outcome)
         expected = self.expectation(got)
-        return replace(_compare(self.call, expected, got, self.vendor), by=self.by), expected
+        verdict = _compare(self.call, expected, got, self.vendor)
+        return replace(verdict, by=self.by) if self.by else verdict, expected
 
 
 def _memory(call: Call, outcome: Outcome) -> Verdict | None:

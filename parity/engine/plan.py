@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from parity.codeobject import CodeObject
+from parity.drawn import drawn_cases
 from parity.engine.known import Known
 from parity.engine.results import Column, Task
-from parity.generate import sample
 from parity.op import Entry
 from parity.runners import OpRunner, Runner, described
 from parity.side import Sides
@@ -110,12 +110,12 @@ class Plan:
         entry = Entry(suite.op(task.op), task.dtypes)
         op, dtypes, launches = entry.op, entry.dtypes, self.launches
         cases = [(title, str(case)) for title, case in op.named_cases(dtypes, launches=launches)]
-        found = sample(op.cases(dtypes, launches=launches), self.seed_of(entry), self.examples)
+        found = drawn_cases(op, dtypes, launches, self.seed_of(entry), self.examples)
         if not found:
             raise op.mistake(
                 f"nothing that is drawn fulfils where={op.where!r} and has a launch; give choices= that do"
             )
-        cases += [("", str(case)) for case in found]
+        cases += [("", text) for text in found]
         drawn = {text for _, text in cases}
         return cases + [(title, text) for title, text in (*suite.found_cases(entry), *task.also) if text not in drawn]
 

@@ -27,9 +27,9 @@ from multiprocessing.reduction import ForkingPickler
 from typing import Any, ClassVar
 
 from parity.engine.calls import Died, Late, T, ended
-from parity.engine.forkserver import Forked, forked
 from parity.engine.results import Column
 from parity.errors import NotAvailable
+from parity.forkserver import Forked, forked
 from parity.interrupts import INTERRUPTS, held
 from parity.runners.gpu import WORKER_NUMBER
 from parity.runners.isolated import received

@@ -96,6 +96,7 @@ class Worker:
         minimal: dict[Column, dict[tuple[Status, str], Case]] = {column: {} for column in task.columns}
         # The outputs of which no case so far tells a kernel from one that writes zeros.
         vacuous = dict.fromkeys(task.columns, tuple(entry.op.compared))
+        stuck: set[Column] = set()
         try:
             drawn = self.plan.draw(self.suite, task)
             about = entry.op.divergences(entry.dtypes)
@@ -103,7 +104,7 @@ class Worker:
             return [self.plan.known.mark(CaseRecord.of(entry, column, "", _defect(error))) for column in task.columns]
         for title, text in drawn:
             columns = [column for column in task.columns if self.has(column, text)]
-            for column in [c for c in columns if task.cases is None and endless(records[c])]:
+            for column in [c for c in columns if c in stuck]:
                 columns.remove(column)
                 records[column].append(CaseRecord.of(entry, column, text, LEFT_OUT, title))
             try:
@@ -142,7 +143,10 @@ class Worker:
                         record = replace(record, minimal=_record(entry, column, small, against=beside))
                     found[failure] = small.case
                 records[column].append(record)
-        return [replace(record, divergence=about.get(record.case, "")) for each in records.values() for record in each]
+                if record.failed and task.cases is None and endless(records[column]):
+                    stuck.add(column)
+        every = [record for each in records.values() for record in each]
+        return [replace(each, divergence=about[each.case]) if each.case in about else each for each in every]
 
     def on_all(
         self, entry: Entry, columns: Sequence[Column], case: Case, call: Call, first: Mapping[Column, bool]

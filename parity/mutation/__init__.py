@@ -1,11 +1,18 @@
-"""Faults planted in kernels, to see which ones the cases catch."""
+"""Faults planted in kernels, to see which ones the cases catch. Each name is imported when it is first used."""
 
-from parity.mutation.journal import MutantJournal
-from parity.mutation.mutant import Level, Mutant, Outcome, Reason, Tried, Usual
-from parity.mutation.operators import INSTRUCTIONS, SOURCE, Operator
-from parity.mutation.recall import FILE, Recall, committed, read_recall, recall_of
-from parity.mutation.run import COUNT, LEVELS, SEARCH, Settings, mutate, shares
-from parity.mutation.trial import Subject
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from parity.later import later
+
+if TYPE_CHECKING:
+    from parity.mutation.journal import MutantJournal
+    from parity.mutation.mutant import Level, Mutant, Outcome, Reason, Tried, Usual
+    from parity.mutation.operators import INSTRUCTIONS, SOURCE, Operator
+    from parity.mutation.recall import FILE, Recall, committed, read_recall, recall_of
+    from parity.mutation.run import COUNT, LEVELS, SEARCH, Settings, mutate, shares
+    from parity.mutation.trial import Subject
 
 __all__ = [
     "COUNT",
@@ -31,3 +38,15 @@ __all__ = [
     "recall_of",
     "shares",
 ]
+
+__getattr__ = later(
+    __name__,
+    {
+        "journal": "MutantJournal",
+        "mutant": "Level Mutant Outcome Reason Tried Usual",
+        "operators": "INSTRUCTIONS SOURCE Operator",
+        "recall": "FILE Recall committed read_recall recall_of",
+        "run": "COUNT LEVELS SEARCH Settings mutate shares",
+        "trial": "Subject",
+    },
+)

@@ -89,7 +89,6 @@ class DeviceSession:
         self._device = device
         self._allocations: dict[str, Allocation] = {}
         self._changed: tuple[str, ...] = ()  # the variables that are not as they were before the last launch
-        self._approximate: dict[tuple[str, str], bool] = {}
         self.modules = ModuleStore(lambda code: code.kernels, lambda kernels, name: kernels[name])
 
     def prepare(self, code: CodeObject, kernels: Sequence[str]) -> None:
@@ -230,7 +229,7 @@ class DeviceSession:
         device, self._changed = self._device, ()
         device.reset()
         if not keep:
-            device.restore()
+            device.restore(code)
         self._allocations.clear()
         for each in launch.sequence:
             if problem := mismatch(self.modules.function(code, each.kernel), each):
@@ -272,11 +271,7 @@ class DeviceSession:
         return ran[0] if len(ran) == 1 else together(ran)
 
     def _is_approximate(self, code: CodeObject, launch: Launch) -> bool:
-        for each in launch.sequence:
-            if (key := (code.digest, each.kernel)) not in self._approximate:
-                known = each.kernel in code.kernels
-                self._approximate[key] = known and self._device.is_approximate(code, each.kernel)
-        return any(self._approximate[code.digest, each.kernel] for each in launch.sequence)
+        return any(self._device.is_approximate(code, each.kernel) for each in launch.sequence)
 
     def _collect(self, buffers: Mapping[str, Buffer]) -> dict[str, np.ndarray[Any, Any]]:
         """The content of all buffers; the device is empty afterwards."""

@@ -125,7 +125,7 @@ def test_large_answers_are_fetched(suite, monkeypatch):
 def test_a_worker_that_lacks_what_a_call_needs_gives_it_to_another(suite, monkeypatch):
     """One that came after the scheduler was told that any may have it."""
     plan = plan_for(suite, 1, 2, 5, dtypes=("f32", "f64"))
-    monkeypatch.setattr(pool.DaskPool, "_restricted", lambda self, call: call.tries > 0)
+    monkeypatch.setattr(pool.DaskPool, "_everybody_has", lambda self, resources: True)
     with cluster_of(Start("one", 1, {"fragile gfx1100": 1}), Start("bare", 1, {})) as cluster:
         assert by_case(executed(cluster, plan, suite)) == by_case(run(plan, suite, jobs=1))
         assert set(cluster.machines) == {"one", "bare"}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -24,7 +26,7 @@ def code(suite):
 def outcome(suite, session, code, text, **change):
     case = suite.parse(text)
     call = suite.entry(case).op.call(case)
-    launch = call.launch if not change else type(call.launch)(**{**vars(call.launch), **change})
+    launch = replace(call.launch, **change)
     return call, session.execute(code[suite.entry(case).op.module], launch, call.buffers)
 
 
@@ -116,7 +118,7 @@ def test_instructions_are_counted_by_class(suite, session, code):
     assert {"valu", "salu", "smem"} <= set(counts)
     text = "unary.neg[f32](x=100~normal@0 null-info)"
     long = outcome(suite, session, code, text)[0].launch.args
-    bad = type(call.launch)(**{**vars(call.launch), "args": (type(long[0])(long[0].dtype, 2**40), *long[1:])})
+    bad = replace(call.launch, args=(type(long[0])(long[0].dtype, 2**40), *long[1:]))
     with pytest.raises(ParityError, match="out-of-bounds"):
         session.count(code["unary"], bad, outcome(suite, session, code, text)[0].buffers)
     assert session.count(code["unary"], call.launch, call.buffers) == counts

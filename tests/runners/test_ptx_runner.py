@@ -1,6 +1,7 @@
 """The runner that executes PTX: CUDA's side of a kernel on the CPU, beside AMD's."""
 
 import shutil
+from dataclasses import replace
 from importlib.util import find_spec
 
 import numpy as np
@@ -31,7 +32,7 @@ def code(suite):
 def outcome(suite, session, code, text, **change):
     case = suite.parse(text)
     call = suite.entry(case).op.call(case)
-    launch = type(call.launch)(**{**vars(call.launch), **change})
+    launch = replace(call.launch, **change)
     return call, session.execute(code, launch, call.buffers)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from parity.cache import digest
 from parity.codeobject import CodeObject, Kernel
-from parity.emulator.build import Language
+from parity.emulator.build import Language, Traits
 from parity.emulator.device import DISPATCH_AT, KERNARG_AT, Device, Loaded, Triple
 from parity.emulator.faults import SCRATCH
 from parity.emulator.image import Image
@@ -108,10 +108,19 @@ def _layout(ptx: str, name: str) -> tuple[Layout, int, int]:
 class Ptx(Language):
     """PTX, which is executed as threaded code alone."""
 
+    @property
+    def version(self) -> str:
+        return _version()
+
     def parts(self, listing: str, name: str) -> Sequence[str]:
         layout, static, local = _layout(listing, name)
         texts = [_LINE.sub("", text.text) for text in kernel_functions(listing, name)]
-        return _version(), repr(layout), f"{static} {local}", *texts
+        return self.version, repr(layout), f"{static} {local}", *texts
+
+    def traits(self, listing: str, name: str) -> Traits:
+        texts = [text.text for text in kernel_functions(listing, name)]
+        # Approximate instructions give what the GPU was measured to give.
+        return Traits(any(map(_BARRIER.search, texts)), any(map(_COMPARES.search, texts)))
 
     def threaded(self, listing: str, name: str, target: Target, *, shadow: bool = False) -> Threaded:
         if shadow:
@@ -135,11 +144,6 @@ class PtxDevice(Device):
         """Empty: the registers of PTX are virtual."""
         return {}
 
-    @staticmethod
-    def is_approximate(code: CodeObject, kernel: str) -> bool:
-        """False: approximate instructions give what the GPU was measured to give."""
-        return False
-
     def _place_arguments(self, loaded: Loaded, args: bytes, grid: Triple, block: Triple, shared_bytes: int) -> None:
         context = self._context
         context.kernarg = self._memory.place(KERNARG_AT, args)
@@ -149,10 +153,6 @@ class PtxDevice(Device):
     def _kernel(self, code: CodeObject, name: str) -> Kernel:
         _, shared, local = _layout(code.listing, name)
         return replace(code.kernels[name], lds_bytes=shared, scratch_bytes=local)
-
-    def _synchronises(self, code: CodeObject, name: str) -> tuple[bool, bool]:
-        texts = [text.text for text in kernel_functions(code.listing, name)]
-        return any(map(_BARRIER.search, texts)), any(map(_COMPARES.search, texts))
 
     @staticmethod
     def _image(code: CodeObject) -> Image:

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from parity.engine import forkserver
-from parity.engine.forkserver import forked
+from parity import forkserver
+from parity.forkserver import forked
 
 PATIENCE = 60.0
 
@@ -77,7 +77,7 @@ def test_servers_that_die_are_an_error(monkeypatch):
 def test_it_ends_with_the_program_and_closed_streams_are_no_error(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(
-        "import operator, sys\nfrom parity.engine.processes import Processes\nfrom parity.engine import forkserver\n"
+        "import operator, sys\nfrom parity.engine.processes import Processes\nfrom parity import forkserver\n"
         "pool = Processes(1, print)\npool.start()\n"
         "assert pool.schedule(operator.mul, [6, 7], seconds=60).result() == 42\npool.stop()\n"
         "print(forkserver._server.process.pid, file=sys.stderr)\n"

@@ -30,10 +30,13 @@ from typing import NoReturn
 
 from parity.interrupts import INTERRUPTS
 
-__all__ = ["Forked", "forked"]
+__all__ = ["Forked", "begin", "forked"]
 
-# What is imported with this module, which is all of parity.engine, no forked process imports again.
-_BEGIN = "import sys; sys.path[:] = sys.argv[2:]; from parity.engine.forkserver import serve; serve(int(sys.argv[1]))"
+# What is imported here, which is all of parity.engine, no forked process imports again.
+_BEGIN = (
+    "import gc, sys; gc.disable(); sys.path[:] = sys.argv[2:]; import parity.engine; from parity.forkserver import "
+    "serve; gc.enable(); serve(int(sys.argv[1]))"
+)
 
 _ATTEMPTS = 2
 """Servers that are asked for a process, if the first has been killed."""
@@ -81,23 +84,32 @@ class Forked:
         return self._told.closed
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Server:
     """The server of a process, and the socket with which it is asked; it ends when that is closed."""
 
     process: subprocess.Popen[bytes]
     control: socket.socket
     parent: int
+    asked: bool = False
 
     def end(self) -> None:
         """Wait for its end, unless this is a copy of the process that it serves."""
         self.control.close()
         if self.parent == os.getpid():
+            if not self.asked:
+                self.process.kill()  # it may be importing still
             self.process.wait()
 
 
 _server: _Server | None = None
 _lock = threading.Lock()
+
+
+def begin() -> None:
+    """Start the server, which imports for as long as a command does that is going to ask it."""
+    with _lock, contextlib.suppress(OSError):
+        _running()
 
 
 def forked(function: Callable[[int], None], connection: Connection, environment: Mapping[str, str]) -> Forked:
@@ -117,6 +129,7 @@ def forked(function: Callable[[int], None], connection: Connection, environment:
             told, tells = Pipe(duplex=False)
             with tells, _lock, contextlib.suppress(BrokenPipeError):
                 server = _running()
+                server.asked = True
                 socket.send_fds(server.control, [_REQUEST], [tells.fileno(), *given])
             with contextlib.suppress(EOFError):
                 answer = told.recv()

@@ -1,0 +1,50 @@
+"""What the cache keeps of translated kernels: a warm device compiles nothing, and what is gone is made again."""
+
+import shutil
+
+import numpy as np
+import pytest
+from array_runs import Run
+
+from parity import emulator, zig
+from parity.cache import Cache
+from parity.emulator import build
+
+KERNEL = "reversed"
+X = np.arange(5, dtype=np.int32)
+
+
+@pytest.fixture(scope="module")
+def once(code, tmp_path_factory):
+    """A cache in which one kernel is."""
+    folder = tmp_path_factory.mktemp("once")
+    emulator.Device(cache=Cache(folder), traced=True).prepare(code, [KERNEL])
+    return folder
+
+
+@pytest.fixture
+def warm(once, tmp_path):
+    return Cache(shutil.copytree(once, tmp_path / "warm"))
+
+
+def ran(code, cache):
+    return Run(emulator.Device(cache=cache, traced=True), code)(KERNEL, X, out=np.int32).tolist()
+
+
+def test_a_warm_device_neither_compiles_nor_reads_the_code(code, warm, monkeypatch):
+    def none(*arguments, **options):
+        raise AssertionError("although everything is there")
+
+    monkeypatch.setattr(zig, "run", none)
+    monkeypatch.setattr(build.Amdgpu, "parts", none)
+    monkeypatch.setattr(build, "bodies_of", none)
+    assert ran(code, warm) == X[::-1].tolist()
+
+
+@pytest.mark.parametrize("file", ["kernels.so", "kernel.json", "recipe", "place"])
+def test_what_is_gone_is_made_again(code, warm, file):
+    gone = [path.parent for path in warm.root.rglob(file)]
+    assert gone
+    for folder in gone:
+        shutil.rmtree(folder)
+    assert ran(code, warm) == ran(code, warm) == X[::-1].tolist()
