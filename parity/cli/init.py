@@ -147,6 +147,10 @@ def _skeletons(project: Project, *, quiet: bool = False) -> list[Path]:
         elif one.code_object.kernels:
             source = modules[one.module].relative_to(kernels)
             written.append(_write(path, _case_file(source, one.code_object, cuda.get(one.module))))
+        else:
+            errors().print(
+                f"parity: {one.module} has no kernel as it is compiled here; see parity build", style="yellow"
+            )
     return written
 
 

@@ -67,7 +67,7 @@ class Taken:
     What PTX shows is None without it: ``is_input`` of what a pointer leads to, ``is_count`` of a number that bounds the
     index of an element; ``bounds`` are the pointers into which it bounds another index, as that of a row. ``lanes`` are
     the elements that are accessed at once; ``is_vector`` says that the type is one of so many, ``is_single`` that all
-    threads access the same ones.
+    threads access the same ones, ``by_block`` that blocks have elements of their own.
     """
 
     name: str
@@ -81,6 +81,7 @@ class Taken:
     lanes: int = 1
     is_vector: bool = False
     is_single: bool = False
+    by_block: bool = False
 
 
 @dataclass(frozen=True)
@@ -164,6 +165,7 @@ def _seen(taken: Taken, place: int, flow: Flow | None, names: list[str], c_type:
         is_written=bool(use and use.writes),
         is_input=use is None or use.is_input,
         is_single=use is not None and use.is_single,
+        by_block=use is not None and use.by_block,
     )
 
 
@@ -219,9 +221,13 @@ def _op(module: str, source: str, alike: list[Signature]) -> str:
     bounding = [each for each in one.args if each.bounds and _integer(each, of)] if _others(one.args) else []
     if not _OWN.isdisjoint(each.name for each in one.args):
         bounding = []
+    # A block for each row, of which nothing tells the number.
+    rows = bool(bounding) and one.flow is not None and not one.flow.by_thread and not axes
+    rows = rows and any(each.by_block for each in pointers) and "rows" not in {each.name for each in one.args}
     if bounding:
-        shapes = {each.name: _extents(each, bounding, counts_vectors) for each in pointers}
+        shapes = {each.name: _extents(each, bounding, counts_vectors, rows) for each in pointers}
     shapes |= {each.name: str(each.lanes) for each in single}
+    count = "rows" if rows else "numel" if lanes == 1 and not single else extent
     guess_of_roles = "" if is_seen else "  # a guess: written; updates= are read as well"
     words, params = [], {}
     for each in one.args:
@@ -234,7 +240,7 @@ def _op(module: str, source: str, alike: list[Signature]) -> str:
         elif name in ("num_dims", "numel"):
             words.append(f"{name}:{wide}")
         elif _is_count(each) and guess in NUMBERS and not NUMBERS[guess].is_float:
-            words.append(f"{name}:{guess}={'numel' if lanes == 1 and not single else extent}")
+            words.append(f"{name}:{guess}={count}")
         else:
             words.append(name)
             params[name] = guess
@@ -260,7 +266,8 @@ def _op(module: str, source: str, alike: list[Signature]) -> str:
         *([f"    outputs={_mapping(outputs)},{guess_of_roles}"] if outputs else []),
         *([f"    updates={_mapping(updates)},{guess_of_roles}"] if updates else []),
         *([f"    params={_mapping(params)},  # drawn; what the host computes is rows:i32=..."] if params else []),
-        *_launch(one, bounding, axes, len(pointers) > len(single) > 0),
+        *(['    grid="rows",  # a guess'] if rows else []),
+        *_launch(one, bounding, axes, not rows and len(pointers) > len(single) > 0),
         f"    grid_stride={one.flow is not None and one.flow.strided},",
         f"    # reference=...,  # a function of {', '.join((*inputs, *params)) or 'nothing'}; none: CUDA's side judges",
         ")",
@@ -273,9 +280,12 @@ def _integer(number: Taken, of: Mapping[str, str]) -> bool:
     return not number.is_pointer and kind in NUMBERS and not NUMBERS[kind].is_float
 
 
-def _extents(pointer: Taken, bounding: list[Taken], counts_vectors: bool) -> str:
-    """The extents of what a pointer leads to: the numbers that bound an index into it."""
-    names = [each.name for each in bounding if pointer.name in each.bounds] or [each.name for each in bounding]
+def _extents(pointer: Taken, bounding: list[Taken], counts_vectors: bool, rows: bool) -> str:
+    """The extents of what a pointer leads to: the numbers that bound an index into it, and the ``rows`` of blocks."""
+    names = [each.name for each in bounding if pointer.name in each.bounds]
+    if rows and pointer.by_block:
+        names.insert(0, "rows")
+    names = names or [each.name for each in bounding]
     if counts_vectors and pointer.lanes > 1:
         names[-1] = f"{pointer.lanes}*{names[-1]}"
     return " ".join(names)

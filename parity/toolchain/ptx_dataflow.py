@@ -50,7 +50,8 @@ class Use:
 
     ``first`` is the first of these that stands in the text: what is written before it is read is no input.
     ``scattered`` says that places to write to come out of memory: what is not among them stays as it was. ``width`` is
-    the most bytes of one access, and it ``is_single`` if all are at one place.
+    the most bytes of one access, and it ``is_single`` if all are at one place. ``by_block`` says that blocks access
+    places of their own.
     """
 
     reads: frozenset[str] = frozenset()
@@ -59,6 +60,7 @@ class Use:
     scattered: bool = False
     width: int = 0
     is_single: bool = False
+    by_block: bool = False
 
     @property
     def is_input(self) -> bool:
@@ -90,7 +92,7 @@ class Flow:
     ``pitches`` are the pointers of whose addresses a number is a part, as the length of a row is.
     ``escaped`` pointers go where they are not followed. ``threads`` is the size of the block that it is compiled for,
     empty where it does not say. ``strided`` says that an index goes on by the size of the grid, ``axes`` along which
-    axes of the grid blocks are told apart.
+    axes of the grid blocks are told apart, and ``by_thread`` that threads of all blocks are counted together.
     """
 
     types: tuple[str, ...]
@@ -101,6 +103,7 @@ class Flow:
     threads: tuple[int, ...] = ()
     strided: bool = False
     axes: frozenset[str] = frozenset()
+    by_thread: bool = True
 
 
 def flows(ptx: str) -> dict[str, Flow]:
@@ -128,6 +131,7 @@ class _Kernel:
         self._stored: set[str] = set()
         self._passed: set[str] = set()
         self._fetched: set[str] = set()
+        self._products: list[str] = []
         for match in _INSTRUCTION.finditer(entry["body"]):
             self._read(match["op"].split("."), _OPERAND.findall(match["operands"]), match["operands"])
         # What has one value before a loop and another in it is no copy of either.
@@ -149,7 +153,8 @@ class _Kernel:
                 writes = use.writes | {kind} if what != "ld" else use.writes
                 scattered = use.scattered or (what == "st" and bool(self._slice(address) & self._fetched))
                 single = not self._indices(address) and (use.is_single or key not in uses)
-                uses[key] = Use(reads, writes, use.first or what, scattered, max(use.width, width), single)
+                by_block = use.by_block or "%ctaid.x" in self._slice(address)
+                uses[key] = Use(reads, writes, use.first or what, scattered, max(use.width, width), single, by_block)
                 where.setdefault(key, set()).add(address)
         return Flow(
             tuple(each["type"] for each in self._parameters),
@@ -169,6 +174,7 @@ class _Kernel:
                 for source in self._slice(address)
                 if source.startswith("%ctaid.")
             ),
+            any("%ctaid.x" in made and "%ntid.x" in made for made in map(self._slice, self._products)),
         )
 
     def _bounds(self, where: Mapping[Key, set[str]]) -> dict[Key, Bound]:
@@ -192,6 +198,15 @@ class _Kernel:
             for each in {register for address in addresses for register in self._slice(address)}:
                 for key in self._loaded.get(each, set()) - set(where):
                     found.setdefault(key, set()).add(pointer)
+        # The product of several numbers may bound an index as one.
+        for left, right in self._compared:
+            for number, index in ((left, right), (right, left)):
+                made, alike = self._slice(number), self._alike(index)
+                keys = {key for each in made for key in self._loaded.get(each, ())} - set(where)
+                if len(keys) > 1 and not any(each.startswith(("%tid", "%ctaid")) for each in made):
+                    pointers = {one for one, each in where.items() if any(alike & self._slice(a) for a in each)}
+                    for key in keys:
+                        found.setdefault(key, set()).update(pointers)
         return {key: frozenset(pointers) for key, pointers in found.items()}
 
     def _read(self, op: list[str], operands: list[str], text: str) -> None:
@@ -235,6 +250,8 @@ class _Kernel:
                 pointer = operands[3:4] if name == "mad" else operands[1:2] if name == "sub" else operands[1:3]
                 moved = (source for operand in pointer for source in _REGISTER.findall(operand))
                 self._moved.setdefault(register, set()).update(moved)
+            if name in ("mul", "mad"):
+                self._products.append(register)
             if name in _SCALED:
                 factors = [source for operand in operands[1:3] for source in _REGISTER.findall(operand)]
                 if len(factors) == 1:  # by a size; two registers are a row and its length

@@ -149,6 +149,21 @@ __global__ void total(const float* input, float* output, int count) {
     for (int o = 16; o; o >>= 1) v = fmaxf(v, __shfl_down_sync(~0u, v, o, 32));
     if (threadIdx.x % 32 == 0) atomicMax((int*)output, __float_as_int(v));
 }
+__global__ void backward(float* d, const float* losses, const float* probs, int batch, int time, int vocabulary) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= batch * time * vocabulary) return;
+    int b = i / (time * vocabulary), t = i / vocabulary % time;
+    d[i] += probs[i] * losses[b * time + t];
+}
+__global__ void means(float* mean, const float* inp, int n, int cols) {
+    __shared__ float shared[256];
+    int row = blockIdx.x, t = threadIdx.x;
+    float sum = 0;
+    for (int i = t; i < cols; i += 256) sum += inp[row * cols + i];
+    shared[t] = sum;
+    __syncthreads();
+    for (int i = 0; i < 256 && t == 0; i++) mean[row] = i ? mean[row] + shared[i] : shared[0];
+}
 __global__ void waits(volatile int* flag, int most) { for (int i = 0; i < most && !*flag; i++); }
 """
 
@@ -168,9 +183,12 @@ def test_kernels_with_vectors_and_of_rows_have_a_verdict_at_once(parity, tmp_pat
     assert 'shapes="out: rows cols; mean: rows; inp: rows cols; weight: rows cols"' in text
     assert 'shapes="value: 1",' in text
     assert 'shapes="input: count; output: 1",  # a guess' in text and 'grid="ceil(count/256)",' in text
+    assert 'shapes="d: batch time vocabulary; ' in text
+    assert 'args="mean inp n:i32=rows cols:i32",\n    shapes="mean: rows; inp: rows cols",' in text
+    assert 'grid="rows",' in text
     assert "it writes to nothing that it is given, so nothing can be compared" in text
     result = parity("run", "--target", "gfx1100", "--examples", "3")
-    assert result.code == 0 and result.out.count("pass  3/3") == 8, result.out + result.err
+    assert result.code == 0 and result.out.count("pass  3/3") == 10, result.out + result.err
 
 
 def test_without_nvcc_roles_are_guesses(parity, monkeypatch, tmp_path):

@@ -360,6 +360,8 @@ def test_names_of_libraries_of_the_host_are_there_without_them(compiler, tmp_pat
         "  __host__ __device__ int size() const { return device; }\n};\n"
         'extern "C" __global__ void k(const Context* of, int* out) { *out = of->size(); }\n'
         "void check(cublasStatus_t s) { if (s != CUBLAS_STATUS_SUCCESS) { cublasGetStatusString(s); } }\n"
+        "typedef __nv_bfloat16 number;  // cuBLAS's own headers bring it\nstatic size_t cublaslt_workspace_size = 32;\n"
+        "static cublasHandle_t cublas_handle;\nvoid begin() { cublasCreate(&cublas_handle); }\n"
     )
     (built,) = build(tmp_path, targets=["sm_90"], cache=Cache(tmp_path / "cache"))
     assert built.error is None, built.error

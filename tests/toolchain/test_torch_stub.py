@@ -12,6 +12,7 @@ SOURCE = """
 #include <ATen/ATen.h>
 #include <ATen/native/cuda/block_reduce.cuh>
 #include <c10/util/complex.h>
+#include <iostream>
 
 using number = c10::complex<float>;
 
@@ -56,6 +57,7 @@ extern "C" __global__ void eights(const float* in, float* out) {
   out[2 * threadIdx.x + 1] = static_cast<float>(b);
 }
 
+void show(const at::Tensor& x) { std::cout << x.options() << x.dtype() << std::endl; }
 void check(int major) { if (major < 8) throw c10::TypeError({__func__, __FILE__, uint32_t(__LINE__)}, c10::str("no")); }
 """
 Z = np.array([1 + 2j, -3 + 0.5j, -0.25 - 4j, 2 - 1e-3j, -1e-3 + 1e-4j, 0.5j, 3, 1e-4 - 2j], np.complex64)

@@ -159,6 +159,8 @@ class TensorOptions {
   TensorOptions pinned_memory(bool = true) const; TensorOptions memory_format(MemoryFormat) const;
   TypeMeta dtype() const; Device device() const; Layout layout() const; bool requires_grad() const;
 };
+template <class Stream>
+Stream& operator<<(Stream&, const TensorOptions&);
 template <class... Args>
 TensorOptions device(Args&&...);
 TensorOptions dtype(ScalarType); TensorOptions dtype(TypeMeta);
