@@ -45,6 +45,11 @@ _HEADERS: Mapping[str, tuple[re.Pattern[str], re.Pattern[str], str]] = {
         re.compile(r"\b(?:min|max)\s*\("),
         "because min and max of a signed and an unsigned number are a double in HIP",
     ),
+    "hip/hip_bf16.h": (
+        re.compile(r"(?:undeclared identifier|unknown type name) '__hip_bfloat16'"),
+        re.compile(r"\b(?:__nv_bfloat16|nv_bfloat16|__hip_bfloat16)\b"),
+        "because CUDA's headers, CUB's among them, bring it",
+    ),
     "parity/standard.h": (
         re.compile(
             r"(?:undeclared identifier|unknown type name) '"

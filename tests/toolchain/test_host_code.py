@@ -218,6 +218,11 @@ def test_what_a_missing_header_would_have_brought_of_the_standard_library(built)
     assert has(everything, "k") and not everything.translation.empty_headers
 
 
+def test_a_type_that_headers_of_cuda_bring(built):
+    one = built("__global__ void k(float* x, const __nv_bfloat16* y) { *x = __bfloat162float(*y); }\n")
+    assert has(one, "k") and [each.flag for each in one.switches] == ["-include hip/hip_bf16.h"]
+
+
 def test_a_header_of_the_project_that_is_missing_is_the_first_of_the_errors(built):
     one = built('#include "mine.h"\n__global__ void k(MyStruct s, float* x) { x[0] = s.a; }\n')
     first = one.error.findings[0]
