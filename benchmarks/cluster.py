@@ -163,7 +163,7 @@ async def simulate(address: str, count: int) -> None:
     import dask
     from distributed import Worker
 
-    dask.config.set(QUIET)
+    dask.config.set({**QUIET, "distributed.admin.system-monitor.interval": "1h"})  # one is enough for this process
     async with AsyncExitStack() as stack:
         for number in range(count):
             one = Worker(

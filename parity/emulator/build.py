@@ -7,6 +7,7 @@ of one kernel concerns that kernel alone, and what kernels share is compiled onc
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import re
@@ -29,6 +30,7 @@ from parity.emulator.jit import SYMBOL, CompiledFunctions, runtime_version
 from parity.emulator.parse import bodies_of, kernel_code
 from parity.emulator.shadow import shadowed
 from parity.emulator.threaded import Threaded, thread
+from parity.errors import SystemLacks
 from parity.toolchain.targets import Target
 
 __all__ = ["Amdgpu", "Executable", "Kind", "Language", "Programs", "Traits"]
@@ -200,7 +202,8 @@ class Programs:
             index = digest(_version(), self._language.version, repr(target), self._kind, code.digest, name)
             if (known := self._cache.noted(index, _INDEX)) is None:
                 known = digest(_version(), repr(target), self._kind, *self._language.parts(listing, name))
-                self._cache.note(index, _INDEX, known)
+                with contextlib.suppress(SystemLacks):  # without the entry, it is searched for again
+                    self._cache.note(index, _INDEX, known)
             return known
 
         keys = {name: key_of(name) for name in names}

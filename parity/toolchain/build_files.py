@@ -22,7 +22,7 @@ __all__ = [
     "Made",
     "Switch",
     "folders_of",
-    "is_for_cuda",
+    "is_against_cuda",
     "made_header",
     "named_folder",
     "standard_of",
@@ -251,7 +251,12 @@ def _template(header: str, source: Path, folders: Iterable[Path]) -> Path | None
 
 def is_for_cuda(name: str) -> bool:
     """True if a switch is CUDA's by its name (``USE_CUDA``): a build without that has no use for a ``.cu`` file."""
-    return bool(_FOR_CUDA.fullmatch(name)) and not _NOT_FOR_CUDA.fullmatch(name)
+    return bool(_FOR_CUDA.fullmatch(name)) and not is_against_cuda(name)
+
+
+def is_against_cuda(name: str) -> bool:
+    """True if a switch leaves something out by its name (``NO_CUDA``)."""
+    return bool(_NOT_FOR_CUDA.fullmatch(name))
 
 
 def _is_on(name: str, cmake: str) -> bool:

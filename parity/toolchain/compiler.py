@@ -84,7 +84,7 @@ _FLAGS = (
     "-fclang-abi-compat=17",
     # Errors of clang's alone; nvcc warns of int{} of a size_t, and takes what C++11 and C++17 removed.
     *(f"-Wno-error={what}" for what in ("c++11-narrowing", "register", "dynamic-exception-spec")),
-    "-Wno-error=invalid-constexpr",
+    *("-Wno-error=invalid-constexpr", "-Wno-error=static-float-init"),
     *("-Wno-error=reserved-user-defined-literal", "-Wno-error=missing-template-arg-list-after-template-kw"),
 )
 _LIBCPP = (

@@ -182,12 +182,14 @@ def repaired(
     *,
     coarse: bool = False,
     without: Callable[[str], bool] | None = None,
+    guessed: bool = False,
 ) -> HostCode | None:
     """The pieces to leave out so that these errors go away; None if none of them is one of host code.
 
     ``texts`` are the translated files by the names that the errors call them, before anything is left out. The smallest
     piece goes first; ``coarse`` is a whole function at once. With ``without``, device code goes as well where headers
-    are not here, or where an error is about a name that this says HIP does not have.
+    are not here, or where an error is about a name that this says HIP does not have. ``guessed`` says that nobody but
+    parity asks for the instantiated templates: one that leads to an error goes.
     """
     device = device_macros(texts.values())
     missing = {
@@ -199,6 +201,9 @@ def repaired(
     refused: set[int] = set()
     for error in errors:
         if error.missing_header:
+            continue
+        if guessed and (asked := [line - 1 for file, line, _ in error.places if file == INSTANTIATIONS]):
+            refused.update(asked)
             continue
         for file, line, column in error.places:
             if file == INSTANTIATIONS:

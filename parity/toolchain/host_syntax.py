@@ -51,6 +51,9 @@ _ERROR = re.compile(r"#\s*error\b")
 _WORD = re.compile(r"\b[A-Za-z_]\w*\b")
 _KERNEL = re.compile(r"__global__\b[\s\S]*?\bvoid\b(?:\s+__\w+__(?:\s*\((?:[^()]|\([^()]*\))*\))?)*\s+(\w+)\s*\(")
 """The head of a kernel up to its name."""
+_NUMBER = "32"
+"""What a template wants that is a number which nothing says: a size that fits a warp and most tiles."""
+_UNKNOWN = "?"
 _COMMA = re.compile(r",(?![^<>]*>)")
 _LITERAL = re.compile(r"\(?-?(?:0[xX][0-9a-fA-F]+|\d+)[uUlL]*\)?|true|false")
 _PLAIN = re.compile(
@@ -350,11 +353,11 @@ def _parameter_name(parameter: tree_sitter.Node) -> str:
     return words[-1] if words and not words[-1].startswith("__") else ""
 
 
-def guessed(text: str) -> Iterator[Instantiation]:
+def guessed(text: str, texts: Sequence[str] = ()) -> Iterator[Instantiation]:
     """The kernel templates of a file, for ``float`` where nothing says for which types they are.
 
-    Numbers are those of a launch. A template that wants numbers and is launched with none that are written there is
-    not among them.
+    Numbers are those of a launch, or the constants that it names; those of a template that the file launches nowhere
+    are 32. ``texts`` are those of all that the file includes.
     """
     root = syntax_tree(text).root_node
     launches: dict[str, list[str]] = {}
@@ -366,24 +369,43 @@ def guessed(text: str) -> Iterator[Instantiation]:
         parameters = node.child_by_field_name("parameters") if kernel else None
         if kernel is None or parameters is None:
             continue
-        kinds = [child.type for child in parameters.named_children if child.type != "comment"]
+        defaults = [_default(child, texts) for child in parameters.named_children if child.type != "comment"]
         for given in launches.get(kernel[1], [""]):
-            if found := _guess(kinds, [part.strip() for part in _COMMA.split(given) if part.strip()]):
+            parts = [part.strip() for part in _COMMA.split(given) if part.strip()]
+            if found := _guess(defaults, kernel[1] in launches, parts):
                 yield Instantiation(_namespaces(node), f"{kernel[1]}<{', '.join(found)}>")
 
 
-def _guess(kinds: Sequence[str], given: Sequence[str]) -> list[str]:
-    """Arguments for template parameters of these kinds, by those of a launch; empty if they cannot be guessed."""
+def _default(parameter: tree_sitter.Node, texts: Sequence[str]) -> str:
+    """What to give a template for a parameter of which nothing says anything; empty if it has a default."""
+    if parameter.type.startswith("optional_"):
+        return ""
+    named = parameter.child_by_field_name("type")
+    if parameter.type != "parameter_declaration" or named is None:
+        return "float" if parameter.type == "type_parameter_declaration" else _UNKNOWN
+    concept = re.compile(rf"\bconcept\s+{re.escape(_source(named))}\b")
+    if any(concept.search(text) for text in texts):
+        return "float"
+    return "true" if _source(named) == "bool" else _NUMBER
+
+
+def _guess(defaults: Sequence[str], launched: bool, given: Sequence[str]) -> list[str]:
+    """Arguments for template parameters, by those of a launch; empty if they cannot be guessed.
+
+    ``launched`` says that the file has launches of it: then it says numbers, or nobody knows them.
+    """
     found: list[str] = []
-    for place, kind in enumerate(kinds):
+    for place, default in enumerate(defaults):
         argument = given[place] if place < len(given) else ""
         words = [word for word in re.split(r"[\s*&]+", argument) if word]
         if words and all(_PLAIN.fullmatch(word) or _LITERAL.fullmatch(word) for word in words):
             found.append(argument)
-        elif kind == "type_parameter_declaration" and (not argument or re.fullmatch(r"\w+", argument)):
-            found.append("float")
-        elif kind.startswith("optional_") and not argument:
+        elif default == "float" and (not argument or re.fullmatch(r"\w+", argument)):
+            found.append(default)
+        elif not default and not argument:
             break
+        elif default in ("true", _NUMBER) and (not launched or re.fullmatch(r"[\w:]+", argument)):
+            found.append(argument or default)  # a constant, if the launch knows it by a name
         else:
             return []
     return found

@@ -127,7 +127,8 @@ def compiled(
                 if any(each.missing_header for each in errors):
                     errors += _not_found(missed(staged), texts)
                 without = _lacked(hip) if source.without else None
-                more = repaired(host, texts, errors, coarse=repairs.rounds >= FINE_ROUNDS, without=without)
+                coarse = repairs.rounds >= FINE_ROUNDS
+                more = repaired(host, texts, errors, coarse=coarse, without=without, guessed=source.guessed)
                 if more is None or repairs.rounds == ROUNDS:
                     raise _explained(error, host, source, hip, staged) from None
                 # A header that is not there is found before anything else, and no error of host code.

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from parity.toolchain.build_files import Switch, is_for_cuda, standard_of, standard_used, switches_of
+from parity.toolchain.build_files import Switch, is_against_cuda, standard_of, standard_used, switches_of
 from parity.toolchain.compiler import ELSEWHERE, CompileError
 from parity.toolchain.conditionals import macros_of
 from parity.toolchain.hints import switches_of_kernels
@@ -30,6 +30,8 @@ __all__ = ["ARCH", "Variant", "after_errors", "with_kernels"]
 ARCH = "__CUDA_ARCH__"
 
 _ASKS_ARCH = re.compile(rf"^[ \t]*#[ \t]*(?:if|ifdef|ifndef|elif)\b[^\n]*\b{ARCH}\b", re.MULTILINE)
+_CUDAS = re.compile(r"(?:^|_)(?:CUDA|GPU)(?:_|$)")
+"""Matches the name of a switch that has to do with CUDA (``USE_CUDA_SOLVER``)."""
 _LEAST_ARCH = 700
 """``__CUDA_ARCH__`` for a source that does not compile without: the first with shuffles of HIP's names."""
 
@@ -93,7 +95,9 @@ def with_kernels(source: Source) -> Iterator[Variant]:
     if names := switches_of_kernels(source):
         yield Variant("switches", tuple(names))
         yield Variant("cuda", tuple(names))
-    yield Variant("templates", tuple(dict.fromkeys(map(str, guessed(source.files[source.path])))))
+    yield Variant(
+        "templates", tuple(dict.fromkeys(map(str, guessed(source.files[source.path], tuple(source.files.values())))))
+    )
 
 
 def _wholes(source: Source) -> Iterator[Variant]:
@@ -122,7 +126,7 @@ def _switched(source: Source, names: tuple[str, ...]) -> Source | None:
 def _for_cuda(source: Source, names: tuple[str, ...]) -> Source | None:
     """The source with those of these macros that are CUDA's by their names, wherever a project's build defines them."""
     found: list[Switch] = []
-    for name in filter(is_for_cuda, names):
+    for name in (name for name in names if _CUDAS.search(name) and not is_against_cuda(name)):
         asks = re.search(rf"^[ \t]*#[ \t]*(?:if|ifdef|elif)\b[^\n]*\b{name}\b", source.files[source.path], re.MULTILINE)
         if asks:
             line = source.files[source.path].count("\n", 0, asks.start()) + 1

@@ -265,7 +265,10 @@ def test_a_switch_without_which_there_is_no_kernel_is_taken_from_the_build_files
     (one,) = build(tmp_path, ["fill"], ["gfx1100"], cache=cache)
     assert [(each.flag, each.file.name, each.line) for each in one.switches] == [("-DHAS_CUDA", "fill.cu", 2)]
     assert one.entries == ("fill",)
-    (tmp_path / "fill.cu").write_text((tmp_path / "fill.cu").read_text().replace("HAS_CUDA", "HAS_FILL"))
+    (tmp_path / "fill.cu").write_text((tmp_path / "fill.cu").read_text().replace("HAS_CUDA", "USE_CUDA_FILL"))
+    (one,) = build(tmp_path, ["fill"], ["gfx1100"], cache=cache)
+    assert (one.entries, [each.flag for each in one.switches]) == (("fill",), ["-DUSE_CUDA_FILL"])
+    (tmp_path / "fill.cu").write_text((tmp_path / "fill.cu").read_text().replace("USE_CUDA_FILL", "HAS_FILL"))
     (one,) = build(tmp_path, ["fill"], ["gfx1100"], cache=cache)
     assert (one.error, one.entries, one.switches, one.behind) == (None, (), (), ("HAS_FILL",))
 

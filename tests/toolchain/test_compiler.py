@@ -6,7 +6,6 @@ import sys
 import pytest
 
 from parity import zig
-from parity.cache import default_root
 from parity.errors import MissingTool
 from parity.toolchain import compiler
 from parity.toolchain.targets import TARGETS, target
@@ -54,13 +53,18 @@ def test_a_listing_does_not_depend_on_the_folder(source, tmp_path):
     assert str(compiler.HEADERS) not in text
 
 
-def test_what_is_precompiled_does_not_depend_on_the_folder(source):
+def test_what_is_precompiled_does_not_depend_on_the_folder(source, monkeypatch):
     """A module with stubs has a folder with them of its own."""
-    compiler.compile_listing(source, source.with_suffix(".s"), target("gfx1100"))
-    before = sorted((default_root() / "prelude").glob("*/*"))
-    flags = ("-idirafter", str(source.parent))
-    compiler.compile_listing(source, source.with_suffix(".s"), target("gfx1100"), flags=flags)
-    assert sorted((default_root() / "prelude").glob("*/*")) == before
+    read, run = [], zig.run
+
+    def noted(arguments, **options):
+        read.extend(str(each) for each in arguments if str(each).endswith(".pch"))
+        return run(arguments, **options)
+
+    monkeypatch.setattr(zig, "run", noted)
+    for flags in ((), ("-idirafter", str(source.parent))):
+        compiler.compile_listing(source, source.with_suffix(".s"), target("gfx1100"), flags=flags)
+    assert len(read) >= 2 and len(set(read[-2:])) == 1
 
 
 def test_an_error_speaks_of_the_original_file(source):

@@ -151,6 +151,22 @@ def test_templates_that_nothing_instantiates_are_built_for_float(built):
     assert (len(one.entries), one.guessed) == (1, False)
 
 
+def test_templates_that_other_files_launch_get_a_number_of_their_own(built):
+    source = (
+        '#include "types.h"\n'
+        "template <Number T, unsigned int N, bool B> __global__ void sum(T* x) { *x = B ? N : 0; }\n"
+        "template <int N> __global__ void wide(float* x) { static_assert(N > 32); *x = N; }\n"
+        "namespace bits { constexpr int few = 3; }\n"
+        "template <int N, class T> __global__ void mask(T* x) { *x = N; }\n"
+        "template <class T> void run(Tensor<T> x) { mask<bits::few, T><<<1, 1>>>(x.data); }\n"
+    )
+    one = built(
+        source, types_h="#include <type_traits>\ntemplate <class T> concept Number = std::is_arithmetic_v<T>;\n"
+    )
+    assert set(names(one).values()) == {"_Z3sumIfLj32ELb1EEvPT_", "_Z4maskILi3EfEvPT0_"}, "what is refused is left out"
+    assert one.guessed and "-std=c++20" in [each.flag for each in one.switches]
+
+
 def test_a_guess_that_does_not_compile_is_none(built):
     one = built("template <class T> __global__ void k(typename T::type* x) { *x = T::value; }\n")
     assert (one.error, one.entries, one.guessed) == (None, (), False)
@@ -541,10 +557,12 @@ template __global__ void k<8>(float*);
         "register int y = n; x[0] = y;",
         'printf("%"FORMAT, n);',
         "x[0] = Sum().template of(n);",
+        "x[0] = n * Scale::by;",
     ],
 )
 def test_what_is_a_warning_of_nvccs_is_no_error(built, statement):
     source = '#include <cstdio>\n#define FORMAT "zu"\n__device__ void noisy() throw(int);\n'
+    source += "struct Scale { static const float by = 2.5f; };\n"
     source += "struct Sum { template <class T> __device__ T of(T x) { return x + 1; } };\n"
     assert has(built(source + f'extern "C" __global__ void k(int* x, size_t n) {{ {statement} }}\n'), "k")
 
