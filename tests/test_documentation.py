@@ -51,6 +51,11 @@ def test_the_readme_is_short_and_begins_with_what_a_reader_needs():
 
 
 @PAGE
+def test_a_page_has_no_marks_of_a_merge(page):
+    assert not re.findall(r"^(?:<{7}|={7}|>{7})(?: .*)?$", page.read_text(), re.MULTILINE)
+
+
+@PAGE
 def test_what_a_page_links_to_exists(page):
     prose = re.sub(r"`[^`]*`|^    .*$", "", FENCED.sub("", page.read_text()), flags=re.MULTILINE)
     for target in re.findall(r"\]\(([^)]+)\)", prose):
