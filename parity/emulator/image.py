@@ -148,7 +148,7 @@ def _data_sections(listing: str) -> Iterator[tuple[str, int, list[str]]]:
     text = f"\n{listing}"
     found = list(_SECTION.finditer(text))
     line, counted = 0, 0
-    for this, after in zip(found, [*(match.start() for match in found[1:]), len(text)], strict=True):
+    for this, after in zip(found, [*(match.start() for match in found), len(text)][1:], strict=True):
         name = this[2] if this[1] == "section" else f".{this[1]}"
         if name.startswith(_DATA):
             line, counted = line + text.count("\n", counted, this.end()), this.end()

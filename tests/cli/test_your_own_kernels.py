@@ -39,7 +39,7 @@ def test_init_keeps_what_is_there(parity, tmp_path):
     result = parity("init", tmp_path, "--kernels", "src")
     assert result.code == 0 and "parity build" in result.out
     assert config.read_text().startswith('[project]\nname = "mine"\n') and 'kernels = "src"' in config.read_text()
-    assert sorted(path.name for path in tmp_path.rglob("*.*")) == ["own.cu", "pyproject.toml"]
+    assert sorted(path.name for path in tmp_path.rglob("*.*")) == [".gitignore", "own.cu", "pyproject.toml"]
     assert "has a [tool.parity] already" in parity("init", tmp_path).err
 
 
