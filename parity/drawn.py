@@ -38,7 +38,9 @@ def drawn_cases(op: Op, dtypes: Sequence[str], launches: str, seed: int, count: 
 
 def _key(op: Op, dtypes: Sequence[str], launches: str, seed: int, count: int) -> str:
     """The key of an entry; empty if it cannot be told what decides the cases."""
-    fingerprint = Fingerprint(_code())
+    if (code := _code()) is None:
+        return ""
+    fingerprint = Fingerprint(code)
     declared = {field.name: getattr(op, field.name) for field in dataclasses.fields(op)}
     del declared["declared"]
     try:
@@ -50,8 +52,11 @@ def _key(op: Op, dtypes: Sequence[str], launches: str, seed: int, count: int) ->
 
 
 @functools.cache
-def _code() -> Fingerprint:
-    """The code that draws."""
+def _code() -> Fingerprint | None:
+    """The code that draws; None if it cannot be told, as where a tool has put something of its own into it."""
     fingerprint = Fingerprint()
-    fingerprint.add([Op, sample, Case])
+    try:
+        fingerprint.add([Op, sample, Case])
+    except Unclear:
+        return None
     return fingerprint

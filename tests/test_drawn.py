@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
+from types import FunctionType
 
+import _pytest.assertion.rewrite
 import hypothesis
 import pytest
 
@@ -166,6 +169,25 @@ def test_where_it_cannot_be_told_cases_are_drawn_each_time(tmp_path, draws, befo
     op = declared(tmp_path, more, before)
     assert of(op) == of(op)
     assert len(draws) == 2
+
+
+def test_where_the_code_that_draws_cannot_be_told_they_are_drawn_each_time(tmp_path, draws, monkeypatch):
+    """As where a tool has put something of its own into it."""
+    with Path(__file__).open() as file:
+        monkeypatch.setattr(drawn, "Case", (drawn.Case, file))
+        drawn._code.cache_clear()
+        op = declared(tmp_path)
+        assert of(op) == of(op)
+    assert len(draws) == 2
+
+
+def test_assertions_that_pytest_rewrote_are_known_by_its_version():
+    """Those of an installed plugin's package are rewritten, and name the module that explains them."""
+    code = compile("explain", "rewritten", "eval")
+    rewritten = FunctionType(code, {"explain": _pytest.assertion.rewrite})
+    found = fingerprint.Fingerprint()
+    found.add(rewritten)
+    assert found.digest != fingerprint.Fingerprint().digest
 
 
 def test_another_parity_draws(tmp_path, draws, monkeypatch):
