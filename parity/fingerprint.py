@@ -33,8 +33,8 @@ from parity.cache import digest
 __all__ = ["RELEASED", "Fingerprint", "Unclear"]
 
 RELEASED = ("_pytest", "gmpy2", "hypothesis", "ml_dtypes", "msgspec", "numpy")
-"""Packages that nobody changes without changing their version. pytest's own is named by the assertions that it rewrites,
-which are those of an installed plugin's whole package."""
+"""Packages that nobody changes without changing their version. pytest's own is named by assertions that it rewrites:
+those of an installed plugin's whole package."""
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), type(...), type(NotImplemented))
 _NAMED = (

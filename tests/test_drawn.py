@@ -181,13 +181,20 @@ def test_where_the_code_that_draws_cannot_be_told_they_are_drawn_each_time(tmp_p
     assert len(draws) == 2
 
 
-def test_assertions_that_pytest_rewrote_are_known_by_its_version():
+def test_assertions_that_pytest_rewrote_are_known_by_its_version(monkeypatch):
     """Those of an installed plugin's package are rewritten, and name the module that explains them."""
-    code = compile("explain", "rewritten", "eval")
-    rewritten = FunctionType(code, {"explain": _pytest.assertion.rewrite})
-    found = fingerprint.Fingerprint()
-    found.add(rewritten)
-    assert found.digest != fingerprint.Fingerprint().digest
+    rewritten = FunctionType(compile("explain", "rewritten", "eval"), {"explain": _pytest.assertion.rewrite})
+
+    def told():
+        fingerprint._version.cache_clear()
+        found = fingerprint.Fingerprint()
+        found.add(rewritten)
+        return found.digest
+
+    before = told()
+    monkeypatch.setattr(_pytest, "__version__", "1.0")
+    assert told() != before
+    fingerprint._version.cache_clear()
 
 
 def test_another_parity_draws(tmp_path, draws, monkeypatch):
