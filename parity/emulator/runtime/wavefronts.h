@@ -10,10 +10,13 @@ struct Access {
 constexpr u16 ATOMIC = 0x8000;
 constexpr u64 MAILBOX = 8192; // bytes for requests to the host
 constexpr u64 RECORD = 10; // words of a request in the log
-constexpr u32 TRACED = 8;
-struct Trace { // of so many bytes: who last wrote each, and which two last read it
-  Access write[TRACED], read[2][TRACED];
+// Of some bytes who last wrote them, and which two last read them. Where an access was to a part of them, in this launch,
+// the cells of the next level count, down to those of single bytes.
+struct alignas(32) Cell {
+  Access write, read[2];
+  u32 parted; // ordinal of the wavefront that last accessed a part
 };
+constexpr u32 CELLS[] = {32, 4, 1}; // bytes of a cell of each level
 struct Wave {
   void *stack;
   Mask start, missed; // lanes it began with; those of them that a barrier was executed without
