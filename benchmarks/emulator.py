@@ -165,7 +165,7 @@ class Emulated:
         self._places = {name: device.allocate(buffer.data.nbytes, name) for name, buffer in call.buffers.items()}
         for name, buffer in call.buffers.items():
             defined = None if buffer.defined is None else np.repeat(buffer.defined, buffer.dtype.itemsize)
-            device.write(self._places[name], buffer.data, defined)
+            device.write(self._places[name], buffer.data, defined, constant=not buffer.writable)
         self._args = pack(code.kernels[call.launch.kernel], [self._argument(arg) for arg in call.launch.args])
 
     def _argument(self, arg: Pointer | Scalar) -> int | bytes | None:

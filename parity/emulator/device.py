@@ -274,9 +274,18 @@ class Device:
         """Memory of which no byte was written yet."""
         return self._memory.allocate(nbytes, name)
 
-    def write(self, allocation: Allocation, array: np.ndarray[Any, Any], defined: Any = None, offset: int = 0) -> None:
+    def write(
+        self,
+        allocation: Allocation,
+        array: np.ndarray[Any, Any],
+        defined: Any = None,
+        offset: int = 0,
+        *,
+        constant: bool = False,
+    ) -> None:
         """Copy an array's bytes to byte ``offset``; ``defined`` (bool per byte) says which of them count as written.
 
+        To write bytes that are ``constant`` is a fault, so reads of them can race with nothing and are not traced.
         All bytes of a variable (``symbol``) count as written, and a constant stays one.
 
         Raises:
@@ -286,7 +295,8 @@ class Device:
         at = self._part(allocation, offset, raw.size)
         self._memory.data[at] = raw
         if at.start < self._memory.end:
-            self._memory.state[at] = 3 if defined is None else np.where(np.asarray(defined, bool).reshape(-1), 3, 1)
+            state = 2 if constant else 3
+            self._memory.state[at] = state if defined is None else np.where(np.asarray(defined, bool).reshape(-1), state, 1)
 
     def read(self, allocation: Allocation, offset: int = 0, size: int | None = None) -> Bytes:
         """The ``size`` bytes of an allocation from ``offset`` on (default: all that follow), as a copy.

@@ -84,6 +84,13 @@ template <int STATE> static inline bool may_access_some(Context *c, u64 at, u32 
   if (c->checked) copy_some((u8 *)state, c->shadow + offset, bytes);
   return (state[0] & state[1] & EACH_BYTE * STATE) == EACH_BYTE * STATE;
 }
+// Whether a kernel may write any of up to 64 bytes, of which all may be read. What it may not write needs no trace.
+static inline bool varies(Context *c, u64 at, u32 bytes) {
+  const u8 *s = c->shadow + (at - c->base);
+  u32 any = c->compares;
+  for (u32 i = 0; i < bytes; i++) any |= s[i] & WRITABLE;
+  return any;
+}
 
 // --- addresses that are no multiples of what the source's type promises ---
 u32 misaligned_at(Context *c, u64 at, u32 low, u32 instruction) {
@@ -263,13 +270,15 @@ static u32 trace_one(Context *c, u64 at, u32 bytes, u32 lane, u32 instruction, b
   return 0;
 }
 constexpr u64 ARGUMENTS = 2048; // bytes for the kernarg segment
-// Of the lanes that execute, `lanes` are those that count: all, or one for all that access the same place.
+// Of the lanes that execute, `lanes` are those that count: one is enough for all that access the same place, and none is
+// needed where no kernel may write.
 template <bool WRITES> static u32 trace(Context *c, Mask exec, Mask lanes, const Lanes<u64> &at, u32 bytes, u32 instruction, Mask same) {
   Group *g = c->running;
   Wave &w = g->wave[g->current];
   // To look at the arguments or the size of the launch (with a vector load, in older compilers) is no work yet.
   if (exec && at[first(exec)] - c->kernarg >= ARGUMENTS) w.busy = 1;
   if (exec & w.missed) return fault(c, DIVERGENT_BARRIER, 0, 0, first(exec & w.missed), w.instruction);
+  if (!lanes) return 0;
   const Tracer tracer(c, instruction);
   if (lanes == ALL && !out_of_order(at, ALL, bytes) && tracer.block<WRITES>(at[0], LANES * bytes)) return 0;
   for (Mask m = lanes, done; m; m &= ~done) {
@@ -317,7 +326,7 @@ u32 atomic_done(Context *c, u64 at, u32 bytes, u64 changed, u32 lane, u32 instru
   }
   return 0;
 }
-static u32 gather_untraced(Context *c, Mask lanes, const Lanes<u64> &at, u32 bytes, u32 instruction, V<u32> *out) {
+static u32 gather_untraced(Context *c, Mask lanes, const Lanes<u64> &at, u32 bytes, u32 instruction, V<u32> *out, Mask *vary = nullptr) {
   u32 n = bytes < 4 ? 1 : bytes / 4;
   u32 *flat = (u32 *)out;
   for (Mask m = lanes; m; m &= m - 1) {
@@ -325,6 +334,7 @@ static u32 gather_untraced(Context *c, Mask lanes, const Lanes<u64> &at, u32 byt
     if (!may_access_some<READABLE>(c, at[i], bytes))
       if (u32 why = refused(c, at[i], bytes, READABLE))
         if (read_fault(c, why, at[i], bytes, i, instruction)) return 1;
+    if (vary && varies(c, at[i], bytes)) *vary |= m & -m;
     copy_some((u8 *)w, c->data + (at[i] - c->base), bytes);
     for (u32 k = 0; k < n; k++) flat[k * LANES + i] = w[k];
   }
@@ -333,10 +343,11 @@ static u32 gather_untraced(Context *c, Mask lanes, const Lanes<u64> &at, u32 byt
 u32 gather_at(Context *c, Mask exec, In<u64> where, u32 bytes, u32 instruction, V<u32> *out) {
   const Lanes<u64> at(where);
   const Mask lanes = c->trace[0] ? distinct(c, exec, at) : exec;
-  if (gather_untraced(c, lanes, at, bytes, instruction, out)) return 1;
+  Mask vary = 0;
+  if (gather_untraced(c, lanes, at, bytes, instruction, out, &vary)) return 1;
   if (lanes != exec)
     for (u32 k = 0; k < (bytes + 3) / 4; k++) out[k] = all(((u32 *)(out + k))[first(exec)]);
-  return c->trace[0] && trace<false>(c, exec, lanes, at, bytes, instruction, 0);
+  return c->trace[0] && trace<false>(c, exec, vary, at, bytes, instruction, 0);
 }
 u32 scatter_at(Context *c, Mask exec, In<u64> where, u32 bytes, u32 instruction, const V<u32> *in) {
   const Lanes<u64> at(where);
@@ -375,7 +386,7 @@ template <int WORDS> static inline u32 load_words(Context *c, u64 at, u32 instru
   if ((every & 0x02020202u) != 0x02020202u)
     if (u32 why = refused(c, at, 4 * WORDS, READABLE))
       if (read_fault(c, why, at, 4 * WORDS, ~0u, instruction)) return 1;
-  if (c->trace[0] && trace_one(c, at, 4 * WORDS, ~0u, instruction, false, false, false)) return 1;
+  if (c->trace[0] && varies(c, at, 4 * WORDS) && trace_one(c, at, 4 * WORDS, ~0u, instruction, false, false, false)) return 1;
   copy<4 * WORDS>((u8 *)out, c->data + offset);
   return 0;
 }
@@ -391,7 +402,7 @@ u32 scalar_load_checked(Context *c, u64 at, u32 words, u32 instruction, u32 *out
 }
 u32 scalar_load_part(Context *c, u64 at, u32 bytes, u32 instruction, u32 *out) {
   if (u32 why = refused(c, at, bytes, READABLE)) return fault(c, why, at, bytes, ~0u, instruction);
-  if (c->trace[0] && trace_one(c, at, bytes, ~0u, instruction, false, false, false)) return 1;
+  if (c->trace[0] && varies(c, at, bytes) && trace_one(c, at, bytes, ~0u, instruction, false, false, false)) return 1;
   *out = 0;
   copy_some((u8 *)out, c->data + (at - c->base), bytes);
   return 0;
@@ -406,46 +417,57 @@ template <class T, int STATE> INLINE bool block_at(Context *c, Mask exec, u64 ba
   if (!c->checked) return true;
   return none_set<N>((peek<Block<N>>(c->shadow + offset) & EACH_BYTE * STATE) ^ EACH_BYTE * STATE);
 }
+// The lanes that access what a kernel may write.
+template <class T> INLINE Mask varying(Context *c, Mask exec, V<T> state) {
+  return c->compares ? exec : mask(bools((state & (T)(EACH_BYTE * WRITABLE)) != (T)0)) & exec;
+}
 // Lanes at any addresses: whether all that are live may be accessed. Offsets of the others become 0.
-template <class T, int STATE> INLINE bool lanes_at(Context *c, Mask exec, V<u64> &offset) {
+template <class T, int STATE> INLINE bool lanes_at(Context *c, Mask exec, V<u64> &offset, Mask *vary = nullptr) {
   offset = sel(unmask(exec), offset, all<u64>(0));
   if (mask(bools(offset > c->size - sizeof(T)))) return false;
   if (!c->checked) return true;
   const Lanes<u64> each(offset);
   Lanes<T> state;
   for (int i = 0; i < LANES; i++) state[i] = peek<T>(c->shadow + each[i]);
+  if (vary) *vary = varying(c, exec, state.vector());
   return !(mask(bools((state.vector() & (T)(EACH_BYTE * STATE)) != (T)(EACH_BYTE * STATE))) & exec);
 }
 // Lanes whose addresses follow each other, and whose bytes are in the wanted state. `offset` is that of lane 0, even if it
 // does not execute: all that lanes would access is inside of the arena.
-template <class T, int STATE> static inline bool block_of(Context *c, Mask exec, const Lanes<u64> &at, u64 &offset) {
+template <class T, int STATE> static inline bool block_of(Context *c, Mask exec, const Lanes<u64> &at, u64 &offset, Mask &vary) {
   const u32 i = first(exec);
   offset = at[i] - i * sizeof(T) - c->base;
   if (offset > c->size - sizeof(T) * LANES || out_of_order(at, exec, sizeof(T))) return false;
-  return !(mask(bools((peek<V<T>>(c->shadow + offset) & (T)(EACH_BYTE * STATE)) != (T)(EACH_BYTE * STATE))) & exec);
+  const V<T> state = peek<V<T>>(c->shadow + offset);
+  vary = varying(c, exec, state);
+  return !(mask(bools((state & (T)(EACH_BYTE * STATE)) != (T)(EACH_BYTE * STATE))) & exec);
 }
 template <class T> static u32 load_traced(Context *c, Mask exec, In<u64> where, u32 instruction, V<T> *out) {
   const Lanes<u64> at(where);
-  if (u64 begin; block_of<T, READABLE>(c, exec, at, begin)) {
+  Mask vary = 0;
+  if (u64 begin; block_of<T, READABLE>(c, exec, at, begin, vary)) {
     *out = peek<V<T>>(c->data + begin);
-    return trace<false>(c, exec, exec, at, sizeof(T), instruction, 0);
+    return trace<false>(c, exec, vary, at, sizeof(T), instruction, 0);
   }
   const Mask lanes = distinct(c, exec, at);
   Lanes<T> x;
   V<u64> offset = where - c->base;
-  if (lanes & (lanes - 1) && lanes_at<T, READABLE>(c, lanes, offset)) {
+  if (lanes & (lanes - 1) && lanes_at<T, READABLE>(c, lanes, offset, &vary)) {
     const Lanes<u64> each(offset);
     for (u32 i = 0; i < LANES; i++) x[i] = peek<T>(c->data + each[i]);
-  } else
+  } else {
+    vary = 0;
     for (Mask m = lanes; m; m &= m - 1) {
       u32 i = first(m);
       if (!may_access<T, READABLE>(c, at[i]))
         if (u32 why = refused(c, at[i], sizeof(T), READABLE))
           if (read_fault(c, why, at[i], sizeof(T), i, instruction)) return 1;
+      if (varies(c, at[i], sizeof(T))) vary |= m & -m;
       x[i] = peek<T>(c->data + (at[i] - c->base));
     }
+  }
   *out = lanes == exec ? x.vector() : all(x[first(exec)]);
-  return trace<false>(c, exec, lanes, at, sizeof(T), instruction, 0);
+  return trace<false>(c, exec, vary, at, sizeof(T), instruction, 0);
 }
 template <class T>
 static inline u32 load(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 instruction, V<T> *out) {
@@ -466,7 +488,8 @@ static inline u32 load(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> hi, 
 }
 template <class T> static u32 store_traced(Context *c, Mask exec, In<u64> where, u32 instruction, In<T> x) {
   const Lanes<u64> at(where);
-  if (u64 begin; block_of<T, WRITABLE>(c, exec, at, begin)) {
+  Mask vary;
+  if (u64 begin; block_of<T, WRITABLE>(c, exec, at, begin, vary)) {
     u8 *const to = c->data + begin, *const state = c->shadow + begin;
     const V<T> before = peek<V<T>>(to);
     const Mask same = mask(bools(before == x)) & exec;
