@@ -295,8 +295,9 @@ class Device:
         at = self._part(allocation, offset, raw.size)
         self._memory.data[at] = raw
         if at.start < self._memory.end:
-            state = 2 if constant else 3
-            self._memory.state[at] = state if defined is None else np.where(np.asarray(defined, bool).reshape(-1), state, 1)
+            written = 2 if constant else 3
+            whole = defined is None
+            self._memory.state[at] = written if whole else np.where(np.asarray(defined, bool).reshape(-1), written, 1)
 
     def read(self, allocation: Allocation, offset: int = 0, size: int | None = None) -> Bytes:
         """The ``size`` bytes of an allocation from ``offset`` on (default: all that follow), as a copy.

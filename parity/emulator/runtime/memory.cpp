@@ -280,14 +280,12 @@ template <bool WRITES> static u32 trace(Context *c, Mask exec, Mask lanes, const
   if (exec & w.missed) return fault(c, DIVERGENT_BARRIER, 0, 0, first(exec & w.missed), w.instruction);
   if (!lanes) return 0;
   const Tracer tracer(c, instruction);
-  if (lanes == ALL && !out_of_order(at, ALL, bytes) && tracer.block<WRITES>(at[0], LANES * bytes)) return 0;
+  const V<u64> step = at.vector() - of_lane_before(at.vector());
+  const Mask go_on = mask(bools(step == 0) | bools(step == bytes)) & lanes & lanes << 1;
   for (Mask m = lanes, done; m; m &= ~done) {
-    u32 i = first(m);
-    done = m & -m;
-    u64 n = bytes; // of this lane and of those that go on behind it, or are where the one before is
-    for (u32 k = i + 1; k < LANES && m >> k & 1 && (at[k] == at[i] + n || at[k] == at[i] + n - bytes); k++)
-      n = at[k] - at[i] + bytes, done |= (Mask)1 << k;
-    if (tracer.block<WRITES>(at[i], n)) continue;
+    const u32 i = first(m), last = i + __builtin_ctzl(~(u64)(go_on >> i >> 1));
+    done = ~(~(Mask)1 << last); // lanes that go on behind the one before, or are where it is
+    if (tracer.block<WRITES>(at[i], at[last] - at[i] + bytes)) continue;
     done = m & -m;
     if (u64 place = at[i] - c->scratch; place < c->variables - c->scratch) {
       u64 all_lanes = g->waves * LANES, mine = g->current * LANES + i;
@@ -417,20 +415,16 @@ template <class T, int STATE> INLINE bool block_at(Context *c, Mask exec, u64 ba
   if (!c->checked) return true;
   return none_set<N>((peek<Block<N>>(c->shadow + offset) & EACH_BYTE * STATE) ^ EACH_BYTE * STATE);
 }
-// The lanes that access what a kernel may write.
-template <class T> INLINE Mask varying(Context *c, Mask exec, V<T> state) {
-  return c->compares ? exec : mask(bools((state & (T)(EACH_BYTE * WRITABLE)) != (T)0)) & exec;
-}
-// Lanes at any addresses: whether all that are live may be accessed. Offsets of the others become 0.
+// Lanes at any addresses: whether all that are live may be accessed. Offsets of the others become one of theirs.
 template <class T, int STATE> INLINE bool lanes_at(Context *c, Mask exec, V<u64> &offset, Mask *vary = nullptr) {
-  offset = sel(unmask(exec), offset, all<u64>(0));
+  offset = sel(unmask(exec), offset, all(exec ? Lanes<u64>(offset)[first(exec)] : 0));
   if (mask(bools(offset > c->size - sizeof(T)))) return false;
   if (!c->checked) return true;
   const Lanes<u64> each(offset);
-  Lanes<T> state;
-  for (int i = 0; i < LANES; i++) state[i] = peek<T>(c->shadow + each[i]);
-  if (vary) *vary = varying(c, exec, state.vector());
-  return !(mask(bools((state.vector() & (T)(EACH_BYTE * STATE)) != (T)(EACH_BYTE * STATE))) & exec);
+  T every = (T)~0ul, any = 0;
+  for (u32 i = 0; i < LANES; i++) every &= peek<T>(c->shadow + each[i]), any |= peek<T>(c->shadow + each[i]);
+  if (vary) *vary = c->compares | (any & (T)(EACH_BYTE * WRITABLE)) != 0 ? exec : 0;
+  return (every & (T)(EACH_BYTE * STATE)) == (T)(EACH_BYTE * STATE);
 }
 // Lanes whose addresses follow each other, and whose bytes are in the wanted state. `offset` is that of lane 0, even if it
 // does not execute: all that lanes would access is inside of the arena.
@@ -439,7 +433,7 @@ template <class T, int STATE> static inline bool block_of(Context *c, Mask exec,
   offset = at[i] - i * sizeof(T) - c->base;
   if (offset > c->size - sizeof(T) * LANES || out_of_order(at, exec, sizeof(T))) return false;
   const V<T> state = peek<V<T>>(c->shadow + offset);
-  vary = varying(c, exec, state);
+  vary = c->compares ? exec : mask(bools((state & (T)(EACH_BYTE * WRITABLE)) != (T)0)) & exec;
   return !(mask(bools((state & (T)(EACH_BYTE * STATE)) != (T)(EACH_BYTE * STATE))) & exec);
 }
 template <class T> static u32 load_traced(Context *c, Mask exec, In<u64> where, u32 instruction, V<T> *out) {
@@ -501,10 +495,10 @@ template <class T> static u32 store_traced(Context *c, Mask exec, In<u64> where,
   const Lanes<T> value(x);
   Mask same = 0; // lanes that write what is there already: no matter who is first
   for (Mask m = exec; m; m &= m - 1) {
-    u32 i = first(m);
+    const u32 i = first(m);
     if (!may_access<T, WRITABLE>(c, at[i]))
       if (u32 why = refused(c, at[i], sizeof(T), WRITABLE)) return fault(c, why, at[i], sizeof(T), i, instruction);
-    if (peek<T>(c->data + (at[i] - c->base)) == value[i]) same |= m & -m;
+    same |= (Mask)(peek<T>(c->data + (at[i] - c->base)) == value[i]) << i;
   }
   if (trace<true>(c, exec, exec, at, sizeof(T), instruction, same)) return 1;
   c->changes += same != exec;

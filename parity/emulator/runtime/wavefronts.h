@@ -68,6 +68,14 @@ template <class T> struct Lanes {
   T operator[](u32 i) const { return lane[i]; }
   V<T> vector() const { return peek<V<T>>((const u8 *)lane); }
 };
+// That of the lane before; of lane 0 its own.
+INLINE V<u64> of_lane_before(V<u64> x) {
+#if LANES == 64
+  return __builtin_shufflevector(x, x, 0, EIGHT(0), EIGHT(8), EIGHT(16), EIGHT(24), EIGHT(32), EIGHT(40), EIGHT(48), 56, 57, 58, 59, 60, 61, 62);
+#else
+  return __builtin_shufflevector(x, x, 0, EIGHT(0), EIGHT(8), EIGHT(16), 24, 25, 26, 27, 28, 29, 30);
+#endif
+}
 // The value that each lane finds in the lane of that number, which is below LANES.
 INLINE V<u32> taken_from(In<u32> x, In<u32> lanes) {
 #if defined(__AVX512F__) && LANES == 32
