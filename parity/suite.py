@@ -11,7 +11,7 @@ import traceback
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, Protocol, get_args
 
 from msgspec import Meta, Struct
 
@@ -58,6 +58,18 @@ class _Settings(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab")
     hip_include: list[str] = []
     hip_flags: list[str] = []
     hip_force_include: list[str] = []
+
+
+class OfEntry(Protocol):
+    """An object that names a kernel entry: a case, a task, a row of the matrix."""
+
+    @property
+    def op(self) -> str:
+        """The name of the op."""
+
+    @property
+    def dtypes(self) -> tuple[str, ...]:
+        """Its dtypes."""
 
 
 @dataclass(frozen=True)
@@ -150,9 +162,13 @@ class Suite:
         """
         return self.op(split(text)[0]).parse(text)
 
-    def entry(self, case: Case) -> Entry:
-        """The kernel entry that a case calls."""
-        return Entry(self.op(case.op), case.dtypes)
+    def entry(self, about: OfEntry) -> Entry:
+        """The kernel entry that a case calls, or that a task is about.
+
+        Raises:
+            UsageError: there is no such op.
+        """
+        return Entry(self.op(about.op), about.dtypes)
 
     def select(self, selectors: Sequence[str], dtypes: Sequence[str] = ()) -> Selection:
         """The selection that selectors name: ops, modules, patterns, kernel entries, or printed cases; all if none.

@@ -67,10 +67,10 @@ class Columns:
         replays only if one of its cases was recorded there. Texts and not seeds tell cases apart, because other
         versions of what draws cases draw others.
         """
-        found, problems = self._recorded(suite, {Entry(suite.op(task.op), task.dtypes).kernel for task in tasks})
+        found, problems = self._recorded(suite, {suite.entry(task).kernel for task in tasks})
 
         def one(task: Task) -> Task:
-            kernel = Entry(suite.op(task.op), task.dtypes).kernel
+            kernel = suite.entry(task).kernel
             recorded = {column: texts.get(kernel, {}) for column, texts in found.items()}
             if task.cases is not None:
                 wanted = {text for _, text in task.cases}

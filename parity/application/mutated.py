@@ -15,7 +15,6 @@ from parity.engine import Progress
 from parity.errors import NotAvailable
 from parity.files import below
 from parity.mutation import MutantJournal, Recall, Settings, Subject, Tried, Usual, mutate, recall_of
-from parity.op import Entry
 
 __all__ = ["JOURNAL", "Planted", "plant"]
 
@@ -64,7 +63,7 @@ def plant(
     budgets: dict[tuple[str, str], float] = {}
 
     def measured(subject: Subject, usual: Usual) -> None:
-        entry = Entry(run.suite.op(subject.op), subject.dtypes)
+        entry = run.suite.entry(subject)
         for kernel in entry.kernels:
             budgets[kernel, subject.column.target] = round(usual.budget, 6)
         if left := usual.drawn - usual.cases:
@@ -112,7 +111,7 @@ def _subjects(prepared: Prepared) -> Iterator[Subject]:
     """The kernels with the columns on which faults are planted, and those by which they are judged."""
     run, plan = prepared.run, prepared.plan
     for task in plan.tasks:
-        entry = Entry(run.suite.op(task.op), task.dtypes)
+        entry = run.suite.entry(task)
         others = tuple(column for column in task.columns if column.vendor == "cuda")
         for column in task.columns:
             code = plan.code.get((entry.op.module, column))

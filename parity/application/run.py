@@ -224,7 +224,7 @@ class Run:
     @property
     def modules(self) -> list[str]:
         """The modules with the kernels."""
-        return self.suite.modules_of(self.entries if self.picked is None else map(self._entry, self.picked))
+        return self.suite.modules_of(self.entries if self.picked is None else map(self.suite.entry, self.picked))
 
     @property
     def targets(self) -> list[str]:
@@ -283,10 +283,7 @@ class Run:
 
     def kernels(self, plan: Plan) -> Iterator[tuple[Task, str]]:
         """The tasks of the plan, each with its kernel."""
-        return ((task, self._entry(task).kernel) for task in plan.tasks)
-
-    def _entry(self, task: Task) -> Entry:
-        return Entry(self.suite.op(task.op), task.dtypes)
+        return ((task, self.suite.entry(task).kernel) for task in plan.tasks)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ import numpy as np
 from parity.engine import Column, Task, worker
 from parity.errors import DeviceLost, Unsupported
 from parity.launch import Buffer, Computation, Fault, Launch, Outcome
-from parity.op import Entry
 from parity.runners import Drawing, Explaining, Library, Session, Shadowing
 from parity.runners.recording import RecordedCase, launch_digest
 
@@ -87,7 +86,7 @@ def observed_all(task: Task) -> dict[str, Observed]:
     """
     here = worker.current()
     (column,) = task.columns
-    entry = Entry(here.suite.op(task.op), task.dtypes)
+    entry = here.suite.entry(task)
     session: Session = here.kernels(column)
     code = here.plan.code[entry.op.module, column]
     found: dict[str, Observed] = {}

@@ -213,7 +213,7 @@ def _elsewhere(pool: Pool, plan: Plan, suite: Suite, task: Task, column: Column,
     try:
         return pool.schedule(_measured, [task, column, hot, seconds], seconds=limit, columns=(column,)).result()
     except (Died, Late) as error:
-        entry = Entry(suite.op(task.op), task.dtypes)
+        entry = suite.entry(task)
         problem = str(error) if isinstance(error, Died) else f"no answer within {limit:g} s"
         return Measured(None, [_blank(entry, column)("", entry.name, problem=problem)])
     except Absent as reason:
@@ -246,7 +246,7 @@ def _blank(entry: Entry, column: Column) -> Callable[..., Measurement]:
 def _measurements(
     plan: Plan, suite: Suite, task: Task, column: Column, session: Session, meter: Timer | Counter
 ) -> Iterator[Measurement]:
-    entry = Entry(suite.op(task.op), task.dtypes)
+    entry = suite.entry(task)
     op, code = entry.op, plan.code[entry.op.module, column]
     blank = _blank(entry, column)
     if task.cases is not None:

@@ -89,7 +89,7 @@ def lead(
 def _lead(task: Task, tries: int) -> list[Found]:
     """The search in one kernel, by a worker."""
     here = worker.current()
-    entry = Entry(here.suite.op(task.op), task.dtypes)
+    entry = here.suite.entry(task)
     for column in task.columns:
         if code := here.plan.code.get((entry.op.module, column)):
             session = here.kernels(column)

@@ -76,7 +76,7 @@ def _executed(plan: Plan, suite: Suite, pool: Pool, numbers: list[int]) -> Itera
 
 
 def _one_by_one(plan: Plan, suite: Suite, pool: Pool, task: Task) -> Iterator[RecordedCase]:
-    entry = Entry(suite.op(task.op), task.dtypes)
+    entry = suite.entry(task)
     for column in task.columns:
         for title, text in plan.draw(suite, task):
             alone = replace(task, columns=(column,), cases=((title, text),))
@@ -96,7 +96,7 @@ def _one_by_one(plan: Plan, suite: Suite, pool: Pool, task: Task) -> Iterator[Re
 def observe(task: Task) -> list[RecordedCase]:
     """Execute a task, inside of a worker process."""
     here = worker.current()
-    entry = Entry(here.suite.op(task.op), task.dtypes)
+    entry = here.suite.entry(task)
     texts = here.plan.draw(here.suite, task)
     cases = []
     for column in task.columns:

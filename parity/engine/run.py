@@ -14,7 +14,6 @@ from parity.engine.plan import Plan
 from parity.engine.pool import Pools, completed, worker_pool
 from parity.engine.results import CaseRecord, Column, Task
 from parity.engine.vendors import compared
-from parity.op import Entry
 from parity.suite import Suite
 
 __all__ = ["Progress", "perform", "prepare", "run", "scheduled", "task_limit"]
@@ -79,7 +78,7 @@ def prepare(plan: Plan, suite: Suite, pool: Pool, report: Progress) -> None:
     """Translate all kernels first, in batches: cheaper than one by one. A failure shows up again when it matters."""
     kernels: dict[tuple[str, Column], list[str]] = {}
     for task in plan.tasks:
-        entry = Entry(suite.op(task.op), task.dtypes)
+        entry = suite.entry(task)
         for column in task.columns:
             code = plan.code.get((entry.op.module, column))
             for symbol in map(code.symbol, entry.kernels) if code else ():
@@ -99,7 +98,7 @@ def prepare(plan: Plan, suite: Suite, pool: Pool, report: Progress) -> None:
 def _one_by_one(plan: Plan, suite: Suite, pool: Pool, task: Task) -> Iterator[CaseRecord]:
     """Each case in a time limit of its own; if even that ends its process, on each column alone."""
     done: dict[Column, list[CaseRecord]] = {column: [] for column in task.columns}
-    entry = Entry(suite.op(task.op), task.dtypes)
+    entry = suite.entry(task)
     for case in plan.draw(suite, task):
         left_out = [c for c in task.columns if task.cases is None and worker.endless(done[c])]
         yield from (CaseRecord.of(entry, column, case[1], worker.LEFT_OUT, case[0]) for column in left_out)
@@ -114,7 +113,7 @@ def _one_by_one(plan: Plan, suite: Suite, pool: Pool, task: Task) -> Iterator[Ca
         except Absent as reason:
             records = _not_run(plan, suite, alone, reason)
         for record in records:
-            mine = next(c for c in columns if (c.runner, c.target) == (record.runner, record.target))
+            mine = next(column for column in columns if column.ran(record))
             done[mine].append(record)
             wanted = task.shrink and record.verdict.status is Status.FAIL and not record.known
             yield _with_minimal(plan, pool, alone, record) if wanted else record
@@ -122,7 +121,7 @@ def _one_by_one(plan: Plan, suite: Suite, pool: Pool, task: Task) -> Iterator[Ca
 
 def _with_minimal(plan: Plan, pool: Pool, task: Task, record: CaseRecord) -> CaseRecord:
     """The record with the simplest case of its failure, if the search for it does not meet one that ends a process."""
-    where = tuple(c for c in task.columns if (c.runner, c.target) == (record.runner, record.target))
+    where = tuple(column for column in task.columns if column.ran(record))
     search = replace(task, columns=where, shrink=True)
     with contextlib.suppress(Died, Late, Absent):
         (found,) = _submitted(pool, search, task_limit(plan, search)).result()
@@ -149,7 +148,7 @@ def _on_one(plan: Plan, suite: Suite, pool: Pool, task: Task) -> list[CaseRecord
     column = task.columns[0]
     try:
         found = _submitted(pool, task, plan.seconds).result()
-        return [record for record in found if (record.runner, record.target) == (column.runner, column.target)]
+        return [record for record in found if column.ran(record)]
     except Absent as reason:
         verdict = _absent(reason)
     except Late:
@@ -161,14 +160,14 @@ def _on_one(plan: Plan, suite: Suite, pool: Pool, task: Task) -> list[CaseRecord
         if error.killed:
             verdict = Verdict(Status.NOT_JUDGED, "killed", detail=f"{error}, as a system does that is out of memory")
     ((title, text),) = plan.draw(suite, task)
-    entry = Entry(suite.op(task.op), task.dtypes)
+    entry = suite.entry(task)
     about = entry.op.divergences(entry.dtypes).get(text, "")
     return [plan.known.mark(CaseRecord.of(entry, column, text, verdict, title, divergence=about))]
 
 
 def _not_run(plan: Plan, suite: Suite, task: Task, reason: Absent) -> list[CaseRecord]:
     """The records of a task that nobody can execute."""
-    entry = Entry(suite.op(task.op), task.dtypes)
+    entry = suite.entry(task)
     about = entry.op.divergences(entry.dtypes)
     return [
         CaseRecord.of(entry, column, text, _absent(reason), title, divergence=about.get(text, ""))

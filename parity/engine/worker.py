@@ -91,7 +91,7 @@ class Worker:
 
         Of every column the first failures of each kind are shrunk.
         """
-        entry = Entry(self.suite.op(task.op), task.dtypes)
+        entry = self.suite.entry(task)
         records: dict[Column, list[CaseRecord]] = {column: [] for column in task.columns}
         minimal: dict[Column, dict[tuple[Status, str], Case]] = {column: {} for column in task.columns}
         # The outputs of which no case so far tells a kernel from one that writes zeros.

@@ -17,7 +17,6 @@ from parity.engine.processes import Processes
 from parity.errors import NotAvailable, UsageError
 from parity.knobs.knob import Knob, knobs_for
 from parity.knobs.turning import Subject, Turn, staged, turn, untouched
-from parity.op import Entry
 from parity.suite import Suite
 from parity.toolchain import HELPFUL, other_headers, target, with_headers
 
@@ -132,7 +131,7 @@ def turn_each(plan: Plan, suite: Suite, *, jobs: int | None = None, progress: Pr
         for done, future in enumerate(completed(trying), 1):
             found[future] = _turned(future, *trying[future], suite, limit)
             report("turning", done, len(trying))
-    entry = Entry(suite.op(task.op), task.dtypes)
+    entry = suite.entry(task)
     return Answer(text, entry.kernel, tuple(before), tuple(found[future] for future in trying))
 
 
@@ -146,7 +145,7 @@ def _subjects(
     limit: float,
 ) -> Iterator[Subject]:
     """The sides whose knobs can change what becomes of the case."""
-    entry = Entry(suite.op(task.op), task.dtypes)
+    entry = suite.entry(task)
     of_column = {column: each for column in task.columns for each in records if each.column == str(column)}
     for each in records:
         if not (each.verdict.judged or each.verdict.status is Status.TAKEN):
@@ -196,7 +195,7 @@ def _records(future: Future[tuple[CaseRecord, ...]], task: Task, suite: Suite, l
     except Died as error:
         verdict = Verdict(Status.CRASH, "crash", detail=str(error))
     assert task.cases
-    entry = Entry(suite.op(task.op), task.dtypes)
+    entry = suite.entry(task)
     return tuple(CaseRecord.of(entry, column, task.cases[0][1], verdict) for column in task.columns)
 
 

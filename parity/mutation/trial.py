@@ -196,7 +196,7 @@ def _of(subject: Subject) -> _Ready:
     """The state kept of a kernel; that of the one before is dropped."""
     if not _ready or _ready[0].subject != subject:
         state = worker.current()
-        entry = Entry(state.suite.op(subject.op), subject.dtypes)
+        entry = state.suite.entry(subject)
         module = state.plan.code[entry.op.module, subject.column]
         texts = [text for _, text in state.plan.draw(state.suite, subject.task)]
         _ready[:] = [_Ready(subject, entry, alone(module, entry.kernels), tuple(_concrete(entry, texts)))]

@@ -11,7 +11,6 @@ from parity.codeobject import CodeObject
 from parity.engine import Column
 from parity.engine.leading import Found
 from parity.errors import count_of
-from parity.op import Entry
 from parity.report.matrix import Matrix
 from parity.static import Gap, Kind, gaps_in, reason_of, text_at
 from parity.suite import Suite
@@ -117,7 +116,7 @@ def _gaps(
 ) -> Iterator[tuple[str, Column, list[list[Gap]]]]:
     """Kernel, column and gaps of every cell in which code was noted, and of which not all was reached."""
     for row in matrix.rows:
-        symbols = Entry(suite.op(row.op), row.dtypes).kernels
+        symbols = suite.entry(row).kernels
         for column, cell in zip(matrix.columns, row.cells, strict=True):
             built, reached = code.get((row.module, column)), cell.reached
             if built and reached and reached.blocks_reached < reached.blocks:
