@@ -14,7 +14,7 @@ from parity.arguments import Word, in_range
 from parity.case import Case, Tensor
 from parity.codeobject import CodeObject
 from parity.declaration import Declaration
-from parity.dtypes import dtype
+from parity.dtypes import Array, dtype
 from parity.errors import Unreferenced, UsageError
 from parity.expression import Scope, expression
 from parity.functions import wanted
@@ -27,8 +27,6 @@ from parity.reference.expected import Bounds, Expected, Limits
 from parity.shapes import words
 
 __all__ = ["Call", "Work", "call_of", "spelled", "timed", "work_of"]
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)

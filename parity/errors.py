@@ -27,7 +27,6 @@ __all__ = [
     "nearest",
     "refusal",
     "shown",
-    "unwritable",
 ]
 
 SYSTEM_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EAGAIN)
@@ -107,12 +106,6 @@ def refusal(error: OSError) -> str:
     """The error message for an operation that the system refuses."""
     where = f" {error.filename}" if isinstance(error.filename, str | Path) else ""
     return f"the system refuses{where}: {error.strerror or error}"
-
-
-def unwritable(path: Path | str, error: OSError, advice: str) -> ParityError:
-    """The error for a file that cannot be written, with advice."""
-    kind = SystemLacks if error.errno in SYSTEM_ERRORS else UsageError
-    return kind(f"cannot write {path}: {error.strerror}; {advice}")
 
 
 def shown(path: Path | str) -> str:

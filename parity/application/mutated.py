@@ -11,10 +11,10 @@ from pathlib import Path
 import parity
 from parity.application.run import Prepared
 from parity.cache import digest
-from parity.engine import Progress
+from parity.engine import Journal, Progress
 from parity.errors import NotAvailable
 from parity.files import below
-from parity.mutation import MutantJournal, Recall, Settings, Subject, Tried, Usual, mutate, recall_of
+from parity.mutation import Recall, Settings, Subject, Tried, Usual, mutate, recall_of
 
 __all__ = ["JOURNAL", "Planted", "plant"]
 
@@ -75,8 +75,9 @@ def plant(
         "parity": _own_digest(),
         "search": settings.search,
     }
-    with MutantJournal(folder / JOURNAL, decides) as journal:
-        known = dict(journal.tried)
+    advice = "choose another folder with --output"
+    with Journal(folder / JOURNAL, Tried, decides, "planted faults", advice) as journal:
+        known = {one.mutant.key: one for one in journal.entries}
         try:
             with closing(  # type: ignore[type-var]
                 mutate(
@@ -92,7 +93,7 @@ def plant(
                 )
             ) as results:
                 for one in results:
-                    if one.mutant.key not in journal.tried:
+                    if one.mutant.key not in known:
                         journal.add(one)
                     tried.append(one)
                     if each:

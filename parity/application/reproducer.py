@@ -24,13 +24,14 @@ from parity.case import Case
 from parity.codeobject import mangled
 from parity.compare import bit_patterns, expected_of
 from parity.compare.interval import right_interval
-from parity.dtypes import DType, of_array
+from parity.dtypes import Array, DType, of_array
 from parity.engine import CaseRecord, Column
 from parity.engine.check import Checked
 from parity.engine.standard import Side as Executed
 from parity.engine.standard import Standard
 from parity.engine.worker import Worker
-from parity.errors import NotAvailable, ParityError, Unreferenced, UsageError, unwritable
+from parity.errors import NotAvailable, ParityError, Unreferenced, UsageError
+from parity.files import writing
 from parity.launch import POISON, Arithmetic, Launch, Pointer, Scalar, Struct, poisoned
 from parity.op import Call, Entry
 from parity.options import CUDA_SIDE, DEFAULT_RUNNER, as_arguments
@@ -64,8 +65,6 @@ HIP = {
 ANY_VALUE, OR_NAN, SIGN_OF_ZERO = 1, 2, 4
 """The rules of an element: ``enum rule`` of ``reproduce.h``."""
 
-Array = np.ndarray[Any, Any]
-
 
 @dataclass(frozen=True)
 class Side:
@@ -95,15 +94,13 @@ class Reproducer:
         Raises:
             UsageError: it has something in it, or cannot be written.
         """
-        try:
+        with writing(folder, "choose another folder with -o"):
             if folder.is_dir() and any(folder.iterdir()):
                 raise UsageError(f"{folder} is not empty; name another folder with -o, or remove it")
             for name, content in self.files.items():
                 path = folder / name
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(content)
-        except OSError as error:
-            raise unwritable(folder, error, "choose another folder with -o") from error
 
 
 def reproducer(

@@ -4,7 +4,7 @@ from parity.engine.journal import Journal, differing
 from parity.engine.known import Issue, Known, Reviewed, known_issues
 from parity.engine.plan import Plan, columns_of, runnable, tasks_of
 from parity.engine.record import Record, RecordWriter, environment, read_record, without_code
-from parity.engine.recorder import outcomes
+from parity.engine.recorder import outcomes, recording_journal
 from parity.engine.results import COMPILE_ERROR, NOT_RECORDED, Against, CaseRecord, Column, Provenance, Task
 from parity.engine.run import Progress, run
 from parity.engine.shards import Shard, Share
@@ -33,6 +33,7 @@ __all__ = [
     "known_issues",
     "outcomes",
     "read_record",
+    "recording_journal",
     "run",
     "runnable",
     "tasks_of",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from parity.case import Case
 from parity.codeobject import CodeObject
 from parity.compare import Status, Verdict, compare, show, unchanged
 from parity.coverage import Reached
+from parity.dtypes import Array
 from parity.engine.standard import Side, Standard
 from parity.errors import SYSTEM_ERRORS, SystemLacks, Unreferenced, Unsupported, refusal
 from parity.launch import Fault, Outcome
@@ -23,7 +23,6 @@ from parity.toolchain import MissingKernel
 
 __all__ = ["NO_REFERENCE", "Checked", "Subject", "check", "judge", "unjudged"]
 
-Array = np.ndarray[Any, Any]
 Expectation = Callable[[Mapping[str, Array]], Mapping[str, Expected]]
 """From outputs to what is expected of each."""
 

@@ -17,8 +17,8 @@ from parity.documents import Malformed, json_text, read_json
 from parity.engine.plan import Plan
 from parity.engine.results import COMPILE_ERROR, CaseRecord, Column
 from parity.engine.shards import Share
-from parity.errors import UsageError, unwritable
-from parity.files import below, content_of
+from parity.errors import UsageError
+from parity.files import below, content_of, writing
 from parity.found import SUFFIX
 from parity.op import Entry
 from parity.runners import described, runner
@@ -138,13 +138,11 @@ class RecordWriter:
         """
         self.path = path
         start = path.with_name(f"{path.name}.start")
-        try:
+        with writing(path, "choose another folder with --output"):
             path.parent.mkdir(parents=True, exist_ok=True)
             start.write_bytes(b"".join(json_text(line) + b"\n" for line in (Start(environment), *kept)))
             start.replace(path)  # at once: what was kept is in one of the two, whenever this ends
             self._file: BinaryIO = path.open("ab")
-        except OSError as error:
-            raise unwritable(path, error, "choose another folder with --output") from error
 
     def add(self, record: CaseRecord) -> None:
         self._write(record)

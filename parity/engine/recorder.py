@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,13 +25,43 @@ from parity.runners import Drawing
 from parity.runners.recording import RecordedCase, launch_digest
 from parity.suite import Suite
 
-__all__ = ["observe", "outcomes"]
+__all__ = ["Finished", "observe", "outcomes", "recording_journal"]
+
+
+@dataclass(frozen=True)
+class Finished:
+    """The cases of a task that came to its end; their buffers are compressed."""
+
+    task: int
+    cases: tuple[RecordedCase, ...]
+
+    @classmethod
+    def of(cls, task: int, cases: Iterable[RecordedCase]) -> Finished:
+        """The same with cases as they are."""
+        return cls(task, tuple(_with_buffers(case, lambda data: zlib.compress(data, 1)) for case in cases))
+
+    def unpacked(self) -> list[RecordedCase]:
+        """The cases as they were."""
+        return [_with_buffers(case, zlib.decompress) for case in self.cases]
+
+
+def _with_buffers(case: RecordedCase, change: Callable[[bytes], bytes]) -> RecordedCase:
+    return replace(case, buffers={name: change(data) for name, data in case.buffers.items()})
+
+
+def recording_journal(path: Path, plan: Mapping[str, Any]) -> Journal[Finished]:
+    """The journal of a recording, a file beside the recording to be; ``plan`` as in ``Journal``.
+
+    Raises:
+        UsageError, SystemLacks: as ``Journal``.
+    """
+    return Journal(path, Finished, plan, "a recording", "choose another file with -o")
 
 
 def outcomes(
     plan: Plan,
     suite: Suite,
-    journal: Journal,
+    journal: Journal[Finished],
     *,
     jobs: int | None = None,
     progress: Progress | None = None,
@@ -44,16 +76,17 @@ def outcomes(
         NotAvailable: the device cannot be opened.
         UsageError: the journal cannot be written.
     """
-    missing = [number for number in range(len(plan.tasks)) if number not in journal]
+    there = {entry.task for entry in journal.entries}
+    missing = [number for number in range(len(plan.tasks)) if number not in there]
     report = progress or (lambda what, done, total: None)
     if missing:
         left = replace(plan, tasks=tuple(plan.tasks[number] for number in missing))
         with pools(left, jobs and min(jobs, len(missing))) as pool:
             for number, cases in _executed(plan, suite, pool, missing):
-                journal.add(number, cases)
-                report("recording", len(journal), len(plan.tasks))
-    for number in range(len(plan.tasks)):
-        yield from journal.cases(number)
+                journal.add(Finished.of(number, cases))
+                report("recording", len(journal.entries), len(plan.tasks))
+    for entry in sorted(journal.entries, key=lambda entry: entry.task):
+        yield from entry.unpacked()
 
 
 def _executed(plan: Plan, suite: Suite, pool: Pool, numbers: list[int]) -> Iterator[tuple[int, list[RecordedCase]]]:

@@ -16,8 +16,8 @@ from typing import Any
 
 from parity.cache import digest
 from parity.documents import json_text, read_json
-from parity.errors import UsageError, unwritable
-from parity.files import content_of
+from parity.errors import UsageError
+from parity.files import content_of, writing
 from parity.report.document import WITHOUT_CASES, IssueEntry, MatrixFile
 from parity.report.matrix import State
 from parity.runners.recording import Environment
@@ -114,12 +114,10 @@ def add_summary(folder: Path, summary: Summary) -> Path:
     """
     name = re.sub(r"[^\w.-]+", "-", f"{summary.date}-{summary.commit[:12] or 'run'}")
     path = folder / f"{name}.json"
-    try:
+    with writing(path, "choose another folder with --history"):
         folder.mkdir(parents=True, exist_ok=True)
         if not path.exists():
             path.write_bytes(json_text(summary) + b"\n")
-    except OSError as error:
-        raise unwritable(path, error, "choose another folder with --history") from error
     return path
 
 

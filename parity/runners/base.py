@@ -10,17 +10,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from parity.codeobject import CodeObject, Kernel, first_difference
 from parity.launch import Buffer, Computation, Launch, Outcome, Pointer, argument_bytes
+from parity.reference.expected import Vendor
 
 __all__ = ["Evidence", "Executor", "Library", "OpRunner", "Probe", "Runner", "Session", "Vendor", "mismatch"]
-
-Vendor = Literal["amd", "cuda", "host"]
-"""The vendor whose accuracy limits hold for a device; "host" for a library on a CPU, with the wider of both."""
 
 
 class Evidence(StrEnum):

@@ -6,7 +6,18 @@ import pytest
 
 from parity.codeobject import CodeObject, Kernel
 from parity.compare import Status
-from parity.engine import Column, Journal, Plan, RecordWriter, environment, outcomes, pool, read_record, run, tasks_of
+from parity.engine import (
+    Column,
+    Plan,
+    RecordWriter,
+    environment,
+    outcomes,
+    pool,
+    read_record,
+    recording_journal,
+    run,
+    tasks_of,
+)
 from parity.runners import Evidence
 
 PLUGIN = '''
@@ -77,7 +88,7 @@ def test_a_crash_a_hang_and_an_exception_cost_one_case_each(suite):
 
 @pytest.mark.usefixtures("plugin")
 def test_a_crash_a_hang_and_an_exception_cost_a_recording_one_case_each(suite, tmp_path):
-    with Journal(tmp_path / "some.partial", {}) as journal:
+    with recording_journal(tmp_path / "some.partial", {}) as journal:
         cases = list(outcomes(plan_for(suite, 1, 3, 4, 5, 6), suite, journal, jobs=2))
         assert list(outcomes(plan_for(suite, 1, 3, 4, 5, 6), suite, journal)) == cases
     faults = {int(c.case.partition("x=")[2].partition("~")[0]): c.fault for c in cases}

@@ -11,17 +11,18 @@ import math
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 from parity.divergences import divergences
 from parity.engine import CaseRecord
 from parity.engine.bench import Measurement
+from parity.files import table
 from parity.mutation.recall import Recall
 from parity.report.agreement import AGREEMENT_LEGEND, describe
 from parity.report.changes import Comparison
 from parity.report.document import CellEntry, MatrixFile
 from parity.report.failures import Failure, Reproduction, failure_lines, not_judged, shown_failures
-from parity.report.html.classes import CLASSES
 from parity.report.html.excerpts import Sources
 from parity.report.matrix import State, failure_class
 from parity.static import Footprint
@@ -34,6 +35,9 @@ LONGEST = 20_000
 DIGITS = 4
 """Significant digits of numbers whose last ones nobody reads."""
 
+
+CLASSES = {row["class"]: row["meaning"] for row in table(Path(__file__).with_name("classes.csv"))}
+"""What each class of failures means, and what it often comes from, by its name; one that is not here goes without."""
 
 MOST_CASES = 5_000
 """Cases of a comparison that are listed; two runs of other seeds have no case in common."""
