@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from parity import __version__
-from parity.application.columns import default_runners
+from parity.application.columns import both_sides
 from parity.application.run import Run, Settings
 from parity.application.standalone import Sources, cuda_sources, hip_sources
 from parity.case import Case
@@ -30,7 +29,7 @@ from parity.engine.check import Checked
 from parity.engine.standard import Side as Executed
 from parity.engine.standard import Standard
 from parity.engine.worker import Worker
-from parity.errors import NotAvailable, ParityError, Unreferenced, UsageError
+from parity.errors import ParityError, Unreferenced, UsageError
 from parity.files import writing
 from parity.launch import POISON, Arithmetic, Launch, Pointer, Scalar, Struct, poisoned
 from parity.op import Call, Entry
@@ -39,7 +38,7 @@ from parity.reference.expected import Expected
 from parity.reference.sort import InOrder
 from parity.report.failures import Failure, Reproduction, failure_text
 from parity.report.matrix import failure_class
-from parity.runners import Choosing, Vendor, available, runner
+from parity.runners import Vendor, runner, usual_targets
 from parity.runners.cuda import SHARED_BYTES
 from parity.suite import Suite
 from parity.toolchain import DEFAULT_TARGETS, build_suite
@@ -123,7 +122,7 @@ def reproducer(
         raise UsageError(f"there is no {suite.missing[entry.op.module]}, which has the kernel of {case}")
     call = entry.op.call(case)
     known = _referenced(entry, call)
-    worker, columns, checks = _executed(suite, case, call, runners or _usual(suite, case), targets, checked)
+    worker, columns, checks = _executed(suite, case, call, runners or both_sides(), targets, checked)
     sides, notes = _sides(suite, entry, call, columns, checks)
     expected, why = (known, []) if call.references else _by_cuda(entry, call, worker, checks)
     results, data = _results(call, expected, [side.name for side in sides])
@@ -184,15 +183,6 @@ def reproducer(
     return Reproducer(str(case), files, hip, (*notes, *why))
 
 
-def _usual(suite: Suite, case: Case) -> tuple[str, ...]:
-    """The runners that are asked if none is named: those of a run, and CUDA's side wherever that can be executed."""
-    found = default_runners([suite.entry(case)])
-    with suppress(NotAvailable):
-        available(CUDA_SIDE)
-        return tuple(dict.fromkeys((*found, CUDA_SIDE)))
-    return found
-
-
 def _executed(
     suite: Suite, case: Case, call: Call, runners: Sequence[str], targets: Sequence[str], checked: bool
 ) -> tuple[Worker, tuple[Column, ...], dict[Column, Checked]]:
@@ -219,7 +209,7 @@ def _sides(
     failing = [column for column in amd if column in checks and checks[column].verdict.failed]
     theirs = [column.target for column in columns if column.vendor == "cuda"]
     names = {
-        "cuda": next(iter(theirs), "") or _usual_target(CUDA_SIDE),
+        "cuda": next(iter(theirs), "") or usual_targets(runner(CUDA_SIDE))[0],
         "hip": next((column.target for column in (*failing, *amd)), DEFAULT_TARGETS[0]),
     }
     sides, notes = [], []
@@ -235,11 +225,6 @@ def _sides(
     if not sides:
         raise UsageError("\n".join(notes))
     return sides, notes
-
-
-def _usual_target(name: str) -> str:
-    found = runner(name)
-    return (found.usual() if isinstance(found, Choosing) else found.targets())[0]
 
 
 def _referenced(entry: Entry, call: Call) -> Mapping[str, Expected]:

@@ -22,7 +22,7 @@ from parity.case import Case
 from parity.codeobject import CodeObject
 from parity.dtypes import DTYPES
 from parity.engine import worker
-from parity.engine.calls import Absent, Died, Late, Pool
+from parity.engine.calls import Absent, Died, Late, Pool, fault_of
 from parity.engine.check import Subject, check, unjudged
 from parity.engine.plan import Plan
 from parity.engine.pool import Pools
@@ -214,8 +214,7 @@ def _elsewhere(pool: Pool, plan: Plan, suite: Suite, task: Task, column: Column,
         return pool.schedule(_measured, [task, column, hot, seconds], seconds=limit, columns=(column,)).result()
     except (Died, Late) as error:
         entry = suite.entry(task)
-        problem = str(error) if isinstance(error, Died) else f"no answer within {limit:g} s"
-        return Measured(None, [_blank(entry, column)("", entry.name, problem=problem)])
+        return Measured(None, [_blank(entry, column)("", entry.name, problem=fault_of(error, limit).message)])
     except Absent as reason:
         raise SystemLacks(str(reason)) from None
 

@@ -37,7 +37,7 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 from packaging.requirements import InvalidRequirement, Requirement
 
-from parity.compare import Status, Verdict, general
+from parity.compare import Verdict, general
 from parity.documents import Misfit, checked
 from parity.engine.results import COMPILE_ERROR, CaseRecord, Column, Task, beside
 from parity.errors import UsageError, nearest, shown
@@ -154,11 +154,7 @@ class Known:
 
         ``records`` are marked; ``drawn`` are the kernels of which every case was run that a full run draws.
         """
-        executed = [
-            record
-            for record in records
-            if record.verdict.status not in (Status.UNSUPPORTED, Status.NOT_JUDGED, Status.TAKEN)
-        ]
+        executed = [record for record in records if record.verdict.executed]
         found = ((issue, [record for record in executed if issue.covers(record)]) for issue in self.issues)
         reviewed = (_reviewed(issue, covered, drawn) for issue, covered in found if covered)
         return tuple(each for each in reviewed if each.cases or each.complaint)

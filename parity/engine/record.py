@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import platform
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -30,6 +31,7 @@ __all__ = [
     "as_line",
     "environment",
     "from_line",
+    "package_versions",
     "parse_record",
     "read_record",
     "without_code",
@@ -71,16 +73,15 @@ def environment(
 
     ``share`` is that of one of its shards; ``describe`` gives the facts that a runner states about its device.
     """
-    versions = {"parity": parity.__version__, "python": platform.python_version()}
-    for package in PACKAGES:
-        try:
-            versions[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            versions[package] = "missing"
     hardware = dict.fromkeys(column.spec for column in plan.columns if column.on_device)
     found: Environment = {
         "arguments": list(arguments),
-        "versions": versions,
+        "versions": {
+            "parity": parity.__version__,
+            "python": platform.python_version(),
+            **dict.fromkeys(PACKAGES, "missing"),
+            **package_versions(),
+        },
         "machine": f"{platform.system()} {platform.machine()}",
         "runners": list(dict.fromkeys(column.spec for column in plan.columns)),
         "devices": {spec: describe(spec) for spec in hardware},
@@ -100,6 +101,15 @@ def environment(
     }
     if share:
         found["part"] = share.part
+    return found
+
+
+def package_versions() -> dict[str, str]:
+    """The versions of the packages that decide outcomes, of those that are installed."""
+    found = {}
+    for package in PACKAGES:
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            found[package] = metadata.version(package)
     return found
 
 

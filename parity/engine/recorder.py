@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from parity.engine import worker
-from parity.engine.calls import Absent, Died, Late, Pool
+from parity.engine.calls import Absent, Died, Late, Pool, fault_of
 from parity.engine.check import unjudged
 from parity.engine.journal import Journal
 from parity.engine.plan import Plan
@@ -116,13 +116,10 @@ def _one_by_one(plan: Plan, suite: Suite, pool: Pool, task: Task) -> Iterator[Re
             try:
                 yield from pool.schedule(observe, [alone], seconds=plan.seconds, columns=(column,)).result()
                 continue
-            except Late:
-                fault = Fault("timeout", f"no end within {plan.seconds:g} s; its process was ended", True)
-            except Died as error:
-                if error.killed:
-                    why = f"{error}, as a system does that is out of memory; use fewer of them: -j 1"
-                    raise SystemLacks(why) from None
-                fault = Fault("crash", str(error), True)
+            except (Died, Late) as error:
+                fault = fault_of(error, plan.seconds)
+                if fault.kind == "killed":
+                    raise SystemLacks(f"{fault.message}; use fewer of them: -j 1") from None
             yield _recorded(entry, column, title, text, entry.op.call(entry.op.parse(text)), Outcome({}, fault))
 
 

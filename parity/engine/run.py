@@ -9,7 +9,8 @@ from dataclasses import replace
 
 from parity.compare import Status, Verdict, Witness
 from parity.engine import worker
-from parity.engine.calls import Absent, Died, Late, Pool
+from parity.engine.calls import Absent, Died, Late, Pool, fault_of
+from parity.engine.check import verdict_of
 from parity.engine.plan import Plan
 from parity.engine.pool import Pools, completed, worker_pool
 from parity.engine.results import CaseRecord, Column, Task
@@ -151,14 +152,8 @@ def _on_one(plan: Plan, suite: Suite, pool: Pool, task: Task) -> list[CaseRecord
         return [record for record in found if column.ran(record)]
     except Absent as reason:
         verdict = _absent(reason)
-    except Late:
-        verdict = Verdict(
-            Status.TIMEOUT, "timeout", detail=f"no answer within {plan.seconds:g} s; its process was ended"
-        )
-    except Died as error:
-        verdict = Verdict(Status.CRASH, "crash", detail=str(error))
-        if error.killed:
-            verdict = Verdict(Status.NOT_JUDGED, "killed", detail=f"{error}, as a system does that is out of memory")
+    except (Died, Late) as error:
+        verdict = verdict_of(fault_of(error, plan.seconds))
     ((title, text),) = plan.draw(suite, task)
     entry = suite.entry(task)
     about = entry.op.divergences(entry.dtypes).get(text, "")

@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 from enum import IntEnum, StrEnum
 from pathlib import Path
 
-from parity.compare import Conclusion, Status, Verdict
+from parity.compare import Conclusion, Status
 from parity.engine import CaseRecord, Column, Plan, Progress, Task
-from parity.engine.calls import Died, Late
+from parity.engine.calls import Died, Late, fault_of
+from parity.engine.check import verdict_of
 from parity.engine.pool import completed, worker_pool
 from parity.engine.processes import Processes
 from parity.errors import NotAvailable, UsageError
@@ -190,12 +191,14 @@ def _records(future: Future[tuple[CaseRecord, ...]], task: Task, suite: Suite, l
     """The records that a worker has; those of a case that ended its process say so."""
     try:
         return future.result()
-    except Late:
-        verdict = Verdict(Status.TIMEOUT, "timeout", detail=f"no answer within {limit:g} s; its process was ended")
-    except Died as error:
-        verdict = Verdict(Status.CRASH, "crash", detail=str(error))
+    except (Died, Late) as error:
+        return _ended(error, task, suite, limit)
+
+
+def _ended(error: Died | Late, task: Task, suite: Suite, limit: float) -> tuple[CaseRecord, ...]:
+    """The records of a case that ended its process."""
     assert task.cases
-    entry = suite.entry(task)
+    entry, verdict = suite.entry(task), verdict_of(fault_of(error, limit))
     return tuple(CaseRecord.of(entry, column, task.cases[0][1], verdict) for column in task.columns)
 
 
@@ -203,7 +206,5 @@ def _turned(future: Future[Turn], subject: Subject, knob: Knob, how: str, suite:
     """What a worker found."""
     try:
         return future.result()
-    except (Late, Died):
-        ended = Future[tuple[CaseRecord, ...]]()
-        ended.set_exception(future.exception())
-        return Turn(knob, subject.column, how, _records(ended, subject.task, suite, limit))
+    except (Died, Late) as error:
+        return Turn(knob, subject.column, how, _ended(error, subject.task, suite, limit))

@@ -312,8 +312,7 @@ def _cell(records: Sequence[CaseRecord]) -> Cell:
         return _WITHOUT_CODE[Status.MISSING]
     unjudged = sum(record.verdict.status is Status.NOT_JUDGED for record in records)
     taken = sum(record.verdict.status is Status.TAKEN for record in records)
-    aside = (Status.UNSUPPORTED, Status.NOT_JUDGED, Status.TAKEN)
-    executed = [record for record in records if record.verdict.status not in aside]
+    executed = [record for record in records if record.verdict.executed]
     passing = [record.verdict for record in executed if record.verdict.passed]
     failures = Counter(failure_class(record) for record in executed if record.failed)
     known = Counter(failure_class(record) for record in executed if record.known)
