@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "nearest",
     "refusal",
     "shown",
+    "some_of",
 ]
 
 SYSTEM_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EAGAIN)
@@ -87,6 +88,12 @@ def nearest(word: str, known: Iterable[str]) -> str:
 def count_of(number: int, noun: str) -> str:
     """A number of things in words: "1 case", "2 cases"."""
     return f"{number} {noun}{'s' * (number != 1)}"
+
+
+def some_of(names: Sequence[str], most: int, between: str = " ") -> str:
+    """The first of some names, and the number of the others: "a b c and 5 more"."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return between.join(names[:most]) + more
 
 
 def natural(text: str, what: str) -> int:

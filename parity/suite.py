@@ -18,7 +18,7 @@ from msgspec import Meta, Struct
 from parity.case import Case, split
 from parity.codeobject import prebuilt
 from parity.documents import checked
-from parity.errors import UsageError, nearest
+from parity.errors import UsageError, nearest, some_of
 from parity.files import CUDA_SUFFIXES, below, regular, text_of
 from parity.found import read_found
 from parity.listed import own_launch
@@ -362,9 +362,8 @@ def load_suite(kernels: Path, cases: Path, *, sides: Sides | None = None) -> Sui
     for module in suite.missing:
         known = [path.name for suffix in (*CUDA_SUFFIXES, ".hip") for path in kernels.glob(f"*{suffix}")]
         names = [op.name for op in ops.values() if op.module == module]
-        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
         near = nearest(files[module].file, known)
-        problems.append(f"{files[module].declared}: op {names[0]}{more}: there is no {suite.files[module]}{near}")
+        problems.append(f"{files[module].declared}: op {some_of(names, 1)}: there is no {suite.files[module]}{near}")
     if suite.files and len(suite.missing) == len(suite.files):
         if not any(below(kernels, *CUDA_SUFFIXES, ".hip")):
             raise UsageError(f"the kernels folder {kernels} holds no *.cu or *.hip, and no code object")

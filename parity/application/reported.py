@@ -233,7 +233,7 @@ def _without_matrix(environment: Environment, records: Sequence[CaseRecord]) -> 
         complete=False,
         made_by=environment.get("compilers", {}),
     )
-    return document(matrix_of_records(records, columns, provenance=provenance))
+    return document(matrix_of_records(records, columns, provenance))
 
 
 def _vendor(column: Column) -> Vendor:

@@ -11,7 +11,7 @@ from typing import Any
 from parity.cli.terminal import errors, output
 from parity.documents import json_text, plain
 from parity.engine import CaseRecord
-from parity.errors import NotAvailable, ParityError, UsageError, shown
+from parity.errors import NotAvailable, ParityError, UsageError, shown, some_of
 from parity.interrupts import INTERRUPTED
 from parity.report import (
     Matrix,
@@ -138,8 +138,7 @@ def _failures(suite: Suite, records: Sequence[CaseRecord], reproduction: Reprodu
 def _missing(matrix: Matrix, kernels: Path) -> str:
     """The kernels that ops call and the folder lacks, as one line: they show how a fork differs from its origin."""
     names = [row.kernel for row in matrix.rows if any(cell.state is State.MISSING for cell in row.cells)]
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return f"missing in {shown(kernels)}: {' '.join(names[:NAMED])}{more}" if names else ""
+    return f"missing in {shown(kernels)}: {some_of(names, NAMED)}" if names else ""
 
 
 def _json(matrix: Matrix, records: Sequence[CaseRecord], reproduction: Reproduction) -> None:

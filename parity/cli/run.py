@@ -139,8 +139,7 @@ def _history(arguments: argparse.Namespace, results: Results) -> Mapping[str, An
         return {}
     date = written_at(arguments.output / RECORD)
     recall = results.matrix.recall
-    planted = recall.caught + recall.survived - recall.equivalent if recall else 0
-    share = recall.caught / planted if recall and planted else None
+    share = recall.caught / recall.planted if recall and recall.planted else None
     made = environment(results.plan, sys.argv[1:])
     return history_of(arguments.history, document(results.matrix), made, date, share)
 

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import IO, Any, Generic, TypeVar
 
 from parity.documents import json_text, plain, read_json
-from parity.errors import UsageError
+from parity.errors import UsageError, some_of
 from parity.files import writing
 from parity.interrupts import held
 
@@ -141,9 +141,7 @@ def differing(there: Mapping[str, Any], here: Mapping[str, Any], where: str = "t
 
     ``where`` and ``now`` say in words to what the two belong.
     """
-    told = list(_differences(there, here, where, now))
-    more = f" and {len(told) - DIFFERENCES} more" if len(told) > DIFFERENCES else ""
-    return ", ".join(told[:DIFFERENCES]) + more
+    return some_of(list(_differences(there, here, where, now)), DIFFERENCES, ", ")
 
 
 def _differences(

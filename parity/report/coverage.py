@@ -10,7 +10,7 @@ from typing import Any
 from parity.codeobject import CodeObject
 from parity.engine import Column
 from parity.engine.leading import Found
-from parity.errors import count_of
+from parity.errors import count_of, some_of
 from parity.report.matrix import Matrix
 from parity.static import Gap, Kind, gaps_in, reason_of, text_at
 from parity.suite import Suite
@@ -202,7 +202,8 @@ def _lines_of(each: Missed, full: bool) -> Iterator[tuple[str, str]]:
         yield f"    if    {each.guard}  {each.condition}".rstrip(), "dim"
     if each.reason:
         yield f"    why   {each.reason}", "dim"
-    yield f"    in    {_names(each.kernels, full)} ({' '.join(each.targets)})", "dim"
+    names = some_of(each.kernels, len(each.kernels) if full else NAMES)
+    yield f"    in    {names} ({' '.join(each.targets)})", "dim"
 
 
 def _functions(found: Sequence[Missed]) -> Iterator[str]:
@@ -214,11 +215,6 @@ def _functions(found: Sequence[Missed]) -> Iterator[str]:
         blocks = sum(each.blocks for each in group)
         kernels = len({kernel for each in group for kernel in each.kernels})
         yield f"  {header}: {count_of(blocks, 'block')} in {count_of(kernels, 'kernel')}"
-
-
-def _names(kernels: Sequence[str], full: bool) -> str:
-    more = f" and {len(kernels) - NAMES} more" if len(kernels) > NAMES and not full else ""
-    return " ".join(kernels if full else kernels[:NAMES]) + more
 
 
 def _percent(part: int, whole: int) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from parity.compare import Conclusion, Status
 from parity.divergences import divergences
 from parity.engine import CaseRecord
-from parity.errors import count_of
+from parity.errors import count_of, some_of
 from parity.report.matrix import failure_class
 
 __all__ = ["Failure", "Reproduction", "failure_lines", "failure_text", "failures_file", "not_judged", "shown_failures"]
@@ -126,8 +126,7 @@ def failure_lines(
     lines: list[tuple[str, str]] = [("case", small.case)]
     if record.without_code:
         who = f"{record.module} for {targets}"
-        names, more = failure.kernels[:KERNELS_NAMED], len(failure.kernels) - KERNELS_NAMED
-        lines.append(("kernels", " ".join(names) + (f" and {more} more" if more > 0 else "")))
+        lines.append(("kernels", some_of(failure.kernels, KERNELS_NAMED)))
     if small.case != record.case:
         lines.append(("found as", record.case))
     lines.append(("named", record.title))

@@ -19,7 +19,7 @@ from parity.documents import json_text, read_json
 from parity.errors import UsageError
 from parity.files import content_of, writing
 from parity.report.document import WITHOUT_CASES, IssueEntry, MatrixFile
-from parity.report.matrix import State
+from parity.report.matrix import FAILED, State
 from parity.runners.recording import Environment
 
 __all__ = ["Flaky", "Summary", "add_summary", "flaky", "history_content", "read_history", "summary_of"]
@@ -28,8 +28,6 @@ FORMAT, VERSION = "parity history", 1
 
 SOON = datetime.timedelta(days=30)
 """A known issue that expires within this time is shown."""
-
-_FAILED = {state.key for state in State if state.failed}
 
 
 @dataclass(frozen=True)
@@ -152,7 +150,7 @@ def flaky(runs: Sequence[Summary]) -> list[Flaky]:
 
 def _outcome(state: str) -> str:
     """The state, as far as the code decides it: an issue that becomes known changes nothing."""
-    return "failed" if state in _FAILED or state == State.KNOWN.key else state
+    return "failed" if state in FAILED or state == State.KNOWN.key else state
 
 
 def history_content(runs: Sequence[Summary]) -> dict[str, Any]:

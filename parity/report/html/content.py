@@ -24,7 +24,7 @@ from parity.report.changes import Comparison
 from parity.report.document import CellEntry, MatrixFile
 from parity.report.failures import Failure, Reproduction, failure_lines, not_judged, shown_failures
 from parity.report.html.excerpts import Sources
-from parity.report.matrix import State, failure_class
+from parity.report.matrix import State, failure_class, times
 from parity.static import Footprint
 
 __all__ = ["Shown", "comparison_content", "content", "packed", "recall_content"]
@@ -121,10 +121,6 @@ def rounded(value: float | None, digits: int = DIGITS) -> float | int | None:
     return int(short) if short == int(short) else short
 
 
-def _counts(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{kind} x{count}" for kind, count in counts.items())
-
-
 _CELL: Mapping[str, Callable[[CellEntry], object]] = {
     "state": lambda cell: cell.state,
     **{
@@ -136,8 +132,8 @@ _CELL: Mapping[str, Callable[[CellEntry], object]] = {
     "by": lambda cell: cell.by,
     "vacuous": lambda cell: " ".join(cell.vacuous),
     "divergences": lambda cell: " ".join(cell.divergences),
-    "failures": lambda cell: _counts(cell.failures),
-    "known": lambda cell: _counts(cell.known),
+    "failures": lambda cell: ", ".join(times(cell.failures)),
+    "known": lambda cell: ", ".join(times(cell.known)),
     "against": lambda cell: describe(cell.against) if cell.against else "",
     "share": lambda cell: rounded(cell.share),
     "bound": lambda cell: cell.bound or "",
@@ -253,12 +249,7 @@ def _speed(measurements: Sequence[Measurement]) -> list[dict[str, object]]:
 def recall_content(recall: Recall | None) -> list[dict[str, object]]:
     """The part ``recall`` of the page: by kernel and target the planted faults that are caught, of all that count."""
     return [
-        {
-            "kernel": each.kernel,
-            "target": each.target,
-            "caught": each.caught,
-            "planted": each.caught + each.survived - each.equivalent,
-        }
+        {"kernel": each.kernel, "target": each.target, "caught": each.caught, "planted": each.planted}
         for each in (recall.kernels if recall else ())
     ]
 

@@ -18,14 +18,12 @@ from parity.documents import json_text
 from parity.errors import count_of
 from parity.files import table
 from parity.report.document import MatrixFile
-from parity.report.matrix import State
+from parity.report.matrix import FAILED
 
 if TYPE_CHECKING:
     from jinja2 import Template
 
 __all__ = ["LIBRARIES", "badge", "page"]
-
-FAILED = {state.key for state in State if state.failed}
 
 HERE = Path(__file__).parent
 LIBRARIES = HERE / "vendor"
