@@ -71,9 +71,9 @@ class Column:
         """True if the record is of this column: no other one of a run has its runner and target."""
         return (record.runner, record.target) == (self.runner, self.target)
 
-    def takes(self, entry: Entry) -> bool:
-        """True if the entry can be run here: an op of libraries has no kernel."""
-        return self.op_level or not entry.op.library
+    def takes(self, library: bool) -> bool:
+        """True if an op can be run here; one of a ``library`` has no kernel."""
+        return self.op_level or not library
 
     def ready(self, module: str, code: Container[tuple[str, Column]]) -> bool:
         """True if there is code of the module for it, or it needs none."""

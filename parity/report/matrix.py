@@ -285,7 +285,7 @@ def _filled(
     grouped = by_cell(records)
 
     def cell(row: Row, column: Column) -> Cell:
-        if row.op in libraries and not column.op_level:
+        if not column.takes(row.op in libraries):
             return Cell(State.NOT_PART, reason=NO_KERNEL)
         mine = grouped.get((row.op, row.kernel, column.runner, column.target), [])
         if column.evidence == Evidence.COMPILED and not mine:

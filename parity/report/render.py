@@ -209,15 +209,8 @@ def as_csv(matrix: Matrix) -> str:
         for line, cell in zip(lines, cells, strict=True):
             counts = ("; ".join(f"{kind} {n}" for kind, n in each.items()) for each in (cell.failures, cell.known))
             worst = f"{cell.worst:.6g}" if cell.passed else ""
-            line += [
-                cell.state,
-                cell.run,
-                cell.passed,
-                worst,
-                cell.beyond_observed,
-                " ".join(cell.divergences),
-                *counts,
-            ]
+            met = " ".join(cell.divergences)
+            line += [cell.state, cell.run, cell.passed, worst, cell.beyond_observed, met, *counts]
             line += _compared(cell.agreement) if with_cuda else []
             line += [getattr(cell.reached, name, "") for name in code]
     return tables.comma_separated(heads, lines)
