@@ -99,9 +99,9 @@ def call_of(op: Declaration, case: Case) -> Call:
     for name in op.filled:
         if name in case.layouts:
             buffer, layout = _buffer_of(op, name, case.flags), case.layouts[name]
-            read = layout.view(buffers[buffer].data)
             if buffer != name and buffer == op.result:  # in place: what the kernel overwrites
-                read = memory[buffer].tensor.layout.view(buffers[buffer].data)
+                layout = memory[buffer].tensor.layout
+            read = layout.view(buffers[buffer].data)
             inputs[name] = read.copy() if buffers[buffer].writable else read
     types, params = given.types, given.params
     scalars = {name: op.dtype_of(kind, types).convert(params[name])[()] for name, kind in op.params.items()}
