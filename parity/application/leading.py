@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from parity.application.run import Prepared
-from parity.engine import Progress
+from parity.engine import Progress, quiet
 from parity.engine.leading import Found, lead
 from parity.engine.results import beside
 from parity.found import add_found
@@ -15,7 +15,7 @@ from parity.found import add_found
 __all__ = ["found_by", "kept", "with_cases"]
 
 
-def found_by(prepared: Prepared, tries: int, progress: Progress | None = None) -> tuple[Found, ...]:
+def found_by(prepared: Prepared, tries: int, progress: Progress = quiet) -> tuple[Found, ...]:
     """The cases that reach more than those of the run, of up to ``tries`` further ones for each kernel."""
     plan, run = prepared.plan, prepared.run
     if not plan.tasks:

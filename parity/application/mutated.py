@@ -11,7 +11,7 @@ from pathlib import Path
 import parity
 from parity.application.run import Prepared
 from parity.cache import digest
-from parity.engine import Journal, Progress
+from parity.engine import Journal, Progress, quiet
 from parity.errors import NotAvailable
 from parity.files import below
 from parity.mutation import Recall, Settings, Subject, Tried, Usual, mutate, recall_of
@@ -42,7 +42,7 @@ def plant(
     settings: Settings,
     folder: Path,
     *,
-    progress: Progress | None = None,
+    progress: Progress = quiet,
     each: Callable[[Tried], None] | None = None,
 ) -> Planted:
     """Plant faults in AMD's kernels of a run, to the end or to Ctrl-C; ``folder`` keeps the journal.

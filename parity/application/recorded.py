@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from parity.application.measured import measure
 from parity.cache import digest
-from parity.engine import Journal, Plan, Progress, outcomes, recording_journal
+from parity.engine import Journal, Plan, Progress, outcomes, quiet, recording_journal
 from parity.engine.recorder import Finished
 from parity.errors import NotAvailable, SystemLacks, UsageError
 from parity.report.bench import bench_json
@@ -41,7 +41,7 @@ def record(
     file: Path,
     *,
     measured: bool = False,
-    progress: Progress | None = None,
+    progress: Progress = quiet,
     note: Callable[[str], None] | None = None,
     arguments: Iterable[str] = (),
 ) -> Recorded:
@@ -104,7 +104,7 @@ def _share(journal: Journal[Finished], plan: Plan) -> str:
     return f"{len(journal.entries)} of {len(plan.tasks)} kernels"
 
 
-def _measurements(prepared: Prepared, progress: Progress | None, arguments: Iterable[str]) -> bytes:
+def _measurements(prepared: Prepared, progress: Progress, arguments: Iterable[str]) -> bytes:
     """The measurements of the kernels, as ``parity bench`` stores them.
 
     Raises:

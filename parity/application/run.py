@@ -30,6 +30,7 @@ from parity.engine import (
     columns_of,
     environment,
     known_issues,
+    quiet,
     runnable,
     tasks_of,
     without_code,
@@ -309,7 +310,7 @@ class Prepared:
         }
         return {**run.environment(plan, arguments), "settings": settings}
 
-    def stream(self, progress: Progress | None = None, kept: Iterable[CaseRecord] = ()) -> Iterator[CaseRecord]:
+    def stream(self, progress: Progress = quiet, kept: Iterable[CaseRecord] = ()) -> Iterator[CaseRecord]:
         """Execute the kernels of which nothing is ``kept``, and yield each case as it arrives; closing the generator
         ends the processes.
 
@@ -324,7 +325,7 @@ class Prepared:
 
     def execute(
         self,
-        progress: Progress | None = None,
+        progress: Progress = quiet,
         each: Callable[[CaseRecord], None] | None = None,
         record: Path | None = None,
         arguments: Iterable[str] = (),

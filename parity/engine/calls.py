@@ -15,9 +15,16 @@ from typing import Any, Protocol, TypeVar
 from parity.engine.results import Column
 from parity.launch import Fault
 
-__all__ = ["Absent", "Died", "Late", "Pool", "ended", "fault_of"]
+__all__ = ["Absent", "Died", "Late", "Pool", "Progress", "ended", "fault_of", "quiet"]
 
 T = TypeVar("T")
+
+Progress = Callable[[str, int, int], None]
+"""A function that is called with the name of the current step, the finished part of it, and the whole."""
+
+
+def quiet(what: str, done: int, total: int) -> None:
+    """Tell nobody of the progress."""
 
 
 class Died(Exception):

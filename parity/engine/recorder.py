@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from parity.engine import worker
-from parity.engine.calls import Absent, Died, Late, Pool, fault_of
+from parity.engine.calls import Absent, Died, Late, Pool, Progress, fault_of, quiet
 from parity.engine.check import unjudged
 from parity.engine.journal import Journal
 from parity.engine.plan import Plan
 from parity.engine.pool import Pools, completed, worker_pool
 from parity.engine.results import Column, Task
-from parity.engine.run import Progress, task_limit
+from parity.engine.run import task_limit
 from parity.errors import ParityError, SystemLacks
 from parity.launch import Fault, Outcome
 from parity.op import Call, Entry
@@ -64,7 +64,7 @@ def outcomes(
     journal: Journal[Finished],
     *,
     jobs: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress = quiet,
     pools: Pools = worker_pool,
 ) -> Iterator[RecordedCase]:
     """Execute the tasks that the journal lacks, keep them there, and yield all cases in the order of the plan.
@@ -78,13 +78,12 @@ def outcomes(
     """
     there = {entry.task for entry in journal.entries}
     missing = [number for number in range(len(plan.tasks)) if number not in there]
-    report = progress or (lambda what, done, total: None)
     if missing:
         left = replace(plan, tasks=tuple(plan.tasks[number] for number in missing))
         with pools(left, jobs and min(jobs, len(missing))) as pool:
             for number, cases in _executed(plan, suite, pool, missing):
                 journal.add(Finished.of(number, cases))
-                report("recording", len(journal.entries), len(plan.tasks))
+                progress("recording", len(journal.entries), len(plan.tasks))
     for entry in sorted(journal.entries, key=lambda entry: entry.task):
         yield from entry.unpacked()
 

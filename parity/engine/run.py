@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Future
 from dataclasses import replace
 
 from parity.compare import Status, Verdict, Witness
 from parity.engine import worker
-from parity.engine.calls import Absent, Died, Late, Pool, fault_of
+from parity.engine.calls import Absent, Died, Late, Pool, Progress, fault_of, quiet
 from parity.engine.check import verdict_of
 from parity.engine.plan import Plan
 from parity.engine.pool import Pools, completed, worker_pool
@@ -17,10 +17,8 @@ from parity.engine.results import CaseRecord, Column, Task
 from parity.engine.vendors import compared
 from parity.suite import Suite
 
-__all__ = ["Progress", "perform", "prepare", "run", "scheduled", "task_limit"]
+__all__ = ["perform", "prepare", "run", "scheduled", "task_limit"]
 
-Progress = Callable[[str, int, int], None]
-"""A function that is called with the name of the current step, the finished part of it, and the whole."""
 CASES_PER_LIMIT = 10
 BATCH = 8
 
@@ -30,7 +28,7 @@ def run(
     suite: Suite,
     *,
     jobs: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress = quiet,
     pools: Pools = worker_pool,
 ) -> Iterator[CaseRecord]:
     """Yield the record of every case, kernel by kernel as they finish.
@@ -40,15 +38,14 @@ def run(
     machine). A case that crashes or hangs its process costs that case only: the rest of its kernel runs again, case by
     case. Closing the iterator stops the workers.
     """
-    report = progress or (lambda what, done, total: None)
     with pools(plan, jobs) as pool:
         if pool.shared:
-            prepare(plan, suite, pool, report)
-        report("running", 0, len(plan.tasks))
+            prepare(plan, suite, pool, progress)
+        progress("running", 0, len(plan.tasks))
         open_tasks = {scheduled(plan, pool, task): task for task in plan.tasks}
         for finished, future in enumerate(completed(open_tasks), 1):
             yield from perform(plan, suite, pool, open_tasks[future], future)
-            report("running", finished, len(plan.tasks))
+            progress("running", finished, len(plan.tasks))
 
 
 def scheduled(plan: Plan, pool: Pool, task: Task) -> Future[list[CaseRecord]]:
@@ -75,7 +72,7 @@ def task_limit(plan: Plan, task: Task) -> float:
     return CASES_PER_LIMIT * plan.seconds * len(task.columns)
 
 
-def prepare(plan: Plan, suite: Suite, pool: Pool, report: Progress) -> None:
+def prepare(plan: Plan, suite: Suite, pool: Pool, progress: Progress) -> None:
     """Translate all kernels first, in batches: cheaper than one by one. A failure shows up again when it matters."""
     kernels: dict[tuple[str, Column], list[str]] = {}
     for task in plan.tasks:
@@ -93,7 +90,7 @@ def prepare(plan: Plan, suite: Suite, pool: Pool, report: Progress) -> None:
         for batch in batches
     }
     for done, _ in enumerate(completed(futures), 1):
-        report("preparing", done, len(batches))
+        progress("preparing", done, len(batches))
 
 
 def _one_by_one(plan: Plan, suite: Suite, pool: Pool, task: Task) -> Iterator[CaseRecord]:

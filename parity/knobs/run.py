@@ -10,7 +10,7 @@ from enum import IntEnum, StrEnum
 from pathlib import Path
 
 from parity.compare import Conclusion, Status
-from parity.engine import CaseRecord, Column, Plan, Progress, Task
+from parity.engine import CaseRecord, Column, Plan, Progress, Task, quiet
 from parity.engine.calls import Died, Late, fault_of
 from parity.engine.check import verdict_of
 from parity.engine.pool import completed, worker_pool
@@ -103,7 +103,7 @@ def state_of(records: Sequence[CaseRecord]) -> State | None:
     return State.DIFFERS if any(each is not Conclusion.SAME for each in compared) else State.SAME
 
 
-def turn_each(plan: Plan, suite: Suite, *, jobs: int | None = None, progress: Progress | None = None) -> Answer:
+def turn_each(plan: Plan, suite: Suite, *, jobs: int | None = None, progress: Progress = quiet) -> Answer:
     """Turn every knob of every side that can change what becomes of the one case of a plan.
 
     Of AMD's targets the first is examined on which the case fails, else the first that differs from CUDA's side.
@@ -112,15 +112,14 @@ def turn_each(plan: Plan, suite: Suite, *, jobs: int | None = None, progress: Pr
         NotAvailable: the case cannot be judged as it is built.
         UsageError: no source is there that could be built again.
     """
-    report = progress or (lambda what, done, total: None)
     (task,) = plan.tasks
     ((_, text),) = task.cases or ()
     task = replace(task, shrink=False)
     limit = LIMIT * plan.seconds
     with worker_pool(plan, jobs) as pool, tempfile.TemporaryDirectory(prefix="parity-why-") as folder:
-        report("as built", 0, 1)
+        progress("as built", 0, 1)
         records = _records(pool.schedule(untouched, [task], seconds=limit), task, suite, limit)
-        report("as built", 1, 1)
+        progress("as built", 1, 1)
         subjects = _subjects(pool, plan, suite, task, records, Path(folder), limit)
         before, trying = [], dict[Future[Turn], tuple[Subject, Knob, str]]()
         for subject in subjects:
@@ -131,7 +130,7 @@ def turn_each(plan: Plan, suite: Suite, *, jobs: int | None = None, progress: Pr
         found: dict[Future[Turn], Turn] = {}
         for done, future in enumerate(completed(trying), 1):
             found[future] = _turned(future, *trying[future], suite, limit)
-            report("turning", done, len(trying))
+            progress("turning", done, len(trying))
     entry = suite.entry(task)
     return Answer(text, entry.kernel, tuple(before), tuple(found[future] for future in trying))
 
