@@ -235,7 +235,6 @@ class Outcome:
     fault: Fault | None = None
     instructions: int | None = None
     printed: str = ""
-    notes: tuple[str, ...] = field(default=())
     drawn: str = ""
     reached: Reached | None = None
 

@@ -28,13 +28,12 @@ class Observed:
     fault: Fault | None
     instructions: int | None
     printed: str
-    notes: tuple[str, ...]
     drawn: str
 
     def outcome(self, before: Mapping[str, Buffer]) -> Outcome:
         """The outcome of that launch on the buffers it was given."""
         found = RecordedCase("", "", "", "", "", "", self.buffers, self.fault).outcome(before)
-        return replace(found, instructions=self.instructions, printed=self.printed, notes=self.notes, drawn=self.drawn)
+        return replace(found, instructions=self.instructions, printed=self.printed, drawn=self.drawn)
 
 
 @dataclass(frozen=True)
@@ -124,4 +123,4 @@ def _observed(outcome: Outcome, before: Mapping[str, Buffer]) -> Observed:
         after = np.ascontiguousarray(outcome.buffers[name]).tobytes() if name in outcome.buffers else b""
         if after and after != buffer.data.tobytes():
             changed[name] = after
-    return Observed(changed, outcome.fault, outcome.instructions, outcome.printed, tuple(outcome.notes), outcome.drawn)
+    return Observed(changed, outcome.fault, outcome.instructions, outcome.printed, outcome.drawn)

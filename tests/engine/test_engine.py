@@ -51,7 +51,7 @@ FRAGILE = Column("fragile", "gfx1100", Evidence.NOT_RUN, "amd", "fragile")
 STEADY = Column("steady", "sm_90", Evidence.NOT_RUN, "cuda", "steady")
 
 
-def plan_for(suite, *sizes: int, seconds: float = 5.0, examples: int = 1, columns=(FRAGILE,)) -> Plan:
+def plan_for(suite, *sizes: int, seconds: float = 3.0, examples: int = 1, columns=(FRAGILE,)) -> Plan:
     cases = [f"unary.neg[f32](x={n}~normal@0)" for n in sizes]
     kernel = Kernel("uneg_f32", (), 0, 0, 0, 0, 0, 32)
     code = CodeObject("unary", "gfx1100", "", {"uneg_f32": kernel}, "digest")
