@@ -238,6 +238,11 @@ class Outcome:
     drawn: str = ""
     reached: Reached | None = None
 
+    @classmethod
+    def untouched(cls, buffers: Mapping[str, Buffer], fault: Fault) -> Outcome:
+        """The outcome of a launch that did not begin, or whose memory is gone: the buffers as they were before it."""
+        return cls({name: buffer.data for name, buffer in buffers.items()}, fault)
+
 
 class Arithmetic(IntEnum):
     """The most that code does with floating-point numbers: it moves them; compares them, and what else has a result

@@ -129,8 +129,7 @@ class _Remote:
         try:
             return self._ask(method, code, launch, buffers).outcomes[0][0].outcome(buffers)
         except (Died, Late) as error:
-            fault = fault_of(error, self._judge.plan.seconds)
-        return Outcome({name: buffer.data for name, buffer in buffers.items()}, fault)
+            return Outcome.untouched(buffers, fault_of(error, self._judge.plan.seconds))
 
     def _ask(self, method: str, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Replied:
         return self._judge.ask(self._column, launched, code.module, method, launch, dict(buffers))
