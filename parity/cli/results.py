@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from parity.cli.terminal import errors, output
+from parity.cli.terminal import output, warn
 from parity.documents import json_text, plain
 from parity.engine import CaseRecord
 from parity.errors import NotAvailable, ParityError, UsageError, shown, some_of
@@ -28,7 +28,7 @@ from parity.report.html import Sources
 from parity.report.tables import terminal_width
 from parity.suite import Suite
 
-__all__ = ["exit_code", "show", "warn", "written"]
+__all__ = ["exit_code", "show", "written"]
 
 NAMED = 12
 """The number of missing kernels whose names are shown."""
@@ -111,12 +111,6 @@ def exit_code(
     if problems:
         raise NotAvailable("not everything was run: " + "; ".join(problems))
     return 0
-
-
-def warn(notes: Iterable[str]) -> None:
-    """Print notes to stderr."""
-    for note in notes:
-        errors().print(f"parity: {note}", style="yellow")
 
 
 def _failures(suite: Suite, records: Sequence[CaseRecord], reproduction: Reproduction) -> None:
