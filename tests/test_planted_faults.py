@@ -289,3 +289,13 @@ FNUZ = (
 @pytest.mark.parametrize("kernel", ["cast_f8_e4m3_f32", "cast_f8_e4m3_u8", "cast_f32_f8_e4m3", "cast_f16_f8_e4m3"])
 def test_f8_in_the_format_of_gfx94x_is_shown_as_a_known_divergence(suite, kernel, tmp_path):
     assert "D19" in divergences(worker_for(suite, tmp_path, kernel, *(("f8.cuh", old, new) for old, new in FNUZ)))
+
+
+@pytest.mark.parametrize(("kernel", "tensors"), [("matmul_f8_e4m3_f32", "a and b"), ("ugelu_fp8_e4m3", "x and out")])
+def test_f8_in_the_format_of_gfx94x_is_named(suite, kernel, tensors, tmp_path):
+    worker = worker_for(suite, tmp_path, kernel, *(("f8.cuh", old, new) for old, new in FNUZ))
+    (task,) = worker.plan.tasks
+    minimal = [record.minimal for record in worker.perform(task) if record.minimal]
+    assert minimal
+    for record in minimal:
+        assert f"right if f8 is FNUZ's in {tensors}, not OCP's" in record.verdict.detail, record.case
