@@ -108,7 +108,19 @@ matmul = Op(
             only=f8,
             divergence="D19",
         ),
-        case("the largest sums", "1x33x65~bits@0", "1x65x33~bits@7", "1x33x33~bits@0", alpha=3, beta=5, only=integers),
+        case(
+            "factors that are no integers, and one below 0",
+            "1x5x9~normal@0",
+            "1x9x6~normal@0",
+            "1x5x6~normal@0",
+            "6~normal@0",
+            alpha=0.1,
+            beta=-1.3,
+            only=floats,
+        ),
+        case(
+            "the largest sums", "1x33x65~bits@0", "1x65x33~bits@7", "1x33x33~bits@0", alpha=1009, beta=-5, only=integers
+        ),
         case("subnormal halves", "1x4x1~5e-6..5e-5@0", "1x1x5~normal@0", "1x4x5~small@0", only=half, divergence="D25"),
     ),
     bench=(
