@@ -446,3 +446,14 @@ def test_products_are_those_of_the_definition(target, cache):
 
 def test_sums_have_a_meaning():
     assert {row.sums for target in MATRIX_TARGETS for row in matrices(target).values()} == SUMS.keys()
+
+
+def test_the_documentation_says_of_every_instruction_how_it_adds():
+    page = (Path(__file__).parents[2] / "docs" / "matrix-cores.md").read_text()
+    shown, known = {}, {}
+    for target, sums, how, names in re.findall(r"^\| (gfx\w+) \| (\w+) \| (.+?) \| (`v_.*`) \|$", page, re.MULTILINE):
+        shown |= {(target, name): sums for name in re.findall(r"`(\w+)`", names)}
+        known.setdefault(sums, set()).add(how)
+    assert shown == {(t, row.instruction): row.sums for t in MATRIX_TARGETS for row in matrices(t).values()}
+    assert known.keys() == SUMS.keys() and all(len(each) == 1 for each in known.values())
+    assert all(f"* *{sums}*: {meaning}" in page for sums, meaning in SUMS.items())
