@@ -29,8 +29,8 @@ def diagnose(
 ) -> Checked:
     """The failure with what else is known about it in its detail; ``by`` as in ``Subject``.
 
-    ``code`` maps every column that can run further launches to the kernel's module. Whether one format of
-    8-bit floats was taken for another comes first, then what the session itself can tell (``explain``); then whether
+    ``code`` maps every column that can run further launches to the kernel's module. If one format of 8-bit floats was
+    taken for another, that is the cause. Else what the session itself can tell (``explain``) comes first, then whether
     the case passes with other numbers of threads, or where a wavefront is of another width; last whether it passes if
     the source is translated in the ``helpful`` style. A failure that only results of approximate instructions show is
     told nothing more: further launches would draw other results.
@@ -39,8 +39,8 @@ def diagnose(
         return failing
     notes: list[str] = []
     if failing.verdict.status is Status.FAIL and failing.verdict.first is not None:
-        notes += taken_for_fnuz(op.call(failing.case), failing, column.vendor, by)
-        notes += _launches(op, failing, column, code, session, by)
+        mixed_up = list(taken_for_fnuz(op.call(failing.case), failing, column.vendor, by))
+        notes += mixed_up or _launches(op, failing, column, code, session, by)
     port = helpful(column)
     if port and check(op, failing.case, Subject(session(column), column.vendor, port.code, by)).verdict.passed:
         notes.append(f"the port passes {port.how}")
