@@ -164,12 +164,12 @@ static inline Mask distinct(Context *c, Mask exec, const Lanes<u64> &at) {
 }
 
 // --- tracing: which wavefront last wrote a byte, and which two last read it ---
-// Whether `f` is true of a cell of the bytes from `at` to `end`; those behind it are left out. Cells are as large as can
-// be: what was accessed in parts up to round `stale` counts as a whole again.
 static __attribute__((noinline)) void part(Cell &cell, Cell *parts, u32 n) {
   cell.parted = 0;
   for (u32 i = 0; i < n; i++) parts[i] = cell;
 }
+// Whether `f` is true of a cell of the bytes from `at` to `end`; those behind it are left out. Cells are as large as can
+// be: what was accessed in parts up to round `stale` counts as a whole again.
 template <u32 LEVEL, class F> INLINE bool any_cell(Cell *const *cells, u64 at, u64 end, u32 round, u32 stale, F f) {
   constexpr u32 SIZE = CELLS[LEVEL];
   for (u64 next; at < end; at = next) {
