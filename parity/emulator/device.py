@@ -81,7 +81,7 @@ _WAVES, _STACK = 32, 1 << 20
 _LDS = 1 << 18
 # For the variables of code objects, before LDS; those of further ones are somewhere else, and not traced.
 _VARIABLES, _BETWEEN = 1 << 20, 256
-_TRACED, _TRACE_BYTES = 1 << 24, 24
+_TRACED, _TRACE_BYTES, _TRACED_BYTES = 1 << 24, 24, 8
 _ORDINALS = 1 << 31
 # As in wavefronts.h and requests.cpp: the buffer for requests to the host, and where its parts are; what a log holds.
 _MAILBOX, _EVENT, _SIGNAL, _HEADERS, _PAYLOADS = 8192, 64, 128, 256, 512
@@ -243,6 +243,7 @@ class Device:
         self._memory = DeviceMemory(capacity)
         self._loaded: dict[tuple[str, str], Loaded] = {}
         self._logged = 0  # of what was printed before the last launch
+        self._earlier = 0  # the ordinal of the last wavefront before it
         memory = self._memory
         self._images: dict[str, tuple[Image, int]] = {}
         self._stacks = _pages(_WAVES * _STACK)
@@ -304,6 +305,18 @@ class Device:
     ) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """True for each of these bytes that the host or a kernel wrote; the arguments are those of ``read``."""
         return np.greater_equal(self._memory.state[self._part(allocation, offset, size)], 2)
+
+    def accessed(self, allocation: Allocation) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        """True for each byte that the last launch read, and true for each that it wrote; on a traced device alone, in
+        the first 16 MiB of memory.
+        """
+        span = self._memory.span(allocation)
+        first, last = span.start // _TRACED_BYTES, -(-span.stop // _TRACED_BYTES)
+        step = _TRACED_BYTES * _TRACE_BYTES
+        traces = self._traces[first * step : last * step].view(np.uint64).reshape(-1, 3, _TRACED_BYTES)
+        late = (traces & np.uint64(0xFFFFFFFF)) > self._earlier
+        within = slice(span.start - first * _TRACED_BYTES, span.stop - first * _TRACED_BYTES)
+        return (late[:, 1] | late[:, 2]).reshape(-1)[within], late[:, 0].reshape(-1)[within]
 
     def _part(self, allocation: Allocation, offset: int, size: int | None) -> slice:
         """The slice of device memory that has these bytes of an allocation."""
@@ -494,6 +507,7 @@ class Device:
         self._place_scratch(noun.scratch_bytes, waves * loaded.target.wavefront)
         if context.ordinal > _ORDINALS:
             self._forget()
+        self._earlier = context.ordinal
         if self._counted:
             ctypes.memset(loaded.counters, 0, ctypes.sizeof(loaded.counters))
         program = loaded.executable.program
