@@ -156,7 +156,11 @@ def _skeletons(project: Project, *, quiet: bool = False) -> list[Path]:
             errors().print(f"parity: {path} exists already and stays as it is", style="yellow")
         elif one.code_object.kernels:
             source = modules[one.module].relative_to(kernels)
-            ops = _skeletons_of(source, one.code_object, cuda.get(one.module), text_of(modules[one.module]))
+            text = text_of(modules[one.module])
+            if cuda is None:
+                ops = skeletons(source, one.module, one.code_object.kernels.values())
+            else:
+                ops = _skeletons_of(source, one.code_object, cuda.get(one.module), text)
             guessed[path] = source, ops
             written.append(_write(path, case_file(source, ops, {})))
         else:
@@ -204,12 +208,12 @@ def _reason(record: CaseRecord) -> str:
     return f"{record.case}: {record.verdict.kind}" + (f", {told[0]}" if told else "")
 
 
-def _cuda(project: Project, modules: Mapping[str, Path]) -> dict[str, CodeObject]:
-    """The CUDA side of each module that compiles, by module; none where there is no nvcc."""
+def _cuda(project: Project, modules: Mapping[str, Path]) -> dict[str, CodeObject] | None:
+    """The CUDA side of each module that compiles, by module; None where there is no nvcc."""
     try:
         nvcc()
     except MissingTool:
-        return {}
+        return None
     sources = {name: path for name, path in modules.items() if path.name.endswith(CUDA_SUFFIXES) and path.is_file()}
     with building(len(sources)) as done:
         built = build(project.kernels, sources, [CUDA], sides=project.sides, done=done)
@@ -217,7 +221,7 @@ def _cuda(project: Project, modules: Mapping[str, Path]) -> dict[str, CodeObject
 
 
 def _skeletons_of(source: PurePath, code: CodeObject, cuda: CodeObject | None, text: str) -> list[Skeleton]:
-    """The ops of a module: its kernels with what the PTX of the CUDA side, and launches of it, show of them."""
+    """The ops of a module: its kernels with what the PTX of the CUDA side and launches of it show, if it compiles."""
     seen, launches = flows(cuda.listing) if cuda else {}, host_launches(text)
     found, probes = {}, dict[str, Probe]()
     for symbol in code.kernels:
@@ -233,7 +237,7 @@ def _probe(
 ) -> Probed | None:
     name = (spelled(symbol) or (symbol,))[0]
     blocks = likely_blocks(name, launches.get(unqualified(name), ()), flow.threads, flow.thread_axes)
-    return _prober().probe(cuda, symbol, args, blocks, flow.axes)
+    return _prober().probe(cuda, symbol, args, blocks, flow)
 
 
 @functools.cache

@@ -24,6 +24,7 @@ from parity.emulator.ptx import PtxDevice
 from parity.errors import ParityError
 from parity.expression import Scope, expression
 from parity.toolchain.host_launches import HostLaunch
+from parity.toolchain.ptx_dataflow import Flow
 
 __all__ = ["FREE", "Given", "Probed", "Prober", "likely_blocks"]
 
@@ -169,13 +170,13 @@ class Prober:
         self._device = PtxDevice(traced=True, instruction_budget=_BUDGET, cache=Cache(default_root() / "emulator"))
 
     def probe(
-        self, code: CodeObject, kernel: str, args: Sequence[Given], blocks: Iterable[Triple], axes: Iterable[str]
+        self, code: CodeObject, kernel: str, args: Sequence[Given], blocks: Iterable[Triple], flow: Flow
     ) -> Probed | None:
-        """What launches tell, with the first of these blocks for which they tell everything; None if none does.
+        """What launches tell, with the first of these blocks for which they tell anything; None if none does.
 
-        ``axes`` are those along which blocks are told apart.
+        ``flow`` is what the kernel's PTX shows.
         """
-        one = _Kernel(self._device, code, kernel, args, tuple(sorted(axes)))
+        one = _Kernel(self._device, code, kernel, args, flow)
         found: Probed | None = None
         try:
             for block in blocks:
@@ -184,6 +185,8 @@ class Prober:
                         if not each.loose:
                             return one.indexed(each, condition)
                         found = found or one.indexed(each, condition)
+                if found:
+                    break
         except _GaveUp:
             pass
         return found
@@ -192,12 +195,10 @@ class Prober:
 class _Kernel:
     """The launches of one kernel."""
 
-    def __init__(
-        self, device: PtxDevice, code: CodeObject, kernel: str, args: Sequence[Given], axes: tuple[str, ...]
-    ) -> None:
-        self._device, self._code, self._kernel, self._args, self._axes = device, code, kernel, args, axes
+    def __init__(self, device: PtxDevice, code: CodeObject, kernel: str, args: Sequence[Given], flow: Flow) -> None:
+        self._device, self._code, self._kernel, self._args = device, code, kernel, args
+        self._axes, self._dynamic = tuple(sorted(flow.axes)), flow.dynamic
         self._numbers = [each.name for each in args if each.is_whole]
-        self._dynamic = ".extern .shared" in code.listing
         self._left, self._instructions = _LAUNCHES, _ALL
         self._seen: dict[object, dict[str, _Touched] | None] = {}
 
@@ -213,7 +214,7 @@ class _Kernel:
 
     def told(self, block: Triple, condition: _Condition) -> Iterator[Probed]:
         """What launches tell under a condition, the likeliest first."""
-        choices = self._choices(condition, math.prod(block))
+        choices = self._choices(condition, block)
         shared = self._shared(choices, block)
         if shared is None:
             return
@@ -242,8 +243,8 @@ class _Kernel:
     def indexed(self, probed: Probed, condition: _Condition) -> Probed | None:
         """The same with the tensors whose elements are places; None if these lead where no product of numbers does."""
         free = dict.fromkeys(FREE.values(), 3)
-        choices = [{**each, **free} for each in self._choices(condition, math.prod(probed.block))]
         block = _triple(probed.block)
+        choices = [{**each, **free} for each in self._choices(condition, block)]
         shapes, indices = dict(probed.shapes), {}
         for each in self._args:
             if not each.is_pointer or each.dtype.is_float:
@@ -270,14 +271,14 @@ class _Kernel:
                 shapes[name] = " ".join((indices[each.name], *(pitch.dims if pitch.dims != ("1",) else ())))
         return replace(probed, shapes=shapes, indices=indices)
 
-    def _choices(self, condition: _Condition, threads: int) -> list[dict[str, int]]:
+    def _choices(self, condition: _Condition, block: Triple) -> list[dict[str, int]]:
         """Numbers to launch with: small ones, others, and such that one of them is larger than a block."""
-        unit = condition.unit
-        names, large = self._numbers, (4 * threads + 37 if unit <= 4 else threads // unit + 37) * unit
+        unit, most = condition.unit, max(block)
+        names, large = self._numbers, (4 * most + 37 if unit <= 4 else most // unit + 37) * unit
         large = condition.limit or large
         small = {name: unit * prime for name, prime in zip(names, itertools.cycle(_PRIMES))}
         other = {name: unit * prime for name, prime in zip(names, itertools.cycle((*_PRIMES[3:], *_PRIMES[:3])))}
-        least = {name: unit * prime for name, prime in zip(names, itertools.cycle((3, 2, 5, 4, 7)))}
+        least = {name: unit * prime for name, prime in zip(names, itertools.cycle((4, 3, 5, 7, 6)))}
         chosen = (small, other, *({**least, name: large} for name in names))
         return [condition.met(_far_apart(each)) for each in chosen]
 
@@ -472,9 +473,9 @@ def _fit(
                 over = sum(sizes) - sum(ends)
                 if all(map(_no_less, sizes, ends)) and over <= sum(ends) and (near is None or over < near[0]):
                     near = over, replace(fit, loose=True)
-            for more in (1, -1, 2):
-                if chosen and [product + more for product in products] == list(ends):
-                    return _Fit((f"{'*'.join(chosen)}{more:+}",))
+            for more in (1, -1, 2) if size == 1 else ():
+                if [product + more for product in products] == list(ends):
+                    return _Fit((f"{chosen[0]}{more:+}",))
     for one, other in itertools.combinations(names, 2):
         text = f"{one}+{other}"
         sums = [{**scope, text: scope[one] + scope[other]} for scope in scopes]

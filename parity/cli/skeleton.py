@@ -159,7 +159,8 @@ def skeletons(
     """
     groups: dict[tuple[str, tuple[str, ...]], list[Signature]] = {}
     for kernel in kernels:
-        one = _signature(kernel, (flows or {}).get(kernel.name), (probes or {}).get(kernel.name))
+        probe = probes.get(kernel.name, _none) if probes is not None else None
+        one = _signature(kernel, (flows or {}).get(kernel.name), probe)
         groups.setdefault((one.pattern, tuple(each.name for each in one.args)), []).append(one)
     name = re.sub(r"\W+", "_", module)
     place = "" if source.as_posix() == f"{name}.cu" else source.as_posix()
@@ -173,6 +174,10 @@ def skeletons(
             alike = [replace(each, pattern=each.text) for each in alike]
         found.append(_op(name, place, title, alike))
     return found
+
+
+def _none(given: Sequence[Given], flow: Flow) -> None:
+    """The probe of a kernel of which there is no PTX."""
 
 
 def _wrapped(text: str) -> list[str]:
@@ -386,11 +391,14 @@ def _told(
                 choices[name] = "(1, 2, 7)"
     told = "; ".join(f"{name}: {shape}" for name, shape in probed.shapes.items())
     lines = [] if is_plain else _text("shapes", told)
-    lines += [f'    where="{" and ".join(probed.where)}",  # a guess'] * bool(probed.where)
+    where = (*probed.where, *(f"{places} > 0" for places in probed.indices.values()))
+    lines += _text("where", " and ".join(where)) if where else []
     if choices:
         told_choices = ", ".join(f'"{name}": {each}' for name, each in choices.items())
         lines.append(f"    choices={{{told_choices}}},")
-    lines += [f"    indices={_mapping(probed.indices)},  # a guess"] * bool(probed.indices)
+    if probed.indices:
+        places = ", ".join(f'"{name}": ("index", "ramp", "repeat")' for name in probed.indices)
+        lines += [f"    indices={_mapping(probed.indices)},  # a guess", f"    data={{{places}}},"]
     is_usual = is_plain or (probed.grid == ("1",) and one.flow is not None and one.flow.strided)
     grid = [] if is_usual else [f'    grid="{", ".join(probed.grid)}",  # a guess']
     block = str(threads) if len(probed.block) == 1 else f'"{", ".join(map(str, probed.block))}"'

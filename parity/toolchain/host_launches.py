@@ -22,7 +22,8 @@ _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([^\n]+?)[ \t]*(?://
 _VARIABLE = re.compile(
     r"\b(?:int|unsigned|size_t|auto|long|short|u?int(?:32|64)_t|uint)\s+(\w+)\s*(?:=\s*([^;,={}]+?)\s*|\{([^{};]+)\})(?=[;,])"
 )
-_DIM3 = re.compile(r"\bdim3\s+(\w+)\s*(?:=\s*(?:dim3\s*)?)?[({]([^;]*?)[)}]\s*;")
+_DIM3 = re.compile(r"\bdim3\s+([^;()]*(?:\([^;]*)?);")
+_DECLARED = re.compile(r"(\w+)\s*(?:(?:=\s*(?:dim3\s*)?)?[({](.*)[)}])?", re.DOTALL)
 _FIELD = re.compile(r"\b(\w+)\s*\.\s*([xyz])\s*=\s*([^;=]+);")
 _ENUMERATOR = re.compile(r"\b([A-Za-z_]\w*)\s*=\s*(\d+)\s*[,}]")
 _CAST = re.compile(
@@ -91,7 +92,8 @@ class _Names:
         for match in _VARIABLE.finditer(text):
             self._values.setdefault(match[1], []).append((match.start(), match[2] or match[3]))
         for match in _DIM3.finditer(text):
-            self._dims.setdefault(match[1], []).append((match.start(), match[2]))
+            for one in filter(None, map(_DECLARED.fullmatch, _split(match[1]))):
+                self._dims.setdefault(one[1], []).append((match.start(), one[2] or ""))
         for match in _FIELD.finditer(text):
             self._values.setdefault(f"{match[1]}.{match[2]}", []).append((match.start(), match[3]))
 
