@@ -39,6 +39,8 @@ _BUDGET, _ALL, _LAUNCHES = 1_000_000, 20_000_000, 1500
 """Instructions of a launch and of all launches of a kernel, and these launches, before it is given up."""
 _DATA = (1.0, 0.0, -3.0)
 """What floating-point tensors are filled with: a kernel may go other ways."""
+_EVERY = "*"
+"""Stands for all tensors of whole numbers, which have zeros otherwise."""
 _BLOCKS = 512
 """Blocks along an axis that the smallest numbers never need."""
 _MOST = 1024
@@ -197,7 +199,7 @@ class _Kernel:
 
     def __init__(self, device: PtxDevice, code: CodeObject, kernel: str, args: Sequence[Given], flow: Flow) -> None:
         self._device, self._code, self._kernel, self._args = device, code, kernel, args
-        self._axes, self._dynamic = tuple(sorted(flow.axes)), flow.dynamic
+        self._axes, self._dynamic, self._uses = tuple(sorted(flow.axes)), flow.dynamic, flow.uses
         self._numbers = [each.name for each in args if each.is_whole]
         self._left, self._instructions = _LAUNCHES, _ALL
         self._seen: dict[object, dict[str, _Touched] | None] = {}
@@ -259,8 +261,8 @@ class _Kernel:
                 ends.append(done)
             for name in shapes:
                 steps = [(run[1][name].end - run[0][name].end, run[2][name].end - run[1][name].end) for run in ends]
-                if not any(map(any, steps)):
-                    continue
+                if not any(second for _, second in steps):
+                    continue  # at most a mask, which chooses what is accessed
                 pitch = _fit([first for first, _ in steps], choices, self._numbers)
                 first = [run[0][name].end for run in ends]
                 if any(a != b or a <= 0 for a, b in steps) or pitch is None or pitch.loose:
@@ -311,7 +313,7 @@ class _Kernel:
         for each in self._args:
             if each.is_pointer:
                 # All of floating point are filled, or one tensor of places.
-                usual = (1 if fill[0] else fill[1]) if each.dtype.is_float else 0
+                usual = (1 if fill[0] else fill[1]) if each.dtype.is_float else int(fill[0] == _EVERY)
                 content = np.full(room // each.dtype.itemsize, fill[1] if fill[0] == each.name else usual)
                 places[each.name] = device.allocate(room, each.name)
                 device.write(places[each.name], each.dtype.convert(content))
@@ -418,14 +420,21 @@ class _Kernel:
             several = [self._touched(scope, at, block, bytes_, ("", data)) for data in _DATA]
             if not (done := [touched for touched in several if touched]) or len(done) < len(_DATA):
                 return None
-            runs.append({name: _joined([touched[name] for touched in done]) for name in done[0]})
+            joined = {name: _joined([touched[name] for touched in done]) for name in done[0]}
+            # What is behind a mask of zeros: what else there is may depend on what is no mask, but places.
+            if not all(each.end for each in joined.values()):
+                more = self._touched(scope, at, block, bytes_, (_EVERY, 1)) or {}
+                joined |= {name: more[name] for name in more if not joined[name].end}
+            runs.append(joined)
         names = [*free, *self._numbers]
         shapes, loose, whole, where = {}, [], set(), dict[str, None]()
-        for each in self._args:
+        for i, each in enumerate(self._args):
             if not each.is_pointer:
                 continue
             ends = [run[each.name].end for run in runs]
-            fit = _fit(ends, scopes, names, block, [text for text in blocks if text.startswith("ceil")])
+            unused = (i, 0) not in self._uses and not any(ends)
+            grids = [text for text in blocks if text.startswith("ceil")]
+            fit = _Fit(("1",)) if unused else _fit(ends, scopes, names, block, grids)
             if fit is None:
                 return None
             shapes[each.name] = " ".join(fit.dims)
