@@ -14,7 +14,7 @@ from parity.arguments import Word, in_range
 from parity.case import Case, Tensor
 from parity.codeobject import CodeObject
 from parity.declaration import Declaration
-from parity.dtypes import dtype
+from parity.dtypes import Array, dtype
 from parity.errors import Unreferenced, UsageError
 from parity.expression import Scope, expression
 from parity.functions import wanted
@@ -27,8 +27,6 @@ from parity.reference.expected import Bounds, Expected, Limits
 from parity.shapes import words
 
 __all__ = ["Call", "Work", "call_of", "spelled", "timed", "work_of"]
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)
@@ -103,9 +101,9 @@ def call_of(op: Declaration, case: Case) -> Call:
     for name in op.filled:
         if name in case.layouts:
             buffer, layout = _buffer_of(op, name, case.flags), case.layouts[name]
-            read = layout.view(buffers[buffer].data)
             if buffer != name and buffer == op.result:  # in place: what the kernel overwrites
-                read = memory[buffer].tensor.layout.view(buffers[buffer].data)
+                layout = memory[buffer].tensor.layout
+            read = layout.view(buffers[buffer].data)
             inputs[name] = read.copy() if buffers[buffer].writable else read
     types, params = given.types, given.params
     scalars = {name: op.dtype_of(kind, types).convert(params[name])[()] for name, kind in op.params.items()}

@@ -44,8 +44,7 @@ def diagnose(
     port = helpful(column)
     if port and check(op, failing.case, Subject(session(column), column.vendor, port.code, by)).verdict.passed:
         notes.append(f"the port passes {port.how}")
-    detail = "\n".join(part for part in (failing.verdict.detail, *notes) if part)
-    return replace(failing, verdict=replace(failing.verdict, detail=detail))
+    return replace(failing, verdict=failing.verdict.noted(*notes))
 
 
 def _launches(
