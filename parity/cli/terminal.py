@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
@@ -30,7 +32,9 @@ class _Console(Console):
 
 
 def output() -> Console:
-    """The console of results."""
+    """The console of results. A character that its encoding lacks is shown as its number."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
     return _Console(highlight=False)
 
 

@@ -230,7 +230,7 @@ def lines_of(rows: Sequence[Row], full: bool) -> Iterator[Line]:
         first = group[0]
         label, cells = first.kernel, first.cells
         if not (full or any(map(_alone, cells))):
-            label = first.op.partition(".")[2]
+            label = first.op.partition(".")[2] or first.op
             cells = tuple(_sum(each) for each in zip(*(row.cells for row in group), strict=True))
         yield Line(first.module, label, tuple(row.dtypes[-1] for row in group), first.dtypes[:-1], cells)
 

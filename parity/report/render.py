@@ -109,7 +109,9 @@ MACHINES = 8
 def summary(matrix: Matrix) -> str:
     """The run in one line."""
     cells = matrix.cells()
-    kernels = len({row.kernel for row, cell in ((r, c) for r in matrix.rows for c in r.cells) if cell.run})
+    kernels = len(
+        {(row.module, row.kernel) for row, cell in ((r, c) for r in matrix.rows for c in r.cells) if cell.run}
+    )
     parts = [count_of(kernels, "kernel"), count_of(matrix.executed, "case"), f"{matrix.passed} passed"]
     absent = _counts(cells, (State.COMPILE_ERROR, State.MISSING))
     parts.append(f"{matrix.failures} failed" + (f" ({', '.join(absent)})" if absent else ""))
