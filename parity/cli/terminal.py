@@ -84,9 +84,12 @@ def built(run: Run, console: Console | None = None) -> Prepared:
     """Build a run, and show how far that is; then print what does not compile (default: to stderr)."""
     with building(len(run.modules) * len(run.targets)) if run.targets else nullcontext() as done:
         prepared = run.build(done)
+    failed: dict[str, list[str]] = {}
     for each in prepared.built:
-        if each.error:
-            (console or errors()).print(f"{each.error}\n", style="red")
+        if each.error:  # the same for several targets, as a rule
+            failed.setdefault(str(each.error).replace(each.target, "\0"), []).append(each.target)
+    for text, targets in failed.items():
+        (console or errors()).print(f"{text.replace(chr(0), ' '.join(targets))}\n", style="red")
     return prepared
 
 
