@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from parity.cli.results import warn
-from parity.cli.terminal import errors, output
+from parity.cli.terminal import errors, output, warn
 from parity.engine import CaseRecord
 from parity.report import Matrix, Reproduction, kernel_file, markdown
 from parity.report.github import github_annotations

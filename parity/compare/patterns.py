@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
+from parity.dtypes import Array
+
 __all__ = ["describe", "picture"]
 
-Array = np.ndarray[Any, Any]
 _PERIODS = (32, 64, 2, 4, 8, 16, 128, 256, 512, 1024)
 """Periods that are looked for: wavefront sizes first, then those of vector loads, tiles and blocks."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 import numpy as np
 
@@ -12,12 +11,10 @@ from parity.compare.comparison import right_elements
 from parity.compare.ulps import bit_patterns, ulp_distances
 from parity.compare.verdict import Status, Verdict
 from parity.divergences import in_order
-from parity.dtypes import of_array
+from parity.dtypes import Array, of_array
 from parity.reference.expected import Expected, Limits
 
 __all__ = ["Comparison", "Conclusion", "Witness", "who_is_wrong"]
-
-Array = np.ndarray[Any, Any]
 
 
 class Conclusion(StrEnum):

@@ -628,7 +628,9 @@ class Device:
             for message in messages(self._log[self._logged : c.logged]):
                 its_own = (message.group, message.thread) == (workgroup, c.lane)
                 if its_own and (failed := _FAILED.fullmatch(message.text)):
-                    where = failed["file"], int(failed["line"]), failed["function"]
+                    own, _, _ = (instruction.source or "").rpartition(":")  # its name in the project
+                    file = own if own and failed["file"].endswith(f"/{own}") else failed["file"]
+                    where = file, int(failed["line"]), failed["function"]
                     return FailedAssertion(kernel, failed["expression"], *where, thread, others)
             return Trapped(kernel, instruction, thread, others)
         if 0 <= (which := (c.address - _REFUSED_AT) // _REFUSED_BYTES) < len(_REFUSED):

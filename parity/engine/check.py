@@ -5,7 +5,6 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from parity.case import Case
 from parity.codeobject import CodeObject
 from parity.compare import Status, Verdict, compare, show, unchanged
 from parity.coverage import Reached
+from parity.dtypes import Array
 from parity.engine.standard import Side, Standard
 from parity.errors import SYSTEM_ERRORS, SystemLacks, Unreferenced, Unsupported, refusal
 from parity.launch import Fault, Outcome
@@ -21,9 +21,8 @@ from parity.reference.expected import Expected
 from parity.runners import Drawing, Library, Session, Vendor
 from parity.toolchain import MissingKernel
 
-__all__ = ["NO_REFERENCE", "Checked", "Subject", "check", "judge", "unjudged"]
+__all__ = ["NO_REFERENCE", "Checked", "Subject", "check", "judge", "unjudged", "verdict_of"]
 
-Array = np.ndarray[Any, Any]
 Expectation = Callable[[Mapping[str, Array]], Mapping[str, Expected]]
 """From outputs to what is expected of each."""
 
@@ -131,8 +130,7 @@ def judge(case: Case, call: Call, subject: Subject, *, first: bool = False, take
             outcome, verdict, expected = again, plain, nearby
         elif plain.passed and not verdict.passed:
             note = f"with {outcome.drawn}; it passes if approximate instructions give the nearest numbers"
-            detail = "\n".join(filter(None, (verdict.detail, note)))
-            verdict = replace(verdict, drawn=outcome.drawn, detail=detail)
+            verdict = replace(verdict, drawn=outcome.drawn).noted(note)
     outputs = {} if outcome.fault else _outputs(call, outcome)
     if verdict.passed:
         return Checked(
@@ -226,7 +224,8 @@ def _inputs(call: Call, verdict: Verdict) -> dict[str, str]:
     return {name: show(array[index]) for name, array in call.inputs.items() if array.shape == call.layout.shape}
 
 
-def _fault(fault: Fault) -> Verdict:
+def verdict_of(fault: Fault) -> Verdict:
+    """The verdict on a launch with a fault."""
     usual = Status.CRASH if fault.lost else Status.FAIL
     return Verdict(_STATUS.get(fault.kind, usual), fault.kind, detail=fault.message)
 
@@ -242,7 +241,7 @@ class _Judging:
 
     def verdict(self, outcome: Outcome) -> tuple[Verdict, Mapping[str, Expected] | None]:
         """The verdict on one outcome, and what its outputs were compared with, if they were."""
-        if wrong := _fault(outcome.fault) if outcome.fault else _memory(self.call, outcome):
+        if wrong := verdict_of(outcome.fault) if outcome.fault else _memory(self.call, outcome):
             return wrong, None
         if self.expectation is None:
             return Verdict(Status.NOT_JUDGED, NO_REFERENCE, detail=NOT_COMPARED), None

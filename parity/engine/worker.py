@@ -91,7 +91,7 @@ class Worker:
 
         Of every column the first failures of each kind are shrunk.
         """
-        entry = Entry(self.suite.op(task.op), task.dtypes)
+        entry = self.suite.entry(task)
         records: dict[Column, list[CaseRecord]] = {column: [] for column in task.columns}
         minimal: dict[Column, dict[tuple[Status, str], Case]] = {column: {} for column in task.columns}
         # The outputs of which no case so far tells a kernel from one that writes zeros.
@@ -211,7 +211,7 @@ class Worker:
         search = Search(plan.seed_of(entry), plan.examples, plan.launches, hints, is_known)
         by = self._standard(entry, task, failing)
         if by and not by.live:
-            return replace(failing, verdict=_noted(failing.verdict, NOT_SMALLER))
+            return replace(failing, verdict=failing.verdict.noted(NOT_SMALLER))
         subject = self._subject(entry, column, by)
         minimal = minimize(entry.op, failing, subject, search)
         if not column.built:
@@ -269,11 +269,7 @@ def _reference(call: Call, name: str) -> Expected:
 def _not_smaller(record: CaseRecord, error: Exception) -> CaseRecord:
     """The record of a case that an error kept from being made smaller."""
     note = f"(it was not made smaller: {type(error).__name__}: {error})"
-    return replace(record, verdict=_noted(record.verdict, note))
-
-
-def _noted(verdict: Verdict, note: str) -> Verdict:
-    return replace(verdict, detail="\n".join(filter(None, (verdict.detail, note))))
+    return replace(record, verdict=record.verdict.noted(note))
 
 
 def _defect(error: Exception) -> Verdict:

@@ -9,10 +9,12 @@ from typing import Any, Literal
 import numpy as np
 
 from parity.divergences import divergence
+from parity.dtypes import Array
 
-__all__ = ["Bounds", "Expected", "Limits"]
+__all__ = ["Bounds", "Expected", "Limits", "Vendor"]
 
-Array = np.ndarray[Any, Any]
+Vendor = Literal["amd", "cuda", "host"]
+"""The vendor whose accuracy limits hold for a device; "host" for a library on a CPU, with the wider of both."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,7 @@ class Limits:
     asks for (``parity.reference.accuracy``).
     """
 
-    vendor: Literal["amd", "cuda", "host"]
+    vendor: Vendor
     level: Literal["documented", "observed"] = "documented"
     asked: list[Any] | None = field(default=None, compare=False)
 

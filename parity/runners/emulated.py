@@ -28,9 +28,9 @@ from parity.emulator import (
     shadow_seed,
     together,
 )
-from parity.errors import MissingTool, ParityError, SystemLacks, UsageError
+from parity.errors import ParityError, SystemLacks, UsageError
 from parity.launch import Arithmetic, Buffer, Fault, Launch, Outcome, Pointer, Scalar, Shadows, Struct, argument_bytes
-from parity.runners.base import Evidence, Probe, Session, Vendor, mismatch
+from parity.runners.base import Evidence, Probe, Session, Vendor, lacking, mismatch
 from parity.toolchain import DEFAULT_TARGETS, TARGETS, MissingKernel, ModuleStore, device_library
 from parity.zig import zig
 
@@ -51,12 +51,7 @@ class Emulated:
 
     def probe(self) -> Probe:
         """Needs the compiler, and the device libraries that AMD code is linked with."""
-        try:
-            zig()
-            device_library()
-        except MissingTool as error:
-            return Probe(False, f"{error.tool} not found", f"install it with: {error.install}")
-        return Probe(True)
+        return lacking(zig, device_library) or Probe(True)
 
     def targets(self) -> tuple[str, ...]:
         return tuple(TARGETS)

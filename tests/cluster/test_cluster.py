@@ -23,7 +23,7 @@ from parity.cluster.messages import Answer, Offer, Offered, Request
 from parity.codeobject import CodeObject, Kernel
 from parity.compare import Status
 from parity.documents import packed
-from parity.engine import Column, Journal, Plan, outcomes, run, tasks_of, worker
+from parity.engine import Column, Plan, outcomes, recording_journal, run, tasks_of, worker
 from parity.engine.calls import Absent
 from parity.errors import NotAvailable, UsageError
 from parity.runners import Evidence
@@ -204,12 +204,12 @@ def test_a_recording_of_a_cluster_continues_where_its_client_ended(suite, tmp_pa
     plan = plan_for(suite, 1, 2, dtypes=("f32", "f64"))
     with cluster_of(Start("one", 1, {"fragile gfx1100": 1})) as cluster:
         pools = lambda plan, jobs: cluster.pool(suite, plan)  # noqa: E731
-        with Journal(tmp_path / "partial", {}) as journal:
+        with recording_journal(tmp_path / "partial", {}) as journal:
             cases = list(outcomes(plan, suite, journal, pools=pools))
-        with Journal(tmp_path / "partial", {}) as journal:
-            assert len(journal) == 2
+        with recording_journal(tmp_path / "partial", {}) as journal:
+            assert len(journal.entries) == 2
             assert list(outcomes(plan, suite, journal, pools=pools)) == cases
-    with Journal(tmp_path / "other", {}) as journal:
+    with recording_journal(tmp_path / "other", {}) as journal:
         assert list(outcomes(plan, suite, journal, jobs=1)) == cases
 
 

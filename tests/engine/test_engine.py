@@ -6,7 +6,18 @@ import pytest
 
 from parity.codeobject import CodeObject, Kernel
 from parity.compare import Status
-from parity.engine import Column, Journal, Plan, RecordWriter, environment, outcomes, pool, read_record, run, tasks_of
+from parity.engine import (
+    Column,
+    Plan,
+    RecordWriter,
+    environment,
+    outcomes,
+    pool,
+    read_record,
+    recording_journal,
+    run,
+    tasks_of,
+)
 from parity.runners import Evidence
 
 PLUGIN = '''
@@ -40,7 +51,7 @@ FRAGILE = Column("fragile", "gfx1100", Evidence.NOT_RUN, "amd", "fragile")
 STEADY = Column("steady", "sm_90", Evidence.NOT_RUN, "cuda", "steady")
 
 
-def plan_for(suite, *sizes: int, seconds: float = 5.0, examples: int = 1, columns=(FRAGILE,)) -> Plan:
+def plan_for(suite, *sizes: int, seconds: float = 3.0, examples: int = 1, columns=(FRAGILE,)) -> Plan:
     cases = [f"unary.neg[f32](x={n}~normal@0)" for n in sizes]
     kernel = Kernel("uneg_f32", (), 0, 0, 0, 0, 0, 32)
     code = CodeObject("unary", "gfx1100", "", {"uneg_f32": kernel}, "digest")
@@ -77,7 +88,7 @@ def test_a_crash_a_hang_and_an_exception_cost_one_case_each(suite):
 
 @pytest.mark.usefixtures("plugin")
 def test_a_crash_a_hang_and_an_exception_cost_a_recording_one_case_each(suite, tmp_path):
-    with Journal(tmp_path / "some.partial", {}) as journal:
+    with recording_journal(tmp_path / "some.partial", {}) as journal:
         cases = list(outcomes(plan_for(suite, 1, 3, 4, 5, 6), suite, journal, jobs=2))
         assert list(outcomes(plan_for(suite, 1, 3, 4, 5, 6), suite, journal)) == cases
     faults = {int(c.case.partition("x=")[2].partition("~")[0]): c.fault for c in cases}

@@ -13,7 +13,7 @@ from parity.cache import Cache
 from parity.cli import main
 from parity.codeobject import CodeObject, Kernel
 from parity.compare import Status, Verdict
-from parity.engine import Column, Journal, Plan, outcomes, run, tasks_of
+from parity.engine import Column, Plan, outcomes, recording_journal, run, tasks_of
 from parity.engine.check import Checked, Subject
 from parity.engine.minimize import Search, minimize
 from parity.engine.worker import Worker
@@ -69,7 +69,7 @@ def test_what_is_not_the_kernel_s_fault_is_not_judged_and_the_rest_is(suite, pla
 
 @pytest.mark.parametrize("size", [2, 3, 4])
 def test_a_recording_has_no_fault_that_is_not_the_kernel_s(suite, plan_for, tmp_path, size):
-    with Journal(tmp_path / "some.partial", {}) as journal, pytest.raises(SystemLacks):
+    with recording_journal(tmp_path / "some.partial", {}) as journal, pytest.raises(SystemLacks):
         list(outcomes(plan_for(size), suite, journal, jobs=1))
 
 
