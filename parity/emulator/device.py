@@ -739,7 +739,8 @@ def pack(kernel: Kernel, values: Sequence[Allocation | int | bytes | np.generic[
 
 def _variable(image: Image, start: int, address: int) -> Allocation:
     """The variable of an image that an address is in, or that ends before it."""
-    places = [name for name in image.sizes if name in image.symbols]
+    # That of the compiler, which names a compilation, is nobody's neighbour.
+    places = [name for name in image.sizes if name in image.symbols and not name.startswith("__hip_cuid_")]
     before = [name for name in places if start + image.symbols[name] <= address] or places
     name = max(before, key=lambda name: image.symbols[name], default="")
     return Allocation(f"variable {name}", start + image.symbols.get(name, 0), image.sizes.get(name, 0))
