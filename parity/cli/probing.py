@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -33,8 +34,10 @@ Numbers = Mapping[str, int]
 
 STRIDE = re.compile(r"(?i)\w*stride\w*|\w*pitch\w*|ld[a-z]?|\w+_ld|ld_\w+")
 _PRIMES = (7, 5, 3, 11, 2, 13, 17, 19)
-_ROOMS, _TRACED = (1 << 15, 1 << 18, 1 << 21), 15 << 20
-"""Bytes behind a pointer: at first, and where they are too few; and in all what the emulator follows."""
+_ROOMS, _TRACED = {1 << 15: 1 << 18, 1 << 18: 1 << 20, 1 << 21: 1 << 21}, 15 << 20
+"""Bytes behind a pointer, at first and where they are too few, and between them and those behind the next one; and in
+all what the emulator follows.
+"""
 _BUDGET, _ALL, _LAUNCHES = 1_000_000, 20_000_000, 1500
 """Instructions of a launch and of all launches of a kernel, and these launches, before it is given up."""
 _DATA = (1.0, 0.0, -3.0)
@@ -135,30 +138,43 @@ def likely_blocks(
 
 @dataclass(frozen=True)
 class _Condition:
-    """What holds of numbers: all are multiples of ``unit`` and at most ``limit``, and ``one`` is one of ``other``."""
+    """What holds of numbers: all, or ``one``, are multiples of ``unit`` and at most ``limit``; or ``one`` is a multiple
+    of ``other``, or, if they ``differ``, larger.
+    """
 
     unit: int = 1
     limit: int = 0
     one: str = ""
     other: str = ""
+    differ: bool = False
 
     def met(self, numbers: Numbers) -> dict[str, int]:
         """Numbers for which it holds, made of such for which it may not."""
-        return {name: value * numbers[self.other] if name == self.one else value for name, value in numbers.items()}
+        found = {name: value * (self.unit if self.one in ("", name) else 1) for name, value in numbers.items()}
+        if self.other:
+            one, other = found[self.one], found[self.other]
+            found[self.one] = one + other if self.differ else one * other
+        return found
 
     def texts(self, names: Iterable[str]) -> tuple[str, ...]:
         """The conditions of a declaration that has these names."""
-        names = sorted({*names} - {*FREE.values(), "threads"})
+        if self.other:
+            return (f"{self.one} > {self.other}" if self.differ else f"{self.one} % {self.other} == 0",)
+        names = self._about(names)
         units = tuple(f"{name} % {self.unit} == 0" for name in names if self.unit > 1)
-        limits = tuple(f"{name} <= {self.limit}" for name in names if self.limit)
-        return (*units, *limits, *([f"{self.one} % {self.other} == 0"] if self.one else []))
+        return (*units, *(f"{name} <= {self.limit}" for name in names if self.limit))
 
     def choices(self, names: Iterable[str]) -> Mapping[str, str]:
         """What these names are drawn from that chance would seldom have."""
-        if self.one:
-            return {self.one: f'("{self.other}", "2*{self.other}", "7*{self.other}")'}
+        if self.other:
+            form = "{other}+{i}" if self.differ else "{i}*{other}"
+            several = ", ".join(f'"{form.format(other=self.other, i=i)}"' for i in (1, 2, 7))
+            return {self.one: f"({several})"}
         units = str(tuple(self.unit * i for i in (1, 2, 3, 7)))
-        return dict.fromkeys(sorted({*names} - {*FREE.values(), "threads"}) if self.unit > 4 else (), units)
+        return dict.fromkeys(self._about(names) if self.unit > 4 else (), units)
+
+    def _about(self, names: Iterable[str]) -> list[str]:
+        return sorted({*names} - {*FREE.values(), "threads"} if not self.one else {*names} & {self.one})
 
 
 class _GaveUp(Exception):
@@ -183,10 +199,10 @@ class Prober:
         try:
             for block in blocks:
                 for condition in one.conditions(block):
-                    for each in one.told(block, condition):
-                        if not each.loose:
-                            return one.indexed(each, condition)
-                        found = found or one.indexed(each, condition)
+                    for told in one.told(block, condition):
+                        if (each := one.indexed(told, condition)) and not each.loose:
+                            return each
+                        found = found or each
                 if found:
                     break
         except _GaveUp:
@@ -209,10 +225,15 @@ class _Kernel:
         yield _Condition()
         if not self._axes:
             yield _Condition(limit=math.prod(block))
-        for unit in sorted({4, block[0], 32} - {1}):
+        yield _Condition(4)
+        if 2 <= len(self._numbers) <= 4:
+            for one, other in itertools.permutations(self._numbers, 2):
+                yield _Condition(one=one, other=other)
+                yield _Condition(one=one, other=other, differ=True)
+        for unit in sorted({block[0], 32} - {1}):
+            if len(self._numbers) > 1:
+                yield from (_Condition(unit, one=name) for name in self._numbers)
             yield _Condition(unit)
-            if unit == 4 and len(self._numbers) <= 4:
-                yield from (_Condition(one=a, other=b) for a, b in itertools.permutations(self._numbers, 2))
 
     def told(self, block: Triple, condition: _Condition) -> Iterator[Probed]:
         """What launches tell under a condition, the likeliest first."""
@@ -247,7 +268,7 @@ class _Kernel:
         free = dict.fromkeys(FREE.values(), 3)
         block = _triple(probed.block)
         choices = [{**each, **free} for each in self._choices(condition, block)]
-        shapes, indices = dict(probed.shapes), {}
+        shapes, indices, loose = dict(probed.shapes), dict[str, str](), probed.loose
         for each in self._args:
             if not each.is_pointer or each.dtype.is_float:
                 continue
@@ -263,24 +284,25 @@ class _Kernel:
                 steps = [(run[1][name].end - run[0][name].end, run[2][name].end - run[1][name].end) for run in ends]
                 if not any(second for _, second in steps):
                     continue  # at most a mask, which chooses what is accessed
-                pitch = _fit([first for first, _ in steps], choices, self._numbers)
-                first = [run[0][name].end for run in ends]
-                if any(a != b or a <= 0 for a, b in steps) or pitch is None or pitch.loose:
+                firsts = [run[0][name].end for run in ends]
+                if any(a != b or a <= 0 for a, b in steps) or each.name in indices:
                     return None
-                if any(end > step for end, (step, _) in zip(first, steps, strict=True)) or each.name in indices:
+                place = _place(firsts, [step for step, _ in steps], choices, self._numbers)
+                if place is None:
                     return None
-                indices[each.name] = f"{each.name}_range"
-                shapes[name] = " ".join((indices[each.name], *(pitch.dims if pitch.dims != ("1",) else ())))
-        return replace(probed, shapes=shapes, indices=indices)
+                extent, dims = place
+                indices[each.name] = extent or f"{each.name}_range"
+                shapes[name] = " ".join(dims if extent else (indices[each.name], *dims))
+                loose = tuple(other for other in loose if other != name)
+        return replace(probed, shapes=shapes, indices=indices, loose=loose)
 
     def _choices(self, condition: _Condition, block: Triple) -> list[dict[str, int]]:
         """Numbers to launch with: small ones, others, and such that one of them is larger than a block."""
-        unit, most = condition.unit, max(block)
-        names, large = self._numbers, (4 * most + 37 if unit <= 4 else most // unit + 37) * unit
-        large = condition.limit or large
-        small = {name: unit * prime for name, prime in zip(names, itertools.cycle(_PRIMES))}
-        other = {name: unit * prime for name, prime in zip(names, itertools.cycle((*_PRIMES[3:], *_PRIMES[:3])))}
-        least = {name: unit * prime for name, prime in zip(names, itertools.cycle((4, 3, 5, 7, 6)))}
+        most, names = max(block), self._numbers
+        large = condition.limit or (4 * most + 37 if condition.unit <= 4 else most // condition.unit + 37)
+        small = dict(zip(names, itertools.cycle(_PRIMES)))
+        other = dict(zip(names, itertools.cycle((*_PRIMES[3:], *_PRIMES[:3]))))
+        least = dict(zip(names, itertools.cycle((4, 3, 5, 7, 6))))
         chosen = (small, other, *({**least, name: large} for name in names))
         return [condition.met(_far_apart(each)) for each in chosen]
 
@@ -292,7 +314,7 @@ class _Kernel:
         if key not in self._seen:
             pointers = sum(each.is_pointer for each in self._args)
             self._seen[key] = None
-            for room in (each for each in _ROOMS if each * pointers <= _TRACED):
+            for room in (each for each, gap in _ROOMS.items() if (each + gap) * pointers <= _TRACED):
                 with suppress(MemoryFault):
                     self._seen[key] = self._launched(numbers, grid, block, shared, fill, room)
                     break
@@ -309,17 +331,20 @@ class _Kernel:
         device.reset()
         device.restore(self._code)
         values: list[object] = []
-        places = {}
+        places, gaps = {}, []
         for each in self._args:
             if each.is_pointer:
                 # All of floating point are filled, or one tensor of places.
                 usual = (1 if fill[0] else fill[1]) if each.dtype.is_float else int(fill[0] == _EVERY)
                 content = np.full(room // each.dtype.itemsize, fill[1] if fill[0] == each.name else usual)
                 places[each.name] = device.allocate(room, each.name)
+                gaps.append(device.allocate(_ROOMS[room], "gap"))
                 device.write(places[each.name], each.dtype.convert(content))
                 values.append(places[each.name])
             else:
                 values.append(each.dtype.convert(numbers[each.name] if each.is_whole else 0.5).tobytes())
+        for gap in gaps:
+            device.free(gap)
         try:
             stats = device.launch(
                 self._code, self._kernel, grid=grid, block=block, shared_bytes=shared,
@@ -345,18 +370,14 @@ class _Kernel:
         return found
 
     def _shared(self, choices: Sequence[Numbers], block: Triple) -> str | None:
-        """The bytes of dynamic shared memory, the least that does; None if no launch goes well."""
+        """The bytes of dynamic shared memory: by threads, by threads and a number, by a number; None if none do."""
         if not self._dynamic:
             return ""
-        threads = math.prod(block)
-        scopes = [{**each, "threads": threads} for each in choices]
-        sizes: dict[str, list[int]] = {}
-        for name in ("threads", *self._numbers):
-            for factor in (4, 8, 16, 2, 1):
-                sizes[f"{factor}*{name}"] = [factor * each[name] for each in scopes]
-        for text, values in sorted(sizes.items(), key=lambda each: sum(each[1])):
-            if max(values) <= 48 << 10 and all(
-                self._touched(each, (1, 1, 1), block, size) for each, size in zip(choices, values, strict=True)
+        units = ("threads", *(f"(threads+{name})" for name in self._numbers), *self._numbers)
+        for text in (f"{factor}*{unit}" for unit in units for factor in (4, 8, 16)):
+            sizes = [_value(text, each, block) for each in choices]
+            if max(sizes) <= 48 << 10 and all(
+                self._touched(each, (1, 1, 1), block, size) for each, size in zip(choices, sizes, strict=True)
             ):
                 return text
         return None
@@ -471,7 +492,7 @@ def _fit(
     factors = dict.fromkeys((*_FACTORS, *block, math.prod(block), math.prod(block) // 32))
     near: tuple[int, _Fit] | None = None
     for size in range(5):
-        for chosen in itertools.combinations(names, size):
+        for chosen in itertools.combinations_with_replacement(names, size):
             products = [math.prod(scope[name] for name in chosen) for scope in scopes]
             for factor in factors:
                 sizes = [factor * product for product in products]
@@ -480,18 +501,20 @@ def _fit(
                 if sizes == list(ends):
                     return fit
                 over = sum(sizes) - sum(ends)
-                if all(map(_no_less, sizes, ends)) and over <= sum(ends) and (near is None or over < near[0]):
+                if all(map(operator.ge, sizes, ends)) and over <= sum(ends) and (near is None or over < near[0]):
                     near = over, replace(fit, loose=True)
             for more in (1, -1, 2) if size == 1 else ():
                 if [product + more for product in products] == list(ends):
                     return _Fit((f"{chosen[0]}{more:+}",))
-    for one, other in itertools.combinations(names, 2):
-        text = f"{one}+{other}"
-        sums = [{**scope, text: scope[one] + scope[other]} for scope in scopes]
-        for size in range(4):
-            for chosen in itertools.combinations(names, size):
-                if [math.prod(scope[name] for name in (text, *chosen)) for scope in sums] == list(ends):
-                    return _Fit((text, *chosen))
+    for one, other in itertools.permutations(names, 2):
+        for sign, more in itertools.product("+-", (0, -1, 1)):
+            text = f"{one}{sign}{other}{f'{more:+}' if more else ''}"
+            sums = [scope[one] + (scope[other] if sign == "+" else -scope[other]) + more for scope in scopes]
+            for size in range(1 if more else 3):
+                for chosen in itertools.combinations(names, size):
+                    products = [math.prod(scope[name] for name in chosen) for scope in scopes]
+                    if [one * other for one, other in zip(sums, products, strict=True)] == list(ends):
+                        return _Fit((text, *chosen))
     for stride in filter(STRIDE.fullmatch, names):
         for rows, cols in itertools.permutations([name for name in names if name != stride], 2):
             if [(scope[rows] - 1) * scope[stride] + scope[cols] for scope in scopes] == list(ends):
@@ -502,14 +525,30 @@ def _fit(
     return near[1] if near else None
 
 
+def _place(
+    firsts: Sequence[int], steps: Sequence[int], scopes: Sequence[Numbers], names: Sequence[str]
+) -> tuple[str, tuple[str, ...]] | None:
+    """The dim along which places lie, and all dims; if no dim does, nothing, and the dims of what lies at a place.
+
+    ``firsts`` are the elements that are reached with the first place, ``steps`` how many more with each further one.
+    """
+    pitch = _fit(steps, scopes, names)
+    if pitch and not pitch.loose and all(map(operator.le, firsts, steps)):
+        return "", () if pitch.dims == ("1",) else pitch.dims
+    for size in range(1, 5):
+        for chosen in itertools.combinations(names, size):
+            for extent in chosen:
+                sizes = [math.prod(scope[name] for name in chosen) for scope in scopes]
+                last = [a + (scope[extent] - 1) * b for a, b, scope in zip(firsts, steps, scopes, strict=True)]
+                if sizes == last:
+                    return extent, chosen
+    return None
+
+
 def _joined(several: Sequence[_Touched]) -> _Touched:
     """The most that any of several launches reached, and the least that all of them wrote."""
     ends, reads, writes = zip(*((each.end, each.read, each.written) for each in several), strict=True)
     return _Touched(max(ends), max(reads), min(writes))
-
-
-def _no_less(one: int, other: int) -> bool:
-    return one >= other
 
 
 def _value(text: str, numbers: Numbers, block: Triple) -> int:

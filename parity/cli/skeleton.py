@@ -368,7 +368,10 @@ def _told(
     is_plain = is_plain and bool(inputs or updates) and extent.isidentifier()
     is_plain = is_plain and not (drawn or probed.where or probed.shared or probed.indices)
     idle = [each for each in one.args if _is_whole(each, of) and _safe(each.name) not in probed.names]
-    words, params, choices = [], dict.fromkeys(sorted(set(drawn) & _FREE), "i32"), {**drawn, **probed.choices}
+    # What grows with the square of a number is slow soon.
+    twice = [dim for each in probed.shapes.values() for dim, count in Counter(each.split()).items() if count > 1]
+    words, params = [], dict.fromkeys(sorted(set(drawn) & _FREE), "i32")
+    choices = {**drawn, **dict.fromkeys(twice, "(1, 2, 3, 7, 33, 64)"), **probed.choices}
     for each in one.args:
         kind, name = of[each.name], _safe(each.name)
         if name in probed.names:
