@@ -19,6 +19,7 @@ from parity.report import (
     State,
     document,
     failure_text,
+    kernel_file,
     shown_failures,
     summary,
     terminal,
@@ -117,7 +118,7 @@ def _failures(suite: Suite, records: Sequence[CaseRecord], reproduction: Reprodu
     console = output()
     for failure in shown_failures(records):
         record, more = failure.records[0], failure.more
-        source = shown(suite.files.get(record.module, ""))
+        source = shown(kernel_file(suite, record) or "")
         declared = shown(suite.op(record.op).declared)
         head, _, body = failure_text(failure, reproduction, source, declared).partition("\n")
         console.print(head, style="bold red")

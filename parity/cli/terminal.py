@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
@@ -30,7 +32,9 @@ class _Console(Console):
 
 
 def output() -> Console:
-    """The console of results."""
+    """The console of results. A character that its encoding lacks is shown as its number."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
     return _Console(highlight=False)
 
 
@@ -86,9 +90,12 @@ def built(run: Run, console: Console | None = None) -> Prepared:
     """Build a run, and show how far that is; then print what does not compile (default: to stderr)."""
     with building(len(run.modules) * len(run.targets)) if run.targets else nullcontext() as done:
         prepared = run.build(done)
+    failed: dict[str, list[str]] = {}
     for each in prepared.built:
-        if each.error:
-            (console or errors()).print(f"{each.error}\n", style="red")
+        if each.error:  # the same for several targets, as a rule
+            failed.setdefault(str(each.error).replace(each.target, "\0"), []).append(each.target)
+    for text, targets in failed.items():
+        (console or errors()).print(f"{text.replace(chr(0), ' '.join(targets))}\n", style="red")
     return prepared
 
 

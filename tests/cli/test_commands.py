@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -215,6 +216,23 @@ def test_doctor_survives_a_cache_that_cannot_be_written(parity, monkeypatch, tmp
 def test_version_and_help(parity):
     assert parity("--version").out.strip() == f"parity {package.__version__}"
     assert "doctor" in parity("--help").out
+
+
+def test_a_misspelled_command_is_told_the_command_that_may_be_meant(parity):
+    result = parity("rnu")
+    assert result.code == 2 and "did you mean run?" in result.err and result.err.count("\n") == 1
+
+
+def test_a_character_that_the_terminal_lacks_is_shown_as_its_number(tmp_path):
+    (tmp_path / "größe").mkdir()
+    result = subprocess.run(
+        [sys.executable, "-c", f"from parity.cli.terminal import output; output().print({str(tmp_path / 'größe')!r})"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        check=False,
+    )
+    assert result.returncode == 0 and r"gr\xf6\xdfe" in result.stdout, result.stderr
 
 
 def test_a_reader_that_leaves_is_no_error():
