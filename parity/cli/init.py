@@ -11,7 +11,7 @@ import argparse
 import os
 import re
 from collections.abc import Mapping
-from pathlib import Path, PurePath
+from pathlib import Path
 
 from parity.application.static import CUDA
 from parity.cli.skeleton import case_file
@@ -145,8 +145,8 @@ def _skeletons(project: Project, *, quiet: bool = False) -> list[Path]:
         elif path.exists():
             errors().print(f"parity: {path} exists already and stays as it is", style="yellow")
         elif one.code_object.kernels:
-            source = modules[one.module].relative_to(kernels)
-            written.append(_write(path, _case_file(source, one.code_object, cuda.get(one.module))))
+            source = modules[one.module]
+            written.append(_write(path, _case_file(source, kernels, one.code_object, cuda.get(one.module))))
         else:
             errors().print(
                 f"parity: {one.module} has no kernel as it is compiled here; see parity build", style="yellow"
@@ -166,7 +166,7 @@ def _cuda(project: Project, modules: Mapping[str, Path]) -> dict[str, CodeObject
     return {one.module: one.code_object for one in built if one.code_object}
 
 
-def _case_file(source: PurePath, code: CodeObject, cuda: CodeObject | None) -> str:
+def _case_file(source: Path, kernels: Path, code: CodeObject, cuda: CodeObject | None) -> str:
     """The case file of a module: its kernels with what the PTX of the CUDA side shows of them."""
     seen = flows(cuda.listing) if cuda else {}
     found = {}
@@ -174,7 +174,8 @@ def _case_file(source: PurePath, code: CodeObject, cuda: CodeObject | None) -> s
         other = cuda.symbol((spelled(symbol) or (symbol,))[-1]) if cuda else symbol
         if other in seen:
             found[symbol] = seen[other]
-    return case_file(source, code.module, code.kernels.values(), found)
+    text = text_of(source) if source.is_file() else ""
+    return case_file(source.relative_to(kernels), code.module, code.kernels.values(), found, text)
 
 
 def _is_project(config: Path) -> bool:

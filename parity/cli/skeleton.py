@@ -1,7 +1,8 @@
 """The text of a case file that declares the kernels of a module, from what the compiler says of their arguments.
 
 Where nvcc is there, its PTX shows which pointers are read, written or both, and which number bounds the index of an
-element (``toolchain/ptx_dataflow.py``). Without it these are guesses from names, and said to be.
+element (``toolchain/ptx_dataflow.py``). Without it these are guesses from names, and said to be. Where the source
+launches the kernel, grid and block are the host's (``host_launches``).
 """
 
 from __future__ import annotations
@@ -12,8 +13,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
-from parity.codeobject import Argument, Kernel, spelled
+from parity.cli.host_launches import HostLaunch, constants_of, host_launches
+from parity.codeobject import Argument, Kernel, spelled, unqualified
 from parity.dtypes import NUMBERS
+from parity.errors import UsageError
+from parity.expression import expression
 from parity.toolchain.ptx_dataflow import Flow
 
 __all__ = ["case_file"]
@@ -56,6 +60,8 @@ _INTEGERS: Mapping[str, str] = {"u8": "u8", "s8": "i8", "u32": "i32", "s32": "i3
 _ELEMENTS: Mapping[str, str] = {"f32": "f32", "f64": "f64", "u8": "u8", "s8": "i8", "u32": "i32", "s32": "i32"}
 """The dtype of elements, by the type as which PTX reads or writes them; of 16 and 64 bits there are several."""
 VARIABLES = ("T", "S", "R")
+LINE = 120
+"""Characters of a line at most."""
 _OWN = frozenset(("numel", "num_dims", "info", "threads", "blocks"))
 """Names that a declaration gives a meaning of its own."""
 
@@ -86,20 +92,39 @@ class Taken:
 
 @dataclass(frozen=True)
 class Signature:
-    """A kernel with its type variables taken out of the name; ``types`` are what they stand for, as spelled."""
+    """A kernel with its type variables taken out of the name; ``types`` are what they stand for, as spelled.
+
+    ``called`` is its name in the source, without namespaces and template arguments.
+    """
 
     pattern: str
     types: tuple[str, ...]
     args: tuple[Taken, ...]
     text: str
+    called: str
     flow: Flow | None = None
 
 
-def case_file(source: PurePath, module: str, kernels: Iterable[Kernel], flows: Mapping[str, Flow] | None = None) -> str:
+@dataclass(frozen=True)
+class Host:
+    """What a ``file`` says of a kernel: the host's first launch there, and the ``constants`` that it reads."""
+
+    file: str
+    launch: HostLaunch | None = None
+    constants: tuple[str, ...] = ()
+
+
+def case_file(
+    source: PurePath,
+    module: str,
+    kernels: Iterable[Kernel],
+    flows: Mapping[str, Flow] | None = None,
+    text: str = "",
+) -> str:
     """A case file with an op for each kernel of a file; those that differ only in their dtypes are one.
 
     ``flows`` are what PTX shows of kernels, by symbol. Without it, which pointers are written, and what numbers mean,
-    is a guess from names, and said to be one.
+    is a guess from names, and said to be one. ``text`` is that of the file, in which the host may launch them.
     """
     groups: dict[tuple[str, tuple[str, ...]], list[Signature]] = {}
     for kernel in kernels:
@@ -107,7 +132,12 @@ def case_file(source: PurePath, module: str, kernels: Iterable[Kernel], flows: M
         groups.setdefault((one.pattern, tuple(each.name for each in one.args)), []).append(one)
     name = re.sub(r"\W+", "_", module)
     place = "" if source.as_posix() == f"{name}.cu" else source.as_posix()
-    ops = "\n\n".join(_op(name, place, each) for each in groups.values())
+    taken = {one.called: tuple(each.name for each in one.args) for alike in groups.values() for one in alike}
+    launches, constants = (host_launches(text, taken), constants_of(text, taken)) if text else ({}, {})
+    ops = "\n\n".join(
+        _op(name, place, each, Host(source.name, launches.get(each[0].called), constants.get(each[0].called, ())))
+        for each in groups.values()
+    )
     head = f'"""{source.name}: what its kernels compute, and how they are called. Written by parity init."""'
     return f"{head}\n\nfrom parity.op import Op\n\n{ops}\n"
 
@@ -134,7 +164,7 @@ def _signature(kernel: Kernel, flow: Flow | None) -> Signature:
         )
         args.append(_seen(taken, i, flow, [_name(each, k) for k, each in enumerate(kernel.args)], c_type))
     shown = f"{names[-1]}({', '.join(each.name for each in args)})" if len(names) == 1 else names[-1]
-    return Signature(pattern, tuple(types), tuple(args), shown, flow)
+    return Signature(pattern, tuple(types), tuple(args), shown, unqualified(names[0]), flow)
 
 
 def _seen(taken: Taken, place: int, flow: Flow | None, names: list[str], c_type: str) -> Taken:
@@ -193,7 +223,7 @@ def _dtype(c_type: str) -> tuple[str, int]:
     return C_TYPES.get(bare, ""), 1
 
 
-def _op(module: str, source: str, alike: list[Signature]) -> str:
+def _op(module: str, source: str, alike: list[Signature], host: Host) -> str:
     one = alike[0]
     if not any(each.is_pointer for each in one.args):
         return f"# {one.text}: it has no output that it is given, so nothing can be compared"
@@ -244,13 +274,16 @@ def _op(module: str, source: str, alike: list[Signature]) -> str:
         else:
             words.append(name)
             params[name] = guess
-    types = [",".join(SUFFIXES.get(spelt, spelt) for spelt in each.types) or "f32" for each in alike]
+    usual = next(iter(others.values())) if not variables else "f32"
+    types = [",".join(SUFFIXES.get(spelt, spelt) for spelt in each.types) or usual for each in alike]
+    counts = {word.partition(":")[0]: count for word in words if word.endswith(f"={count}")}
     spelling = {SUFFIXES[s]: s for each in alike for s in each.types if SUFFIXES.get(s, s) != s}
     told = "; ".join(f"{name}: {shape}" for name, shape in shapes.items())
     shaped = [f'    shapes="{told}",  # a guess'] if bounding or single or lanes > 1 or not (inputs or updates) else []
     if bounding and lanes > 1 and not counts_vectors:
         shaped.append(f'    where="{bounding[-1].name} % {lanes} == 0",')
     shaped += ['    strides="aligned",'] * (lanes > 1) + ["    writes=True,"] * (not (inputs or updates))
+    known = {*(each.name for each in bounding), *params, *(["rows"] if rows else []), *([] if shaped else ["numel"])}
     title = re.sub(r"\W+", "_", re.sub(r"_?<?\{\w\}>?", "", one.pattern)).strip("_")
     lines = [
         f"# {one.text}" + (f", and {len(alike) - 1} more" if len(alike) > 1 else ""),
@@ -266,8 +299,14 @@ def _op(module: str, source: str, alike: list[Signature]) -> str:
         *([f"    outputs={_mapping(outputs)},{guess_of_roles}"] if outputs else []),
         *([f"    updates={_mapping(updates)},{guess_of_roles}"] if updates else []),
         *([f"    params={_mapping(params)},  # drawn; what the host computes is rows:i32=..."] if params else []),
-        *(['    grid="rows",  # a guess'] if rows else []),
-        *_launch(one, bounding, axes, not rows and len(pointers) > len(single) > 0),
+        *_constants(host, inputs),
+        *(
+            _hosts(host, counts, known, rows)
+            or [
+                *(['    grid="rows",  # a guess'] if rows else []),
+                *_launch(one, bounding, axes, not rows and len(pointers) > len(single) > 0),
+            ]
+        ),
         f"    grid_stride={one.flow is not None and one.flow.strided},",
         f"    # reference=...,  # a function of {', '.join((*inputs, *params)) or 'nothing'}; none: CUDA's side judges",
         ")",
@@ -289,6 +328,51 @@ def _extents(pointer: Taken, bounding: list[Taken], counts_vectors: bool, rows: 
     if counts_vectors and pointer.lanes > 1:
         names[-1] = f"{pointer.lanes}*{names[-1]}"
     return " ".join(names)
+
+
+def _constants(host: Host, inputs: Mapping[str, str]) -> list[str]:
+    """Comments about what else the kernel needs: constant memory that the host fills, and ids that are in range."""
+    symbols = [
+        f'    # symbols={{"{name}": ...}},  # what the host copies to __constant__ {name}: an input, or a function'
+        for name in host.constants
+    ]
+    floats = any(kind in NUMBERS and NUMBERS[kind].is_float for kind in inputs.values())
+    ids = [name for name, kind in inputs.items() if floats and kind in ("i32", "u32", "i64", "u64")]
+    indices = [
+        f'    # indices={{"{name}": ...}},  # the number of places, if its elements are ids of such' for name in ids
+    ]
+    return symbols + indices
+
+
+def _hosts(host: Host, counts: Mapping[str, str], known: Iterable[str], rows: bool) -> list[str]:
+    """The lines about the launch as the host has it; none if it has none that can be said in names of the op.
+
+    ``counts`` are the names of arguments that are the number of elements, and what the op calls that. With a block for
+    each of the ``rows``, a single name that the kernel is not given is their number.
+    """
+    if not (launch := host.launch):
+        return []
+    if rows and len(launch.grid) == 1 and launch.grid[0].isidentifier() and launch.grid[0] not in {*known, *counts}:
+        counts = {**counts, launch.grid[0]: "rows"}
+    fields = {"grid": launch.grid, "block": launch.block, "shared": (launch.shared or "0",)}
+    said = {name: [_in_names(each, counts, known) for each in axes] for name, axes in fields.items()}
+    if not all(map(all, said.values())):
+        return []
+    values = {
+        name: axes[0] if axes[0].isdigit() and len(axes) == 1 else f'"{", ".join(axes)}"' for name, axes in said.items()
+    }
+    lines = [f"    {name}={value}," for name, value in values.items() if value != "0"]
+    comment = f"    # {host.file}:{launch.line}: {launch.text}"
+    return [comment if len(comment) <= LINE else f"{comment[: LINE - 3]}...", *lines]
+
+
+def _in_names(text: str, counts: Mapping[str, str], known: Iterable[str]) -> str:
+    """An expression with the names that the op has; empty if it has others."""
+    text = re.sub(r"\b[A-Za-z_]\w*\b", lambda match: counts.get(match[0], match[0]), text)
+    try:
+        return text if expression(text).names <= {*known, *counts.values()} else ""
+    except UsageError:
+        return ""
 
 
 def _launch(one: Signature, bounding: list[Taken], axes: list[str], reduces: bool) -> list[str]:

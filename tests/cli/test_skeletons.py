@@ -7,6 +7,7 @@ import shutil
 
 import pytest
 
+from parity.cli.host_launches import constants_of, host_launches
 from parity.errors import MissingTool
 from parity.suite import load_suite
 from parity.toolchain import nvcc
@@ -16,6 +17,35 @@ extern "C" __global__ void scale_f32(float* x, float alpha, int n) { if (threadI
 extern "C" __global__ void add_f32(const float* a, const float* b, float* out, size_t numel) { out[0] = a[0] + b[0]; }
 extern "C" __global__ void add_f64(const double* a, const double* b, double* out, size_t numel) { out[0] = a[0]; }
 """
+
+
+HOST = """
+#define BINS 256
+constexpr int TILE = 32;
+__constant__ float taps[64];
+__device__ int counter;
+__global__ void conv(const float* in, float* out, int n, int k) { out[0] = in[0] * taps[0]; }
+void run(const float* x, float* y, int count, int width) {
+    dim3 block(TILE, 8);
+    dim3 grid((width + TILE - 1) / TILE, 2u);
+    conv<<<(count + 127) / 128, BINS, 4 * sizeof(float)>>>(x, y, count, width);
+    nn::tiled<float><<<grid, block>>>(x, y, width);
+    other<<<1, threads>>>(x);
+    hidden<<<1, 1>>>(x, y, 3);
+}
+"""
+
+
+def test_the_host_s_launches_are_read_with_the_names_that_kernels_have_for_its_numbers():
+    names = {"conv": ("in", "out", "n", "k"), "tiled": ("a", "b", "w"), "other": ("x",), "hidden": ("x",)}
+    found = host_launches(HOST, names)
+    assert list(found) == ["conv", "tiled", "other"]  # the arguments of hidden are others
+    conv, tiled = found["conv"], found["tiled"]
+    assert (conv.grid, conv.block, conv.shared) == (("(n + 127) // 128",), ("256",), "16")
+    assert (tiled.grid, tiled.block) == (("(w + 32 - 1) // 32", "2"), ("32", "8"))
+    assert conv.line == 10 and conv.text.startswith("conv<<<(count + 127) / 128, BINS,")
+    assert found["other"].block == ("threads",)
+    assert constants_of(HOST, names) == {"conv": ("taps",)}
 
 
 def test_a_kernel_runs_and_is_judged_once_its_reference_is_there(parity, tmp_path, monkeypatch):
@@ -197,3 +227,24 @@ def test_without_nvcc_roles_are_guesses(parity, monkeypatch, tmp_path):
     (tmp_path / "kernels" / "seen.cu").write_text(SEEN)
     assert parity("init", tmp_path).code == 0
     assert "# a guess: written; updates= are read as well" in (tmp_path / "cases" / "seen.py").read_text()
+
+
+def test_a_skeleton_has_the_launch_of_the_host_and_says_where_that_is(parity, tmp_path):
+    (tmp_path / "kernels").mkdir()
+    (tmp_path / "kernels" / "sums.cu").write_text(
+        "__constant__ float weight;\n"
+        "__global__ void weigh(const float* x, float* out, int n) {\n"
+        "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n) out[i] = weight * x[i];\n}\n"
+        "__global__ void total(const int* x, int* out, int n) {\n    atomicAdd(out, x[threadIdx.x]);\n}\n"
+        "void run(float* a, float* b, int m) { weigh<<<(m + 63) / 64, 64>>>(a, b, m); }\n"
+        "void run(int* a, int* b, int m) { total<<<blocks_of(m), 128>>>(a, b, m); }\n"
+    )
+    assert parity("init", tmp_path).code == 0
+    text = (tmp_path / "cases" / "sums.py").read_text()
+    assert (
+        '    # sums.cu:9: weigh<<<(m + 63) / 64, 64>>>(a, b, m)\n    grid="(numel + 63) // 64",\n    block=64,' in text
+    )
+    assert '# symbols={"weight": ...}' in text
+    total = text.partition("total_op")[2]
+    assert 'types=("i32",)' in total and "a guess: the host's" in total  # what blocks_of says is not known
+    assert not load_suite(tmp_path / "kernels", tmp_path / "cases").problems
