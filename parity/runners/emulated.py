@@ -20,6 +20,7 @@ from parity.emulator import (
     Device,
     KernelFault,
     LaunchStats,
+    MemoryFault,
     Refused,
     Results,
     UnknownInstruction,
@@ -221,6 +222,29 @@ class DeviceSession:
         ``inverted`` is a register that holds the complement of ``register_fill``: the number of a launch, and its own.
         ``draw`` chooses among results (default: by the launch). ``keep`` leaves variables as the last launch did.
         """
+        given = code, launch, buffers, seed, results, register_fill, inverted, draw, keep
+        try:
+            return self._launched(*given, constant=not keep)
+        except MemoryFault as error:
+            if keep or error.kind != "out-of-bounds write":
+                raise
+        # It may have been a write to what the launch is to leave as it is. What that does is seen where it is possible.
+        return self._launched(*given, constant=False)
+
+    def _launched(
+        self,
+        code: CodeObject,
+        launch: Launch,
+        buffers: Mapping[str, Buffer],
+        seed: int,
+        results: Results,
+        register_fill: int,
+        inverted: tuple[int, int] | None,
+        draw: int | None,
+        keep: bool,
+        *,
+        constant: bool,
+    ) -> LaunchStats:
         device, self._changed = self._device, ()
         device.reset()
         if not keep:
@@ -233,7 +257,7 @@ class DeviceSession:
         for name, buffer in buffers.items():
             allocations[name] = device.allocate(buffer.data.nbytes, name)
             defined = None if buffer.defined is None else np.repeat(buffer.defined, buffer.dtype.itemsize)
-            device.write(allocations[name], buffer.data, defined=defined)
+            device.write(allocations[name], buffer.data, defined=defined, constant=constant and not buffer.writable)
         for name, contents in launch.constants.items():
             device.write_symbol(code, name, contents)
 
