@@ -121,6 +121,13 @@ matmul = Op(
         case(
             "the largest sums", "1x33x65~bits@0", "1x65x33~bits@7", "1x33x33~bits@0", alpha=1009, beta=-5, only=integers
         ),
+        case(
+            "a sum beyond i32, which wraps",
+            "1x1x132000:0,0,0~bits@54",
+            "1x132000x1:0,0,0~bits@631",
+            "1x1x1~small@0",
+            only=integers,
+        ),
         case("subnormal halves", "1x4x1~5e-6..5e-5@0", "1x1x5~normal@0", "1x4x5~small@0", only=half, divergence="D25"),
     ),
     bench=(

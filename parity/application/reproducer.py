@@ -33,7 +33,7 @@ from parity.errors import ParityError, Unreferenced, UsageError
 from parity.files import writing
 from parity.launch import POISON, Arithmetic, Launch, Pointer, Scalar, Struct, poisoned
 from parity.op import Call, Entry
-from parity.options import CUDA_SIDE, DEFAULT_RUNNER, as_arguments
+from parity.options import CUDA_SIDE
 from parity.reference.expected import Expected
 from parity.reference.sort import InOrder
 from parity.report.failures import Failure, Reproduction, failure_text
@@ -170,7 +170,11 @@ def reproducer(
         targets=" and ".join(f"{side.target}" for side in sides),
         seen=[(column.known_as, _verdict(record).replace("|", "\\|")) for column, record in seen.items()],
         failures=[
-            failure_text(Failure((record,)), _again(column), source.name)
+            failure_text(
+                Failure((record,)),
+                Reproduction.with_options({"runner": [column.spec], "target": [column.target]}),
+                source.name,
+            )
             for column, record in seen.items()
             if record.verdict.failed
         ],
@@ -395,11 +399,6 @@ def _record(entry: Entry, case: Case, column: Column, each: Checked) -> CaseReco
     return CaseRecord.of(
         entry, column, str(case), each.verdict, launch=each.launch, inputs=each.inputs, printed=each.printed
     )
-
-
-def _again(column: Column) -> Reproduction:
-    runners = [column.spec] if column.spec != DEFAULT_RUNNER else []
-    return Reproduction(options=as_arguments({"runner": runners, "target": column.target}))
 
 
 def _verdict(record: CaseRecord) -> str:

@@ -81,7 +81,7 @@ def accepts_zeros(expected: Expected, vendor: Vendor) -> bool:
 
 def _allows(bounds: Bounds) -> bool:
     """True if an error is allowed in any element."""
-    room = np.maximum(bounds.below, bounds.above)
+    room = bounds.room
     return bool((np.isfinite(bounds.centre) & (room > 0)).any())
 
 

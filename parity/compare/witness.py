@@ -115,8 +115,7 @@ def _share(cuda: Array | None, amd: Array | None, expected: Expected | None, apa
     """The largest distance of elements that are apart, by what is allowed to both sides together."""
     if cuda is None or amd is None or expected is None or expected.bounds is None:
         return 0.0
-    limits = [expected.bounds(Limits(vendor)) for vendor in ("cuda", "amd")]
-    allowed = sum(np.maximum(bounds.below, bounds.above) for bounds in limits)
+    allowed = expected.bounds(Limits("cuda")).room + expected.bounds(Limits("amd")).room
     shares = np.abs(cuda.astype(np.float64) - amd.astype(np.float64)) / allowed
     return float(shares[apart & np.isfinite(shares)].max(initial=0.0))
 
@@ -155,8 +154,8 @@ def _agree(cuda: Witness, amd: Witness, expected: Expected | None) -> bool:
     if expected.bounds is None:
         return not (apart & wrong).any()
     theirs, ours = (side.output.astype(np.float64) for side in (cuda, amd) if side.output is not None)
-    limits = [expected.bounds(Limits(vendor)) for vendor in ("cuda", "amd")]
-    allowed = sum(np.maximum(bounds.below, bounds.above) for bounds in limits)
-    growth = np.nan_to_num(np.abs(ours) / np.abs(limits[1].centre), nan=1.0, posinf=1.0)
+    bounds = expected.bounds(Limits("amd"))
+    allowed = expected.bounds(Limits("cuda")).room + bounds.room
+    growth = np.nan_to_num(np.abs(ours) / np.abs(bounds.centre), nan=1.0, posinf=1.0)
     close = np.abs(theirs - ours) <= allowed * np.maximum(growth, 1.0)
     return not (apart & wrong & ~close).any()

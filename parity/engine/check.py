@@ -131,16 +131,17 @@ def judge(case: Case, call: Call, subject: Subject, *, first: bool = False, take
         elif plain.passed and not verdict.passed:
             note = f"with {outcome.drawn}; it passes if approximate instructions give the nearest numbers"
             verdict = replace(verdict, drawn=outcome.drawn).noted(note)
-    outputs = {} if outcome.fault else _outputs(call, outcome)
-    if verdict.passed:
-        return Checked(
-            case, verdict, "", {}, outcome.instructions, outputs=outputs, printed=outcome.printed, expected=expected,
-            reached=outcome.reached,
-        )  # fmt: skip
-    lost = outcome.fault is not None and outcome.fault.lost
-    inputs, printed = _inputs(call, verdict), outcome.printed
     return Checked(
-        case, verdict, str(call.launch), inputs, outcome.instructions, lost, outputs, printed, expected, outcome.reached
+        case,
+        verdict,
+        "" if verdict.passed else str(call.launch),
+        _inputs(call, verdict),
+        outcome.instructions,
+        lost=outcome.fault is not None and outcome.fault.lost,
+        outputs={} if outcome.fault else _outputs(call, outcome),
+        printed=outcome.printed,
+        expected=expected,
+        reached=outcome.reached,
     )
 
 
@@ -198,8 +199,9 @@ def _computed(case: Case, call: Call, library: Library, vendor: Vendor) -> Check
         for name, buffer in call.buffers.items():
             buffer.data[...] = before[name]  # which other columns use as well
     verdict = next(filter(None, changed), None) or _misfit(call, output) or compare(expected, output, vendor=vendor)
-    shown = {} if verdict.passed else _inputs(call, verdict)
-    return Checked(case, verdict, "", shown, outputs={call.output: output}, expected={call.output: expected})
+    return Checked(
+        case, verdict, "", _inputs(call, verdict), outputs={call.output: output}, expected={call.output: expected}
+    )
 
 
 def _written(name: str, before: Array, after: Array) -> Verdict | None:
@@ -217,7 +219,7 @@ def _misfit(call: Call, output: Array) -> Verdict | None:
 
 
 def _inputs(call: Call, verdict: Verdict) -> dict[str, str]:
-    """The inputs of the first wrong element, as text."""
+    """The inputs of the first wrong element, if there is one, as text."""
     if verdict.first is None or verdict.kind in ("input modified", "outside of the output"):
         return {}
     index = verdict.first.coordinates
@@ -254,17 +256,14 @@ class _Judging:
 def _memory(call: Call, outcome: Outcome) -> Verdict | None:
     """A failure if the kernel changed what it has to leave as it is, else None."""
     for name, buffer in call.buffers.items():
-        if not buffer.writable:
-            modified = unchanged(name, buffer.data, outcome.buffers[name])
-            if modified:
-                return modified
+        if not buffer.writable and (modified := unchanged(name, buffer.data, outcome.buffers[name])):
+            return modified
     for name, layout in call.outputs.items():
         storage = outcome.buffers[name]
         if layout.span > layout.numel:
             outside = np.ones(len(storage), np.bool_)
             outside[layout.indices().ravel()] = False
-            stray = unchanged(name, call.buffers[name].data[outside], storage[outside])
-            if stray:
+            if stray := unchanged(name, call.buffers[name].data[outside], storage[outside]):
                 detail = "the kernel wrote to places of the output's buffer that are no element of the output"
                 return _of(name, call, replace(stray, kind="outside of the output", detail=detail))
     return None
@@ -275,15 +274,13 @@ def _compare(call: Call, expected: Mapping[str, Expected], got: Mapping[str, Arr
     for name, verdict in verdicts.items():
         if not verdict.passed:
             return _of(name, call, verdict)
-    worst = max(verdicts.values(), key=lambda verdict: verdict.budget)
-    met = dict.fromkeys(each for verdict in verdicts.values() for each in verdict.divergences)
-    each = verdicts.values()
+    passed = verdicts.values()
     return replace(
-        worst,
-        divergences=tuple(met),
-        total=sum(verdict.total for verdict in each),
-        beyond_observed=any(verdict.beyond_observed for verdict in each),
-        allowed=any(verdict.allowed for verdict in each),
+        max(passed, key=lambda verdict: verdict.budget),
+        divergences=tuple(dict.fromkeys(name for verdict in passed for name in verdict.divergences)),
+        total=sum(verdict.total for verdict in passed),
+        beyond_observed=any(verdict.beyond_observed for verdict in passed),
+        allowed=any(verdict.allowed for verdict in passed),
     )
 
 

@@ -46,6 +46,11 @@ class Bounds:
     below: Array
     above: Array
 
+    @property
+    def room(self) -> Array:
+        """The larger of both sides, of every element."""
+        return np.maximum(self.below, self.above)
+
     def complaint(self, unspecified: Array | bool = False) -> str:
         """The error message for wrong bounds, with the element and the values; empty if they are right.
 

@@ -92,7 +92,10 @@ NO_MODIFIERS = Modifiers()
 
 @dataclass(frozen=True)
 class Use:
-    """An instruction with modifiers. Registers of A begin at v4, of B at v16, indices are v28, C v32, D v64."""
+    """An instruction with modifiers. Registers of A begin at v4, of B at v16, indices are v28, C v32, D v64.
+
+    All but indices may be accumulation registers, "a".
+    """
 
     row: Matrix
     modifiers: Modifiers = NO_MODIFIERS
@@ -106,7 +109,8 @@ class Use:
     def text(self) -> str:
         last = "v28" if self.row.sparse else self.operand("d", 32, self.accumulate)
         into = self.operand("d", 64, self.accumulate)
-        text = f"{self.row.instruction} {into}, {self.operand('a', 4)}, {self.operand('b', 16)}, {last}"
+        a, b = (self.operand(which, first, self.accumulate) for which, first in (("a", 4), ("b", 16)))
+        text = f"{self.row.instruction} {into}, {a}, {b}, {last}"
         return f"{text} {self.modifiers.text}".strip()
 
 
@@ -120,7 +124,7 @@ def body(machine: Machine, use: Use) -> Iterator[str]:
     for number in wanted:
         yield f"global_load_{load} v{number}, v1, s[4:5] offset:{4 * number}"
     if use.accumulate == "a":
-        for number in (*range(32, 32 + count), *range(64, 64 + count)):
+        for number in wanted:
             yield f"v_accvgpr_write_b32 a{number}, v{number}"
     execs = "exec_lo" if machine.lanes == 32 else "exec"
     yield f"s_mov_b{machine.lanes} {execs}, 5"

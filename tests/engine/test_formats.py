@@ -11,6 +11,7 @@ from parity.compare import Status, Verdict
 from parity.engine.check import Checked, Subject
 from parity.engine.formats import taken_for_fnuz
 from parity.launch import Outcome
+from parity.reference import Expected
 
 FNUZ = ml_dtypes.float8_e4m3fnuz
 PRODUCT = "matmul.matmul[f8_e4m3,f32](a=1x{m}x5~{data}@0 b=1x5x2~small@7 no-bias out=1x{m}x2~small@3 alpha=1 beta=0)"
@@ -18,7 +19,9 @@ PRODUCT = "matmul.matmul[f8_e4m3,f32](a=1x{m}x5~{data}@0 b=1x5x2~small@7 no-bias
 
 def said(op, text, outputs, by=None):
     call = op.call(op.parse(text))
-    failing = Checked(op.parse(text), Verdict(Status.FAIL, "value"), "", {}, outputs=outputs(**call.inputs))
+    got = outputs(**call.inputs)
+    expected = {name: Expected(x) for name, x in got.items()}
+    failing = Checked(op.parse(text), Verdict(Status.FAIL, "value"), "", {}, outputs=got, expected=expected)
     return list(taken_for_fnuz(call, failing, "amd", by))
 
 
