@@ -116,6 +116,8 @@ class Plan:
                 f"nothing that is drawn fulfils where={op.where!r} and has a launch; give choices= that do"
             )
         cases += [("", text) for text in found]
+        edges = op.edge_cases([op.parse(text) for text in found], launches=launches)
+        cases += [(title, str(case)) for title, case in edges]
         drawn = {text for _, text in cases}
         return cases + [(title, text) for title, text in (*suite.found_cases(entry), *task.also) if text not in drawn]
 
