@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 __all__ = [
@@ -27,7 +27,7 @@ __all__ = [
     "nearest",
     "refusal",
     "shown",
-    "unwritable",
+    "some_of",
 ]
 
 SYSTEM_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EAGAIN)
@@ -81,13 +81,19 @@ def nearest(word: str, known: Iterable[str]) -> str:
     """A ``"; did you mean a, b?"`` tail for an unknown name, or an empty string."""
     import difflib  # for whoever has mistyped a name
 
-    close = difflib.get_close_matches(word, list(known), n=3, cutoff=0.5)
+    close = difflib.get_close_matches(word, list(dict.fromkeys(known)), n=3, cutoff=0.5)
     return f"; did you mean {', '.join(close)}?" if close else ""
 
 
 def count_of(number: int, noun: str) -> str:
     """A number of things in words: "1 case", "2 cases"."""
     return f"{number} {noun}{'s' * (number != 1)}"
+
+
+def some_of(names: Sequence[str], most: int, between: str = " ") -> str:
+    """The first of some names, and the number of the others: "a b c and 5 more"."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return between.join(names[:most]) + more
 
 
 def natural(text: str, what: str) -> int:
@@ -107,12 +113,6 @@ def refusal(error: OSError) -> str:
     """The error message for an operation that the system refuses."""
     where = f" {error.filename}" if isinstance(error.filename, str | Path) else ""
     return f"the system refuses{where}: {error.strerror or error}"
-
-
-def unwritable(path: Path | str, error: OSError, advice: str) -> ParityError:
-    """The error for a file that cannot be written, with advice."""
-    kind = SystemLacks if error.errno in SYSTEM_ERRORS else UsageError
-    return kind(f"cannot write {path}: {error.strerror}; {advice}")
 
 
 def shown(path: Path | str) -> str:

@@ -18,14 +18,14 @@ from pathlib import Path
 from parity.application import Run, Settings
 from parity.cli.clusters import add_cluster, clustered
 from parity.cli.options import add_folders, add_jobs, add_json, add_selection, add_target, select
-from parity.cli.terminal import built, errors, measured, output
+from parity.cli.terminal import built, errors, measured, output, print_json
 from parity.cluster import Cluster
 from parity.engine.baseline import Baseline, Changed, read_baseline
 from parity.engine.bench import NOT_JUDGED
-from parity.errors import NotAvailable, count_of, unwritable
-from parity.files import regular
+from parity.errors import NotAvailable, count_of
+from parity.files import regular, writing
 from parity.interrupts import INTERRUPTED
-from parity.report.bench import Results, bench_csv, bench_json, bench_markdown, bench_terminal
+from parity.report.bench import Results, bench_csv, bench_dict, bench_json, bench_markdown, bench_terminal
 from parity.toolchain import Built
 
 __all__ = ["main", "options"]
@@ -90,7 +90,7 @@ def _main(arguments: argparse.Namespace, cluster: Cluster | None) -> int:
         changes = [baseline.change(m, results.devices[m.target], threshold) for m in found.measurements]
         results = replace(results, changes=changes)
     if arguments.json:
-        print(bench_json(results), end="")
+        print_json(bench_dict(results))
     else:
         output().print(bench_terminal(results))
     console = errors() if arguments.json else output()
@@ -109,14 +109,12 @@ def _main(arguments: argparse.Namespace, cluster: Cluster | None) -> int:
 
 def _write(path: Path, text: str = "") -> None:
     """Write to a file; without a text, only see whether that will be possible."""
-    try:
+    with writing(path, "choose another file with --save"):
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists():
             regular(path)
         with path.open("w" if text else "a", encoding="utf-8") as file:
             file.write(text)
-    except OSError as error:
-        raise unwritable(path, error, "choose another file with --save") from error
 
 
 def _summary(results: Results, baseline: Baseline | None) -> Iterator[str]:

@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from parity.cli.terminal import errors
+from parity.cli.terminal import warn
 from parity.dtypes import dtype
 from parity.options import EXAMPLES, declare, names, positive
 from parity.report.document import MatrixFile
 from parity.report.history import add_summary, history_content, read_history, summary_of
 from parity.runners.recording import Environment
-from parity.suite import LAUNCHES, Selection, Suite, find_suite
+from parity.suite import LAUNCHES, SHIPPED, Selection, Suite, find_suite
 from parity.toolchain import HIPIFIERS, TOOLCHAINS
 
 __all__ = [
@@ -114,9 +114,10 @@ def suite_of(arguments: argparse.Namespace) -> Suite:
         hip=arguments.hip_dir,
         launches=getattr(arguments, "launches", None),
     )
+    if suite.kernels == SHIPPED / "kernels":
+        warn(["no pyproject.toml with [tool.parity] is here or above; this is parity's own suite"])
     arguments.problems = suite.problems
-    for problem in suite.problems:
-        errors().print(f"parity: {problem}", style="yellow")
+    warn(suite.problems)
     return suite
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from parity.cli.terminal import errors, output
-from parity.documents import json_text, plain
+from parity.cli.terminal import output, print_json, warn
+from parity.documents import plain
 from parity.engine import CaseRecord
-from parity.errors import NotAvailable, ParityError, UsageError, shown
+from parity.errors import NotAvailable, ParityError, UsageError, shown, some_of
 from parity.interrupts import INTERRUPTED
 from parity.report import (
     Matrix,
@@ -19,6 +19,7 @@ from parity.report import (
     State,
     document,
     failure_text,
+    kernel_file,
     shown_failures,
     summary,
     terminal,
@@ -28,7 +29,7 @@ from parity.report.html import Sources
 from parity.report.tables import terminal_width
 from parity.suite import Suite
 
-__all__ = ["exit_code", "show", "warn", "written"]
+__all__ = ["exit_code", "show", "written"]
 
 NAMED = 12
 """The number of missing kernels whose names are shown."""
@@ -113,17 +114,11 @@ def exit_code(
     return 0
 
 
-def warn(notes: Iterable[str]) -> None:
-    """Print notes to stderr."""
-    for note in notes:
-        errors().print(f"parity: {note}", style="yellow")
-
-
 def _failures(suite: Suite, records: Sequence[CaseRecord], reproduction: Reproduction) -> None:
     console = output()
     for failure in shown_failures(records):
         record, more = failure.records[0], failure.more
-        source = shown(suite.files.get(record.module, ""))
+        source = shown(kernel_file(suite, record) or "")
         declared = shown(suite.op(record.op).declared)
         head, _, body = failure_text(failure, reproduction, source, declared).partition("\n")
         console.print(head, style="bold red")
@@ -138,8 +133,7 @@ def _failures(suite: Suite, records: Sequence[CaseRecord], reproduction: Reprodu
 def _missing(matrix: Matrix, kernels: Path) -> str:
     """The kernels that ops call and the folder lacks, as one line: they show how a fork differs from its origin."""
     names = [row.kernel for row in matrix.rows if any(cell.state is State.MISSING for cell in row.cells)]
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return f"missing in {shown(kernels)}: {' '.join(names[:NAMED])}{more}" if names else ""
+    return f"missing in {shown(kernels)}: {some_of(names, NAMED)}" if names else ""
 
 
 def _json(matrix: Matrix, records: Sequence[CaseRecord], reproduction: Reproduction) -> None:
@@ -148,4 +142,4 @@ def _json(matrix: Matrix, records: Sequence[CaseRecord], reproduction: Reproduct
         for failure in shown_failures(records)
         for record in failure.records
     ]
-    print(json_text({**plain(document(matrix)), "failures": failures}, indent=1).decode())
+    print_json({**plain(document(matrix)), "failures": failures})

@@ -109,14 +109,13 @@ class Plan:
         """
         if task.cases is not None:
             return list(task.cases)
-        entry = Entry(suite.op(task.op), task.dtypes)
+        entry = suite.entry(task)
         op, dtypes, launches = entry.op, entry.dtypes, self.launches
         cases = [(title, str(case)) for title, case in op.named_cases(dtypes, launches=launches)]
         found = drawn_cases(op, dtypes, launches, self.seed_of(entry), self.examples)
         if not found:
-            raise op.mistake(
-                f"nothing that is drawn fulfils where={op.where!r} and has a launch; give choices= that do"
-            )
+            fulfils = f"fulfils where={op.where!r} and " if op.where else ""
+            raise op.mistake(f"nothing that is drawn {fulfils}has a launch; give choices= that do")
         cases += [("", text) for text in found]
         if self.examples >= EXAMPLES:
             edges = op.edge_cases([op.parse(text) for text in found], launches=launches)

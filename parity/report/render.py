@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -11,10 +9,10 @@ from rich.text import Text
 
 from parity.compare import Conclusion
 from parity.divergences import divergences, in_order
-from parity.errors import count_of
+from parity.errors import count_of, some_of
 from parity.reference.accuracy import furthest
 from parity.report import tables
-from parity.report.agreement import AGREEMENT, AGREEMENT_LEGEND, agreement_of, agreement_summary, is_compared
+from parity.report.agreement import AGREEMENT, agreement_legend, agreement_of, agreement_summary, is_compared
 from parity.report.bench import speed_legend
 from parity.report.coverage import totals
 from parity.report.layout import FAILED, LEAST, STEPS, Section, lines_of, sections, words_of
@@ -27,10 +25,13 @@ PROSE = 160
 """Characters of a line of the legend at most."""
 
 LEGEND = (
-    "cases: passed/run; budget: the largest share of the allowed error that an element used (exact: none was allowed); "
-    "D..: known CUDA/AMD divergences that were met"
+    "n/n: cases that passed, of those that ran; n %: the largest share of the allowed error that an element used "
+    "(exact: none was allowed)"
 )
-COVERAGE = "code: the share of the basic blocks of machine code that the cases reached (the others: parity coverage)"
+MET = "; D..: known CUDA/AMD divergences that were met"
+COVERAGE = (
+    "code n %: the share of the basic blocks of machine code that the cases reached (the others: parity coverage)"
+)
 VACUOUS = "vacuous: a kernel that writes nothing but zeros would have passed every case as well, so nothing was tested"
 AGAINST_CUDA = (
     "against CUDA: the op has no reference, and CUDA's values are taken as right: what no rounding moves, integers for "
@@ -44,6 +45,9 @@ ONLY_MEMORY = (
 )
 
 
+CODE = ("blocks_reached", "blocks", "directions_reached", "directions")
+
+
 def terminal(matrix: Matrix, *, full: bool = False, width: int | None = None) -> Text:
     """The matrix as aligned text with colours, grouped by module.
 
@@ -54,7 +58,7 @@ def terminal(matrix: Matrix, *, full: bool = False, width: int | None = None) ->
     """
     room = None if width is None else max(width, LEAST)
     found = sections(matrix, full=full, width=room)
-    prose = _prose(matrix)
+    prose = _prose(matrix, min(room or PROSE, PROSE))
     if left_out := _left_out(found):
         whole = max(each.width for each in sections(matrix, full=full))
         said = f"left out to fit {room} characters ({whole} show everything): {left_out}"
@@ -70,9 +74,9 @@ def plain(matrix: Matrix, *, full: bool = False) -> str:
     return "\n\n".join([*parts, _prose(matrix).plain])
 
 
-def _prose(matrix: Matrix) -> Text:
+def _prose(matrix: Matrix, width: int = PROSE) -> Text:
     """The text below the tables: the meaning of their words, the comparison of AMD with CUDA, and known issues."""
-    text = tables.folded(Text(f"{_legend(matrix)}\n", "dim"), PROSE)
+    text = tables.folded(Text(f"{_legend(matrix)}\n", "dim"), width)
     if coverage := coverage_summary(matrix):
         text.append(f"\n{coverage}\n")
     if agreement := agreement_summary(matrix):
@@ -109,7 +113,9 @@ MACHINES = 8
 def summary(matrix: Matrix) -> str:
     """The run in one line."""
     cells = matrix.cells()
-    kernels = len({row.kernel for row, cell in ((r, c) for r in matrix.rows for c in r.cells) if cell.run})
+    kernels = len(
+        {(row.module, row.kernel) for row, cell in ((r, c) for r in matrix.rows for c in r.cells) if cell.run}
+    )
     parts = [count_of(kernels, "kernel"), count_of(matrix.executed, "case"), f"{matrix.passed} passed"]
     absent = _counts(cells, (State.COMPILE_ERROR, State.MISSING))
     parts.append(f"{matrix.failures} failed" + (f" ({', '.join(absent)})" if absent else ""))
@@ -125,8 +131,7 @@ def summary(matrix: Matrix) -> str:
     rate = matrix.executed / matrix.provenance.seconds if matrix.provenance.seconds else 0
     parts += [f"{matrix.provenance.seconds:.1f} s", f"{rate:.0f} cases/s", f"seed {matrix.provenance.seed}"]
     if machines := matrix.provenance.machines:
-        more = f" and {len(machines) - MACHINES} more" if len(machines) > MACHINES else ""
-        parts.append(f"executed by {' '.join(machines[:MACHINES])}{more}")
+        parts.append(f"executed by {some_of(machines, MACHINES)}")
     return ("" if matrix.provenance.complete else "interrupted: ") + ", ".join(parts)
 
 
@@ -163,13 +168,13 @@ def _legend(matrix: Matrix) -> str:
     libraries = any(cell.reason == NO_KERNEL for cell in matrix.cells())
     vacuous = any(cell.vacuous for cell in matrix.cells())
     parts = [
-        LEGEND,
+        LEGEND + (MET if _met(matrix) else ""),
         COVERAGE if any(cell.reached for cell in matrix.cells()) else "",
         VACUOUS if vacuous else "",
         AGAINST_CUDA if any(cell.by for cell in matrix.cells()) else "",
         ONLY_MEMORY if any(cell.unreferenced for cell in matrix.cells()) else "",
         f"{State.NOT_PART}: {NO_KERNEL}" if libraries else "",
-        AGREEMENT_LEGEND if is_compared(matrix) else "",
+        agreement_legend(matrix),
     ]
     parts += [str(divergences()[name]) for name in _met(matrix) if name in divergences()]
     parts += speed_legend(measured)
@@ -199,39 +204,21 @@ def as_csv(matrix: Matrix) -> str:
     """
     fields = ("state", "run", "passed", "worst_budget", "beyond_observed", "divergences", "failures", "known")
     compared = ("against_cuda", "against_cuda_ulps", "against_cuda_elements", "against_cuda_zeros")
-    code = ("blocks_reached", "blocks", "directions_reached", "directions")
-    with_cuda = [any(cell.agreement for cell in cells) for _, cells in matrix.by_column()]
-    covered = [any(cell.reached for cell in cells) for _, cells in matrix.by_column()]
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    prefixes = [str(column).replace(" ", "_") for column in matrix.columns]
-    names = [
-        f"{prefix}_{field}"
-        for prefix, more, noted in zip(prefixes, with_cuda, covered, strict=True)
-        for field in (*fields, *(compared if more else ()), *(code if noted else ()))
-    ]
-    writer.writerow(["module", "op", "dtypes", "kernel", *names])
-    for row in matrix.rows:
-        values: list[object] = []
-        for cell, more, noted in zip(row.cells, with_cuda, covered, strict=True):
-            failures, known = (
-                "; ".join(f"{kind} {n}" for kind, n in each.items()) for each in (cell.failures, cell.known)
-            )
+    heads = ["module", "op", "dtypes", "kernel"]
+    lines: list[list[object]] = [[row.module, row.op, ",".join(row.dtypes), row.kernel] for row in matrix.rows]
+    for column, cells in matrix.by_column():
+        with_cuda = any(cell.agreement for cell in cells)
+        code = CODE if any(cell.reached for cell in cells) else ()
+        names = (*fields, *(compared if with_cuda else ()), *code)
+        heads += [f"{column} {name}".replace(" ", "_") for name in names]
+        for line, cell in zip(lines, cells, strict=True):
+            counts = ("; ".join(f"{kind} {n}" for kind, n in each.items()) for each in (cell.failures, cell.known))
             worst = f"{cell.worst:.6g}" if cell.passed else ""
-            values += [
-                cell.state,
-                cell.run,
-                cell.passed,
-                worst,
-                cell.beyond_observed,
-                " ".join(cell.divergences),
-                failures,
-                known,
-            ]
-            values += _compared(cell.agreement) if more else []
-            values += [getattr(cell.reached, name, "") for name in code] if noted else []
-        writer.writerow([row.module, row.op, ",".join(row.dtypes), row.kernel, *values])
-    return out.getvalue()
+            met = " ".join(cell.divergences)
+            line += [cell.state, cell.run, cell.passed, worst, cell.beyond_observed, met, *counts]
+            line += _compared(cell.agreement) if with_cuda else []
+            line += [getattr(cell.reached, name, "") for name in code]
+    return tables.comma_separated(heads, lines)
 
 
 def _compared(agreement: Agreement | None) -> list[object]:

@@ -378,14 +378,17 @@ def _build_one(source: Source, target: Target, fingerprint: str, cache: Cache) -
             part_of=source.part_of,
         )
         others = after_errors(source, target.vendor, error)
+    behind: Built | None = None
     for variant in others:
         other = _build_as(variant, source, target, fingerprint, cache)
+        if other and other.error and not built.error and variant.kind in ("switches", "cuda"):
+            behind = behind or other  # the errors of the kernels that are there with a switch
         if other and (other.entries or (variant.kind != "without" and _is_better(other, built))):
             if other.entries:
                 cache.note(chosen, _VARIANT, json_text(variant).decode())
             return other
     if not built.error and not built.entries:
-        return replace(built, behind=switches_of_kernels(source))
+        return behind or replace(built, behind=switches_of_kernels(source))
     return built
 
 

@@ -45,11 +45,21 @@ __all__ = [
 PORTED_SUFFIXES = (".hip", ".cu.hip", ".hip.cpp", ".cu", ".cpp", ".cc", ".cxx")
 """The suffixes of the source of a port, the likeliest first."""
 
+_OTHER_SUFFIXES = (".cpp", ".cc", ".cxx", ".cuh", ".h", ".hpp")
+"""The suffixes of files that may include a CUDA source, and are none."""
+
 _MODULES = (*CUDA_SUFFIXES, ".hip", ".hsaco", ".co")
 """The suffixes of the file of a module; the first is the one that counts."""
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.MULTILINE)
 """An ``#include`` line: the bracket, and the name."""
+_INCLUDED_LATER = re.compile(
+    r'^[ \t]*#[ \t]*define[ \t]+\w+[ \t]+(?:(<)([\w./-]+)>|(")([\w./-]+\.(?:h|hpp|cu|cuh|inl|inc|def))")[ \t]*$',
+    re.MULTILINE,
+)
+"""A macro that is the name of a header, for ``#include MACRO``: the bracket, and the name."""
+_OF_WINDOWS = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"[^"\n]*\\[^"\n]*"', re.MULTILINE)
+"""Matches an ``#include`` with a path as compilers on Windows take it."""
 _EXTERN_BEFORE = re.compile(r"\bextern\b[^;{}]*$")
 _UPWARDS = re.compile(r"(?:\.\./)+")
 _SYSTEM = frozenset(("arpa", "asm", "bits", "linux", "net", "netinet", "sys"))
@@ -288,7 +298,8 @@ def _read(path: Path, texts: dict[Path, str]) -> str:
     if path not in texts:
         # A comment in some other encoding is no reason to refuse a source: its bytes go through unchanged. A byte order
         # mark is none of its text.
-        texts[path] = path.read_text(encoding="utf-8", errors="surrogateescape").removeprefix("\ufeff")
+        text = path.read_text(encoding="utf-8", errors="surrogateescape").removeprefix("\ufeff")
+        texts[path] = _OF_WINDOWS.sub(lambda include: include[0].replace("\\", "/"), text)
     return texts[path]
 
 
@@ -341,8 +352,8 @@ def _made_headers(
     ``nowhere`` and ``folders`` are those of ``_found_around``; what is made is added to ``made``.
     """
     found: list[Path] = []
-    for _, header in nowhere:
-        if header in made or _is_known(header) or found_in(header, folders):
+    for bracket, header in nowhere:
+        if header in made or not _is_of_a_project(header, bracket) or found_in(header, folders):
             continue
         if each := made_header(header, source, project_of(source.parent)):
             path = each.template.parent / header
@@ -434,24 +445,37 @@ def forget_folders() -> None:
 
 
 def including(path: Path) -> Iterator[Path]:
-    """The CUDA sources of a project that include a source, in its own folder, beside that and above it."""
-    for folder in project_of(path.parent)[:_STEPS_DOWN]:
-        for each in (*sorted(_cuda_sources(folder, "*")), *sorted(_cuda_sources(folder, "*/*"))):
-            if each == path:
-                continue
-            for bracket, header in included(each.read_text(encoding="utf-8", errors="surrogateescape")):
-                if Path(header).name == path.name and found_in(header, searched(bracket, each.parent, ())) == path:
-                    yield each
+    """The files of a project that include a source, in its own folder, beside that and above it: CUDA sources first.
+
+    Others are C++ that a build hands to nvcc all the same, and headers, which have what comes before the source.
+    """
+    for suffixes in (CUDA_SUFFIXES, _OTHER_SUFFIXES):
+        for folder in project_of(path.parent)[:_STEPS_DOWN]:
+            for each in (*sorted(_of(suffixes, folder, "*")), *sorted(_of(suffixes, folder, "*/*"))):
+                if each == path:
+                    continue
+                for bracket, header in included(each.read_text(encoding="utf-8", errors="surrogateescape")):
+                    if Path(header).name == path.name and found_in(header, searched(bracket, each.parent, ())) == path:
+                        yield each
+                        break
 
 
-def _cuda_sources(folder: Path, pattern: str) -> Iterator[Path]:
-    for suffix in CUDA_SUFFIXES:
+def _of(suffixes: Iterable[str], folder: Path, pattern: str) -> Iterator[Path]:
+    for suffix in suffixes:
         yield from folder.glob(pattern + suffix)
 
 
+def _cuda_sources(folder: Path, pattern: str) -> Iterator[Path]:
+    return _of(CUDA_SUFFIXES, folder, pattern)
+
+
 def included(text: str) -> list[tuple[str, str]]:
-    """The ``#include`` lines of a source as bracket and name, in order, whatever conditionals surround them."""
-    return INCLUDE.findall(text)
+    """The headers that a source includes as bracket and name, in order, whatever conditionals surround them.
+
+    Behind them are those that it gives a macro as a name, by which others include them.
+    """
+    later = ((a or b, c or d) for a, c, b, d in _INCLUDED_LATER.findall(text))
+    return [*INCLUDE.findall(text), *later]
 
 
 def searched(bracket: str, beside: Path, folders: Iterable[Path]) -> tuple[Path, ...]:

@@ -271,6 +271,10 @@ def test_a_switch_without_which_there_is_no_kernel_is_taken_from_the_build_files
     (tmp_path / "fill.cu").write_text((tmp_path / "fill.cu").read_text().replace("USE_CUDA_FILL", "HAS_FILL"))
     (one,) = build(tmp_path, ["fill"], ["gfx1100"], cache=cache)
     assert (one.error, one.entries, one.switches, one.behind) == (None, (), (), ("HAS_FILL",))
+    (tmp_path / "setup.py").write_text('flags = "-DHAS_FILL"\n')
+    (tmp_path / "fill.cu").write_text((tmp_path / "fill.cu").read_text().replace("*x", "*nothing"))
+    (one,) = build(tmp_path, ["fill"], ["gfx1100"], cache=cache)
+    assert ([each.flag for each in one.switches], one.error.findings[0].name) == (["-DHAS_FILL"], "nothing")
 
 
 HALVES = """
@@ -313,10 +317,26 @@ def test_a_file_that_another_includes_is_built_as_a_part_of_it(tmp_path, cache):
     fill, bare = build(tmp_path, ["generic/fill", "generic/bare"], ["gfx1100"], cache=cache)
     for one in (fill, bare):
         assert (one.error, len(one.entries), one.part_of) == (None, 2, tmp_path / "all.cu")
-    (tmp_path / "all.cu").unlink()
+    (tmp_path / "all.cu").rename(tmp_path / "all.cpp")  # the build says it is CUDA
+    (bare,) = build(tmp_path, ["generic/bare"], ["gfx1100"], cache=cache)
+    assert (bare.error, len(bare.entries), bare.part_of) == (None, 2, tmp_path / "all.cpp")
+    (tmp_path / "all.cpp").unlink()
     fill, bare = build(tmp_path, ["generic/fill", "generic/bare"], ["gfx1100"], cache=cache)
     assert (fill.error, fill.entries, fill.part_of) == (None, (), None)
     assert "REAL" in str(bare.error)
+
+
+def test_headers_are_found_by_a_macro_that_is_their_name_and_by_paths_as_windows_has_them(tmp_path, cache):
+    (tmp_path / "deep" / "er").mkdir(parents=True)
+    (tmp_path / "deep" / "er" / "three.h").write_text("#define THREE 3\n#define NAMED <tr1/functional>\n")
+    (tmp_path / "deep" / "four.h").write_text("constexpr int four = 4;\n")
+    (tmp_path / "fill.cu").write_text(
+        '#include "deep\\er\\three.h"\n#include NAMED\n#define OTHER "deep/four.h"\n#include OTHER\n'
+        "using hashed = std::tr1::hash<int>;\n"
+        'extern "C" __global__ void fill(int* x) { *x = THREE + four; }\n'
+    )
+    (one,) = build(tmp_path, ["fill"], ["gfx1100"], cache=cache)
+    assert (one.error, one.entries, one.translation.stubs) == (None, ("fill",), ("tr1/functional",))
 
 
 def test_files_that_include_each_other_and_have_no_kernel_are_an_end(tmp_path, cache):

@@ -196,6 +196,7 @@ class DeprecatedTypeProperties {
 };
 template <class Stream>
 Stream& operator<<(Stream&, const DeprecatedTypeProperties&);
+DeprecatedTypeProperties CPU(ScalarType); DeprecatedTypeProperties CUDA(ScalarType); DeprecatedTypeProperties HIP(ScalarType);
 
 struct Generator { template <typename T> T* get() const; std::mutex& mutex(); bool defined() const; };
 
