@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 __all__ = ["Bound", "Flow", "Use", "flows"]
@@ -34,6 +34,8 @@ _REGISTER = re.compile(r"%[a-z]+\d+|%(?:tid|ntid|ctaid|nctaid)\.[xyz]")
 _OPERAND = re.compile(r"\{[^}]*\}|\[[^\]]*\]|[^,{}\[\]\s]+")
 _PARAM = re.compile(r"\[(?P<kernel>[\w$]+)_param_(?P<place>\d+)(?:\+(?P<byte>\d+))?\]")
 _THREADS = re.compile(r"\.(?:reqntid|maxntid) (\d+)(?:, (\d+))?(?:, (\d+))?")
+_DYNAMIC, _WORD = re.compile(r"\.extern \.shared [^;]*?([\w$]+)\[\]"), re.compile(r"[A-Za-z_$][\w$]*")
+_BLOCK_AXIS = re.compile(r"%ctaid\.([xyz])")
 _TYPES = re.compile(r"[bsuf](?:8|16|32|64|128)|f16x2|bf16x2|bf16")
 
 _SAME = frozenset(("mov", "cvt", "cvta"))
@@ -92,7 +94,9 @@ class Flow:
     ``pitches`` are the pointers of whose addresses a number is a part, as the length of a row is.
     ``escaped`` pointers go where they are not followed. ``threads`` is the size of the block that it is compiled for,
     empty where it does not say. ``strided`` says that an index goes on by the size of the grid, ``axes`` along which
-    axes of the grid blocks are told apart, and ``by_thread`` that threads of all blocks are counted together.
+    axes of the grid blocks are told apart, ``thread_axes`` along which threads of a block access places of their own,
+    and ``by_thread`` that threads of all blocks are counted together. ``dynamic`` says that it uses shared memory whose
+    size the launch says.
     """
 
     types: tuple[str, ...]
@@ -103,18 +107,26 @@ class Flow:
     threads: tuple[int, ...] = ()
     strided: bool = False
     axes: frozenset[str] = frozenset()
+    thread_axes: frozenset[str] = frozenset()
     by_thread: bool = True
+    dynamic: bool = False
 
 
 def flows(ptx: str) -> dict[str, Flow]:
     """The flow of each kernel of a PTX text, by its symbol."""
-    return {entry["name"]: _Kernel(entry).flow() for entry in _ENTRY.finditer(ptx)}
+    dynamic = _DYNAMIC.findall(ptx)
+    found = {}
+    for entry in _ENTRY.finditer(ptx):
+        words = set(_WORD.findall(entry["body"]))
+        found[entry["name"]] = replace(_Kernel(entry).flow(), dynamic=not words.isdisjoint(dynamic))
+    return found
 
 
 class _Kernel:
     """The registers of one kernel: what each is made of."""
 
     def __init__(self, entry: re.Match[str]) -> None:
+        self._text = entry["body"]
         self._parameters = list(_PARAMETER.finditer(entry["parameters"]))
         self._threads = _THREADS.search(entry["directives"])
         self._made: dict[str, set[str]] = {}
@@ -167,12 +179,13 @@ class _Kernel:
             ),
             tuple(int(count) for count in self._threads.groups("1")) if self._threads else (),
             any("%nctaid" in source for _, step in self._stepped for source in self._slice(step)),
+            frozenset(_BLOCK_AXIS.findall(self._text)),
             frozenset(
                 source[-1]
                 for addresses in where.values()
                 for address in addresses
                 for source in self._slice(address)
-                if source.startswith("%ctaid.")
+                if source.startswith("%tid.")
             ),
             any("%ctaid.x" in made and "%ntid.x" in made for made in map(self._slice, self._products)),
         )
