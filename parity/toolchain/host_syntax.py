@@ -84,6 +84,7 @@ _STATEMENTS = frozenset(
 )
 _ALONE = re.compile(r"^[A-Z][A-Z0-9_]*[ \t]*\([\w \t,:<>.\"&*-]*\);?[ \t]*$", re.MULTILINE)
 _CONDITIONAL = re.compile(r"\s*#\s*(if|ifdef|ifndef|elif|else|endif)\b")
+_BYTE = re.compile(rb"[^\r\n]")
 _VERSION = re.compile(r"\b(?:CUDA_VERSION|CUDART_VERSION|__CUDACC_VER_\w+|__CUDA_API_VER_\w+)\b")
 _HEADS = frozenset(("template_declaration", "linkage_specification"))
 """Nodes of which a function is the only part."""
@@ -123,6 +124,10 @@ def pieces_at(text: str, line: int, column: int, device: frozenset[str]) -> tupl
     launch or what a variable begins with, and a statement can be left out: what is left of it are the kernel templates
     that it launches.
     """
+    if syntax_tree(text).root_node.has_error:  # it may be of braces that two branches open and one closes
+        plain = _first_branches(text)
+        if plain.split("\n", line)[line - 1 : line] == text.split("\n", line)[line - 1 : line]:
+            text = plain
     found = _pieces_at(syntax_tree(text), text, line, column, device)
     # Macros that stand alone at the left margin can spoil the tree of all that follows.
     if not found and syntax_tree(text).root_node.has_error:
@@ -130,6 +135,25 @@ def pieces_at(text: str, line: int, column: int, device: frozenset[str]) -> tupl
         if plain.split("\n", line)[line - 1 : line] == text.split("\n", line)[line - 1 : line]:
             return _pieces_at(syntax_tree(plain), plain, line, column, device)
     return found or _alone_at(text, line, device)
+
+
+@functools.lru_cache(maxsize=64)
+def _first_branches(text: str) -> str:
+    """The text without its conditionals and all but the first branch of each; every byte keeps its place."""
+    first: list[bool] = []
+    lines = []
+    for line in text.split("\n"):
+        directive = _CONDITIONAL.match(line)
+        if directive and directive[1].startswith("if"):
+            first.append(True)
+        elif directive and first and directive[1] == "endif":
+            first.pop()
+        elif directive and first:
+            first[-1] = False
+        lines.append(
+            _BYTE.sub(b" ", line.encode("utf-8", "surrogateescape")).decode() if directive or not all(first) else line
+        )
+    return "\n".join(lines)
 
 
 @functools.lru_cache(maxsize=64)

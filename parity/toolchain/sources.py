@@ -54,7 +54,8 @@ _MODULES = (*CUDA_SUFFIXES, ".hip", ".hsaco", ".co")
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.MULTILINE)
 """An ``#include`` line: the bracket, and the name."""
 _INCLUDED_LATER = re.compile(
-    r'^[ \t]*#[ \t]*define[ \t]+\w+[ \t]+(?:(<)([\w./-]+)>|(")([\w./-]+\.(?:h|hpp|cu|cuh|inl|inc|def))")[ \t]*$', re.MULTILINE
+    r'^[ \t]*#[ \t]*define[ \t]+\w+[ \t]+(?:(<)([\w./-]+)>|(")([\w./-]+\.(?:h|hpp|cu|cuh|inl|inc|def))")[ \t]*$',
+    re.MULTILINE,
 )
 """A macro that is the name of a header, for ``#include MACRO``: the bracket, and the name."""
 _OF_WINDOWS = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"[^"\n]*\\[^"\n]*"', re.MULTILINE)
