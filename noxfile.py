@@ -161,6 +161,7 @@ def bench(session: nox.Session) -> None:
     session.install("-e", ".[emulated]", "--group", "bench")
     for module in (
         "benchmarks.emulator",
+        "benchmarks.checked",
         "benchmarks.throughput",
         "benchmarks.cold",
         "benchmarks.loading",

@@ -25,7 +25,7 @@ from threadpoolctl import threadpool_limits
 from parity.cache import Cache, default_root
 from parity.cli.options import names, positive
 from parity.codeobject import CodeObject
-from parity.emulator import Device, pack
+from parity.emulator import Device, LaunchStats, pack
 from parity.errors import ParityError
 from parity.launch import Pointer, Scalar
 from parity.op import Call
@@ -165,7 +165,7 @@ class Emulated:
         self._places = {name: device.allocate(buffer.data.nbytes, name) for name, buffer in call.buffers.items()}
         for name, buffer in call.buffers.items():
             defined = None if buffer.defined is None else np.repeat(buffer.defined, buffer.dtype.itemsize)
-            device.write(self._places[name], buffer.data, defined)
+            device.write(self._places[name], buffer.data, defined, constant=not buffer.writable)
         self._args = pack(code.kernels[call.launch.kernel], [self._argument(arg) for arg in call.launch.args])
 
     def _argument(self, arg: Pointer | Scalar) -> int | bytes | None:
@@ -175,9 +175,9 @@ class Emulated:
             return None
         return self._places[arg.buffer].address + arg.offset * self._call.buffers[arg.buffer].dtype.itemsize
 
-    def launch(self) -> None:
+    def launch(self) -> LaunchStats:
         launch = self._call.launch
-        self._device.launch(
+        return self._device.launch(
             self._code, launch.kernel, grid=launch.grid, block=launch.block, args=self._args,
             shared_bytes=launch.shared_bytes,
         )  # fmt: skip

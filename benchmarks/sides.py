@@ -15,7 +15,6 @@ from collections.abc import Iterator, Sequence
 
 from parity.cli.options import positive
 from parity.engine import Column, Plan, columns_of, runnable, tasks_of
-from parity.op import Entry
 from parity.runners import Runner, available
 from parity.runners.ptx import MEASURED
 from parity.suite import Suite, find_suite
@@ -57,7 +56,7 @@ def measured(suite: Suite, target: str, selectors: Sequence[str], examples: int)
     tasks = runnable(tasks_of(selection, list(sides)), suite, code)
     plan = Plan.of(suite, tasks, code, examples=examples)
     for task in tasks:
-        entry = Entry(suite.op(task.op), task.dtypes)
+        entry = suite.entry(task)
         calls = [entry.op.call(entry.op.parse(text)) for _, text in plan.draw(suite, task)]
         times: dict[Column, list[float]] = {column: [] for column in sides}
         for _ in range(REPEATS + 1):  # the first one translates

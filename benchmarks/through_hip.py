@@ -18,7 +18,6 @@ from parity.cli.options import names, positive
 from parity.engine import Plan, columns_of, runnable, tasks_of
 from parity.hip import environment
 from parity.launch import Outcome
-from parity.op import Entry
 from parity.runners import available
 from parity.suite import Suite, find_suite
 from parity.toolchain import build_suite
@@ -59,7 +58,7 @@ def compared(suite: Suite, target: str, selectors: Sequence[str], examples: int)
     sessions = [runner.open(target) for runner in runners]
     sessions = [getattr(session, "nearest", session) for session in sessions]  # HIP's calls draw nothing
     for task in tasks:
-        entry = Entry(suite.op(task.op), task.dtypes)
+        entry = suite.entry(task)
         for _, text in plan.draw(suite, task):
             call = entry.op.call(entry.op.parse(text))
             module = code[entry.op.module, column]

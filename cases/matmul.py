@@ -23,8 +23,8 @@ def integers(t: str, d: str) -> bool:
     return d == "i32"
 
 
-def bytes_only(t: str, d: str) -> bool:
-    return t in ("i8", "f8_e4m3")
+def f8(t: str, d: str) -> bool:
+    return t == "f8_e4m3"
 
 
 def case(title: str, a: str, b: str, out: str, bias: str = "no-bias", only: Any = None, **more: Any) -> Named:
@@ -99,8 +99,35 @@ matmul = Op(
             only=floats,
         ),
         case("NaN and infinities", "1x4x110~special@0", "1x110x3~small@0", "1x4x3~small@0", only=half),
-        case("every byte at every place", "1x16x16~patterns@0", "1x16x3~small@0", "1x16x3~small@0", only=bytes_only),
-        case("the largest sums", "1x33x65~bits@0", "1x65x33~bits@7", "1x33x33~bits@0", alpha=3, beta=5, only=integers),
+        case("every byte at every place", "1x16x16~patterns@0", "1x16x3~small@0", "1x16x3~small@0", only=integers),
+        case(
+            "every f8, of OCP, where FNUZ has other values, and NaN for -0",
+            "1x16x16~patterns@0",
+            "1x16x3~small@0",
+            "1x16x3~small@0",
+            only=f8,
+            divergence="D19",
+        ),
+        case(
+            "factors that are no integers, and one below 0",
+            "1x5x9~normal@0",
+            "1x9x6~normal@0",
+            "1x5x6~normal@0",
+            "6~normal@0",
+            alpha=0.1,
+            beta=-1.3,
+            only=floats,
+        ),
+        case(
+            "the largest sums", "1x33x65~bits@0", "1x65x33~bits@7", "1x33x33~bits@0", alpha=1009, beta=-5, only=integers
+        ),
+        case(
+            "a sum beyond i32, which wraps",
+            "1x1x132000:0,0,0~bits@54",
+            "1x132000x1:0,0,0~bits@631",
+            "1x1x1~small@0",
+            only=integers,
+        ),
         case("subnormal halves", "1x4x1~5e-6..5e-5@0", "1x1x5~normal@0", "1x4x5~small@0", only=half, divergence="D25"),
     ),
     bench=(

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "fragments.cuh"
+#include "reduction.cuh"
 
 /** A matrix in shared memory as matrix cores read it: STEP elements of each of ROWS rows, then the next STEP. */
 template <class T, u32 ROWS>
@@ -13,8 +14,19 @@ struct Steps {
     static constexpr u32 STEP = Core<T>::STEP;
     T* at;
 
-    __device__ __forceinline__ T& operator()(u32 row, u32 k) { return at[(k / STEP * ROWS + row) * STEP + k % STEP]; }
+    __device__ __forceinline__ T& operator()(u32 row, u32 k) const {
+        return at[(k / STEP * ROWS + row) * STEP + k % STEP];
+    }
 };
+
+/** ROWS of the `count` rows of a head, from `first` on, to the place of each row and element; what is beyond them is 0. */
+template <u32 ROWS, u32 WIDTH, u32 THREADS, class T, class Place>
+__device__ __forceinline__ void load_rows(const T* from, const size_t* strides, size_t first, size_t count, Place place) {
+    for (u32 n = threadIdx.x; n < ROWS * WIDTH; n += THREADS) {
+        const u32 row = n / WIDTH, d = n % WIDTH;
+        place(row, d) = first + row < count ? from[(first + row) * strides[2] + d * strides[3]] : T(0.0f);
+    }
+}
 
 /**
  * `info` has the dims of out (batch, heads, queries, WIDTH), then the strides of out, q, k and v. Heads of q in groups of
@@ -37,21 +49,15 @@ __device__ __forceinline__ void attend(const size_t keys, const size_t group, co
     v += blockIdx.z * strides_v[0] + shared_head * strides_v[1];
     out += blockIdx.z * to[0] + head * to[1];
 
-    for (u32 n = threadIdx.x; n < ROWS * WIDTH; n += THREADS) {
-        const u32 row = n / WIDTH, d = n % WIDTH;
-        queries(row, d) = first + row < info[2] ? q[(first + row) * of_q[2] + d * of_q[3]] : T(0.0f);
-        sums[row][d] = 0;
-    }
+    load_rows<ROWS, WIDTH, THREADS>(q, of_q, first, info[2], queries);
+    for (u32 n = threadIdx.x; n < ROWS * WIDTH; n += THREADS) sums[n / WIDTH][n % WIDTH] = 0;
     __syncthreads();
     // EACH threads share a query, and have these two alike.
     const u32 row = threadIdx.x / EACH, part = threadIdx.x % EACH, wave = threadIdx.x / WAVE;
     f32 largest = -INFINITY, total = 0;
     const size_t end = causal && first + ROWS < keys ? first + ROWS : keys;
     for (size_t start = 0; start < end; start += KEYS) {
-        for (u32 n = threadIdx.x; n < KEYS * WIDTH; n += THREADS) {
-            const u32 key = n / WIDTH, d = n % WIDTH;
-            of_k(key, d) = start + key < keys ? k[(start + key) * strides_k[2] + d * strides_k[3]] : T(0.0f);
-        }
+        load_rows<KEYS, WIDTH, THREADS>(k, strides_k, start, keys, of_k);
         __syncthreads();
         for (u32 tile = wave; tile < KEYS / 16; tile += WAVES) {
             Core<T> core;
@@ -67,21 +73,18 @@ __device__ __forceinline__ void attend(const size_t keys, const size_t group, co
             scores[row][key] = score;
             largest = fmaxf(largest, score);
         }
-        for (u32 mask = EACH / 2; mask; mask /= 2) largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, mask, EACH));
+        largest = over_group<1, EACH>(largest, Maximum());
         f32 sum = 0;
         for (u32 key = part; key < KEYS; key += EACH) {
             const f32 score = scores[row][key], weight = score == -INFINITY ? 0 : expf(score - largest);
             weights(row, key) = T(weight);
             sum += weight;
         }
-        for (u32 mask = EACH / 2; mask; mask /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, mask, EACH);
+        sum = over_group<1, EACH>(sum, Sum());
         const f32 factor = before == largest ? 1 : expf(before - largest);
         total = total * factor + sum;
         for (u32 d = part; d < WIDTH; d += EACH) sums[row][d] *= factor;
-        for (u32 n = threadIdx.x; n < KEYS * WIDTH; n += THREADS) {
-            const u32 key = n / WIDTH, d = n % WIDTH;
-            of_v(d, key) = start + key < keys ? v[(start + key) * strides_v[2] + d * strides_v[3]] : T(0.0f);
-        }
+        load_rows<KEYS, WIDTH, THREADS>(v, strides_v, start, keys, [&](u32 key, u32 d) -> T& { return of_v(d, key); });
         __syncthreads();
         for (u32 column = wave * 16; column < WIDTH; column += WAVES * 16) {
             Core<T> core;

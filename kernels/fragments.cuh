@@ -151,6 +151,23 @@ INSTRUCTION(MfmaBf16, bf16, Shorts, 16, 4 * group + e, __builtin_amdgcn_mfma_f32
 INSTRUCTION(MfmaF64, f64, double, 4, 4 * e + group, __builtin_amdgcn_mfma_f64_16x16x4f64(a, b, c, 0, 0, 0))
     : Matrix<f64, f64, MfmaF64> {};
 #if defined(__gfx942__)
+/** The f8 of gfx942, e4m3 of FNUZ: the same bits are half the value of OCP's, and there is one NaN, in the place of -0. */
+struct f8_fnuz {
+    uint8_t bits;
+
+    f8_fnuz() = default;
+    /** Half of x, exactly. */
+    __device__ __forceinline__ explicit f8_fnuz(f8_e4m3 x)
+        : bits(x.bits == 0x80 ? 0 : (x.bits & 0x7f) == 0x7f ? 0x80 : x.bits) {}
+};
+INSTRUCTION(MfmaF8, f8_e4m3, long, 32, 4 * group + e, __builtin_amdgcn_mfma_f32_16x16x32_fp8_fp8(a, b, c, 0, 0, 0))
+    : Matrix<f8_fnuz, f32, MfmaF8> {
+    __device__ __forceinline__ void store(f32* to, u32 ld) const {
+        Matrix whole = *this;
+        whole.sum *= 4.0f;  // of two factors that are halves
+        whole.store(to, ld);
+    }
+};
 INSTRUCTION(MfmaI8, i8, long, 32, 4 * group + e, __builtin_amdgcn_mfma_i32_16x16x32_i8(a, b, c, 0, 0, 0))
     : Matrix<i8, i32, MfmaI8> {};
 #else
@@ -197,8 +214,8 @@ struct Core<f64> : Lanes<f64, f64> {};
 
 #endif
 
-#if !defined(__GFX12__)
-// OCP's f8 is multiplied as f16, which holds every value of it: the f8 of gfx942 is FNUZ's, another format.
+#if !defined(__GFX12__) && !defined(__gfx942__)
+// f16 holds every value of f8. What CUDA has for f8 in a warp (mma) is made of products of f16 for sm_90, too.
 template <>
 struct Core<f8_e4m3> : Core<f16> {};
 #endif

@@ -14,7 +14,7 @@ from parity.arguments import Word, in_range
 from parity.case import Case, Tensor
 from parity.codeobject import CodeObject
 from parity.declaration import Declaration
-from parity.dtypes import dtype
+from parity.dtypes import Array, dtype
 from parity.errors import Unreferenced, UsageError
 from parity.expression import Scope, expression
 from parity.functions import wanted
@@ -28,8 +28,6 @@ from parity.shapes import words
 
 __all__ = ["Call", "Work", "call_of", "spelled", "timed", "work_of"]
 
-Array = np.ndarray[Any, Any]
-
 
 @dataclass(frozen=True)
 class Call:
@@ -37,7 +35,8 @@ class Call:
 
     ``outputs`` maps each tensor that is compared to its layout in the buffer of its name. ``inputs`` are in the order
     of the reference's arguments; an input that the case leaves out is missing. The shape of an input may differ from
-    the output's. ``references`` gives what is expected of each output; None if the op has no reference.
+    the output's. ``references`` gives what is expected of each output, ``refer`` likewise for other inputs; None if the
+    op has no reference.
     """
 
     launch: Launch
@@ -46,6 +45,7 @@ class Call:
     inputs: Mapping[str, Array]
     computation: Computation
     references: Callable[[], Mapping[str, Expected]] | None
+    refer: Callable[[Mapping[str, Array]], Mapping[str, Expected]] | None = None
 
     @property
     def output(self) -> str:
@@ -101,16 +101,15 @@ def call_of(op: Declaration, case: Case) -> Call:
     for name in op.filled:
         if name in case.layouts:
             buffer, layout = _buffer_of(op, name, case.flags), case.layouts[name]
-            read = layout.view(buffers[buffer].data)
             if buffer != name and buffer == op.result:  # in place: what the kernel overwrites
-                read = memory[buffer].tensor.layout.view(buffers[buffer].data)
+                layout = memory[buffer].tensor.layout
+            read = layout.view(buffers[buffer].data)
             inputs[name] = read.copy() if buffers[buffer].writable else read
     types, params = given.types, given.params
     scalars = {name: op.dtype_of(kind, types).convert(params[name])[()] for name, kind in op.params.items()}
     computation = Computation(op.name, case.dtypes, inputs, scalars, buffers[op.result].dtype, given.shape)
 
-    @functools.cache  # every column of a run asks for it
-    def references() -> Mapping[str, Expected]:
+    def refer(inputs: Mapping[str, Array]) -> Mapping[str, Expected]:
         assert op.reference is not None
         arrays = [inputs.get(name) for name in op.filled]
         offered = {"to": computation.dtype, "shape": given.shape, "grid": given.grid}
@@ -126,7 +125,10 @@ def call_of(op: Declaration, case: Case) -> Call:
         return {n: replace(e, bounds=_sound(op, case, n, e)) if e.bounds else e for n, e in each.items()}
 
     outputs = {name: memory[name].tensor.layout for name in op.compared}
-    return Call(launch, buffers, outputs, inputs, computation, references if op.reference else None)
+    if op.reference is None:
+        return Call(launch, buffers, outputs, inputs, computation, None)
+    references = functools.cache(lambda: refer(inputs))  # every column of a run asks for it
+    return Call(launch, buffers, outputs, inputs, computation, references, refer)
 
 
 def _sound(op: Declaration, case: Case, name: str, expected: Expected) -> Callable[[Limits], Bounds]:

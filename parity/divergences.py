@@ -6,14 +6,14 @@ it cannot be used.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from types import MappingProxyType
 
 from parity.errors import UsageError
+from parity.files import table
 
 __all__ = ["Divergence", "divergence", "divergences", "in_order"]
 
@@ -35,9 +35,8 @@ class Divergence:
 @cache
 def divergences() -> Mapping[str, Divergence]:
     """The register, by id, in the order of the numbers."""
-    with (files("parity") / "divergences.csv").open(encoding="utf-8") as file:
-        rows = [Divergence(**row) for row in csv.DictReader(file)]
-    return MappingProxyType({row.id: row for row in rows})
+    rows = table(Path(__file__).with_name("divergences.csv"))
+    return MappingProxyType({row["id"]: Divergence(**row) for row in rows})
 
 
 def divergence(name: str) -> Divergence:

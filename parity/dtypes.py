@@ -11,7 +11,9 @@ import numpy as np
 
 from parity.errors import UsageError, nearest
 
-__all__ = ["DTYPES", "NUMBERS", "DType", "dtype", "of_array"]
+__all__ = ["DTYPES", "NUMBERS", "Array", "DType", "dtype", "of_array"]
+
+Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 __all__ = [
@@ -27,7 +27,7 @@ __all__ = [
     "nearest",
     "refusal",
     "shown",
-    "unwritable",
+    "some_of",
 ]
 
 SYSTEM_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EAGAIN)
@@ -90,6 +90,12 @@ def count_of(number: int, noun: str) -> str:
     return f"{number} {noun}{'s' * (number != 1)}"
 
 
+def some_of(names: Sequence[str], most: int, between: str = " ") -> str:
+    """The first of some names, and the number of the others: "a b c and 5 more"."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return between.join(names[:most]) + more
+
+
 def natural(text: str, what: str) -> int:
     """The number that a text is, in digits alone.
 
@@ -107,12 +113,6 @@ def refusal(error: OSError) -> str:
     """The error message for an operation that the system refuses."""
     where = f" {error.filename}" if isinstance(error.filename, str | Path) else ""
     return f"the system refuses{where}: {error.strerror or error}"
-
-
-def unwritable(path: Path | str, error: OSError, advice: str) -> ParityError:
-    """The error for a file that cannot be written, with advice."""
-    kind = SystemLacks if error.errno in SYSTEM_ERRORS else UsageError
-    return kind(f"cannot write {path}: {error.strerror}; {advice}")
 
 
 def shown(path: Path | str) -> str:

@@ -1,15 +1,20 @@
-"""Files that users name: only regular ones are read, because reading a pipe may wait, and a device has no end."""
+"""Files that users name: only regular ones are read, because reading a pipe may wait, and a device has no end.
+
+And tables of parity's own.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import csv
 import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from parity.errors import UsageError
+from parity.errors import SYSTEM_ERRORS, SystemLacks, UsageError
 
-__all__ = ["CUDA_SUFFIXES", "below", "content_of", "regular", "text_of"]
+__all__ = ["CUDA_SUFFIXES", "below", "content_of", "regular", "table", "text_of", "writing"]
 
 CUDA_SUFFIXES = (".cu", ".cu.cc")
 """File name endings of a CUDA source: nvcc's, and that of TensorFlow's and JAX's builds."""
@@ -60,6 +65,26 @@ def text_of(path: Path) -> str:
         return content_of(path).decode()
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} is not UTF-8: {error}") from error
+
+
+@contextlib.contextmanager
+def writing(path: Path, advice: str) -> Iterator[None]:
+    """Say of what cannot be written in the block where that is, why, and what to do: the ``advice``.
+
+    Raises:
+        UsageError, SystemLacks: it cannot be written.
+    """
+    try:
+        yield
+    except OSError as error:
+        kind = SystemLacks if error.errno in SYSTEM_ERRORS else UsageError
+        raise kind(f"cannot write {path}: {error.strerror}; {advice}") from error
+
+
+def table(path: Path) -> list[dict[str, str]]:
+    """The rows of a CSV file of parity's own, each by the heads of its columns."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
 
 
 def below(folder: Path, *suffixes: str) -> Iterator[Path]:

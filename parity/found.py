@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from parity.case import split
-from parity.errors import UsageError, unwritable
-from parity.files import text_of
+from parity.errors import UsageError
+from parity.files import text_of, writing
 from parity.op import Op
 
 __all__ = ["SUFFIX", "add_found", "read_found"]
@@ -65,8 +65,6 @@ def add_found(path: Path, cases: Iterable[tuple[str, str]]) -> int:
     there = {line.partition("#")[0].strip() for line in before.splitlines()}
     new = [f"{text}  # {title}\n" for title, text in cases if text not in there]
     if new:
-        try:
+        with writing(file, "change its permissions"):
             file.write_text(before + "".join(new), encoding="utf-8")
-        except OSError as error:
-            raise unwritable(file, error, "change its permissions") from error
     return len(new)

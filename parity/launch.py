@@ -235,9 +235,13 @@ class Outcome:
     fault: Fault | None = None
     instructions: int | None = None
     printed: str = ""
-    notes: tuple[str, ...] = field(default=())
     drawn: str = ""
     reached: Reached | None = None
+
+    @classmethod
+    def untouched(cls, buffers: Mapping[str, Buffer], fault: Fault) -> Outcome:
+        """The outcome of a launch that did not begin, or whose memory is gone: the buffers as they were before it."""
+        return cls({name: buffer.data for name, buffer in buffers.items()}, fault)
 
 
 class Arithmetic(IntEnum):

@@ -11,14 +11,14 @@ import traceback
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, Protocol, get_args
 
 from msgspec import Meta, Struct
 
 from parity.case import Case, split
 from parity.codeobject import prebuilt
 from parity.documents import checked
-from parity.errors import UsageError, nearest
+from parity.errors import UsageError, nearest, some_of
 from parity.files import CUDA_SUFFIXES, below, regular, text_of
 from parity.found import read_found
 from parity.listed import own_launch
@@ -58,6 +58,18 @@ class _Settings(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab")
     hip_include: list[str] = []
     hip_flags: list[str] = []
     hip_force_include: list[str] = []
+
+
+class OfEntry(Protocol):
+    """An object that names a kernel entry: a case, a task, a row of the matrix."""
+
+    @property
+    def op(self) -> str:
+        """The name of the op."""
+
+    @property
+    def dtypes(self) -> tuple[str, ...]:
+        """Its dtypes."""
 
 
 @dataclass(frozen=True)
@@ -150,9 +162,13 @@ class Suite:
         """
         return self.op(split(text)[0]).parse(text)
 
-    def entry(self, case: Case) -> Entry:
-        """The kernel entry that a case calls."""
-        return Entry(self.op(case.op), case.dtypes)
+    def entry(self, about: OfEntry) -> Entry:
+        """The kernel entry that a case calls, or that a task is about.
+
+        Raises:
+            UsageError: there is no such op.
+        """
+        return Entry(self.op(about.op), about.dtypes)
 
     def select(self, selectors: Sequence[str], dtypes: Sequence[str] = ()) -> Selection:
         """The selection that selectors name: ops, modules, patterns, kernel entries, or printed cases; all if none.
@@ -346,9 +362,8 @@ def load_suite(kernels: Path, cases: Path, *, sides: Sides | None = None) -> Sui
     for module in suite.missing:
         known = [path.name for suffix in (*CUDA_SUFFIXES, ".hip") for path in kernels.glob(f"*{suffix}")]
         names = [op.name for op in ops.values() if op.module == module]
-        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
         near = nearest(files[module].file, known)
-        problems.append(f"{files[module].declared}: op {names[0]}{more}: there is no {suite.files[module]}{near}")
+        problems.append(f"{files[module].declared}: op {some_of(names, 1)}: there is no {suite.files[module]}{near}")
     if suite.files and len(suite.missing) == len(suite.files):
         if not any(below(kernels, *CUDA_SUFFIXES, ".hip")):
             raise UsageError(f"the kernels folder {kernels} holds no *.cu or *.hip, and no code object")

@@ -9,7 +9,6 @@ import json
 import os
 import re
 import signal
-import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -28,26 +27,6 @@ THOROUGH = [
     if line and not line.startswith("#")
 ]
 pytest_plugins = ["pytester"]
-
-#: A runner is wrong for the numbers of elements in ``wrong``; ``meet`` is what else happens for a number of them.
-NEGATING = """
-import errno, os, signal, time
-from parity.errors import SystemLacks
-from parity.launch import Fault, Outcome
-from parity.runners import Evidence, Probe
-
-class Negating:
-    evidence, vendor, target, wrong = Evidence.NOT_RUN, "amd", "gfx1100", ()
-    def probe(self): return Probe(True)
-    def targets(self): return (self.target,)
-    def open(self, target, *, checked=True): return self
-    def prepare(self, code, kernels): pass
-    def meet(self, numel): pass
-    def execute(self, code, launch, buffers):
-        numel, x = launch.args[0].value, buffers["x"].data
-        out = x if numel in self.wrong else -x
-        return self.meet(numel) or Outcome({**{n: b.data.copy() for n, b in buffers.items()}, "out": out})
-"""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -163,10 +142,10 @@ def stopwatch(monkeypatch):
 
 @pytest.fixture
 def installed(tmp_path, monkeypatch):
-    """Installs a module of runners that extend ``Negating``, where every new process finds them, by their classes."""
+    """Installs a module of runners, where every new process finds them, by their classes."""
 
     def install(module: str, text: str, **runners: str) -> None:
-        (tmp_path / f"{module}.py").write_text(NEGATING + textwrap.dedent(text))
+        (tmp_path / f"{module}.py").write_text(text)
         info = tmp_path / f"{module}-1.0.dist-info"
         info.mkdir()
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: 1.0\n")

@@ -19,7 +19,7 @@ from parity.op import Op
 from parity.reference import Limits
 from parity.report.failures import Reproduction
 from parity.report.folder import write_reports
-from parity.report.html.classes import CLASSES
+from parity.report.html.content import CLASSES
 from parity.report.matrix import make_matrix
 from parity.runners import Evidence
 from parity.suite import _Settings

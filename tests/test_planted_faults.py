@@ -30,7 +30,7 @@ ROOT = Path(__file__).parent.parent
 class Fault:
     """``old`` becomes ``new`` in one file; the kernel must fail in one of these ways, in a case of few elements.
 
-    ``emulated_only`` says why a GPU does not show it, if it does not.
+    ``emulated_only`` says why a GPU does not show it, if it does not. What the failure has to say is ``says``.
     """
 
     name: str
@@ -43,6 +43,7 @@ class Fault:
     examples: int = 30
     target: str = "gfx1100"
     emulated_only: str = ""
+    says: str = ""
 
     @property
     def edit(self) -> tuple[str, str, str]:
@@ -173,6 +174,7 @@ def test_a_planted_fault_is_caught_and_shrunk(suite, fault, tmp_path):
     assert failures, "the fault was not caught"
     minimal = [r.minimal for r in failures if r.minimal and r.minimal.verdict.kind in fault.kinds]
     assert minimal, {r.verdict.kind for r in failures}
+    assert all(fault.says in r.verdict.detail for r in minimal)
     smallest = min(minimal, key=lambda r: size_of(worker, r.case))
     assert size_of(worker, smallest.case) <= fault.elements, smallest.case
     assert smallest.launch.startswith(fault.kernel)
@@ -289,3 +291,16 @@ FNUZ = (
 @pytest.mark.parametrize("kernel", ["cast_f8_e4m3_f32", "cast_f8_e4m3_u8", "cast_f32_f8_e4m3", "cast_f16_f8_e4m3"])
 def test_f8_in_the_format_of_gfx94x_is_shown_as_a_known_divergence(suite, kernel, tmp_path):
     assert "D19" in divergences(worker_for(suite, tmp_path, kernel, *(("f8.cuh", old, new) for old, new in FNUZ)))
+
+
+@pytest.mark.parametrize(
+    ("kernel", "tensors"),
+    [thorough_unless(False, "matmul_f8_e4m3_f32", "a and b"), ("ugelu_fp8_e4m3", "x and out")],
+)
+def test_f8_in_the_format_of_gfx94x_is_named(suite, kernel, tensors, tmp_path):
+    worker = worker_for(suite, tmp_path, kernel, *(("f8.cuh", old, new) for old, new in FNUZ))
+    (task,) = worker.plan.tasks
+    minimal = [record.minimal for record in worker.perform(task) if record.minimal]
+    assert minimal
+    for record in minimal:
+        assert f"right if f8 is FNUZ's in {tensors}, not OCP's" in record.verdict.detail, record.case

@@ -12,12 +12,12 @@ from parity.engine import CaseRecord, Column, Task, columns_of
 from parity.errors import NotAvailable, UsageError
 from parity.op import Entry
 from parity.options import CUDA_SIDE, DEFAULT_RUNNER
-from parity.runners import Choosing, Evidence, OpRunner, Runner, available, replayed
+from parity.runners import Evidence, OpRunner, Runner, available, replayed, usual_targets
 from parity.runners.recording import Recording
 from parity.suite import Suite
 from parity.toolchain import Built, target
 
-__all__ = ["Columns", "changed_sources", "columns", "default_runners", "targets_of"]
+__all__ = ["Columns", "both_sides", "changed_sources", "columns", "default_runners", "targets_of"]
 
 Find = Callable[[str], Runner | OpRunner]
 
@@ -67,10 +67,10 @@ class Columns:
         replays only if one of its cases was recorded there. Texts and not seeds tell cases apart, because other
         versions of what draws cases draw others.
         """
-        found, problems = self._recorded(suite, {Entry(suite.op(task.op), task.dtypes).kernel for task in tasks})
+        found, problems = self._recorded(suite, {suite.entry(task).kernel for task in tasks})
 
         def one(task: Task) -> Task:
-            kernel = Entry(suite.op(task.op), task.dtypes).kernel
+            kernel = suite.entry(task).kernel
             recorded = {column: texts.get(kernel, {}) for column, texts in found.items()}
             if task.cases is not None:
                 wanted = {text for _, text in task.cases}
@@ -162,7 +162,7 @@ def columns(specs: Sequence[str], targets: Sequence[str], find: Find = available
     found: list[Column] = []
     recordings = {}
     for spec, each in runners.items():
-        own = [name for name in asked if name in each.targets()] or _usual(each)
+        own = [name for name in asked if name in each.targets()] or usual_targets(each)
         for column in columns_of(each, own, spec):
             for other in found:
                 if (other.runner, other.target) == (column.runner, column.target):
@@ -183,10 +183,15 @@ def default_runners(entries: Iterable[Entry], find: Find = available) -> tuple[s
 
     Those without a reference need CUDA's side, which is executed on the CPU where there is nvcc.
     """
-    if any(entry.op.reference is None for entry in entries if entry.op.kernel):
-        with suppress(NotAvailable):
-            find(CUDA_SIDE)
-            return DEFAULT_RUNNER, CUDA_SIDE
+    needed = any(entry.op.reference is None for entry in entries if entry.op.kernel)
+    return both_sides(find) if needed else (DEFAULT_RUNNER,)
+
+
+def both_sides(find: Find = available) -> tuple[str, ...]:
+    """The runners of both sides on the CPU; of AMD's alone where there is no nvcc. ``find`` as in ``columns``."""
+    with suppress(NotAvailable):
+        find(CUDA_SIDE)
+        return DEFAULT_RUNNER, CUDA_SIDE
     return (DEFAULT_RUNNER,)
 
 
@@ -199,11 +204,7 @@ def targets_of(runner: Runner, wanted: Sequence[str]) -> list[str]:
     for name in wanted:
         if name not in runner.targets():
             raise NotAvailable(f"the runner {runner.name!r} cannot run {name}, only {' '.join(runner.targets())}")
-    return list(dict.fromkeys(wanted)) or _usual(runner)
-
-
-def _usual(runner: Runner | OpRunner) -> list[str]:
-    return list(runner.usual() if isinstance(runner, Choosing) else runner.targets())
+    return list(dict.fromkeys(wanted)) or list(usual_targets(runner))
 
 
 def changed_sources(sources: Mapping[str, str], suite: Suite) -> Iterator[str]:

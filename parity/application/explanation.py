@@ -13,6 +13,7 @@ import numpy as np
 from parity.case import Case
 from parity.compare import show
 from parity.divergences import divergences
+from parity.dtypes import Array
 from parity.launch import Buffer, Launch
 from parity.op import Call, Op
 from parity.reference import Limits
@@ -35,8 +36,6 @@ MOST_ELEMENTS, MOST_OPERATIONS = 2**24, 2**30
 """Elements and operations of a case for which a reference takes a few seconds and less than a gigabyte at most."""
 
 _PRINTS = re.compile(r"\bprintf\s*\(")
-
-Array = np.ndarray[Any, Any]
 
 
 def explain(case: str, *, suite: Suite | None = None, elements: int = ELEMENTS) -> str:

@@ -7,14 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from parity.application.run import Prepared
-from parity.engine import Progress
+from parity.engine import Progress, quiet
 from parity.engine.leading import Found, lead
+from parity.engine.results import beside
 from parity.found import add_found
 
 __all__ = ["found_by", "kept", "with_cases"]
 
 
-def found_by(prepared: Prepared, tries: int, progress: Progress | None = None) -> tuple[Found, ...]:
+def found_by(prepared: Prepared, tries: int, progress: Progress = quiet) -> tuple[Found, ...]:
     """The cases that reach more than those of the run, of up to ``tries`` further ones for each kernel."""
     plan, run = prepared.plan, prepared.run
     if not plan.tasks:
@@ -24,12 +25,7 @@ def found_by(prepared: Prepared, tries: int, progress: Progress | None = None) -
 
 def with_cases(prepared: Prepared, found: Iterable[Found]) -> Prepared:
     """The run with these cases beside its own, on all of its columns."""
-    also: dict[tuple[str, tuple[str, ...]], list[tuple[str, str]]] = {}
-    for each in found:
-        also.setdefault((each.op, each.dtypes), []).append((each.title, each.case))
-    tasks = tuple(
-        replace(task, also=(*task.also, *also.get((task.op, task.dtypes), ()))) for task in prepared.plan.tasks
-    )
+    tasks = beside(prepared.plan.tasks, ((each, each.title, each.case) for each in found))
     return replace(prepared, plan=replace(prepared.plan, tasks=tasks))
 
 

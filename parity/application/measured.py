@@ -7,7 +7,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from parity.engine import Plan, Progress
+from parity.engine import Plan, Progress, quiet
 from parity.engine.bench import Ceilings, Measurement, bench
 from parity.errors import NotAvailable
 from parity.report import bench_frame
@@ -58,7 +58,7 @@ def measure(
     *,
     hot: bool = False,
     seconds: float = 1.0,
-    progress: Progress | None = None,
+    progress: Progress = quiet,
     each: Callable[[Measurement], None] | None = None,
 ) -> Measured:
     """Measure the kernels of a run where they execute, in the order of declaration, to the end or to Ctrl-C.
@@ -75,7 +75,7 @@ def measure(
     stopped: KeyboardInterrupt | NotAvailable | None = None
     try:
         with closing(  # type: ignore[type-var]
-            bench(found.plan, run.suite, hot=hot, seconds=seconds, report=progress, pools=run.measuring)
+            bench(found.plan, run.suite, hot=hot, seconds=seconds, progress=progress, pools=run.measuring)
         ) as results:
             for one in results:
                 if isinstance(one, Measurement):

@@ -11,11 +11,10 @@ from pathlib import Path
 import parity
 from parity.application.run import Prepared
 from parity.cache import digest
-from parity.engine import Progress
+from parity.engine import Journal, Progress, quiet
 from parity.errors import NotAvailable
 from parity.files import below
-from parity.mutation import MutantJournal, Recall, Settings, Subject, Tried, Usual, mutate, recall_of
-from parity.op import Entry
+from parity.mutation import Recall, Settings, Subject, Tried, Usual, mutate, recall_of
 
 __all__ = ["JOURNAL", "Planted", "plant"]
 
@@ -43,7 +42,7 @@ def plant(
     settings: Settings,
     folder: Path,
     *,
-    progress: Progress | None = None,
+    progress: Progress = quiet,
     each: Callable[[Tried], None] | None = None,
 ) -> Planted:
     """Plant faults in AMD's kernels of a run, to the end or to Ctrl-C; ``folder`` keeps the journal.
@@ -64,7 +63,7 @@ def plant(
     budgets: dict[tuple[str, str], float] = {}
 
     def measured(subject: Subject, usual: Usual) -> None:
-        entry = Entry(run.suite.op(subject.op), subject.dtypes)
+        entry = run.suite.entry(subject)
         for kernel in entry.kernels:
             budgets[kernel, subject.column.target] = round(usual.budget, 6)
         if left := usual.drawn - usual.cases:
@@ -76,8 +75,9 @@ def plant(
         "parity": _own_digest(),
         "search": settings.search,
     }
-    with MutantJournal(folder / JOURNAL, decides) as journal:
-        known = dict(journal.tried)
+    advice = "choose another folder with --output"
+    with Journal(folder / JOURNAL, Tried, decides, "planted faults", advice) as journal:
+        known = {one.mutant.key: one for one in journal.entries}
         try:
             with closing(  # type: ignore[type-var]
                 mutate(
@@ -93,7 +93,7 @@ def plant(
                 )
             ) as results:
                 for one in results:
-                    if one.mutant.key not in journal.tried:
+                    if one.mutant.key not in known:
                         journal.add(one)
                     tried.append(one)
                     if each:
@@ -112,7 +112,7 @@ def _subjects(prepared: Prepared) -> Iterator[Subject]:
     """The kernels with the columns on which faults are planted, and those by which they are judged."""
     run, plan = prepared.run, prepared.plan
     for task in plan.tasks:
-        entry = Entry(run.suite.op(task.op), task.dtypes)
+        entry = run.suite.entry(task)
         others = tuple(column for column in task.columns if column.vendor == "cuda")
         for column in task.columns:
             code = plan.code.get((entry.op.module, column))

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from parity.application.measured import measure
 from parity.cache import digest
-from parity.engine import Journal, Plan, Progress, outcomes
+from parity.engine import Journal, Plan, Progress, outcomes, quiet, recording_journal
+from parity.engine.recorder import Finished
 from parity.errors import NotAvailable, SystemLacks, UsageError
 from parity.report.bench import bench_json
 from parity.runners import described, runner
@@ -40,7 +41,7 @@ def record(
     file: Path,
     *,
     measured: bool = False,
-    progress: Progress | None = None,
+    progress: Progress = quiet,
     note: Callable[[str], None] | None = None,
     arguments: Iterable[str] = (),
 ) -> Recorded:
@@ -60,7 +61,7 @@ def record(
         raise NotAvailable("nothing was recorded: no case could be executed")
     head = _head(prepared)
     partial = file.with_name(f"{file.name}.partial")
-    with Journal(partial, {"selection": digest(*map(repr, plan.tasks)), **head}) as journal:
+    with recording_journal(partial, {"selection": digest(*map(repr, plan.tasks)), **head}) as journal:
         if note:
             _tell(journal, plan, note)
         try:
@@ -92,18 +93,18 @@ def _head(prepared: Prepared) -> Origin:
     }
 
 
-def _tell(journal: Journal, plan: Plan, note: Callable[[str], None]) -> None:
+def _tell(journal: Journal[Finished], plan: Plan, note: Callable[[str], None]) -> None:
     if journal.other:
         note(f"{journal.path} is of another recording, which differs in {journal.other}: starting anew")
-    elif len(journal):
+    elif journal.entries:
         note(f"resuming: {_share(journal, plan)} are there")
 
 
-def _share(journal: Journal, plan: Plan) -> str:
-    return f"{len(journal)} of {len(plan.tasks)} kernels"
+def _share(journal: Journal[Finished], plan: Plan) -> str:
+    return f"{len(journal.entries)} of {len(plan.tasks)} kernels"
 
 
-def _measurements(prepared: Prepared, progress: Progress | None, arguments: Iterable[str]) -> bytes:
+def _measurements(prepared: Prepared, progress: Progress, arguments: Iterable[str]) -> bytes:
     """The measurements of the kernels, as ``parity bench`` stores them.
 
     Raises:

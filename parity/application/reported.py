@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from parity.application.results import RECORD, recorded_measurements
+from parity.application.results import RECORD, first_measured, recorded_measurements
 from parity.application.run import Run
 from parity.compare import Status, Verdict
 from parity.documents import read_json
@@ -139,11 +139,7 @@ def _of_archive(path: Path) -> Reported:
 def _of_recording(path: Path) -> Reported:
     results = Run.of(runners=[f"recorded={path}"]).build().execute()
     measured, _ = recorded_measurements(results.run)
-    costs: dict[tuple[str, Column], Measurement] = {}
-    for column, each in measured:
-        if not each.problem:
-            costs.setdefault((each.kernel, column), each)
-    matrix = replace(results, measured=costs).matrix
+    matrix = replace(results, measured=first_measured(measured)).matrix
     head = next(iter(results.run.columns.recordings.values())).head
     return Reported(
         str(path),
@@ -233,7 +229,7 @@ def _without_matrix(environment: Environment, records: Sequence[CaseRecord]) -> 
         complete=False,
         made_by=environment.get("compilers", {}),
     )
-    return document(matrix_of_records(records, columns, provenance=provenance))
+    return document(matrix_of_records(records, columns, provenance))
 
 
 def _vendor(column: Column) -> Vendor:

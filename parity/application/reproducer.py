@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,28 +16,29 @@ from typing import Any
 import numpy as np
 
 from parity import __version__
-from parity.application.columns import default_runners
+from parity.application.columns import both_sides
 from parity.application.run import Run, Settings
 from parity.application.standalone import Sources, cuda_sources, hip_sources
 from parity.case import Case
 from parity.codeobject import mangled
 from parity.compare import bit_patterns, expected_of
 from parity.compare.interval import right_interval
-from parity.dtypes import DType, of_array
+from parity.dtypes import Array, DType, of_array
 from parity.engine import CaseRecord, Column
 from parity.engine.check import Checked
 from parity.engine.standard import Side as Executed
 from parity.engine.standard import Standard
 from parity.engine.worker import Worker
-from parity.errors import NotAvailable, ParityError, Unreferenced, UsageError, unwritable
+from parity.errors import ParityError, Unreferenced, UsageError
+from parity.files import writing
 from parity.launch import POISON, Arithmetic, Launch, Pointer, Scalar, Struct, poisoned
 from parity.op import Call, Entry
-from parity.options import CUDA_SIDE, DEFAULT_RUNNER, as_arguments
+from parity.options import CUDA_SIDE
 from parity.reference.expected import Expected
 from parity.reference.sort import InOrder
 from parity.report.failures import Failure, Reproduction, failure_text
 from parity.report.matrix import failure_class
-from parity.runners import Choosing, Vendor, available, runner
+from parity.runners import Vendor, runner, usual_targets
 from parity.runners.cuda import SHARED_BYTES
 from parity.suite import Suite
 from parity.toolchain import DEFAULT_TARGETS, build_suite
@@ -63,8 +63,6 @@ HIP = {
 
 ANY_VALUE, OR_NAN, SIGN_OF_ZERO = 1, 2, 4
 """The rules of an element: ``enum rule`` of ``reproduce.h``."""
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)
@@ -95,15 +93,13 @@ class Reproducer:
         Raises:
             UsageError: it has something in it, or cannot be written.
         """
-        try:
+        with writing(folder, "choose another folder with -o"):
             if folder.is_dir() and any(folder.iterdir()):
                 raise UsageError(f"{folder} is not empty; name another folder with -o, or remove it")
             for name, content in self.files.items():
                 path = folder / name
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(content)
-        except OSError as error:
-            raise unwritable(folder, error, "choose another folder with -o") from error
 
 
 def reproducer(
@@ -126,7 +122,7 @@ def reproducer(
         raise UsageError(f"there is no {suite.missing[entry.op.module]}, which has the kernel of {case}")
     call = entry.op.call(case)
     known = _referenced(entry, call)
-    worker, columns, checks = _executed(suite, case, call, runners or _usual(suite, case), targets, checked)
+    worker, columns, checks = _executed(suite, case, call, runners or both_sides(), targets, checked)
     sides, notes = _sides(suite, entry, call, columns, checks)
     expected, why = (known, []) if call.references else _by_cuda(entry, call, worker, checks)
     results, data = _results(call, expected, [side.name for side in sides])
@@ -174,7 +170,11 @@ def reproducer(
         targets=" and ".join(f"{side.target}" for side in sides),
         seen=[(column.known_as, _verdict(record).replace("|", "\\|")) for column, record in seen.items()],
         failures=[
-            failure_text(Failure((record,)), _again(column), source.name)
+            failure_text(
+                Failure((record,)),
+                Reproduction.with_options({"runner": [column.spec], "target": [column.target]}),
+                source.name,
+            )
             for column, record in seen.items()
             if record.verdict.failed
         ],
@@ -185,15 +185,6 @@ def reproducer(
     )
     hip = next((side.target for side in sides if side.name == "hip"), "")
     return Reproducer(str(case), files, hip, (*notes, *why))
-
-
-def _usual(suite: Suite, case: Case) -> tuple[str, ...]:
-    """The runners that are asked if none is named: those of a run, and CUDA's side wherever that can be executed."""
-    found = default_runners([suite.entry(case)])
-    with suppress(NotAvailable):
-        available(CUDA_SIDE)
-        return tuple(dict.fromkeys((*found, CUDA_SIDE)))
-    return found
 
 
 def _executed(
@@ -222,7 +213,7 @@ def _sides(
     failing = [column for column in amd if column in checks and checks[column].verdict.failed]
     theirs = [column.target for column in columns if column.vendor == "cuda"]
     names = {
-        "cuda": next(iter(theirs), "") or _usual_target(CUDA_SIDE),
+        "cuda": next(iter(theirs), "") or usual_targets(runner(CUDA_SIDE))[0],
         "hip": next((column.target for column in (*failing, *amd)), DEFAULT_TARGETS[0]),
     }
     sides, notes = [], []
@@ -238,11 +229,6 @@ def _sides(
     if not sides:
         raise UsageError("\n".join(notes))
     return sides, notes
-
-
-def _usual_target(name: str) -> str:
-    found = runner(name)
-    return (found.usual() if isinstance(found, Choosing) else found.targets())[0]
 
 
 def _referenced(entry: Entry, call: Call) -> Mapping[str, Expected]:
@@ -413,11 +399,6 @@ def _record(entry: Entry, case: Case, column: Column, each: Checked) -> CaseReco
     return CaseRecord.of(
         entry, column, str(case), each.verdict, launch=each.launch, inputs=each.inputs, printed=each.printed
     )
-
-
-def _again(column: Column) -> Reproduction:
-    runners = [column.spec] if column.spec != DEFAULT_RUNNER else []
-    return Reproduction(options=as_arguments({"runner": runners, "target": column.target}))
 
 
 def _verdict(record: CaseRecord) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -108,6 +108,17 @@ def recorded_measurements(run: Run) -> tuple[list[tuple[Column, Measurement]], l
                 continue
             found += [(column, m) for m in stored.measurements.values() if m.target == column.target]
     return found, problems
+
+
+def first_measured(
+    found: Iterable[tuple[Column, Measurement]],
+) -> dict[tuple[str, Column], Measurement]:
+    """Of the measurements of each kernel in a column the first without a problem."""
+    first: dict[tuple[str, Column], Measurement] = {}
+    for column, each in found:
+        if not each.problem:
+            first.setdefault((each.kernel, column), each)
+    return first
 
 
 def recorded_recall(run: Run) -> tuple[Recall | None, list[str]]:

@@ -30,6 +30,7 @@ from parity.engine import (
     columns_of,
     environment,
     known_issues,
+    quiet,
     runnable,
     tasks_of,
     without_code,
@@ -224,7 +225,7 @@ class Run:
     @property
     def modules(self) -> list[str]:
         """The modules with the kernels."""
-        return self.suite.modules_of(self.entries if self.picked is None else map(self._entry, self.picked))
+        return self.suite.modules_of(self.entries if self.picked is None else map(self.suite.entry, self.picked))
 
     @property
     def targets(self) -> list[str]:
@@ -283,10 +284,7 @@ class Run:
 
     def kernels(self, plan: Plan) -> Iterator[tuple[Task, str]]:
         """The tasks of the plan, each with its kernel."""
-        return ((task, self._entry(task).kernel) for task in plan.tasks)
-
-    def _entry(self, task: Task) -> Entry:
-        return Entry(self.suite.op(task.op), task.dtypes)
+        return ((task, self.suite.entry(task).kernel) for task in plan.tasks)
 
 
 @dataclass(frozen=True)
@@ -312,7 +310,7 @@ class Prepared:
         }
         return {**run.environment(plan, arguments), "settings": settings}
 
-    def stream(self, progress: Progress | None = None, kept: Iterable[CaseRecord] = ()) -> Iterator[CaseRecord]:
+    def stream(self, progress: Progress = quiet, kept: Iterable[CaseRecord] = ()) -> Iterator[CaseRecord]:
         """Execute the kernels of which nothing is ``kept``, and yield each case as it arrives; closing the generator
         ends the processes.
 
@@ -327,7 +325,7 @@ class Prepared:
 
     def execute(
         self,
-        progress: Progress | None = None,
+        progress: Progress = quiet,
         each: Callable[[CaseRecord], None] | None = None,
         record: Path | None = None,
         arguments: Iterable[str] = (),

@@ -26,8 +26,8 @@ from parity.engine import (
 )
 from parity.engine.baseline import parse_baseline
 from parity.engine.bench import Measurement
-from parity.errors import UsageError, unwritable
-from parity.files import content_of
+from parity.errors import UsageError
+from parity.files import content_of, writing
 from parity.op import Entry
 from parity.report import Matrix, Reproduction, make_matrix
 from parity.report.document import MatrixFile
@@ -136,7 +136,7 @@ def write_part(folder: Path, results: Results, reproduction: Reproduction) -> No
         UsageError, SystemLacks: it cannot be written.
     """
     path = folder / PART
-    try:
+    with writing(path, "choose another folder with --output"):
         if results.run.share is None:
             path.unlink(missing_ok=True)
             return
@@ -153,8 +153,6 @@ def write_part(folder: Path, results: Results, reproduction: Reproduction) -> No
             reproduction,
         )
         path.write_bytes(json_text(part, indent=1) + b"\n")
-    except OSError as error:
-        raise unwritable(path, error, "choose another folder with --output") from error
 
 
 def merge(folders: Sequence[Path], suite: Suite) -> Merged:

@@ -12,7 +12,6 @@ from parity.engine import Task
 from parity.errors import UsageError
 from parity.files import below
 from parity.found import SUFFIX
-from parity.op import Entry
 
 __all__ = ["fingerprints"]
 
@@ -33,7 +32,7 @@ def fingerprints(prepared: Prepared) -> Mapping[tuple[str, str], str]:
 
 def _code(prepared: Prepared, task: Task) -> Iterator[str]:
     """The code of a task on all of its columns."""
-    entry = Entry(prepared.run.suite.op(task.op), task.dtypes)
+    entry = prepared.run.suite.entry(task)
     for column in task.columns:
         if (code := prepared.plan.code.get((entry.op.module, column))) is None:
             continue

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import replace
 
+from parity.application.columns import both_sides
 from parity.application.run import Prepared, Run, Settings
-from parity.engine import Progress
+from parity.engine import Progress, quiet
 from parity.errors import NotAvailable, UsageError
 from parity.knobs import Answer, turn_each
 from parity.options import CUDA_SIDE, DEFAULT_RUNNER
-from parity.runners import available
 from parity.suite import Suite
 
 __all__ = ["RUNNERS", "answer", "prepared"]
@@ -49,7 +48,7 @@ def prepared(
     def of(*names: str) -> Prepared:
         return build(Run.of(text, runners=names, targets=targets, suite=suite, settings=Settings(jobs=jobs)))
 
-    both = runners or _with_cuda()
+    both = runners or both_sides()
     if runners or len(both) == 1 or op.reference is None:
         return of(*both)
     alone = of(DEFAULT_RUNNER)
@@ -57,7 +56,7 @@ def prepared(
     return alone if failed or not alone.plan.tasks else of(*both)
 
 
-def answer(built: Prepared, progress: Progress | None = None) -> Answer:
+def answer(built: Prepared, progress: Progress = quiet) -> Answer:
     """Turn the knobs, each alone.
 
     Raises:
@@ -69,10 +68,3 @@ def answer(built: Prepared, progress: Progress | None = None) -> Answer:
         names = " ".join(entry.kernel for entry in run.entries)
         raise NotAvailable(f"{names} does not compile as it is; parity build says why")
     return turn_each(plan, run.suite, jobs=run.settings.jobs, progress=progress)
-
-
-def _with_cuda() -> tuple[str, ...]:
-    with suppress(NotAvailable):
-        available(CUDA_SIDE)
-        return RUNNERS
-    return (DEFAULT_RUNNER,)

@@ -22,8 +22,8 @@ from parity.cli.terminal import built, errors, measured, output
 from parity.cluster import Cluster
 from parity.engine.baseline import Baseline, Changed, read_baseline
 from parity.engine.bench import NOT_JUDGED
-from parity.errors import NotAvailable, count_of, unwritable
-from parity.files import regular
+from parity.errors import NotAvailable, count_of
+from parity.files import regular, writing
 from parity.interrupts import INTERRUPTED
 from parity.report.bench import Results, bench_csv, bench_json, bench_markdown, bench_terminal
 from parity.toolchain import Built
@@ -109,14 +109,12 @@ def _main(arguments: argparse.Namespace, cluster: Cluster | None) -> int:
 
 def _write(path: Path, text: str = "") -> None:
     """Write to a file; without a text, only see whether that will be possible."""
-    try:
+    with writing(path, "choose another file with --save"):
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists():
             regular(path)
         with path.open("w" if text else "a", encoding="utf-8") as file:
             file.write(text)
-    except OSError as error:
-        raise unwritable(path, error, "choose another file with --save") from error
 
 
 def _summary(results: Results, baseline: Baseline | None) -> Iterator[str]:

@@ -7,8 +7,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from parity.cli.results import warn
-from parity.cli.terminal import errors, output
+from parity.cli.terminal import errors, output, warn
 from parity.engine import CaseRecord
 from parity.report import Matrix, Reproduction, markdown
 from parity.report.github import github_annotations

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from parity.application import RECORD, merge, merge_recordings
 from parity.cli.options import add_folders, add_json, suite_of
-from parity.cli.results import exit_code, show, warn, written
-from parity.cli.terminal import output
+from parity.cli.results import exit_code, show, written
+from parity.cli.terminal import output, warn
 from parity.errors import UsageError, count_of
 from parity.options import declare
 from parity.report import check_folder

@@ -22,7 +22,7 @@ from parity.application.mutated import Planted, plant
 from parity.application.run import Prepared
 from parity.cli.clusters import add_cluster, clustered
 from parity.cli.options import add_drawing, add_folders, add_jobs, add_json, add_selection, names, positive, select
-from parity.cli.terminal import built, errors, output, reporting
+from parity.cli.terminal import built, errors, output, reporting, warn
 from parity.cluster import Cluster
 from parity.documents import json_text
 from parity.errors import NotAvailable, UsageError, nearest
@@ -111,8 +111,7 @@ def _main(arguments: argparse.Namespace, cluster: Cluster | None) -> int:
         console.print(terminal(found.recall, full=arguments.full, width=terminal_width()))
         console.print(recall_summary(found.recall, found.tried, found.seconds, found.resumed), style="bold")
         console.print(f"recall and mutants: {arguments.output}/")
-    for problem in found.problems:
-        errors().print(f"parity: {problem}", style="yellow")
+    warn(found.problems)
     if isinstance(found.stopped, KeyboardInterrupt):
         return INTERRUPTED
     if found.stopped:

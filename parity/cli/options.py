@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from parity.cli.terminal import errors
+from parity.cli.terminal import warn
 from parity.dtypes import dtype
 from parity.options import EXAMPLES, declare, names, positive
 from parity.report.document import MatrixFile
@@ -115,8 +115,7 @@ def suite_of(arguments: argparse.Namespace) -> Suite:
         launches=getattr(arguments, "launches", None),
     )
     arguments.problems = suite.problems
-    for problem in suite.problems:
-        errors().print(f"parity: {problem}", style="yellow")
+    warn(suite.problems)
     return suite
 
 

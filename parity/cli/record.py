@@ -17,7 +17,7 @@ from parity.application import Run, Settings
 from parity.cli.clusters import add_cluster, clustered
 from parity.cli.options import add_drawing, add_folders, add_jobs, add_selection, add_target, select
 from parity.cli.shards import add_shard, shard_of
-from parity.cli.terminal import built, errors, output, reporting
+from parity.cli.terminal import built, errors, output, reporting, warn
 from parity.errors import SystemLacks, UsageError, count_of
 from parity.interrupts import INTERRUPTED
 
@@ -56,7 +56,11 @@ def _main(arguments: argparse.Namespace, cluster: Cluster | None) -> int:
     prepared = built(shard_of(arguments, run))
     with reporting() as (report, _):
         found = prepared.record(
-            arguments.output, measured=arguments.time, progress=report, note=_note, arguments=sys.argv[1:]
+            arguments.output,
+            measured=arguments.time,
+            progress=report,
+            note=lambda text: warn([text]),
+            arguments=sys.argv[1:],
         )
     if isinstance(found.stopped, SystemLacks):
         raise SystemLacks(f"{found.stopped}; {found.kept}") from found.stopped
@@ -70,7 +74,3 @@ def _main(arguments: argparse.Namespace, cluster: Cluster | None) -> int:
         f"{cases} of {kernels} on {' '.join(prepared.run.targets)}, {faults} with a fault: {found.file} ({size:.2f} MB)"
     )
     return 0
-
-
-def _note(text: str) -> None:
-    errors().print(f"parity: {text}", style="yellow")

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from parity.application.reproducer import Reproducer, reproducer
 from parity.cli.options import add_folders, suite_of
-from parity.cli.terminal import errors, output
+from parity.cli.terminal import output, warn
 from parity.errors import MissingTool, UsageError
 from parity.hip import environment
 from parity.options import declare
@@ -51,8 +51,7 @@ def main(arguments: argparse.Namespace) -> int:
         suite, arguments.case, runners=arguments.runner, targets=arguments.target, checked=arguments.checked
     )
     made.write(arguments.output)
-    for note in made.notes:
-        errors().print(f"parity: {note}", style="yellow")
+    warn(made.notes)
     output().print(f"{len(made.files)} files of {made.case} in {arguments.output}; next: its README.md")
     return _check(made) if arguments.check else 0
 

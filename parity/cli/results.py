@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from parity.cli.terminal import errors, output
+from parity.cli.terminal import output, warn
 from parity.documents import json_text, plain
 from parity.engine import CaseRecord
-from parity.errors import NotAvailable, ParityError, UsageError, shown
+from parity.errors import NotAvailable, ParityError, UsageError, shown, some_of
 from parity.interrupts import INTERRUPTED
 from parity.report import (
     Matrix,
@@ -28,7 +28,7 @@ from parity.report.html import Sources
 from parity.report.tables import terminal_width
 from parity.suite import Suite
 
-__all__ = ["exit_code", "show", "warn", "written"]
+__all__ = ["exit_code", "show", "written"]
 
 NAMED = 12
 """The number of missing kernels whose names are shown."""
@@ -113,12 +113,6 @@ def exit_code(
     return 0
 
 
-def warn(notes: Iterable[str]) -> None:
-    """Print notes to stderr."""
-    for note in notes:
-        errors().print(f"parity: {note}", style="yellow")
-
-
 def _failures(suite: Suite, records: Sequence[CaseRecord], reproduction: Reproduction) -> None:
     console = output()
     for failure in shown_failures(records):
@@ -138,8 +132,7 @@ def _failures(suite: Suite, records: Sequence[CaseRecord], reproduction: Reprodu
 def _missing(matrix: Matrix, kernels: Path) -> str:
     """The kernels that ops call and the folder lacks, as one line: they show how a fork differs from its origin."""
     names = [row.kernel for row in matrix.rows if any(cell.state is State.MISSING for cell in row.cells)]
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return f"missing in {shown(kernels)}: {' '.join(names[:NAMED])}{more}" if names else ""
+    return f"missing in {shown(kernels)}: {some_of(names, NAMED)}" if names else ""
 
 
 def _json(matrix: Matrix, records: Sequence[CaseRecord], reproduction: Reproduction) -> None:

@@ -13,7 +13,6 @@ module, in this order and no more than it takes. A line below says so. Files and
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -24,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from parity.application import Prepared, Results, Run, Settings, columns, default_runners, write_part
 from parity.application.reported import written_at
-from parity.application.results import RECORD, recorded_measurements, recorded_recall
+from parity.application.results import RECORD, first_measured, recorded_measurements, recorded_recall
 from parity.application.resumed import resumed
 from parity.cli.clusters import add_cluster, clustered
 from parity.cli.failed import add_failed, failed_of
@@ -39,17 +38,17 @@ from parity.cli.options import (
     history_of,
     select,
 )
-from parity.cli.results import exit_code, show, warn, written
+from parity.cli.results import exit_code, show, written
 from parity.cli.shards import add_shard, shard_of
-from parity.cli.terminal import built, errors, measured, output, reporting
+from parity.cli.terminal import built, errors, measured, output, reporting, warn
 from parity.cli.watch import Kept, add_watch, watched
 from parity.engine import CaseRecord, Column, environment
 from parity.engine.bench import Measurement
 from parity.errors import UsageError
-from parity.options import DEFAULT_RUNNER, as_arguments, declare
+from parity.options import declare
 from parity.report import Reproduction, check_folder, document
 from parity.runners import available
-from parity.toolchain import DEFAULT_TARGETS, LITERAL, Built, chosen_hipifier
+from parity.toolchain import DEFAULT_TARGETS, Built
 
 if TYPE_CHECKING:
     from parity.cluster import Cluster
@@ -139,8 +138,7 @@ def _history(arguments: argparse.Namespace, results: Results) -> Mapping[str, An
         return {}
     date = written_at(arguments.output / RECORD)
     recall = results.matrix.recall
-    planted = recall.caught + recall.survived - recall.equivalent if recall else 0
-    share = recall.caught / planted if recall and planted else None
+    share = recall.caught / recall.planted if recall and recall.planted else None
     made = environment(results.plan, sys.argv[1:])
     return history_of(arguments.history, document(results.matrix), made, date, share)
 
@@ -197,27 +195,21 @@ def _measured(prepared: Prepared, now: bool) -> dict[tuple[str, Column], Measure
             warn([f"not everything was measured: {result.stopped or 'interrupted'}"])
         live = {(column.runner, column.target): column for column in run.columns.live}
         found += [(live[m.runner, m.target], m) for m in result.measurements]
-    first: dict[tuple[str, Column], Measurement] = {}
-    for column, m in found:
-        if not m.problem:
-            first.setdefault((m.kernel, column), m)
-    return first
+    return first_measured(found)
 
 
 def reproduction_of(arguments: argparse.Namespace) -> Reproduction:
-    """``PARITY_COMMAND`` says how parity was called, where that was not by its name (in a nox session, for one)."""
+    """The command that runs a case again as these arguments say."""
     given = {
         "target": arguments.target,
-        "runner": arguments.runner if arguments.runner != [DEFAULT_RUNNER] else (),
+        "runner": arguments.runner,
         "toolchain": arguments.toolchain,
         "launches": arguments.launches,
-        "hipify": hipifier if (hipifier := chosen_hipifier()) != LITERAL else "",
         "kernels": arguments.kernels_dir,
         "hip": arguments.hip_dir,
         "cases": arguments.cases_dir,
     }
-    unchecked = () if arguments.checked else ("--no-check-memory",)
-    return Reproduction(os.environ.get("PARITY_COMMAND") or "parity run", (*as_arguments(given), *unchecked))
+    return Reproduction.with_options(given, *(() if arguments.checked else ("--no-check-memory",)))
 
 
 def _build_line(built: Sequence[Built]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from parity.engine import Progress as Report
     from parity.toolchain import Built
 
-__all__ = ["building", "built", "errors", "measured", "output", "progress", "reporting"]
+__all__ = ["building", "built", "errors", "measured", "output", "progress", "reporting", "warn"]
 
 
 class _Console(Console):
@@ -37,6 +37,12 @@ def output() -> Console:
 def errors() -> Console:
     """The console of messages."""
     return _Console(highlight=False, stderr=True)
+
+
+def warn(notes: Iterable[str]) -> None:
+    """Print notes to stderr."""
+    for note in notes:
+        errors().print(f"parity: {note}", style="yellow")
 
 
 def progress(shown: bool = True) -> Progress:

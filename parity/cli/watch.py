@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 from parity.application import RECORD, Prepared, load
 from parity.application.watched import fingerprints
-from parity.cli.results import warn
-from parity.cli.terminal import errors
+from parity.cli.terminal import errors, warn
 from parity.engine import CaseRecord
 from parity.errors import MissingTool, ParityError, UsageError, shown
 from parity.files import CUDA_SUFFIXES

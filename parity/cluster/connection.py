@@ -245,7 +245,7 @@ class Cluster:
         """A pool for a plan of a suite; with ``alone`` a call has a device to itself."""
         here = not self.where.address
         pool = DaskPool(self._client, self._loop, plan, suite, here, self.machines, alone)
-        self._call(_called(pool.start))
+        self._call(pool.start())
         try:
             yield pool
         finally:
@@ -254,10 +254,6 @@ class Cluster:
 
     def _call(self, coroutine: Coroutine[Any, Any, T], seconds: float | None = None) -> T:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(seconds)
-
-
-async def _called(function: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    return await function()
 
 
 def _joined(found: Sequence[Offered]) -> _Elsewhere:

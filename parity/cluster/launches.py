@@ -11,7 +11,6 @@ import numpy as np
 from parity.engine import Column, Task, worker
 from parity.errors import DeviceLost, Unsupported
 from parity.launch import Buffer, Computation, Fault, Launch, Outcome
-from parity.op import Entry
 from parity.runners import Drawing, Explaining, Library, Session, Shadowing
 from parity.runners.recording import RecordedCase, launch_digest
 
@@ -29,13 +28,12 @@ class Observed:
     fault: Fault | None
     instructions: int | None
     printed: str
-    notes: tuple[str, ...]
     drawn: str
 
     def outcome(self, before: Mapping[str, Buffer]) -> Outcome:
         """The outcome of that launch on the buffers it was given."""
         found = RecordedCase("", "", "", "", "", "", self.buffers, self.fault).outcome(before)
-        return replace(found, instructions=self.instructions, printed=self.printed, notes=self.notes, drawn=self.drawn)
+        return replace(found, instructions=self.instructions, printed=self.printed, drawn=self.drawn)
 
 
 @dataclass(frozen=True)
@@ -87,7 +85,7 @@ def observed_all(task: Task) -> dict[str, Observed]:
     """
     here = worker.current()
     (column,) = task.columns
-    entry = Entry(here.suite.op(task.op), task.dtypes)
+    entry = here.suite.entry(task)
     session: Session = here.kernels(column)
     code = here.plan.code[entry.op.module, column]
     found: dict[str, Observed] = {}
@@ -125,4 +123,4 @@ def _observed(outcome: Outcome, before: Mapping[str, Buffer]) -> Observed:
         after = np.ascontiguousarray(outcome.buffers[name]).tobytes() if name in outcome.buffers else b""
         if after and after != buffer.data.tobytes():
             changed[name] = after
-    return Observed(changed, outcome.fault, outcome.instructions, outcome.printed, tuple(outcome.notes), outcome.drawn)
+    return Observed(changed, outcome.fault, outcome.instructions, outcome.printed, outcome.drawn)

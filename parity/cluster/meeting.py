@@ -7,7 +7,6 @@ launch by launch.
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
@@ -19,11 +18,11 @@ from parity.cluster.launches import NEAREST, Observed, Replied, capable, compute
 from parity.codeobject import CodeObject
 from parity.dtypes import DTYPES
 from parity.engine import CaseRecord, Column, Plan, Task
-from parity.engine.calls import Absent, Died, Late, Pool
+from parity.engine.calls import Absent, Died, Late, Pool, fault_of
 from parity.engine.run import task_limit
 from parity.engine.worker import Worker
 from parity.errors import SystemLacks, Unsupported
-from parity.launch import Arithmetic, Buffer, Computation, Fault, Launch, Outcome, Shadows
+from parity.launch import Arithmetic, Buffer, Computation, Launch, Outcome, Shadows
 from parity.runners import Evidence, Library, Probe, Session
 from parity.runners.recording import launch_digest
 from parity.suite import Suite
@@ -129,11 +128,8 @@ class _Remote:
             return known.outcome(buffers)
         try:
             return self._ask(method, code, launch, buffers).outcomes[0][0].outcome(buffers)
-        except Late:
-            fault = Fault("timeout", f"no end within {self._judge.plan.seconds:g} s; its process was ended", True)
-        except Died as error:
-            fault = Fault("killed" if error.exitcode == -signal.SIGKILL else "crash", str(error), True)
-        return Outcome({name: buffer.data for name, buffer in buffers.items()}, fault)
+        except (Died, Late) as error:
+            return Outcome.untouched(buffers, fault_of(error, self._judge.plan.seconds))
 
     def _ask(self, method: str, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer]) -> Replied:
         return self._judge.ask(self._column, launched, code.module, method, launch, dict(buffers))

@@ -10,16 +10,15 @@ import platform
 import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from importlib import metadata
 from typing import Literal, get_type_hints
 
 import parity
 from parity.documents import unpacked
 from parity.engine.calls import Absent, Died, Late, T
 from parity.engine.pool import processors
-from parity.engine.record import PACKAGES
+from parity.engine.record import package_versions
 from parity.errors import NotAvailable, ParityError, SystemLacks, UsageError
-from parity.runners import Choosing, Evidence, Shared, Vendor, described, probed, replayed, runner, runners
+from parity.runners import Evidence, Shared, Vendor, described, probed, replayed, runner, runners, usual_targets
 
 __all__ = [
     "Answer",
@@ -111,13 +110,8 @@ class Offer:
 
 def versions() -> dict[str, str]:
     """The versions of everything that decides cases and verdicts, as far as it is installed."""
-    found = {"parity": parity.__version__, "python": ".".join(platform.python_version_tuple()[:2])}
-    for package in PACKAGES:
-        try:
-            found[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
-    return found
+    python = ".".join(platform.python_version_tuple()[:2])
+    return {"parity": parity.__version__, "python": python, **package_versions()}
 
 
 def other_versions(theirs: Mapping[str, str], where: str) -> str:
@@ -148,11 +142,10 @@ def offer(slots: int) -> Offer:
             if not probed(each).available or replayed(each) is not None:
                 continue
             targets = tuple(each.targets())
-            usual = tuple(each.usual()) if isinstance(each, Choosing) else targets
             device = described(each) if each.evidence in (Evidence.HARDWARE, Evidence.LIBRARY) else {}
             most = min(slots, each.most_workers(targets)) if isinstance(each, Shared) and targets else slots
         except ParityError:
             continue
-        found.append(Offered(name, each.evidence, each.vendor, targets, usual, device))
+        found.append(Offered(name, each.evidence, each.vendor, targets, usual_targets(each), device))
         resources |= {resource(name, str(each.evidence), target): most for target in targets}
     return Offer(machine_name(), versions(), processors(), tuple(found), resources)

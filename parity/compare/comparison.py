@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from parity.compare.patterns import describe, picture
 from parity.compare.ulps import bit_patterns, bytes_apart, show_pair, ulp_distance, ulp_distances
 from parity.compare.verdict import Mismatch, Status, Verdict, general
-from parity.dtypes import of_array
+from parity.dtypes import Array, of_array
 from parity.errors import UsageError
 from parity.launch import POISON
-from parity.reference.expected import Bounds, Expected, Limits
+from parity.reference.expected import Bounds, Expected, Limits, Vendor
 from parity.reference.rounding import half_ulp_of_max
 
 __all__ = ["accepts_zeros", "compare", "right_elements", "unchanged"]
-
-Array = np.ndarray[Any, Any]
-Vendor = Literal["amd", "cuda", "host"]
 
 
 @np.errstate(all="ignore")
@@ -84,7 +81,7 @@ def accepts_zeros(expected: Expected, vendor: Vendor) -> bool:
 
 def _allows(bounds: Bounds) -> bool:
     """True if an error is allowed in any element."""
-    room = np.maximum(bounds.below, bounds.above)
+    room = bounds.room
     return bool((np.isfinite(bounds.centre) & (room > 0)).any())
 
 

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
-from parity.compare.comparison import Vendor, right_elements
+from parity.compare.comparison import right_elements
 from parity.compare.ulps import bit_patterns
-from parity.dtypes import DType, of_array
-from parity.reference.expected import Expected
+from parity.dtypes import Array, DType, of_array
+from parity.reference.expected import Expected, Vendor
 
 __all__ = ["right_interval"]
-
-Array = np.ndarray[Any, Any]
 
 
 @np.errstate(all="ignore")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
+from parity.dtypes import Array
+
 __all__ = ["describe", "picture"]
 
-Array = np.ndarray[Any, Any]
 _PERIODS = (32, 64, 2, 4, 8, 16, 128, 256, 512, 1024)
 """Periods that are looked for: wavefront sizes first, then those of vector loads, tiles and blocks."""
 
@@ -103,9 +103,8 @@ def _periodic(flat: Array, size: int) -> str:
     step = math.gcd(*np.diff(flat).tolist())
     first = int(flat[0])
     if step > 1 and first < step and len(flat) == len(range(first, size, step)):
-        period = 32 if 32 % step == 0 or step % 32 else 64
-        lane = f" (lane {first} of {step})" if step in (32, 64) else f" (from {first})"
-        return f"every {_ordinal(step)} element{lane}" if period else ""
+        lane = f"lane {first} of {step}" if step in (32, 64) else f"from {first}"
+        return f"every {_ordinal(step)} element ({lane})"
     for period in _PERIODS:
         lanes = np.unique(flat % period)
         whole = sum(len(range(int(lane), size, period)) for lane in lanes)

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from parity.compare.comparison import right_elements
-from parity.dtypes import NUMBERS, DType, of_array
+from parity.dtypes import NUMBERS, Array, DType, of_array
 from parity.launch import Arithmetic
 from parity.reference.accuracy import furthest
 from parity.reference.expected import Bounds, Expected
@@ -20,7 +19,6 @@ from parity.reference.rounding import half_ulp_of_max, ulp_safe
 
 __all__ = ["Moved", "expected_of", "same"]
 
-Array = np.ndarray[Any, Any]
 
 WIDE = 24
 """The precision from which a result is not rounded once more when it is stored."""

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from parity.dtypes import of_array
+from parity.dtypes import Array, of_array
 
 __all__ = ["bit_patterns", "bytes_apart", "show", "show_pair", "ulp_distance", "ulp_distances"]
 
-Array = np.ndarray[Any, Any]
 
 SHOWN = 8
 """Values of a field of a block that are shown."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 __all__ = ["Mismatch", "Status", "Verdict", "general"]
@@ -84,14 +84,23 @@ class Verdict:
         return self.status is Status.PASS
 
     @property
+    def executed(self) -> bool:
+        """True if the case was executed, or should have been, to be judged."""
+        return self.status not in (Status.UNSUPPORTED, Status.NOT_JUDGED, Status.TAKEN)
+
+    @property
     def failed(self) -> bool:
         """True if the case was executed, or should have been, and did not pass."""
-        return self.status not in (Status.PASS, Status.UNSUPPORTED, Status.NOT_JUDGED, Status.TAKEN)
+        return self.executed and not self.passed
 
     @property
     def judged(self) -> bool:
         """True if the verdict is about the kernel: not for a missing kernel, or a case that could not be run."""
         return self.status in (Status.PASS, Status.FAIL, Status.CRASH, Status.TIMEOUT)
+
+    def noted(self, *notes: str) -> Verdict:
+        """The verdict with these lines behind its detail."""
+        return replace(self, detail="\n".join(filter(None, (self.detail, *notes))))
 
 
 def general(kind: str) -> str:

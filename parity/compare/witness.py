@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 import numpy as np
 
@@ -12,12 +11,10 @@ from parity.compare.comparison import right_elements
 from parity.compare.ulps import bit_patterns, ulp_distances
 from parity.compare.verdict import Status, Verdict
 from parity.divergences import in_order
-from parity.dtypes import of_array
+from parity.dtypes import Array, of_array
 from parity.reference.expected import Expected, Limits
 
 __all__ = ["Comparison", "Conclusion", "Witness", "who_is_wrong"]
-
-Array = np.ndarray[Any, Any]
 
 
 class Conclusion(StrEnum):
@@ -118,8 +115,7 @@ def _share(cuda: Array | None, amd: Array | None, expected: Expected | None, apa
     """The largest distance of elements that are apart, by what is allowed to both sides together."""
     if cuda is None or amd is None or expected is None or expected.bounds is None:
         return 0.0
-    limits = [expected.bounds(Limits(vendor)) for vendor in ("cuda", "amd")]
-    allowed = sum(np.maximum(bounds.below, bounds.above) for bounds in limits)
+    allowed = expected.bounds(Limits("cuda")).room + expected.bounds(Limits("amd")).room
     shares = np.abs(cuda.astype(np.float64) - amd.astype(np.float64)) / allowed
     return float(shares[apart & np.isfinite(shares)].max(initial=0.0))
 
@@ -158,8 +154,8 @@ def _agree(cuda: Witness, amd: Witness, expected: Expected | None) -> bool:
     if expected.bounds is None:
         return not (apart & wrong).any()
     theirs, ours = (side.output.astype(np.float64) for side in (cuda, amd) if side.output is not None)
-    limits = [expected.bounds(Limits(vendor)) for vendor in ("cuda", "amd")]
-    allowed = sum(np.maximum(bounds.below, bounds.above) for bounds in limits)
-    growth = np.nan_to_num(np.abs(ours) / np.abs(limits[1].centre), nan=1.0, posinf=1.0)
+    bounds = expected.bounds(Limits("amd"))
+    allowed = expected.bounds(Limits("cuda")).room + bounds.room
+    growth = np.nan_to_num(np.abs(ours) / np.abs(bounds.centre), nan=1.0, posinf=1.0)
     close = np.abs(theirs - ours) <= allowed * np.maximum(growth, 1.0)
     return not (apart & wrong & ~close).any()

@@ -75,13 +75,13 @@ DISPATCH_AT, KERNARG_AT = 256, 1024
 """The addresses of a launch's dispatch packet and of its arguments in the memory of a device."""
 _SCALAR = 0xFFFFFFFF
 _WHOLE_WAVE = 1 << 31
-# As in workgroups.cpp and wavefronts.h: wavefronts of a workgroup, the stack of one, the trace of a byte. LDS is that
-# of the largest device.
+# As in workgroups.cpp: wavefronts of a workgroup, the stack of one. LDS is that of the largest device.
 _WAVES, _STACK = 32, 1 << 20
 _LDS = 1 << 18
 # For the variables of code objects, before LDS; those of further ones are somewhere else, and not traced.
 _VARIABLES, _BETWEEN = 1 << 20, 256
-_TRACED, _TRACE_BYTES = 1 << 24, 24
+# As in wavefronts.h: how much of memory is traced, the bytes of a cell of each level, and the size of a cell itself.
+_TRACED, _CELLS, _CELL = 1 << 24, (32, 4, 1), 32
 _ORDINALS = 1 << 31
 # As in wavefronts.h and requests.cpp: the buffer for requests to the host, and where its parts are; what a log holds.
 _MAILBOX, _EVENT, _SIGNAL, _HEADERS, _PAYLOADS = 8192, 64, 128, 256, 512
@@ -148,8 +148,7 @@ class _Context(ctypes.Structure):
         ("other", ctypes.c_uint32),
         ("crossed", ctypes.c_uint32),
         ("stacks", ctypes.c_uint64),
-        ("trace", ctypes.c_uint64),
-        ("top_trace", ctypes.c_uint64),
+        ("trace", ctypes.c_uint64 * len(_CELLS)),
         ("trace_bytes", ctypes.c_uint64),
         ("ordinal", ctypes.c_uint32),
         ("running", ctypes.c_uint64),
@@ -259,10 +258,8 @@ class Device:
         self._registers = _pages(_REGISTERS)
         context.log, context.log_size, context.snapshot = self._log.ctypes.data, _LOGGED, self._registers.ctypes.data
         if traced:
-            limit = min(_TRACED, capacity)
-            self._traces = _pages((limit + _VARIABLES + _LDS) * _TRACE_BYTES)
-            context.trace, context.trace_bytes = self._traces.ctypes.data, limit
-            context.top_trace = context.trace + limit * _TRACE_BYTES
+            context.trace_bytes = min(_TRACED, capacity)
+            self._forget()
 
     def prepare(self, code: CodeObject, kernels: Iterable[str] | None = None, *, workers: int | None = None) -> None:
         """Translate and compile kernels (default: all of the code object) at once, in parallel batches.
@@ -277,9 +274,18 @@ class Device:
         """Memory of which no byte was written yet."""
         return self._memory.allocate(nbytes, name)
 
-    def write(self, allocation: Allocation, array: np.ndarray[Any, Any], defined: Any = None, offset: int = 0) -> None:
+    def write(
+        self,
+        allocation: Allocation,
+        array: np.ndarray[Any, Any],
+        defined: Any = None,
+        offset: int = 0,
+        *,
+        constant: bool = False,
+    ) -> None:
         """Copy an array's bytes to byte ``offset``; ``defined`` (bool per byte) says which of them count as written.
 
+        To write bytes that are ``constant`` is a fault, so reads of them can race with nothing and are not traced.
         All bytes of a variable (``symbol``) count as written, and a constant stays one.
 
         Raises:
@@ -289,7 +295,9 @@ class Device:
         at = self._part(allocation, offset, raw.size)
         self._memory.data[at] = raw
         if at.start < self._memory.end:
-            self._memory.state[at] = 3 if defined is None else np.where(np.asarray(defined, bool).reshape(-1), 3, 1)
+            written = 2 if constant else 3
+            whole = defined is None
+            self._memory.state[at] = written if whole else np.where(np.asarray(defined, bool).reshape(-1), written, 1)
 
     def read(self, allocation: Allocation, offset: int = 0, size: int | None = None) -> Bytes:
         """The ``size`` bytes of an allocation from ``offset`` on (default: all that follow), as a copy.
@@ -546,9 +554,12 @@ class Device:
 
     def _forget(self) -> None:
         """Begin with the first ordinal of a wavefront again, because they are used up."""
-        if self._context.trace:
-            ctypes.memset(self._context.trace, 0, self._traces.size)
-        self._context.ordinal = 0
+        context = self._context
+        context.ordinal = 0
+        if context.trace_bytes:
+            size = context.trace_bytes + _VARIABLES + _LDS
+            self._traces = [_pages(size // bytes_ * _CELL) for bytes_ in _CELLS]
+            context.trace[:] = [pages.ctypes.data for pages in self._traces]
 
     def _load(self, code: CodeObject, name: str) -> Loaded:
         key = (code.digest, name)
@@ -628,7 +639,9 @@ class Device:
             for message in messages(self._log[self._logged : c.logged]):
                 its_own = (message.group, message.thread) == (workgroup, c.lane)
                 if its_own and (failed := _FAILED.fullmatch(message.text)):
-                    where = failed["file"], int(failed["line"]), failed["function"]
+                    own, _, _ = (instruction.source or "").rpartition(":")  # its name in the project
+                    file = own if own and failed["file"].endswith(f"/{own}") else failed["file"]
+                    where = file, int(failed["line"]), failed["function"]
                     return FailedAssertion(kernel, failed["expression"], *where, thread, others)
             return Trapped(kernel, instruction, thread, others)
         if 0 <= (which := (c.address - _REFUSED_AT) // _REFUSED_BYTES) < len(_REFUSED):

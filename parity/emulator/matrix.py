@@ -11,6 +11,7 @@ Architecture, AMD's Matrix Instruction Calculator; docs/matrix-cores.md says wha
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -21,7 +22,7 @@ from parity.emulator.parse import Instruction
 from parity.emulator.writer import Unknown, Writer
 from parity.toolchain.targets import target
 
-__all__ = ["BITS", "SUMS", "Matrix", "emit_matrix", "matrices"]
+__all__ = ["BITS", "SUMS", "Matrix", "emit_matrix", "matrices", "spellings"]
 
 SUMS = {
     "exact": "integers wrap, or saturate once at the end",
@@ -103,9 +104,23 @@ def matrices(name: str) -> Mapping[str, Matrix]:
     }
 
 
+_WITH_BLOCKS = re.compile(r"(v_mfma_\w+x\d+)_(?:\d+b_)?([a-z]+\d+)")
+
+
+@cache
+def spellings(name: str) -> Mapping[str, Matrix]:
+    """The instructions of a target by all names that assemblers take: gfx942's also by names like those of gfx90a."""
+    found = dict(matrices(name))
+    for row in matrices(name).values():
+        if match := _WITH_BLOCKS.fullmatch(row.instruction):
+            older = match[1] + match[2]
+            found |= dict.fromkeys([older, f"{older}_1k"] if row.a == "bf16" else [older], row)
+    return found
+
+
 def emit_matrix(w: Writer, item: Instruction, name: str) -> bool:
     """Write an instruction of the matrix cores; false if it is none. EXEC does not matter: all lanes take part."""
-    known = matrices(w.target.name).get(name)
+    known = spellings(w.target.name).get(name)
     if known is None:
         return False
     destination, *sources = item.operands

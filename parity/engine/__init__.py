@@ -1,12 +1,13 @@
 """The engine: a plan of kernels and cases, executed in isolated workers, recorded as results arrive."""
 
+from parity.engine.calls import Progress, quiet
 from parity.engine.journal import Journal, differing
 from parity.engine.known import Issue, Known, Reviewed, known_issues
 from parity.engine.plan import Plan, columns_of, runnable, tasks_of
 from parity.engine.record import Record, RecordWriter, environment, read_record, without_code
-from parity.engine.recorder import outcomes
+from parity.engine.recorder import outcomes, recording_journal
 from parity.engine.results import COMPILE_ERROR, NOT_RECORDED, Against, CaseRecord, Column, Provenance, Task
-from parity.engine.run import Progress, run
+from parity.engine.run import run
 from parity.engine.shards import Shard, Share
 
 __all__ = [
@@ -32,7 +33,9 @@ __all__ = [
     "environment",
     "known_issues",
     "outcomes",
+    "quiet",
     "read_record",
+    "recording_journal",
     "run",
     "runnable",
     "tasks_of",

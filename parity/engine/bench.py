@@ -22,7 +22,7 @@ from parity.case import Case
 from parity.codeobject import CodeObject
 from parity.dtypes import DTYPES
 from parity.engine import worker
-from parity.engine.calls import Absent, Died, Late, Pool
+from parity.engine.calls import Absent, Died, Late, Pool, Progress, fault_of, quiet
 from parity.engine.check import Subject, check, unjudged
 from parity.engine.plan import Plan
 from parity.engine.pool import Pools
@@ -58,8 +58,6 @@ UNREFERENCED = "values not compared: the op has no reference"
 
 CHECKED_WORK = 2**24
 """A case of no more bytes and operations is compared with the reference itself, which holds every product in f64."""
-
-Report = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
@@ -166,14 +164,14 @@ def bench(
     *,
     hot: bool = False,
     seconds: float = 1.0,
-    report: Report | None = None,
+    progress: Progress = quiet,
     pools: Pools | None = None,
 ) -> Iterator[Ceilings | Measurement]:
     """Yield the ceilings of every column that can be timed, and after them the measurements of its kernels.
 
     One after the other, in this process, or with ``pools`` where these execute: what else runs would change what is
-    measured. ``hot`` measures with warm caches as well; a measurement takes about ``seconds`` at most. ``report`` is
-    called with what is being done, how much of it is done, and how much there is.
+    measured. ``hot`` measures with warm caches as well; a measurement takes about ``seconds`` at most. ``progress``
+    is called with what is being done, how much of it is done, and how much there is.
 
     Raises:
         NotAvailable: a runner can neither time nor count, or the device cannot do even a copy.
@@ -186,8 +184,7 @@ def bench(
             for task in plan.tasks:
                 if column not in task.columns:
                     continue
-                if report:
-                    report("measuring", done, total)
+                progress("measuring", done, total)
                 done += 1
                 if pool:
                     found = _elsewhere(pool, plan, suite, task, column, hot, seconds)
@@ -213,9 +210,8 @@ def _elsewhere(pool: Pool, plan: Plan, suite: Suite, task: Task, column: Column,
     try:
         return pool.schedule(_measured, [task, column, hot, seconds], seconds=limit, columns=(column,)).result()
     except (Died, Late) as error:
-        entry = Entry(suite.op(task.op), task.dtypes)
-        problem = str(error) if isinstance(error, Died) else f"no answer within {limit:g} s"
-        return Measured(None, [_blank(entry, column)("", entry.name, problem=problem)])
+        entry = suite.entry(task)
+        return Measured(None, [_blank(entry, column)("", entry.name, problem=fault_of(error, limit).message)])
     except Absent as reason:
         raise SystemLacks(str(reason)) from None
 
@@ -246,7 +242,7 @@ def _blank(entry: Entry, column: Column) -> Callable[..., Measurement]:
 def _measurements(
     plan: Plan, suite: Suite, task: Task, column: Column, session: Session, meter: Timer | Counter
 ) -> Iterator[Measurement]:
-    entry = Entry(suite.op(task.op), task.dtypes)
+    entry = suite.entry(task)
     op, code = entry.op, plan.code[entry.op.module, column]
     blank = _blank(entry, column)
     if task.cases is not None:

@@ -13,10 +13,18 @@ from concurrent.futures import Future
 from typing import Any, Protocol, TypeVar
 
 from parity.engine.results import Column
+from parity.launch import Fault
 
-__all__ = ["Absent", "Died", "Late", "Pool", "ended"]
+__all__ = ["Absent", "Died", "Late", "Pool", "Progress", "ended", "fault_of", "quiet"]
 
 T = TypeVar("T")
+
+Progress = Callable[[str, int, int], None]
+"""A function that is called with the name of the current step, the finished part of it, and the whole."""
+
+
+def quiet(what: str, done: int, total: int) -> None:
+    """Tell nobody of the progress."""
 
 
 class Died(Exception):
@@ -61,6 +69,15 @@ class Pool(Protocol):
         The future has what it returns or raises; or ``Died``, ``Late`` or ``Absent``; or NotAvailable, if nothing can
         be executed any more.
         """
+
+
+def fault_of(error: Died | Late, seconds: float) -> Fault:
+    """The fault of what a call was to execute that ended its process; ``seconds`` was its limit."""
+    if isinstance(error, Late):
+        return Fault("timeout", f"no end within {seconds:g} s; its process was ended", True)
+    if error.killed:
+        return Fault("killed", f"{error}, as a system does that is out of memory", True)
+    return Fault("crash", str(error), True)
 
 
 def ended(exitcode: int | None) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from parity.case import Case
 from parity.codeobject import CodeObject
 from parity.compare import Status, Verdict, compare, show, unchanged
 from parity.coverage import Reached
+from parity.dtypes import Array
 from parity.engine.standard import Side, Standard
 from parity.errors import SYSTEM_ERRORS, SystemLacks, Unreferenced, Unsupported, refusal
 from parity.launch import Fault, Outcome
@@ -21,9 +21,8 @@ from parity.reference.expected import Expected
 from parity.runners import Drawing, Library, Session, Vendor
 from parity.toolchain import MissingKernel
 
-__all__ = ["NO_REFERENCE", "Checked", "Subject", "check", "judge", "unjudged"]
+__all__ = ["NO_REFERENCE", "Checked", "Subject", "check", "judge", "unjudged", "verdict_of"]
 
-Array = np.ndarray[Any, Any]
 Expectation = Callable[[Mapping[str, Array]], Mapping[str, Expected]]
 """From outputs to what is expected of each."""
 
@@ -131,18 +130,18 @@ def judge(case: Case, call: Call, subject: Subject, *, first: bool = False, take
             outcome, verdict, expected = again, plain, nearby
         elif plain.passed and not verdict.passed:
             note = f"with {outcome.drawn}; it passes if approximate instructions give the nearest numbers"
-            detail = "\n".join(filter(None, (verdict.detail, note)))
-            verdict = replace(verdict, drawn=outcome.drawn, detail=detail)
-    outputs = {} if outcome.fault else _outputs(call, outcome)
-    if verdict.passed:
-        return Checked(
-            case, verdict, "", {}, outcome.instructions, outputs=outputs, printed=outcome.printed, expected=expected,
-            reached=outcome.reached,
-        )  # fmt: skip
-    lost = outcome.fault is not None and outcome.fault.lost
-    inputs, printed = _inputs(call, verdict), outcome.printed
+            verdict = replace(verdict, drawn=outcome.drawn).noted(note)
     return Checked(
-        case, verdict, str(call.launch), inputs, outcome.instructions, lost, outputs, printed, expected, outcome.reached
+        case,
+        verdict,
+        "" if verdict.passed else str(call.launch),
+        _inputs(call, verdict),
+        outcome.instructions,
+        lost=outcome.fault is not None and outcome.fault.lost,
+        outputs={} if outcome.fault else _outputs(call, outcome),
+        printed=outcome.printed,
+        expected=expected,
+        reached=outcome.reached,
     )
 
 
@@ -200,8 +199,9 @@ def _computed(case: Case, call: Call, library: Library, vendor: Vendor) -> Check
         for name, buffer in call.buffers.items():
             buffer.data[...] = before[name]  # which other columns use as well
     verdict = next(filter(None, changed), None) or _misfit(call, output) or compare(expected, output, vendor=vendor)
-    shown = {} if verdict.passed else _inputs(call, verdict)
-    return Checked(case, verdict, "", shown, outputs={call.output: output}, expected={call.output: expected})
+    return Checked(
+        case, verdict, "", _inputs(call, verdict), outputs={call.output: output}, expected={call.output: expected}
+    )
 
 
 def _written(name: str, before: Array, after: Array) -> Verdict | None:
@@ -219,14 +219,15 @@ def _misfit(call: Call, output: Array) -> Verdict | None:
 
 
 def _inputs(call: Call, verdict: Verdict) -> dict[str, str]:
-    """The inputs of the first wrong element, as text."""
+    """The inputs of the first wrong element, if there is one, as text."""
     if verdict.first is None or verdict.kind in ("input modified", "outside of the output"):
         return {}
     index = verdict.first.coordinates
     return {name: show(array[index]) for name, array in call.inputs.items() if array.shape == call.layout.shape}
 
 
-def _fault(fault: Fault) -> Verdict:
+def verdict_of(fault: Fault) -> Verdict:
+    """The verdict on a launch with a fault."""
     usual = Status.CRASH if fault.lost else Status.FAIL
     return Verdict(_STATUS.get(fault.kind, usual), fault.kind, detail=fault.message)
 
@@ -242,7 +243,7 @@ class _Judging:
 
     def verdict(self, outcome: Outcome) -> tuple[Verdict, Mapping[str, Expected] | None]:
         """The verdict on one outcome, and what its outputs were compared with, if they were."""
-        if wrong := _fault(outcome.fault) if outcome.fault else _memory(self.call, outcome):
+        if wrong := verdict_of(outcome.fault) if outcome.fault else _memory(self.call, outcome):
             return wrong, None
         if self.expectation is None:
             return Verdict(Status.NOT_JUDGED, NO_REFERENCE, detail=NOT_COMPARED), None
@@ -255,17 +256,14 @@ class _Judging:
 def _memory(call: Call, outcome: Outcome) -> Verdict | None:
     """A failure if the kernel changed what it has to leave as it is, else None."""
     for name, buffer in call.buffers.items():
-        if not buffer.writable:
-            modified = unchanged(name, buffer.data, outcome.buffers[name])
-            if modified:
-                return modified
+        if not buffer.writable and (modified := unchanged(name, buffer.data, outcome.buffers[name])):
+            return modified
     for name, layout in call.outputs.items():
         storage = outcome.buffers[name]
         if layout.span > layout.numel:
             outside = np.ones(len(storage), np.bool_)
             outside[layout.indices().ravel()] = False
-            stray = unchanged(name, call.buffers[name].data[outside], storage[outside])
-            if stray:
+            if stray := unchanged(name, call.buffers[name].data[outside], storage[outside]):
                 detail = "the kernel wrote to places of the output's buffer that are no element of the output"
                 return _of(name, call, replace(stray, kind="outside of the output", detail=detail))
     return None
@@ -276,15 +274,13 @@ def _compare(call: Call, expected: Mapping[str, Expected], got: Mapping[str, Arr
     for name, verdict in verdicts.items():
         if not verdict.passed:
             return _of(name, call, verdict)
-    worst = max(verdicts.values(), key=lambda verdict: verdict.budget)
-    met = dict.fromkeys(each for verdict in verdicts.values() for each in verdict.divergences)
-    each = verdicts.values()
+    passed = verdicts.values()
     return replace(
-        worst,
-        divergences=tuple(met),
-        total=sum(verdict.total for verdict in each),
-        beyond_observed=any(verdict.beyond_observed for verdict in each),
-        allowed=any(verdict.allowed for verdict in each),
+        max(passed, key=lambda verdict: verdict.budget),
+        divergences=tuple(dict.fromkeys(name for verdict in passed for name in verdict.divergences)),
+        total=sum(verdict.total for verdict in passed),
+        beyond_observed=any(verdict.beyond_observed for verdict in passed),
+        allowed=any(verdict.allowed for verdict in passed),
     )
 
 

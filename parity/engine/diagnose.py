@@ -9,6 +9,7 @@ from parity.case import Case
 from parity.codeobject import CodeObject
 from parity.compare import Status
 from parity.engine.check import Checked, Subject, check
+from parity.engine.formats import taken_for_fnuz
 from parity.engine.results import Column
 from parity.op import Op
 from parity.runners import Explaining, Library, Session
@@ -28,21 +29,22 @@ def diagnose(
 ) -> Checked:
     """The failure with what else is known about it in its detail; ``by`` as in ``Subject``.
 
-    ``code`` maps every column that can run further launches to the kernel's module. What the session itself can tell
-    (``explain``) comes first; then whether the case passes with other numbers of threads, or where a wavefront is of
-    another width; last whether it passes if the source is translated in the ``helpful`` style. A failure that only
-    results of approximate instructions show is told nothing more: further launches would draw other results.
+    ``code`` maps every column that can run further launches to the kernel's module. If one format of 8-bit floats was
+    taken for another, that is the cause. Else what the session itself can tell (``explain``) comes first, then whether
+    the case passes with other numbers of threads, or where a wavefront is of another width; last whether it passes if
+    the source is translated in the ``helpful`` style. A failure that only results of approximate instructions show is
+    told nothing more: further launches would draw other results.
     """
     if failing.verdict.drawn:
         return failing
     notes: list[str] = []
     if failing.verdict.status is Status.FAIL and failing.verdict.first is not None:
-        notes += _launches(op, failing, column, code, session, by)
+        mixed_up = list(taken_for_fnuz(op.call(failing.case), failing, column.vendor, by))
+        notes += mixed_up or _launches(op, failing, column, code, session, by)
     port = helpful(column)
     if port and check(op, failing.case, Subject(session(column), column.vendor, port.code, by)).verdict.passed:
         notes.append(f"the port passes {port.how}")
-    detail = "\n".join(part for part in (failing.verdict.detail, *notes) if part)
-    return replace(failing, verdict=replace(failing.verdict, detail=detail))
+    return replace(failing, verdict=failing.verdict.noted(*notes))
 
 
 def _launches(

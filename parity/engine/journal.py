@@ -1,8 +1,8 @@
-"""The journal of a recording: its cases so far, so that a recording that was killed continues where it ended.
+"""Journals: what a long command has done so far, so that one that was killed goes on where it ended.
 
-It is a file beside the recording to be, and is only appended to. A line is the SHA-256 of a JSON value and the value:
-first the plan, which is everything that decides the values, then one entry per task, with its number and its cases.
-Every line is on the disk before the next task is waited for; a line that was cut off counts as not written.
+A journal is a file of JSON objects, a line each, and is only appended to. The first field of each is the SHA-256 of the
+object without it. The first line is the plan, which is everything that decides the results; then an entry a line. Every
+line is on the disk before the next result is waited for; a line that was cut off counts as not written.
 """
 
 from __future__ import annotations
@@ -10,89 +10,68 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any
+from typing import IO, Any, Generic, TypeVar
 
 from parity.documents import json_text, plain, read_json
-from parity.errors import ParityError, UsageError, unwritable
+from parity.errors import UsageError, some_of
+from parity.files import writing
 from parity.interrupts import held
-from parity.runners.recording import RecordedCase
 
 __all__ = ["Journal", "differing"]
 
-FORMAT = "journal of a parity recording, version 1"
+T = TypeVar("T")
+
 DIFFERENCES = 3
 """The number of differences that an error message shows."""
 SHORT = 45
 """Values that have no more letters together are shown with a difference."""
 
 
-@dataclass(frozen=True)
-class _Entry:
-    """The record of one finished task; the buffers of its cases are compressed."""
+class Journal(Generic[T]):
+    """The journal at ``path``, open for this process alone: ``entries`` of one type, in the order in which they came.
 
-    task: int
-    cases: tuple[RecordedCase, ...]
-
-
-class Journal:
-    """The journal at ``path``, open for this process alone. ``plan`` is a JSON object.
-
-    A journal of the same plan is continued; that of another plan is begun anew, and ``other`` says in what it differed.
+    ``plan`` is a JSON object. A journal of the same plan is continued; that of another plan is begun anew, and
+    ``other`` says in what it differed. ``what`` is journalled ("a recording"), and ``advice`` is what to do instead if
+    the file cannot be used.
 
     Raises:
-        UsageError: the file cannot be written, is no journal, or another process is writing to it.
+        UsageError, SystemLacks: the file cannot be written, is no such journal, or another process is writing to it.
     """
 
-    def __init__(self, path: Path, plan: Mapping[str, Any]) -> None:
+    def __init__(self, path: Path, entry: type[T], plan: Mapping[str, Any], what: str, advice: str) -> None:
         self.path = path
+        self.entries: list[T] = []
         self.other = ""
-        self._cases: dict[int, tuple[RecordedCase, ...]] = {}
-        wanted = plain({"format": FORMAT, **plan})
-        try:
+        self._advice = advice
+        wanted = plain({"format": f"parity journal of {what}, version 2", **plan})
+        with writing(path, advice):
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file: IO[bytes] = path.open("a+b")
-        except OSError as error:
-            raise self._unwritable(error) from error
         try:
             self._lock()
-            self._resume(wanted)
+            self._resume(entry, wanted, what)
         except BaseException:
             self._file.close()
             raise
 
-    def __len__(self) -> int:
-        """Number of tasks it has."""
-        return len(self._cases)
-
-    def __contains__(self, task: int) -> bool:
-        return task in self._cases
-
-    def cases(self, task: int) -> tuple[RecordedCase, ...]:
-        """The cases of a task."""
-        return self._cases[task]
-
-    def add(self, task: int, cases: Sequence[RecordedCase]) -> None:
-        """Write the cases of a task to the disk, where they stay if this process or the machine fails afterwards.
+    def add(self, entry: T) -> None:
+        """Write an entry to the disk, where it stays if this process or the machine fails afterwards.
 
         Raises:
-            UsageError: it cannot be written.
+            UsageError, SystemLacks: it cannot be written.
         """
-        packed = (_with_buffers(case, lambda data: zlib.compress(data, 1)) for case in cases)
-        entry = _Entry(task, tuple(packed))
         with held():  # what is in the file is counted
             self._write(entry)
-            self._cases[task] = tuple(cases)
+            self.entries.append(entry)
 
     def remove(self) -> None:
-        """Delete the file, because its recording is complete."""
+        """Delete the file, because what it is about is complete."""
         self.path.unlink(missing_ok=True)
 
-    def __enter__(self) -> Journal:
+    def __enter__(self) -> Journal[T]:
         return self
 
     def __exit__(
@@ -110,23 +89,21 @@ class Journal:
                 fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as error:
                 raise UsageError(
-                    f"another process is recording to {self.path}; wait for it, or choose another file with -o"
+                    f"another process is writing to {self.path}; wait for it, or {self._advice}"
                 ) from error
 
-    def _resume(self, wanted: dict[str, Any]) -> None:
+    def _resume(self, entry: type[T], wanted: dict[str, Any], what: str) -> None:
         self._file.seek(0)
         lines = _lines(self._file)
         first, end = next(lines, (b"{}", 0))
         found = read_json(first, dict[str, Any], f"{self.path}, line 1")
-        if os.fstat(self._file.fileno()).st_size and found.get("format") != FORMAT:
+        if os.fstat(self._file.fileno()).st_size and found.get("format") != wanted["format"]:
             raise UsageError(
-                f"{self.path} is not the journal of a recording, or its first line was damaged; remove it, or choose "
-                "another file with -o"
+                f"{self.path} is not the journal of {what}, or its first line was damaged; remove it, or {self._advice}"
             )
         if found == wanted:
             for number, (line, after) in enumerate(lines, 2):
-                entry = read_json(line, _Entry, f"{self.path}, line {number}", "remove the file")
-                self._cases[entry.task] = tuple(_with_buffers(case, zlib.decompress) for case in entry.cases)
+                self.entries.append(read_json(line, entry, f"{self.path}, line {number}", "remove the file"))
                 end = after
             self._file.truncate(end)
             return
@@ -137,34 +114,26 @@ class Journal:
 
     def _write(self, value: object) -> None:
         text = json_text(value)
-        try:
-            self._file.write(_checksum(text) + b" " + text + b"\n")
+        with writing(self.path, self._advice):
+            self._file.write(_checksum(text) + text[1:] + b"\n")
             self._file.flush()
             os.fsync(self._file.fileno())
-        except OSError as error:
-            raise self._unwritable(error) from error
-
-    def _unwritable(self, error: OSError) -> ParityError:
-        return unwritable(self.path, error, "choose another file with -o")
 
 
 def _lines(file: IO[bytes]) -> Iterator[tuple[bytes, int]]:
-    """The JSON texts of the file, each with the place where its line ends, up to the first line that is not whole."""
-    end = 0
+    """The objects without their checksum, each with the place where its line ends, while they are whole."""
+    end, size = 0, len(_checksum(b""))
     for line in file:
-        checksum, _, text = line.partition(b" ")
-        if not text.endswith(b"\n") or checksum != _checksum(text[:-1]):
+        text = b"{" + line[size:-1]
+        if not line.endswith(b"\n") or line[:size] != _checksum(text):
             return
         end += len(line)
         yield text, end
 
 
 def _checksum(text: bytes) -> bytes:
-    return hashlib.sha256(text).hexdigest().encode()
-
-
-def _with_buffers(case: RecordedCase, change: Callable[[bytes], bytes]) -> RecordedCase:
-    return replace(case, buffers={name: change(data) for name, data in case.buffers.items()})
+    """How the line of an object begins."""
+    return b'{"sha256":"%s",' % hashlib.sha256(text).hexdigest().encode()
 
 
 def differing(there: Mapping[str, Any], here: Mapping[str, Any], where: str = "there", now: str = "here") -> str:
@@ -172,9 +141,7 @@ def differing(there: Mapping[str, Any], here: Mapping[str, Any], where: str = "t
 
     ``where`` and ``now`` say in words to what the two belong.
     """
-    told = list(_differences(there, here, where, now))
-    more = f" and {len(told) - DIFFERENCES} more" if len(told) > DIFFERENCES else ""
-    return ", ".join(told[:DIFFERENCES]) + more
+    return some_of(list(_differences(there, here, where, now)), DIFFERENCES, ", ")
 
 
 def _differences(

@@ -37,9 +37,9 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 from packaging.requirements import InvalidRequirement, Requirement
 
-from parity.compare import Status, Verdict, general
+from parity.compare import Verdict, general
 from parity.documents import Misfit, checked
-from parity.engine.results import COMPILE_ERROR, CaseRecord, Column, Task
+from parity.engine.results import COMPILE_ERROR, CaseRecord, Column, Task, beside
 from parity.errors import UsageError, nearest, shown
 from parity.files import text_of
 from parity.runners import described, replayed, runner
@@ -146,25 +146,15 @@ class Known:
 
     def with_cases(self, tasks: Iterable[Task], suite: Suite) -> tuple[Task, ...]:
         """The tasks, with the cases that issues name beside drawn ones."""
-        found: dict[tuple[str, tuple[str, ...]], dict[tuple[str, str], None]] = {}
-        for text in (text for issue in self.issues for text in sorted(issue.cases)):
-            case = suite.parse(text)
-            found.setdefault((case.op, case.dtypes), {})["", text] = None
-        return tuple(
-            replace(task, also=(*task.also, *found.get((task.op, task.dtypes), ()))) if task.cases is None else task
-            for task in tasks
-        )
+        texts = (text for issue in self.issues for text in sorted(issue.cases))
+        return beside(tasks, ((suite.parse(text), "", text) for text in texts))
 
     def review(self, records: Sequence[CaseRecord], drawn: Container[str]) -> tuple[Reviewed, ...]:
         """The state of every issue whose cases were run.
 
         ``records`` are marked; ``drawn`` are the kernels of which every case was run that a full run draws.
         """
-        executed = [
-            record
-            for record in records
-            if record.verdict.status not in (Status.UNSUPPORTED, Status.NOT_JUDGED, Status.TAKEN)
-        ]
+        executed = [record for record in records if record.verdict.executed]
         found = ((issue, [record for record in executed if issue.covers(record)]) for issue in self.issues)
         reviewed = (_reviewed(issue, covered, drawn) for issue, covered in found if covered)
         return tuple(each for each in reviewed if each.cases or each.complaint)

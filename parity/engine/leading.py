@@ -10,11 +10,11 @@ from parity.case import Case
 from parity.codeobject import CodeObject
 from parity.coverage import Reached
 from parity.engine import worker
-from parity.engine.calls import Absent, Died, Late
+from parity.engine.calls import Absent, Died, Late, Progress, quiet
 from parity.engine.plan import Plan
 from parity.engine.pool import Pools, completed, worker_pool
 from parity.engine.results import Task
-from parity.engine.run import Progress, prepare, task_limit
+from parity.engine.run import prepare, task_limit
 from parity.errors import SystemLacks
 from parity.op import Entry
 from parity.runners import Covering, Session
@@ -52,7 +52,7 @@ def lead(
     tries: int,
     *,
     jobs: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress = quiet,
     pools: Pools = worker_pool,
 ) -> Iterator[Found]:
     """Cases that reach more than those of the plan, of up to ``tries`` that are executed for each of its kernels.
@@ -64,10 +64,9 @@ def lead(
     Raises:
         SystemLacks: nobody can execute it any more.
     """
-    report = progress or (lambda what, done, total: None)
     with pools(plan, jobs) as pool:
         if pool.shared:
-            prepare(plan, suite, pool, report)
+            prepare(plan, suite, pool, progress)
         limits = (task_limit(plan, task) * max(1.0, tries / plan.examples) for task in plan.tasks)
         futures = {
             pool.schedule(_lead, [task, tries], seconds=limit, columns=task.columns): number
@@ -81,7 +80,7 @@ def lead(
                 found[futures[future]] = []
             except Absent as reason:
                 raise SystemLacks(str(reason)) from None
-            report("leading", done, len(plan.tasks))
+            progress("leading", done, len(plan.tasks))
     for number in sorted(found):
         yield from found[number]
 
@@ -89,7 +88,7 @@ def lead(
 def _lead(task: Task, tries: int) -> list[Found]:
     """The search in one kernel, by a worker."""
     here = worker.current()
-    entry = Entry(here.suite.op(task.op), task.dtypes)
+    entry = here.suite.entry(task)
     for column in task.columns:
         if code := here.plan.code.get((entry.op.module, column)):
             session = here.kernels(column)

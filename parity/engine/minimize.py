@@ -76,7 +76,7 @@ def minimize(op: Op, failing: Checked, subject: Subject, search: Search) -> Chec
     if late():
         limit = f"{search.seconds:g} s, which is the limit"
         note = f"(made smaller for {limit}: there may be simpler cases that fail like this)"
-        best = replace(best, verdict=replace(best.verdict, detail="\n".join(filter(None, (best.verdict.detail, note)))))
+        best = replace(best, verdict=best.verdict.noted(note))
     return best
 
 

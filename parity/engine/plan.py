@@ -107,7 +107,7 @@ class Plan:
         """
         if task.cases is not None:
             return list(task.cases)
-        entry = Entry(suite.op(task.op), task.dtypes)
+        entry = suite.entry(task)
         op, dtypes, launches = entry.op, entry.dtypes, self.launches
         cases = [(title, str(case)) for title, case in op.named_cases(dtypes, launches=launches)]
         found = drawn_cases(op, dtypes, launches, self.seed_of(entry), self.examples)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import platform
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,8 +18,8 @@ from parity.documents import Malformed, json_text, read_json
 from parity.engine.plan import Plan
 from parity.engine.results import COMPILE_ERROR, CaseRecord, Column
 from parity.engine.shards import Share
-from parity.errors import UsageError, unwritable
-from parity.files import below, content_of
+from parity.errors import UsageError
+from parity.files import below, content_of, writing
 from parity.found import SUFFIX
 from parity.op import Entry
 from parity.runners import described, runner
@@ -30,6 +31,7 @@ __all__ = [
     "as_line",
     "environment",
     "from_line",
+    "package_versions",
     "parse_record",
     "read_record",
     "without_code",
@@ -71,16 +73,15 @@ def environment(
 
     ``share`` is that of one of its shards; ``describe`` gives the facts that a runner states about its device.
     """
-    versions = {"parity": parity.__version__, "python": platform.python_version()}
-    for package in PACKAGES:
-        try:
-            versions[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            versions[package] = "missing"
     hardware = dict.fromkeys(column.spec for column in plan.columns if column.on_device)
     found: Environment = {
         "arguments": list(arguments),
-        "versions": versions,
+        "versions": {
+            "parity": parity.__version__,
+            "python": platform.python_version(),
+            **dict.fromkeys(PACKAGES, "missing"),
+            **package_versions(),
+        },
         "machine": f"{platform.system()} {platform.machine()}",
         "runners": list(dict.fromkeys(column.spec for column in plan.columns)),
         "devices": {spec: describe(spec) for spec in hardware},
@@ -100,6 +101,15 @@ def environment(
     }
     if share:
         found["part"] = share.part
+    return found
+
+
+def package_versions() -> dict[str, str]:
+    """The versions of the packages that decide outcomes, of those that are installed."""
+    found = {}
+    for package in PACKAGES:
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            found[package] = metadata.version(package)
     return found
 
 
@@ -138,13 +148,11 @@ class RecordWriter:
         """
         self.path = path
         start = path.with_name(f"{path.name}.start")
-        try:
+        with writing(path, "choose another folder with --output"):
             path.parent.mkdir(parents=True, exist_ok=True)
             start.write_bytes(b"".join(json_text(line) + b"\n" for line in (Start(environment), *kept)))
             start.replace(path)  # at once: what was kept is in one of the two, whenever this ends
             self._file: BinaryIO = path.open("ab")
-        except OSError as error:
-            raise unwritable(path, error, "choose another folder with --output") from error
 
     def add(self, record: CaseRecord) -> None:
         self._write(record)

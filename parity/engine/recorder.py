@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from parity.engine import worker
-from parity.engine.calls import Absent, Died, Late, Pool
+from parity.engine.calls import Absent, Died, Late, Pool, Progress, fault_of, quiet
 from parity.engine.check import unjudged
 from parity.engine.journal import Journal
 from parity.engine.plan import Plan
 from parity.engine.pool import Pools, completed, worker_pool
 from parity.engine.results import Column, Task
-from parity.engine.run import Progress, task_limit
+from parity.engine.run import task_limit
 from parity.errors import ParityError, SystemLacks
 from parity.launch import Fault, Outcome
 from parity.op import Call, Entry
@@ -23,16 +25,46 @@ from parity.runners import Drawing
 from parity.runners.recording import RecordedCase, launch_digest
 from parity.suite import Suite
 
-__all__ = ["observe", "outcomes"]
+__all__ = ["Finished", "observe", "outcomes", "recording_journal"]
+
+
+@dataclass(frozen=True)
+class Finished:
+    """The cases of a task that came to its end; their buffers are compressed."""
+
+    task: int
+    cases: tuple[RecordedCase, ...]
+
+    @classmethod
+    def of(cls, task: int, cases: Iterable[RecordedCase]) -> Finished:
+        """The same with cases as they are."""
+        return cls(task, tuple(_with_buffers(case, lambda data: zlib.compress(data, 1)) for case in cases))
+
+    def unpacked(self) -> list[RecordedCase]:
+        """The cases as they were."""
+        return [_with_buffers(case, zlib.decompress) for case in self.cases]
+
+
+def _with_buffers(case: RecordedCase, change: Callable[[bytes], bytes]) -> RecordedCase:
+    return replace(case, buffers={name: change(data) for name, data in case.buffers.items()})
+
+
+def recording_journal(path: Path, plan: Mapping[str, Any]) -> Journal[Finished]:
+    """The journal of a recording, a file beside the recording to be; ``plan`` as in ``Journal``.
+
+    Raises:
+        UsageError, SystemLacks: as ``Journal``.
+    """
+    return Journal(path, Finished, plan, "a recording", "choose another file with -o")
 
 
 def outcomes(
     plan: Plan,
     suite: Suite,
-    journal: Journal,
+    journal: Journal[Finished],
     *,
     jobs: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress = quiet,
     pools: Pools = worker_pool,
 ) -> Iterator[RecordedCase]:
     """Execute the tasks that the journal lacks, keep them there, and yield all cases in the order of the plan.
@@ -44,16 +76,16 @@ def outcomes(
         NotAvailable: the device cannot be opened.
         UsageError: the journal cannot be written.
     """
-    missing = [number for number in range(len(plan.tasks)) if number not in journal]
-    report = progress or (lambda what, done, total: None)
+    there = {entry.task for entry in journal.entries}
+    missing = [number for number in range(len(plan.tasks)) if number not in there]
     if missing:
         left = replace(plan, tasks=tuple(plan.tasks[number] for number in missing))
         with pools(left, jobs and min(jobs, len(missing))) as pool:
             for number, cases in _executed(plan, suite, pool, missing):
-                journal.add(number, cases)
-                report("recording", len(journal), len(plan.tasks))
-    for number in range(len(plan.tasks)):
-        yield from journal.cases(number)
+                journal.add(Finished.of(number, cases))
+                progress("recording", len(journal.entries), len(plan.tasks))
+    for entry in sorted(journal.entries, key=lambda entry: entry.task):
+        yield from entry.unpacked()
 
 
 def _executed(plan: Plan, suite: Suite, pool: Pool, numbers: list[int]) -> Iterator[tuple[int, list[RecordedCase]]]:
@@ -76,27 +108,24 @@ def _executed(plan: Plan, suite: Suite, pool: Pool, numbers: list[int]) -> Itera
 
 
 def _one_by_one(plan: Plan, suite: Suite, pool: Pool, task: Task) -> Iterator[RecordedCase]:
-    entry = Entry(suite.op(task.op), task.dtypes)
+    entry = suite.entry(task)
     for column in task.columns:
         for title, text in plan.draw(suite, task):
             alone = replace(task, columns=(column,), cases=((title, text),))
             try:
                 yield from pool.schedule(observe, [alone], seconds=plan.seconds, columns=(column,)).result()
                 continue
-            except Late:
-                fault = Fault("timeout", f"no end within {plan.seconds:g} s; its process was ended", True)
-            except Died as error:
-                if error.killed:
-                    why = f"{error}, as a system does that is out of memory; use fewer of them: -j 1"
-                    raise SystemLacks(why) from None
-                fault = Fault("crash", str(error), True)
+            except (Died, Late) as error:
+                fault = fault_of(error, plan.seconds)
+                if fault.kind == "killed":
+                    raise SystemLacks(f"{fault.message}; use fewer of them: -j 1") from None
             yield _recorded(entry, column, title, text, entry.op.call(entry.op.parse(text)), Outcome({}, fault))
 
 
 def observe(task: Task) -> list[RecordedCase]:
     """Execute a task, inside of a worker process."""
     here = worker.current()
-    entry = Entry(here.suite.op(task.op), task.dtypes)
+    entry = here.suite.entry(task)
     texts = here.plan.draw(here.suite, task)
     cases = []
     for column in task.columns:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from parity.compare import Comparison, Status, Verdict
 from parity.coverage import Reached
 from parity.op import Entry
 from parity.runners import Evidence, Vendor
+from parity.suite import OfEntry
 
-__all__ = ["COMPILE_ERROR", "NOT_RECORDED", "Against", "CaseRecord", "Column", "Provenance", "Task"]
+__all__ = ["COMPILE_ERROR", "NOT_RECORDED", "Against", "CaseRecord", "Column", "Provenance", "Task", "beside"]
 
 COMPILE_ERROR = "compile error"
 """The class of failure of a kernel that does not compile."""
@@ -66,9 +67,13 @@ class Column:
         """The vendor that it stands for where CUDA's and AMD's kernels are compared; none if a library computes."""
         return None if self.op_level else self.vendor
 
-    def takes(self, entry: Entry) -> bool:
-        """True if the entry can be run here: an op of libraries has no kernel."""
-        return self.op_level or not entry.op.library
+    def ran(self, record: CaseRecord) -> bool:
+        """True if the record is of this column: no other one of a run has its runner and target."""
+        return (record.runner, record.target) == (self.runner, self.target)
+
+    def takes(self, library: bool) -> bool:
+        """True if an op can be run here; one of a ``library`` has no kernel."""
+        return self.op_level or not library
 
     def ready(self, module: str, code: Container[tuple[str, Column]]) -> bool:
         """True if there is code of the module for it, or it needs none."""
@@ -94,6 +99,14 @@ class Task:
     cases: tuple[tuple[str, str], ...] | None = None
     also: tuple[tuple[str, str], ...] = ()
     shrink: bool = True
+
+
+def beside(tasks: Iterable[Task], cases: Iterable[tuple[OfEntry, str, str]]) -> tuple[Task, ...]:
+    """The tasks with these cases beside drawn ones: what names the entry of each, its title and its text."""
+    also: dict[tuple[str, tuple[str, ...]], dict[tuple[str, str], None]] = {}
+    for about, title, text in cases:
+        also.setdefault((about.op, about.dtypes), {})[title, text] = None
+    return tuple(replace(task, also=(*task.also, *also.get((task.op, task.dtypes), ()))) for task in tasks)
 
 
 @dataclass(frozen=True)

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Future
 from dataclasses import replace
 
 from parity.compare import Status, Verdict, Witness
 from parity.engine import worker
-from parity.engine.calls import Absent, Died, Late, Pool
+from parity.engine.calls import Absent, Died, Late, Pool, Progress, fault_of, quiet
+from parity.engine.check import verdict_of
 from parity.engine.plan import Plan
 from parity.engine.pool import Pools, completed, worker_pool
 from parity.engine.results import CaseRecord, Column, Task
 from parity.engine.vendors import compared
-from parity.op import Entry
 from parity.suite import Suite
 
-__all__ = ["Progress", "perform", "prepare", "run", "scheduled", "task_limit"]
+__all__ = ["perform", "prepare", "run", "scheduled", "task_limit"]
 
-Progress = Callable[[str, int, int], None]
-"""A function that is called with the name of the current step, the finished part of it, and the whole."""
 CASES_PER_LIMIT = 10
 BATCH = 8
 
@@ -30,7 +28,7 @@ def run(
     suite: Suite,
     *,
     jobs: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress = quiet,
     pools: Pools = worker_pool,
 ) -> Iterator[CaseRecord]:
     """Yield the record of every case, kernel by kernel as they finish.
@@ -40,15 +38,14 @@ def run(
     machine). A case that crashes or hangs its process costs that case only: the rest of its kernel runs again, case by
     case. Closing the iterator stops the workers.
     """
-    report = progress or (lambda what, done, total: None)
     with pools(plan, jobs) as pool:
         if pool.shared:
-            prepare(plan, suite, pool, report)
-        report("running", 0, len(plan.tasks))
+            prepare(plan, suite, pool, progress)
+        progress("running", 0, len(plan.tasks))
         open_tasks = {scheduled(plan, pool, task): task for task in plan.tasks}
         for finished, future in enumerate(completed(open_tasks), 1):
             yield from perform(plan, suite, pool, open_tasks[future], future)
-            report("running", finished, len(plan.tasks))
+            progress("running", finished, len(plan.tasks))
 
 
 def scheduled(plan: Plan, pool: Pool, task: Task) -> Future[list[CaseRecord]]:
@@ -75,11 +72,11 @@ def task_limit(plan: Plan, task: Task) -> float:
     return CASES_PER_LIMIT * plan.seconds * len(task.columns)
 
 
-def prepare(plan: Plan, suite: Suite, pool: Pool, report: Progress) -> None:
+def prepare(plan: Plan, suite: Suite, pool: Pool, progress: Progress) -> None:
     """Translate all kernels first, in batches: cheaper than one by one. A failure shows up again when it matters."""
     kernels: dict[tuple[str, Column], list[str]] = {}
     for task in plan.tasks:
-        entry = Entry(suite.op(task.op), task.dtypes)
+        entry = suite.entry(task)
         for column in task.columns:
             code = plan.code.get((entry.op.module, column))
             for symbol in map(code.symbol, entry.kernels) if code else ():
@@ -93,13 +90,13 @@ def prepare(plan: Plan, suite: Suite, pool: Pool, report: Progress) -> None:
         for batch in batches
     }
     for done, _ in enumerate(completed(futures), 1):
-        report("preparing", done, len(batches))
+        progress("preparing", done, len(batches))
 
 
 def _one_by_one(plan: Plan, suite: Suite, pool: Pool, task: Task) -> Iterator[CaseRecord]:
     """Each case in a time limit of its own; if even that ends its process, on each column alone."""
     done: dict[Column, list[CaseRecord]] = {column: [] for column in task.columns}
-    entry = Entry(suite.op(task.op), task.dtypes)
+    entry = suite.entry(task)
     for case in plan.draw(suite, task):
         left_out = [c for c in task.columns if task.cases is None and worker.endless(done[c])]
         yield from (CaseRecord.of(entry, column, case[1], worker.LEFT_OUT, case[0]) for column in left_out)
@@ -114,7 +111,7 @@ def _one_by_one(plan: Plan, suite: Suite, pool: Pool, task: Task) -> Iterator[Ca
         except Absent as reason:
             records = _not_run(plan, suite, alone, reason)
         for record in records:
-            mine = next(c for c in columns if (c.runner, c.target) == (record.runner, record.target))
+            mine = next(column for column in columns if column.ran(record))
             done[mine].append(record)
             wanted = task.shrink and record.verdict.status is Status.FAIL and not record.known
             yield _with_minimal(plan, pool, alone, record) if wanted else record
@@ -122,7 +119,7 @@ def _one_by_one(plan: Plan, suite: Suite, pool: Pool, task: Task) -> Iterator[Ca
 
 def _with_minimal(plan: Plan, pool: Pool, task: Task, record: CaseRecord) -> CaseRecord:
     """The record with the simplest case of its failure, if the search for it does not meet one that ends a process."""
-    where = tuple(c for c in task.columns if (c.runner, c.target) == (record.runner, record.target))
+    where = tuple(column for column in task.columns if column.ran(record))
     search = replace(task, columns=where, shrink=True)
     with contextlib.suppress(Died, Late, Absent):
         (found,) = _submitted(pool, search, task_limit(plan, search)).result()
@@ -149,26 +146,20 @@ def _on_one(plan: Plan, suite: Suite, pool: Pool, task: Task) -> list[CaseRecord
     column = task.columns[0]
     try:
         found = _submitted(pool, task, plan.seconds).result()
-        return [record for record in found if (record.runner, record.target) == (column.runner, column.target)]
+        return [record for record in found if column.ran(record)]
     except Absent as reason:
         verdict = _absent(reason)
-    except Late:
-        verdict = Verdict(
-            Status.TIMEOUT, "timeout", detail=f"no answer within {plan.seconds:g} s; its process was ended"
-        )
-    except Died as error:
-        verdict = Verdict(Status.CRASH, "crash", detail=str(error))
-        if error.killed:
-            verdict = Verdict(Status.NOT_JUDGED, "killed", detail=f"{error}, as a system does that is out of memory")
+    except (Died, Late) as error:
+        verdict = verdict_of(fault_of(error, plan.seconds))
     ((title, text),) = plan.draw(suite, task)
-    entry = Entry(suite.op(task.op), task.dtypes)
+    entry = suite.entry(task)
     about = entry.op.divergences(entry.dtypes).get(text, "")
     return [plan.known.mark(CaseRecord.of(entry, column, text, verdict, title, divergence=about))]
 
 
 def _not_run(plan: Plan, suite: Suite, task: Task, reason: Absent) -> list[CaseRecord]:
     """The records of a task that nobody can execute."""
-    entry = Entry(suite.op(task.op), task.dtypes)
+    entry = suite.entry(task)
     about = entry.op.divergences(entry.dtypes)
     return [
         CaseRecord.of(entry, column, text, _absent(reason), title, divergence=about.get(text, ""))

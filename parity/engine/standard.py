@@ -5,12 +5,10 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
 
 from parity.codeobject import CodeObject
 from parity.compare import Moved, expected_of, same
+from parity.dtypes import Array
 from parity.errors import Unreferenced
 from parity.launch import Arithmetic, Outcome
 from parity.op import Call
@@ -19,7 +17,6 @@ from parity.runners import Session, Shadowing, shadowing
 
 __all__ = ["Side", "Standard"]
 
-Array = np.ndarray[Any, Any]
 
 UNKNOWN = "the op has no reference, CUDA's values are others, and how far roundings may move them is not known: {}"
 

@@ -39,6 +39,9 @@ LEFT_OUT = Verdict(
 
 NOT_SMALLER = "(not made smaller: the op has no reference, and CUDA's side has nothing but the recorded cases)"
 
+_Minimal = dict[Column, dict[tuple[Status, str], Case]]
+"""The simplest case of each failure that was made smaller, by column."""
+
 
 @dataclass
 class Worker:
@@ -91,9 +94,9 @@ class Worker:
 
         Of every column the first failures of each kind are shrunk.
         """
-        entry = Entry(self.suite.op(task.op), task.dtypes)
+        entry = self.suite.entry(task)
         records: dict[Column, list[CaseRecord]] = {column: [] for column in task.columns}
-        minimal: dict[Column, dict[tuple[Status, str], Case]] = {column: {} for column in task.columns}
+        minimal: _Minimal = {column: {} for column in task.columns}
         # The outputs of which no case so far tells a kernel from one that writes zeros.
         vacuous = dict.fromkeys(task.columns, tuple(entry.op.compared))
         stuck: set[Column] = set()
@@ -125,28 +128,33 @@ class Worker:
                     vacuous[column] = tuple(zeros)
                     each = replace(each, verdict=replace(each.verdict, vacuous=vacuous[column]))
                 record = self.plan.known.mark(_record(entry, column, each, title, against.get(column)))
-                failure = each.verdict.status, each.verdict.kind
                 # Each attempt at a failure that costs the device would cost seconds.
-                wanted = task.shrink and record.failed and not each.lost
-                wanted = wanted and failure[0] in (Status.FAIL, Status.TIMEOUT)
-                found = minimal[column]
-                if wanted and column.live and failure not in found and len(found) < FAILURES_TO_SHRINK:
-                    # The simplest case elsewhere is often the simplest here.
-                    hints = [cases[failure] for cases in minimal.values() if failure in cases]
-                    try:
-                        small = self._minimal(entry, task, column, each, hints)
-                        beside = self._beside(entry, task, column, small)
-                    except Exception as error:  # the failure is reported all the same
-                        record = _not_smaller(record, error)
-                        small = each
-                    else:
-                        record = replace(record, minimal=_record(entry, column, small, against=beside))
-                    found[failure] = small.case
+                if task.shrink and record.failed and column.live and not each.lost:
+                    record = self._with_minimal(entry, task, column, record, each, minimal)
                 records[column].append(record)
                 if record.failed and task.cases is None and endless(records[column]):
                     stuck.add(column)
         every = [record for each in records.values() for record in each]
         return [replace(each, divergence=about[each.case]) if each.case in about else each for each in every]
+
+    def _with_minimal(
+        self, entry: Entry, task: Task, column: Column, record: CaseRecord, failing: Checked, minimal: _Minimal
+    ) -> CaseRecord:
+        """The record of a failure with the simplest case of it, if it is among the first of its kind on a column."""
+        failure, found = (failing.verdict.status, failing.verdict.kind), minimal[column]
+        if failure[0] not in (Status.FAIL, Status.TIMEOUT) or failure in found or len(found) >= FAILURES_TO_SHRINK:
+            return record
+        # The simplest case elsewhere is often the simplest here.
+        hints = [cases[failure] for cases in minimal.values() if failure in cases]
+        try:
+            small = self._minimal(entry, task, column, failing, hints)
+            beside = self._beside(entry, task, column, small)
+        except Exception as error:  # the failure is reported all the same
+            found[failure] = failing.case
+            note = f"(it was not made smaller: {type(error).__name__}: {error})"
+            return replace(record, verdict=record.verdict.noted(note))
+        found[failure] = small.case
+        return replace(record, minimal=_record(entry, column, small, against=beside))
 
     def on_all(
         self, entry: Entry, columns: Sequence[Column], case: Case, call: Call, first: Mapping[Column, bool]
@@ -211,7 +219,7 @@ class Worker:
         search = Search(plan.seed_of(entry), plan.examples, plan.launches, hints, is_known)
         by = self._standard(entry, task, failing)
         if by and not by.live:
-            return replace(failing, verdict=_noted(failing.verdict, NOT_SMALLER))
+            return replace(failing, verdict=failing.verdict.noted(NOT_SMALLER))
         subject = self._subject(entry, column, by)
         minimal = minimize(entry.op, failing, subject, search)
         if not column.built:
@@ -264,16 +272,6 @@ def _against(call: Call, checked: Mapping[Column, Checked]) -> dict[Column, Agai
 def _reference(call: Call, name: str) -> Expected:
     assert call.references is not None
     return call.references()[name]
-
-
-def _not_smaller(record: CaseRecord, error: Exception) -> CaseRecord:
-    """The record of a case that an error kept from being made smaller."""
-    note = f"(it was not made smaller: {type(error).__name__}: {error})"
-    return replace(record, verdict=_noted(record.verdict, note))
-
-
-def _noted(verdict: Verdict, note: str) -> Verdict:
-    return replace(verdict, detail="\n".join(filter(None, (verdict.detail, note))))
 
 
 def _defect(error: Exception) -> Verdict:

@@ -7,16 +7,14 @@ A block is made of random bytes, which a stream then changes: its fields of a fl
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
-from parity.dtypes import DType, of_array
+from parity.dtypes import Array, DType, of_array
 from parity.generate.values import field, mix, special_values
 
 __all__ = ["BLOCK_STREAMS", "scales_of"]
 
-Array = np.ndarray[Any, Any]
 
 LOWEST = {"s": -2}
 """Binary exponents of the smallest scales in ``normal``: ``s`` of q8_1 is the sum of a block's values."""

@@ -10,18 +10,16 @@ import functools
 import re
 import zlib
 from collections.abc import Callable, Collection, Mapping
-from typing import Any
 
 import numpy as np
 
-from parity.dtypes import DType
+from parity.dtypes import Array, DType
 from parity.errors import UsageError, nearest
 from parity.generate.blocks import BLOCK_STREAMS
 from parity.generate.values import field, mix, special_values
 
 __all__ = ["STREAMS", "elements", "has_stream", "is_stream", "quiet", "streams_of", "unknown_stream"]
 
-Array = np.ndarray[Any, Any]
 _NUMBER = r"-?\d+(?:\.\d+)?(?:e-?\d+)?"
 _RANGE = re.compile(rf"(?P<low>{_NUMBER})\.\.(?P<high>{_NUMBER})")
 Stream = Callable[[DType, Array, Array, Array], Array]

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
-from parity.dtypes import DType
+from parity.dtypes import Array, DType
 from parity.generate.values import field, mix
 
 __all__ = ["INDEX_STREAMS", "ids", "is_sentinel"]
 
-Array = np.ndarray[Any, Any]
 
 DISTINCT = 3
 """The number of different ids of ``repeat``."""

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
 
 import numpy as np
 
-from parity.dtypes import DType
+from parity.dtypes import Array, DType
 
 __all__ = ["field", "mix", "special_values"]
-
-Array = np.ndarray[Any, Any]
 
 
 def mix(x: Array) -> Array:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import sys
@@ -12,6 +11,7 @@ from pathlib import Path
 from parity import zig
 from parity.cache import Cache, default_root, digest
 from parity.errors import ParityError
+from parity.files import table
 
 __all__ = ["DEVICE_NAME", "LACKS", "environment", "errors", "library"]
 
@@ -42,8 +42,7 @@ are installed.
 
 def errors() -> list[tuple[int, str, str]]:
     """Value, name and text of the errors that the emulated HIP can return."""
-    with _ERRORS.open() as file:
-        return [(int(row["value"]), row["name"], row["text"]) for row in csv.DictReader(file)]
+    return [(int(row["value"]), row["name"], row["text"]) for row in table(_ERRORS)]
 
 
 def library() -> Path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from parity.documents import checked
+from parity.files import table
 from parity.toolchain.targets import Target
 
 __all__ = ["KNOBS", "Knob", "knobs_for"]
@@ -64,10 +64,9 @@ class Knob:
 
 
 def _read(path: Path) -> Iterator[Knob]:
-    with path.open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            typed = {"flags": row["flags"].split(), "wavefront": int(row["wavefront"] or 0)}
-            yield checked(row | typed, Knob, path.name)
+    for row in table(path):
+        typed = {"flags": row["flags"].split(), "wavefront": int(row["wavefront"] or 0)}
+        yield checked(row | typed, Knob, path.name)
 
 
 KNOBS = tuple(_read(Path(__file__).with_name("knobs.csv")))

@@ -9,15 +9,15 @@ from dataclasses import dataclass, replace
 from enum import IntEnum, StrEnum
 from pathlib import Path
 
-from parity.compare import Conclusion, Status, Verdict
-from parity.engine import CaseRecord, Column, Plan, Progress, Task
-from parity.engine.calls import Died, Late
+from parity.compare import Conclusion, Status
+from parity.engine import CaseRecord, Column, Plan, Progress, Task, quiet
+from parity.engine.calls import Died, Late, fault_of
+from parity.engine.check import verdict_of
 from parity.engine.pool import completed, worker_pool
 from parity.engine.processes import Processes
 from parity.errors import NotAvailable, UsageError
 from parity.knobs.knob import Knob, knobs_for
 from parity.knobs.turning import Subject, Turn, staged, turn, untouched
-from parity.op import Entry
 from parity.suite import Suite
 from parity.toolchain import HELPFUL, other_headers, target, with_headers
 
@@ -103,7 +103,7 @@ def state_of(records: Sequence[CaseRecord]) -> State | None:
     return State.DIFFERS if any(each is not Conclusion.SAME for each in compared) else State.SAME
 
 
-def turn_each(plan: Plan, suite: Suite, *, jobs: int | None = None, progress: Progress | None = None) -> Answer:
+def turn_each(plan: Plan, suite: Suite, *, jobs: int | None = None, progress: Progress = quiet) -> Answer:
     """Turn every knob of every side that can change what becomes of the one case of a plan.
 
     Of AMD's targets the first is examined on which the case fails, else the first that differs from CUDA's side.
@@ -112,15 +112,14 @@ def turn_each(plan: Plan, suite: Suite, *, jobs: int | None = None, progress: Pr
         NotAvailable: the case cannot be judged as it is built.
         UsageError: no source is there that could be built again.
     """
-    report = progress or (lambda what, done, total: None)
     (task,) = plan.tasks
     ((_, text),) = task.cases or ()
     task = replace(task, shrink=False)
     limit = LIMIT * plan.seconds
     with worker_pool(plan, jobs) as pool, tempfile.TemporaryDirectory(prefix="parity-why-") as folder:
-        report("as built", 0, 1)
+        progress("as built", 0, 1)
         records = _records(pool.schedule(untouched, [task], seconds=limit), task, suite, limit)
-        report("as built", 1, 1)
+        progress("as built", 1, 1)
         subjects = _subjects(pool, plan, suite, task, records, Path(folder), limit)
         before, trying = [], dict[Future[Turn], tuple[Subject, Knob, str]]()
         for subject in subjects:
@@ -131,8 +130,8 @@ def turn_each(plan: Plan, suite: Suite, *, jobs: int | None = None, progress: Pr
         found: dict[Future[Turn], Turn] = {}
         for done, future in enumerate(completed(trying), 1):
             found[future] = _turned(future, *trying[future], suite, limit)
-            report("turning", done, len(trying))
-    entry = Entry(suite.op(task.op), task.dtypes)
+            progress("turning", done, len(trying))
+    entry = suite.entry(task)
     return Answer(text, entry.kernel, tuple(before), tuple(found[future] for future in trying))
 
 
@@ -146,7 +145,7 @@ def _subjects(
     limit: float,
 ) -> Iterator[Subject]:
     """The sides whose knobs can change what becomes of the case."""
-    entry = Entry(suite.op(task.op), task.dtypes)
+    entry = suite.entry(task)
     of_column = {column: each for column in task.columns for each in records if each.column == str(column)}
     for each in records:
         if not (each.verdict.judged or each.verdict.status is Status.TAKEN):
@@ -191,12 +190,14 @@ def _records(future: Future[tuple[CaseRecord, ...]], task: Task, suite: Suite, l
     """The records that a worker has; those of a case that ended its process say so."""
     try:
         return future.result()
-    except Late:
-        verdict = Verdict(Status.TIMEOUT, "timeout", detail=f"no answer within {limit:g} s; its process was ended")
-    except Died as error:
-        verdict = Verdict(Status.CRASH, "crash", detail=str(error))
+    except (Died, Late) as error:
+        return _ended(error, task, suite, limit)
+
+
+def _ended(error: Died | Late, task: Task, suite: Suite, limit: float) -> tuple[CaseRecord, ...]:
+    """The records of a case that ended its process."""
     assert task.cases
-    entry = Entry(suite.op(task.op), task.dtypes)
+    entry, verdict = suite.entry(task), verdict_of(fault_of(error, limit))
     return tuple(CaseRecord.of(entry, column, task.cases[0][1], verdict) for column in task.columns)
 
 
@@ -204,7 +205,5 @@ def _turned(future: Future[Turn], subject: Subject, knob: Knob, how: str, suite:
     """What a worker found."""
     try:
         return future.result()
-    except (Late, Died):
-        ended = Future[tuple[CaseRecord, ...]]()
-        ended.set_exception(future.exception())
-        return Turn(knob, subject.column, how, _records(ended, subject.task, suite, limit))
+    except (Died, Late) as error:
+        return Turn(knob, subject.column, how, _ended(error, subject.task, suite, limit))

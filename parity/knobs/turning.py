@@ -35,7 +35,7 @@ class Subject:
     @property
     def entry(self) -> Entry:
         """The kernel."""
-        return Entry(worker.current().suite.op(self.task.op), self.task.dtypes)
+        return worker.current().suite.entry(self.task)
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,7 @@ class Turn:
     @property
     def record(self) -> CaseRecord | None:
         """That of the column itself."""
-        here = (self.column.runner, self.column.target)
-        return next((each for each in self.records if (each.runner, each.target) == here), None)
+        return next(filter(self.column.ran, self.records), None)
 
 
 def staged(task: Task, column: Column, folder: Path) -> tuple[Stage, CodeObject] | None:
@@ -68,7 +67,7 @@ def staged(task: Task, column: Column, folder: Path) -> tuple[Stage, CodeObject]
         CompileError, UsageError, MissingTool: as ``toolchain.stage``.
     """
     state = worker.current()
-    entry = Entry(state.suite.op(task.op), task.dtypes)
+    entry = state.suite.entry(task)
     found = stage(state.suite, entry.op.module, column.target, folder)
     if found is None:
         return None
@@ -79,7 +78,7 @@ def staged(task: Task, column: Column, folder: Path) -> tuple[Stage, CodeObject]
 def untouched(task: Task, code: Sequence[tuple[Column, CodeObject]] = ()) -> tuple[CaseRecord, ...]:
     """The records of a case; some columns have other code than the plan says."""
     state = worker.current()
-    entry = Entry(state.suite.op(task.op), task.dtypes)
+    entry = state.suite.entry(task)
     other = {(entry.op.module, column): each for column, each in code}
     plan = replace(state.plan, code={**state.plan.code, **other})
     return tuple(replace(state, plan=plan).perform(task))

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from parity.later import later
 
 if TYPE_CHECKING:
-    from parity.mutation.journal import MutantJournal
     from parity.mutation.mutant import Level, Mutant, Outcome, Reason, Tried, Usual
     from parity.mutation.operators import INSTRUCTIONS, SOURCE, Operator
     from parity.mutation.recall import FILE, Recall, committed, read_recall, recall_of
@@ -23,7 +22,6 @@ __all__ = [
     "SOURCE",
     "Level",
     "Mutant",
-    "MutantJournal",
     "Operator",
     "Outcome",
     "Reason",
@@ -42,7 +40,6 @@ __all__ = [
 __getattr__ = later(
     __name__,
     {
-        "journal": "MutantJournal",
         "mutant": "Level Mutant Outcome Reason Tried Usual",
         "operators": "INSTRUCTIONS SOURCE Operator",
         "recall": "FILE Recall committed read_recall recall_of",

@@ -18,8 +18,22 @@ FORMAT = "parity recall, version 1"
 FILE = "recall.json"
 
 
+class _Counts:
+    """Numbers of faults."""
+
+    caught: int
+    survived: int
+    equivalent: int
+    beyond: int
+
+    @property
+    def planted(self) -> int:
+        """Those that cases can catch, as far as is known."""
+        return self.caught + self.survived - self.equivalent - self.beyond
+
+
 @dataclass(frozen=True)
-class ByKernel:
+class ByKernel(_Counts):
     """The faults of one kernel for one target.
 
     ``equivalent`` are those that survived and are executed without any effect, so far as is known, ``beyond`` those
@@ -39,14 +53,9 @@ class ByKernel:
     uncompiled: int = 0
     budget: float | None = None
 
-    @property
-    def planted(self) -> int:
-        """Those that cases can catch, as far as is known."""
-        return self.caught + self.survived - self.equivalent - self.beyond
-
 
 @dataclass(frozen=True)
-class ByClass:
+class ByClass(_Counts):
     """The faults of one class."""
 
     level: Level
@@ -57,11 +66,6 @@ class ByClass:
     beyond: int = 0
     equal: int = 0
     uncompiled: int = 0
-
-    @property
-    def planted(self) -> int:
-        """Those that cases can catch, as far as is known."""
-        return self.caught + self.survived - self.equivalent - self.beyond
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from concurrent.futures import Future
 from dataclasses import dataclass, replace
 
 from parity.engine import Plan
-from parity.engine.calls import Absent, Died, Late, T
+from parity.engine.calls import Absent, Died, Late, Progress, T, quiet
 from parity.engine.pool import Pools, completed, worker_pool
-from parity.engine.run import Progress, prepare
+from parity.engine.run import prepare
 from parity.errors import SystemLacks
 from parity.mutation.mutant import Level, Mutant, Outcome, Tried, Usual
 from parity.mutation.trial import Subject, attempt, choose, usual
@@ -86,7 +86,7 @@ def mutate(
     settings: Settings,
     *,
     known: Mapping[str, Tried] | None = None,
-    progress: Progress | None = None,
+    progress: Progress = quiet,
     problem: Callable[[Subject, Exception], None] | None = None,
     measured: Callable[[Subject, Usual], None] | None = None,
     pools: Pools = worker_pool,
@@ -99,7 +99,7 @@ def mutate(
     Raises:
         SystemLacks: nobody can execute it any more.
     """
-    report, known = progress or (lambda what, done, total: None), known or {}
+    known = known or {}
     limit = LIMIT * plan.seconds
     shared = shares(subjects, settings)
     names = {(each.op, each.dtypes) for each, _ in shared}
@@ -111,8 +111,8 @@ def mutate(
             return pool.schedule(function, [subject, *more], seconds=limit, columns=columns)
 
         if pool.shared:
-            prepare(plan, suite, pool, report)
-        report("choosing", 0, len(shared))
+            prepare(plan, suite, pool, progress)
+        progress("choosing", 0, len(shared))
         choosing = {
             scheduled(choose, subject, dict(share), settings.seed, settings.kinds): subject for subject, share in shared
         }
@@ -123,11 +123,11 @@ def mutate(
             except Exception as error:  # of one kernel, which costs this one
                 if problem:
                     problem(subject, error)
-            report("choosing", done, len(shared))
+            progress("choosing", done, len(shared))
         total = len(chosen)
         yield from (known[mutant.key] for _, mutant in chosen if mutant.key in known)
         before = sum(mutant.key in known for _, mutant in chosen)
-        report("planting", before, total)
+        progress("planting", before, total)
         trying: dict[Future[Tried], Mutant] = {}
         as_is: dict[tuple[str, str], tuple[Subject, Future[Usual]]] = {}
         for subject, mutant in chosen:
@@ -140,7 +140,7 @@ def mutate(
                 yield _outcome(tried, trying[tried], limit)
             except Absent as reason:
                 raise SystemLacks(str(reason)) from None
-            report("planting", done, total)
+            progress("planting", done, total)
         for subject, found in as_is.values():
             with contextlib.suppress(Died, Late, Absent):
                 if measured:

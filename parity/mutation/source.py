@@ -18,6 +18,8 @@ from parity.toolchain.host_syntax import syntax_tree
 
 __all__ = ["Edit", "edited", "source_edits"]
 
+_CODING = ("utf-8", "surrogateescape")
+
 _ENDS = frozenset(("expression_statement", "declaration", "return_statement"))
 """Nodes over whose lines the compiler spreads the places of one statement."""
 
@@ -29,19 +31,23 @@ _NOT_HERE = frozenset(
 
 @dataclass(frozen=True)
 class Edit:
-    """One edit of a text: bytes ``start`` to ``end``, in line ``line``, become ``new``."""
+    """One edit of a text: at byte ``start``, in line ``line``, ``old`` becomes ``new``.
+
+    ``before`` and ``after`` are that line without and with the edit.
+    """
 
     operator: Operator
     start: int
-    end: int
     line: int
     old: str
     new: str
+    before: str
+    after: str
 
 
 def source_edits(text: str, lines: Collection[int]) -> Iterator[Edit]:
     """Every edit of these lines of a text that the table has."""
-    root, wanted = syntax_tree(text).root_node, frozenset(lines)
+    root, wanted, data = syntax_tree(text).root_node, frozenset(lines), text.encode(*_CODING)
     statements = dict(_statements(root))
     for operator, captures in tree_sitter.QueryCursor(_query()).matches(root):
         nodes = {name: each[0] for name, each in captures.items()}
@@ -50,26 +56,34 @@ def source_edits(text: str, lines: Collection[int]) -> Iterator[Edit]:
         last = nodes.get("site") or max(parts, key=lambda node: node.end_byte)
         own = first.start_point[0] + 1
         if first.id in statements and {own, statements[first.id]} & wanted and not first.has_error:
-            yield from _edit(SOURCE[operator], nodes, first.start_byte, last.end_byte, own, text)
+            yield from _edit(SOURCE[operator], nodes, first.start_byte, last.end_byte, own, data)
 
 
-def edited(text: str, edit: Edit) -> str:
-    """The text with an edit."""
-    data = text.encode("utf-8", "surrogateescape")
-    new = edit.new.encode("utf-8", "surrogateescape")
-    return (data[: edit.start] + new + data[edit.end :]).decode("utf-8", "surrogateescape")
+def edited(text: str, start: int, old: str, new: str) -> str:
+    """The text with ``new`` in place of ``old``, which is at byte ``start``."""
+    data, gone, put = (each.encode(*_CODING) for each in (text, old, new))
+    return (data[:start] + put + data[start + len(gone) :]).decode(*_CODING)
 
 
 def _edit(
-    operator: Operator, nodes: dict[str, tree_sitter.Node], start: int, end: int, line: int, text: str
+    operator: Operator, nodes: dict[str, tree_sitter.Node], start: int, end: int, line: int, data: bytes
 ) -> Iterator[Edit]:
-    old = text.encode("utf-8", "surrogateescape")[start:end].decode("utf-8", "surrogateescape")
+    old = data[start:end].decode(*_CODING)
     try:
         new = replaced(operator.replacement, {k: (n.text or b"").decode("utf-8", "replace") for k, n in nodes.items()})
     except ValueError:
         return
     if new != old:
-        yield Edit(operator, start, end, line, old, new)
+        begin = data.rfind(b"\n", 0, start) + 1
+        parts = (data[begin:start], data[end : _end_of_line(data, end)])
+        head, tail = (part.decode("utf-8", "replace") for part in parts)
+        before = data[begin : _end_of_line(data, start)].decode("utf-8", "replace")
+        yield Edit(operator, start, line, old, new, before.strip(), f"{head}{new}{tail}".strip())
+
+
+def _end_of_line(data: bytes, at: int) -> int:
+    end = data.find(b"\n", at)
+    return len(data) if end < 0 else end
 
 
 def _statements(root: tree_sitter.Node) -> Iterator[tuple[int, int]]:

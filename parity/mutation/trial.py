@@ -21,7 +21,7 @@ from parity.engine.worker import Worker
 from parity.generate import sample
 from parity.mutation.listing import Alone, alone, instruction_mutants, lines_of, meaning, with_instruction
 from parity.mutation.mutant import Level, Mutant, Outcome, Reason, Tried, Usual
-from parity.mutation.source import source_edits
+from parity.mutation.source import edited, source_edits
 from parity.op import Call, Entry
 from parity.static import Gap, reason_of, unreached
 from parity.toolchain import CompileError, Stage, recompiled, stage
@@ -196,7 +196,7 @@ def _of(subject: Subject) -> _Ready:
     """The state kept of a kernel; that of the one before is dropped."""
     if not _ready or _ready[0].subject != subject:
         state = worker.current()
-        entry = Entry(state.suite.op(subject.op), subject.dtypes)
+        entry = state.suite.entry(subject)
         module = state.plan.code[entry.op.module, subject.column]
         texts = [text for _, text in state.plan.draw(state.suite, subject.task)]
         _ready[:] = [_Ready(subject, entry, alone(module, entry.kernels), tuple(_concrete(entry, texts)))]
@@ -285,9 +285,7 @@ def _planted(ready: _Ready, mutant: Mutant) -> CodeObject | None:
     symbols = tuple(ready.code.kernels)
     if not ready.recompiled:
         ready.recompiled = recompiled(staged, symbols)
-    data = staged.text(mutant.file).encode("utf-8", "surrogateescape")
-    old, new = (text.encode("utf-8", "surrogateescape") for text in (mutant.old, mutant.new))
-    text = (data[: mutant.at] + new + data[mutant.at + len(old) :]).decode("utf-8", "surrogateescape")
+    text = edited(staged.text(mutant.file), mutant.at, mutant.old, mutant.new)
     listing = recompiled(staged, symbols, (mutant.file, text))
     if all(meaning(listing, symbol) == meaning(ready.recompiled, symbol) for symbol in symbols):
         return None
@@ -312,24 +310,12 @@ def _source(ready: _Ready) -> Iterator[Mutant]:
         for file, line in lines_of(ready.code, kernel):
             lines.setdefault(file, set()).add(line)
         for file in sorted(lines.keys() & stage.files.keys()):
-            text = stage.text(file)
-            every = text.split("\n")
-            for edit in source_edits(text, lines[file]):
-                before = every[edit.line - 1]
-                shown = _with_edit(text, edit.start, edit.old, edit.new, edit.line)
+            for edit in source_edits(stage.text(file), lines[file]):
                 yield Mutant(
                     subject.op, subject.dtypes, kernel, ready.code.module, ready.code.target, "source",
                     edit.operator.kind, edit.operator.name, file, edit.line, edit.start, edit.old, edit.new,
-                    before.strip(), shown.strip(),
+                    edit.before, edit.after,
                 )  # fmt: skip
-
-
-def _with_edit(text: str, start: int, old: str, new: str, line: int) -> str:
-    """The line with an edit, as far as that lies in it."""
-    data = text.encode("utf-8", "surrogateescape")
-    begin = data.rfind(b"\n", 0, start) + 1
-    after = data[start + len(old.encode("utf-8", "surrogateescape")) :].partition(b"\n")[0]
-    return (data[begin:start] + new.encode("utf-8", "surrogateescape") + after).decode("utf-8", "replace")
 
 
 def _sampled(every: Iterator[Mutant], count: int, seed: int, kinds: frozenset[str]) -> list[Mutant]:

@@ -6,13 +6,13 @@ function is computed. A result of a narrower dtype is rounded once more, from th
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 from parity.errors import UsageError
+from parity.files import table
 from parity.reference.expected import Limits
 
 __all__ = ["Accuracy", "accuracy", "furthest"]
@@ -33,21 +33,13 @@ class Accuracy:
 
 @cache
 def _table() -> Mapping[tuple[str, str, str], Accuracy]:
-    with (files("parity.reference") / "accuracy.csv").open(encoding="utf-8") as file:
-        rows = [
-            Accuracy(
-                row["function"],
-                dtype,
-                row["ulp_of"],
-                row["vendor"],
-                float(row["documented"]),
-                float(row["observed"]),
-                row["source"],
-            )
-            for row in csv.DictReader(file)
-            for dtype in row["results"].split()
-        ]
-    return {(row.function, row.dtype, row.vendor): row for row in rows}
+    found = {}
+    for row in table(Path(__file__).with_name("accuracy.csv")):
+        figures = float(row["documented"]), float(row["observed"]), row["source"]
+        for dtype in row["results"].split():
+            key = (row["function"], dtype, row["vendor"])
+            found[key] = Accuracy(row["function"], dtype, row["ulp_of"], row["vendor"], *figures)
+    return found
 
 
 def accuracy(function: str, dtype: str, limits: Limits) -> float:

@@ -9,10 +9,12 @@ from typing import Any, Literal
 import numpy as np
 
 from parity.divergences import divergence
+from parity.dtypes import Array
 
-__all__ = ["Bounds", "Expected", "Limits"]
+__all__ = ["Bounds", "Expected", "Limits", "Vendor"]
 
-Array = np.ndarray[Any, Any]
+Vendor = Literal["amd", "cuda", "host"]
+"""The vendor whose accuracy limits hold for a device; "host" for a library on a CPU, with the wider of both."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,7 @@ class Limits:
     asks for (``parity.reference.accuracy``).
     """
 
-    vendor: Literal["amd", "cuda", "host"]
+    vendor: Vendor
     level: Literal["documented", "observed"] = "documented"
     asked: list[Any] | None = field(default=None, compare=False)
 
@@ -43,6 +45,11 @@ class Bounds:
     residual: Array | float
     below: Array
     above: Array
+
+    @property
+    def room(self) -> Array:
+        """The larger of both sides, of every element."""
+        return np.maximum(self.below, self.above)
 
     def complaint(self, unspecified: Array | bool = False) -> str:
         """The error message for wrong bounds, with the element and the values; empty if they are right.

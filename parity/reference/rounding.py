@@ -6,12 +6,11 @@ Wide values are float64 arrays. "On the grid of T" means: exactly representable 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import gmpy2
 import numpy as np
 
-from parity.dtypes import DTYPES, DType
+from parity.dtypes import DTYPES, Array, DType
 
 __all__ = [
     "SLACK",
@@ -28,7 +27,6 @@ __all__ = [
     "wide",
 ]
 
-Array = np.ndarray[Any, Any]
 
 SLACK = 1 + 2.0**-20
 """Room for terms of second order in u, in bounds that are of the first (docs/tolerance-model.md, section 2)."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -15,7 +13,7 @@ import parity
 from parity.documents import json_text
 from parity.engine.baseline import FORMAT, VERSION, Change, Changed
 from parity.engine.bench import Ceilings, Measurement
-from parity.report.tables import coloured, markdown
+from parity.report.tables import coloured, comma_separated, markdown
 
 if TYPE_CHECKING:
     import pandas
@@ -111,15 +109,12 @@ def bench_markdown(results: Results) -> str:
 
 def bench_csv(results: Results) -> str:
     """One line per measurement; seconds, bytes and operations as they are."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
     names = ["module", "op", "dtypes", "kernel", "title", "case", "runner", "target", "evidence", "bytes"]
     names += ["operations", "elements"]
     times = ["median", "low", "high", "error", "repetitions"]
     heads = [f"{kind}_{name}" for kind in ("cold", "hot") for name in times]
-    writer.writerow(
-        [*names, *heads, "host", "copy_rate", "operation_rate", "share", "bound", "instructions", "change", "notes"]
-    )
+    heads += ["host", "copy_rate", "operation_rate", "share", "bound", "instructions", "change", "notes"]
+    rows = []
     for m, change in _with_changes(results):
         values: list[object] = [getattr(m, name) for name in names]
         values[2] = ",".join(m.dtypes)
@@ -132,8 +127,8 @@ def bench_csv(results: Results) -> str:
             "; ".join(f"{name} {count}" for name, count in m.instructions.items()),
             change.verdict if change else "",
         ]
-        writer.writerow([*values, "; ".join(_notes(m))])
-    return out.getvalue()
+        rows.append([*values, "; ".join(_notes(m))])
+    return comma_separated([*names, *heads], rows)
 
 
 def bench_dict(results: Results) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from parity.engine import CaseRecord
 from parity.report.document import WITHOUT_CASES, CellEntry, MatrixFile
-from parity.report.matrix import State
+from parity.report.matrix import FAILED
 
 __all__ = ["KINDS", "Changed", "Comparison", "Difference", "compared", "differences"]
 
@@ -19,8 +19,6 @@ KINDS = ("broken", "changed", "mended", "removed", "added", "unchanged")
 
 NOISE = 0.001
 """A used budget that differs by no more is the same."""
-
-_FAILED = {state.key for state in State if state.failed}
 
 
 class Cases(Protocol):
@@ -107,7 +105,7 @@ class Changed:
         """One of ``KINDS``: ``broken`` and ``mended`` are about failures, ``changed`` is any other difference in
         state, cases, used budget or distance.
         """
-        before, after = (each is not None and each.state in _FAILED for each in (self.before, self.after))
+        before, after = (each is not None and each.state in FAILED for each in (self.before, self.after))
         if before != after and (after or self.after):
             return "broken" if after else "mended"
         if self.before is None or self.after is None:

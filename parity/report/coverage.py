@@ -10,8 +10,7 @@ from typing import Any
 from parity.codeobject import CodeObject
 from parity.engine import Column
 from parity.engine.leading import Found
-from parity.errors import count_of
-from parity.op import Entry
+from parity.errors import count_of, some_of
 from parity.report.matrix import Matrix
 from parity.static import Gap, Kind, gaps_in, reason_of, text_at
 from parity.suite import Suite
@@ -117,7 +116,7 @@ def _gaps(
 ) -> Iterator[tuple[str, Column, list[list[Gap]]]]:
     """Kernel, column and gaps of every cell in which code was noted, and of which not all was reached."""
     for row in matrix.rows:
-        symbols = Entry(suite.op(row.op), row.dtypes).kernels
+        symbols = suite.entry(row).kernels
         for column, cell in zip(matrix.columns, row.cells, strict=True):
             built, reached = code.get((row.module, column)), cell.reached
             if built and reached and reached.blocks_reached < reached.blocks:
@@ -203,7 +202,8 @@ def _lines_of(each: Missed, full: bool) -> Iterator[tuple[str, str]]:
         yield f"    if    {each.guard}  {each.condition}".rstrip(), "dim"
     if each.reason:
         yield f"    why   {each.reason}", "dim"
-    yield f"    in    {_names(each.kernels, full)} ({' '.join(each.targets)})", "dim"
+    names = some_of(each.kernels, len(each.kernels) if full else NAMES)
+    yield f"    in    {names} ({' '.join(each.targets)})", "dim"
 
 
 def _functions(found: Sequence[Missed]) -> Iterator[str]:
@@ -215,11 +215,6 @@ def _functions(found: Sequence[Missed]) -> Iterator[str]:
         blocks = sum(each.blocks for each in group)
         kernels = len({kernel for each in group for kernel in each.kernels})
         yield f"  {header}: {count_of(blocks, 'block')} in {count_of(kernels, 'kernel')}"
-
-
-def _names(kernels: Sequence[str], full: bool) -> str:
-    more = f" and {len(kernels) - NAMES} more" if len(kernels) > NAMES and not full else ""
-    return " ".join(kernels if full else kernels[:NAMES]) + more
 
 
 def _percent(part: int, whole: int) -> str:

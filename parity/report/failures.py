@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
+import os
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from parity.compare import Conclusion, Status
 from parity.divergences import divergences
 from parity.engine import CaseRecord
-from parity.errors import count_of
+from parity.errors import count_of, some_of
+from parity.options import DEFAULT_RUNNER, as_arguments
 from parity.report.matrix import failure_class
+from parity.toolchain import LITERAL, chosen_hipifier
 
 __all__ = ["Failure", "Reproduction", "failure_lines", "failure_text", "failures_file", "not_judged", "shown_failures"]
 
@@ -27,6 +31,17 @@ class Reproduction:
 
     command: str = "parity run"
     options: tuple[str, ...] = ()
+
+    @classmethod
+    def with_options(cls, given: Mapping[str, Any], *flags: str) -> Reproduction:
+        """The command with the options that were given, by their names, as far as they differ from the usual ones.
+
+        ``PARITY_COMMAND`` says how parity was called, where that was not by its name (in a nox session, for one).
+        """
+        runners = given["runner"] if given["runner"] != [DEFAULT_RUNNER] else ()
+        hipifier = chosen_hipifier()
+        others = {"runner": runners, "hipify": hipifier if hipifier != LITERAL else ""}
+        return cls(os.environ.get("PARITY_COMMAND") or cls.command, (*as_arguments({**given, **others}), *flags))
 
     def of(self, record: CaseRecord) -> str:
         """The command line for the case of a record, quoted for a POSIX shell."""
@@ -126,8 +141,7 @@ def failure_lines(
     lines: list[tuple[str, str]] = [("case", small.case)]
     if record.without_code:
         who = f"{record.module} for {targets}"
-        names, more = failure.kernels[:KERNELS_NAMED], len(failure.kernels) - KERNELS_NAMED
-        lines.append(("kernels", " ".join(names) + (f" and {more} more" if more > 0 else "")))
+        lines.append(("kernels", some_of(failure.kernels, KERNELS_NAMED)))
     if small.case != record.case:
         lines.append(("found as", record.case))
     lines.append(("named", record.title))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from parity.engine import CaseRecord
-from parity.errors import unwritable
+from parity.files import writing
 from parity.report.document import as_json, document
 from parity.report.failures import Reproduction, failures_file
 from parity.report.html import Shown, Sources, badge, content, page, recall_content
@@ -22,6 +22,8 @@ __all__ = ["BADGE", "PAGE", "check_folder", "write_reports", "write_texts"]
 PAGE, BADGE = "report.html", "badge.svg"
 """The report that a browser opens, and its result as a small picture."""
 
+ADVICE = "choose another folder with --output"
+
 
 def check_folder(folder: Path) -> None:
     """Make the folder, and see that files can be written there: before a long run, not after it.
@@ -29,11 +31,9 @@ def check_folder(folder: Path) -> None:
     Raises:
         UsageError, SystemLacks: they cannot.
     """
-    try:
+    with writing(folder, ADVICE):
         folder.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=folder).close()
-    except OSError as error:
-        raise unwritable(folder, error, "choose another folder with --output") from error
 
 
 def write_reports(
@@ -79,7 +79,5 @@ def write_texts(folder: Path, texts: Mapping[str, str]) -> None:
         UsageError, SystemLacks: a file cannot be written.
     """
     for name, text in texts.items():
-        try:
+        with writing(folder / name, ADVICE):
             (folder / name).write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise unwritable(folder / name, error, "choose another folder with --output") from error

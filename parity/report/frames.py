@@ -15,13 +15,13 @@ from parity.coverage import Reached
 from parity.emulator import CLASSES
 from parity.engine import CaseRecord
 from parity.errors import MissingTool
+from parity.report.matrix import Matrix, times
 
 if TYPE_CHECKING:
     import pandas
 
     from parity.engine.baseline import Change
     from parity.engine.bench import Measurement
-    from parity.report.matrix import Matrix
     from parity.runners.timing import Timing
     from parity.static import Footprint
 
@@ -180,7 +180,7 @@ def matrix_frame(matrix: Matrix) -> pandas.DataFrame:
             "failed": cell.failed,
             "known": sum(cell.known.values()),
             "budget": cell.worst,
-            "failures": ", ".join(f"{kind} x{count}" for kind, count in cell.failures.items()) or None,
+            "failures": ", ".join(times(cell.failures)) or None,
             "instructions": cell.instructions,
             **_code(cell.reached),
             "divergences": " ".join(cell.divergences) or None,

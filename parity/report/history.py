@@ -16,10 +16,10 @@ from typing import Any
 
 from parity.cache import digest
 from parity.documents import json_text, read_json
-from parity.errors import UsageError, unwritable
-from parity.files import content_of
+from parity.errors import UsageError
+from parity.files import content_of, writing
 from parity.report.document import WITHOUT_CASES, IssueEntry, MatrixFile
-from parity.report.matrix import State
+from parity.report.matrix import FAILED, State
 from parity.runners.recording import Environment
 
 __all__ = ["Flaky", "Summary", "add_summary", "flaky", "history_content", "read_history", "summary_of"]
@@ -28,8 +28,6 @@ FORMAT, VERSION = "parity history", 1
 
 SOON = datetime.timedelta(days=30)
 """A known issue that expires within this time is shown."""
-
-_FAILED = {state.key for state in State if state.failed}
 
 
 @dataclass(frozen=True)
@@ -114,12 +112,10 @@ def add_summary(folder: Path, summary: Summary) -> Path:
     """
     name = re.sub(r"[^\w.-]+", "-", f"{summary.date}-{summary.commit[:12] or 'run'}")
     path = folder / f"{name}.json"
-    try:
+    with writing(path, "choose another folder with --history"):
         folder.mkdir(parents=True, exist_ok=True)
         if not path.exists():
             path.write_bytes(json_text(summary) + b"\n")
-    except OSError as error:
-        raise unwritable(path, error, "choose another folder with --history") from error
     return path
 
 
@@ -154,7 +150,7 @@ def flaky(runs: Sequence[Summary]) -> list[Flaky]:
 
 def _outcome(state: str) -> str:
     """The state, as far as the code decides it: an issue that becomes known changes nothing."""
-    return "failed" if state in _FAILED or state == State.KNOWN.key else state
+    return "failed" if state in FAILED or state == State.KNOWN.key else state
 
 
 def history_content(runs: Sequence[Summary]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from parity.engine import CaseRecord, Column, Reviewed
 from parity.report.failures import Reproduction, failure_text, not_judged, shown_failures
-from parity.report.matrix import Cell, Matrix, Row, State
+from parity.report.matrix import Cell, Matrix, Row, State, by_cell, times
 
 __all__ = ["junit"]
 
@@ -30,9 +30,7 @@ _NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 def junit(matrix: Matrix, records: Iterable[CaseRecord], reproduction: Reproduction) -> str:
     """The matrix, its failures and the known issues to look at as one document."""
-    found: dict[tuple[str, str, str, str], list[CaseRecord]] = {}
-    for record in (*matrix.uncompiled, *records):
-        found.setdefault((record.op, record.kernel, record.runner, record.target), []).append(record)
+    found = by_cell((*matrix.uncompiled, *records))
     root = Element("testsuites", name="parity")
     for index, column in enumerate(matrix.columns):
         tests = [
@@ -69,8 +67,7 @@ def _suite(name: str, tests: Sequence[Element], properties: dict[str, str] | Non
 
 def _kernel(row: Row, cell: Cell, column: Column, records: Sequence[CaseRecord], reproduction: Reproduction) -> Element:
     result = _RESULT.get(cell.state, "skipped")
-    found = ", ".join(f"{kind} x{count}" for kind, count in (cell.failures or cell.known).items())
-    message = f"{cell.state}: {found or cell.reason}"
+    message = f"{cell.state}: {', '.join(times(cell.failures or cell.known)) or cell.reason}"
     locations = ", ".join(dict.fromkeys(record.known for record in records if record.known))
     texts = [*(failure_text(failure, reproduction) for failure in shown_failures(records)), *not_judged(records)]
     text = "\n\n".join(texts)

@@ -33,7 +33,7 @@ from parity.engine import Column
 from parity.report import tables
 from parity.report.agreement import AGREEMENT, agreement_of, is_compared
 from parity.report.bench import slowest, speed_of
-from parity.report.matrix import Cell, Matrix, Row, State, joined
+from parity.report.matrix import Cell, Matrix, Row, State, joined, times
 
 __all__ = ["Line", "Section", "lines_of", "sections", "share", "words_of"]
 
@@ -194,8 +194,8 @@ def words_of(cell: Cell, without: Container[str] = ()) -> Words:
     """State, cases, budget, coverage, speed and notes of a cell."""
     counts = f"{cell.passed}/{cell.run}" if cell.run else f"{cell.taken}" if cell.taken else ""
     counts = "" if CASES in without else counts
-    notes = [f"{kind} x{count}" for kind, count in cell.failures.items()] if cell.run else []
-    notes += [f"{'known: ' if notes else ''}{kind} x{count}" for kind, count in cell.known.items()]
+    notes = times(cell.failures) if cell.run else []
+    notes += [f"{'known: ' if notes else ''}{each}" for each in times(cell.known)]
     notes += [AGAINST] if cell.by else []
     unjudged = cell.unjudged - cell.unreferenced
     notes += [f"not judged x{unjudged}"] if unjudged else []

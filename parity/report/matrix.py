@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -65,6 +65,10 @@ class State(StrEnum):
     def failed(self) -> bool:
         """True if this is a parity failure (exit code 1)."""
         return self in (State.FAIL, State.MISSING, State.COMPILE_ERROR)
+
+
+FAILED = frozenset(state.key for state in State if state.failed)
+"""The states, as files have them, that are parity failures."""
 
 
 @dataclass(frozen=True)
@@ -244,16 +248,46 @@ def make_matrix(
 
     A record without a case stands for a kernel that could not be run (``without_code``, ``NOT_RECORDED``).
     """
-    complete = provenance is None or provenance.complete
-    grouped: dict[tuple[str, str, str, str], list[CaseRecord]] = {}
-    for record in records:
-        # Two ops may share a kernel: each has an output of its own.
-        grouped.setdefault((record.op, record.kernel, record.runner, record.target), []).append(record)
+    provenance = provenance or Provenance()
+    rows = [Row(entry.op.module, entry.op.name, entry.dtypes, entry.kernel, ()) for entry in entries]
+    libraries = {entry.op.name for entry in entries if entry.op.library}
+    filled, uncompiled = _filled(rows, columns, records, provenance.complete, libraries)
+    return Matrix(tuple(columns), filled, provenance, tuple(issues), uncompiled)
 
-    def cell(entry: Entry, column: Column) -> Cell:
-        if not column.takes(entry):
+
+def matrix_of_records(records: Sequence[CaseRecord], columns: Sequence[Column], provenance: Provenance) -> Matrix:
+    """The matrix of a run that left nothing but the records of its cases; its rows are the kernels that these name."""
+    kernels: dict[tuple[str, str, str], tuple[str, ...]] = {}
+    for record in records:
+        kernel = (record.module, record.op, record.kernel)
+        kernels[kernel] = kernels.get(kernel) or (split(record.case)[1] if record.case else ())
+    rows = [Row(module, op, dtypes, kernel, ()) for (module, op, kernel), dtypes in kernels.items()]
+    filled, uncompiled = _filled(rows, columns, records, provenance.complete)
+    return Matrix(tuple(columns), filled, provenance, (), uncompiled)
+
+
+def by_cell(records: Iterable[CaseRecord]) -> dict[tuple[str, str, str, str], list[CaseRecord]]:
+    """The records of each cell, by op, kernel, runner and target. Two ops may share a kernel."""
+    found: dict[tuple[str, str, str, str], list[CaseRecord]] = {}
+    for record in records:
+        found.setdefault((record.op, record.kernel, record.runner, record.target), []).append(record)
+    return found
+
+
+def _filled(
+    rows: Iterable[Row],
+    columns: Sequence[Column],
+    records: Sequence[CaseRecord],
+    complete: bool,
+    libraries: Container[str] = (),
+) -> tuple[tuple[Row, ...], tuple[CaseRecord, ...]]:
+    """The rows with their cells, and the records of kernels without code; ``libraries`` are ops without a kernel."""
+    grouped = by_cell(records)
+
+    def cell(row: Row, column: Column) -> Cell:
+        if not column.takes(row.op in libraries):
             return Cell(State.NOT_PART, reason=NO_KERNEL)
-        mine = grouped.get((entry.op.name, entry.kernel, column.runner, column.target), [])
+        mine = grouped.get((row.op, row.kernel, column.runner, column.target), [])
         if column.evidence == Evidence.COMPILED and not mine:
             return Cell(State.COMPILED)
         made = _cell(mine)
@@ -262,38 +296,8 @@ def make_matrix(
         against = [record.against for record in mine if record.against] if column.vendor == "amd" else []
         return replace(made, agreement=_agreement(against)) if against else made
 
-    rows = tuple(
-        Row(entry.op.module, entry.op.name, entry.dtypes, entry.kernel, tuple(cell(entry, c) for c in columns))
-        for entry in entries
-    )
-    uncompiled = tuple(record for record in records if record.without_code)
-    return Matrix(tuple(columns), rows, provenance or Provenance(), tuple(issues), uncompiled)
-
-
-def matrix_of_records(
-    records: Sequence[CaseRecord], columns: Sequence[Column], *, provenance: Provenance | None = None
-) -> Matrix:
-    """The matrix of a run that left nothing but the records of its cases; its rows are the kernels that these name."""
-    kernels: dict[tuple[str, str, str], tuple[str, ...]] = {}
-    grouped: dict[tuple[str, str, str, str], list[CaseRecord]] = {}
-    for record in records:
-        kernel = (record.module, record.op, record.kernel)
-        kernels[kernel] = kernels.get(kernel) or (split(record.case)[1] if record.case else ())
-        grouped.setdefault((record.op, record.kernel, record.runner, record.target), []).append(record)
-
-    def cell(op: str, kernel: str, column: Column) -> Cell:
-        mine = grouped.get((op, kernel, column.runner, column.target), [])
-        against = [record.against for record in mine if record.against] if column.vendor == "amd" else []
-        made = _cell(mine)
-        reason = ENDED if made.state is State.NOT_RUN else made.reason
-        return replace(made, reason=reason, agreement=_agreement(against) if against else None)
-
-    rows = tuple(
-        Row(module, op, dtypes, kernel, tuple(cell(op, kernel, column) for column in columns))
-        for (module, op, kernel), dtypes in kernels.items()
-    )
-    uncompiled = tuple(record for record in records if record.without_code)
-    return Matrix(tuple(columns), rows, provenance or Provenance(), (), uncompiled)
+    filled = (replace(row, cells=tuple(cell(row, column) for column in columns)) for row in rows)
+    return tuple(filled), tuple(record for record in records if record.without_code)
 
 
 _WITHOUT_CODE = {
@@ -312,8 +316,7 @@ def _cell(records: Sequence[CaseRecord]) -> Cell:
         return _WITHOUT_CODE[Status.MISSING]
     unjudged = sum(record.verdict.status is Status.NOT_JUDGED for record in records)
     taken = sum(record.verdict.status is Status.TAKEN for record in records)
-    aside = (Status.UNSUPPORTED, Status.NOT_JUDGED, Status.TAKEN)
-    executed = [record for record in records if record.verdict.status not in aside]
+    executed = [record for record in records if record.verdict.executed]
     passing = [record.verdict for record in executed if record.verdict.passed]
     failures = Counter(failure_class(record) for record in executed if record.failed)
     known = Counter(failure_class(record) for record in executed if record.known)
@@ -394,6 +397,11 @@ def joined(agreements: Iterable[Agreement]) -> Agreement:
         share=max(one.share for one in each),
         divergences=in_order(d for one in each for d in one.divergences),
     )
+
+
+def times(counts: Mapping[str, int]) -> list[str]:
+    """Classes of failures with their numbers: "value x3"."""
+    return [f"{kind} x{count}" for kind, count in counts.items()]
 
 
 def failure_class(record: CaseRecord) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -11,7 +9,7 @@ from rich.text import Text
 
 from parity.compare import Conclusion
 from parity.divergences import divergences, in_order
-from parity.errors import count_of
+from parity.errors import count_of, some_of
 from parity.reference.accuracy import furthest
 from parity.report import tables
 from parity.report.agreement import AGREEMENT, AGREEMENT_LEGEND, agreement_of, agreement_summary, is_compared
@@ -42,6 +40,9 @@ ONLY_MEMORY = (
     "only memory checked: the op has no reference, and the other vendor's side has no result; that the kernel stays "
     "inside of its memory, without races, is known, and nothing of its values"
 )
+
+
+CODE = ("blocks_reached", "blocks", "directions_reached", "directions")
 
 
 def terminal(matrix: Matrix, *, full: bool = False, width: int | None = None) -> Text:
@@ -125,8 +126,7 @@ def summary(matrix: Matrix) -> str:
     rate = matrix.executed / matrix.provenance.seconds if matrix.provenance.seconds else 0
     parts += [f"{matrix.provenance.seconds:.1f} s", f"{rate:.0f} cases/s", f"seed {matrix.provenance.seed}"]
     if machines := matrix.provenance.machines:
-        more = f" and {len(machines) - MACHINES} more" if len(machines) > MACHINES else ""
-        parts.append(f"executed by {' '.join(machines[:MACHINES])}{more}")
+        parts.append(f"executed by {some_of(machines, MACHINES)}")
     return ("" if matrix.provenance.complete else "interrupted: ") + ", ".join(parts)
 
 
@@ -199,39 +199,21 @@ def as_csv(matrix: Matrix) -> str:
     """
     fields = ("state", "run", "passed", "worst_budget", "beyond_observed", "divergences", "failures", "known")
     compared = ("against_cuda", "against_cuda_ulps", "against_cuda_elements", "against_cuda_zeros")
-    code = ("blocks_reached", "blocks", "directions_reached", "directions")
-    with_cuda = [any(cell.agreement for cell in cells) for _, cells in matrix.by_column()]
-    covered = [any(cell.reached for cell in cells) for _, cells in matrix.by_column()]
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    prefixes = [str(column).replace(" ", "_") for column in matrix.columns]
-    names = [
-        f"{prefix}_{field}"
-        for prefix, more, noted in zip(prefixes, with_cuda, covered, strict=True)
-        for field in (*fields, *(compared if more else ()), *(code if noted else ()))
-    ]
-    writer.writerow(["module", "op", "dtypes", "kernel", *names])
-    for row in matrix.rows:
-        values: list[object] = []
-        for cell, more, noted in zip(row.cells, with_cuda, covered, strict=True):
-            failures, known = (
-                "; ".join(f"{kind} {n}" for kind, n in each.items()) for each in (cell.failures, cell.known)
-            )
+    heads = ["module", "op", "dtypes", "kernel"]
+    lines: list[list[object]] = [[row.module, row.op, ",".join(row.dtypes), row.kernel] for row in matrix.rows]
+    for column, cells in matrix.by_column():
+        with_cuda = any(cell.agreement for cell in cells)
+        code = CODE if any(cell.reached for cell in cells) else ()
+        names = (*fields, *(compared if with_cuda else ()), *code)
+        heads += [f"{column} {name}".replace(" ", "_") for name in names]
+        for line, cell in zip(lines, cells, strict=True):
+            counts = ("; ".join(f"{kind} {n}" for kind, n in each.items()) for each in (cell.failures, cell.known))
             worst = f"{cell.worst:.6g}" if cell.passed else ""
-            values += [
-                cell.state,
-                cell.run,
-                cell.passed,
-                worst,
-                cell.beyond_observed,
-                " ".join(cell.divergences),
-                failures,
-                known,
-            ]
-            values += _compared(cell.agreement) if more else []
-            values += [getattr(cell.reached, name, "") for name in code] if noted else []
-        writer.writerow([row.module, row.op, ",".join(row.dtypes), row.kernel, *values])
-    return out.getvalue()
+            met = " ".join(cell.divergences)
+            line += [cell.state, cell.run, cell.passed, worst, cell.beyond_observed, met, *counts]
+            line += _compared(cell.agreement) if with_cuda else []
+            line += [getattr(cell.reached, name, "") for name in code]
+    return tables.comma_separated(heads, lines)
 
 
 def _compared(agreement: Agreement | None) -> list[object]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
@@ -12,7 +10,7 @@ from typing import Any
 from rich.text import Text
 
 from parity.emulator import CLASSES
-from parity.errors import count_of
+from parity.errors import count_of, some_of
 from parity.report import tables
 from parity.static import Footprint, Remark
 
@@ -82,12 +80,10 @@ def terminal(found: Sequence[Footprint], *, full: bool = False) -> Text:
 
 def remark_lines(found: Sequence[Remark]) -> list[str]:
     """The remarks as lines, with the first few kernels of each."""
-    lines = []
-    for remark in found:
-        count = count_of(len(remark.kernels), "kernel")
-        more = f" and {len(remark.kernels) - NAMES} more" if len(remark.kernels) > NAMES else ""
-        lines.append(f"{remark.what} ({remark.where}): {count}: {' '.join(remark.kernels[:NAMES])}{more}")
-    return lines
+    return [
+        f"{each.what} ({each.where}): {count_of(len(each.kernels), 'kernel')}: {some_of(each.kernels, NAMES)}"
+        for each in found
+    ]
 
 
 def markdown(found: Sequence[Footprint], remarks: Sequence[Remark], notes: Sequence[str] = ()) -> str:
@@ -104,15 +100,13 @@ def markdown(found: Sequence[Footprint], remarks: Sequence[Remark], notes: Seque
 
 def as_csv(found: Sequence[Footprint]) -> str:
     """One line per kernel and target, with the instructions by class; empty is what is not known."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
     names = [name for name in Footprint.__dataclass_fields__ if name != "mix"]
-    writer.writerow([*names, *(name.replace(" ", "_") for name in CLASSES)])
+    rows = []
     for one in found:
         counts = ["" if one.mix is None else one.mix.get(name, 0) for name in CLASSES]
         values = {**vars(one), "occupancy": "" if one.occupancy is None else f"{one.occupancy:.4g}"}
-        writer.writerow([*(values[name] for name in names), *counts])
-    return out.getvalue()
+        rows.append([*(values[name] for name in names), *counts])
+    return tables.comma_separated([*names, *(name.replace(" ", "_") for name in CLASSES)], rows)
 
 
 def as_dict(found: Sequence[Footprint], remarks: Sequence[Remark], notes: Sequence[str] = ()) -> dict[str, Any]:

@@ -6,6 +6,7 @@ colours; ``right`` are the indices of the columns that are aligned right, 0 is t
 
 from __future__ import annotations
 
+import csv
 import shutil
 from collections.abc import Container, Iterable, Sequence
 from io import StringIO
@@ -13,7 +14,7 @@ from io import StringIO
 from rich.console import Console
 from rich.text import Text
 
-__all__ = ["Cell", "coloured", "folded", "markdown", "plain", "terminal_width"]
+__all__ = ["Cell", "coloured", "comma_separated", "folded", "markdown", "plain", "terminal_width"]
 
 Cell = str | Text
 
@@ -47,6 +48,13 @@ def _tabulated(form: str, heads: Sequence[str], rows: Sequence[Sequence[str]], r
     return tabulate(
         rows, heads, form, colalign=align, headersalign=align, preserve_whitespace=True, disable_numparse=True
     )
+
+
+def comma_separated(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A table as CSV."""
+    out = StringIO()
+    csv.writer(out, lineterminator="\n").writerows([heads, *rows])
+    return out.getvalue()
 
 
 def coloured(

@@ -24,6 +24,7 @@ from parity.runners.capabilities import (
     Timed,
     described,
     replayed,
+    usual_targets,
 )
 from parity.runners.registry import available, gpu_runner, kernel_runner, probed, problems, runner, runners
 from parity.runners.shadows import shadowing
@@ -58,4 +59,5 @@ __all__ = [
     "runner",
     "runners",
     "shadowing",
+    "usual_targets",
 ]

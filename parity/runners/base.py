@@ -7,20 +7,19 @@ sessions may have stands in ``parity.runners.capabilities``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from parity.codeobject import CodeObject, Kernel, first_difference
+from parity.errors import MissingTool
 from parity.launch import Buffer, Computation, Launch, Outcome, Pointer, argument_bytes
+from parity.reference.expected import Vendor
 
-__all__ = ["Evidence", "Executor", "Library", "OpRunner", "Probe", "Runner", "Session", "Vendor", "mismatch"]
-
-Vendor = Literal["amd", "cuda", "host"]
-"""The vendor whose accuracy limits hold for a device; "host" for a library on a CPU, with the wider of both."""
+__all__ = ["Evidence", "Executor", "Library", "OpRunner", "Probe", "Runner", "Session", "Vendor", "lacking", "mismatch"]
 
 
 class Evidence(StrEnum):
@@ -44,6 +43,16 @@ class Probe:
     available: bool
     reason: str = ""
     install: str = ""
+
+
+def lacking(*tools: Callable[[], object]) -> Probe | None:
+    """The probe of a runner that lacks one of these tools, each a function that raises MissingTool; None if none is."""
+    try:
+        for tool in tools:
+            tool()
+    except MissingTool as error:
+        return Probe(False, f"{error.tool} not found", f"install it with: {error.install}")
+    return None
 
 
 class Executor(Protocol):

@@ -18,8 +18,7 @@ from parity.runners.timing import Timings
 __all__ = [
     "Choosing", "Counting", "Covering", "Describing", "Drawing", "Explaining", "Replaying", "Shadowing", "Shared",
     "Timed",
-    "described",
-    "replayed",
+    "described", "replayed", "usual_targets",
 ]  # fmt: skip
 
 
@@ -120,6 +119,11 @@ def described(runner: Runner | OpRunner) -> dict[str, str]:
     """The facts that a runner states about its device and software; empty if it states none."""
     told = runner.describe() if isinstance(runner, Describing) else {}
     return {str(what): str(value) for what, value in told.items()}
+
+
+def usual_targets(runner: Runner | OpRunner) -> tuple[str, ...]:
+    """The targets of a run on a runner that names none."""
+    return tuple(runner.usual() if isinstance(runner, Choosing) else runner.targets())
 
 
 def replayed(runner: Runner | OpRunner) -> Recording | None:

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from parity.codeobject import CodeObject
-from parity.errors import MissingTool, NotAvailable
+from parity.errors import NotAvailable
 from parity.launch import Launch
-from parity.runners.base import Evidence, Probe, Session, Vendor
+from parity.runners.base import Evidence, Probe, Session, Vendor, lacking
 from parity.runners.gpu import GpuDevice, most_workers, worker_number
 from parity.runners.isolated import Isolated
 from parity.runners.redzone import Bytes
@@ -51,10 +51,8 @@ class Cuda:
         """Needs CuPy, nvcc, and a GPU with its driver. CuPy is imported only if it is there."""
         if importlib.util.find_spec("cupy") is None:
             return Probe(False, "CuPy is not installed", f"install it with: {INSTALL}")
-        try:
-            nvcc()
-        except MissingTool as error:
-            return Probe(False, f"{error.tool} not found", f"install it with: {error.install}")
+        if problem := lacking(nvcc):
+            return problem
         try:
             found = capabilities()
         except Exception as error:

@@ -20,6 +20,7 @@ from parity.emulator import (
     Device,
     KernelFault,
     LaunchStats,
+    MemoryFault,
     Refused,
     Results,
     UnknownInstruction,
@@ -28,9 +29,9 @@ from parity.emulator import (
     shadow_seed,
     together,
 )
-from parity.errors import MissingTool, ParityError, SystemLacks, UsageError
+from parity.errors import ParityError, SystemLacks, UsageError
 from parity.launch import Arithmetic, Buffer, Fault, Launch, Outcome, Pointer, Scalar, Shadows, Struct, argument_bytes
-from parity.runners.base import Evidence, Probe, Session, Vendor, mismatch
+from parity.runners.base import Evidence, Probe, Session, Vendor, lacking, mismatch
 from parity.toolchain import DEFAULT_TARGETS, TARGETS, MissingKernel, ModuleStore, device_library
 from parity.zig import zig
 
@@ -51,12 +52,7 @@ class Emulated:
 
     def probe(self) -> Probe:
         """Needs the compiler, and the device libraries that AMD code is linked with."""
-        try:
-            zig()
-            device_library()
-        except MissingTool as error:
-            return Probe(False, f"{error.tool} not found", f"install it with: {error.install}")
-        return Probe(True)
+        return lacking(zig, device_library) or Probe(True)
 
     def targets(self) -> tuple[str, ...]:
         return tuple(TARGETS)
@@ -226,6 +222,29 @@ class DeviceSession:
         ``inverted`` is a register that holds the complement of ``register_fill``: the number of a launch, and its own.
         ``draw`` chooses among results (default: by the launch). ``keep`` leaves variables as the last launch did.
         """
+        given = code, launch, buffers, seed, results, register_fill, inverted, draw, keep
+        try:
+            return self._launched(*given, constant=not keep)
+        except MemoryFault as error:
+            if keep or error.kind != "out-of-bounds write":
+                raise
+        # It may have been a write to what the launch is to leave as it is. What that does is seen where it is possible.
+        return self._launched(*given, constant=False)
+
+    def _launched(
+        self,
+        code: CodeObject,
+        launch: Launch,
+        buffers: Mapping[str, Buffer],
+        seed: int,
+        results: Results,
+        register_fill: int,
+        inverted: tuple[int, int] | None,
+        draw: int | None,
+        keep: bool,
+        *,
+        constant: bool,
+    ) -> LaunchStats:
         device, self._changed = self._device, ()
         device.reset()
         if not keep:
@@ -238,7 +257,7 @@ class DeviceSession:
         for name, buffer in buffers.items():
             allocations[name] = device.allocate(buffer.data.nbytes, name)
             defined = None if buffer.defined is None else np.repeat(buffer.defined, buffer.dtype.itemsize)
-            device.write(allocations[name], buffer.data, defined=defined)
+            device.write(allocations[name], buffer.data, defined=defined, constant=constant and not buffer.writable)
         for name, contents in launch.constants.items():
             device.write_symbol(code, name, contents)
 

@@ -71,7 +71,7 @@ class Isolated:
             NotAvailable: the device cannot be opened.
         """
         result = self._call("execute", code, (launch, dict(buffers)), self._launch_seconds)
-        return result if isinstance(result, Outcome) else _untouched(buffers, result)
+        return result if isinstance(result, Outcome) else Outcome.untouched(buffers, result)
 
     def time(
         self,
@@ -180,11 +180,6 @@ class _Process:
         self._printed.seek(self._printed_before)
         lines = self._printed.read(4096).decode(errors="replace").splitlines()[:8]
         return "".join(f"\n{line}" for line in lines)
-
-
-def _untouched(buffers: Mapping[str, Buffer], fault: Fault) -> Outcome:
-    """The outcome when the device's memory is gone: the buffers as they were before the launch."""
-    return Outcome({name: buffer.data for name, buffer in buffers.items()}, fault)
 
 
 def received(receive: Callable[[], T]) -> queue.SimpleQueue[T]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from parity.cache import Cache, default_root
 from parity.emulator.ptx import PtxDevice
-from parity.errors import MissingTool
-from parity.runners.base import Evidence, Probe, Session, Vendor
+from parity.runners.base import Evidence, Probe, Session, Vendor, lacking
 from parity.runners.emulated import INSTRUCTIONS, DeviceSession
 from parity.toolchain import nvcc
 from parity.toolchain.targets import LIMITS, target
@@ -30,12 +29,7 @@ class PtxRunner:
 
     def probe(self) -> Probe:
         """Needs nvcc, which makes PTX, and the compiler of the emulator."""
-        try:
-            zig()
-            nvcc()
-        except MissingTool as error:
-            return Probe(False, f"{error.tool} not found", f"install it with: {error.install}")
-        return Probe(True)
+        return lacking(zig, nvcc) or Probe(True)
 
     def targets(self) -> tuple[str, ...]:
         """The architectures of CUDA that parity knows. The code is compiled for each; what it computes is the same."""

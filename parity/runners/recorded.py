@@ -73,6 +73,6 @@ class RecordedSession:
         """The recorded outcome of that launch; a launch that was not recorded has the fault "not recorded"."""
         case = self._cases.get(launch_digest(launch, buffers))
         if case is None:
-            before = {name: buffer.data for name, buffer in buffers.items()}
-            return Outcome(before, Fault("not recorded", f"the recording has no launch {launch} on these inputs"))
+            message = f"the recording has no launch {launch} on these inputs"
+            return Outcome.untouched(buffers, Fault("not recorded", message))
         return case.outcome(buffers)

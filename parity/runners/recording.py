@@ -32,8 +32,8 @@ import numpy as np
 from parity.cache import digest
 from parity.codeobject import CodeObject, Kernel
 from parity.documents import json_text, read_json
-from parity.errors import UsageError, unwritable
-from parity.files import regular
+from parity.errors import UsageError
+from parity.files import regular, writing
 from parity.launch import Buffer, Fault, Launch, Outcome, Pointer, Scalar, Struct
 
 __all__ = [
@@ -161,7 +161,7 @@ class RecordedCase:
             if name not in before or len(data) != before[name].data.nbytes:
                 has = f"has {before[name].data.nbytes}" if name in before else "is none of the launch"
                 fault = Fault("error", f"the recording has {len(data)} bytes of the buffer {name!r}, which {has}")
-                return Outcome({each: buffer.data for each, buffer in before.items()}, fault)
+                return Outcome.untouched(before, fault)
         after = {
             name: np.frombuffer(self.buffers[name], buffer.dtype.numpy) if name in self.buffers else buffer.data
             for name, buffer in before.items()
@@ -253,16 +253,15 @@ def write_recording(
     text = json_text({"format": FORMAT, "version": VERSION, **head}, indent=1)
     scratch = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with zipfile.ZipFile(scratch, "w") as file:
-            for name, data in {HEAD: text, **members}.items():
-                file.writestr(zipfile.ZipInfo(name, _EPOCH), data, zipfile.ZIP_LZMA)
-            file.comment = _seal(text, VERSION)
-        with scratch.open("rb") as written:
-            os.fsync(written.fileno())
-        scratch.replace(path)
-    except OSError as error:
-        raise unwritable(path, error, "choose another file with -o") from error
+        with writing(path, "choose another file with -o"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with zipfile.ZipFile(scratch, "w") as file:
+                for name, data in {HEAD: text, **members}.items():
+                    file.writestr(zipfile.ZipInfo(name, _EPOCH), data, zipfile.ZIP_LZMA)
+                file.comment = _seal(text, VERSION)
+            with scratch.open("rb") as written:
+                os.fsync(written.fileno())
+            scratch.replace(path)
     finally:
         scratch.unlink(missing_ok=True)
 

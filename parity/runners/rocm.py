@@ -16,10 +16,10 @@ import numpy as np
 
 from parity import zig
 from parity.codeobject import CodeObject
-from parity.errors import MissingTool, NotAvailable
+from parity.errors import NotAvailable
 from parity.hip import DEVICE_NAME
 from parity.launch import Launch
-from parity.runners.base import Evidence, Probe, Session, Vendor
+from parity.runners.base import Evidence, Probe, Session, Vendor, lacking
 from parity.runners.gpu import GpuDevice, most_workers, worker_number
 from parity.runners.isolated import Isolated
 from parity.runners.redzone import Bytes
@@ -53,13 +53,8 @@ class Rocm:
 
     def probe(self) -> Probe:
         """Needs hip-python, a GPU with ROCm's driver, and the compiler. hip-python is imported only if it is there."""
-        if problem := gpu_problem():
+        if problem := gpu_problem() or lacking(zig.zig, device_library):
             return problem
-        try:
-            zig.zig()
-            device_library()
-        except MissingTool as error:
-            return Probe(False, f"{error.tool} not found", f"install it with: {error.install}")
         if not any(gpu.target in TARGETS for gpu in gpus()):
             names = " ".join(dict.fromkeys(gpu.target for gpu in gpus()))
             return Probe(False, f"the GPUs here are {names}; parity builds for {' '.join(TARGETS)}")

@@ -95,7 +95,7 @@ class Execution:
             next(iter(completed({future: key})))  # which Ctrl-C can interrupt
             found = perform(self.plan, self.run.suite, self._pool, self._tasks[key], future)
             self._found[key] = list(found)
-        return [r for r in self._found[key] if (r.runner, r.target) == (column.runner, column.target)]
+        return list(filter(column.ran, self._found[key]))
 
     def _schedule(self, key: Key) -> None:
         """Send a kernel to the workers, and the next ones too, unless other processes may run those."""

@@ -43,7 +43,7 @@ class CaseFile(pytest.File):
         for op in run.suite.ops_of(self.path):
             for entry in op.entries():
                 for column in run.columns.runnable:
-                    if column.takes(entry):
+                    if column.takes(op.library):
                         name = f"{op.name}[{','.join(entry.dtypes)}-{labels[column]}]"
                         yield KernelItem.from_parent(self, name=name, entry=entry, column=column)
 

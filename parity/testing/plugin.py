@@ -24,14 +24,13 @@ from parity.engine import CaseRecord, Column, Provenance
 from parity.engine.record import from_line
 from parity.errors import ParityError, UsageError, nearest
 from parity.op import Entry
-from parity.options import DEFAULT_RUNNER, as_arguments
 from parity.report import Matrix, Reproduction, check_folder, make_matrix, summary, terminal, write_reports
 from parity.report.html import Sources
 from parity.report.tables import terminal_width
 from parity.suite import LAUNCHES, find_suite
 from parity.testing.execution import Execution
 from parity.testing.items import CaseFile, KernelItem
-from parity.toolchain import HIPIFY, LITERAL, TOOLCHAINS, VARIABLE, chosen_hipifier
+from parity.toolchain import HIPIFY, TOOLCHAINS, VARIABLE, chosen_hipifier
 
 __all__ = ["SuitePlugin"]
 
@@ -89,16 +88,11 @@ class SuitePlugin:
 
     def reproduction(self, column: Column | None = None) -> Reproduction:
         """The command that runs a case again on a column, or on all."""
-        option = self.config.option
-        specs = [column.spec] if column else option.parity_runner
-        given = {
-            "target": [column.target] if column else option.parity_target,
-            "runner": specs if specs != [DEFAULT_RUNNER] else (),
-            **{name: getattr(option, f"parity_{name}") for name in ("toolchain", "launches")},
-            "hipify": hipifier if (hipifier := chosen_hipifier()) != LITERAL else "",
-            **{name: getattr(option, f"parity_{name}") for name in ("kernels", "hip", "cases")},
-        }
-        return Reproduction(os.environ.get("PARITY_COMMAND") or "parity run", as_arguments(given))
+        names = ("target", "runner", "toolchain", "launches", "hipify", "kernels", "hip", "cases")
+        given = {name: getattr(self.config.option, f"parity_{name}") for name in names}
+        if column:
+            given |= {"target": [column.target], "runner": [column.spec]}
+        return Reproduction.with_options(given)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_collect_file(

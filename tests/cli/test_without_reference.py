@@ -169,15 +169,9 @@ class Sham(Emulated):
 
 
 @pytest.fixture
-def sham(tmp_path, monkeypatch):
+def sham(installed):
     """The runner ``sham`` is installed."""
-    (tmp_path / "sham.py").write_text(SHAM)
-    info = tmp_path / "sham-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: sham\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[parity.runners]\nsham = sham:Sham\n")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=":")
+    installed("sham", SHAM, sham="Sham")
 
 
 def test_a_failure_is_made_small_where_cuda_executes_and_every_column_of_cuda_is_taken_as_right(

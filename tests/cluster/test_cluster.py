@@ -14,23 +14,25 @@ import time
 import zlib
 
 import pytest
+from negating import FRAGILE, IDLE, NEGATING, STEADY, plan_for
 
 from parity.cache import Cache
 from parity.cluster import connection, content, messages, pool, remote
 from parity.cluster.connection import Cluster, Place, Start, inside, need_dask
 from parity.cluster.host import Host
 from parity.cluster.messages import Answer, Offer, Offered, Request
-from parity.codeobject import CodeObject, Kernel
 from parity.compare import Status
 from parity.documents import packed
-from parity.engine import Column, Journal, Plan, outcomes, run, tasks_of, worker
+from parity.engine import Column, Plan, outcomes, recording_journal, run, worker
 from parity.engine.calls import Absent
 from parity.errors import NotAvailable, UsageError
 from parity.runners import Evidence
 
 pytest.importorskip("distributed")
 
-PLUGIN = '''
+PLUGIN = (
+    NEGATING
+    + '''
 class Fragile(Negating):
     """Negates; dies of 3 elements, hangs on 4, needs time for 6, is wrong for 7."""
     name, wrong = "fragile", (7,)
@@ -38,14 +40,6 @@ class Fragile(Negating):
         if numel == 3: os._exit(7)
         if numel == 4: time.sleep(3600)
         if numel == 6: time.sleep(2)
-
-class Steady(Negating):
-    """Negates, whatever comes, on a device of the other vendor."""
-    name, vendor, target = "steady", "cuda", "sm_90"
-
-class Idle(Negating):
-    """Does not negate."""
-    name, wrong = "idle", range(1000)
 
 class Leaving(Negating):
     """Has lost its device where a file says so."""
@@ -55,10 +49,8 @@ class Leaving(Negating):
         if os.path.exists(os.environ["LOST"]): raise DeviceLost("the device cannot be opened: it fell off the bus")
         return self
 '''
+)
 
-FRAGILE = Column("fragile", "gfx1100", Evidence.NOT_RUN, "amd", "fragile")
-STEADY = Column("steady", "sm_90", Evidence.NOT_RUN, "cuda", "steady")
-IDLE = Column("idle", "gfx1100", Evidence.NOT_RUN, "amd", "idle")
 LEAVING = Column("leaving", "gfx1100", Evidence.NOT_RUN, "amd", "leaving")
 SIZES = (1, 3, 7)
 
@@ -71,13 +63,6 @@ def plugin(installed, tmp_path, monkeypatch):
     monkeypatch.setenv("LOST", str(tmp_path / "lost"))
     monkeypatch.setenv("PARITY_HIPIFY", "helpful")  # or a failure has the module compiled in that style, for long
     messages.offer.cache_clear()
-
-
-def plan_for(suite, *sizes: int, columns=(FRAGILE,), dtypes=("f32",), seconds: float = 3.0) -> Plan:
-    cases = [f"unary.neg[{d}](x={n}~normal@0)" for d in dtypes for n in sizes]
-    kernels = {name: Kernel(name, (), 0, 0, 0, 0, 0, 32) for name in ("uneg_f32", "uneg_f64")}
-    objects = {("unary", column): CodeObject("unary", column.target, "", kernels, "digest") for column in columns}
-    return Plan.of(suite, tasks_of(suite.select(cases), columns), objects, examples=1, seconds=seconds)
 
 
 @contextlib.contextmanager
@@ -204,12 +189,12 @@ def test_a_recording_of_a_cluster_continues_where_its_client_ended(suite, tmp_pa
     plan = plan_for(suite, 1, 2, dtypes=("f32", "f64"))
     with cluster_of(Start("one", 1, {"fragile gfx1100": 1})) as cluster:
         pools = lambda plan, jobs: cluster.pool(suite, plan)  # noqa: E731
-        with Journal(tmp_path / "partial", {}) as journal:
+        with recording_journal(tmp_path / "partial", {}) as journal:
             cases = list(outcomes(plan, suite, journal, pools=pools))
-        with Journal(tmp_path / "partial", {}) as journal:
-            assert len(journal) == 2
+        with recording_journal(tmp_path / "partial", {}) as journal:
+            assert len(journal.entries) == 2
             assert list(outcomes(plan, suite, journal, pools=pools)) == cases
-    with Journal(tmp_path / "other", {}) as journal:
+    with recording_journal(tmp_path / "other", {}) as journal:
         assert list(outcomes(plan, suite, journal, jobs=1)) == cases
 
 

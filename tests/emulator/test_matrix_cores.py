@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import ziglang
+from elftools.elf.elffile import ELFFile
 from isa_harness import _DESCRIPTOR, _FAMILIES, _HEAD, _METADATA, MACHINES, Machine, _library
 from matrix_definition import (
     Modifiers,
@@ -24,7 +27,7 @@ from matrix_definition import (
 
 from parity import codeobject, emulator, zig
 from parity.emulator.approximate import Results
-from parity.emulator.matrix import BITS, SUMS, Matrix, matrices
+from parity.emulator.matrix import BITS, SUMS, Matrix, matrices, spellings
 from parity.emulator.shadow import DOWN, shadow_seed
 from parity.toolchain.targets import TARGETS
 
@@ -41,17 +44,47 @@ def refused(target: str, lines: Sequence[str], folder: Any) -> dict[str, str]:
     return {lines[int(line) - 1]: why for line, why in reversed(found)}
 
 
+def names_that_llvm_has() -> set[str]:
+    """Of instructions of matrix cores, of any target, in the text of the assembler itself."""
+    assembler = Path(ziglang.__file__).with_name("zig").read_bytes()
+    return {name.decode() for name in re.findall(rb"v_(?:mfma|smfmac|wmma|swmmac)_[a-z0-9_]+", assembler)}
+
+
 def test_the_table_has_what_the_assembler_knows(tmp_path):
-    """Every instruction of the table assembles, and every one of the manuals that assembles is in the table."""
+    """Every instruction of the table assembles, and whatever else LLVM or a manual names does not."""
     manuals = {n for f in _FAMILIES for n in _library(f) if re.match(r"v_(mfma|smfmac|wmma|swmmac)_", n)}
+    named = manuals | names_that_llvm_has()
+    assert len(named) > 150
     for target in MATRIX_TARGETS:
-        rows = matrices(target)
-        assert not refused(target, [Use(row).text for row in rows.values()], tmp_path)
-        others = [f"{name} v[0:3], v[8:9], v[10:11], v[0:3]" for name in sorted(manuals - rows.keys())]
+        known = spellings(target)
+        assert not refused(target, [Use(row).text for row in matrices(target).values()], tmp_path)
+        others = [f"{name} v[0:3], v[8:9], v[10:11], v[0:3]" for name in sorted(named - known.keys())]
         unknown = ("instruction not supported on this GPU", "invalid instruction", "not a valid")
         said = refused(target, others, tmp_path)
         for line in others:
             assert any(each in said.get(line, "") for each in unknown), (target, line, said.get(line))
+
+
+def test_older_names_are_the_same_instructions(tmp_path, cache):
+    names = {name: row for name, row in spellings("gfx942").items() if name != row.instruction}
+    assert len(names) == 29
+    uses = [Use(row) for row in names.values()]
+    texts = [[use.text for use in uses]]
+    texts.append([f"{name} {use.text.partition(' ')[2]}" for name, use in zip(names, uses, strict=True)])
+    codes = []
+    for number, lines in enumerate(texts):
+        source = tmp_path / f"{number}.s"
+        source.write_text("".join(f"\t{line}\n" for line in lines))
+        command = ["clang", "-x", "assembler", "--target=amdgcn-amd-amdhsa", "-mcpu=gfx942", "-c", source]
+        assert zig.run([*command, "-o", source.with_suffix(".o")]).returncode == 0
+        codes.append(ELFFile(source.with_suffix(".o").open("rb")).get_section_by_name(".text").data())
+    assert codes[0] == codes[1]
+    use = Use(names["v_mfma_f32_4x4x4bf16_1k"])
+    bench = Bench(cache, "gfx942", [use])
+    text = listing(bench.machine, [use]).replace(use.row.instruction, "v_mfma_f32_4x4x4bf16_1k")
+    bench.code = codeobject.parse(text, "matrices")
+    registers, whole = registers_of(use, 1, "whole")
+    assert not differences(use, registers, bench.run(0, whole), whole[64:], exactly(use))
 
 
 NO_MODIFIERS = Modifiers()
@@ -59,7 +92,10 @@ NO_MODIFIERS = Modifiers()
 
 @dataclass(frozen=True)
 class Use:
-    """An instruction with modifiers. Registers of A begin at v4, of B at v16, indices are v28, C v32, D v64."""
+    """An instruction with modifiers. Registers of A begin at v4, of B at v16, indices are v28, C v32, D v64.
+
+    All but indices may be accumulation registers, "a".
+    """
 
     row: Matrix
     modifiers: Modifiers = NO_MODIFIERS
@@ -73,7 +109,8 @@ class Use:
     def text(self) -> str:
         last = "v28" if self.row.sparse else self.operand("d", 32, self.accumulate)
         into = self.operand("d", 64, self.accumulate)
-        text = f"{self.row.instruction} {into}, {self.operand('a', 4)}, {self.operand('b', 16)}, {last}"
+        a, b = (self.operand(which, first, self.accumulate) for which, first in (("a", 4), ("b", 16)))
+        text = f"{self.row.instruction} {into}, {a}, {b}, {last}"
         return f"{text} {self.modifiers.text}".strip()
 
 
@@ -87,7 +124,7 @@ def body(machine: Machine, use: Use) -> Iterator[str]:
     for number in wanted:
         yield f"global_load_{load} v{number}, v1, s[4:5] offset:{4 * number}"
     if use.accumulate == "a":
-        for number in (*range(32, 32 + count), *range(64, 64 + count)):
+        for number in wanted:
             yield f"v_accvgpr_write_b32 a{number}, v{number}"
     execs = "exec_lo" if machine.lanes == 32 else "exec"
     yield f"s_mov_b{machine.lanes} {execs}, 5"
@@ -413,3 +450,14 @@ def test_products_are_those_of_the_definition(target, cache):
 
 def test_sums_have_a_meaning():
     assert {row.sums for target in MATRIX_TARGETS for row in matrices(target).values()} == SUMS.keys()
+
+
+def test_the_documentation_says_of_every_instruction_how_it_adds():
+    page = (Path(__file__).parents[2] / "docs" / "matrix-cores.md").read_text()
+    shown, known = {}, {}
+    for target, sums, how, names in re.findall(r"^\| (gfx\w+) \| (\w+) \| (.+?) \| (`v_.*`) \|$", page, re.MULTILINE):
+        shown |= {(target, name): sums for name in re.findall(r"`(\w+)`", names)}
+        known.setdefault(sums, set()).add(how)
+    assert shown == {(t, row.instruction): row.sums for t in MATRIX_TARGETS for row in matrices(t).values()}
+    assert known.keys() == SUMS.keys() and all(len(each) == 1 for each in known.values())
+    assert all(f"* *{sums}*: {meaning}" in page for sums, meaning in SUMS.items())

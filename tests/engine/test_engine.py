@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import pytest
+from negating import FRAGILE, IDLE, NEGATING, STEADY, plan_for
 
-from parity.codeobject import CodeObject, Kernel
 from parity.compare import Status
-from parity.engine import Column, Journal, Plan, RecordWriter, environment, outcomes, pool, read_record, run, tasks_of
+from parity.engine import (
+    Column,
+    Plan,
+    RecordWriter,
+    environment,
+    outcomes,
+    pool,
+    read_record,
+    recording_journal,
+    run,
+    tasks_of,
+)
 from parity.runners import Evidence
 
-PLUGIN = '''
+PLUGIN = (
+    NEGATING
+    + '''
 class Fragile(Negating):
     """Negates; dies of 3 elements, hangs on 4, raises on 5, is wrong for 7, loses its device on 8."""
     name, wrong = "fragile", (7,)
@@ -18,15 +31,8 @@ class Fragile(Negating):
         if numel == 4: time.sleep(3600)
         if numel == 5: raise RuntimeError("five")
         if numel == 8: return Outcome({}, Fault("cudaErrorAssert", "device-side assert triggered", lost=True))
-
-class Steady(Negating):
-    """Negates, whatever comes, on a device of the other vendor."""
-    name, vendor, target = "steady", "cuda", "sm_90"
-
-class Idle(Negating):
-    """Does not negate."""
-    name, wrong = "idle", range(1000)
 '''
+)
 
 
 @pytest.fixture
@@ -34,18 +40,6 @@ def plugin(installed, monkeypatch):
     """The runners ``fragile``, ``steady`` and ``idle``."""
     installed("fragile", PLUGIN, fragile="Fragile", steady="Steady", idle="Idle")
     monkeypatch.setenv("PARITY_HIPIFY", "helpful")  # or a failure has the module compiled in that style, for long
-
-
-FRAGILE = Column("fragile", "gfx1100", Evidence.NOT_RUN, "amd", "fragile")
-STEADY = Column("steady", "sm_90", Evidence.NOT_RUN, "cuda", "steady")
-
-
-def plan_for(suite, *sizes: int, seconds: float = 5.0, examples: int = 1, columns=(FRAGILE,)) -> Plan:
-    cases = [f"unary.neg[f32](x={n}~normal@0)" for n in sizes]
-    kernel = Kernel("uneg_f32", (), 0, 0, 0, 0, 0, 32)
-    code = CodeObject("unary", "gfx1100", "", {"uneg_f32": kernel}, "digest")
-    objects = {("unary", column): code for column in columns}
-    return Plan.of(suite, tasks_of(suite.select(cases), columns), objects, examples=examples, seconds=seconds)
 
 
 def test_there_are_no_more_processes_than_kernels_and_columns(suite, monkeypatch):
@@ -77,7 +71,7 @@ def test_a_crash_a_hang_and_an_exception_cost_one_case_each(suite):
 
 @pytest.mark.usefixtures("plugin")
 def test_a_crash_a_hang_and_an_exception_cost_a_recording_one_case_each(suite, tmp_path):
-    with Journal(tmp_path / "some.partial", {}) as journal:
+    with recording_journal(tmp_path / "some.partial", {}) as journal:
         cases = list(outcomes(plan_for(suite, 1, 3, 4, 5, 6), suite, journal, jobs=2))
         assert list(outcomes(plan_for(suite, 1, 3, 4, 5, 6), suite, journal)) == cases
     faults = {int(c.case.partition("x=")[2].partition("~")[0]): c.fault for c in cases}
@@ -106,8 +100,7 @@ def test_a_crash_costs_one_case_on_one_column_and_the_other_one_knows_who_is_wro
 
 @pytest.mark.usefixtures("plugin")
 def test_the_simplest_case_is_run_by_the_other_vendor_too(suite):
-    idle = Column("idle", "gfx1100", Evidence.NOT_RUN, "amd", "idle")
-    _, failing = run(plan_for(suite, 7, columns=(STEADY, idle)), suite, jobs=1)
+    _, failing = run(plan_for(suite, 7, columns=(STEADY, IDLE)), suite, jobs=1)
     small = failing.minimal
     assert "x=1~" in small.case
     assert (small.against.conclusion, small.against.total) == ("AMD is wrong", 1)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 from parity.compare import Conclusion, Status
@@ -35,16 +33,8 @@ LIBRARY = Column("numbers", "here", Evidence.LIBRARY, "host", "numbers")
 
 
 @pytest.fixture
-def plugin(tmp_path, monkeypatch):
-    package = tmp_path / "site"
-    (package / "numbers_runner-1.0.dist-info").mkdir(parents=True)
-    (package / "numbers_runner.py").write_text(PLUGIN)
-    (package / "numbers_runner-1.0.dist-info" / "METADATA").write_text("Name: numbers-runner\nVersion: 1.0\n")
-    (package / "numbers_runner-1.0.dist-info" / "entry_points.txt").write_text(
-        "[parity.runners]\nnumbers = numbers_runner:Numbers\n"
-    )
-    monkeypatch.syspath_prepend(str(package))
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(package), *filter(None, [os.environ.get("PYTHONPATH")])]))
+def plugin(installed):
+    installed("numbers_runner", PLUGIN, numbers="Numbers")
 
 
 def plan(suite, *selectors):

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import errno
+import functools
 import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from negating import NEGATING, plan_for
 
 from parity.cache import Cache
 from parity.cli import main
 from parity.codeobject import CodeObject, Kernel
 from parity.compare import Status, Verdict
-from parity.engine import Column, Journal, Plan, outcomes, run, tasks_of
+from parity.engine import Column, Plan, outcomes, recording_journal, run, tasks_of
 from parity.engine.check import Checked, Subject
 from parity.engine.minimize import Search, minimize
 from parity.engine.worker import Worker
@@ -22,7 +24,9 @@ from parity.launch import Fault, Outcome
 from parity.report import not_judged
 from parity.runners import Evidence
 
-LACKING = '''
+LACKING = (
+    NEGATING
+    + '''
 class Lacking(Negating):
     """Negates; of 2 to 6 elements something else than the kernel keeps it from that, and 7 it gets wrong."""
     name, wrong = "lacking", (7,)
@@ -33,24 +37,19 @@ class Lacking(Negating):
         if numel == 5: raise SystemLacks("cannot write the cache folder")
         if numel == 6: return Outcome({}, Fault("out of memory", "hipErrorOutOfMemory"))
 '''
+)
 COLUMN = Column("lacking", "gfx1100", Evidence.NOT_RUN, "amd", "lacking")
 
 
 @pytest.fixture
-def plan_for(suite, installed):
+def lacking(suite, installed):
     """A plan of cases with so many elements each, on a runner that is installed for every new process."""
     installed("lacking", LACKING, lacking="Lacking")
-    code = CodeObject("unary", "gfx1100", "", {"uneg_f32": Kernel("uneg_f32", (), 0, 0, 0, 0, 0, 32)}, "digest")
-
-    def make(*sizes):
-        tasks = tasks_of(suite.select([f"unary.neg[f32](x={n}~normal@0)" for n in sizes]), (COLUMN,))
-        return Plan.of(suite, tasks, {("unary", COLUMN): code}, examples=1)
-
-    return make
+    return functools.partial(plan_for, suite, columns=(COLUMN,))
 
 
-def test_what_is_not_the_kernel_s_fault_is_not_judged_and_the_rest_is(suite, plan_for):
-    records = list(run(plan_for(1, 2, 3, 4, 5, 6, 7, 8), suite, jobs=1))
+def test_what_is_not_the_kernel_s_fault_is_not_judged_and_the_rest_is(suite, lacking):
+    records = list(run(lacking(1, 2, 3, 4, 5, 6, 7, 8), suite, jobs=1))
     found = [(record.verdict.status, record.verdict.kind) for record in records]
     assert found == [
         (Status.PASS, ""),
@@ -68,9 +67,9 @@ def test_what_is_not_the_kernel_s_fault_is_not_judged_and_the_rest_is(suite, pla
 
 
 @pytest.mark.parametrize("size", [2, 3, 4])
-def test_a_recording_has_no_fault_that_is_not_the_kernel_s(suite, plan_for, tmp_path, size):
-    with Journal(tmp_path / "some.partial", {}) as journal, pytest.raises(SystemLacks):
-        list(outcomes(plan_for(size), suite, journal, jobs=1))
+def test_a_recording_has_no_fault_that_is_not_the_kernel_s(suite, lacking, tmp_path, size):
+    with recording_journal(tmp_path / "some.partial", {}) as journal, pytest.raises(SystemLacks):
+        list(outcomes(lacking(size), suite, journal, jobs=1))
 
 
 @pytest.fixture

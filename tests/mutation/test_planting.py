@@ -50,7 +50,8 @@ OF_SOURCE = [
 @pytest.mark.parametrize(("line", "operator", "changed"), OF_SOURCE, ids=lambda each: each if " " in each else None)
 def test_an_operator_of_source_makes_its_edit(line, operator, changed):
     text = FUNCTION.format(line)
-    found = [edited(text, edit) for edit in source_edits(text, {2}) if edit.operator.name == operator]
+    edits = (each for each in source_edits(text, {2}) if each.operator.name == operator)
+    found = [edited(text, each.start, each.old, each.new) for each in edits]
     assert FUNCTION.format(changed) in found
 
 

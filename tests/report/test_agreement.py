@@ -23,9 +23,7 @@ RULES = Against(Conclusion.RULES, 1, 12, 1e6, ("D5", "D14"), column=CUDA.known_a
 
 
 def record(entry, column, against=None, verdict=None):
-    found = verdict or Verdict(Status.PASS, budget=0.25)
-    case = CaseRecord("c", entry.op.name, entry.kernel, entry.op.module, column.runner, column.target, "", found)
-    return replace(case, against=against)
+    return CaseRecord.of(entry, column, "c", verdict or Verdict(Status.PASS, budget=0.25), against=against)
 
 
 def matrix_of(entries, by_target):

@@ -19,8 +19,7 @@ from parity.mutation.recall import ByKernel, Recall
 from parity.report import Reproduction, make_matrix
 from parity.report.document import document
 from parity.report.html import Shown, Sources, content, page, recall_content
-from parity.report.html.classes import CLASSES
-from parity.report.html.content import packed
+from parity.report.html.content import CLASSES, packed
 from parity.report.html.excerpts import Excerpt
 from parity.report.html.page import LIBRARIES, PROGRAM
 

@@ -17,8 +17,7 @@ AGAIN = Reproduction("parity run")
 
 
 def record(entry, verdict, **more):
-    names = (entry.op.name, entry.kernel, entry.op.module)
-    return CaseRecord("unary.neg[f32](x=1~mixed@0)", *names, "emulated", "gfx1100", "emulated", verdict, **more)
+    return CaseRecord.of(entry, COLUMNS[0], "unary.neg[f32](x=1~mixed@0)", verdict, **more)
 
 
 @pytest.fixture

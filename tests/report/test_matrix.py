@@ -20,7 +20,7 @@ GFX = Column("emulated", "gfx1100", "emulated")
 
 
 def record(entry, verdict, target="gfx1100"):
-    return CaseRecord("case", entry.op.name, entry.kernel, entry.op.module, "emulated", target, "emulated", verdict)
+    return CaseRecord.of(entry, replace(GFX, target=target), "case", verdict)
 
 
 def passing(budget=0.0, **more):

@@ -3,8 +3,8 @@
 // operand is columns * leading elements, none shorter than a column, and every object is destroyed before the next
 // handle is made.
 //
-// PARITY_BLAS_FAULT="FUNCTION=STATUS" lets a function return that status, "FUNCTION=-1" lets it find nothing, and
-// "FUNCTION=abort" ends the process, as rocBLAS does where it has no kernels for a GPU.
+// In the file that PARITY_BLAS_FAULT names "FUNCTION=STATUS" lets a function return that status, "FUNCTION=-1" lets it
+// find nothing, and "FUNCTION=abort" ends the process, as rocBLAS does where it has no kernels for a GPU.
 
 #include <stdint.h>
 #include <stdio.h>
@@ -24,9 +24,14 @@ enum { Compute32F = 2, Compute64F = 7, GemmDefault = 160 };
 static int live;
 
 static int planted(const char *function) {
-    const char *fault = getenv("PARITY_BLAS_FAULT");
+    char fault[100] = "";
     size_t length = strlen(function);
-    if (!fault || strncmp(fault, function, length) || fault[length] != '=') return Success;
+    FILE *file = fopen(getenv("PARITY_BLAS_FAULT"), "r");
+    if (file) {
+        fault[fread(fault, 1, sizeof fault - 1, file)] = 0;
+        fclose(file);
+    }
+    if (strncmp(fault, function, length) || fault[length] != '=') return Success;
     if (!strcmp(fault + length + 1, "abort")) {
         fprintf(stderr, "rocBLAS error: Cannot read TensileLibrary.dat\n");
         abort();
@@ -54,10 +59,9 @@ static int create(struct Object **object) {
     return Success;
 }
 static int create_handle(struct Object **object) { return live ? InternalError : create(object); }
-static int destroy(struct Object *object) {
+static void destroy(struct Object *object) {
     free(object);
     live--;
-    return Success;
 }
 
 // Products
@@ -122,7 +126,7 @@ static int multiply(struct Operand a, struct Operand b, int64_t m, int64_t n, in
 // hipBLAS
 
 API int hipblasCreate(struct Object **handle) { PLANTED; return create_handle(handle); }
-API int hipblasDestroy(struct Object *handle) { PLANTED; return destroy(handle); }
+API int hipblasDestroy(struct Object *handle) { destroy(handle); PLANTED; return Success; }
 API int hipblasSetStream(struct Object *handle, void *stream) {
     PLANTED;
     if (!handle) return NotInitialized;
@@ -162,7 +166,7 @@ struct Heuristic {
 };
 
 API int hipblasLtCreate(struct Object **handle) { PLANTED; return create_handle(handle); }
-API int hipblasLtDestroy(struct Object *handle) { PLANTED; return destroy(handle); }
+API int hipblasLtDestroy(struct Object *handle) { destroy(handle); PLANTED; return Success; }
 API int hipblasLtGetVersion(struct Object *handle, int *version) {
     PLANTED;
     if (!handle) return NotInitialized;
@@ -176,7 +180,7 @@ API int hipblasLtMatmulDescCreate(struct Object **made, int compute, int scale) 
     (*made)->operations[0] = (*made)->operations[1] = OpN;
     return Success;
 }
-API int hipblasLtMatmulDescDestroy(struct Object *made) { PLANTED; return destroy(made); }
+API int hipblasLtMatmulDescDestroy(struct Object *made) { destroy(made); PLANTED; return Success; }
 API int hipblasLtMatmulDescSetAttribute(struct Object *made, int attribute, const int32_t *value, size_t size) {
     PLANTED;
     if ((attribute != 0 && attribute != 1) || size != sizeof *value) return InvalidValue;
@@ -189,9 +193,9 @@ API int hipblasLtMatrixLayoutCreate(struct Object **made, int type, uint64_t row
     (*made)->type = type, (*made)->rows = rows, (*made)->columns = columns, (*made)->leading = leading;
     return Success;
 }
-API int hipblasLtMatrixLayoutDestroy(struct Object *made) { PLANTED; return destroy(made); }
+API int hipblasLtMatrixLayoutDestroy(struct Object *made) { destroy(made); PLANTED; return Success; }
 API int hipblasLtMatmulPreferenceCreate(struct Object **made) { PLANTED; return create(made); }
-API int hipblasLtMatmulPreferenceDestroy(struct Object *made) { PLANTED; return destroy(made); }
+API int hipblasLtMatmulPreferenceDestroy(struct Object *made) { destroy(made); PLANTED; return Success; }
 API int hipblasLtMatmulPreferenceSetAttribute(struct Object *made, int attribute, const uint64_t *value, size_t size) {
     PLANTED;
     if (attribute != 1 || size != sizeof *value) return InvalidValue;

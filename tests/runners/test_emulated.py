@@ -68,6 +68,15 @@ def test_an_output_that_is_not_reached_keeps_its_poison(suite, session, code):
     assert after.buffers["out"][99:].tobytes() == call.buffers["out"].data[99:].tobytes()
 
 
+def test_a_kernel_that_writes_into_its_input_runs_to_the_end(suite, session, code):
+    call, _ = outcome(suite, session, code, "unary.neg[f32](x=100~normal@0 null-info)")
+    assert not call.buffers["x"].writable
+    *others, x, _ = call.launch.args
+    after = outcome(suite, session, code, "unary.neg[f32](x=100~normal@0 null-info)", args=(*others, x, x))[1]
+    assert after.fault is None
+    assert np.array_equal(after.buffers["x"], -call.inputs["x"])
+
+
 def test_reading_past_the_end_is_a_fault_with_its_place(suite, session, code):
     call, _ = outcome(suite, session, code, "unary.neg[f32](x=100~normal@0 null-info)")
     long = (type(call.launch.args[0])(call.launch.args[0].dtype, 101), *call.launch.args[1:])

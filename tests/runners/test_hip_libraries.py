@@ -49,6 +49,7 @@ def set_machine(monkeypatch, folder, **more):
     for name, value in environment(("gfx1100",), **more).items():
         paths = [str(folder), value] if name == "LD_LIBRARY_PATH" else [value]
         monkeypatch.setenv(name, os.pathsep.join(paths))
+    monkeypatch.setenv("PARITY_BLAS_FAULT", str(folder / "fault"))
 
 
 @pytest.fixture
@@ -65,6 +66,14 @@ def library(request, folder):
     with pytest.MonkeyPatch.context() as patch:
         set_machine(patch, folder)
         yield runner(request.param)
+
+
+@pytest.fixture
+def plant(folder):
+    """Plant a fault in the libraries, also in a process that has them open."""
+    file = folder / "fault"
+    yield file.write_text
+    file.unlink()
 
 
 def numbers(name, rows, columns):
@@ -166,53 +175,52 @@ def test_what_it_does_not_have_is_unsupported(name, case, says):
         runner(name).compute("gfx1100", case)
 
 
-FUNCTIONS = (
-    *("hipblasCreate", "hipblasSetStream", "hipblasGemmEx", "hipblasDestroy"),
-    *("hipblasLtCreate", "hipblasLtMatmulDescCreate", "hipblasLtMatmulDescSetAttribute", "hipblasLtMatmulDescDestroy"),
-    *("hipblasLtMatrixLayoutCreate", "hipblasLtMatrixLayoutDestroy", "hipblasLtMatmulPreferenceCreate"),
-    *("hipblasLtMatmulPreferenceSetAttribute", "hipblasLtMatmulPreferenceDestroy", "hipblasLtMatmulAlgoGetHeuristic"),
-    *("hipblasLtMatmul", "hipblasLtDestroy"),
-)
+FUNCTIONS = {
+    "hipblas": ("Create", "SetStream", "GemmEx", "Destroy"),
+    "hipblaslt": (
+        *("Create", "MatmulDescCreate", "MatmulDescSetAttribute", "MatmulDescDestroy", "MatrixLayoutCreate"),
+        *("MatrixLayoutDestroy", "MatmulPreferenceCreate", "MatmulPreferenceSetAttribute", "MatmulPreferenceDestroy"),
+        *("MatmulAlgoGetHeuristic", "Matmul", "Destroy"),
+    ),
+}
+PREFIXES = {"hipblas": "hipblas", "hipblaslt": "hipblasLt"}
 
 
 @needs_bindings
-@pytest.mark.parametrize("function", FUNCTIONS)
-def test_every_status_is_checked_and_named(machine, monkeypatch, function):
-    machine()
-    monkeypatch.setenv("PARITY_BLAS_FAULT", f"{function}=2")
-    library = runner("hipblaslt" if function.startswith("hipblasLt") else "hipblas")
-    with pytest.raises(libraries.LibraryError, match=f"^HIPBLAS_STATUS_ALLOC_FAILED: returned by {function}$"):
-        library.compute("gfx1100", asked(A, B))
-
-
-@needs_bindings
-@pytest.mark.parametrize("name", NAMES)
-def test_a_library_that_ends_the_process_costs_its_product_only(machine, monkeypatch, name):
-    machine()
-    monkeypatch.setenv("PARITY_BLAS_FAULT", f"{GEMM[name]}=abort")
-    library = runner(name)
-    with pytest.raises(libraries.LibraryError, match=r"^crash: .* exit code -6\nrocBLAS error: Cannot read Tensile"):
-        library.compute("gfx1100", asked(A, B))
-    monkeypatch.delenv("PARITY_BLAS_FAULT")
+def test_every_status_is_checked_and_named(library, plant):
+    for function in (f"{PREFIXES[library.name]}{each}" for each in FUNCTIONS[library.name]):
+        plant(f"{function}=2")
+        with pytest.raises(libraries.LibraryError, match=f"^HIPBLAS_STATUS_ALLOC_FAILED: returned by {function}$"):
+            library.compute("gfx1100", asked(A, B))
+    plant("")
     check(library, A, B)
 
 
 @needs_bindings
-@pytest.mark.parametrize(
-    ("name", "fault", "says"),
-    [
-        ("hipblas", "hipblasGemmEx=7", "hipblasGemmEx returned HIPBLAS_STATUS_NOT_SUPPORTED"),
-        ("hipblas", "hipblasCreate=8", "hipblasCreate returned HIPBLAS_STATUS_ARCH_MISMATCH"),
-        ("hipblaslt", "hipblasLtMatmulAlgoGetHeuristic=-1", "has no algorithm for f32 NN 4 x 4 x 6"),
-    ],
-)
-def test_what_the_library_does_not_have_is_unsupported(machine, monkeypatch, name, fault, says):
-    machine()
-    monkeypatch.setenv("PARITY_BLAS_FAULT", fault)
-    library = runner(name)
-    for _ in range(2):  # the process goes on, and nothing is left behind in the library
-        with pytest.raises(Unsupported, match=says):
-            library.compute("gfx1100", asked(A, B))
+def test_a_library_that_ends_the_process_costs_its_product_only(library, plant):
+    plant(f"{GEMM[library.name]}=abort")
+    with pytest.raises(libraries.LibraryError, match=r"^crash: .* exit code -6\nrocBLAS error: Cannot read Tensile"):
+        library.compute("gfx1100", asked(A, B))
+    plant("")
+    check(library, A, B)
+
+
+LACKING = {
+    "hipblas": {
+        "hipblasGemmEx=7": "hipblasGemmEx returned HIPBLAS_STATUS_NOT_SUPPORTED",
+        "hipblasCreate=8": "hipblasCreate returned HIPBLAS_STATUS_ARCH_MISMATCH",
+    },
+    "hipblaslt": {"hipblasLtMatmulAlgoGetHeuristic=-1": "has no algorithm for f32 NN 4 x 4 x 6"},
+}
+
+
+@needs_bindings
+def test_what_the_library_does_not_have_is_unsupported(library, plant):
+    for fault, says in LACKING[library.name].items():
+        plant(fault)
+        for _ in range(2):  # the process goes on, and nothing is left behind in the library
+            with pytest.raises(Unsupported, match=says):
+                library.compute("gfx1100", asked(A, B))
 
 
 @needs_bindings

@@ -22,19 +22,10 @@ class Other:
 
 
 @pytest.fixture
-def install(tmp_path, monkeypatch):
+def install(installed, tmp_path, monkeypatch):
     """Installs a plug-in ``other`` with that source text. ``findings`` need not look through a cache of any size."""
     monkeypatch.setenv("PARITY_CACHE", str(tmp_path / "cache"))
-
-    def do(source: str, name: str = "other_runner", point: str = "other") -> None:
-        (tmp_path / f"{name}.py").write_text(source)
-        info = tmp_path / f"{name}-1.0.dist-info"
-        info.mkdir()
-        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
-        (info / "entry_points.txt").write_text(f"[parity.runners]\n{point} = {name}:Other\n")
-        monkeypatch.syspath_prepend(str(tmp_path))
-
-    return do
+    return lambda source, name="other_runner", point="other": installed(name, source, **{point: "Other"})
 
 
 def test_the_emulated_runner_is_there_and_is_a_runner():

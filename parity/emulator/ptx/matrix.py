@@ -111,9 +111,10 @@ def _multiply(o: Operation, words: list[str], layout: str, m: int, n: int, k: in
                 found.append(o.source(each, "b32"))
         lines.append(f"const V<u32> {name}[] = {{{', '.join(found)}}};")
     sums = "CHAIN" if d == "f64" else "EXACT" if d == "s32" else "TENSOR"
+    group = k // 2 if a in ("e4m3", "e5m2") else k  # runtime/matrix.cpp says why
     signs = (a == "s8") | (b == "s8") << 1
     fields = {
-        "layout": layout, "sums": f"SUM_{sums}", "m": m, "n": n, "k": k, "blocks": 1, "group": k,
+        "layout": layout, "sums": f"SUM_{sums}", "m": m, "n": n, "k": k, "blocks": 1, "group": group,
         "a": f"TYPE_{_TYPES[a]}", "b": f"TYPE_{_TYPES[b]}", "d": f"TYPE_{_SUMS[d]}",
         "neg_lo": signs, "clamp": int("satfinite" in words),
     }  # fmt: skip

@@ -79,8 +79,8 @@ static u32 dense(const Product &p, const V<u32> *index, Place at, u32 k) {
   const u32 first = p.layout == CDNA && p.cbsz ? 0 : p.abid * bits;
   return k / 2 * 4 + (lane_of(index, 0, at.lane) >> (first + 2 * at.element) & 3);
 }
-static i32 least(const Product &p, Type t) { // exponent of a normal number
-  return t == TYPE_F16 ? -14 : t == TYPE_FP8 ? (p.fnuz ? -7 : -6) : t == TYPE_BF8 ? (p.fnuz ? -15 : -14) : -126;
+static i32 least(const Product &p, Type t) { // exponent of a normal number; f8 goes through f16 on tensor cores
+  return t == TYPE_FP8 && p.layout == MMA ? -14 : t == TYPE_F16 ? -14 : t == TYPE_FP8 ? (p.fnuz ? -7 : -6) : t == TYPE_BF8 ? (p.fnuz ? -15 : -14) : -126;
 }
 static f64 negated(f64 x, bool yes) { return yes ? -x : x; }
 
@@ -240,11 +240,25 @@ struct Sum {
     if (p.d == TYPE_F16) return sum;
     return size_of(sum) >= 0x1p128 ? sum * __builtin_inf() : (f64)rounded(sum, ZERO_);
   }
+  // Of one product of f8 nvcc makes two of f16 for sm_90: of the first two of every four k, then of the others.
+  f64 tensors(f64 sum, const f64 *product, const i32 *exponent, u32 depth) const {
+    const u32 parts = depth / p.group;
+    for (u32 part = 0; part < parts; part++) {
+      f64 some[TERMS];
+      i32 theirs[TERMS];
+      u32 n = 0;
+      for (u32 k = 0; k < depth; k++)
+        if (k / 2 % parts == part) some[n] = product[k], theirs[n++] = exponent[k];
+      sum = tensor(sum, some, theirs, n);
+      if (p.d == TYPE_F16 && part + 1 < parts) sum = (f64)(f16)(f32)to_odd_f32(sum);
+    }
+    return sum;
+  }
   // A row of A times a column of B, and C; the result is rounded to f32 unless D is narrower.
   f64 total(f64 c, const f64 *product, const i32 *exponent) const {
     const u32 depth = p.sparse ? p.k / 2 : p.k;
     const bool narrow = bits_of(p.d) == 16;
-    if (p.sums == SUM_TENSOR) return tensor(c, product, exponent, depth);
+    if (p.sums == SUM_TENSOR) return tensors(c, product, exponent, depth);
     f64 sum = p.flush && size_of(c) < 0x1p-126 ? 0 : c;
     if (way == MODEL || way == ONCE || way == ONCE_CUT || way == PAIRED) {
       for (u32 k = 0; k < depth; k += p.group) {

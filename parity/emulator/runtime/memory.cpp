@@ -45,7 +45,7 @@ u32 report(Context *c, u32 kind, u64 at, u32 bytes, u32 lane, u32 instruction) {
 }
 // Whether nothing wrote a place in LDS, or a wavefront that has not run yet will (a race), shows at the next barrier.
 static bool postponed(Context *c, u32 kind, u64 at, u32 bytes, u32 lane, u32 instruction) {
-  if (kind != READ_UNWRITTEN || at < c->lds || !c->trace || c->running->waves == 1) return false;
+  if (kind != READ_UNWRITTEN || at < c->lds || !c->trace[0] || c->running->waves == 1) return false;
   if (!c->running->unwritten.bytes) c->running->unwritten = {at, bytes, lane, instruction};
   return true;
 }
@@ -83,6 +83,13 @@ template <int STATE> static inline bool may_access_some(Context *c, u64 at, u32 
   u64 state[2] = {EACH_BYTE * STATE, EACH_BYTE * STATE};
   if (c->checked) copy_some((u8 *)state, c->shadow + offset, bytes);
   return (state[0] & state[1] & EACH_BYTE * STATE) == EACH_BYTE * STATE;
+}
+// Whether a kernel may write any of up to 64 bytes, of which all may be read. What it may not write needs no trace.
+static inline bool varies(Context *c, u64 at, u32 bytes) {
+  const u8 *s = c->shadow + (at - c->base);
+  u32 any = c->compares;
+  for (u32 i = 0; i < bytes; i++) any |= s[i] & WRITABLE;
+  return any;
 }
 
 // --- addresses that are no multiples of what the source's type promises ---
@@ -145,8 +152,9 @@ static u32 read_fault(Context *c, u32 why, u64 at, u32 bytes, u32 lane, u32 inst
 }
 
 // --- addresses of lanes ---
-static inline bool in_order(const Lanes<u64> &at, u64 bytes) { // each follows the one before
-  return mask(bools(at.vector() == at[0] + to<u64>(IOTA * (u32)bytes))) == ALL;
+static inline Mask out_of_order(const Lanes<u64> &at, Mask exec, u32 bytes) { // those that do not follow as the first one would have it
+  const u32 i = first(exec);
+  return mask(bools(at.vector() - to<u64>(IOTA * bytes) != at[i] - i * bytes)) & exec;
 }
 // The lanes that count for a load: one for all if they are at one place, which is not theirs alone.
 static inline Mask distinct(Context *c, Mask exec, const Lanes<u64> &at) {
@@ -156,120 +164,128 @@ static inline Mask distinct(Context *c, Mask exec, const Lanes<u64> &at) {
 }
 
 // --- tracing: which wavefront last wrote a byte, and which two last read it ---
+// Whether `f` is true of a cell of the bytes from `at` to `end`; those behind it are left out. Cells are as large as can be.
+static __attribute__((noinline)) void part(Cell &cell, Cell *parts, u32 n) {
+  cell.parted = 0;
+  for (u32 i = 0; i < n; i++) parts[i] = cell;
+}
+template <u32 LEVEL, class F> INLINE bool any_cell(Cell *const *cells, u64 at, u64 end, u32 who, u32 earlier, F f) {
+  constexpr u32 SIZE = CELLS[LEVEL];
+  for (u64 next; at < end; at = next) {
+    Cell &cell = cells[LEVEL][at / SIZE];
+    next = at / SIZE * SIZE + SIZE;
+    if constexpr (SIZE > 1) {
+      const bool apart = cell.parted > earlier;
+      if (apart | at % SIZE != 0 | next > end) {
+        constexpr u32 N = SIZE / CELLS[LEVEL + 1];
+        Cell *const parts = cells[LEVEL + 1] + at / SIZE * N;
+        if (!apart) part(cell, parts, N);
+        if (cell.parted != who) cell.parted = who;
+        if (any_cell<LEVEL + 1>(cells, at, next < end ? next : end, who, earlier, f)) return true;
+        continue;
+      }
+    }
+    if (f(cell, at)) return true;
+  }
+  return false;
+}
 // Two accesses conflict if they are of different wavefronts, nothing orders them, and one writes. Barriers order those
 // of a workgroup; an atomic that returns a value orders what follows it in the wavefront (a flag, a ticket).
-static bool conflict(const Group *g, const Wave &w, const Access &before, bool atomic, bool in_lds) {
-  if (before.who <= g->earlier || before.who == w.ordinal || (atomic && before.instruction & ATOMIC) || w.synchronised) return false;
-  bool same_group = before.who - g->wave[0].ordinal < g->waves;
-  return same_group ? before.epoch == w.epoch : !in_lds;
-}
+struct Tracer { // of an instruction of the wavefront that runs
+  Group *const g;
+  Wave &w;
+  Cell *const *const cells;
+  const u64 base, bytes, scratch, variables, lds;
+  const u32 earlier, mine, begin, waves;
+  const bool atomic;
+  const Access now;
+  Tracer(Context *c, u32 instruction, bool atomic = false)
+      : g(c->running), w(g->wave[g->current]), cells(c->trace), base(c->base), bytes(c->trace_bytes), scratch(c->scratch),
+        variables(c->variables), lds(c->lds), earlier(g->earlier), mine(w.ordinal), begin(g->wave[0].ordinal), waves(g->waves),
+        atomic(atomic | (instruction & COHERENT) != 0), now{mine, (u16)w.epoch, number(instruction & ~COHERENT, this->atomic)} {}
+  static u16 number(u32 instruction, bool atomic) { return (instruction < ATOMIC ? instruction : ATOMIC - 1) | (atomic ? ATOMIC : 0); }
+  __attribute__((always_inline)) bool conflicts(Access before, bool in_lds) const {
+    if (before.who <= earlier | before.who == mine) return false;
+    if (atomic && before.instruction & ATOMIC || w.synchronised) return false;
+    return before.who - begin < waves ? before.epoch == now.epoch : !in_lds;
+  }
+  template <bool WRITES> __attribute__((always_inline)) void note(Cell &cell) const {
+    if (WRITES) cell.write = now;
+    else {
+      if (cell.read[0].who != mine) cell.read[1] = cell.read[0];
+      cell.read[0] = now;
+    }
+  }
+  __attribute__((always_inline)) u64 place(u64 at) const { return at < variables ? at - base : at - variables + bytes; }
+  // What most accesses are: of bytes that nobody else accessed in a way that conflicts. False if one is not, or may not be.
+  template <bool WRITES> __attribute__((always_inline)) bool block(u64 at, u64 n) const {
+    const bool in_lds = at >= lds;
+    const u64 from = place(at);
+    if (at < variables && (from + n > bytes | at + n > scratch)) return false;
+    return !any_cell<0>(cells, from, from + n, mine, earlier, [&](Cell &cell, u64) __attribute__((always_inline)) {
+      if (conflicts(cell.write, in_lds)) return true;
+      if (!WRITES && atomic && cell.write.instruction & ATOMIC) return true;
+      if (WRITES && (conflicts(cell.read[0], in_lds) || conflicts(cell.read[1], in_lds))) return true;
+      note<WRITES>(cell);
+      return false;
+    });
+  }
+};
 // Of a compare-and-swap `changed` has the bits that it changes: bytes of them alone are written, and all were verified.
 static u32 trace_one(Context *c, u64 at, u32 bytes, u32 lane, u32 instruction, bool writes, bool atomic, bool same,
                      bool compares = false, u64 changed = 0) {
+  const Tracer t(c, instruction, atomic);
   Group *g = c->running;
-  Wave &w = g->wave[g->current];
-  bool in_lds = at >= c->lds;
-  atomic |= (instruction & COHERENT) != 0, instruction &= ~COHERENT;
-  bool top = at >= c->variables;
-  if (!top && at - c->base >= c->trace_bytes) return 0;
-  Trace *const traces = top ? c->top_trace : c->trace;
-  const u64 begin = top ? at - c->variables : at - c->base;
-  Access now = {w.ordinal, (u16)w.epoch, (u16)((instruction < ATOMIC ? instruction : ATOMIC - 1) | (atomic ? ATOMIC : 0))};
-  for (u32 k = 0; k < bytes; k++) {
-    Trace &t = traces[(begin + k) / TRACED];
-    const u32 i = (begin + k) % TRACED;
-    Access &write = t.write[i], &read = t.read[0][i], &read_before = t.read[1][i], *const reads_[] = {&read, &read_before};
+  Wave &w = t.w;
+  instruction &= ~COHERENT;
+  const bool in_lds = at >= c->lds;
+  const u64 from = t.place(at);
+  if (at < c->variables && from + bytes > c->trace_bytes) return 0;
+  auto one = [&](Cell &cell, u64 place) {
     if (compares) {
-      for (Access *r : reads_)
-        if (r->who == w.ordinal) g->feeds[r->instruction & ~ATOMIC] = 1, r->who = 0;
-      if (!(changed >> 8 * k & 0xff)) continue;
+      for (Access &r : cell.read)
+        if (r.who == t.mine) g->feeds[r.instruction & ~ATOMIC] = 1, r.who = 0;
+      if (!(changed >> 8 * (place - from) & 0xff)) return false;
     }
     // What follows an atomic load comes after what another wavefront did before its atomic (a flag).
-    if (atomic && !writes && write.instruction & ATOMIC && write.who > g->earlier && write.who != w.ordinal)
+    if (t.atomic && !writes && cell.write.instruction & ATOMIC && cell.write.who > t.earlier && cell.write.who != t.mine)
       w.synchronised = 1;
     const Access *other = nullptr;
-    if (conflict(g, w, write, atomic, in_lds) && !(same && writes)) other = &write;
+    if (t.conflicts(cell.write, in_lds) && !(same && writes)) other = &cell.write;
     if (writes)
-      for (const Access *r : reads_)
-        if (conflict(g, w, *r, atomic, in_lds)) other = r;
+      for (const Access &r : cell.read)
+        if (t.conflicts(r, in_lds)) other = &r;
     if (other) {
       c->other = other->instruction & ~ATOMIC;
-      bool reads = !writes || other != &write;
-      if (!reads || !c->compares) return fault(c, RACE, at, bytes, lane, instruction);
-      if (doubtful(c, RACE, at, bytes, lane, instruction, writes ? c->other : instruction)) return 1;
+      const bool reads = !writes || other != &cell.write;
+      if (!reads || !c->compares) return fault(c, RACE, at, bytes, lane, instruction) != 0;
+      if (doubtful(c, RACE, at, bytes, lane, instruction, writes ? c->other : instruction)) return true;
     }
-    if (writes) write = now;
-    else if (read.who != now.who) read_before = read, read = now;
-    else read = now;
-  }
+    if (writes) t.note<true>(cell);
+    else t.note<false>(cell);
+    return false;
+  };
+  for (u32 k = 0, n = compares ? 1 : bytes; k < bytes; k += n)
+    if (any_cell<0>(t.cells, from + k, from + k + n, t.mine, t.earlier, one)) return 1;
   return 0;
 }
-// What most accesses are: of bytes that nobody else accessed in a way that conflicts. The numbers that are the same for
-// all lanes are kept here, where no store changes them.
-typedef u64 Accesses __attribute__((ext_vector_type(TRACED)));
-typedef bool EachOf __attribute__((ext_vector_type(TRACED)));
-struct Tracer {
-  Trace *const traces, *const top;
-  const u64 base, end, scratch, variables, lds, earlier, mine, begin, waves, now;
-  const bool ordered, special;
-  Tracer(const Context *c, const Group *g, const Wave &w, u32 instruction)
-      : traces(c->trace), top(c->top_trace), base(c->base), end(c->base + c->trace_bytes), scratch(c->scratch),
-        variables(c->variables), lds(c->lds), earlier(g->earlier), mine(w.ordinal), begin(g->wave[0].ordinal), waves(g->waves),
-        now(scalar<u64>(Access{w.ordinal, (u16)w.epoch, (u16)instruction})), ordered(w.synchronised),
-        special(c->compares | instruction >= ATOMIC) {}
-  // Of eight bytes those whose last access conflicts with this one.
-  __attribute__((always_inline)) u8 conflicts(Accesses before, bool in_lds) const {
-    const Accesses by = before & ~0u, epoch = before ^ now;
-    const EachOf others = __builtin_convertvector((by > earlier) & (by != mine), EachOf);
-    if (!__builtin_bit_cast(u8, others)) return 0;
-    const EachOf in_group = __builtin_convertvector(((by - begin) & ~0u) < waves, EachOf);
-    const EachOf at_once = __builtin_convertvector((epoch & (u64)0xffff << 32) == 0, EachOf);
-    return __builtin_bit_cast(u8, (EachOf)(others & (in_group ? at_once : EachOf(!in_lds))));
-  }
-  // False if an access may be one that conflicts, at which it is to be traced in full.
-  template <bool WRITES> __attribute__((always_inline)) bool block(u64 at, u64 bytes) const {
-    const bool high = at >= variables, in_lds = at >= lds;
-    if (special | !high & (at + bytes > end | at + bytes > scratch)) return false;
-    at -= high ? variables : base;
-    Trace *t = (high ? top : traces) + at / TRACED;
-    at %= TRACED;
-    for (u64 n; bytes; bytes -= n, at = 0, t++) {
-      n = bytes < TRACED - at ? bytes : TRACED - at;
-      const u8 some = ((1u << n) - 1) << at;
-      const EachOf these = __builtin_bit_cast(EachOf, some);
-      const auto write = peek<Accesses>((u8 *)t->write), read = peek<Accesses>((u8 *)t->read[0]);
-      const auto before = peek<Accesses>((u8 *)t->read[1]);
-      u8 wrong = conflicts(write, in_lds);
-      if (WRITES) wrong |= conflicts(read, in_lds) | conflicts(before, in_lds);
-      if (!ordered & wrong & some) return false;
-      if (WRITES) poke((u8 *)t->write, these ? Accesses(now) : write);
-      else {
-        const EachOf another = __builtin_convertvector((read & ~0u) != mine, EachOf);
-        poke((u8 *)t->read[1], (these & another) ? read : before), poke((u8 *)t->read[0], these ? Accesses(now) : read);
-      }
-    }
-    return true;
-  }
-};
 constexpr u64 ARGUMENTS = 2048; // bytes for the kernarg segment
-// Of the lanes that execute, `lanes` are those that count: all, or one for all that access the same place.
+// Of the lanes that execute, `lanes` are those that count: one is enough for all that access the same place, and none is
+// needed where no kernel may write.
 template <bool WRITES> static u32 trace(Context *c, Mask exec, Mask lanes, const Lanes<u64> &at, u32 bytes, u32 instruction, Mask same) {
   Group *g = c->running;
   Wave &w = g->wave[g->current];
   // To look at the arguments or the size of the launch (with a vector load, in older compilers) is no work yet.
   if (exec && at[first(exec)] - c->kernarg >= ARGUMENTS) w.busy = 1;
   if (exec & w.missed) return fault(c, DIVERGENT_BARRIER, 0, 0, first(exec & w.missed), w.instruction);
-  const Tracer tracer(c, g, w, instruction);
-  if (lanes == ALL && at[LANES - 1] - at[0] == (LANES - 1) * bytes && in_order(at, bytes) &&
-      tracer.block<WRITES>(at[0], LANES * bytes))
-    return 0;
+  if (!lanes) return 0;
+  const Tracer tracer(c, instruction);
+  const V<u64> step = at.vector() - of_lane_before(at.vector());
+  const Mask go_on = mask(bools(step == 0) | bools(step == bytes)) & lanes & lanes << 1;
   for (Mask m = lanes, done; m; m &= ~done) {
-    u32 i = first(m);
-    done = m & -m;
-    u64 n = bytes; // of this lane and of those that go on behind it, or are where the one before is
-    for (u32 k = i + 1; k < LANES && m >> k & 1 && (at[k] == at[i] + n || at[k] == at[i] + n - bytes); k++)
-      n = at[k] - at[i] + bytes, done |= (Mask)1 << k;
-    if (tracer.block<WRITES>(at[i], n)) continue;
+    const u32 i = first(m), last = i + __builtin_ctzl(~(u64)(go_on >> i >> 1));
+    done = ~(~(Mask)1 << last); // lanes that go on behind the one before, or are where it is
+    if (tracer.block<WRITES>(at[i], at[last] - at[i] + bytes)) continue;
     done = m & -m;
     if (u64 place = at[i] - c->scratch; place < c->variables - c->scratch) {
       u64 all_lanes = g->waves * LANES, mine = g->current * LANES + i;
@@ -299,7 +315,7 @@ u32 atomic_done(Context *c, u64 at, u32 bytes, u64 changed, u32 lane, u32 instru
   if (compares) // without a trace this is all that is known of a load
     for (u32 i = 0; i < c->running->doubts; i++)
       if (Doubt &d = c->running->doubt[i]; d.at == at && d.kind != RACE) c->running->feeds[d.load] = 1;
-  if (c->trace && at - c->mailbox >= MAILBOX) {
+  if (c->trace[0] && at - c->mailbox >= MAILBOX) {
     Wave &w = c->running->wave[c->running->current];
     w.busy = 1;
     if (w.missed >> lane & 1) return fault(c, DIVERGENT_BARRIER, 0, 0, lane, w.instruction), 1;
@@ -308,7 +324,7 @@ u32 atomic_done(Context *c, u64 at, u32 bytes, u64 changed, u32 lane, u32 instru
   }
   return 0;
 }
-static u32 gather_untraced(Context *c, Mask lanes, const Lanes<u64> &at, u32 bytes, u32 instruction, V<u32> *out) {
+static u32 gather_untraced(Context *c, Mask lanes, const Lanes<u64> &at, u32 bytes, u32 instruction, V<u32> *out, Mask *vary = nullptr) {
   u32 n = bytes < 4 ? 1 : bytes / 4;
   u32 *flat = (u32 *)out;
   for (Mask m = lanes; m; m &= m - 1) {
@@ -316,6 +332,7 @@ static u32 gather_untraced(Context *c, Mask lanes, const Lanes<u64> &at, u32 byt
     if (!may_access_some<READABLE>(c, at[i], bytes))
       if (u32 why = refused(c, at[i], bytes, READABLE))
         if (read_fault(c, why, at[i], bytes, i, instruction)) return 1;
+    if (vary && varies(c, at[i], bytes)) *vary |= m & -m;
     copy_some((u8 *)w, c->data + (at[i] - c->base), bytes);
     for (u32 k = 0; k < n; k++) flat[k * LANES + i] = w[k];
   }
@@ -323,11 +340,12 @@ static u32 gather_untraced(Context *c, Mask lanes, const Lanes<u64> &at, u32 byt
 }
 u32 gather_at(Context *c, Mask exec, In<u64> where, u32 bytes, u32 instruction, V<u32> *out) {
   const Lanes<u64> at(where);
-  const Mask lanes = c->trace ? distinct(c, exec, at) : exec;
-  if (gather_untraced(c, lanes, at, bytes, instruction, out)) return 1;
+  const Mask lanes = c->trace[0] ? distinct(c, exec, at) : exec;
+  Mask vary = 0;
+  if (gather_untraced(c, lanes, at, bytes, instruction, out, &vary)) return 1;
   if (lanes != exec)
     for (u32 k = 0; k < (bytes + 3) / 4; k++) out[k] = all(((u32 *)(out + k))[first(exec)]);
-  return c->trace && trace<false>(c, exec, lanes, at, bytes, instruction, 0);
+  return c->trace[0] && trace<false>(c, exec, vary, at, bytes, instruction, 0);
 }
 u32 scatter_at(Context *c, Mask exec, In<u64> where, u32 bytes, u32 instruction, const V<u32> *in) {
   const Lanes<u64> at(where);
@@ -338,7 +356,7 @@ u32 scatter_at(Context *c, Mask exec, In<u64> where, u32 bytes, u32 instruction,
     if (!may_access_some<WRITABLE>(c, at[i], bytes))
       if (u32 why = refused(c, at[i], bytes, WRITABLE)) return fault(c, why, at[i], bytes, i, instruction);
   }
-  if (c->trace && trace<true>(c, exec, exec, at, bytes, instruction, 0)) return 1;
+  if (c->trace[0] && trace<true>(c, exec, exec, at, bytes, instruction, 0)) return 1;
   for (Mask m = exec; m; m &= m - 1) {
     u32 i = first(m), w[4] = {};
     for (u32 k = 0; k < n; k++) w[k] = flat[k * LANES + i];
@@ -366,7 +384,7 @@ template <int WORDS> static inline u32 load_words(Context *c, u64 at, u32 instru
   if ((every & 0x02020202u) != 0x02020202u)
     if (u32 why = refused(c, at, 4 * WORDS, READABLE))
       if (read_fault(c, why, at, 4 * WORDS, ~0u, instruction)) return 1;
-  if (c->trace && trace_one(c, at, 4 * WORDS, ~0u, instruction, false, false, false)) return 1;
+  if (c->trace[0] && varies(c, at, 4 * WORDS) && trace_one(c, at, 4 * WORDS, ~0u, instruction, false, false, false)) return 1;
   copy<4 * WORDS>((u8 *)out, c->data + offset);
   return 0;
 }
@@ -382,7 +400,7 @@ u32 scalar_load_checked(Context *c, u64 at, u32 words, u32 instruction, u32 *out
 }
 u32 scalar_load_part(Context *c, u64 at, u32 bytes, u32 instruction, u32 *out) {
   if (u32 why = refused(c, at, bytes, READABLE)) return fault(c, why, at, bytes, ~0u, instruction);
-  if (c->trace && trace_one(c, at, bytes, ~0u, instruction, false, false, false)) return 1;
+  if (c->trace[0] && varies(c, at, bytes) && trace_one(c, at, bytes, ~0u, instruction, false, false, false)) return 1;
   *out = 0;
   copy_some((u8 *)out, c->data + (at - c->base), bytes);
   return 0;
@@ -397,49 +415,57 @@ template <class T, int STATE> INLINE bool block_at(Context *c, Mask exec, u64 ba
   if (!c->checked) return true;
   return none_set<N>((peek<Block<N>>(c->shadow + offset) & EACH_BYTE * STATE) ^ EACH_BYTE * STATE);
 }
-// Lanes at any addresses: whether all that are live may be accessed. Offsets of the others become 0.
-template <class T, int STATE> INLINE bool lanes_at(Context *c, Mask exec, V<u64> &offset) {
-  offset = sel(unmask(exec), offset, all<u64>(0));
+// Lanes at any addresses: whether all that are live may be accessed. Offsets of the others become one of theirs.
+template <class T, int STATE> INLINE bool lanes_at(Context *c, Mask exec, V<u64> &offset, Mask *vary = nullptr) {
+  offset = sel(unmask(exec), offset, all(exec ? Lanes<u64>(offset)[first(exec)] : 0));
   if (mask(bools(offset > c->size - sizeof(T)))) return false;
   if (!c->checked) return true;
   const Lanes<u64> each(offset);
-  Lanes<T> state;
-  for (int i = 0; i < LANES; i++) state[i] = peek<T>(c->shadow + each[i]);
-  return !(mask(bools((state.vector() & (T)(EACH_BYTE * STATE)) != (T)(EACH_BYTE * STATE))) & exec);
+  T every = (T)~0ul, any = 0;
+  for (u32 i = 0; i < LANES; i++) every &= peek<T>(c->shadow + each[i]), any |= peek<T>(c->shadow + each[i]);
+  if (vary) *vary = c->compares | (any & (T)(EACH_BYTE * WRITABLE)) != 0 ? exec : 0;
+  return (every & (T)(EACH_BYTE * STATE)) == (T)(EACH_BYTE * STATE);
 }
-// All lanes, one after the other, and all of what they access in the wanted state.
-template <class T, int STATE> static inline bool block_of(Context *c, Mask exec, const Lanes<u64> &at) {
-  constexpr u64 N = sizeof(T) * LANES;
-  const u64 offset = at[0] - c->base;
-  if (exec != ALL || at[LANES - 1] - at[0] != N - sizeof(T) || offset > c->size - N || !in_order(at, sizeof(T))) return false;
-  return !c->checked || none_set<N>((peek<Block<N>>(c->shadow + offset) & EACH_BYTE * STATE) ^ EACH_BYTE * STATE);
+// Lanes whose addresses follow each other, and whose bytes are in the wanted state. `offset` is that of lane 0, even if it
+// does not execute: all that lanes would access is inside of the arena.
+template <class T, int STATE> static inline bool block_of(Context *c, Mask exec, const Lanes<u64> &at, u64 &offset, Mask &vary) {
+  const u32 i = first(exec);
+  offset = at[i] - i * sizeof(T) - c->base;
+  if (offset > c->size - sizeof(T) * LANES || out_of_order(at, exec, sizeof(T))) return false;
+  const V<T> state = peek<V<T>>(c->shadow + offset);
+  vary = c->compares ? exec : mask(bools((state & (T)(EACH_BYTE * WRITABLE)) != (T)0)) & exec;
+  return !(mask(bools((state & (T)(EACH_BYTE * STATE)) != (T)(EACH_BYTE * STATE))) & exec);
 }
 template <class T> static u32 load_traced(Context *c, Mask exec, In<u64> where, u32 instruction, V<T> *out) {
   const Lanes<u64> at(where);
-  if (block_of<T, READABLE>(c, exec, at)) {
-    *out = peek<V<T>>(c->data + (at[0] - c->base));
-    return trace<false>(c, ALL, ALL, at, sizeof(T), instruction, 0);
+  Mask vary = 0;
+  if (u64 begin; block_of<T, READABLE>(c, exec, at, begin, vary)) {
+    *out = peek<V<T>>(c->data + begin);
+    return trace<false>(c, exec, vary, at, sizeof(T), instruction, 0);
   }
   const Mask lanes = distinct(c, exec, at);
   Lanes<T> x;
   V<u64> offset = where - c->base;
-  if (lanes & (lanes - 1) && lanes_at<T, READABLE>(c, lanes, offset)) {
+  if (lanes & (lanes - 1) && lanes_at<T, READABLE>(c, lanes, offset, &vary)) {
     const Lanes<u64> each(offset);
     for (u32 i = 0; i < LANES; i++) x[i] = peek<T>(c->data + each[i]);
-  } else
+  } else {
+    vary = 0;
     for (Mask m = lanes; m; m &= m - 1) {
       u32 i = first(m);
       if (!may_access<T, READABLE>(c, at[i]))
         if (u32 why = refused(c, at[i], sizeof(T), READABLE))
           if (read_fault(c, why, at[i], sizeof(T), i, instruction)) return 1;
+      if (varies(c, at[i], sizeof(T))) vary |= m & -m;
       x[i] = peek<T>(c->data + (at[i] - c->base));
     }
+  }
   *out = lanes == exec ? x.vector() : all(x[first(exec)]);
-  return trace<false>(c, exec, lanes, at, sizeof(T), instruction, 0);
+  return trace<false>(c, exec, vary, at, sizeof(T), instruction, 0);
 }
 template <class T>
 static inline u32 load(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 instruction, V<T> *out) {
-  if (c->trace) return load_traced<T>(c, exec, base + join(lo, hi), instruction, out);
+  if (c->trace[0]) return load_traced<T>(c, exec, base + join(lo, hi), instruction, out);
   u64 offset;
   if (block_at<T, READABLE>(c, exec, base, lo, hi, offset)) {
     *out = peek<V<T>>(c->data + offset);
@@ -456,21 +482,23 @@ static inline u32 load(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> hi, 
 }
 template <class T> static u32 store_traced(Context *c, Mask exec, In<u64> where, u32 instruction, In<T> x) {
   const Lanes<u64> at(where);
-  if (block_of<T, WRITABLE>(c, exec, at)) {
-    u8 *const to = c->data + (at[0] - c->base);
-    const Mask same = mask(bools(peek<V<T>>(to) == x));
-    if (trace<true>(c, ALL, ALL, at, sizeof(T), instruction, same)) return 1;
-    c->changes += same != ALL;
-    poke(to, x), poke(c->shadow + (at[0] - c->base), Block<sizeof(T) * LANES>(3 * EACH_BYTE));
+  Mask vary;
+  if (u64 begin; block_of<T, WRITABLE>(c, exec, at, begin, vary)) {
+    u8 *const to = c->data + begin, *const state = c->shadow + begin;
+    const V<T> before = peek<V<T>>(to);
+    const Mask same = mask(bools(before == x)) & exec;
+    if (trace<true>(c, exec, exec, at, sizeof(T), instruction, same)) return 1;
+    c->changes += same != exec;
+    poke(to, sel(unmask(exec), x, before)), poke(state, sel(unmask(exec), all<T>((T)(3 * EACH_BYTE)), peek<V<T>>(state)));
     return 0;
   }
   const Lanes<T> value(x);
   Mask same = 0; // lanes that write what is there already: no matter who is first
   for (Mask m = exec; m; m &= m - 1) {
-    u32 i = first(m);
+    const u32 i = first(m);
     if (!may_access<T, WRITABLE>(c, at[i]))
       if (u32 why = refused(c, at[i], sizeof(T), WRITABLE)) return fault(c, why, at[i], sizeof(T), i, instruction);
-    if (peek<T>(c->data + (at[i] - c->base)) == value[i]) same |= m & -m;
+    same |= (Mask)(peek<T>(c->data + (at[i] - c->base)) == value[i]) << i;
   }
   if (trace<true>(c, exec, exec, at, sizeof(T), instruction, same)) return 1;
   c->changes += same != exec;
@@ -485,7 +513,7 @@ template <class T>
 static inline u32 store(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 instruction, In<T> x) {
   constexpr int N = sizeof(T) * LANES;
   u64 offset;
-  if (c->trace) return store_traced<T>(c, exec, base + join(lo, hi), instruction, x);
+  if (c->trace[0]) return store_traced<T>(c, exec, base + join(lo, hi), instruction, x);
   if (block_at<T, WRITABLE>(c, exec, base, lo, hi, offset)) {
     poke(c->data + offset, x);
     if (c->checked) poke(c->shadow + offset, Block<N>(3 * EACH_BYTE));

@@ -7,7 +7,7 @@ enum { WRITABLE = 1, READABLE = 2 };
 enum Fault { NONE, READ_OUTSIDE, WRITE_OUTSIDE, READ_UNWRITTEN, TIMEOUT, RACE, DIVERGENT_BARRIER, BAD_CALL, TRAP, STUCK, REQUEST, MISALIGNED, ABSENT, UNNAMED };
 // A generic pointer into LDS or scratch memory has one of these as its upper half and an offset as its lower half.
 constexpr u32 SHARED = 0x00010000, PRIVATE = 0x00020000;
-struct Trace;
+struct Cell;
 struct Group;
 struct Program;
 struct Context {
@@ -29,7 +29,7 @@ struct Context {
   u32 other;                 // the second instruction of a race
   u32 crossed;               // 1 + the first instruction that exchanged values across lanes 31 and 32, or 0
   u8 *stacks;                // STACK bytes for each wavefront of a workgroup
-  Trace *trace, *top_trace;  // who accessed the bytes below trace_bytes, and from variables on; null if not traced
+  Cell *trace[3];            // by level: who accessed the bytes below trace_bytes and, behind those, from variables on; or null
   u64 trace_bytes;
   u32 ordinal;               // of the last wavefront that ran on this device
   Group *running;

@@ -10,10 +10,13 @@ struct Access {
 constexpr u16 ATOMIC = 0x8000;
 constexpr u64 MAILBOX = 8192; // bytes for requests to the host
 constexpr u64 RECORD = 10; // words of a request in the log
-constexpr u32 TRACED = 8;
-struct Trace { // of so many bytes: who last wrote each, and which two last read it
-  Access write[TRACED], read[2][TRACED];
+// Of some bytes who last wrote them, and which two last read them. Where an access was to a part of them, in this launch,
+// the cells of the next level count, down to those of single bytes.
+struct alignas(32) Cell {
+  Access write, read[2];
+  u32 parted; // ordinal of the wavefront that last accessed a part
 };
+constexpr u32 CELLS[] = {32, 4, 1}; // bytes of a cell of each level
 struct Wave {
   void *stack;
   Mask start, missed; // lanes it began with; those of them that a barrier was executed without
@@ -65,6 +68,14 @@ template <class T> struct Lanes {
   T operator[](u32 i) const { return lane[i]; }
   V<T> vector() const { return peek<V<T>>((const u8 *)lane); }
 };
+// That of the lane before; of lane 0 its own.
+INLINE V<u64> of_lane_before(V<u64> x) {
+#if LANES == 64
+  return __builtin_shufflevector(x, x, 0, EIGHT(0), EIGHT(8), EIGHT(16), EIGHT(24), EIGHT(32), EIGHT(40), EIGHT(48), 56, 57, 58, 59, 60, 61, 62);
+#else
+  return __builtin_shufflevector(x, x, 0, EIGHT(0), EIGHT(8), EIGHT(16), 24, 25, 26, 27, 28, 29, 30);
+#endif
+}
 // The value that each lane finds in the lane of that number, which is below LANES.
 INLINE V<u32> taken_from(In<u32> x, In<u32> lanes) {
 #if defined(__AVX512F__) && LANES == 32

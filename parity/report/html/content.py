@@ -11,19 +11,20 @@ import math
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 from parity.divergences import divergences
 from parity.engine import CaseRecord
 from parity.engine.bench import Measurement
+from parity.files import table
 from parity.mutation.recall import Recall
 from parity.report.agreement import AGREEMENT_LEGEND, describe
 from parity.report.changes import Comparison
 from parity.report.document import CellEntry, MatrixFile
 from parity.report.failures import Failure, Reproduction, failure_lines, not_judged, shown_failures
-from parity.report.html.classes import CLASSES
 from parity.report.html.excerpts import Sources
-from parity.report.matrix import State, failure_class
+from parity.report.matrix import State, failure_class, times
 from parity.static import Footprint
 
 __all__ = ["Shown", "comparison_content", "content", "packed", "recall_content"]
@@ -34,6 +35,9 @@ LONGEST = 20_000
 DIGITS = 4
 """Significant digits of numbers whose last ones nobody reads."""
 
+
+CLASSES = {row["class"]: row["meaning"] for row in table(Path(__file__).with_name("classes.csv"))}
+"""What each class of failures means, and what it often comes from, by its name; one that is not here goes without."""
 
 MOST_CASES = 5_000
 """Cases of a comparison that are listed; two runs of other seeds have no case in common."""
@@ -117,10 +121,6 @@ def rounded(value: float | None, digits: int = DIGITS) -> float | int | None:
     return int(short) if short == int(short) else short
 
 
-def _counts(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{kind} x{count}" for kind, count in counts.items())
-
-
 _CELL: Mapping[str, Callable[[CellEntry], object]] = {
     "state": lambda cell: cell.state,
     **{
@@ -132,8 +132,8 @@ _CELL: Mapping[str, Callable[[CellEntry], object]] = {
     "by": lambda cell: cell.by,
     "vacuous": lambda cell: " ".join(cell.vacuous),
     "divergences": lambda cell: " ".join(cell.divergences),
-    "failures": lambda cell: _counts(cell.failures),
-    "known": lambda cell: _counts(cell.known),
+    "failures": lambda cell: ", ".join(times(cell.failures)),
+    "known": lambda cell: ", ".join(times(cell.known)),
     "against": lambda cell: describe(cell.against) if cell.against else "",
     "share": lambda cell: rounded(cell.share),
     "bound": lambda cell: cell.bound or "",
@@ -249,12 +249,7 @@ def _speed(measurements: Sequence[Measurement]) -> list[dict[str, object]]:
 def recall_content(recall: Recall | None) -> list[dict[str, object]]:
     """The part ``recall`` of the page: by kernel and target the planted faults that are caught, of all that count."""
     return [
-        {
-            "kernel": each.kernel,
-            "target": each.target,
-            "caught": each.caught,
-            "planted": each.caught + each.survived - each.equivalent,
-        }
+        {"kernel": each.kernel, "target": each.target, "caught": each.caught, "planted": each.planted}
         for each in (recall.kernels if recall else ())
     ]
 

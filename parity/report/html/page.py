@@ -7,7 +7,6 @@ policy of the page allows no script but those that it is written with, by their 
 from __future__ import annotations
 
 import base64
-import csv
 import gzip
 import hashlib
 from collections.abc import Mapping
@@ -17,19 +16,19 @@ from typing import TYPE_CHECKING, Any
 
 from parity.documents import json_text
 from parity.errors import count_of
+from parity.files import table
 from parity.report.document import MatrixFile
-from parity.report.matrix import State
+from parity.report.matrix import FAILED
 
 if TYPE_CHECKING:
     from jinja2 import Template
 
 __all__ = ["LIBRARIES", "badge", "page"]
 
-FAILED = {state.key for state in State if state.failed}
-
 HERE = Path(__file__).parent
 LIBRARIES = HERE / "vendor"
 """Charts and tables by others: ``vendor.csv`` says which, ``nox -s vendor`` fetches them."""
+VENDORED = LIBRARIES / "vendor.csv"
 
 PROGRAM = (
     *("dom.js", "model.js", "address.js", "matrix.js", "plots.js", "failures.js", "cell.js", "tables.js", "history.js"),
@@ -97,15 +96,10 @@ def _packed_library(name: str) -> str:
 
 
 @cache
-def _rows() -> tuple[Mapping[str, str], ...]:
-    with (LIBRARIES / "vendor.csv").open(encoding="utf-8", newline="") as table:
-        return tuple(csv.DictReader(table))
-
-
-@cache
 def _libraries() -> Mapping[str, str]:
     """The text of each file, without the last line, which names a file that is not there."""
-    texts = {row["file"]: (LIBRARIES / row["file"]).read_text(encoding="utf-8") for row in _rows()}
+    names = [row["file"] for row in table(VENDORED)]
+    texts = {name: (LIBRARIES / name).read_text(encoding="utf-8") for name in names}
     return {
         name: "".join(line for line in text.splitlines(keepends=True) if not line.startswith(_MAP))
         for name, text in texts.items()
@@ -114,7 +108,7 @@ def _libraries() -> Mapping[str, str]:
 
 def _licences() -> list[dict[str, str]]:
     """Name, version and licence of every library."""
-    found = {row["package"]: row for row in _rows()}
+    found = {row["package"]: row for row in table(VENDORED)}
     return [
         {
             "name": row["package"],

@@ -188,19 +188,19 @@ def test_assertions_and_traps(cache):
     def text(value):
         return ", ".join(str(byte) for byte in (*value.encode(), 0))
 
-    names = {"m": "n > 0", "f": "a.cu", "g": "void k()"}
+    names = {"m": "n > 0", "f": "/somewhere/.build-xyz/cuda/sub/a.cu", "g": "void k()"}
     variables = [f".global .align 1 .b8 {n}[{len(v) + 1}] = {{{text(v)}}};" for n, v in names.items()]
     body = "setp.ne.u32 %p1, %t, 5; @%p1 bra END; {"
     for i, name in enumerate("mf"):
         body += f".param .b64 p{i}; mov.u64 %d1, {name}; cvta.global.u64 %d2, %d1; st.param.b64 [p{i}], %d2;"
     body += ".param .b32 p2; st.param.b32 [p2], 17; .param .b64 p3; mov.u64 %d1, g; cvta.global.u64 %d2, %d1;"
     body += "st.param.b64 [p3], %d2; .param .b64 p4; st.param.b64 [p4], 1;"
-    body += "call.uni __assertfail, (p0, p1, p2, p3, p4); } END:"
+    body += "\n.loc 1 17 1\ncall.uni __assertfail, (p0, p1, p2, p3, p4); } END:"
     extern = ".extern .func __assertfail (.param .b64 a, .param .b64 b, .param .b32 c, .param .b64 d, .param .b64 e);"
     with pytest.raises(FailedAssertion) as info:
-        run(module(extern, *variables, kernel(body, 1)), cache, u32(0))
+        run(module(extern, *variables, kernel(body, 1), '.file 1 "sub/a.cu"'), cache, u32(0))
     assert "n > 0" in str(info.value)
-    assert "a.cu:17" in str(info.value)
+    assert "at sub/a.cu:17, in void k()" in str(info.value)  # as the project calls it, wherever it was compiled
     assert "thread (5, 0, 0)" in str(info.value)
     with pytest.raises(Trapped, match=r"thread \(9, 0, 0\)"):
         run(module(kernel("setp.eq.u32 %p1, %t, 9; @%p1 trap;", 1)), cache, u32(0))

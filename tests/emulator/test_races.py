@@ -1,0 +1,100 @@
+"""Races between random accesses: what the emulator finds is what a list of the accesses of every byte says."""
+
+import random
+import re
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from parity import emulator
+from parity.emulator import DataRace
+from parity.toolchain import TARGETS
+
+WAVEFRONTS, PROGRAMS = 4, 150
+MEMORY = 2048
+BARRIER = (-1, 0, 0, 0, 0)
+SIZES = (1, 2, 4, 8)
+FIRST_LINE = next(
+    number
+    for number, line in enumerate(Path(__file__).parent.joinpath("kernels/accesses.cu").read_text().splitlines(), 1)
+    if "case 0:" in line
+)
+
+
+def program(draw, lanes):
+    """Accesses as (wavefront, kind, byte of lane 0, bytes from lane to lane, lanes), and barriers.
+
+    Kinds are loads of 1, 2, 4 and 8 bytes, and stores. Most stay in what is their wavefront's, so that races are rare.
+    """
+    found = []
+    for _ in range(draw.randint(1, 25)):
+        kind = draw.randrange(8)
+        size = SIZES[kind % 4]
+        some = draw.choice((1, 2, lanes // 2, lanes, lanes))
+        step = size * draw.choice((0, 1, 1, 1, 2, 3)) if some * 3 * size <= MEMORY // WAVEFRONTS else size
+        room = MEMORY // WAVEFRONTS - ((some - 1) * step + size)
+        wavefront = draw.randrange(WAVEFRONTS)
+        place = wavefront if draw.random() < 0.9 else draw.randrange(WAVEFRONTS)
+        at = place * MEMORY // WAVEFRONTS + draw.randint(0, max(room, 0)) // size * size
+        found.append(
+            BARRIER if draw.random() < 0.15 else (wavefront, kind, min(at, MEMORY - size * some * 3), step, some)
+        )
+    return found
+
+
+def expected(accesses):
+    """The first race: (line of the first access, of the second, lane, byte), or None if there is none.
+
+    Between barriers wavefronts run one after the other, in their order. A byte remembers who last wrote it, and which
+    two wavefronts last read it.
+    """
+    parts = [[]]
+    for access in accesses:
+        if access == BARRIER:
+            parts.append([])
+        else:
+            parts[-1].append(access)
+    write, reads = {}, defaultdict(list)
+    for epoch, part in enumerate(parts):
+        for wavefront, kind, at, step, lanes in sorted(part, key=lambda access: access[0]):
+            for lane in range(lanes):
+                begin = at + lane * step
+                for byte in range(begin, begin + SIZES[kind % 4]):
+                    before = [write.get(byte), *(reads[byte] if kind > 3 else ())]
+                    racing = [other for other in before if other and other[0] != wavefront and other[1] == epoch]
+                    if racing:
+                        return racing[-1][2], kind, lane, begin
+                    now = wavefront, epoch, kind
+                    if kind > 3:
+                        write[byte] = now
+                    elif reads[byte] and reads[byte][0][0] == wavefront:
+                        reads[byte][0] = now
+                    else:
+                        reads[byte] = [now, *reads[byte][:1]]
+    return None
+
+
+@pytest.mark.parametrize("target", ["gfx1100", "gfx90a"])
+def test_races_are_those_of_a_list_of_all_accesses(target, translated, cache):
+    lanes, code = TARGETS[target].wavefront, translated("accesses")[target]
+    device, draw, races = emulator.Device(cache=cache, traced=True, capacity=1 << 25), random.Random(0), 0
+    for _ in range(PROGRAMS):
+        accesses = program(draw, lanes)
+        device.reset()
+        todo = device.allocate(20 * len(accesses), "todo")
+        device.write(todo, np.array(accesses, np.int32), constant=True)
+        memory = device.allocate(MEMORY, "memory")
+        device.write(memory, np.zeros(MEMORY, np.uint8))
+        sums = device.allocate(8 * WAVEFRONTS * lanes, "sums")
+        args = emulator.pack(code.kernels["accesses"], [todo, len(accesses), memory, sums])
+        found = None
+        try:
+            device.launch(code, "accesses", grid=(1, 1, 1), block=(WAVEFRONTS * lanes, 1, 1), args=args)
+        except DataRace as race:
+            first, second = (int(line) - FIRST_LINE for line in re.findall(r"accesses\.cu:(\d+)", str(race)))
+            found = first, second, race.lane, int(re.search(r"byte (\d+) of buffer 'memory'", str(race))[1])
+        assert found == expected(accesses), accesses
+        races += found is not None
+    assert PROGRAMS // 5 < races < PROGRAMS

@@ -1,0 +1,60 @@
+"""Runners that negate, for ``installed``, and plans of cases for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from parity.codeobject import CodeObject, Kernel
+from parity.engine import Column, Plan, tasks_of
+from parity.runners import Evidence
+from parity.suite import Suite
+
+#: A runner is wrong for the numbers of elements in ``wrong``; ``meet`` is what else happens for a number of them.
+NEGATING = """
+import errno, os, signal, time
+from parity.errors import SystemLacks
+from parity.launch import Fault, Outcome
+from parity.runners import Evidence, Probe
+
+class Negating:
+    evidence, vendor, target, wrong = Evidence.NOT_RUN, "amd", "gfx1100", ()
+    def probe(self): return Probe(True)
+    def targets(self): return (self.target,)
+    def open(self, target, *, checked=True): return self
+    def prepare(self, code, kernels): pass
+    def meet(self, numel): pass
+    def execute(self, code, launch, buffers):
+        numel, x = launch.args[0].value, buffers["x"].data
+        out = x if numel in self.wrong else -x
+        return self.meet(numel) or Outcome({**{n: b.data.copy() for n, b in buffers.items()}, "out": out})
+
+class Steady(Negating):
+    name, vendor, target = "steady", "cuda", "sm_90"
+
+class Idle(Negating):
+    name, wrong = "idle", range(1000)
+"""
+
+FRAGILE = Column("fragile", "gfx1100", Evidence.NOT_RUN, "amd", "fragile")
+"""A runner that a test has to write."""
+
+STEADY = Column("steady", "sm_90", Evidence.NOT_RUN, "cuda", "steady")
+"""Negates, whatever comes, on a device of the other vendor."""
+
+IDLE = Column("idle", "gfx1100", Evidence.NOT_RUN, "amd", "idle")
+"""Does not negate."""
+
+
+def plan_for(
+    suite: Suite,
+    *sizes: int,
+    columns: Sequence[Column] = (FRAGILE,),
+    dtypes: Sequence[str] = ("f32",),
+    examples: int = 1,
+    seconds: float = 3.0,
+) -> Plan:
+    """A case of ``unary.neg`` for each type and number of elements; ``seconds`` end one without end."""
+    cases = [f"unary.neg[{name}](x={n}~normal@0)" for name in dtypes for n in sizes]
+    kernels = {name: Kernel(name, (), 0, 0, 0, 0, 0, 32) for name in ("uneg_f32", "uneg_f64")}
+    code = {("unary", column): CodeObject("unary", column.target, "", kernels, "digest") for column in columns}
+    return Plan.of(suite, tasks_of(suite.select(cases), columns), code, examples=examples, seconds=seconds)
