@@ -61,7 +61,10 @@ _HEADERS: Mapping[str, tuple[re.Pattern[str], re.Pattern[str], str]] = {
 }
 """Headers to force in, by clang's errors without, each with the text that asks for it, and why."""
 
-Kind = Literal["switches", "cuda", "halves", "headers", "linked", "part", "templates", "without"]
+_OF_NVIDIA = ("cutlass", "cute")
+"""Libraries of templates for NVIDIA's GPUs alone, by the folders of their headers."""
+
+Kind = Literal["switches", "cuda", "halves", "headers", "linked", "part", "templates", "libraries", "without"]
 
 
 @dataclass(frozen=True)
@@ -90,6 +93,8 @@ def after_errors(source: Source, vendor: str, error: CompileError) -> Iterator[V
     # One of them, which is compiled and then has variants of its own: all would be all of their combinations.
     yield from itertools.islice((each for each in flags if each.of(source)), 1)
     yield from _wholes(source)
+    if vendor == "amd":
+        yield Variant("libraries", _OF_NVIDIA)
     if vendor == "amd" and not source.parts and not source.without:
         yield Variant("without", ())
 
@@ -221,6 +226,13 @@ def _instantiated(source: Source, names: tuple[str, ...]) -> Source | None:
     return replace(source, kernels=names, guessed=True, repairs=Repairs()) if names else None
 
 
+def _without_libraries(source: Source, names: tuple[str, ...]) -> Source | None:
+    """The source without headers in folders of these names: host code that needs them is left out, too."""
+    files = {path: text for path, text in source.files.items() if not set(names) & set(path.parent.parts)}
+    own = source.path in files and len(files) < len(source.files)
+    return replace(source, files=files, repairs=Repairs()) if own else None
+
+
 def _without(source: Source, names: tuple[str, ...]) -> Source | None:
     """The source without the device code whose headers or libraries are not here; what is known of it stays known."""
     return replace(source, without=True, repairs=Repairs(source.repairs.host))
@@ -234,5 +246,6 @@ _KINDS: Mapping[Kind, Callable[[Source, tuple[str, ...]], Source | None]] = {
     "linked": _linked,
     "part": _part,
     "templates": _instantiated,
+    "libraries": _without_libraries,
     "without": _without,
 }
