@@ -31,6 +31,7 @@ __all__ = [
     "syntax_tree",
     "text_of",
     "typedef_at",
+    "word_at",
 ]  # fmt: skip
 
 ANYTHING = "::parity_stub::anything()"
@@ -49,6 +50,7 @@ _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)((?:[^\n]*\\\r?\n)*[^\n]*)
 _LONG_MACRO = re.compile(rb"^[ \t]*#[ \t]*define\b(?:[^\n]*\\\r?\n)+[^\n]*", re.MULTILINE)
 _ERROR = re.compile(r"#\s*error\b")
 _WORD = re.compile(r"\b[A-Za-z_]\w*\b")
+_WORD_BYTES = re.compile(rb"[A-Za-z_]\w*")
 _KERNEL = re.compile(r"__global__\b[\s\S]*?\bvoid\b(?:\s+__\w+__(?:\s*\((?:[^()]|\([^()]*\))*\))?)*\s+(\w+)\s*\(")
 """The head of a kernel up to its name."""
 _NUMBER = "32"
@@ -248,6 +250,15 @@ def linkage_at(text: str, line: int, column: int) -> tuple[Piece, ...]:
     if not node or not value or not body or body.type == "declaration_list":
         return ()
     return (replace(_piece(node, ""), end=value.end_byte, head=f"extern {_source(value)}"),)
+
+
+def word_at(text: str, line: int, column: int) -> tuple[Piece, ...]:
+    """The word at a place; none if there is none."""
+    data = text.split("\n", line)[line - 1].encode("utf-8", "surrogateescape")
+    if not (word := _WORD_BYTES.match(data, column - 1)):
+        return ()
+    start = sum(len(each.encode("utf-8", "surrogateescape")) + 1 for each in text.split("\n", line - 1)[: line - 1])
+    return (Piece(start + word.start(), start + word.end(), line, word[0].decode()),)
 
 
 def first_length_at(text: str, line: int, column: int, name: str) -> tuple[Piece, ...]:

@@ -538,6 +538,13 @@ def test_what_the_library_of_cuda_keeps_of_old_standards(built):
     assert has(built(source + 'extern "C" __global__ void k(float* x) { x[0] = Half()(x[0]); }\n'), "k")
 
 
+def test_restrict_of_what_is_no_pointer(built):
+    source = "__global__ void add(const float3 __restrict__* x, float __restrict__ y, float* z) { *z = x->x + y; }\n"
+    one = built(f'/* ü */\nextern "C" {source}')
+    assert (one.error, one.entries) == (None, ("add",))
+    assert [(piece.line, piece.name) for piece in one.translation.left_out] == [(2, "__restrict__")]
+
+
 def test_dynamic_shared_memory_with_a_length(built):
     one = built(
         """extern __shared__ float all[32];
