@@ -339,6 +339,16 @@ def test_headers_are_found_by_a_macro_that_is_their_name_and_by_paths_as_windows
     assert (one.error, one.entries, one.translation.stubs) == (None, ("fill",), ("tr1/functional",))
 
 
+def test_code_for_a_version_of_cuda_is_there_if_nothing_compiles_without(tmp_path, cache):
+    (tmp_path / "fill.cu").write_text(
+        "#if CUDART_VERSION >= 11000 && __CUDA_ARCH__ >= 750\n__device__ int of_new() { return 1; }\n#endif\n"
+        'extern "C" __global__ void fill(int* x) { *x = of_new(); }\n'
+    )
+    (one,) = build(tmp_path, ["fill"], ["gfx1100"], cache=cache)
+    assert (one.error, one.entries) == (None, ("fill",))
+    assert [each.flag for each in one.switches] == ["-DCUDART_VERSION=12080", "-D__CUDA_ARCH__=750"]
+
+
 def test_cutlass_that_only_host_code_needs_is_done_without(tmp_path, cache):
     (tmp_path / "cutlass").mkdir()
     (tmp_path / "cutlass" / "gemm.h").write_text(
