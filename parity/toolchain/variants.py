@@ -54,6 +54,11 @@ _HEADERS: Mapping[str, tuple[re.Pattern[str], re.Pattern[str], str]] = {
         re.compile(r"\b(?:min|max)\s*\("),
         "because min and max of a signed and an unsigned number are a double in HIP",
     ),
+    "parity/compat/unnamed.h": (
+        re.compile(r"no matching function for call to '(?:__ld(?:g|c[agsv]|lu)|__shfl(?:_up|_down|_xor)?|__hadd)'"),
+        re.compile(r"\bnamespace\s*\{"),
+        "because HIP's functions of halves hide others of their names in an unnamed namespace",
+    ),
     "hip/hip_bf16.h": (
         re.compile(r"(?:undeclared identifier|unknown type name) '__hip_bfloat16'"),
         re.compile(r"\b(?:__nv_bfloat16|nv_bfloat16|__hip_bfloat16)\b"),
