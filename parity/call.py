@@ -122,6 +122,8 @@ def call_of(op: Declaration, case: Case) -> Call:
             except UsageError as error:
                 raise op.mistake(f"{case}: {error}") from error
         each = _by_output(op, found)
+        for name, expected in each.items():
+            _has_form(op, name, expected.value, buffers[name].data.dtype, outputs[name].shape)
         return {n: replace(e, bounds=_sound(op, case, n, e)) if e.bounds else e for n, e in each.items()}
 
     outputs = {name: memory[name].tensor.layout for name in op.compared}
@@ -159,7 +161,18 @@ def _by_output(op: Declaration, found: Expected | Mapping[str, Expected]) -> Map
         return {name: found[name] for name in names}
     got = f"a mapping of {' '.join(found)}" if isinstance(found, Mapping) else f"one {type(found).__name__}"
     wanted_form = "an Expected" if len(names) == 1 else f"a mapping with an Expected for each of {' '.join(names)}"
-    raise op.mistake(f"the reference returns {got}; it has to return {wanted_form}")
+    advice = (
+        "; within(0.5, value, to) and Expected(value) of parity.reference give one" if got.endswith("ndarray") else ""
+    )
+    raise op.mistake(f"the reference returns {got}; it has to return {wanted_form}{advice}")
+
+
+def _has_form(op: Declaration, name: str, value: Array, kind: np.dtype[Any], shape: tuple[int, ...]) -> None:
+    """Refuse expected values of another type or shape than the output has."""
+    if (value.dtype, value.shape) != (kind, shape):
+        raise op.mistake(
+            f"the reference gives {value.dtype} of shape {value.shape} for {name}, which is {kind} of shape {shape}"
+        )
 
 
 def timed(op: Declaration, case: Case) -> tuple[Launch, Mapping[str, Tiled]]:

@@ -81,7 +81,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
     """A ``"; did you mean a, b?"`` tail for an unknown name, or an empty string."""
     import difflib  # for whoever has mistyped a name
 
-    close = difflib.get_close_matches(word, list(known), n=3, cutoff=0.5)
+    close = difflib.get_close_matches(word, list(dict.fromkeys(known)), n=3, cutoff=0.5)
     return f"; did you mean {', '.join(close)}?" if close else ""
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import fnmatch
 import functools
 import importlib.util
+import re
 import sys
 import tomllib
 import traceback
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, Protocol, get_args
 
@@ -22,14 +24,27 @@ from parity.errors import UsageError, nearest, some_of
 from parity.files import CUDA_SUFFIXES, below, regular, text_of
 from parity.found import read_found
 from parity.listed import own_launch
-from parity.op import Entry, Op
+from parity.op import Entry, Named, Op, Step
 from parity.side import Side, Sides
 
-__all__ = ["LAUNCHES", "Project", "Selection", "Suite", "find_project", "find_suite", "load_suite", "settings_of"]
+__all__ = [
+    "LAUNCHES",
+    "SHIPPED",
+    "Project",
+    "Selection",
+    "Suite",
+    "find_project",
+    "find_suite",
+    "load_suite",
+    "settings_of",
+]
 
 Launches = Literal["any", "host"]
 LAUNCHES = get_args(Launches)
 """The kinds of launches that cases are drawn with: any, or only those of the op's own rule, which the host has."""
+
+SHIPPED = Path(__file__).parent / "_suite"
+"""The suite that an installed parity has."""
 
 SHIPPED_ARCH = 890
 """The value of ``__CUDA_ARCH__`` for other kernels that are compared with the cases of the suite shipped with parity:
@@ -187,7 +202,8 @@ class Suite:
             found = [entry for entry in self.entries if _matches(entry, selector)]
             if not found:
                 known = [*self.ops, *(op.module for op in self.ops.values()), *(entry.kernel for entry in self.entries)]
-                raise UsageError(f"{selector!r} names no op, module or kernel entry{nearest(selector, known)}")
+                near = nearest(selector, known) or "; parity list shows all"
+                raise UsageError(f"{selector!r} names no op, module or kernel entry{near}")
             chosen.update(dict.fromkeys(found))
         entries = [e for e in chosen if not dtypes or set(dtypes) & set(e.dtypes)]
         if not entries and not cases:
@@ -255,8 +271,7 @@ def find_project(
             )
             break
     else:
-        shipped = Path(__file__).parent / "_suite"
-        found = Project(shipped / "kernels", shipped / "cases", sides=Sides(cuda_arch=SHIPPED_ARCH))
+        found = Project(SHIPPED / "kernels", SHIPPED / "cases", sides=Sides(cuda_arch=SHIPPED_ARCH))
     # The ports that the project names are those of its own kernels.
     port = hip or (found.sides.ported if not kernels else None)
     return replace(
@@ -273,6 +288,11 @@ def _side(folder: Path, table: _Settings, prefix: str) -> Side:
     include, flags, forced = (
         [*getattr(table, what), *getattr(table, prefix + what)] for what in ("include", "flags", "force_include")
     )
+    for name in include:
+        if not (folder / name).is_dir():
+            raise UsageError(
+                f"{folder / 'pyproject.toml'}: [tool.parity]: include has {name!r}, which is no folder there"
+            )
     return Side.of(folder, include, flags, forced)
 
 
@@ -333,6 +353,10 @@ def load_suite(kernels: Path, cases: Path, *, sides: Sides | None = None) -> Sui
     """
     if not kernels.is_dir():
         raise UsageError(f"the kernels folder {kernels} does not exist; set [tool.parity] kernels in pyproject.toml")
+    if sides and sides.ported and not sides.ported.is_dir():
+        raise UsageError(
+            f"the folder of the port {sides.ported} does not exist; set [tool.parity] hip in pyproject.toml"
+        )
     ops: dict[str, Op] = {}
     places: dict[str, Path] = {}
     problems: list[str] = []
@@ -372,6 +396,13 @@ def load_suite(kernels: Path, cases: Path, *, sides: Sides | None = None) -> Sui
     return replace(suite, problems=(*problems, *complaints), found=found)
 
 
+def _keyword_meant(error: BaseException) -> str:
+    """The fields that may have been meant by a name that a declaration does not have."""
+    known = {each.__name__: [field.name for field in fields(each)] for each in (Op, Named, Step)}
+    found = re.match(r"(\w+)\.__init__\(\) got an unexpected keyword argument '(\w+)'", str(error))
+    return nearest(found[2], known[found[1]]) if found and found[1] in known else ""
+
+
 def _case_files(folder: Path) -> list[Path]:
     if not folder.is_dir():
         raise UsageError(f"the cases folder {folder} does not exist; set [tool.parity] cases in pyproject.toml")
@@ -390,7 +421,8 @@ def _ops(path: Path) -> list[Op]:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
-        spec.loader.exec_module(module)
+        with contextlib.redirect_stdout(sys.stderr):  # standard output is for results
+            spec.loader.exec_module(module)
     except SyntaxError as error:
         raise UsageError(f"{error.filename}:{error.lineno}: {error.msg}") from error
     except (Exception, SystemExit) as error:
@@ -398,5 +430,5 @@ def _ops(path: Path) -> list[Op]:
         if isinstance(error, UsageError):
             raise UsageError(f"{path}:{lines[-1]}: {error}" if lines else str(error)) from error
         where = f"{path}:{lines[-1]}" if lines else str(path)
-        raise UsageError(f"{where}: {type(error).__name__}: {error}") from error
+        raise UsageError(f"{where}: {type(error).__name__}: {error}{_keyword_meant(error)}") from error
     return [value for value in vars(module).values() if isinstance(value, Op)]

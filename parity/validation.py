@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from string import Formatter
@@ -17,6 +19,7 @@ from parity.generate.data import STREAMS, is_stream
 from parity.generate.extents import alternatives
 from parity.generate.indices import INDEX_STREAMS
 from parity.generate.layouts import STRIDES, Strides
+from parity.launch import BLOCK
 from parity.shapes import words
 
 __all__ = ["check_declaration"]
@@ -41,6 +44,7 @@ def check_declaration(op: Declaration) -> None:
     _shapes(op)
     _rules(op)
     _arguments(op)
+    _reference(op)
 
 
 _TEXTS = {str: str}
@@ -69,19 +73,27 @@ _KINDS: dict[str, Any] = {
     "workspace": {str: (str, Callable)},
     "scalars": {str: Callable},
     "symbols": {str: (str, Callable)},
+    **dict.fromkeys(("library", "grid_stride", "null_info", "writes"), bool),
     **dict.fromkeys(("reference", "layouts", "shape", "misfit", "launch"), (type(None), Callable)),
 }
 """The kinds of value of each field of a declaration: ``[kind]`` is a list or tuple of such values, ``{str: kind}`` are
 names with such values, and a tuple has several kinds, of which it may be any.
 """
-_CALLED = {str: "a text", int: "a whole number", float: "a number", type(None): "None", Callable: "a function"}
+_CALLED = {
+    str: "a text",
+    int: "a whole number",
+    float: "a number",
+    bool: "True or False",
+    type(None): "None",
+    Callable: "a function",
+}
 
 
 def _kinds(op: Declaration) -> None:
     """Values of another kind than the field takes."""
     for name, kind in _KINDS.items():
-        if problem := _misfit(getattr(op, name), kind, name):
-            raise UsageError(f"op {op.name}: {problem}")
+        if problem := _misfit(getattr(op, name), kind):
+            raise UsageError(f"op {op.name}: {name}{problem}")
     for what in ("named", "bench"):
         for case in getattr(op, what):
             if not (isinstance(getattr(case, "title", None), str) and isinstance(getattr(case, "items", None), str)):
@@ -98,26 +110,37 @@ def _kinds(op: Declaration) -> None:
             raise UsageError(
                 f"op {op.name}: types has {text!r}, and kernel={op.kernel!r} has {len(op.variables)} type variables"
             )
+    for what, kinds in (
+        ("types", [name for text in op.types for name in text.split(",")]),
+        *((what, getattr(op, what).values()) for what in ("inputs", "outputs", "updates", "params")),
+    ):
+        for kind in kinds:
+            if what == "types" or kind not in op.variables:
+                with _naming(op, what):
+                    dtype(kind)
+    for step in op.steps:
+        if isinstance(step.block, int) and not 0 < step.block <= BLOCK:
+            raise UsageError(f"op {op.name}: block is {step.block}; a block has 1 to {BLOCK} threads")
     for name in ("kernel", "source", "name"):
         if not (text := getattr(op, name)).isprintable() or (not text and name != "source"):
             raise UsageError(f"op {op.name!r}: {name}={text!r} is no name")
 
 
-def _misfit(value: Any, kind: Any, what: str) -> str:
-    """The first error in a value, with its name; empty if the value is of the kind."""
+def _misfit(value: Any, kind: Any) -> str:
+    """The first error in a value, to be said after its name; empty if the value is of the kind."""
     if isinstance(kind, tuple):
-        problems = [_misfit(value, each, what) for each in kind]
-        return problems[-1] if all(problems) else ""
+        problems = list(itertools.takewhile(bool, (_misfit(value, each) for each in kind)))
+        return problems[-1] if len(problems) == len(kind) else ""
     if isinstance(kind, list):
         if not isinstance(value, list | tuple):
-            return f"{what} is {value!r}, not a list"
-        return next(filter(None, (_misfit(each, kind[0], f"{what}[{i}]") for i, each in enumerate(value))), "")
+            return f" is {value!r}, not a list"
+        return next((f"[{i}]{problem}" for i, each in enumerate(value) if (problem := _misfit(each, kind[0]))), "")
     if isinstance(kind, dict):
         if not isinstance(value, Mapping):
-            return f"{what} is {value!r}, not a dict"
-        return next(filter(None, (_misfit(each, kind[str], f"{what}: {name}") for name, each in value.items())), "")
-    right = isinstance(value, kind) and not isinstance(value, bool)
-    return "" if right or kind is object else f"{what} is {value!r}, not {_CALLED.get(kind) or kind.__name__}"
+            return f" is {value!r}, not a dict"
+        return next((f": {at}{problem}" for at, each in value.items() if (problem := _misfit(each, kind[str]))), "")
+    right = kind is object or (isinstance(value, kind) and (kind is bool or not isinstance(value, bool)))
+    return "" if right else f" is {value!r}, not {_CALLED.get(kind) or kind.__name__}"
 
 
 def _names(op: Declaration) -> None:
@@ -173,10 +196,45 @@ def _shapes(op: Declaration) -> None:
         stated_names = {*stated.free, *stated.defined, *op.params}
         for each in stated.defined.values():
             _check(each, stated_names, op.tensors)
+        _told(op)
     for option in alternatives(op.choices):
         _known(op, "name in choices", option, {*stated_names, *op.params})
     if op.layouts and op.choices:
         raise UsageError(f"op {op.name}: layouts draws everything, so nothing is drawn from choices; leave one out")
+
+
+def _told(op: Declaration) -> None:
+    """Extents of outputs, which nothing tells unless an input has them, or a parameter."""
+    stated = op.stated
+    told = {name for tensor in op.tensors for dim in stated.tensors.get(tensor, ()) for name in dim.extent.names}
+    told |= {*stated.defined, *op.params}
+    for name in set(op.compared) & set(stated.tensors) - set(op.tensors):
+        for dim in stated.tensors[name]:
+            if dim.extent.tensors or op.shape:
+                continue
+            for missing in sorted(dim.extent.names - told):
+                raise UsageError(
+                    f"{stated.of(name)!r}: nothing tells {missing}: no input has it, and it is no parameter"
+                )
+
+
+def _reference(op: Declaration) -> None:
+    """The reference, which has to take what it is given."""
+    if op.reference is None:
+        return
+    try:
+        signature = inspect.signature(op.reference)
+    except (TypeError, ValueError):  # a function of C that does not say
+        return
+    given = (*op.filled, *op.params)
+    named = [name for name in ("to", "shape", "grid") if name in signature.parameters]
+    try:
+        signature.bind(*given, **dict.fromkeys(named))
+    except TypeError as error:
+        text = ", ".join((*given, *(f"{name}=" for name in named)))
+        raise UsageError(
+            f"op {op.name}: the reference is called with ({text}) and does not take that: {error}"
+        ) from None
 
 
 def _rules(op: Declaration) -> None:

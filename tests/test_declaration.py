@@ -137,6 +137,19 @@ def test_what_a_reference_returns_is_checked():
         call.references()
 
 
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        (np.zeros(3, np.float32), r"gives float32 of shape \(3,\) for out, which is float32 of shape \(4,\)"),
+        (np.zeros(4), r"gives float64 of shape \(4,\) for out, which is float32 of shape \(4,\)"),
+    ],
+)
+def test_expected_values_of_another_form_than_the_output_are_a_mistake_of_the_reference(value, says):
+    op = declared(shapes="", grid="", args="x out", inputs={"x": "T"}, reference=lambda x: Expected(value))
+    with pytest.raises(UsageError, match=rf"test_declaration.py:\d+: op toy.glu: the reference {says}"):
+        op.call(op.parse("toy.glu[f32](x=4~normal@0)")).expected()
+
+
 def test_a_structure_lies_as_c_lays_it_out():
     case = adam.parse("toy.glu[f32](g=2x3~normal@0 p=2x3~normal@0 m=2x3~unit@0 v=2x3~unit@0 lr=0.5 t=3 decay=0.25)")
     step = adam.call(case).launch.args[-1]

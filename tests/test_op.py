@@ -21,7 +21,7 @@ SEEN: dict[str, object] = {}
 
 def reference(*arguments, **named):
     SEEN.update(arguments=arguments, **named)
-    return Expected(np.zeros(1))
+    return Expected(np.zeros(named.get("shape", np.shape(arguments[-1])), np.float32))
 
 
 def reference_with_names(x, alpha, keep, to, shape, grid):

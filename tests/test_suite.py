@@ -116,6 +116,12 @@ def test_a_source_may_have_another_suffix(folders, name):
             ),
             r"mine\.py:4: .*op mine\.neg: unknown input 'y'",
         ),
+        (
+            lambda f: (f / "cases" / "mine.py").write_text(
+                (f / "cases" / "mine.py").read_text().replace("reference=", "refrence=")
+            ),
+            "unexpected keyword argument 'refrence'; did you mean reference?",
+        ),
     ],
 )
 def test_what_is_wrong_with_a_suite_is_said_with_its_place(folders, spoil, says):
@@ -128,6 +134,26 @@ def test_the_suite_is_found_from_a_folder_below_the_project(folders):
     (folders / "pyproject.toml").write_text("[tool.parity]\n")
     (folders / "deep" / "down").mkdir(parents=True)
     assert find_suite(folders / "deep" / "down").kernels == folders / "kernels"
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ('include = ["headers"]', r"pyproject.toml: \[tool.parity\]: include has 'headers', which is no folder there"),
+        ('kernels = "kernels"\nhip = "port"', "the folder of the port .*port does not exist"),
+    ],
+)
+def test_a_folder_of_the_configuration_that_is_not_there_is_named(folders, line, says):
+    (folders / "pyproject.toml").write_text(f"[tool.parity]\n{line}\n")
+    with pytest.raises(UsageError, match=says):
+        find_suite(folders)
+
+
+def test_what_a_case_file_prints_is_no_result(folders, capsys):
+    path = folders / "cases" / "mine.py"
+    path.write_text(f"print('hello')\n{path.read_text()}")
+    load_suite(folders / "kernels", folders / "cases")
+    assert capsys.readouterr() == ("", "hello\n")
 
 
 def test_the_file_of_known_issues_belongs_to_the_cases_of_the_project(folders):

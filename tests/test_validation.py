@@ -28,6 +28,15 @@ def op(suite):
         ({"reference": 3}, "reference is 3, not a function"),
         ({"data": {"x": "normal"}}, "data: x is 'normal', not a list"),
         ({"choices": {"n": 1}}, "choices: n is 1, not a list"),
+        ({"grid_stride": "no"}, "grid_stride is 'no', not True or False"),
+        ({"block": 0}, "block is 0; a block has 1 to 1024 threads"),
+        ({"types": ("f33",)}, "types: unknown dtype 'f33'.*did you mean f32"),
+        ({"inputs": {"x": "float"}}, "inputs: unknown dtype 'float'"),
+        ({"shapes": "x: n; out: m"}, "shapes: 'out: m': nothing tells m: no input has it, and it is no parameter"),
+        (
+            {"reference": lambda x, alpha, to: x},
+            r"the reference is called with \(x, to=\) and does not take that: missing a required argument: 'alpha'",
+        ),
         ({"choices": [{"n": (1,)}, 3]}, r"choices is \[\{'n': \(1,\)\}, 3\], not a dict"),
     ],
 )

@@ -14,9 +14,10 @@ import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import FrameType
+from typing import Any, NoReturn
 
 import parity
-from parity.errors import SYSTEM_ERRORS, NotAvailable, ParityError, UsageError, refusal
+from parity.errors import SYSTEM_ERRORS, NotAvailable, ParityError, UsageError, nearest, refusal
 from parity.interrupts import INTERRUPTED, held
 
 __all__ = ["main", "parser"]
@@ -161,6 +162,28 @@ def _say(text: str) -> None:
     errors().print(text, style="red")
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser that says in one line what was wrong, and which option or command may have been meant."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(WRONG_USAGE, f"{self.prog}: error: {message}; {self.prog} --help says what there is\n")
+
+    # A command's own, so that what it does not know is told by the command, and not by the parser around it.
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        found, rest = super().parse_known_args(args, namespace)
+        if rest:
+            near = nearest(rest[0].partition("=")[0], self._option_string_actions)
+            self.error(f"unrecognized arguments: {' '.join(rest)}{near}")
+        return found, rest
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError as error:
+            error.message += nearest(str(value), map(str, action.choices or ()))
+            raise
+
+
 class _PrintCompletion(argparse.Action):
     """Prints the script of a shell, and ends."""
 
@@ -199,7 +222,7 @@ def parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     from rich_argparse import RawDescriptionRichHelpFormatter
 
     RawDescriptionRichHelpFormatter.help_markup = RawDescriptionRichHelpFormatter.text_markup = False  # [tool.parity]
-    found = argparse.ArgumentParser(
+    found = _Parser(
         "parity",
         description="Does a HIP port compute what the CUDA kernels compute, value by value?",
         formatter_class=RawDescriptionRichHelpFormatter,

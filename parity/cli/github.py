@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
-from parity.cli.terminal import errors, output, warn
+from parity.cli.terminal import messages, warn
 from parity.engine import CaseRecord
-from parity.report import Matrix, Reproduction, markdown
+from parity.report import Matrix, Reproduction, kernel_file, markdown
 from parity.report.github import github_annotations
 from parity.report.html import Sources
 from parity.suite import Suite
@@ -39,8 +40,8 @@ def tell_github(
         return
     every = [*matrix.uncompiled, *records]
     root = Path(os.environ.get("GITHUB_WORKSPACE", "."))
-    console = errors() if arguments.json else output()
-    for line in github_annotations(every, reproduction, Sources.of(suite), suite.files, root):
+    console = messages(arguments.json)
+    for line in github_annotations(every, reproduction, Sources.of(suite), partial(kernel_file, suite), root):
         console.print(line)
     if file := os.environ.get("GITHUB_STEP_SUMMARY"):
         try:

@@ -15,7 +15,7 @@ from parity.options import EXAMPLES, declare, names, positive
 from parity.report.document import MatrixFile
 from parity.report.history import add_summary, history_content, read_history, summary_of
 from parity.runners.recording import Environment
-from parity.suite import LAUNCHES, Selection, Suite, find_suite
+from parity.suite import LAUNCHES, SHIPPED, Selection, Suite, find_suite
 from parity.toolchain import HIPIFIERS, TOOLCHAINS
 
 __all__ = [
@@ -114,6 +114,8 @@ def suite_of(arguments: argparse.Namespace) -> Suite:
         hip=arguments.hip_dir,
         launches=getattr(arguments, "launches", None),
     )
+    if suite.kernels == SHIPPED / "kernels":
+        warn(["no pyproject.toml with [tool.parity] is here or above; this is parity's own suite"])
     arguments.problems = suite.problems
     warn(suite.problems)
     return suite

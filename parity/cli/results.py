@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from parity.cli.terminal import output, warn
-from parity.documents import json_text, plain
+from parity.cli.terminal import output, print_json, warn
+from parity.documents import plain
 from parity.engine import CaseRecord
 from parity.errors import NotAvailable, ParityError, UsageError, shown, some_of
 from parity.interrupts import INTERRUPTED
@@ -19,6 +19,7 @@ from parity.report import (
     State,
     document,
     failure_text,
+    kernel_file,
     shown_failures,
     summary,
     terminal,
@@ -117,7 +118,7 @@ def _failures(suite: Suite, records: Sequence[CaseRecord], reproduction: Reprodu
     console = output()
     for failure in shown_failures(records):
         record, more = failure.records[0], failure.more
-        source = shown(suite.files.get(record.module, ""))
+        source = shown(kernel_file(suite, record) or "")
         declared = shown(suite.op(record.op).declared)
         head, _, body = failure_text(failure, reproduction, source, declared).partition("\n")
         console.print(head, style="bold red")
@@ -141,4 +142,4 @@ def _json(matrix: Matrix, records: Sequence[CaseRecord], reproduction: Reproduct
         for failure in shown_failures(records)
         for record in failure.records
     ]
-    print(json_text({**plain(document(matrix)), "failures": failures}, indent=1).decode())
+    print_json({**plain(document(matrix)), "failures": failures})

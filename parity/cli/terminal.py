@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
@@ -10,12 +12,16 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.text import Text
 
+from parity.documents import json_text
+
 if TYPE_CHECKING:
     from parity.application import Measured, Prepared, Run
     from parity.engine import Progress as Report
     from parity.toolchain import Built
 
-__all__ = ["building", "built", "errors", "measured", "output", "progress", "reporting", "warn"]
+__all__ = [
+    "building", "built", "errors", "measured", "messages", "output", "print_json", "progress", "reporting", "warn",
+]  # fmt: skip
 
 
 class _Console(Console):
@@ -30,7 +36,9 @@ class _Console(Console):
 
 
 def output() -> Console:
-    """The console of results."""
+    """The console of results. A character that its encoding lacks is shown as its number."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
     return _Console(highlight=False)
 
 
@@ -39,10 +47,22 @@ def errors() -> Console:
     return _Console(highlight=False, stderr=True)
 
 
+def messages(json: bool) -> Console:
+    """The console of what is said beside the results: theirs, unless JSON alone goes there."""
+    return errors() if json else output()
+
+
 def warn(notes: Iterable[str]) -> None:
     """Print notes to stderr."""
     for note in notes:
         errors().print(f"parity: {note}", style="yellow")
+
+
+def print_json(value: object) -> None:
+    """Print a value as JSON: in UTF-8, whatever the encoding of stdout."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8")
+    print(json_text(value, indent=1).decode())
 
 
 def progress(shown: bool = True) -> Progress:
@@ -86,9 +106,12 @@ def built(run: Run, console: Console | None = None) -> Prepared:
     """Build a run, and show how far that is; then print what does not compile (default: to stderr)."""
     with building(len(run.modules) * len(run.targets)) if run.targets else nullcontext() as done:
         prepared = run.build(done)
+    failed: dict[str, list[str]] = {}
     for each in prepared.built:
-        if each.error:
-            (console or errors()).print(f"{each.error}\n", style="red")
+        if each.error:  # the same for several targets, as a rule
+            failed.setdefault(str(each.error).replace(each.target, "\0"), []).append(each.target)
+    for text, targets in failed.items():
+        (console or errors()).print(f"{text.replace(chr(0), ' '.join(targets))}\n", style="red")
     return prepared
 
 

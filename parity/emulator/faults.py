@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from parity.codeobject import spelled
 from parity.emulator.parse import Instruction
 from parity.errors import ParityError
 
@@ -58,8 +59,17 @@ class Thread:
         return f"block {self.block}, thread {self.thread}"
 
 
+FAR = 1 << 40
+"""Bytes from which on the nearest buffer says nothing: an address computed of what is no index."""
+
+
 def _and_others(count: int) -> str:
     return f" and {count} more of its wavefront" if count else ""
+
+
+def _named(kernel: str) -> str:
+    """A kernel as its source calls it."""
+    return repr(next(iter(spelled(kernel)), kernel))
 
 
 class KernelFault(ParityError):
@@ -98,6 +108,8 @@ class MemoryFault(KernelFault):
         who = "all lanes (scalar)" if lane is None else f"lane {lane}"
         if buffer is None:
             near = "no buffer is allocated"
+        elif not -FAR < offset < FAR:
+            near = "far from all memory that the kernel was given"
         elif offset < 0:
             near = f"{-offset} bytes before {quoted(buffer)} ({buffer_size} bytes)"
         elif offset >= buffer_size:
@@ -107,7 +119,7 @@ class MemoryFault(KernelFault):
         name, _, type_ = (array or "").partition(" ")
         of = f" of `{name}` ({type_})" if array else ""
         lines = [
-            f"{kind} of {size} bytes{of} in kernel {kernel!r} at {place(instruction)}",
+            f"{kind} of {size} bytes{of} in kernel {_named(kernel)} at {place(instruction)}",
             f"  instruction: {instruction.text}",
             f"  workgroup {workgroup}, {who}, address {address:#x}: {near}",
         ]
@@ -151,7 +163,8 @@ class DataRace(KernelFault):
         self.lane, self.workgroup = lane, workgroup
         who = "all lanes (scalar)" if lane is None else f"lane {lane}"
         super().__init__(
-            f"data race in kernel {kernel!r} at {memory}: two wavefronts, one of them writes, no barrier between them\n"
+            f"data race in kernel {_named(kernel)} at {memory}: two wavefronts, one of them writes, no barrier "
+            "between them\n"
             f"  first:  {other.text} at {place(other)}\n"
             f"  second: {instruction.text} at {place(instruction)}, workgroup {workgroup}, {who}"
         )
@@ -166,8 +179,8 @@ class DivergentBarrier(KernelFault):
         self.kernel, self.instruction, self.workgroup = kernel, instruction.text, workgroup
         self.source, self.line = instruction.source, instruction.line
         super().__init__(
-            f"divergent barrier in kernel {kernel!r} at {place(instruction)}: {who} of workgroup {workgroup} did not "
-            "reach it and went on; every thread of a block must reach the same barriers"
+            f"divergent barrier in kernel {_named(kernel)} at {place(instruction)}: {who} of workgroup {workgroup} "
+            "did not reach it and went on; every thread of a block must reach the same barriers"
         )
 
 
@@ -180,8 +193,8 @@ class BadCall(KernelFault):
         self.kernel, self.instruction, self.workgroup = kernel, instruction.text, workgroup
         self.source, self.line = instruction.source, instruction.line
         super().__init__(
-            f"bad call in kernel {kernel!r} at {place(instruction)}, workgroup {workgroup}: no function begins at the "
-            f"address in {instruction.text}"
+            f"bad call in kernel {_named(kernel)} at {place(instruction)}, workgroup {workgroup}: no function begins "
+            f"at the address in {instruction.text}"
         )
 
 
@@ -194,7 +207,7 @@ class Trapped(KernelFault):
         self.kernel, self.instruction, self.thread = kernel, instruction.text, thread
         self.source, self.line = instruction.source, instruction.line
         super().__init__(
-            f"trap in kernel {kernel!r} at {place(instruction)}\n  instruction: {instruction.text}\n"
+            f"trap in kernel {_named(kernel)} at {place(instruction)}\n  instruction: {instruction.text}\n"
             f"  {thread}{_and_others(others)}"
         )
 
@@ -208,7 +221,7 @@ class FailedAssertion(KernelFault):
         self.kernel, self.expression, self.file, self.at, self.function = kernel, expression, file, at, function
         self.thread = thread
         super().__init__(
-            f"assertion `{expression}` failed in kernel {kernel!r} at {file}:{at}, in {function}\n"
+            f"assertion `{expression}` failed in kernel {_named(kernel)} at {file}:{at}, in {function}\n"
             f"  {thread}{_and_others(others)}"
         )
 
@@ -222,7 +235,7 @@ class NoProgress(KernelFault):
         self.kernel, self.instruction, self.thread, self.lanes = kernel, instruction.text, thread, lanes
         self.source, self.line = instruction.source, instruction.line
         super().__init__(
-            f"no progress in kernel {kernel!r} at {place(instruction)}: threads of a wavefront repeat the same "
+            f"no progress in kernel {_named(kernel)} at {place(instruction)}: threads of a wavefront repeat the same "
             "instructions with the same values for ever\n"
             f"  instruction: {instruction.text}\n"
             f"  {thread}{_and_others(lanes - 1)}\n"
@@ -249,7 +262,7 @@ class WarpMask(KernelFault):
             else "a thread executes it that the mask does not name"
         )
         super().__init__(
-            f"warp mask in kernel {kernel!r} at {place(instruction)}: {what}\n"
+            f"warp mask in kernel {_named(kernel)} at {place(instruction)}: {what}\n"
             f"  instruction: {instruction.text}\n"
             f"  {thread}\n"
             "  all threads that the mask names have to execute the instruction with that mask (PTX ISA, membermask): "
@@ -265,7 +278,7 @@ class LdsExceeded(KernelFault):
     def __init__(self, kernel: str, static: int, dynamic: int, target: str, limit: int) -> None:
         self.kernel, self.static, self.dynamic, self.limit = kernel, static, dynamic, limit
         super().__init__(
-            f"kernel {kernel!r} needs {static + dynamic} bytes of LDS ({static} static, {dynamic} dynamic); a "
+            f"kernel {_named(kernel)} needs {static + dynamic} bytes of LDS ({static} static, {dynamic} dynamic); a "
             f"workgroup on {target} can have {limit}"
         )
 
@@ -278,8 +291,8 @@ class BoundsExceeded(KernelFault):
     def __init__(self, kernel: str, threads: int, limit: int) -> None:
         self.kernel, self.threads, self.limit = kernel, threads, limit
         super().__init__(
-            f"kernel {kernel!r} is launched with {threads} threads per block, and was compiled for at most {limit}: "
-            "its __launch_bounds__ have to be at least what the host launches"
+            f"kernel {_named(kernel)} is launched with {threads} threads per block, and was compiled for at "
+            f"most {limit}: its __launch_bounds__ have to be at least what the host launches"
         )
 
 
@@ -291,7 +304,7 @@ class Refused(KernelFault):
     def __init__(self, kernel: str, what: str, instruction: Instruction | None = None) -> None:
         self.kernel, self.what = kernel, what
         where = f" at {place(instruction)}" if instruction else ""
-        super().__init__(f"kernel {kernel!r} uses {what}{where}, which parity does not emulate")
+        super().__init__(f"kernel {_named(kernel)} uses {what}{where}, which parity does not emulate")
 
 
 class InstructionBudgetExceeded(KernelFault):
@@ -303,7 +316,7 @@ class InstructionBudgetExceeded(KernelFault):
         self.kernel, self.instruction, self.budget, self.workgroup = kernel, instruction.text, budget, workgroup
         self.source, self.line = instruction.source, instruction.line
         super().__init__(
-            f"timeout: kernel {kernel!r} executed more than {budget} instructions, in workgroup {workgroup} at "
+            f"timeout: kernel {_named(kernel)} executed more than {budget} instructions, in workgroup {workgroup} at "
             f"{place(instruction)}\n  instruction: {instruction.text}\n"
             "  an endless loop, or raise instruction_budget"
         )
@@ -316,7 +329,7 @@ class UnknownInstruction(ParityError):
         self.what, self.kernel, self.instruction = what, kernel, instruction.text
         self.source, self.line = instruction.source, instruction.line
         super().__init__(
-            f"unknown {what} in kernel {kernel!r} at {place(instruction)}: {instruction.text}\n"
+            f"unknown {what} in kernel {_named(kernel)} at {place(instruction)}: {instruction.text}\n"
             "  the instruction tables are parity/emulator/isa_vector.py, isa_scalar.py and isa.py (AMD)"
             " and ptx/isa.py (CUDA)"
         )

@@ -112,9 +112,8 @@ class Plan:
         cases = [(title, str(case)) for title, case in op.named_cases(dtypes, launches=launches)]
         found = drawn_cases(op, dtypes, launches, self.seed_of(entry), self.examples)
         if not found:
-            raise op.mistake(
-                f"nothing that is drawn fulfils where={op.where!r} and has a launch; give choices= that do"
-            )
+            fulfils = f"fulfils where={op.where!r} and " if op.where else ""
+            raise op.mistake(f"nothing that is drawn {fulfils}has a launch; give choices= that do")
         cases += [("", text) for text in found]
         drawn = {text for _, text in cases}
         return cases + [(title, text) for title, text in (*suite.found_cases(entry), *task.also) if text not in drawn]

@@ -1,7 +1,15 @@
 """The results of a run, for people and for programs: the matrix and the failures."""
 
 from parity.report.document import as_json, document
-from parity.report.failures import Failure, Reproduction, failure_text, failures_file, not_judged, shown_failures
+from parity.report.failures import (
+    Failure,
+    Reproduction,
+    failure_text,
+    failures_file,
+    kernel_file,
+    not_judged,
+    shown_failures,
+)
 from parity.report.folder import check_folder, write_reports
 from parity.report.frames import bench_frame, case_frame, matrix_frame, static_frame
 from parity.report.junit import junit
@@ -24,6 +32,7 @@ __all__ = [
     "failure_text",
     "failures_file",
     "junit",
+    "kernel_file",
     "make_matrix",
     "markdown",
     "matrix_frame",

@@ -3,22 +3,35 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 
 from parity.compare import Conclusion
 from parity.engine import Column
 from parity.report.matrix import Agreement, Cell, Matrix, joined
 
-__all__ = ["AGREEMENT", "AGREEMENT_LEGEND", "agreement_of", "agreement_summary", "describe", "is_compared"]
+__all__ = [
+    "AGREEMENT",
+    "AGREEMENT_LEGEND",
+    "agreement_legend",
+    "agreement_of",
+    "agreement_summary",
+    "describe",
+    "is_compared",
+]
 
 AGREEMENT = "CUDA/AMD"
 FAR = 10_000
 """ULP from which they say nothing: such results are near 0, where larger numbers cancel."""
-AGREEMENT_LEGEND = (
-    "CUDA/AMD, of the cases that both ran: n ULP: both right, at most so far apart; n % of budgets: likewise, near 0, "
-    "where ULP say nothing;\nn differ: both right, not the same in n elements; sign of zero: nothing else differs; "
-    "D..: each right by its own rule"
-)
+_LEGEND = {
+    r"\d ULP": "n ULP: both right, at most so far apart",
+    "% of budgets": "n % of budgets: both right, at most so far apart, near 0, where ULP say nothing",
+    r"\d differ": "n differ: both right, not the same in n elements",
+    "sign of zero": "sign of zero: nothing else differs",
+    r"\bD\d": "D..: each right by its own rule",
+}
+_RAN = f"{AGREEMENT}, of the cases that both ran"
+AGREEMENT_LEGEND = f"{_RAN}: {'; '.join(_LEGEND.values())}"
 _WRONG = {
     Conclusion.AMD: "AMD wrong",
     Conclusion.CUDA: "CUDA wrong",
@@ -51,6 +64,13 @@ def _apart(agreement: Agreement) -> str:
     if agreement.ulps >= FAR and agreement.share:
         return f"{max(1, math.ceil(100 * agreement.share))} % of budgets"
     return f"{agreement.ulps:.0f} ULP" if 0 < agreement.ulps < FAR else f"{agreement.elements} differ"
+
+
+def agreement_legend(matrix: Matrix) -> str:
+    """The meaning of what the comparison of AMD with CUDA has here; empty if that needs none."""
+    shown = " ".join(agreement_of(matrix.columns, row.cells, brief=True) for row in matrix.rows)
+    said = "; ".join(text for pattern, text in _LEGEND.items() if re.search(pattern, shown))
+    return f"{_RAN}: {said}" if said else ""
 
 
 def agreement_of(columns: Sequence[Column], cells: Sequence[Cell], *, brief: bool = False) -> str:

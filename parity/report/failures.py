@@ -4,20 +4,34 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from parity.compare import Conclusion, Status
 from parity.divergences import divergences
 from parity.engine import CaseRecord
-from parity.errors import count_of, some_of
+from parity.errors import UsageError, count_of, some_of
 from parity.options import DEFAULT_RUNNER, as_arguments
 from parity.report.matrix import failure_class
+from parity.suite import Suite
 from parity.toolchain import LITERAL, chosen_hipifier
+from parity.toolchain.sources import find_ported
+from parity.toolchain.targets import target
 
-__all__ = ["Failure", "Reproduction", "failure_lines", "failure_text", "failures_file", "not_judged", "shown_failures"]
+__all__ = [
+    "Failure",
+    "Reproduction",
+    "failure_lines",
+    "failure_text",
+    "failures_file",
+    "kernel_file",
+    "not_judged",
+    "shown_failures",
+]
 
 SHOWN_PER_KERNEL = 2
 KERNELS_NAMED = 8
@@ -65,6 +79,14 @@ class Failure:
     records: tuple[CaseRecord, ...]
     more: int = 0
 
+    def __str__(self) -> str:
+        """As ``parity run`` prints it."""
+        return failure_text(self, Reproduction())
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """What a notebook shows."""
+        printer.text(str(self))
+
     @property
     def targets(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(record.target for record in self.records))
@@ -72,6 +94,22 @@ class Failure:
     @property
     def kernels(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(record.kernel for record in self.records))
+
+
+def kernel_file(suite: Suite, record: CaseRecord) -> Path | None:
+    """The file of a record's kernel: of AMD's side that of the port, where there is one."""
+    path = suite.files.get(record.module)
+    if path and suite.sides.ported and _side(record) == "amd":
+        return find_ported(path, suite.kernels, suite.sides.ported) or path
+    return path
+
+
+def _side(record: CaseRecord) -> str:
+    """The vendor whose kernel was executed; none if a library computed, or something that parity does not build for."""
+    try:
+        return "" if record.where.op_level else target(record.target).vendor
+    except UsageError:
+        return ""
 
 
 def shown_failures(records: Iterable[CaseRecord]) -> list[Failure]:
@@ -88,9 +126,7 @@ def shown_failures(records: Iterable[CaseRecord]) -> list[Failure]:
         shown = list(classes.values())[:SHOWN_PER_KERNEL]
         for record in shown:
             more = len(failures) - len(shown) if record is shown[-1] else 0
-            same = next(
-                (n for n, f in enumerate(chosen) if _without_target(f.records[0]) == _without_target(record)), None
-            )
+            same = next((n for n, f in enumerate(chosen) if _alike(f.records[0], record)), None)
             if same is None:
                 chosen.append(Failure((record,), more))
             else:
@@ -110,6 +146,43 @@ def not_judged(records: Iterable[CaseRecord]) -> list[str]:
         f"such as {each[0].case or each[0].kernel}: {each[0].verdict.detail}"
         for each in reasons.values()
     ]
+
+
+def _alike(one: CaseRecord, other: CaseRecord) -> bool:
+    """True for the same failure of a case on another target, where its instructions have other names, or on the other
+    vendor's side, if neither has a value to show.
+    """
+    if _without_target(one) == _without_target(other):
+        return True
+    if one.without_code or _seen(one) != _seen(other):
+        return False
+    if _side(one) != _side(other):
+        return _both_fail(one) and _both_fail(other)
+    return _reason(one) == _reason(other)
+
+
+def _seen(record: CaseRecord) -> tuple[object, ...]:
+    """What shows of a failure of one case, but for the reason."""
+    small = record.minimal or record
+    verdict = small.verdict
+    against = small.against or record.against
+    told = (against.conclusion, against.value) if against else ()
+    place = (record.kernel, record.runner if record.where.op_level else record.evidence, record.title)
+    seen = (small.case, small.launch, small.inputs, failure_class(record))
+    return *place, *seen, verdict.first, verdict.wrong, verdict.total, verdict.pattern, told
+
+
+def _reason(record: CaseRecord) -> str:
+    """The reason of a failure without what differs between the listings of targets."""
+    lines = (record.minimal or record).verdict.detail.splitlines()
+    return "\n".join(re.sub(r", listing line \d+.*", "", line) for line in lines if not line.startswith("  "))
+
+
+def _both_fail(record: CaseRecord) -> bool:
+    """True if both vendors' sides fail without a value that could be compared."""
+    small = record.minimal or record
+    against = small.against or record.against
+    return bool(against and against.conclusion is Conclusion.BOTH and not against.value and not small.verdict.first)
 
 
 def _without_target(record: CaseRecord) -> CaseRecord:
@@ -166,8 +239,9 @@ def failure_lines(
         lines.append(("judged by", f"{verdict.by}: the op has no reference"))
     lines.append(("because", verdict.detail.rstrip()))
     lines.append(("printed", small.printed.rstrip()))
-    lines.append(("who", _who(record, small, targets)))
-    misfit = failure_class(record) in (MISSING, MISFIT)
+    own = _and(list(dict.fromkeys(each.target for each in failure.records if _side(each) == _side(record))))
+    lines.append(("who", _who(record, small, own)))
+    misfit = failure_class(record) in (MISSING, MISFIT) or _both_fail(record)
     lines += [("kernel", source), ("declared", declared if misfit else ""), ("again", reproduction.of(small))]
     return f"{who}: {failure_class(record)}", [(label, value) for label, value in lines if value]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from parity.engine import CaseRecord
@@ -11,33 +11,33 @@ from parity.report.html.excerpts import Sources
 
 __all__ = ["github_annotations"]
 
+FileOf = Callable[[CaseRecord], Path | None]
+
 MOST = 10
 """Annotations of a step that GitHub shows."""
 
 
 def github_annotations(
-    records: Sequence[CaseRecord], reproduction: Reproduction, sources: Sources, files: Mapping[str, Path], root: Path
+    records: Sequence[CaseRecord], reproduction: Reproduction, sources: Sources, file_of: FileOf, root: Path
 ) -> Iterator[str]:
     """A line for each failure worth reading: at the source line that its message names, else at the kernel's file.
 
-    ``files`` are the sources by module; places are relative to ``root``, the checkout, and a file outside of it is left
-    out of its annotation.
+    ``file_of`` tells the file of a record's kernel; places are relative to ``root``, the checkout, and a file outside
+    of it is left out of its annotation.
     """
     failures = shown_failures(records)
     for failure in failures[:MOST]:
-        yield _annotation(failure, reproduction, sources, files, root)
+        yield _annotation(failure, reproduction, sources, file_of, root)
     if len(failures) > MOST:
         yield f"::notice title=parity::{_text(f'{len(failures) - MOST} more failures are in the report')}"
 
 
-def _annotation(
-    failure: Failure, reproduction: Reproduction, sources: Sources, files: Mapping[str, Path], root: Path
-) -> str:
+def _annotation(failure: Failure, reproduction: Reproduction, sources: Sources, file_of: FileOf, root: Path) -> str:
     record = failure.records[0]
     small = record.minimal or record
     head, _ = failure_lines(failure, reproduction)
     where = sources.places(small.verdict.detail, "cuda" if record.target.startswith("sm_") else "amd")
-    path, line = where[0] if where else (files.get(record.module), 1)
+    path, line = where[0] if where else (file_of(record), 1)
     place = ""
     if path and path.resolve().is_relative_to(root.resolve()):
         place = f"file={_value(path.resolve().relative_to(root.resolve()).as_posix())},line={line},"

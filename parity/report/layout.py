@@ -58,7 +58,10 @@ AGAINST = "against CUDA"
 """The note on a kernel that is judged by what CUDA computes."""
 
 NOTES = 12
-"""Characters that a line of notes, or of a comparison with CUDA, takes at least before it goes on below."""
+WIDER = (48, 36, 30, 24, 18)
+"""Characters that a line of notes, or of a comparison with CUDA, takes at least before it goes on below, and the widths
+that are tried where there is room.
+"""
 
 Words = tuple[str, str, str, str, str, str]
 
@@ -123,22 +126,28 @@ def sections(matrix: Matrix, *, full: bool = False, width: int | None = None) ->
 
 
 def _fitted(matrix: Matrix, lines: Sequence[Line], room: float) -> Section:
-    for fold in Fold:
+    for fold in (Fold.NOTHING, Fold.HEADS):
         section = _section(matrix, lines, fold)
         if section.width <= room:
             return section
     without: list[str] = []
+    section = _section(matrix, lines, Fold.NOTES)
     for step in STEPS:
+        if section.width <= room:
+            break
         before, section = section, _section(matrix, lines, Fold.NOTES, (*without, step))
         if section.rows != before.rows:
             without.append(step)
-        if section.width <= room:
-            break
-    return replace(section, without=tuple(without))
+    # What fits has no more lines than it takes.
+    wider = (_section(matrix, lines, Fold.NOTES, without, notes) for notes in WIDER)
+    best = next((each for each in wider if each.width <= room), section)
+    return replace(best, without=tuple(without))
 
 
-def _section(matrix: Matrix, lines: Sequence[Line], fold: Fold, without: Container[str] = ()) -> Section:
-    """The table of a module without some things."""
+def _section(
+    matrix: Matrix, lines: Sequence[Line], fold: Fold, without: Container[str] = (), notes: int = NOTES
+) -> Section:
+    """The table of a module without some things; ``notes`` are the characters of a line of them at least."""
     columns = zip(*([words_of(cell, without) for cell in line.cells] for line in lines), strict=True)
     alike: dict[Hashable, list[Column]] = {}
     words: dict[Hashable, tuple[Words, ...]] = {}
@@ -150,12 +159,12 @@ def _section(matrix: Matrix, lines: Sequence[Line], fold: Fold, without: Contain
     table: list[tuple[str, Sequence[tables.Cell]]] = [(module, [f"  {line.label}" for line in lines])]
     table.append(("", [line.types(counted=DTYPES in without) for line in lines]))
     for key, shown in words.items():
-        texts = _texts(shown, below=fold >= Fold.NOTES)
+        texts = _texts(shown, notes if fold >= Fold.NOTES else None)
         head = _head(alike[key])
         table.append((_folded(head, max(map(_widest, texts))) if fold else head, texts))
     if is_compared(matrix):
         compared = [agreement_of(matrix.columns, line.cells, brief=True) for line in lines]
-        table.append((AGREEMENT, [_folded(each, NOTES) for each in compared] if fold >= Fold.NOTES else compared))
+        table.append((AGREEMENT, [_folded(each, notes) for each in compared] if fold >= Fold.NOTES else compared))
     return Section(module, tuple(head for head, _ in table), tuple(zip(*(cells for _, cells in table), strict=True)))
 
 
@@ -172,17 +181,31 @@ def _widest(cell: tables.Cell) -> int:
     return max(map(len, str(cell).split("\n")))
 
 
-def _texts(column: Sequence[Words], *, below: bool) -> list[Text]:
-    """The words of a column as aligned text, those that no line has left out; ``below``: the notes in further lines."""
+def _folded_list(text: str, width: int) -> str:
+    """A list with commas in lines, which begin with a new item unless that is too long for a line."""
+    lines = [""]
+    for item in text.split(", "):
+        if lines[-1] and len(f"{lines[-1]}, {item}") <= width:
+            lines[-1] += f", {item}"
+        else:
+            lines[-1] += "," * bool(lines[-1])
+            lines += _folded(item, width).split("\n")
+    return "\n".join(filter(None, lines))
+
+
+def _texts(column: Sequence[Words], below: int | None) -> list[Text]:
+    """The words of a column as aligned text, those that no line has left out; the notes in further lines of ``below``
+    characters at least.
+    """
     kept = [i for i in range(len(column[0])) if any(words[i] for words in column)]
-    beside = [i for i in kept if not below or i != len(column[0]) - 1]
+    beside = [i for i in kept if below is None or i != len(column[0]) - 1]
     right = [i for i, kind in enumerate(beside) if kind in NUMBERS]
     aligned = tables.plain((), [[words[i] for i in beside] for words in column], right=right).split("\n")
-    width = max(NOTES, *map(len, aligned))
+    width = max(below or NOTES, *map(len, aligned))
     texts = []
     for line, (state, *_, notes) in zip(aligned, column, strict=True):
         style = STYLES.get(State(state), FAILED)
-        text = Text(f"{line}\n{_folded(notes, width)}" if below and notes else line)
+        text = Text(f"{line}\n{_folded_list(notes, width)}" if below is not None and notes else line)
         text.stylize(style, 0, len(state))
         if style == FAILED and notes:
             text.stylize(style, len(text) - len(notes))
@@ -209,7 +232,14 @@ def words_of(cell: Cell, without: Container[str] = ()) -> Words:
             notes += [f"({' '.join(cell.vacuous)})"]
     speed = "" if SPEED in without else speed_of(cell.measured)
     coverage = "" if COVERAGE in without or not cell.reached else f"code {share(cell.reached)}"
-    return str(cell.state), counts, budget, coverage, speed, " ".join([*notes, *cell.divergences])
+    return (
+        str(cell.state),
+        counts,
+        budget,
+        coverage,
+        speed,
+        ", ".join([*notes, *([" ".join(cell.divergences)] if cell.divergences else [])]),
+    )
 
 
 def share(reached: Reached) -> str:
@@ -230,7 +260,7 @@ def lines_of(rows: Sequence[Row], full: bool) -> Iterator[Line]:
         first = group[0]
         label, cells = first.kernel, first.cells
         if not (full or any(map(_alone, cells))):
-            label = first.op.partition(".")[2]
+            label = first.op.partition(".")[2] or first.op
             cells = tuple(_sum(each) for each in zip(*(row.cells for row in group), strict=True))
         yield Line(first.module, label, tuple(row.dtypes[-1] for row in group), first.dtypes[:-1], cells)
 

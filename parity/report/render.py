@@ -12,7 +12,7 @@ from parity.divergences import divergences, in_order
 from parity.errors import count_of, some_of
 from parity.reference.accuracy import furthest
 from parity.report import tables
-from parity.report.agreement import AGREEMENT, AGREEMENT_LEGEND, agreement_of, agreement_summary, is_compared
+from parity.report.agreement import AGREEMENT, agreement_legend, agreement_of, agreement_summary, is_compared
 from parity.report.bench import speed_legend
 from parity.report.coverage import totals
 from parity.report.layout import FAILED, LEAST, STEPS, Section, lines_of, sections, words_of
@@ -25,10 +25,13 @@ PROSE = 160
 """Characters of a line of the legend at most."""
 
 LEGEND = (
-    "cases: passed/run; budget: the largest share of the allowed error that an element used (exact: none was allowed); "
-    "D..: known CUDA/AMD divergences that were met"
+    "n/n: cases that passed, of those that ran; n %: the largest share of the allowed error that an element used "
+    "(exact: none was allowed or used)"
 )
-COVERAGE = "code: the share of the basic blocks of machine code that the cases reached (the others: parity coverage)"
+MET = "; D..: known CUDA/AMD divergences that were met"
+COVERAGE = (
+    "code n %: the share of the basic blocks of machine code that the cases reached (the others: parity coverage)"
+)
 VACUOUS = "vacuous: a kernel that writes nothing but zeros would have passed every case as well, so nothing was tested"
 AGAINST_CUDA = (
     "against CUDA: the op has no reference, and CUDA's values are taken as right: what no rounding moves, integers for "
@@ -55,7 +58,7 @@ def terminal(matrix: Matrix, *, full: bool = False, width: int | None = None) ->
     """
     room = None if width is None else max(width, LEAST)
     found = sections(matrix, full=full, width=room)
-    prose = _prose(matrix)
+    prose = _prose(matrix, min(room or PROSE, PROSE))
     if left_out := _left_out(found):
         whole = max(each.width for each in sections(matrix, full=full))
         said = f"left out to fit {room} characters ({whole} show everything): {left_out}"
@@ -71,9 +74,9 @@ def plain(matrix: Matrix, *, full: bool = False) -> str:
     return "\n\n".join([*parts, _prose(matrix).plain])
 
 
-def _prose(matrix: Matrix) -> Text:
+def _prose(matrix: Matrix, width: int = PROSE) -> Text:
     """The text below the tables: the meaning of their words, the comparison of AMD with CUDA, and known issues."""
-    text = tables.folded(Text(f"{_legend(matrix)}\n", "dim"), PROSE)
+    text = tables.folded(Text(f"{_legend(matrix)}\n", "dim"), width)
     if coverage := coverage_summary(matrix):
         text.append(f"\n{coverage}\n")
     if agreement := agreement_summary(matrix):
@@ -110,7 +113,9 @@ MACHINES = 8
 def summary(matrix: Matrix) -> str:
     """The run in one line."""
     cells = matrix.cells()
-    kernels = len({row.kernel for row, cell in ((r, c) for r in matrix.rows for c in r.cells) if cell.run})
+    kernels = len(
+        {(row.module, row.kernel) for row, cell in ((r, c) for r in matrix.rows for c in r.cells) if cell.run}
+    )
     parts = [count_of(kernels, "kernel"), count_of(matrix.executed, "case"), f"{matrix.passed} passed"]
     absent = _counts(cells, (State.COMPILE_ERROR, State.MISSING))
     parts.append(f"{matrix.failures} failed" + (f" ({', '.join(absent)})" if absent else ""))
@@ -163,13 +168,13 @@ def _legend(matrix: Matrix) -> str:
     libraries = any(cell.reason == NO_KERNEL for cell in matrix.cells())
     vacuous = any(cell.vacuous for cell in matrix.cells())
     parts = [
-        LEGEND,
+        LEGEND + (MET if _met(matrix) else ""),
         COVERAGE if any(cell.reached for cell in matrix.cells()) else "",
         VACUOUS if vacuous else "",
         AGAINST_CUDA if any(cell.by for cell in matrix.cells()) else "",
         ONLY_MEMORY if any(cell.unreferenced for cell in matrix.cells()) else "",
         f"{State.NOT_PART}: {NO_KERNEL}" if libraries else "",
-        AGREEMENT_LEGEND if is_compared(matrix) else "",
+        agreement_legend(matrix),
     ]
     parts += [str(divergences()[name]) for name in _met(matrix) if name in divergences()]
     parts += speed_legend(measured)

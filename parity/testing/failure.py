@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from parity.engine import CaseRecord
 from parity.errors import shown
-from parity.report import Reproduction, failure_text, shown_failures
+from parity.report import Reproduction, failure_text, kernel_file, shown_failures
 from parity.suite import Suite
 
 __all__ = ["ParityFailure", "failure_of"]
@@ -21,7 +21,7 @@ def failure_of(records: Sequence[CaseRecord], reproduction: Reproduction, suite:
     texts = []
     for failure in shown_failures(records):
         record, more = failure.records[0], failure.more
-        locations = (suite.files.get(record.module, ""), suite.op(record.op).declared)
+        locations = (kernel_file(suite, record) or "", suite.op(record.op).declared)
         text = failure_text(failure, reproduction, *map(shown, locations))
         texts.append(text + (f"\n  and {more} more failing {'cases' if more > 1 else 'case'}" if more else ""))
     return ParityFailure("\n\n".join(texts)) if texts else None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import parity as package
+from parity.cli.terminal import print_json
 from parity.runners import Probe
 
 ROOT = Path(__file__).parents[2]
@@ -215,6 +218,30 @@ def test_doctor_survives_a_cache_that_cannot_be_written(parity, monkeypatch, tmp
 def test_version_and_help(parity):
     assert parity("--version").out.strip() == f"parity {package.__version__}"
     assert "doctor" in parity("--help").out
+
+
+def test_a_misspelled_command_is_told_the_command_that_may_be_meant(parity):
+    result = parity("rnu")
+    assert result.code == 2 and "did you mean run?" in result.err and result.err.count("\n") == 1
+
+
+def test_a_character_that_the_terminal_lacks_is_shown_as_its_number(tmp_path):
+    (tmp_path / "größe").mkdir()
+    result = subprocess.run(
+        [sys.executable, "-c", f"from parity.cli.terminal import output; output().print({str(tmp_path / 'größe')!r})"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        check=False,
+    )
+    assert result.returncode == 0 and r"gr\xf6\xdfe" in result.stdout, result.stderr
+
+
+def test_json_is_in_utf_8_whatever_the_terminal_takes(monkeypatch):
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding="ascii"))
+    print_json({"folder": "größe"})
+    sys.stdout.flush()
+    assert json.loads(sys.stdout.buffer.getvalue()) == {"folder": "größe"}
 
 
 def test_a_reader_that_leaves_is_no_error():

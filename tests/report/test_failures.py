@@ -11,7 +11,18 @@ import pytest
 from parity.compare import Conclusion, Mismatch, Status, Verdict
 from parity.engine import Against, CaseRecord
 from parity.errors import UsageError
-from parity.report import Failure, Reproduction, check_folder, failure_text, failures_file, shown_failures
+from parity.op import Op
+from parity.report import (
+    Failure,
+    Reproduction,
+    check_folder,
+    failure_text,
+    failures_file,
+    kernel_file,
+    shown_failures,
+)
+from parity.side import Sides
+from parity.suite import Suite
 
 VERDICT = Verdict(
     Status.FAIL,
@@ -34,6 +45,9 @@ RECORD = CaseRecord(
     launch="uexp_f32<<<1x1x1, 1024x1x1>>>(u64(12))",
     inputs={"x": "0.4"},
 )
+
+
+exp = Op("unary.exp", kernel="uexp_{T}", types=("f32",), args="x out", inputs={"x": "T"})
 
 
 def text_of(record, source=""):
@@ -122,6 +136,10 @@ def test_a_fault_shows_its_whole_message():
     assert not any("expected" in line for line in lines)
 
 
+def test_a_failure_is_shown_as_text():
+    assert str(Failure((RECORD,))) == failure_text(Failure((RECORD,)), Reproduction())
+
+
 def test_the_command_is_quoted_for_a_shell():
     command = Reproduction(options=("--kernels", "my kernels", "--target", "gfx1100")).of(RECORD)
     assert shlex.split(command) == ["parity", "run", RECORD.case, "--kernels", "my kernels", "--target", "gfx1100"]
@@ -138,13 +156,48 @@ def test_a_few_failures_per_kernel_are_shown_and_the_rest_counted():
 def test_what_fails_alike_on_several_targets_is_shown_once():
     here = replace(RECORD, minimal=SMALL, against=AGAINST)
     there = replace(here, target="gfx90a", minimal=replace(SMALL, target="gfx90a"))
-    other = replace(here, target="gfx1030", inputs={"x": "0.5"})
+    other = replace(here, target="gfx1030", minimal=replace(SMALL, target="gfx1030", inputs={"x": "0.5"}))
     more = [replace(record, case="another") for record in (here, there)]
     shown = shown_failures([here, more[0], there, more[1], other])
     assert shown == [Failure((here, there), 2), Failure((other,))]
     text = failure_text(shown[0], Reproduction())
     assert text.startswith("FAIL  uexp_f32 on gfx1100 and gfx90a (emulated): value\n")
     assert "gfx1100 and gfx90a are wrong: in the case as found, sm_90" in text
+
+
+def fault(target, detail, **more):
+    verdict = Verdict(Status.FAIL, "out-of-bounds read", detail=f"{detail}\n  instruction: that of {target}")
+    return replace(RECORD, target=target, verdict=verdict, inputs={}, **more)
+
+
+def test_what_differs_only_in_the_listings_of_targets_is_shown_once():
+    here = fault("gfx1100", "out-of-bounds read of 4 bytes at a.cu:7, listing line 12")
+    there = fault("gfx90a", "out-of-bounds read of 4 bytes at a.cu:7, listing line 99")
+    elsewhere = fault("gfx1030", "out-of-bounds read of 4 bytes at a.cu:8, listing line 12")
+    assert shown_failures([here, there, elsewhere]) == [Failure((here, there)), Failure((elsewhere,))]
+
+
+def test_what_fails_on_both_sides_without_a_value_is_shown_once_with_its_declaration():
+    both = replace(AGAINST, conclusion=Conclusion.BOTH, value="")
+    cuda = fault("sm_90", "at a.cu:7", against=replace(both, column="gfx1100 (emulated)"))
+    amd = fault("gfx1100", "at a.hip:9", against=replace(both, column="sm_90 (emulated)"))
+    shown = shown_failures([cuda, amd])
+    assert shown == [Failure((cuda, amd))]
+    lines = failure_text(shown[0], Reproduction(), "a.cu", "cases/a.py:3").splitlines()
+    assert lines[0] == "FAIL  uexp_f32 on sm_90 and gfx1100 (emulated): out-of-bounds read"
+    assert any(line.startswith("  who       sm_90 and gfx1100 (emulated) both fail: ") for line in lines)
+    assert "  declared  cases/a.py:3" in lines
+    alone = fault("gfx1100", "at a.hip:9")
+    assert shown_failures([fault("sm_90", "at a.cu:7"), alone])[1] == Failure((alone,))
+
+
+def test_the_file_of_a_kernel_is_the_port_s_on_amd_s_side(tmp_path):
+    for name in ("kernels/unary.cu", "hip/unary.hip"):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).touch()
+    suite = Suite(tmp_path / "kernels", tmp_path, {"unary.exp": exp}, sides=Sides(ported=tmp_path / "hip"))
+    assert kernel_file(suite, RECORD) == tmp_path / "hip" / "unary.hip"
+    assert kernel_file(suite, replace(RECORD, target="sm_90")) == tmp_path / "kernels" / "unary.cu"
 
 
 def test_a_case_that_could_not_be_run_is_no_failure():

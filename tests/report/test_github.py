@@ -21,10 +21,10 @@ def annotated(tmp_path):
     folder = tmp_path / "kernels"
     folder.mkdir()
     (folder / "deep.cuh").write_text("one\ntwo\n")
-    files = {"unary": folder / "unary.cu"}
+    file = folder / "unary.cu"
 
     def lines(*records, root=tmp_path):
-        return [*github_annotations(records, Reproduction(), Sources((folder,)), files, root)]
+        return [*github_annotations(records, Reproduction(), Sources((folder,)), lambda _: file, root)]
 
     return lines
 

@@ -98,7 +98,7 @@ def test_known_failures_count_apart_and_do_not_fail_the_run(entries):
     assert found.known == {"value": 1, "nan": 1}
     assert (matrix.executed, matrix.passed, matrix.known, matrix.failed) == (4, 1, 3, False)
     assert "1 passed, 0 failed, 3 known" in summary(matrix)
-    assert "value x2 nan x1" in plain(matrix)  # the kernels of an op in one line
+    assert "value x2, nan x1" in plain(matrix)  # the kernels of an op in one line
     assert json.loads(as_json(matrix))["known"] == 3
 
 
@@ -106,7 +106,7 @@ def test_a_failure_beside_known_ones_fails(entries):
     matrix = matrix_of(entries, [known(entries[0]), record(entries[0], Verdict(Status.FAIL, "nan"))])
     assert cell(matrix, entries[0].kernel).state is State.FAIL
     assert matrix.failed
-    assert "nan x1 known: value x1" in plain(matrix)
+    assert "nan x1, known: value x1" in plain(matrix)
     assert [row for row in csv.DictReader(as_csv(matrix).splitlines()) if row["gfx1100_emulated_known"] == "value 1"]
 
 
@@ -289,7 +289,7 @@ def test_the_share_of_the_code_that_was_reached_stands_in_a_line_of_its_kernels(
     records = [*reaching(exps[0], 0b1111_11111111), *reaching(exps[1], 0b0001_00111111)]
     text = plain(matrix_of(exps, records))
     assert "code 87 %" in text  # 14 of 16, rounded down
-    assert "code: the share of the basic blocks" in text
+    assert "code n %: the share of the basic blocks" in text
     assert "gfx1100 emulated: 14 of 16 basic blocks reached (87.5 %), 5 of 8 branch directions (62.5 %)" in text
     assert "code" not in plain(matrix_of(exps, [record(each, passing()) for each in exps])).replace("code object", "")
 
@@ -341,3 +341,8 @@ def test_instructions_stand_where_there_is_no_time(entries):
     text = plain(matrix_of(entries, [record(e, passing()) for e in entries]).with_measurements(each))
     assert "1.5 instr." in text
     assert "of copy" not in text
+
+
+def test_a_matrix_is_shown_as_text(entries):
+    matrix = matrix_of(entries, [record(entries[0], passing(0.2))])
+    assert str(matrix) == f"{plain(matrix)}\n{summary(matrix)}"

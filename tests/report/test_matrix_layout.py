@@ -97,6 +97,18 @@ def test_what_the_cells_say_is_printed_whole(unary, width):
     assert sorted("".join(table.split())) == sorted("".join(said.split()))
 
 
+def test_a_list_of_classes_goes_on_between_its_items_and_is_as_wide_as_there_is_room():
+    failures = {"out-of-bounds write": 9, "never-written read": 4, "data race": 2}
+    row = Row("unary", "unary.neg", ("f32",), "uneg_f32", (Cell(State.FAIL, 20, 5, failures=failures),) * 3)
+    lines = {
+        width: [line.strip() for line in terminal(Matrix(AMD, (row,)), width=width).plain.split("\n\n")[0].splitlines()]
+        for width in (50, 72)
+    }
+    classes = ["out-of-bounds write x9,", "never-written read x4,", "data race x2"]
+    assert lines[50][-3:] == classes
+    assert lines[72][-2:] == [" ".join(classes[:2]), classes[2]]
+
+
 def test_with_room_all_is_there_and_nothing_is_said_of_it(unary):
     matrix = matrix_of(unary, unlike=True, failing=["uexp_f16"])
     assert terminal(matrix).plain == terminal(matrix, width=230).plain == plain(matrix)

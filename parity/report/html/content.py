@@ -80,7 +80,7 @@ def content(shown: Shown) -> dict[str, Any]:
         "compilers": dict(matrix.compilers),
         "issues": [{**asdict(each), "expires": str(each.expires)} for each in matrix.known_issues],
         "notes": [*shown.notes, *not_judged(shown.records)],
-        "legend": AGREEMENT_LEGEND.replace("\n", " ") if matrix.against else "",
+        "legend": AGREEMENT_LEGEND if matrix.against else "",
         "divergences": {name: str(divergences()[name]) for name in _met(matrix) if name in divergences()},
         "kernels": {
             "module": packed(each.module for each in matrix.kernels),
