@@ -92,3 +92,27 @@ def test_launches_tell_shapes_and_grid_and_what_they_do_not_tell_is_asked(parity
         assert not [each for each in said if each not in text], text
     result = parity("run", "--target", "gfx1100", "--examples", "3")
     assert result.code == 0 and result.out.count("pass  3/3") == 5, result.out + result.err
+
+
+def test_a_failure_says_which_parts_of_its_declaration_are_guesses(parity, tmp_path, monkeypatch):
+    try:
+        nvcc()
+    except MissingTool as error:
+        pytest.skip(str(error))
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "adds.cu").write_text(
+        "__global__ void adds(const float* x, float* y, int rows, int cols) {\n"
+        "    int r = blockIdx.x;\n"
+        "    for (int c = threadIdx.x; c < cols; c += blockDim.x) y[r * cols + c] += x[r];\n}\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    assert parity("init", "--kernels", "src").code == 0
+    path = tmp_path / "cases" / "adds.py"
+    assert 'shapes="x: rows; y: rows cols",  # a guess' in path.read_text(), path.read_text()
+    path.write_text(path.read_text().replace('grid="rows"', 'grid="2*rows"'))
+    told = "cases/adds.py:6, where parity init guessed shapes=, grid= and block=: compare them with the host's launch"
+    again = "run", "--target", "gfx1100", "--examples", "2"
+    result = parity(*again)
+    assert result.code == 1 and told in result.out, result.out + result.err
+    path.write_text(path.read_text().replace("  # a guess", ""))
+    assert "where parity init guessed" not in parity(*again).out
