@@ -275,9 +275,8 @@ class _Kernel:
                 return
             grid[axis] = formula
         free = [axis for axis in self._axes if axis not in grid]
-        linked = [
-            ["", *(each for each in self._links(axis, block, len(free) == 1 and condition.unit > 4))] for axis in free
-        ]
+        products = len(free) == 1 and condition.unit > 4
+        linked = [["", *self._links(axis, block, products)] for axis in free]
         for formulas in sorted(itertools.product(*linked), key=lambda each: sum(map(bool, each))):
             whole = {**grid, **{axis: text or FREE[axis] for axis, text in zip(free, formulas, strict=True)}}
             names = [FREE[axis] for axis, text in zip(free, formulas, strict=True) if not text]

@@ -16,7 +16,7 @@ from keyword import iskeyword
 from pathlib import PurePath
 
 from parity.cli.probing import FREE, Given, Probed
-from parity.codeobject import Argument, Kernel, spelled
+from parity.codeobject import Argument, Kernel, spelled, unqualified
 from parity.dtypes import NUMBERS
 from parity.expression import FUNCTIONS
 from parity.toolchain.ptx_dataflow import Flow
@@ -288,6 +288,11 @@ def _op(module: str, source: str, title: str, alike: list[Signature]) -> Skeleto
     if probed:  # what is not written as a whole has to be there before
         updates |= {name: kind for name, kind in outputs.items() if name not in probed.whole}
         outputs = {name: kind for name, kind in outputs.items() if name in probed.whole}
+    tables, unknown = _tables(one)
+    if probed and tables:
+        inputs |= {name: each.dtype for name, each in tables.items()}
+        shapes = {name: str(each.count) for name, each in tables.items()}
+        probed = replace(probed, shapes={**probed.shapes, **shapes})
     call = _told(one, of, probed, inputs, updates) if probed else _guessed(one, of, lanes, bool(inputs or updates))
     given = (*inputs, *call.params)
     guess_of_roles = "" if is_seen else "  # a guess: written; updates= are read as well"
@@ -313,13 +318,47 @@ def _op(module: str, source: str, title: str, alike: list[Signature]) -> Skeleto
             if call.params
             else []
         ),
+        *(
+            [f"    symbols={_mapping({each.source: name for name, each in tables.items()})},"]
+            if probed and tables
+            else []
+        ),
         *call.launch,
         f"    grid_stride={_is_strided(one, probed)},",
         f"    # reference=...,  # a function of {', '.join(given) or 'nothing'}; none: CUDA's side judges",
         ")",
     ]
     question = "" if probed or not one.probe or "info" in call.words else "no launch tells its shapes"
+    if unknown:
+        question = f"the host fills __constant__ {', '.join(unknown)}, so say symbols="
     return Skeleton(f"{module}.{title}", "\n".join(part for line in lines for part in _short(line)), question)
+
+
+@dataclass(frozen=True)
+class _Table:
+    """A ``__constant__`` variable as the ``source`` spells it, with ``count`` elements."""
+
+    source: str
+    dtype: str
+    count: int
+
+
+def _tables(one: Signature) -> tuple[dict[str, _Table], list[str]]:
+    """The constants that the host fills, those of floating point as inputs by name, and the names of the others, of
+    which nobody knows what they may be.
+    """
+    found, unknown = dict[str, _Table](), list[str]()
+    for symbol, table in (one.flow.tables if one.flow else {}).items():
+        source = (spelled(symbol) or (symbol,))[0]
+        kinds = {_ELEMENTS.get(each, "") for each in table.types}
+        dtype = kinds.pop() if len(kinds) == 1 else ""
+        if dtype in NUMBERS and NUMBERS[dtype].is_float:
+            name = _safe(unqualified(source))
+            name += "_" * (name in (each.name for each in one.args))
+            found[name] = _Table(source, dtype, table.size // NUMBERS[dtype].itemsize)
+        else:
+            unknown.append(source)
+    return found, unknown
 
 
 @dataclass(frozen=True)

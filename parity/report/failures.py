@@ -79,6 +79,14 @@ class Failure:
     records: tuple[CaseRecord, ...]
     more: int = 0
 
+    def __str__(self) -> str:
+        """As ``parity run`` prints it."""
+        return failure_text(self, Reproduction())
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """What a notebook shows."""
+        printer.text(str(self))
+
     @property
     def targets(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(record.target for record in self.records))

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from parity.case import split
 from parity.compare import Conclusion, Status, Verdict
@@ -168,6 +168,16 @@ class Matrix:
     issues: tuple[Reviewed, ...] = ()
     uncompiled: tuple[CaseRecord, ...] = ()
     recall: Recall | None = None
+
+    def __str__(self) -> str:
+        """As text, with everything that a terminal leaves out."""
+        from parity.report.render import plain, summary  # which is about matrices
+
+        return f"{plain(self)}\n{summary(self)}"
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """What a notebook shows."""
+        printer.text(str(self))
 
     def with_recall(self, recall: Recall) -> Matrix:
         """The matrix with what is known of how many faults in its kernels are caught."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,12 @@ FORMAT = "parity why, version 1"
 AS_BUILT = "as built"
 
 _STYLES = {Effect.GONE: "bold green", Effect.APPEARS: "bold red", Effect.SAME: "dim", Effect.NOT_BUILT: "dim"}
+_BELOW: dict[str, Any] = {
+    "initial_indent": "    ",
+    "subsequent_indent": "    ",
+    "break_long_words": False,
+    "break_on_hyphens": False,
+}
 _HEADS = ("knob", "with", "side", "verdict", "error", "instructions", "changed")
 
 
@@ -67,12 +74,30 @@ def sentence(answer: Answer, sources: Path) -> str:
 
 
 def terminal(answer: Answer, width: int | None = None) -> Text:
-    """The table of the knobs: what becomes of the case with each, and what that costs."""
+    """The table of the knobs: what becomes of the case with each, and what that costs.
+
+    Where it is wider than ``width``, in characters, flags and changed lines stand below the line of their knob.
+    """
     rows = []
     for built in answer.before:
         rows.append(_row(answer, built, built))
         rows += [_row(answer, each, built) for each in answer.turns if each.column == built.column]
-    return tables.coloured(_HEADS, rows, right=(4, 5), width=width)
+    whole = tables.coloured(_HEADS, rows, right=(4, 5))
+    if width is None or max(map(len, whole.plain.splitlines())) <= width:
+        return whole
+    heads, *lines = tables.coloured(*_beside(_HEADS, rows), right=(3, 4)).split("\n")
+    shown = [heads]
+    for line, (_, how, *_, changed) in zip(lines, rows, strict=True):
+        shown.append(line)
+        if said := ": ".join(filter(None, (str(how), str(changed)))):
+            shown += [Text(each, "dim") for each in textwrap.wrap(said, width, **_BELOW)]
+    return Text("\n").join(shown)
+
+
+def _beside(heads: Sequence[str], rows: Iterable[Sequence[tables.Cell]]) -> tuple[list[str], list[list[tables.Cell]]]:
+    """The table without flags and changed lines."""
+    kept = [i for i, head in enumerate(heads) if head not in ("with", "changed")]
+    return [heads[i] for i in kept], [[row[i] for i in kept] for row in rows]
 
 
 def as_dict(answer: Answer, sources: Path) -> Mapping[str, Any]:

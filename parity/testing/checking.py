@@ -12,7 +12,7 @@ import numpy as np
 from parity.application import Run, Settings, columns, default_runners
 from parity.engine import CaseRecord, Column, Plan, run, tasks_of
 from parity.engine.worker import Worker
-from parity.errors import UsageError
+from parity.errors import ParityError, UsageError
 from parity.functions import wanted
 from parity.launch import Computation
 from parity.op import Op
@@ -69,31 +69,32 @@ class ParityCheck:
             NotAvailable: the runner cannot work here.
         """
         __tracebackhide__ = True
-        suite = suite or find_suite(kernels=kernels)
-        selection = suite.select([*cases, *_entries(suite, op, dtype)])
-        if function:
-            column = Column(getattr(function, "__name__", "function"), HERE, Evidence.LIBRARY, "host", "function")
-            plan = Plan.of(suite, tasks_of(selection, [column]), {}, examples=examples, seed=seed)
-            made: OpRunner = PythonRunner(function, column.runner, suite)
-            worker = Worker(plan, suite, runners={column.spec: made})
-            records = [record for task in plan.tasks for record in worker.perform(task)]
-            again: Reproduction = _Call(column.runner)
-        else:
-            chosen = columns(
-                [runner] if isinstance(runner, str) else runner or default_runners(suite.entries_of(selection)),
-                [target] if isinstance(target, str) and target else target,
-            )
-            settings = Settings(examples, seed) if chosen.live else Settings()
-            prepared = Run(replace(suite, known=None), selection, chosen, settings).build()
-            for each in prepared.built:
-                if each.error:
-                    raise ParityFailure(str(each.error))
-            if not prepared.plan.tasks:
-                raise UsageError(
-                    "there is nothing to run: the op has no kernel with a source; give parity_check a function"
+        with _Mistakes():
+            suite = suite or find_suite(kernels=kernels)
+            selection = suite.select([*cases, *_entries(suite, op, dtype)])
+            if function:
+                column = Column(getattr(function, "__name__", "function"), HERE, Evidence.LIBRARY, "host", "function")
+                plan = Plan.of(suite, tasks_of(selection, [column]), {}, examples=examples, seed=seed)
+                made: OpRunner = PythonRunner(function, column.runner, suite)
+                worker = Worker(plan, suite, runners={column.spec: made})
+                records = [record for task in plan.tasks for record in worker.perform(task)]
+                again: Reproduction = _Call(column.runner)
+            else:
+                chosen = columns(
+                    [runner] if isinstance(runner, str) else runner or default_runners(suite.entries_of(selection)),
+                    [target] if isinstance(target, str) and target else target,
                 )
-            records = list(run(prepared.plan, suite, jobs=1))
-            again = Reproduction()
+                settings = Settings(examples, seed) if chosen.live else Settings()
+                prepared = Run(replace(suite, known=None), selection, chosen, settings).build()
+                for each in prepared.built:
+                    if each.error:
+                        raise ParityFailure(str(each.error))
+                if not prepared.plan.tasks:
+                    raise UsageError(
+                        "there is nothing to run: the op has no kernel with a source; give parity_check a function"
+                    )
+                records = list(run(prepared.plan, suite, jobs=1))
+                again = Reproduction()
         if failure := failure_of(records, again, suite):
             raise failure
         if unjudged := not_judged(records):
@@ -102,6 +103,18 @@ class ParityCheck:
             reasons = dict.fromkeys(record.verdict.detail for record in records)
             raise ParityFailure(f"nothing was checked: {'; '.join(reasons) or 'there is no case'}")
         return records
+
+
+class _Mistakes:
+    """Mistakes in a call are raised from the line of the test that has it, without parity's own."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        __tracebackhide__ = True
+        if isinstance(error, ParityError):
+            raise error.with_traceback(None) from None
 
 
 @dataclass

@@ -112,6 +112,17 @@ def test_contraction_is_named_with_its_line_and_its_cost(parity, project, only):
     assert found["-munsafe-fp-atomics"] == ["gfx1100", "same", "code"]
 
 
+def test_in_a_narrow_terminal_flags_stand_whole_below_their_knob(parity, project, only, monkeypatch):
+    project()
+    only("-ffp-contract=off")
+    monkeypatch.setenv("COLUMNS", "60")
+    result = parity("why", SQUARES, *ON)
+    table = result.out.partition("knob ")[2].splitlines()
+    assert table[0].split() == ["side", "verdict", "error", "instructions"]
+    assert any(line.startswith("    -ffp-contract=off: mine.cu:5: ") for line in table)
+    assert max(map(len, table)) <= 60
+
+
 def test_flags_that_flush_subnormal_numbers_are_named(parity, project, only):
     project('flags = ["-fgpu-flush-denormals-to-zero"]')
     only("subnormals")  # of which one does what the project does

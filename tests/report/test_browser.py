@@ -262,3 +262,13 @@ def test_notes_and_licences_are_told(opened):
     tab = opened("#view=about")
     assert HOSTILE in tab.locator("main").inner_text()
     assert tab.locator("details").count() == 3
+
+
+@pytest.mark.parametrize("width", [640, 1280])
+def test_a_long_name_stays_in_its_column(opened, width):
+    tab = opened("#open=*")
+    tab.set_viewport_size({"width": width, "height": 900})
+    label = tab.locator(".matrix .level3 > th .label").first
+    label.evaluate("each => { each.textContent = 'blocks::reduce<float,(anonymous)::long_name_of_a_functor,128>' }")
+    right = "each => each.getBoundingClientRect().right"
+    assert label.evaluate(right) <= label.locator("xpath=ancestor::th").evaluate(right)

@@ -136,6 +136,10 @@ def test_a_fault_shows_its_whole_message():
     assert not any("expected" in line for line in lines)
 
 
+def test_a_failure_is_shown_as_text():
+    assert str(Failure((RECORD,))) == failure_text(Failure((RECORD,)), Reproduction())
+
+
 def test_the_command_is_quoted_for_a_shell():
     command = Reproduction(options=("--kernels", "my kernels", "--target", "gfx1100")).of(RECORD)
     assert shlex.split(command) == ["parity", "run", RECORD.case, "--kernels", "my kernels", "--target", "gfx1100"]

@@ -341,3 +341,8 @@ def test_instructions_stand_where_there_is_no_time(entries):
     text = plain(matrix_of(entries, [record(e, passing()) for e in entries]).with_measurements(each))
     assert "1.5 instr." in text
     assert "of copy" not in text
+
+
+def test_a_matrix_is_shown_as_text(entries):
+    matrix = matrix_of(entries, [record(entries[0], passing(0.2))])
+    assert str(matrix) == f"{plain(matrix)}\n{summary(matrix)}"

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 
 from parity import reference
+from parity.engine import Plan, tasks_of
+from parity.engine.plan import columns_of
+from parity.engine.worker import Worker
 from parity.errors import UsageError
-from parity.runners import Unsupported
+from parity.runners import OpRunner, Unsupported
 from parity.testing import ParityCheck, ParityFailure
 
 
@@ -88,3 +95,26 @@ def test_an_op_that_only_libraries_compute_takes_a_function(parity_check, suite)
         return np.matmul(a, b)
 
     assert parity_check(multiply, op="gemm.matmul", dtype="f64", examples=5, suite=suite)
+
+
+def test_a_mistake_in_the_call_shows_the_line_of_the_test_and_none_of_parity_s(suite):
+    with pytest.raises(UsageError) as raised:
+        ParityCheck()(op="unary.nag", suite=suite)
+    hidden = [bool(frame.frame.f_locals.get("__tracebackhide__")) for frame in raised.traceback]
+    assert hidden == [False, True, True] and raised.value.__cause__ is None
+
+
+def test_the_backend_of_the_documentation_computes_what_it_says(suite):
+    page = (Path(__file__).parents[2] / "docs" / "backends.md").read_text()
+    (text,) = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(text, names)
+    tiny = names["TinyRunner"]()
+    assert isinstance(tiny, OpRunner) and tiny.probe().available
+    selection = suite.select(["unary.exp", "unary.log", "binary.add"], ["f32"])
+    column = columns_of(tiny, tiny.targets())
+    plan = Plan.of(suite, tasks_of(selection, column), {}, examples=2)
+    worker = Worker(plan, suite, runners={tiny.name: tiny})
+    records = [record for task in plan.tasks for record in worker.perform(task)]
+    states = {record.op: str(record.verdict.status) for record in records}
+    assert states == {"unary.exp": "pass", "unary.log": "unsupported", "binary.add": "pass"}

@@ -83,7 +83,7 @@ function words(cell, kernels) {
     el("span.spoken", {}, cell.state),
     state && el("span.state", {}, state),
     cell.run ? el("span.cases", { title: "cases: passed of run" }, cell.passed === cell.run ? count(cell.run) : `${count(cell.passed)}/${count(cell.run)}`) : null,
-    cell.taken ? el("span.cases", { title: "cases by which other columns are judged" }, count(cell.taken)) : null,
+    cell.taken ? el("span.cases", { title: "cases by which other columns are judged" }, cell.state === "taken as right" ? count(cell.taken) : `${count(cell.taken)} taken as right`) : null,
     used && el("span.used", { title: "largest share of the allowed error that an element used" }, used),
     el("span.notes", {}, notes.filter(Boolean).join("  ")));
 }
