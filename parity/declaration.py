@@ -214,13 +214,13 @@ class Declaration:
         """The fields of each structure."""
         return {name: tuple(map(word_of, words(text))) for name, text in self.structs.items()}
 
-    @property
+    @functools.cached_property
     def takes(self) -> tuple[str, ...]:
         """The names in ``args`` of all kernels, and in structures."""
         lists = [*(step.words for step in self.steps), *self.fields.values()]
         return tuple(dict.fromkeys(word.name for each in lists for word in each))
 
-    @property
+    @functools.cached_property
     def variables(self) -> tuple[str, ...]:
         """Names of the type variables, in the order of ``types``."""
         return tuple(part.partition("}")[0] for part in self.kernel.split("{")[1:]) or ("T",)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from string import Formatter
@@ -91,8 +92,8 @@ _CALLED = {
 def _kinds(op: Declaration) -> None:
     """Values of another kind than the field takes."""
     for name, kind in _KINDS.items():
-        if problem := _misfit(getattr(op, name), kind, name):
-            raise UsageError(f"op {op.name}: {problem}")
+        if problem := _misfit(getattr(op, name), kind):
+            raise UsageError(f"op {op.name}: {name}{problem}")
     for what in ("named", "bench"):
         for case in getattr(op, what):
             if not (isinstance(getattr(case, "title", None), str) and isinstance(getattr(case, "items", None), str)):
@@ -125,21 +126,21 @@ def _kinds(op: Declaration) -> None:
             raise UsageError(f"op {op.name!r}: {name}={text!r} is no name")
 
 
-def _misfit(value: Any, kind: Any, what: str) -> str:
-    """The first error in a value, with its name; empty if the value is of the kind."""
+def _misfit(value: Any, kind: Any) -> str:
+    """The first error in a value, to be said after its name; empty if the value is of the kind."""
     if isinstance(kind, tuple):
-        problems = [_misfit(value, each, what) for each in kind]
-        return problems[-1] if all(problems) else ""
+        problems = list(itertools.takewhile(bool, (_misfit(value, each) for each in kind)))
+        return problems[-1] if len(problems) == len(kind) else ""
     if isinstance(kind, list):
         if not isinstance(value, list | tuple):
-            return f"{what} is {value!r}, not a list"
-        return next(filter(None, (_misfit(each, kind[0], f"{what}[{i}]") for i, each in enumerate(value))), "")
+            return f" is {value!r}, not a list"
+        return next((f"[{i}]{problem}" for i, each in enumerate(value) if (problem := _misfit(each, kind[0]))), "")
     if isinstance(kind, dict):
         if not isinstance(value, Mapping):
-            return f"{what} is {value!r}, not a dict"
-        return next(filter(None, (_misfit(each, kind[str], f"{what}: {name}") for name, each in value.items())), "")
-    right = isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
-    return "" if right or kind is object else f"{what} is {value!r}, not {_CALLED.get(kind) or kind.__name__}"
+            return f" is {value!r}, not a dict"
+        return next((f": {at}{problem}" for at, each in value.items() if (problem := _misfit(each, kind[str]))), "")
+    right = kind is object or (isinstance(value, kind) and (kind is bool or not isinstance(value, bool)))
+    return "" if right else f" is {value!r}, not {_CALLED.get(kind) or kind.__name__}"
 
 
 def _names(op: Declaration) -> None:

@@ -18,14 +18,14 @@ from pathlib import Path
 from parity.application import Run, Settings
 from parity.cli.clusters import add_cluster, clustered
 from parity.cli.options import add_folders, add_jobs, add_json, add_selection, add_target, select
-from parity.cli.terminal import built, errors, measured, output
+from parity.cli.terminal import built, measured, messages, output, print_json
 from parity.cluster import Cluster
 from parity.engine.baseline import Baseline, Changed, read_baseline
 from parity.engine.bench import NOT_JUDGED
 from parity.errors import NotAvailable, count_of
 from parity.files import regular, writing
 from parity.interrupts import INTERRUPTED
-from parity.report.bench import Results, bench_csv, bench_json, bench_markdown, bench_terminal
+from parity.report.bench import Results, bench_csv, bench_dict, bench_json, bench_markdown, bench_terminal
 from parity.toolchain import Built
 
 __all__ = ["main", "options"]
@@ -90,10 +90,10 @@ def _main(arguments: argparse.Namespace, cluster: Cluster | None) -> int:
         changes = [baseline.change(m, results.devices[m.target], threshold) for m in found.measurements]
         results = replace(results, changes=changes)
     if arguments.json:
-        print(bench_json(results), end="")
+        print_json(bench_dict(results))
     else:
         output().print(bench_terminal(results))
-    console = errors() if arguments.json else output()
+    console = messages(arguments.json)
     for line in _summary(results, baseline):
         console.print(line)
     for path in arguments.save:

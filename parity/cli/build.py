@@ -17,9 +17,8 @@ from rich.text import Text
 
 from parity.application.static import CUDA
 from parity.cli.options import add_folders, add_jobs, add_json, add_target
-from parity.cli.terminal import building, errors, output
+from parity.cli.terminal import building, errors, output, print_json
 from parity.codeobject import Kernel, plain, spelled
-from parity.documents import json_text
 from parity.errors import MissingTool, UsageError, nearest
 from parity.files import CUDA_SUFFIXES
 from parity.report.tables import coloured
@@ -64,7 +63,7 @@ def main(arguments: argparse.Namespace) -> int:
     order = {module: place for place, module in enumerate(modules)}
     built = sorted(found, key=lambda one: order[one.module])
     if arguments.json:
-        print(json_text([_as_dict(one) for one in built], indent=1).decode())
+        print_json([_as_dict(one) for one in built])
     else:
         output().print(_table(built))
         if arguments.signatures:

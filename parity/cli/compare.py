@@ -12,8 +12,7 @@ from pathlib import Path
 
 from parity.application.reported import Reported
 from parity.cli.options import add_json
-from parity.cli.terminal import output
-from parity.documents import json_text
+from parity.cli.terminal import output, print_json
 from parity.report.changes import compared
 from parity.report.comparison import as_dict, markdown, terminal
 from parity.report.tables import terminal_width
@@ -34,7 +33,7 @@ def main(arguments: argparse.Namespace) -> int:
     """Print what changed; 1 if something got worse."""
     found = compared(Reported.read(arguments.old), Reported.read(arguments.new))
     if arguments.json:
-        print(json_text(as_dict(found), indent=1).decode())
+        print_json(as_dict(found))
     elif arguments.markdown:
         print(markdown(found, full=arguments.full), end="")
     else:

@@ -22,9 +22,8 @@ from parity.application import Results, Run, Settings
 from parity.application.leading import found_by, kept, with_cases
 from parity.cli.clusters import add_cluster, clustered
 from parity.cli.options import add_drawing, add_folders, add_jobs, add_json, add_selection, add_target, positive, select
-from parity.cli.terminal import built, errors, output, reporting
+from parity.cli.terminal import built, errors, messages, print_json, reporting
 from parity.cluster import Cluster
-from parity.documents import json_text
 from parity.engine.leading import Found
 from parity.errors import NotAvailable, UsageError, shown
 from parity.options import CUDA_SIDE, DEFAULT_RUNNER
@@ -65,7 +64,7 @@ def _main(arguments: argparse.Namespace, cluster: Cluster | None) -> int:
     suite, selection = select(arguments)
     settings = Settings(arguments.examples, arguments.seed, jobs=arguments.jobs)
     run = Run.on_one(suite, selection, arguments.runner, arguments.target, settings, "parity coverage", cluster)
-    console = errors() if arguments.json else output()
+    console = messages(arguments.json)
     prepared = built(run, console)
     found: tuple[Found, ...] = ()
     if arguments.lead:
@@ -76,7 +75,7 @@ def _main(arguments: argparse.Namespace, cluster: Cluster | None) -> int:
         results = prepared.execute(report, lambda record: note(record.kernel))
     reached, missing = survey(results.matrix, suite, results.plan.code)
     if arguments.json:
-        print(json_text(as_dict(reached, missing, found), indent=1).decode())
+        print_json(as_dict(reached, missing, found))
     else:
         for text, style in lines(reached, missing, full=arguments.full):
             console.print(text, style=style)

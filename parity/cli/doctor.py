@@ -22,8 +22,7 @@ from parity import zig
 from parity.cache import default_root
 from parity.cache_limit import LIMIT, limit, size
 from parity.cli.options import add_json
-from parity.cli.terminal import output
-from parity.documents import json_text
+from parity.cli.terminal import output, print_json
 from parity.engine.pool import processors
 from parity.errors import MissingTool, ParityError, UsageError
 from parity.report.tables import Cell, coloured
@@ -85,7 +84,7 @@ def main(arguments: argparse.Namespace) -> int:
     """Print the facts; always 0, because a missing tool is no error."""
     found = list(facts())
     if arguments.json:
-        print(json_text([{**asdict(fact), "ok": fact.ok} for fact in found], indent=1).decode())
+        print_json([{**asdict(fact), "ok": fact.ok} for fact in found])
     else:
         output().print(_table(found))
     return 0

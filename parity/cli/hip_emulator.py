@@ -16,8 +16,7 @@ import shlex
 import shutil
 
 from parity.cli.options import add_json, names
-from parity.cli.terminal import errors
-from parity.documents import json_text
+from parity.cli.terminal import errors, print_json
 from parity.errors import UsageError, nearest
 from parity.hip import LACKS, environment
 from parity.hip.faults import PlantedFault
@@ -73,7 +72,7 @@ def main(arguments: argparse.Namespace) -> int:
             raise UsageError(f"no program {arguments.program[0]!r}; name a file, or one that is on PATH")
         os.execve(path, arguments.program, {**os.environ, **found})
     if arguments.json:
-        print(json_text(found, indent=1).decode())
+        print_json(found)
         return 0
     for name, value in found.items():
         print(f"export {name}={shlex.quote(value)}")

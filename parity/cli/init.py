@@ -8,20 +8,28 @@ a project with settings, the case files are written that are not there yet. --ci
 from __future__ import annotations
 
 import argparse
+import functools
 import os
 import re
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path, PurePath
 
+from parity.application import Run, Settings, columns
 from parity.application.static import CUDA
-from parity.cli.skeleton import case_file
-from parity.cli.terminal import building, errors, output
-from parity.codeobject import CodeObject, spelled
-from parity.errors import MissingTool, UsageError, shown
+from parity.cli.probing import Given, Probed, Prober, likely_blocks
+from parity.cli.skeleton import Probe, Skeleton, case_file, skeletons
+from parity.cli.terminal import building, errors, output, reporting
+from parity.codeobject import CodeObject, spelled, unqualified
+from parity.engine import CaseRecord
+from parity.errors import MissingTool, NotAvailable, UsageError, shown
 from parity.files import CUDA_SUFFIXES, below, text_of
-from parity.suite import Project, find_project, settings_of
+from parity.options import CUDA_SIDE
+from parity.suite import Project, Selection, find_project, load_suite, settings_of
 from parity.toolchain import DEFAULT_TARGETS, build, find_modules, nvcc
-from parity.toolchain.ptx_dataflow import flows
+from parity.toolchain.host_launches import HostLaunch, host_launches
+from parity.toolchain.ptx_dataflow import Flow, flows
 
 __all__ = ["main", "options"]
 
@@ -31,6 +39,8 @@ CI = {"github": ".github/workflows/parity.yml", "gitlab": ".gitlab-ci.yml"}
 """The file of a CI, by the name of its template."""
 IGNORED = ("parity-out/", "__pycache__/")
 """What git is to ignore in a project."""
+TRIED = 6
+"""Cases that are drawn of each guessed op, to see whether CUDA's side takes them."""
 NEXT = (
     "next: look through {cases}, then {there}parity run, which executes CUDA's side on the CPU where there is nvcc "
     "(python -m pip install 'parity-harness[nvcc]'); with a reference no CUDA is needed"
@@ -133,7 +143,7 @@ def _skeletons(project: Project, *, quiet: bool = False) -> list[Path]:
         errors().print(f"parity: no case files are written, because nothing can be compiled: {error}", style="yellow")
         return []
     cuda = _cuda(project, modules)
-    written = []
+    written, guessed = [], dict[Path, tuple[PurePath, list[Skeleton]]]()
     for one in built:
         path = cases / (re.sub(r"\W+", "_", one.module) + ".py")
         if one.error or not one.code_object:
@@ -145,37 +155,94 @@ def _skeletons(project: Project, *, quiet: bool = False) -> list[Path]:
         elif path.exists():
             errors().print(f"parity: {path} exists already and stays as it is", style="yellow")
         elif one.code_object.kernels:
-            source = modules[one.module]
-            written.append(_write(path, _case_file(source, kernels, one.code_object, cuda.get(one.module))))
+            source = modules[one.module].relative_to(kernels)
+            text = text_of(modules[one.module])
+            if cuda is None:
+                ops = skeletons(source, one.module, one.code_object.kernels.values())
+            else:
+                ops = _skeletons_of(source, one.code_object, cuda.get(one.module), text)
+            guessed[path] = source, ops
+            written.append(_write(path, case_file(source, ops, {})))
         else:
             errors().print(
                 f"parity: {one.module} has no kernel as it is compiled here; see parity build", style="yellow"
             )
+    if cuda and written:
+        asked = _tried(project, written)
+        for path, (file, ops) in guessed.items():
+            _write(path, case_file(file, ops, asked))
+        _tell([each for _, ops in guessed.values() for each in ops if each.name], asked)
     return written
 
 
-def _cuda(project: Project, modules: Mapping[str, Path]) -> dict[str, CodeObject]:
-    """The CUDA side of each module that compiles, by module; none where there is no nvcc."""
+def _tried(project: Project, written: Sequence[Path]) -> dict[str, str]:
+    """The ops whose guess CUDA's side fails with, each with the reason; some cases of each are executed."""
+    try:
+        suite = load_suite(project.kernels, project.cases, sides=project.sides)
+        chosen = columns([CUDA_SIDE], [CUDA])
+    except (UsageError, NotAvailable):  # no op in these files, or nothing that executes CUDA's side
+        return {}
+    mine = {path.resolve() for path in written}
+    ops = {name for name, path in suite.declared.items() if path in mine}
+    entries = tuple(entry for entry in suite.entries if entry.op.name in ops)
+    settings = Settings(TRIED, checked=True)
+    run = Run(replace(suite, known=None), Selection(entries), chosen, settings)
+    with reporting() as (report, _):
+        records = run.build().execute(report).records
+    return {record.op: _reason(record) for record in records if record.verdict.failed}
+
+
+def _tell(ops: Sequence[Skeleton], asked: Mapping[str, str]) -> None:
+    """Say which ops are comments, because not all of them could be told."""
+    left = [each.name for each in ops if each.question or each.name in asked]
+    if left:
+        told = f"{len(ops) - len(left)} of {len(ops)} ops are declared"
+        errors().print(
+            f"parity: {told}; the others are comments that say what is to be completed: {', '.join(left)}",
+            style="yellow",
+        )
+
+
+def _reason(record: CaseRecord) -> str:
+    told = record.verdict.detail.strip().splitlines()
+    return f"{record.case}: {record.verdict.kind}" + (f", {told[0]}" if told else "")
+
+
+def _cuda(project: Project, modules: Mapping[str, Path]) -> dict[str, CodeObject] | None:
+    """The CUDA side of each module that compiles, by module; None where there is no nvcc."""
     try:
         nvcc()
     except MissingTool:
-        return {}
+        return None
     sources = {name: path for name, path in modules.items() if path.name.endswith(CUDA_SUFFIXES) and path.is_file()}
     with building(len(sources)) as done:
         built = build(project.kernels, sources, [CUDA], sides=project.sides, done=done)
     return {one.module: one.code_object for one in built if one.code_object}
 
 
-def _case_file(source: Path, kernels: Path, code: CodeObject, cuda: CodeObject | None) -> str:
-    """The case file of a module: its kernels with what the PTX of the CUDA side shows of them."""
-    seen = flows(cuda.listing) if cuda else {}
-    found = {}
+def _skeletons_of(source: PurePath, code: CodeObject, cuda: CodeObject | None, text: str) -> list[Skeleton]:
+    """The ops of a module: its kernels with what the PTX of the CUDA side and launches of it show, if it compiles."""
+    seen, launches = flows(cuda.listing) if cuda else {}, host_launches(text)
+    found, probes = {}, dict[str, Probe]()
     for symbol in code.kernels:
         other = cuda.symbol((spelled(symbol) or (symbol,))[-1]) if cuda else symbol
-        if other in seen:
+        if cuda and other in seen:
             found[symbol] = seen[other]
-    text = text_of(source) if source.is_file() else ""
-    return case_file(source.relative_to(kernels), code.module, code.kernels.values(), found, text)
+            probes[symbol] = partial(_probe, cuda, other, launches)
+    return skeletons(source, code.module, code.kernels.values(), found, probes)
+
+
+def _probe(
+    cuda: CodeObject, symbol: str, launches: Mapping[str, Sequence[HostLaunch]], args: Sequence[Given], flow: Flow
+) -> Probed | None:
+    name = (spelled(symbol) or (symbol,))[0]
+    blocks = likely_blocks(name, launches.get(unqualified(name), ()), flow.threads, flow.thread_axes)
+    return _prober().probe(cuda, symbol, args, blocks, flow)
+
+
+@functools.cache
+def _prober() -> Prober:
+    return Prober()
 
 
 def _is_project(config: Path) -> bool:

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from parity.cli.terminal import output, warn
-from parity.documents import json_text, plain
+from parity.cli.terminal import output, print_json, warn
+from parity.documents import plain
 from parity.engine import CaseRecord
 from parity.errors import NotAvailable, ParityError, UsageError, shown, some_of
 from parity.interrupts import INTERRUPTED
@@ -142,4 +142,4 @@ def _json(matrix: Matrix, records: Sequence[CaseRecord], reproduction: Reproduct
         for failure in shown_failures(records)
         for record in failure.records
     ]
-    print(json_text({**plain(document(matrix)), "failures": failures}, indent=1).decode())
+    print_json({**plain(document(matrix)), "failures": failures})

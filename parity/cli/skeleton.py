@@ -1,26 +1,30 @@
 """The text of a case file that declares the kernels of a module, from what the compiler says of their arguments.
 
-Where nvcc is there, its PTX shows which pointers are read, written or both, and which number bounds the index of an
-element (``toolchain/ptx_dataflow.py``). Without it these are guesses from names, and said to be. Where the source
-launches the kernel, grid and block are the host's (``host_launches``).
+Where nvcc is there, its PTX shows which pointers are read, written or both (``toolchain/ptx_dataflow.py``), and
+launches of it show the shapes and the grid (``probing.py``). Without it these are guesses from names, and said to be.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+import textwrap
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from keyword import iskeyword
 from pathlib import PurePath
 
-from parity.cli.host_launches import HostLaunch, constants_of, host_launches
+from parity.cli.probing import FREE, Given, Probed
 from parity.codeobject import Argument, Kernel, spelled, unqualified
 from parity.dtypes import NUMBERS
-from parity.errors import UsageError
-from parity.expression import expression
+from parity.expression import FUNCTIONS
 from parity.toolchain.ptx_dataflow import Flow
 
-__all__ = ["case_file"]
+__all__ = ["Probe", "Skeleton", "case_file", "skeletons"]
+
+Probe = Callable[[Sequence[Given], Flow], Probed | None]
+"""Tells what launches of a kernel show, of its arguments in order."""
 
 C_TYPES: Mapping[str, str] = {
     "float": "f32",
@@ -51,18 +55,27 @@ SUFFIXES: Mapping[str, str] = {**{name: name for name in NUMBERS}, "fp8_e4m3": "
 
 WRITTEN = re.compile(r"out|output|dst|dest|destination|result|res|y|c", re.IGNORECASE)
 COUNT = re.compile(r"n|numel|el_count|n_?elements|num_elements|count|len|length|size", re.IGNORECASE)
+ROWS = re.compile(rf"{COUNT.pattern}|m|b|t|rows?|n?_?rows|batch\w*|num_\w+|n_\w+", re.IGNORECASE)
 REAL = re.compile(r".*(alpha|beta|eps|epsilon|scale|mul|add|lr|factor|slope|value|min|max).*", re.IGNORECASE)
 _ENDING = re.compile(rf"(.+)_({'|'.join(sorted(map(re.escape, SUFFIXES), key=len, reverse=True))})")
 _TEMPLATE = re.compile(r"(.+)<([^<>,]+)>")
 _VECTOR = re.compile(r"(\w*[a-z])([234])")
 _INTEGERS: Mapping[str, str] = {"u8": "u8", "s8": "i8", "u32": "i32", "s32": "i32", "u64": "u64", "s64": "i64"}
 """The dtype of a number, by the type that PTX has it as, which has no sign as a rule."""
-_ELEMENTS: Mapping[str, str] = {"f32": "f32", "f64": "f64", "u8": "u8", "s8": "i8", "u32": "i32", "s32": "i32"}
-"""The dtype of elements, by the type as which PTX reads or writes them; of 16 and 64 bits there are several."""
+_ELEMENTS: Mapping[str, str] = {
+    "f32": "f32", "f64": "f64", "u8": "u8", "s8": "i8", "u32": "i32", "s32": "i32", "s16": "i16", "u64": "i64",
+    "s64": "i64", "f16": "f16", "f16x2": "f16", "bf16": "bf16", "bf16x2": "bf16",
+}  # fmt: skip
+"""The dtype of elements, by the type as which PTX reads or writes them; of 16 bits there are several."""
 VARIABLES = ("T", "S", "R")
-LINE = 120
-"""Characters of a line at most."""
-_OWN = frozenset(("numel", "num_dims", "info", "threads", "blocks"))
+_DIM = re.compile(r"(?:\d+\*)?([A-Za-z_]\w*)")
+"""A dim that tells the value of a name."""
+_DRAWN = "(1, 2, 3, 7, 33, 300)"
+"""What an extent is drawn from that is no dim of a tensor with data."""
+_COMPLETE = "Say shapes=, grid= and block= as the host has them, and take the # away."
+_LAUNCH = "a guess: the host's; say grid= and shapes= if not a thread per element"
+_FREE = frozenset(FREE.values())
+_OWN = frozenset(("numel", "num_dims", "info", "threads", "blocks", "to", "shape", "grid"))
 """Names that a declaration gives a meaning of its own."""
 
 
@@ -94,55 +107,84 @@ class Taken:
 class Signature:
     """A kernel with its type variables taken out of the name; ``types`` are what they stand for, as spelled.
 
-    ``called`` is its name in the source, without namespaces and template arguments.
+    ``shares`` says that threads of a block share memory.
     """
 
     pattern: str
     types: tuple[str, ...]
     args: tuple[Taken, ...]
     text: str
-    called: str
     flow: Flow | None = None
+    probe: Probe | None = None
+    shares: bool = False
 
 
 @dataclass(frozen=True)
-class Host:
-    """What a ``file`` says of a kernel: the host's first launch there, and the ``constants`` that it reads."""
+class Skeleton:
+    """The declaration of an op, or a comment if its ``name`` is empty: then there is nothing to declare.
 
-    file: str
-    launch: HostLaunch | None = None
-    constants: tuple[str, ...] = ()
+    ``question`` says what of it could not be told.
+    """
+
+    name: str
+    text: str
+    question: str = ""
 
 
-def case_file(
+def case_file(source: PurePath, ops: Iterable[Skeleton], asked: Mapping[str, str]) -> str:
+    """A case file with these ops. Those that are ``asked`` for, by name with the reason, are comments."""
+    texts = []
+    for each in ops:
+        text = each.text
+        if reason := asked.get(each.name, each.question):
+            lines = [line if line.startswith("#") else f"# {line}" for line in text.splitlines()]
+            texts.append("\n".join((lines[0], *_wrapped(f"# To be completed: {reason}. {_COMPLETE}"), *lines[1:])))
+        else:
+            texts.append(text)
+    head = f'"""{source.name}: what its kernels compute, and how they are called. Written by parity init."""'
+    return "\n\n".join((head, "from parity.op import Op", *texts)) + "\n"
+
+
+def skeletons(
     source: PurePath,
     module: str,
     kernels: Iterable[Kernel],
     flows: Mapping[str, Flow] | None = None,
-    text: str = "",
-) -> str:
-    """A case file with an op for each kernel of a file; those that differ only in their dtypes are one.
+    probes: Mapping[str, Probe] | None = None,
+) -> list[Skeleton]:
+    """An op for each kernel of a file; those that differ only in their dtypes are one.
 
-    ``flows`` are what PTX shows of kernels, by symbol. Without it, which pointers are written, and what numbers mean,
-    is a guess from names, and said to be one. ``text`` is that of the file, in which the host may launch them.
+    ``flows`` are what PTX shows of kernels, and ``probes`` what launches do, by symbol. Without them, which pointers
+    are written, and what numbers mean, is a guess from names, and said to be one.
     """
     groups: dict[tuple[str, tuple[str, ...]], list[Signature]] = {}
     for kernel in kernels:
-        one = _signature(kernel, (flows or {}).get(kernel.name))
+        probe = probes.get(kernel.name, _none) if probes is not None else None
+        one = _signature(kernel, (flows or {}).get(kernel.name), probe)
         groups.setdefault((one.pattern, tuple(each.name for each in one.args)), []).append(one)
     name = re.sub(r"\W+", "_", module)
     place = "" if source.as_posix() == f"{name}.cu" else source.as_posix()
-    taken = {one.called: tuple(each.name for each in one.args) for alike in groups.values() for one in alike}
-    launches, constants = (host_launches(text, taken), constants_of(text, taken)) if text else ({}, {})
-    ops = "\n\n".join(
-        _op(name, place, each, Host(source.name, launches.get(each[0].called), constants.get(each[0].called, ())))
-        for each in groups.values()
-    )
-    head = f'"""{source.name}: what its kernels compute, and how they are called. Written by parity init."""'
-    return f"{head}\n\nfrom parity.op import Op\n\n{ops}\n"
+    names = Counter(pattern for pattern, _ in groups)
+    found, titles = [], Counter[str]()
+    for (pattern, _), alike in groups.items():
+        title = re.sub(r"\W+", "_", re.sub(r"_?<?\{\w\}>?", "", pattern)).strip("_")
+        titles[title] += 1
+        title += f"_{titles[title]}" * (titles[title] > 1)
+        if names[pattern] > 1 and not alike[0].types:  # functions of one name: with the types of their arguments
+            alike = [replace(each, pattern=each.text) for each in alike]
+        found.append(_op(name, place, title, alike))
+    return found
 
 
-def _signature(kernel: Kernel, flow: Flow | None) -> Signature:
+def _none(given: Sequence[Given], flow: Flow) -> None:
+    """The probe of a kernel of which there is no PTX."""
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(text, 120, subsequent_indent="#   ", break_long_words=False)
+
+
+def _signature(kernel: Kernel, flow: Flow | None, probe: Probe | None) -> Signature:
     names = spelled(kernel.name) or (kernel.name,)
     pattern, types = names[0], list[str]()
     if match := _TEMPLATE.fullmatch(pattern):
@@ -164,7 +206,8 @@ def _signature(kernel: Kernel, flow: Flow | None) -> Signature:
         )
         args.append(_seen(taken, i, flow, [_name(each, k) for k, each in enumerate(kernel.args)], c_type))
     shown = f"{names[-1]}({', '.join(each.name for each in args)})" if len(names) == 1 else names[-1]
-    return Signature(pattern, tuple(types), tuple(args), shown, unqualified(names[0]), flow)
+    shares = kernel.lds_bytes > 0 or any(each.kind == "hidden_dynamic_lds_size" for each in kernel.hidden)
+    return Signature(pattern, tuple(types), tuple(args), shown, flow, probe, shares)
 
 
 def _seen(taken: Taken, place: int, flow: Flow | None, names: list[str], c_type: str) -> Taken:
@@ -223,68 +266,36 @@ def _dtype(c_type: str) -> tuple[str, int]:
     return C_TYPES.get(bare, ""), 1
 
 
-def _op(module: str, source: str, alike: list[Signature], host: Host) -> str:
+def _op(module: str, source: str, title: str, alike: list[Signature]) -> Skeleton:
     one = alike[0]
     if not any(each.is_pointer for each in one.args):
-        return f"# {one.text}: it has no output that it is given, so nothing can be compared"
-    variables = dict(zip(_variables(len(one.types)), one.types, strict=True))
-    of = {SUFFIXES.get(spelt, spelt): variable for variable, spelt in reversed(variables.items())}
-    names = list(variables) or ["f32"]
+        return Skeleton("", f"# {one.text}: it has no output that it is given, so nothing can be compared")
     pointers = [each for each in one.args if each.is_pointer and each.name != "info"]
     written = _written(pointers)
-    axes = sorted(one.flow.axes - {"x"}) if one.flow else []
     is_seen = any(each.is_input is not None for each in pointers)
     if not written:
-        return f"# {one.text}: it writes to nothing that it is given, so nothing can be compared"
-    inputs = {each.name: of.get(each.dtype, each.dtype) or names[0] for each in pointers if each.name not in written}
-    others = {each.name: of.get(each.dtype, each.dtype) or names[-1] for each in pointers if each.name in written}
+        return Skeleton("", f"# {one.text}: it writes to nothing that it is given, so nothing can be compared")
+    of = _kinds(alike, written)
+    inputs = {each.name: of[each.name] for each in pointers if each.name not in written}
+    others = {each.name: of[each.name] for each in pointers if each.name in written}
     updated = {each.name for each in pointers if each.is_input} if is_seen else set[str]() if inputs else set(others)
     outputs = {name: kind for name, kind in others.items() if name not in updated}
     updates = {name: kind for name, kind in others.items() if name in updated}
     lanes = max(each.lanes for each in pointers)
-    # The number of elements counts vectors where the type is one, else what they are of.
-    counts_vectors = any(each.is_vector for each in pointers)
-    extent = "n" if counts_vectors or lanes == 1 else f"{lanes}*n"
-    shapes = {each.name: f"{each.lanes}*n" if counts_vectors and each.lanes > 1 else extent for each in pointers}
-    single = [each for each in pointers if each.is_single]
-    # Where further numbers bound an index, as those of rows and of columns do, all of them are extents.
-    bounding = [each for each in one.args if each.bounds and _integer(each, of)] if _others(one.args) else []
-    if not _OWN.isdisjoint(each.name for each in one.args):
-        bounding = []
-    # A block for each row, of which nothing tells the number.
-    rows = bool(bounding) and one.flow is not None and not one.flow.by_thread and not axes
-    rows = rows and any(each.by_block for each in pointers) and "rows" not in {each.name for each in one.args}
-    if bounding:
-        shapes = {each.name: _extents(each, bounding, counts_vectors, rows) for each in pointers}
-    shapes |= {each.name: str(each.lanes) for each in single}
-    count = "rows" if rows else "numel" if lanes == 1 and not single else extent
+    probed = _probed(one, of)
+    if probed:  # what is not written as a whole has to be there before
+        updates |= {name: kind for name, kind in outputs.items() if name not in probed.whole}
+        outputs = {name: kind for name, kind in outputs.items() if name in probed.whole}
+    tables, unknown = _tables(one)
+    if probed and tables:
+        inputs |= {name: each.dtype for name, each in tables.items()}
+        shapes = {name: str(each.count) for name, each in tables.items()}
+        probed = replace(probed, shapes={**probed.shapes, **shapes})
+    call = _told(one, of, probed, inputs, updates) if probed else _guessed(one, of, lanes, bool(inputs or updates))
+    given = (*inputs, *call.params)
     guess_of_roles = "" if is_seen else "  # a guess: written; updates= are read as well"
-    words, params = [], {}
-    for each in one.args:
-        name, wide = each.name, "u64" if each.size == 8 else "i32"
-        guess = of.get(each.dtype, each.dtype) or _number(each, of)
-        if each.is_pointer:
-            words.append(name)
-        elif each in bounding:
-            words.append(f"{name}:{guess}")
-        elif name in ("num_dims", "numel"):
-            words.append(f"{name}:{wide}")
-        elif _is_count(each) and guess in NUMBERS and not NUMBERS[guess].is_float:
-            words.append(f"{name}:{guess}={count}")
-        else:
-            words.append(name)
-            params[name] = guess
-    usual = next(iter(others.values())) if not variables else "f32"
-    types = [",".join(SUFFIXES.get(spelt, spelt) for spelt in each.types) or usual for each in alike]
-    counts = {word.partition(":")[0]: count for word in words if word.endswith(f"={count}")}
+    types = [",".join(SUFFIXES.get(spelt, spelt) for spelt in each.types) or "f32" for each in alike]
     spelling = {SUFFIXES[s]: s for each in alike for s in each.types if SUFFIXES.get(s, s) != s}
-    told = "; ".join(f"{name}: {shape}" for name, shape in shapes.items())
-    shaped = [f'    shapes="{told}",  # a guess'] if bounding or single or lanes > 1 or not (inputs or updates) else []
-    if bounding and lanes > 1 and not counts_vectors:
-        shaped.append(f'    where="{bounding[-1].name} % {lanes} == 0",')
-    shaped += ['    strides="aligned",'] * (lanes > 1) + ["    writes=True,"] * (not (inputs or updates))
-    known = {*(each.name for each in bounding), *params, *(["rows"] if rows else []), *([] if shaped else ["numel"])}
-    title = re.sub(r"\W+", "_", re.sub(r"_?<?\{\w\}>?", "", one.pattern)).strip("_")
     lines = [
         f"# {one.text}" + (f", and {len(alike) - 1} more" if len(alike) > 1 else ""),
         f"{title}_op = Op(",
@@ -293,110 +304,233 @@ def _op(module: str, source: str, alike: list[Signature], host: Host) -> str:
         f'    kernel="{one.pattern}",',
         f"    types={_tuple(types)},",
         *([f"    spelling={_mapping(spelling)},"] if spelling else []),
-        f'    args="{" ".join(words)}",',
-        *shaped,
+        f'    args="{" ".join(call.words)}",',
+        *call.shapes,
+        *(['    strides="aligned",'] * (lanes > 1)),
+        *(["    writes=True,"] * (not (inputs or updates))),
         *([f"    inputs={_mapping(inputs)},"] if inputs else []),
         *([f"    outputs={_mapping(outputs)},{guess_of_roles}"] if outputs else []),
         *([f"    updates={_mapping(updates)},{guess_of_roles}"] if updates else []),
-        *([f"    params={_mapping(params)},  # drawn; what the host computes is rows:i32=..."] if params else []),
-        *_constants(host, inputs),
         *(
-            _hosts(host, counts, known, rows)
-            or [
-                *(['    grid="rows",  # a guess'] if rows else []),
-                *_launch(one, bounding, axes, not rows and len(pointers) > len(single) > 0),
-            ]
+            [f"    params={_mapping(call.params)},  # drawn; what the host computes is rows:i32=..."]
+            if call.params
+            else []
         ),
-        f"    grid_stride={one.flow is not None and one.flow.strided},",
-        f"    # reference=...,  # a function of {', '.join((*inputs, *params)) or 'nothing'}; none: CUDA's side judges",
+        *(
+            [f"    symbols={_mapping({each.source: name for name, each in tables.items()})},"]
+            if probed and tables
+            else []
+        ),
+        *call.launch,
+        f"    grid_stride={_is_strided(one, probed)},",
+        f"    # reference=...,  # a function of {', '.join(given) or 'nothing'}; none: CUDA's side judges",
         ")",
     ]
-    return "\n".join(lines)
+    question = "" if probed or not one.probe or "info" in call.words else "no launch tells its shapes"
+    if unknown:
+        question = f"the host fills __constant__ {', '.join(unknown)}, so say symbols="
+    return Skeleton(f"{module}.{title}", "\n".join(part for line in lines for part in _short(line)), question)
 
 
-def _integer(number: Taken, of: Mapping[str, str]) -> bool:
-    kind = number.dtype or _number(number, of)
+@dataclass(frozen=True)
+class _Table:
+    """A ``__constant__`` variable as the ``source`` spells it, with ``count`` elements."""
+
+    source: str
+    dtype: str
+    count: int
+
+
+def _tables(one: Signature) -> tuple[dict[str, _Table], list[str]]:
+    """The constants that the host fills, those of floating point as inputs by name, and the names of the others, of
+    which nobody knows what they may be.
+    """
+    found, unknown = dict[str, _Table](), list[str]()
+    for symbol, table in (one.flow.tables if one.flow else {}).items():
+        source = (spelled(symbol) or (symbol,))[0]
+        kinds = {_ELEMENTS.get(each, "") for each in table.types}
+        dtype = kinds.pop() if len(kinds) == 1 else ""
+        if dtype in NUMBERS and NUMBERS[dtype].is_float:
+            name = _safe(unqualified(source))
+            name += "_" * (name in (each.name for each in one.args))
+            found[name] = _Table(source, dtype, table.size // NUMBERS[dtype].itemsize)
+        else:
+            unknown.append(source)
+    return found, unknown
+
+
+@dataclass(frozen=True)
+class _Call:
+    """The words of ``args``, the parameters, and the lines that say shapes and launch."""
+
+    words: list[str]
+    params: dict[str, str]
+    shapes: list[str]
+    launch: list[str]
+
+
+def _guessed(one: Signature, of: Mapping[str, str], lanes: int, has_inputs: bool) -> _Call:
+    """The call of a kernel of which only names are known."""
+    words, params = [], {}
+    for each in one.args:
+        guess = of[each.name]
+        if each.is_pointer:
+            words.append(each.name)
+        elif each.name in ("num_dims", "numel"):
+            words.append(f"{each.name}:{'u64' if each.size == 8 else 'i32'}")
+        elif COUNT.fullmatch(each.name) and guess in NUMBERS and not NUMBERS[guess].is_float:
+            words.append(f"{each.name}:{guess}=numel")
+        else:
+            words.append(each.name)
+            params[each.name] = guess
+    pointers = [each.name for each in one.args if each.is_pointer and each.name != "info"]
+    extent = "n" if lanes == 1 else f"{lanes}*n"
+    told = "; ".join(f"{name}: {extent}" for name in pointers)
+    shaped = [] if has_inputs and lanes == 1 else [f'    shapes="{told}",  # a guess']
+    return _Call(words, params, shaped, [f"    block={_block(one.flow)},  # {_LAUNCH}"])
+
+
+def _told(
+    one: Signature, of: Mapping[str, str], probed: Probed, inputs: Mapping[str, str], updates: Mapping[str, str]
+) -> _Call:
+    """The call of a kernel of which launches tell the rest."""
+    dims = set(probed.shapes.values())
+    threads = math.prod(probed.block)
+    (extent,) = dims if len(dims) == 1 else ("",)
+    free = sorted(probed.names & _FREE)
+    # A name that is no dim of a tensor with data is not drawn with the layouts.
+    filled = {*inputs, *updates} or set(probed.shapes)
+    told_by = {match[1] for each in filled for dim in probed.shapes[each].split() if (match := _DIM.fullmatch(dim))}
+    drawn = dict.fromkeys(sorted(probed.names - told_by - {"threads"}), _DRAWN)
+    # A thread per element, whatever the rank.
+    is_plain = probed.grid in ((f"ceil({extent}/{threads})",), ("1",)) and len(probed.block) == 1
+    is_plain = is_plain and bool(inputs or updates) and extent.isidentifier()
+    is_plain = is_plain and not (drawn or probed.where or probed.shared or probed.indices)
+    idle = [each for each in one.args if _is_whole(each, of) and _safe(each.name) not in probed.names]
+    # What grows with the square of a number is slow soon.
+    twice = [dim for each in probed.shapes.values() for dim, count in Counter(each.split()).items() if count > 1]
+    words, params = [], dict.fromkeys(sorted(set(drawn) & _FREE), "i32")
+    choices = {**drawn, **dict.fromkeys(twice, "(1, 2, 3, 7, 33, 64)"), **probed.choices}
+    for each in one.args:
+        kind, name = of[each.name], _safe(each.name)
+        if name in probed.names:
+            kind = each.dtype or kind
+        if each.is_pointer:
+            words.append(each.name)
+        elif name in drawn:
+            words.append(name)
+            params[name] = kind
+        elif is_plain and name == extent:
+            words.append(f"numel:{kind}" if each.name == "numel" else f"{name}:{kind}=numel")
+        elif name in probed.names:
+            words.append(f"{name}:{kind}")
+        elif idle == [each] and len(free) == 1 and ROWS.fullmatch(name):
+            words.append(f"{name}:{kind}={free[0]}")
+        else:
+            words.append(name)
+            params[name] = kind
+            if each in idle and kind in NUMBERS:
+                choices[name] = "(1, 2, 7)"
+    told = "; ".join(f"{name}: {shape}" for name, shape in probed.shapes.items())
+    lines = [] if is_plain else _text("shapes", told)
+    where = (*probed.where, *(f"{places} > 0" for places in probed.indices.values()))
+    lines += _text("where", " and ".join(where)) if where else []
+    if choices:
+        told_choices = ", ".join(f'"{name}": {each}' for name, each in choices.items())
+        lines.append(f"    choices={{{told_choices}}},")
+    if probed.indices:
+        places = ", ".join(f'"{name}": ("index", "ramp", "repeat")' for name in probed.indices)
+        lines += [f"    indices={_mapping(probed.indices)},  # a guess", f"    data={{{places}}},"]
+    is_usual = is_plain or (probed.grid == ("1",) and one.flow is not None and one.flow.strided)
+    grid = [] if is_usual else [f'    grid="{", ".join(probed.grid)}",  # a guess']
+    block = str(threads) if len(probed.block) == 1 else f'"{", ".join(map(str, probed.block))}"'
+    shared = [f'    shared="{probed.shared}",  # a guess'] * bool(probed.shared)
+    return _Call(words, params, lines, [*grid, f"    block={block},  # {_LAUNCH if is_plain else 'a guess'}", *shared])
+
+
+def _short(line: str) -> list[str]:
+    """A line, or several if it is a mapping that is too long for one."""
+    begin, brace, rest = line.partition("{")
+    inside, _, end = rest.rpartition("}")
+    if len(line) <= 120 or not brace:
+        return [line]
+    parts = textwrap.wrap(f"{inside},", 110, break_long_words=False, break_on_hyphens=False)
+    return [f"{begin}{{{end.removeprefix(',')}", *(f"        {part}" for part in parts), "    },"]
+
+
+def _text(name: str, value: str) -> list[str]:
+    """A keyword with a text, in several lines if it is long."""
+    if len(value) <= 80:
+        return [f'    {name}="{value}",  # a guess']
+    parts = textwrap.wrap(value, 100, break_long_words=False, break_on_hyphens=False)
+    return [
+        f"    {name}=(  # a guess",
+        *(f'        "{part} "' for part in parts[:-1]),
+        f'        "{parts[-1]}"',
+        "    ),",
+    ]
+
+
+def _is_strided(one: Signature, probed: Probed | None) -> bool:
+    """True if a kernel takes any number of blocks and of threads."""
+    if probed and (probed.names & _FREE or one.shares):
+        return False
+    return one.flow is not None and one.flow.strided
+
+
+def _kinds(alike: Sequence[Signature], written: set[str]) -> dict[str, str]:
+    """The type of each argument: a variable if it changes with it from kernel to kernel, else a dtype."""
+    types = [[SUFFIXES.get(spelt, spelt) for spelt in each.types] for each in alike]
+    variables = _variables(len(types[0]))
+    found = {}
+    for i, one in enumerate(alike[0].args):
+        dtypes = [each.args[i].dtype for each in alike]
+        # Of a number that is of one size in all kernels, the type has to be known.
+        varies = one.is_pointer or len({each.args[i].size for each in alike}) > 1
+        fitting = [
+            variable
+            for k, variable in enumerate(variables)
+            if all(_may_be(each.args[i], of[k], varies) for each, of in zip(alike, types, strict=True))
+        ]
+        usual = _number(one, dict(zip(types[0], variables, strict=True)))
+        if one.is_pointer:
+            usual = variables[-1 if one.name in written else 0] if variables else "f32"
+        found[one.name] = fitting[-1 if one.name in written else 0] if fitting else dtypes[0] or usual
+    return found
+
+
+def _may_be(argument: Taken, dtype: str, varies: bool) -> bool:
+    """True if an argument, or what a pointer leads to, may be of a dtype; exactly that, unless it ``varies``."""
+    if not varies or dtype not in NUMBERS:
+        return argument.dtype == dtype
+    known = NUMBERS.get(argument.dtype)
+    size = known.itemsize if known and argument.is_pointer else 0 if argument.is_pointer else argument.size
+    return size in (0, NUMBERS[dtype].itemsize)
+
+
+def _probed(one: Signature, of: Mapping[str, str]) -> Probed | None:
+    """What launches tell of a kernel; None if nothing can be launched, or if it does not tell."""
+    if one.probe is None or one.flow is None or any(each.name == "info" for each in one.args):
+        return None
+    types = dict(zip(_variables(len(one.types)), one.types, strict=True))
+    given = []
+    for each in one.args:
+        kind = types.get(of[each.name], of[each.name])
+        found = NUMBERS.get(SUFFIXES.get(kind, kind))
+        if found is None:
+            return None
+        given.append(Given(each.name if each.is_pointer else _safe(each.name), found, each.is_pointer))
+    return one.probe(given, one.flow)
+
+
+def _safe(name: str) -> str:
+    """A name that means nothing else in a declaration."""
+    return f"{name}_" if name in _OWN or name in FUNCTIONS or name in FREE or iskeyword(name) else name
+
+
+def _is_whole(number: Taken, of: Mapping[str, str]) -> bool:
+    kind = number.dtype or of[number.name]
     return not number.is_pointer and kind in NUMBERS and not NUMBERS[kind].is_float
-
-
-def _extents(pointer: Taken, bounding: list[Taken], counts_vectors: bool, rows: bool) -> str:
-    """The extents of what a pointer leads to: the numbers that bound an index into it, and the ``rows`` of blocks."""
-    names = [each.name for each in bounding if pointer.name in each.bounds]
-    if rows and pointer.by_block:
-        names.insert(0, "rows")
-    names = names or [each.name for each in bounding]
-    if counts_vectors and pointer.lanes > 1:
-        names[-1] = f"{pointer.lanes}*{names[-1]}"
-    return " ".join(names)
-
-
-def _constants(host: Host, inputs: Mapping[str, str]) -> list[str]:
-    """Comments about what else the kernel needs: constant memory that the host fills, and ids that are in range."""
-    symbols = [
-        f'    # symbols={{"{name}": ...}},  # what the host copies to __constant__ {name}: an input, or a function'
-        for name in host.constants
-    ]
-    floats = any(kind in NUMBERS and NUMBERS[kind].is_float for kind in inputs.values())
-    ids = [name for name, kind in inputs.items() if floats and kind in ("i32", "u32", "i64", "u64")]
-    indices = [
-        f'    # indices={{"{name}": ...}},  # the number of places, if its elements are ids of such' for name in ids
-    ]
-    return symbols + indices
-
-
-def _hosts(host: Host, counts: Mapping[str, str], known: Iterable[str], rows: bool) -> list[str]:
-    """The lines about the launch as the host has it; none if it has none that can be said in names of the op.
-
-    ``counts`` are the names of arguments that are the number of elements, and what the op calls that. With a block for
-    each of the ``rows``, a single name that the kernel is not given is their number.
-    """
-    if not (launch := host.launch):
-        return []
-    if rows and len(launch.grid) == 1 and launch.grid[0].isidentifier() and launch.grid[0] not in {*known, *counts}:
-        counts = {**counts, launch.grid[0]: "rows"}
-    fields = {"grid": launch.grid, "block": launch.block, "shared": (launch.shared or "0",)}
-    said = {name: [_in_names(each, counts, known) for each in axes] for name, axes in fields.items()}
-    if not all(map(all, said.values())):
-        return []
-    values = {
-        name: axes[0] if axes[0].isdigit() and len(axes) == 1 else f'"{", ".join(axes)}"' for name, axes in said.items()
-    }
-    lines = [f"    {name}={value}," for name, value in values.items() if value != "0"]
-    comment = f"    # {host.file}:{launch.line}: {launch.text}"
-    return [comment if len(comment) <= LINE else f"{comment[: LINE - 3]}...", *lines]
-
-
-def _in_names(text: str, counts: Mapping[str, str], known: Iterable[str]) -> str:
-    """An expression with the names that the op has; empty if it has others."""
-    text = re.sub(r"\b[A-Za-z_]\w*\b", lambda match: counts.get(match[0], match[0]), text)
-    try:
-        return text if expression(text).names <= {*known, *counts.values()} else ""
-    except UsageError:
-        return ""
-
-
-def _launch(one: Signature, bounding: list[Taken], axes: list[str], reduces: bool) -> list[str]:
-    """The lines about the launch: of pictures, whose blocks lie in rows and columns, 16 x 16 threads; of a kernel that
-    ``reduces``, one for each element that it does not reduce to.
-    """
-    names = [each.name for each in bounding]
-    threads = _block(one.flow)
-    if len(names) == 2 and axes == ["y"] and not (one.flow and one.flow.threads):
-        return [f'    grid="ceil({names[1]}/16), ceil({names[0]}/16)",  # a guess', '    block="16, 16",  # a guess']
-    guess = "a guess: the host's; say grid= and shapes= if not a thread per element"
-    told = [f"    # its blocks are told apart along {' and '.join(axes)}: say grid="] if axes else []
-    grid = [f'    grid="ceil({"*".join(names) or "n"}/{threads})",  # a guess'] if reduces and not axes else []
-    return [*grid, f"    block={threads},  # {guess}", *told]
-
-
-def _is_count(number: Taken) -> bool:
-    """True for the number of elements, as PTX shows it, else as it is called."""
-    return bool(number.is_count) or (not number.bounds and COUNT.fullmatch(number.name) is not None)
-
-
-def _others(args: Iterable[Taken]) -> list[Taken]:
-    """The numbers that bound an index and are not the number of elements."""
-    return [each for each in args if each.bounds and not each.is_count]
 
 
 def _block(flow: Flow | None) -> int:

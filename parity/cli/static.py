@@ -8,7 +8,7 @@ from pathlib import Path
 from parity.application.reported import FOOTPRINTS
 from parity.application.static import CUDA, Inspected, Inspection
 from parity.cli.options import add_folders, add_jobs, add_json, add_selection, add_target, select
-from parity.cli.terminal import errors, output, progress
+from parity.cli.terminal import errors, output, print_json, progress
 from parity.documents import json_text
 from parity.report.folder import check_folder, write_texts
 from parity.report.static import as_csv, as_dict, markdown, remark_lines, terminal
@@ -38,7 +38,7 @@ def main(arguments: argparse.Namespace) -> int:
     found = _inspected(Inspection.of(suite, selection, arguments.target, jobs=arguments.jobs))
     marked = found.remarks
     if arguments.json:
-        print(json_text(as_dict(found.footprints, marked, found.notes), indent=1).decode())
+        print_json(as_dict(found.footprints, marked, found.notes))
     else:
         console = output()
         console.print(terminal(found.footprints, full=arguments.full))

@@ -12,12 +12,16 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.text import Text
 
+from parity.documents import json_text
+
 if TYPE_CHECKING:
     from parity.application import Measured, Prepared, Run
     from parity.engine import Progress as Report
     from parity.toolchain import Built
 
-__all__ = ["building", "built", "errors", "measured", "output", "progress", "reporting", "warn"]
+__all__ = [
+    "building", "built", "errors", "measured", "messages", "output", "print_json", "progress", "reporting", "warn",
+]  # fmt: skip
 
 
 class _Console(Console):
@@ -43,10 +47,22 @@ def errors() -> Console:
     return _Console(highlight=False, stderr=True)
 
 
+def messages(json: bool) -> Console:
+    """The console of what is said beside the results: theirs, unless JSON alone goes there."""
+    return errors() if json else output()
+
+
 def warn(notes: Iterable[str]) -> None:
     """Print notes to stderr."""
     for note in notes:
         errors().print(f"parity: {note}", style="yellow")
+
+
+def print_json(value: object) -> None:
+    """Print a value as JSON: in UTF-8, whatever the encoding of stdout."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8")
+    print(json_text(value, indent=1).decode())
 
 
 def progress(shown: bool = True) -> Progress:

@@ -19,8 +19,7 @@ from parity.application import Run
 from parity.application.run import Prepared
 from parity.application.why import RUNNERS, answer, prepared
 from parity.cli.options import add_folders, add_jobs, add_json, add_target, suite_of
-from parity.cli.terminal import built, errors, output, reporting
-from parity.documents import json_text
+from parity.cli.terminal import built, messages, output, print_json, reporting
 from parity.knobs import State
 from parity.options import declare
 from parity.report.tables import terminal_width
@@ -50,14 +49,14 @@ def main(arguments: argparse.Namespace) -> int:
     suite = suite_of(arguments)
 
     def build(run: Run) -> Prepared:
-        return built(run, errors() if arguments.json else output())
+        return built(run, messages(arguments.json))
 
     options = {"runners": arguments.runner, "targets": arguments.target, "jobs": arguments.jobs}
     run = prepared(suite, arguments.case, **options, build=build)
     with reporting() as (report, _):
         found = answer(run, report)
     if arguments.json:
-        print(json_text(as_dict(found, suite.kernels), indent=1).decode())
+        print_json(as_dict(found, suite.kernels))
     else:
         console = output()
         first, _, rest = sentence(found, suite.kernels).partition("\n")

@@ -242,6 +242,7 @@ class Device:
         self._memory = DeviceMemory(capacity)
         self._loaded: dict[tuple[str, str], Loaded] = {}
         self._logged = 0  # of what was printed before the last launch
+        self._earlier = 0  # the ordinal of the last wavefront before it
         memory = self._memory
         self._images: dict[str, tuple[Image, int]] = {}
         self._stacks = _pages(_WAVES * _STACK)
@@ -312,6 +313,24 @@ class Device:
     ) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """True for each of these bytes that the host or a kernel wrote; the arguments are those of ``read``."""
         return np.greater_equal(self._memory.state[self._part(allocation, offset, size)], 2)
+
+    def accessed(self, allocation: Allocation) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        """True for each byte that the last launch read, and true for each that it wrote; on a traced device alone, in
+        the first 16 MiB of memory.
+        """
+        span = self._memory.span(allocation)
+        first, last = span.start // _CELLS[0], -(-span.stop // _CELLS[0])
+        within = slice(span.start - first * _CELLS[0], span.stop - first * _CELLS[0])
+        found = np.zeros((2, (last - first) * _CELLS[0]), bool)
+        cells = np.arange(first, last)
+        for traces, size in zip(self._traces, _CELLS, strict=True):
+            # The words of a cell: the ordinals of who wrote, of two who read, and of who accessed a part.
+            words = traces.view(np.uint32).reshape(-1, _CELL // 4)[cells][:, [2, 4, 0, 6]] > self._earlier
+            places = (cells * size - first * _CELLS[0])[:, None] + np.arange(size)
+            found[0, places], found[1, places] = (words[:, :1] | words[:, 1:2]), words[:, 2:3]
+            parts = size // _CELLS[min(_CELLS.index(size) + 1, len(_CELLS) - 1)]
+            cells = (cells[words[:, 3]][:, None] * parts + np.arange(parts)).reshape(-1)
+        return found[0, within], found[1, within]
 
     def _part(self, allocation: Allocation, offset: int, size: int | None) -> slice:
         """The slice of device memory that has these bytes of an allocation."""
@@ -502,6 +521,7 @@ class Device:
         self._place_scratch(noun.scratch_bytes, waves * loaded.target.wavefront)
         if context.ordinal > _ORDINALS:
             self._forget()
+        self._earlier = context.ordinal
         if self._counted:
             ctypes.memset(loaded.counters, 0, ctypes.sizeof(loaded.counters))
         program = loaded.executable.program

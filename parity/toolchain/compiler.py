@@ -167,6 +167,11 @@ class CompileError(ParityError):
         """
         return tuple(dict.fromkeys(_finding(each, self.files, self.hints) for each in diagnostics(self.log)))
 
+    @property
+    def first(self) -> str:
+        """The first error in one line; the beginning of the message, where no error has a place."""
+        return (self.findings[0].advice if self.findings else str(self)).partition("\n")[0]
+
 
 class UnusableCodeObject(CompileError):
     """A code object that is given in place of a source cannot be used for a target; the message says why."""

@@ -352,8 +352,8 @@ def _made_headers(
     ``nowhere`` and ``folders`` are those of ``_found_around``; what is made is added to ``made``.
     """
     found: list[Path] = []
-    for _, header in nowhere:
-        if header in made or _is_known(header) or found_in(header, folders):
+    for bracket, header in nowhere:
+        if header in made or not _is_of_a_project(header, bracket) or found_in(header, folders):
             continue
         if each := made_header(header, source, project_of(source.parent)):
             path = each.template.parent / header

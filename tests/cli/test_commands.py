@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import parity as package
+from parity.cli.terminal import print_json
 from parity.runners import Probe
 
 ROOT = Path(__file__).parents[2]
@@ -241,6 +243,13 @@ def test_a_character_that_the_terminal_lacks_is_shown_as_its_number(tmp_path):
         check=False,
     )
     assert result.returncode == 0 and r"gr\xf6\xdfe" in result.stdout, result.stderr
+
+
+def test_json_is_in_utf_8_whatever_the_terminal_takes(monkeypatch):
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding="ascii"))
+    print_json({"folder": "größe"})
+    sys.stdout.flush()
+    assert json.loads(sys.stdout.buffer.getvalue()) == {"folder": "größe"}
 
 
 def test_a_reader_that_leaves_is_no_error():

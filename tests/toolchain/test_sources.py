@@ -180,3 +180,9 @@ def test_a_header_that_the_build_makes_of_a_template_is_there(project, line):
     assert found.files[path] == '#define USE_CUDA\n#include "lib/math.h"\n'
     assert project / "include" / "lib" / "math.h" in found.files
     assert found.made["lib/made.h"].template == template
+
+
+def test_a_header_of_c_is_made_of_no_template(project):
+    files(project, "stdint.h.in")
+    assert not included_by(project, "#include <stdint.h>").made
+    assert included_by(project, '#include "stdint.h"').made

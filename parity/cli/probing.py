@@ -1,0 +1,570 @@
+"""The shapes, grid and shared memory of a kernel, from launches with chosen numbers: what it touches tells them.
+
+A kernel is executed on the CPU as nvcc's PTX, each pointer to more memory than it needs, each whole number a small
+prime. How far it reaches behind a pointer, with several choices of numbers, is a product of some of them or it is not
+known. Along each axis blocks are added until nothing more is touched: their number is that of the grid.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import operator
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from parity.cache import Cache, default_root
+from parity.codeobject import CodeObject
+from parity.dtypes import DType
+from parity.emulator import InstructionBudgetExceeded, MemoryFault, Refused, UnknownInstruction, pack
+from parity.emulator.ptx import PtxDevice
+from parity.errors import ParityError
+from parity.expression import Scope, expression
+from parity.toolchain.host_launches import HostLaunch
+from parity.toolchain.ptx_dataflow import Flow
+
+__all__ = ["FREE", "Given", "Probed", "Prober", "likely_blocks"]
+
+Triple = tuple[int, int, int]
+Numbers = Mapping[str, int]
+
+STRIDE = re.compile(r"(?i)\w*stride\w*|\w*pitch\w*|ld[a-z]?|\w+_ld|ld_\w+")
+_PRIMES = (7, 5, 3, 11, 2, 13, 17, 19)
+_ROOMS, _TRACED = {1 << 15: 1 << 18, 1 << 18: 1 << 20, 1 << 21: 1 << 21}, 15 << 20
+"""Bytes behind a pointer, at first and where they are too few, and between them and those behind the next one; and in
+all what the emulator follows.
+"""
+_BUDGET, _ALL, _LAUNCHES = 1_000_000, 20_000_000, 1500
+"""Instructions of a launch and of all launches of a kernel, and these launches, before it is given up."""
+_DATA = (1.0, 0.0, -3.0)
+"""What floating-point tensors are filled with: a kernel may go other ways."""
+_EVERY = "*"
+"""Stands for all tensors of whole numbers, which have zeros otherwise."""
+_BLOCKS = 512
+"""Blocks along an axis that the smallest numbers never need."""
+_MOST = 1024
+"""Threads that a block may have."""
+_FACTORS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16)
+_AXES = "xyz"
+FREE = {"x": "rows", "y": "lines", "z": "batches"}
+"""The names of extents that only the grid tells, by its axis."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """An argument of a kernel; ``dtype`` is that of a number, or of the elements behind a pointer."""
+
+    name: str
+    dtype: DType
+    is_pointer: bool = False
+
+    @property
+    def is_whole(self) -> bool:
+        """True for a whole number that may be an extent."""
+        return not self.is_pointer and not self.dtype.is_float and self.dtype.itemsize >= 4
+
+
+@dataclass(frozen=True)
+class Probed:
+    """What launches tell of a kernel; expressions are those of declarations.
+
+    ``shapes`` has the dims of each tensor, ``grid`` the blocks along each axis, ``block`` the threads. ``whole`` are
+    the tensors of which each element is written. ``where`` are conditions under which all of this holds, ``choices``
+    what numbers are drawn from for that. ``indices`` are tensors whose elements are places, and how many of those there
+    are. ``loose`` are tensors that may be smaller.
+    """
+
+    shapes: Mapping[str, str]
+    grid: tuple[str, ...]
+    block: tuple[int, ...]
+    shared: str = ""
+    where: tuple[str, ...] = ()
+    whole: frozenset[str] = frozenset()
+    indices: Mapping[str, str] = field(default_factory=dict)
+    choices: Mapping[str, str] = field(default_factory=dict)
+    loose: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names that its expressions have."""
+        texts = (*self.grid, *self.where, self.shared or "0", *itertools.chain(*map(str.split, self.shapes.values())))
+        return frozenset(itertools.chain(*(expression(text).names for text in texts)))
+
+
+@dataclass(frozen=True)
+class _Touched:
+    """How far a launch reached behind a pointer, in elements, and how many bytes it read and wrote."""
+
+    end: int
+    read: int
+    written: int
+
+    @property
+    def count(self) -> tuple[int, int]:
+        return self.read, self.written
+
+
+def likely_blocks(
+    name: str, launches: Iterable[HostLaunch], bounds: tuple[int, ...], axes: Iterable[str]
+) -> Iterator[Triple]:
+    """The blocks that a kernel may be meant for, the likeliest first: those of the host's launches, of launch bounds,
+    of a number that the template has, and usual ones with threads along these axes.
+
+    ``name`` is spelled with its template arguments.
+    """
+    template = [part.strip() for part in name.partition("<")[2].rpartition(">")[0].split(",")]
+    found: list[tuple[int, ...]] = []
+    for each in launches:
+        values = dict(zip(each.template, template, strict=False))
+        sizes = [int(size) if (size := str(values.get(str(part), part))).isdecimal() else 0 for part in each.block]
+        found.append(tuple(sizes))
+    found.append(bounds if math.prod(bounds) <= _MOST else ())
+    numbers = [int(part) for part in template if part.isdecimal()]
+    if set(axes) <= {"x"}:
+        warps = [(number,) for number in numbers if number and number % 32 == 0]
+        found += [*warps, *((number,) for number in (256, 128, 32, 64, 512, 1024))]
+    elif "z" in axes:
+        found += [(8, 8, 8), (8, 8, 4), (16, 8, 4)]
+    else:
+        tiles = ((number, number) for number in (*numbers, 16, 32) if number >= 8)
+        found += [*itertools.pairwise(numbers), *tiles, (32, 8), (8, 8)]
+    whole = ((*sizes, 1, 1, 1)[:3] for sizes in found if sizes)
+    yield from dict.fromkeys((x, y, z) for x, y, z in whole if 0 < x * y * z <= _MOST)
+
+
+@dataclass(frozen=True)
+class _Condition:
+    """What holds of numbers: all, or ``one``, are multiples of ``unit`` and at most ``limit``; or ``one`` is a multiple
+    of ``other``, or, if they ``differ``, larger.
+    """
+
+    unit: int = 1
+    limit: int = 0
+    one: str = ""
+    other: str = ""
+    differ: bool = False
+
+    def met(self, numbers: Numbers) -> dict[str, int]:
+        """Numbers for which it holds, made of such for which it may not."""
+        found = {name: value * (self.unit if self.one in ("", name) else 1) for name, value in numbers.items()}
+        if self.other:
+            one, other = found[self.one], found[self.other]
+            found[self.one] = one + other if self.differ else one * other
+        return found
+
+    def texts(self, names: Iterable[str]) -> tuple[str, ...]:
+        """The conditions of a declaration that has these names."""
+        if self.other:
+            return (f"{self.one} > {self.other}" if self.differ else f"{self.one} % {self.other} == 0",)
+        names = self._about(names)
+        units = tuple(f"{name} % {self.unit} == 0" for name in names if self.unit > 1)
+        return (*units, *(f"{name} <= {self.limit}" for name in names if self.limit))
+
+    def choices(self, names: Iterable[str]) -> Mapping[str, str]:
+        """What these names are drawn from that chance would seldom have."""
+        if self.other:
+            form = "{other}+{i}" if self.differ else "{i}*{other}"
+            several = ", ".join(f'"{form.format(other=self.other, i=i)}"' for i in (1, 2, 7))
+            return {self.one: f"({several})"}
+        units = str(tuple(self.unit * i for i in (1, 2, 3, 7)))
+        return dict.fromkeys(self._about(names) if self.unit > 4 else (), units)
+
+    def _about(self, names: Iterable[str]) -> list[str]:
+        return sorted({*names} - {*FREE.values(), "threads"} if not self.one else {*names} & {self.one})
+
+
+class _GaveUp(Exception):
+    """A kernel that cannot be executed, or needs too many launches."""
+
+
+class Prober:
+    """Executes kernels, one after the other, on one emulated device."""
+
+    def __init__(self) -> None:
+        self._device = PtxDevice(traced=True, instruction_budget=_BUDGET, cache=Cache(default_root() / "emulator"))
+
+    def probe(
+        self, code: CodeObject, kernel: str, args: Sequence[Given], blocks: Iterable[Triple], flow: Flow
+    ) -> Probed | None:
+        """What launches tell, with the first of these blocks for which they tell anything; None if none does.
+
+        ``flow`` is what the kernel's PTX shows.
+        """
+        one = _Kernel(self._device, code, kernel, args, flow)
+        found: Probed | None = None
+        try:
+            for block in blocks:
+                for condition in one.conditions(block):
+                    for told in one.told(block, condition):
+                        if (each := one.indexed(told, condition)) and not each.loose:
+                            return each
+                        found = found or each
+                if found:
+                    break
+        except _GaveUp:
+            pass
+        return found
+
+
+class _Kernel:
+    """The launches of one kernel."""
+
+    def __init__(self, device: PtxDevice, code: CodeObject, kernel: str, args: Sequence[Given], flow: Flow) -> None:
+        self._device, self._code, self._kernel, self._args = device, code, kernel, args
+        self._axes, self._dynamic, self._uses = tuple(sorted(flow.axes)), flow.dynamic, flow.uses
+        self._numbers = [each.name for each in args if each.is_whole]
+        self._left, self._instructions = _LAUNCHES, _ALL
+        self._seen: dict[object, dict[str, _Touched] | None] = {}
+
+    def conditions(self, block: Triple) -> Iterator[_Condition]:
+        """What may have to hold of the numbers, the likeliest first."""
+        yield _Condition()
+        if not self._axes:
+            yield _Condition(limit=math.prod(block))
+        yield _Condition(4)
+        if 2 <= len(self._numbers) <= 4:
+            for one, other in itertools.permutations(self._numbers, 2):
+                yield _Condition(one=one, other=other)
+                yield _Condition(one=one, other=other, differ=True)
+        for unit in sorted({block[0], 32} - {1}):
+            if len(self._numbers) > 1:
+                yield from (_Condition(unit, one=name) for name in self._numbers)
+            yield _Condition(unit)
+
+    def told(self, block: Triple, condition: _Condition) -> Iterator[Probed]:
+        """What launches tell under a condition, the likeliest first."""
+        choices = self._choices(condition, block)
+        shared = self._shared(choices, block)
+        if shared is None:
+            return
+        grid: dict[str, str] = {}
+        for axis in self._axes:
+            counts = [self._needed(axis, choices[0], block, shared, _BLOCKS)]
+            if counts[0] is None:
+                continue
+            counts += [self._needed(axis, each, block, shared, 16 * _BLOCKS) for each in choices[1:]]
+            formula = next(self._grids(axis, choices, block, counts), None)
+            if formula is None:
+                return
+            grid[axis] = formula
+        free = [axis for axis in self._axes if axis not in grid]
+        linked = [["", *(each for each in self._links(axis, block))] for axis in free]
+        for formulas in sorted(itertools.product(*linked), key=lambda each: sum(map(bool, each))):
+            whole = {**grid, **{axis: text or FREE[axis] for axis, text in zip(free, formulas, strict=True)}}
+            names = [FREE[axis] for axis, text in zip(free, formulas, strict=True) if not text]
+            if found := self._shapes(choices, block, whole, names, shared):
+                names = sorted(found.names)
+                if condition.unit > 1 and not condition.texts(names):
+                    continue  # it says nothing that holds without it
+                where = (*found.where, *condition.texts(names))
+                yield replace(found, where=where, choices=condition.choices(names))
+
+    def indexed(self, probed: Probed, condition: _Condition) -> Probed | None:
+        """The same with the tensors whose elements are places; None if these lead where no product of numbers does."""
+        free = dict.fromkeys(FREE.values(), 3)
+        block = _triple(probed.block)
+        choices = [{**each, **free} for each in self._choices(condition, block)]
+        shapes, indices, loose = dict(probed.shapes), dict[str, str](), probed.loose
+        for each in self._args:
+            if not each.is_pointer or each.dtype.is_float:
+                continue
+            ends: list[list[dict[str, _Touched]]] = []
+            for numbers in choices:
+                grid = _at(probed.grid, numbers)
+                shared = _value(probed.shared or "0", numbers, block)
+                runs = [self._touched(numbers, grid, block, shared, (each.name, fill)) for fill in range(3)]
+                if not (done := [run for run in runs if run is not None]) or len(done) < 3:
+                    return None
+                ends.append(done)
+            for name in shapes:
+                steps = [(run[1][name].end - run[0][name].end, run[2][name].end - run[1][name].end) for run in ends]
+                if not any(second for _, second in steps):
+                    continue  # at most a mask, which chooses what is accessed
+                firsts = [run[0][name].end for run in ends]
+                if any(a != b or a <= 0 for a, b in steps) or each.name in indices:
+                    return None
+                place = _place(firsts, [step for step, _ in steps], choices, self._numbers)
+                if place is None:
+                    return None
+                extent, dims = place
+                indices[each.name] = extent or f"{each.name}_range"
+                shapes[name] = " ".join(dims if extent else (indices[each.name], *dims))
+                loose = tuple(other for other in loose if other != name)
+        return replace(probed, shapes=shapes, indices=indices, loose=loose)
+
+    def _choices(self, condition: _Condition, block: Triple) -> list[dict[str, int]]:
+        """Numbers to launch with: small ones, others, and such that one of them is larger than a block."""
+        most, names = max(block), self._numbers
+        large = condition.limit or (4 * most + 37 if condition.unit <= 4 else most // condition.unit + 37)
+        small = dict(zip(names, itertools.cycle(_PRIMES)))
+        other = dict(zip(names, itertools.cycle((*_PRIMES[3:], *_PRIMES[:3]))))
+        least = dict(zip(names, itertools.cycle((4, 3, 5, 7, 6))))
+        chosen = (small, other, *({**least, name: large} for name in names))
+        return [condition.met(_far_apart(each)) for each in chosen]
+
+    def _touched(
+        self, numbers: Numbers, grid: Triple, block: Triple, shared: int, fill: tuple[str, float] = ("", 1)
+    ) -> dict[str, _Touched] | None:
+        """What a launch touches; None if it has a fault."""
+        key = (tuple(sorted(numbers.items())), grid, block, shared, fill)
+        if key not in self._seen:
+            pointers = sum(each.is_pointer for each in self._args)
+            self._seen[key] = None
+            for room in (each for each, gap in _ROOMS.items() if (each + gap) * pointers <= _TRACED):
+                with suppress(MemoryFault):
+                    self._seen[key] = self._launched(numbers, grid, block, shared, fill, room)
+                    break
+        return self._seen[key]
+
+    def _launched(
+        self, numbers: Numbers, grid: Triple, block: Triple, shared: int, fill: tuple[str, float], room: int
+    ) -> dict[str, _Touched] | None:
+        """Raises: MemoryFault: what is behind a pointer is too small."""
+        if not self._left or self._instructions < 0:
+            raise _GaveUp
+        self._left -= 1
+        device = self._device
+        device.reset()
+        device.restore(self._code)
+        values: list[object] = []
+        places, gaps = {}, []
+        for each in self._args:
+            if each.is_pointer:
+                # All of floating point are filled, or one tensor of places.
+                usual = (1 if fill[0] else fill[1]) if each.dtype.is_float else int(fill[0] == _EVERY)
+                content = np.full(room // each.dtype.itemsize, fill[1] if fill[0] == each.name else usual)
+                places[each.name] = device.allocate(room, each.name)
+                gaps.append(device.allocate(_ROOMS[room], "gap"))
+                device.write(places[each.name], each.dtype.convert(content))
+                values.append(places[each.name])
+            else:
+                values.append(each.dtype.convert(numbers[each.name] if each.is_whole else 0.5).tobytes())
+        for gap in gaps:
+            device.free(gap)
+        try:
+            stats = device.launch(
+                self._code, self._kernel, grid=grid, block=block, shared_bytes=shared,
+                args=pack(self._code.kernels[self._kernel], values),  # type: ignore[arg-type]
+            )  # fmt: skip
+        except (UnknownInstruction, Refused) as error:
+            raise _GaveUp from error
+        except MemoryFault:
+            raise
+        except InstructionBudgetExceeded:
+            self._instructions -= _BUDGET
+            return None
+        except ParityError:
+            return None
+        self._instructions -= stats.instructions
+        found = {}
+        for each in self._args:
+            if each.is_pointer:
+                read, written = device.accessed(places[each.name])
+                last = np.flatnonzero(read | written)[-1:]
+                end = -(-(int(last[0]) + 1) // each.dtype.itemsize) if last.size else 0
+                found[each.name] = _Touched(end, int(read.sum()), int(written.sum()))
+        return found
+
+    def _shared(self, choices: Sequence[Numbers], block: Triple) -> str | None:
+        """The bytes of dynamic shared memory: by threads, by threads and a number, by a number; None if none do."""
+        if not self._dynamic:
+            return ""
+        units = ("threads", *(f"(threads+{name})" for name in self._numbers), *self._numbers)
+        for text in (f"{factor}*{unit}" for unit in units for factor in (4, 8, 16)):
+            sizes = [_value(text, each, block) for each in choices]
+            if max(sizes) <= 48 << 10 and all(
+                self._touched(each, (1, 1, 1), block, size) for each, size in zip(choices, sizes, strict=True)
+            ):
+                return text
+        return None
+
+    def _needed(self, axis: str, numbers: Numbers, block: Triple, shared: str, limit: int) -> int | None:
+        """The blocks along an axis that touch all that any number of them does; None if more always touch more."""
+        bytes_ = _value(shared or "0", numbers, block)
+
+        def counts(count: int) -> list[tuple[int, int]] | None:
+            grid = tuple(count if each == axis else 1 for each in _AXES)
+            touched = self._touched(numbers, (grid[0], grid[1], grid[2]), block, bytes_)
+            return [each.count for each in touched.values()] if touched else None
+
+        count, before, stable = 1, counts(1), 0
+        while before is not None and stable < 2:
+            count *= 2
+            if count > limit:
+                return None
+            now = counts(count)
+            before, stable = now, stable + 1 if now == before else 0
+        if before is None:
+            return None
+        low, high = 1, count // 4
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (low, middle) if counts(middle) == before else (middle + 1, high)
+        return low
+
+    def _grids(
+        self, axis: str, choices: Sequence[Numbers], block: Triple, counts: Sequence[int | None]
+    ) -> Iterator[str]:
+        """The expressions that give these numbers of blocks along an axis."""
+        if set(counts) == {1}:
+            yield "1"
+        along, threads = block[_AXES.index(axis)], math.prod(block)
+        per_block = dict.fromkeys((along, threads, threads // 32, *(along * i for i in (2, 4, 8)), 8, 16, 32))
+        for size in range(1, 6):
+            for names in itertools.combinations(self._numbers, size):
+                product = "*".join(names)
+                for text in (product, *(f"ceil({product}/{each})" for each in per_block if each > 1)):
+                    if all(_value(text, each, block) == count for each, count in zip(choices, counts, strict=True)):
+                        yield text
+
+    def _links(self, axis: str, block: Triple) -> Iterator[str]:
+        """The grids that an axis may have along which nothing is compared with the number of blocks."""
+        along = block[_AXES.index(axis)]
+        for name in self._numbers:
+            yield from dict.fromkeys((f"ceil({name}/{along})" if along > 1 else name, name))
+            if (threads := math.prod(block)) != along:
+                yield f"ceil({name}/{threads})"
+
+    def _shapes(
+        self, choices: Sequence[Numbers], block: Triple, grid: Mapping[str, str], free: Sequence[str], shared: str
+    ) -> Probed | None:
+        """The shapes that fit what is touched with this grid, in which ``free`` are extents of their own."""
+        scopes = [{**each, **{name: 2 + i + j for i, name in enumerate(free)}} for j, each in enumerate(choices)]
+        blocks = tuple(grid.get(axis, "1") for axis in _AXES)
+        runs = []
+        for scope in scopes:
+            at, bytes_ = _at(blocks, scope), _value(shared or "0", scope, block)
+            several = [self._touched(scope, at, block, bytes_, ("", data)) for data in _DATA]
+            if not (done := [touched for touched in several if touched]) or len(done) < len(_DATA):
+                return None
+            joined = {name: _joined([touched[name] for touched in done]) for name in done[0]}
+            # What is behind a mask of zeros: what else there is may depend on what is no mask, but places.
+            if not all(each.end for each in joined.values()):
+                more = self._touched(scope, at, block, bytes_, (_EVERY, 1)) or {}
+                joined |= {name: more[name] for name in more if not joined[name].end}
+            runs.append(joined)
+        names = [*free, *self._numbers]
+        shapes, loose, whole, where = {}, [], set(), dict[str, None]()
+        for i, each in enumerate(self._args):
+            if not each.is_pointer:
+                continue
+            ends = [run[each.name].end for run in runs]
+            unused = (i, 0) not in self._uses and not any(ends)
+            grids = [text for text in blocks if text.startswith("ceil")]
+            fit = _Fit(("1",)) if unused else _fit(ends, scopes, names, block, grids)
+            if fit is None:
+                return None
+            shapes[each.name] = " ".join(fit.dims)
+            loose += [each.name] * fit.loose
+            where |= dict.fromkeys([fit.where] if fit.where else ())
+            size = each.dtype.itemsize
+            written = [run[each.name].written for run in runs]
+            if not (fit.loose or fit.where) and written == [end * size for end in ends]:
+                whole.add(each.name)
+        last = max((i for i, text in enumerate(blocks) if text != "1"), default=0)
+        dims = tuple(block[: max((i for i in range(3) if block[i] > 1), default=0) + 1])
+        return Probed(shapes, blocks[: last + 1], dims, shared, tuple(where), frozenset(whole), loose=tuple(loose))
+
+
+@dataclass(frozen=True)
+class _Fit:
+    """Dims whose product is what was found, or ``loose``: no less."""
+
+    dims: tuple[str, ...]
+    loose: bool = False
+    where: str = ""
+
+
+def _fit(
+    ends: Sequence[int],
+    scopes: Sequence[Numbers],
+    names: Sequence[str],
+    block: Triple = (1, 1, 1),
+    grids: Sequence[str] = (),
+) -> _Fit | None:
+    """The dims that have these numbers of elements; None if nothing near does."""
+    if not any(ends):
+        return None
+    factors = dict.fromkeys((*_FACTORS, *block, math.prod(block), math.prod(block) // 32))
+    near: tuple[int, _Fit] | None = None
+    for size in range(5):
+        for chosen in itertools.combinations_with_replacement(names, size):
+            products = [math.prod(scope[name] for name in chosen) for scope in scopes]
+            for factor in factors:
+                sizes = [factor * product for product in products]
+                last = (f"{factor}*{chosen[-1]}" if factor > 1 else chosen[-1]) if chosen else str(factor)
+                fit = _Fit((*chosen[:-1], last))
+                if sizes == list(ends):
+                    return fit
+                over = sum(sizes) - sum(ends)
+                if all(map(operator.ge, sizes, ends)) and over <= sum(ends) and (near is None or over < near[0]):
+                    near = over, replace(fit, loose=True)
+            for more in (1, -1, 2) if size == 1 else ():
+                if [product + more for product in products] == list(ends):
+                    return _Fit((f"{chosen[0]}{more:+}",))
+    for one, other in itertools.permutations(names, 2):
+        for sign, more in itertools.product("+-", (0, -1, 1)):
+            text = f"{one}{sign}{other}{f'{more:+}' if more else ''}"
+            sums = [scope[one] + (scope[other] if sign == "+" else -scope[other]) + more for scope in scopes]
+            for size in range(1 if more else 3):
+                for chosen in itertools.combinations(names, size):
+                    products = [math.prod(scope[name] for name in chosen) for scope in scopes]
+                    if [one * other for one, other in zip(sums, products, strict=True)] == list(ends):
+                        return _Fit((text, *chosen))
+    for stride in filter(STRIDE.fullmatch, names):
+        for rows, cols in itertools.permutations([name for name in names if name != stride], 2):
+            if [(scope[rows] - 1) * scope[stride] + scope[cols] for scope in scopes] == list(ends):
+                return _Fit((rows, stride), where=f"{cols} <= {stride}")
+    for text in grids:
+        if [_value(text, scope, block) for scope in scopes] == list(ends):
+            return _Fit((text,))
+    return near[1] if near else None
+
+
+def _place(
+    firsts: Sequence[int], steps: Sequence[int], scopes: Sequence[Numbers], names: Sequence[str]
+) -> tuple[str, tuple[str, ...]] | None:
+    """The dim along which places lie, and all dims; if no dim does, nothing, and the dims of what lies at a place.
+
+    ``firsts`` are the elements that are reached with the first place, ``steps`` how many more with each further one.
+    """
+    pitch = _fit(steps, scopes, names)
+    if pitch and not pitch.loose and all(map(operator.le, firsts, steps)):
+        return "", () if pitch.dims == ("1",) else pitch.dims
+    for size in range(1, 5):
+        for chosen in itertools.combinations(names, size):
+            for extent in chosen:
+                sizes = [math.prod(scope[name] for name in chosen) for scope in scopes]
+                last = [a + (scope[extent] - 1) * b for a, b, scope in zip(firsts, steps, scopes, strict=True)]
+                if sizes == last:
+                    return extent, chosen
+    return None
+
+
+def _joined(several: Sequence[_Touched]) -> _Touched:
+    """The most that any of several launches reached, and the least that all of them wrote."""
+    ends, reads, writes = zip(*((each.end, each.read, each.written) for each in several), strict=True)
+    return _Touched(max(ends), max(reads), min(writes))
+
+
+def _value(text: str, numbers: Numbers, block: Triple) -> int:
+    return int(expression(text)(Scope({**numbers, "threads": math.prod(block)})))
+
+
+def _far_apart(numbers: Numbers) -> dict[str, int]:
+    """The numbers with those that are called strides larger than all others."""
+    most = max((value for name, value in numbers.items() if not STRIDE.fullmatch(name)), default=0)
+    return {name: value + most * bool(STRIDE.fullmatch(name)) for name, value in numbers.items()}
+
+
+def _triple(sizes: Sequence[int]) -> Triple:
+    x, y, z = (*sizes, 1, 1)[:3]
+    return x, y, z
+
+
+def _at(grid: Sequence[str], numbers: Numbers) -> Triple:
+    return _triple([_value(text, numbers, (1, 1, 1)) for text in grid])

@@ -1,0 +1,175 @@
+"""The launches that a file's host code makes: the blocks and the shared memory, as far as they are constants.
+
+``kernel<<<grid, block, shared>>>(...)`` is found in the syntax tree. A name stands for what the file gives it once, in
+an ``#define``, an enumerator, or a variable that begins with a value; ``dim3`` variables likewise.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+import tree_sitter
+
+from parity.toolchain.host_syntax import syntax_tree
+
+__all__ = ["HostLaunch", "host_launches"]
+
+_DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([^\n]+?)[ \t]*(?://.*|/\*.*)?$", re.MULTILINE)
+_VARIABLE = re.compile(
+    r"\b(?:int|unsigned|size_t|auto|long|short|u?int(?:32|64)_t|uint)\s+(\w+)\s*(?:=\s*([^;,={}]+?)\s*|\{([^{};]+)\})(?=[;,])"
+)
+_DIM3 = re.compile(r"\bdim3\s+([^;()]*(?:\([^;]*)?);")
+_DECLARED = re.compile(r"(\w+)\s*(?:(?:=\s*(?:dim3\s*)?)?[({](.*)[)}])?", re.DOTALL)
+_FIELD = re.compile(r"\b(\w+)\s*\.\s*([xyz])\s*=\s*([^;=]+);")
+_ENUMERATOR = re.compile(r"\b([A-Za-z_]\w*)\s*=\s*(\d+)\s*[,}]")
+_CAST = re.compile(
+    r"\(\s*(?:unsigned(?:\s+(?:int|long))?|int|size_t|long(?:\s+long)?|u?int(?:32|64)_t)\s*\)|static_cast\s*<[^<>]*>"
+)
+_SUFFIX = re.compile(r"\b(0[xX][0-9a-fA-F]+|\d+)[uUlL]+\b")
+_SIZEOF = re.compile(r"\bsizeof\s*\(\s*([\w\s:]+?)\s*\)")
+_SIZES: Mapping[str, int] = {
+    "char": 1, "bool": 1, "half": 2, "__half": 2, "__nv_bfloat16": 2, "short": 2, "int": 4, "float": 4, "unsigned": 4,
+    "unsigned int": 4, "uint32_t": 4, "int32_t": 4, "half2": 4, "double": 8, "size_t": 8, "float2": 8, "long long": 8,
+    "int64_t": 8, "uint64_t": 8, "float4": 16, "int4": 16, "double2": 16,
+}  # fmt: skip
+_OPERATORS: Mapping[type[ast.AST], Callable[[int, int], int]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.floordiv,
+    ast.FloorDiv: operator.floordiv, ast.LShift: operator.lshift, ast.RShift: operator.rshift, ast.Mod: operator.mod,
+}  # fmt: skip
+_DEEP = 8
+"""Names that a name may lead through."""
+
+
+@dataclass(frozen=True)
+class HostLaunch:
+    """A launch of a kernel: ``template`` are its arguments in ``<>``, as they stand there.
+
+    ``block`` are the threads along each axis and ``shared`` the bytes of dynamic shared memory: a number, the name of a
+    template argument, or None where the file does not tell.
+    """
+
+    kernel: str
+    template: tuple[str, ...]
+    block: tuple[int | str | None, ...]
+    shared: int | str | None
+
+
+def host_launches(text: str) -> dict[str, tuple[HostLaunch, ...]]:
+    """The launches of a file, by the kernel's name without namespaces, in their order."""
+    known = _Names(text)
+    found: dict[str, list[HostLaunch]] = {}
+    for call in _calls(syntax_tree(text).root_node):
+        function = call.child_by_field_name("function")
+        geometry = next((each for each in call.children if each.type == "kernel_call_syntax"), None)
+        if function is None or geometry is None:
+            continue
+        name, _, arguments = _source(function).partition("<")
+        parts = [_source(each) for each in geometry.named_children if each.type != "comment"]
+        if len(parts) < 2:
+            continue
+        block = known.dims(parts[1], call.start_byte)
+        shared = known.value(parts[2], call.start_byte) if len(parts) > 2 else 0
+        bare = name.rpartition("::")[2].strip()
+        template = tuple(part.strip() for part in arguments.rstrip().removesuffix(">").split(",") if part.strip())
+        found.setdefault(bare, []).append(HostLaunch(bare, template, block, shared))
+    return {name: tuple(launches) for name, launches in found.items()}
+
+
+class _Names:
+    """What the names of a file stand for, by the place where it says so."""
+
+    def __init__(self, text: str) -> None:
+        self._values: dict[str, list[tuple[int, str]]] = {}
+        self._dims: dict[str, list[tuple[int, str]]] = {}
+        for match in _DEFINE.finditer(text):
+            self._values.setdefault(match[1], []).append((0, match[2]))
+        for match in _ENUMERATOR.finditer(text):
+            self._values.setdefault(match[1], []).append((0, match[2]))
+        for match in _VARIABLE.finditer(text):
+            self._values.setdefault(match[1], []).append((match.start(), match[2] or match[3]))
+        for match in _DIM3.finditer(text):
+            for one in filter(None, map(_DECLARED.fullmatch, _split(match[1]))):
+                self._dims.setdefault(one[1], []).append((match.start(), one[2] or ""))
+        for match in _FIELD.finditer(text):
+            self._values.setdefault(f"{match[1]}.{match[2]}", []).append((match.start(), match[3]))
+
+    def dims(self, text: str, at: int) -> tuple[int | str | None, ...]:
+        """The sizes along x, y and z of what stands for a ``dim3``."""
+        for _ in range(_DEEP):
+            text = text.strip()
+            if match := re.fullmatch(r"dim3\s*[({](.*)[)}]", text, re.DOTALL):
+                return self._several(match[1], at)
+            if (said := self._last(self._dims, text, at)) is not None:
+                fields = tuple(self._last(self._values, f"{text}.{axis}", at) for axis in "xyz")
+                parts = _split(said)
+                whole = [fields[i] or (parts[i] if i < len(parts) else "1") for i in range(3)]
+                return self._several(",".join(map(str, whole)), at)
+            if (said := self._last(self._values, text, at)) is None:
+                return (self.value(text, at),)
+            if said.strip() == text:
+                break
+            text = said
+        return (None,)
+
+    def _several(self, text: str, at: int) -> tuple[int | str | None, ...]:
+        return tuple(self.value(part, at) for part in _split(text))
+
+    def value(self, text: str, at: int) -> int | str | None:
+        """A number; the name that it comes down to, if nothing gives that a value; None for anything else."""
+        text = _SIZEOF.sub(lambda match: str(_SIZES.get(match[1], match[0])), _CAST.sub("", text)).strip()
+        for _ in range(_DEEP):
+            if re.fullmatch(r"[A-Za-z_]\w*", text):
+                said = self._last(self._values, text, at)
+                if said is None or said.strip() == text:
+                    return text
+                text = _SIZEOF.sub(lambda match: str(_SIZES.get(match[1], match[0])), _CAST.sub("", said)).strip()
+                continue
+            break
+        try:
+            return self._number(ast.parse(_SUFFIX.sub(r"\1", text), mode="eval").body, at, _DEEP)
+        except (SyntaxError, ValueError, ZeroDivisionError):
+            return None
+
+    def _number(self, node: ast.AST, at: int, deep: int) -> int:
+        """Raises: ValueError: it is no number that the file tells."""
+        if isinstance(node, ast.Constant) and type(node.value) is int:
+            return node.value
+        if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
+            return _OPERATORS[type(node.op)](self._number(node.left, at, deep), self._number(node.right, at, deep))
+        if isinstance(node, ast.Name) and deep and isinstance(value := self.value(node.id, at), int):
+            return value
+        raise ValueError
+
+    @staticmethod
+    def _last(table: Mapping[str, list[tuple[int, str]]], name: str, at: int) -> str | None:
+        """What a name was given last before a place, else first behind it."""
+        said = table.get(name, [])
+        before = [text for place, text in said if place <= at]
+        return before[-1] if before else said[0][1] if said else None
+
+
+def _calls(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
+    for child in node.children:
+        if child.type == "call_expression" and any(each.type == "kernel_call_syntax" for each in child.children):
+            yield child
+        yield from _calls(child)
+
+
+def _source(node: tree_sitter.Node) -> str:
+    return (node.text or b"").decode("utf-8", "replace")
+
+
+def _split(text: str) -> list[str]:
+    """The parts between commas that stand in no brackets."""
+    parts, depth = [""], 0
+    for letter in text:
+        depth += (letter in "([{") - (letter in ")]}")
+        if letter == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return [part.strip() for part in parts]
