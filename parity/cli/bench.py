@@ -18,7 +18,7 @@ from pathlib import Path
 from parity.application import Run, Settings
 from parity.cli.clusters import add_cluster, clustered
 from parity.cli.options import add_folders, add_jobs, add_json, add_selection, add_target, select
-from parity.cli.terminal import built, errors, measured, output, print_json
+from parity.cli.terminal import built, measured, messages, output, print_json
 from parity.cluster import Cluster
 from parity.engine.baseline import Baseline, Changed, read_baseline
 from parity.engine.bench import NOT_JUDGED
@@ -93,7 +93,7 @@ def _main(arguments: argparse.Namespace, cluster: Cluster | None) -> int:
         print_json(bench_dict(results))
     else:
         output().print(bench_terminal(results))
-    console = errors() if arguments.json else output()
+    console = messages(arguments.json)
     for line in _summary(results, baseline):
         console.print(line)
     for path in arguments.save:

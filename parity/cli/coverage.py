@@ -22,7 +22,7 @@ from parity.application import Results, Run, Settings
 from parity.application.leading import found_by, kept, with_cases
 from parity.cli.clusters import add_cluster, clustered
 from parity.cli.options import add_drawing, add_folders, add_jobs, add_json, add_selection, add_target, positive, select
-from parity.cli.terminal import built, errors, output, print_json, reporting
+from parity.cli.terminal import built, errors, messages, print_json, reporting
 from parity.cluster import Cluster
 from parity.engine.leading import Found
 from parity.errors import NotAvailable, UsageError, shown
@@ -64,7 +64,7 @@ def _main(arguments: argparse.Namespace, cluster: Cluster | None) -> int:
     suite, selection = select(arguments)
     settings = Settings(arguments.examples, arguments.seed, jobs=arguments.jobs)
     run = Run.on_one(suite, selection, arguments.runner, arguments.target, settings, "parity coverage", cluster)
-    console = errors() if arguments.json else output()
+    console = messages(arguments.json)
     prepared = built(run, console)
     found: tuple[Found, ...] = ()
     if arguments.lead:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from parity.cli.terminal import errors, output, warn
+from parity.cli.terminal import messages, warn
 from parity.engine import CaseRecord
 from parity.report import Matrix, Reproduction, kernel_file, markdown
 from parity.report.github import github_annotations
@@ -40,7 +40,7 @@ def tell_github(
         return
     every = [*matrix.uncompiled, *records]
     root = Path(os.environ.get("GITHUB_WORKSPACE", "."))
-    console = errors() if arguments.json else output()
+    console = messages(arguments.json)
     for line in github_annotations(every, reproduction, Sources.of(suite), partial(kernel_file, suite), root):
         console.print(line)
     if file := os.environ.get("GITHUB_STEP_SUMMARY"):

@@ -22,7 +22,7 @@ from parity.application.mutated import Planted, plant
 from parity.application.run import Prepared
 from parity.cli.clusters import add_cluster, clustered
 from parity.cli.options import add_drawing, add_folders, add_jobs, add_json, add_selection, names, positive, select
-from parity.cli.terminal import built, errors, output, print_json, reporting, warn
+from parity.cli.terminal import built, messages, output, print_json, reporting, warn
 from parity.cluster import Cluster
 from parity.documents import json_text
 from parity.errors import NotAvailable, UsageError, nearest
@@ -90,7 +90,7 @@ def _main(arguments: argparse.Namespace, cluster: Cluster | None) -> int:
         settings=Drawing(arguments.examples, arguments.seed, jobs=arguments.jobs),
         cluster=cluster,
     )
-    prepared = built(run, errors() if arguments.json else output())
+    prepared = built(run, messages(arguments.json))
     settings = Settings(
         arguments.count,
         arguments.seed,

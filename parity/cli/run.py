@@ -40,7 +40,7 @@ from parity.cli.options import (
 )
 from parity.cli.results import exit_code, show, written
 from parity.cli.shards import add_shard, shard_of
-from parity.cli.terminal import built, errors, measured, output, reporting, warn
+from parity.cli.terminal import built, measured, messages, reporting, warn
 from parity.cli.watch import Kept, add_watch, watched
 from parity.engine import CaseRecord, Column, environment
 from parity.engine.bench import Measurement
@@ -108,7 +108,7 @@ def _main(arguments: argparse.Namespace, cluster: Cluster | None, kept: Kept) ->
     run = _run(arguments, cluster)
     check_folder(arguments.output)
     warn(run.notes)
-    console = errors() if arguments.json else output()
+    console = messages(arguments.json)
     prepared = built(run, console)
     warn(prepared.problems)
     results = _executed(prepared, arguments.output / RECORD, kept(prepared))
@@ -150,7 +150,7 @@ def _run(arguments: argparse.Namespace, cluster: Cluster | None) -> Run:
         arguments.examples, arguments.seed, arguments.checked, arguments.jobs, as_usual=arguments.launches is None
     )
     find = cluster.available if cluster else available
-    runners = arguments.runner or default_runners(suite.entries_of(selection), find)
+    runners = arguments.runner or default_runners(suite.entries_of(selection), arguments.target, find)
     chosen = columns(runners, arguments.target, find)
     return shard_of(arguments, Run(suite, selection, chosen, settings, cluster=cluster))
 

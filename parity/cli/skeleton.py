@@ -16,7 +16,7 @@ from keyword import iskeyword
 from pathlib import PurePath
 
 from parity.cli.probing import FREE, Given, Probed
-from parity.codeobject import Argument, Kernel, spelled
+from parity.codeobject import Argument, Kernel, spelled, unqualified
 from parity.dtypes import NUMBERS
 from parity.expression import FUNCTIONS
 from parity.toolchain.ptx_dataflow import Flow
@@ -70,6 +70,8 @@ _ELEMENTS: Mapping[str, str] = {
 VARIABLES = ("T", "S", "R")
 _DIM = re.compile(r"(?:\d+\*)?([A-Za-z_]\w*)")
 """A dim that tells the value of a name."""
+_MANY = re.compile(r"(\d{2,})\*([A-Za-z_]\w*)")
+"""A dim that is large for small values of a name."""
 _DRAWN = "(1, 2, 3, 7, 33, 300)"
 """What an extent is drawn from that is no dim of a tensor with data."""
 _COMPLETE = "Say shapes=, grid= and block= as the host has them, and take the # away."
@@ -286,6 +288,11 @@ def _op(module: str, source: str, title: str, alike: list[Signature]) -> Skeleto
     if probed:  # what is not written as a whole has to be there before
         updates |= {name: kind for name, kind in outputs.items() if name not in probed.whole}
         outputs = {name: kind for name, kind in outputs.items() if name in probed.whole}
+    tables, unknown = _tables(one)
+    if probed and tables:
+        inputs |= {name: each.dtype for name, each in tables.items()}
+        shapes = {name: str(each.count) for name, each in tables.items()}
+        probed = replace(probed, shapes={**probed.shapes, **shapes})
     call = _told(one, of, probed, inputs, updates) if probed else _guessed(one, of, lanes, bool(inputs or updates))
     given = (*inputs, *call.params)
     guess_of_roles = "" if is_seen else "  # a guess: written; updates= are read as well"
@@ -311,13 +318,47 @@ def _op(module: str, source: str, title: str, alike: list[Signature]) -> Skeleto
             if call.params
             else []
         ),
+        *(
+            [f"    symbols={_mapping({each.source: name for name, each in tables.items()})},"]
+            if probed and tables
+            else []
+        ),
         *call.launch,
         f"    grid_stride={_is_strided(one, probed)},",
         f"    # reference=...,  # a function of {', '.join(given) or 'nothing'}; none: CUDA's side judges",
         ")",
     ]
     question = "" if probed or not one.probe or "info" in call.words else "no launch tells its shapes"
+    if unknown:
+        question = f"the host fills __constant__ {', '.join(unknown)}, so say symbols="
     return Skeleton(f"{module}.{title}", "\n".join(part for line in lines for part in _short(line)), question)
+
+
+@dataclass(frozen=True)
+class _Table:
+    """A ``__constant__`` variable as the ``source`` spells it, with ``count`` elements."""
+
+    source: str
+    dtype: str
+    count: int
+
+
+def _tables(one: Signature) -> tuple[dict[str, _Table], list[str]]:
+    """The constants that the host fills, those of floating point as inputs by name, and the names of the others, of
+    which nobody knows what they may be.
+    """
+    found, unknown = dict[str, _Table](), list[str]()
+    for symbol, table in (one.flow.tables if one.flow else {}).items():
+        source = (spelled(symbol) or (symbol,))[0]
+        kinds = {_ELEMENTS.get(each, "") for each in table.types}
+        dtype = kinds.pop() if len(kinds) == 1 else ""
+        if dtype in NUMBERS and NUMBERS[dtype].is_float:
+            name = _safe(unqualified(source))
+            name += "_" * (name in (each.name for each in one.args))
+            found[name] = _Table(source, dtype, table.size // NUMBERS[dtype].itemsize)
+        else:
+            unknown.append(source)
+    return found, unknown
 
 
 @dataclass(frozen=True)
@@ -366,12 +407,14 @@ def _told(
     # A thread per element, whatever the rank.
     is_plain = probed.grid in ((f"ceil({extent}/{threads})",), ("1",)) and len(probed.block) == 1
     is_plain = is_plain and bool(inputs or updates) and extent.isidentifier()
-    is_plain = is_plain and not (drawn or probed.where or probed.shared or probed.indices)
+    is_plain = is_plain and not (drawn or probed.where or probed.threads or probed.shared or probed.indices)
     idle = [each for each in one.args if _is_whole(each, of) and _safe(each.name) not in probed.names]
-    # What grows with the square of a number is slow soon.
+    # What grows with the square of a number, or has it many times, is slow soon.
     twice = [dim for each in probed.shapes.values() for dim, count in Counter(each.split()).items() if count > 1]
+    many = [match[2] for each in probed.shapes.values() for match in _MANY.finditer(each)]
     words, params = [], dict.fromkeys(sorted(set(drawn) & _FREE), "i32")
-    choices = {**drawn, **dict.fromkeys(twice, "(1, 2, 3, 7, 33, 64)"), **probed.choices}
+    few = {**dict.fromkeys(twice, "(1, 2, 3, 7, 33, 64)"), **dict.fromkeys(many, "(1, 2, 3, 7)")}
+    choices = {**drawn, **few, **probed.choices}
     for each in one.args:
         kind, name = of[each.name], _safe(each.name)
         if name in probed.names:
@@ -405,6 +448,7 @@ def _told(
     is_usual = is_plain or (probed.grid == ("1",) and one.flow is not None and one.flow.strided)
     grid = [] if is_usual else [f'    grid="{", ".join(probed.grid)}",  # a guess']
     block = str(threads) if len(probed.block) == 1 else f'"{", ".join(map(str, probed.block))}"'
+    block = f'"{probed.threads}"' if probed.threads else block
     shared = [f'    shared="{probed.shared}",  # a guess'] * bool(probed.shared)
     return _Call(words, params, lines, [*grid, f"    block={block},  # {_LAUNCH if is_plain else 'a guess'}", *shared])
 
@@ -434,7 +478,7 @@ def _text(name: str, value: str) -> list[str]:
 
 def _is_strided(one: Signature, probed: Probed | None) -> bool:
     """True if a kernel takes any number of blocks and of threads."""
-    if probed and (probed.names & _FREE or one.shares):
+    if probed and (probed.names & _FREE or probed.threads or one.shares):
         return False
     return one.flow is not None and one.flow.strided
 

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from parity.engine import Progress as Report
     from parity.toolchain import Built
 
-__all__ = ["building", "built", "errors", "measured", "output", "print_json", "progress", "reporting", "warn"]
+__all__ = [
+    "building", "built", "errors", "measured", "messages", "output", "print_json", "progress", "reporting", "warn",
+]  # fmt: skip
 
 
 class _Console(Console):
@@ -43,6 +45,11 @@ def output() -> Console:
 def errors() -> Console:
     """The console of messages."""
     return _Console(highlight=False, stderr=True)
+
+
+def messages(json: bool) -> Console:
+    """The console of what is said beside the results: theirs, unless JSON alone goes there."""
+    return errors() if json else output()
 
 
 def warn(notes: Iterable[str]) -> None:

@@ -19,7 +19,7 @@ from parity.application import Run
 from parity.application.run import Prepared
 from parity.application.why import RUNNERS, answer, prepared
 from parity.cli.options import add_folders, add_jobs, add_json, add_target, suite_of
-from parity.cli.terminal import built, errors, output, print_json, reporting
+from parity.cli.terminal import built, messages, output, print_json, reporting
 from parity.knobs import State
 from parity.options import declare
 from parity.report.tables import terminal_width
@@ -49,7 +49,7 @@ def main(arguments: argparse.Namespace) -> int:
     suite = suite_of(arguments)
 
     def build(run: Run) -> Prepared:
-        return built(run, errors() if arguments.json else output())
+        return built(run, messages(arguments.json))
 
     options = {"runners": arguments.runner, "targets": arguments.target, "jobs": arguments.jobs}
     run = prepared(suite, arguments.case, **options, build=build)

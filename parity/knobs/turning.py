@@ -90,8 +90,7 @@ def turn(subject: Subject, knob: Knob, how: str, flags: tuple[str, ...]) -> Turn
     try:
         code, how = _built(subject, knob, how, flags)
     except CompileError as error:
-        first = error.findings[0].advice if error.findings else str(error)
-        return Turn(knob, column, how, error=first.partition("\n")[0])
+        return Turn(knob, column, how, error=error.first)
     symbols = _symbols(before, entry.kernels)
     if code is None or _same(before, code, symbols):
         return Turn(knob, column, how, same=True)

@@ -150,8 +150,7 @@ def attempt(subject: Subject, mutant: Mutant, search: int) -> Tried:
     try:
         code = _planted(ready, mutant)
     except CompileError as error:
-        first = error.findings[0].advice if error.findings else str(error)
-        return Tried(mutant, Outcome.UNCOMPILED, detail=first.partition("\n")[0])
+        return Tried(mutant, Outcome.UNCOMPILED, detail=error.first)
     if code is None:
         return Tried(mutant, Outcome.EQUAL)
     results: list[tuple[_Concrete, Checked]] = []

@@ -26,7 +26,7 @@ PROSE = 160
 
 LEGEND = (
     "n/n: cases that passed, of those that ran; n %: the largest share of the allowed error that an element used "
-    "(exact: none was allowed)"
+    "(exact: none was allowed or used)"
 )
 MET = "; D..: known CUDA/AMD divergences that were met"
 COVERAGE = (

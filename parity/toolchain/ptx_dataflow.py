@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-__all__ = ["Bound", "Flow", "Use", "flows"]
+__all__ = ["Bound", "Flow", "Table", "Use", "flows"]
 
 _Access = Literal["ld", "st", "atom"]
 
@@ -35,6 +35,10 @@ _OPERAND = re.compile(r"\{[^}]*\}|\[[^\]]*\]|[^,{}\[\]\s]+")
 _PARAM = re.compile(r"\[(?P<kernel>[\w$]+)_param_(?P<place>\d+)(?:\+(?P<byte>\d+))?\]")
 _THREADS = re.compile(r"\.(?:reqntid|maxntid) (\d+)(?:, (\d+))?(?:, (\d+))?")
 _DYNAMIC, _WORD = re.compile(r"\.extern \.shared [^;]*?([\w$]+)\[\]"), re.compile(r"[A-Za-z_$][\w$]*")
+_TABLE = re.compile(
+    r"^[ \t]*(?:\.\w+ )*\.const (?:\.align \d+ )?\.[a-z]+(?P<bits>\d+) (?P<name>[\w$]+)(?:\[(?P<count>\d+)\])?;",
+    re.MULTILINE,
+)
 _BLOCK_AXIS = re.compile(r"%ctaid\.([xyz])")
 _TYPES = re.compile(r"[bsuf](?:8|16|32|64|128)|f16x2|bf16x2|bf16")
 
@@ -87,6 +91,14 @@ class Bound:
 
 
 @dataclass(frozen=True)
+class Table:
+    """A ``__constant__`` variable without a value in the source: its bytes, and the types as which they are read."""
+
+    size: int
+    types: frozenset[str]
+
+
+@dataclass(frozen=True)
 class Flow:
     """The use of a kernel's arguments.
 
@@ -96,7 +108,7 @@ class Flow:
     empty where it does not say. ``strided`` says that an index goes on by the size of the grid, ``axes`` along which
     axes of the grid blocks are told apart, ``thread_axes`` along which threads of a block access places of their own,
     and ``by_thread`` that threads of all blocks are counted together. ``dynamic`` says that it uses shared memory whose
-    size the launch says.
+    size the launch says. ``tables`` are the constants, by symbol, that it reads and the host has to fill.
     """
 
     types: tuple[str, ...]
@@ -110,15 +122,19 @@ class Flow:
     thread_axes: frozenset[str] = frozenset()
     by_thread: bool = True
     dynamic: bool = False
+    tables: Mapping[str, Table] = field(default_factory=dict)
 
 
 def flows(ptx: str) -> dict[str, Flow]:
     """The flow of each kernel of a PTX text, by its symbol."""
     dynamic = _DYNAMIC.findall(ptx)
+    sizes = {each["name"]: int(each["bits"]) // 8 * int(each["count"] or 1) for each in _TABLE.finditer(ptx)}
     found = {}
     for entry in _ENTRY.finditer(ptx):
         words = set(_WORD.findall(entry["body"]))
-        found[entry["name"]] = replace(_Kernel(entry).flow(), dynamic=not words.isdisjoint(dynamic))
+        kernel = _Kernel(entry)
+        tables = {name: Table(sizes[name], kernel.read_as(name)) for name in sorted(words & set(sizes))}
+        found[entry["name"]] = replace(kernel.flow(), dynamic=not words.isdisjoint(dynamic), tables=tables)
     return found
 
 
@@ -144,6 +160,8 @@ class _Kernel:
         self._passed: set[str] = set()
         self._fetched: set[str] = set()
         self._products: list[str] = []
+        self._symbols: dict[str, set[str]] = {}
+        self._constants: list[tuple[str, str]] = []
         for match in _INSTRUCTION.finditer(entry["body"]):
             self._read(match["op"].split("."), _OPERAND.findall(match["operands"]), match["operands"])
         # What has one value before a loop and another in it is no copy of either.
@@ -190,6 +208,19 @@ class _Kernel:
             any("%ctaid.x" in made and "%ntid.x" in made for made in map(self._slice, self._products)),
         )
 
+    def read_as(self, table: str) -> frozenset[str]:
+        """The types as which a constant is read."""
+        return frozenset(
+            kind
+            for kind, operand in self._constants
+            if table in _WORD.findall(operand)
+            or any(
+                table in self._symbols.get(each, ())
+                for register in _REGISTER.findall(operand)
+                for each in self._slice(register)
+            )
+        )
+
     def _bounds(self, where: Mapping[Key, set[str]]) -> dict[Key, Bound]:
         bounds: dict[Key, Bound] = {}
         for left, right in self._compared:
@@ -233,7 +264,9 @@ class _Kernel:
                     key = int(match["place"]), int(match["byte"] or 0) + i * size
                     self._loaded.setdefault(register, set()).add(key)
             return
-        if name in ("ld", "ldu") and not {"shared", "local", "const"} & set(op):
+        if name == "ld" and "const" in op:
+            self._constants.append((kind, operands[1]))
+        elif name in ("ld", "ldu") and not {"shared", "local"} & set(op):
             self._access("ld", kind, operands[1], op)
             self._fetched |= set(_REGISTER.findall(operands[0]))
         elif name == "st":
@@ -256,6 +289,8 @@ class _Kernel:
             self._made.setdefault(register, set()).update(sources)
             if name in _SAME:
                 self._same.setdefault(register, set()).update(sources)
+            if name == "mov":
+                self._symbols.setdefault(register, set()).update(operands[1:])
             if name == "cvta":
                 self._pointers |= set(sources)
             if name in _OFFSET:
