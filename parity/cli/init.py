@@ -18,7 +18,7 @@ from pathlib import Path, PurePath
 
 from parity.application import Run, Settings, columns
 from parity.application.static import CUDA
-from parity.cli.probing import Given, Probed, Prober, likely_blocks
+from parity.cli.probing import Given, Probed, Prober
 from parity.cli.skeleton import Probe, Skeleton, case_file, skeletons
 from parity.cli.terminal import building, errors, output, reporting
 from parity.codeobject import CodeObject, spelled, unqualified
@@ -235,9 +235,8 @@ def _skeletons_of(source: PurePath, code: CodeObject, cuda: CodeObject | None, t
 def _probe(
     cuda: CodeObject, symbol: str, launches: Mapping[str, Sequence[HostLaunch]], args: Sequence[Given], flow: Flow
 ) -> Probed | None:
-    name = (spelled(symbol) or (symbol,))[0]
-    blocks = likely_blocks(name, launches.get(unqualified(name), ()), flow.threads, flow.thread_axes)
-    return _prober().probe(cuda, symbol, args, blocks, flow)
+    name = unqualified((spelled(symbol) or (symbol,))[0])
+    return _prober().probe(cuda, symbol, args, flow, launches.get(name, ()))
 
 
 @functools.cache

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from parity.cache import Cache, default_root
-from parity.codeobject import CodeObject
+from parity.codeobject import CodeObject, spelled
 from parity.dtypes import DType
 from parity.emulator import InstructionBudgetExceeded, MemoryFault, Refused, UnknownInstruction, pack
 from parity.emulator.ptx import PtxDevice
@@ -27,7 +27,7 @@ from parity.expression import Scope, expression
 from parity.toolchain.host_launches import HostLaunch
 from parity.toolchain.ptx_dataflow import Flow
 
-__all__ = ["FREE", "Given", "Probed", "Prober", "likely_blocks"]
+__all__ = ["FREE", "Given", "Probed", "Prober"]
 
 Triple = tuple[int, int, int]
 Numbers = Mapping[str, int]
@@ -38,7 +38,7 @@ _ROOMS, _TRACED = {1 << 15: 1 << 18, 1 << 18: 1 << 20, 1 << 21: 1 << 21}, 15 << 
 """Bytes behind a pointer, at first and where they are too few, and between them and those behind the next one; and in
 all what the emulator follows.
 """
-_BUDGET, _ALL, _LAUNCHES = 1_000_000, 20_000_000, 1500
+_BUDGET, _ALL, _LAUNCHES = 1_000_000, 8_000_000, 800
 """Instructions of a launch and of all launches of a kernel, and these launches, before it is given up."""
 _DATA = (1.0, 0.0, -3.0)
 """What floating-point tensors are filled with: a kernel may go other ways."""
@@ -49,6 +49,8 @@ _BLOCKS = 512
 _MOST = 1024
 """Threads that a block may have."""
 _FACTORS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16)
+_LOOSE = 16
+"""The largest factor of a dim that is larger than what was found."""
 _AXES = "xyz"
 FREE = {"x": "rows", "y": "lines", "z": "batches"}
 """The names of extents that only the grid tells, by its axis."""
@@ -72,15 +74,17 @@ class Given:
 class Probed:
     """What launches tell of a kernel; expressions are those of declarations.
 
-    ``shapes`` has the dims of each tensor, ``grid`` the blocks along each axis, ``block`` the threads. ``whole`` are
-    the tensors of which each element is written. ``where`` are conditions under which all of this holds, ``choices``
-    what numbers are drawn from for that. ``indices`` are tensors whose elements are places, and how many of those there
-    are. ``loose`` are tensors that may be smaller.
+    ``shapes`` has the dims of each tensor, ``grid`` the blocks along each axis, ``block`` the threads, unless
+    ``threads`` says them by a number, ``shared`` bytes. ``whole`` are the tensors of which each element is written.
+    ``where`` are conditions under which all of this holds, ``choices`` what numbers are drawn from for that.
+    ``indices`` are tensors whose elements are places, and how many of those there are. ``loose`` are tensors that may
+    be smaller.
     """
 
     shapes: Mapping[str, str]
     grid: tuple[str, ...]
     block: tuple[int, ...]
+    threads: str = ""
     shared: str = ""
     where: tuple[str, ...] = ()
     whole: frozenset[str] = frozenset()
@@ -91,7 +95,8 @@ class Probed:
     @property
     def names(self) -> frozenset[str]:
         """The names that its expressions have."""
-        texts = (*self.grid, *self.where, self.shared or "0", *itertools.chain(*map(str.split, self.shapes.values())))
+        dims = itertools.chain(*map(str.split, self.shapes.values()))
+        texts = (*self.grid, *self.where, self.threads or "0", self.shared or "0", *dims)
         return frozenset(itertools.chain(*(expression(text).names for text in texts)))
 
 
@@ -108,11 +113,9 @@ class _Touched:
         return self.read, self.written
 
 
-def likely_blocks(
-    name: str, launches: Iterable[HostLaunch], bounds: tuple[int, ...], axes: Iterable[str]
-) -> Iterator[Triple]:
+def _likely_blocks(name: str, launches: Iterable[HostLaunch], flow: Flow) -> Iterator[Triple]:
     """The blocks that a kernel may be meant for, the likeliest first: those of the host's launches, of launch bounds,
-    of a number that the template has, and usual ones with threads along these axes.
+    of a number that the template has, and usual ones.
 
     ``name`` is spelled with its template arguments.
     """
@@ -122,12 +125,12 @@ def likely_blocks(
         values = dict(zip(each.template, template, strict=False))
         sizes = [int(size) if (size := str(values.get(str(part), part))).isdecimal() else 0 for part in each.block]
         found.append(tuple(sizes))
-    found.append(bounds if math.prod(bounds) <= _MOST else ())
+    found.append(flow.threads if math.prod(flow.threads) <= _MOST else ())
     numbers = [int(part) for part in template if part.isdecimal()]
-    if set(axes) <= {"x"}:
+    if flow.thread_axes <= {"x"}:
         warps = [(number,) for number in numbers if number and number % 32 == 0]
         found += [*warps, *((number,) for number in (256, 128, 32, 64, 512, 1024))]
-    elif "z" in axes:
+    elif "z" in flow.thread_axes:
         found += [(8, 8, 8), (8, 8, 4), (16, 8, 4)]
     else:
         tiles = ((number, number) for number in (*numbers, 16, 32) if number >= 8)
@@ -139,7 +142,7 @@ def likely_blocks(
 @dataclass(frozen=True)
 class _Condition:
     """What holds of numbers: all, or ``one``, are multiples of ``unit`` and at most ``limit``; or ``one`` is a multiple
-    of ``other``, or, if they ``differ``, larger.
+    of ``other``, or, if they ``differ``, larger. If it ``counts``, a block has a thread for each ``unit`` of ``one``.
     """
 
     unit: int = 1
@@ -147,6 +150,12 @@ class _Condition:
     one: str = ""
     other: str = ""
     differ: bool = False
+    counts: bool = False
+
+    @property
+    def block(self) -> str:
+        """The threads of a block, if a number tells them."""
+        return (f"{self.one}//{self.unit}" if self.unit > 1 else self.one) if self.counts else ""
 
     def met(self, numbers: Numbers) -> dict[str, int]:
         """Numbers for which it holds, made of such for which it may not."""
@@ -170,8 +179,8 @@ class _Condition:
             form = "{other}+{i}" if self.differ else "{i}*{other}"
             several = ", ".join(f'"{form.format(other=self.other, i=i)}"' for i in (1, 2, 7))
             return {self.one: f"({several})"}
-        units = str(tuple(self.unit * i for i in (1, 2, 3, 7)))
-        return dict.fromkeys(self._about(names) if self.unit > 4 else (), units)
+        units = str(tuple(self.unit * i for i in ((1, 7, 32, 33, 64, 100) if self.counts else (1, 2, 3, 7))))
+        return dict.fromkeys(self._about(names) if self.unit > 4 or self.counts else (), units)
 
     def _about(self, names: Iterable[str]) -> list[str]:
         return sorted({*names} - {*FREE.values(), "threads"} if not self.one else {*names} & {self.one})
@@ -188,13 +197,20 @@ class Prober:
         self._device = PtxDevice(traced=True, instruction_budget=_BUDGET, cache=Cache(default_root() / "emulator"))
 
     def probe(
-        self, code: CodeObject, kernel: str, args: Sequence[Given], blocks: Iterable[Triple], flow: Flow
+        self,
+        code: CodeObject,
+        kernel: str,
+        args: Sequence[Given],
+        flow: Flow,
+        launches: Sequence[HostLaunch] = (),
     ) -> Probed | None:
-        """What launches tell, with the first of these blocks for which they tell anything; None if none does.
+        """What launches tell, with the first of the likely blocks for which they tell anything; None if none does.
 
-        ``flow`` is what the kernel's PTX shows.
+        ``flow`` is what the kernel's PTX shows, ``launches`` are those of the host.
         """
-        one = _Kernel(self._device, code, kernel, args, flow)
+        is_open = not any(isinstance(size, int) for each in launches for size in each.block)
+        one = _Kernel(self._device, code, kernel, args, flow, is_open)
+        blocks = _likely_blocks((spelled(kernel) or (kernel,))[0], launches, flow)
         found: Probed | None = None
         try:
             for block in blocks:
@@ -213,11 +229,14 @@ class Prober:
 class _Kernel:
     """The launches of one kernel."""
 
-    def __init__(self, device: PtxDevice, code: CodeObject, kernel: str, args: Sequence[Given], flow: Flow) -> None:
+    def __init__(
+        self, device: PtxDevice, code: CodeObject, kernel: str, args: Sequence[Given], flow: Flow, is_open: bool
+    ) -> None:
         self._device, self._code, self._kernel, self._args = device, code, kernel, args
         self._axes, self._dynamic, self._uses = tuple(sorted(flow.axes)), flow.dynamic, flow.uses
         self._numbers = [each.name for each in args if each.is_whole]
-        self._left, self._instructions = _LAUNCHES, _ALL
+        self._left, self._instructions, self._block = _LAUNCHES, _ALL, ""
+        self._is_open = is_open and not flow.thread_axes - {"x"}
         self._seen: dict[object, dict[str, _Touched] | None] = {}
 
     def conditions(self, block: Triple) -> Iterator[_Condition]:
@@ -230,6 +249,9 @@ class _Kernel:
             for one, other in itertools.permutations(self._numbers, 2):
                 yield _Condition(one=one, other=other)
                 yield _Condition(one=one, other=other, differ=True)
+        if self._is_open:
+            for unit, one in itertools.product((1, 4, 8), self._numbers):
+                yield _Condition(unit, _MOST * unit, one, counts=True)
         for unit in sorted({block[0], 32} - {1}):
             if len(self._numbers) > 1:
                 yield from (_Condition(unit, one=name) for name in self._numbers)
@@ -238,6 +260,7 @@ class _Kernel:
     def told(self, block: Triple, condition: _Condition) -> Iterator[Probed]:
         """What launches tell under a condition, the likeliest first."""
         choices = self._choices(condition, block)
+        self._block = condition.block
         shared = self._shared(choices, block)
         if shared is None:
             return
@@ -252,7 +275,8 @@ class _Kernel:
                 return
             grid[axis] = formula
         free = [axis for axis in self._axes if axis not in grid]
-        linked = [["", *(each for each in self._links(axis, block))] for axis in free]
+        products = len(free) == 1 and condition.unit > 4
+        linked = [["", *self._links(axis, block, products)] for axis in free]
         for formulas in sorted(itertools.product(*linked), key=lambda each: sum(map(bool, each))):
             whole = {**grid, **{axis: text or FREE[axis] for axis, text in zip(free, formulas, strict=True)}}
             names = [FREE[axis] for axis, text in zip(free, formulas, strict=True) if not text]
@@ -260,8 +284,11 @@ class _Kernel:
                 names = sorted(found.names)
                 if condition.unit > 1 and not condition.texts(names):
                     continue  # it says nothing that holds without it
+                if free and found.loose:
+                    continue  # where blocks stop is a guess already
                 where = (*found.where, *condition.texts(names))
-                yield replace(found, where=where, choices=condition.choices(names))
+                drawn = condition.choices(names)
+                yield replace(found, where=where, choices=drawn, threads=condition.block)
 
     def indexed(self, probed: Probed, condition: _Condition) -> Probed | None:
         """The same with the tensors whose elements are places; None if these lead where no product of numbers does."""
@@ -299,7 +326,8 @@ class _Kernel:
     def _choices(self, condition: _Condition, block: Triple) -> list[dict[str, int]]:
         """Numbers to launch with: small ones, others, and such that one of them is larger than a block."""
         most, names = max(block), self._numbers
-        large = condition.limit or (4 * most + 37 if condition.unit <= 4 else most // condition.unit + 37)
+        usual = 4 * most + 37 if condition.unit <= 4 else most // condition.unit + 37
+        large = condition.limit // condition.unit or usual
         small = dict(zip(names, itertools.cycle(_PRIMES)))
         other = dict(zip(names, itertools.cycle((*_PRIMES[3:], *_PRIMES[:3]))))
         least = dict(zip(names, itertools.cycle((4, 3, 5, 7, 6))))
@@ -310,6 +338,8 @@ class _Kernel:
         self, numbers: Numbers, grid: Triple, block: Triple, shared: int, fill: tuple[str, float] = ("", 1)
     ) -> dict[str, _Touched] | None:
         """What a launch touches; None if it has a fault."""
+        if self._block:
+            block = _triple([_value(self._block, numbers, block)])
         key = (tuple(sorted(numbers.items())), grid, block, shared, fill)
         if key not in self._seen:
             pointers = sum(each.is_pointer for each in self._args)
@@ -373,8 +403,8 @@ class _Kernel:
         """The bytes of dynamic shared memory: by threads, by threads and a number, by a number; None if none do."""
         if not self._dynamic:
             return ""
-        units = ("threads", *(f"(threads+{name})" for name in self._numbers), *self._numbers)
-        for text in (f"{factor}*{unit}" for unit in units for factor in (4, 8, 16)):
+        units = ("threads", *(f"(threads+{name})" for name in self._numbers)) if not self._block else ()
+        for text in (f"{factor}*{unit}" for unit in (*units, *self._numbers) for factor in (4, 8, 16)):
             sizes = [_value(text, each, block) for each in choices]
             if max(sizes) <= 48 << 10 and all(
                 self._touched(each, (1, 1, 1), block, size) for each, size in zip(choices, sizes, strict=True)
@@ -421,9 +451,12 @@ class _Kernel:
                     if all(_value(text, each, block) == count for each, count in zip(choices, counts, strict=True)):
                         yield text
 
-    def _links(self, axis: str, block: Triple) -> Iterator[str]:
+    def _links(self, axis: str, block: Triple, products: bool) -> Iterator[str]:
         """The grids that an axis may have along which nothing is compared with the number of blocks."""
         along = block[_AXES.index(axis)]
+        for size in (3, 2) if products else ():
+            for names in itertools.combinations(self._numbers, size):
+                yield f"ceil({'*'.join(names)}/{along})"
         for name in self._numbers:
             yield from dict.fromkeys((f"ceil({name}/{along})" if along > 1 else name, name))
             if (threads := math.prod(block)) != along:
@@ -467,7 +500,7 @@ class _Kernel:
                 whole.add(each.name)
         last = max((i for i, text in enumerate(blocks) if text != "1"), default=0)
         dims = tuple(block[: max((i for i in range(3) if block[i] > 1), default=0) + 1])
-        return Probed(shapes, blocks[: last + 1], dims, shared, tuple(where), frozenset(whole), loose=tuple(loose))
+        return Probed(shapes, blocks[: last + 1], dims, "", shared, tuple(where), frozenset(whole), loose=tuple(loose))
 
 
 @dataclass(frozen=True)
@@ -501,7 +534,9 @@ def _fit(
                 if sizes == list(ends):
                     return fit
                 over = sum(sizes) - sum(ends)
-                if all(map(operator.ge, sizes, ends)) and over <= sum(ends) and (near is None or over < near[0]):
+                if factor > _LOOSE or len({*chosen}) < size or over > sum(ends):
+                    continue
+                if all(map(operator.ge, sizes, ends)) and (near is None or over < near[0]):
                     near = over, replace(fit, loose=True)
             for more in (1, -1, 2) if size == 1 else ():
                 if [product + more for product in products] == list(ends):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ from parity.cli.terminal import output, print_json, warn
 from parity.documents import plain
 from parity.engine import CaseRecord
 from parity.errors import NotAvailable, ParityError, UsageError, shown, some_of
+from parity.files import text_of
 from parity.interrupts import INTERRUPTED
 from parity.report import (
     Matrix,
@@ -31,6 +34,7 @@ from parity.suite import Suite
 
 __all__ = ["exit_code", "show", "written"]
 
+_GUESS = re.compile(r"\s*(\w+=).*# a guess")
 NAMED = 12
 """The number of missing kernels whose names are shown."""
 
@@ -119,8 +123,9 @@ def _failures(suite: Suite, records: Sequence[CaseRecord], reproduction: Reprodu
     for failure in shown_failures(records):
         record, more = failure.records[0], failure.more
         source = shown(kernel_file(suite, record) or "")
-        declared = shown(suite.op(record.op).declared)
-        head, _, body = failure_text(failure, reproduction, source, declared).partition("\n")
+        declared = suite.op(record.op).declared
+        text = failure_text(failure, reproduction, source, shown(declared), _guesses(declared))
+        head, _, body = text.partition("\n")
         console.print(head, style="bold red")
         console.print(body)
         if more:
@@ -128,6 +133,17 @@ def _failures(suite: Suite, records: Sequence[CaseRecord], reproduction: Reprodu
                 f"  and {more} more failing {'cases' if more > 1 else 'case'} of {record.kernel}", style="dim"
             )
         console.print()
+
+
+def _guesses(declared: str) -> list[str]:
+    """The keywords of an op that a comment in its declaration, at this place, calls a guess."""
+    path, _, line = declared.rpartition(":")
+    try:
+        lines = text_of(Path(path)).splitlines()[int(line) - 1 :]
+    except (UsageError, ValueError):
+        return []
+    own = itertools.takewhile(lambda each: each != ")", lines)
+    return list(dict.fromkeys(match[1] for each in own if (match := _GUESS.match(each))))
 
 
 def _missing(matrix: Matrix, kernels: Path) -> str:

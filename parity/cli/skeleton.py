@@ -70,6 +70,8 @@ _ELEMENTS: Mapping[str, str] = {
 VARIABLES = ("T", "S", "R")
 _DIM = re.compile(r"(?:\d+\*)?([A-Za-z_]\w*)")
 """A dim that tells the value of a name."""
+_MANY = re.compile(r"(\d{2,})\*([A-Za-z_]\w*)")
+"""A dim that is large for small values of a name."""
 _DRAWN = "(1, 2, 3, 7, 33, 300)"
 """What an extent is drawn from that is no dim of a tensor with data."""
 _COMPLETE = "Say shapes=, grid= and block= as the host has them, and take the # away."
@@ -405,12 +407,14 @@ def _told(
     # A thread per element, whatever the rank.
     is_plain = probed.grid in ((f"ceil({extent}/{threads})",), ("1",)) and len(probed.block) == 1
     is_plain = is_plain and bool(inputs or updates) and extent.isidentifier()
-    is_plain = is_plain and not (drawn or probed.where or probed.shared or probed.indices)
+    is_plain = is_plain and not (drawn or probed.where or probed.threads or probed.shared or probed.indices)
     idle = [each for each in one.args if _is_whole(each, of) and _safe(each.name) not in probed.names]
-    # What grows with the square of a number is slow soon.
+    # What grows with the square of a number, or has it many times, is slow soon.
     twice = [dim for each in probed.shapes.values() for dim, count in Counter(each.split()).items() if count > 1]
+    many = [match[2] for each in probed.shapes.values() for match in _MANY.finditer(each)]
     words, params = [], dict.fromkeys(sorted(set(drawn) & _FREE), "i32")
-    choices = {**drawn, **dict.fromkeys(twice, "(1, 2, 3, 7, 33, 64)"), **probed.choices}
+    few = {**dict.fromkeys(twice, "(1, 2, 3, 7, 33, 64)"), **dict.fromkeys(many, "(1, 2, 3, 7)")}
+    choices = {**drawn, **few, **probed.choices}
     for each in one.args:
         kind, name = of[each.name], _safe(each.name)
         if name in probed.names:
@@ -444,6 +448,7 @@ def _told(
     is_usual = is_plain or (probed.grid == ("1",) and one.flow is not None and one.flow.strided)
     grid = [] if is_usual else [f'    grid="{", ".join(probed.grid)}",  # a guess']
     block = str(threads) if len(probed.block) == 1 else f'"{", ".join(map(str, probed.block))}"'
+    block = f'"{probed.threads}"' if probed.threads else block
     shared = [f'    shared="{probed.shared}",  # a guess'] * bool(probed.shared)
     return _Call(words, params, lines, [*grid, f"    block={block},  # {_LAUNCH if is_plain else 'a guess'}", *shared])
 
@@ -473,7 +478,7 @@ def _text(name: str, value: str) -> list[str]:
 
 def _is_strided(one: Signature, probed: Probed | None) -> bool:
     """True if a kernel takes any number of blocks and of threads."""
-    if probed and (probed.names & _FREE or one.shares):
+    if probed and (probed.names & _FREE or probed.threads or one.shares):
         return False
     return one.flow is not None and one.flow.strided
 

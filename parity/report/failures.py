@@ -192,17 +192,20 @@ def _without_target(record: CaseRecord) -> CaseRecord:
     return replace(record, target="", instructions=None, printed="", minimal=minimal)
 
 
-def failure_text(failure: Failure, reproduction: Reproduction, source: str = "", declared: str = "") -> str:
+def failure_text(
+    failure: Failure, reproduction: Reproduction, source: str = "", declared: str = "", guesses: Sequence[str] = ()
+) -> str:
     """A failure as text: a head, and a line for each label and value of ``failure_lines``."""
-    head, lines = failure_lines(failure, reproduction, source, declared)
+    head, lines = failure_lines(failure, reproduction, source, declared, guesses)
     return "\n".join([f"FAIL  {head}", *(_line(label, value) for label, value in lines)])
 
 
 def failure_lines(
-    failure: Failure, reproduction: Reproduction, source: str = "", declared: str = ""
+    failure: Failure, reproduction: Reproduction, source: str = "", declared: str = "", guesses: Sequence[str] = ()
 ) -> tuple[str, list[tuple[str, str]]]:
     """The head of a failure, and labels with values. ``source`` is the file of the kernel, left out where a library
-    computed. ``declared`` is the place of the op, shown where kernel and declaration do not fit together.
+    computed. ``declared`` is the place of the op, shown where kernel and declaration do not fit together, or where
+    ``guesses`` says which keywords of it nobody has looked at.
     """
     record = failure.records[0]
     small = record.minimal or record
@@ -242,7 +245,9 @@ def failure_lines(
     own = _and(list(dict.fromkeys(each.target for each in failure.records if _side(each) == _side(record))))
     lines.append(("who", _who(record, small, own)))
     misfit = failure_class(record) in (MISSING, MISFIT) or _both_fail(record)
-    lines += [("kernel", source), ("declared", declared if misfit else ""), ("again", reproduction.of(small))]
+    guessed = f", where parity init guessed {_and(guesses)}: compare them with the host's launch" if guesses else ""
+    place = f"{declared}{guessed}" if declared and (misfit or guesses) else ""
+    lines += [("kernel", source), ("declared", place), ("again", reproduction.of(small))]
     return f"{who}: {failure_class(record)}", [(label, value) for label, value in lines if value]
 
 

@@ -53,6 +53,14 @@ __global__ void sparse(const int* begin, const int* cols, const float* values, c
     for (int i = begin[r]; i < begin[r + 1]; i++) sum += values[i] * x[cols[i]];
     y[r] = sum;
 }
+__global__ void row_sums(const float* x, float* y, int rows, int cols) {
+    __shared__ float row[1024];
+    row[threadIdx.x] = x[blockIdx.x * cols + threadIdx.x];
+    __syncthreads();
+    float sum = 0;
+    for (int i = 0; i < cols && threadIdx.x == 0; i++) sum += row[i];
+    if (threadIdx.x == 0) y[blockIdx.x] = sum;
+}
 __global__ void far(const float* x, float* y, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) y[i] = x[x[i] > 100 ? i + 1000 : i];
@@ -83,6 +91,7 @@ SAID = {
     "sums": ('partial: ceil(n/64)"', 'grid="ceil(n/64)"', "block=64,", 'shared="4*threads"'),
     "pitched": ('shapes="x: rows ldx"', 'where="cols <= ldx"', 'updates={"x": "f32"}'),
     "inner": ('shapes="x: h w; y: h w"', 'updates={"y": "f32"}'),
+    "row_sums": ('shapes="x: rows cols; y: rows"', 'where="cols <= 1024"', 'grid="rows"', 'block="cols"'),
     "filter": (
         'shapes="x: n; y: n; taps: 5; scale: 1"',
         'inputs={"x": "f32", "taps": "f32", "scale": "f64"}',
@@ -103,7 +112,7 @@ def test_launches_tell_shapes_and_grid_and_what_they_do_not_tell_is_asked(parity
     (tmp_path / "src" / "guessed.cu").write_text(KERNELS)
     monkeypatch.chdir(tmp_path)
     made = parity("init", "--kernels", "src")
-    assert "6 of 9 ops are declared" in made.err and "guessed.sparse, guessed.far, guessed.wrapped" in made.err, (
+    assert "7 of 10 ops are declared" in made.err and "guessed.sparse, guessed.far, guessed.wrapped" in made.err, (
         made.err
     )
     parts = (tmp_path / "cases" / "guessed.py").read_text().replace("\n#   ", " ").split("\n\n")
@@ -111,4 +120,28 @@ def test_launches_tell_shapes_and_grid_and_what_they_do_not_tell_is_asked(parity
         text = next(part for part in parts if part.startswith((f"# {kernel}(", f"# {kernel}<")))
         assert not [each for each in said if each not in text], text
     result = parity("run", "--target", "gfx1100", "--examples", "3")
-    assert result.code == 0 and result.out.count("pass  3/3") == 6, result.out + result.err
+    assert result.code == 0 and result.out.count("pass  3/3") == 7, result.out + result.err
+
+
+def test_a_failure_says_which_parts_of_its_declaration_are_guesses(parity, tmp_path, monkeypatch):
+    try:
+        nvcc()
+    except MissingTool as error:
+        pytest.skip(str(error))
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "adds.cu").write_text(
+        "__global__ void adds(const float* x, float* y, int rows, int cols) {\n"
+        "    int r = blockIdx.x;\n"
+        "    for (int c = threadIdx.x; c < cols; c += blockDim.x) y[r * cols + c] += x[r];\n}\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    assert parity("init", "--kernels", "src").code == 0
+    path = tmp_path / "cases" / "adds.py"
+    assert 'shapes="x: rows; y: rows cols",  # a guess' in path.read_text(), path.read_text()
+    path.write_text(path.read_text().replace('grid="rows"', 'grid="2*rows"'))
+    told = "cases/adds.py:6, where parity init guessed shapes=, grid= and block=: compare them with the host's launch"
+    again = "run", "--target", "gfx1100", "--examples", "2"
+    result = parity(*again)
+    assert result.code == 1 and told in result.out, result.out + result.err
+    path.write_text(path.read_text().replace("  # a guess", ""))
+    assert "where parity init guessed" not in parity(*again).out
