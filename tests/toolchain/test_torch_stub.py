@@ -51,7 +51,8 @@ extern "C" __global__ void limits(const at::Half* in, float* out) {
   out[2] = THCCeilDiv(7, 2);
 }
 extern "C" __global__ void eights(const float* in, float* out) {
-  const c10::Float8_e4m3fn a = in[threadIdx.x];
+  const at::native::memory::aligned_vector<float, 1> one = at::native::memory::load_vector<1>(in, threadIdx.x);
+  const c10::Float8_e4m3fn a = one.val[0];
   const auto b = static_cast<at::Float8_e5m2>(in[threadIdx.x]);
   out[2 * threadIdx.x] = a;
   out[2 * threadIdx.x + 1] = static_cast<float>(b);

@@ -196,3 +196,15 @@ inline C10_DEVICE T BlockReduceSum(T value, T* shared) { return BlockReduce<T, S
 template <typename T, typename B = Block1D>
 inline C10_DEVICE T BlockReduceMax(T value, T* shared) { return BlockReduce<T, Max<T>, B>(value, Max<T>(), T(0), shared); }
 }  // namespace at::native::cuda_utils
+
+// ATen/native/cuda/MemoryAccess.cuh.
+namespace at::native::memory {
+template <typename T, int size>
+struct alignas(sizeof(T) * size) aligned_vector { T val[size]; };
+template <int size, typename T>
+inline C10_DEVICE aligned_vector<T, size> load_vector(const T* base, uint32_t offset) {
+  return reinterpret_cast<const aligned_vector<T, size>*>(base)[offset];
+}
+template <typename T>
+int can_vectorize_up_to(const char*);
+}  // namespace at::native::memory
