@@ -85,10 +85,8 @@ _OWN = frozenset(("numel", "num_dims", "info", "threads", "blocks", "to", "shape
 class Taken:
     """An argument: its dtype and whether it may be written are unknown (empty, None) of a kernel of C linkage.
 
-    What PTX shows is None without it: ``is_input`` of what a pointer leads to, ``is_count`` of a number that bounds the
-    index of an element; ``bounds`` are the pointers into which it bounds another index, as that of a row. ``lanes`` are
-    the elements that are accessed at once; ``is_vector`` says that the type is one of so many, ``is_single`` that all
-    threads access the same ones, ``by_block`` that blocks have elements of their own.
+    What PTX shows is None without it: ``is_input`` of what a pointer leads to. ``lanes`` are the elements that are
+    accessed at once; ``is_vector`` says that the type is one of so many.
     """
 
     name: str
@@ -97,12 +95,8 @@ class Taken:
     is_pointer: bool
     is_written: bool | None = None
     is_input: bool | None = None
-    is_count: bool | None = None
-    bounds: tuple[str, ...] = ()
     lanes: int = 1
     is_vector: bool = False
-    is_single: bool = False
-    by_block: bool = False
 
 
 @dataclass(frozen=True)
@@ -218,16 +212,10 @@ def _seen(taken: Taken, place: int, flow: Flow | None, names: list[str], c_type:
         return taken
     use, bound, of = flow.uses.get((place, 0)), flow.bounds.get((place, 0)), flow.types[place]
     if use is None and not ("*" in c_type or (taken.is_pointer and of in ("u64", "b64") and bound is None)):
-        places = {*(bound.pointers if bound else ()), *flow.pitches.get((place, 0), ())}
-        other = tuple(dict.fromkeys(names[i] for i, _ in sorted(places)))
-        outputs = {key for key, each in flow.uses.items() if each.writes}
-        several = sum(bool(each.direct & outputs) for each in flow.bounds.values()) > 1
         return replace(
             taken,
             is_pointer=False,
             dtype=taken.dtype or (of if of in ("f32", "f64") else _INTEGERS.get(of, "")),
-            is_count=bound is not None and bool(bound.direct & outputs) and not several,
-            bounds=other,
         )
     found = {_ELEMENTS.get(each, "") for each in use.types} if use else set()
     dtype = taken.dtype or (found.pop() if len(found) == 1 else "")
@@ -239,8 +227,6 @@ def _seen(taken: Taken, place: int, flow: Flow | None, names: list[str], c_type:
         dtype=dtype,
         is_written=bool(use and use.writes),
         is_input=use is None or use.is_input,
-        is_single=use is not None and use.is_single,
-        by_block=use is not None and use.by_block,
     )
 
 
