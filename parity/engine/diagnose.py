@@ -15,7 +15,7 @@ from parity.op import Op
 from parity.runners import Explaining, Library, Session
 from parity.toolchain import HelpfulPort
 
-__all__ = ["diagnose"]
+__all__ = ["diagnose", "passing_widths"]
 
 
 def diagnose(
@@ -65,15 +65,29 @@ def _launches(
         return check(op, case, Subject(session(where), where.vendor, code[where], by)).verdict.passed
 
     notes += _blocks(op, failing.case, lambda case: passes(case, column))
-    width = code[column].kernels[kernel].wavefront
-    for other, module in code.items():
-        if kernel in module.kernels and module.kernels[kernel].wavefront != width and passes(failing.case, other):
-            narrow = module.kernels[kernel].wavefront
-            notes.append(
-                f"passes on {other.target}: correct only at width {narrow}, and here a wavefront has {width} lanes"
-            )
-            break
+    notes += passing_widths(kernel, column, code, lambda other: passes(failing.case, other))
     return notes
+
+
+def passing_widths(
+    kernel: str, column: Column, code: Mapping[Column, CodeObject], passes: Callable[[Column], bool]
+) -> Iterator[str]:
+    """Where the case passes with a wavefront of another width.
+
+    On a target of the same vendor that makes the width the cause. On another vendor's much else is different, too, so
+    that the two widths are all that can be said.
+    """
+    widths = {each: module.kernels[kernel].wavefront for each, module in code.items() if kernel in module.kernels}
+    others = [each for each, width in widths.items() if width != widths[column]]
+    alike = [each for each in others if each.vendor == column.vendor]
+    for other in alike or others:
+        if passes(other):
+            there, here = widths[other], widths[column]
+            if alike:
+                yield f"passes on {other.target}: correct only at width {there}, and here a wavefront has {here} lanes"
+            else:
+                yield f"passes on {other.target} with {there} lanes; a wavefront has {here} here"
+            return
 
 
 def _blocks(op: Op, case: Case, passes: Callable[[Case], bool]) -> Iterator[str]:

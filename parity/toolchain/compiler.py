@@ -374,7 +374,8 @@ def headers_missed(
 ) -> tuple[str, ...]:
     """The headers that ``source`` includes and that are nowhere, all at once: a compilation stops at the first.
 
-    The arguments are those of ``compile_listing``. Nothing is returned if the preprocessor meets another error.
+    The arguments are those of ``compile_listing``. Other errors of the preprocessor, a condition that a missing header
+    has the macros for, end nothing.
     """
     start, others = _starting(forced)
     arguments = (
@@ -390,7 +391,8 @@ def missed_by(run: Callable[..., int], source: Path) -> tuple[str, ...]:
         found, output = Path(folder, "headers"), Path(folder, "output")
         # -MG: a header that is not there is one that somebody makes later, and no error.
         scan = ("-dependency-file", found, "-MT", _SCANNED, "-MG", "-sys-header-deps")
-        if run("-E", source.name, "-o", output, *(part for word in scan for part in ("-Xclang", word))):
+        run("-E", source.name, "-o", output, *(part for word in scan for part in ("-Xclang", word)))
+        if not found.is_file():
             return ()
         names = found.read_text(encoding="utf-8", errors="surrogateescape").replace("\\\n", " ").split()
     return tuple(name for name in names[1:] if not (source.parent / name).exists())

@@ -39,6 +39,7 @@ from parity.toolchain.host_syntax import (
     linkage_at,
     pieces_at,
     typedef_at,
+    word_at,
 )
 
 __all__ = ["HostCode", "LeftOut", "Repairs", "instantiations", "repaired"]
@@ -52,6 +53,9 @@ _EXTERN_SHARED = re.compile(r"__shared__ variable '(\w+)' cannot be 'extern'")
 
 _TWO_LINKAGES = re.compile(r"^cannot combine with previous 'extern' declaration specifier$")
 """clang's error for ``extern "C" static``, which nvcc takes: as in C++ nobody else sees the function."""
+
+_RESTRICTED = re.compile(r"^restrict requires a pointer or reference")
+"""clang's error for ``float __restrict__* x``, which nvcc takes: it says nothing of what is no pointer."""
 
 _BRACES = re.compile(r"overloaded operator '=' is ambiguous \(with operand types .* and 'void'\)")
 """clang's error for ``x = {}`` where HIP's type has several assignments and CUDA's has one."""
@@ -217,6 +221,8 @@ def repaired(
                 around = first_length_at(texts[file], line, column, shared[1])
             elif _TWO_LINKAGES.search(error.text):
                 around = linkage_at(texts[file], line, column)
+            elif _RESTRICTED.search(error.text):
+                around = word_at(texts[file], line, column)
             elif _BRACES.search(error.text):
                 around = braces_at(texts[file], line, column)
             elif error.previous and error.previous[0] not in texts:  # HIP's headers have it: device code or not

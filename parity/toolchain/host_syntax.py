@@ -31,6 +31,7 @@ __all__ = [
     "syntax_tree",
     "text_of",
     "typedef_at",
+    "word_at",
 ]  # fmt: skip
 
 ANYTHING = "::parity_stub::anything()"
@@ -49,6 +50,7 @@ _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)((?:[^\n]*\\\r?\n)*[^\n]*)
 _LONG_MACRO = re.compile(rb"^[ \t]*#[ \t]*define\b(?:[^\n]*\\\r?\n)+[^\n]*", re.MULTILINE)
 _ERROR = re.compile(r"#\s*error\b")
 _WORD = re.compile(r"\b[A-Za-z_]\w*\b")
+_WORD_BYTES = re.compile(rb"[A-Za-z_]\w*")
 _KERNEL = re.compile(r"__global__\b[\s\S]*?\bvoid\b(?:\s+__\w+__(?:\s*\((?:[^()]|\([^()]*\))*\))?)*\s+(\w+)\s*\(")
 """The head of a kernel up to its name."""
 _NUMBER = "32"
@@ -84,6 +86,7 @@ _STATEMENTS = frozenset(
 )
 _ALONE = re.compile(r"^[A-Z][A-Z0-9_]*[ \t]*\([\w \t,:<>.\"&*-]*\);?[ \t]*$", re.MULTILINE)
 _CONDITIONAL = re.compile(r"\s*#\s*(if|ifdef|ifndef|elif|else|endif)\b")
+_BYTE = re.compile(rb"[^\r\n]")
 _VERSION = re.compile(r"\b(?:CUDA_VERSION|CUDART_VERSION|__CUDACC_VER_\w+|__CUDA_API_VER_\w+)\b")
 _HEADS = frozenset(("template_declaration", "linkage_specification"))
 """Nodes of which a function is the only part."""
@@ -123,6 +126,10 @@ def pieces_at(text: str, line: int, column: int, device: frozenset[str]) -> tupl
     launch or what a variable begins with, and a statement can be left out: what is left of it are the kernel templates
     that it launches.
     """
+    if syntax_tree(text).root_node.has_error:  # it may be of braces that two branches open and one closes
+        plain = _first_branches(text)
+        if plain.split("\n", line)[line - 1 : line] == text.split("\n", line)[line - 1 : line]:
+            text = plain
     found = _pieces_at(syntax_tree(text), text, line, column, device)
     # Macros that stand alone at the left margin can spoil the tree of all that follows.
     if not found and syntax_tree(text).root_node.has_error:
@@ -130,6 +137,25 @@ def pieces_at(text: str, line: int, column: int, device: frozenset[str]) -> tupl
         if plain.split("\n", line)[line - 1 : line] == text.split("\n", line)[line - 1 : line]:
             return _pieces_at(syntax_tree(plain), plain, line, column, device)
     return found or _alone_at(text, line, device)
+
+
+@functools.lru_cache(maxsize=64)
+def _first_branches(text: str) -> str:
+    """The text without its conditionals and all but the first branch of each; every byte keeps its place."""
+    first: list[bool] = []
+    lines = []
+    for line in text.split("\n"):
+        directive = _CONDITIONAL.match(line)
+        if directive and directive[1].startswith("if"):
+            first.append(True)
+        elif directive and first and directive[1] == "endif":
+            first.pop()
+        elif directive and first:
+            first[-1] = False
+        lines.append(
+            _BYTE.sub(b" ", line.encode("utf-8", "surrogateescape")).decode() if directive or not all(first) else line
+        )
+    return "\n".join(lines)
 
 
 @functools.lru_cache(maxsize=64)
@@ -224,6 +250,15 @@ def linkage_at(text: str, line: int, column: int) -> tuple[Piece, ...]:
     if not node or not value or not body or body.type == "declaration_list":
         return ()
     return (replace(_piece(node, ""), end=value.end_byte, head=f"extern {_source(value)}"),)
+
+
+def word_at(text: str, line: int, column: int) -> tuple[Piece, ...]:
+    """The word at a place; none if there is none."""
+    data = text.split("\n", line)[line - 1].encode("utf-8", "surrogateescape")
+    if not (word := _WORD_BYTES.match(data, column - 1)):
+        return ()
+    start = sum(len(each.encode("utf-8", "surrogateescape")) + 1 for each in text.split("\n", line - 1)[: line - 1])
+    return (Piece(start + word.start(), start + word.end(), line, word[0].decode()),)
 
 
 def first_length_at(text: str, line: int, column: int, name: str) -> tuple[Piece, ...]:

@@ -29,11 +29,20 @@ __all__ = ["ARCH", "Variant", "after_errors", "with_kernels"]
 
 ARCH = "__CUDA_ARCH__"
 
-_ASKS_ARCH = re.compile(rf"^[ \t]*#[ \t]*(?:if|ifdef|ifndef|elif)\b[^\n]*\b{ARCH}\b", re.MULTILINE)
+_ASKS = r"^[ \t]*#[ \t]*(?:if|ifdef|ifndef|elif)\b[^\n]*\b{}\b"
 _CUDAS = re.compile(r"(?:^|_)(?:CUDA|GPU)(?:_|$)")
 """Matches the name of a switch that has to do with CUDA (``USE_CUDA_SOLVER``)."""
-_LEAST_ARCH = 700
-"""``__CUDA_ARCH__`` for a source that does not compile without: the first with shuffles of HIP's names."""
+_LEAST_ARCH, _MOST_ARCH = 700, 900
+"""``__CUDA_ARCH__`` for a source that does not compile without: the first with shuffles of HIP's names. The other is
+the greatest that a source gets because it asks for so much."""
+_LEAST_ASKED = re.compile(rf"\b{ARCH}\s*>=?\s*(\d+)")
+_VERSIONS = {
+    "CUDA_VERSION": "12080",
+    "CUDART_VERSION": "12080",
+    "__CUDACC_VER_MAJOR__": "12",
+    "__CUDACC_VER_MINOR__": "8",
+}
+"""CUDA's version, which HIP does not define, for a source that does not compile without."""
 
 _AMBIGUOUS = re.compile(r"\bambiguous\b")
 _OF_HALVES = ("-D__HIP_NO_HALF_CONVERSIONS__=1", "-D__HIP_NO_HALF_OPERATORS__=1")
@@ -44,6 +53,11 @@ _HEADERS: Mapping[str, tuple[re.Pattern[str], re.Pattern[str], str]] = {
         re.compile(r"array subscript is not an integer|invalid operands to binary expression \(.*'double'.*\)"),
         re.compile(r"\b(?:min|max)\s*\("),
         "because min and max of a signed and an unsigned number are a double in HIP",
+    ),
+    "parity/compat/unnamed.h": (
+        re.compile(r"no matching function for call to '(?:__ld(?:g|c[agsv]|lu)|__shfl(?:_up|_down|_xor)?|__hadd)'"),
+        re.compile(r"\bnamespace\s*\{"),
+        "because HIP's functions of halves hide others of their names in an unnamed namespace",
     ),
     "hip/hip_bf16.h": (
         re.compile(r"(?:undeclared identifier|unknown type name) '__hip_bfloat16'"),
@@ -61,7 +75,10 @@ _HEADERS: Mapping[str, tuple[re.Pattern[str], re.Pattern[str], str]] = {
 }
 """Headers to force in, by clang's errors without, each with the text that asks for it, and why."""
 
-Kind = Literal["switches", "cuda", "halves", "headers", "linked", "part", "templates", "without"]
+_OF_NVIDIA = ("cutlass", "cute")
+"""Libraries of templates for NVIDIA's GPUs alone, by the folders of their headers."""
+
+Kind = Literal["switches", "cuda", "halves", "headers", "linked", "part", "templates", "newest", "libraries", "without"]
 
 
 @dataclass(frozen=True)
@@ -87,9 +104,12 @@ def after_errors(source: Source, vendor: str, error: CompileError) -> Iterator[V
         if any(_AMBIGUOUS.search(each.advice) for each in error.findings):
             flags.append(Variant("halves", _OF_HALVES))
         flags.append(Variant("switches", (ARCH,)))
+        flags.append(Variant("newest", (ARCH, *_VERSIONS)))
     # One of them, which is compiled and then has variants of its own: all would be all of their combinations.
     yield from itertools.islice((each for each in flags if each.of(source)), 1)
     yield from _wholes(source)
+    if vendor == "amd":
+        yield Variant("libraries", _OF_NVIDIA)
     if vendor == "amd" and not source.parts and not source.without:
         yield Variant("without", ())
 
@@ -177,11 +197,36 @@ def _with(source: Source, switches: tuple[Switch, ...]) -> Source | None:
 
 def _arch_asked(source: Source) -> Iterator[Switch]:
     """``__CUDA_ARCH__`` at the first place that asks for it."""
+    if place := _asked(source, ARCH):
+        yield Switch(f"-D{ARCH}={_LEAST_ARCH}", *place, f"cuda-arch = {_LEAST_ARCH}")
+
+
+def _asked(source: Source, macro: str) -> tuple[Path, int] | None:
+    """The first place with a condition that asks for a macro."""
+    asks = re.compile(_ASKS.format(macro), re.MULTILINE)
     for path, text in source.files.items():
-        if match := _ASKS_ARCH.search(text):
-            line = text.count("\n", 0, match.start()) + 1
-            yield Switch(f"-D{ARCH}={_LEAST_ARCH}", path, line, f"cuda-arch = {_LEAST_ARCH}")
-            return
+        if match := asks.search(text):
+            return path, text.count("\n", 0, match.start()) + 1
+    return None
+
+
+def _of_newest(source: Source, names: tuple[str, ...]) -> Source | None:
+    """The source with CUDA's version and the newest ``__CUDA_ARCH__`` of those of these macros that it asks for."""
+    given = {flag for flag in source.side.flags if not flag.startswith(f"-D{ARCH}={_LEAST_ARCH}")}
+    numbers = [int(number) for text in source.files.values() for number in _LEAST_ASKED.findall(text)]
+    newest = max((number for number in numbers if _LEAST_ARCH < number <= _MOST_ARCH), default=_LEAST_ARCH)
+    found = []
+    for name, value in {**_VERSIONS, ARCH: str(newest)}.items():
+        if name in names and name not in macros_of(given) and (place := _asked(source, name)):
+            setting = f"cuda-arch = {value}" if name == ARCH else f'hip-flags = ["-D{name}={value}"]'
+            found.append(Switch(f"-D{name}={value}", *place, setting, why="as nvcc has it"))
+    flags = tuple(each.flag for each in found)
+    if source.ported or set(flags) <= set(source.side.flags):
+        return None
+    kept = tuple(flag for flag in source.side.flags if flag in given)
+    switches = tuple(each for each in source.switches if each.flag in given or not each.flag.startswith("-D"))
+    side = replace(source.side, flags=(*kept, *flags))
+    return replace(source, side=side, switches=(*switches, *found), repairs=Repairs())
 
 
 def _linked(source: Source, names: tuple[str, ...]) -> Source | None:
@@ -221,6 +266,13 @@ def _instantiated(source: Source, names: tuple[str, ...]) -> Source | None:
     return replace(source, kernels=names, guessed=True, repairs=Repairs()) if names else None
 
 
+def _without_libraries(source: Source, names: tuple[str, ...]) -> Source | None:
+    """The source without headers in folders of these names: host code that needs them is left out, too."""
+    files = {path: text for path, text in source.files.items() if not set(names) & set(path.parent.parts)}
+    own = source.path in files and len(files) < len(source.files)
+    return replace(source, files=files, repairs=Repairs()) if own else None
+
+
 def _without(source: Source, names: tuple[str, ...]) -> Source | None:
     """The source without the device code whose headers or libraries are not here; what is known of it stays known."""
     return replace(source, without=True, repairs=Repairs(source.repairs.host))
@@ -234,5 +286,7 @@ _KINDS: Mapping[Kind, Callable[[Source, tuple[str, ...]], Source | None]] = {
     "linked": _linked,
     "part": _part,
     "templates": _instantiated,
+    "newest": _of_newest,
+    "libraries": _without_libraries,
     "without": _without,
 }

@@ -12,7 +12,7 @@ from parity import emulator
 from parity.emulator import DataRace
 from parity.toolchain import TARGETS
 
-WAVEFRONTS, PROGRAMS = 4, 150
+BLOCKS, WAVEFRONTS, PROGRAMS = 2, 4, 150
 MEMORY = 2048
 BARRIER = (-1, 0, 0, 0, 0)
 SIZES = (1, 2, 4, 8)
@@ -29,55 +29,62 @@ def program(draw, lanes):
     Kinds are loads of 1, 2, 4 and 8 bytes, and stores. Most stay in what is their wavefront's, so that races are rare.
     """
     found = []
+    part = MEMORY // (BLOCKS * WAVEFRONTS)
     for _ in range(draw.randint(1, 25)):
         kind = draw.randrange(8)
         size = SIZES[kind % 4]
         some = draw.choice((1, 2, lanes // 2, lanes, lanes))
-        step = size * draw.choice((0, 1, 1, 1, 2, 3)) if some * 3 * size <= MEMORY // WAVEFRONTS else size
-        room = MEMORY // WAVEFRONTS - ((some - 1) * step + size)
-        wavefront = draw.randrange(WAVEFRONTS)
-        place = wavefront if draw.random() < 0.9 else draw.randrange(WAVEFRONTS)
-        at = place * MEMORY // WAVEFRONTS + draw.randint(0, max(room, 0)) // size * size
-        found.append(
-            BARRIER if draw.random() < 0.15 else (wavefront, kind, min(at, MEMORY - size * some * 3), step, some)
-        )
+        step = size * draw.choice((0, 1, 1, 1, 2, 3)) if some * 3 * size <= part else size
+        wavefront = draw.randrange(BLOCKS * WAVEFRONTS)
+        place = wavefront if draw.random() < 0.8 else draw.randrange(BLOCKS * WAVEFRONTS)
+        at = place * part + draw.randint(0, max(part - (some - 1) * step - size, 0)) // size * size
+        at = min(at, MEMORY - some * max(step, size))
+        found.append(BARRIER if draw.random() < 0.15 else (wavefront, kind, at, step, some))
     return found
 
 
-def expected(accesses):
+def expected(accesses, in_lds):
     """The first race: (line of the first access, of the second, lane, byte), or None if there is none.
 
-    Between barriers wavefronts run one after the other, in their order. A byte remembers who last wrote it, and which
-    two wavefronts last read it.
+    Blocks run one after the other, and between barriers their wavefronts, in their order. A byte remembers who last
+    wrote it, and which two wavefronts last read it.
     """
-    parts = [[]]
-    for access in accesses:
-        if access == BARRIER:
-            parts.append([])
-        else:
-            parts[-1].append(access)
     write, reads = {}, defaultdict(list)
-    for epoch, part in enumerate(parts):
-        for wavefront, kind, at, step, lanes in sorted(part, key=lambda access: access[0]):
-            for lane in range(lanes):
-                begin = at + lane * step
-                for byte in range(begin, begin + SIZES[kind % 4]):
-                    before = [write.get(byte), *(reads[byte] if kind > 3 else ())]
-                    racing = [other for other in before if other and other[0] != wavefront and other[1] == epoch]
-                    if racing:
-                        return racing[-1][2], kind, lane, begin
-                    now = wavefront, epoch, kind
-                    if kind > 3:
-                        write[byte] = now
-                    elif reads[byte] and reads[byte][0][0] == wavefront:
-                        reads[byte][0] = now
-                    else:
-                        reads[byte] = [now, *reads[byte][:1]]
+    for block in range(BLOCKS):
+        if in_lds:
+            write, reads = {}, defaultdict(list)
+        parts = [[]]
+        for access in accesses:
+            if access == BARRIER:
+                parts.append([])
+            elif access[0] // WAVEFRONTS == block:
+                parts[-1].append(access)
+        for epoch, part in enumerate(parts):
+            for wavefront, kind, at, step, lanes in sorted(part, key=lambda access: access[0]):
+                for lane in range(lanes):
+                    begin = at + lane * step
+                    for byte in range(begin, begin + SIZES[kind % 4]):
+                        before = filter(None, [write.get(byte), *(reads[byte] if kind > 3 else ())])
+                        racing = [
+                            other
+                            for other in before
+                            if other[0] != wavefront and (other[0] // WAVEFRONTS < block or other[1] == epoch)
+                        ]
+                        if racing:
+                            return racing[-1][2], kind, lane, begin
+                        now = wavefront, epoch, kind
+                        if kind > 3:
+                            write[byte] = now
+                        elif reads[byte] and reads[byte][0][0] == wavefront:
+                            reads[byte][0] = now
+                        else:
+                            reads[byte] = [now, *reads[byte][:1]]
     return None
 
 
+@pytest.mark.parametrize("kernel", ["in_memory", "in_lds"])
 @pytest.mark.parametrize("target", ["gfx1100", "gfx90a"])
-def test_races_are_those_of_a_list_of_all_accesses(target, translated, cache):
+def test_races_are_those_of_a_list_of_all_accesses(target, kernel, translated, cache):
     lanes, code = TARGETS[target].wavefront, translated("accesses")[target]
     device, draw, races = emulator.Device(cache=cache, traced=True, capacity=1 << 25), random.Random(0), 0
     for _ in range(PROGRAMS):
@@ -87,14 +94,14 @@ def test_races_are_those_of_a_list_of_all_accesses(target, translated, cache):
         device.write(todo, np.array(accesses, np.int32), constant=True)
         memory = device.allocate(MEMORY, "memory")
         device.write(memory, np.zeros(MEMORY, np.uint8))
-        sums = device.allocate(8 * WAVEFRONTS * lanes, "sums")
-        args = emulator.pack(code.kernels["accesses"], [todo, len(accesses), memory, sums])
+        sums = device.allocate(8 * BLOCKS * WAVEFRONTS * lanes, "sums")
+        args = emulator.pack(code.kernels[kernel], [todo, len(accesses), memory, sums])
         found = None
         try:
-            device.launch(code, "accesses", grid=(1, 1, 1), block=(WAVEFRONTS * lanes, 1, 1), args=args)
+            device.launch(code, kernel, grid=(BLOCKS, 1, 1), block=(WAVEFRONTS * lanes, 1, 1), args=args)
         except DataRace as race:
             first, second = (int(line) - FIRST_LINE for line in re.findall(r"accesses\.cu:(\d+)", str(race)))
-            found = first, second, race.lane, int(re.search(r"byte (\d+) of buffer 'memory'", str(race))[1])
-        assert found == expected(accesses), accesses
+            found = first, second, race.lane, int(re.search(r"byte (\d+) of (?:buffer 'memory'|LDS)", str(race))[1])
+        assert found == expected(accesses, kernel == "in_lds"), accesses
         races += found is not None
-    assert PROGRAMS // 5 < races < PROGRAMS
+    assert PROGRAMS // 10 < races < PROGRAMS

@@ -1,10 +1,12 @@
 """What a failure says about wavefronts: their width, their order, and the threads of a block."""
 
 import textwrap
+from types import SimpleNamespace
 
 import pytest
 
-from parity.engine import Plan, columns_of, tasks_of
+from parity.engine import Column, Plan, columns_of, tasks_of
+from parity.engine.diagnose import passing_widths
 from parity.engine.worker import Worker
 from parity.runners import runner
 from parity.suite import load_suite
@@ -42,6 +44,10 @@ KERNEL ticket_u32(size_t numel, const uint32_t* x, uint32_t* out) {
 KERNEL narrow_u32(size_t numel, const uint32_t* x, uint32_t* out) {
     for (size_t i = threadIdx.x; i < numel; i += blockDim.x) out[i] = x[i] + (blockDim.x > 64);
 }
+/** Never x. */
+KERNEL wrong_u32(size_t numel, const uint32_t* x, uint32_t* out) {
+    if (threadIdx.x < numel) out[threadIdx.x] = x[threadIdx.x] + 1;
+}
 /** x, if a register that nothing writes holds 0. */
 KERNEL unset_u32(size_t numel, const uint32_t* x, uint32_t* out) {
     uint32_t unset;
@@ -70,8 +76,14 @@ rotate = op("rotate", rotated)
 first = op("first", firsts)
 ticket = op("ticket", Expected, grid=1, block=256)
 narrow = op("narrow", Expected, grid=1, block=256, threads=(32, 64, 128, 1024))
+wrong = op("wrong", Expected, grid=1, block=256)
 unset = op("unset", Expected, grid=1, block=256)
 """
+
+
+def code_of(wavefront: int) -> SimpleNamespace:
+    """What of a code object the note on widths asks for."""
+    return SimpleNamespace(kernels={"k": SimpleNamespace(wavefront=wavefront)})
 
 
 def detail(tmp_path, case: str, targets: list[str]) -> dict[str, str]:
@@ -95,6 +107,25 @@ def test_a_kernel_that_needs_wavefronts_of_32(tmp_path):
     assert found["gfx1100"] == ""
     assert "passes on gfx1100: correct only at width 32, and here a wavefront has 64 lanes" in found["gfx90a"]
     assert "values cross lanes 31 and 32 of a wavefront at ds_bpermute_b32" in found["gfx90a"]
+
+
+def test_what_is_wrong_at_both_widths_is_not_said_to_be_a_matter_of_width(tmp_path):
+    found = detail(tmp_path, "waves.wrong[u32](x=4~normal@0)", ["gfx1100", "gfx90a"])
+    assert all("passes on" not in each for each in found.values())
+
+
+def test_a_pass_on_a_device_of_the_other_vendor_concludes_nothing_of_the_width():
+    gfx90a, gfx1100 = Column("emulated", "gfx90a"), Column("emulated", "gfx1100")
+    sm_90 = Column("ptx", "sm_90", vendor="cuda")
+    code = {each: code_of(width) for each, width in ((sm_90, 32), (gfx90a, 64), (gfx1100, 32))}
+    (alike,) = passing_widths("k", gfx90a, code, lambda other: True)
+    assert alike == "passes on gfx1100: correct only at width 32, and here a wavefront has 64 lanes"
+    assert not list(
+        passing_widths("k", gfx90a, code, lambda other: other is sm_90)
+    )  # gfx1100 fails, so it is no matter of width
+    del code[gfx1100]
+    (other,) = passing_widths("k", gfx90a, code, lambda other: True)
+    assert other == "passes on sm_90 with 32 lanes; a wavefront has 64 here"
 
 
 def test_a_literal_port_that_fails_where_the_helpful_one_passes(tmp_path):

@@ -339,6 +339,29 @@ def test_headers_are_found_by_a_macro_that_is_their_name_and_by_paths_as_windows
     assert (one.error, one.entries, one.translation.stubs) == (None, ("fill",), ("tr1/functional",))
 
 
+def test_code_for_a_version_of_cuda_is_there_if_nothing_compiles_without(tmp_path, cache):
+    (tmp_path / "fill.cu").write_text(
+        "#if CUDART_VERSION >= 11000 && __CUDA_ARCH__ >= 750\n__device__ int of_new() { return 1; }\n#endif\n"
+        'extern "C" __global__ void fill(int* x) { *x = of_new(); }\n'
+    )
+    (one,) = build(tmp_path, ["fill"], ["gfx1100"], cache=cache)
+    assert (one.error, one.entries) == (None, ("fill",))
+    assert [each.flag for each in one.switches] == ["-DCUDART_VERSION=12080", "-D__CUDA_ARCH__=750"]
+
+
+def test_cutlass_that_only_host_code_needs_is_done_without(tmp_path, cache):
+    (tmp_path / "cutlass").mkdir()
+    (tmp_path / "cutlass" / "gemm.h").write_text(
+        "namespace cutlass { __device__ inline void wait() { nothing_of_amd(); } struct Gemm { int run(); }; }\n"
+    )
+    source = "#include <cutlass/gemm.h>\nint host() { return cutlass::Gemm().run(); }\n"
+    (tmp_path / "host.cu").write_text(source + 'extern "C" __global__ void fill(int* x) { *x = 1; }\n')
+    (tmp_path / "device.cu").write_text(source + 'extern "C" __global__ void fill(int*) { cutlass::wait(); }\n')
+    device, host = build(tmp_path, ["device", "host"], ["gfx1100"], cache=cache)
+    assert (host.error, host.entries, host.translation.empty_headers) == (None, ("fill",), ("cutlass/gemm.h",))
+    assert "nothing_of_amd" in str(device.error)
+
+
 def test_files_that_include_each_other_and_have_no_kernel_are_an_end(tmp_path, cache):
     for name, other in (("one", "two"), ("two", "one")):
         (tmp_path / f"{name}.cu").write_text(f'#pragma once\n#include "{other}.cu"\n__device__ int {name} = 1;\n')

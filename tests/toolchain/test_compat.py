@@ -62,6 +62,19 @@ extern "C" __global__ void k(int* x) { x[0] = CUDART_VERSION; }
     assert {(need.name, need.line) for need in built.needs} == {("CUDART_VERSION", 4), ("CUDA_VERSION", 4)}
 
 
+def test_functions_that_hips_of_halves_hide_in_an_unnamed_namespace_are_found(tmp_path, cache):
+    source = """#include <cuda_fp16.h>
+namespace {
+__device__ float read(const float* x) { return __shfl_down(__ldg(x + threadIdx.x) + __ldcs(x), 1, 32); }
+}
+extern "C" __global__ void k(const float* x, float* y) { y[threadIdx.x] = read(x); }
+"""
+    kernels = program(tmp_path, source, "gfx1100", cache)
+    assert kernels.built.switches[0].says == 'hip-force-include = ["parity/compat/unnamed.h"] in [tool.parity]'
+    x = np.arange(32, dtype=np.float32)
+    assert (kernels.run("k", np.zeros(32, np.float32), x, block=32)[:31] == x[1:] + x[0]).all()
+
+
 def test_min_and_max_of_signed_and_unsigned_numbers_are_integers_where_they_have_to_be(tmp_path, cache):
     source = """extern "C" __global__ void k(const int* n, unsigned* x) {
     const unsigned t = threadIdx.x;

@@ -538,6 +538,13 @@ def test_what_the_library_of_cuda_keeps_of_old_standards(built):
     assert has(built(source + 'extern "C" __global__ void k(float* x) { x[0] = Half()(x[0]); }\n'), "k")
 
 
+def test_restrict_of_what_is_no_pointer(built):
+    source = "__global__ void add(const float3 __restrict__* x, float __restrict__ y, float* z) { *z = x->x + y; }\n"
+    one = built(f'/* ü */\nextern "C" {source}')
+    assert (one.error, one.entries) == (None, ("add",))
+    assert [(piece.line, piece.name) for piece in one.translation.left_out] == [(2, "__restrict__")]
+
+
 def test_dynamic_shared_memory_with_a_length(built):
     one = built(
         """extern __shared__ float all[32];
@@ -666,3 +673,27 @@ __global__ void twice(int a); __global__ void twice(float b) {}
 void host(int n) { rows<float, 4><<<1, 1>>>(0, 0, n); }
 """
     assert parameters(text) == {"rows": ("x", "y", ""), "plain": ("out", "n")}
+
+
+BRANCHES = """struct Signature {
+  void add(const Missing& a) {
+    if (a.is_other()) {
+#if OTHER == 1
+      add(a.other());
+    }
+#else
+    }
+#endif
+  }
+
+  void add(const Unknown& a) {
+    add(a.first);
+  }
+};
+"""
+
+
+@pytest.mark.parametrize(("line", "first", "lines"), [(2, 2, 9), (12, 12, 3)])
+def test_a_brace_that_two_branches_close_does_not_hide_where_a_function_ends(line, first, lines):
+    *_, piece = pieces_at(BRANCHES, line, 8, frozenset())
+    assert (piece.line, BRANCHES[piece.start : piece.end].count("\n") + 1) == (first, lines)

@@ -164,26 +164,28 @@ static inline Mask distinct(Context *c, Mask exec, const Lanes<u64> &at) {
 }
 
 // --- tracing: which wavefront last wrote a byte, and which two last read it ---
-// Whether `f` is true of a cell of the bytes from `at` to `end`; those behind it are left out. Cells are as large as can be.
 static __attribute__((noinline)) void part(Cell &cell, Cell *parts, u32 n) {
   cell.parted = 0;
   for (u32 i = 0; i < n; i++) parts[i] = cell;
 }
-template <u32 LEVEL, class F> INLINE bool any_cell(Cell *const *cells, u64 at, u64 end, u32 who, u32 earlier, F f) {
+// Whether `f` is true of a cell of the bytes from `at` to `end`; those behind it are left out. Cells are as large as can
+// be: what was accessed in parts up to round `stale` counts as a whole again.
+template <u32 LEVEL, class F> INLINE bool any_cell(Cell *const *cells, u64 at, u64 end, u32 round, u32 stale, F f) {
   constexpr u32 SIZE = CELLS[LEVEL];
   for (u64 next; at < end; at = next) {
     Cell &cell = cells[LEVEL][at / SIZE];
     next = at / SIZE * SIZE + SIZE;
     if constexpr (SIZE > 1) {
-      const bool apart = cell.parted > earlier;
+      const bool apart = cell.parted > stale;
       if (apart | at % SIZE != 0 | next > end) {
         constexpr u32 N = SIZE / CELLS[LEVEL + 1];
         Cell *const parts = cells[LEVEL + 1] + at / SIZE * N;
         if (!apart) part(cell, parts, N);
-        if (cell.parted != who) cell.parted = who;
-        if (any_cell<LEVEL + 1>(cells, at, next < end ? next : end, who, earlier, f)) return true;
+        if (cell.parted != round) cell.parted = round;
+        if (any_cell<LEVEL + 1>(cells, at, next < end ? next : end, round, stale, f)) return true;
         continue;
       }
+      cell.parted = 0;
     }
     if (f(cell, at)) return true;
   }
@@ -191,18 +193,20 @@ template <u32 LEVEL, class F> INLINE bool any_cell(Cell *const *cells, u64 at, u
 }
 // Two accesses conflict if they are of different wavefronts, nothing orders them, and one writes. Barriers order those
 // of a workgroup; an atomic that returns a value orders what follows it in the wavefront (a flag, a ticket).
+// In LDS nothing conflicts with what was before the last barrier; it counts for what an atomic orders, or feeds.
 struct Tracer { // of an instruction of the wavefront that runs
   Group *const g;
   Wave &w;
   Cell *const *const cells;
   const u64 base, bytes, scratch, variables, lds;
-  const u32 earlier, mine, begin, waves;
+  const u32 earlier, mine, begin, waves, round, stale_in_lds;
   const bool atomic;
   const Access now;
   Tracer(Context *c, u32 instruction, bool atomic = false)
       : g(c->running), w(g->wave[g->current]), cells(c->trace), base(c->base), bytes(c->trace_bytes), scratch(c->scratch),
         variables(c->variables), lds(c->lds), earlier(g->earlier), mine(w.ordinal), begin(g->wave[0].ordinal), waves(g->waves),
-        atomic(atomic | (instruction & COHERENT) != 0), now{mine, (u16)w.epoch, number(instruction & ~COHERENT, this->atomic)} {}
+        round(g->round), stale_in_lds(c->compares | g->atomics ? earlier : round - 1), atomic(atomic | (instruction & COHERENT) != 0),
+        now{mine, (u16)w.epoch, number(instruction & ~COHERENT, this->atomic)} {}
   static u16 number(u32 instruction, bool atomic) { return (instruction < ATOMIC ? instruction : ATOMIC - 1) | (atomic ? ATOMIC : 0); }
   __attribute__((always_inline)) bool conflicts(Access before, bool in_lds) const {
     if (before.who <= earlier | before.who == mine) return false;
@@ -222,7 +226,7 @@ struct Tracer { // of an instruction of the wavefront that runs
     const bool in_lds = at >= lds;
     const u64 from = place(at);
     if (at < variables && (from + n > bytes | at + n > scratch)) return false;
-    return !any_cell<0>(cells, from, from + n, mine, earlier, [&](Cell &cell, u64) __attribute__((always_inline)) {
+    return !any_cell<0>(cells, from, from + n, round, in_lds ? stale_in_lds : earlier, [&](Cell &cell, u64) __attribute__((always_inline)) {
       if (conflicts(cell.write, in_lds)) return true;
       if (!WRITES && atomic && cell.write.instruction & ATOMIC) return true;
       if (WRITES && (conflicts(cell.read[0], in_lds) || conflicts(cell.read[1], in_lds))) return true;
@@ -239,6 +243,7 @@ static u32 trace_one(Context *c, u64 at, u32 bytes, u32 lane, u32 instruction, b
   Wave &w = t.w;
   instruction &= ~COHERENT;
   const bool in_lds = at >= c->lds;
+  g->atomics |= in_lds & atomic & writes;
   const u64 from = t.place(at);
   if (at < c->variables && from + bytes > c->trace_bytes) return 0;
   auto one = [&](Cell &cell, u64 place) {
@@ -266,7 +271,7 @@ static u32 trace_one(Context *c, u64 at, u32 bytes, u32 lane, u32 instruction, b
     return false;
   };
   for (u32 k = 0, n = compares ? 1 : bytes; k < bytes; k += n)
-    if (any_cell<0>(t.cells, from + k, from + k + n, t.mine, t.earlier, one)) return 1;
+    if (any_cell<0>(t.cells, from + k, from + k + n, t.round, in_lds ? t.stale_in_lds : t.earlier, one)) return 1;
   return 0;
 }
 constexpr u64 ARGUMENTS = 2048; // bytes for the kernarg segment

@@ -10,11 +10,11 @@ struct Access {
 constexpr u16 ATOMIC = 0x8000;
 constexpr u64 MAILBOX = 8192; // bytes for requests to the host
 constexpr u64 RECORD = 10; // words of a request in the log
-// Of some bytes who last wrote them, and which two last read them. Where an access was to a part of them, in this launch,
-// the cells of the next level count, down to those of single bytes.
+// Of some bytes who last wrote them, and which two last read them. Where a part of them was accessed since, the cells of
+// the next level count, down to those of single bytes.
 struct alignas(32) Cell {
   Access write, read[2];
-  u32 parted; // ordinal of the wavefront that last accessed a part
+  u32 parted; // number of the round in which a part was last accessed
 };
 constexpr u32 CELLS[] = {32, 4, 1}; // bytes of a cell of each level
 struct Wave {
@@ -34,6 +34,8 @@ struct Group {
   void *main;
   u32 waves, current;
   u32 earlier; // ordinal of the last wavefront of the launch before
+  u32 round;   // number of what is between two barriers, among the ordinals
+  u32 atomics; // whether there were any in LDS
   struct {
     u64 at;
     u32 bytes, lane, instruction;

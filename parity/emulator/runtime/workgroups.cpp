@@ -176,6 +176,7 @@ static u32 run_group(const Job &job, bool barriers, u32 &random) {
   Group &g = *c->running;
   u32 order[32], alive = g.waves;
   for (u32 i = 0; i < g.waves; i++) g.wave[i] = {}, g.wave[i].ordinal = ++c->ordinal;
+  g.round = ++c->ordinal;
   if (!barriers || g.waves == 1) {
     shuffle(order, g.waves, random);
     for (u32 i = 0; i < g.waves; i++)
@@ -213,6 +214,7 @@ static u32 run_group(const Job &job, bool barriers, u32 &random) {
     }
     if (settle(c)) return c->fault;
     if (waiting == ~0u) break;
+    g.round = ++c->ordinal;
     // A wavefront that ended early is not waited for; one that went on working without the others is a fault.
     for (u32 i = 0; i < g.waves; i++)
       if (g.wave[i].done && g.wave[i].busy && g.wave[i].epoch < round)
@@ -235,7 +237,7 @@ EXPORTED u32 launch(Context *c, Kernel *kernel, const u32 *grid, const u32 *bloc
   Group group;
   group.waves = (block[0] * block[1] * block[2] + LANES - 1) / LANES;
   group.earlier = c->ordinal, group.unwritten.bytes = 0;
-  group.doubts = 0;
+  group.doubts = group.atomics = 0;
   memset(group.feeds, 0, c->compares ? sizeof group.feeds : 0);
   c->running = &group, c->fault = NONE, c->crossed = 0, c->watched = nullptr;
   if (c->program && c->program->constants) c->program->constants[0] = c->program->constants[1] = 0;

@@ -6,8 +6,8 @@ struct Access {
     int kind, at, step, lanes;
 };
 
-KERNEL accesses(const Access* todo, int n, char* memory, unsigned long long* sums) {
-    const int lane = threadIdx.x % warpSize, wavefront = threadIdx.x / warpSize;
+__device__ __forceinline__ void execute(const Access* todo, int n, char* memory, unsigned long long* sums) {
+    const int lane = threadIdx.x % warpSize, wavefront = (blockIdx.x * blockDim.x + threadIdx.x) / warpSize;
     unsigned long long sum = 0;
     for (int i = 0; i < n; i++) {
         const Access a = todo[i];
@@ -26,5 +26,12 @@ KERNEL accesses(const Access* todo, int n, char* memory, unsigned long long* sum
         case 7: *(unsigned long long*)at = value; break;
         }
     }
-    sums[threadIdx.x] = sum;
+    sums[blockIdx.x * blockDim.x + threadIdx.x] = sum;
+}
+KERNEL in_memory(const Access* todo, int n, char* memory, unsigned long long* sums) { execute(todo, n, memory, sums); }
+KERNEL in_lds(const Access* todo, int n, char*, unsigned long long* sums) {
+    __shared__ unsigned long long all[256];  // bytes as in test_races.py
+    for (int i = threadIdx.x; i < 256; i += blockDim.x) all[i] = 0;
+    __syncthreads();
+    execute(todo, n, (char*)all, sums);
 }

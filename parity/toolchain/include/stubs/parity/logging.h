@@ -14,10 +14,13 @@ struct Log {
   const Log& operator<<(std::ostream& (*)(std::ostream&)) const { return *this; }
 };
 }  // namespace parity_stub
+#ifndef DMLC_LOGGING_H_  // dmlc-core's own guard, which mshadow's copy of it asks for, too
+#define DMLC_LOGGING_H_
 namespace dmlc {
 struct Error : std::runtime_error { using std::runtime_error::runtime_error; };
 inline void InitLogging(const char*) {}
 }  // namespace dmlc
+#endif
 namespace google {
 inline void InitGoogleLogging(const char*) {}
 inline void InstallFailureSignalHandler() {}

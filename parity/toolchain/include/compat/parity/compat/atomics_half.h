@@ -11,6 +11,8 @@ template <class T>
 __device__ __forceinline__ T added(T a, T b) {
     return a + b;
 }
+// Programs for torch have no operators of halves: -D__HIP_NO_HALF_OPERATORS__.
+__device__ __forceinline__ __half added(__half a, __half b) { return __hadd(a, b); }
 
 }  // namespace parity_compat
 
