@@ -72,6 +72,8 @@ _DIM = re.compile(r"(?:\d+\*)?([A-Za-z_]\w*)")
 """A dim that tells the value of a name."""
 _MANY = re.compile(r"(\d{2,})\*([A-Za-z_]\w*)")
 """A dim that is large for small values of a name."""
+UNEXPLAINED = 3
+"""Whole numbers of a kernel that nothing depends on, from which on too little is known of it to guess."""
 _DRAWN = "(1, 2, 3, 7, 33, 300)"
 """What an extent is drawn from that is no dim of a tensor with data."""
 _COMPLETE = "Say shapes=, grid= and block= as the host has them, and take the # away."
@@ -315,6 +317,8 @@ def _op(module: str, source: str, title: str, alike: list[Signature]) -> Skeleto
         ")",
     ]
     question = "" if probed or not one.probe or "info" in call.words else "no launch tells its shapes"
+    if probed and len(idle := [each.name for each in one.args if _is_idle(each, of, probed)]) >= UNEXPLAINED:
+        question = f"no launch tells what {', '.join(idle)} are"
     if unknown:
         question = f"the host fills __constant__ {', '.join(unknown)}, so say symbols="
     return Skeleton(f"{module}.{title}", "\n".join(part for line in lines for part in _short(line)), question)
@@ -394,7 +398,7 @@ def _told(
     is_plain = probed.grid in ((f"ceil({extent}/{threads})",), ("1",)) and len(probed.block) == 1
     is_plain = is_plain and bool(inputs or updates) and extent.isidentifier()
     is_plain = is_plain and not (drawn or probed.where or probed.threads or probed.shared or probed.indices)
-    idle = [each for each in one.args if _is_whole(each, of) and _safe(each.name) not in probed.names]
+    idle = [each for each in one.args if _is_idle(each, of, probed)]
     # What grows with the square of a number, or has it many times, is slow soon.
     twice = [dim for each in probed.shapes.values() for dim, count in Counter(each.split()).items() if count > 1]
     many = [match[2] for each in probed.shapes.values() for match in _MANY.finditer(each)]
@@ -466,7 +470,7 @@ def _is_strided(one: Signature, probed: Probed | None) -> bool:
     """True if a kernel takes any number of blocks and of threads."""
     if probed and (probed.names & _FREE or probed.threads or one.shares):
         return False
-    return one.flow is not None and one.flow.strided
+    return one.flow is not None and one.flow.strided and not one.flow.crosses
 
 
 def _kinds(alike: Sequence[Signature], written: set[str]) -> dict[str, str]:
@@ -517,6 +521,11 @@ def _probed(one: Signature, of: Mapping[str, str]) -> Probed | None:
 def _safe(name: str) -> str:
     """A name that means nothing else in a declaration."""
     return f"{name}_" if name in _OWN or name in FUNCTIONS or name in FREE or iskeyword(name) else name
+
+
+def _is_idle(number: Taken, of: Mapping[str, str], probed: Probed) -> bool:
+    """True for a whole number that no shape and no grid depends on."""
+    return _is_whole(number, of) and _safe(number.name) not in probed.names
 
 
 def _is_whole(number: Taken, of: Mapping[str, str]) -> bool:

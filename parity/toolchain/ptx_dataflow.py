@@ -39,6 +39,7 @@ _TABLE = re.compile(
     r"^[ \t]*(?:\.\w+ )*\.const (?:\.align \d+ )?\.[a-z]+(?P<bits>\d+) (?P<name>[\w$]+)(?:\[(?P<count>\d+)\])?;",
     re.MULTILINE,
 )
+_CROSSES = re.compile(r"\b(?:shfl|vote|match|redux|activemask|bar\.warp)\b")
 _BLOCK_AXIS = re.compile(r"%ctaid\.([xyz])")
 _TYPES = re.compile(r"[bsuf](?:8|16|32|64|128)|f16x2|bf16x2|bf16")
 
@@ -103,7 +104,8 @@ class Flow:
     ``escaped`` pointers go where they are not followed. ``threads`` is the size of the block that it is compiled for,
     empty where it does not say. ``strided`` says that an index goes on by the size of the grid, ``axes`` along which
     axes of the grid blocks are told apart, and ``thread_axes`` along which threads of a block access places of their
-    own. ``dynamic`` says that it uses shared memory whose size the launch says.
+    own. ``dynamic`` says that it uses shared memory whose size the launch says, ``crosses`` that threads of a warp
+    exchange values.
     """
 
     types: tuple[str, ...]
@@ -115,6 +117,7 @@ class Flow:
     axes: frozenset[str] = frozenset()
     thread_axes: frozenset[str] = frozenset()
     dynamic: bool = False
+    crosses: bool = False
     tables: Mapping[str, Table] = field(default_factory=dict)
 
 
@@ -127,7 +130,9 @@ def flows(ptx: str) -> dict[str, Flow]:
         words = set(_WORD.findall(entry["body"]))
         kernel = _Kernel(entry)
         tables = {name: Table(sizes[name], kernel.read_as(name)) for name in sorted(words & set(sizes))}
-        found[entry["name"]] = replace(kernel.flow(), dynamic=not words.isdisjoint(dynamic), tables=tables)
+        crosses = _CROSSES.search(entry["body"]) is not None
+        flow = replace(kernel.flow(), dynamic=not words.isdisjoint(dynamic), crosses=crosses, tables=tables)
+        found[entry["name"]] = flow
     return found
 
 
