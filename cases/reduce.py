@@ -31,6 +31,9 @@ def is_float(dtype: str) -> bool:
 SUMS = ((3,), (2, 3), (3, 1, 4), (5, 13), (33, 31), (0,), (2, 0), ())
 EXTREMA = ((3,), (2, 3), (3, 1, 4), (5, 13), (33, 31), ())
 SOME = "prod(kept) > 0 and prod(terms) > 0"  # the host refuses an extremum of nothing, and launches nothing for none
+# Data of which any slot may be the extremum, in types of which 4 Mi elements are soon walked over.
+ANY_SLOT = (("unit", lambda t: t in ("f16", "bf16", "f32")), ("bits", lambda t: t in ("u8", "u32")))
+SUMMED_SLOTS = (("small", lambda t: t not in ("i64", "f64")),)
 ONE_DIM = f"reduced == 1 and {SOME}"
 
 
@@ -78,6 +81,10 @@ def fast(
                 lambda t: t in ("u32", "bf16", "f64"),
             ),
             Named("as many, with gaps", "x=4097x3:5,1~small@0 reduced=1 threads=32"),
+            *(
+                Named("as many, of rows for all slots", f"x=4096x897~{data}@0 reduced=1 threads=1024", only)
+                for data, only in (SUMMED_SLOTS if name == "sum" else ANY_SLOT)
+            ),
             Named("long rows, few threads", "x=2x2050~unit@0 reduced=1 threads=32"),
             Named("long columns, many threads", "x=2x2050:1,2~unit@0 reduced=1 threads=1024"),
             Named("ties among as many", "x=4130x100~small@0 reduced=1", lambda t: t in ("u8", "f32")),

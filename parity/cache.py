@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import logging
 import os
@@ -76,7 +77,13 @@ class Cache:
             with _turn(folder):
                 if sound := self._sound(key):
                     return sound, True
-                build(scratch)
+                try:
+                    build(scratch)
+                except OSError as error:
+                    elsewhere = error.filename is not None and not Path(error.filename).is_relative_to(self.root)
+                    if elsewhere or error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                        raise
+                    raise self._unwritable(error) from error
                 try:
                     (scratch / SEAL).write_text(_seal_of(scratch))
                     scratch.rename(folder)

@@ -18,7 +18,7 @@ from parity.drawing import cases_of
 from parity.fitting import check, parsed
 from parity.given import Given, Params, Shape, Step, given_of
 from parity.launch import Launch, Tiled
-from parity.listed import bench_cases, divergences_of, named_cases
+from parity.listed import bench_cases, divergences_of, edge_cases, named_cases
 from parity.validation import check_declaration
 
 __all__ = ["Call", "Entry", "Given", "Named", "Op", "Params", "Shape", "Step", "Work"]
@@ -63,6 +63,10 @@ class Op(Declaration):
     def named_cases(self, dtypes: Sequence[str], *, launches: str = "any") -> list[tuple[str, Case]]:
         """Title and case of every named case for these dtypes; ``launches`` as for ``cases``."""
         return named_cases(self, dtypes, launches)
+
+    def edge_cases(self, drawn: Sequence[Case], *, launches: str = "any") -> list[tuple[str, Case]]:
+        """Title and case of the edges that are made of drawn cases: these with other data, or another launch."""
+        return edge_cases(self, drawn, launches)
 
     def divergences(self, dtypes: Sequence[str]) -> dict[str, str]:
         """The id of the known divergence that a named case for these dtypes is about, by the case's text."""

@@ -55,9 +55,9 @@ _LIST = MappingProxyType({"action": "extend", "type": names, "default": []})
 OPTIONS: Mapping[str, Option] = {
     "runner": Option(
         "NAME",
-        f"what executes (default: {DEFAULT_RUNNER}, and {CUDA_SIDE} if an op has no reference); recorded=FILE replays "
-        "the cases that parity record stored there. May be repeated: then the runners stand side by side, and CUDA is "
-        "compared with AMD",
+        f"what executes (default: {DEFAULT_RUNNER}, and {CUDA_SIDE} if an op has no reference; {CUDA_SIDE} alone if "
+        "all targets are CUDA's); recorded=FILE replays the cases that parity record stored there. May be repeated: "
+        "then the runners stand side by side, and CUDA is compared with AMD",
         settings={"action": "append", "default": []},
     ),
     "target": Option(

@@ -352,11 +352,9 @@ def load_suite(kernels: Path, cases: Path, *, sides: Sides | None = None) -> Sui
         UsageError: a folder is missing or empty, or nothing in it can be used (with file and line).
     """
     if not kernels.is_dir():
-        raise UsageError(f"the kernels folder {kernels} does not exist; set [tool.parity] kernels in pyproject.toml")
+        raise _absent("kernels folder", kernels, "kernels")
     if sides and sides.ported and not sides.ported.is_dir():
-        raise UsageError(
-            f"the folder of the port {sides.ported} does not exist; set [tool.parity] hip in pyproject.toml"
-        )
+        raise _absent("folder of the port", sides.ported, "hip")
     ops: dict[str, Op] = {}
     places: dict[str, Path] = {}
     problems: list[str] = []
@@ -396,6 +394,17 @@ def load_suite(kernels: Path, cases: Path, *, sides: Sides | None = None) -> Sui
     return replace(suite, problems=(*problems, *complaints), found=found)
 
 
+def _absent(what: str, folder: Path, key: str) -> UsageError:
+    """The error for a folder that is not there, or whose name the locale cannot say."""
+    encoding = sys.getfilesystemencoding()
+    locale = (
+        ""
+        if encoding == "utf-8" or str(folder).isascii()
+        else (f"; the locale of this process reads names of files as {encoding}: if they are UTF-8, set PYTHONUTF8=1")
+    )
+    return UsageError(f"the {what} {folder} does not exist; set [tool.parity] {key} in pyproject.toml{locale}")
+
+
 def _keyword_meant(error: BaseException) -> str:
     """The fields that may have been meant by a name that a declaration does not have."""
     known = {each.__name__: [field.name for field in fields(each)] for each in (Op, Named, Step)}
@@ -405,7 +414,7 @@ def _keyword_meant(error: BaseException) -> str:
 
 def _case_files(folder: Path) -> list[Path]:
     if not folder.is_dir():
-        raise UsageError(f"the cases folder {folder} does not exist; set [tool.parity] cases in pyproject.toml")
+        raise _absent("cases folder", folder, "cases")
     found = sorted(path for path in folder.glob("*.py") if not path.name.startswith("_"))
     if not found:
         raise UsageError(f"the cases folder {folder} holds no *.py")

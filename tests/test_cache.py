@@ -1,5 +1,6 @@
 """The content-addressed cache: complete entries or none."""
 
+import errno
 import subprocess
 import sys
 import threading
@@ -188,3 +189,11 @@ def test_a_text_is_kept_until_it_is_forgotten_or_damaged(tmp_path):
     cache.note(KEY, "text", "kept")
     (cache.folder(KEY) / "text").write_text("spoiled")
     assert cache.noted(KEY, "text") is None
+
+
+def test_a_full_disk_is_said_to_be_that_of_the_cache(tmp_path):
+    def build(folder):
+        raise OSError(errno.ENOSPC, "No space left on device")  # as a write without a name does
+
+    with pytest.raises(SystemLacks, match=rf"cannot write the cache folder {tmp_path}: No space left on device; set"):
+        Cache(tmp_path).get("ab12", build)

@@ -149,6 +149,14 @@ def test_a_folder_of_the_configuration_that_is_not_there_is_named(folders, line,
         find_suite(folders)
 
 
+def test_a_name_that_the_locale_cannot_say_is_told_with_what_helps(folders, monkeypatch):
+    with pytest.raises(UsageError, match=r"größe does not exist; set \[tool.parity\] kernels in pyproject.toml$"):
+        load_suite(folders / "größe", folders / "cases")
+    monkeypatch.setattr("sys.getfilesystemencoding", lambda: "iso8859-1")
+    with pytest.raises(UsageError, match="reads names of files as iso8859-1: if they are UTF-8, set PYTHONUTF8=1"):
+        load_suite(folders / "größe", folders / "cases")
+
+
 def test_what_a_case_file_prints_is_no_result(folders, capsys):
     path = folders / "cases" / "mine.py"
     path.write_text(f"print('hello')\n{path.read_text()}")

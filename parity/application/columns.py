@@ -178,11 +178,15 @@ def columns(specs: Sequence[str], targets: Sequence[str], find: Find = available
     )
 
 
-def default_runners(entries: Iterable[Entry], find: Find = available) -> tuple[str, ...]:
-    """The runners of a run of these kernels that names none; ``find`` as in ``columns``.
+def default_runners(entries: Iterable[Entry], targets: Iterable[str] = (), find: Find = available) -> tuple[str, ...]:
+    """The runners of a run of these kernels for these targets that names none; ``find`` as in ``columns``.
 
-    Those without a reference need CUDA's side, which is executed on the CPU where there is nvcc.
+    Those without a reference need CUDA's side, which is executed on the CPU where there is nvcc. Targets that all are
+    CUDA's need nothing else.
     """
+    asked = [target(name).vendor for name in targets]
+    if asked and set(asked) == {"cuda"}:
+        return (CUDA_SIDE,)
     needed = any(entry.op.reference is None for entry in entries if entry.op.kernel)
     return both_sides(find) if needed else (DEFAULT_RUNNER,)
 

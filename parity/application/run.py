@@ -108,7 +108,7 @@ class Run:
         suite = suite or find_suite()
         selection = suite.select(selectors, dtypes)
         find = cluster.available if cluster else available
-        chosen = runners or default_runners(suite.entries_of(selection), find)
+        chosen = runners or default_runners(suite.entries_of(selection), targets, find)
         return cls(suite, selection, columns(chosen, targets, find), settings or Settings(), cluster=cluster)
 
     @classmethod

@@ -8,8 +8,10 @@ import gc
 import importlib
 import logging
 import os
+import shutil
 import signal
 import sys
+import textwrap
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -216,6 +218,13 @@ class _Version(argparse.Action):
         parser.exit()
 
 
+def _folded(text: str) -> str:
+    """Paragraphs as wide as the terminal; what is indented stays as it is."""
+    width = min(shutil.get_terminal_size().columns, 120)
+    parts = text.split("\n\n")
+    return "\n\n".join(each if "\n " in f"\n{each}" else textwrap.fill(each, width) for each in parts)
+
+
 def parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     """The parser for these arguments: it has all commands, and the options of the one that they name."""
     # Imported here and not at the top: it takes half a second, which has to begin where signals are held.
@@ -249,7 +258,8 @@ def parser(argv: Sequence[str]) -> argparse.ArgumentParser:
         )
         if name in argv:  # what the others need is not imported
             module = importlib.import_module(f"parity.cli.{file}")
-            command.description = (module.__doc__ or summary).strip()
+            command.description = _folded((module.__doc__ or summary).strip())
             module.options(command)
+            command.epilog = command.epilog and _folded(command.epilog)
             command.set_defaults(command=module.main)
     return found

@@ -197,7 +197,8 @@ def _cache() -> Iterator[Fact]:
         yield Fact("cache", "size", held, str(error), needed=True)
         return
     most = "no limit" if allowed is None else f"at most {allowed / 2**20:.0f} MiB"
-    yield Fact("cache", "size", f"{held}, {most} ({LIMIT}={os.environ.get(LIMIT) or 'unset'})")
+    said = f"{LIMIT}={os.environ[LIMIT]}" if os.environ.get(LIMIT) else f"{LIMIT} sets another limit"
+    yield Fact("cache", "size", f"{held}, {most} ({said})")
 
 
 def _runners() -> Iterator[Fact]:

@@ -12,6 +12,7 @@ from parity.drawn import drawn_cases
 from parity.engine.known import Known
 from parity.engine.results import Column, Task
 from parity.op import Entry
+from parity.options import EXAMPLES
 from parity.runners import OpRunner, Runner, described
 from parity.side import Sides
 from parity.suite import Selection, Suite, load_suite
@@ -26,9 +27,10 @@ SECONDS = 60.0
 class Plan:
     """A run: everything that decides its outcome, in a form that pickles (ops hold functions, so they are named).
 
-    ``examples`` cases are drawn per kernel entry beside the named ones, from ``seed``. ``code`` maps a module and a
-    column to the code object that runs there, if one does. A case that gives no answer within ``seconds`` is ended. A
-    failure that is ``known`` is marked, and not made smaller. ``sides`` is how the suite's kernels are compiled.
+    ``examples`` cases are drawn per kernel entry beside the named ones, from ``seed``; if they are as many as usual,
+    the edges of an op (``Op.edge_cases``) come beside them. ``code`` maps a module and a column to the code object that
+    runs there, if one does. A case that gives no answer within ``seconds`` is ended. A failure that is ``known`` is
+    marked, and not made smaller. ``sides`` is how the suite's kernels are compiled.
     ``launches`` is "any", or "host" if drawn and named cases keep to the host's own launches. ``specs`` has what
     makes a runner, by the spec of its columns, where its file lies at another place.
     """
@@ -115,6 +117,9 @@ class Plan:
             fulfils = f"fulfils where={op.where!r} and " if op.where else ""
             raise op.mistake(f"nothing that is drawn {fulfils}has a launch; give choices= that do")
         cases += [("", text) for text in found]
+        if self.examples >= EXAMPLES:
+            edges = op.edge_cases([op.parse(text) for text in found], launches=launches)
+            cases += [(title, str(case)) for title, case in edges]
         drawn = {text for _, text in cases}
         return cases + [(title, text) for title, text in (*suite.found_cases(entry), *task.also) if text not in drawn]
 

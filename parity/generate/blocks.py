@@ -96,6 +96,16 @@ def _special(dtype: DType, index: Array, random: Array, points: Array) -> Array:
     return blocks
 
 
+def _subnormal(dtype: DType, index: Array, random: Array, points: Array) -> Array:
+    """Random bytes, with scales that are subnormal numbers or zeros of either sign."""
+    blocks = _bits(dtype, index, random, points)
+    for name in scales_of(dtype):
+        kind = of_array(blocks[name])
+        exponent = kind.bits.type((1 << (8 * kind.itemsize - kind.precision)) - 1 << (kind.precision - 1))
+        blocks[name] = (blocks[name].view(kind.bits) & ~exponent).view(kind.numpy)
+    return blocks
+
+
 def _patterns(dtype: DType, index: Array, random: Array, points: Array) -> Array:
     """Every byte at every place of a block, in 256 consecutive blocks; the scales are 1, a second one is 2."""
     places = np.arange(dtype.itemsize, dtype=np.uint64)
@@ -132,4 +142,5 @@ BLOCK_STREAMS: dict[str, Callable[[DType, Array, Array, Array], Array]] = {
     "bits": _bits,
     "patterns": _patterns,
     "equal": _equal,
+    "subnormal": _subnormal,
 }

@@ -22,6 +22,10 @@ __all__ = ["STREAMS", "elements", "has_stream", "is_stream", "quiet", "streams_o
 
 _NUMBER = r"-?\d+(?:\.\d+)?(?:e-?\d+)?"
 _RANGE = re.compile(rf"(?P<low>{_NUMBER})\.\.(?P<high>{_NUMBER})")
+RUN = 64
+"""The number of equal neighbours in ``runs``."""
+WIDTHS = (2, 4, 8, 11, 24, 53)
+"""Significant bits of the numbers between which those of ``halfway`` lie: 2, and those of the floating-point types."""
 Stream = Callable[[DType, Array, Array, Array], Array]
 
 
@@ -171,6 +175,32 @@ def _mixed(dtype: DType, index: Array, random: Array, points: Array) -> Array:
     return result
 
 
+def _runs(dtype: DType, index: Array, random: Array, points: Array) -> Array:
+    """One special value over and over, then the next: whole rows hold nothing else."""
+    return _special(dtype, index // np.uint64(RUN), random, points)
+
+
+def _halfway(dtype: DType, index: Array, random: Array, points: Array) -> Array:
+    """Halfway between two numbers of fewer bits, or next to that, where rounding twice goes wrong; a quarter of those
+    that are no integers are about half of a unit in the last place of 1, which makes sums of the others ties.
+    """
+    own = dtype.precision or 8 * dtype.itemsize - (dtype.kind == "int")
+    widths = np.array([width for width in WIDTHS if width < own], np.uint64)
+    width = widths[(field(random, 0, 16) % np.uint64(len(widths))).astype(np.int64)]
+    one, left = np.uint64(1), np.uint64(own) - width
+    leading = (one << (width - one)) + (field(random, 16, 32) & ((one << (width - one)) - one))
+    nudge = (field(random, 48, 8) % np.uint64(3)).astype(np.int64) - 1
+    significand = ((leading << left) + (one << (left - one)) + nudge.astype(np.uint64)).astype(np.uint64)
+    if not dtype.is_float:
+        whole: Array = significand >> field(random, 56, 2)
+        return whole.astype(dtype.numpy)
+    half_unit = field(random, 60, 2) == 0
+    significand = np.where(half_unit, (one << np.uint64(own - 1)) + np.maximum(nudge, 0).astype(np.uint64), significand)
+    exponent = np.where(half_unit, -own, field(random, 56, 2).astype(np.int64)) - (own - 1)
+    sign = 1.0 - 2.0 * field(random, 58, 1).astype(np.float64)
+    return dtype.convert(sign * np.ldexp(significand.astype(np.float64), exponent))
+
+
 STREAMS: dict[str, Stream] = {
     "normal": _normal,
     "unit": _unit,
@@ -183,6 +213,8 @@ STREAMS: dict[str, Stream] = {
     "small": _small,
     "sorted": _sorted,
     "probability": _probability,
+    "runs": _runs,
+    "halfway": _halfway,
 }
 
 

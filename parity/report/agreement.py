@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from parity.compare import Conclusion
 from parity.engine import Column
+from parity.errors import count_of
 from parity.report.matrix import Agreement, Cell, Matrix, joined
 
 __all__ = [
@@ -96,4 +97,5 @@ def agreement_summary(matrix: Matrix) -> str:
     total = joined(found)
     targets = [column.target for column, cells in matrix.by_column() if any(cell.agreement for cell in cells)]
     counts = [f"{count} {each}" for each in Conclusion if (count := total.conclusions.get(each))]
-    return f"{' '.join(targets)} against {total.witness}: {total.cases} results compared, {', '.join(counts)}"
+    compared = f"{count_of(total.cases, 'result')} compared"
+    return f"{' '.join(targets)} against {total.witness}: {', '.join([compared, *counts])}"

@@ -22,8 +22,8 @@ __all__ = ["Missed", "Total", "as_dict", "lines", "survey", "totals"]
 class Total:
     """The machine code of a column, of all kernels.
 
-    Of the blocks that were not reached, ``explained`` are those of which the code itself says why, ``library`` those of
-    library functions; None where that was not asked.
+    Of the blocks that were not reached, ``explained`` are those of which the code itself says why, ``library`` others
+    of library functions, ``branches`` others that only lead from one block to another; None where that was not asked.
     """
 
     column: str
@@ -33,6 +33,7 @@ class Total:
     directions_reached: int
     explained: int | None = None
     library: int | None = None
+    branches: int | None = None
 
     def __str__(self) -> str:
         blocks = f"{self.blocks_reached:,} of {self.blocks:,} basic blocks reached"
@@ -45,13 +46,14 @@ class Total:
     @property
     def _rest(self) -> str:
         """The known facts about blocks that were not reached."""
-        if self.explained is None or self.library is None or self.blocks == self.blocks_reached:
+        known = (self.explained, self.library, self.branches)
+        if None in known or self.blocks == self.blocks_reached:
             return ""
-        missing, other = self.blocks - self.blocks_reached, self.blocks - self.explained - self.library
+        missing, other = self.blocks - self.blocks_reached, self.blocks - sum(each or 0 for each in known)
         return (
             f"\n  not reached: {missing:,}; with a reason above: {self.explained:,}, of library functions: "
-            f"{self.library:,}; without these {self.blocks_reached:,} of {other:,} were reached"
-            f"{_percent(self.blocks_reached, other)}"
+            f"{self.library:,}, branches alone: {self.branches:,}; without these {self.blocks_reached:,} of {other:,} "
+            f"were reached{_percent(self.blocks_reached, other)}"
         )
 
 
@@ -94,17 +96,23 @@ def survey(
 ) -> tuple[list[Total], list[Missed]]:
     """The coverage of each column, and the gaps: the project's own lines first."""
     groups: dict[tuple[Kind, str, str], list[tuple[Gap, str, str]]] = {}
-    explained: Counter[str] = Counter()
-    library: Counter[str] = Counter()
+    counts: Counter[tuple[str, str]] = Counter()
     for kernel, column, gaps in _gaps(matrix, suite, code):
         for block in gaps:
-            if any(each.kind is Kind.LIBRARY for each in block):
-                library[str(column)] += 1
-            elif any(reason_of(each, suite.kernels) for each in block):
-                explained[str(column)] += 1
-            for gap in block:
+            explained = any(reason_of(each, suite.kernels) for each in block)
+            counts[str(column), "explained" if explained else block[0].kind] += 1
+            for each in block:
+                gap = replace(each, kind=Kind.COPY) if explained and each.kind is Kind.BRANCH else each
                 groups.setdefault((gap.kind, gap.line, gap.header), []).append((gap, kernel, column.target))
-    columns = [replace(each, explained=explained[each.column], library=library[each.column]) for each in totals(matrix)]
+    columns = [
+        replace(
+            each,
+            explained=counts[each.column, "explained"],
+            library=counts[each.column, Kind.LIBRARY],
+            branches=counts[each.column, Kind.BRANCH],
+        )
+        for each in totals(matrix)
+    ]
     found = [_missed(suite, where) for where in groups.values()]
     order = [*Kind]
     found.sort(key=lambda each: (order.index(each.kind), each.file, each.first))
@@ -174,6 +182,7 @@ _HEADS = {
     Kind.LINE: ("lines of which nothing ran", "bold"),
     Kind.COPY: ("lines that ran, but not in every copy that the compiler made of them", "bold"),
     Kind.LIBRARY: ("library functions, which have code for arguments that no case has", "bold"),
+    Kind.BRANCH: ("branches alone, which compute nothing", "bold"),
 }
 
 
@@ -182,8 +191,8 @@ def lines(reached: Sequence[Total], found: Sequence[Missed], *, full: bool = Fal
     for kind, (head, style) in _HEADS.items():
         if chosen := [each for each in found if each.kind is kind]:
             yield head, style
-            if kind is Kind.LIBRARY and not full:
-                yield from ((line, "") for line in _functions(chosen))
+            if kind in (Kind.LIBRARY, Kind.BRANCH) and not full:
+                yield from ((line, "") for line in _files(chosen))
             else:
                 for each in chosen:
                     yield from _lines_of(each, full)
@@ -206,15 +215,15 @@ def _lines_of(each: Missed, full: bool) -> Iterator[tuple[str, str]]:
     yield f"    in    {names} ({' '.join(each.targets)})", "dim"
 
 
-def _functions(found: Sequence[Missed]) -> Iterator[str]:
-    """A line for each header."""
-    headers: dict[str, list[Missed]] = {}
+def _files(found: Sequence[Missed]) -> Iterator[str]:
+    """A line for each header, or each file of the project."""
+    files: dict[str, list[Missed]] = {}
     for each in found:
-        headers.setdefault(each.header.rpartition(":")[0], []).append(each)
-    for header, group in headers.items():
+        files.setdefault(each.header.rpartition(":")[0] or each.file or "(the compiler's own code)", []).append(each)
+    for file, group in files.items():
         blocks = sum(each.blocks for each in group)
         kernels = len({kernel for each in group for kernel in each.kernels})
-        yield f"  {header}: {count_of(blocks, 'block')} in {count_of(kernels, 'kernel')}"
+        yield f"  {file}: {count_of(blocks, 'block')} in {count_of(kernels, 'kernel')}"
 
 
 def _percent(part: int, whole: int) -> str:

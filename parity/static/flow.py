@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from parity.codeobject import CodeObject
 from parity.emulator.codegen import items_of, runs_of
-from parity.emulator.isa import BRANCHES
+from parity.emulator.isa import BRANCHES, IGNORED
 from parity.emulator.parse import Instruction, KernelCode, kernel_code
 from parity.emulator.ptx import flow, functions_of
 from parity.toolchain.targets import target
@@ -15,6 +15,7 @@ from parity.toolchain.targets import target
 __all__ = ["Block", "blocks_of", "places_of"]
 
 _ENDS = ("s_endpgm", "s_branch", "s_setpc_b64")
+_EXEC = {"exec", "exec_lo", "exec_hi"}
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,18 @@ class Block:
     def last(self) -> Instruction:
         """The instruction that decides what follows: a branch, a change of EXEC, or the last before a label."""
         return self.instructions[-1]
+
+    @property
+    def computes(self) -> bool:
+        """False if it only leads from one block to another: it has branches, waits, and changes of EXEC alone."""
+        return not all(map(_leads, self.instructions))
+
+
+def _leads(instruction: Instruction) -> bool:
+    name = instruction.mnemonic
+    if name in IGNORED or name in BRANCHES or name == "s_branch" or name.startswith("bra") or "_saveexec_" in name:
+        return True
+    return name.startswith("s_") and not _EXEC.isdisjoint(instruction.operands)
 
 
 def blocks_of(code: CodeObject, symbol: str) -> tuple[Block, ...]:

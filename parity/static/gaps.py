@@ -34,12 +34,14 @@ _LARGE_TEXT = re.compile(r">>\s*32\b|\b(?:U?INT_MAX|UINT32_MAX|INT32_MAX|SIZE_MA
 
 class Kind(StrEnum):
     """Code that was not reached: a line of the project's files, with all code that it became in this kernel; further
-    code of a line that ran otherwise; code of a library function, whose line stands in a header of the toolchain.
+    code of a line that ran otherwise; code of a library function, whose line stands in a header of the toolchain;
+    branches alone, which compute nothing (``Block.computes``).
     """
 
     LINE = "line"
     COPY = "copy"
     LIBRARY = "library"
+    BRANCH = "branch"
 
 
 @dataclass(frozen=True)
@@ -119,6 +121,9 @@ def _of_block(
     where = (condition.header or condition.source or "") if condition else ""
     reason = _reason(block, guard)
     places = list(dict.fromkeys(_place(each) for each in block.instructions if each.source))
+    if not block.computes:
+        source, header = places[0] if places else ("", None)
+        return [Gap(Kind.BRANCH, source or "", where, header or "", reason)]
     never = [place for place in places if place not in lines]
     if not never:
         source, header = places[0] if places else ("", None)

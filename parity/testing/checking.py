@@ -80,10 +80,9 @@ class ParityCheck:
                 records = [record for task in plan.tasks for record in worker.perform(task)]
                 again: Reproduction = _Call(column.runner)
             else:
-                chosen = columns(
-                    [runner] if isinstance(runner, str) else runner or default_runners(suite.entries_of(selection)),
-                    [target] if isinstance(target, str) and target else target,
-                )
+                targets = [target] if isinstance(target, str) and target else target
+                runners = [runner] if isinstance(runner, str) and runner else runner
+                chosen = columns(runners or default_runners(suite.entries_of(selection), targets), targets)
                 settings = Settings(examples, seed) if chosen.live else Settings()
                 prepared = Run(replace(suite, known=None), selection, chosen, settings).build()
                 for each in prepared.built:

@@ -266,7 +266,9 @@ def _run(config: pytest.Config) -> Run:
         raise UsageError(f"--parity-launches {launches}: there are {' '.join(LAUNCHES)}{nearest(launches, LAUNCHES)}")
     suite = find_suite(**folders, launches=launches)
     selection = suite.select(())
-    chosen = columns(option.parity_runner or default_runners(suite.entries_of(selection)), option.parity_target)
+    chosen = columns(
+        option.parity_runner or default_runners(suite.entries_of(selection), option.parity_target), option.parity_target
+    )
     if chosen.compiled:
         raise UsageError(f"no runner can run {' or '.join(chosen.compiled)}; to see whether it compiles: parity build")
     examples, seed = option.parity_examples, option.parity_seed

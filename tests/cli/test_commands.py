@@ -220,6 +220,14 @@ def test_version_and_help(parity):
     assert "doctor" in parity("--help").out
 
 
+@pytest.mark.parametrize("command", ["run", "coverage", "hip-emulator", "why"])
+def test_help_is_no_wider_than_the_terminal(parity, monkeypatch, command):
+    monkeypatch.setenv("COLUMNS", "80")
+    result = parity(command, "--help")
+    indented = [line for line in result.out.splitlines() if line.startswith("    parity ")]
+    assert max(len(line) for line in result.out.splitlines() if line not in indented) <= 80
+
+
 def test_a_misspelled_command_is_told_the_command_that_may_be_meant(parity):
     result = parity("rnu")
     assert result.code == 2 and "did you mean run?" in result.err and result.err.count("\n") == 1

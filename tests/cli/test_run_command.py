@@ -8,6 +8,7 @@ import shlex
 
 import pytest
 
+from parity.application import default_runners
 from parity.engine import read_record
 from parity.engine import run as execute
 from parity.runners.emulated import Emulated
@@ -197,6 +198,12 @@ def test_a_target_that_the_runner_cannot_run(parity):
     result = parity("run", "affine_f32", "--target", "gfx90a")
     assert (result.code, result.out) == (3, "")
     assert "cannot run gfx90a" in result.err
+
+
+def test_targets_of_cuda_alone_are_executed_on_cuda_s_side(suite):
+    entries = suite.select(["affine_f32"]).entries
+    assert default_runners(entries, ["sm_90", "sm_80"]) == ("ptx",)
+    assert default_runners(entries, ["sm_90", "gfx1100"]) == default_runners(entries) == ("emulated",)
 
 
 def test_three_targets_side_by_side(parity):

@@ -68,7 +68,8 @@ def test_two_tensors_with_the_same_window_hold_different_data():
 
 
 def test_the_streams_are_what_they_were_when_records_were_made():
-    data = b"".join(elements(s, kind, 12345, 257, "w").tobytes() for s in BLOCK_STREAMS for kind in BLOCKS)
+    streams = ("normal", "small", "special", "mixed", "bits", "patterns", "equal")
+    data = b"".join(elements(s, kind, 12345, 257, "w").tobytes() for s in streams for kind in BLOCKS)
     assert hashlib.sha256(data).hexdigest() == "5a0bbfe1399be42aedc919bd5acbb1280d3aca5c5e1204a1397df4635c417c19"
 
 
@@ -159,6 +160,15 @@ def test_equal_data_have_one_byte_in_all_places(kind):
     assert (content == content[:, :1]).all()
     assert len(np.unique(content[:, 0])) > 100
     assert all(0 < abs(scale) < 16 for name in scales_of(kind) for scale in blocks[name])
+
+
+@all_blocks
+def test_subnormal_scales_are_nothing_else(kind):
+    blocks = elements("subnormal", kind, 0, 300, "w")
+    for name in scales_of(kind):
+        scales = blocks[name].astype(np.float64)
+        assert (np.abs(scales) < 2.0 ** of_array(blocks[name]).emin).all()
+        assert (scales > 0).any() and (scales < 0).any()
 
 
 @all_blocks

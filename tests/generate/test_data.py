@@ -27,7 +27,7 @@ def test_any_window_is_a_piece_of_the_whole(stream, dtype):
         assert piece.tobytes() == whole[start - 100 : start - 100 + count].tobytes()
 
 
-@pytest.mark.parametrize("stream", [s for s in STREAMS if s not in ("points", "sorted")])
+@pytest.mark.parametrize("stream", [s for s in STREAMS if s not in ("points", "sorted", "runs")])
 @pytest.mark.parametrize("dtype", USED, ids=str)
 def test_a_window_is_never_constant(stream, dtype):
     for start in (0, 1000, 123456):
@@ -90,6 +90,29 @@ def test_normal_data_have_the_spread_they_claim():
 def test_small_data_are_whole_numbers_whose_sums_are_exact(dtype):
     values = elements("small", dtype, 0, 400, "x").astype(np.float64)
     assert set(values) == set(range(0 if dtype.kind == "uint" else -4, 5))
+
+
+def test_runs_hold_one_special_value_after_the_other():
+    special = special_values(DTYPES["f16"])
+    runs = elements("runs", DTYPES["f16"], 0, 64 * len(special))
+    assert runs.tobytes() == np.repeat(special, 64).tobytes()
+
+
+@pytest.mark.parametrize(("of", "by", "to"), [("f64", "f32", "f16"), ("f32", "f16", "f8_e4m3")])
+def test_halfway_data_show_that_something_is_rounded_twice(of, by, to):
+    values = elements("halfway", DTYPES[of], 0, 2000)
+    once, twice = DTYPES[to].convert(values), DTYPES[to].convert(DTYPES[by].convert(values))
+    assert (once != twice).mean() > 0.01
+    usual = elements("normal", DTYPES[of], 0, 2000)
+    assert (DTYPES[to].convert(usual) != DTYPES[to].convert(DTYPES[by].convert(usual))).mean() < 0.01
+
+
+@pytest.mark.parametrize("name", ["i64", "u32", "i32"])
+def test_halfway_integers_are_ties_and_their_neighbours_in_a_float(name):
+    values = elements("halfway", DTYPES[name], 0, 2000)
+    apart = [int(value) - int(np.float32(value)) for value in values.tolist()]
+    nearest = [int(np.spacing(np.float32(value))) // 2 for value in values.tolist()]
+    assert {0, 1} <= {half - abs(error) for half, error in zip(nearest, apart, strict=True)}
 
 
 def test_an_unknown_stream_is_named():
