@@ -72,6 +72,8 @@ _DIM = re.compile(r"(?:\d+\*)?([A-Za-z_]\w*)")
 """A dim that tells the value of a name."""
 _MANY = re.compile(r"(\d{2,})\*([A-Za-z_]\w*)")
 """A dim that is large for small values of a name."""
+UNEXPLAINED = 3
+"""Whole numbers of a kernel that nothing depends on, from which on too little is known of it to guess."""
 _DRAWN = "(1, 2, 3, 7, 33, 300)"
 """What an extent is drawn from that is no dim of a tensor with data."""
 _COMPLETE = "Say shapes=, grid= and block= as the host has them, and take the # away."
@@ -85,10 +87,8 @@ _OWN = frozenset(("numel", "num_dims", "info", "threads", "blocks", "to", "shape
 class Taken:
     """An argument: its dtype and whether it may be written are unknown (empty, None) of a kernel of C linkage.
 
-    What PTX shows is None without it: ``is_input`` of what a pointer leads to, ``is_count`` of a number that bounds the
-    index of an element; ``bounds`` are the pointers into which it bounds another index, as that of a row. ``lanes`` are
-    the elements that are accessed at once; ``is_vector`` says that the type is one of so many, ``is_single`` that all
-    threads access the same ones, ``by_block`` that blocks have elements of their own.
+    What PTX shows is None without it: ``is_input`` of what a pointer leads to. ``lanes`` are the elements that are
+    accessed at once; ``is_vector`` says that the type is one of so many.
     """
 
     name: str
@@ -97,12 +97,8 @@ class Taken:
     is_pointer: bool
     is_written: bool | None = None
     is_input: bool | None = None
-    is_count: bool | None = None
-    bounds: tuple[str, ...] = ()
     lanes: int = 1
     is_vector: bool = False
-    is_single: bool = False
-    by_block: bool = False
 
 
 @dataclass(frozen=True)
@@ -218,16 +214,10 @@ def _seen(taken: Taken, place: int, flow: Flow | None, names: list[str], c_type:
         return taken
     use, bound, of = flow.uses.get((place, 0)), flow.bounds.get((place, 0)), flow.types[place]
     if use is None and not ("*" in c_type or (taken.is_pointer and of in ("u64", "b64") and bound is None)):
-        places = {*(bound.pointers if bound else ()), *flow.pitches.get((place, 0), ())}
-        other = tuple(dict.fromkeys(names[i] for i, _ in sorted(places)))
-        outputs = {key for key, each in flow.uses.items() if each.writes}
-        several = sum(bool(each.direct & outputs) for each in flow.bounds.values()) > 1
         return replace(
             taken,
             is_pointer=False,
             dtype=taken.dtype or (of if of in ("f32", "f64") else _INTEGERS.get(of, "")),
-            is_count=bound is not None and bool(bound.direct & outputs) and not several,
-            bounds=other,
         )
     found = {_ELEMENTS.get(each, "") for each in use.types} if use else set()
     dtype = taken.dtype or (found.pop() if len(found) == 1 else "")
@@ -239,8 +229,6 @@ def _seen(taken: Taken, place: int, flow: Flow | None, names: list[str], c_type:
         dtype=dtype,
         is_written=bool(use and use.writes),
         is_input=use is None or use.is_input,
-        is_single=use is not None and use.is_single,
-        by_block=use is not None and use.by_block,
     )
 
 
@@ -329,6 +317,8 @@ def _op(module: str, source: str, title: str, alike: list[Signature]) -> Skeleto
         ")",
     ]
     question = "" if probed or not one.probe or "info" in call.words else "no launch tells its shapes"
+    if probed and len(idle := [each.name for each in one.args if _is_idle(each, of, probed)]) >= UNEXPLAINED:
+        question = f"no launch tells what {', '.join(idle)} are"
     if unknown:
         question = f"the host fills __constant__ {', '.join(unknown)}, so say symbols="
     return Skeleton(f"{module}.{title}", "\n".join(part for line in lines for part in _short(line)), question)
@@ -408,7 +398,7 @@ def _told(
     is_plain = probed.grid in ((f"ceil({extent}/{threads})",), ("1",)) and len(probed.block) == 1
     is_plain = is_plain and bool(inputs or updates) and extent.isidentifier()
     is_plain = is_plain and not (drawn or probed.where or probed.threads or probed.shared or probed.indices)
-    idle = [each for each in one.args if _is_whole(each, of) and _safe(each.name) not in probed.names]
+    idle = [each for each in one.args if _is_idle(each, of, probed)]
     # What grows with the square of a number, or has it many times, is slow soon.
     twice = [dim for each in probed.shapes.values() for dim, count in Counter(each.split()).items() if count > 1]
     many = [match[2] for each in probed.shapes.values() for match in _MANY.finditer(each)]
@@ -480,7 +470,7 @@ def _is_strided(one: Signature, probed: Probed | None) -> bool:
     """True if a kernel takes any number of blocks and of threads."""
     if probed and (probed.names & _FREE or probed.threads or one.shares):
         return False
-    return one.flow is not None and one.flow.strided
+    return one.flow is not None and one.flow.strided and not one.flow.crosses
 
 
 def _kinds(alike: Sequence[Signature], written: set[str]) -> dict[str, str]:
@@ -531,6 +521,11 @@ def _probed(one: Signature, of: Mapping[str, str]) -> Probed | None:
 def _safe(name: str) -> str:
     """A name that means nothing else in a declaration."""
     return f"{name}_" if name in _OWN or name in FUNCTIONS or name in FREE or iskeyword(name) else name
+
+
+def _is_idle(number: Taken, of: Mapping[str, str], probed: Probed) -> bool:
+    """True for a whole number that no shape and no grid depends on."""
+    return _is_whole(number, of) and _safe(number.name) not in probed.names
 
 
 def _is_whole(number: Taken, of: Mapping[str, str]) -> bool:

@@ -39,6 +39,7 @@ _TABLE = re.compile(
     r"^[ \t]*(?:\.\w+ )*\.const (?:\.align \d+ )?\.[a-z]+(?P<bits>\d+) (?P<name>[\w$]+)(?:\[(?P<count>\d+)\])?;",
     re.MULTILINE,
 )
+_CROSSES = re.compile(r"\b(?:shfl|vote|match|redux|activemask|bar\.warp)\b")
 _BLOCK_AXIS = re.compile(r"%ctaid\.([xyz])")
 _TYPES = re.compile(r"[bsuf](?:8|16|32|64|128)|f16x2|bf16x2|bf16")
 
@@ -56,8 +57,7 @@ class Use:
 
     ``first`` is the first of these that stands in the text: what is written before it is read is no input.
     ``scattered`` says that places to write to come out of memory: what is not among them stays as it was. ``width`` is
-    the most bytes of one access, and it ``is_single`` if all are at one place. ``by_block`` says that blocks access
-    places of their own.
+    the most bytes of one access.
     """
 
     reads: frozenset[str] = frozenset()
@@ -65,8 +65,6 @@ class Use:
     first: Literal["ld", "st", "atom", ""] = ""
     scattered: bool = False
     width: int = 0
-    is_single: bool = False
-    by_block: bool = False
 
     @property
     def is_input(self) -> bool:
@@ -103,25 +101,23 @@ class Flow:
     """The use of a kernel's arguments.
 
     ``types`` are PTX's of the arguments, ``uses`` what it does with pointers and ``bounds`` with numbers, by place.
-    ``pitches`` are the pointers of whose addresses a number is a part, as the length of a row is.
     ``escaped`` pointers go where they are not followed. ``threads`` is the size of the block that it is compiled for,
     empty where it does not say. ``strided`` says that an index goes on by the size of the grid, ``axes`` along which
-    axes of the grid blocks are told apart, ``thread_axes`` along which threads of a block access places of their own,
-    and ``by_thread`` that threads of all blocks are counted together. ``dynamic`` says that it uses shared memory whose
-    size the launch says. ``tables`` are the constants, by symbol, that it reads and the host has to fill.
+    axes of the grid blocks are told apart, and ``thread_axes`` along which threads of a block access places of their
+    own. ``dynamic`` says that it uses shared memory whose size the launch says, ``crosses`` that threads of a warp
+    exchange values.
     """
 
     types: tuple[str, ...]
     uses: Mapping[Key, Use] = field(default_factory=dict)
     bounds: Mapping[Key, Bound] = field(default_factory=dict)
-    pitches: Mapping[Key, frozenset[Key]] = field(default_factory=dict)
     escaped: frozenset[Key] = frozenset()
     threads: tuple[int, ...] = ()
     strided: bool = False
     axes: frozenset[str] = frozenset()
     thread_axes: frozenset[str] = frozenset()
-    by_thread: bool = True
     dynamic: bool = False
+    crosses: bool = False
     tables: Mapping[str, Table] = field(default_factory=dict)
 
 
@@ -134,7 +130,9 @@ def flows(ptx: str) -> dict[str, Flow]:
         words = set(_WORD.findall(entry["body"]))
         kernel = _Kernel(entry)
         tables = {name: Table(sizes[name], kernel.read_as(name)) for name in sorted(words & set(sizes))}
-        found[entry["name"]] = replace(kernel.flow(), dynamic=not words.isdisjoint(dynamic), tables=tables)
+        crosses = _CROSSES.search(entry["body"]) is not None
+        flow = replace(kernel.flow(), dynamic=not words.isdisjoint(dynamic), crosses=crosses, tables=tables)
+        found[entry["name"]] = flow
     return found
 
 
@@ -159,7 +157,6 @@ class _Kernel:
         self._stored: set[str] = set()
         self._passed: set[str] = set()
         self._fetched: set[str] = set()
-        self._products: list[str] = []
         self._symbols: dict[str, set[str]] = {}
         self._constants: list[tuple[str, str]] = []
         for match in _INSTRUCTION.finditer(entry["body"]):
@@ -182,15 +179,12 @@ class _Kernel:
                 reads = use.reads | {kind} if what != "st" else use.reads
                 writes = use.writes | {kind} if what != "ld" else use.writes
                 scattered = use.scattered or (what == "st" and bool(self._slice(address) & self._fetched))
-                single = not self._indices(address) and (use.is_single or key not in uses)
-                by_block = use.by_block or "%ctaid.x" in self._slice(address)
-                uses[key] = Use(reads, writes, use.first or what, scattered, max(use.width, width), single, by_block)
+                uses[key] = Use(reads, writes, use.first or what, scattered, max(use.width, width))
                 where.setdefault(key, set()).add(address)
         return Flow(
             tuple(each["type"] for each in self._parameters),
             uses,
             self._bounds(where),
-            self._pitches(where),
             frozenset(
                 {key for register in self._stored for key in self._keys(register) & known}
                 | {key for register in self._passed for key in self._pointed(register, known)}
@@ -205,7 +199,6 @@ class _Kernel:
                 for source in self._slice(address)
                 if source.startswith("%tid.")
             ),
-            any("%ctaid.x" in made and "%ntid.x" in made for made in map(self._slice, self._products)),
         )
 
     def read_as(self, table: str) -> frozenset[str]:
@@ -235,23 +228,6 @@ class _Kernel:
                         old = bounds.get(key, Bound(frozenset(), frozenset()))
                         bounds[key] = Bound(old.pointers | pointers, old.direct | direct)
         return bounds
-
-    def _pitches(self, where: Mapping[Key, set[str]]) -> dict[Key, frozenset[Key]]:
-        found: dict[Key, set[Key]] = {}
-        for pointer, addresses in where.items():
-            for each in {register for address in addresses for register in self._slice(address)}:
-                for key in self._loaded.get(each, set()) - set(where):
-                    found.setdefault(key, set()).add(pointer)
-        # The product of several numbers may bound an index as one.
-        for left, right in self._compared:
-            for number, index in ((left, right), (right, left)):
-                made, alike = self._slice(number), self._alike(index)
-                keys = {key for each in made for key in self._loaded.get(each, ())} - set(where)
-                if len(keys) > 1 and not any(each.startswith(("%tid", "%ctaid")) for each in made):
-                    pointers = {one for one, each in where.items() if any(alike & self._slice(a) for a in each)}
-                    for key in keys:
-                        found.setdefault(key, set()).update(pointers)
-        return {key: frozenset(pointers) for key, pointers in found.items()}
 
     def _read(self, op: list[str], operands: list[str], text: str) -> None:
         name = op[0]
@@ -298,8 +274,6 @@ class _Kernel:
                 pointer = operands[3:4] if name == "mad" else operands[1:2] if name == "sub" else operands[1:3]
                 moved = (source for operand in pointer for source in _REGISTER.findall(operand))
                 self._moved.setdefault(register, set()).update(moved)
-            if name in ("mul", "mad"):
-                self._products.append(register)
             if name in _SCALED:
                 factors = [source for operand in operands[1:3] for source in _REGISTER.findall(operand)]
                 if len(factors) == 1:  # by a size; two registers are a row and its length
@@ -343,10 +317,6 @@ class _Kernel:
         moved = self._closure(address, self._moved)
         scaled = {source for each in moved | self._addends(moved) for source in self._scaled.get(each, ())}
         return {each for source in scaled | self._addends(moved) for each in self._closure(source, self._same)}
-
-    def _indices(self, address: str) -> set[str]:
-        """All that goes into an address, but arguments and copies of them."""
-        return {each for each in self._slice(address) if not self._values(each) and not self._keys(each)}
 
     def _addends(self, moved: frozenset[str]) -> set[str]:
         return {source for each in moved for source in self._made.get(each, ())} - {
