@@ -284,7 +284,8 @@ def _op(module: str, source: str, title: str, alike: list[Signature]) -> Skeleto
     call = _told(one, of, probed, inputs, updates) if probed else _guessed(one, of, lanes, bool(inputs or updates))
     given = (*inputs, *call.params)
     guess_of_roles = "" if is_seen else "  # a guess: written; updates= are read as well"
-    types = [",".join(SUFFIXES.get(spelt, spelt) for spelt in each.types) or "f32" for each in alike]
+    usual = next((kind for kind in others.values() if kind in NUMBERS), "f32")
+    types = [",".join(SUFFIXES.get(spelt, spelt) for spelt in each.types) or usual for each in alike]
     spelling = {SUFFIXES[s]: s for each in alike for s in each.types if SUFFIXES.get(s, s) != s}
     lines = [
         f"# {one.text}" + (f", and {len(alike) - 1} more" if len(alike) > 1 else ""),

@@ -222,3 +222,13 @@ def test_without_nvcc_roles_are_guesses(parity, monkeypatch, tmp_path):
     (tmp_path / "kernels" / "seen.cu").write_text(SEEN)
     assert parity("init", tmp_path).code == 0
     assert "# a guess: written; updates= are read as well" in (tmp_path / "cases" / "seen.py").read_text()
+
+
+def test_a_kernel_of_one_type_is_listed_by_that_of_its_output(parity, tmp_path):
+    (tmp_path / "kernels").mkdir()
+    (tmp_path / "kernels" / "signs.cu").write_text(
+        "__global__ void sign(const float* x, int* out, int n) {\n"
+        "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n) out[i] = x[i] < 0.0f;\n}\n"
+    )
+    assert parity("init", tmp_path).code == 0
+    assert 'types=("i32",),' in (tmp_path / "cases" / "signs.py").read_text()
