@@ -6,7 +6,6 @@
 #pragma once
 
 #include "fragments.cuh"
-#include "reduction.cuh"
 
 /** A matrix in shared memory as matrix cores read it: STEP elements of each of ROWS rows, then the next STEP. */
 template <class T, u32 ROWS>
@@ -73,14 +72,14 @@ __device__ __forceinline__ void attend(const size_t keys, const size_t group, co
             scores[row][key] = score;
             largest = fmaxf(largest, score);
         }
-        largest = over_group<1, EACH>(largest, Maximum());
+        for (u32 mask = EACH / 2; mask; mask /= 2) largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, mask, EACH));
         f32 sum = 0;
         for (u32 key = part; key < KEYS; key += EACH) {
             const f32 score = scores[row][key], weight = score == -INFINITY ? 0 : expf(score - largest);
             weights(row, key) = T(weight);
             sum += weight;
         }
-        sum = over_group<1, EACH>(sum, Sum());
+        for (u32 mask = EACH / 2; mask; mask /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, mask, EACH);
         const f32 factor = before == largest ? 1 : expf(before - largest);
         total = total * factor + sum;
         for (u32 d = part; d < WIDTH; d += EACH) sums[row][d] *= factor;

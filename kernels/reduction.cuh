@@ -82,10 +82,10 @@ template <> __device__ __forceinline__ bf16 of_lane_xor(bf16 x, u32 mask) {
     return to_bf16(of_lane_xor(to_f32(x), mask));
 }
 
-/** Each of SIZE neighbouring lanes gets the values of all of them, or of every APART-th, folded over a butterfly. */
-template <u32 APART = 1, u32 SIZE = GROUP, class T, class Fold>
+/** Every lane of a group gets the values of all its lanes, or of every APART-th, folded over a butterfly. */
+template <u32 APART = 1, class T, class Fold>
 __device__ __forceinline__ T over_group(T value, Fold fold) {
-    for (u32 mask = SIZE / 2; mask >= APART; mask /= 2) value = fold(value, of_lane_xor(value, mask));
+    for (u32 mask = GROUP / 2; mask >= APART; mask /= 2) value = fold(value, of_lane_xor(value, mask));
     return value;
 }
 
