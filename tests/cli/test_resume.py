@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from negating import NEGATING
 
 from parity.application import load
 from parity.cli import main
@@ -17,7 +18,9 @@ from parity.compare import Status
 from parity.engine import RecordWriter
 
 RUN = ("unary.neg", "--dtype", "f16,bf16,f32,f64", "--examples", "1", "--seed", "5", "-j", "1")
-SLOW = """
+SLOW = (
+    NEGATING
+    + """
 from pathlib import Path
 
 class Slow(Negating):
@@ -28,6 +31,7 @@ class Slow(Negating):
         while Path("hold").exists() and kernel == Path("hold").read_text(): time.sleep(0.01)
         return super().execute(code, launch, buffers)
 """
+)
 """A runner that negates, where that is right and where it is not; it says what it executes, and waits when told."""
 
 
