@@ -214,7 +214,7 @@ def targets_of(runner: Runner, wanted: Sequence[str]) -> list[str]:
 def changed_sources(sources: Mapping[str, str], suite: Suite) -> Iterator[str]:
     """Names of the kernel sources and case files that no longer have these SHA-256, by name."""
     for name, before in sources.items():
-        path = (suite.cases if name.endswith(".py") else suite.kernels) / name
+        path = (suite.cases if name.endswith((".py", ".found")) else suite.kernels) / name
         if not (path.is_file() and sha256(path.read_bytes()).hexdigest() == before):
             yield name
 

@@ -33,6 +33,7 @@ from parity.report.folder import check_folder, write_texts
 from parity.report.recall import markdown, recall_summary, terminal
 from parity.report.tables import terminal_width
 from parity.toolchain import DEFAULT_TARGETS, TARGETS
+from parity.toolchain.targets import target
 
 __all__ = ["main", "options"]
 
@@ -82,6 +83,8 @@ def main(arguments: argparse.Namespace) -> int:
 def _main(arguments: argparse.Namespace, cluster: Cluster | None) -> int:
     suite, _ = select(arguments)
     check_folder(arguments.output)
+    if others := [name for name in arguments.target or () if target(name).vendor != "amd"]:
+        raise UsageError(f"--target {','.join(others)}: faults are planted in AMD's side; name a target of AMD's")
     run = Run.of(
         *arguments.selectors,
         dtypes=arguments.dtype,
