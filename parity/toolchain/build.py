@@ -466,7 +466,8 @@ def _read_one(source: Source, target: Target, cache: Cache) -> Built:
     path = source.prebuilt.get(target.name) or source.prebuilt.get("")
     try:
         if path is None or target.vendor == "cuda":
-            raise UsageError(f"{source.path.name} is not there, in its place {_names(source.prebuilt.values())}")
+            given = ", ".join(path.name for path in source.prebuilt.values())
+            raise UsageError(f"{source.path.name} is not there, in its place {given}")
         tools = disassembler.find_disassembler()
         key = digest(_own_digest(), source.module, str(tools), path.read_bytes())
         folder, cached = cache.get(key, functools.partial(_disassemble, source, path))
@@ -485,10 +486,6 @@ def _disassemble(source: Source, path: Path, folder: Path) -> None:
     copy.write_bytes(path.read_bytes())
     listing.write_text(disassembler.listing_of(copy, path.name))
     _write_record(folder, parse(listing.read_text(), source.module), listing, copy, sources=[source.name(path)])
-
-
-def _names(paths: Iterable[Path]) -> str:
-    return ", ".join(path.name for path in paths)
 
 
 def _built(source: Source, target: Target, folder: Path, seconds: float, cached: bool, made_by: str) -> Built:
