@@ -74,8 +74,8 @@ class _Program(ctypes.Structure):
 
 @dataclass(frozen=True)
 class Traits:
-    """What the text of a kernel and of the functions it calls says: whether it has barriers, compares and swaps, and
-    has an instruction of which an error is documented.
+    """Facts that the text of a kernel and of the functions it calls tells: whether it has barriers, compares and swaps,
+    and has an instruction of which an error is documented.
     """
 
     barriers: bool = False
@@ -138,14 +138,14 @@ class Language(Protocol):
 
     @property
     def version(self) -> str:
-        """What decides it beside the listing and the files of this package; empty if nothing does."""
+        """All that decides it beside the listing and the files of this package; empty if nothing does."""
         return ""
 
     def parts(self, listing: str, name: str) -> Sequence[str]:
         """The texts that decide what the translation of a kernel is."""
 
     def traits(self, listing: str, name: str) -> Traits:
-        """What its text says."""
+        """The facts that its text tells."""
 
     def threaded(self, listing: str, name: str, target: Target, *, shadow: bool = False) -> Threaded:
         """Threaded code of a kernel; of one that rounds up and down if ``shadow``."""

@@ -21,6 +21,7 @@ from parity.cluster import connection, content, messages, pool, remote
 from parity.cluster.connection import Cluster, Place, Start, inside, need_dask
 from parity.cluster.host import Host
 from parity.cluster.messages import Answer, Offer, Offered, Request
+from parity.cluster.workers import starts
 from parity.compare import Status
 from parity.documents import packed, unpacked
 from parity.engine import Column, Plan, outcomes, recording_journal, run, worker
@@ -360,3 +361,13 @@ def test_a_worker_that_is_killed_costs_nothing_but_time(suite, tmp_path):
         for each in [*workers, scheduler]:
             each.kill()
             each.wait()
+
+
+def test_each_gpu_has_a_worker_that_sees_no_other():
+    gpus = ("cuda sm_90", "rocm gfx90a", "cuda sm_90")
+    found = list(starts(6, gpus))
+    assert [each.environment for each in found] == [
+        {"CUDA_VISIBLE_DEVICES": "0"}, {"HIP_VISIBLE_DEVICES": "0"}, {"CUDA_VISIBLE_DEVICES": "1"},
+    ]  # fmt: skip
+    assert [each.slots for each in found] == [2, 2, 2]
+    assert all("emulated" in each.resources for each in found)  # which every machine has
