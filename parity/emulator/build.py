@@ -29,6 +29,7 @@ from parity.emulator.image import image_of
 from parity.emulator.jit import SYMBOL, CompiledFunctions, runtime_version
 from parity.emulator.parse import bodies_of, kernel_code
 from parity.emulator.shadow import shadowed
+from parity.emulator.structures import structure
 from parity.emulator.threaded import Threaded, thread
 from parity.errors import SystemLacks
 from parity.toolchain.targets import Target
@@ -60,16 +61,7 @@ def _version() -> str:
     return digest(runtime_version(), *(p.read_bytes() for p in sorted(_HERE.glob("*.py"))))
 
 
-class _Program(ctypes.Structure):
-    """``struct Program`` of runtime/threaded.h."""
-
-    _fields_ = (
-        ("code", ctypes.c_uint64),
-        ("registers", ctypes.c_uint64),
-        ("count", ctypes.c_uint64),
-        ("vectors", ctypes.c_uint64),
-        ("constants", ctypes.c_uint64),
-    )
+_Program = structure("threaded.h", "Program")
 
 
 @dataclass(frozen=True)
@@ -94,7 +86,7 @@ class Executable:
     library: ctypes.CDLL
     symbol: str
     libraries: tuple[ctypes.CDLL, ...]
-    program: _Program | None = None
+    program: ctypes.Structure | None = None
     memory: tuple[np.ndarray[Any, Any], ...] = ()
     points: tuple[Point, ...] = ()
     traits: Traits = field(default_factory=Traits)
