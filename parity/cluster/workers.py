@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import Iterator, Sequence
 
-from parity.cluster.connection import CONNECT, QUIET, Place, Start, configure
+from parity.cluster.connection import CONNECT, QUIET, Site, Start, configure
 from parity.cluster.messages import machine_name, offer
 from parity.engine import Column
 from parity.engine.pool import processors
@@ -53,7 +53,7 @@ def _numbered(resource: str) -> Numbered | None:
     return found if isinstance(found, Numbered) else None
 
 
-def started(where: Place, workers: Sequence[Start]) -> None:
+def started(where: Site, workers: Sequence[Start]) -> None:
     """Run the workers until they are interrupted, or their scheduler ends.
 
     Each is a process of its own under a nanny of Dask's, which starts it again where it was killed.
@@ -68,7 +68,7 @@ def started(where: Place, workers: Sequence[Start]) -> None:
     asyncio.run(_serve(where, workers))
 
 
-async def _serve(where: Place, workers: Sequence[Start]) -> None:
+async def _serve(where: Site, workers: Sequence[Start]) -> None:
     import dask
     from distributed import Nanny
 
