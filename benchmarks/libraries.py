@@ -91,6 +91,21 @@ def convert_cupy(cupy: Any, x: Any, out: Any) -> None:
     cupy.copyto(out, x, casting="unsafe")
 
 
+def product(torch: Any, a: Any, b: Any, out: Any) -> Any:
+    return torch.bmm(a, b, out_dtype=torch.float32)
+
+
+def attention(torch: Any, q: Any, k: Any, v: Any, out: Any) -> Any:
+    return torch.nn.functional.scaled_dot_product_attention(q, k, v, scale=0.125)
+
+
+def heads(width: int) -> str:
+    """Attention of 4 times 16 heads of so many elements, 2048 queries and keys."""
+    tensors = " ".join(f"{name}=4x16x2048x{width}~normal@0" for name in "qkv")
+    return f"matmul.attention_{width}[f16]({tensors} scale=0.125 causal=0)"
+
+
+CUBE = "1x4096x4096~unit@0"
 WEIGHTS = "alpha=1024~normal@0"
 OPERATIONS = (
     Operation("copy", line("unary.copy"), convert, convert_cupy),
@@ -153,6 +168,13 @@ OPERATIONS = (
         lambda torch, ids, inp, out: torch.gather(inp, 1, ids, out=out),
         lambda cupy, ids, inp, out: cupy.take_along_axis(inp, ids, axis=1),
     ),
+    Operation(
+        "matmul, 4096 cubes, f16",
+        f"matmul.matmul[f16,f32](a={CUBE} b={CUBE} no-bias out={CUBE} alpha=1 beta=0)",
+        product,
+    ),
+    Operation("attention, heads of 64, f16", heads(64), attention),
+    Operation("attention, heads of 128, f16", heads(128), attention),
 )
 
 

@@ -20,6 +20,7 @@ from parity.documents import packed, unpacked
 from parity.engine import Column, Plan
 from parity.errors import NotAvailable, UsageError
 from parity.files import below
+from parity.found import SUFFIX
 from parity.side import Side
 
 __all__ = ["Bundle", "bundled", "digest_of", "kept", "plan_of"]
@@ -169,7 +170,7 @@ def _folders(plan: Plan) -> Iterator[tuple[Path, str]]:
 def _sources(moved: Mapping[Path, str]) -> Iterator[tuple[str, bytes]]:
     size = 0
     for folder, name in moved.items():
-        suffixes = HEADERS if name.startswith("include/") else (*SOURCES, ".py")
+        suffixes = HEADERS if name.startswith("include/") else (*SOURCES, ".py", SUFFIX)
         for path in below(folder, *suffixes):
             inside = path.relative_to(folder)
             if any(part.startswith(".") or part == "__pycache__" for part in inside.parts):

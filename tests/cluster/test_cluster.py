@@ -22,7 +22,7 @@ from parity.cluster.connection import Cluster, Place, Start, inside, need_dask
 from parity.cluster.host import Host
 from parity.cluster.messages import Answer, Offer, Offered, Request
 from parity.compare import Status
-from parity.documents import packed
+from parity.documents import packed, unpacked
 from parity.engine import Column, Plan, outcomes, recording_journal, run, worker
 from parity.engine.calls import Absent
 from parity.errors import NotAvailable, UsageError
@@ -196,6 +196,13 @@ def test_a_recording_of_a_cluster_continues_where_its_client_ended(suite, tmp_pa
             assert list(outcomes(plan, suite, journal, pools=pools)) == cases
     with recording_journal(tmp_path / "other", {}) as journal:
         assert list(outcomes(plan, suite, journal, jobs=1)) == cases
+
+
+def test_the_cases_that_a_search_found_travel_with_their_suite(suite):
+    bundle, _, contents = content.bundled(plan_for(suite, 1))
+    names = unpacked(zlib.decompress(contents[bundle.suite]), dict[str, bytes], "the suite")
+    there = {path.relative_to(suite.cases.parent).as_posix() for path in suite.cases.iterdir() if path.is_file()}
+    assert "cases/reduce.found" in there and there <= set(names)
 
 
 def test_contents_are_kept_by_their_digest_and_others_are_refused(tmp_path, monkeypatch, suite):
