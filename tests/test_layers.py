@@ -2,6 +2,8 @@
 
 import ast
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -88,3 +90,11 @@ def test_what_kind_of_evidence_a_column_has_is_asked_of_the_column():
         if isinstance(node, ast.Compare) and any("Evidence." in ast.unparse(each) for each in node.comparators)
     ]
     assert not asked
+
+
+def test_what_workers_import_before_they_are_asked_needs_no_hypothesis():
+    program = (
+        "import sys, parity.engine; print(*{'hypothesis', 'jinja2', 'packaging', 'rich', 'yaml'} & sys.modules.keys())"
+    )
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert not found.split()

@@ -530,12 +530,15 @@ def _amd_fingerprint(target: Target) -> str:
 def _compile_amd(source: Source, target: Target, folder: Path) -> None:
     installed = rocm.chosen(target)
     listing, hsaco = folder / f"{source.path.stem}.s", folder / f"{source.path.stem}.hsaco"
-    compile_ = installed.compile if installed else compiler.compile_listing
+
+    def compile_it(unit: compiler.Unit) -> None:
+        (installed.compile if installed else compiler.compile_listing)(unit, listing, target)
+        (installed.assemble if installed else compiler.assemble)(listing, hsaco, target)
+
     try:
-        staged = compiled(lambda unit: compile_(unit, listing, target), source, target, folder / "hip")
+        staged = compiled(compile_it, source, target, folder / "hip")
     except TranslationError as error:
         raise compiler.CompileError(source.module, target.name, str(error)) from error
-    (installed.assemble if installed else compiler.assemble)(listing, hsaco, target)
     code = parse(listing.read_text(), source.module)
     if not code.kernels and (nothing := _nothing_left(source, target, staged.translation)):
         raise nothing

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from parity.divergences import divergences
 from parity.engine import CaseRecord
@@ -26,7 +26,9 @@ from parity.report.document import CellEntry, MatrixFile
 from parity.report.failures import Failure, Reproduction, failure_lines, not_judged, shown_failures
 from parity.report.html.excerpts import Sources
 from parity.report.matrix import State, failure_class, times
-from parity.static import Footprint
+
+if TYPE_CHECKING:  # with the emulator
+    from parity.static import Footprint
 
 __all__ = ["Shown", "comparison_content", "content", "packed", "recall_content"]
 
