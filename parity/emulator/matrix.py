@@ -10,16 +10,16 @@ Architecture, AMD's Matrix Instruction Calculator; docs/matrix-cores.md says wha
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 from parity.emulator.operands import is_vector, registers, vector
 from parity.emulator.parse import Instruction
 from parity.emulator.writer import Unknown, Writer
+from parity.files import rows_of
 from parity.toolchain.targets import target
 
 __all__ = ["BITS", "SUMS", "Matrix", "emit_matrix", "flushes", "matrices", "spellings"]
@@ -96,11 +96,10 @@ class Matrix:
 def matrices(name: str) -> Mapping[str, Matrix]:
     """The instructions of a target by name."""
     numbers = ("m", "n", "k", "blocks", "copies", "group")
-    with (files("parity.emulator") / "matrix.csv").open(encoding="utf-8") as file:
-        rows = [row for row in csv.DictReader(file) if row["target"] == name]
     return {
-        row["instruction"]: Matrix(**{name: int(x) if name in numbers else x for name, x in row.items()})  # type: ignore[arg-type]
-        for row in rows
+        row["instruction"]: Matrix(**{key: int(x) if key in numbers else x for key, x in row.items()})  # type: ignore[arg-type]
+        for row in rows_of(Path(__file__).with_suffix(".csv"))
+        if row["target"] == name
     }
 
 

@@ -126,7 +126,8 @@ class DeviceSession:
         except ParityError as error:
             fault = Fault("error", str(error))
         printed = self._device.take_printed()
-        drawn = str(results) if results and self._is_approximate(code, launch) else ""
+        approximate = any(self._device.is_approximate(code, each.kernel) for each in launch.sequence)
+        drawn = str(results) if results and approximate else ""
         instructions = stats.instructions if stats else None
         outcome = Outcome(self._collect(buffers), fault, instructions, printed, drawn=drawn, reached=reached)
         if self._changed and fault is None and draw is None:
@@ -289,9 +290,6 @@ class DeviceSession:
             )
         self._changed = tuple(name for name, content in device.variables(code).items() if content != before[name])
         return ran[0] if len(ran) == 1 else together(ran)
-
-    def _is_approximate(self, code: CodeObject, launch: Launch) -> bool:
-        return any(self._device.is_approximate(code, each.kernel) for each in launch.sequence)
 
     def _collect(self, buffers: Mapping[str, Buffer]) -> dict[str, np.ndarray[Any, Any]]:
         """The content of all buffers; the device is empty afterwards."""
