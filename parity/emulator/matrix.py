@@ -22,7 +22,7 @@ from parity.emulator.writer import Unknown, Writer
 from parity.files import rows_of
 from parity.toolchain.targets import target
 
-__all__ = ["BITS", "SUMS", "Matrix", "emit_matrix", "matrices", "spellings"]
+__all__ = ["BITS", "SUMS", "Matrix", "emit_matrix", "flushes", "matrices", "spellings"]
 
 SUMS = {
     "exact": "integers wrap, or saturate once at the end",
@@ -115,6 +115,15 @@ def spellings(name: str) -> Mapping[str, Matrix]:
             older = match[1] + match[2]
             found |= dict.fromkeys([older, f"{older}_1k"] if row.a == "bf16" else [older], row)
     return found
+
+
+_MATRIX = re.compile(r"\bv_\w*(?:mfma|wmma|mmac)\w*")
+
+
+def flushes(code: str, name: str) -> bool:
+    """True if a listing for a target has instructions that take subnormal numbers for 0."""
+    known = spellings(name)
+    return any(row.flush for found in set(_MATRIX.findall(code)) if (row := known.get(found)))
 
 
 def emit_matrix(w: Writer, item: Instruction, name: str) -> bool:

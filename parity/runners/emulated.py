@@ -16,6 +16,7 @@ from parity.emulator import (
     MORE,
     MOVED,
     NARROWED,
+    UNFLUSHED,
     Allocation,
     Device,
     KernelFault,
@@ -356,7 +357,8 @@ class EmulatedSession(DeviceSession):
         if all(each.fault is None and _same(each, nearest) for each in moved):
             moved += runs(MORE)
         has_bf16 = any(buffer.dtype.name == "bf16" for buffer in buffers.values())
-        return Shadows(nearest, moved, runs(NARROWED) if has_bf16 else ())
+        has_flush = any(self._device.flushes(code, each.kernel) for each in launch.sequence)
+        return Shadows(nearest, moved, runs(NARROWED) if has_bf16 else (), runs(UNFLUSHED) if has_flush else ())
 
     def _shadowed(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer], number: int) -> Outcome:
         """The outcome of the shadow run of that number."""
