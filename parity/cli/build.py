@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from rich.text import Text
 
@@ -164,9 +165,14 @@ def _print_kernels(built: Sequence[Built]) -> None:
         output().print(f"{(spelled(symbol) or (symbol,))[0]}({takes})")
 
 
+def _every(built: Sequence[Built], part: str) -> list[Any]:
+    """That part of the translations of all modules, each of its entries once."""
+    return list(dict.fromkeys(each for one in built if one.translation for each in getattr(one.translation, part)))
+
+
 def _print_branches(built: Sequence[Built], kernels: Path) -> None:
     """Print the conditions on CUDA's macros, with the lines that AMD's compiler leaves out or in; the first of them."""
-    branches = list(dict.fromkeys(branch for one in built for branch in one.branches))
+    branches = _every(built, "branches")
     for branch in branches[:BRANCHES]:
         path = os.path.relpath(kernels / branch.file)
         output().print(f"{path}:{branch.line}: {branch.name}: {branch.advice}", style="dim")
@@ -176,11 +182,10 @@ def _print_branches(built: Sequence[Built], kernels: Path) -> None:
 
 def _print_left_out(built: Sequence[Built], kernels: Path) -> None:
     """Host code that was in the way, and headers that are not here: once, whatever the targets."""
-    translations = [one.translation for one in built if one.translation]
     console = output()
-    for header in dict.fromkeys(header for each in translations for header in each.empty_headers):
+    for header in _every(built, "empty_headers"):
         console.print(f"header not found, an empty one stands in its place: {header}", style="yellow")
-    pieces = list(dict.fromkeys(piece for each in translations for piece in each.left_out))
+    pieces = _every(built, "left_out")
     for piece in (each for each in pieces if each.function):
         path = os.path.relpath(kernels / piece.file)
         what = f"{piece.name} in {piece.function}" if piece.is_call else piece.function
@@ -197,22 +202,20 @@ def _print_left_out(built: Sequence[Built], kernels: Path) -> None:
 
 def _print_stubs(built: Sequence[Built]) -> None:
     """The headers that small ones of parity's own answer, in one line."""
-    headers = dict.fromkeys(header for one in built if one.translation for header in one.translation.stubs)
-    if headers:
+    if headers := _every(built, "stubs"):
         output().print(f"headers in whose place small ones of parity's stand: {' '.join(headers)}", style="dim")
 
 
 def _print_around(built: Sequence[Built], kernels: Path) -> None:
     """Folders of the project in which headers were found although no setting names these folders, in one line."""
-    folders = dict.fromkeys(folder for one in built if one.translation for folder in one.translation.around)
-    if folders:
+    if folders := _every(built, "around"):
         named = ", ".join(f'"{os.path.relpath(kernels / folder)}"' for folder in folders)
         output().print(f"headers found in folders around; to say so: include = [{named}] in [tool.parity]", style="dim")
 
 
 def _print_made(built: Sequence[Built], kernels: Path) -> None:
     """Headers that the project's build makes of templates: a line each."""
-    for header in dict.fromkeys(header for one in built if one.translation for header in one.translation.made):
+    for header in _every(built, "made"):
         template = os.path.relpath(kernels / header.file)
         how = f", {header.advice}" if header.advice else ""
         output().print(f"header made of its template {template}{how}: {header.name}", style="dim")

@@ -11,7 +11,7 @@ import platform
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -45,17 +45,7 @@ from parity.toolchain import (
 __all__ = ["Fact", "facts", "main", "options"]
 
 LIBRARIES = (
-    *(
-        "numpy",
-        "ml_dtypes",
-        "gmpy2",
-        "hypothesis",
-        "packaging",
-        "msgspec",
-        "PyYAML",
-        "platformdirs",
-        "pyelftools",
-    ),
+    *("numpy", "ml_dtypes", "gmpy2", "hypothesis", "packaging", "msgspec", "PyYAML", "platformdirs", "pyelftools"),
     *("rich", "rich-argparse", "tabulate"),
 )
 
@@ -107,28 +97,25 @@ def _machine() -> Iterator[Fact]:
     yield Fact("machine", "system", f"{platform.system()} {platform.machine()}, {processors()} processors")
 
 
+def _tool(name: str, find: Callable[[], object], purpose: str = "") -> Fact:
+    """A compiler or the like; one that has no ``purpose`` of its own is needed."""
+    try:
+        return Fact("compilers", name, str(find()))
+    except ParityError as error:
+        advice = f"{purpose}: {error.install}" if purpose and isinstance(error, MissingTool) else str(error)
+        return Fact("compilers", name, "", advice, needed=not purpose)
+
+
 def _compilers() -> Iterator[Fact]:
-    try:
-        yield Fact("compilers", "ziglang", f"{zig.version()}, {zig.zig()}")
-    except ParityError as error:
-        yield Fact("compilers", "ziglang", "", str(error), needed=True)
-    try:
-        yield Fact("compilers", "device libraries", str(device_library()))
-    except ParityError as error:
-        yield Fact("compilers", "device libraries", "", str(error), needed=True)
+    yield _tool("ziglang", lambda: f"{zig.version()}, {zig.zig()}")
+    yield _tool("device libraries", device_library)
     found = cached_headers()
     where = f"{found}, {found.folder}" if found else ""
     fetched = f"not in the cache; the first build takes them out of {' and '.join(map(str, WHEELS))}, with pip"
     yield Fact("compilers", "HIP headers", where, "" if found else fetched)
-    for name, find, purpose in (
-        ("nvcc", located_nvcc, "only for CUDA targets"),
-        ("nvdisasm", nvdisasm, "only for the instructions of CUDA code"),
-        ("llvm-objdump", find_disassembler, "only for code objects in place of sources"),
-    ):
-        try:
-            yield Fact("compilers", name, str(find()))
-        except MissingTool as error:
-            yield Fact("compilers", name, "", f"{purpose}: {error.install}")
+    yield _tool("nvcc", located_nvcc, "only for CUDA targets")
+    yield _tool("nvdisasm", nvdisasm, "only for the instructions of CUDA code")
+    yield _tool("llvm-objdump", find_disassembler, "only for code objects in place of sources")
     yield from _rocm()
 
 
