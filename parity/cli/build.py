@@ -191,7 +191,8 @@ def _print_left_out(built: Sequence[Built], kernels: Path) -> None:
     pieces = [piece for piece in pieces if not piece.function]
     for piece in pieces[:SHOWN_PIECES]:
         path = os.path.relpath(kernels / piece.file)
-        console.print(f"{path}:{piece.line}: left out: {piece.name} ({piece.because})", style="dim")
+        what = f"left out: {piece.name}" if piece.end > piece.start else f"read as: {piece.instead}{piece.name}"
+        console.print(f"{path}:{piece.line}: {what} ({piece.because})", style="dim")
     if len(pieces) > SHOWN_PIECES:
         more = _counted(len(pieces) - SHOWN_PIECES, "more piece")
         console.print(f"{more} left out, all of them with --json", style="dim")

@@ -553,6 +553,7 @@ def _compile_amd(source: Source, target: Target, folder: Path) -> None:
             flags=staged.flags,
             originals={name: str(path) for name, path in source.originals.items()},
         )
+        (installed.assemble if installed else compiler.assemble)(listing, hsaco, target)
 
     def missed(staged: Staged) -> tuple[str, ...]:
         scan = installed.headers_missed if installed else compiler.headers_missed
@@ -569,7 +570,6 @@ def _compile_amd(source: Source, target: Target, folder: Path) -> None:
         )
     except TranslationError as error:
         raise compiler.CompileError(source.module, target.name, str(error)) from error
-    (installed.assemble if installed else compiler.assemble)(listing, hsaco, target)
     code = parse(listing.read_text(), source.module)
     if not code.kernels and (nothing := _nothing_left(source, target, staged)):
         raise nothing

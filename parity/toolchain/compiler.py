@@ -25,7 +25,7 @@ from parity import zig
 from parity.cache import Cache, default_root, digest
 from parity.errors import MissingTool, ParityError
 from parity.toolchain.accesses import PRINTED, annotated, without_dumps
-from parity.toolchain.diagnostics import Diagnostic, diagnostics
+from parity.toolchain.diagnostics import ATTRIBUTES, ELSEWHERE, Diagnostic, diagnostics
 from parity.toolchain.headers import HipHeaders, hip_headers, without_hip_headers
 from parity.toolchain.hipify import Finding, table
 from parity.toolchain.stubs import library_of, needed_for
@@ -119,19 +119,12 @@ _WIDTHS = {"-mwavefrontsize64": 64, "-mno-wavefrontsize64": 32}
 _LACKING = re.compile(
     r"\bno (?:member|type|template) named|undeclared|unknown type|not found|is not a class|no matching"
 )
-_ATTRIBUTES = re.compile(
-    r"out-of-line definition of .* does not match any declaration|__(?:host|device)__ function .* cannot overload"
-    r"|no function template matches function template specialization"
-)
-"""Matches clang's errors for a function that is declared for another side than it is defined for."""
 _NOT_HERE = 'the project does not have it; include = ["..."] in [tool.parity] says in which folder it is'
 _QUOTED = re.compile(r"'([^']+)'|\"([^\"]+)\"")
 _UNDEFINED = re.compile(
     r"undefined (?:hidden |protected )?symbol: (?P<name>.*)\n"
     r">>> referenced by .*?\(?(?P<file>[^\s():]+):(?P<line>\d+)\)?"
 )
-ELSEWHERE = "is declared for the device and not defined here"
-"""The message for a function or variable that another source of the program has."""
 _KERNEL = re.compile(
     r'^define [^\n]*\bamdgpu_kernel\b[^\n]*?@("[^"\n]+"|[\w.$-]+)\([^\n]*\{\n.*?^\}\n', re.MULTILINE | re.DOTALL
 )
@@ -211,7 +204,7 @@ def _advice(error: Diagnostic, quoted: Sequence[str]) -> str:
         return "HIP's vector types have operators of their own; put the program's between #ifndef __HIPCC__ and #endif"
     if "__shared__" in error.text and "cannot be 'extern'" in error.text:
         return "clang takes no length of it that is fixed; leave the first out: extern __shared__ float name[][32]"
-    if _ATTRIBUTES.search(error.text):
+    if ATTRIBUTES.search(error.text):
         return (
             "clang wants __host__ and __device__ at a declaration as at the definition, where nvcc takes them of either"
         )

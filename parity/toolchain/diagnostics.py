@@ -6,7 +6,16 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
-__all__ = ["Diagnostic", "Place", "diagnostics"]
+__all__ = ["ATTRIBUTES", "ELSEWHERE", "Diagnostic", "Place", "diagnostics"]
+
+ATTRIBUTES = re.compile(
+    r"out-of-line definition of .* does not match any declaration|__(?:host|device)__ function .* cannot overload"
+    r"|no function template matches function template specialization"
+)
+"""Matches clang's errors for a function that is declared for another side than it is defined for."""
+
+ELSEWHERE = "is declared for the device and not defined here"
+"""The message for a function or variable that another source of the program has."""
 
 Place = tuple[str, int, int]
 """A file, a line and a column, both from 1."""
@@ -20,6 +29,10 @@ _LINE = re.compile(
 )
 # clang's words, and gcc's, which is nvcc's preprocessor
 _NOT_FOUND = re.compile(r"'(?P<clang>[^']+)' file not found|^(?P<gcc>\S+): No such file or directory$")
+_PREVIOUS = (
+    *("previous definition is", "previous declaration is"),
+    *("member declaration nearly matches", "member declaration does not match"),
+)
 
 
 @dataclass(frozen=True)
@@ -60,7 +73,7 @@ def diagnostics(log: str) -> list[Diagnostic]:
             found.append(Diagnostic(text, (place,), stacks.get(place[0], ())))
         elif found and kind == "note" and "requested here" in text:
             found[-1] = replace(found[-1], places=(*found[-1].places, place))
-        elif found and kind == "note" and text.startswith(("previous definition is", "previous declaration is")):
+        elif found and kind == "note" and text.startswith(_PREVIOUS):
             found[-1] = replace(found[-1], previous=place)
         elif found and kind == "note" and ("call to __host__ function" in text or "declared here" in text):
             found[-1] = replace(found[-1], host_only=(*found[-1].host_only, place[0]))

@@ -21,7 +21,11 @@ _QUOTED = re.compile(r"'([^']+)'")
 _NAME = re.compile(r"([A-Za-z_]\w*)(?:<([^'<>]*)>)?")
 _DIRECTIVE = re.compile(r"\s*#\s*(if|ifdef|ifndef|elif|else|endif)\b(.*)")
 _JOINED = re.compile(r"&&|\|\|")
-_OPERAND = re.compile(r"[\s(]*(!?)[\s(]*(?:defined\b[\s(]*)?([A-Za-z_]\w*)[\s)]*")
+_OPERAND = re.compile(
+    r"[\s(]*(?P<not>!?)[\s(]*(?:defined\b[\s(]*)?(?P<name>[A-Za-z_]\w*)[\s)]*"
+    r"(?:(?:==|>=)\s*1|(?:!=|>)\s*0|(?P<off>==\s*0|!=\s*1))?[\s)]*"
+)
+"""Matches a part of a condition that asks for one macro, as being defined, or as being 1."""
 _UNDECLARED = re.compile(r"undeclared identifier '(\w+)'")
 _NOT_FOUND = re.compile(r"'([^']+)' file not found")
 _SUBMODULE = re.compile(r"^\s*path\s*=\s*(\S+)\s*$", re.MULTILINE)
@@ -193,7 +197,7 @@ def _declaration(name: str, arguments: str | None) -> re.Pattern[str]:
         return re.compile(rf"(?:.*\W)?(?:struct|class)\s+{name}\s*<\s*{words}\s*>")
     return re.compile(
         rf"\s*\#\s*define\s+{name}\b | (?:.*\W)?(?:struct|class|enum|union|using|typedef\b.*\W)\s*{name}\b"
-        rf" | \s*(?:[\w:<>]+[\s*&]+)+{name}\s*[(=;\[]",
+        rf" | \s*(?:[\w:<>]+[\s*&]+)+{name}\s*[(=;\[] | {name}\s*\(",  # its type may be in the line before
         re.VERBOSE,
     )
 
@@ -237,6 +241,6 @@ def _tested(word: str, condition: str) -> tuple[tuple[str, ...], tuple[str, ...]
         names = tuple(condition.split()[:1])
         return (names, ()) if word == "ifdef" else ((), names)
     tested = [_OPERAND.fullmatch(part) for part in _JOINED.split(condition.partition("//")[0])]
-    names = tuple(match[2] for match in tested if match and not match[1])
-    negated = tuple(match[2] for match in tested if match and match[1])
+    names = tuple(match["name"] for match in tested if match and bool(match["not"]) == bool(match["off"]))
+    negated = tuple(match["name"] for match in tested if match and bool(match["not"]) != bool(match["off"]))
     return (names[:1], negated[:1]) if "||" in condition else (names, negated)

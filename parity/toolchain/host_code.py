@@ -17,16 +17,18 @@ numbers, it is instantiated all the same.
 
 from __future__ import annotations
 
+import itertools
 import re
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from parity.toolchain.diagnostics import Diagnostic, Place
+from parity.toolchain.diagnostics import ATTRIBUTES, ELSEWHERE, Diagnostic, Place
 from parity.toolchain.host_syntax import (
     Instantiation,
     Piece,
     asks_for_a_version,
+    attributes_at,
     braces_at,
     call_at,
     definitions_at,
@@ -41,6 +43,7 @@ from parity.toolchain.host_syntax import (
     typedef_at,
     word_at,
 )
+from parity.toolchain.lexing import Lines, code
 
 __all__ = ["HostCode", "LeftOut", "Repairs", "instantiations", "repaired"]
 
@@ -113,6 +116,10 @@ class LeftOut:
     def is_call(self) -> bool:
         """True if it is a call in a ``function`` that fails when it is met."""
         return bool(self.function) and self.instead.startswith("(")
+
+    def is_in(self, piece: LeftOut) -> bool:
+        """True if a piece takes it away, or adds the same at its place."""
+        return self.file == piece.file and self.is_within(piece)
 
     def is_within(self, piece: LeftOut) -> bool:
         """True if its bytes are among those of a piece of the same file."""
@@ -209,6 +216,10 @@ def repaired(
         if guessed and (asked := [line - 1 for file, line, _ in error.places if file == INSTANTIATIONS]):
             refused.update(asked)
             continue
+        sides = _sides(error, texts, device) if ATTRIBUTES.search(error.text) or ELSEWHERE in error.text else ()
+        if added := next((each for each in sides if not any(map(each.is_in, host.left_out))), None):
+            pieces.setdefault((added.file, added.start), added)
+            continue
         for file, line, column in error.places:
             if file == INSTANTIATIONS:
                 refused.add(line - 1)
@@ -255,6 +266,30 @@ def repaired(
         (*host.missing, *missing.values()),
         tuple(dict.fromkeys((*kept, *found))),
     )
+
+
+def _sides(error: Diagnostic, texts: Mapping[str, str], device: frozenset[str]) -> Iterator[LeftOut]:
+    """What a definition says of its side and its declaration does not, or the reverse: nvcc takes both for both."""
+    if error.previous and error.previous[0] in texts:
+        places = [error.places[0], error.previous]
+    else:  # clang does not say it of templates
+        quoted = _QUOTED.search(error.text)
+        name = re.escape(quoted[1].partition("(")[0].partition("<")[0].rpartition("::")[2]) if quoted else ""
+        places = list(_named(name.split()[-1], texts)) if name else []
+    said = [(file, attributes_at(texts[file], line, column, device)) for file, line, column in places if file in texts]
+    for (_, one), (file, other) in itertools.permutations(said, 2):
+        if one and other and (missing := [word for word in one[0] if word not in other[0]]):
+            piece, instead = other[1], f"{' '.join(missing)} "
+            yield LeftOut(file, piece.line, piece.head, error.text, piece.start, piece.end, instead)
+
+
+def _named(name: str, texts: Mapping[str, str]) -> Iterator[Place]:
+    """The places where a function of a name may be declared, defined or called."""
+    for file, text in texts.items():
+        lines = Lines(text)
+        for match in re.finditer(rf"\b{name}(?=\s*\()", code(text)):
+            before = text[match.start() - lines.column(match.start()) + 1 : match.start()]
+            yield file, lines.number(match.start()), len(before.encode("utf-8", "surrogateescape")) + 1
 
 
 def _beyond(

@@ -10,11 +10,14 @@ from dataclasses import dataclass, replace
 import tree_sitter
 import tree_sitter_cuda
 
+from parity.toolchain.lexing import code
+
 __all__ = [
     "ANYTHING",
     "Instantiation",
     "Piece",
     "asks_for_a_version",
+    "attributes_at",
     "braces_at",
     "call_at",
     "definitions_at",
@@ -43,6 +46,8 @@ _DEVICE_BEFORE = re.compile(
     r"\b__(?:device|global|constant|shared|managed|host|launch_bounds)__(?:\s*\([^()]*\))?"
     r"(?:\s+(?:static|inline|extern|const|volatile|constexpr|__\w+__(?:\s*\([^()]*\))?))*\s*$"
 )
+_ATTRIBUTE = re.compile(r"__(?:host|device)__")
+_FUNCTIONS = frozenset(("function_definition", "declaration", "field_declaration"))
 _BEFORE = 300
 """Bytes before a piece that are looked at."""
 _DEVICE_MACRO = re.compile(r"\b[A-Z0-9_]*DEVICE[A-Z0-9_]*\b|\b[A-Z0-9_]*GLOBAL_?FUNC[A-Z0-9_]*\b")
@@ -132,10 +137,11 @@ def pieces_at(text: str, line: int, column: int, device: frozenset[str]) -> tupl
             text = plain
     found = _pieces_at(syntax_tree(text), text, line, column, device)
     # Macros that stand alone at the left margin can spoil the tree of all that follows.
-    if not found and syntax_tree(text).root_node.has_error:
+    if syntax_tree(text).root_node.has_error and not (found and _is_whole(text_of(text, found[-1]))):
         plain = _without_macros(text)
         if plain.split("\n", line)[line - 1 : line] == text.split("\n", line)[line - 1 : line]:
-            return _pieces_at(syntax_tree(plain), plain, line, column, device)
+            return _pieces_at(syntax_tree(plain), plain, line, column, device) or found
+        return _alone_at(text, line, device) or found
     return found or _alone_at(text, line, device)
 
 
@@ -271,6 +277,24 @@ def first_length_at(text: str, line: int, column: int, name: str) -> tuple[Piece
     return ()
 
 
+def attributes_at(text: str, line: int, column: int, device: frozenset[str]) -> tuple[tuple[str, ...], Piece] | None:
+    """What says before the name at a place for which side its function is, and the place before all of that.
+
+    None if no function is declared or defined there.
+    """
+    node = syntax_tree(text).root_node.descendant_for_point_range((line - 1, column - 1), (line - 1, column - 1))
+    begins = node.start_byte if node is not None else 0
+    while node is not None and node.type not in _FUNCTIONS:
+        if node.type == "compound_statement":  # a call
+            return None
+        node = node.parent
+    if node is None:
+        return None
+    head = text_of(text, Piece(node.start_byte, begins, line, ""))
+    words = (word for word in _WORD.findall(head) if _ATTRIBUTE.fullmatch(word) or word in device)
+    return tuple(dict.fromkeys(words)), replace(_piece(node, ""), end=node.start_byte)
+
+
 def braces_at(text: str, line: int, column: int) -> tuple[Piece, ...]:
     """The braces that are assigned at a place, which become a value of the type that they are assigned to."""
     node = _node_at(text, line, column, "assignment_expression")
@@ -340,6 +364,12 @@ def _pieces_at(tree: tree_sitter.Tree, text: str, line: int, column: int, device
     if unit is None or (_is_device(unit, device) and not _is_promise(unit)) or _follows_device(text, unit):
         return ()
     return (*inner, _piece(unit, ""))
+
+
+def _is_whole(piece: str) -> bool:
+    """True if every brace of a piece has its counterpart in it: a macro can make the tree take what follows as one."""
+    text = code(piece)
+    return text.count("{") == text.count("}")
 
 
 def _is_promise(unit: tree_sitter.Node) -> bool:

@@ -164,7 +164,8 @@ def defining(names: Iterable[str], source: Source) -> dict[str, tuple[Path, int]
         body = r"\([^;{}]*\)\s*(?:const\b\s*|->[^;{}]*)?\{"
         variable = r"(?:\[[^;]*\]\s*)?[;={]"
         # A function of a class says so wherever it is defined, and need not say there that it is of the device.
-        words = unqualified(name), "::".join(part.partition("<")[0] for part in name.split("::")[-2:])
+        words = [unqualified(name), "::".join(part.partition("<")[0] for part in name.split("::")[-2:])]
+        words = [re.escape(word) for word in words]  # an operator has signs in it
         defines = re.compile(
             rf"__(?:device|constant)__[^;{{}}()]*\b{words[0]}\s*(?:{body}|{variable})"
             if words[0] == words[1]

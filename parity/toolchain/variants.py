@@ -10,14 +10,15 @@ from __future__ import annotations
 import itertools
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from parity.toolchain.build_files import Switch, is_against_cuda, standard_of, standard_used, switches_of
-from parity.toolchain.compiler import ELSEWHERE, CompileError
+from parity.toolchain.compiler import CompileError
 from parity.toolchain.conditionals import macros_of
+from parity.toolchain.diagnostics import ELSEWHERE
 from parity.toolchain.hints import switches_of_kernels
 from parity.toolchain.host_code import Repairs
 from parity.toolchain.host_syntax import guessed
@@ -43,6 +44,9 @@ _VERSIONS = {
     "__CUDACC_VER_MINOR__": "8",
 }
 """CUDA's version, which HIP does not define, for a source that does not compile without."""
+
+_LANES = re.compile(r"(?:\w*_)?(?:WAVEFRONT|WAVE|WARP)_?SIZE")
+"""Matches the name of a macro that is the lanes of a wavefront, as builds define it that ask the GPU at hand."""
 
 _AMBIGUOUS = re.compile(r"\bambiguous\b")
 _OF_HALVES = ("-D__HIP_NO_HALF_CONVERSIONS__=1", "-D__HIP_NO_HALF_OPERATORS__=1")
@@ -140,12 +144,24 @@ def _switched(source: Source, names: tuple[str, ...]) -> Source | None:
     """The source with those of these macros that the project's build files define, and with their standard of C++."""
     folders = project_of(source.path.parent)
     switches = tuple(switches_of(names, source.path, folders))
+    switches = (*switches, *_lanes(source, set(names) - {name for each in switches for name in macros_of([each.flag])}))
     if not any(flag.startswith("-std=") for flag in source.side.flags):
         standard = standard_of(source.path, folders) or standard_used(source.files)
         switches = (*switches, standard) if standard else switches
     if ARCH in names and not source.ported and ARCH not in macros_of(source.side.flags):
         switches = (*switches, *_arch_asked(source))
     return _with(source, switches)
+
+
+def _lanes(source: Source, names: Iterable[str]) -> Iterator[Switch]:
+    """Macros that nothing defines and whose names say that they are the lanes of a wavefront, at their first places."""
+    for name in filter(_LANES.fullmatch, names):
+        for path, text in source.files.items():
+            if match := re.search(rf"\b{name}\b", code(text)):
+                value = "__AMDGCN_WAVEFRONT_SIZE__"
+                why = "a guess by its name: the lanes of a wavefront, 64 on gfx9 and 32 elsewhere"
+                yield Switch(f"-D{name}={value}", path, text.count("\n", 0, match.start()) + 1, why=why)
+                break
 
 
 def _for_cuda(source: Source, names: tuple[str, ...]) -> Source | None:

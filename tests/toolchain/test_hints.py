@@ -28,6 +28,10 @@ def found(source, files, error, at="a.cu"):
     [
         ("BLOCK", "#pragma once\n#ifdef GPU\n#define BLOCK 512\n#endif\n"),
         ("area", f"#if defined(GPU) || defined(CPU)\n{FUNCTION}#endif\n"),
+        ("area", f"#if GPU == 1\n{FUNCTION}#endif\n"),
+        ("area", f"#if (defined(OTHER) || (GPU > 0))\n{FUNCTION}#endif\n".replace("defined(OTHER) || ", "")),
+        ("area", f"#if CPU && 0\n#elif !(GPU == 0)\n{FUNCTION}#endif\n"),
+        ("area", "#ifdef GPU\n__device__ float\narea(float x) { return x; }\n#endif\n"),
         ("Box", "#if defined(GPU)\ntemplate <class T> struct Box { T x; };\n#endif\n"),
         ("id_t", "#ifndef CPU\n#ifdef GPU\ntypedef unsigned id_t;\n#endif\n#endif\n"),
     ],

@@ -33,6 +33,21 @@ extern "C" __global__ void segments(const int* flags, const int* x, int* y) {
     y[t + 64] = Reduce(storage[t / 32]).TailSegmentedSum(x[t], flags[t]);
     y[t + 128] = Reduce(storage[t / 32]).HeadSegmentedReduce(x[t], flags[t], cub::Max());
 }
+extern "C" __global__ void scans(const int*, const int* x, int* y) {
+    typedef cub::WarpScan<int, 32> Scan;
+    __shared__ typename Scan::TempStorage storage[2];
+    const int t = threadIdx.x;
+    Scan(storage[t / 32]).Scan(x[t], y[t], y[t + 64], 7, cub::Sum());
+    int one, other;
+    Scan(storage[t / 32]).Scan(x[t], one, other, cub::Max());
+    y[t + 128] = one;
+    Scan(storage[t / 32]).ExclusiveScan(x[t], other, cub::Max());
+    y[t + 192] = t % 32 ? other : -1;
+}
+extern "C" __global__ void bounds(const int* wanted, const int* sorted, int* y) {
+    y[threadIdx.x] = cub::LowerBound(sorted, 64, wanted[threadIdx.x]);
+    y[threadIdx.x + 64] = cub::UpperBound<const int*, int, int>(sorted, 64, wanted[threadIdx.x]);
+}
 """
 THREAD, ITEM = np.meshgrid(np.arange(64), np.arange(3), indexing="ij")
 THREADS = np.zeros(64, np.int32)
@@ -83,3 +98,19 @@ def test_segments_of_a_warp(moved):
         tail = next((i + 1 for i in range(t, end) if flags[i]), end)
         wanted[:, t] = x[t:head].sum(), x[t:tail].sum(), x[t:head].max()
     assert (moved.run("segments", np.zeros((3, 64), np.int32), flags, x, block=64) == wanted).all()
+
+
+def test_scans_of_a_warp(moved):
+    x = np.arange(64, dtype=np.int32) * 37 % 64
+    warps = x.reshape(2, 32)
+    sums, most = np.cumsum(warps, axis=1), np.maximum.accumulate(warps, axis=1)
+    before = np.concatenate([np.full((2, 1), -1), most[:, :-1]], axis=1)
+    wanted = np.stack([sums + 7, sums + 7 - warps, most, before]).reshape(4, 64)
+    assert (moved.run("scans", np.zeros((4, 64), np.int32), THREADS, x, block=64) == wanted).all()
+
+
+def test_bounds_in_sorted_values(moved):
+    values = np.sort(np.arange(64, dtype=np.int32) * 7 % 23)
+    asked = (np.arange(64, dtype=np.int32) * 5 % 31) - 3
+    wanted = np.stack([np.searchsorted(values, asked, "left"), np.searchsorted(values, asked, "right")])
+    assert (moved.run("bounds", np.zeros((2, 64), np.int32), asked, values, block=64) == wanted).all()

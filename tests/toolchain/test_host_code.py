@@ -96,6 +96,13 @@ def test_only_the_statement_that_does_not_compile_is_left_out_and_its_launches_s
     assert "(void)&k<T, 3>;" in host.blanked("m.cu", text)
 
 
+def test_a_macro_that_spoils_the_tree_does_not_take_what_follows():
+    """The tree may have it as one piece with braces of others."""
+    text = "void g() { OPEN(x) { h();\nGEN(a);\nCLOSE }\nvoid f() { g(); }\n"
+    (piece,) = pieces_at(text, 2, 1, frozenset())
+    assert text[piece.start : piece.end] == "GEN(a);"
+
+
 def test_a_comment_in_a_macro_of_several_lines_does_not_hide_what_follows():
     lines = [
         "#define EACH(TYPE, NAME, ...)",
@@ -307,13 +314,13 @@ def test_a_word_of_the_device_that_macros_tear_off_still_counts():
 
 def test_the_reason_why_a_declaration_was_left_out_comes_first(built):
     one = built(
-        "constexpr int lanes = WAVEFRONT_SIZE;\n"
+        "constexpr int lanes = LANES;\n"
         "constexpr int warps = 1024 / lanes;\n"
         "__global__ void k(int* x) { x[0] = warps; }\n"
     )
     first = one.error.findings[0]
     assert first.line == 1
-    assert 'flags = ["-DWAVEFRONT_SIZE=..."]' in first.advice
+    assert 'flags = ["-DLANES=..."]' in first.advice
 
 
 def test_all_headers_that_are_nowhere_are_named_at_once(built):
@@ -365,16 +372,55 @@ def test_an_error_directive_counts_where_no_header_is_missing(built):
     assert one.translation.left_out[0].because == "no timer"
 
 
+SIDES = """
+struct Lock {{ {0}void take(int*);
+{1}int tell(int) const; template <class T> {1}T half(T); }};
+{0}int three(int*);
+{1}int four(int*);
+template <class T> {0}T five(T);
+{2}void Lock::take(int* x) {{ *x = 1; }}
+{3}int Lock::tell(int x) const {{ return x + threadIdx.x; }}
+template <class T> {3}T Lock::half(T x) {{ return x / 2; }}
+{2}int three(int* x) {{ return 3; }}
+{4}int four(int* x) {{ return *x; }}
+template <> {4}int five(int x) {{ return 5; }}
+__global__ void k(int* x) {{
+  Lock lock;
+  lock.take(x);
+  *x = lock.half(lock.tell(4)) + three(x) + four(x) + five(5);
+}}
+"""
+
+
 @pytest.mark.parametrize(
-    "source",
+    "said",
     [
-        "struct Lock { void take(int*); };\n__device__ void Lock::take(int* x) { *x = 1; }\n",
-        "template <class T> __host__ __device__ T f(T);\n\ntemplate <> __device__ int f(int x) { return x; }\n",
+        ("__host__ __device__ ", "__device__ ", "", "", ""),  # by declarations
+        ("", "", "__host__ __device__ ", "__device__ ", "__host__ __device__ "),  # by definitions
+        ("__host__ __device__ ", "__device__ ", "", "", "__device__ "),
     ],
 )
-def test_attributes_that_only_a_definition_has_are_explained(built, source):
-    finding = built(source + "__global__ void k(int* x) { x[0] = 1; }\n").error.findings[0]
-    assert "clang wants __host__ and __device__ at a declaration as at the definition" in finding.advice
+def test_the_side_of_a_function_is_that_of_its_declaration_or_its_definition(built, said):
+    """nvcc takes either; clang wants both to say the same."""
+    one = built(SIDES.format(*said))
+    assert has(one, "k")
+    assert all(piece.instead and piece.start == piece.end for piece in one.translation.left_out)
+
+
+def test_a_function_of_the_host_is_made_none_of_the_device(built):
+    one = built("struct A { void f(int); };\nvoid A::f(int) {}\n__global__ void k(int* x) { A a; a.f(*x); }\n")
+    assert one.error.findings[0].line == 3 and not one.translation.left_out
+
+
+@pytest.mark.parametrize(("target", "lanes"), [("gfx1100", 32), ("gfx90a", 64)])
+def test_a_macro_that_can_only_be_the_lanes_of_a_wavefront_is_guessed(tmp_path, cache, built, target, lanes):
+    source = 'extern "C" __global__ void k(const int*, int* x) { x[0] = MY_WAVEFRONT_SIZE; }\n'
+    assert (
+        program(tmp_path, source, target, cache).run("k", np.zeros(1, np.int32), np.zeros(1, np.int32), block=1)
+        == lanes
+    )
+    (switch,) = built(source, target).switches
+    assert switch.why.startswith("a guess") and switch.line == 1
 
 
 def test_a_constructor_of_the_host_in_shared_memory_is_explained(built):
@@ -505,12 +551,13 @@ def test_a_function_of_another_file_is_named_with_its_place(built):
 
 
 def test_functions_of_classes_in_other_files_are_linked(tmp_path, cache):
-    shapes = "".join(f"struct {name} {{ ON_GPU int hit(int) const; }};\n" for name in ("Ball", "Box"))
+    members = "ON_GPU int hit(int) const; ON_GPU int operator+(int) const;"
+    shapes = "".join(f"struct {name} {{ {members} }};\n" for name in ("Ball", "Box"))
     (tmp_path / "shape.h").write_text(f"#pragma once\n#define ON_GPU __device__\n{shapes}")
-    (tmp_path / "ball.cu").write_text('#include "shape.h"\nON_GPU int Ball::hit(int x) const { return x + 1; }\n')
+    (tmp_path / "ball.cu").write_text('#include "shape.h"\nON_GPU int Ball::operator+(int x) const { return x + 1; }\n')
     (tmp_path / "box.cu").write_text('#include "shape.h"\nON_GPU int Box::hit(int x) const { return x + 2; }\n')
     (tmp_path / "m.cu").write_text(
-        '#include "shape.h"\n__global__ void k(int* x) { x[0] = Ball().hit(1) + Box().hit(2); }\n'
+        '#include "shape.h"\n__global__ void k(int* x) { x[0] = (Ball() + 1) + Box().hit(2); }\n'
     )
     (one,) = build(tmp_path, ["m"], targets=["gfx1100"], cache=cache)
     assert not one.error, one.error

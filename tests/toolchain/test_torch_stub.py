@@ -13,6 +13,9 @@ SOURCE = """
 #include <ATen/native/cuda/block_reduce.cuh>
 #include <c10/util/complex.h>
 #include <iostream>
+#if TORCH_VERSION_MAJOR < 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR < 1)
+#error "an old torch"
+#endif
 
 using number = c10::complex<float>;
 

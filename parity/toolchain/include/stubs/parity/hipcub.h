@@ -194,7 +194,49 @@ class WarpScan {
   __device__ void InclusiveSum(T value, T& result, T& total) { InclusiveScan(value, result, hipcub::Sum(), total); }
   __device__ void ExclusiveSum(T value, T& result) { ExclusiveScan(value, result, T(), hipcub::Sum()); }
   __device__ void ExclusiveSum(T value, T& result, T& total) { ExclusiveScan(value, result, T(), hipcub::Sum(), total); }
+  // Without an initial value the exclusive result of lane 0 is not defined.
+  template <typename Op>
+  __device__ void ExclusiveScan(T value, T& result, Op op) {
+    InclusiveScan(value, result, op);
+    result = parity_stub::up<WIDTH>(result, 1);
+  }
+  // The initial value counts for both results of all three, as for those of one.
+  template <typename Op>
+  __device__ void Scan(T value, T& inclusive, T& exclusive, T initial, Op op) {
+    ExclusiveScan(value, exclusive, initial, op);
+    inclusive = op(exclusive, value);
+  }
+  template <typename Op>
+  __device__ void Scan(T value, T& inclusive, T& exclusive, Op op) {
+    InclusiveScan(value, inclusive, op);
+    exclusive = parity_stub::up<WIDTH>(inclusive, 1);
+  }
+  __device__ T Broadcast(T value, unsigned int lane) { return parity_stub::at<WIDTH>(value, lane); }
 };
+
+// The first of so many sorted values that is not below one, and the first that is above it.
+template <typename Iterator, typename Offset, typename T>
+__device__ Offset LowerBound(Iterator values, Offset count, T value) {
+  Offset first = 0;
+  while (count > 0) {
+    const Offset half = count / 2;
+    const bool below = values[first + half] < value;
+    first = below ? first + half + 1 : first;
+    count = below ? count - half - 1 : half;
+  }
+  return first;
+}
+template <typename Iterator, typename Offset, typename T>
+__device__ Offset UpperBound(Iterator values, Offset count, T value) {
+  Offset first = 0;
+  while (count > 0) {
+    const Offset half = count / 2;
+    const bool above = value < values[first + half];
+    first = above ? first : first + half + 1;
+    count = above ? half : count - half - 1;
+  }
+  return first;
+}
 
 enum BlockReduceAlgorithm { BLOCK_REDUCE_RAKING, BLOCK_REDUCE_RAKING_COMMUTATIVE_ONLY, BLOCK_REDUCE_WARP_REDUCTIONS };
 enum BlockScanAlgorithm { BLOCK_SCAN_RAKING, BLOCK_SCAN_RAKING_MEMOIZE, BLOCK_SCAN_WARP_SCANS };

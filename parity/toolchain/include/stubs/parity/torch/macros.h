@@ -4,6 +4,12 @@
 #include <assert.h>
 #include <hip/hip_runtime.h>
 
+// torch/version.h
+#define TORCH_VERSION_MAJOR 2
+#define TORCH_VERSION_MINOR 5
+#define TORCH_VERSION_PATCH 0
+#define TORCH_VERSION "2.5.0"
+
 #define C10_HOST __host__
 #define C10_DEVICE __device__
 #define C10_HOST_DEVICE __host__ __device__
