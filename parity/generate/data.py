@@ -105,11 +105,6 @@ def _sorted(dtype: DType, index: Array, random: Array, points: Array) -> Array:
     return stored(np.minimum(np.sqrt(index.astype(np.float64)).astype(np.int64), min(int(dtype.max), 2**31)), dtype)
 
 
-def _probability(dtype: DType, index: Array, random: Array, points: Array) -> Array:
-    """From 0 to 1; both ends are among them."""
-    return _between("0..1")(dtype, index, random, points)
-
-
 def _normal(dtype: DType, index: Array, random: Array, points: Array) -> Array:
     """Sum of four uniforms, scaled to standard deviation 3 for floats and about 50 for integers."""
     fields = np.sum([field(random, shift, 16).astype(np.int64) for shift in (0, 16, 32, 48)], axis=0) - 2 * 65535
@@ -223,7 +218,7 @@ STREAMS: dict[str, Stream] = {
     "patterns": _patterns,
     "small": _small,
     "sorted": _sorted,
-    "probability": _probability,
+    "probability": _between("0..1"),
     "runs": _runs,
     "halfway": _halfway,
     "extreme": _extreme,
