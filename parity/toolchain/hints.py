@@ -17,7 +17,8 @@ from parity.toolchain.sources import INCLUDE, Source, found_in, project_of, sear
 __all__ = ["Hint", "hints", "say_so", "switches_asked", "switches_of_kernels"]
 
 _LACKING = re.compile(
-    r"undeclared|unknown type name|no template named|undefined template|file not found|\bis (?:undefined|not a template)"
+    r"undeclared|unknown type name|no template named|undefined template|file not found"
+    r"|\bis (?:undefined|not a template)"
 )
 _QUOTED = re.compile(r"['\"]([^'\"]+)['\"]")  # clang's quotes, and nvcc's
 _NAME = re.compile(r"([A-Za-z_]\w*)(?:<([^'<>]*)>)?")
