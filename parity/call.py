@@ -77,6 +77,10 @@ class Work:
     bytes: int
     operations: int
 
+    @property
+    def most(self) -> int:
+        return max(self.bytes, self.operations)
+
 
 def spelled(launch: Launch, code: CodeObject) -> Launch:
     """The launch with the symbols of its kernels in a code object."""

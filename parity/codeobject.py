@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
 from msgspec import Struct
 
 from parity.cache import digest
@@ -31,7 +30,6 @@ __all__ = [
 ]
 
 _BEGIN, _END = "\t.amdgpu_metadata\n", "\t.end_amdgpu_metadata"
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 # How demanglers write a function, a boolean and an integer that are arguments of a template, and sources do not.
 _FUNCTION = re.compile(r"&(?:[^<>(),]+[ *&])?([\w:]+(?:<(?:[^<>]|<[^<>]*>)*>)?)\([^()]*\)")
 _BOOLEAN = re.compile(r"\(bool\)([01])")
@@ -294,8 +292,11 @@ def _metadata(listing: str, module: str) -> _Metadata:
             f"the listing of module {module!r} is cut off: the .amdgpu_metadata block of line {line} has no "
             ".end_amdgpu_metadata; compile again"
         )
+    import yaml  # takes long, and what is in the cache was read before
+
+    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        data = yaml.load(listing[begin + len(_BEGIN) : end], Loader=_LOADER)
+        data = yaml.load(listing[begin + len(_BEGIN) : end], Loader=loader)
     except yaml.YAMLError as error:
         raise UsageError(f"the metadata of module {module!r} is not YAML: {error}") from error
     if isinstance(data, dict):

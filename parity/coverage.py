@@ -6,7 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["Point", "Reached", "joined"]
+__all__ = ["COUNTS", "Point", "Reached", "joined"]
+
+COUNTS = ("blocks", "blocks_reached", "directions", "directions_reached")
+"""The numbers of ``Reached``: basic blocks and branch directions, all and those that were reached."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from hypothesis.errors import HypothesisException
 
 import parity
 from parity.arguments import Word, word_of
@@ -352,9 +351,13 @@ class Declaration:
         """
         try:
             return function(*arguments, **offered)
-        except (ParityError, MemoryError, HypothesisException):
+        except (ParityError, MemoryError):
             raise
         except (Exception, SystemExit, KeyboardInterrupt) as error:
+            from hypothesis.errors import HypothesisException
+
+            if isinstance(error, HypothesisException):
+                raise
             # Where Ctrl-C is ignored, as in a worker, the function itself has raised it.
             if isinstance(error, KeyboardInterrupt) and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
                 raise

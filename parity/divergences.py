@@ -13,7 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from parity.errors import UsageError
-from parity.files import table
+from parity.files import rows_of
 
 __all__ = ["Divergence", "divergence", "divergences", "in_order"]
 
@@ -35,7 +35,7 @@ class Divergence:
 @cache
 def divergences() -> Mapping[str, Divergence]:
     """The register, by id, in the order of the numbers."""
-    rows = table(Path(__file__).with_name("divergences.csv"))
+    rows = rows_of(Path(__file__).with_name("divergences.csv"))
     return MappingProxyType({row["id"]: Divergence(**row) for row in rows})
 
 

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
-
-from hypothesis import reject
-from hypothesis import strategies as st
+from typing import TYPE_CHECKING, Any
 
 from parity.case import Case, Tensor
 from parity.declaration import WHOLE, Declaration
@@ -21,6 +18,9 @@ from parity.given import given_of
 from parity.layout import Layout
 from parity.shapes import Misfit
 
+if TYPE_CHECKING:
+    from hypothesis import strategies as st
+
 __all__ = ["cases_of"]
 
 WINDOW = 96
@@ -28,6 +28,9 @@ WINDOW = 96
 
 def cases_of(op: Declaration, dtypes: Sequence[str], launches: str) -> st.SearchStrategy[Case]:
     """Strategy for the cases of one kernel entry; ``launches`` is "any", or "host" for the host's own rule only."""
+    from hypothesis import reject
+    from hypothesis import strategies as st
+
     types = op.bind(dtypes)
 
     @st.composite
@@ -86,6 +89,8 @@ def cases_of(op: Declaration, dtypes: Sequence[str], launches: str) -> st.Search
 
 def _drawn(op: Declaration, draw: Draw) -> Mapping[str, Any]:
     """The layouts of all tensors of a case, and values of parameters that have to fit them."""
+    from hypothesis import reject
+
     if op.layouts:
         found = op.ask("layouts", op.layouts, draw, tuple(op.tensors))
         if not isinstance(found, Mapping) or not all(isinstance(found.get(name), Layout) for name in op.tensors):

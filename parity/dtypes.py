@@ -77,7 +77,7 @@ class DType:
         return -self.max if self.is_float else int(np.iinfo(self.numpy).min)
 
     def convert(self, values: Any) -> np.ndarray[Any, Any]:
-        """Numbers as an array of this type, in the way of a host program: to nearest, integers keep their low bits.
+        """Numbers as an array of this type: to nearest, ties to even, rounded once; integers keep their low bits.
 
         Raises:
             UsageError: a block is no number.
@@ -87,6 +87,8 @@ class DType:
             array = np.asarray(values, np.float64) if self.is_float else np.asarray(values)
             if self.saturates:
                 array = np.clip(array, self.min, self.max)
+            if self.is_float and self.numpy.kind != "f":  # one of ml_dtypes, which rounds to it by way of f32
+                array = _to_odd(array)
             return array.astype(self.numpy)
 
     def _is_number(self) -> None:
@@ -95,6 +97,17 @@ class DType:
 
     def __str__(self) -> str:
         return self.name
+
+
+def _to_odd(x: Array) -> Array:
+    """Float64 as float32, rounded to odd: what has at most 22 bits is rounded once then, when the result is rounded to
+    nearest (Boldo and Melquiond, 2008, "Emulation of FMA and correctly rounded sums").
+    """
+    nearest = x.astype(np.float32)
+    error = np.abs(nearest.astype(np.float64)) - np.abs(x)
+    bits = nearest.view(np.int32)
+    even = bits & 1 == 0
+    return np.asarray(bits + (even & (error < 0)) - (even & (error > 0)), np.int32).view(np.float32)
 
 
 HALF = "<f2"

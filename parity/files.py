@@ -14,7 +14,7 @@ from pathlib import Path
 
 from parity.errors import SYSTEM_ERRORS, SystemLacks, UsageError
 
-__all__ = ["CUDA_SUFFIXES", "below", "content_of", "regular", "table", "text_of", "writing"]
+__all__ = ["CUDA_SUFFIXES", "below", "content_of", "regular", "rows_of", "text_of", "writing"]
 
 CUDA_SUFFIXES = (".cu", ".cu.cc")
 """File name endings of a CUDA source: nvcc's, and that of TensorFlow's and JAX's builds."""
@@ -81,7 +81,7 @@ def writing(path: Path, advice: str) -> Iterator[None]:
         raise kind(f"cannot write {path}: {error.strerror}; {advice}") from error
 
 
-def table(path: Path) -> list[dict[str, str]]:
+def rows_of(path: Path) -> list[dict[str, str]]:
     """The rows of a CSV file of parity's own, each by the heads of its columns."""
     with path.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))

@@ -259,12 +259,14 @@ class Shadows:
     """The outcomes of a launch that is executed again with other roundings.
 
     ``nearest`` is the launch as it is. ``moved`` are those with operations that round up or down, each by one ULP at
-    most. ``narrowed`` are those in which products of two bf16 are bf16 as well; none if there is no bf16.
+    most. ``narrowed`` are those in which products of two bf16 are bf16 as well; none if there is no bf16. ``unflushed``
+    are those in which matrix cores keep subnormal numbers; none if they keep them anyway.
     """
 
     nearest: Outcome
     moved: tuple[Outcome, ...]
     narrowed: tuple[Outcome, ...] = ()
+    unflushed: tuple[Outcome, ...] = ()
 
 
 def poisoned(dtype: DType, count: int) -> np.ndarray[Any, Any]:

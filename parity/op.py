@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-
-from hypothesis import strategies as st
+from typing import TYPE_CHECKING
 
 from parity.call import Call, Work, call_of, timed, work_of
 from parity.case import Case
@@ -20,6 +19,9 @@ from parity.given import Given, Params, Shape, Step, given_of
 from parity.launch import Launch, Tiled
 from parity.listed import bench_cases, divergences_of, edge_cases, named_cases
 from parity.validation import check_declaration
+
+if TYPE_CHECKING:
+    from hypothesis import strategies as st
 
 __all__ = ["Call", "Entry", "Given", "Named", "Op", "Params", "Shape", "Step", "Work"]
 

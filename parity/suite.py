@@ -345,8 +345,10 @@ def _settings(config: Path, said: Mapping[str, object]) -> _Settings:
     return checked({name.replace("_", "-"): value for name, value in said.items()}, _Settings, place)
 
 
-def load_suite(kernels: Path, cases: Path, *, sides: Sides | None = None) -> Suite:
+def load_suite(kernels: Path, cases: Path, *, sides: Sides | None = None, only: Sequence[str] = ()) -> Suite:
     """The suite of these folders. A case file with an error, or an op whose kernel has no file, is a problem of it.
+
+    ``only`` are the names of the case files that are read, where they are not all.
 
     Raises:
         UsageError: a folder is missing or empty, or nothing in it can be used (with file and line).
@@ -359,6 +361,8 @@ def load_suite(kernels: Path, cases: Path, *, sides: Sides | None = None) -> Sui
     places: dict[str, Path] = {}
     problems: list[str] = []
     for path in _case_files(cases):
+        if only and path.name not in only:
+            continue
         try:
             declared = _ops(path)
         except UsageError as error:
@@ -378,7 +382,7 @@ def load_suite(kernels: Path, cases: Path, *, sides: Sides | None = None) -> Sui
                 f"{op.declared}: {name} is in {op.file}, but {first.name} in {first.file}: one file per module"
             )
             del ops[name]
-    if not ops:
+    if not ops and not only:
         raise UsageError("\n".join(problems) or f"the files of {cases} declare no op")
     suite = Suite(kernels, cases, ops, sides=sides or Sides(), declared=places)
     for module in suite.missing:
@@ -386,7 +390,7 @@ def load_suite(kernels: Path, cases: Path, *, sides: Sides | None = None) -> Sui
         names = [op.name for op in ops.values() if op.module == module]
         near = nearest(files[module].file, known)
         problems.append(f"{files[module].declared}: op {some_of(names, 1)}: there is no {suite.files[module]}{near}")
-    if suite.files and len(suite.missing) == len(suite.files):
+    if not only and suite.files and len(suite.missing) == len(suite.files):
         if not any(below(kernels, *CUDA_SUFFIXES, ".hip")):
             raise UsageError(f"the kernels folder {kernels} holds no *.cu or *.hip, and no code object")
         raise UsageError("\n".join(problems))

@@ -6,7 +6,7 @@ import pytest
 
 from parity.codeobject import Argument, parse, spelled
 from parity.errors import UsageError
-from parity.toolchain.compiler import compile_listing
+from parity.toolchain.compiler import Unit, compile_listing
 from parity.toolchain.targets import target
 
 SOURCE = """
@@ -25,7 +25,7 @@ extern "C" __attribute__((global)) void nothing() {}
 def listing(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("listing")
     (folder / "small.hip").write_text(SOURCE)
-    compile_listing(folder / "small.hip", folder / "small.s", target(request.param))
+    compile_listing(Unit(folder / "small.hip"), folder / "small.s", target(request.param))
     return request.param, (folder / "small.s").read_text()
 
 

@@ -1,6 +1,8 @@
 """Imports go down only: what stands higher in the list may import what stands lower."""
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -63,3 +65,11 @@ def siblings(path: Path, package: str) -> Iterator[str]:
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(f"parity.{package}"):
             below = node.module.split(".")[2:]
             yield from below or [name.name for name in node.names]
+
+
+def test_what_workers_import_before_they_are_asked_needs_no_hypothesis():
+    program = (
+        "import sys, parity.engine; print(*{'hypothesis', 'jinja2', 'packaging', 'rich', 'yaml'} & sys.modules.keys())"
+    )
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert not found.split()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import csv
+import sys
 from pathlib import Path
 
 import pytest
 
+from parity.engine import Plan, tasks_of
 from parity.errors import UsageError
 from parity.suite import find_suite, load_suite
 
@@ -82,6 +84,17 @@ def folders(tmp_path):
 def test_a_suite_of_ones_own(folders):
     suite = load_suite(folders / "kernels", folders / "cases")
     assert [e.kernel for e in suite.entries] == ["neg_f32"]
+
+
+def test_a_worker_reads_the_case_files_of_its_tasks_and_those_that_they_need(folders):
+    text = (folders / "cases" / "mine.py").read_text()
+    (folders / "cases" / "other.py").write_text(text.replace("mine.neg", "mine.other"))
+    suite = load_suite(folders / "kernels", folders / "cases")
+    plan = Plan.of(suite, tasks_of(suite.select(["mine.other"]), []), {}, examples=1)
+    assert list(plan.suite().ops) == ["mine.other"]
+    (folders / "cases" / "other.py").write_text("import parity_cases_mine\n" + text.replace("mine.neg", "mine.other"))
+    sys.modules.pop("parity_cases_mine")
+    assert list(plan.suite().ops) == ["mine.neg", "mine.other"]
 
 
 @pytest.mark.parametrize("name", ["mine.cu.cc", "mine.hip"])

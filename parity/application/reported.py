@@ -12,7 +12,7 @@ from parity.application.results import RECORD, first_measured, recorded_measurem
 from parity.application.run import Run
 from parity.compare import Status, Verdict
 from parity.documents import read_json
-from parity.engine import COMPILE_ERROR, CaseRecord, Column, Provenance
+from parity.engine import COMPILE_ERROR, CaseRecord, Provenance
 from parity.engine.baseline import parse_baseline
 from parity.engine.bench import Measurement
 from parity.engine.record import parse_record
@@ -31,10 +31,8 @@ from parity.report.document import (
 from parity.report.failures import Reproduction
 from parity.report.html import Shown, Sources
 from parity.report.matrix import matrix_of_records
-from parity.runners import Vendor
 from parity.runners.recording import MEASUREMENTS, Environment
 from parity.static import Footprint
-from parity.toolchain import TARGETS
 
 __all__ = ["FOOTPRINTS", "MATRIX", "Reported", "written_at"]
 
@@ -218,10 +216,7 @@ def _joined(one: Reported, other: Reported) -> Reported:
 
 def _without_matrix(environment: Environment, records: Sequence[CaseRecord]) -> MatrixFile:
     """The matrix of a run that was killed before it wrote one."""
-    columns = [
-        replace(where, vendor=_vendor(where), spec=where.runner)
-        for where in dict.fromkeys(record.where for record in records)
-    ]
+    columns = list(dict.fromkeys(record.where for record in records))
     provenance = Provenance(
         0.0,
         environment.get("seed", 0),
@@ -230,12 +225,6 @@ def _without_matrix(environment: Environment, records: Sequence[CaseRecord]) -> 
         made_by=environment.get("compilers", {}),
     )
     return document(matrix_of_records(records, columns, provenance))
-
-
-def _vendor(column: Column) -> Vendor:
-    if column.op_level:
-        return "host"
-    return "amd" if column.target in TARGETS and TARGETS[column.target].vendor == "amd" else "cuda"
 
 
 def _uncompiled(matrix: MatrixFile) -> Iterable[CaseRecord]:

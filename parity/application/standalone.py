@@ -54,20 +54,20 @@ def hip_sources(suite: Suite, built: Built) -> Sources:
         staged = stage(suite, built.module, built.target, Path(scratch).resolve())
         if staged is None:
             raise UsageError(NO_SOURCE.format(built.module))
-        tree = _Tree("hip", staged.folder, (COMPAT, SUPPLEMENT, STUBS))
-        forced = [str(staged.folder / each) if isinstance(each, Path) else each for each in staged.forced]
+        unit, tree = staged.unit, _Tree("hip", staged.folder, (COMPAT, SUPPLEMENT, STUBS))
+        forced = [str(staged.folder / each) if isinstance(each, Path) else each for each in unit.forced]
         files = _files(staged.folder)
         own = tree.own_headers(files.values(), forced)
         used = [folder for folder in tree.own if any(folder in path.parents for path in own)]
         options = (
             *HIP_FLAGS,
-            *map(tree.option, staged.flags),
-            *_each("-I", (tree.place(staged.folder / folder) for folder in staged.include)),
+            *map(tree.option, unit.flags),
+            *_each("-I", (tree.place(staged.folder / folder) for folder in unit.include)),
             *_each("-isystem", (tree.place(folder) for folder in used if folder == COMPAT)),
             *_each("-include", map(tree.place, forced)),
             *_each("-idirafter", (tree.place(folder) for folder in used if folder != COMPAT)),
         )
-        return Sources(tree.place(staged.folder / staged.main), options, tree.moved(files | own))
+        return Sources(tree.place(staged.folder / unit.main), options, tree.moved(files | own))
 
 
 def cuda_sources(suite: Suite, built: Built, kernels: Sequence[str]) -> Sources:
@@ -84,26 +84,24 @@ def cuda_sources(suite: Suite, built: Built, kernels: Sequence[str]) -> Sources:
 
         def compile_it(staged: StagedCuda) -> None:
             if built.translation is not None:  # as it is, it does not compile: the host code in the way is found anew
-                compile_module(
-                    staged.main, place / "kernel.ptx", place / "kernel.cubin", target(built.target),
-                    include=staged.include, forced=staged.forced, flags=source.side.flags,
-                )  # fmt: skip
+                compile_module(staged.unit, place / "kernel.ptx", place / "kernel.cubin", target(built.target))
 
-        staged = staged_cuda(compile_it, source, place / "staged" / "cuda")
-        if staged.main == source.path:
+        unit = staged_cuda(compile_it, source, place / "staged" / "cuda").unit
+        if unit.main == source.path:
             tree = _Tree("cuda", Path(source.root), (STUBS, HIP_ON_CUDA))
             files = {path: text.encode("utf-8", "surrogateescape") for path, text in source.files.items()}
         else:
-            root = next(each for each in (place / "staged").iterdir() if each in staged.main.parents)
+            root = next(each for each in (place / "staged").iterdir() if each in unit.main.parents)
             tree, files = _Tree("cuda", root, (STUBS, HIP_ON_CUDA)), _files(root)
-        own = tree.own_headers(files.values(), staged.forced)
+        forced = [*map(str, unit.forced)]
+        own = tree.own_headers(files.values(), forced)
         options = (
             *CUDA_FLAGS,
-            *map(tree.option, source.side.flags),
-            *_each("-I", dict.fromkeys(tree.place(folder) for folder in staged.include if folder.is_dir())),
-            *_each("-include", map(tree.place, staged.forced)),
+            *map(tree.option, unit.flags),
+            *_each("-I", dict.fromkeys(tree.place(folder) for folder in unit.include if folder.is_dir())),
+            *_each("-include", map(tree.place, forced)),
         )
-        main, found = tree.place(staged.main), tree.moved(files | own)
+        main, found = tree.place(unit.main), tree.moved(files | own)
     if templates := [Instantiation((), name) for name in kernels if "<" in name]:
         text = f'#include "{os.path.relpath(main, "cuda")}"\n{instantiations(templates)}'
         main = f"cuda/{Path(main).stem}-kernels.cu"

@@ -225,16 +225,42 @@ def _folded(text: str) -> str:
     return "\n\n".join(each if "\n " in f"\n{each}" else textwrap.fill(each, width) for each in parts)
 
 
-def parser(argv: Sequence[str]) -> argparse.ArgumentParser:
-    """The parser for these arguments: it has all commands, and the options of the one that they name."""
-    # Imported here and not at the top: it takes half a second, which has to begin where signals are held.
+class _Plain(argparse.RawDescriptionHelpFormatter):
+    """Help as rich_argparse writes it, without colours: importing Rich would take as long as all else."""
+
+    def start_section(self, heading: str | None) -> None:
+        super().start_section(heading and heading.title())
+
+    def add_usage(self, usage: Any, actions: Any, groups: Any, prefix: str | None = None) -> None:
+        super().add_usage(usage, actions, groups, "Usage: " if prefix is None else prefix)
+
+    def _format_action_invocation(self, action: argparse.Action) -> str:
+        if not action.option_strings or action.nargs == 0:
+            return super()._format_action_invocation(action)
+        value = self._format_args(action, self._get_default_metavar_for_optional(action))
+        return f"{', '.join(action.option_strings)} {value}"
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        return textwrap.wrap(" ".join(text.split()), width, break_on_hyphens=False)
+
+
+def _formatter() -> type[argparse.HelpFormatter]:
+    """What formats help: with colours on a terminal, or where these variables ask Rich for them."""
+    if not (sys.stdout and sys.stdout.isatty()) and not {"FORCE_COLOR", "TTY_COMPATIBLE"} & os.environ.keys():
+        return _Plain
     from rich_argparse import RawDescriptionRichHelpFormatter
 
     RawDescriptionRichHelpFormatter.help_markup = RawDescriptionRichHelpFormatter.text_markup = False  # [tool.parity]
+    return RawDescriptionRichHelpFormatter
+
+
+def parser(argv: Sequence[str]) -> argparse.ArgumentParser:
+    """The parser for these arguments: it has all commands, and the options of the one that they name."""
+    formatter = _formatter()
     found = _Parser(
         "parity",
         description="Does a HIP port compute what the CUDA kernels compute, value by value?",
-        formatter_class=RawDescriptionRichHelpFormatter,
+        formatter_class=formatter,
         allow_abbrev=False,
     )
     found.add_argument("--version", action=_Version, help="show program's version number and exit")
@@ -253,7 +279,7 @@ def parser(argv: Sequence[str]) -> argparse.ArgumentParser:
         command = commands.add_parser(
             name,
             help=summary,
-            formatter_class=RawDescriptionRichHelpFormatter,
+            formatter_class=formatter,
             allow_abbrev=False,
         )
         if name in argv:  # what the others need is not imported

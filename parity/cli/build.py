@@ -15,6 +15,7 @@ from pathlib import Path
 
 from rich.text import Text
 
+from parity import documents
 from parity.application.static import CUDA
 from parity.cli.options import add_folders, add_jobs, add_json, add_target
 from parity.cli.terminal import building, errors, output, print_json
@@ -25,10 +26,13 @@ from parity.report.tables import coloured
 from parity.suite import Project, find_project, load_suite
 from parity.toolchain import DEFAULT_TARGETS, Built, Finding, Switch, build, find_modules, nvcc, target
 from parity.toolchain.hints import say_so
+from parity.toolchain.staging import Translation
 
 __all__ = ["main", "options"]
 
 COLUMNS = ("entries", "vgprs", "sgprs", "lds_bytes", "scratch_bytes", "spills")
+TOLD = ["unmapped", "hazards", "left_out", "empty_headers", "stubs", "around", "made", "needs", "defects", "branches"]
+"""The parts of a translation that are printed as JSON."""
 SHOWN_ERRORS, SHOWN_PIECES, SHOWN_ALIKE = 20, 10, 8
 BRANCHES = 12
 """Conditions that are explained."""
@@ -110,6 +114,7 @@ def _numbers(one: Built) -> list[int]:
 
 
 def _as_dict(one: Built) -> dict[str, object]:
+    told = documents.plain(one.translation or Translation())
     return {
         "module": one.module,
         "target": one.target,
@@ -119,24 +124,15 @@ def _as_dict(one: Built) -> dict[str, object]:
         "cached": one.cached,
         "kernels": list(one.entries),
         "hip": str(one.hip) if one.hip else None,
-        "replaced": dict(one.replaced or {}),
+        "replaced": dict(one.replaced),
         "errors": [vars(finding) for finding in one.error.findings] if one.error else [],
-        "unmapped": [vars(finding) for finding in one.unmapped],
-        "hazards": [vars(finding) for finding in one.hazards],
-        "left_out": [vars(piece) for piece in one.translation.left_out] if one.translation else [],
-        "empty_headers": list(one.translation.empty_headers) if one.translation else [],
-        "stubs": list(one.translation.stubs) if one.translation else [],
-        "around": list(one.translation.around) if one.translation else [],
-        "made": [vars(finding) for finding in one.translation.made] if one.translation else [],
+        **{name: told[name] for name in TOLD},
         "part_of": str(one.part_of) if one.part_of else None,
         "guessed": one.guessed,
         "switches": [
             {"flag": each.flag, "file": str(each.file), "line": each.line, "others": list(each.others)}
             for each in one.switches
         ],
-        "needs": [vars(finding) for finding in one.needs],
-        "defects": [vars(finding) for finding in one.defects],
-        "branches": [vars(finding) for finding in one.branches],
     }
 
 

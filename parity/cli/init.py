@@ -60,7 +60,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> int:
     """Write what is not there yet; nothing is overwritten."""
     folder, config = arguments.folder, arguments.folder / CONFIG
-    if _is_project(config):
+    if settings_of(config) is not None:
         return _complete(folder, config, arguments.ci)
     written = []
     kernels, cases = folder / arguments.kernels, folder / arguments.cases
@@ -242,10 +242,6 @@ def _probe(
 @functools.cache
 def _prober() -> Prober:
     return Prober()
-
-
-def _is_project(config: Path) -> bool:
-    return settings_of(config) is not None
 
 
 def _copy(name: str, folder: Path) -> Path:

@@ -83,9 +83,8 @@ class _Judge(Worker):
         if not column.live:
             return super().session(column)
         if column not in self.sessions:
-            self.sessions[column] = (
-                Library(_Elsewhere(self, column), column.target) if column.op_level else _session(self, column)
-            )
+            elsewhere = _session(self, column) if column.built else Library(_Elsewhere(self, column), column.target)
+            self.sessions[column] = elsewhere
         return self.sessions[column]
 
     def ask(self, column: Column, function: Callable[..., T], *arguments: Any) -> T:

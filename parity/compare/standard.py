@@ -27,12 +27,24 @@ WIDE = 24
 @dataclass(frozen=True)
 class Moved:
     """An output of one side as its code computes it on an emulator: as it is, with operations that round up or down,
-    and, of bf16, with products that are rounded to it (``parity.launch.Shadows``).
+    of bf16 with products that are rounded to it, and where matrix cores take subnormal numbers for 0 with these kept
+    (``parity.launch.Shadows``).
     """
 
     nearest: Array
     moved: Sequence[Array]
     narrowed: Sequence[Array] = ()
+    unflushed: Sequence[Array] = ()
+
+    @property
+    def runs(self) -> Sequence[Array]:
+        """All of them."""
+        return (self.nearest, *self.moved, *self.narrowed, *self.unflushed)
+
+    def field(self, name: str) -> Moved:
+        """A field of blocks."""
+        groups = (self.moved, self.narrowed, self.unflushed)
+        return Moved(self.nearest[name], *([each[name] for each in some] for some in groups))
 
 
 @np.errstate(all="ignore")
@@ -65,10 +77,11 @@ def expected_of(standard: Array, arithmetic: Arithmetic, sides: Sequence[Moved])
         return Expected(standard, sign_of_zero=arithmetic is Arithmetic.MOVES)
     if not kind.is_float:
         return _integers(standard, sides)
-    runs = [np.array([_wide(each) for each in (side.nearest, *side.moved)]) for side in sides]
-    narrow = [np.array([_wide(each) for each in (side.nearest, *side.narrowed)]) for side in sides]
-    mixed = np.logical_or.reduce([*map(_is_mixed, [*runs, *narrow])])
-    spread, more = (np.add.reduce([*map(_spread, each)]) for each in (runs, narrow))
+    runs = [_wides(side.nearest, *side.moved) for side in sides]
+    others = [_wides(side.nearest, *each) for side in sides for each in (side.narrowed, side.unflushed)]
+    kept = [_wides(*side.unflushed) for side in sides if side.unflushed]
+    mixed = np.logical_or.reduce([*map(_is_mixed, [*runs, *others])])
+    spread, more = (np.add.reduce([*map(_spread, each)]) for each in (runs + kept, others))
     nominal, value = runs[0][0], _wide(standard)
     size = np.nan_to_num(np.abs(runs[0]), nan=0.0, posinf=0.0).max(0)
     if any(map(_moves, sides)):
@@ -84,11 +97,15 @@ def expected_of(standard: Array, arithmetic: Arithmetic, sides: Sequence[Moved])
 
 def _moves(side: Moved) -> bool:
     """True if any rounding changes any element."""
-    return any(not _alike(side.nearest, each).all() for each in (*side.moved, *side.narrowed))
+    return any(not _alike(side.nearest, each).all() for each in side.runs)
 
 
 def _wide(x: Array) -> Array:
     return x.astype(np.float64)
+
+
+def _wides(*arrays: Array) -> Array:
+    return np.array([_wide(each) for each in arrays])
 
 
 def _allowed(kind: DType, spread: Array, size: Array) -> Array:
@@ -133,8 +150,7 @@ def _right_integers(standard: Array, sides: Sequence[Moved], got: Array) -> Arra
     def apart(a: Array, b: Array) -> Array:
         return np.asarray(np.maximum(a, b).astype(np.uint64) - np.minimum(a, b).astype(np.uint64))
 
-    runs = [(side.nearest, *side.moved, *side.narrowed) for side in sides]
-    rooms = (apart(np.minimum.reduce(each), np.maximum.reduce(each)) for each in runs)
+    rooms = (apart(np.minimum.reduce(side.runs), np.maximum.reduce(side.runs)) for side in sides)
     return np.asarray(apart(standard, got) <= np.add.reduce([np.zeros(standard.shape, np.uint64), *rooms]))
 
 
@@ -143,10 +159,7 @@ def _right_blocks(standard: Array, arithmetic: Arithmetic, sides: Sequence[Moved
     right = np.ones(standard.shape, np.bool_)
     for name in standard.dtype.names or ():
         field = standard[name]
-        moved = [
-            Moved(side.nearest[name], [each[name] for each in side.moved], [each[name] for each in side.narrowed])
-            for side in sides
-        ]
+        moved = [side.field(name) for side in sides]
         if field.dtype.kind == "f":
             found = right_elements(expected_of(field, arithmetic, moved), got[name], "amd")
         else:

@@ -22,13 +22,14 @@ from parity.emulator.faults import (
     place,
 )
 from parity.emulator.memory import Allocation
-from parity.emulator.shadow import MORE, MOVED, NARROWED, shadow_seed
+from parity.emulator.shadow import MORE, MOVED, NARROWED, UNFLUSHED, shadow_seed
 
 __all__ = [
     "CLASSES",
     "MORE",
     "MOVED",
     "NARROWED",
+    "UNFLUSHED",
     "Allocation",
     "BadCall",
     "DataRace",

@@ -6,13 +6,14 @@ kind of ``Results`` and a number, ``draw``, that chooses among them.
 
 from __future__ import annotations
 
-import csv
 import ctypes
 import re
 from enum import IntEnum
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
+
+from parity.files import rows_of
 
 __all__ = ["APPROXIMATE", "Drawing", "Results", "drawing"]
 
@@ -60,11 +61,10 @@ def drawing(results: Results, draw: int, generation: int) -> Drawing:
 @cache
 def _documented(generation: int) -> Any:
     """The error of every function and type; none where a generation lacks the instruction."""
-    with (files("parity.emulator") / "approximate.csv").open(encoding="utf-8") as file:
-        rows = {
-            row["instruction"]: _Documented(float(row["ulps"] or 0), row["all_ones"] == "yes")
-            for row in csv.DictReader(file)
-            if str(generation) in row["generations"].split()
-        }
+    rows = {
+        row["instruction"]: _Documented(float(row["ulps"] or 0), row["all_ones"] == "yes")
+        for row in rows_of(Path(__file__).with_suffix(".csv"))
+        if str(generation) in row["generations"].split()
+    }
     names = [f"v_{function}_{kind}" for function in _FUNCTIONS for kind in _TYPES]
     return (_Documented * len(names))(*(rows.get(name, _Documented()) for name in names))

@@ -39,6 +39,7 @@ from parity.emulator.faults import (
     quoted,
 )
 from parity.emulator.image import Image, image_of
+from parity.emulator.matrix import flushes
 from parity.emulator.memory import BASE, NO_RESERVE, Allocation, Bytes, DeviceMemory
 from parity.emulator.parse import Instruction, bodies_of, kernel_code
 from parity.emulator.printing import RECORD, messages
@@ -372,6 +373,11 @@ class Device:
     def arithmetic(code: CodeObject, kernel: str) -> Arithmetic:
         """The most that a kernel, or a function it calls, does with floating-point numbers."""
         return max(arithmetic_of(body.text) for body in bodies_of(code.listing, kernel))
+
+    @staticmethod
+    def flushes(code: CodeObject, kernel: str) -> bool:
+        """True if a kernel, or a function it calls, has matrix instructions that take subnormal numbers for 0."""
+        return any(flushes(body.text, code.target) for body in bodies_of(code.listing, kernel))
 
     @classmethod
     def parts(cls, code: CodeObject, kernel: str) -> tuple[str, ...]:

@@ -72,7 +72,21 @@ def _named(kernel: str) -> str:
     return repr(next(iter(spelled(kernel)), kernel))
 
 
-class KernelFault(ParityError):
+def _at(kernel: str, instruction: Instruction) -> str:
+    return f"kernel {_named(kernel)} at {place(instruction)}"
+
+
+class _Told(ParityError):
+    """An error of a ``kernel``: where it has one, with the text of an instruction, its source and its line."""
+
+    def __init__(self, said: str, kernel: str, instruction: Instruction | None = None) -> None:
+        self.kernel = kernel
+        if instruction:
+            self.instruction, self.source, self.line = instruction.text, instruction.source, instruction.line
+        super().__init__(said)
+
+
+class KernelFault(_Told):
     """Something that a kernel does wrong, or uses without its being emulated; ``kind`` is its class."""
 
     kind: str
@@ -101,9 +115,7 @@ class MemoryFault(KernelFault):
         buffer_size: int,
         array: str | None = None,
     ) -> None:
-        self.kind, self.kernel, self.instruction = kind, kernel, instruction.text
-        self.source, self.line = instruction.source, instruction.line
-        self.lane, self.workgroup, self.address, self.size = lane, workgroup, address, size
+        self.kind, self.lane, self.workgroup, self.address, self.size = kind, lane, workgroup, address, size
         self.buffer, self.offset, self.array = buffer, offset, array
         who = "all lanes (scalar)" if lane is None else f"lane {lane}"
         if buffer is None:
@@ -119,14 +131,14 @@ class MemoryFault(KernelFault):
         name, _, type_ = (array or "").partition(" ")
         of = f" of `{name}` ({type_})" if array else ""
         lines = [
-            f"{kind} of {size} bytes{of} in kernel {_named(kernel)} at {place(instruction)}",
+            f"{kind} of {size} bytes{of} in {_at(kernel, instruction)}",
             f"  instruction: {instruction.text}",
             f"  workgroup {workgroup}, {who}, address {address:#x}: {near}",
         ]
         if buffer and buffer.startswith(SCRATCH):
             own = f"where `{name}` is" if array else "the array of its own that this source line uses"
             lines.append(f"  scratch is the private memory of a thread: {own}")
-        super().__init__("\n".join(lines))
+        super().__init__("\n".join(lines), kernel, instruction)
 
 
 class MisalignedAccess(MemoryFault):
@@ -143,7 +155,7 @@ class MisalignedAccess(MemoryFault):
 class DataRace(KernelFault):
     """Two wavefronts accessed the same memory, at least one of them wrote, and no barrier orders them.
 
-    ``instruction`` is the access that was executed second, ``other`` the one before it.
+    ``instruction`` is the text of the access that was executed second, ``other`` that of the one before it.
     """
 
     kind = "data race"
@@ -158,16 +170,15 @@ class DataRace(KernelFault):
         workgroup: tuple[int, int, int],
         memory: str,
     ) -> None:
-        self.kernel, self.instruction, self.other = kernel, instruction.text, other.text
-        self.source, self.line = instruction.source, instruction.line
-        self.lane, self.workgroup = lane, workgroup
+        self.other, self.lane, self.workgroup = other.text, lane, workgroup
         who = "all lanes (scalar)" if lane is None else f"lane {lane}"
-        super().__init__(
+        said = (
             f"data race in kernel {_named(kernel)} at {memory}: two wavefronts, one of them writes, no barrier "
             "between them\n"
             f"  first:  {other.text} at {place(other)}\n"
             f"  second: {instruction.text} at {place(instruction)}, workgroup {workgroup}, {who}"
         )
+        super().__init__(said, kernel, instruction)
 
 
 class DivergentBarrier(KernelFault):
@@ -176,12 +187,11 @@ class DivergentBarrier(KernelFault):
     kind = "divergent barrier"
 
     def __init__(self, kernel: str, instruction: Instruction, who: str, workgroup: tuple[int, int, int]) -> None:
-        self.kernel, self.instruction, self.workgroup = kernel, instruction.text, workgroup
-        self.source, self.line = instruction.source, instruction.line
-        super().__init__(
-            f"divergent barrier in kernel {_named(kernel)} at {place(instruction)}: {who} of workgroup {workgroup} "
+        said = (
+            f"divergent barrier in {_at(kernel, instruction)}: {who} of workgroup {workgroup} "
             "did not reach it and went on; every thread of a block must reach the same barriers"
         )
+        super().__init__(said, kernel, instruction)
 
 
 class BadCall(KernelFault):
@@ -190,12 +200,8 @@ class BadCall(KernelFault):
     kind = "bad call"
 
     def __init__(self, kernel: str, instruction: Instruction, workgroup: tuple[int, int, int]) -> None:
-        self.kernel, self.instruction, self.workgroup = kernel, instruction.text, workgroup
-        self.source, self.line = instruction.source, instruction.line
-        super().__init__(
-            f"bad call in kernel {_named(kernel)} at {place(instruction)}, workgroup {workgroup}: no function begins "
-            f"at the address in {instruction.text}"
-        )
+        said = f"workgroup {workgroup}: no function begins at the address in {instruction.text}"
+        super().__init__(f"bad call in {_at(kernel, instruction)}, {said}", kernel, instruction)
 
 
 class Trapped(KernelFault):
@@ -204,12 +210,9 @@ class Trapped(KernelFault):
     kind = "trap"
 
     def __init__(self, kernel: str, instruction: Instruction, thread: Thread, others: int) -> None:
-        self.kernel, self.instruction, self.thread = kernel, instruction.text, thread
-        self.source, self.line = instruction.source, instruction.line
-        super().__init__(
-            f"trap in kernel {_named(kernel)} at {place(instruction)}\n  instruction: {instruction.text}\n"
-            f"  {thread}{_and_others(others)}"
-        )
+        self.thread = thread
+        said = f"  instruction: {instruction.text}\n  {thread}{_and_others(others)}"
+        super().__init__(f"trap in {_at(kernel, instruction)}\n{said}", kernel, instruction)
 
 
 class FailedAssertion(KernelFault):
@@ -218,12 +221,9 @@ class FailedAssertion(KernelFault):
     kind = "device assertion"
 
     def __init__(self, kernel: str, expression: str, file: str, at: int, function: str, thread: Thread, others: int):
-        self.kernel, self.expression, self.file, self.at, self.function = kernel, expression, file, at, function
-        self.thread = thread
-        super().__init__(
-            f"assertion `{expression}` failed in kernel {_named(kernel)} at {file}:{at}, in {function}\n"
-            f"  {thread}{_and_others(others)}"
-        )
+        self.expression, self.file, self.at, self.function, self.thread = expression, file, at, function, thread
+        said = f"assertion `{expression}` failed in kernel {_named(kernel)} at {file}:{at}, in {function}"
+        super().__init__(f"{said}\n  {thread}{_and_others(others)}", kernel)
 
 
 class NoProgress(KernelFault):
@@ -232,16 +232,16 @@ class NoProgress(KernelFault):
     kind = "no progress"
 
     def __init__(self, kernel: str, instruction: Instruction, thread: Thread, lanes: int) -> None:
-        self.kernel, self.instruction, self.thread, self.lanes = kernel, instruction.text, thread, lanes
-        self.source, self.line = instruction.source, instruction.line
-        super().__init__(
-            f"no progress in kernel {_named(kernel)} at {place(instruction)}: threads of a wavefront repeat the same "
+        self.lanes = lanes
+        said = (
+            f"no progress in {_at(kernel, instruction)}: threads of a wavefront repeat the same "
             "instructions with the same values for ever\n"
             f"  instruction: {instruction.text}\n"
             f"  {thread}{_and_others(lanes - 1)}\n"
             "  if they wait for something: a thread of the same wavefront that has it (a lock) goes on only when all "
             "leave the loop, and a block that has not run yet may never do so"
         )
+        super().__init__(said, kernel, instruction)
 
 
 class WarpMask(KernelFault):
@@ -254,20 +254,19 @@ class WarpMask(KernelFault):
     kind = "warp mask"
 
     def __init__(self, kernel: str, instruction: Instruction, thread: Thread, missing: bool) -> None:
-        self.kernel, self.instruction, self.thread = kernel, instruction.text, thread
-        self.source, self.line = instruction.source, instruction.line
         what = (
             "threads wait for others of their warp that the mask names and that do not come"
             if missing
             else "a thread executes it that the mask does not name"
         )
-        super().__init__(
-            f"warp mask in kernel {_named(kernel)} at {place(instruction)}: {what}\n"
+        said = (
+            f"warp mask in {_at(kernel, instruction)}: {what}\n"
             f"  instruction: {instruction.text}\n"
             f"  {thread}\n"
             "  all threads that the mask names have to execute the instruction with that mask (PTX ISA, membermask): "
             "compute the mask with __ballot_sync before the branch, or leave the branch first"
         )
+        super().__init__(said, kernel, instruction)
 
 
 class LdsExceeded(KernelFault):
@@ -276,11 +275,9 @@ class LdsExceeded(KernelFault):
     kind = "LDS limit"
 
     def __init__(self, kernel: str, static: int, dynamic: int, target: str, limit: int) -> None:
-        self.kernel, self.static, self.dynamic, self.limit = kernel, static, dynamic, limit
-        super().__init__(
-            f"kernel {_named(kernel)} needs {static + dynamic} bytes of LDS ({static} static, {dynamic} dynamic); a "
-            f"workgroup on {target} can have {limit}"
-        )
+        needs = f"{static + dynamic} bytes of LDS ({static} static, {dynamic} dynamic)"
+        said = f"kernel {_named(kernel)} needs {needs}; a workgroup on {target} can have {limit}"
+        super().__init__(said, kernel)
 
 
 class BoundsExceeded(KernelFault):
@@ -289,11 +286,11 @@ class BoundsExceeded(KernelFault):
     kind = "launch bounds"
 
     def __init__(self, kernel: str, threads: int, limit: int) -> None:
-        self.kernel, self.threads, self.limit = kernel, threads, limit
-        super().__init__(
+        said = (
             f"kernel {_named(kernel)} is launched with {threads} threads per block, and was compiled for at "
             f"most {limit}: its __launch_bounds__ have to be at least what the host launches"
         )
+        super().__init__(said, kernel)
 
 
 class Refused(KernelFault):
@@ -302,9 +299,9 @@ class Refused(KernelFault):
     kind = "not emulated"
 
     def __init__(self, kernel: str, what: str, instruction: Instruction | None = None) -> None:
-        self.kernel, self.what = kernel, what
         where = f" at {place(instruction)}" if instruction else ""
-        super().__init__(f"kernel {_named(kernel)} uses {what}{where}, which parity does not emulate")
+        said = f"kernel {_named(kernel)} uses {what}{where}, which parity does not emulate"
+        super().__init__(said, kernel, instruction)
 
 
 class InstructionBudgetExceeded(KernelFault):
@@ -313,23 +310,22 @@ class InstructionBudgetExceeded(KernelFault):
     kind = "timeout"
 
     def __init__(self, kernel: str, instruction: Instruction, budget: int, workgroup: tuple[int, int, int]) -> None:
-        self.kernel, self.instruction, self.budget, self.workgroup = kernel, instruction.text, budget, workgroup
-        self.source, self.line = instruction.source, instruction.line
-        super().__init__(
+        said = (
             f"timeout: kernel {_named(kernel)} executed more than {budget} instructions, in workgroup {workgroup} at "
             f"{place(instruction)}\n  instruction: {instruction.text}\n"
             "  an endless loop, or raise instruction_budget"
         )
+        super().__init__(said, kernel, instruction)
 
 
-class UnknownInstruction(ParityError):
+class UnknownInstruction(_Told):
     """A kernel has an instruction, operand or modifier that the emulator does not know."""
 
     def __init__(self, what: str, kernel: str, instruction: Instruction) -> None:
-        self.what, self.kernel, self.instruction = what, kernel, instruction.text
-        self.source, self.line = instruction.source, instruction.line
-        super().__init__(
-            f"unknown {what} in kernel {_named(kernel)} at {place(instruction)}: {instruction.text}\n"
+        self.what = what
+        said = (
+            f"unknown {what} in {_at(kernel, instruction)}: {instruction.text}\n"
             "  the instruction tables are parity/emulator/isa_vector.py, isa_scalar.py and isa.py (AMD)"
             " and ptx/isa.py (CUDA)"
         )
+        super().__init__(said, kernel, instruction)

@@ -31,34 +31,18 @@ class Semantics:
     uniform: bool = False
 
 
+_IGNORED = """
+s_waitcnt s_waitcnt_vscnt s_waitcnt_vmcnt s_waitcnt_lgkmcnt s_waitcnt_expcnt s_waitcnt_depctr
+s_delay_alu s_clause s_nop v_nop s_sleep s_setprio s_set_inst_prefetch_distance s_inst_prefetch s_code_end
+s_wait_idle s_dcache_inv s_icache_inv s_ttracedata s_dcache_wb s_version
+buffer_gl0_inv buffer_gl1_inv buffer_wbinvl1 buffer_wbinvl1_vol buffer_invl2 buffer_wbl2 buffer_inv
+s_wait_alu s_wait_kmcnt s_wait_loadcnt s_wait_storecnt s_wait_dscnt s_wait_samplecnt s_wait_bvhcnt s_wait_expcnt
+s_wait_loadcnt_dscnt s_wait_storecnt_dscnt
+global_inv global_wb global_wbinv s_prefetch_inst s_prefetch_inst_pc_rel s_barrier_signal
+"""
 #: Waits and hints: nothing to do when instructions execute one after the other.
-IGNORED = frozenset(
-    (
-        *(
-            "s_waitcnt",
-            "s_waitcnt_vscnt",
-            "s_waitcnt_vmcnt",
-            "s_waitcnt_lgkmcnt",
-            "s_waitcnt_expcnt",
-            "s_waitcnt_depctr",
-        ),
-        *("s_delay_alu", "s_clause", "s_nop", "v_nop", "s_sleep", "s_setprio", "s_set_inst_prefetch_distance"),
-        *("s_inst_prefetch", "s_code_end", "s_wait_idle", "s_dcache_inv", "s_icache_inv", "s_ttracedata"),
-        *("buffer_gl0_inv", "buffer_gl1_inv", "buffer_wbinvl1", "buffer_wbinvl1_vol", "buffer_invl2", "buffer_wbl2"),
-        *(
-            "s_dcache_wb",
-            "s_version",
-            "s_wait_alu",
-            "s_wait_kmcnt",
-            "s_wait_loadcnt",
-            "s_wait_storecnt",
-            "s_wait_dscnt",
-        ),
-        *("s_wait_samplecnt", "s_wait_bvhcnt", "s_wait_expcnt", "s_wait_loadcnt_dscnt", "s_wait_storecnt_dscnt"),
-        *("global_inv", "global_wb", "global_wbinv", "s_prefetch_inst", "s_prefetch_inst_pc_rel", "s_barrier_signal"),
-        *("buffer_inv",),
-    )
-)
+IGNORED = frozenset(_IGNORED.split())
+
 #: Condition of each branch.
 BRANCHES = {
     "s_branch": "",
@@ -84,8 +68,16 @@ _SCALAR_COMPARE = re.compile(r"s_cmp(k?)_([a-z]+)_([iu]\d+)$")
 
 
 def _rows(table: str) -> dict[str, list[str]]:
-    rows = [[column.strip() for column in line.split(":")] for line in table.splitlines() if line]
-    return {name: row for name, *row in rows}
+    """The columns of each row by name; a row with types or widths behind its name is one for each of them."""
+    found = {}
+    for line in filter(None, table.splitlines()):
+        head, *row = (column.strip() for column in line.split(":"))
+        name, *kinds = head.split()
+        for kind in kinds or [""]:
+            letter = "N" if kind.isdecimal() else "T"
+            one, *columns = (text.replace(letter, kind) if kind else text for text in (name, *row))
+            found[one] = columns
+    return found
 
 
 def _parse(row: list[str], scalar: bool) -> Semantics:

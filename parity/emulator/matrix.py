@@ -10,19 +10,19 @@ Architecture, AMD's Matrix Instruction Calculator; docs/matrix-cores.md says wha
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 from parity.emulator.operands import is_vector, registers, vector
 from parity.emulator.parse import Instruction
 from parity.emulator.writer import Unknown, Writer
+from parity.files import rows_of
 from parity.toolchain.targets import target
 
-__all__ = ["BITS", "SUMS", "Matrix", "emit_matrix", "matrices", "spellings"]
+__all__ = ["BITS", "SUMS", "Matrix", "emit_matrix", "flushes", "matrices", "spellings"]
 
 SUMS = {
     "exact": "integers wrap, or saturate once at the end",
@@ -96,11 +96,10 @@ class Matrix:
 def matrices(name: str) -> Mapping[str, Matrix]:
     """The instructions of a target by name."""
     numbers = ("m", "n", "k", "blocks", "copies", "group")
-    with (files("parity.emulator") / "matrix.csv").open(encoding="utf-8") as file:
-        rows = [row for row in csv.DictReader(file) if row["target"] == name]
     return {
-        row["instruction"]: Matrix(**{name: int(x) if name in numbers else x for name, x in row.items()})  # type: ignore[arg-type]
-        for row in rows
+        row["instruction"]: Matrix(**{key: int(x) if key in numbers else x for key, x in row.items()})  # type: ignore[arg-type]
+        for row in rows_of(Path(__file__).with_suffix(".csv"))
+        if row["target"] == name
     }
 
 
@@ -116,6 +115,15 @@ def spellings(name: str) -> Mapping[str, Matrix]:
             older = match[1] + match[2]
             found |= dict.fromkeys([older, f"{older}_1k"] if row.a == "bf16" else [older], row)
     return found
+
+
+_MATRIX = re.compile(r"\bv_\w*(?:mfma|wmma|mmac)\w*")
+
+
+def flushes(code: str, name: str) -> bool:
+    """True if a listing for a target has instructions that take subnormal numbers for 0."""
+    known = spellings(name)
+    return any(row.flush for found in set(_MATRIX.findall(code)) if (row := known.get(found)))
 
 
 def emit_matrix(w: Writer, item: Instruction, name: str) -> bool:

@@ -4,7 +4,8 @@ What an output changes by is its response to errors of one ULP in every operatio
 CESTAC (Vignes, "A stochastic arithmetic for reliable scientific computation", Math. Comput. Simul. 35, 1993), with
 Kahan's advice to round a whole program up, and then down ("How futile are mindless assessments of roundoff in
 floating-point computation?", 2006). In half of the runs a multiply-add is two operations, as it is where a compiler
-does not contract. Approximate instructions give results that are drawn from all that AMD's manual allows.
+does not contract. Approximate instructions give results that are drawn from all that AMD's manual allows. A matrix core
+rounds each product that it adds as the largest sum does that any order may come to on the way.
 
 Conversions of integers round to nearest, and so does what a compiler makes of a division of integers: these have one
 right result on every device.
@@ -22,16 +23,18 @@ from parity.emulator.parse import Instruction
 from parity.launch import Arithmetic
 
 __all__ = [
-    "MORE", "MOVED", "NARROWED", "arithmetic_of", "divisions", "round_to_nearest", "shadow_seed", "shadowed",
+    "MORE", "MOVED", "NARROWED", "UNFLUSHED", "arithmetic_of", "divisions", "round_to_nearest", "shadow_seed",
+    "shadowed",
 ]  # fmt: skip
 
-DOWN, APART, PATTERN, RANDOM, NARROW = 1, 2, 4, 7 * 4, 32
+DOWN, APART, PATTERN, RANDOM, NARROW, KEPT = 1, 2, 4, 7 * 4, 32, 64
 """The parts of a run's number: all operations round down, else up; multiply-adds are two operations; the operations
 round up at every second place, or at every second two, four, ... thirty-two, so that any two of them that are near each
 other go different ways in some run; they do so at random, by place, by how often it came there and by wavefront;
-products of two bf16 are bf16. What is higher draws anew.
+products of two bf16 are bf16; matrix cores keep subnormal numbers which they take for zeros otherwise. What is higher
+draws anew.
 """
-_RUNS = 64
+_RUNS = 128
 
 MOVED = (
     *(0, DOWN, APART, APART | DOWN),
@@ -46,13 +49,16 @@ MORE = tuple(RANDOM | n % 2 * APART | _RUNS * (1 + n // 2) for n in range(16))
 NARROWED = (APART | NARROW, APART | NARROW | DOWN)
 """The runs that show the roundings of a compiler that does not contract, where this one computes with bf16 in f32."""
 
+UNFLUSHED = tuple(KEPT | number for number in MOVED)
+"""The runs of a matrix core that keeps subnormal numbers, as CUDA's do, where AMD's takes them for zeros (D25)."""
+
 _FLOATS = re.compile(r"f16|f32|f64|dot2")
 
 _HELPERS = """
 #ifndef SHADOW
 #define SHADOW
 extern u32 drawing[]; // results, seed
-INLINE u32 shadow_run() { return drawing[1] % 64; }
+INLINE u32 shadow_run() { return drawing[1] % 128; }
 INLINE bool shadow_up(const State *t, const Operation *o) {
   const u64 place = o - t->code, pattern = shadow_run() >> 2 & 7;
   u64 h = (place << 40 ^ (u64)t->wave << 32 ^ (u64)t->left ^ drawing[1]) * 0x9e3779b97f4a7c15ul;

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from parity.call import Work, spelled
+from parity.call import spelled
 from parity.case import Case
 from parity.codeobject import CodeObject
 from parity.dtypes import DTYPES
@@ -253,7 +253,7 @@ def _measurements(
         yield blank("", entry.name, problem="its op declares no case to measure")
     text = entry.name
     try:
-        checks = [case for _, case in cases if _checkable(op.work(case))]
+        checks = [case for _, case in cases if op.work(case).most <= CHECKED_WORK]
         for case in checks if meter.small else [*checks, *_checks(plan, suite, entry)]:
             checked = check(op, case, Subject(session, column.vendor, code))
             verdict = checked.verdict
@@ -277,10 +277,6 @@ def _measurements(
         if lacking := unjudged(error):
             raise SystemLacks(lacking.detail) from error
         yield blank("", text, problem=f"{type(error).__name__}: {error}")
-
-
-def _checkable(work: Work) -> bool:
-    return max(work.bytes, work.operations) <= CHECKED_WORK
 
 
 def _checks(plan: Plan, suite: Suite, entry: Entry) -> list[Case]:

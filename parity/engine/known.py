@@ -32,10 +32,9 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from importlib import metadata
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta, Struct
-from packaging.requirements import InvalidRequirement, Requirement
 
 from parity.compare import Verdict, general
 from parity.documents import Misfit, checked
@@ -44,6 +43,9 @@ from parity.errors import UsageError, nearest, shown
 from parity.files import text_of
 from parity.runners import described, replayed, runner
 from parity.suite import Suite
+
+if TYPE_CHECKING:
+    from packaging.requirements import Requirement
 
 __all__ = ["Issue", "Known", "Reviewed", "known_issues"]
 
@@ -289,6 +291,8 @@ def _several(texts: str | list[str]) -> tuple[str, ...]:
 
 
 def _requirements(texts: Iterable[str]) -> list[Requirement]:
+    from packaging.requirements import InvalidRequirement, Requirement
+
     try:
         found = [Requirement(text) for text in texts]
         for limit in (limit for requirement in found for limit in requirement.specifier):

@@ -32,7 +32,8 @@ class Plan:
     runs there, if one does. A case that gives no answer within ``seconds`` is ended. A failure that is ``known`` is
     marked, and not made smaller. ``sides`` is how the suite's kernels are compiled.
     ``launches`` is "any", or "host" if drawn and named cases keep to the host's own launches. ``specs`` has what
-    makes a runner, by the spec of its columns, where its file lies at another place.
+    makes a runner, by the spec of its columns, where its file lies at another place. ``files`` are the names of the
+    case files that declare the ops of the tasks; none, if that is not known.
     """
 
     kernels: Path
@@ -47,6 +48,7 @@ class Plan:
     sides: Sides = field(default_factory=Sides)
     launches: str = "any"
     specs: Mapping[str, str] = field(default_factory=dict)
+    files: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -74,15 +76,19 @@ class Plan:
             known or Known(),
             suite.sides,
             suite.launches,
+            files=tuple({suite.declared[task.op].name: None for task in tasks}) if suite.declared else (),
         )
 
     def suite(self) -> Suite:
-        """The suite of this run, loaded anew.
+        """The suite of this run, loaded anew: as far as the tasks need it, if that is enough.
 
         Raises:
             UsageError: a folder cannot be used any more.
         """
-        return replace(load_suite(self.kernels, self.cases, sides=self.sides), launches=self.launches)
+        found = load_suite(self.kernels, self.cases, sides=self.sides, only=self.files)
+        if self.files and not {task.op for task in self.tasks} <= found.ops.keys():  # a case file that needs another
+            found = load_suite(self.kernels, self.cases, sides=self.sides)
+        return replace(found, launches=self.launches)
 
     @property
     def columns(self) -> tuple[Column, ...]:

@@ -11,6 +11,7 @@ from parity.coverage import Reached
 from parity.op import Entry
 from parity.runners import Evidence, Vendor
 from parity.suite import OfEntry
+from parity.toolchain import TARGETS
 
 __all__ = ["COMPILE_ERROR", "NOT_RECORDED", "Against", "CaseRecord", "Column", "Provenance", "Task", "beside"]
 
@@ -35,16 +36,31 @@ class Column:
     spec: str = ""
     device: str = ""
 
+    @classmethod
+    def told(cls, runner: str, target: str, evidence: str) -> Column:
+        """The column as far as records and matrices tell it: CUDA's, where the target is none of AMD's."""
+        vendor: Vendor = "amd" if target in TARGETS else "cuda"
+        return cls(runner, target, evidence, "host" if evidence == Evidence.LIBRARY else vendor, runner)
+
     def __str__(self) -> str:
         return self.head(self.target)
 
     def head(self, targets: str) -> str:
         """The head of columns that differ from this one in nothing but their targets."""
-        return f"{self.runner} {targets}" if self.op_level else f"{targets} {self.evidence}"
+        return f"{self.runner} {targets}" if self._is_library else f"{targets} {self.evidence}"
+
+    def label(self, columns: Iterable[Column]) -> str:
+        """Its name among columns: the target; with the runner where several have the target, or a library computes."""
+        alone = [column.target for column in columns].count(self.target) == 1
+        return self.target if alone and not self._is_library else f"{self.runner}-{self.target}"
 
     @property
-    def op_level(self) -> bool:
-        """True if the runner computes ops with a library, so that nothing is built for it."""
+    def kind(self) -> str:
+        """What it has in common with the columns of other targets: the evidence, or the library that computes."""
+        return self.runner if self._is_library else self.evidence
+
+    @property
+    def _is_library(self) -> bool:
         return self.evidence == Evidence.LIBRARY
 
     @property
@@ -55,7 +71,17 @@ class Column:
     @property
     def built(self) -> bool:
         """True if kernels are built for it."""
-        return self.live and not self.op_level
+        return self.live and not self._is_library
+
+    @property
+    def compiled_only(self) -> bool:
+        """True if kernels are built for it and nothing executes them."""
+        return self.evidence == Evidence.COMPILED
+
+    @property
+    def emulated(self) -> bool:
+        """True if the emulator executes."""
+        return self.evidence == Evidence.EMULATED
 
     @property
     def on_device(self) -> bool:
@@ -64,8 +90,8 @@ class Column:
 
     @property
     def side(self) -> Vendor | None:
-        """The vendor that it stands for where CUDA's and AMD's kernels are compared; none if a library computes."""
-        return None if self.op_level else self.vendor
+        """The vendor whose kernel it executes; none if a library computes."""
+        return None if self._is_library else self.vendor
 
     def ran(self, record: CaseRecord) -> bool:
         """True if the record is of this column: no other one of a run has its runner and target."""
@@ -73,11 +99,11 @@ class Column:
 
     def takes(self, library: bool) -> bool:
         """True if an op can be run here; one of a ``library`` has no kernel."""
-        return self.op_level or not library
+        return self._is_library or not library
 
     def ready(self, module: str, code: Container[tuple[str, Column]]) -> bool:
         """True if there is code of the module for it, or it needs none."""
-        return self.op_level or (module, self) in code
+        return self._is_library or (module, self) in code
 
     @property
     def known_as(self) -> str:
@@ -193,4 +219,4 @@ class CaseRecord:
     @property
     def where(self) -> Column:
         """The column, as far as a record has it."""
-        return Column(self.runner, self.target, self.evidence)
+        return Column.told(self.runner, self.target, self.evidence)

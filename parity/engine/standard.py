@@ -80,10 +80,10 @@ def _ran(call: Call, side: Side) -> tuple[Arithmetic, Callable[[], Mapping[str, 
 
     def shadows() -> Mapping[str, Moved]:
         ran = session.shadows(side.code, launch, call.buffers)
-        for each in (ran.nearest, *ran.moved, *ran.narrowed):
+        for each in (ran.nearest, *ran.moved, *ran.narrowed, *ran.unflushed):
             if each.fault:
                 raise Unreferenced(UNKNOWN.format(f"executed with other roundings it ends: {each.fault.message}"))
-        runs = ran.moved, ran.narrowed
+        runs = ran.moved, ran.narrowed, ran.unflushed
         return {
             name: Moved(view(name, ran.nearest), *([view(name, each) for each in some] for some in runs))
             for name in call.outputs

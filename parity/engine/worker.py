@@ -20,7 +20,7 @@ from parity.engine.vendors import compared
 from parity.errors import DeviceLost, ParityError
 from parity.op import Call, Entry
 from parity.reference.expected import Expected
-from parity.runners import Evidence, Library, OpRunner, Replaying, Runner, Session, runner
+from parity.runners import Library, OpRunner, Replaying, Runner, Session, runner
 from parity.suite import Suite
 from parity.toolchain import HelpfulPort, helpful_port
 
@@ -253,7 +253,7 @@ def endless(records: Iterable[CaseRecord]) -> bool:
 def _witnesses(columns: Sequence[Column]) -> list[Column]:
     """The columns of CUDA's kernels, whose results may be taken as right: devices before emulators."""
     theirs = [column for column in columns if column.side == "cuda"]
-    return sorted(theirs, key=lambda column: column.evidence == Evidence.EMULATED)
+    return sorted(theirs, key=lambda column: column.emulated)
 
 
 def _against(call: Call, checked: Mapping[Column, Checked]) -> dict[Column, Against]:

@@ -1,7 +1,7 @@
 """Hypothesis strategies for shapes, layouts and launches, and deterministic data streams."""
 
 from parity.generate.data import STREAMS, elements
-from parity.generate.draw import find_minimal, hermetic, sample
+from parity.generate.draw import find_minimal, sample
 from parity.generate.layouts import STRIDES, Draw, Strides, in_rows, pick
 
 __all__ = [
@@ -11,7 +11,6 @@ __all__ = [
     "Strides",
     "elements",
     "find_minimal",
-    "hermetic",
     "in_rows",
     "pick",
     "sample",

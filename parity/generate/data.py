@@ -16,7 +16,7 @@ import numpy as np
 from parity.dtypes import Array, DType
 from parity.errors import UsageError, nearest
 from parity.generate.blocks import BLOCK_STREAMS
-from parity.generate.values import field, mix, special_values
+from parity.generate.values import field, mix, special_values, stored
 
 __all__ = ["STREAMS", "elements", "has_stream", "is_stream", "quiet", "streams_of", "unknown_stream"]
 
@@ -91,7 +91,7 @@ def _between(name: str) -> Stream:
         values: Array = low + (high - low) * (part.astype(np.float64) * 2.0**-53)
         if not dtype.is_float:
             values = int(low) + (part % np.uint64(max(1, int(high) - int(low) + 1))).astype(np.int64)
-        return dtype.convert(np.where(end == 0, low, np.where(end == 1, high, values)))
+        return stored(np.where(end == 0, low, np.where(end == 1, high, values)), dtype)
 
     return between
 
@@ -101,35 +101,30 @@ def _sorted(dtype: DType, index: Array, random: Array, points: Array) -> Array:
     at first and never leaves the range of a type of 8 bits.
     """
     if dtype.is_float:
-        return dtype.convert(np.sqrt(index.astype(np.float64) + field(random, 8, 53) * 2.0**-53) - 48.0)
-    return dtype.convert(np.minimum(np.sqrt(index.astype(np.float64)).astype(np.int64), min(int(dtype.max), 2**31)))
-
-
-def _probability(dtype: DType, index: Array, random: Array, points: Array) -> Array:
-    """From 0 to 1; both ends are among them."""
-    return _between("0..1")(dtype, index, random, points)
+        return stored(np.sqrt(index.astype(np.float64) + field(random, 8, 53) * 2.0**-53) - 48.0, dtype)
+    return stored(np.minimum(np.sqrt(index.astype(np.float64)).astype(np.int64), min(int(dtype.max), 2**31)), dtype)
 
 
 def _normal(dtype: DType, index: Array, random: Array, points: Array) -> Array:
     """Sum of four uniforms, scaled to standard deviation 3 for floats and about 50 for integers."""
     fields = np.sum([field(random, shift, 16).astype(np.int64) for shift in (0, 16, 32, 48)], axis=0) - 2 * 65535
     if dtype.is_float:
-        return dtype.convert(fields.astype(np.float64) * (3.0 / 37837.0))
+        return stored(fields.astype(np.float64) * (3.0 / 37837.0), dtype)
     small = fields // 757
-    return dtype.convert(np.abs(small) if dtype.kind == "uint" else small)
+    return stored(np.abs(small) if dtype.kind == "uint" else small, dtype)
 
 
 def _unit(dtype: DType, index: Array, random: Array, points: Array) -> Array:
     """Uniform in [-1, 1) for floats, 0 or 1 for integers (a mask)."""
     if dtype.is_float:
-        return dtype.convert(field(random, 8, 53).astype(np.float64) * 2.0**-52 - 1.0)
-    return dtype.convert(field(random, 20, 1))
+        return stored(field(random, 8, 53).astype(np.float64) * 2.0**-52 - 1.0, dtype)
+    return stored(field(random, 20, 1), dtype)
 
 
 def _small(dtype: DType, index: Array, random: Array, points: Array) -> Array:
     """Whole numbers from -4 to 4, from 0 for unsigned types: sums of them are exact, so a dropped term shows."""
     low = 0 if dtype.kind == "uint" else -4
-    return dtype.convert((field(random, 16, 32) % np.uint64(5 - low)).astype(np.int64) + low)
+    return stored((field(random, 16, 32) % np.uint64(5 - low)).astype(np.int64) + low, dtype)
 
 
 def _bits(dtype: DType, index: Array, random: Array, points: Array) -> Array:
@@ -198,7 +193,7 @@ def _halfway(dtype: DType, index: Array, random: Array, points: Array) -> Array:
     significand = np.where(half_unit, (one << np.uint64(own - 1)) + np.maximum(nudge, 0).astype(np.uint64), significand)
     exponent = np.where(half_unit, -own, field(random, 56, 2).astype(np.int64)) - (own - 1)
     sign = 1.0 - 2.0 * field(random, 58, 1).astype(np.float64)
-    return dtype.convert(sign * np.ldexp(significand.astype(np.float64), exponent))
+    return stored(sign * np.ldexp(significand.astype(np.float64), exponent), dtype)
 
 
 STREAMS: dict[str, Stream] = {
@@ -212,7 +207,7 @@ STREAMS: dict[str, Stream] = {
     "patterns": _patterns,
     "small": _small,
     "sorted": _sorted,
-    "probability": _probability,
+    "probability": _between("0..1"),
     "runs": _runs,
     "halfway": _halfway,
 }
@@ -225,6 +220,6 @@ def _points(dtype: DType, points: tuple[float, ...]) -> Array:
     if not points:
         return special_values(dtype)
     if dtype.is_float:
-        return dtype.convert(np.array(points, np.float64))
+        return stored(np.array(points, np.float64), dtype)
     low, high = int(dtype.min), int(dtype.max)
     return np.array([min(max(int(p), low), high) for p in points if np.isfinite(p)] or [0], dtype.numpy)

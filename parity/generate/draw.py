@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import hypothesis
-from hypothesis import HealthCheck, Phase, given
-from hypothesis.errors import Unsatisfiable
-from hypothesis.internal.conjecture import providers
-from hypothesis.strategies import SearchStrategy
+if TYPE_CHECKING:
+    from hypothesis import Phase
+    from hypothesis.strategies import SearchStrategy
 
 __all__ = ["find_minimal", "hermetic", "sample"]
 
@@ -26,6 +24,8 @@ def hermetic() -> Iterator[None]:
     backend of one's own would lose its distributions. So a private function is replaced, in the versions of Hypothesis
     that pyproject.toml allows.
     """
+    from hypothesis.internal.conjecture import providers
+
     nothing, usual = type(providers.GLOBAL_CONSTANTS)(), providers._get_local_constants
     providers.CONSTANTS_CACHE.cache.clear()
     providers._get_local_constants = lambda: nothing
@@ -38,6 +38,9 @@ def hermetic() -> Iterator[None]:
 
 def sample(strategy: SearchStrategy[T], seed: int, count: int) -> list[T]:
     """``count`` different draws (fewer if the strategy hardly has as many, or rejects most), the same for a seed."""
+    from hypothesis import Phase
+    from hypothesis.errors import Unsatisfiable
+
     drawn: dict[T, None] = {}
 
     def collect(value: T) -> None:
@@ -62,6 +65,9 @@ def find_minimal(
     As soon as it is ``late``, the simplest so far is taken. Each draw is tried once: a race may fail and then pass,
     which Hypothesis would refuse to go on with.
     """
+    from hypothesis import Phase
+    from hypothesis.errors import Unsatisfiable
+
     simplest: list[T] = []
     failed: dict[T, bool] = {}
 
@@ -90,6 +96,8 @@ class _Ended(BaseException):
 def _drive(
     strategy: SearchStrategy[Any], seed: int, count: int, phases: tuple[Phase, ...], body: Callable[[Any], None]
 ) -> None:
+    import hypothesis
+
     @hypothesis.seed(seed)
     @hypothesis.settings(
         max_examples=count,
@@ -99,10 +107,10 @@ def _drive(
         derandomize=False,
         report_multiple_bugs=False,
         print_blob=False,
-        suppress_health_check=list(HealthCheck),
+        suppress_health_check=list(hypothesis.HealthCheck),
         verbosity=hypothesis.Verbosity.quiet,
     )
-    @given(strategy)
+    @hypothesis.given(strategy)
     def drive(value: Any) -> None:
         body(value)
 

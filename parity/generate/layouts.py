@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
-
-from hypothesis import strategies as st
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from parity.layout import Layout, contiguous
+
+if TYPE_CHECKING:  # Hypothesis takes a tenth of a second, and what was drawn before needs none of it
+    from hypothesis import strategies as st
 
 __all__ = ["LAUNCHES", "LINES", "STRIDES", "Draw", "Strides", "in_rows", "layout", "pick", "shape"]
 
 T = TypeVar("T")
-Draw = Callable[[st.SearchStrategy[Any]], Any]
+Draw = Callable[["st.SearchStrategy[Any]"], Any]
 
 LINES = (1, 2, 3, 5, 7, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257, 1023, 1024, 1025, 2047, 2048, 2049, 3073)
 """Lengths that straddle a wavefront, its double, usual blocks, the block of 1024 and grids of two and three blocks."""
@@ -42,6 +43,8 @@ blocks that a kernel may leave the work to some of them."""
 
 def pick(draw: Draw, options: Sequence[T]) -> T:
     """One of the options; the first is the simplest."""
+    from hypothesis import strategies as st
+
     choice: T = draw(st.sampled_from(options))
     return choice
 
@@ -72,6 +75,8 @@ def layout(draw: Draw, shape: tuple[int, ...], kinds: Sequence[str]) -> Layout:
     everything = kind == "any"
     order = list(range(len(shape)))
     if kind == "transposed" or everything:
+        from hypothesis import strategies as st
+
         order = draw(st.permutations(order)) if len(shape) > 2 else order[::-1]
     repeated = [False] * len(shape)
     if kind == "broadcast" or everything:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-from hypothesis import strategies as st
-
 from parity.dtypes import DType
 from parity.generate.data import elements
 from parity.generate.layouts import Draw
@@ -25,6 +23,8 @@ def parameter(draw: Draw, kind: DType, values: tuple[float, ...] = (), *, whole:
 
     ``whole``: one with which results stay exact, unless the op has ``values`` of its own.
     """
+    from hypothesis import strategies as st
+
     if kind.is_float and whole and not values:
         return float(WHOLE[draw(st.integers(0, len(WHOLE) - 1))])
     if kind.is_float:

@@ -8,7 +8,7 @@ import numpy as np
 
 from parity.dtypes import Array, DType
 
-__all__ = ["field", "mix", "special_values"]
+__all__ = ["field", "mix", "special_values", "stored"]
 
 
 def mix(x: Array) -> Array:
@@ -22,6 +22,13 @@ def mix(x: Array) -> Array:
 
 def field(random: Array, low: int, bits: int) -> Array:
     return (random >> np.uint64(low)) & np.uint64((1 << bits) - 1)
+
+
+@np.errstate(over="ignore")
+def stored(values: Array, dtype: DType) -> Array:
+    """Numbers as data of a type. To bf16 and f8 they round by way of f32, so that streams stay what recordings have."""
+    by_f32 = dtype.is_float and dtype.numpy.kind != "f"
+    return dtype.convert(values.astype(np.float32) if by_f32 else values)
 
 
 @functools.cache
@@ -61,4 +68,4 @@ def special_values(dtype: DType) -> Array:
     positive += [1.0 + ulp, 1.0 - ulp / 2, 0.5 - ulp / 4, 2.0 ** (p - 1) + 0.5, 2.0 ** (p - 1), 2.0**p, 2.0**p + 2.0]
     positive += [tiny, 2 * tiny, 3 * tiny, 2.0 ** (dtype.emin - 1), 2.0**dtype.emin - tiny, 2.0**dtype.emin]
     positive += [float(dtype.max), float(dtype.max) / 2, np.inf, 1e-3, 1e-5, 20.0, 50.0, 300.0]
-    return dtype.convert(np.array([s for v in positive for s in (v, -v)] + [np.nan], np.float64))
+    return stored(np.array([s for v in positive for s in (v, -v)] + [np.nan], np.float64), dtype)

@@ -53,13 +53,13 @@ def main(words: Sequence[str] | None = None) -> int:
 
 def _code_object(source: Path, given: argparse.Namespace, flags: Sequence[str]) -> None:
     chosen = target(given.offload_arch)
-    forced = [path.absolute() if (path := Path(name)).is_file() else name for name in given.forced]
+    forced = tuple(path.absolute() if (path := Path(name)).is_file() else name for name in given.forced)
     # Headers for which AMD's go first, and this compiler has them itself; others are in place of headers not there.
     after = [folder for folder in given.after if OWN not in folder.parts]
-    include = [folder.absolute() for folder in (*given.include, *after)]
+    include = tuple(folder.absolute() for folder in (*given.include, *after))
     with tempfile.TemporaryDirectory(prefix="parity-hipcc-") as place:
         listing = Path(place, f"{source.stem}.s")
-        compiler.compile_listing(source, listing, chosen, include=include, forced=forced, flags=flags)
+        compiler.compile_listing(compiler.Unit(source, include, forced, tuple(flags)), listing, chosen)
         binary = listing.with_suffix(".hsaco")
         compiler.assemble(listing, binary, chosen)
 

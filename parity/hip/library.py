@@ -11,7 +11,7 @@ from pathlib import Path
 from parity import zig
 from parity.cache import Cache, default_root, digest
 from parity.errors import ParityError
-from parity.files import table
+from parity.files import rows_of
 
 __all__ = ["DEVICE_NAME", "LACKS", "environment", "errors", "library"]
 
@@ -42,7 +42,7 @@ are installed.
 
 def errors() -> list[tuple[int, str, str]]:
     """Value, name and text of the errors that the emulated HIP can return."""
-    return [(int(row["value"]), row["name"], row["text"]) for row in table(_ERRORS)]
+    return [(int(row["value"]), row["name"], row["text"]) for row in rows_of(_ERRORS)]
 
 
 def library() -> Path:

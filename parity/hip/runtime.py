@@ -9,7 +9,7 @@ import sys
 import time
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -221,13 +221,11 @@ class Runtime:
     def _find(self, address: int, size: int) -> tuple[Allocation, int]:
         """The allocation or the variable that holds these bytes, and where in it they begin."""
         i = bisect.bisect_right(self._addresses, address)
-        for allocation in (*(self._live[each] for each in self._addresses[i - 1 : i]), *self._known_variables()):
+        variables = (variable for _, variable in self._variables.values())
+        for allocation in (*(self._live[each] for each in self._addresses[i - 1 : i]), *variables):
             if allocation.address <= address and address + size <= allocation.address + allocation.size:
                 return allocation, address - allocation.address
         raise HipError("hipErrorInvalidValue", f"{size} bytes at {address:#x} are not inside of allocated memory")
-
-    def _known_variables(self) -> Iterator[Allocation]:
-        return (allocation for _, allocation in self._variables.values())
 
     # Streams and events
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from parity.documents import checked
-from parity.files import table
+from parity.files import rows_of
 from parity.toolchain.targets import Target
 
 __all__ = ["KNOBS", "Knob", "knobs_for"]
@@ -64,7 +64,7 @@ class Knob:
 
 
 def _read(path: Path) -> Iterator[Knob]:
-    for row in table(path):
+    for row in rows_of(path):
         typed = {"flags": row["flags"].split(), "wavefront": int(row["wavefront"] or 0)}
         yield checked(row | typed, Knob, path.name)
 

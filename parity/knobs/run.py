@@ -172,7 +172,7 @@ def _subjects(
             raise UsageError(
                 f"module {entry.op.module!r} is a code object: there is no source that could be built again"
             )
-        yield Subject(own, column, found[1], found[0].flags, found[0], of_column[column].verdict.detail)
+        yield Subject(own, column, found[1], found[0].unit.flags, found[0], of_column[column].verdict.detail)
 
 
 def _knobs(subject: Subject) -> Iterator[tuple[Knob, str, tuple[str, ...]]]:

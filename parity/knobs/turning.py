@@ -106,9 +106,8 @@ def _built(subject: Subject, knob: Knob, how: str, flags: tuple[str, ...]) -> tu
         port = helpful_port(suite, module, column.target)
         return (port.code, port.how) if port else (None, how)
     if subject.stage:
-        listing = recompiled(
-            replace(subject.stage, flags=flags), _symbols(subject.code, subject.entry.kernels), precompiled=False
-        )
+        turned = replace(subject.stage, unit=replace(subject.stage.unit, flags=flags))
+        listing = recompiled(turned, _symbols(subject.code, subject.entry.kernels), precompiled=False)
         return parse(listing, module), how
     sides = suite.sides
     other = replace(suite, sides=replace(sides, cuda=replace(sides.cuda, flags=flags)))

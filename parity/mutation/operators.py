@@ -182,16 +182,14 @@ _OPTIONAL = re.compile(r"\(\?:dual_\|pk_\)\?|\(\?:pk_\)\?|[xk]\?|\(\?:lt\|le\|gt
 
 
 def _opcodes(kind: str, says: str, rows: str) -> tuple[Operator, ...]:
-    """Opcodes that become their siblings: prefix, old, what follows, new."""
+    """Opcodes that become their siblings: prefix, old, what follows, new, and whether ``both`` become the other."""
     found = []
     for row in filter(None, map(str.strip, rows.splitlines())):
-        begin, old, end, new = row.split()
+        begin, one, end, other, *both = row.split()
         end = end.replace(r"\b", r"(?:_e|_dpp|_sdwa|\s|$)")  # where a name ends but for that of its encoding
-        found.append(
-            Operator(
-                f"{_OPTIONAL.sub('', begin)}{old} to {new}", kind, rf"^({begin}){old}(?={end})", rf"{{1}}{new}", says
-            )
-        )
+        for old, new in ((one, other), (other, one))[: 1 + len(both)]:
+            name = f"{_OPTIONAL.sub('', begin)}{old} to {new}"
+            found.append(Operator(name, kind, rf"^({begin}){old}(?={end})", rf"{{1}}{new}", says))
     return tuple(found)
 
 
@@ -204,105 +202,65 @@ _REGISTER = r"(?:\d+|\[\d+:\d+\])"
 #: Faults in single instructions of the listing.
 INSTRUCTIONS: tuple[Operator, ...] = (
     *_opcodes("opcode", "an opcode in the place of its sibling", r"""
-        v_(?:dual_|pk_)?  add    _(?:f16|f32|nc_u16|nc_u32|co_u32|u32)\b  sub
-        v_(?:dual_|pk_)?  sub    _(?:f16|f32|nc_u16|nc_u32|co_u32|u32)\b  add
-        v_                sub_co_ci  _u32                   add_co_ci
-        v_                add_co_ci  _u32                   sub_co_ci
+        v_(?:dual_|pk_)?  add    _(?:f16|f32|nc_u16|nc_u32|co_u32|u32)\b  sub both
+        v_                sub_co_ci  _u32                   add_co_ci both
         v_(?:dual_|pk_)?  mul    _f(?:16|32|64)             add
         v_                add    _f64                       mul
-        v_(?:pk_)?        max    _                          min
-        v_(?:pk_)?        min    _                          max
-        v_                max3   _                          min3
-        v_                min3   _                          max3
-        v_                mul_lo _u32                       mul_hi
-        v_                mul_hi _u32                       mul_lo
-        v_                and    _b32                       or
-        v_                or     _b32                       and
+        v_(?:pk_)?        max    _                          min both
+        v_                max3   _                          min3 both
+        v_                mul_lo _u32                       mul_hi both
+        v_                and    _b32                       or  both
         v_                xor    _b32                       or
-        v_                and_or _b32                       lshl_or
-        v_                lshl_or  _b32                     and_or
+        v_                and_or _b32                       lshl_or both
         v_                or3    _b32                       xor3
         v_                lshl_add _u32                     add_lshl
-        v_                lshlrev _b(?:16|32|64)            lshrrev
-        v_                lshrrev _b(?:16|32|64)            lshlrev
+        v_                lshlrev _b(?:16|32|64)            lshrrev both
         v_                ashrrev_i32 \b                    lshrrev_b32
-        v_                bfe_u  32                         bfe_i
-        v_                bfe_i  32                         bfe_u
-        v_                rcp    _f(?:16|32|64)             rsq
-        v_                rsq    _f(?:16|32|64)             rcp
+        v_                bfe_u  32                         bfe_i both
+        v_                rcp    _f(?:16|32|64)             rsq both
         v_                sqrt   _f(?:16|32|64)             rsq
-        v_                exp    _f(?:16|32)                log
-        v_                log    _f(?:16|32)                exp
-        v_                sin    _f(?:16|32)                cos
-        v_                cos    _f(?:16|32)                sin
-        v_                floor  _f(?:16|32|64)             ceil
-        v_                ceil   _f(?:16|32|64)             floor
-        v_                rndne  _f(?:16|32|64)             trunc
-        v_                trunc  _f(?:16|32|64)             rndne
-        v_cvt_            f32_i32  \b|_                     f32_u32
-        v_cvt_            f32_u32  \b|_                     f32_i32
-        v_cvt_            f64_u32  \b|_                     f64_i32
-        v_cvt_            f64_i32  \b|_                     f64_u32
-        v_cvt_            u32_f32  \b|_                     i32_f32
-        v_cvt_            i32_f32  \b|_                     u32_f32
-        s_                add    _[iu]32                    sub
-        s_                sub    _[iu]32                    add
-        s_                addc   _u32                       subb
-        s_                subb   _u32                       addc
-        s_                and    _b(?:32|64)                or
-        s_                or     _b(?:32|64)                and
+        v_                exp    _f(?:16|32)                log both
+        v_                sin    _f(?:16|32)                cos both
+        v_                floor  _f(?:16|32|64)             ceil both
+        v_                rndne  _f(?:16|32|64)             trunc both
+        v_cvt_            f32_i32  \b|_                     f32_u32 both
+        v_cvt_            f64_u32  \b|_                     f64_i32 both
+        v_cvt_            u32_f32  \b|_                     i32_f32 both
+        s_                add    _[iu]32                    sub both
+        s_                addc   _u32                       subb both
+        s_                and    _b(?:32|64)                or  both
         s_                xor    _b(?:32|64)                or
         s_                and_not1  _b(?:32|64)             and
         s_                and_saveexec  _b                  or_saveexec
-        s_                lshl   _b(?:32|64)                lshr
-        s_                lshr   _b(?:32|64)                lshl
+        s_                lshl   _b(?:32|64)                lshr both
         s_                ashr   _i(?:32|64)                lshl
-        s_                max    _[iu]32                    min
-        s_                min    _[iu]32                    max
-        s_                mul_i32  \b                       mul_hi_u32
-        s_                mul_hi_u32  \b                    mul_i32
+        s_                max    _[iu]32                    min both
+        s_                mul_i32  \b                       mul_hi_u32 both
         ds_               add    _                          sub
-        ds_               max    _                          min
-        ds_               min    _                          max
+        ds_               max    _                          min both
         global_atomic_    add    _                          sub
-        global_atomic_    max    _                          min
-        global_atomic_    min    _                          max
+        global_atomic_    max    _                          min both
     """),
     *_opcodes("comparison", "a comparison that is off at its boundary, inverted, or of another sign", r"""
-        v_cmpx?_          lt     _                          le
-        v_cmpx?_          le     _                          lt
-        v_cmpx?_          gt     _                          ge
-        v_cmpx?_          ge     _                          gt
-        v_cmpx?_          eq     _[iu]                      ne
-        v_cmpx?_          ne     _[iu]                      eq
-        v_cmpx?_          nlt    _                          nle
-        v_cmpx?_          nle    _                          nlt
-        v_cmpx?_          ngt    _                          nge
-        v_cmpx?_          nge    _                          ngt
-        v_cmpx?_          u      _f                         o
-        v_cmpx?_          o      _f                         u
-        v_cmpx?_(?:lt|le|gt|ge)_  u  \d                     i
-        v_cmpx?_(?:lt|le|gt|ge)_  i  \d                     u
-        s_cmpk?_          lt     _                          le
-        s_cmpk?_          le     _                          lt
-        s_cmpk?_          gt     _                          ge
-        s_cmpk?_          ge     _                          gt
-        s_cmpk?_          eq     _                          lg
-        s_cmpk?_          lg     _                          eq
-        s_cmpk?_(?:lt|le|gt|ge)_  u  \d                     i
-        s_cmpk?_(?:lt|le|gt|ge)_  i  \d                     u
+        v_cmpx?_          lt     _                          le  both
+        v_cmpx?_          gt     _                          ge  both
+        v_cmpx?_          eq     _[iu]                      ne  both
+        v_cmpx?_          nlt    _                          nle both
+        v_cmpx?_          ngt    _                          nge both
+        v_cmpx?_          u      _f                         o   both
+        v_cmpx?_(?:lt|le|gt|ge)_  u  \d                     i   both
+        s_cmpk?_          lt     _                          le  both
+        s_cmpk?_          gt     _                          ge  both
+        s_cmpk?_          eq     _                          lg  both
+        s_cmpk?_(?:lt|le|gt|ge)_  u  \d                     i   both
     """),
     *_opcodes("branch", "a branch that is taken in the other case", r"""
-        s_cbranch_        scc0   \b                         scc1
-        s_cbranch_        scc1   \b                         scc0
-        s_cbranch_        vccz   \b                         vccnz
-        s_cbranch_        vccnz  \b                         vccz
+        s_cbranch_        scc0   \b                         scc1 both
+        s_cbranch_        vccz   \b                         vccnz both
     """),
     *_opcodes("width", "memory of another width or sign", r"""
-        global_load_      u8     \b|_                       i8
-        global_load_      i8     \b|_                       u8
-        global_load_      ubyte  \b|_                       sbyte
-        global_load_      sbyte  \b|_                       ubyte
+        global_load_      u8     \b|_                       i8  both
+        global_load_      ubyte  \b|_                       sbyte both
         global_load_      u16    \b                         u8
         global_load_      ushort \b                         ubyte
         global_store_     b16    \b                         b8

@@ -6,6 +6,7 @@ other. Integer results wrap modulo 2**bits.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -89,44 +90,18 @@ def _extremum(x: Array, y: Array, first: Any) -> Expected:
     return Expected(np.asarray(chosen))
 
 
-def _truth(values: Any) -> Expected:
-    return Expected(np.asarray(values).astype(np.uint8))
+def _comparison(holds: Callable[[Array, Array], Any], text: str) -> Callable[[Array, Array], Expected]:
+    @np.errstate(all="ignore")
+    def compared(x: Array, y: Array) -> Expected:
+        return Expected(np.asarray(holds(x, y)).astype(np.uint8))
+
+    compared.__doc__ = f"1 where x {text} y, else 0; u8. {holds is np.not_equal} for NaN."
+    return compared
 
 
-@np.errstate(all="ignore")
-def eq(x: Array, y: Array) -> Expected:
-    """1 where x == y, else 0; u8. False for NaN."""
-    return _truth(np.equal(x, y))
-
-
-@np.errstate(all="ignore")
-def ne(x: Array, y: Array) -> Expected:
-    """1 where x != y, else 0; u8. True for NaN."""
-    return _truth(np.not_equal(x, y))
-
-
-@np.errstate(all="ignore")
-def lt(x: Array, y: Array) -> Expected:
-    """1 where x < y, else 0; u8. False for NaN."""
-    return _truth(np.less(x, y))
-
-
-@np.errstate(all="ignore")
-def le(x: Array, y: Array) -> Expected:
-    """1 where x <= y, else 0; u8. False for NaN."""
-    return _truth(np.less_equal(x, y))
-
-
-@np.errstate(all="ignore")
-def gt(x: Array, y: Array) -> Expected:
-    """1 where x > y, else 0; u8. False for NaN."""
-    return _truth(np.greater(x, y))
-
-
-@np.errstate(all="ignore")
-def ge(x: Array, y: Array) -> Expected:
-    """1 where x >= y, else 0; u8. False for NaN."""
-    return _truth(np.greater_equal(x, y))
+eq, ne = _comparison(np.equal, "=="), _comparison(np.not_equal, "!=")
+lt, le = _comparison(np.less, "<"), _comparison(np.less_equal, "<=")
+gt, ge = _comparison(np.greater, ">"), _comparison(np.greater_equal, ">=")
 
 
 @np.errstate(all="ignore")

@@ -32,8 +32,7 @@ SLACK = 1 + 2.0**-20
 """Room for terms of second order in u, in bounds that are of the first (docs/tolerance-model.md, section 2)."""
 
 _EXPONENT = np.int64(0x7FF0_0000_0000_0000)
-_F8, _BF16, _F32, _F64 = (DTYPES[name] for name in ("f8_e4m3", "bf16", "f32", "f64"))
-_FOREIGN = (_F8, _BF16)  # ml_dtypes rounds to these by way of float32, and so twice
+_F32, _F64 = DTYPES["f32"], DTYPES["f64"]
 
 
 def wide(x: Array | np.generic) -> Array:
@@ -78,31 +77,12 @@ def to_grid(r: Array, dtype: DType) -> Array:
 
     Overflow gives an infinity, or the largest value of a type that saturates.
     """
-    if dtype in _FOREIGN:
-        return _round_bits(np.asarray(r, np.float64), dtype)
-    if dtype is _F64:
-        return np.asarray(r, np.float64)
-    return np.asarray(r, np.float64).astype(dtype.numpy).astype(np.float64)
+    return np.asarray(r, np.float64) if dtype is _F64 else wide(dtype.convert(r))
 
 
 def store(r: Array, dtype: DType) -> Array:
     """Round float64 to nearest, ties to even, once, into an array of ``dtype``; overflow as in ``to_grid``."""
-    return (to_grid(r, dtype) if dtype in _FOREIGN else np.asarray(r)).astype(dtype.numpy)
-
-
-def _round_bits(r: Array, dtype: DType) -> Array:
-    drop = 53 - dtype.precision
-    bits = r.view(np.int64)
-    rounded = np.asarray((bits + ((1 << (drop - 1)) - 1) + ((bits >> drop) & 1)) & -(1 << drop)).view(np.float64)
-    size = np.abs(r)
-    tiny = (size < 2.0**dtype.emin) & (size > 0)
-    if tiny.any():
-        shift = 1.5 * 2.0**52 * smallest(dtype)  # adding it leaves no bits below the smallest subnormal
-        rounded = np.where(tiny, np.copysign((r + shift) - shift, r), rounded)
-    inside = size < dtype.max + half_ulp_of_max(dtype)
-    beyond = dtype.max if dtype.saturates else np.inf
-    # the payload of a NaN may have carried into its exponent
-    return rounded if inside.all() else np.where(inside, rounded, np.where(np.isnan(r), r, np.copysign(beyond, r)))
+    return dtype.convert(r)
 
 
 def fma(x: Array, y: Array, z: Array, dtype: DType) -> Array:

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from parity.codeobject import CodeObject
+from parity.coverage import COUNTS
 from parity.engine import Column
 from parity.engine.leading import Found
 from parity.errors import count_of, some_of
@@ -86,8 +87,7 @@ def totals(matrix: Matrix) -> list[Total]:
     found = []
     for column, cells in matrix.by_column():
         if each := [cell.reached for cell in cells if cell.reached]:
-            names = ("blocks", "blocks_reached", "directions", "directions_reached")
-            found.append(Total(str(column), *(sum(getattr(one, name) for one in each) for name in names)))
+            found.append(Total(str(column), *(sum(getattr(one, name) for one in each) for name in COUNTS)))
     return found
 
 

@@ -12,6 +12,7 @@ from msgspec import Meta
 
 import parity
 from parity.compare import Status
+from parity.coverage import COUNTS
 from parity.documents import checked, json_text, plain, read_json
 from parity.engine import Column
 from parity.report.matrix import NOT_IN_RUN, Agreement, Cell, Matrix, Row, State, joined
@@ -20,6 +21,12 @@ __all__ = ["WITHOUT_CASES", "MatrixFile", "as_json", "counted", "document", "no_
 
 WITHOUT_CASES = (State.NOT_PART.key, State.NOT_RUN.key)
 """The states of a kernel that has no record."""
+
+_AS_IN_THE_MATRIX = (
+    *("run", "passed", "failed", "exact", "vacuous", "beyond_observed", "divergences", "failures", "known"),
+    *("unsupported", "unreferenced", "taken", "by", "instructions", "reason"),
+)
+"""The parts of a cell that are in the file as the matrix has them."""
 
 StateName = Annotated[str, Meta(extra_json_schema={"enum": [state.key for state in State]})]
 
@@ -189,36 +196,21 @@ def _kernel(row: Row, columns: tuple[Column, ...]) -> KernelEntry:
 
 
 def _cell(column: Column, cell: Cell) -> CellEntry:
+    measured, same = cell.measured, {name: getattr(cell, name) for name in _AS_IN_THE_MATRIX}
+    reached: dict[str, Any] = {name: getattr(cell.reached, name, None) for name in COUNTS}
     return CellEntry(
         target=column.target,
         runner=column.runner,
         evidence=column.evidence,
         state=cell.state.key,
-        run=cell.run,
-        passed=cell.passed,
-        failed=cell.failed,
+        **same,
         worst_budget=cell.worst if cell.passed and math.isfinite(cell.worst) else None,
-        exact=cell.exact,
-        vacuous=cell.vacuous,
-        beyond_observed=cell.beyond_observed,
-        divergences=cell.divergences,
-        failures=cell.failures,
-        known=cell.known,
-        unsupported=cell.unsupported,
         not_judged=cell.unjudged,
-        unreferenced=cell.unreferenced,
-        taken=cell.taken,
-        by=cell.by,
-        instructions=cell.instructions,
         against=cell.agreement,
-        share=cell.measured.share if cell.measured else None,
-        bound=cell.measured.bound if cell.measured and cell.measured.timings else None,
-        instructions_per_element=cell.measured.per_element if cell.measured else None,
-        blocks=cell.reached.blocks if cell.reached else None,
-        blocks_reached=cell.reached.blocks_reached if cell.reached else None,
-        directions=cell.reached.directions if cell.reached else None,
-        directions_reached=cell.reached.directions_reached if cell.reached else None,
-        reason=cell.reason,
+        share=measured.share if measured else None,
+        bound=measured.bound if measured and measured.timings else None,
+        instructions_per_element=measured.per_element if measured else None,
+        **reached,
     )
 
 

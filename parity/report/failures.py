@@ -14,13 +14,12 @@ from typing import Any
 from parity.compare import Conclusion, Status
 from parity.divergences import divergences
 from parity.engine import CaseRecord
-from parity.errors import UsageError, count_of, some_of
+from parity.errors import count_of, some_of
 from parity.options import DEFAULT_RUNNER, as_arguments
 from parity.report.matrix import failure_class
 from parity.suite import Suite
 from parity.toolchain import LITERAL, chosen_hipifier
 from parity.toolchain.sources import find_ported
-from parity.toolchain.targets import target
 
 __all__ = [
     "Failure",
@@ -63,9 +62,8 @@ class Reproduction:
 
     def alone(self, record: CaseRecord) -> str:
         """The command that writes the case of a record as a folder that runs without parity; empty if there is none."""
-        if not record.case or record.where.op_level:
-            return ""
-        return shlex.join(["parity", "reproduce", record.case, *self.options])
+        alone = record.case and record.where.side
+        return shlex.join(["parity", "reproduce", record.case, *self.options]) if alone else ""
 
 
 @dataclass(frozen=True)
@@ -99,17 +97,9 @@ class Failure:
 def kernel_file(suite: Suite, record: CaseRecord) -> Path | None:
     """The file of a record's kernel: of AMD's side that of the port, where there is one."""
     path = suite.files.get(record.module)
-    if path and suite.sides.ported and _side(record) == "amd":
+    if path and suite.sides.ported and record.where.side == "amd":
         return find_ported(path, suite.kernels, suite.sides.ported) or path
     return path
-
-
-def _side(record: CaseRecord) -> str:
-    """The vendor whose kernel was executed; none if a library computed, or something that parity does not build for."""
-    try:
-        return "" if record.where.op_level else target(record.target).vendor
-    except UsageError:
-        return ""
 
 
 def shown_failures(records: Iterable[CaseRecord]) -> list[Failure]:
@@ -156,7 +146,7 @@ def _alike(one: CaseRecord, other: CaseRecord) -> bool:
         return True
     if one.without_code or _seen(one) != _seen(other):
         return False
-    if _side(one) != _side(other):
+    if one.where.side != other.where.side:
         return _both_fail(one) and _both_fail(other)
     return _reason(one) == _reason(other)
 
@@ -167,7 +157,7 @@ def _seen(record: CaseRecord) -> tuple[object, ...]:
     verdict = small.verdict
     against = small.against or record.against
     told = (against.conclusion, against.value) if against else ()
-    place = (record.kernel, record.runner if record.where.op_level else record.evidence, record.title)
+    place = (record.kernel, record.where.kind, record.title)
     seen = (small.case, small.launch, small.inputs, failure_class(record))
     return *place, *seen, verdict.first, verdict.wrong, verdict.total, verdict.pattern, told
 
@@ -212,7 +202,7 @@ def failure_lines(
     verdict = small.verdict
     targets = _and(failure.targets)
     who = f"{record.kernel} on {targets} ({record.evidence})"
-    if record.where.op_level:
+    if not record.where.side:
         who, source, declared = f"{record.case.partition('(')[0]} by {record.runner} on {targets}", "", ""
     lines: list[tuple[str, str]] = [("case", small.case)]
     if record.without_code:
@@ -242,7 +232,7 @@ def failure_lines(
         lines.append(("judged by", f"{verdict.by}: the op has no reference"))
     lines.append(("because", verdict.detail.rstrip()))
     lines.append(("printed", small.printed.rstrip()))
-    own = _and(list(dict.fromkeys(each.target for each in failure.records if _side(each) == _side(record))))
+    own = _and(list(dict.fromkeys(each.target for each in failure.records if each.where.side == record.where.side)))
     lines.append(("who", _who(record, small, own)))
     misfit = failure_class(record) in (MISSING, MISFIT) or _both_fail(record)
     guessed = f", where parity init guessed {_and(guesses)}: compare them with the host's launch" if guesses else ""

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from parity.case import split
-from parity.coverage import Reached
+from parity.coverage import COUNTS, Reached
 from parity.emulator import CLASSES
-from parity.engine import CaseRecord
+from parity.engine import CaseRecord, Column
 from parity.errors import MissingTool
-from parity.report.matrix import Matrix, times
+from parity.report.matrix import Matrix, Row, times
 
 if TYPE_CHECKING:
     import pandas
@@ -40,15 +40,12 @@ __all__ = [
 CATEGORIES = ("op", "module", "kernel", "dtypes", "runner", "target", "evidence", "verdict", "failure")
 """Columns of few values."""
 
-CODE = ("blocks", "blocks_reached", "directions", "directions_reached")
-"""Basic blocks and branch directions, all and those that were reached."""
-
 CASE_TYPES = {
     **dict.fromkeys(CATEGORIES, "category"),
     **dict.fromkeys(("budget", "ulp"), "float64"),
     **dict.fromkeys(("wrong", "elements"), "int64"),
     "instructions": "Int64",
-    **dict.fromkeys(CODE, "Int64"),
+    **dict.fromkeys(COUNTS, "Int64"),
     **dict.fromkeys(("divergences", "known", "title", "case"), "string"),
 }
 """The columns of the table of cases, and what pandas keeps them as."""
@@ -59,7 +56,7 @@ MATRIX_TYPES = {
     "budget": "float64",
     "failures": "string",
     "instructions": "int64",
-    **dict.fromkeys(CODE, "Int64"),
+    **dict.fromkeys(COUNTS, "Int64"),
     "divergences": "string",
 }
 """The columns of the table of a matrix."""
@@ -121,13 +118,7 @@ def case_frame(records: Iterable[CaseRecord]) -> pandas.DataFrame:
     """
     rows = [
         {
-            "op": each.op,
-            "module": each.module,
-            "kernel": each.kernel,
-            "dtypes": ",".join(split(each.case)[1]),
-            "runner": each.runner,
-            "target": each.target,
-            "evidence": str(each.evidence),
+            **_named(each, each.where, split(each.case)[1]),
             "verdict": str(each.verdict.status),
             "failure": each.verdict.kind or None,
             "budget": each.verdict.budget,
@@ -167,13 +158,7 @@ def matrix_frame(matrix: Matrix) -> pandas.DataFrame:
     """
     rows = [
         {
-            "module": row.module,
-            "op": row.op,
-            "dtypes": ",".join(row.dtypes),
-            "kernel": row.kernel,
-            "runner": column.runner,
-            "target": column.target,
-            "evidence": str(column.evidence),
+            **_named(row, column, row.dtypes),
             "state": str(cell.state),
             "run": cell.run,
             "passed": cell.passed,
@@ -226,15 +211,9 @@ def bench_frame(measurements: Iterable[Measurement], changes: Sequence[Change] =
     paired: Sequence[Change | None] = changes or [None] * len(found)
     rows = [
         {
-            "module": each.module,
-            "op": each.op,
-            "dtypes": ",".join(each.dtypes),
-            "kernel": each.kernel,
+            **_named(each, each, each.dtypes),
             "title": each.title or None,
             "case": each.case,
-            "runner": each.runner,
-            "target": each.target,
-            "evidence": str(each.evidence),
             "bytes": each.bytes,
             "operations": each.operations,
             "elements": each.elements,
@@ -287,8 +266,16 @@ def static_frame(footprints: Iterable[Footprint]) -> pandas.DataFrame:
     return _frame(rows, STATIC_TYPES)
 
 
+def _named(
+    kernel: CaseRecord | Row | Measurement, column: Column | Measurement, dtypes: Iterable[str]
+) -> dict[str, str]:
+    """The kernel, and where it ran."""
+    names = {"module": kernel.module, "op": kernel.op, "dtypes": ",".join(dtypes), "kernel": kernel.kernel}
+    return {**names, "runner": column.runner, "target": column.target, "evidence": str(column.evidence)}
+
+
 def _code(reached: Reached | None) -> dict[str, int | None]:
-    return {name: getattr(reached, name, None) for name in CODE}
+    return {name: getattr(reached, name, None) for name in COUNTS}
 
 
 def _times(kind: str, timing: Timing | None) -> dict[str, float | None]:

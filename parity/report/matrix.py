@@ -19,7 +19,6 @@ from parity.engine.bench import Measurement
 from parity.engine.check import NO_REFERENCE
 from parity.mutation.recall import Recall
 from parity.op import Entry
-from parity.runners import Evidence
 
 if TYPE_CHECKING:
     import pandas
@@ -298,7 +297,7 @@ def _filled(
         if not column.takes(row.op in libraries):
             return Cell(State.NOT_PART, reason=NO_KERNEL)
         mine = grouped.get((row.op, row.kernel, column.runner, column.target), [])
-        if column.evidence == Evidence.COMPILED and not mine:
+        if column.compiled_only and not mine:
             return Cell(State.COMPILED)
         made = _cell(mine)
         if made.state is State.NOT_RUN:

@@ -16,6 +16,7 @@ from parity.emulator import (
     MORE,
     MOVED,
     NARROWED,
+    UNFLUSHED,
     Allocation,
     Device,
     KernelFault,
@@ -125,7 +126,8 @@ class DeviceSession:
         except ParityError as error:
             fault = Fault("error", str(error))
         printed = self._device.take_printed()
-        drawn = str(results) if results and self._is_approximate(code, launch) else ""
+        approximate = any(self._device.is_approximate(code, each.kernel) for each in launch.sequence)
+        drawn = str(results) if results and approximate else ""
         instructions = stats.instructions if stats else None
         outcome = Outcome(self._collect(buffers), fault, instructions, printed, drawn=drawn, reached=reached)
         if self._changed and fault is None and draw is None:
@@ -289,9 +291,6 @@ class DeviceSession:
         self._changed = tuple(name for name, content in device.variables(code).items() if content != before[name])
         return ran[0] if len(ran) == 1 else together(ran)
 
-    def _is_approximate(self, code: CodeObject, launch: Launch) -> bool:
-        return any(self._device.is_approximate(code, each.kernel) for each in launch.sequence)
-
     def _collect(self, buffers: Mapping[str, Buffer]) -> dict[str, np.ndarray[Any, Any]]:
         """The content of all buffers; the device is empty afterwards."""
         try:
@@ -358,7 +357,8 @@ class EmulatedSession(DeviceSession):
         if all(each.fault is None and _same(each, nearest) for each in moved):
             moved += runs(MORE)
         has_bf16 = any(buffer.dtype.name == "bf16" for buffer in buffers.values())
-        return Shadows(nearest, moved, runs(NARROWED) if has_bf16 else ())
+        has_flush = any(self._device.flushes(code, each.kernel) for each in launch.sequence)
+        return Shadows(nearest, moved, runs(NARROWED) if has_bf16 else (), runs(UNFLUSHED) if has_flush else ())
 
     def _shadowed(self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer], number: int) -> Outcome:
         """The outcome of the shadow run of that number."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from parity.static.footprint import Footprint
 
@@ -53,18 +54,10 @@ def _too_large(sides: Sides) -> str:
     return ", ".join(f"{side.target} with {side.threads} threads" for side in sides if side.occupancy == 0)
 
 
-def _spills(sides: Sides) -> str:
-    return _some(sides, lambda side: side.spills)
-
-
-def _scratch(sides: Sides) -> str:
-    return _some(sides, lambda side: side.scratch_bytes)
-
-
-def _some(sides: Sides, number: Callable[[Footprint], int]) -> str:
+def _some(number: str, sides: Sides) -> str:
     """The targets with a number above 0, and those with 0, as text; empty if all have 0, or none has."""
-    some = [side.target for side in sides if number(side)]
-    none = [side.target for side in sides if not number(side)]
+    some = [side.target for side in sides if getattr(side, number)]
+    none = [side.target for side in sides if not getattr(side, number)]
     return f"{' '.join(some)}, not {' '.join(none)}" if some and none else ""
 
 
@@ -85,8 +78,8 @@ def _registers(sides: Sides) -> str:
 _CHECKS: Mapping[str, Callable[[Sides], str]] = {
     "vacuous: no instruction writes global memory": _vacuous,
     "cannot be launched": _too_large,
-    "spills on some targets only": _spills,
-    "scratch memory on some targets only": _scratch,
+    "spills on some targets only": partial(_some, "spills"),
+    "scratch memory on some targets only": partial(_some, "scratch_bytes"),
     "occupancy far apart": _occupancies,
     "registers far apart": _registers,
 }

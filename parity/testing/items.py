@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -39,20 +39,12 @@ class CaseFile(pytest.File):
     def collect(self) -> Iterator[pytest.Item]:
         """An item for each kernel and column."""
         run = self.suite.run
-        labels = _labels(run.columns.runnable)
         for op in run.suite.ops_of(self.path):
             for entry in op.entries():
                 for column in run.columns.runnable:
                     if column.takes(op.library):
-                        name = f"{op.name}[{','.join(entry.dtypes)}-{labels[column]}]"
+                        name = f"{op.name}[{','.join(entry.dtypes)}-{column.label(run.columns.runnable)}]"
                         yield KernelItem.from_parent(self, name=name, entry=entry, column=column)
-
-
-def _labels(columns: Sequence[Column]) -> dict[Column, str]:
-    """The label of each column in the name of an item: the target, with the runner where two columns share one."""
-    count = Counter(column.target for column in columns)
-    plain = {column: count[column.target] == 1 and not column.op_level for column in columns}
-    return {column: column.target if plain[column] else f"{column.runner}-{column.target}" for column in columns}
 
 
 class KernelItem(pytest.Item):

@@ -7,11 +7,10 @@ from parity.toolchain.cuda import located as located_nvcc
 from parity.toolchain.cuda import nvcc, nvcc_version
 from parity.toolchain.disassembler import find_disassembler
 from parity.toolchain.headers import WHEELS, cached_headers
-from parity.toolchain.hipify import HELPFUL, LITERAL, Finding, Hipified, hipify
+from parity.toolchain.hipify import HELPFUL, LITERAL, Finding, hipify
 from parity.toolchain.recompile import Stage, recompiled, stage
-from parity.toolchain.rocm import TOOLCHAINS, VARIABLE, Rocm, other_headers, with_headers
+from parity.toolchain.rocm import TOOLCHAINS, VARIABLE, other_headers, with_headers
 from parity.toolchain.rocm import chosen as chosen_rocm
-from parity.toolchain.rocm import find as find_rocm
 from parity.toolchain.rocm import installed as installed_rocm
 from parity.toolchain.sources import forget_folders
 from parity.toolchain.store import MissingKernel, ModuleStore
@@ -32,10 +31,8 @@ __all__ = [
     "CompileError",
     "Finding",
     "HelpfulPort",
-    "Hipified",
     "MissingKernel",
     "ModuleStore",
-    "Rocm",
     "Stage",
     "Switch",
     "Target",
@@ -47,7 +44,6 @@ __all__ = [
     "device_library",
     "find_disassembler",
     "find_modules",
-    "find_rocm",
     "forget_folders",
     "helpful_port",
     "hipify",

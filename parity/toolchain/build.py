@@ -24,7 +24,7 @@ from parity.side import Side, Sides
 from parity.suite import Suite
 from parity.toolchain import compiler, cuda, disassembler, rocm
 from parity.toolchain.build_files import Switch
-from parity.toolchain.compat import confirmed, of_version
+from parity.toolchain.compat import confirmed
 from parity.toolchain.cuda_staging import StagedCuda
 from parity.toolchain.cuda_staging import compiled as without_host_code
 from parity.toolchain.hints import switches_of_kernels
@@ -32,7 +32,7 @@ from parity.toolchain.hipify import HELPFUL, LITERAL, Finding
 from parity.toolchain.host_code import HostCode, Repairs
 from parity.toolchain.host_syntax import parameters
 from parity.toolchain.sources import PORTED_SUFFIXES, Source, closure, find_modules, find_ported
-from parity.toolchain.staging import Staged, Translation, compiled
+from parity.toolchain.staging import Translation, compiled
 from parity.toolchain.targets import TARGETS, Target, target
 from parity.toolchain.translators import TranslationError, chosen_hipifier
 from parity.toolchain.translators import fingerprint as hipifier_fingerprint
@@ -45,7 +45,6 @@ __all__ = [
     "build_suite",
     "find_modules",
     "helpful_port",
-    "hip_version",
     "source_as_built",
 ]
 
@@ -467,7 +466,8 @@ def _read_one(source: Source, target: Target, cache: Cache) -> Built:
     path = source.prebuilt.get(target.name) or source.prebuilt.get("")
     try:
         if path is None or target.vendor == "cuda":
-            raise UsageError(f"{source.path.name} is not there, in its place {_names(source.prebuilt.values())}")
+            given = ", ".join(path.name for path in source.prebuilt.values())
+            raise UsageError(f"{source.path.name} is not there, in its place {given}")
         tools = disassembler.find_disassembler()
         key = digest(_own_digest(), source.module, str(tools), path.read_bytes())
         folder, cached = cache.get(key, functools.partial(_disassemble, source, path))
@@ -486,10 +486,6 @@ def _disassemble(source: Source, path: Path, folder: Path) -> None:
     copy.write_bytes(path.read_bytes())
     listing.write_text(disassembler.listing_of(copy, path.name))
     _write_record(folder, parse(listing.read_text(), source.module), listing, copy, sources=[source.name(path)])
-
-
-def _names(paths: Iterable[Path]) -> str:
-    return ", ".join(path.name for path in paths)
 
 
 def _built(source: Source, target: Target, folder: Path, seconds: float, cached: bool, made_by: str) -> Built:
@@ -531,47 +527,20 @@ def _amd_fingerprint(target: Target) -> str:
     return installed.fingerprint(target) if installed else compiler.fingerprint(target)
 
 
-def hip_version(installed: rocm.Rocm | None) -> tuple[int, ...]:
-    """The version of AMD's headers; empty where parity's own have to do."""
-    if installed:
-        return installed.version
-    found = compiler.headers()
-    return of_version(found.version) if found else ()
-
-
 def _compile_amd(source: Source, target: Target, folder: Path) -> None:
     installed = rocm.chosen(target)
     listing, hsaco = folder / f"{source.path.stem}.s", folder / f"{source.path.stem}.hsaco"
 
-    def compile_it(staged: Staged) -> None:
-        (installed.compile if installed else compiler.compile_listing)(
-            staged.main,
-            listing,
-            target,
-            include=staged.include,
-            forced=staged.forced,
-            flags=staged.flags,
-            originals={name: str(path) for name, path in source.originals.items()},
-        )
+    def compile_it(unit: compiler.Unit) -> None:
+        (installed.compile if installed else compiler.compile_listing)(unit, listing, target)
         (installed.assemble if installed else compiler.assemble)(listing, hsaco, target)
 
-    def missed(staged: Staged) -> tuple[str, ...]:
-        scan = installed.headers_missed if installed else compiler.headers_missed
-        return scan(staged.main, target, include=staged.include, forced=staged.forced, flags=staged.flags)
-
     try:
-        staged = compiled(
-            compile_it,
-            missed,
-            source,
-            folder / "hip",
-            headers=hip_version(installed),
-            plain_coordinates=installed is not None,
-        )
+        staged = compiled(compile_it, source, target, folder / "hip")
     except TranslationError as error:
         raise compiler.CompileError(source.module, target.name, str(error)) from error
     code = parse(listing.read_text(), source.module)
-    if not code.kernels and (nothing := _nothing_left(source, target, staged)):
+    if not code.kernels and (nothing := _nothing_left(source, target, staged.translation)):
         raise nothing
     _write_record(
         folder,
@@ -579,22 +548,22 @@ def _compile_amd(source: Source, target: Target, folder: Path) -> None:
         listing,
         hsaco,
         # The line table's file 0 is the hipified text itself, which no line refers to.
-        sources=[path.as_posix() for path in code.sources if path != Path(staged.main.name)],
-        hip=staged.main.relative_to(folder).as_posix(),
+        sources=[path.as_posix() for path in code.sources if path != Path(staged.unit.main.name)],
+        hip=staged.unit.main.relative_to(folder).as_posix(),
         translation=replace(staged.translation, needs=confirmed(staged.translation.needs, code.sources)),
     )
 
 
-def _nothing_left(source: Source, target: Target, staged: Staged) -> compiler.CompileError | None:
+def _nothing_left(source: Source, target: Target, translation: Translation) -> compiler.CompileError | None:
     """The error of a module all of whose kernels do what no AMD GPU can."""
-    left_out = (piece for piece in staged.translation.left_out if piece.function and not piece.is_call)
+    left_out = (piece for piece in translation.left_out if piece.function and not piece.is_call)
     gone = sorted(left_out, key=lambda piece: (piece.file, piece.line))
     if not gone:
         return None
     places = {name: str(path) for name, path in source.originals.items()}
     log = "\n".join(f"{places[each.file]}:{each.line}:1: error: '{each.function}': {each.because}" for each in gone)
     error = compiler.CompileError(source.module, target.name, log, frozenset(places.values()))
-    error.translation = staged.translation
+    error.translation = translation
     return error
 
 
@@ -603,19 +572,7 @@ def _compile_cuda(source: Source, target: Target, folder: Path) -> None:
     made: list[CodeObject] = []
 
     def compile_it(staged: StagedCuda) -> None:
-        made[:] = [
-            cuda.compile_module(
-                staged.main,
-                ptx,
-                cubin,
-                target,
-                include=staged.include,
-                forced=staged.forced,
-                flags=source.side.flags,
-                kernels=source.kernels,
-                named=staged.named,
-            )
-        ]
+        made[:] = [cuda.compile_module(staged.unit, ptx, cubin, target, source.kernels, staged.named)]
 
     staged = without_host_code(compile_it, source, folder / "cuda")
     translation = None

@@ -8,21 +8,20 @@ needed; and the reason. The headers are in ``include/compat``, where a source ma
 
 from __future__ import annotations
 
-import csv
 import functools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 
+from parity.files import rows_of
 from parity.toolchain.hipify import Finding, defined_macros
 from parity.toolchain.lexing import Lines, code
 from parity.toolchain.sources import INCLUDE
 
 __all__ = ["Compat", "Row", "confirmed", "identifiers", "of_version", "supplied", "table"]
 
-TABLE = "compat.csv"
+TABLE = Path(__file__).with_name("compat.csv")
 FORCED = "parity/compat/"
 """Headers below this are included first where a name is met; others have the name by which the source includes them."""
 
@@ -64,8 +63,7 @@ class Compat:
 def table() -> Mapping[str, tuple[Row, ...]]:
     """The rows by name."""
     rows: dict[str, tuple[Row, ...]] = {}
-    text = resources.files(__package__).joinpath(TABLE).read_text(encoding="utf-8")
-    for each in csv.DictReader(text.splitlines()):
+    for each in rows_of(TABLE):
         row = Row(
             each["name"], each["header"], frozenset(each["beside"].split()), of_version(each["until"]), each["reason"]
         )

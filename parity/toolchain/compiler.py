@@ -18,6 +18,7 @@ import os
 import re
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,8 +36,9 @@ if TYPE_CHECKING:
     from parity.toolchain.staging import Translation
 
 __all__ = [
-    "HEADERS", "CompileError", "NoSource", "UnusableCodeObject", "assemble", "compile_intermediate", "compile_kernels",
-    "compile_listing", "described", "device_library", "fingerprint", "headers", "headers_missed", "missed_by", "wide",
+    "HEADERS", "CompileError", "NoSource", "Unit", "UnusableCodeObject", "assemble", "compile_intermediate",
+    "compile_kernels", "compile_listing", "described", "device_library", "fingerprint", "headers", "headers_missed",
+    "missed_by", "wide",
 ]  # fmt: skip
 
 log = logging.getLogger("parity.compiler")
@@ -225,59 +227,56 @@ def _advice(error: Diagnostic, quoted: Sequence[str]) -> str:
     return ""
 
 
-def compile_listing(
-    source: Path,
-    output: Path,
-    target: Target,
-    *,
-    include: Sequence[Path] = (),
-    forced: Sequence[str | Path] = (),
-    flags: Sequence[str] = (),
-    originals: Mapping[str, str] | None = None,
-) -> None:
-    """Compile the HIP file ``source`` to the assembly listing ``output``.
+@dataclass(frozen=True)
+class Unit:
+    """A HIP file to compile, and what that takes beside a target.
 
-    ``flags`` come after parity's own, and win. ``forced`` are headers that are included first. ``originals`` translates
-    the names that ``#line`` gave to the paths that error messages show.
+    ``include`` are folders with headers, ``forced`` headers that are included first. ``flags`` come after parity's own,
+    and win. ``originals`` translates the names that ``#line`` gave to the paths that error messages show.
+    """
+
+    main: Path
+    include: tuple[Path, ...] = ()
+    forced: tuple[str | Path, ...] = ()
+    flags: tuple[str, ...] = ()
+    originals: Mapping[str, str] = field(default_factory=dict)
+
+    def refused(self, target: Target, said: str, code: int) -> CompileError:
+        """The error of a compiler that left with this exit code, and what it said."""
+        log = in_terms_of_the_source(said, self.originals) or f"the compiler left with code {code}"
+        return CompileError(self.main.stem, target.name, log, frozenset(self.originals.values()))
+
+
+def compile_listing(unit: Unit, output: Path, target: Target) -> None:
+    """Compile to the assembly listing ``output``.
 
     Raises:
         CompileError: the compiler refused it.
         MissingTool: the compiler or the device libraries are not installed.
     """
-    linked, controls = _linked(target, output, flags)
+    linked, controls = _linked(target, output, unit.flags)
     result = zig.run(
-        [*_front(target, include, forced, flags), *PRINTED, *linked, "-S", source.name, "-o", output.resolve()],
-        cwd=source.parent,
+        [*_front(target, unit), *PRINTED, *linked, "-S", unit.main.name, "-o", output.resolve()], cwd=unit.main.parent
     )
     controls.unlink()
     if result.returncode:
-        raise _refused(source, target, without_dumps(result.stderr), result.returncode, originals)
+        raise unit.refused(target, without_dumps(result.stderr), result.returncode)
     _finish(output, result.stderr)
 
 
-def compile_intermediate(
-    source: Path,
-    output: Path,
-    target: Target,
-    *,
-    include: Sequence[Path] = (),
-    forced: Sequence[str | Path] = (),
-    flags: Sequence[str] = (),
-    originals: Mapping[str, str] | None = None,
-    precompiled: bool = True,
-) -> None:
-    """Compile the HIP file ``source`` to LLVM's intermediate code, as it is before any optimization.
+def compile_intermediate(unit: Unit, output: Path, target: Target, *, precompiled: bool = True) -> None:
+    """Compile to LLVM's intermediate code, as it is before any optimization.
 
-    The arguments are those of ``compile_listing``. Headers that are not ``precompiled`` leave nothing in the cache.
+    Headers that are not ``precompiled`` leave nothing in the cache.
 
     Raises:
         CompileError, MissingTool: as ``compile_listing``.
     """
     kept = (PRINTED[0], "-Xclang", "-disable-llvm-passes", "-emit-llvm")
-    front = _front(target, include, forced, flags, precompiled)
-    result = zig.run([*front, *kept, "-S", source.name, "-o", output.resolve()], cwd=source.parent)
+    front = _front(target, unit, precompiled)
+    result = zig.run([*front, *kept, "-S", unit.main.name, "-o", output.resolve()], cwd=unit.main.parent)
     if result.returncode:
-        raise _refused(source, target, result.stderr, result.returncode, originals)
+        raise unit.refused(target, result.stderr, result.returncode)
 
 
 def compile_kernels(
@@ -324,18 +323,12 @@ def _behind(flags: Sequence[str]) -> Iterator[str]:
     yield "-Wno-unused-command-line-argument"
 
 
-def _front(
-    target: Target,
-    include: Sequence[Path],
-    forced: Sequence[str | Path],
-    flags: Sequence[str],
-    precompiled: bool = True,
-) -> Iterator[str | Path]:
+def _front(target: Target, unit: Unit, precompiled: bool = True) -> Iterator[str | Path]:
     """The command that compiles a HIP file, up to what is made of it."""
-    yield from ("clang", *_FLAGS, f"--offload-arch={target.name}", *flags)
-    yield from (part for folder in include for part in ("-I", folder))
-    yield from _headers(target, flags)
-    yield from _included_first(target, tuple(flags), forced, precompiled)
+    yield from ("clang", *_FLAGS, f"--offload-arch={target.name}", *unit.flags)
+    yield from (part for folder in unit.include for part in ("-I", folder))
+    yield from _headers(target, unit.flags)
+    yield from _included_first(target, unit, precompiled)
 
 
 def _linked(target: Target, output: Path, flags: Sequence[str]) -> tuple[list[str | Path], Path]:
@@ -351,31 +344,13 @@ def _finish(listing: Path, printed: str) -> None:
     listing.write_text(annotated(listing.read_text(), printed))
 
 
-def _refused(source: Path, target: Target, said: str, code: int, originals: Mapping[str, str] | None) -> CompileError:
-    log = in_terms_of_the_source(said, originals or {})
-    files = frozenset((originals or {}).values())
-    return CompileError(source.stem, target.name, log or f"the compiler left with code {code}", files)
+def headers_missed(unit: Unit, target: Target) -> tuple[str, ...]:
+    """The headers that a file includes and that are nowhere, all at once: a compilation stops at the first.
 
-
-def headers_missed(
-    source: Path,
-    target: Target,
-    *,
-    include: Sequence[Path] = (),
-    forced: Sequence[str | Path] = (),
-    flags: Sequence[str] = (),
-) -> tuple[str, ...]:
-    """The headers that ``source`` includes and that are nowhere, all at once: a compilation stops at the first.
-
-    The arguments are those of ``compile_listing``. Other errors of the preprocessor, a condition that a missing header
-    has the macros for, end nothing.
+    Other errors of the preprocessor, a condition that a missing header has the macros for, end nothing.
     """
-    start, others = _starting(forced)
-    arguments = (
-        *(*_FLAGS, f"--offload-arch={target.name}", *flags, *(part for folder in include for part in ("-I", folder))),
-        *(*_headers(target, flags), *(part for header in (*start, *others) for part in ("-include", header))),
-    )
-    return missed_by(lambda *scan: zig.run(["clang", *arguments, *scan], cwd=source.parent).returncode, source)
+    front = [*_front(target, unit, precompiled=False)]
+    return missed_by(lambda *scan: zig.run([*front, *scan], cwd=unit.main.parent).returncode, unit.main)
 
 
 def missed_by(run: Callable[..., int], source: Path) -> tuple[str, ...]:
@@ -481,13 +456,11 @@ def _starting(forced: Sequence[str | Path]) -> tuple[Sequence[str | Path], Seque
     return ((*start, RUNTIME, HEADERS / "without_local.h"), forced[1:]) if forced[:1] == (RUNTIME,) else (start, forced)
 
 
-def _included_first(
-    target: Target, flags: tuple[str, ...], forced: Sequence[str | Path], precompiled: bool
-) -> Iterator[str | Path]:
+def _included_first(target: Target, unit: Unit, precompiled: bool) -> Iterator[str | Path]:
     """The flags for headers included before a source: those that begin every compilation as a precompiled one."""
-    start, others = _starting(forced)
+    start, others = _starting(unit.forced)
     if start and precompiled:
-        yield from ("-Xclang", "-include-pch", "-Xclang", _precompiled(target, _of_start(flags), tuple(start)))
+        yield from ("-Xclang", "-include-pch", "-Xclang", _precompiled(target, _of_start(unit.flags), tuple(start)))
     elif start:
         others = (*start, *others)
     yield from (part for header in others for part in ("-include", header))

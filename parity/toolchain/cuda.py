@@ -27,7 +27,7 @@ from parity import zig
 from parity.cache import Cache, default_root, digest
 from parity.codeobject import Argument, CodeObject, Kernel
 from parity.errors import MissingTool, ParityError
-from parity.toolchain.compiler import HEADERS, CompileError
+from parity.toolchain.compiler import HEADERS, CompileError, Unit
 from parity.toolchain.host_code import INSTANTIATIONS, instantiations
 from parity.toolchain.host_syntax import Instantiation
 from parity.toolchain.rocm import VARIABLE, WHEELS
@@ -134,18 +134,9 @@ def _found() -> _Place:
 
 
 def compile_module(
-    source: Path,
-    ptx: Path,
-    cubin: Path,
-    target: Target,
-    *,
-    include: Sequence[Path] = (),
-    forced: Sequence[str] = (),
-    flags: Sequence[str] = (),
-    kernels: Sequence[str] = (),
-    named: Callable[[Path], str] = str,
+    unit: Unit, ptx: Path, cubin: Path, target: Target, kernels: Sequence[str] = (), named: Callable[[Path], str] = str
 ) -> CodeObject:
-    """Compile the CUDA file ``source``, as it is, to ``ptx`` and ``cubin``; ``forced`` headers are included first.
+    """Compile a CUDA file, as it is, to ``ptx`` and ``cubin``.
 
     ``named`` gives the names of files in the PTX; those of CUDA's own headers begin with ``HEADERS_ALIAS``.
     ``kernels`` are templates with their arguments. Those that no host code launches are instantiated in a file of
@@ -155,16 +146,15 @@ def compile_module(
         CompileError: the compiler refused it.
         MissingTool: there is no compiler.
     """
-    folders = [part for folder in include for part in ("-I", str(folder))]
-    folders += [part for header in forced for part in ("-include", header)]
-
-    host = _host_compiler(flags)
+    source, host = unit.main, _host_compiler(unit.flags)
+    folders = [part for folder in unit.include for part in ("-I", str(folder))]
+    folders += [part for header in unit.forced for part in ("-include", str(header))]
 
     def run(*arguments: str) -> str:
         return _run(source.stem, target, ptx.parent, *host, *arguments)
 
     def compiled(main: Path) -> CodeObject:
-        run("-ptx", "-x", "cu", *_FLAGS, *flags, *folders, str(main), "-o", str(ptx))
+        run("-ptx", "-x", "cu", *_FLAGS, *unit.flags, *folders, str(main), "-o", str(ptx))
         _name_files(ptx, lambda path: named(path) if path.parent != ptx.parent else path.name)
         log = run("-cubin", "-lineinfo", "-Xptxas", "-v", str(ptx), "-o", str(cubin))
         return parse_ptx(ptx.read_text(), source.stem, target, log, binary=cubin)

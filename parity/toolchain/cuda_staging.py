@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from parity.toolchain.compiler import HEADERS, STUBS, CompileError
+from parity.toolchain.compiler import HEADERS, STUBS, CompileError, Unit
 from parity.toolchain.diagnostics import Diagnostic, Place, diagnostics
 from parity.toolchain.hints import hints
 from parity.toolchain.host_code import HostCode, instantiations, repaired
@@ -30,15 +30,13 @@ HIP_ON_CUDA = HEADERS / "cuda"
 
 @dataclass(frozen=True)
 class StagedCuda:
-    """The files to compile: the main one, folders with headers, headers that are included first, and what was done.
+    """A module as it is compiled, and what was done.
 
     ``originals`` are the names of the source's files, by the paths that nvcc knows them by; ``stubs`` are those of the
     headers that are not here that small ones of parity's answer.
     """
 
-    main: Path
-    include: tuple[Path, ...]
-    forced: tuple[str, ...]
+    unit: Unit
     originals: dict[Path, str]
     host: HostCode = field(default_factory=HostCode)
     stubs: tuple[str, ...] = ()
@@ -72,7 +70,7 @@ def _compiled(
     compile_it: Callable[[StagedCuda], None], source: Source, folder: Path, stub_of: Callable[[str], str]
 ) -> StagedCuda:
     originals = {path: source.name(path) for path in source.files}
-    staged = StagedCuda(source.path, source.folders, source.side.forced, originals)
+    staged = StagedCuda(Unit(source.path, source.folders, source.side.forced, source.side.flags), originals)
     rounds = 0
     while True:
         try:
@@ -113,7 +111,7 @@ def _staged(source: Source, host: HostCode, folder: Path, stub_of: Callable[[str
         (folder / EMPTY / LIBRARY_NAMES).write_text(library_names(source.files.values(), cuda=True))
     forced = {path: str(place_of(Path(path))) for path in source.side.forced if Path(path) in source.files}
     anything = any(ANYTHING in piece.instead for piece in host.left_out)
-    return StagedCuda(
+    unit = Unit(
         Path(os.path.normpath(place_of(source.path))),
         (*map(place_of, source.folders), folder / EMPTY, *((STUBS, HIP_ON_CUDA) if stubs else ())),
         (
@@ -121,10 +119,9 @@ def _staged(source: Source, host: HostCode, folder: Path, stub_of: Callable[[str
             *((str(ANYTHING_HEADER),) if anything else ()),
             *(forced.get(name, name) for name in source.side.forced),
         ),
-        originals,
-        host,
-        stubs,
+        source.side.flags,
     )
+    return StagedCuda(unit, originals, host, stubs)
 
 
 def _named(error: Diagnostic, names: dict[Path, str], texts: dict[str, str]) -> Diagnostic:

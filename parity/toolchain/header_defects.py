@@ -8,20 +8,20 @@ last is empty if it is in the newest that was looked at), what happens, and the 
 
 from __future__ import annotations
 
-import csv
 import functools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import resources
+from pathlib import Path
 
+from parity.files import rows_of
 from parity.toolchain.compat import identifiers, of_version
 from parity.toolchain.hipify import Finding
 from parity.toolchain.lexing import Lines, code
 
 __all__ = ["Defect", "defects", "table"]
 
-TABLE = "header_defects.csv"
+TABLE = Path(__file__).with_name("header_defects.csv")
 OPERATOR = "operator"
 
 # Between blanks, for they may be around template arguments as well.
@@ -71,13 +71,12 @@ class Defect:
 @functools.cache
 def table() -> tuple[Defect, ...]:
     """The rows."""
-    text = resources.files(__package__).joinpath(TABLE).read_text(encoding="utf-8")
     return tuple(
         Defect(
             row["name"], frozenset(row["beside"].split()), frozenset(row["without"].split()),
             of_version(row["first"]), of_version(row["last"]), row["happens"], row["instead"],
         )
-        for row in csv.DictReader(text.splitlines())
+        for row in rows_of(TABLE)
     )  # fmt: skip
 
 

@@ -16,14 +16,14 @@ reported. A condition that depends on a macro of CUDA's is explained: which of i
 
 from __future__ import annotations
 
-import csv
 import functools
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from importlib import resources
+from pathlib import Path
 
+from parity.files import rows_of
 from parity.toolchain import ptx
 from parity.toolchain.conditionals import NVCC, Conditionals, Region
 from parity.toolchain.lexing import COMMENT_OR_LITERAL, Lines, Span, arguments, code
@@ -42,7 +42,7 @@ __all__ = [
     "table",
 ]
 
-TABLE = "cuda_to_hip.csv"
+TABLE = Path(__file__).with_name("cuda_to_hip.csv")
 LITERAL, HELPFUL = STYLES = ("literal", "helpful")
 
 
@@ -178,8 +178,7 @@ def table() -> tuple[Mapping[str, Rule], Mapping[str, Rule]]:
     """The rules for identifiers and those for headers, each by CUDA name."""
     names: dict[str, Rule] = {}
     headers: dict[str, Rule] = {}
-    text = resources.files(__package__).joinpath(TABLE).read_text(encoding="utf-8")
-    for row in csv.DictReader(text.splitlines()):
+    for row in rows_of(TABLE):
         rule = Rule(row["category"], row["cuda"], row["hip"], row["note"])
         (headers if rule.category == "header" else names)[rule.cuda] = rule
     return names, headers

@@ -15,18 +15,18 @@ Assembly that is not PTX (the host's, or AMD's own) stays as it is.
 
 from __future__ import annotations
 
-import csv
 import functools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
+from pathlib import Path
 
+from parity.files import rows_of
 from parity.toolchain.lexing import COMMENT_OR_LITERAL
 
 __all__ = ["Refused", "Row", "rows", "translate"]
 
-TABLE = "ptx_to_cpp.csv"
+TABLE = Path(__file__).with_name("ptx_to_cpp.csv")
 
 TYPES = {
     "b16": "unsigned short", "u16": "unsigned short", "s16": "short", "b32": "unsigned", "u32": "unsigned",
@@ -171,12 +171,7 @@ class _Program:
 @functools.cache
 def rows() -> tuple[Row, ...]:
     """The rows, those with a list of types once for each."""
-    text = resources.files(__package__).joinpath(TABLE).read_text(encoding="utf-8")
-    return tuple(
-        _row(row["ptx"], row["cpp"], name)
-        for row in csv.DictReader(text.splitlines())
-        for name in row["types"].split() or [""]
-    )
+    return tuple(_row(row["ptx"], row["cpp"], name) for row in rows_of(TABLE) for name in row["types"].split() or [""])
 
 
 def _row(ptx: str, cpp: str, name: str) -> Row:

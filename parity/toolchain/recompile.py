@@ -12,14 +12,14 @@ import os
 import shutil
 import tempfile
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from parity.suite import Suite
 from parity.toolchain import compiler, rocm
-from parity.toolchain.build import hip_version, source_as_built
-from parity.toolchain.staging import Staged
-from parity.toolchain.staging import compiled as staged_and_compiled
+from parity.toolchain.build import source_as_built
+from parity.toolchain.compiler import Unit
+from parity.toolchain.staging import compiled
 from parity.toolchain.targets import target
 
 __all__ = ["Stage", "recompiled", "stage"]
@@ -29,22 +29,18 @@ _LINE = "#line 1 "
 
 @dataclass(frozen=True)
 class Stage:
-    """The AMD side of a module as it is compiled: files below ``folder``, of which ``main`` is compiled.
+    """The AMD side of a module as it is compiled: files below ``folder``.
 
-    ``files`` are those of the user by the names that line tables have, as paths below ``folder``; the first line of
-    each is not the user's. ``include`` and ``forced`` are as for the compiler, with paths below ``folder`` relative to
-    it; ``originals`` are the paths that messages show. ``scratch`` is a folder on the same file system.
+    ``unit`` is what is compiled, with paths below ``folder`` relative to it. ``files`` are those of the user by the
+    names that line tables have, as paths below ``folder``; the first line of each is not the user's. ``scratch`` is a
+    folder on the same file system.
     """
 
     module: str
     target: str
     folder: Path
-    main: Path
+    unit: Unit
     files: Mapping[str, Path]
-    include: tuple[Path, ...]
-    forced: tuple[str | Path, ...]
-    flags: tuple[str, ...]
-    originals: Mapping[str, str]
     scratch: Path
 
     def text(self, name: str) -> str:
@@ -63,29 +59,9 @@ def stage(suite: Suite, module: str, name: str, folder: Path) -> Stage | None:
     if source is None:
         return None
     installed = rocm.chosen(t)
-    originals = {name: str(path) for name, path in source.originals.items()}
-    scratch = folder / "whole"
-
-    def compile_it(staged: Staged) -> None:
-        compile_ = installed.compile if installed else compiler.compile_intermediate
-        compile_(
-            staged.main,
-            scratch,
-            t,
-            include=staged.include,
-            forced=staged.forced,
-            flags=staged.flags,
-            originals=originals,
-        )
-
-    def missed(staged: Staged) -> tuple[str, ...]:
-        scan = installed.headers_missed if installed else compiler.headers_missed
-        return scan(staged.main, t, include=staged.include, forced=staged.forced, flags=staged.flags)
-
-    root = folder / "hip"
-    staged = staged_and_compiled(
-        compile_it, missed, source, root, headers=hip_version(installed), plain_coordinates=installed is not None
-    )
+    compile_ = installed.compile if installed else compiler.compile_intermediate
+    scratch, root = folder / "whole", folder / "hip"
+    unit = compiled(lambda unit: compile_(unit, scratch, t), source, t, root).unit
     scratch.unlink(missing_ok=True)
     files = {json.loads(first.removeprefix(_LINE)): path for path, first in _staged_files(root)}
 
@@ -93,18 +69,9 @@ def stage(suite: Suite, module: str, name: str, folder: Path) -> Stage | None:
         place = Path(os.path.normpath(path))
         return place.relative_to(root) if place.is_relative_to(root) else place
 
-    return Stage(
-        module,
-        name,
-        root,
-        below(staged.main),
-        {file: path.relative_to(root) for file, path in files.items()},
-        tuple(map(below, staged.include)),
-        tuple(below(Path(each)) if Path(each).is_absolute() else each for each in staged.forced),
-        staged.flags,
-        originals,
-        folder,
-    )
+    forced = tuple(below(Path(each)) if Path(each).is_absolute() else each for each in unit.forced)
+    unit = replace(unit, main=below(unit.main), include=tuple(map(below, unit.include)), forced=forced)
+    return Stage(module, name, root, unit, {file: path.relative_to(root) for file, path in files.items()}, folder)
 
 
 def recompiled(
@@ -126,20 +93,18 @@ def recompiled(
             head = _read(place).partition("\n")[0]
             place.unlink()  # a link to the file of the stage
             place.write_bytes(f"{head}\n{edit[1]}".encode("utf-8", "surrogateescape"))
-        include = tuple(root / folder for folder in stage.include)
-        forced = tuple(each if isinstance(each, str) else root / each for each in stage.forced)
+        unit = replace(
+            stage.unit,
+            main=root / stage.unit.main,
+            include=tuple(root / folder for folder in stage.unit.include),
+            forced=tuple(each if isinstance(each, str) else root / each for each in stage.unit.forced),
+        )
         if installed := rocm.chosen(t):
-            installed.compile(
-                root / stage.main, listing, t,
-                include=include, forced=forced, flags=stage.flags, originals=stage.originals,
-            )  # fmt: skip
+            installed.compile(unit, listing, t)
             return listing.read_text()
         whole = Path(name, "module.ll")
-        compiler.compile_intermediate(
-            root / stage.main, whole, t,
-            include=include, forced=forced, flags=stage.flags, originals=stage.originals, precompiled=precompiled,
-        )  # fmt: skip
-        compiler.compile_kernels(whole.read_text(), kernels, listing, t, stage.flags)
+        compiler.compile_intermediate(unit, whole, t, precompiled=precompiled)
+        compiler.compile_kernels(whole.read_text(), kernels, listing, t, unit.flags)
         return listing.read_text()
 
 

@@ -12,7 +12,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,7 +25,7 @@ from parity.toolchain.compiler import (
     HIP_ALIAS,
     STUBS,
     CompileError,
-    in_terms_of_the_source,
+    Unit,
     missed_by,
     wide,
 )
@@ -109,56 +109,35 @@ class Rocm:
         headers = (path.read_bytes() for path in sorted(HEADERS.rglob("*")) if path.is_file())
         return digest(str(self), str(self.clang), str(library), stamp, " ".join(_FLAGS), target.name, *headers)
 
-    def compile(
-        self,
-        source: Path,
-        listing: Path,
-        target: Target,
-        *,
-        include: Sequence[Path] = (),
-        forced: Sequence[str | Path] = (),
-        flags: Sequence[str] = (),
-        originals: Mapping[str, str] | None = None,
-    ) -> None:
-        """Compile the HIP file ``source`` to an assembly listing; the arguments are those of ``compile_listing``.
+    def compile(self, unit: Unit, listing: Path, target: Target) -> None:
+        """Compile to an assembly listing.
 
         Raises:
             CompileError: the compiler refused it.
         """
         if not self.knows(target):
-            raise CompileError(source.stem, target.name, f"{self} does not know {target}; use --toolchain wheels")
-        arguments = (*self._arguments(target, include, forced, flags), source.name, "-o", listing.resolve())
-        result = self._run(self.compiler, *arguments, cwd=source.parent)
+            raise CompileError(unit.main.stem, target.name, f"{self} does not know {target}; use --toolchain wheels")
+        arguments = (*self._arguments(target, unit), unit.main.name, "-o", listing.resolve())
+        result = self._run(self.compiler, *arguments, cwd=unit.main.parent)
         if result.returncode:
-            said = in_terms_of_the_source(result.stderr, originals or {})
-            raise CompileError(source.stem, target.name, said, frozenset((originals or {}).values()))
+            raise unit.refused(target, result.stderr, result.returncode)
 
-    def headers_missed(
-        self,
-        source: Path,
-        target: Target,
-        *,
-        include: Sequence[Path] = (),
-        forced: Sequence[str | Path] = (),
-        flags: Sequence[str] = (),
-    ) -> tuple[str, ...]:
-        """The headers that ``source`` includes and that are nowhere, see ``compiler.headers_missed``."""
-        arguments = self._arguments(target, include, forced, flags)
+    def headers_missed(self, unit: Unit, target: Target) -> tuple[str, ...]:
+        """The headers that a file includes and that are nowhere, see ``compiler.headers_missed``."""
+        start = self._arguments(target, unit)
         return missed_by(
-            lambda *scan: self._run(self.compiler, *arguments, *scan, cwd=source.parent).returncode, source
+            lambda *scan: self._run(self.compiler, *start, *scan, cwd=unit.main.parent).returncode, unit.main
         )
 
-    def _arguments(
-        self, target: Target, include: Sequence[Path], forced: Sequence[str | Path], flags: Sequence[str]
-    ) -> tuple[str | Path, ...]:
+    def _arguments(self, target: Target, unit: Unit) -> tuple[str | Path, ...]:
         return (
             *_FLAGS,
             *self._argument_names,
             f"--offload-arch={target.name}",
-            *flags,
-            *(part for folder in include for part in ("-I", folder)),
+            *unit.flags,
+            *(part for folder in unit.include for part in ("-I", folder)),
             *("-isystem", COMPAT),
-            *(part for header in forced for part in ("-include", header)),
+            *(part for header in unit.forced for part in ("-include", header)),
             *("-idirafter", SUPPLEMENT, "-idirafter", STUBS, f"-fdebug-prefix-map={HEADERS}={HEADERS_ALIAS}"),
         )
 

@@ -65,6 +65,13 @@ _UPWARDS = re.compile(r"(?:\.\./)+")
 _SYSTEM = frozenset(("arpa", "asm", "bits", "linux", "net", "netinet", "sys"))
 """Folders of headers that are the system's, whatever a project has in one of that name."""
 
+_NAMES_OF_C = """
+assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdalign stdarg stdatomic stdbool
+stddef stdint stdio stdlib stdnoreturn string tgmath threads time uchar wchar wctype
+"""
+_OF_C = frozenset(f"{name}.h" for name in _NAMES_OF_C.split())
+"""Headers of C (ISO/IEC 9899, clause 7): in angle brackets they are the compiler's, and looked for in no project."""
+
 _PROJECT = (
     "CMakeLists.txt",
     "Cargo.toml",
@@ -328,7 +335,12 @@ def _found_around(
             if len(places) == 1:
                 folders += places
                 here = found_in(header, places)
-        elif not here and bracket == "<" and not _is_known(header) and (named := _named(header, source)):
+        elif (
+            not here
+            and bracket == "<"
+            and not (header in _OF_C or _is_known(header))
+            and (named := _named(header, source))
+        ):
             folders.append(named)
             here = named / header
         found += [here] if here else []
@@ -372,7 +384,7 @@ def _is_of_a_project(header: str, bracket: str) -> bool:
         return False
     if len(name.parts) > 1:
         return bracket == '"' or name.parts[0] not in _SYSTEM
-    return bracket == '"' or name.suffix != ".h" or header not in _headers_of_c()
+    return bracket == '"' or name.suffix != ".h" or not (header in _OF_C or header in _headers_of_c())
 
 
 @functools.cache

@@ -12,10 +12,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from parity.toolchain import compiler
+from parity.toolchain import compiler, rocm
 from parity.toolchain.aliases import declared_again
-from parity.toolchain.compat import Compat, supplied
-from parity.toolchain.compiler import RUNTIME, CompileError, in_terms_of_the_source
+from parity.toolchain.compat import Compat, of_version, supplied
+from parity.toolchain.compiler import RUNTIME, CompileError, Unit, in_terms_of_the_source
 from parity.toolchain.coordinates import with_plain_coordinates
 from parity.toolchain.diagnostics import Diagnostic, Place, diagnostics
 from parity.toolchain.header_defects import defects
@@ -25,6 +25,7 @@ from parity.toolchain.host_code import HostCode, LeftOut, instantiations, repair
 from parity.toolchain.host_syntax import ANYTHING, Instantiation
 from parity.toolchain.sources import INCLUDE, Source, found_in, included, searched
 from parity.toolchain.stubs import LIBRARY_NAMES, library_names, needed_for, stub_of, switches
+from parity.toolchain.targets import Target
 from parity.toolchain.translators import hipified
 from parity.toolchain.vectors import operators_of_hip
 
@@ -78,35 +79,24 @@ class Translation:
 
 @dataclass(frozen=True)
 class Staged:
-    """The files to compile: the main one, folders with headers, headers that are included first, and flags."""
+    """A module as it is compiled, and the changes to its source."""
 
-    main: Path
-    include: tuple[Path, ...]
-    forced: tuple[str | Path, ...]
-    flags: tuple[str, ...]
+    unit: Unit
     translation: Translation
 
 
-def compiled(
-    compile_it: Callable[[Staged], None],
-    missed: Callable[[Staged], Collection[str]],
-    source: Source,
-    folder: Path,
-    *,
-    headers: tuple[int, ...] = (),
-    plain_coordinates: bool = False,
-) -> Staged:
-    """Write the files of a module below ``folder`` and compile them; the files that compiled.
+def compiled(compile_it: Callable[[Unit], None], source: Source, target: Target, folder: Path) -> Staged:
+    """Write the files of a module for a target below ``folder`` and compile them; what compiled.
 
-    ``headers`` is the version of AMD's headers, empty if they are parity's own: what a translated source needs beside
-    them is included first. Where host code does not compile, it is left out, and ``compile_it`` is called again;
-    ``missed`` tells all headers that are nowhere. What is left out for one target is left out for all.
+    What a translated source needs beside AMD's headers is included first. Where host code does not compile, it is left
+    out, and ``compile_it`` is called again. What is left out for one target is left out for all.
 
     Raises:
         CompileError: device code does not compile. It knows what became of the source.
     """
+    installed = rocm.chosen(target)
     hip = _hip(source)
-    compat = _compat(source, hip, headers)
+    compat = _compat(source, hip, hip_version(installed))
     repairs = source.repairs
     with repairs.lock:
         if repairs.host == HostCode():
@@ -114,9 +104,9 @@ def compiled(
             repairs.host = HostCode(twice, instantiated=tuple(_wanted(source)))
     while True:
         host = repairs.host
-        staged = _staged(source, hip, compat, host, folder, plain_coordinates)
+        staged = _staged(source, hip, compat, host, folder, plain_coordinates=installed is not None)
         try:
-            compile_it(staged)
+            compile_it(staged.unit)
             return staged
         except CompileError as error:
             with repairs.lock:
@@ -125,7 +115,8 @@ def compiled(
                 texts = {name: hip[path].text for name, path in source.originals.items()}
                 errors = _errors(error, source)
                 if any(each.missing_header for each in errors):
-                    errors += _not_found(missed(staged), texts)
+                    missed = installed.headers_missed if installed else compiler.headers_missed
+                    errors += _not_found(missed(staged.unit, target), texts)
                 without = _lacked(hip) if source.without else None
                 coarse = repairs.rounds >= FINE_ROUNDS
                 more = repaired(host, texts, errors, coarse=coarse, without=without, guessed=source.guessed)
@@ -134,6 +125,14 @@ def compiled(
                 # A header that is not there is found before anything else, and no error of host code.
                 repairs.rounds += len(more.empty_headers) == len(host.empty_headers)
                 repairs.host = more
+
+
+def hip_version(installed: rocm.Rocm | None) -> tuple[int, ...]:
+    """The version of AMD's headers; empty where parity's own have to do."""
+    if installed:
+        return installed.version
+    found = compiler.headers()
+    return of_version(found.version) if found else ()
 
 
 def _lacked(hip: Mapping[Path, Hipified]) -> Callable[[str], bool]:
@@ -221,7 +220,7 @@ def _staged(
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(library_names(each.text for each in hip.values()))
     after = (compiler.STUBS_AFTER, str((folder / _STUBS).resolve())) if stubs else ()
-    return Staged(
+    unit = Unit(
         main,
         tuple(folder / os.path.relpath(path, source.root) for path in source.folders)
         + ((folder / EMPTY,) if host.empty_headers else ()),
@@ -232,8 +231,9 @@ def _staged(
             *(_forced(name, source, folder) for name in source.side.forced),
         ),
         (*source.side.flags, *switches(stubs), *after),
-        _translation(source, hip, compat, host, stubs),
+        _paths(source),
     )
+    return Staged(unit, _translation(source, hip, compat, host, stubs))
 
 
 def _stubs(source: Source, hip: Mapping[Path, Hipified]) -> dict[str, str]:

@@ -6,13 +6,14 @@ an installed ROCm, wins.
 
 from __future__ import annotations
 
-import csv
 import functools
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from importlib import resources
+from pathlib import Path
+
+from parity.files import rows_of
 
 __all__ = [
     "LIBRARY_NAMES",
@@ -26,8 +27,8 @@ __all__ = [
     "switches",
 ]
 
-TABLE = "stubs.csv"
-NEEDS = "needs.csv"
+TABLE = Path(__file__).with_name("stubs.csv")
+NEEDS = Path(__file__).with_name("needs.csv")
 
 #: What the builds of a library define for AMD's GPUs, by the library.
 _SWITCHES = {"PyTorch": ("-DUSE_ROCM=1",)}
@@ -124,16 +125,14 @@ def library_of(stub: str) -> str:
 
 @functools.cache
 def _needs() -> tuple[tuple[re.Pattern[str], str], ...]:
-    text = resources.files(__package__).joinpath(NEEDS).read_text(encoding="utf-8")
-    return tuple((re.compile(row["pattern"]), row["sentence"]) for row in csv.DictReader(text.splitlines()))
+    return tuple((re.compile(row["pattern"]), row["sentence"]) for row in rows_of(NEEDS))
 
 
 @functools.cache
 def _written() -> frozenset[str]:
     """Names of these libraries that a header of parity's declares itself."""
-    folder = resources.files(__package__) / "include" / "stubs" / "parity"
     headers = ("libraries.h", "cuda_libraries.h", "hiprand_kernel.h")
-    texts = [folder.joinpath(name).read_text(encoding="utf-8") for name in headers]
+    texts = [TABLE.with_name("include").joinpath("stubs/parity", name).read_text(encoding="utf-8") for name in headers]
     return frozenset(
         name for text in texts for known in (_LIBRARY_NAME, _CUDA_LIBRARY_NAME) for name in known.findall(text)
     )
@@ -141,5 +140,4 @@ def _written() -> frozenset[str]:
 
 @functools.cache
 def _table() -> tuple[Stub, ...]:
-    text = resources.files(__package__).joinpath(TABLE).read_text(encoding="utf-8")
-    return tuple(Stub(row["header"], row["stub"], row["what"]) for row in csv.DictReader(text.splitlines()))
+    return tuple(Stub(row["header"], row["stub"], row["what"]) for row in rows_of(TABLE))

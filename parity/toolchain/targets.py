@@ -6,7 +6,6 @@ Actions run. A row of a CUDA target has its limits alone.
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from parity.errors import UsageError, nearest
+from parity.files import rows_of
 
 __all__ = ["DEFAULT_TARGETS", "LIMITS", "TABLE", "TARGETS", "Limits", "Target", "read", "target"]
 
@@ -90,8 +90,7 @@ class Target:
 
 def read(path: Path) -> tuple[dict[str, Target], dict[str, Limits]]:
     """The AMD targets of a table, and the limits of all targets, by name; an empty cell is 0 or "no"."""
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = rows_of(path)
     limits = {
         row["name"]: Limits(**{field.name: int(row[field.name] or 0) for field in fields(Limits)}) for row in rows
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -226,6 +227,21 @@ def test_help_is_no_wider_than_the_terminal(parity, monkeypatch, command):
     result = parity(command, "--help")
     indented = [line for line in result.out.splitlines() if line.startswith("    parity ")]
     assert max(len(line) for line in result.out.splitlines() if line not in indented) <= 80
+
+
+@pytest.mark.parametrize("command", ["", "run", "merge", "report", "hip-emulator"])
+def test_help_of_a_pipe_says_what_a_terminal_shows(command):
+    def shown(**environment: str) -> str:
+        program = "import sys; from parity.cli import main; main(sys.argv[1:]); print('rich' in sys.modules)"
+        usual = {name: value for name, value in os.environ.items() if name not in ("FORCE_COLOR", "TTY_COMPATIBLE")}
+        arguments = [sys.executable, "-c", program, *filter(None, [command]), "--help"]
+        run = {**usual, "COLUMNS": "100", **environment}
+        return subprocess.run(arguments, capture_output=True, text=True, check=True, env=run).stdout
+
+    plain, coloured = shown(), shown(FORCE_COLOR="1", TERM="xterm")
+    assert "\x1b[" in coloured
+    assert plain.splitlines()[:-1] == re.sub(r"\x1b\[[\d;]*m", "", coloured).splitlines()[:-1]
+    assert coloured.endswith("True\n") and plain.endswith("False\n") == (not command)
 
 
 def test_a_misspelled_command_is_told_the_command_that_may_be_meant(parity):

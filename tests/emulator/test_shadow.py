@@ -121,3 +121,57 @@ v_rcp_f32_e32 v3, v2
 """
     items = [instruction_of(text, 1, None, None) for text in listing.strip().splitlines()]
     assert divisions(items) == {0, 2, 3, 4}
+
+
+SUM = """
+#include <cuda_fp16.h>
+typedef _Float16 h4 __attribute__((ext_vector_type(4)));
+typedef float f4 __attribute__((ext_vector_type(4)));
+extern "C" __global__ void sum_f16(const __half* x, float* out) {  // of 16 numbers, by a matrix core
+#ifdef __gfx90a__
+    h4 a, b;
+    for (int j = 0; j < 4; ++j) a[j] = reinterpret_cast<const _Float16*>(x)[threadIdx.x / 16 * 4 + j], b[j] = 1;
+    f4 d = {0, 0, 0, 0};
+    d = __builtin_amdgcn_mfma_f32_16x16x16f16(a, b, d, 0, 0, 0);
+    if (threadIdx.x == 0) *out = d[0];
+#endif
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def sums(tmp_path_factory, cache):
+    """A function of numbers that says what their sum is by a matrix core of gfx90a, in all runs of each kind."""
+    folder = tmp_path_factory.mktemp("sums")
+    (folder / "sums.cu").write_text(SUM)
+    (built,) = build(folder, ["sums"], ["gfx90a"], cache=cache)
+    assert built.error is None, built.error
+    session = runner("emulated").open("gfx90a")
+
+    def of(*numbers):
+        x = np.array([*numbers, *[0] * (16 - len(numbers))], np.float16)
+        out = Buffer(dtype("f32"), np.zeros(1, np.float32), writable=True)
+        launch = Launch("sum_f16", (1, 1, 1), (64, 1, 1), (Pointer("x"), Pointer("out")))
+        found = session.shadows(built.code_object, launch, {"x": Buffer(dtype("f16"), x), "out": out})
+        groups = ((found.nearest,), found.moved, found.unflushed)
+        return [{float(each.buffers["out"][0]) for each in some} for some in groups]
+
+    return of
+
+
+def test_a_term_that_another_order_loses_moves_the_sum_of_a_matrix_core(sums):
+    """A tensor core that aligns all terms to the largest gives 0."""
+    tiny = 2.0**-14
+    (nearest,), moved, _ = sums(2.0**14, -(2.0**14), tiny)
+    assert nearest == tiny
+    assert min(moved) <= 0 and max(moved) - min(moved) <= 16 * 2.0**-8
+
+
+def test_a_sum_that_no_order_rounds_is_moved_by_nothing(sums):
+    assert sums(*range(-5, 11))[:2] == [{40.0}, {40.0}]
+    assert sums(2.0**14, -(2.0**14), 2.0**-6)[:2] == [{2.0**-6}, {2.0**-6}]
+
+
+def test_subnormal_numbers_are_kept_in_runs_of_their_own(sums):
+    """As CUDA's matrix cores keep them, and those of gfx90a do not (D25)."""
+    assert sums(2.0**-20) == [{0.0}, {0.0}, {2.0**-20}]

@@ -107,6 +107,26 @@ def test_halfway_data_show_that_something_is_rounded_twice(of, by, to):
     assert (DTYPES[to].convert(usual) != DTYPES[to].convert(DTYPES[by].convert(usual))).mean() < 0.01
 
 
+@pytest.mark.parametrize("name", ["f8_e4m3", "bf16", "f16", "f32"])
+def test_a_number_is_rounded_once_to_a_type(name):
+    kind = DTYPES[name]
+    tiny, largest = 2.0 ** (kind.emin - kind.precision + 1), float(kind.max)
+    grid = np.array([0, tiny, 2 * tiny, 3 * tiny, 1, 1 + 2.0 ** (1 - kind.precision), 1 + 2.0 ** (2 - kind.precision)])
+    ties = (grid[:-1] + grid[1:]) / 2
+    near = [ties * (1 - 2.0**-50), ties, ties * (1 + 2.0**-50)]
+    below, even, above = (kind.convert(each).astype(np.float64) for each in near)
+    # Of the two neighbours of a tie the even one comes first in the grid, then second, then first again; 1 is even.
+    for low, high, got in zip(grid[:-1], grid[1:], np.array([below, even, above]).T, strict=True):
+        if high < 4 * tiny or low >= 1:
+            assert got[0] == low and got[2] == high and got[1] in (low, high)
+    assert even[[0, 1, 2, 4, 5]].tolist() == [0, 2 * tiny, 2 * tiny, 1, 1 + 2.0 ** (2 - kind.precision)]
+    beyond = largest if kind.saturates else np.inf
+    assert kind.convert([largest * (1 + 2.0**-40), -np.inf, 2 * largest]).astype(float).tolist() == [
+        largest, -beyond, beyond,
+    ]  # fmt: skip
+    assert np.isnan(kind.convert(np.nan))
+
+
 @pytest.mark.parametrize("name", ["i64", "u32", "i32"])
 def test_halfway_integers_are_ties_and_their_neighbours_in_a_float(name):
     values = elements("halfway", DTYPES[name], 0, 2000)

@@ -30,7 +30,7 @@ def source(tmp_path):
 @pytest.mark.parametrize("name", TARGETS)
 def test_listing_and_hsaco_of_every_target(source, name):
     listing, hsaco = source.with_suffix(".s"), source.with_suffix(".hsaco")
-    compiler.compile_listing(source, listing, target(name))
+    compiler.compile_listing(compiler.Unit(source), listing, target(name))
     text = listing.read_text()
     assert f'.amdgcn_target "amdgcn-amd-amdhsa--{name}"' in text
     assert ".amdhsa_code_object_version 5" in text
@@ -47,7 +47,7 @@ def test_a_listing_does_not_depend_on_the_folder(source, tmp_path):
     other.mkdir()
     (other / source.name).write_text(MATH)
     for path in (source, other / source.name):
-        compiler.compile_listing(path, path.with_suffix(".s"), target("gfx1100"))
+        compiler.compile_listing(compiler.Unit(path), path.with_suffix(".s"), target("gfx1100"))
     text = source.with_suffix(".s").read_text()
     assert text == (other / source.name).with_suffix(".s").read_text()
     assert str(compiler.HEADERS) not in text
@@ -63,7 +63,7 @@ def test_what_is_precompiled_does_not_depend_on_the_folder(source, monkeypatch):
 
     monkeypatch.setattr(zig, "run", noted)
     for flags in ((), ("-idirafter", str(source.parent))):
-        compiler.compile_listing(source, source.with_suffix(".s"), target("gfx1100"), flags=flags)
+        compiler.compile_listing(compiler.Unit(source, flags=flags), source.with_suffix(".s"), target("gfx1100"))
     assert len(read) >= 2 and len(set(read[-2:])) == 1
 
 
@@ -71,7 +71,7 @@ def test_an_error_speaks_of_the_original_file(source):
     source.write_text(MATH.replace("tanh_f32(x[threadIdx.x])", "tanh_f32(undeclared)"))
     with pytest.raises(compiler.CompileError) as caught:
         names = {"original.cu": "kernels/original.cu"}
-        compiler.compile_listing(source, source.with_suffix(".s"), target("gfx1100"), originals=names)
+        compiler.compile_listing(compiler.Unit(source, originals=names), source.with_suffix(".s"), target("gfx1100"))
     assert "module 'm' does not compile for gfx1100" in str(caught.value)
     assert "kernels/original.cu:3:38: error: use of undeclared identifier 'undeclared'" in str(caught.value)
 
@@ -136,5 +136,5 @@ def test_a_function_as_template_argument_is_mangled_as_nvcc_does(source):
         "template __global__ void k<float, twice<float>>(float*);\n"
     )
     listing = source.with_suffix(".s")
-    compiler.compile_listing(source, listing, target("gfx1100"))
+    compiler.compile_listing(compiler.Unit(source), listing, target("gfx1100"))
     assert "\n_Z1kIfXadL_Z5twiceIfET_S1_EEEvPS1_:" in listing.read_text()

@@ -81,7 +81,7 @@ def test_without_a_network_parity_has_headers_of_its_own_and_says_so(index, tmp_
     line = "x[threadIdx.x] += __shfl_xor_sync(0xffffffffu, x[threadIdx.x], 1, 8);"
     source.write_text(f'#include <hip/hip_runtime.h>\nextern "C" __global__ void k(float* x) {{ {line} }}\n')
     for _ in range(2):
-        compiler.compile_listing(source, tmp_path / "k.s", target("gfx1100"))
+        compiler.compile_listing(compiler.Unit(source), tmp_path / "k.s", target("gfx1100"))
     assert "k.kd" in (tmp_path / "k.s").read_text()
     (warning,) = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
     assert "AMD's HIP headers are not here: pip could not get big 1.0" in warning

@@ -4,7 +4,6 @@ import csv
 import itertools
 import re
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -117,7 +116,7 @@ def kernel_of(row, number):
 
 def ends():
     """Of each row of the table the first of its types and the last."""
-    with (Path(ptx.__file__).parent / ptx.TABLE).open(encoding="utf-8") as table:
+    with ptx.TABLE.open(encoding="utf-8") as table:
         counts = [max(1, len(row["types"].split())) for row in csv.DictReader(table)]
     starts = itertools.accumulate(counts, initial=0)
     return [rows()[at] for start, count in zip(starts, counts, strict=False) for at in {start, start + count - 1}]

@@ -2,6 +2,5 @@
 
 from parity.emulator.ptx.blocks import flow
 from parity.emulator.ptx.device import PtxDevice, functions_of
-from parity.emulator.ptx.isa import table_entries
 
-__all__ = ["PtxDevice", "flow", "functions_of", "table_entries"]
+__all__ = ["PtxDevice", "flow", "functions_of"]

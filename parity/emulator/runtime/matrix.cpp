@@ -86,6 +86,7 @@ static f64 negated(f64 x, bool yes) { return yes ? -x : x; }
 
 // --- sums ---
 enum Direction { NEAREST_, DOWN_, UP_, ZERO_ };
+constexpr u32 KEPT = 64; // shadow.py
 static Direction direction() { // a shadow run has set it: see shadow.py
 #ifdef __aarch64__
   u64 mode;
@@ -163,7 +164,8 @@ static f64 to_odd_f32(f64 x) { // so that a rounding to fewer bits is one roundi
 static f64 flushed(f64 x, bool flush) { return flush && size_of(x) < 0x1p-126 ? x * 0 : x; }
 
 // How a draw adds up. Every one of them is an order of addition and a way of rounding that hardware might have.
-enum Way { MODEL, ONCE, ONCE_CUT, WHOLE, FORWARD, BACKWARD, FORWARD_CUT, PAIRED };
+// A shadow run is none: there every term rounds.
+enum Way { MODEL, ONCE, ONCE_CUT, WHOLE, FORWARD, BACKWARD, FORWARD_CUT, PAIRED, SHADOW };
 static Way way_of(const Product &p) {
   if (drawing.results == GFX1100 || p.layout >= LINEAR) return MODEL; // as measured
   if (drawing.results == NEAREST || p.sums == SUM_EXACT) return ONCE;
@@ -180,6 +182,18 @@ struct Sum {
     f64 terms[TERMS];
     terms[0] = c;
     for (u32 k = 0; k < n; k++) terms[k + 1] = product[k];
+    return exact_sum(terms, n + 1);
+  }
+  // Each term rounds as the largest sum that any order may come to on the way does.
+  f64 shadow(f64 c, const f64 *product, u32 n) const {
+    f64 size = size_of(c), terms[TERMS];
+    for (u32 k = 0; k < n; k++) size += size_of(product[k]);
+    if (!finite(size)) return once(c, product, n);
+    const i32 unit = max(exponent_of(size, -126) - 23, -149);
+    for (u32 k = 0; k <= n; k++) {
+      const f64 x = k ? product[k - 1] : c;
+      terms[k] = to == UP_ ? -multiple(-x, unit, true) : multiple(x, unit, true);
+    }
     return exact_sum(terms, n + 1);
   }
   f64 paired(const f64 *product, u32 n) const { // every operation rounds
@@ -271,8 +285,8 @@ struct Sum {
       }
       return sum;
     }
-    if (way == WHOLE) {
-      const f64 x = once(sum, product, depth);
+    if (way == WHOLE || way == SHADOW) {
+      const f64 x = way == WHOLE ? once(sum, product, depth) : shadow(sum, product, depth);
       return narrow ? x : flushed((f64)rounded(x, to), p.flush);
     }
     for (u32 k = 0; k < depth; k++) {
@@ -380,7 +394,10 @@ static void multiply_wide(const Product &p, const f64 *left, const f64 *right, c
       }
 }
 
-static void multiply(const Product &p, const V<u32> *a, const V<u32> *b, const V<u32> *c, const V<u32> *index, V<u32> *d) {
+static void multiply(const Product &given, const V<u32> *a, const V<u32> *b, const V<u32> *c, const V<u32> *index, V<u32> *d) {
+  const Direction to = direction();
+  Product p = given;
+  p.flush = p.flush && !(to != NEAREST_ && drawing.seed & KEPT);
   f64 left[2][MOST], right[2][MOST];
   u32 where[MOST];
   const u32 depth = p.sparse ? p.k / 2 : p.k;
@@ -394,9 +411,8 @@ static void multiply(const Product &p, const V<u32> *a, const V<u32> *b, const V
     multiply_wide(p, left[0], right[0], c, d);
     return;
   }
-  const Direction to = direction();
   if (to != NEAREST_) set_direction(NEAREST_);
-  const Sum sums = {p, to == NEAREST_ ? way_of(p) : ONCE, to}; // a shadow run moves the roundings, not the order
+  const Sum sums = {p, to == NEAREST_ ? way_of(p) : SHADOW, to};
   EACH_RESULT(p) {
     const Place at = halved(p, output(p, block, i, j));
     const f64 *row = left[half] + (block * p.m + i) * depth, *column = right[half] + (block * p.n + j) * p.k;

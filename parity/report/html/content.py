@@ -11,13 +11,14 @@ import math
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from parity.divergences import divergences
 from parity.engine import CaseRecord
 from parity.engine.bench import Measurement
-from parity.files import table
+from parity.files import rows_of
 from parity.mutation.recall import Recall
 from parity.report.agreement import AGREEMENT_LEGEND, describe
 from parity.report.changes import Comparison
@@ -25,7 +26,9 @@ from parity.report.document import CellEntry, MatrixFile
 from parity.report.failures import Failure, Reproduction, failure_lines, not_judged, shown_failures
 from parity.report.html.excerpts import Sources
 from parity.report.matrix import State, failure_class, times
-from parity.static import Footprint
+
+if TYPE_CHECKING:  # with the emulator
+    from parity.static import Footprint
 
 __all__ = ["Shown", "comparison_content", "content", "packed", "recall_content"]
 
@@ -36,7 +39,7 @@ DIGITS = 4
 """Significant digits of numbers whose last ones nobody reads."""
 
 
-CLASSES = {row["class"]: row["meaning"] for row in table(Path(__file__).with_name("classes.csv"))}
+CLASSES = {row["class"]: row["meaning"] for row in rows_of(Path(__file__).with_name("classes.csv"))}
 """What each class of failures means, and what it often comes from, by its name; one that is not here goes without."""
 
 MOST_CASES = 5_000
@@ -95,7 +98,7 @@ def content(shown: Shown) -> dict[str, Any]:
             "options": shlex.join(shown.reproduction.options),
         },
         "failures": [_failure(each, shown, rows, columns) for each in shown_failures(shown.records)],
-        "static": _static(shown.footprints),
+        "static": [{**asdict(each), "occupancy": rounded(each.occupancy)} for each in shown.footprints],
         "speed": _speed(shown.measurements),
         "recall": [],
         **shown.more,
@@ -121,15 +124,14 @@ def rounded(value: float | None, digits: int = DIGITS) -> float | int | None:
     return int(short) if short == int(short) else short
 
 
+_AS_THEY_ARE = (
+    *("state", "run", "passed", "failed", "exact", "beyond_observed", "unsupported", "not_judged", "unreferenced"),
+    *("taken", "by"),
+)
+
 _CELL: Mapping[str, Callable[[CellEntry], object]] = {
-    "state": lambda cell: cell.state,
-    **{
-        name: lambda cell, name=name: getattr(cell, name)  # type: ignore[misc]
-        for name in ("run", "passed", "failed", "exact", "beyond_observed", "unsupported", "not_judged", "unreferenced")
-    },
-    "taken": lambda cell: cell.taken,
+    **{name: attrgetter(name) for name in _AS_THEY_ARE},
     "budget": lambda cell: rounded(cell.worst_budget),
-    "by": lambda cell: cell.by,
     "vacuous": lambda cell: " ".join(cell.vacuous),
     "divergences": lambda cell: " ".join(cell.divergences),
     "failures": lambda cell: ", ".join(times(cell.failures)),
@@ -220,10 +222,6 @@ def _failure(
         "shape": record.verdict.shape or small.verdict.shape,
         "excerpts": [asdict(each) for each in shown.sources.named(small.verdict.detail, vendor)],
     }
-
-
-def _static(footprints: Sequence[Footprint]) -> list[dict[str, object]]:
-    return [{**asdict(each), "occupancy": rounded(each.occupancy)} for each in footprints]
 
 
 def _speed(measurements: Sequence[Measurement]) -> list[dict[str, object]]:

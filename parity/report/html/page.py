@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from parity.documents import json_text
 from parity.errors import count_of
-from parity.files import table
+from parity.files import rows_of
 from parity.report.document import MatrixFile
 from parity.report.matrix import FAILED
 
@@ -98,7 +98,7 @@ def _packed_library(name: str) -> str:
 @cache
 def _libraries() -> Mapping[str, str]:
     """The text of each file, without the last line, which names a file that is not there."""
-    names = [row["file"] for row in table(VENDORED)]
+    names = [row["file"] for row in rows_of(VENDORED)]
     texts = {name: (LIBRARIES / name).read_text(encoding="utf-8") for name in names}
     return {
         name: "".join(line for line in text.splitlines(keepends=True) if not line.startswith(_MAP))
@@ -108,7 +108,7 @@ def _libraries() -> Mapping[str, str]:
 
 def _licences() -> list[dict[str, str]]:
     """Name, version and licence of every library."""
-    found = {row["package"]: row for row in table(VENDORED)}
+    found = {row["package"]: row for row in rows_of(VENDORED)}
     return [
         {
             "name": row["package"],
