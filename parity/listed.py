@@ -53,7 +53,7 @@ WALKS = (
     ),
     Walk("two operands in the same memory, one of them transposed", "33x65", "launch=1x32", aliased="33x65:1,33"),
 )
-"""What each kernel that walks over elements has to get right, fast ways and slow ones."""
+"""The ways, fast and slow, that each kernel which walks over elements has to get right."""
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from parity.toolchain.compiler import HEADERS, STUBS, CompileError, Unit
 from parity.toolchain.diagnostics import Diagnostic, Place, diagnostics
+from parity.toolchain.hints import hints
 from parity.toolchain.host_code import HostCode, instantiations, repaired
 from parity.toolchain.host_syntax import ANYTHING
 from parity.toolchain.sources import Source
@@ -143,7 +144,11 @@ def _explained(error: CompileError, staged: StagedCuda, source: Source) -> Compi
     known = re.compile(rf"(?:{'|'.join(map(re.escape, paths))})(?=[:(,\"' ])")
     log = known.sub(lambda match: paths[match[0]], error.log)
     first = (*staged.host.missing, *staged.host.reasons_of(each.text for each in diagnostics(log)))
-    return CompileError(error.module, error.target, "\n".join((*_placed(first, source), log)), error.files)
+    found = hints(source, source.files, diagnostics(log))
+    error = CompileError(error.module, error.target, "\n".join((*_placed(first, source), log)), error.files)
+    error.hints = {name: hint.advice for name, hint in found.items() if hint.advice}
+    error.switches = tuple(dict.fromkeys(name for hint in found.values() for name in hint.switches))
+    return error
 
 
 def _placed(lines: Sequence[str], source: Source) -> list[str]:

@@ -14,10 +14,13 @@ from parity.toolchain.diagnostics import Diagnostic
 from parity.toolchain.hipify import defined_macros
 from parity.toolchain.sources import INCLUDE, Source, found_in, project_of, searched
 
-__all__ = ["Hint", "hints", "say_so", "switches_of_kernels"]
+__all__ = ["Hint", "hints", "say_so", "switches_asked", "switches_of_kernels"]
 
-_LACKING = re.compile(r"undeclared|unknown type name|no template named|undefined template|file not found")
-_QUOTED = re.compile(r"'([^']+)'")
+_LACKING = re.compile(
+    r"undeclared|unknown type name|no template named|undefined template|file not found"
+    r"|\bis (?:undefined|not a template)"
+)
+_QUOTED = re.compile(r"['\"]([^'\"]+)['\"]")  # clang's quotes, and nvcc's
 _NAME = re.compile(r"([A-Za-z_]\w*)(?:<([^'<>]*)>)?")
 _DIRECTIVE = re.compile(r"\s*#\s*(if|ifdef|ifndef|elif|else|endif)\b(.*)")
 _JOINED = re.compile(r"&&|\|\|")
@@ -87,6 +90,13 @@ def switches_of_kernels(source: Source) -> tuple[str, ...]:
     kernels = [line for line in project.lines[source.path] if "__global__" in line.text]
     lacking = [project.lacking(line.switches) for line in kernels]
     return lacking[0] if lacking and all(lacking) else ()
+
+
+def switches_asked(source: Source) -> tuple[str, ...]:
+    """The macros that lines of a source and its headers are behind, and that nothing defines."""
+    project = _Project(source, source.files)
+    wanted = {line.switches: None for lines in project.lines.values() for line in lines if line.switches}
+    return tuple(dict.fromkeys(name for switches in wanted for name in project.lacking(switches)))
 
 
 def _itself(error: Diagnostic, flags: Iterable[str]) -> Hint:

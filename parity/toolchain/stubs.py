@@ -43,7 +43,7 @@ _CUDA_LIBRARY_NAME = re.compile(
     r"\b(?:cu(?:blas|fft|sparse|solver|dnn)(?=[A-Z])|CU(?:BLAS|FFT|SPARSE|SOLVER|DNN)_|nccl(?=[A-Z])|NCCL_)\w*"
 )
 _CUDA_LIBRARY = re.compile(r"(?:cublas|cufft|cusparse|cusolver|cudnn|nccl)\w*\.h")
-_OF_BOTH = frozenset(("PyTorch",))
+_OF_BOTH = frozenset(("PyTorch", "GLM", "the helpers of CUDA's samples"))
 """The libraries whose stubs serve CUDA's compiler, too (``include/cuda``)."""
 _LIBRARY_TYPES = frozenset(
     ("hipfftResult", "hipfftType", "ncclComm", "ncclUniqueId", "cufftResult", "cufftType", "cusolverDnParams")

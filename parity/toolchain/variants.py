@@ -19,7 +19,7 @@ from parity.toolchain.build_files import Switch, is_against_cuda, standard_of, s
 from parity.toolchain.compiler import CompileError
 from parity.toolchain.conditionals import macros_of
 from parity.toolchain.diagnostics import ELSEWHERE
-from parity.toolchain.hints import switches_of_kernels
+from parity.toolchain.hints import switches_asked, switches_of_kernels
 from parity.toolchain.host_code import Repairs
 from parity.toolchain.host_syntax import guessed
 from parity.toolchain.lexing import code
@@ -48,9 +48,15 @@ _VERSIONS = {
 _LANES = re.compile(r"(?:\w*_)?(?:WAVEFRONT|WAVE|WARP)_?SIZE")
 """Matches the name of a macro that is the lanes of a wavefront, as builds define it that ask the GPU at hand."""
 
-_AMBIGUOUS = re.compile(r"\bambiguous\b")
-_OF_HALVES = ("-D__HIP_NO_HALF_CONVERSIONS__=1", "-D__HIP_NO_HALF_OPERATORS__=1")
-"""With what torch.utils.cpp_extension compiles for AMD, so that torch's Half is the only one with operators."""
+_AMBIGUOUS = re.compile(r"\bambiguous\b|\bmore than one (?:operator|conversion|instance|user-defined)\b")
+_OF_HALVES = {
+    "amd": ("-D__HIP_NO_HALF_CONVERSIONS__=1", "-D__HIP_NO_HALF_OPERATORS__=1"),
+    "cuda": (
+        *("-D__CUDA_NO_HALF_OPERATORS__", "-D__CUDA_NO_HALF_CONVERSIONS__"),
+        *("-D__CUDA_NO_BFLOAT16_CONVERSIONS__", "-D__CUDA_NO_HALF2_OPERATORS__"),
+    ),
+}
+"""With what torch.utils.cpp_extension compiles for each side, so that torch's Half is the only one with operators."""
 
 _HEADERS: Mapping[str, tuple[re.Pattern[str], re.Pattern[str], str]] = {
     "parity/compat/min_max.h": (
@@ -105,13 +111,16 @@ def after_errors(source: Source, vendor: str, error: CompileError) -> Iterator[V
         for header, (without, _, _) in _HEADERS.items():
             if any(without.search(each.advice) for each in error.findings):
                 flags.append(Variant("headers", (header,)))
-        if any(_AMBIGUOUS.search(each.advice) for each in error.findings):
-            flags.append(Variant("halves", _OF_HALVES))
+    if any(_AMBIGUOUS.search(each.advice) for each in error.findings):
+        flags.append(Variant("halves", _OF_HALVES[vendor]))
+    if vendor == "amd":
         flags.append(Variant("switches", (ARCH,)))
         flags.append(Variant("newest", (ARCH, *_VERSIONS)))
     # One of them, which is compiled and then has variants of its own: all would be all of their combinations.
     yield from itertools.islice((each for each in flags if each.of(source)), 1)
     yield from _wholes(source)
+    if cudas := tuple(filter(_CUDAS.search, switches_asked(source))):
+        yield Variant("cuda", cudas)
     if vendor == "amd":
         yield Variant("libraries", _OF_NVIDIA)
     if vendor == "amd" and not source.parts and not source.without:
@@ -168,10 +177,11 @@ def _for_cuda(source: Source, names: tuple[str, ...]) -> Source | None:
     """The source with those of these macros that are CUDA's by their names, wherever a project's build defines them."""
     found: list[Switch] = []
     for name in (name for name in names if _CUDAS.search(name) and not is_against_cuda(name)):
-        asks = re.search(rf"^[ \t]*#[ \t]*(?:if|ifdef|elif)\b[^\n]*\b{name}\b", source.files[source.path], re.MULTILINE)
-        if asks:
-            line = source.files[source.path].count("\n", 0, asks.start()) + 1
-            found.append(Switch(f"-D{name}", source.path, line))
+        asks = re.compile(rf"^[ \t]*#[ \t]*(?:if|ifdef|elif)\b[^\n]*\b{name}\b", re.MULTILINE)
+        places = ((path, asks.search(text)) for path, text in source.files.items())
+        if place := next(((path, match) for path, match in places if match), None):
+            path, match = place
+            found.append(Switch(f"-D{name}", path, source.files[path].count("\n", 0, match.start()) + 1))
     return _with(source, tuple(found))
 
 
@@ -183,8 +193,8 @@ def _of_halves(source: Source, names: tuple[str, ...]) -> Source | None:
         for match in INCLUDE.finditer(text):
             if (stub := stub_of(match[2])) and stub.what == "PyTorch":
                 line = text.count("\n", 0, match.start()) + 1
-                why = "as torch's builds of extensions for AMD are"
-                found = (Switch(flag, path, line, f'hip-flags = ["{flag}"]', why=why) for flag in names)
+                why, side = "as torch's builds of extensions are", "cuda" if "__CUDA_" in names[0] else "hip"
+                found = (Switch(flag, path, line, f'{side}-flags = ["{flag}"]', why=why) for flag in names)
                 return _with(source, tuple(found))
     return None
 

@@ -251,6 +251,20 @@ def test_a_switch_without_which_nothing_compiles_is_taken_from_the_build_files(t
     assert not switches
 
 
+def test_a_switch_of_cudas_by_its_name_is_on_where_a_source_does_not_compile_without(tmp_path, cache):
+    """Whatever the error is: a specialisation that is behind it is named in none."""
+    (tmp_path / "cast.h").write_text(
+        "template <class T> struct Cast {};\n#if defined(MINE_WITH_CUDA) && !defined(NO_CUDA)\n"
+        "template <> struct Cast<int> { __device__ float operator()(int x) { return x; } };\n#endif\n"
+    )
+    (tmp_path / "cast.cu").write_text(
+        '#include "cast.h"\nextern "C" __global__ void cast(int* x, float* y) { *y = Cast<int>()(*x); }\n'
+    )
+    (one,) = build(tmp_path, ["cast"], ["gfx1100"], cache=cache)
+    assert (one.error, one.entries) == (None, ("cast",))
+    assert [(each.flag, each.file.name, each.line) for each in one.switches] == [("-DMINE_WITH_CUDA", "cast.h", 2)]
+
+
 def test_a_switch_without_which_there_is_no_kernel_is_taken_from_the_build_files_or_is_cudas(tmp_path, cache):
     (tmp_path / "fill.cu").write_text(
         '#include "config.h"\n#ifdef HAS_CUDA\nextern "C" __global__ void fill(int* x) { *x = WIDTH; }\n#endif\n'

@@ -7,11 +7,13 @@ import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
-from parity import zig
+from parity import emulator, zig
 from parity.cache import Cache
 from parity.codeobject import Argument, first_difference
+from parity.emulator.ptx import PtxDevice
 from parity.errors import MissingTool, UsageError
 from parity.toolchain import build, nvcc, target
 from parity.toolchain import cuda as module
@@ -340,6 +342,70 @@ def test_types_of_torch_are_there_in_device_code(compiler, tmp_path):
     (built,) = build(tmp_path, targets=["sm_90"], cache=Cache(tmp_path / "cache"))
     assert built.error is None, built.error
     assert len(built.entries) == 1
+
+
+HALVES = """#include <torch/extension.h>
+__global__ void most(const at::Half* x, at::Half* out) { const at::Half a = __ldg(x); if (*out < a) *out = a; }
+"""
+
+
+def test_an_extension_for_which_halves_convert_to_too_much_is_built_as_torch_builds_it(compiler, tmp_path):
+    (tmp_path / "k.cu").write_text(HALVES)
+    (built,) = build(tmp_path, targets=["sm_90"], cache=Cache(tmp_path / "cache"))
+    assert (built.error, len(built.entries)) == (None, 1)
+    assert built.switches[0].flag == "-D__CUDA_NO_HALF_OPERATORS__"
+    assert built.switches[0].says == 'cuda-flags = ["-D__CUDA_NO_HALF_OPERATORS__"] in [tool.parity]'
+
+
+VECTORS = """#include <glm/glm.hpp>
+#include <helper_cuda.h>
+#include <helper_math.h>
+extern "C" __global__ void k(const float3* x, float* y) {
+  float3 a = 2.0f * x[0] - x[1] / make_float3(4.0f) + 1.0f;
+  a *= 0.5f;
+  a -= -x[1];
+  const uint4 u = make_uint4(3u) * make_uint4(1u, 2u, 3u, 4u);
+  const glm::vec3 g = glm::cross(glm::vec3(a.x, a.y, a.z), glm::vec3(1, 2, 4)) / 2.0f;
+  y[0] = dot(a, cross(x[0], x[1]));
+  y[1] = u.w + length(make_float2(a)) + clamp(a.x, 0.0f, 1.0f);
+  y[2] = glm::dot(g, glm::vec3(1, 10, 100));
+}
+int main() { checkCudaErrors(cudaDeviceSynchronize()); }
+"""
+
+
+def test_vectors_of_glm_and_of_cudas_samples_compute_the_same_on_both_sides(compiler, tmp_path):
+    (tmp_path / "k.cu").write_text(VECTORS)
+    x = np.arange(1, 7, dtype=np.float32)
+    values = []
+    for built in build(tmp_path, targets=["sm_90", "gfx1100"], cache=Cache(tmp_path / "cache")):
+        assert built.error is None, built.error
+        device = PtxDevice(traced=True) if built.target == "sm_90" else emulator.Device()
+        buffers = [device.allocate(x.nbytes, "x"), device.allocate(12, "y")]
+        device.write(buffers[0], x)
+        args = emulator.pack(built.code_object.kernels["k"], buffers)
+        device.launch(built.code_object, "k", grid=(1, 1, 1), block=(1, 1, 1), args=args)
+        values.append(device.read(buffers[1]).view(np.float32))
+    a = 2 * x[:3] - x[3:] / 4 + 1
+    a = a * 0.5 + x[3:]
+    g = np.cross(a, [1, 2, 4]) / 2
+    wanted = [a @ np.cross(x[:3], x[3:]), 12 + np.hypot(a[0], a[1]) + 1, g @ [1, 10, 100]]
+    np.testing.assert_allclose(values, [wanted, wanted], rtol=1e-6)
+
+
+SWITCHED = """#include "k.h"
+__global__ void k(wide_t* x) { *x = twice(*x); }
+"""
+
+
+def test_a_switch_without_which_nvcc_does_not_compile_a_source_is_taken_from_the_build_files(compiler, tmp_path):
+    (tmp_path / "k.cu").write_text(SWITCHED)
+    (tmp_path / "k.h").write_text(
+        "#ifdef WITH_IT\ntypedef long wide_t;\n__device__ long twice(long x) { return 2 * x; }\n#endif\n"
+    )
+    (tmp_path / "setup.py").write_text("macros = [('WITH_IT', None)]\n")
+    (built,) = build(tmp_path, targets=["sm_90"], cache=Cache(tmp_path / "cache"))
+    assert (built.error, [each.flag for each in built.switches]) == (None, ["-DWITH_IT"])
 
 
 def test_a_kernel_that_the_small_torch_spoils_is_compiled_without_it(compiler, tmp_path):

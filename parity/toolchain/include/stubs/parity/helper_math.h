@@ -1,4 +1,5 @@
-// helper_math.h of CUDA's samples: functions of vector types. HIP's vector types have operators of their own.
+// helper_math.h of CUDA's samples: functions of vector types, and for CUDA's compiler their operators. HIP's vector types
+// have operators of their own.
 #pragma once
 
 #include <hip/hip_runtime.h>
@@ -25,6 +26,38 @@ PARITY_FUNCTION float smoothstep(float a, float b, float x) {
 #define PARITY_SUM2(a, b) (a.x * b.x + a.y * b.y)
 #define PARITY_SUM3(a, b) (a.x * b.x + a.y * b.y + a.z * b.z)
 #define PARITY_SUM4(a, b) (a.x * b.x + a.y * b.y + a.z * b.z + a.w * b.w)
+
+#ifndef __HIP_PLATFORM_AMD__
+#define PARITY_OPERATED(p) a.p PARITY_SIGN b.p
+#define PARITY_OPERATED1(p) a.p PARITY_SIGN b
+#define PARITY_OPERATED2(p) a PARITY_SIGN b.p
+#define PARITY_NEGATED(p) -a.p
+#define PARITY_SIGNED(T, N)                                                                                     \
+  PARITY_FUNCTION T##N operator PARITY_SIGN(T##N a, T##N b) { return make_##T##N(PARITY_EACH##N(PARITY_OPERATED)); } \
+  PARITY_FUNCTION T##N operator PARITY_SIGN(T##N a, T b) { return make_##T##N(PARITY_EACH##N(PARITY_OPERATED1)); }   \
+  PARITY_FUNCTION T##N operator PARITY_SIGN(T a, T##N b) { return make_##T##N(PARITY_EACH##N(PARITY_OPERATED2)); }
+#define PARITY_ASSIGNED(T, N, sign)                                                   \
+  PARITY_FUNCTION void operator sign##=(T##N& a, T##N b) { a = a sign b; }            \
+  PARITY_FUNCTION void operator sign##=(T##N& a, T b) { a = a sign b; }
+#define PARITY_OPERATORS(of) of(float, 2) of(float, 3) of(float, 4) of(int, 2) of(int, 3) of(int, 4) of(uint, 2) of(uint, 3) of(uint, 4)
+#define PARITY_SIGN +
+PARITY_OPERATORS(PARITY_SIGNED)
+#undef PARITY_SIGN
+#define PARITY_SIGN -
+PARITY_OPERATORS(PARITY_SIGNED)
+#undef PARITY_SIGN
+#define PARITY_SIGN *
+PARITY_OPERATORS(PARITY_SIGNED)
+#undef PARITY_SIGN
+#define PARITY_SIGN /
+PARITY_OPERATORS(PARITY_SIGNED)
+#undef PARITY_SIGN
+#define PARITY_ALL(T, N)                                                                                          \
+  PARITY_ASSIGNED(T, N, +) PARITY_ASSIGNED(T, N, -) PARITY_ASSIGNED(T, N, *) PARITY_ASSIGNED(T, N, /)
+PARITY_OPERATORS(PARITY_ALL)
+#define PARITY_MINUS(T, N) PARITY_FUNCTION T##N operator-(T##N a) { return make_##T##N(PARITY_EACH##N(PARITY_NEGATED)); }
+PARITY_MINUS(float, 2) PARITY_MINUS(float, 3) PARITY_MINUS(float, 4) PARITY_MINUS(int, 2) PARITY_MINUS(int, 3) PARITY_MINUS(int, 4)
+#endif
 
 #define PARITY_ONE(name, N, function)                                                      \
   PARITY_FUNCTION float##N name(float##N a) { return make_float##N(PARITY_EACH##N(function)); }

@@ -133,6 +133,9 @@ PARITY_NUMBER(BFloat16)
 
 // Only of this type: on ROCm, c10 has none for Half.
 inline C10_DEVICE BFloat16 __ldg(const BFloat16* pointer) { return *pointer; }
+#ifndef __HIP_PLATFORM_AMD__
+inline C10_DEVICE Half __ldg(const Half* pointer) { return *pointer; }
+#endif
 
 template <typename T>
 struct alignas(sizeof(T) * 2) complex {
