@@ -24,7 +24,8 @@ class Total:
     """The machine code of a column, of all kernels.
 
     Of the blocks that were not reached, ``explained`` are those of which the code itself says why, ``library`` others
-    of library functions, ``branches`` others that only lead from one block to another; None where that was not asked.
+    of library functions, ``branches`` others that only lead from one block to another, ``copies`` others of lines that
+    ran in another block; None where that was not asked.
     """
 
     column: str
@@ -35,6 +36,7 @@ class Total:
     explained: int | None = None
     library: int | None = None
     branches: int | None = None
+    copies: int | None = None
 
     def __str__(self) -> str:
         blocks = f"{self.blocks_reached:,} of {self.blocks:,} basic blocks reached"
@@ -54,7 +56,14 @@ class Total:
         return (
             f"\n  not reached: {missing:,}; with a reason above: {self.explained:,}, of library functions: "
             f"{self.library:,}, branches alone: {self.branches:,}; without these {self.blocks_reached:,} of {other:,} "
-            f"were reached{_percent(self.blocks_reached, other)}"
+            f"were reached{_percent(self.blocks_reached, other)}{self._others(other - self.blocks_reached)}"
+        )
+
+    def _others(self, left: int) -> str:
+        """The blocks that are left, by what else is said of their lines."""
+        copies = self.copies or 0
+        return f"; the other {left:,}: {copies:,} of lines that ran, {left - copies:,} of lines that did not" * bool(
+            left
         )
 
 
@@ -110,6 +119,7 @@ def survey(
             explained=counts[each.column, "explained"],
             library=counts[each.column, Kind.LIBRARY],
             branches=counts[each.column, Kind.BRANCH],
+            copies=counts[each.column, Kind.COPY],
         )
         for each in totals(matrix)
     ]

@@ -44,6 +44,7 @@ def test_lines_that_no_case_reaches_and_the_condition_before_them(parity, hidden
     assert known.startswith(
         "  not reached: 14; with a reason above: 1, of library functions: 1, branches alone: 6; without "
     )
+    assert known.endswith("; the other 6: 2 of lines that ran, 4 of lines that did not")
     assert "\x1b" not in result.out
 
 
