@@ -16,9 +16,8 @@ from collections.abc import Iterator, Sequence
 from parity.cli.options import positive
 from parity.engine import Column, Plan, columns_of, runnable, tasks_of
 from parity.runners import Runner, available
-from parity.runners.ptx import MEASURED
 from parity.suite import Suite, find_suite
-from parity.toolchain import build_suite
+from parity.toolchain import CUDA_TARGET, build_suite
 
 REPEATS = 5
 
@@ -46,7 +45,7 @@ def measured(suite: Suite, target: str, selectors: Sequence[str], examples: int)
     """Each kernel with the CPU seconds of its cases as PTX and as AMD code: the best of some repetitions."""
     selection = suite.select(selectors)
     sides = {}
-    for name, where in (("ptx", MEASURED), ("emulated", target)):
+    for name, where in (("ptx", CUDA_TARGET), ("emulated", target)):
         runner = available(name)
         assert isinstance(runner, Runner)
         (column,) = columns_of(runner, [where])

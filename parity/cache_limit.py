@@ -31,7 +31,7 @@ SEAL = "SHA256SUMS"
 """The file that completes an entry."""
 
 SCRATCH = ".build-"
-"""How the names of folders begin that are no entries yet, or none any more."""
+"""The begin of the names of folders that are no entries yet, or none any more."""
 
 _DEFAULT = "5G"
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)

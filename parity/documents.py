@@ -37,7 +37,7 @@ __all__ = [
 RULE = "JSON has neither infinity nor NaN: null stands for a number that is one of them, and is read as infinity."
 
 T = TypeVar("T")
-Place = list[str | int]
+Keys = list[str | int]
 
 _NAMES = {
     "str": "a text",
@@ -68,7 +68,7 @@ class Misfit(UsageError):
     """
 
     told: str
-    where: Place
+    where: Keys
 
 
 def read_json(text: bytes | str, kind: type[T], source: str, advice: str = "") -> T:
@@ -193,7 +193,7 @@ def _as_written(part: Any) -> Any:
     return changed
 
 
-def _said(problem: str, value: object, kind: type, where: Place) -> tuple[str, Place]:
+def _said(problem: str, value: object, kind: type, where: Keys) -> tuple[str, Keys]:
     """The error message for a problem, with the kinds that msgspec names or the type's description, and its place."""
     wanted = _wanted(kind, where)
     steps = (f"[{step}]" if isinstance(step, int) else f": {step}" for step in where)
@@ -216,7 +216,7 @@ def _said(problem: str, value: object, kind: type, where: Place) -> tuple[str, P
     return f"{name or 'it'} is {_shown(_at(value, where))}{f', not {what}' if what else f': {problem}'}", where
 
 
-def _wanted(kind: type, where: Place) -> list[dict[str, Any]]:
+def _wanted(kind: type, where: Keys) -> list[dict[str, Any]]:
     """The schemas that a value at a place may have."""
     found, parts = msgspec.json.schema_components([kind], ref_template="{name}")
 
@@ -237,11 +237,11 @@ def _converted(value: Any, kind: type[T]) -> T:
     return msgspec.convert(value, kind, builtin_types=_DATES)
 
 
-def _located(value: Any, kind: type, error: str) -> tuple[str, Place]:
+def _located(value: Any, kind: type, error: str) -> tuple[str, Keys]:
     """The problem and the place of an error, in which ``[...]`` stands for some key of a mapping: that is found."""
     told = _TOLD.fullmatch(error)
     assert told is not None
-    where: Place = []
+    where: Keys = []
     for name, index in _STEP.findall(told["path"] or ""):
         step: str | int = name or (int(index) if index.isdigit() else index)
         if index == "...":
@@ -268,7 +268,7 @@ def _fails_alone(value: Any, kind: type, error: str, inside: dict[str, Any], key
     return False
 
 
-def _at(value: Any, where: Place) -> Any:
+def _at(value: Any, where: Keys) -> Any:
     return functools.reduce(lambda found, step: found[step], where, value)
 
 

@@ -1,4 +1,4 @@
-"""What decides the results of Python code, as a digest: the code and all that it names, as they are in memory.
+"""A digest of all that decides the results of Python code: the code and what it names, as they are in memory.
 
 Not the files that it was read from: those may have changed since, and say nothing of what was read from others. The
 modules of ``RELEASED`` and of Python itself are known by their versions; of everything else, the code is followed.
@@ -59,7 +59,7 @@ _OUTSIDE = frozenset(
 
 
 class Unclear(Exception):
-    """What decides the results cannot be told."""
+    """Raised where it cannot be told what decides the results."""
 
 
 class Fingerprint:

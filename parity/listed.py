@@ -10,7 +10,8 @@ from parity.case import Case
 from parity.declaration import Declaration, Named
 from parity.dtypes import DType
 from parity.fitting import complaint_of, parsed
-from parity.given import Given
+from parity.generate.layouts import in_rows
+from parity.given import Given, given_of
 from parity.layout import Layout, contiguous
 
 __all__ = ["bench_cases", "divergences_of", "edge_cases", "named_cases", "own_launch"]
@@ -24,6 +25,7 @@ class Walk:
     """A case of each kernel that walks over elements: all tensors have one layout, and the inputs data of one stream.
 
     Without ``data`` that is a usual stream. ``aliased`` is the layout of the second of two operands in the same memory.
+    ``narrowing``: of kernels with a result of a floating-point type that is smaller than an input's type.
     """
 
     title: str
@@ -31,6 +33,7 @@ class Walk:
     launch: str
     data: str = ""
     aliased: str = ""
+    narrowing: bool = False
 
 
 WALKS = (
@@ -41,9 +44,16 @@ WALKS = (
     Walk("more elements than threads, in five dims, rows with gaps", "2x3x1x2x5:42,14,14,7,1", "launch=1x32"),
     Walk("one thread per block, rows with gaps, from the sixth element on", "4x7x1:29,4,2+5", "launch=4096x1"),
     Walk("more elements than threads, special values", "2051", "launch=2x33", data="special"),
+    Walk(
+        "more elements than threads, halfway between numbers of fewer bits",
+        "2051",
+        "launch=2x33",
+        "halfway",
+        narrowing=True,
+    ),
     Walk("two operands in the same memory, one of them transposed", "33x65", "launch=1x32", aliased="33x65:1,33"),
 )
-"""What each kernel that walks over elements has to get right, fast ways and slow ones."""
+"""The ways, fast and slow, that each kernel which walks over elements has to get right."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +61,8 @@ class Edge:
     """A case of each kernel that takes such data: a drawn one, with all inputs that take them from ``stream``.
 
     An input takes them if the op names one of these streams for its floating-point type, integer type, or blocks.
+    ``in_rows``: of kernels that no walk fits. ``gap``: with so many elements between the rows of tensors, of which one
+    at least has several rows and may have gaps.
     """
 
     title: str
@@ -58,6 +70,8 @@ class Edge:
     floats: tuple[str, ...] = ()
     integers: tuple[str, ...] = ()
     blocks: tuple[str, ...] = ()
+    in_rows: bool = False
+    gap: int = 0
 
     def taken(self, kind: DType, streams: Collection[str]) -> bool:
         """True if an input of a type, with these streams, takes the data."""
@@ -69,6 +83,8 @@ EDGES = (
     Edge("rows of one special value each", "runs", floats=("special",), integers=("special",)),
     Edge("halfway between numbers of fewer bits", "halfway", floats=("normal",), integers=("special", "bits")),
     Edge("subnormal scales", "subnormal", blocks=("special",)),
+    Edge("rows of one extreme value each", "extreme", floats=("special",), integers=("special",), in_rows=True),
+    Edge("rows with gaps", "small", floats=("normal", "small"), integers=("normal", "small"), in_rows=True, gap=5),
 )
 MANY_BLOCKS = (4096, 1)
 """Blocks and threads of a launch in which some blocks may work for others, and a thread is alone."""
@@ -99,24 +115,46 @@ def edge_cases(op: Declaration, drawn: Sequence[Case], launches: str) -> list[tu
     ``launches`` as for ``cases``; a kernel that no walk fits has the launch of one.
     """
     sized = [(max((each.span for each in case.layouts.values()), default=0), case) for case in drawn]
-    _, base = max((each for each in sized if each[0] <= MOST), key=lambda each: each[0], default=(0, None))
-    if base is None:
+    small = [case for size, case in sorted(sized, key=lambda each: each[0], reverse=True) if size <= MOST]
+    if not small:
         return []
-    types, found = op.bind(base.dtypes), []
+    base, found = small[0], []
+    walked = bool(_walks_of(op, base.dtypes))
     for edge in EDGES:
-        tensors = dict(base.tensors)
-        for number, name in enumerate(name for name in op.filled if name in tensors and name not in op.indices):
-            if edge.taken(op.dtype_of(op.tensors[name], types), op.data_of(name, types)):
-                tensors[name] = replace(tensors[name], data=edge.stream, start=SHIFT * number)
-        if op.aliased and "aliased" in base.flags:
-            tensors[op.aliased[1]] = tensors[op.aliased[0]]
-        case = base.with_tensors(tensors)
-        if case != base and case not in drawn:
+        if edge.in_rows and walked:
+            continue
+        spaced = (_spaced(op, each, edge.gap) for each in small)
+        of = next((new for old, new in zip(small, spaced, strict=True) if new != old), None) if edge.gap else base
+        case = of and _with_data(op, of, edge)
+        if case and case != base and case not in drawn and not complaint_of(given_of(op, case)):
             found.append((edge.title, case))
     case = replace(base, launch=MANY_BLOCKS, threads=None)
-    if launches != "host" and op.grid_stride and not op.then and not _walks_of(op, base.dtypes) and case not in drawn:
+    if launches != "host" and op.grid_stride and not op.then and not walked and case not in drawn:
         found.append(("many blocks of one thread", case))
     return found
+
+
+def _with_data(op: Declaration, case: Case, edge: Edge) -> Case:
+    """A case with the data of an edge in each input that takes them."""
+    types, tensors = op.bind(case.dtypes), dict(case.tensors)
+    for number, name in enumerate(name for name in op.filled if name in tensors and name not in op.indices):
+        if edge.taken(op.dtype_of(op.tensors[name], types), op.data_of(name, types)):
+            tensors[name] = replace(tensors[name], data=edge.stream, start=SHIFT * number)
+    if op.aliased and "aliased" in case.flags:
+        tensors[op.aliased[1]] = tensors[op.aliased[0]]
+    return case.with_tensors(tensors)
+
+
+def _spaced(op: Declaration, case: Case, gap: int) -> Case:
+    """A case with so many elements between the rows of each tensor that has several of them and may have gaps."""
+    tensors = dict(case.tensors)
+    for name, tensor in case.tensors:
+        of = tensor.layout
+        if of.shape and of.shape[-1] < of.numel and 0 not in of.strides:
+            spaced = in_rows(of.shape, of.shape[-1] + gap, of.offset)
+            if not op.strides_of(name).complaint(spaced):
+                tensors[name] = replace(tensor, layout=spaced)
+    return case.with_tensors(tensors)
 
 
 def own_launch(text: str) -> bool:
@@ -171,12 +209,13 @@ def _walks_of(op: Declaration, dtypes: Sequence[str]) -> list[Walk]:
     """The walks that fit an op, and that are about something that it has."""
     if not op.grid_stride or op.then:
         return []
-    streams = {stream for name in op.filled for stream in op.data_of(name, op.bind(dtypes))}
+    types = op.bind(dtypes)
     return [
         walk
         for walk in WALKS
-        if (not walk.data or walk.data in streams)
+        if (not walk.data or any(_takes(op, name, types, walk.data) for name in op.filled))
         and (not walk.aliased or op.aliased)
+        and (not walk.narrowing or _narrows(op, types))
         and _all_may_be(op, Layout.parse(walk.layout), dtypes)
     ]
 
@@ -197,10 +236,22 @@ def _items(op: Declaration, layout: str, types: Mapping[str, DType], data: str =
     for number, name in enumerate(op.filled):
         streams = op.data_of(name, types)
         usual = "normal" if "normal" in streams else streams[0]
-        found[name] = f"~{data}@{SHIFT * number}" if data and data in streams else f"~{usual}@0"
+        found[name] = f"~{data}@{SHIFT * number}" if data and _takes(op, name, types, data) else f"~{usual}@0"
     items = [f"{name}={layout}{found.get(name, '')}" for name in op.tensors]
     items += [f"{n}={_usual(op.dtype_of(kind, types))}" for n, kind in op.params.items()]
     return " ".join(items)
+
+
+def _narrows(op: Declaration, types: Mapping[str, DType]) -> bool:
+    results = [op.dtype_of(op.kinds[name], types) for name in op.compared]
+    largest = max((op.dtype_of(op.kinds[name], types).itemsize for name in op.filled), default=0)
+    return any(each.is_float and each.itemsize < largest for each in results)
+
+
+def _takes(op: Declaration, name: str, types: Mapping[str, DType], data: str) -> bool:
+    """True if an input takes data of a stream: the op names it, or what an edge of it goes by."""
+    kind, streams = op.dtype_of(op.tensors[name], types), op.data_of(name, types)
+    return data in streams or any(edge.stream == data and edge.taken(kind, streams) for edge in EDGES)
 
 
 def _usual(kind: DType) -> float | int:

@@ -1,6 +1,7 @@
 """Imports go down only: what stands higher in the list may import what stands lower."""
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -65,6 +66,30 @@ def siblings(path: Path, package: str) -> Iterator[str]:
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(f"parity.{package}"):
             below = node.module.split(".")[2:]
             yield from below or [name.name for name in node.names]
+
+
+def strings(path: Path) -> Iterator[ast.Constant]:
+    """The string literals of a module that are no docstrings."""
+    tree = ast.parse(path.read_text())
+    texts = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    yield from (node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in texts)
+
+
+def test_targets_are_named_in_their_table_alone():
+    name = re.compile(r"gfx[0-9a-f]{3,}|sm_[0-9]+[a-z]?")
+    found = {(path.name, each.value) for path in PARITY.rglob("*.py") for each in strings(path)}
+    assert not [(file, value) for file, value in found if isinstance(value, str) and name.fullmatch(value)]
+
+
+def test_what_kind_of_evidence_a_column_has_is_asked_of_the_column():
+    asked = [
+        (path.name, node.lineno)
+        for path in PARITY.rglob("*.py")
+        if "runners" not in path.parts and path.name != "results.py"
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Compare) and any("Evidence." in ast.unparse(each) for each in node.comparators)
+    ]
+    assert not asked
 
 
 def test_what_workers_import_before_they_are_asked_needs_no_hypothesis():

@@ -54,8 +54,8 @@ def test_an_edge_is_the_largest_drawn_case_with_other_data(suite):
     ("name", "dtypes", "streams"),
     [
         ("quantized.dequantize_k", None, ["subnormal"]),
-        ("matmul.matmul", ("f16", "f32"), ["halfway"]),  # whose data are never NaN
-        ("indexing.gather", ("u32", "u8"), ["runs", "halfway"]),  # but for its ids
+        ("matmul.matmul", ("f16", "f32"), ["halfway", "small"]),  # whose data are never NaN
+        ("indexing.gather", ("u32", "u8"), ["runs", "halfway", "extreme"]),  # but for its ids; it takes no gaps
     ],
 )
 def test_an_edge_is_for_ops_that_take_such_data(suite, name, dtypes, streams):
@@ -63,7 +63,25 @@ def test_an_edge_is_for_ops_that_take_such_data(suite, name, dtypes, streams):
     found = edges(op, *(dtypes or op.entries()[0].dtypes))
     assert [edge.stream for edge in EDGES if edge.title in found] == streams
     for case in found.values():
-        assert all(tensor.data not in ("runs", "halfway") for n, tensor in case.tensors if n in op.indices)
+        assert all(tensor.data not in ("runs", "halfway", "extreme") for n, tensor in case.tensors if n in op.indices)
+
+
+def test_rows_with_gaps_are_for_tensors_that_may_have_some(suite):
+    op = suite.op("reduce.sum")
+    case = edges(op, "f32")["rows with gaps"]
+    (_, x), *_ = case.tensors
+    assert x.layout.strides[-2:] == (x.layout.shape[-1] + 5, 1) and x.data == "small"
+    assert "rows with gaps" not in edges(
+        suite.op("quantized.dequantize"), *suite.op("quantized.dequantize").entries()[0].dtypes
+    )
+    assert "rows with gaps" not in edges(suite.op("unary.neg"), "f32")  # has walks over such
+
+
+def test_a_result_of_fewer_bits_has_a_walk_of_numbers_between_its_own(suite):
+    op = suite.op("cast.convert")
+    title = "more elements than threads, halfway between numbers of fewer bits"
+    assert named(op, "f64", "f16")[title] == "cast.convert[f64,f16](x=2051~halfway@0 launch=2x33)"
+    assert title not in named(op, "f16", "f64") and title not in named(op, "f64", "u8")
 
 
 def test_what_no_walk_fits_has_the_launch_of_one(suite):

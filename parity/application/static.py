@@ -11,15 +11,12 @@ from parity.report import static_frame
 from parity.static import Footprint, footprints, nvdisasm, remarks
 from parity.static.remarks import Remark
 from parity.suite import Selection, Suite
-from parity.toolchain import DEFAULT_TARGETS, Built, build_suite, nvcc, target
+from parity.toolchain import CUDA_TARGET, DEFAULT_TARGETS, Built, build_suite, nvcc, target
 
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["CUDA", "Inspected", "Inspection"]
-
-CUDA = "sm_90"
-"""The target of CUDA that stands beside AMD's where nothing else is asked for."""
+__all__ = ["Inspected", "Inspection"]
 
 
 @dataclass(frozen=True)
@@ -91,7 +88,7 @@ class Inspection:
 
 def _buildable(asked: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The targets to build for, and what cannot be told on this machine."""
-    targets = [target(name) for name in dict.fromkeys(asked or (CUDA, *DEFAULT_TARGETS))]
+    targets = [target(name) for name in dict.fromkeys(asked or (CUDA_TARGET, *DEFAULT_TARGETS))]
     notes = []
     if any(where.vendor == "cuda" for where in targets):
         try:
@@ -99,7 +96,7 @@ def _buildable(asked: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         except MissingTool as error:
             if asked:
                 raise
-            notes.append(f"{CUDA} left out: {error}")
+            notes.append(f"{CUDA_TARGET} left out: {error}")
             targets = [where for where in targets if where.vendor != "cuda"]
     if cuda := [where.name for where in targets if where.vendor == "cuda"]:
         try:

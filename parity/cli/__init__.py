@@ -245,7 +245,7 @@ class _Plain(argparse.RawDescriptionHelpFormatter):
 
 
 def _formatter() -> type[argparse.HelpFormatter]:
-    """What formats help: with colours on a terminal, or where these variables ask Rich for them."""
+    """The formatter of help: with colours on a terminal, or where these variables ask Rich for them."""
     if not (sys.stdout and sys.stdout.isatty()) and not {"FORCE_COLOR", "TTY_COMPATIBLE"} & os.environ.keys():
         return _Plain
     from rich_argparse import RawDescriptionRichHelpFormatter

@@ -16,7 +16,6 @@ from pathlib import Path
 from rich.text import Text
 
 from parity import documents
-from parity.application.static import CUDA
 from parity.cli.options import add_folders, add_jobs, add_json, add_target
 from parity.cli.terminal import building, errors, output, print_json
 from parity.codeobject import Kernel, plain, spelled
@@ -24,7 +23,7 @@ from parity.errors import MissingTool, UsageError, nearest
 from parity.files import CUDA_SUFFIXES
 from parity.report.tables import coloured
 from parity.suite import Project, find_project, load_suite
-from parity.toolchain import DEFAULT_TARGETS, Built, Finding, Switch, build, find_modules, nvcc, target
+from parity.toolchain import CUDA_TARGET, DEFAULT_TARGETS, Built, Finding, Switch, build, find_modules, nvcc, target
 from parity.toolchain.hints import say_so
 from parity.toolchain.staging import Translation
 
@@ -45,7 +44,9 @@ HEADS = ("module", "target", "entries", "VGPRs", "SGPRs", "LDS B", "scratch B", 
 def options(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("modules", nargs="*", metavar="MODULE", help="default: all")
-    add_target(parser, f"{' '.join(DEFAULT_TARGETS)}; and {CUDA} where nvcc is there, as a check of the CUDA side")
+    add_target(
+        parser, f"{' '.join(DEFAULT_TARGETS)}; and {CUDA_TARGET} where nvcc is there, as a check of the CUDA side"
+    )
     parser.add_argument("--signatures", action="store_true", help="print the kernels and what they take")
     add_jobs(parser)
     add_json(parser)
@@ -61,7 +62,7 @@ def main(arguments: argparse.Namespace) -> int:
     with building(len(modules) * len(targets) + len(cuda)) as done:
         found = [
             one
-            for paths, names in ((modules, targets), (cuda, [CUDA]))
+            for paths, names in ((modules, targets), (cuda, [CUDA_TARGET]))
             for one in build(project.kernels, paths, names, jobs=arguments.jobs, sides=project.sides, done=done)
         ]
     order = {module: place for place, module in enumerate(modules)}
@@ -84,7 +85,7 @@ def main(arguments: argparse.Namespace) -> int:
         _print_empty(built, modules)
     _print_failures(built)
     _print_sides(built)
-    return 1 if any(one.error for one in built if not (cuda and one.target == CUDA)) else 0
+    return 1 if any(one.error for one in built if not (cuda and one.target == CUDA_TARGET)) else 0
 
 
 def _cuda_sides(modules: Mapping[str, Path]) -> dict[str, Path]:

@@ -17,7 +17,6 @@ from functools import partial
 from pathlib import Path, PurePath
 
 from parity.application import Run, Settings, columns
-from parity.application.static import CUDA
 from parity.cli.probing import Given, Probed, Prober
 from parity.cli.skeleton import Probe, Skeleton, case_file, skeletons
 from parity.cli.terminal import building, errors, output, reporting
@@ -27,7 +26,7 @@ from parity.errors import MissingTool, NotAvailable, UsageError, shown
 from parity.files import CUDA_SUFFIXES, below, text_of
 from parity.options import CUDA_SIDE
 from parity.suite import Project, Selection, find_project, load_suite, settings_of
-from parity.toolchain import DEFAULT_TARGETS, build, find_modules, nvcc
+from parity.toolchain import CUDA_TARGET, DEFAULT_TARGETS, build, find_modules, nvcc
 from parity.toolchain.host_launches import HostLaunch, host_launches
 from parity.toolchain.ptx_dataflow import Flow, flows
 
@@ -38,7 +37,7 @@ CONFIG = "pyproject.toml"
 CI = {"github": ".github/workflows/parity.yml", "gitlab": ".gitlab-ci.yml"}
 """The file of a CI, by the name of its template."""
 IGNORED = ("parity-out/", "__pycache__/")
-"""What git is to ignore in a project."""
+"""Names that git is to ignore in a project."""
 TRIED = 6
 """Cases that are drawn of each guessed op, to see whether CUDA's side takes them."""
 NEXT = (
@@ -179,7 +178,7 @@ def _tried(project: Project, written: Sequence[Path]) -> dict[str, str]:
     """The ops whose guess CUDA's side fails with, each with the reason; some cases of each are executed."""
     try:
         suite = load_suite(project.kernels, project.cases, sides=project.sides)
-        chosen = columns([CUDA_SIDE], [CUDA])
+        chosen = columns([CUDA_SIDE], [CUDA_TARGET])
     except (UsageError, NotAvailable):  # no op in these files, or nothing that executes CUDA's side
         return {}
     mine = {path.resolve() for path in written}
@@ -216,7 +215,7 @@ def _cuda(project: Project, modules: Mapping[str, Path]) -> dict[str, CodeObject
         return None
     sources = {name: path for name, path in modules.items() if path.name.endswith(CUDA_SUFFIXES) and path.is_file()}
     with building(len(sources)) as done:
-        built = build(project.kernels, sources, [CUDA], sides=project.sides, done=done)
+        built = build(project.kernels, sources, [CUDA_TARGET], sides=project.sides, done=done)
     return {one.module: one.code_object for one in built if one.code_object}
 
 

@@ -41,7 +41,7 @@ all what the emulator follows.
 _BUDGET, _ALL, _LAUNCHES = 1_000_000, 8_000_000, 800
 """Instructions of a launch and of all launches of a kernel, and these launches, before it is given up."""
 _DATA = (1.0, 0.0, -3.0)
-"""What floating-point tensors are filled with: a kernel may go other ways."""
+"""Values that floating-point tensors are filled with: a kernel may go other ways."""
 _EVERY = "*"
 """Stands for all tensors of whole numbers, which have zeros otherwise."""
 _BLOCKS = 512
@@ -72,7 +72,7 @@ class Given:
 
 @dataclass(frozen=True)
 class Probed:
-    """What launches tell of a kernel; expressions are those of declarations.
+    """Facts that launches tell of a kernel; expressions are those of declarations.
 
     ``shapes`` has the dims of each tensor, ``grid`` the blocks along each axis, ``block`` the threads, unless
     ``threads`` says them by a number, ``shared`` bytes. ``whole`` are the tensors of which each element is written.
@@ -102,7 +102,7 @@ class Probed:
 
 @dataclass(frozen=True)
 class _Touched:
-    """How far a launch reached behind a pointer, in elements, and how many bytes it read and wrote."""
+    """The reach of a launch behind a pointer, in elements, and the bytes that it read and wrote."""
 
     end: int
     read: int
@@ -141,8 +141,9 @@ def _likely_blocks(name: str, launches: Iterable[HostLaunch], flow: Flow) -> Ite
 
 @dataclass(frozen=True)
 class _Condition:
-    """What holds of numbers: all, or ``one``, are multiples of ``unit`` and at most ``limit``; or ``one`` is a multiple
-    of ``other``, or, if they ``differ``, larger. If it ``counts``, a block has a thread for each ``unit`` of ``one``.
+    """A condition on numbers: all, or ``one``, are multiples of ``unit`` and at most ``limit``; or ``one`` is a
+    multiple of ``other``, or, if they ``differ``, larger. If it ``counts``, a block has a thread for each ``unit`` of
+    ``one``.
     """
 
     unit: int = 1
@@ -174,7 +175,7 @@ class _Condition:
         return (*units, *(f"{name} <= {self.limit}" for name in names if self.limit))
 
     def choices(self, names: Iterable[str]) -> Mapping[str, str]:
-        """What these names are drawn from that chance would seldom have."""
+        """The choices for these names that chance would seldom have."""
         if self.other:
             form = "{other}+{i}" if self.differ else "{i}*{other}"
             several = ", ".join(f'"{form.format(other=self.other, i=i)}"' for i in (1, 2, 7))
@@ -204,7 +205,7 @@ class Prober:
         flow: Flow,
         launches: Sequence[HostLaunch] = (),
     ) -> Probed | None:
-        """What launches tell, with the first of the likely blocks for which they tell anything; None if none does.
+        """The facts that launches tell, with the first of the likely blocks for which there are any; None without any.
 
         ``flow`` is what the kernel's PTX shows, ``launches`` are those of the host.
         """
@@ -240,7 +241,7 @@ class _Kernel:
         self._seen: dict[object, dict[str, _Touched] | None] = {}
 
     def conditions(self, block: Triple) -> Iterator[_Condition]:
-        """What may have to hold of the numbers, the likeliest first."""
+        """The conditions that may have to hold of the numbers, the likeliest first."""
         yield _Condition()
         if not self._axes:
             yield _Condition(limit=math.prod(block))
@@ -258,7 +259,7 @@ class _Kernel:
             yield _Condition(unit)
 
     def told(self, block: Triple, condition: _Condition) -> Iterator[Probed]:
-        """What launches tell under a condition, the likeliest first."""
+        """The facts that launches tell under a condition, the likeliest first."""
         choices = self._choices(condition, block)
         self._block = condition.block
         shared = self._shared(choices, block)
@@ -337,7 +338,7 @@ class _Kernel:
     def _touched(
         self, numbers: Numbers, grid: Triple, block: Triple, shared: int, fill: tuple[str, float] = ("", 1)
     ) -> dict[str, _Touched] | None:
-        """What a launch touches; None if it has a fault."""
+        """The memory that a launch touches; None if it has a fault."""
         if self._block:
             block = _triple([_value(self._block, numbers, block)])
         key = (tuple(sorted(numbers.items())), grid, block, shared, fill)

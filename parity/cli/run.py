@@ -156,7 +156,7 @@ def _run(arguments: argparse.Namespace, cluster: Cluster | None) -> Run:
 
 
 def _kept(arguments: argparse.Namespace, prepared: Prepared) -> tuple[CaseRecord, ...]:
-    """What is kept of the run that is to be resumed, if one is."""
+    """The records that are kept of the run that is to be resumed, if one is."""
     if arguments.resume is None:
         return ()
     folder = arguments.output if arguments.resume == Path() else arguments.resume

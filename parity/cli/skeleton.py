@@ -75,7 +75,7 @@ _MANY = re.compile(r"(\d{2,})\*([A-Za-z_]\w*)")
 UNEXPLAINED = 3
 """Whole numbers of a kernel that nothing depends on, from which on too little is known of it to guess."""
 _DRAWN = "(1, 2, 3, 7, 33, 300)"
-"""What an extent is drawn from that is no dim of a tensor with data."""
+"""The choices for an extent that is no dim of a tensor with data."""
 _COMPLETE = "Say shapes=, grid= and block= as the host has them, and take the # away."
 _LAUNCH = "a guess: the host's; say grid= and shapes= if not a thread per element"
 _FREE = frozenset(FREE.values())
@@ -505,7 +505,7 @@ def _may_be(argument: Taken, dtype: str, varies: bool) -> bool:
 
 
 def _probed(one: Signature, of: Mapping[str, str]) -> Probed | None:
-    """What launches tell of a kernel; None if nothing can be launched, or if it does not tell."""
+    """The facts that launches tell of a kernel; None if nothing can be launched, or if it does not tell."""
     if one.probe is None or one.flow is None or any(each.name == "info" for each in one.args):
         return None
     types = dict(zip(_variables(len(one.types)), one.types, strict=True))

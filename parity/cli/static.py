@@ -6,13 +6,13 @@ import argparse
 from pathlib import Path
 
 from parity.application.reported import FOOTPRINTS
-from parity.application.static import CUDA, Inspected, Inspection
+from parity.application.static import Inspected, Inspection
 from parity.cli.options import add_folders, add_jobs, add_json, add_selection, add_target, select
 from parity.cli.terminal import errors, output, print_json, progress
 from parity.documents import json_text
 from parity.report.folder import check_folder, write_texts
 from parity.report.static import as_csv, as_dict, markdown, remark_lines, terminal
-from parity.toolchain import DEFAULT_TARGETS
+from parity.toolchain import CUDA_TARGET, DEFAULT_TARGETS
 
 __all__ = ["main", "options"]
 
@@ -20,7 +20,7 @@ __all__ = ["main", "options"]
 def options(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add_selection(parser)
-    add_target(parser, f"{CUDA} {' '.join(DEFAULT_TARGETS)}")
+    add_target(parser, f"{CUDA_TARGET} {' '.join(DEFAULT_TARGETS)}")
     parser.add_argument("--full", action="store_true", help="a line per kernel and target, with instructions by class")
     parser.add_argument(
         "--output", type=Path, metavar="DIR", help="write static.md, static.csv and static.json there, too"

@@ -27,10 +27,10 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> int:
     """Look what is here, and start the workers."""
-    from parity.cluster.connection import need_dask, place, trusted
+    from parity.cluster.connection import need_dask, site, trusted
     from parity.cluster.workers import gpus_here, started, starts
 
-    where = place(arguments.scheduler)
+    where = site(arguments.scheduler)
     if not where.address:
         raise UsageError(
             "--cluster local has workers of its own; parity worker is for the scheduler of another process"

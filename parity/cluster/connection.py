@@ -35,7 +35,7 @@ from parity.suite import Suite
 if TYPE_CHECKING:
     from distributed import Client
 
-__all__ = ["QUIET", "Cluster", "Place", "Start", "configure", "connected", "inside", "place", "trusted"]
+__all__ = ["QUIET", "Cluster", "Site", "Start", "configure", "connected", "inside", "site", "trusted"]
 
 T = TypeVar("T")
 
@@ -62,7 +62,7 @@ _ADDRESS = re.compile(r"(?:(?P<protocol>[a-z]+)://)?(?P<host>\[[^\]]+\]|[^:/\[\]
 
 
 @dataclass(frozen=True)
-class Place:
+class Site:
     """The place of a cluster: the ``address`` of its scheduler; or here, in so many processes, if that is empty.
 
     ``settings`` are Dask's, which go before those that it finds itself.
@@ -87,7 +87,7 @@ class Start:
         return f"{self.name}: {has or 'nothing that executes'}"
 
 
-def place(text: str) -> Place:
+def site(text: str) -> Site:
     """The place that ``--cluster`` names.
 
     Raises:
@@ -96,9 +96,9 @@ def place(text: str) -> Place:
     if match := re.fullmatch("local(?::([0-9]+))?", text):
         if match[1] is not None and not int(match[1]):
             raise UsageError(f"--cluster {text}: at least one process is needed; local alone is one per processor")
-        return Place(jobs=int(match[1] or processors()))
+        return Site(jobs=int(match[1] or processors()))
     if _ADDRESS.fullmatch(text):
-        return Place(text if "://" in text else f"tcp://{text}")
+        return Site(text if "://" in text else f"tcp://{text}")
     path = Path(text)
     if not path.is_file():
         raise UsageError(f"--cluster {text}: neither the address of a scheduler nor a file; write {EXAMPLES}")
@@ -113,10 +113,10 @@ def place(text: str) -> Place:
             f"{path} names no scheduler: it needs scheduler-address: tls://HOST:8786 (a configuration of Dask), or has "
             "to be the file that dask scheduler --scheduler-file writes"
         )
-    return Place(address, settings=table if "scheduler-address" in table else {})
+    return Site(address, settings=table if "scheduler-address" in table else {})
 
 
-def trusted(where: Place, insecure: bool) -> None:
+def trusted(where: Site, insecure: bool) -> None:
     """See that nobody else can send code to the workers, as far as the address says.
 
     Raises:
@@ -174,7 +174,7 @@ class Cluster:
     Its client lives in a thread with an event loop of its own.
     """
 
-    def __init__(self, where: Place, start: Callable[[Place], AbstractAsyncContextManager[Client]]) -> None:
+    def __init__(self, where: Site, start: Callable[[Site], AbstractAsyncContextManager[Client]]) -> None:
         self.where = where
         self.offers: tuple[Offer, ...] = ()
         self.machines: Counter[str] = Counter()
@@ -283,7 +283,7 @@ def connected(text: str, *, insecure: bool = False) -> Iterator[Cluster]:
         MissingTool: Dask is not installed.
         NotAvailable: it cannot be reached, or has no worker of these versions.
     """
-    where = place(text)
+    where = site(text)
     trusted(where, insecure)
     need_dask()
     cluster = Cluster(where, _here if not where.address else _there)
@@ -313,7 +313,7 @@ def need_dask() -> None:
 
 
 @contextlib.asynccontextmanager
-async def _there(where: Place) -> AsyncIterator[Client]:
+async def _there(where: Site) -> AsyncIterator[Client]:
     """A client of a scheduler that runs."""
     from distributed import Client
 
@@ -326,8 +326,8 @@ async def _there(where: Place) -> AsyncIterator[Client]:
         yield client
 
 
-def configure(where: Place) -> None:
-    """Let the settings of a place go before those that Dask found, in this process."""
+def configure(where: Site) -> None:
+    """Let the settings of a site go before those that Dask found, in this process."""
     import dask
 
     dask.config.update(dask.config.config, dict(where.settings), priority="new")
@@ -358,5 +358,5 @@ async def inside(workers: Sequence[Start]) -> AsyncIterator[Client]:
         yield await stack.enter_async_context(client)
 
 
-def _here(where: Place) -> AbstractAsyncContextManager[Client]:
+def _here(where: Site) -> AbstractAsyncContextManager[Client]:
     return inside([Start(machine_name(), where.jobs, offer(where.jobs).resources)])

@@ -14,6 +14,7 @@ from typing import Literal, get_type_hints
 
 import parity
 from parity.documents import unpacked
+from parity.engine import Column
 from parity.engine.calls import Absent, Died, Late, T
 from parity.engine.pool import processors
 from parity.engine.record import package_versions
@@ -126,9 +127,9 @@ def machine_name() -> str:
     return socket.gethostname()
 
 
-def resource(name: str, evidence: str, target: str) -> str:
+def resource(column: Column) -> str:
     """The resource that a call on a column needs: "cuda sm_90"; "emulated", whatever the target; nothing to replay."""
-    return "" if evidence == Evidence.RECORDED else name if evidence == Evidence.EMULATED else f"{name} {target}"
+    return "" if not column.live else column.runner if column.emulated else f"{column.runner} {column.target}"
 
 
 @functools.cache
@@ -142,10 +143,11 @@ def offer(slots: int) -> Offer:
             if not probed(each).available or replayed(each) is not None:
                 continue
             targets = tuple(each.targets())
-            device = described(each) if each.evidence in (Evidence.HARDWARE, Evidence.LIBRARY) else {}
+            columns = [Column(name, target, str(each.evidence)) for target in targets]
+            device = described(each) if any(column.on_device for column in columns) else {}
             most = min(slots, each.most_workers(targets)) if isinstance(each, Shared) and targets else slots
         except ParityError:
             continue
         found.append(Offered(name, each.evidence, each.vendor, targets, usual_targets(each), device))
-        resources |= {resource(name, str(each.evidence), target): most for target in targets}
+        resources |= {resource(column): most for column in columns}
     return Offer(machine_name(), versions(), processors(), tuple(found), resources)

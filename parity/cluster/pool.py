@@ -50,7 +50,7 @@ TRIES = 4
 
 def needed(columns: Sequence[Column]) -> tuple[str, ...]:
     """The resources that a worker has to have for these columns."""
-    found = (resource(column.runner, column.evidence, column.target) for column in columns)
+    found = (resource(column) for column in columns)
     return tuple(sorted(set(filter(None, found))))
 
 

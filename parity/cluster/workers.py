@@ -6,16 +6,14 @@ import asyncio
 import contextlib
 from collections.abc import Iterator, Sequence
 
-from parity.cluster.connection import CONNECT, QUIET, Place, Start, configure
+from parity.cluster.connection import CONNECT, QUIET, Site, Start, configure
 from parity.cluster.messages import machine_name, offer
+from parity.engine import Column
 from parity.engine.pool import processors
 from parity.errors import NotAvailable
-from parity.runners import Evidence
+from parity.runners import Numbered, runner
 
 __all__ = ["gpus_here", "started", "starts"]
-
-VISIBLE = {"cuda": "CUDA_VISIBLE_DEVICES", "rocm": "HIP_VISIBLE_DEVICES"}
-"""The variable that shows a process only some GPUs, by the runner of these."""
 
 
 def starts(jobs: int | None = None, gpus: Sequence[str] = ()) -> Iterator[Start]:
@@ -32,37 +30,30 @@ def starts(jobs: int | None = None, gpus: Sequence[str] = ()) -> Iterator[Start]
     each = max(1, jobs // len(gpus))
     found = offer(each)
     for number, gpu in enumerate(gpus):
-        runner = gpu.partition(" ")[0]
-        resources = {
-            name: count
-            for name, count in found.resources.items()
-            if name == gpu or name.partition(" ")[0] not in VISIBLE
-        }
-        same = [other for other in gpus[:number] if other.partition(" ")[0] == runner]
-        yield Start(f"{machine_name()}-gpu{number}", each, resources, {VISIBLE[runner]: str(len(same))})
+        own = _numbered(gpu)
+        assert own is not None
+        resources = {name: count for name, count in found.resources.items() if name == gpu or not _numbered(name)}
+        same = [other for other in gpus[:number] if other.partition(" ")[0] == gpu.partition(" ")[0]]
+        yield Start(f"{machine_name()}-gpu{number}", each, resources, {own.visible: str(len(same))})
 
 
 def gpus_here() -> tuple[str, ...]:
     """The GPUs of this machine by runner and target, in the order of their numbers: "cuda sm_90"."""
     found: list[str] = []
     for each in offer(1).runners:
-        if each.evidence == Evidence.HARDWARE and each.name in VISIBLE:
-            found += (f"{each.name} {target}" for target in _targets(each.name))
+        own = _numbered(each.name)
+        if own and any(Column(each.name, target, each.evidence).on_device for target in each.targets):
+            found += (f"{each.name} {target}" for target in own.numbered())
     return tuple(found)
 
 
-def _targets(runner: str) -> list[str]:
-    """The target of each GPU of a runner, in the order of their numbers."""
-    if runner == "cuda":
-        from parity.runners.cuda import capabilities
-
-        return list(capabilities())
-    from parity.runners.rocm import gpus
-
-    return [gpu.target for gpu in gpus()]
+def _numbered(resource: str) -> Numbered | None:
+    """The runner of a resource, if it is one of GPUs with numbers."""
+    found = runner(resource.partition(" ")[0])
+    return found if isinstance(found, Numbered) else None
 
 
-def started(where: Place, workers: Sequence[Start]) -> None:
+def started(where: Site, workers: Sequence[Start]) -> None:
     """Run the workers until they are interrupted, or their scheduler ends.
 
     Each is a process of its own under a nanny of Dask's, which starts it again where it was killed.
@@ -77,7 +68,7 @@ def started(where: Place, workers: Sequence[Start]) -> None:
     asyncio.run(_serve(where, workers))
 
 
-async def _serve(where: Place, workers: Sequence[Start]) -> None:
+async def _serve(where: Site, workers: Sequence[Start]) -> None:
     import dask
     from distributed import Nanny
 

@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from parity.emulator.structures import structure
 from parity.files import rows_of
 
 __all__ = ["APPROXIMATE", "Drawing", "Results", "drawing"]
@@ -41,19 +42,11 @@ they round (``matrix.py``)."""
 _FUNCTIONS, _TYPES = ("rcp", "rsq", "sqrt", "exp", "log"), ("f16", "f32", "f64")
 
 
-class _Documented(ctypes.Structure):
-    """``struct Documented`` of runtime/approximate.h."""
-
-    _fields_ = (("ulps", ctypes.c_double), ("all_ones", ctypes.c_uint64))
+_Documented = structure("approximate.h", "Documented")
+Drawing = structure("approximate.h", "Drawing")
 
 
-class Drawing(ctypes.Structure):
-    """``struct Drawing`` of runtime/approximate.h."""
-
-    _fields_ = (("results", ctypes.c_uint32), ("seed", ctypes.c_uint32), ("documented", ctypes.c_void_p))
-
-
-def drawing(results: Results, draw: int, generation: int) -> Drawing:
+def drawing(results: Results, draw: int, generation: int) -> ctypes.Structure:
     """The choice of results for a launch on a target of that generation; ``draw`` has 32 bits."""
     return Drawing(results, draw, ctypes.addressof(_documented(generation)))
 

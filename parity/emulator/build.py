@@ -29,6 +29,7 @@ from parity.emulator.image import image_of
 from parity.emulator.jit import SYMBOL, CompiledFunctions, runtime_version
 from parity.emulator.parse import bodies_of, kernel_code
 from parity.emulator.shadow import shadowed
+from parity.emulator.structures import structure
 from parity.emulator.threaded import Threaded, thread
 from parity.errors import SystemLacks
 from parity.toolchain.targets import Target
@@ -60,22 +61,13 @@ def _version() -> str:
     return digest(runtime_version(), *(p.read_bytes() for p in sorted(_HERE.glob("*.py"))))
 
 
-class _Program(ctypes.Structure):
-    """``struct Program`` of runtime/threaded.h."""
-
-    _fields_ = (
-        ("code", ctypes.c_uint64),
-        ("registers", ctypes.c_uint64),
-        ("count", ctypes.c_uint64),
-        ("vectors", ctypes.c_uint64),
-        ("constants", ctypes.c_uint64),
-    )
+_Program = structure("threaded.h", "Program")
 
 
 @dataclass(frozen=True)
 class Traits:
-    """What the text of a kernel and of the functions it calls says: whether it has barriers, compares and swaps, and
-    has an instruction of which an error is documented.
+    """Facts that the text of a kernel and of the functions it calls tells: whether it has barriers, compares and swaps,
+    and has an instruction of which an error is documented.
     """
 
     barriers: bool = False
@@ -94,7 +86,7 @@ class Executable:
     library: ctypes.CDLL
     symbol: str
     libraries: tuple[ctypes.CDLL, ...]
-    program: _Program | None = None
+    program: ctypes.Structure | None = None
     memory: tuple[np.ndarray[Any, Any], ...] = ()
     points: tuple[Point, ...] = ()
     traits: Traits = field(default_factory=Traits)
@@ -138,14 +130,14 @@ class Language(Protocol):
 
     @property
     def version(self) -> str:
-        """What decides it beside the listing and the files of this package; empty if nothing does."""
+        """All that decides it beside the listing and the files of this package; empty if nothing does."""
         return ""
 
     def parts(self, listing: str, name: str) -> Sequence[str]:
         """The texts that decide what the translation of a kernel is."""
 
     def traits(self, listing: str, name: str) -> Traits:
-        """What its text says."""
+        """The facts that its text tells."""
 
     def threaded(self, listing: str, name: str, target: Target, *, shadow: bool = False) -> Threaded:
         """Threaded code of a kernel; of one that rounds up and down if ``shadow``."""

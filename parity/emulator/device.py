@@ -44,6 +44,7 @@ from parity.emulator.memory import BASE, NO_RESERVE, Allocation, Bytes, DeviceMe
 from parity.emulator.parse import Instruction, bodies_of, kernel_code
 from parity.emulator.printing import RECORD, messages
 from parity.emulator.shadow import arithmetic_of, round_to_nearest
+from parity.emulator.structures import structure
 from parity.errors import ParityError, UsageError, nearest
 from parity.launch import BLOCK, Arithmetic
 from parity.toolchain.targets import Target, target
@@ -118,60 +119,7 @@ same before and behind it for an access to a known array: an index of 32 bits, t
 Triple = tuple[int, int, int]
 
 
-class _Context(ctypes.Structure):
-    """``struct Context`` of runtime/memory.h."""
-
-    _fields_ = (
-        ("data", ctypes.c_uint64),
-        ("state", ctypes.c_uint64),
-        ("base", ctypes.c_uint64),
-        ("size", ctypes.c_uint64),
-        ("dispatch", ctypes.c_uint64),
-        ("kernarg", ctypes.c_uint64),
-        ("image", ctypes.c_uint64),
-        ("lds", ctypes.c_uint64),
-        ("scratch", ctypes.c_uint64),
-        ("variables", ctypes.c_uint64),
-        ("lds_bytes", ctypes.c_uint32),
-        ("scratch_bytes", ctypes.c_uint32),
-        ("scratch_stride", ctypes.c_uint32),
-        ("budget", ctypes.c_int64),
-        ("checked", ctypes.c_uint32),
-        ("fault", ctypes.c_uint32),
-        ("instruction", ctypes.c_uint32),
-        ("lane", ctypes.c_uint32),
-        ("bytes", ctypes.c_uint32),
-        ("group", ctypes.c_uint32 * 3),
-        ("address", ctypes.c_uint64),
-        ("register_fill", ctypes.c_uint32),
-        ("inverted_register", ctypes.c_uint32),
-        ("seed", ctypes.c_uint32),
-        ("other", ctypes.c_uint32),
-        ("crossed", ctypes.c_uint32),
-        ("stacks", ctypes.c_uint64),
-        ("trace", ctypes.c_uint64 * len(_CELLS)),
-        ("trace_bytes", ctypes.c_uint64),
-        ("ordinal", ctypes.c_uint32),
-        ("running", ctypes.c_uint64),
-        ("program", ctypes.c_void_p),
-        ("mailbox", ctypes.c_uint64),
-        ("log", ctypes.c_uint64),
-        ("log_size", ctypes.c_uint64),
-        ("logged", ctypes.c_uint64),
-        ("lost", ctypes.c_uint64),
-        ("messages", ctypes.c_uint64),
-        ("reserve", ctypes.c_int64),
-        ("whole", ctypes.c_int64),
-        ("snapshot", ctypes.c_uint64),
-        ("watched", ctypes.c_uint64),
-        ("ticks", ctypes.c_uint64),
-        ("changes", ctypes.c_uint64),
-        ("compares", ctypes.c_uint32),
-        ("wave", ctypes.c_uint32),
-        ("random", ctypes.c_uint32),
-        ("turns", ctypes.c_uint32),
-        ("votes", ctypes.c_uint32 * 6),
-    )
+_Context = structure("memory.h", "Context")
 
 
 @dataclass(frozen=True)
@@ -531,7 +479,7 @@ class Device:
         if self._counted:
             ctypes.memset(loaded.counters, 0, ctypes.sizeof(loaded.counters))
         program = loaded.executable.program
-        context.program = ctypes.addressof(program) if program else None
+        context.program = ctypes.addressof(program) if program else 0
         switching = loaded.executable.traits.barriers or self._traced
         try:
             fault = loaded.launch(

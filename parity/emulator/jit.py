@@ -74,7 +74,7 @@ def _compiler() -> tuple[str, str]:
 
 
 def _processor() -> str:
-    """What identifies this processor, and what it can do; empty if the system does not say that."""
+    """The identity and the abilities of this processor; empty if the system does not tell them."""
     try:
         first, _, _ = Path("/proc/cpuinfo").read_text().partition("\n\n")
     except OSError:

@@ -21,7 +21,7 @@ _SYMBOL = re.compile(r"([\w.$]+)@(?:gotpc)?rel32@lo")
 _CALLER = re.compile(r"@\[ (\S+?:\d+):\d+")
 _HEADERS = ("/", f"{HEADERS_ALIAS}/", f"{HIP_ALIAS}/", f"{LIBRARY_ALIAS}/")
 _RELOAD = "-byte Folded Reload"
-"""What LLVM notes behind a load of what it spilled: a register, also one that nothing wrote."""
+"""The note of LLVM behind a load of what it spilled: a register, also one that nothing wrote."""
 _DISTANCE = re.compile(r"(@(?:gotpc)?rel32@(?:lo|hi))(?:\+(\d+)|-(\d+))?$")
 _LITERAL = re.compile(r"-?(?:0x[0-9a-fA-F]+|\d+)$")
 _MODIFIER_SPLIT = re.compile(r"\s+(?![^\[(]*[\])])")

@@ -59,7 +59,7 @@ def _right(call: Call, failing: Checked, vendor: Vendor, by: Subject | None, cho
 
 
 def _expected(call: Call, failing: Checked, by: Subject | None, chosen: tuple[str, ...]) -> Mapping[str, Expected]:
-    """What is expected of each output where the chosen inputs are FNUZ's; nothing if that is not known.
+    """The expectation of each output where the chosen inputs are FNUZ's; nothing if that is not known.
 
     Raises:
         ArithmeticError: see ``_read``.

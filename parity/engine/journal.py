@@ -132,7 +132,7 @@ def _lines(file: IO[bytes]) -> Iterator[tuple[bytes, int]]:
 
 
 def _checksum(text: bytes) -> bytes:
-    """How the line of an object begins."""
+    """The begin of the line of an object."""
     return b'{"sha256":"%s",' % hashlib.sha256(text).hexdigest().encode()
 
 

@@ -56,7 +56,7 @@ class Column:
 
     @property
     def kind(self) -> str:
-        """What it has in common with the columns of other targets: the evidence, or the library that computes."""
+        """The part that is the same for all targets: the evidence, or the library that computes."""
         return self.runner if self._is_library else self.evidence
 
     @property

@@ -175,6 +175,17 @@ def _runs(dtype: DType, index: Array, random: Array, points: Array) -> Array:
     return _special(dtype, index // np.uint64(RUN), random, points)
 
 
+def _extreme(dtype: DType, index: Array, random: Array, points: Array) -> Array:
+    """As ``runs``, of the ends of the type only: infinities, the largest numbers, NaN, the smallest ones, zeros."""
+    if dtype.is_float:
+        tiny = 2.0 ** (dtype.emin - dtype.precision + 1)
+        positive = (np.inf, float(dtype.max), tiny, 0.0)
+        ends = dtype.convert(np.array([*(-each for each in positive), np.nan, *positive], np.float64))
+    else:
+        ends = np.array([dtype.min, dtype.max, 0], dtype.numpy)
+    return ends[((index // np.uint64(RUN)) % np.uint64(len(ends))).astype(np.int64)]
+
+
 def _halfway(dtype: DType, index: Array, random: Array, points: Array) -> Array:
     """Halfway between two numbers of fewer bits, or next to that, where rounding twice goes wrong; a quarter of those
     that are no integers are about half of a unit in the last place of 1, which makes sums of the others ties.
@@ -210,6 +221,7 @@ STREAMS: dict[str, Stream] = {
     "probability": _between("0..1"),
     "runs": _runs,
     "halfway": _halfway,
+    "extreme": _extreme,
 }
 
 

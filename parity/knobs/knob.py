@@ -51,7 +51,7 @@ class Knob:
         return tuple(filter(None, self._pattern.sub("", _BETWEEN.join(flags)).split(_BETWEEN)))
 
     def described(self, flags: Sequence[str]) -> str:
-        """What is done to the flags of a project, in the words of a command line."""
+        """The change to the flags of a project, in the words of a command line."""
         return " ".join(self.flags or (f"without {' '.join(self._met(flags))}",))
 
     def _met(self, flags: Sequence[str]) -> list[str]:

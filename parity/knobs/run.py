@@ -28,7 +28,7 @@ LIMIT = 5
 
 
 class State(IntEnum):
-    """How a case is, from the best: the sides give the same bits, as far as both ran; they differ; one fails."""
+    """The state of a case, from the best: the sides give the same bits, as far as both ran; they differ; one fails."""
 
     SAME = 0
     DIFFERS = 1
@@ -36,7 +36,7 @@ class State(IntEnum):
 
 
 class Effect(StrEnum):
-    """What a knob does to a case."""
+    """The effect of a knob on a case."""
 
     GONE = "goes away"
     APPEARS = "fails"
@@ -62,7 +62,7 @@ class Answer:
         return max((each for each in states if each is not None), default=State.SAME)
 
     def effect(self, turned: Turn) -> Effect:
-        """What a knob does."""
+        """The effect of a knob."""
         if turned.error:
             return Effect.NOT_BUILT
         if turned.same:
@@ -202,7 +202,7 @@ def _ended(error: Died | Late, task: Task, suite: Suite, limit: float) -> tuple[
 
 
 def _turned(future: Future[Turn], subject: Subject, knob: Knob, how: str, suite: Suite, limit: float) -> Turn:
-    """What a worker found."""
+    """The answer of a worker."""
     try:
         return future.result()
     except (Died, Late) as error:

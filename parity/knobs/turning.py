@@ -40,7 +40,7 @@ class Subject:
 
 @dataclass(frozen=True)
 class Turn:
-    """What became of a case with a knob turned on the side of a column; without a knob, as it is built.
+    """The outcome of a case with a knob turned on the side of a column; without a knob, as it is built.
 
     ``how`` says what was done. ``records`` are those of the case, none if ``error`` says why it was not built.
     ``same`` says that the code is the same as without; ``changes`` are the lines whose instructions are others.

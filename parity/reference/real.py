@@ -19,7 +19,7 @@ import numpy as np
 from parity.dtypes import DType
 from parity.reference.rounding import Array, smallest, ulp_safe, unit_roundoff
 
-__all__ = ["FUNCTIONS", "Function", "doubles", "multiprecision"]
+__all__ = ["FUNCTIONS", "MathFunction", "doubles", "multiprecision"]
 
 _MP = gmpy2.context(precision=128)
 _ROOT_HALF = math.sqrt(0.5)
@@ -33,7 +33,7 @@ Budget = Callable[[Array, Any, Array, DType, Callable[[str], float]], Array]
 
 
 @dataclass(frozen=True)
-class Function:
+class MathFunction:
     """A real function of one variable and perhaps a parameter.
 
     ``wide(x, p)`` gives float64 from float64; ``mp(x, p)`` an MPFR number of 128 bits from Python floats.
@@ -46,7 +46,7 @@ class Function:
     budget: Budget
 
 
-def multiprecision(function: Function, x: Array, p: Any) -> tuple[Array, Array]:
+def multiprecision(function: MathFunction, x: Array, p: Any) -> tuple[Array, Array]:
     """The exact value as float64 plus float64: nearest double, and what is missing from it.
 
     An exact value beyond the doubles is given as the largest double plus the excess.
@@ -192,18 +192,18 @@ def _elu_budget(x: Array, alpha: Any, r: Array, dtype: DType, accuracy: Callable
     return np.where(x >= 0, 0.0, error)
 
 
-FUNCTIONS: dict[str, Function] = {
-    "exp": Function(lambda x, _: np.exp(x), lambda x, _: _MP.exp(x), _plain("exp")),
-    "log": Function(lambda x, _: np.log(x), _mp_log, _plain("log")),
-    "sin": Function(lambda x, _: np.sin(x), lambda x, _: _MP.sin(x), _plain("sin")),
-    "cos": Function(lambda x, _: np.cos(x), lambda x, _: _MP.cos(x), _plain("cos")),
-    "tanh": Function(lambda x, _: np.tanh(x), lambda x, _: _MP.tanh(x), _tanh_budget),
-    "erf": Function(lambda x, _: _erf(x), lambda x, _: _MP.erf(x), _plain("erf")),
-    "normcdf": Function(lambda x, _: _normcdf(x), _mp_normcdf, _plain("normcdf")),
-    "pow": Function(_pow, _mp_pow, _power_budget),
-    "gelu": Function(lambda x, _: _gelu(x), _mp_gelu, _gelu_budget),
-    "gelu_erf": Function(lambda x, _: x * _normcdf(x), lambda x, _: _MP.mul(x, _mp_normcdf(x)), _gelu_erf_budget),
-    "silu": Function(lambda x, _: _silu(x), lambda x, _: _MP.mul(x, _mp_sigmoid(x)), _sigmoid_budget),
-    "sigmoid": Function(lambda x, _: _sigmoid(x), lambda x, _: _mp_sigmoid(x), _sigmoid_budget),
-    "elu": Function(_elu, _mp_elu, _elu_budget),
+FUNCTIONS: dict[str, MathFunction] = {
+    "exp": MathFunction(lambda x, _: np.exp(x), lambda x, _: _MP.exp(x), _plain("exp")),
+    "log": MathFunction(lambda x, _: np.log(x), _mp_log, _plain("log")),
+    "sin": MathFunction(lambda x, _: np.sin(x), lambda x, _: _MP.sin(x), _plain("sin")),
+    "cos": MathFunction(lambda x, _: np.cos(x), lambda x, _: _MP.cos(x), _plain("cos")),
+    "tanh": MathFunction(lambda x, _: np.tanh(x), lambda x, _: _MP.tanh(x), _tanh_budget),
+    "erf": MathFunction(lambda x, _: _erf(x), lambda x, _: _MP.erf(x), _plain("erf")),
+    "normcdf": MathFunction(lambda x, _: _normcdf(x), _mp_normcdf, _plain("normcdf")),
+    "pow": MathFunction(_pow, _mp_pow, _power_budget),
+    "gelu": MathFunction(lambda x, _: _gelu(x), _mp_gelu, _gelu_budget),
+    "gelu_erf": MathFunction(lambda x, _: x * _normcdf(x), lambda x, _: _MP.mul(x, _mp_normcdf(x)), _gelu_erf_budget),
+    "silu": MathFunction(lambda x, _: _silu(x), lambda x, _: _MP.mul(x, _mp_sigmoid(x)), _sigmoid_budget),
+    "sigmoid": MathFunction(lambda x, _: _sigmoid(x), lambda x, _: _mp_sigmoid(x), _sigmoid_budget),
+    "elu": MathFunction(_elu, _mp_elu, _elu_budget),
 }

@@ -82,7 +82,7 @@ class Failure:
         return failure_text(self, Reproduction())
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """What a notebook shows."""
+        """The text that a notebook shows."""
         printer.text(str(self))
 
     @property
@@ -152,7 +152,7 @@ def _alike(one: CaseRecord, other: CaseRecord) -> bool:
 
 
 def _seen(record: CaseRecord) -> tuple[object, ...]:
-    """What shows of a failure of one case, but for the reason."""
+    """All that shows of a failure of one case, but for the reason."""
     small = record.minimal or record
     verdict = small.verdict
     against = small.against or record.against

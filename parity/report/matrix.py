@@ -175,7 +175,7 @@ class Matrix:
         return f"{plain(self)}\n{summary(self)}"
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """What a notebook shows."""
+        """The text that a notebook shows."""
         printer.text(str(self))
 
     def with_recall(self, recall: Recall) -> Matrix:

@@ -132,7 +132,7 @@ def as_dict(answer: Answer, sources: Path) -> Mapping[str, Any]:
 
 
 def _nothing(answer: Answer) -> Iterator[str]:
-    """What it means that no knob answers."""
+    """The meaning of no knob answering."""
     tried = sum(answer.effect(each) is Effect.NONE for each in answer.turns)
     same = sum(answer.effect(each) is Effect.SAME for each in answer.turns)
     built = f"{tried} other {'builds were' if tried != 1 else 'build was'} tried"
@@ -167,7 +167,7 @@ def _row(answer: Answer, turned: Turn, built: Turn) -> list[tables.Cell]:
 
 
 def _verdict(turned: Turn) -> str:
-    """What became of the case on the side that is built again, and on the other one if that is what fails."""
+    """The outcome of the case on the side that is built again, and on the other one if that is what fails."""
     assert turned.record is not None
     own = turned.record
     other = next((each for each in turned.records if each is not own and each.verdict.failed), None)
@@ -224,7 +224,7 @@ def _failing(turned: Turn) -> str:
 
 
 def _detail(turned: Turn) -> list[str]:
-    """What a kernel does wrong with a knob turned."""
+    """The details of the failures of a kernel with a knob turned."""
     return [line for each in turned.records if each.verdict.failed for line in each.verdict.detail.splitlines()]
 
 

@@ -16,8 +16,8 @@ from parity.runners.recording import Recording
 from parity.runners.timing import Timings
 
 __all__ = [
-    "Choosing", "Counting", "Covering", "Describing", "Drawing", "Explaining", "Replaying", "Shadowing", "Shared",
-    "Timed",
+    "Choosing", "Counting", "Covering", "Describing", "Drawing", "Explaining", "Numbered", "Replaying", "Shadowing",
+    "Shared", "Timed",
     "described", "replayed", "usual_targets",
 ]  # fmt: skip
 
@@ -93,6 +93,16 @@ class Describing(Protocol):
 
     def describe(self) -> Mapping[str, str]:
         """The device ("gpu") and its software, for a record or a recording."""
+
+
+@runtime_checkable
+class Numbered(Protocol):
+    """A runner of GPUs that have numbers; ``visible`` is the variable that shows a process only some of them."""
+
+    visible: str
+
+    def numbered(self) -> Sequence[str]:
+        """The target of each GPU of this machine, by its number."""
 
 
 @runtime_checkable

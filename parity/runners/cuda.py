@@ -46,6 +46,7 @@ class Cuda:
     name = "cuda"
     evidence = Evidence.HARDWARE
     vendor: Vendor = "cuda"
+    visible = "CUDA_VISIBLE_DEVICES"
 
     def probe(self) -> Probe:
         """Needs CuPy, nvcc, and a GPU with its driver. CuPy is imported only if it is there."""
@@ -62,6 +63,10 @@ class Cuda:
     def targets(self) -> tuple[str, ...]:
         """The architectures of the GPUs: none where there is no GPU or no CuPy."""
         return tuple(dict.fromkeys(capabilities())) if self.probe().available else ()
+
+    def numbered(self) -> list[str]:
+        """The target of each GPU, by its number."""
+        return capabilities()
 
     def describe(self) -> dict[str, str]:
         """The GPUs, the driver, and the versions of CUDA, CuPy and nvcc."""

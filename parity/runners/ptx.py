@@ -7,13 +7,10 @@ from parity.emulator.ptx import PtxDevice
 from parity.runners.base import Evidence, Probe, Session, Vendor, lacking
 from parity.runners.emulated import INSTRUCTIONS, DeviceSession
 from parity.toolchain import nvcc
-from parity.toolchain.targets import LIMITS, target
+from parity.toolchain.targets import CUDA_TARGET, LIMITS, target
 from parity.zig import zig
 
-__all__ = ["MEASURED", "PtxRunner"]
-
-MEASURED = "sm_90"
-"""The target of the H200, whose results all instructions give (docs/ptx.md)."""
+__all__ = ["PtxRunner"]
 
 
 class PtxRunner:
@@ -37,7 +34,7 @@ class PtxRunner:
 
     def usual(self) -> tuple[str, ...]:
         """That of the GPU on which PTX's instructions were measured."""
-        return (MEASURED,)
+        return (CUDA_TARGET,)
 
     def open(self, target: str, *, checked: bool = True) -> Session:
         # Without checks PTX runs no faster, so they stay.

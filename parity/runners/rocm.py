@@ -42,6 +42,7 @@ class Rocm:
 
     name = "rocm"
     vendor: Vendor = "amd"
+    visible = "HIP_VISIBLE_DEVICES"
 
     @property
     def evidence(self) -> Evidence:
@@ -65,6 +66,10 @@ class Rocm:
         if not self.probe().available:
             return ()
         return tuple(dict.fromkeys(gpu.target for gpu in gpus() if gpu.target in TARGETS))
+
+    def numbered(self) -> list[str]:
+        """The target of each GPU, by its number."""
+        return [gpu.target for gpu in gpus()]
 
     def describe(self) -> dict[str, str]:
         """The GPUs, the versions of driver and runtime, hip-python and the compiler."""

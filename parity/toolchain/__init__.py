@@ -14,10 +14,11 @@ from parity.toolchain.rocm import chosen as chosen_rocm
 from parity.toolchain.rocm import installed as installed_rocm
 from parity.toolchain.sources import forget_folders
 from parity.toolchain.store import MissingKernel, ModuleStore
-from parity.toolchain.targets import DEFAULT_TARGETS, TARGETS, Target, target
+from parity.toolchain.targets import CUDA_TARGET, DEFAULT_TARGETS, TARGETS, Target, target
 from parity.toolchain.translators import HIPIFIERS, HIPIFY, chosen_hipifier
 
 __all__ = [
+    "CUDA_TARGET",
     "DEFAULT_TARGETS",
     "HELPFUL",
     "HIPIFIERS",

@@ -83,7 +83,7 @@ _FILE = re.compile(r'^(\s*\.file\s+\d+\s+)"([^"]*)"', re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class _Place:
+class _Candidate:
     """A place where nvcc may be, and in words what led there."""
 
     path: Path
@@ -121,7 +121,7 @@ def headers() -> Path:
     return _headers(nvcc())
 
 
-def _found() -> _Place:
+def _found() -> _Candidate:
     by_wheels = os.environ.get(VARIABLE) == WHEELS
     for place in _wheels() if by_wheels else _places():
         if place.path.is_file() and os.access(place.path, os.X_OK):
@@ -350,18 +350,18 @@ def _version(path: Path) -> str:
     return zig.completed([path, "--version"]).stdout
 
 
-def _places() -> Iterator[_Place]:
+def _places() -> Iterator[_Candidate]:
     if found := shutil.which("nvcc"):
-        yield _Place(Path(found), "on PATH")
+        yield _Candidate(Path(found), "on PATH")
     for variable in ("CUDA_HOME", "CUDA_PATH"):
         if root := os.environ.get(variable):
-            yield _Place(Path(root, "bin", "nvcc"), f"by ${variable}")
-    yield _Place(_DEFAULT, "where CUDA is installed by default")
+            yield _Candidate(Path(root, "bin", "nvcc"), f"by ${variable}")
+    yield _Candidate(_DEFAULT, "where CUDA is installed by default")
     yield from _wheels()
 
 
-def _wheels() -> Iterator[_Place]:
+def _wheels() -> Iterator[_Candidate]:
     spec = importlib.util.find_spec("nvidia")
     for folder in (spec.submodule_search_locations or []) if spec else []:
         for path in sorted(Path(folder).glob("cu*/bin/nvcc"), reverse=True):
-            yield _Place(path, "of the Python package nvidia-cuda-nvcc")
+            yield _Candidate(path, "of the Python package nvidia-cuda-nvcc")

@@ -269,7 +269,7 @@ def repaired(
 
 
 def _sides(error: Diagnostic, texts: Mapping[str, str], device: frozenset[str]) -> Iterator[LeftOut]:
-    """What a definition says of its side and its declaration does not, or the reverse: nvcc takes both for both."""
+    """The words on its side that only a definition has, or only its declaration: nvcc takes both for both."""
     if error.previous and error.previous[0] in texts:
         places = [error.places[0], error.previous]
     else:  # clang does not say it of templates

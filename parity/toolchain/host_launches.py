@@ -80,7 +80,7 @@ def host_launches(text: str) -> dict[str, tuple[HostLaunch, ...]]:
 
 
 class _Names:
-    """What the names of a file stand for, by the place where it says so."""
+    """The values of the names in a file, by the place where it gives them."""
 
     def __init__(self, text: str) -> None:
         self._values: dict[str, list[tuple[int, str]]] = {}
@@ -146,7 +146,7 @@ class _Names:
 
     @staticmethod
     def _last(table: Mapping[str, list[tuple[int, str]]], name: str, at: int) -> str | None:
-        """What a name was given last before a place, else first behind it."""
+        """The value that a name was given last before a place, else first behind it."""
         said = table.get(name, [])
         before = [text for place, text in said if place <= at]
         return before[-1] if before else said[0][1] if said else None

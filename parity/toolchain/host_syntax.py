@@ -59,7 +59,7 @@ _WORD_BYTES = re.compile(rb"[A-Za-z_]\w*")
 _KERNEL = re.compile(r"__global__\b[\s\S]*?\bvoid\b(?:\s+__\w+__(?:\s*\((?:[^()]|\([^()]*\))*\))?)*\s+(\w+)\s*\(")
 """The head of a kernel up to its name."""
 _NUMBER = "32"
-"""What a template wants that is a number which nothing says: a size that fits a warp and most tiles."""
+"""The number for a template where nothing says one: a size that fits a warp and most tiles."""
 _UNKNOWN = "?"
 _COMMA = re.compile(r",(?![^<>]*>)")
 _LITERAL = re.compile(r"\(?-?(?:0[xX][0-9a-fA-F]+|\d+)[uUlL]*\)?|true|false")
@@ -278,7 +278,7 @@ def first_length_at(text: str, line: int, column: int, name: str) -> tuple[Piece
 
 
 def attributes_at(text: str, line: int, column: int, device: frozenset[str]) -> tuple[tuple[str, ...], Piece] | None:
-    """What says before the name at a place for which side its function is, and the place before all of that.
+    """The words before the name at a place that say for which side its function is, and the place before all of them.
 
     None if no function is declared or defined there.
     """
@@ -442,7 +442,7 @@ def guessed(text: str, texts: Sequence[str] = ()) -> Iterator[Instantiation]:
 
 
 def _default(parameter: tree_sitter.Node, texts: Sequence[str]) -> str:
-    """What to give a template for a parameter of which nothing says anything; empty if it has a default."""
+    """The argument of a template for a parameter of which nothing says anything; empty if it has a default."""
     if parameter.type.startswith("optional_"):
         return ""
     named = parameter.child_by_field_name("type")

@@ -1,7 +1,7 @@
 """The targets a module can be built for: a row of ``targets.csv`` per AMD target; CUDA's follow from their names.
 
 All that parity knows of a target by its name stands in its row, also what ``noxfile.py`` and the workflow of GitHub
-Actions run. A row of a CUDA target has its limits alone.
+Actions run. A row of a CUDA target has its limits, and whether it is the one that stands for all.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Literal
 from parity.errors import UsageError, nearest
 from parity.files import rows_of
 
-__all__ = ["DEFAULT_TARGETS", "LIMITS", "TABLE", "TARGETS", "Limits", "Target", "read", "target"]
+__all__ = ["CUDA_TARGET", "DEFAULT_TARGETS", "LIMITS", "TABLE", "TARGETS", "Limits", "Target", "read", "target"]
 
 TABLE = Path(__file__).with_suffix(".csv")
 
@@ -116,6 +116,9 @@ TARGETS, LIMITS = read(TABLE)
 
 DEFAULT_TARGETS = tuple(target.name for target in TARGETS.values() if target.default)
 """The targets of a run that names none. Every ROCm that is still in use knows the first one."""
+
+CUDA_TARGET = next(row["name"] for row in rows_of(TABLE) if row["default"] and not row["isa"])
+"""CUDA's target where none is named: that of the H200, whose results PTX's instructions give (docs/ptx.md)."""
 
 
 def target(name: str) -> Target:

@@ -18,9 +18,10 @@ from negating import FRAGILE, IDLE, NEGATING, STEADY, plan_for
 
 from parity.cache import Cache
 from parity.cluster import connection, content, messages, pool, remote
-from parity.cluster.connection import Cluster, Place, Start, inside, need_dask
+from parity.cluster.connection import Cluster, Site, Start, inside, need_dask
 from parity.cluster.host import Host
 from parity.cluster.messages import Answer, Offer, Offered, Request
+from parity.cluster.workers import starts
 from parity.compare import Status
 from parity.documents import packed, unpacked
 from parity.engine import Column, Plan, outcomes, recording_journal, run, worker
@@ -68,7 +69,7 @@ def plugin(installed, tmp_path, monkeypatch):
 @contextlib.contextmanager
 def cluster_of(*workers: Start):
     need_dask()
-    found = Cluster(Place(), lambda where: inside(workers))
+    found = Cluster(Site(), lambda where: inside(workers))
     try:
         found.open()
         yield found
@@ -250,7 +251,7 @@ def test_other_versions_are_refused_with_both(monkeypatch):
     request = Request(there, "run", "0" * 64, (), b"", 1.0)
     answer = Host(1, "gpu1").answer(request, lambda digest: b"")
     assert answer.how == "refused" and "parity is 0.1" in answer.text and "9.9 at the client" in answer.text
-    found = Cluster(Place(), lambda where: inside([]))
+    found = Cluster(Site(), lambda where: inside([]))
     monkeypatch.setattr(found, "_thread", threading.Thread())
     offer = Offer("gpu1", there, 1, (), {})
     monkeypatch.setattr(found, "_open", lambda: None)
@@ -261,7 +262,7 @@ def test_other_versions_are_refused_with_both(monkeypatch):
 
 def test_the_runners_of_a_cluster_are_those_of_its_workers():
     h200 = Offered("cuda", Evidence.HARDWARE, "cuda", ("sm_90",), ("sm_90",), {"gpu": "NVIDIA H200"})
-    cluster = Cluster(Place(), lambda where: inside([]))
+    cluster = Cluster(Site(), lambda where: inside([]))
     cluster.offers = (Offer("gpu1", {}, 1, (h200,), {}), Offer("gpu2", {}, 1, (h200,), {}))
     found = cluster.available("cuda")
     assert (found.targets(), cluster.describe("cuda")) == (("sm_90",), {"gpu": "NVIDIA H200"})
@@ -279,7 +280,7 @@ def test_the_runners_of_a_cluster_are_those_of_its_workers():
     ],
 )
 def test_places(text, address, jobs):
-    found = connection.place(text)
+    found = connection.site(text)
     assert (found.address, found.jobs) == (address, jobs)
     connection.trusted(found, insecure=False)
 
@@ -287,20 +288,20 @@ def test_places(text, address, jobs):
 def test_a_file_of_dask_s_configuration_names_a_place(tmp_path):
     path = tmp_path / "dask.yaml"
     path.write_text("scheduler-address: tls://a:1\ndistributed:\n  comm:\n    require-encryption: true\n")
-    found = connection.place(str(path))
+    found = connection.site(str(path))
     assert (found.address, found.settings["distributed"]["comm"]["require-encryption"]) == ("tls://a:1", True)
     path.write_text('{"type": "Scheduler", "address": "tcp://127.0.0.1:1"}')
-    assert connection.place(str(path)).address == "tcp://127.0.0.1:1"
+    assert connection.site(str(path)).address == "tcp://127.0.0.1:1"
     path.write_text("a: b")
     with pytest.raises(UsageError, match="names no scheduler"):
-        connection.place(str(path))
+        connection.site(str(path))
     with pytest.raises(UsageError, match="neither the address of a scheduler nor a file"):
-        connection.place("nowhere")
+        connection.site("nowhere")
 
 
 @pytest.mark.parametrize("address", ["tcp://10.0.0.5:8786", "tcp://scheduler:8786", "ws://10.1.1.1:80"])
 def test_a_scheduler_elsewhere_without_tls_is_refused(address):
-    where = Place(address)
+    where = Site(address)
     with pytest.raises(UsageError, match=r"can run any code.*--insecure-cluster"):
         connection.trusted(where, insecure=False)
     connection.trusted(where, insecure=True)
@@ -344,7 +345,7 @@ def test_a_worker_that_is_killed_costs_nothing_but_time(suite, tmp_path):
     try:
         while not file.exists() or not file.read_text().endswith("}"):
             time.sleep(0.05)
-        address = connection.place(str(file)).address
+        address = connection.site(str(file)).address
         for name in ("one", "two"):
             command = [sys.executable, "-c", WORKER, address, name]
             workers.append(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL))
@@ -360,3 +361,13 @@ def test_a_worker_that_is_killed_costs_nothing_but_time(suite, tmp_path):
         for each in [*workers, scheduler]:
             each.kill()
             each.wait()
+
+
+def test_each_gpu_has_a_worker_that_sees_no_other():
+    gpus = ("cuda sm_90", "rocm gfx90a", "cuda sm_90")
+    found = list(starts(6, gpus))
+    assert [each.environment for each in found] == [
+        {"CUDA_VISIBLE_DEVICES": "0"}, {"HIP_VISIBLE_DEVICES": "0"}, {"CUDA_VISIBLE_DEVICES": "1"},
+    ]  # fmt: skip
+    assert [each.slots for each in found] == [2, 2, 2]
+    assert all("emulated" in each.resources for each in found)  # which every machine has

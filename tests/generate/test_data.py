@@ -27,7 +27,7 @@ def test_any_window_is_a_piece_of_the_whole(stream, dtype):
         assert piece.tobytes() == whole[start - 100 : start - 100 + count].tobytes()
 
 
-@pytest.mark.parametrize("stream", [s for s in STREAMS if s not in ("points", "sorted", "runs")])
+@pytest.mark.parametrize("stream", [s for s in STREAMS if s not in ("points", "sorted", "runs", "extreme")])
 @pytest.mark.parametrize("dtype", USED, ids=str)
 def test_a_window_is_never_constant(stream, dtype):
     for start in (0, 1000, 123456):
@@ -90,6 +90,15 @@ def test_normal_data_have_the_spread_they_claim():
 def test_small_data_are_whole_numbers_whose_sums_are_exact(dtype):
     values = elements("small", dtype, 0, 400, "x").astype(np.float64)
     assert set(values) == set(range(0 if dtype.kind == "uint" else -4, 5))
+
+
+def test_extremes_come_in_runs_and_the_least_first():
+    f32 = elements("extreme", DTYPES["f32"], 0, 9 * 64)
+    assert f32[:64].tolist() == [-np.inf] * 64 and np.isnan(f32[4 * 64 : 5 * 64]).all()
+    tiny = 2.0**-149
+    assert f32[::64].tolist()[5:] == [np.inf, DTYPES["f32"].max, tiny, 0.0] and f32[2 * 64] == -tiny
+    assert elements("extreme", DTYPES["u8"], 0, 3 * 64)[::64].tolist() == [0, 255, 0]
+    assert elements("extreme", DTYPES["f8_e4m3"], 0, 1).astype(float).tolist() == [-448]
 
 
 def test_runs_hold_one_special_value_after_the_other():

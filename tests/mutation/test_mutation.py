@@ -12,7 +12,7 @@ from parity.application import Settings as Drawing
 from parity.application.leading import found_by
 from parity.application.mutated import JOURNAL, plant
 from parity.cli import main
-from parity.cluster.connection import Cluster, Place, Start, inside, need_dask
+from parity.cluster.connection import Cluster, Site, Start, inside, need_dask
 from parity.mutation import Outcome, Reason, Settings, read_recall
 from parity.suite import find_suite
 
@@ -106,7 +106,7 @@ def test_workers_elsewhere_find_the_same(prepared, source, instructions, tmp_pat
     """Faults, cases led by coverage and counts, on a worker of a cluster that has nothing but what travels to it."""
     pytest.importorskip("distributed")
     need_dask()
-    cluster = Cluster(Place("elsewhere"), lambda where: inside([Start("one", 1, {"emulated": 1})]))
+    cluster = Cluster(Site("elsewhere"), lambda where: inside([Start("one", 1, {"emulated": 1})]))
     there = replace(prepared, run=replace(prepared.run, cluster=cluster))
     try:
         cluster.open()

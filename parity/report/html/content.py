@@ -40,7 +40,7 @@ DIGITS = 4
 
 
 CLASSES = {row["class"]: row["meaning"] for row in rows_of(Path(__file__).with_name("classes.csv"))}
-"""What each class of failures means, and what it often comes from, by its name; one that is not here goes without."""
+"""The meaning and the usual causes of each class of failures, by its name; one that is not here goes without."""
 
 MOST_CASES = 5_000
 """Cases of a comparison that are listed; two runs of other seeds have no case in common."""
