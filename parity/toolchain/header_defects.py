@@ -1,8 +1,9 @@
 """Known defects of AMD's headers: functions that do something else than CUDA's documentation says.
 
 The table ``header_defects.csv`` has a row for each: names of which one must be in the source as well, names that must
-not (a function of that name for another type is right), the first and the last HIP version in which it was seen (the
-last is empty if it is in the newest that was looked at), what happens, and the way round.
+not (a function of that name for another type is right; ``unnamed-namespace`` is one beside HIP's header of halves), the
+first and the last HIP version in which it was seen (the last is empty if it is in the newest that was looked at), what
+happens, and the way round.
 ``tests/toolchain/test_header_defects.py`` shows each of them by executing it.
 """
 
@@ -23,6 +24,8 @@ __all__ = ["Defect", "defects", "table"]
 
 TABLE = Path(__file__).with_name("header_defects.csv")
 OPERATOR = "operator"
+_UNNAMED, _HALVES = "unnamed-namespace", "hip/hip_fp16.h"
+_NAMESPACE = re.compile(r"\bnamespace\s*\{")
 
 # Between blanks, for they may be around template arguments as well.
 _OPERATORS = {"<": r"(?<=\s)<(?=\s)", ">": r"(?<=\s)>(?=\s)"}
@@ -86,6 +89,8 @@ def defects(files: Mapping[str, str], version: tuple[int, ...]) -> tuple[Finding
     A name is reported once per file. An operator is reported where an operand is visibly of the type.
     """
     everywhere = {name for text in files.values() for name in identifiers(text)}
+    if _HALVES in everywhere and any(_NAMESPACE.search(code(text)) for text in files.values()):
+        everywhere.add(_UNNAMED)
     rows = [
         each
         for each in table()

@@ -117,9 +117,10 @@ def after_errors(source: Source, vendor: str, error: CompileError) -> Iterator[V
         flags.append(Variant("switches", (ARCH,)))
         flags.append(Variant("newest", (ARCH, *_VERSIONS)))
     # One of them, which is compiled and then has variants of its own: all would be all of their combinations.
-    yield from itertools.islice((each for each in flags if each.of(source)), 1)
+    first = list(itertools.islice((each for each in flags if each.of(source)), 1))
+    yield from first
     yield from _wholes(source)
-    if cudas := tuple(filter(_CUDAS.search, switches_asked(source))):
+    if not first and (cudas := tuple(filter(_CUDAS.search, switches_asked(source)))):
         yield Variant("cuda", cudas)
     if vendor == "amd":
         yield Variant("libraries", _OF_NVIDIA)

@@ -16,6 +16,12 @@ INTEGERS = np.array([5, 3, 2**31 - 1, -(2**31), 2051, -2051], np.int32)
 SOURCE = """
 #include <cuda_fp16.h>
 #include <cuda_bf16.h>
+namespace {
+#define FOUND(f)                                                                                                       \
+    template <class T> __device__ auto found##f(T x, int) -> decltype(f(x), 0) { return 1; }                          \
+    template <class T> __device__ int found##f(T, ...) { return 0; }
+FOUND(__ldg) FOUND(__ldca) FOUND(__ldcg) FOUND(__ldcs)
+}
 __device__ int bits(__nv_bfloat16 x) { unsigned short b; __builtin_memcpy(&b, &x, 2); return b; }
 __device__ unsigned bits(__nv_bfloat162 x) { unsigned b; __builtin_memcpy(&b, &x, 4); return b; }
 extern "C" __global__ void shown(const float* x, const int* i, const double* d, long long* out) {
@@ -70,6 +76,7 @@ SHOWN: dict[tuple[str, str], tuple[str, int]] = {
     ("__urhadd", ""): ("__urhadd(u2, u2)", 2**32 - 2),
     ("__fmul_rn", ""): ("__fsub_rn(__fmul_rn(x[5] / x[4], x[2] / x[7]), x[5] / x[4] * (x[2] / x[7])) != 0", 0),
     ("__dmul_rn", ""): ("__dsub_rn(__dmul_rn(d[0] / 3, d[0] / 7), d[0] / 3 * (d[0] / 7)) != 0", 0),
+    **{(f"__ld{k}", ""): (f"found__ld{k}(x, 0)", 1) for k in ("g", "ca", "cg", "cs")},
     ("__sad", ""): ("__sad(i[2] - 9, i[3] + 9, 7u)", 2**32 - 1 - 18 + 7),
 }  # fmt: skip
 # Of all 65536 numbers, rather than of one.
@@ -150,6 +157,12 @@ def test_a_name_is_reported_where_headers_of_the_version_have_the_defect():
     assert reported(text, (6, 2, 41134)) == [("__hadd", 1)]
     assert reported(text, (6, 3)) == reported(text, (5, 1)) == []
     assert reported("__half h; " + text) == []  # that of halves is right
+
+
+def test_what_functions_of_halves_hide_is_reported_beside_an_unnamed_namespace():
+    text = "#include <hip/hip_fp16.h>\nnamespace { __device__ float f(const float* x) { return __ldg(x); } }\n"
+    assert reported(text) == [("__ldg", 2)]
+    assert reported(text.replace("namespace", "namespace a")) == reported(text.replace("fp16", "other")) == []
 
 
 def test_the_advice_says_what_happens_and_what_to_do():
