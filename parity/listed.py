@@ -43,6 +43,7 @@ WALKS = (
     Walk("more elements than threads, from the second one on", "1030+1", "launch=1x32"),
     Walk("more elements than threads, in five dims, rows with gaps", "2x3x1x2x5:42,14,14,7,1", "launch=1x32"),
     Walk("one thread per block, rows with gaps, from the sixth element on", "4x7x1:29,4,2+5", "launch=4096x1"),
+    Walk("one element, without dims", "()", "launch=2x33"),
     Walk("more elements than threads, special values", "2051", "launch=2x33", data="special"),
     Walk(
         "more elements than threads, halfway between numbers of fewer bits",
