@@ -21,10 +21,11 @@ def test_every_case_can_be_launched(suite, text):
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.title)
 def test_calls_take_the_tensors_of_their_case(suite, operation):
-    op = suite.op(suite.parse(operation.case).op)
+    case = suite.parse(operation.case)
+    tensors = {*suite.op(case.op).inputs, "out"} & set(case.layouts) | {"out"}
     for call in (operation.torch, operation.cupy):
         if call:
-            assert set(list(inspect.signature(call).parameters)[1:]) == {*op.inputs, "out"}
+            assert set(list(inspect.signature(call).parameters)[1:]) == tensors
 
 
 def row(triton=5e-6, cupy=4e-6):
