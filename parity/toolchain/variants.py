@@ -165,13 +165,10 @@ def _switched(source: Source, names: tuple[str, ...]) -> Source | None:
 
 def _lanes(source: Source, names: Iterable[str]) -> Iterator[Switch]:
     """Macros that nothing defines and whose names say that they are the lanes of a wavefront, at their first places."""
+    why = "a guess by its name: the lanes of a wavefront, 64 on gfx9 and 32 elsewhere"
     for name in filter(_LANES.fullmatch, names):
-        for path, text in source.files.items():
-            if match := re.search(rf"\b{name}\b", code(text)):
-                value = "__AMDGCN_WAVEFRONT_SIZE__"
-                why = "a guess by its name: the lanes of a wavefront, 64 on gfx9 and 32 elsewhere"
-                yield Switch(f"-D{name}={value}", path, text.count("\n", 0, match.start()) + 1, why=why)
-                break
+        if place := _first(source, re.compile(rf"\b{name}\b"), code):
+            yield Switch(f"-D{name}=__AMDGCN_WAVEFRONT_SIZE__", *place, why=why)
 
 
 def _for_cuda(source: Source, names: tuple[str, ...]) -> Source | None:
@@ -179,10 +176,8 @@ def _for_cuda(source: Source, names: tuple[str, ...]) -> Source | None:
     found: list[Switch] = []
     for name in (name for name in names if _CUDAS.search(name) and not is_against_cuda(name)):
         asks = re.compile(rf"^[ \t]*#[ \t]*(?:if|ifdef|elif)\b[^\n]*\b{name}\b", re.MULTILINE)
-        places = ((path, asks.search(text)) for path, text in source.files.items())
-        if place := next(((path, match) for path, match in places if match), None):
-            path, match = place
-            found.append(Switch(f"-D{name}", path, source.files[path].count("\n", 0, match.start()) + 1))
+        if place := _first(source, asks):
+            found.append(Switch(f"-D{name}", *place))
     return _with(source, tuple(found))
 
 
@@ -206,12 +201,10 @@ def _of_headers(source: Source, names: tuple[str, ...]) -> Source | None:
     _, asks, why = _HEADERS[header]
     if source.ported or header in source.side.forced:
         return None
-    for path, text in source.files.items():
-        if match := asks.search(code(text)):
-            line = text.count("\n", 0, match.start()) + 1
-            said = Switch(f"-include {header}", path, line, f'hip-force-include = ["{header}"]', why=why)
-            side = replace(source.side, forced=(*source.side.forced, header))
-            return replace(source, side=side, switches=(*source.switches, said), repairs=Repairs())
+    if place := _first(source, asks, code):
+        said = Switch(f"-include {header}", *place, f'hip-force-include = ["{header}"]', why=why)
+        side = replace(source.side, forced=(*source.side.forced, header))
+        return replace(source, side=side, switches=(*source.switches, said), repairs=Repairs())
     return None
 
 
@@ -230,9 +223,13 @@ def _arch_asked(source: Source) -> Iterator[Switch]:
 
 def _asked(source: Source, macro: str) -> tuple[Path, int] | None:
     """The first place with a condition that asks for a macro."""
-    asks = re.compile(_ASKS.format(macro), re.MULTILINE)
+    return _first(source, re.compile(_ASKS.format(macro), re.MULTILINE))
+
+
+def _first(source: Source, pattern: re.Pattern[str], read: Callable[[str], str] = str) -> tuple[Path, int] | None:
+    """The first file and line that a pattern matches in what ``read`` leaves of a text, each thing at its place."""
     for path, text in source.files.items():
-        if match := asks.search(text):
+        if match := pattern.search(read(text)):
             return path, text.count("\n", 0, match.start()) + 1
     return None
 
