@@ -10,6 +10,7 @@ from hashlib import sha256
 from parity.codeobject import CodeObject
 from parity.engine import CaseRecord, Column, Task, columns_of
 from parity.errors import NotAvailable, UsageError
+from parity.found import SUFFIX
 from parity.op import Entry
 from parity.options import CUDA_SIDE, DEFAULT_RUNNER
 from parity.runners import Evidence, OpRunner, Runner, available, replayed, usual_targets
@@ -214,7 +215,7 @@ def targets_of(runner: Runner, wanted: Sequence[str]) -> list[str]:
 def changed_sources(sources: Mapping[str, str], suite: Suite) -> Iterator[str]:
     """Names of the kernel sources and case files that no longer have these SHA-256, by name."""
     for name, before in sources.items():
-        path = (suite.cases if name.endswith((".py", ".found")) else suite.kernels) / name
+        path = (suite.cases if name.endswith((".py", SUFFIX)) else suite.kernels) / name
         if not (path.is_file() and sha256(path.read_bytes()).hexdigest() == before):
             yield name
 

@@ -10,7 +10,7 @@ from parity.application.run import Prepared
 from parity.engine import Progress, quiet
 from parity.engine.leading import Found, lead
 from parity.engine.results import beside
-from parity.found import add_found
+from parity.found import SUFFIX, add_found
 
 __all__ = ["found_by", "kept", "with_cases"]
 
@@ -38,4 +38,4 @@ def kept(prepared: Prepared, found: Sequence[Found]) -> dict[Path, int]:
     files: dict[Path, list[tuple[str, str]]] = {}
     for each in found:
         files.setdefault(prepared.run.suite.declared[each.op], []).append((each.title, each.case))
-    return {path.with_suffix(".found"): add_found(path, cases) for path, cases in files.items()}
+    return {path.with_suffix(SUFFIX): add_found(path, cases) for path, cases in files.items()}

@@ -15,6 +15,7 @@ from parity.cli.terminal import errors, warn
 from parity.engine import CaseRecord
 from parity.errors import MissingTool, ParityError, UsageError, shown
 from parity.files import CUDA_SUFFIXES
+from parity.found import SUFFIX
 from parity.interrupts import INTERRUPTED
 from parity.suite import Project, find_project
 from parity.toolchain import forget_folders
@@ -41,7 +42,7 @@ SUFFIXES = (
     ".cpp",
     ".py",
     ".toml",
-    ".found",
+    SUFFIX,
 )
 SETTLED, POLL = 200, 100
 """Milliseconds: for how long no file may change before a run begins; how often it is looked for Ctrl-C."""

@@ -61,10 +61,10 @@ class Total:
 
     def _others(self, left: int) -> str:
         """The blocks that are left, by what else is said of their lines."""
+        if not left:
+            return ""
         copies = self.copies or 0
-        return f"; the other {left:,}: {copies:,} of lines that ran, {left - copies:,} of lines that did not" * bool(
-            left
-        )
+        return f"; the other {left:,}: {copies:,} of lines that ran, {left - copies:,} of lines that did not"
 
 
 @dataclass(frozen=True)
