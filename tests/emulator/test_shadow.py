@@ -29,12 +29,22 @@ extern "C" __global__ void half_bf16(const __nv_bfloat16* x, __nv_bfloat16* out,
 
 
 @pytest.fixture(scope="module")
-def code(tmp_path_factory, cache):
-    folder = tmp_path_factory.mktemp("shadow")
-    (folder / "some.cu").write_text(SOURCE)
-    (built,) = build(folder, ["some"], ["gfx1100"], cache=cache)
-    assert built.error is None, built.error
-    return built.code_object
+def compiled(tmp_path_factory, cache):
+    """A function that compiles a source for a target."""
+
+    def of(source, target):
+        folder = tmp_path_factory.mktemp("shadow")
+        (folder / "some.cu").write_text(source)
+        (built,) = build(folder, ["some"], [target], cache=cache)
+        assert built.error is None, built.error
+        return built.code_object
+
+    return of
+
+
+@pytest.fixture(scope="module")
+def code(compiled):
+    return compiled(SOURCE, "gfx1100")
 
 
 @pytest.fixture(scope="module")
@@ -140,19 +150,15 @@ extern "C" __global__ void sum_f16(const __half* x, float* out) {  // of 16 numb
 
 
 @pytest.fixture(scope="module")
-def sums(tmp_path_factory, cache):
+def sums(compiled):
     """A function of numbers that says what their sum is by a matrix core of gfx90a, in all runs of each kind."""
-    folder = tmp_path_factory.mktemp("sums")
-    (folder / "sums.cu").write_text(SUM)
-    (built,) = build(folder, ["sums"], ["gfx90a"], cache=cache)
-    assert built.error is None, built.error
-    session = runner("emulated").open("gfx90a")
+    sum_f16, session = compiled(SUM, "gfx90a"), runner("emulated").open("gfx90a")
 
     def of(*numbers):
         x = np.array([*numbers, *[0] * (16 - len(numbers))], np.float16)
         out = Buffer(dtype("f32"), np.zeros(1, np.float32), writable=True)
         launch = Launch("sum_f16", (1, 1, 1), (64, 1, 1), (Pointer("x"), Pointer("out")))
-        found = session.shadows(built.code_object, launch, {"x": Buffer(dtype("f16"), x), "out": out})
+        found = session.shadows(sum_f16, launch, {"x": Buffer(dtype("f16"), x), "out": out})
         groups = ((found.nearest,), found.moved, found.unflushed)
         return [{float(each.buffers["out"][0]) for each in some} for some in groups]
 
