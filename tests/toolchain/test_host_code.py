@@ -695,11 +695,20 @@ template <typename T> struct TwiceFunctor<GPUDevice, T> {
 };
 template struct TwiceFunctor<GPUDevice, float>;
 template struct TwiceFunctor<GPUDevice, int32>;
+template <int N> __global__ void Fill(float* out) { out[threadIdx.x] = N; }
+Status Filled(OpKernelContext* context, TensorFormat format, const Tensor& in) {
+  Tensor out;
+  if (format != FORMAT_NCHW) return errors::InvalidArgument("not ", ToString(format));
+  TF_RETURN_IF_ERROR(context->allocate_temp(DataTypeToEnum<float>::value, TensorShape({in.dim_size(0)}), &out));
+  const int N = 32;
+  Fill<N><<<GetTensorDim(in, format, 'C'), N>>>(out.flat<float>().data());
+  return Status();
+}
 }
 #endif
 """
     one = built(source)
-    assert has(one, "tensorflow::Twice<float>", "tensorflow::Twice<int>")
+    assert has(one, "tensorflow::Twice<float>", "tensorflow::Twice<int>", "tensorflow::Fill<32>")
     assert not one.translation.left_out and not one.translation.empty_headers
     assert [each.flag for each in one.switches] == ["-DGOOGLE_CUDA"]
 
