@@ -39,7 +39,7 @@ _ROOMS, _TRACED = {1 << 15: 1 << 18, 1 << 18: 1 << 20, 1 << 20: 1 << 20, 1 << 21
 """Bytes behind a pointer, at first and where they are too few, and between them and those behind the next one; and in
 all what the emulator follows.
 """
-_BUDGET, _ALL, _LAUNCHES = 3_000_000, 48_000_000, 800
+_BUDGET, _ALL, _LAUNCHES = 3_000_000, 20_000_000, 800
 """Instructions of a launch and of all launches of a kernel, and these launches, before it is given up."""
 _DATA = (1, 0, -3)
 """Values that floating-point tensors are filled with: a kernel may go other ways."""
