@@ -18,7 +18,7 @@ from typing import Literal
 from parity.toolchain.build_files import Switch, is_against_cuda, standard_of, standard_used, switches_of
 from parity.toolchain.compiler import CompileError
 from parity.toolchain.conditionals import macros_of
-from parity.toolchain.diagnostics import ELSEWHERE
+from parity.toolchain.diagnostics import CRASHED, ELSEWHERE
 from parity.toolchain.hints import switches_asked, switches_of_kernels
 from parity.toolchain.host_code import Repairs
 from parity.toolchain.host_syntax import guessed
@@ -88,7 +88,22 @@ _HEADERS: Mapping[str, tuple[re.Pattern[str], re.Pattern[str], str]] = {
 _OF_NVIDIA = ("cutlass", "cute")
 """Libraries of templates for NVIDIA's GPUs alone, by the folders of their headers."""
 
-Kind = Literal["switches", "cuda", "halves", "headers", "linked", "part", "templates", "newest", "libraries", "without"]
+_LEVELS = ("-O3", "-O1", "-O0")
+"""Levels of optimization: the next is for a source at whose code clang crashes."""
+
+Kind = Literal[
+    "switches",
+    "cuda",
+    "halves",
+    "headers",
+    "linked",
+    "part",
+    "templates",
+    "newest",
+    "libraries",
+    "without",
+    "optimized",
+]
 
 
 @dataclass(frozen=True)
@@ -105,6 +120,11 @@ class Variant:
 
 def after_errors(source: Source, vendor: str, error: CompileError) -> Iterator[Variant]:
     """The variants of a source that does not compile, the likeliest first."""
+    if any(CRASHED in each.advice for each in error.findings):
+        yield Variant("optimized", _LEVELS)
+        return
+    if source.without and any("file not found" in each.advice for each in error.findings):
+        return  # with every other variant it is tried, too
     flags = [Variant("switches", tuple(error.switches))]
     if vendor == "amd":
         flags.append(Variant("linked", tuple(_elsewhere(error))))
@@ -297,6 +317,14 @@ def _without_libraries(source: Source, names: tuple[str, ...]) -> Source | None:
     return replace(source, files=files, repairs=Repairs()) if own else None
 
 
+def _optimized(source: Source, names: tuple[str, ...]) -> Source | None:
+    """The source at the next lower of these levels of optimization."""
+    now = next((flag for flag in reversed(source.side.flags) if flag.startswith("-O")), names[0])
+    level = next((lower for higher, lower in itertools.pairwise(names) if higher == now), "")
+    why = f"because clang itself crashes at {now}"
+    return _with(source, (Switch(level, source.path, 1, f'hip-flags = ["{level}"]', why=why),)) if level else None
+
+
 def _without(source: Source, names: tuple[str, ...]) -> Source | None:
     """The source without the device code whose headers or libraries are not here; what is known of it stays known."""
     return replace(source, without=True, repairs=Repairs(source.repairs.host))
@@ -313,4 +341,5 @@ _KINDS: Mapping[Kind, Callable[[Source, tuple[str, ...]], Source | None]] = {
     "newest": _of_newest,
     "libraries": _without_libraries,
     "without": _without,
+    "optimized": _optimized,
 }

@@ -774,3 +774,15 @@ BRANCHES = """struct Signature {
 def test_a_brace_that_two_branches_close_does_not_hide_where_a_function_ends(line, first, lines):
     *_, piece = pieces_at(BRANCHES, line, 8, frozenset())
     assert (piece.line, BRANCHES[piece.start : piece.end].count("\n") + 1) == (first, lines)
+
+
+@pytest.mark.parametrize(("crashes", "level"), [("__OPTIMIZE__", "-O0"), ("__HIP__", None)])
+def test_where_clang_crashes_less_is_optimized_and_said_so(built, crashes, level):
+    kernel = "__global__ void k(int* x) { *x = 1; }\n"
+    one = built(f"\n{kernel}#ifdef {crashes}\n#pragma clang __debug crash\n#endif\n")
+    if level:
+        assert has(one, "k") and one.switches[-1].flag == level
+        assert one.switches[-1].why == "because clang itself crashes at -O1"
+    else:
+        (finding,) = one.error.findings
+        assert finding.line == 2 and "clang itself crashes while it makes code of k (exit code" in finding.advice
