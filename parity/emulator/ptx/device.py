@@ -21,7 +21,7 @@ from parity.emulator.ptx.constants import constants_of
 from parity.emulator.ptx.folding import folded
 from parity.emulator.ptx.fusing import fused, ordered
 from parity.emulator.ptx.image import ptx_image
-from parity.emulator.ptx.merging import joined, renamed
+from parity.emulator.ptx.merging import joined, renamed, straightened
 from parity.emulator.ptx.operation import Layout
 from parity.emulator.ptx.parse import (
     Function,
@@ -54,7 +54,7 @@ def functions_of(ptx: str, name: str) -> tuple[Function, ...]:
     """A kernel and the functions that it calls."""
     files = file_names(ptx)
     read = (function(text, files) for text in kernel_functions(ptx, name))
-    return tuple(joined(renamed(replace(each, items=ordered(fused(each.items))))) for each in read)
+    return tuple(joined(renamed(replace(each, items=straightened(ordered(fused(each.items)))))) for each in read)
 
 
 @functools.lru_cache(maxsize=8)

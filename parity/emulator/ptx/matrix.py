@@ -139,20 +139,21 @@ def _ldmatrix(o: Operation, words: list[str]) -> None:
     into, memory = o.item.operands
     place = place_of(o, memory, next((word for word in words if word in SPACES), ""))
     here = o.here
-    lines = [place, "const Lanes<u64> rows(at);", f"V<u32> x[{count}] = {{}};"]
-    transposed = "trans" in words
-    row, inside = ("2 * (l % 4) + half", "l / 4 * 2") if transposed else ("l / 4", "l % 4 * 4 + 2 * half")
-    lines += [
-        f"for (u32 q = 0; q < {count}; q++) for (u32 half = 0; half < 2; half++) {{",
-        "Lanes<u64> own, part;",
-        f"for (u32 l = 0; l < 32; l++) own[l] = rows[8 * q + {row}], part[l] = own[l] + {inside};",
-        "const V<u64> first = own.vector(), beyond = part.vector();",
-        f"if (misaligned(c, on, first, 15, {here})) return 1;",
-        f"V<u16> y; if (load_at_u16(c, on, beyond, {here}, &y)) return 1;",
-        "x[q] |= to<u32>(y) << (16 * half); }",
+    row, column = ("2 * (l % 4) + half", "l / 4") if "trans" in words else ("l / 4", "l % 4 * 2 + half")
+    lines = [
+        place,
+        f"const Mask those = on & {(1 << 8 * count) - 1:#x}u;",
+        f"if (misaligned(c, those, at, 15, {here})) return 1;",
+        "V<u32> rows[4] = {};",
+        f"if (gather_at(c, those, at, 16, {here}, rows)) return 1;",
+        "auto element = [&](u32 row, u32 column) {"
+        " return ((const u32 *)rows)[column / 2 * LANES + row] >> 16 * (column % 2) & 0xffff; };",
+        f"Lanes<u32> part[{count}];",
+        f"for (u32 q = 0; q < {count}; q++) for (u32 l = 0; l < LANES; l++) {{ part[q][l] = 0;",
+        f"for (u32 half = 0; half < 2; half++) part[q][l] |= element(8 * q + {row}, {column}) << 16 * half; }}",
     ]
     for i, each in enumerate(split(into.strip("{}"))):
-        lines.append(o.result(each, "b32", f"x[{i}]"))
+        lines.append(o.result(each, "b32", f"part[{i}].vector()"))
     synchronised(o, _ALL, *lines)
 
 

@@ -1,17 +1,17 @@
-"""Instructions that become fewer: copies of registers, and loads from neighbouring places."""
+"""Instructions that become fewer: copies of registers, branches over branches, and loads from neighbouring places."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from parity.emulator.parse import Instruction
 from parity.emulator.ptx.parse import BRANCHES, Function, size_of
 from parity.emulator.ptx.slots import accesses, unwritten
 
-__all__ = ["joined", "renamed"]
+__all__ = ["joined", "renamed", "straightened"]
 
 _COPIES = re.compile(r"mov\.[busf](?:16|32|64)$|cvta\.(?:to\.)?(?:global|const|local)\.u64$")
 _REGISTER = re.compile(r"[%$\w]+")
@@ -22,6 +22,31 @@ _CHANGES = re.compile(
     r"(?:\.|$)|ld\.(?:volatile|relaxed|acquire|mmio)"
 )
 """Instructions that write memory, or at which a thread waits for others."""
+
+
+def straightened(items: Sequence[Instruction | str]) -> tuple[Instruction | str, ...]:
+    """The items, where a branch that leads over another one, without a guard, is that one with the other condition.
+
+    So threads of both ways wait for each other once less.
+    """
+    left: list[Instruction | str] = []
+    for i, item in enumerate(items):
+        before = left[-1] if left else ""
+        if (
+            isinstance(item, Instruction)
+            and isinstance(before, Instruction)
+            and item.mnemonic.startswith("bra")
+            and before.mnemonic.startswith("bra")
+            and before.modifiers
+            and not item.modifiers
+            and items[i + 1 : i + 2] == (before.operands[0],)
+        ):
+            guard = before.modifiers[0].removeprefix("@")
+            other = guard.removeprefix("!") if guard.startswith("!") else f"!{guard}"
+            left[-1] = replace(before, operands=item.operands, modifiers=(f"@{other}",))
+        else:
+            left.append(item)
+    return tuple(left)
 
 
 def renamed(function: Function) -> Function:

@@ -243,36 +243,10 @@ struct Sum {
     const f64 rest = p.sums == SUM_SPLIT && of_c < most - 25 ? 0 : multiple(c, most - 24, true);
     return sum + rest;
   }
-  // Tensor cores of Hopper: all are aligned to the largest, cut 25 bits below its exponent, and so is the sum to f32.
-  f64 tensor(f64 c, const f64 *product, const i32 *exponent, u32 n) const {
-    f64 plain = c;
-    i32 top = exponent_of(c, p.d == TYPE_F16 ? -14 : -126);
-    for (u32 k = 0; k < n; k++) plain += product[k], top = max(top, exponent[k]);
-    if (!finite(plain)) return plain;
-    f64 sum = multiple(c, top - 25, false);
-    for (u32 k = 0; k < n; k++) sum += multiple(product[k], top - 25, false);
-    if (p.d == TYPE_F16) return sum;
-    return size_of(sum) >= 0x1p128 ? sum * __builtin_inf() : (f64)rounded(sum, ZERO_);
-  }
-  // Of one product of f8 nvcc makes two of f16 for sm_90: of the first two of every four k, then of the others.
-  f64 tensors(f64 sum, const f64 *product, const i32 *exponent, u32 depth) const {
-    const u32 parts = depth / p.group;
-    for (u32 part = 0; part < parts; part++) {
-      f64 some[TERMS];
-      i32 theirs[TERMS];
-      u32 n = 0;
-      for (u32 k = 0; k < depth; k++)
-        if (k / 2 % parts == part) some[n] = product[k], theirs[n++] = exponent[k];
-      sum = tensor(sum, some, theirs, n);
-      if (p.d == TYPE_F16 && part + 1 < parts) sum = (f64)(f16)(f32)to_odd_f32(sum);
-    }
-    return sum;
-  }
   // A row of A times a column of B, and C; the result is rounded to f32 unless D is narrower.
   f64 total(f64 c, const f64 *product, const i32 *exponent) const {
     const u32 depth = p.sparse ? p.k / 2 : p.k;
     const bool narrow = bits_of(p.d) == 16;
-    if (p.sums == SUM_TENSOR) return tensors(c, product, exponent, depth);
     f64 sum = p.flush && size_of(c) < 0x1p-126 ? 0 : c;
     if (way == MODEL || way == ONCE || way == ONCE_CUT || way == PAIRED) {
       for (u32 k = 0; k < depth; k += p.group) {
@@ -394,6 +368,63 @@ static void multiply_wide(const Product &p, const f64 *left, const f64 *right, c
       }
 }
 
+// Tensor cores of Hopper: C and all products are aligned to the largest, cut 25 bits below its exponent, and so is the sum
+// to f32. Eight results of a row are computed at once. Of one product of f8 nvcc makes two of f16 for sm_90: of the
+// first two of every four k, then of the others.
+typedef f64 Beside __attribute__((ext_vector_type(8)));
+typedef i64 Exponents __attribute__((ext_vector_type(8)));
+typedef f32 Cut __attribute__((ext_vector_type(8)));
+typedef u32 CutBits __attribute__((ext_vector_type(8)));
+typedef f16 Narrow __attribute__((ext_vector_type(8)));
+static Exponents exponents_of(Beside x, i64 least) {
+  const Exponents e = (__builtin_bit_cast(Exponents, x) >> 52 & 2047) - 1023;
+  return x == 0 ? (Exponents)-126 : __builtin_elementwise_max(e, (Exponents)least);
+}
+static Cut cut(Beside x, bool to_odd) { // toward zero, or to odd, so that a rounding to fewer bits is one rounding
+  const Cut near = __builtin_convertvector(x, Cut);
+  const Beside back = __builtin_convertvector(near, Beside);
+  const auto beyond = __builtin_convertvector(__builtin_elementwise_abs(back) > __builtin_elementwise_abs(x), CutBits);
+  const auto inexact = __builtin_convertvector(back != x, CutBits);
+  const CutBits u = __builtin_bit_cast(CutBits, near) + beyond; // a comparison that holds is -1
+  return __builtin_bit_cast(Cut, to_odd ? u | (inexact & 1) : u);
+}
+static void multiply_tensor(const Product &p, const f64 *left, const f64 *right, const V<u32> *c, V<u32> *d) {
+  const bool narrow = p.d == TYPE_F16;
+  const u32 parts = p.k / p.group;
+  Beside column[MOST / 8];
+  Exponents of_column[MOST / 8];
+  for (u32 j = 0; j < p.n; j++)
+    for (u32 k = 0; k < p.k; k++) column[j / 8 * p.k + k][j % 8] = right[j * p.k + k];
+  for (u32 n = 0; n < p.n / 8 * p.k; n++) of_column[n] = exponents_of(column[n], least(p, p.b));
+  for (u32 i = 0; i < p.m; i++) {
+    i64 of_row[TERMS];
+    for (u32 k = 0; k < p.k; k++) of_row[k] = Sum::exponent_of(left[i * p.k + k], least(p, p.a));
+    for (u32 j = 0; j < p.n; j += 8) {
+      Beside sum, product[TERMS];
+      for (u32 q = 0; q < 8; q++) sum[q] = number(p, c, p.d, output(p, 0, i, j + q));
+      for (u32 part = 0; part < parts; part++) {
+        Beside plain = sum;
+        Exponents top = exponents_of(sum, narrow ? -14 : -126);
+        u32 n = 0;
+        for (u32 k = 0; k < p.k; k++) {
+          if (k / 2 % parts != part) continue;
+          const u32 at = j / 8 * p.k + k;
+          plain += product[n++] = left[i * p.k + k] * column[at];
+          top = __builtin_elementwise_max(top, of_row[k] + of_column[at]);
+        }
+        const Beside units = __builtin_bit_cast(Beside, 25 - top + 1023 << 52), unit = __builtin_bit_cast(Beside, top - 25 + 1023 << 52);
+        Beside whole = 0.0 + __builtin_elementwise_trunc(sum * units); // never -0
+        for (u32 k = 0; k < n; k++) whole += __builtin_elementwise_trunc(product[k] * units);
+        whole *= unit;
+        if (!narrow) whole = __builtin_elementwise_abs(whole) >= 0x1p128 ? whole * __builtin_inf() : __builtin_convertvector(cut(whole, false), Beside);
+        sum = plain - plain == 0 ? whole : plain;
+        if (narrow && part + 1 < parts) sum = __builtin_convertvector(__builtin_convertvector(cut(sum, true), Narrow), Beside);
+      }
+      for (u32 q = 0; q < 8; q++) put(d, output(p, 0, i, j + q), bits_of(p.d), narrowed(p, sum[q], p.d, NEAREST_));
+    }
+  }
+}
+
 static void multiply(const Product &given, const V<u32> *a, const V<u32> *b, const V<u32> *c, const V<u32> *index, V<u32> *d) {
   const Direction to = direction();
   Product p = given;
@@ -409,6 +440,10 @@ static void multiply(const Product &given, const V<u32> *a, const V<u32> *b, con
   for (u32 half = 0; half < (p.layout == RDNA3 ? 2 : 1); half++) gather(p, a, b, index, left[half], right[half], where, half, get);
   if (p.sums == SUM_CHAIN) {
     multiply_wide(p, left[0], right[0], c, d);
+    return;
+  }
+  if (p.sums == SUM_TENSOR) {
+    multiply_tensor(p, left[0], right[0], c, d);
     return;
   }
   if (to != NEAREST_) set_direction(NEAREST_);

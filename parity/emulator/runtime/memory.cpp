@@ -3,9 +3,11 @@
 
 // The compiler may turn loops into calls of these two.
 typedef u8 Words __attribute__((ext_vector_type(32), aligned(1)));
+typedef u8 Word __attribute__((ext_vector_type(8), aligned(1)));
 RUNTIME void *memset(void *to, int value, u64 n) {
   volatile u8 *p = (volatile u8 *)to;
   for (; n >= sizeof(Words); n -= sizeof(Words), p += sizeof(Words)) *(volatile Words *)p = Words((u8)value);
+  for (; n >= sizeof(Word); n -= sizeof(Word), p += sizeof(Word)) *(volatile Word *)p = Word((u8)value);
   while (n--) *p++ = value;
   return to;
 }
@@ -106,6 +108,7 @@ u32 misaligned_lane(Context *c, Mask exec, In<u64> where, u32 low, u32 instructi
   return 0;
 }
 void granted(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 bytes) {
+  c->running->scratched = 1;
   for (Mask m = c->checked ? exec : 0; m; m &= m - 1) {
     u32 i = first(m);
     u64 offset = base + pair(lo[i], hi[i]) - c->base;
@@ -297,6 +300,7 @@ template <bool WRITES> static u32 trace(Context *c, Mask exec, Mask lanes, const
       // What is a lane's is not in reach of another one on a GPU: this is an index that is far off.
       if (place < all_lanes * c->scratch_stride && place / c->scratch_stride != mine)
         return fault(c, WRITES ? WRITE_OUTSIDE : READ_OUTSIDE, at[i], bytes, i, instruction);
+      if (WRITES) g->scratched = 1;
       continue;
     }
     if (trace_one(c, at[i], bytes, i, instruction, WRITES, false, same >> i & 1)) return 1;
@@ -444,6 +448,12 @@ template <class T, int STATE> static inline bool block_of(Context *c, Mask exec,
 template <class T> static u32 load_traced(Context *c, Mask exec, In<u64> where, u32 instruction, V<T> *out) {
   const Lanes<u64> at(where);
   Mask vary = 0;
+  if (const u64 one = where[0]; exec == ALL && where[LANES - 1] == one && may_access<T, READABLE>(c, one)) {
+    if (const Mask lanes = distinct(c, exec, at); lanes != exec) { // all at one place
+      *out = all(peek<T>(c->data + (one - c->base)));
+      return trace<false>(c, exec, varies(c, one, sizeof(T)) ? lanes : 0, at, sizeof(T), instruction, 0);
+    }
+  }
   if (u64 begin; block_of<T, READABLE>(c, exec, at, begin, vary)) {
     *out = peek<V<T>>(c->data + begin);
     return trace<false>(c, exec, vary, at, sizeof(T), instruction, 0);

@@ -57,19 +57,27 @@ const Operation *resumed(State *t) {
   const Mask ready = t->scalar[PARKED] & ~t->scalar[BLOCKED];
   return ready ? chosen(t, ready, turn_of_others(t->c)) : nullptr;
 }
-u32 together(State *t, const Operation *to) {
-  const u64 at = to - t->code, earliest = PARKED_AT[t->scalar[GROUPS] - 1].at;
-  const bool others = turn_of_others(t->c);
-  if (others | at >= earliest) {
+static inline const Operation *together(State *t, const Operation *to, bool others) {
+  const u64 at = to - t->code;
+  const u32 last = t->scalar[GROUPS] - 1, earliest = PARKED_AT[last].at;
+  if (others | at > earliest) {
     park(t, t->exec, at);
-    to = chosen(t, t->scalar[PARKED] & ~t->scalar[BLOCKED], others);
+    return chosen(t, t->scalar[PARKED] & ~t->scalar[BLOCKED], others);
   }
-  GO_ON(to);
+  if (at == earliest) t->exec |= taken_out(t, last, ~t->scalar[BLOCKED]);
+  return to;
 }
+u32 together(State *t, const Operation *to) { GO_ON(together(t, to, turn_of_others(t->c))); }
 u32 apart(State *t, const Operation *o) { // vcc: the threads that go to operation scc
   const Mask taken = t->vcc;
+  const u32 groups = t->scalar[GROUPS];
+  const bool others = turn_of_others(t->c);
+  if (!others && t->scc > NEXT && (!groups || PARKED_AT[groups - 1].at > NEXT)) { // the others are the earliest
+    park(t, taken, t->scc), t->exec &= ~taken;
+    GO_ON(o + 1);
+  }
   park(t, t->exec & ~taken, NEXT), t->exec = taken;
-  [[clang::musttail]] return together(t, t->code + t->scc);
+  GO_ON(together(t, t->code + t->scc, others));
 }
 // Threads that repeat themselves may wait for parked ones, whose turn comes.
 u32 exhausted_warp(State *t, i64 &left, u32 instruction) {

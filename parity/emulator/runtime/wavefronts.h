@@ -36,6 +36,7 @@ struct Group {
   u32 earlier; // ordinal of the last wavefront of the launch before
   u32 round;   // number of what is between two barriers, among the ordinals
   u32 atomics; // whether there were any in LDS
+  u32 scratched; // whether something wrote to scratch memory since it was cleared
   struct {
     u64 at;
     u32 bytes, lane, instruction;

@@ -237,7 +237,7 @@ EXPORTED u32 launch(Context *c, Kernel *kernel, const u32 *grid, const u32 *bloc
   Group group;
   group.waves = (block[0] * block[1] * block[2] + LANES - 1) / LANES;
   group.earlier = c->ordinal, group.unwritten.bytes = 0;
-  group.doubts = group.atomics = 0;
+  group.doubts = group.atomics = 0, group.scratched = 1;
   memset(group.feeds, 0, c->compares ? sizeof group.feeds : 0);
   c->running = &group, c->fault = NONE, c->crossed = 0, c->watched = nullptr;
   if (c->program && c->program->constants) c->program->constants[0] = c->program->constants[1] = 0;
@@ -249,8 +249,9 @@ EXPORTED u32 launch(Context *c, Kernel *kernel, const u32 *grid, const u32 *bloc
     c->group[0] = at % grid[0], c->group[1] = at / grid[0] % grid[1], c->group[2] = at / grid[0] / grid[1];
     // LDS and scratch memory are fresh for every workgroup.
     memset(c->shadow + (c->lds - c->base), WRITABLE, c->lds_bytes);
-    for (u64 k = 0; k < span; k += c->scratch_stride)
+    for (u64 k = 0; group.scratched && k < span; k += c->scratch_stride)
       memset(c->shadow + (c->scratch - c->base + k), WRITABLE, c->scratch_bytes);
+    group.scratched = !c->trace[0]; // else the trace sees it
     if (run_group(job, barriers, random)) return c->fault;
   }
   return settle_doubts(c);

@@ -122,6 +122,17 @@ def test_local_memory(cache):
         run(module(unwritten), cache, np.zeros(1, np.uint32), block=1)
 
 
+def test_local_memory_is_fresh_in_every_block(cache):
+    """Of three blocks the first and the second write theirs, the third does not."""
+    text = module(
+        LOCAL.replace("st.local.u32 [%d4{offset}], %t;", "setp.lt.u32 %p1, %g, 2; @%p1 st.local.u32 [%d4], %t;")
+    )
+    (found,), _ = run(text, cache, np.zeros(16, np.uint32), block=8, grid=2)
+    assert found.tolist() == 2 * [*range(8)]
+    with pytest.raises(MemoryFault, match="never-written read of 4 bytes"):
+        run(text, cache, np.zeros(24, np.uint32), block=8, grid=3)
+
+
 CALLS = """
 .func (.param .b32 out) twice(.param .b32 a, .param .align 4 .b8 more[8])
 {

@@ -92,3 +92,22 @@ def test_a_copy_of_the_round_before_stays(cache):
     """
     found, _ = result(cache, body)
     np.testing.assert_array_equal(found, np.full(16, 4))
+
+
+@pytest.mark.parametrize("guard", ["%p1", "!%p1"])
+def test_a_branch_over_a_branch_is_one(cache, guard):
+    body = f"""
+    setp.lt.u32 %p1, %t, 5; @{guard} bra SOME; bra.uni OTHERS;
+    SOME: mov.u32 %r1, 7; bra.uni END;
+    OTHERS: add.u32 %r1, %t, 50;
+    END: st.global.u32 [%x], %r1;
+    """
+    (function,) = functions_of(module(kernel(body)), "k")
+    branches = [item for item in function.items if not isinstance(item, str) and item.mnemonic.startswith("bra")]
+    assert [(each.modifiers, each.operands) for each in branches] == [
+        ((f"@{'%p1' if guard == '!%p1' else '!%p1'}",), ("OTHERS",)),
+        ((), ("END",)),
+    ]
+    found, _ = result(cache, body)
+    t = np.arange(16)
+    np.testing.assert_array_equal(found, np.where((t < 5) == (guard == "%p1"), 7, t + 50))
