@@ -88,6 +88,8 @@ _HEADERS: Mapping[str, tuple[re.Pattern[str], re.Pattern[str], str]] = {
 _OF_NVIDIA = ("cutlass", "cute")
 """Libraries of templates for NVIDIA's GPUs alone, by the folders of their headers."""
 
+_WRAPPED = "THRUST_CUB_WRAPPED_NAMESPACE"
+"""A switch that sources do not ask for, but Thrust's headers: the namespace that they and CUB's are in."""
 _LEVELS = ("-O3", "-O1", "-O0")
 """Levels of optimization: the next is for a source at whose code clang crashes."""
 
@@ -125,7 +127,7 @@ def after_errors(source: Source, vendor: str, error: CompileError) -> Iterator[V
         return
     if source.without and any("file not found" in each.advice for each in error.findings):
         return  # with every other variant it is tried, too
-    flags = [Variant("switches", tuple(error.switches))]
+    flags = [Variant("switches", (*error.switches, _WRAPPED))]
     if vendor == "amd":
         flags.append(Variant("linked", tuple(_elsewhere(error))))
         for header, (without, _, _) in _HEADERS.items():
@@ -173,6 +175,7 @@ def _elsewhere(error: CompileError) -> list[str]:
 def _switched(source: Source, names: tuple[str, ...]) -> Source | None:
     """The source with those of these macros that the project's build files define, and with their standard of C++."""
     folders = project_of(source.path.parent)
+    names = tuple(name for name in names if name not in macros_of(source.side.flags))
     switches = tuple(switches_of(names, source.path, folders))
     switches = (*switches, *_lanes(source, set(names) - {name for each in switches for name in macros_of([each.flag])}))
     if not any(flag.startswith("-std=") for flag in source.side.flags):
