@@ -43,7 +43,7 @@ _ROOMS, _TRACED = {1 << 15: 1 << 18, 1 << 18: 1 << 20, 1 << 20: 1 << 20, 1 << 21
 """Bytes behind a pointer, at first and where they are too few, and between them and those behind the next one; and in
 all what the emulator follows.
 """
-_BUDGET, _ALL, _LAUNCHES = 3_000_000, 20_000_000, 800
+_BUDGET, _ALL, _LAUNCHES = 3_000_000, 20_000_000, 500
 """Instructions of a launch and of all launches of a kernel, and these launches, before it is given up."""
 _DATA = (1, 0, -3)
 """Values that floating-point tensors are filled with: a kernel may go other ways."""
@@ -364,6 +364,7 @@ class _Kernel:
         free = [axis for axis in self._axes if axis not in grid]
         products = len(free) == 1 and condition.unit > 4
         linked = [["", *self._links(axis, block, products)] for axis in free]
+        later = []
         for formulas in sorted(itertools.product(*linked), key=lambda each: sum(map(bool, each))):
             whole = {**grid, **{axis: text or FREE[axis] for axis, text in zip(free, formulas, strict=True)}}
             names = [FREE[axis] for axis, text in zip(free, formulas, strict=True) if not text]
@@ -375,7 +376,14 @@ class _Kernel:
                     continue  # where blocks stop is a guess already
                 where = (*found.where, *condition.texts(names))
                 drawn = condition.choices(names)
-                yield replace(found, where=where, choices=drawn, threads=condition.block)
+                told = replace(found, where=where, choices=drawn, threads=condition.block)
+                # A block's threads times the number of blocks may be all that blocks do which have nothing to do.
+                whole_blocks = {f"{math.prod(block)}*{FREE[axis]}" for axis in free}
+                if whole_blocks & {*" ".join(found.shapes.values()).split()} and {*self._numbers} - {*names}:
+                    later.append(told)
+                else:
+                    yield told
+        yield from later
 
     def indexed(self, probed: Probed, condition: _Condition) -> Probed | None:
         """The same with the tensors whose elements are places; None if these lead where no product of numbers does."""

@@ -37,6 +37,7 @@ C_TYPES: Mapping[str, str] = {
     "__hip_bfloat16": "bf16",
     "hip_bfloat16": "bf16",
     "bool": "u8",
+    "signed char": "i8",
     "unsigned char": "u8",
     "short": "i16",
     "int": "i32",
