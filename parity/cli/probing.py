@@ -43,7 +43,7 @@ _ROOMS, _TRACED = {1 << 15: 1 << 18, 1 << 18: 1 << 20, 1 << 20: 1 << 20, 1 << 21
 """Bytes behind a pointer, at first and where they are too few, and between them and those behind the next one; and in
 all what the emulator follows.
 """
-_BUDGET, _ALL, _LAUNCHES = 3_000_000, 20_000_000, 500
+_BUDGET, _ALL, _LAUNCHES = 3_000_000, 20_000_000, 800
 """Instructions of a launch and of all launches of a kernel, and these launches, before it is given up."""
 _DATA = (1, 0, -3)
 """Values that floating-point tensors are filled with: a kernel may go other ways."""
@@ -378,8 +378,9 @@ class _Kernel:
                 drawn = condition.choices(names)
                 told = replace(found, where=where, choices=drawn, threads=condition.block)
                 # A block's threads times the number of blocks may be all that blocks do which have nothing to do.
-                whole_blocks = {f"{math.prod(block)}*{FREE[axis]}" for axis in free}
-                if whole_blocks & {*" ".join(found.shapes.values()).split()} and {*self._numbers} - {*names}:
+                dims = " ".join(found.shapes.values()).split()
+                in_blocks = bool(free) and any(dim.startswith(f"{math.prod(block)}*") for dim in dims)
+                if in_blocks and {*self._numbers} - {*names}:
                     later.append(told)
                 else:
                     yield told
