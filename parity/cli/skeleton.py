@@ -62,7 +62,7 @@ ROWS = re.compile(rf"{COUNT.pattern}|m|b|t|rows?|n?_?rows|batch\w*|num_\w+|n_\w+
 REAL = re.compile(r".*(alpha|beta|eps|epsilon|scale|mul|add|lr|factor|slope|value|min|max).*", re.IGNORECASE)
 _ENDING = re.compile(rf"(.+)_({'|'.join(sorted(map(re.escape, SUFFIXES), key=len, reverse=True))})")
 _TEMPLATE = re.compile(r"(.+)<([^<>,]+)>")
-_VECTOR = re.compile(r"(\w*[a-z])([234])")
+_VECTOR = re.compile(r"(\w*(?:[a-z]|bfloat16))([234])")
 _INTEGERS: Mapping[str, str] = {"u8": "u8", "s8": "i8", "u32": "i32", "s32": "i32", "u64": "u64", "s64": "i64"}
 """The dtype of a number, by the type that PTX has it as, which has no sign as a rule."""
 _ELEMENTS: Mapping[str, str] = {
