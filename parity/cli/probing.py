@@ -364,6 +364,7 @@ class _Kernel:
         free = [axis for axis in self._axes if axis not in grid]
         products = len(free) == 1 and condition.unit > 4
         linked = [["", *self._links(axis, block, products)] for axis in free]
+        later = []
         for formulas in sorted(itertools.product(*linked), key=lambda each: sum(map(bool, each))):
             whole = {**grid, **{axis: text or FREE[axis] for axis, text in zip(free, formulas, strict=True)}}
             names = [FREE[axis] for axis, text in zip(free, formulas, strict=True) if not text]
@@ -375,7 +376,15 @@ class _Kernel:
                     continue  # where blocks stop is a guess already
                 where = (*found.where, *condition.texts(names))
                 drawn = condition.choices(names)
-                yield replace(found, where=where, choices=drawn, threads=condition.block)
+                told = replace(found, where=where, choices=drawn, threads=condition.block)
+                # A block's threads times the number of blocks may be all that blocks do which have nothing to do.
+                dims = " ".join(found.shapes.values()).split()
+                in_blocks = bool(free) and any(dim.startswith(f"{math.prod(block)}*") for dim in dims)
+                if in_blocks and {*self._numbers} - {*names}:
+                    later.append(told)
+                else:
+                    yield told
+        yield from later
 
     def indexed(self, probed: Probed, condition: _Condition) -> Probed | None:
         """The same with the tensors whose elements are places; None if these lead where no product of numbers does."""

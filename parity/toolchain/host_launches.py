@@ -44,6 +44,7 @@ _OPERATORS: Mapping[type[ast.AST], Callable[[int, int], int]] = {
     ast.FloorDiv: operator.floordiv, ast.LShift: operator.lshift, ast.RShift: operator.rshift, ast.Mod: operator.mod,
 }  # fmt: skip
 _KERNEL = re.compile(r"__global__[^;{}]*?\b(\w+)\s*\(")
+_LAUNCHED = re.compile(r"\b(\w+)\s*(?:<[^;{}()]*>)?\s*<<<")
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^">\n]+)[">]', re.MULTILINE)
 _SUFFIXES = (".cu", ".cuh", ".cc", ".cpp", ".cxx", ".h", ".hpp", ".inl")
 _DEEP = 8
@@ -69,14 +70,15 @@ class HostTexts:
 
     def __init__(self, folder: Path) -> None:
         self._texts = {path: text_of(path) for path in below(folder, *_SUFFIXES)}
+        self._launched = {path: {*_LAUNCHED.findall(text)} for path, text in self._texts.items() if "<<<" in text}
 
     def launches(self, path: Path) -> dict[str, tuple[HostLaunch, ...]]:
         """The launches of a file's kernels, by name: those of it and of its headers, or else those of other files."""
         own, more = self._whole(path), dict[str, list[HostLaunch]]()
         found = host_launches(own)
         kernels = set(_KERNEL.findall(own)) - set(found)
-        for other, text in self._texts.items():
-            if other != path and "<<<" in text and any(name in text for name in kernels):
+        for other, launched in self._launched.items():
+            if other != path and kernels & launched:
                 for name, launches in host_launches(self._whole(other), own).items():
                     more.setdefault(name, []).extend(launches)
         return {**{name: tuple(launches) for name, launches in more.items() if name in kernels}, **found}

@@ -94,6 +94,10 @@ __global__ void flipped(const float* x, float* y, int x_stride_0, int x_stride_1
     for (int c = threadIdx.x; c < cols; c += blockDim.x)
         y[blockIdx.x * y_stride_0 + c] = -x[blockIdx.x * x_stride_0 + c * x_stride_1];
 }
+__global__ void doubled(float* x, unsigned n) {  // a block that has nothing to do would double all that it reaches
+    unsigned first = blockIdx.x * blockDim.x, count = min(blockDim.x, n - first);
+    if (threadIdx.x < count) x[first + threadIdx.x] *= 2;
+}
 void host(const float* x, float* y, int n) {
     dim3 tile(8, 8), block(64);
     cudaMemcpyToSymbol(scale, x, sizeof(scale));
@@ -123,6 +127,7 @@ SAID = {
         'shapes="x: rows cols; y: rows cols"',
         'strides={"x": "any", "y": "rows"}',
     ),
+    "doubled": ("n:u32=numel", 'updates={"x": "f32"}'),
     "wrapped": ("# To be completed: the host fills __constant__ width, so say symbols=.",),
     "sparse": ("# To be completed: no launch tells its shapes.",),
     "far": ("# To be completed: guessed.far[f32](", "out-of-bounds read"),
@@ -138,7 +143,7 @@ def test_launches_tell_shapes_and_grid_and_what_they_do_not_tell_is_asked(parity
     (tmp_path / "src" / "guessed.cu").write_text(KERNELS)
     monkeypatch.chdir(tmp_path)
     made = parity("init", "--kernels", "src")
-    assert "11 of 14 ops are declared" in made.err and "guessed.sparse, guessed.far, guessed.wrapped" in made.err, (
+    assert "12 of 15 ops are declared" in made.err and "guessed.sparse, guessed.far, guessed.wrapped" in made.err, (
         made.err
     )
     parts = (tmp_path / "cases" / "guessed.py").read_text().replace("\n#   ", " ").split("\n\n")
@@ -146,7 +151,7 @@ def test_launches_tell_shapes_and_grid_and_what_they_do_not_tell_is_asked(parity
         text = next(part for part in parts if part.startswith((f"# {kernel}(", f"# {kernel}<")))
         assert not [each for each in said if each not in text], text
     result = parity("run", "--target", "gfx1100", "--examples", "3")
-    assert result.code == 0 and result.out.count("pass  3/3") == 11, result.out + result.err
+    assert result.code == 0 and result.out.count("pass  3/3") == 12, result.out + result.err
 
 
 def test_a_failure_says_which_parts_of_its_declaration_are_guesses(parity, tmp_path, monkeypatch):

@@ -193,6 +193,11 @@ __global__ void means(float* mean, const float* inp, int n, int cols) {
     __syncthreads();
     for (int i = 0; i < 256 && t == 0; i++) mean[row] = i ? mean[row] + shared[i] : shared[0];
 }
+#include <cuda_bf16.h>
+__global__ void twice_each(const __nv_bfloat162* pairs, __nv_bfloat162* sums, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) sums[i] = __hadd2(pairs[i], pairs[i]);
+}
 __global__ void waits(volatile int* flag, int most) { for (int i = 0; i < most && !*flag; i++); }
 """
 
@@ -217,6 +222,7 @@ def test_kernels_with_vectors_and_of_rows_have_a_verdict_at_once(parity, tmp_pat
     assert 'shapes="d: batch time vocabulary; ' in text
     assert 'args="mean inp n:i32=rows cols:i32",\n    shapes="mean: rows; inp: rows cols",' in text
     assert 'grid="rows",' in text
+    assert 'shapes="pairs: 2*n; sums: 2*n"' in text and 'inputs={"pairs": "bf16"}' in text
     assert "it writes to nothing that it is given, so nothing can be compared" in text
     result = parity("run", "--target", "gfx1100", "--examples", "3")
     assert result.code == 0 and result.out.count("pass  3/3") == 11, result.out + result.err
