@@ -40,6 +40,8 @@ _KEPT = "headers"
 
 _RUNNING = ".running"
 _KNOWN = ".size"
+_DIGITS = 20
+"""The width of the number in it, which is written over: ext4 waits for the disk after a file is cut to nothing."""
 _PATIENCE = 10.0
 """Seconds for which one waits at most for another process, which may be suspended."""
 
@@ -103,15 +105,14 @@ def grown(root: Path, entry: Path) -> None:
     with contextlib.suppress(OSError), _alone(root, fcntl.LOCK_EX) as known:
         if known is None:
             return
-        text = known.read()
+        text = known.read().strip()
         total = int(text) + size(entry) if text.isdecimal() else size(root)
         if allowed is not None and total > allowed:
             total = _trimmed(root, allowed - allowed // 16)
             # Where all is in use, the next look is after as much again.
             total = min(total, allowed - allowed // 16)
         known.seek(0)
-        known.truncate()
-        known.write(str(total))
+        known.write(f"{total:<{_DIGITS}}")
 
 
 def _trimmed(root: Path, wanted: int) -> int:
@@ -176,7 +177,7 @@ def _oldest(root: Path) -> float:
 @contextlib.contextmanager
 def _alone(root: Path, how: int) -> Iterator[IO[str] | None]:
     """The file with the known size, locked: by many to use entries, by one to remove some. None after a long wait."""
-    with (root / _KNOWN).open("a+") as file:
+    with os.fdopen(os.open(root / _KNOWN, os.O_RDWR | os.O_CREAT), "r+") as file:
         end = time.monotonic() + _PATIENCE
         while not (mine := locked(file.fileno(), how)) and time.monotonic() < end:
             time.sleep(0.001)

@@ -27,7 +27,7 @@ from parity.files import CUDA_SUFFIXES, below, text_of
 from parity.options import CUDA_SIDE
 from parity.suite import Project, Selection, find_project, load_suite, settings_of
 from parity.toolchain import CUDA_TARGET, DEFAULT_TARGETS, build, find_modules, nvcc
-from parity.toolchain.host_launches import HostLaunch, host_launches
+from parity.toolchain.host_launches import HostLaunch, HostTexts
 from parity.toolchain.ptx_dataflow import Flow, flows
 
 __all__ = ["main", "options"]
@@ -141,7 +141,7 @@ def _skeletons(project: Project, *, quiet: bool = False) -> list[Path]:
     except MissingTool as error:
         errors().print(f"parity: no case files are written, because nothing can be compiled: {error}", style="yellow")
         return []
-    cuda = _cuda(project, modules)
+    cuda, texts = _cuda(project, modules), HostTexts(kernels)
     written, guessed = [], dict[Path, tuple[PurePath, list[Skeleton]]]()
     for one in built:
         path = cases / (re.sub(r"\W+", "_", one.module) + ".py")
@@ -155,11 +155,11 @@ def _skeletons(project: Project, *, quiet: bool = False) -> list[Path]:
             errors().print(f"parity: {path} exists already and stays as it is", style="yellow")
         elif one.code_object.kernels:
             source = modules[one.module].relative_to(kernels)
-            text = text_of(modules[one.module])
             if cuda is None:
                 ops = skeletons(source, one.module, one.code_object.kernels.values())
             else:
-                ops = _skeletons_of(source, one.code_object, cuda.get(one.module), text)
+                launches = texts.launches(modules[one.module])
+                ops = _skeletons_of(source, one.code_object, cuda.get(one.module), launches)
             guessed[path] = source, ops
             written.append(_write(path, case_file(source, ops, {})))
         else:
@@ -219,9 +219,11 @@ def _cuda(project: Project, modules: Mapping[str, Path]) -> dict[str, CodeObject
     return {one.module: one.code_object for one in built if one.code_object}
 
 
-def _skeletons_of(source: PurePath, code: CodeObject, cuda: CodeObject | None, text: str) -> list[Skeleton]:
+def _skeletons_of(
+    source: PurePath, code: CodeObject, cuda: CodeObject | None, launches: Mapping[str, Sequence[HostLaunch]]
+) -> list[Skeleton]:
     """The ops of a module: its kernels with what the PTX of the CUDA side and launches of it show, if it compiles."""
-    seen, launches = flows(cuda.listing) if cuda else {}, host_launches(text)
+    seen = flows(cuda.listing) if cuda else {}
     found, probes = {}, dict[str, Probe]()
     for symbol in code.kernels:
         other = cuda.symbol((spelled(symbol) or (symbol,))[-1]) if cuda else symbol

@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
@@ -34,13 +35,13 @@ Numbers = Mapping[str, int]
 
 STRIDE = re.compile(r"(?i)\w*stride\w*|\w*pitch\w*|ld[a-z]?|\w+_ld|ld_\w+")
 _PRIMES = (7, 5, 3, 11, 2, 13, 17, 19)
-_ROOMS, _TRACED = {1 << 15: 1 << 18, 1 << 18: 1 << 20, 1 << 21: 1 << 21}, 15 << 20
+_ROOMS, _TRACED = {1 << 15: 1 << 18, 1 << 18: 1 << 20, 1 << 20: 1 << 20, 1 << 21: 1 << 21}, 15 << 20
 """Bytes behind a pointer, at first and where they are too few, and between them and those behind the next one; and in
 all what the emulator follows.
 """
-_BUDGET, _ALL, _LAUNCHES = 1_000_000, 8_000_000, 800
+_BUDGET, _ALL, _LAUNCHES = 3_000_000, 48_000_000, 800
 """Instructions of a launch and of all launches of a kernel, and these launches, before it is given up."""
-_DATA = (1.0, 0.0, -3.0)
+_DATA = (1, 0, -3)
 """Values that floating-point tensors are filled with: a kernel may go other ways."""
 _EVERY = "*"
 """Stands for all tensors of whole numbers, which have zeros otherwise."""
@@ -91,6 +92,7 @@ class Probed:
     indices: Mapping[str, str] = field(default_factory=dict)
     choices: Mapping[str, str] = field(default_factory=dict)
     loose: tuple[str, ...] = ()
+    strided: bool = False
 
     @property
     def names(self) -> frozenset[str]:
@@ -215,7 +217,7 @@ class Prober:
         found: Probed | None = None
         try:
             for block in blocks:
-                for condition in one.conditions(block):
+                for condition in filter(partial(one.can_be, block), one.conditions(block)):
                     for told in one.told(block, condition):
                         if (each := one.indexed(told, condition)) and not each.loose:
                             return each
@@ -238,6 +240,7 @@ class _Kernel:
         self._numbers = [each.name for each in args if each.is_whole]
         self._left, self._instructions, self._block = _LAUNCHES, _ALL, ""
         self._is_open = is_open and not flow.thread_axes - {"x"}
+        self._is_strided = flow.strided and not flow.crosses
         self._seen: dict[object, dict[str, _Touched] | None] = {}
 
     def conditions(self, block: Triple) -> Iterator[_Condition]:
@@ -257,6 +260,21 @@ class _Kernel:
             if len(self._numbers) > 1:
                 yield from (_Condition(unit, one=name) for name in self._numbers)
             yield _Condition(unit)
+
+    def can_be(self, block: Triple, condition: _Condition) -> bool:
+        """False if one block alone has a fault under a condition already, or leaves a tensor alone that it may use."""
+        self._block = condition.block
+        return bool(self._dynamic) or all(self._is_used(each, block) for each in self._choices(condition, block))
+
+    def _is_used(self, numbers: Numbers, block: Triple) -> bool:
+        left = {each.name for i, each in enumerate(self._args) if each.is_pointer and (i, 0) in self._uses}
+        for fill in (*(("", data) for data in _DATA), (_EVERY, 1)):
+            if (touched := self._touched(numbers, (1, 1, 1), block, 0, fill)) is None:
+                return False
+            left -= {name for name, each in touched.items() if each.end}
+            if not left:
+                return True
+        return False
 
     def told(self, block: Triple, condition: _Condition) -> Iterator[Probed]:
         """The facts that launches tell under a condition, the likeliest first."""
@@ -322,12 +340,22 @@ class _Kernel:
                 indices[each.name] = extent or f"{each.name}_range"
                 shapes[name] = " ".join(dims if extent else (indices[each.name], *dims))
                 loose = tuple(other for other in loose if other != name)
-        return replace(probed, shapes=shapes, indices=indices, loose=loose)
+        found = replace(probed, shapes=shapes, indices=indices, loose=loose)
+        return replace(found, strided=self._is_strided and self._fits_any_launch(found, choices[0]))
+
+    def _fits_any_launch(self, probed: Probed, numbers: Numbers) -> bool:
+        """True if one thread, or blocks that are no multiple of a warp, touch what this launch does."""
+        if probed.grid not in ((), ("1",)) or probed.threads or probed.shared:
+            return False
+        launches: tuple[tuple[Triple, Triple], ...]
+        launches = ((1, 1, 1), _triple(probed.block)), ((1, 1, 1), (1, 1, 1)), ((2, 1, 1), (33, 1, 1))
+        touched = [self._touched(numbers, grid, block, 0) for grid, block in launches]
+        return touched[0] is not None and all(each == touched[0] for each in touched)
 
     def _choices(self, condition: _Condition, block: Triple) -> list[dict[str, int]]:
         """Numbers to launch with: small ones, others, and such that one of them is larger than a block."""
         most, names = max(block), self._numbers
-        usual = 4 * most + 37 if condition.unit <= 4 else most // condition.unit + 37
+        usual = 4 * most + 37 if condition.unit <= 4 else most // condition.unit + 7
         large = condition.limit // condition.unit or usual
         small = dict(zip(names, itertools.cycle(_PRIMES)))
         other = dict(zip(names, itertools.cycle((*_PRIMES[3:], *_PRIMES[:3]))))
@@ -363,6 +391,9 @@ class _Kernel:
         device.restore(self._code)
         values: list[object] = []
         places, gaps = {}, []
+        # Small whole numbers, which are values or switches, are not all the same.
+        others = (each for each in self._args if not each.is_pointer and not each.is_whole)
+        small = {each.name: 0.5 if each.dtype.is_float else i for i, each in enumerate(others, 1)}
         for each in self._args:
             if each.is_pointer:
                 # All of floating point are filled, or one tensor of places.
@@ -373,7 +404,7 @@ class _Kernel:
                 device.write(places[each.name], each.dtype.convert(content))
                 values.append(places[each.name])
             else:
-                values.append(each.dtype.convert(numbers[each.name] if each.is_whole else 0.5).tobytes())
+                values.append(each.dtype.convert(numbers[each.name] if each.is_whole else small[each.name]).tobytes())
         for gap in gaps:
             device.free(gap)
         try:
@@ -558,7 +589,24 @@ def _fit(
     for text in grids:
         if [_value(text, scope, block) for scope in scopes] == list(ends):
             return _Fit((text,))
+    if parts := _fit_of_parts(ends, scopes, names, block):
+        return parts
+    if len({*ends}) == 1 < len(ends):
+        return _Fit((str(ends[0]),))
     return near[1] if near else None
+
+
+def _fit_of_parts(ends: Sequence[int], scopes: Sequence[Numbers], names: Sequence[str], block: Triple) -> _Fit | None:
+    """The dims of what has an element for each warp, or each block, of a dim."""
+    units = dict.fromkeys(size for size in (32, math.prod(block), *block) if size > 1)
+    for unit, name in itertools.product(units, names):
+        parts = [-(-scope[name] // unit) for scope in scopes]
+        for size in range(3 if max(parts) > 1 else 0):
+            for chosen in itertools.combinations([other for other in names if other != name], size):
+                products = [math.prod(scope[other] for other in chosen) for scope in scopes]
+                if [part * product for part, product in zip(parts, products, strict=True)] == list(ends):
+                    return _Fit((*chosen, f"ceil({name}/{unit})"))
+    return None
 
 
 def _place(

@@ -469,8 +469,8 @@ def _text(name: str, value: str) -> list[str]:
 
 def _is_strided(one: Signature, probed: Probed | None) -> bool:
     """True if a kernel takes any number of blocks and of threads."""
-    if probed and (probed.names & _FREE or probed.threads or one.shares):
-        return False
+    if probed:
+        return probed.strided and not (probed.names & _FREE or one.shares)
     return one.flow is not None and one.flow.strided and not one.flow.crosses
 
 

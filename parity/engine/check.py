@@ -21,7 +21,7 @@ from parity.reference.expected import Expected
 from parity.runners import Drawing, Library, Session, Vendor
 from parity.toolchain import MissingKernel
 
-__all__ = ["NO_REFERENCE", "Checked", "Subject", "check", "judge", "unjudged", "verdict_of"]
+__all__ = ["NO_REFERENCE", "Checked", "Subject", "check", "judge", "on_output", "unjudged", "verdict_of"]
 
 Expectation = Callable[[Mapping[str, Array]], Mapping[str, Expected]]
 """From outputs to what is expected of each."""
@@ -289,3 +289,9 @@ def _of(name: str, call: Call, verdict: Verdict) -> Verdict:
     if len(call.outputs) == 1:
         return verdict
     return replace(verdict, detail="\n".join(filter(None, (f"in {name}", verdict.detail))))
+
+
+def on_output(name: str, call: Call, verdict: Verdict) -> Verdict:
+    """The verdict, without its first wrong element if that is in another output."""
+    is_here = len(call.outputs) == 1 or verdict.detail.partition("\n")[0] == f"in {name}"
+    return verdict if is_here else replace(verdict, first=None)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from parity.case import Case
 from parity.compare import Conclusion, Status, Verdict, Witness, accepts_zeros
-from parity.engine.check import Checked, Subject, judge, unjudged
+from parity.engine.check import Checked, Subject, judge, on_output, unjudged
 from parity.engine.diagnose import diagnose
 from parity.engine.minimize import Search, minimize
 from parity.engine.plan import Plan
@@ -261,7 +261,10 @@ def _against(call: Call, checked: Mapping[Column, Checked]) -> dict[Column, Agai
     worst: dict[Column, Against] = {}
     order = list(Conclusion)
     for name in call.outputs:
-        witnesses = {column: Witness(each.verdict, each.outputs.get(name)) for column, each in checked.items()}
+        witnesses = {
+            column: Witness(on_output(name, call, each.verdict), each.outputs.get(name))
+            for column, each in checked.items()
+        }
         expected = partial(_reference, call, name) if call.references else None
         for column, found in compared(witnesses, expected).items():
             if column not in worst or order.index(found.conclusion) > order.index(worst[column].conclusion):

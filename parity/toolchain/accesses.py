@@ -22,34 +22,25 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-__all__ = ["PRINTED", "annotated", "without_dumps"]
+__all__ = ["DUMPED", "annotated"]
 
-PRINTED = (
-    *("-fno-discard-value-names", "-mllvm", "-print-after=safe-stack"),
-    *("-mllvm", "-print-after=branch-relaxation"),
-)
-"""Options of clang: print every function to stderr, with the names of variables, as it is after the last pass over
-intermediate code, and after the last pass that changes instructions."""
+DUMPED = ("-mllvm", "-stop-after=branch-relaxation")
+"""Options of clang: instead of a listing, write LLVM's own text of a module (MIR) as it is after the last pass that
+changes instructions, the intermediate code that they were made of included."""
 
 MOST = 16
 """No access of CUDA is wider; the types of four doubles are aligned by 32 in HIP's headers, and by 16 in CUDA's."""
 
-_DUMP = re.compile(
-    r"^# \*\*\* IR Dump After .*?^# End machine code for function .*?$\n*|^\*\*\* IR Dump After .*?^}$\n*",
-    re.MULTILINE | re.DOTALL,
-)
-_FUNCTION = re.compile(r"^# Machine code for function ([^:\s]+):")
+_FUNCTION = re.compile(r"^name:\s+(\S+)")
 _ACCESS = re.compile(r"^\s+(?:[^:\n]*? = )?(?:GLOBAL|FLAT|S_LOAD|S_BUFFER_LOAD|DS|BUFFER|SCRATCH)_")
 _OPERAND = re.compile(r"\((s\d+|p\d+|<\d+ x [sp]\d+>)\)([^()]*)")
 _PRINTED_ACCESS = re.compile(r"\t(?:global|flat|s_load|s_buffer_load|ds|buffer|scratch)_")
 
 _NAME = r'("[^"]*"|[\w.$-]+)'
-_INTERMEDIATE = re.compile(
-    rf"^\*\*\* IR Dump After [^\n]*\n(?:;[^\n]*\n)*define [^\n]*?@{_NAME}\((.*?)^}}$", re.M | re.S
-)
-_ALLOCATED = re.compile(rf"^  %{_NAME} = alloca (.+?), align", re.MULTILINE)
+_INTERMEDIATE = re.compile(rf"^  define [^\n]*?@{_NAME}\((.*?)^  }}$", re.MULTILINE | re.DOTALL)
+_ALLOCATED = re.compile(rf"^    %{_NAME} = alloca (.+?), align", re.MULTILINE)
 _DERIVED = re.compile(
-    rf"^  %{_NAME} = (?:getelementptr|phi ptr|select|addrspacecast|call ptr @llvm\.amdgcn\.addrspacecast)\b(.*)",
+    rf"^    %{_NAME} = (?:getelementptr|phi ptr|select|addrspacecast|call ptr @llvm\.amdgcn\.addrspacecast)\b(.*)",
     re.MULTILINE,
 )
 _BASE = re.compile(rf"(?:\bptr(?: addrspace\(\d\))?|\[) %{_NAME}")
@@ -87,19 +78,15 @@ class _Arrays:
 _NO_ARRAYS = _Arrays({}, {})
 
 
-def without_dumps(log: str) -> str:
-    """The output of a compiler without the functions that it printed."""
-    return _DUMP.sub("", log)
+def annotated(listing: str, dump: str) -> str:
+    """The listing with what the ``dump`` of its module tells of the user's memory: alignments, private arrays.
 
-
-def annotated(listing: str, log: str) -> str:
-    """The listing with what ``log``, which has the functions, tells of the user's memory: alignments, private arrays.
-
-    The accesses of a function stay as they are if those in the log are not the same, one by one.
+    The accesses of a function stay as they are if those in the dump are not the same, one by one.
     """
-    arrays = dict(_arrays(log))
+    intermediate, _, machine = dump.partition("\n...\n")
+    arrays = dict(_arrays(intermediate))
     parts, position = [], 0
-    for name, operands in _functions(log):
+    for name, operands in _functions(machine):
         start = listing.find(f"\n{name}:", position)
         end = listing.find("\n.Lfunc_end", start)
         if min(start, end) >= 0:
@@ -121,13 +108,13 @@ def _annotated(code: str, operands: list[str], arrays: _Arrays) -> str:
     return "\n".join(lines)
 
 
-def _functions(log: str) -> Iterator[tuple[str, list[str]]]:
+def _functions(machine: str) -> Iterator[tuple[str, list[str]]]:
     """The name of every function, in order, and the memory operands of each of its accesses."""
     name, found = "", list[str]()
-    for line in log.splitlines():
+    for line in machine.splitlines():
         if match := _FUNCTION.match(line):
-            name, found = match[1], []
-        elif line.startswith("# End machine code"):
+            name, found = match[1].strip("'\""), []
+        elif line == "...":
             yield name, found
         elif _ACCESS.match(line):
             found.append(line.partition(" :: ")[2])
@@ -161,9 +148,9 @@ def _promised(kind: str, rest: str) -> int:
     return min(int(told[1]) if told else MOST, size & -size, MOST)
 
 
-def _arrays(log: str) -> Iterator[tuple[str, _Arrays]]:
+def _arrays(intermediate: str) -> Iterator[tuple[str, _Arrays]]:
     """The functions that have private arrays, and these."""
-    for match in _INTERMEDIATE.finditer(log):
+    for match in _INTERMEDIATE.finditer(intermediate):
         name, body = match.groups()
         if " = alloca " in body:
             known = {pointer: _named(pointer, type_) for pointer, type_ in _ALLOCATED.findall(body)}

@@ -121,9 +121,10 @@ def switches_of(names: Iterable[str], source: Path, folders: Iterable[Path]) -> 
     """
     folders = tuple(folders)
     files = list(_files(folders, source))
+    of_make = functools.cache(lambda: list(_files(folders)))
     for name in names:
         found = next(filter(None, (_switches(name, [each]) for each in files)), {})
-        if not found and len(agreed := _switches(name, _files(folders))) == 1:
+        if not found and len(agreed := _switches(name, of_make())) == 1:
             found = agreed
         if found:
             first, *others = found.values()

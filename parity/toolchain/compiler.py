@@ -16,8 +16,10 @@ import itertools
 import logging
 import os
 import re
+import subprocess
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,7 +27,7 @@ from typing import TYPE_CHECKING
 from parity import zig
 from parity.cache import Cache, default_root, digest
 from parity.errors import MissingTool, ParityError
-from parity.toolchain.accesses import PRINTED, annotated, without_dumps
+from parity.toolchain.accesses import DUMPED, annotated
 from parity.toolchain.diagnostics import ATTRIBUTES, ELSEWHERE, Diagnostic, diagnostics
 from parity.toolchain.headers import HipHeaders, hip_headers, without_hip_headers
 from parity.toolchain.hipify import Finding, table
@@ -99,6 +101,8 @@ _LIBCPP = (
     *(f"ENABLE_CXX17_REMOVED_{what}=1" for what in ("UNARY_BINARY_FUNCTION", "BINDERS", "AUTO_PTR", "RANDOM_SHUFFLE")),
 )
 _ASSEMBLER_FLAGS = ("--target=amdgcn-amd-amdhsa", "-mcode-object-version=5")
+_NAMED = "-fno-discard-value-names"
+"""Intermediate code keeps the names of variables, which ``annotated`` looks for."""
 _LIBRARY = ("ocml.bc", "ockl.bc")
 
 _PRELUDE = "prelude.pch"
@@ -255,13 +259,17 @@ def compile_listing(unit: Unit, output: Path, target: Target) -> None:
         MissingTool: the compiler or the device libraries are not installed.
     """
     linked, controls = _linked(target, output, unit.flags)
+    front = [*_front(target, unit), *linked]
+    optimized = output.with_suffix(".optimized.bc")
     result = zig.run(
-        [*_front(target, unit), *PRINTED, *linked, "-S", unit.main.name, "-o", output.resolve()], cwd=unit.main.parent
+        [*front, _NAMED, "-emit-llvm", "-c", unit.main.name, "-o", optimized.resolve()], cwd=unit.main.parent
     )
+    if not result.returncode and _generated(optimized, output, target, unit.flags).returncode:
+        # Again in one go: then the message has the place in the source.
+        result = zig.run([*front, "-S", unit.main.name, "-o", output.resolve()], cwd=unit.main.parent)
     controls.unlink()
     if result.returncode:
-        raise unit.refused(target, without_dumps(result.stderr), result.returncode)
-    _finish(output, result.stderr)
+        raise unit.refused(target, result.stderr, result.returncode)
 
 
 def compile_intermediate(unit: Unit, output: Path, target: Target, *, precompiled: bool = True) -> None:
@@ -272,7 +280,7 @@ def compile_intermediate(unit: Unit, output: Path, target: Target, *, precompile
     Raises:
         CompileError, MissingTool: as ``compile_listing``.
     """
-    kept = (PRINTED[0], "-Xclang", "-disable-llvm-passes", "-emit-llvm")
+    kept = (_NAMED, "-Xclang", "-disable-llvm-passes", "-emit-llvm")
     front = _front(target, unit, precompiled)
     result = zig.run([*front, *kept, "-S", unit.main.name, "-o", output.resolve()], cwd=unit.main.parent)
     if result.returncode:
@@ -294,19 +302,41 @@ def compile_kernels(
     alone = output.with_suffix(".ll")
     alone.write_text(_KERNEL.sub(lambda found: found[0] if found[1].strip('"') in kernels else "", intermediate))
     linked, controls = _linked(target, output, flags)
-    passes = ("-O3", "-mllvm", "-amdgpu-internalize-symbols", "-ffp-contract=fast-honor-pragmas", *PRINTED[1:])
-    result = zig.run(
-        [
-            *("clang", "-x", "ir", *_ASSEMBLER_FLAGS, f"-mcpu={target.name}", "-nogpulib", *passes),
-            *(*_behind(flags), *linked, "-S", alone.resolve(), "-o", output.resolve()),
-        ],
-        cwd=output.parent,
-    )
+    optimized = output.with_suffix(".optimized.bc")
+    passes = ("-mllvm", "-amdgpu-internalize-symbols", *linked, "-emit-llvm", "-c")
+    result = zig.run([*_of_intermediate(target, flags), *passes, alone.resolve(), "-o", optimized.resolve()])
+    if not result.returncode:
+        result = _generated(optimized, output, target, flags)
     controls.unlink()
     alone.unlink()
     if result.returncode:
-        raise CompileError(output.stem, target.name, without_dumps(result.stderr))
-    _finish(output, result.stderr)
+        raise CompileError(output.stem, target.name, result.stderr)
+
+
+def _generated(optimized: Path, output: Path, target: Target, flags: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    """What came of writing the listing ``output`` of optimized code, which is removed.
+
+    The compiler runs twice, at once: for the listing, and for what this does not have, its memory operands. Printing
+    these beside the listing takes longer, because clang writes to stderr a few bytes at a time.
+    """
+    dump = output.with_suffix(".mir")
+    command = [*_of_intermediate(target, flags), "-Xclang", "-disable-llvm-passes", "-S", optimized.resolve()]
+    with ThreadPoolExecutor(1) as other:
+        dumped = other.submit(zig.run, [*command, *DUMPED, "-o", dump.resolve()])
+        result = zig.run([*command, "-o", output.resolve()])
+    result = result if result.returncode else dumped.result()
+    if not result.returncode:
+        _finish_traps(output)
+        output.write_text(annotated(output.read_text(), dump.read_text()))
+    for file in (optimized, dump):
+        file.unlink(missing_ok=True)
+    return result
+
+
+def _of_intermediate(target: Target, flags: Sequence[str]) -> Iterator[str | Path]:
+    """The command that compiles intermediate code, up to what is made of it."""
+    yield from ("clang", "-x", "ir", *_ASSEMBLER_FLAGS, f"-mcpu={target.name}", "-nogpulib", "-O3", _NAMED)
+    yield from ("-ffp-contract=fast-honor-pragmas", *_behind(flags))
 
 
 def _behind(flags: Sequence[str]) -> Iterator[str]:
@@ -336,12 +366,6 @@ def _linked(target: Target, output: Path, flags: Sequence[str]) -> tuple[list[st
     controls = _control_bitcode(_controls(target, flags), output.resolve().with_suffix(".bc"))
     files = (*_bitcode(), controls)
     return [part for file in files for part in ("-Xclang", "-mlink-builtin-bitcode", "-Xclang", file)], controls
-
-
-def _finish(listing: Path, printed: str) -> None:
-    """Complete a listing: traps, and what the compiler ``printed`` tells of its memory."""
-    _finish_traps(listing)
-    listing.write_text(annotated(listing.read_text(), printed))
 
 
 def headers_missed(unit: Unit, target: Target) -> tuple[str, ...]:
@@ -554,7 +578,7 @@ def fingerprint(target: Target) -> str:
     """
     return digest(
         _compiler_version(),
-        " ".join((*_FLAGS, *_LIBCPP, *PRINTED)),
+        " ".join((*_FLAGS, *_LIBCPP, *DUMPED)),
         target.name,
         _controls(target),
         found.folder.name if (found := headers()) else "",

@@ -147,7 +147,7 @@ class _Project:
         declares = _declaration(*match.groups())
         for path, lines in self.lines.items():
             for line in lines:
-                if not declares.match(line.text):
+                if match[1] not in line.text or not declares.match(line.text):
                     continue
                 lacking = self.lacking(line.switches)
                 if not lacking and path != self.source.path:

@@ -1,7 +1,8 @@
-"""The launches that a file's host code makes: the blocks and the shared memory, as far as they are constants.
+"""The launches that host code makes: the blocks and the shared memory, as far as they are constants.
 
-``kernel<<<grid, block, shared>>>(...)`` is found in the syntax tree. A name stands for what the file gives it once, in
-an ``#define``, an enumerator, or a variable that begins with a value; ``dim3`` variables likewise.
+``kernel<<<grid, block, shared>>>(...)`` is found in the syntax tree. A name stands for what the file, or one that it
+includes, gives it once, in an ``#define``, an enumerator, or a variable that begins with a value; ``dim3`` variables
+likewise.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path, PurePath
 
 import tree_sitter
 
+from parity.files import below, text_of
 from parity.toolchain.host_syntax import syntax_tree
 
-__all__ = ["HostLaunch", "host_launches"]
+__all__ = ["HostLaunch", "HostTexts", "host_launches"]
 
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([^\n]+?)[ \t]*(?://.*|/\*.*)?$", re.MULTILINE)
 _VARIABLE = re.compile(
@@ -40,6 +43,9 @@ _OPERATORS: Mapping[type[ast.AST], Callable[[int, int], int]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.floordiv,
     ast.FloorDiv: operator.floordiv, ast.LShift: operator.lshift, ast.RShift: operator.rshift, ast.Mod: operator.mod,
 }  # fmt: skip
+_KERNEL = re.compile(r"__global__[^;{}]*?\b(\w+)\s*\(")
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^">\n]+)[">]', re.MULTILINE)
+_SUFFIXES = (".cu", ".cuh", ".cc", ".cpp", ".cxx", ".h", ".hpp", ".inl")
 _DEEP = 8
 """Names that a name may lead through."""
 
@@ -58,9 +64,39 @@ class HostLaunch:
     shared: int | str | None
 
 
-def host_launches(text: str) -> dict[str, tuple[HostLaunch, ...]]:
-    """The launches of a file, by the kernel's name without namespaces, in their order."""
-    known = _Names(text)
+class HostTexts:
+    """The texts of a project's folder that may have launches."""
+
+    def __init__(self, folder: Path) -> None:
+        self._texts = {path: text_of(path) for path in below(folder, *_SUFFIXES)}
+
+    def launches(self, path: Path) -> dict[str, tuple[HostLaunch, ...]]:
+        """The launches of a file's kernels, by name: those of it and of its headers, or else those of other files."""
+        own, more = self._whole(path), dict[str, list[HostLaunch]]()
+        found = host_launches(own)
+        kernels = set(_KERNEL.findall(own)) - set(found)
+        for other, text in self._texts.items():
+            if other != path and "<<<" in text and any(name in text for name in kernels):
+                for name, launches in host_launches(self._whole(other), own).items():
+                    more.setdefault(name, []).extend(launches)
+        return {**{name: tuple(launches) for name, launches in more.items() if name in kernels}, **found}
+
+    def _whole(self, path: Path) -> str:
+        """A file, and behind it the headers of the project that it includes."""
+        files, names = [path], {path.name}
+        for one in files:
+            wanted = {PurePath(name).name for name in _INCLUDE.findall(self._texts.get(one, ""))} - names
+            files += [other for other in self._texts if other.name in wanted]
+            names |= wanted
+        return "\n".join(self._texts.get(one, "") for one in files)
+
+
+def host_launches(text: str, others: str = "") -> dict[str, tuple[HostLaunch, ...]]:
+    """The launches of a text, by the kernel's name without namespaces, in their order.
+
+    What the text does not give a value is what ``others`` give it.
+    """
+    known = _Names(f"{text}\n{others}")
     found: dict[str, list[HostLaunch]] = {}
     for call in _calls(syntax_tree(text).root_node):
         function = call.child_by_field_name("function")
@@ -85,10 +121,9 @@ class _Names:
     def __init__(self, text: str) -> None:
         self._values: dict[str, list[tuple[int, str]]] = {}
         self._dims: dict[str, list[tuple[int, str]]] = {}
-        for match in _DEFINE.finditer(text):
-            self._values.setdefault(match[1], []).append((0, match[2]))
-        for match in _ENUMERATOR.finditer(text):
-            self._values.setdefault(match[1], []).append((0, match[2]))
+        for match in (*_DEFINE.finditer(text), *_ENUMERATOR.finditer(text)):
+            said = self._values.setdefault(match[1], [])
+            said.append((match.start() if said else 0, match[2]))
         for match in _VARIABLE.finditer(text):
             self._values.setdefault(match[1], []).append((match.start(), match[2] or match[3]))
         for match in _DIM3.finditer(text):

@@ -150,17 +150,18 @@ def _first_branches(text: str) -> str:
     """The text without its conditionals and all but the first branch of each; every byte keeps its place."""
     first: list[bool] = []
     lines = []
+    is_continued = False
     for line in text.split("\n"):
-        directive = _CONDITIONAL.match(line)
+        directive = None if is_continued else _CONDITIONAL.match(line)
         if directive and directive[1].startswith("if"):
             first.append(True)
         elif directive and first and directive[1] == "endif":
             first.pop()
         elif directive and first:
             first[-1] = False
-        lines.append(
-            _BYTE.sub(b" ", line.encode("utf-8", "surrogateescape")).decode() if directive or not all(first) else line
-        )
+        is_blank = bool(directive) or is_continued or not all(first)
+        lines.append(_BYTE.sub(b" ", line.encode("utf-8", "surrogateescape")).decode() if is_blank else line)
+        is_continued = (bool(directive) or is_continued) and line.rstrip("\r").endswith("\\")
     return "\n".join(lines)
 
 
@@ -285,7 +286,7 @@ def attributes_at(text: str, line: int, column: int, device: frozenset[str]) -> 
     node = syntax_tree(text).root_node.descendant_for_point_range((line - 1, column - 1), (line - 1, column - 1))
     begins = node.start_byte if node is not None else 0
     while node is not None and node.type not in _FUNCTIONS:
-        if node.type == "compound_statement":  # a call
+        if node.type in ("compound_statement", "call_expression"):  # a call
             return None
         node = node.parent
     if node is None:

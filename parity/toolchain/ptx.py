@@ -212,7 +212,8 @@ def translate(text: str, is_compiled: Callable[[int], bool]) -> tuple[str, list[
         if statement is None or not (name := _ptx(statement.template)):
             continue
         new = _translated(statement)
-        if new is None:
+        if not isinstance(new, str):
+            name = new.opcode if new else name
             refused.append(Refused(name, match.start()))
             new = _refusal(name)
         ends = re.findall(r"\\?\r?\n", text[match.start() : statement.end])
@@ -274,8 +275,8 @@ def _numbered(name: str) -> Iterator[str]:
     yield from (f"{match['name']}{i}" for i in range(int(match["count"]))) if match else (name,)
 
 
-def _translated(statement: _Statement) -> str | None:
-    """The C++ statement, without its semicolon."""
+def _translated(statement: _Statement) -> str | _Instruction | None:
+    """The C++ statement, without its semicolon; or the instruction that is not translated, if it is one's fault."""
     program = _program(statement.template)
     if program is None or not program.instructions:
         return None
@@ -300,7 +301,7 @@ def _translated(statement: _Statement) -> str | None:
     for instruction in program.instructions:
         line = _instruction(instruction, registers, statement.operands)
         if line is None:
-            return None
+            return instruction
         row, text = line
         uses += row.carry
         lines.append(text)

@@ -76,6 +76,20 @@ __global__ void wrapped(const float* x, float* y, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) y[i] = x[i % width];
 }
+__global__ void by_warps(const float* x, float* y, int rows, int cols) {
+    int warps = blockDim.x / 32;
+    for (int r = blockIdx.x * warps + threadIdx.x / 32; r < rows; r += gridDim.x * warps)
+        for (int c = threadIdx.x % 32; c < cols; c += 32) y[r * cols + c] = -x[r * cols + c];
+}
+__global__ void histogram(const unsigned* x, unsigned* bins, int n) {
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x)
+        if (x[i] < 300) atomicAdd(&bins[x[i]], 1u);
+    for (int i = threadIdx.x; i < 300; i += blockDim.x) atomicAdd(&bins[i], 0u);
+}
+__global__ void stretch(const unsigned char* x, unsigned char* y, int n, unsigned char low, unsigned char high) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = high == low ? 0 : (x[i] - low) * 255 / (high - low);
+}
 void host(const float* x, float* y, int n) {
     dim3 tile(8, 8), block(64);
     cudaMemcpyToSymbol(scale, x, sizeof(scale));
@@ -97,6 +111,9 @@ SAID = {
         'inputs={"x": "f32", "taps": "f32", "scale": "f64"}',
         'symbols={"fir::taps": "taps", "scale": "scale"}',
     ),
+    "by_warps": ('shapes="x: rows cols; y: rows cols"', "grid_stride=False"),
+    "histogram": ('shapes="x: n; bins: 300"', "grid_stride=True"),
+    "stretch": ('inputs={"x": "u8"}', "n:i32=numel low high"),
     "wrapped": ("# To be completed: the host fills __constant__ width, so say symbols=.",),
     "sparse": ("# To be completed: no launch tells its shapes.",),
     "far": ("# To be completed: guessed.far[f32](", "out-of-bounds read"),
@@ -112,7 +129,7 @@ def test_launches_tell_shapes_and_grid_and_what_they_do_not_tell_is_asked(parity
     (tmp_path / "src" / "guessed.cu").write_text(KERNELS)
     monkeypatch.chdir(tmp_path)
     made = parity("init", "--kernels", "src")
-    assert "7 of 10 ops are declared" in made.err and "guessed.sparse, guessed.far, guessed.wrapped" in made.err, (
+    assert "10 of 13 ops are declared" in made.err and "guessed.sparse, guessed.far, guessed.wrapped" in made.err, (
         made.err
     )
     parts = (tmp_path / "cases" / "guessed.py").read_text().replace("\n#   ", " ").split("\n\n")
@@ -120,7 +137,7 @@ def test_launches_tell_shapes_and_grid_and_what_they_do_not_tell_is_asked(parity
         text = next(part for part in parts if part.startswith((f"# {kernel}(", f"# {kernel}<")))
         assert not [each for each in said if each not in text], text
     result = parity("run", "--target", "gfx1100", "--examples", "3")
-    assert result.code == 0 and result.out.count("pass  3/3") == 7, result.out + result.err
+    assert result.code == 0 and result.out.count("pass  3/3") == 10, result.out + result.err
 
 
 def test_a_failure_says_which_parts_of_its_declaration_are_guesses(parity, tmp_path, monkeypatch):
@@ -145,3 +162,80 @@ def test_a_failure_says_which_parts_of_its_declaration_are_guesses(parity, tmp_p
     assert result.code == 1 and told in result.out, result.out + result.err
     path.write_text(path.read_text().replace("  # a guess", ""))
     assert "where parity init guessed" not in parity(*again).out
+
+
+PORT = {
+    "src/rows.cu": """
+#include "rows.h"
+__global__ void prefix(const int* x, int* y, int* totals, int n) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x & 31;
+    int value = i < n ? x[i] : 0;
+    for (int d = 1; d < 32; d *= 2) {
+        const int other = __shfl_up_sync(0xffffffffu, value, d);
+        if (lane >= d) value += other;
+    }
+    if (i < n) y[i] = value;
+    if (lane == 31 && i - lane < n) totals[i / 32] = value;
+}
+__global__ void product(const int* a, const int* x, int* y, int rows, int cols) {
+    const int row = blockIdx.x * (blockDim.x / warpSize) + threadIdx.x / warpSize, lane = threadIdx.x % warpSize;
+    int sum = 0;
+    if (row >= rows) return;
+    for (int i = lane; i < cols; i += warpSize) sum += a[row * cols + i] * x[i];
+    for (int d = warpSize / 2; d; d /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, d);
+    if (lane == 0) y[row] = sum;
+}
+""",
+    "src/rows.h": "constexpr int kThreads = 128;\n",
+    "src/main.cpp": """
+#include "rows.h"
+void f() {
+    prefix<<<b, 2 * kThreads>>>(x, y, t, n);
+    product<<<b, kThreads>>>(a, x, y, r, c);
+}
+""",
+    "hip/rows.hip": """
+#include <hip/hip_runtime.h>
+__global__ void prefix(const int* x, int* y, int* totals, int n) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x % warpSize;
+    int value = i < n ? x[i] : 0;
+    for (int d = 1; d < warpSize; d *= 2) {
+        const int other = __shfl_up(value, d);
+        if (lane >= d) value += other;
+    }
+    if (i < n) y[i] = value;
+    if ((i & 31) == 31 && (i & ~31) < n) totals[i / 32] = value;
+}
+__global__ void product(const int* a, const int* x, int* y, int rows, int cols) {
+    const int row = blockIdx.x * (blockDim.x / warpSize) + threadIdx.x / warpSize, lane = threadIdx.x % warpSize;
+    int sum = 0;
+    if (row >= rows) return;
+    for (int i = lane; i < cols; i += warpSize) sum += a[row * cols + i] * x[i];
+    for (int d = warpSize / 2; d; d /= 2) sum += __shfl_xor(sum, d);
+    if (lane == 0) y[row] = sum;
+}
+""",
+}
+
+
+def test_bugs_of_a_port_are_found_with_what_was_guessed_alone(parity, tmp_path, monkeypatch):
+    """Prefix sums over 64 lanes for those of 32 (HeCBench #180), rows launched for warps of 32 (bitsandbytes #93).
+
+    The host's launches stand in another file, their threads in a header.
+    """
+    try:
+        nvcc()
+    except MissingTool as error:
+        pytest.skip(str(error))
+    for name, text in PORT.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    assert parity("init", "--kernels", "src").code == 0
+    cases = (tmp_path / "cases" / "rows.py").read_text()
+    assert 'totals: ceil(n/32)"' in cases and "block=256," in cases and "block=128," in cases, cases
+    result = parity("run", "--hip", "hip", "--target", "gfx1100,gfx90a", "--examples", "12")
+    assert result.code == 1, result.out + result.err
+    assert "FAIL  prefix on gfx90a (emulated): value" in result.out
+    assert "FAIL  product on gfx90a (emulated): unwritten" in result.out
+    assert result.out.count("correct only at width 32") == 2 and "on gfx1100 (emulated)" not in result.out, result.out

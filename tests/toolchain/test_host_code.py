@@ -544,8 +544,11 @@ def test_device_code_with_what_hip_does_not_have_is_left_out_by_name(built):
 
 
 def test_a_function_of_another_file_is_named_with_its_place(built):
-    one = built("__device__ int elsewhere(int);\n__global__ void k(int* x) {\n  x[0] = elsewhere(1);\n}\n")
+    one = built(
+        "__device__ int elsewhere(int);\n__global__ void k(int* x) {\n  int y = int(elsewhere(1));\n  *x = y;\n}\n"
+    )
     (finding,) = one.error.findings
+    assert not one.translation.left_out  # the variable is no declaration of it
     assert (finding.name, finding.line) == ("elsewhere(int)", 3)
     assert "#include the file that has it" in finding.advice
 
@@ -673,6 +676,7 @@ extern "C" __global__ void k(__half2* x) {
 def test_custom_operations_of_tensorflow(built):
     source = """#if GOOGLE_CUDA
 #define EIGEN_USE_GPU
+#include "gpu/cub/device/device_reduce.cuh"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/util/gpu_kernel_helper.h"
 #include "third_party/eigen3/unsupported/Eigen/CXX11/Tensor"
@@ -691,13 +695,38 @@ template <typename T> struct TwiceFunctor<GPUDevice, T> {
 };
 template struct TwiceFunctor<GPUDevice, float>;
 template struct TwiceFunctor<GPUDevice, int32>;
+template <int N> __global__ void Fill(float* out) { out[threadIdx.x] = N; }
+Status Filled(OpKernelContext* context, TensorFormat format, const Tensor& in) {
+  Tensor out;
+  if (format != FORMAT_NCHW) return errors::InvalidArgument("not ", ToString(format));
+  TF_RETURN_IF_ERROR(context->allocate_temp(DataTypeToEnum<float>::value, TensorShape({in.dim_size(0)}), &out));
+  const int N = 32;
+  Fill<N><<<GetTensorDim(in, format, 'C'), N>>>(out.flat<float>().data());
+  return Status();
+}
 }
 #endif
 """
     one = built(source)
-    assert has(one, "tensorflow::Twice<float>", "tensorflow::Twice<int>")
+    assert has(one, "tensorflow::Twice<float>", "tensorflow::Twice<int>", "tensorflow::Fill<32>")
     assert not one.translation.left_out and not one.translation.empty_headers
     assert [each.flag for each in one.switches] == ["-DGOOGLE_CUDA"]
+
+
+def test_numbers_of_torch_7(built):
+    one = built(
+        """#include "THCHalf.h"
+#include "THCNumerics.cuh"
+template <typename T, typename Acc> __global__ void norms(const T* x, T* out) {
+  Acc sum = Acc(0);
+  for (int i = 0; i < 4; ++i) sum += ScalarConvert<T, Acc>::to(THCNumerics<T>::abs(x[i]));
+  out[0] = THCNumerics<T>::gt(x[0], T(1)) ? ScalarConvert<Acc, T>::to(THCNumerics<Acc>::sqrt(sum)) : T(0);
+}
+void launch(double* x) { norms<double, double><<<1, 1>>>(x, x); }
+"""
+    )
+    assert has(one, "norms<double, double>")
+    assert not one.translation.left_out and not one.translation.empty_headers
 
 
 def test_names_that_hip_has_are_not_declared_again(built):
@@ -725,7 +754,8 @@ void host(int n) { rows<float, 4><<<1, 1>>>(0, 0, n); }
 BRANCHES = """struct Signature {
   void add(const Missing& a) {
     if (a.is_other()) {
-#if OTHER == 1
+#if OTHER == 1 && \\
+    !NONE
       add(a.other());
     }
 #else
@@ -740,7 +770,7 @@ BRANCHES = """struct Signature {
 """
 
 
-@pytest.mark.parametrize(("line", "first", "lines"), [(2, 2, 9), (12, 12, 3)])
+@pytest.mark.parametrize(("line", "first", "lines"), [(2, 2, 10), (13, 13, 3)])
 def test_a_brace_that_two_branches_close_does_not_hide_where_a_function_ends(line, first, lines):
     *_, piece = pieces_at(BRANCHES, line, 8, frozenset())
     assert (piece.line, BRANCHES[piece.start : piece.end].count("\n") + 1) == (first, lines)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from parity.toolchain.host_launches import host_launches
+from parity.toolchain.host_launches import HostTexts, host_launches
 
 HOST = """
 #include <vector>
@@ -43,3 +43,17 @@ def test_a_template_argument_stays_a_name():
     general, special = host_launches(text)["t"]
     assert (general.template, general.block) == (("float", "N"), ("N",))
     assert (special.template, special.block) == (("half", "64"), (64,))
+
+
+def test_launches_of_headers_and_of_other_files_are_found(tmp_path):
+    files = {
+        "k.cu": '#include "k.cuh"\n__global__ void far(float* x) {}\n__global__ void nowhere(float* x) {}\n',
+        "k.cuh": "#define THREADS 96\n__global__ void near(float* x) {}\nvoid f() { near<<<1, THREADS>>>(x); }\n",
+        "main.cpp": "#define THREADS 32\nvoid f() { far<<<1, THREADS>>>(x); near<<<1, 7>>>(x); other<<<1, 8>>>(x); }\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    found = HostTexts(tmp_path).launches(tmp_path / "k.cu")
+    assert {name: [each.block for each in launches] for name, launches in found.items()} == {
+        "near": [(96,)], "far": [(32,)],
+    }  # fmt: skip

@@ -36,6 +36,7 @@ def refused(text):
         ('asm("bar.sync %0, 64;" :: "r"(name));', "bar.sync"),
         ('asm("exit;");', "exit"),
         ('asm("bfe.u32 %0, %1, 8, 8;" : "=r"(d));', "bfe.u32"),  # %1 is not there
+        ('asm("and.b32 %0, %1, 3; vadd.u32.u32.u32 %0.b3, %1, 1, %0;" : "=r"(d) : "r"(a));', "vadd.u32.u32.u32"),
         ('asm("mov.b32 %0, %1;" :: "r"(a), "r"(b));', "mov.b32"),  # %0 is not written
         ('#define COPY(a, b) \\\n  asm volatile( \\\n "exit;" \\\n ::)', "exit"),
     ],
@@ -249,6 +250,23 @@ CASES = {
     "vmad.u32.u32.u32 %0, %1.b0, %1.b3, 9": lambda x: (x & 255) * (x >> 24) + 9,
     "vadd.u32.u32.u32 %0.b0, %1, 100, 0x12345678": lambda x: 0x12345600 | x + 100 & 255,
     "vsub.u32.u32.u32 %0.b0, %1, 100, 0x12345678": lambda x: 0x12345600 | x - 100 & 255,
+    "vadd.u32.u32.u32 %0.h0, %1.h1, 7, 0x12345678": lambda x: 0x12340000 | (x >> 16) + 7 & 0xFFFF,
+    "vadd.u32.u32.u32 %0.h1, %1, 7, 0x12345678": lambda x: 0x5678 | (x + 7 & 0xFFFF) << 16,
+    "vmad.s32.u32.u32 %0, -%1.h0, %1.h1, 9": lambda x: 9 - (x & 0xFFFF) * (x >> 16),
+    "vmad.s32.s32.s32 %0, %1.h0, %1.h1, 9": lambda x: half(x, 0) * half(x, 1) + 9,
+    **{
+        f"{{ .reg .pred p; testp.{name}.f32 p, %1; selp.u32 %0, 1, 2, p; }}": lambda x, is_so=is_so: (
+            2 - is_so(np.uint32(x).view(np.float32))
+        )
+        for name, is_so in {
+            "finite": np.isfinite,
+            "infinite": np.isinf,
+            "number": lambda v: not np.isnan(v),
+            "notanumber": np.isnan,
+            "normal": lambda v: np.isfinite(v) and abs(v) >= np.finfo(np.float32).tiny,
+        }.items()
+    },
+    "{ .reg .pred p; testp.infinite.f32 p, 0fff800000; selp.u32 %0, %1, 2, p; }": lambda x: x,
     "vadd.u32.u32.u32.add %0, %1, 100, %1": lambda x: x + 100 + x,
     "vsub.u32.u32.u32.add %0, %1, 100, %1": lambda x: x - 100 + x,
     "vmax.s32.s32.s32.max %0, %1, 100, 31": lambda x: max(signed(x), 100),

@@ -42,6 +42,12 @@ extern "C" __global__ void sums(const number* in, number* out) {
 }
 extern "C" __global__ void copies(const at::Half* in, at::Half* out) { out[threadIdx.x] = __ldg(in + threadIdx.x); }
 
+// Before PyTorch had it, and for CUDA alone.
+__device__ at::Half __shfl_down(const at::Half x, const unsigned lanes) { return __shfl_down(float(x), lanes); }
+extern "C" __global__ void moved(const at::Half* in, at::Half* out) {
+  out[threadIdx.x] = __shfl_down(in[threadIdx.x], 1);
+}
+
 // As sources have them since PyTorch has not.
 template <typename T>
 __host__ __device__ __forceinline__ T THCCeilDiv(T a, T b) { return (a + b - 1) / b; }
@@ -105,6 +111,11 @@ def test_reductions_of_a_block(launched):
 def test_half_is_read_through_ldg(launched):
     given = np.arange(32, dtype=np.float16)
     assert launched("copies", given, given.nbytes, 32).view(np.float16).tolist() == given.tolist()
+
+
+def test_a_shuffle_of_half_that_a_source_has_is_its_own(launched):
+    given = np.arange(32, dtype=np.float16)
+    assert launched("moved", given, given.nbytes, 32).view(np.float16)[:31].tolist() == given[1:].tolist()
 
 
 def test_half_is_compared_with_a_double(launched):

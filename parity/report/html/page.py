@@ -9,10 +9,11 @@ from __future__ import annotations
 import base64
 import gzip
 import hashlib
-from collections.abc import Mapping
-from functools import cache
+import html
+import string
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from parity.documents import json_text
 from parity.errors import count_of
@@ -20,14 +21,11 @@ from parity.files import rows_of
 from parity.report.document import MatrixFile
 from parity.report.matrix import FAILED
 
-if TYPE_CHECKING:
-    from jinja2 import Template
-
 __all__ = ["LIBRARIES", "badge", "page"]
 
 HERE = Path(__file__).parent
 LIBRARIES = HERE / "vendor"
-"""Charts and tables by others: ``vendor.csv`` says which, ``nox -s vendor`` fetches them."""
+"""Charts and tables by others, programs compressed: ``vendor.csv`` says which, ``nox -s vendor`` fetches them."""
 VENDORED = LIBRARIES / "vendor.csv"
 
 PROGRAM = (
@@ -36,24 +34,25 @@ PROGRAM = (
 )
 """The parts of the page's program, in this order."""
 
-_MAP = ("//# sourceMappingURL", "/*# sourceMappingURL")
-
 
 def page(content: Mapping[str, Any], title: str) -> str:
     """The text of the file; ``content`` is what ``content()`` makes of a run."""
     program = "".join((HERE / "js" / name).read_text(encoding="utf-8") for name in PROGRAM)
     # What would end the script element, or begin a comment in it.
     assert "</script" not in program and "<!--" not in program
-    scripts = {name: text for name, text in _libraries().items() if name.endswith(".js")}
-    styles = [text for name, text in _libraries().items() if name.endswith(".css")]
-    return _template("report.html.j2").render(
-        title=title,
-        # Of scripts that a parser reads, line ends are line feeds.
-        digests=[_digest(text) for text in (program.replace("\r\n", "\n"), *scripts.values())],
-        styles=[*styles, (HERE / "report.css").read_text(encoding="utf-8")],
+    # Of scripts that a parser reads, line ends are line feeds.
+    own = hashlib.sha256(program.replace("\r\n", "\n").encode()).digest()
+    scripts, styles = _libraries()
+    digests = [own, *(bytes.fromhex(digest) for digest in scripts.values())]
+    style = (HERE / "report.css").read_text(encoding="utf-8")
+    return _filled(
+        "report.html",
+        title=html.escape(title),
+        digests="".join(f" 'sha256-{base64.b64encode(digest).decode()}'" for digest in digests),
+        styles="".join(f"<style>\n{text}\n</style>\n" for text in (*styles, style)),
         program=program,
-        scripts={name: _packed_library(name) for name in scripts},
-        data=_compressed(json_text({**content, "licences": _licences()})),
+        scripts="".join(_data("data-library", Path(name).stem, (LIBRARIES / name).read_bytes()) for name in scripts),
+        data=_data("id", "data", gzip.compress(json_text({**content, "licences": _licences()}), 9, mtime=0)),
     )
 
 
@@ -71,39 +70,36 @@ def badge(matrix: MatrixFile) -> str:
         text, colour = f"{count_of(ran, 'kernel')} passed", "#0072b2"
         if others := sum(any(cell.state == "not judged" for cell in kernel.cells) for kernel in matrix.kernels):
             text, colour = f"{others} of {ran} kernels not judged", "#8a6d00"
-    return _template("badge.svg.j2").render(text=text, colour=colour, left=44, right=12 + round(6.4 * len(text)))
+    left, right = 44, 12 + round(6.4 * len(text))
+    return _filled(
+        "badge.svg",
+        text=html.escape(text),
+        colour=colour,
+        left=left,
+        right=right,
+        width=left + right,
+        first=left / 2,
+        second=left + right / 2,
+        length=right - 12,
+    )
 
 
-@cache
-def _template(name: str) -> Template:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined  # a tenth of a second
-
-    environment = Environment(loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined)
-    return environment.get_template(name)
+def _filled(name: str, **values: object) -> str:
+    """A file with what stands in it as ``$name`` replaced."""
+    return string.Template((HERE / name).read_text(encoding="utf-8")).substitute(values)
 
 
-def _digest(text: str) -> str:
-    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+def _data(attribute: str, name: str, content: bytes) -> str:
+    """A line with data that no browser executes."""
+    text = base64.b64encode(content).decode()
+    return f'<script type="application/octet-stream" {attribute}="{name}">{text}</script>\n'
 
 
-def _compressed(content: bytes) -> str:
-    return base64.b64encode(gzip.compress(content, 9, mtime=0)).decode()
-
-
-@cache
-def _packed_library(name: str) -> str:
-    return _compressed(_libraries()[name].encode())
-
-
-@cache
-def _libraries() -> Mapping[str, str]:
-    """The text of each file, without the last line, which names a file that is not there."""
-    names = [row["file"] for row in rows_of(VENDORED)]
-    texts = {name: (LIBRARIES / name).read_text(encoding="utf-8") for name in names}
-    return {
-        name: "".join(line for line in text.splitlines(keepends=True) if not line.startswith(_MAP))
-        for name, text in texts.items()
-    }
+def _libraries() -> tuple[Mapping[str, str], Sequence[str]]:
+    """The digest of each program, by the file that has it compressed, and the text of each style."""
+    rows = rows_of(VENDORED)
+    styles = [(LIBRARIES / row["file"]).read_text(encoding="utf-8") for row in rows if row["file"].endswith(".css")]
+    return {row["file"]: row["sha256"] for row in rows if not row["file"].endswith(".css")}, styles
 
 
 def _licences() -> list[dict[str, str]]:

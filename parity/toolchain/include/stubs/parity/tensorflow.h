@@ -54,7 +54,20 @@ class Tensor {
   template <typename T> FlatMap<T> matrix() const; template <typename T, int dims> FlatMap<T> tensor() const;
   int64 NumElements() const; int dims() const; int64 dim_size(int) const; const TensorShape& shape() const;
 };
+enum DataType { DT_INVALID, DT_FLOAT, DT_DOUBLE, DT_INT32, DT_UINT8, DT_INT16, DT_INT8, DT_STRING, DT_COMPLEX64, DT_INT64, DT_BOOL, DT_BFLOAT16 = 14, DT_COMPLEX128 = 18, DT_HALF };
+template <typename T>
+struct DataTypeToEnum { static const DataType value; static DataType v(); };
+enum TensorFormat { FORMAT_NHWC, FORMAT_NCHW, FORMAT_NCHW_VECT_C, FORMAT_NHWC_VECT_W, FORMAT_HWNC, FORMAT_HWCN };
+enum Padding { VALID = 1, SAME = 2, EXPLICIT = 3 };
+bool FormatFromString(const string&, TensorFormat*); string ToString(TensorFormat);
+template <class Shape> int64 GetTensorDim(const Shape&, TensorFormat, char); int GetTensorDimIndex(TensorFormat, char, int = 4);
 struct Status { Status(); static Status OK(); bool ok() const; };
+Status OkStatus();
+namespace errors {
+#define PARITY_ERROR(name) template <class... Args> Status name(Args&&...);
+PARITY_ERROR(InvalidArgument) PARITY_ERROR(Internal) PARITY_ERROR(Unimplemented) PARITY_ERROR(FailedPrecondition) PARITY_ERROR(OutOfRange) PARITY_ERROR(ResourceExhausted)
+#undef PARITY_ERROR
+}  // namespace errors
 struct OpKernelContext {
   const Tensor& input(int); int num_inputs() const; int num_outputs() const; const Eigen::GpuDevice& eigen_gpu_device() const;
   template <class Device> const Device& eigen_device() const;
@@ -157,6 +170,7 @@ __device__ inline T CudaAtomicAdd(T* address, U value) { return GpuAtomicAdd(add
 }  // namespace tensorflow
 
 #define TF_CHECK_OK(status) ((void)(status))
+#define TF_RETURN_IF_ERROR(...) do { if (const auto status = (__VA_ARGS__); !status.ok()) return status; } while (0)
 #define OP_REQUIRES(context, condition, ...) do { if (!(condition)) return; } while (0)
 #define OP_REQUIRES_OK(context, ...) do { if (!(__VA_ARGS__).ok()) return; } while (0)
 #define TF_CALL_float(m) m(float)

@@ -92,10 +92,17 @@ template <typename T, typename... Last>
 constexpr C10_HOST_DEVICE T THCRoundUp(T a, T b, Last...) { return (a + b - 1) / b * b; }
 extern THCState* state;
 
-inline C10_DEVICE c10::Half __shfl_down(c10::Half v, unsigned d, int w = warpSize) { return c10::Half(static_cast<unsigned short>(__shfl_down(static_cast<int>(v.x), d, w)), c10::Half::from_bits()); }
-inline C10_DEVICE c10::Half __shfl_xor(c10::Half v, int m, int w = warpSize) { return c10::Half(static_cast<unsigned short>(__shfl_xor(static_cast<int>(v.x), m, w)), c10::Half::from_bits()); }
-inline C10_DEVICE c10::BFloat16 __shfl_down(c10::BFloat16 v, unsigned d, int w = warpSize) { return c10::BFloat16(static_cast<unsigned short>(__shfl_down(static_cast<int>(v.x), d, w)), c10::BFloat16::from_bits()); }
-inline C10_DEVICE c10::BFloat16 __shfl_xor(c10::BFloat16 v, int m, int w = warpSize) { return c10::BFloat16(static_cast<unsigned short>(__shfl_xor(static_cast<int>(v.x), m, w)), c10::BFloat16::from_bits()); }
+// These give way by a pack to those that sources have of their own.
+#define PARITY_SHUFFLE(T, NAME, Place)                                                                           \
+  template <typename... Last>                                                                                    \
+  inline C10_DEVICE T NAME(T value, Place place, int width = warpSize, Last...) {                                \
+    return T(static_cast<unsigned short>(NAME(static_cast<int>(value.x), place, width)), T::from_bits());        \
+  }
+PARITY_SHUFFLE(c10::Half, __shfl_down, unsigned)
+PARITY_SHUFFLE(c10::Half, __shfl_xor, int)
+PARITY_SHUFFLE(c10::BFloat16, __shfl_down, unsigned)
+PARITY_SHUFFLE(c10::BFloat16, __shfl_xor, int)
+#undef PARITY_SHUFFLE
 template <typename T>
 inline C10_DEVICE T WARP_SHFL(T value, int lane, int width = warpSize, unsigned = 0xffffffff) { return __shfl(value, lane, width); }
 template <typename T>
