@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
+from typing import TypeGuard
 
 from parity.emulator.parse import Instruction
 from parity.emulator.ptx.parse import Function
@@ -42,77 +43,61 @@ class _Guards:
         accessed = (self._accessed(item) for item in function.items if isinstance(item, Instruction))
         self._uses = Counter(chain.from_iterable(accessed))
         self._entries = Counter(chain.from_iterable(function.tables.values()))
-        branches = (item for item in function.items if isinstance(item, Instruction) and _branches(item))
-        self._entries.update(item.operands[0] for item in branches)
+        for guarded in (False, True):
+            self._entries.update(item.operands[0] for item in function.items if _branches(item, guarded=guarded))
         self._items = [item for item in function.items if isinstance(item, Instruction) or self._entries[item]]
 
     def found(self) -> Function:
         i = 0
         while i < len(self._items):
             item = self._items[i]
-            if isinstance(item, Instruction) and _branches(item) and item.modifiers:
-                i = self._guarded(i, item)
-            else:
-                i += 1
+            i = self._guarded(i, item) if _branches(item, guarded=True) else i + 1
         return replace(self._function, items=tuple(self._items), registers=self._registers)
 
     def _guarded(self, i: int, branch: Instruction) -> int:
-        """Put guards in the place of a branch over one or two ways; the number of the item to go on with.
-
-        ``a || b`` of C is two branches: the first leads into the way that the second leads over.
-        """
-        before = self._way(i + 1, _COMPUTES)
-        second = self._at(i + 1 + len(before))
-        begin, begun = i, branch
-        if before and isinstance(second, Instruction) and _branches(second) and second.modifiers:
-            inside = self._at(i + 2 + len(before)) == branch.operands[0]
-            if not inside or not all(self._own(each, [*before, second]) for each in before):
+        """Put guards in the place of a branch over one or two ways; the number of the item to go on with."""
+        ends, at, among = branch.operands[0], i + 1, "1"
+        found: list[Instruction | str] = []
+        way = self._way(at, memory=False)
+        second = self._at(at + len(way))
+        if way and _branches(second, guarded=True):  # a || b: to the way that the second one leads over
+            within = self._at(at + len(way) + 1) == ends and self._entries[ends] == 1
+            if not within or not all(self._own(each, [*way, second]) for each in way):
                 return i + 1
-            begin, branch = i + 1 + len(before), second
-        ends = branch.operands[0]
-        at = begin + 1 + (begin > i)
+            first = self._choice(branch, among, len(way) + 1, 0)
+            found, among = [first, *way], f"!{first.operands[0]}"
+            ends, at, branch = second.operands[0], at + len(way) + 2, second
         ways = [self._way(at)]
         end = at + len(ways[0])
-        between = self._at(end)
-        if between != ends and self._at(end + 1) == ends and self._entries[ends] == 1:
-            if not isinstance(between, Instruction) or not _branches(between) or between.modifiers:
-                return i + 1
+        over = self._at(end)
+        if _branches(over, guarded=False) and self._at(end + 1) == ends and self._entries[ends] == 1:
             ways.append(self._way(end + 2))
-            ends, end = between.operands[0], end + 2 + len(ways[1])
-        if self._at(end) != ends or not all(ways) or (begin > i and self._entries[begun.operands[0]] > 1):
+            ends, end = over.operands[0], end + 2 + len(ways[1])
+        if self._at(end) != ends or not all(ways):
             return i + 1
-        put: list[Instruction | str] = []
-        among = "1"
-        if begin > i:
-            first = self._choice(begun, among, (len(before) + 1, 0))
-            put, among = [first, *before], f"!{first.operands[0]}"
-        choice = self._choice(branch, among, (len(ways[0]), len(ways[1]) if len(ways) > 1 else 0))
-        put.append(choice)
+        choice = self._choice(branch, among, len(ways[0]), sum(map(len, ways[1:])))
+        found.append(choice)
         for way, guard in zip(ways, (f"@!{choice.operands[0]}", f"@{choice.operands[0]}"), strict=False):
-            put += [each if self._own(each, way) else replace(each, modifiers=(guard,)) for each in way]
-        self._items[i:end] = put
+            found += [each if self._own(each, way) else replace(each, modifiers=(guard,)) for each in way]
+        self._items[i:end] = found
         self._entries[ends] -= 1
         if not self._entries[ends]:
-            del self._items[i + len(put)]
-        return i + len(put)
+            del self._items[i + len(found)]
+        return i + len(found)
 
-    def _choice(self, branch: Instruction, among: str, sizes: tuple[int, int]) -> Instruction:
+    def _choice(self, branch: Instruction, among: str, first: int, second: int) -> Instruction:
         name = f"%$way{len(self._registers)}"
         self._registers[name] = "pred"
-        return replace(
-            branch,
-            mnemonic="ways",
-            operands=(name, among, branch.modifiers[0][1:], *map(str, sizes)),
-            modifiers=(),
-        )
+        operands = (name, among, branch.modifiers[0][1:], str(first), str(second))
+        return replace(branch, mnemonic="ways", operands=operands, modifiers=())
 
-    def _way(self, begin: int, alone: re.Pattern[str] | None = None) -> list[Instruction]:
+    def _way(self, begin: int, *, memory: bool = True) -> list[Instruction]:
         """The instructions from an item on that may be a way, at most so many as one has."""
         found: list[Instruction] = []
         for item in self._items[begin : begin + _MOST]:
             if not isinstance(item, Instruction) or item.modifiers:
                 break
-            if not _COMPUTES.match(item.mnemonic) and (alone or not _ACCESSES.match(item.mnemonic)):
+            if not _COMPUTES.match(item.mnemonic) and not (memory and _ACCESSES.match(item.mnemonic)):
                 break
             found.append(item)
         return found
@@ -133,5 +118,5 @@ class _Guards:
         return self._items[i] if i < len(self._items) else ""
 
 
-def _branches(item: Instruction) -> bool:
-    return item.mnemonic.startswith("bra")
+def _branches(item: Instruction | str, *, guarded: bool) -> TypeGuard[Instruction]:
+    return isinstance(item, Instruction) and item.mnemonic.startswith("bra") and bool(item.modifiers) == guarded
