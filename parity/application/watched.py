@@ -6,8 +6,6 @@ from collections.abc import Iterator, Mapping
 
 from parity.application.run import Prepared
 from parity.cache import digest
-from parity.emulator import Device
-from parity.emulator.ptx import PtxDevice
 from parity.engine import Task
 from parity.errors import UsageError
 from parity.files import below
@@ -32,6 +30,9 @@ def fingerprints(prepared: Prepared) -> Mapping[tuple[str, str], str]:
 
 def _code(prepared: Prepared, task: Task) -> Iterator[str]:
     """The code of a task on all of its columns."""
+    from parity.emulator import Device
+    from parity.emulator.ptx import PtxDevice
+
     entry = prepared.run.suite.entry(task)
     for column in task.columns:
         if (code := prepared.plan.code.get((entry.op.module, column))) is None:

@@ -34,12 +34,16 @@ Triple = tuple[int, int, int]
 Numbers = Mapping[str, int]
 
 STRIDE = re.compile(r"(?i)\w*stride\w*|\w*pitch\w*|ld[a-z]?|\w+_ld|ld_\w+")
+_DISTANCES = re.compile(r"(?i)(\w*?)_?(?:stride|pitch)\w*")
+"""The name of a distance between elements, with what stands before it: often the name of the tensor."""
+_RADIX = 12
+"""More than any extent that distances between elements are found with."""
 _PRIMES = (7, 5, 3, 11, 2, 13, 17, 19)
 _ROOMS, _TRACED = {1 << 15: 1 << 18, 1 << 18: 1 << 20, 1 << 20: 1 << 20, 1 << 21: 1 << 21}, 15 << 20
 """Bytes behind a pointer, at first and where they are too few, and between them and those behind the next one; and in
 all what the emulator follows.
 """
-_BUDGET, _ALL, _LAUNCHES = 3_000_000, 48_000_000, 800
+_BUDGET, _ALL, _LAUNCHES = 3_000_000, 20_000_000, 800
 """Instructions of a launch and of all launches of a kernel, and these launches, before it is given up."""
 _DATA = (1, 0, -3)
 """Values that floating-point tensors are filled with: a kernel may go other ways."""
@@ -79,7 +83,8 @@ class Probed:
     ``threads`` says them by a number, ``shared`` bytes. ``whole`` are the tensors of which each element is written.
     ``where`` are conditions under which all of this holds, ``choices`` what numbers are drawn from for that.
     ``indices`` are tensors whose elements are places, and how many of those there are. ``loose`` are tensors that may
-    be smaller.
+    be smaller. ``strided`` says that any number of blocks and of threads does. ``distances`` are numbers that are
+    strides, and of what, as ``x.strides[0]``.
     """
 
     shapes: Mapping[str, str]
@@ -93,6 +98,7 @@ class Probed:
     choices: Mapping[str, str] = field(default_factory=dict)
     loose: tuple[str, ...] = ()
     strided: bool = False
+    distances: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def names(self) -> frozenset[str]:
@@ -217,6 +223,7 @@ class Prober:
         found: Probed | None = None
         try:
             for block in blocks:
+                one.find_distances(block)
                 for condition in filter(partial(one.can_be, block), one.conditions(block)):
                     for told in one.told(block, condition):
                         if (each := one.indexed(told, condition)) and not each.loose:
@@ -241,6 +248,7 @@ class _Kernel:
         self._left, self._instructions, self._block = _LAUNCHES, _ALL, ""
         self._is_open = is_open and not flow.thread_axes - {"x"}
         self._is_strided = flow.strided and not flow.crosses
+        self._layouts: dict[str, _Layout] = {}
         self._seen: dict[object, dict[str, _Touched] | None] = {}
 
     def conditions(self, block: Triple) -> Iterator[_Condition]:
@@ -260,6 +268,66 @@ class _Kernel:
             if len(self._numbers) > 1:
                 yield from (_Condition(unit, one=name) for name in self._numbers)
             yield _Condition(unit)
+
+    def find_distances(self, block: Triple) -> None:
+        """Find the tensors whose strides are numbers of the kernel, and of which extents; these numbers are known then.
+
+        The strides of a tensor are powers of a number that no extent reaches, so that the digits of the last place that
+        is touched are the extents. Which tensor they belong to shows where they are doubled.
+        """
+        groups: dict[str, list[str]] = {}
+        for name in self._numbers:
+            if match := _DISTANCES.fullmatch(name):
+                groups.setdefault(match[1], []).append(name)
+        strides = [name for group in groups.values() for name in group]
+        if self._layouts or len(strides) < 2 or max(map(len, groups.values())) > 4:
+            return
+        names = [name for name in self._numbers if name not in strides]
+        found = []
+        for first, values in enumerate(((7, 5, 3, 11, 2), (3, 7, 11, 2, 5))):
+            scope = dict(zip(names, itertools.cycle(values)))
+            scope |= {FREE[axis]: 4 + (i + first) % 3 * 2 for i, axis in enumerate(self._axes)}
+            found.append(self._layouts_with(scope, groups, block))
+        layouts = found[0]
+        if (
+            layouts
+            and layouts == found[1]
+            and {name for each in layouts.values() for name in each.strides} == {*strides}
+        ):
+            self._layouts, self._numbers = layouts, names
+
+    def _layouts_with(
+        self, scope: Numbers, groups: Mapping[str, Sequence[str]], block: Triple
+    ) -> dict[str, _Layout] | None:
+        """The layouts that one choice of numbers shows; None if it has a fault, or digits are no extents."""
+        extents = {value: name for name, value in scope.items()}
+        strides = {name: _RADIX ** (len(group) - i) for group in groups.values() for i, name in enumerate(group)}
+        x, y, z = (scope[FREE[axis]] if axis in self._axes else 1 for axis in _AXES)
+        usual = self._touched({**scope, **strides}, (x, y, z), block, 0)
+        found = dict[str, _Layout]()
+        for group in groups.values():
+            twice = {**strides, **{name: 2 * strides[name] for name in group}}
+            doubled = self._touched({**scope, **twice}, (x, y, z), block, 0)
+            if usual is None or doubled is None:
+                return None
+            for name, touched in usual.items():
+                if doubled[name].end == touched.end:
+                    continue
+                digits = [(touched.end - 1) // _RADIX**i % _RADIX + 1 for i in range(len(group), -1, -1)]
+                dims = [extents.get(digit, "") for digit in digits[: len(group) + (digits[-1] > 1)]]
+                if name in found or not all(dims):
+                    return None
+                found[name] = _Layout(tuple(dims), tuple(group))
+        return found
+
+    def _distances(self, numbers: Numbers) -> dict[str, int]:
+        """The strides of dense tensors; an extent that only the grid tells is 3 where it is not among the numbers."""
+        known = {**dict.fromkeys(FREE.values(), 3), **numbers}
+        return {
+            stride: math.prod(known[name] for name in layout.dims[i + 1 :])
+            for layout in self._layouts.values()
+            for i, stride in enumerate(layout.strides)
+        }
 
     def can_be(self, block: Triple, condition: _Condition) -> bool:
         """False if one block alone has a fault under a condition already, or leaves a tensor alone that it may use."""
@@ -391,6 +459,7 @@ class _Kernel:
         device.restore(self._code)
         values: list[object] = []
         places, gaps = {}, []
+        numbers = {**self._distances(numbers), **numbers}
         # Small whole numbers, which are values or switches, are not all the same.
         others = (each for each in self._args if not each.is_pointer and not each.is_whole)
         small = {each.name: 0.5 if each.dtype.is_float else i for i, each in enumerate(others, 1)}
@@ -520,7 +589,12 @@ class _Kernel:
             ends = [run[each.name].end for run in runs]
             unused = (i, 0) not in self._uses and not any(ends)
             grids = [text for text in blocks if text.startswith("ceil")]
-            fit = _Fit(("1",)) if unused else _fit(ends, scopes, names, block, grids)
+            fit: _Fit | None
+            if layout := self._layouts.get(each.name):
+                sizes = [math.prod(scope.get(name, 0) for name in layout.dims) for scope in scopes]
+                fit = _Fit(layout.dims) if sizes == ends else None
+            else:
+                fit = _Fit(("1",)) if unused else _fit(ends, scopes, names, block, grids)
             if fit is None:
                 return None
             shapes[each.name] = " ".join(fit.dims)
@@ -532,7 +606,23 @@ class _Kernel:
                 whole.add(each.name)
         last = max((i for i, text in enumerate(blocks) if text != "1"), default=0)
         dims = tuple(block[: max((i for i in range(3) if block[i] > 1), default=0) + 1])
-        return Probed(shapes, blocks[: last + 1], dims, "", shared, tuple(where), frozenset(whole), loose=tuple(loose))
+        distances = {
+            stride: f"{name}.strides[{i}]"
+            for name, layout in self._layouts.items()
+            for i, stride in enumerate(layout.strides)
+        }
+        return Probed(
+            shapes, blocks[: last + 1], dims, "", shared, tuple(where), frozenset(whole),
+            loose=tuple(loose), distances=distances,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """A tensor whose ``strides``, of its first ``dims``, are numbers of the kernel."""
+
+    dims: tuple[str, ...]
+    strides: tuple[str, ...]
 
 
 @dataclass(frozen=True)

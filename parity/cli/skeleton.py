@@ -32,6 +32,8 @@ C_TYPES: Mapping[str, str] = {
     "__half": "f16",
     "half": "f16",
     "_Float16": "f16",
+    "c10::Half": "f16",
+    "c10::BFloat16": "bf16",
     "__hip_bfloat16": "bf16",
     "hip_bfloat16": "bf16",
     "bool": "u8",
@@ -297,7 +299,7 @@ def _op(module: str, source: str, title: str, alike: list[Signature]) -> Skeleto
         *([f"    spelling={_mapping(spelling)},"] if spelling else []),
         f'    args="{" ".join(call.words)}",',
         *call.shapes,
-        *(['    strides="aligned",'] * (lanes > 1)),
+        *(['    strides="aligned",'] if lanes > 1 else _layouts(probed, {*outputs, *updates}) if probed else []),
         *(["    writes=True,"] * (not (inputs or updates))),
         *([f"    inputs={_mapping(inputs)},"] if inputs else []),
         *([f"    outputs={_mapping(outputs)},{guess_of_roles}"] if outputs else []),
@@ -412,6 +414,8 @@ def _told(
             kind = each.dtype or kind
         if each.is_pointer:
             words.append(each.name)
+        elif name in probed.distances:
+            words.append(f"{name}:{each.dtype or kind}={probed.distances[name]}")
         elif name in drawn:
             words.append(name)
             params[name] = kind
@@ -442,6 +446,19 @@ def _told(
     block = f'"{probed.threads}"' if probed.threads else block
     shared = [f'    shared="{probed.shared}",  # a guess'] * bool(probed.shared)
     return _Call(words, params, lines, [*grid, f"    block={block},  # {_LAUNCH if is_plain else 'a guess'}", *shared])
+
+
+def _layouts(probed: Probed, written: set[str]) -> list[str]:
+    """The line that says which strides tensors may have whose strides the kernel takes."""
+    taken = Counter(text.partition(".")[0] for text in probed.distances.values())
+    kinds = {}
+    for name, count in taken.items():
+        dims = len(probed.shapes[name].split())
+        if count == dims:
+            kinds[name] = "distinct" if name in written else "any"
+        elif dims == 2:
+            kinds[name] = "rows"
+    return [f"    strides={_mapping(kinds)},  # a guess"] if kinds else []
 
 
 def _short(line: str) -> list[str]:
@@ -526,7 +543,7 @@ def _safe(name: str) -> str:
 
 def _is_idle(number: Taken, of: Mapping[str, str], probed: Probed) -> bool:
     """True for a whole number that no shape and no grid depends on."""
-    return _is_whole(number, of) and _safe(number.name) not in probed.names
+    return _is_whole(number, of) and _safe(number.name) not in {*probed.names, *probed.distances}
 
 
 def _is_whole(number: Taken, of: Mapping[str, str]) -> bool:

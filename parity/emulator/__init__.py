@@ -1,28 +1,35 @@
-"""Executes AMDGPU assembly listings on the CPU."""
+"""Executes AMDGPU assembly listings on the CPU. What a name needs is imported when it is first used."""
 
-from parity.emulator.approximate import Results
-from parity.emulator.classes import CLASSES, class_of
-from parity.emulator.device import Device, LaunchStats, pack, together
-from parity.emulator.faults import (
-    BadCall,
-    DataRace,
-    DivergentBarrier,
-    FailedAssertion,
-    InstructionBudgetExceeded,
-    KernelFault,
-    LdsExceeded,
-    MemoryFault,
-    MisalignedAccess,
-    NoProgress,
-    Refused,
-    Thread,
-    Trapped,
-    UnknownInstruction,
-    WarpMask,
-    place,
-)
-from parity.emulator.memory import Allocation
-from parity.emulator.shadow import MORE, MOVED, NARROWED, UNFLUSHED, shadow_seed
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from parity.later import later
+
+if TYPE_CHECKING:
+    from parity.emulator.approximate import Results
+    from parity.emulator.classes import CLASSES, class_of
+    from parity.emulator.device import Device, LaunchStats, pack, together
+    from parity.emulator.faults import (
+        BadCall,
+        DataRace,
+        DivergentBarrier,
+        FailedAssertion,
+        InstructionBudgetExceeded,
+        KernelFault,
+        LdsExceeded,
+        MemoryFault,
+        MisalignedAccess,
+        NoProgress,
+        Refused,
+        Thread,
+        Trapped,
+        UnknownInstruction,
+        WarpMask,
+        place,
+    )
+    from parity.emulator.memory import Allocation
+    from parity.emulator.shadow import MORE, MOVED, NARROWED, UNFLUSHED, shadow_seed
 
 __all__ = [
     "CLASSES",
@@ -55,3 +62,16 @@ __all__ = [
     "shadow_seed",
     "together",
 ]
+
+__getattr__ = later(
+    __name__,
+    {
+        "approximate": "Results",
+        "classes": "CLASSES class_of",
+        "device": "Device LaunchStats pack together",
+        "faults": "BadCall DataRace DivergentBarrier FailedAssertion InstructionBudgetExceeded KernelFault LdsExceeded "
+        "MemoryFault MisalignedAccess NoProgress Refused Thread Trapped UnknownInstruction WarpMask place",
+        "memory": "Allocation",
+        "shadow": "MORE MOVED NARROWED UNFLUSHED shadow_seed",
+    },
+)

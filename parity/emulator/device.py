@@ -128,11 +128,13 @@ class LaunchStats:
 
     ``instructions`` is the number that all wavefronts executed, waits and hints not counted. ``crossing`` is the first
     instruction that exchanged values between lanes 0-31 and 32-63 of a wavefront of 64, as text, if one did.
-    ``classes`` are the instructions by class, see ``class_of``, on a device that counts.
+    ``lacking`` is the first by which a thread took the value of one that takes no part, of PTX. ``classes`` are the
+    instructions by class, see ``class_of``, on a device that counts.
     """
 
     instructions: int
     crossing: str | None = None
+    lacking: Instruction | None = None
     classes: Mapping[str, int] | None = None
 
 
@@ -142,7 +144,8 @@ def together(stats: Sequence[LaunchStats]) -> LaunchStats:
     for each in stats:
         classes.update(each.classes or {})
     crossing = next((each.crossing for each in stats if each.crossing), None)
-    return LaunchStats(sum(each.instructions for each in stats), crossing, classes or None)
+    lacking = next((each.lacking for each in stats if each.lacking), None)
+    return LaunchStats(sum(each.instructions for each in stats), crossing, lacking, classes or None)
 
 
 @dataclass(frozen=True)
@@ -457,7 +460,7 @@ class Device:
             )
         context = self._context
         self._place_arguments(loaded, args, grid, block, shared_bytes)
-        context.whole = self.instruction_budget
+        context.whole, context.lacking = self.instruction_budget, 0
         context.budget = min(_SLICE, self.instruction_budget)
         context.reserve = self.instruction_budget - context.budget
         context.compares, context.ticks = loaded.executable.traits.compares, 0
@@ -495,6 +498,7 @@ class Device:
         return LaunchStats(
             self.instruction_budget - context.budget - context.reserve,
             crossing,
+            self._instruction(code, kernel, context.lacking - 1) if context.lacking else None,
             _classes(loaded) if self._counted else None,
         )
 

@@ -87,23 +87,25 @@ def _parse(row: list[str], scalar: bool) -> Semantics:
     return Semantics(tuple(results.split()), tuple(sources.split()), expressions, scalar, scc)
 
 
-_TABLE = {
-    **{name: _parse(row, False) for name, row in _rows(VECTOR).items()},
-    **{name: _parse(row, True) for name, row in _rows(SCALAR).items()},
-    **{name: replace(_parse(row, False), uniform=True) for name, row in _rows(UNIFORM).items()},
-}
+@functools.cache
+def _table() -> dict[str, Semantics]:
+    return {
+        **{name: _parse(row, False) for name, row in _rows(VECTOR).items()},
+        **{name: _parse(row, True) for name, row in _rows(SCALAR).items()},
+        **{name: replace(_parse(row, False), uniform=True) for name, row in _rows(UNIFORM).items()},
+    }
 
 
 def table_entries() -> tuple[str, ...]:
     """The names of all rows; compares are not among them, which follow a pattern."""
-    return (*_TABLE, *(f"v_pk_{name}" for name in PACKED))
+    return (*_table(), *(f"v_pk_{name}" for name in PACKED))
 
 
 @functools.cache
 def semantics(mnemonic: str) -> Semantics | None:
     """The semantics of an ALU instruction by its printed name; ``None`` if it is not known."""
     name = canonical(mnemonic)
-    if known := _TABLE.get(name):
+    if known := _table().get(name):
         return known
     if (match := _COMPARE.match(name)) and match[2] in COMPARES:
         second = "u32" if match[2] == "class" else match[3]
@@ -115,9 +117,9 @@ def semantics(mnemonic: str) -> Semantics | None:
         return Semantics(("scc",), (kind, second), (f"a {SCALAR_COMPARES[match[2]]} {cast}b",), scalar=True)
     if (match := _UNIFORM_COMPARE.match(name)) and match[1] in COMPARES:
         return Semantics(("scc",), (match[2], match[2]), (COMPARES[match[1]],), uniform=True)
-    if (match := _UNIFORM.match(name)) and (vector := _TABLE.get(canonical(f"v_{match[1]}"))):
+    if (match := _UNIFORM.match(name)) and (vector := _table().get(canonical(f"v_{match[1]}"))):
         return replace(vector, uniform=True)
     if name.startswith("v_pk_") and (base := PACKED.get(name.removeprefix("v_pk_"))):
-        plain = _TABLE[base]
+        plain = _table()[base]
         return Semantics(plain.results, plain.sources, plain.expressions, packed=True)
     return None

@@ -14,9 +14,9 @@ from parity.reference.accuracy import furthest
 from parity.report import tables
 from parity.report.agreement import AGREEMENT, agreement_legend, agreement_of, agreement_summary, is_compared
 from parity.report.bench import speed_legend
-from parity.report.coverage import totals
 from parity.report.layout import FAILED, LEAST, STEPS, Section, lines_of, sections, words_of
 from parity.report.matrix import NO_KERNEL, Agreement, Cell, Matrix, State
+from parity.report.reached import totals
 from parity.report.recall import recall_line
 
 __all__ = ["as_csv", "markdown", "plain", "summary", "terminal"]

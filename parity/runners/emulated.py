@@ -30,6 +30,7 @@ from parity.emulator import (
     shadow_seed,
     together,
 )
+from parity.emulator.parse import Instruction
 from parity.errors import ParityError, SystemLacks, UsageError
 from parity.launch import Arithmetic, Buffer, Fault, Launch, Outcome, Pointer, Scalar, Shadows, Struct, argument_bytes
 from parity.runners.base import Evidence, Probe, Session, Vendor, lacking, mismatch
@@ -130,9 +131,39 @@ class DeviceSession:
         drawn = str(results) if results and approximate else ""
         instructions = stats.instructions if stats else None
         outcome = Outcome(self._collect(buffers), fault, instructions, printed, drawn=drawn, reached=reached)
-        if self._changed and fault is None and draw is None:
+        if stats and stats.lacking and fault is None and draw is None:
+            undefined = self._undefined(code, launch, buffers, results, outcome, stats.lacking)
+            outcome = replace(outcome, fault=undefined)
+        if self._changed and outcome.fault is None and draw is None:
             return replace(outcome, fault=self._after_another(code, launch, buffers, results, outcome))
         return outcome
+
+    def _undefined(
+        self,
+        code: CodeObject,
+        launch: Launch,
+        buffers: Mapping[str, Buffer],
+        results: Results,
+        outcome: Outcome,
+        at: Instruction,
+    ) -> Fault | None:
+        """A fault if the launch has another outcome where a thread that takes no part gives something else."""
+        try:
+            self._launch(code, launch, buffers, _seed(launch), results, register_fill=~FILL & 0xFFFFFFFF)
+            other = self._collect(buffers)
+        except ParityError:  # it has a fault of its own then
+            other = {}
+        finally:
+            self._device.reset()
+            self._device.take_printed()
+            self._reached(code, launch)  # which is of no case
+        usual = outcome.buffers
+        differ = [name for name in buffers if name not in other or other[name].tobytes() != usual[name].tobytes()]
+        told = (
+            f"what is left in {', '.join(differ)} depends on an undefined value: a thread has that of one which takes "
+            f"no part in the exchange, or which the block does not have, in {at.text} ({place(at)})"
+        )
+        return Fault("undefined value", told) if differ else None
 
     def _after_another(
         self, code: CodeObject, launch: Launch, buffers: Mapping[str, Buffer], results: Results, outcome: Outcome

@@ -90,6 +90,10 @@ __global__ void stretch(const unsigned char* x, unsigned char* y, int n, unsigne
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) y[i] = high == low ? 0 : (x[i] - low) * 255 / (high - low);
 }
+__global__ void flipped(const float* x, float* y, int x_stride_0, int x_stride_1, long y_stride_0, int cols) {
+    for (int c = threadIdx.x; c < cols; c += blockDim.x)
+        y[blockIdx.x * y_stride_0 + c] = -x[blockIdx.x * x_stride_0 + c * x_stride_1];
+}
 void host(const float* x, float* y, int n) {
     dim3 tile(8, 8), block(64);
     cudaMemcpyToSymbol(scale, x, sizeof(scale));
@@ -114,6 +118,11 @@ SAID = {
     "by_warps": ('shapes="x: rows cols; y: rows cols"', "grid_stride=False"),
     "histogram": ('shapes="x: n; bins: 300"', "grid_stride=True"),
     "stretch": ('inputs={"x": "u8"}', "n:i32=numel low high"),
+    "flipped": (
+        "x_stride_0:i32=x.strides[0] x_stride_1:i32=x.strides[1] y_stride_0:i64=y.strides[0] cols:i32",
+        'shapes="x: rows cols; y: rows cols"',
+        'strides={"x": "any", "y": "rows"}',
+    ),
     "wrapped": ("# To be completed: the host fills __constant__ width, so say symbols=.",),
     "sparse": ("# To be completed: no launch tells its shapes.",),
     "far": ("# To be completed: guessed.far[f32](", "out-of-bounds read"),
@@ -129,7 +138,7 @@ def test_launches_tell_shapes_and_grid_and_what_they_do_not_tell_is_asked(parity
     (tmp_path / "src" / "guessed.cu").write_text(KERNELS)
     monkeypatch.chdir(tmp_path)
     made = parity("init", "--kernels", "src")
-    assert "10 of 13 ops are declared" in made.err and "guessed.sparse, guessed.far, guessed.wrapped" in made.err, (
+    assert "11 of 14 ops are declared" in made.err and "guessed.sparse, guessed.far, guessed.wrapped" in made.err, (
         made.err
     )
     parts = (tmp_path / "cases" / "guessed.py").read_text().replace("\n#   ", " ").split("\n\n")
@@ -137,7 +146,7 @@ def test_launches_tell_shapes_and_grid_and_what_they_do_not_tell_is_asked(parity
         text = next(part for part in parts if part.startswith((f"# {kernel}(", f"# {kernel}<")))
         assert not [each for each in said if each not in text], text
     result = parity("run", "--target", "gfx1100", "--examples", "3")
-    assert result.code == 0 and result.out.count("pass  3/3") == 10, result.out + result.err
+    assert result.code == 0 and result.out.count("pass  3/3") == 11, result.out + result.err
 
 
 def test_a_failure_says_which_parts_of_its_declaration_are_guesses(parity, tmp_path, monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -246,3 +247,38 @@ def test_a_folder_of_cuda_kernels_needs_neither_a_gpu_nor_a_reference(mine, pari
         assert result.code == 1, result.out + result.err
         for kernel in faults:
             assert f"{kernel} " in result.out or f"{kernel}:" in result.out, (kernel, result.out)
+
+
+PARTIAL = """
+extern "C" __global__ void down_f32(const float* x, float* out, int n) {
+    float sum = x[threadIdx.x];
+    for (int d = 16; d; d /= 2) sum += __shfl_down_sync(0xffffffffu, sum, d);
+    if (threadIdx.x == 0) out[0] = sum;
+}
+extern "C" __global__ void first_f32(const float* x, float* out, int n) {
+    float other = __shfl_down_sync(0xffffffffu, x[threadIdx.x], 1);
+    if (threadIdx.x == 0) out[0] = n > 1 ? other : 0;
+}
+"""
+
+
+def test_what_cuda_leaves_undefined_is_its_own_failure_and_judges_nobody(tmp_path, monkeypatch, parity):
+    """A block of part of a warp exchanges values with threads that it does not have; the second never uses those."""
+    (tmp_path / "pyproject.toml").write_text('[tool.parity]\nkernels = "kernels"\ncases = "cases"\n')
+    (tmp_path / "kernels").mkdir()
+    (tmp_path / "kernels" / "part.cu").write_text(PARTIAL)
+    (tmp_path / "cases").mkdir()
+    call = 'args="x out n:i32", shapes="x: n; out: 1", choices={"n": (20,)}, inputs={"x": "T"}, block="n", grid="1"'
+    (tmp_path / "cases" / "part.py").write_text(
+        "from parity.op import Op\n"
+        + "".join(
+            f'{name} = Op("part.{name}", kernel="{name}_{{T}}", types=("f32",), {call}, grid_stride=False)\n'
+            for name in ("down", "first")
+        )
+    )
+    monkeypatch.chdir(tmp_path)
+    result = parity("run", "--runner", "ptx", "--runner", "emulated", *TARGET, "--examples", "2")
+    assert "FAIL  down_f32 on sm_90 (emulated): undefined value" in result.out, result.out + result.err
+    assert "what is left in out depends on an undefined value" in result.out and "shfl.sync.down" in result.out
+    assert "down_f32 on gfx1100" not in result.out and "not judged: " in result.err, result.out + result.err
+    assert re.search(r"first +f32 .*pass +2/2", result.out), result.out

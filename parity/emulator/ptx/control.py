@@ -209,7 +209,7 @@ def _shfl(o: Operation, words: list[str]) -> None:
         o,
         named,
         "Mask valid;",
-        f"const V<u32> r = shuffled<{mode}>(t, on, {', '.join(values)}, {named}, &valid);",
+        f"const V<u32> r = shuffled<{mode}>(t, on, {', '.join(values)}, {named}, &valid, {o.here});",
         o.result(first, "b32", "r"),
         o.decide(valid, "valid"),
     )

@@ -27,6 +27,7 @@ struct Context {
   u32 inverted_register;     // the number of a register that holds their complement
   u32 seed;                  // of the order in which wavefronts and workgroups run; 0 is the natural order
   u32 other;                 // the second instruction of a race
+  u32 lacking;               // 1 + the first exchange in which a thread took the value of one that takes no part, or 0
   u32 crossed;               // 1 + the first instruction that exchanged values across lanes 31 and 32, or 0
   u8 *stacks;                // STACK bytes for each wavefront of a workgroup
   Cell *trace[3];            // by level: who accessed the bytes below trace_bytes and, behind those, from variables on; or null

@@ -606,15 +606,15 @@ template <class T> INLINE V<T> high24(V<T> a, V<T> b) { // bits 47 to 16 of the 
 
 // --- exchanges within a warp ---
 enum { IDX, UP, DOWN, BFLY };
-RUNTIME V<u32> shuffled(State *, Mask on, In<u32> x, In<u32> from, In<u32> members);
-template <int MODE> INLINE V<u32> shuffled(State *t, Mask on, V<u32> x, V<u32> b, V<u32> c, V<u32> members, Mask *valid) {
+RUNTIME V<u32> shuffled(State *, Mask on, In<u32> x, In<u32> from, In<u32> members, u32 instruction);
+template <int MODE> INLINE V<u32> shuffled(State *t, Mask on, V<u32> x, V<u32> b, V<u32> c, V<u32> members, Mask *valid, u32 instruction) {
   const V<u32> lane = b & 31, segment = c >> 8 & 31, clamp = c & 31;
   const V<u32> most = (IOTA & segment) | (clamp & ~segment), least = IOTA & segment;
   V<u32> from = MODE == UP ? IOTA - lane : MODE == DOWN ? IOTA + lane : MODE == BFLY ? IOTA ^ lane : least | (lane & ~segment);
   const Mask ok = MODE == UP ? holds(as<i32>(from) >= as<i32>(most)) : holds(from <= most);
   from = sel(ok, from, IOTA);
   *valid = ok & on;
-  return on == ALL && holds(members == ALL) == ALL ? taken_from(x, from) : shuffled(t, on, x, from, members);
+  return on == ALL && holds(members == ALL) == ALL ? taken_from(x, from) : shuffled(t, on, x, from, members, instruction);
 }
 RUNTIME V<u32> voted(Mask on, Mask p, In<u32> members); // the ballot of each thread's group
 RUNTIME V<u32> matched(Mask on, In<u64> x, In<u32> members);
