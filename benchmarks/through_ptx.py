@@ -88,7 +88,7 @@ def _kernel(code: CodeObject, target: str, cases: Sequence[RecordedCase]) -> lis
     found = []
     for case in cases:
         op = suite.op(case.case.partition("[")[0])
-        call = op.call(op.parse(case.case))
+        call = op.call(op.parse(case.case)).on(code)
         if launch_digest(call.launch, call.buffers) != case.launch:
             found.append(Compared(case.case, case.kernel, "the recording is of another launch"))
             continue

@@ -27,6 +27,7 @@ from parity.toolchain.build_files import Switch
 from parity.toolchain.compat import confirmed
 from parity.toolchain.cuda_staging import StagedCuda
 from parity.toolchain.cuda_staging import compiled as without_host_code
+from parity.toolchain.diagnostics import diagnostics
 from parity.toolchain.hints import switches_of_kernels
 from parity.toolchain.hipify import HELPFUL, LITERAL, Finding
 from parity.toolchain.host_code import HostCode, Repairs
@@ -211,7 +212,7 @@ def build(
             built = _read_one(source, t, store)
         else:
             built = _build_one(source, t, fingerprints[t.name], store)
-            if built.error and (hint := _helpful(source, t, fingerprints[t.name], store, built.translation)):
+            if built.error and (hint := _helpful(source, t, fingerprints[t.name], store, built)):
                 built = replace(built, error=built.error.after(hint))
         if done:
             done(built)
@@ -417,10 +418,13 @@ def _is_better(other: Built, built: Built) -> bool:
     return other.error is None or len(other.error.findings) < len(built.error.findings)
 
 
-def _helpful(source: Source, target: Target, fingerprint: str, cache: Cache, translation: Translation | None) -> str:
+def _helpful(source: Source, target: Target, fingerprint: str, cache: Cache, failed: Built) -> str:
     """The advice for a port that does not compile, and would if it were translated in the helpful style."""
+    translation = failed.translation
     if source.hipifier == HELPFUL or translation is None or not translation.spelled_out:
         return ""
+    if failed.error and any(each.missing_header for each in diagnostics(failed.error.log)):
+        return ""  # which no translation brings
     built = _build_one(replace(source, hipifier=HELPFUL, repairs=Repairs()), target, fingerprint, cache)
     whole = built.translation and not any(piece.function for piece in built.translation.left_out)
     return "" if built.error or not whole else f"it compiles {_how(translation.spelled_out)}"

@@ -13,6 +13,7 @@ import functools
 import importlib.metadata
 import importlib.util
 import itertools
+import json
 import logging
 import os
 import re
@@ -28,9 +29,11 @@ from parity import zig
 from parity.cache import Cache, default_root, digest
 from parity.errors import MissingTool, ParityError
 from parity.toolchain.accesses import DUMPED, annotated
-from parity.toolchain.diagnostics import ATTRIBUTES, ELSEWHERE, Diagnostic, diagnostics
+from parity.toolchain.diagnostics import ATTRIBUTES, CRASHED, ELSEWHERE, Diagnostic, diagnostics
 from parity.toolchain.headers import HipHeaders, hip_headers, without_hip_headers
 from parity.toolchain.hipify import Finding, table
+from parity.toolchain.host_syntax import parameters
+from parity.toolchain.lexing import code
 from parity.toolchain.stubs import library_of, needed_for
 from parity.toolchain.targets import Target
 
@@ -84,6 +87,8 @@ _FLAGS = (
     *("-D__HIP_PLATFORM_AMD__=1", "-ffile-compilation-dir=.", "-fuse-cuid=none", "-fno-color-diagnostics"),
     # Host code that does not compile is left out round by round: the more errors are known, the fewer rounds.
     "-ferror-limit=1000",
+    # Where clang crashes, it leaves no files.
+    "-fno-crash-diagnostics",
     # Names as nvcc and clang 17 mangle them: later ones write out what a template argument that is a function is.
     "-fclang-abi-compat=17",
     # Errors of clang's alone; nvcc warns of int{} of a size_t, and takes what C++11 and C++17 removed.
@@ -100,7 +105,9 @@ _LIBCPP = (
     # What C++17 removed and the library that nvcc is used with keeps: std::unary_function and the like.
     *(f"ENABLE_CXX17_REMOVED_{what}=1" for what in ("UNARY_BINARY_FUNCTION", "BINDERS", "AUTO_PTR", "RANDOM_SHUFFLE")),
 )
-_ASSEMBLER_FLAGS = ("--target=amdgcn-amd-amdhsa", "-mcode-object-version=5")
+_ASSEMBLER_FLAGS = ("--target=amdgcn-amd-amdhsa", "-mcode-object-version=5", "-fno-crash-diagnostics")
+_CRASH = re.compile(r"clang frontend command failed (?:with exit code|due to signal) *(\S*)")
+_FIRST_LINE = re.compile(r'#line 1 ("(?:[^"\\]|\\.)*")\n')
 _NAMED = "-fno-discard-value-names"
 """Intermediate code keeps the names of variables, which ``annotated`` looks for."""
 _LIBRARY = ("ocml.bc", "ockl.bc")
@@ -248,7 +255,17 @@ class Unit:
     def refused(self, target: Target, said: str, code: int) -> CompileError:
         """The error of a compiler that left with this exit code, and what it said."""
         log = in_terms_of_the_source(said, self.originals) or f"the compiler left with code {code}"
+        if (crash := _CRASH.search(said)) and not diagnostics(said):
+            log = in_terms_of_the_source(f"{self._kernels()} (exit code {crash[1]})", self.originals)
         return CompileError(self.main.stem, target.name, log, frozenset(self.originals.values()))
+
+    def _kernels(self) -> str:
+        """The error that the compiler crashes, at the first kernel, with the names of all."""
+        text = self.main.read_text(encoding="utf-8", errors="replace")
+        named = _FIRST_LINE.match(text)
+        line = max(1, text.count("\n", 0, max(0, code(text).find("__global__"))) + (not named))
+        names = ", ".join(parameters(text)) or "what this file includes"
+        return f"{json.loads(named[1]) if named else self.main}:{line}:1: error: {CRASHED} of {names}"
 
 
 def compile_listing(unit: Unit, output: Path, target: Target) -> None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
-__all__ = ["ATTRIBUTES", "ELSEWHERE", "Diagnostic", "Place", "diagnostics"]
+__all__ = ["ATTRIBUTES", "CRASHED", "ELSEWHERE", "Diagnostic", "Place", "diagnostics"]
 
 ATTRIBUTES = re.compile(
     r"out-of-line definition of .* does not match any declaration|__(?:host|device)__ function .* cannot overload"
@@ -16,6 +16,9 @@ ATTRIBUTES = re.compile(
 
 ELSEWHERE = "is declared for the device and not defined here"
 """The message for a function or variable that another source of the program has."""
+
+CRASHED = "clang itself crashes while it makes code"
+"""How the message begins where the compiler has no opinion of a source, but a defect."""
 
 Place = tuple[str, int, int]
 """A file, a line and a column, both from 1."""

@@ -90,6 +90,8 @@ _STATEMENTS = frozenset(
     ("expression_statement", "declaration", "for_range_loop", "using_declaration", "alias_declaration")
 )
 _ALONE = re.compile(r"^[A-Z][A-Z0-9_]*[ \t]*\([\w \t,:<>.\"&*-]*\);?[ \t]*$", re.MULTILINE)
+_INDENTED = re.compile(rf"{_ALONE.pattern}|^[ \t]+[A-Z][A-Z0-9_]*[ \t]*\([\w \t,:<>.\"&*-]*\)[ \t]*$", re.MULTILINE)
+"""Matches the call of a macro that stands alone in a line, in a class perhaps, where nothing ends it."""
 _CONDITIONAL = re.compile(r"\s*#\s*(if|ifdef|ifndef|elif|else|endif)\b")
 _BYTE = re.compile(rb"[^\r\n]")
 _VERSION = re.compile(r"\b(?:CUDA_VERSION|CUDART_VERSION|__CUDACC_VER_\w+|__CUDA_API_VER_\w+)\b")
@@ -136,12 +138,17 @@ def pieces_at(text: str, line: int, column: int, device: frozenset[str]) -> tupl
         if plain.split("\n", line)[line - 1 : line] == text.split("\n", line)[line - 1 : line]:
             text = plain
     found = _pieces_at(syntax_tree(text), text, line, column, device)
-    # Macros that stand alone at the left margin can spoil the tree of all that follows.
+    # Macros that stand alone can spoil the tree of all that follows.
     if syntax_tree(text).root_node.has_error and not (found and _is_whole(text_of(text, found[-1]))):
-        plain = _without_macros(text)
-        if plain.split("\n", line)[line - 1 : line] == text.split("\n", line)[line - 1 : line]:
-            return _pieces_at(syntax_tree(plain), plain, line, column, device) or found
-        return _alone_at(text, line, device) or found
+        for macros in (_ALONE, _INDENTED):
+            plain = _without(text, macros)
+            if plain.split("\n", line)[line - 1 : line] != text.split("\n", line)[line - 1 : line]:
+                return _alone_at(text, line, device) or found
+            other = _pieces_at(syntax_tree(plain), plain, line, column, device)
+            if other and _is_whole(text_of(text, other[-1])):
+                return other
+            found = found or other
+        return found
     return found or _alone_at(text, line, device)
 
 
@@ -166,14 +173,14 @@ def _first_branches(text: str) -> str:
 
 
 @functools.lru_cache(maxsize=64)
-def _without_macros(text: str) -> str:
-    return _ALONE.sub(lambda match: " " * len(match[0]), text)
+def _without(text: str, macros: re.Pattern[str]) -> str:
+    return macros.sub(lambda match: " " * len(match[0]), text)
 
 
 def _alone_at(text: str, line: int, device: frozenset[str]) -> tuple[Piece, ...]:
     """The call of a macro that stands alone in a line, unless device code is made of it."""
     lines = text.split("\n")
-    if not _ALONE.fullmatch(lines[line - 1]) or _says_device(lines[line - 1], device):
+    if not _INDENTED.fullmatch(lines[line - 1]) or _says_device(lines[line - 1], device):
         return ()
     start = len("\n".join(lines[: line - 1]).encode("utf-8", "surrogateescape")) + (line > 1)
     return (Piece(start, start + len(lines[line - 1].encode("utf-8", "surrogateescape")), line, lines[line - 1][:80]),)

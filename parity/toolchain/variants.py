@@ -18,7 +18,7 @@ from typing import Literal
 from parity.toolchain.build_files import Switch, is_against_cuda, standard_of, standard_used, switches_of
 from parity.toolchain.compiler import CompileError
 from parity.toolchain.conditionals import macros_of
-from parity.toolchain.diagnostics import ELSEWHERE
+from parity.toolchain.diagnostics import CRASHED, ELSEWHERE
 from parity.toolchain.hints import switches_asked, switches_of_kernels
 from parity.toolchain.host_code import Repairs
 from parity.toolchain.host_syntax import guessed
@@ -88,7 +88,24 @@ _HEADERS: Mapping[str, tuple[re.Pattern[str], re.Pattern[str], str]] = {
 _OF_NVIDIA = ("cutlass", "cute")
 """Libraries of templates for NVIDIA's GPUs alone, by the folders of their headers."""
 
-Kind = Literal["switches", "cuda", "halves", "headers", "linked", "part", "templates", "newest", "libraries", "without"]
+_WRAPPED = "THRUST_CUB_WRAPPED_NAMESPACE"
+"""A switch that sources do not ask for, but Thrust's headers: the namespace that they and CUB's are in."""
+_LEVELS = ("-O3", "-O1", "-O0")
+"""Levels of optimization: the next is for a source at whose code clang crashes."""
+
+Kind = Literal[
+    "switches",
+    "cuda",
+    "halves",
+    "headers",
+    "linked",
+    "part",
+    "templates",
+    "newest",
+    "libraries",
+    "without",
+    "optimized",
+]
 
 
 @dataclass(frozen=True)
@@ -105,7 +122,12 @@ class Variant:
 
 def after_errors(source: Source, vendor: str, error: CompileError) -> Iterator[Variant]:
     """The variants of a source that does not compile, the likeliest first."""
-    flags = [Variant("switches", tuple(error.switches))]
+    if any(CRASHED in each.advice for each in error.findings):
+        yield Variant("optimized", _LEVELS)
+        return
+    if source.without and any("file not found" in each.advice for each in error.findings):
+        return  # with every other variant it is tried, too
+    flags = [Variant("switches", (*error.switches, _WRAPPED))]
     if vendor == "amd":
         flags.append(Variant("linked", tuple(_elsewhere(error))))
         for header, (without, _, _) in _HEADERS.items():
@@ -153,6 +175,7 @@ def _elsewhere(error: CompileError) -> list[str]:
 def _switched(source: Source, names: tuple[str, ...]) -> Source | None:
     """The source with those of these macros that the project's build files define, and with their standard of C++."""
     folders = project_of(source.path.parent)
+    names = tuple(name for name in names if name not in macros_of(source.side.flags))
     switches = tuple(switches_of(names, source.path, folders))
     switches = (*switches, *_lanes(source, set(names) - {name for each in switches for name in macros_of([each.flag])}))
     if not any(flag.startswith("-std=") for flag in source.side.flags):
@@ -297,6 +320,14 @@ def _without_libraries(source: Source, names: tuple[str, ...]) -> Source | None:
     return replace(source, files=files, repairs=Repairs()) if own else None
 
 
+def _optimized(source: Source, names: tuple[str, ...]) -> Source | None:
+    """The source at the next lower of these levels of optimization."""
+    now = next((flag for flag in reversed(source.side.flags) if flag.startswith("-O")), names[0])
+    level = next((lower for higher, lower in itertools.pairwise(names) if higher == now), "")
+    why = f"because clang itself crashes at {now}"
+    return _with(source, (Switch(level, source.path, 1, f'hip-flags = ["{level}"]', why=why),)) if level else None
+
+
 def _without(source: Source, names: tuple[str, ...]) -> Source | None:
     """The source without the device code whose headers or libraries are not here; what is known of it stays known."""
     return replace(source, without=True, repairs=Repairs(source.repairs.host))
@@ -313,4 +344,5 @@ _KINDS: Mapping[Kind, Callable[[Source, tuple[str, ...]], Source | None]] = {
     "newest": _of_newest,
     "libraries": _without_libraries,
     "without": _without,
+    "optimized": _optimized,
 }

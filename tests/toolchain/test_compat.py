@@ -75,6 +75,22 @@ extern "C" __global__ void k(const float* x, float* y) { y[threadIdx.x] = read(x
     assert (kernels.run("k", np.zeros(32, np.float32), x, block=32)[:31] == x[1:] + x[0]).all()
 
 
+def test_bits_of_two_halves_and_questions_about_a_long_double(tmp_path, cache):
+    source = """#include <cuda_fp16.h>
+__host__ __device__ inline bool is_number(volatile long double x) { return !isnan(x) && !isinf(x); }
+extern "C" __global__ void k(const __half2* x, unsigned* y) {
+    __half2_raw bits = x[threadIdx.x], back = {0, 0};
+    back.x = bits.y;
+    back.y = bits.x;
+    const __half2 other = __half2(back);
+    y[threadIdx.x] = *reinterpret_cast<const unsigned*>(&other);
+}
+"""
+    kernels = program(tmp_path, source, "gfx1100", cache)
+    x = np.arange(64, dtype=np.uint32) * 0x3C01_0203
+    assert (kernels.run("k", np.zeros(64, np.uint32), x, block=64) == (x >> 16 | x << 16)).all()
+
+
 def test_min_and_max_of_signed_and_unsigned_numbers_are_integers_where_they_have_to_be(tmp_path, cache):
     source = """extern "C" __global__ void k(const int* n, unsigned* x) {
     const unsigned t = threadIdx.x;

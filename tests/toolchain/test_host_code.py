@@ -774,3 +774,36 @@ BRANCHES = """struct Signature {
 def test_a_brace_that_two_branches_close_does_not_hide_where_a_function_ends(line, first, lines):
     *_, piece = pieces_at(BRANCHES, line, 8, frozenset())
     assert (piece.line, BRANCHES[piece.start : piece.end].count("\n") + 1) == (first, lines)
+
+
+@pytest.mark.parametrize(("crashes", "level"), [("__OPTIMIZE__", "-O0"), ("__HIP__", None)])
+def test_where_clang_crashes_less_is_optimized_and_said_so(built, crashes, level):
+    kernel = "__global__ void k(int* x) { *x = 1; }\n"
+    one = built(f"\n{kernel}#ifdef {crashes}\n#pragma clang __debug crash\n#endif\n")
+    if level:
+        assert has(one, "k") and one.switches[-1].flag == level
+        assert one.switches[-1].why == "because clang itself crashes at -O1"
+    else:
+        (finding,) = one.error.findings
+        assert finding.line == 2 and "clang itself crashes while it makes code of k (exit code" in finding.advice
+
+
+MACROS_IN_CLASSES = """namespace a {
+class One : public Missing {
+ public:
+  int f() const { return 1; }
+  DECLARE_INFO(One, Missing)
+};
+class Other : public Missing {
+  DECLARE_INFO(Other, Missing)
+};
+}
+"""
+
+
+@pytest.mark.parametrize(("line", "last"), [(2, 6), (5, 5), (7, 9), (8, 8)])
+def test_a_macro_at_the_end_of_a_class_does_not_take_the_brace_of_what_is_around(line, last):
+    *_, piece = pieces_at(MACROS_IN_CLASSES, line, 8, frozenset())
+    text = MACROS_IN_CLASSES[piece.start : piece.end]
+    assert (piece.line, piece.line + text.count("\n")) == (line, last)
+    assert text.count("{") == text.count("}")

@@ -5,6 +5,8 @@ from statistics import NormalDist
 import numpy as np
 from execution import program
 
+from parity.toolchain import build
+
 SOURCE = """#include <thrust/pair.h>
 #include <thrust/tuple.h>
 extern "C" __global__ void pairs(const int* x, int* y) {
@@ -83,3 +85,27 @@ def test_random_and_complex_numbers_are_those_of_the_device(tmp_path, cache):
         z = ((z := t + 1j) * z + 2 * z - 1) / z * 1j
         wanted = (real * 4 - 1, int(whole * 6 + 1), 2 + 0.5 * NormalDist().inv_cdf(normal), abs(z) ** 2)
         np.testing.assert_allclose(found[t], wanted, rtol=1e-5, atol=1e-5)
+
+
+def test_a_build_may_have_thrust_and_cub_in_a_namespace_of_its_own(tmp_path, cache):
+    (tmp_path / "CMakeLists.txt").write_text(
+        "add_definitions(-DTHRUST_CUB_WRAPPED_NAMESPACE=own)\nadd_library(m m.cu)\n"
+    )
+    (tmp_path / "m.cu").write_text(
+        """#include <cub/warp/warp_reduce.cuh>
+#include <thrust/device_ptr.h>
+#include <thrust/version.h>
+#if THRUST_VERSION < 100500
+#error "an old Thrust"
+#endif
+namespace own { namespace thrust { typedef int more; } }
+template <class T> struct Of { typedef own::cub::WarpReduce<T> Reduce; own::thrust::device_ptr<T> data; };
+extern "C" __global__ void k(own::thrust::more* x) {
+    __shared__ Of<int>::Reduce::TempStorage storage;
+    *x = Of<int>::Reduce(storage).Sum(*x);
+}
+"""
+    )
+    (one,) = build(tmp_path, ["m"], ["gfx1100"], cache=cache)
+    assert not one.error and list(one.entries) == ["k"], one.error
+    assert [each.flag for each in one.switches] == ["-DTHRUST_CUB_WRAPPED_NAMESPACE=own"]

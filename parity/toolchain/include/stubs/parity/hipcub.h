@@ -3,6 +3,7 @@
 #pragma once
 
 #include <hip/hip_runtime.h>
+#include <parity/wrapped.h>
 
 #include <iterator>
 #include <limits>
@@ -19,6 +20,7 @@
 #define CUB_PTX_WARP_THREADS HIPCUB_DEVICE_WARP_THREADS
 #define CUB_VERSION 200200
 
+PARITY_WRAPPED_BEGIN
 namespace hipcub {
 
 #define PARITY_OPERATOR(name, expression)                                                        \
@@ -624,3 +626,4 @@ struct DeviceFor { PARITY_STATIC(Bulk) PARITY_STATIC(ForEach) };
 }  // namespace hipcub
 
 namespace cub = hipcub;
+PARITY_WRAPPED_END

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <hip/hip_runtime.h>
+#include <parity/wrapped.h>
 
 #include <complex>
 #include <functional>
@@ -15,6 +16,13 @@
 
 #include <parity/thrust_random.h>
 
+// As rocThrust of ROCm 6.2 has it.
+#define THRUST_VERSION 200100
+#define THRUST_MAJOR_VERSION 2
+#define THRUST_MINOR_VERSION 1
+#define THRUST_SUBMINOR_VERSION 0
+
+PARITY_WRAPPED_BEGIN
 namespace thrust {
 using std::get;
 using std::make_tuple;
@@ -313,3 +321,4 @@ PARITY_ALGORITHMS(PARITY_ALGORITHM)
 #undef PARITY_ALGORITHMS
 #undef PARITY_ALGORITHM
 }  // namespace thrust
+PARITY_WRAPPED_END

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <hip/hip_runtime.h>
+#include <parity/wrapped.h>
 
+PARITY_WRAPPED_BEGIN
 namespace thrust {
 namespace random {
 
@@ -84,3 +86,4 @@ using random::normal_distribution;
 using random::uniform_int_distribution;
 using random::uniform_real_distribution;
 }  // namespace thrust
+PARITY_WRAPPED_END

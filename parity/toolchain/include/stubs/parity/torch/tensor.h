@@ -358,6 +358,7 @@ PARITY_FUNCTIONS(PARITY_FUNCTION)
   std::tuple<Tensor, Tensor> name(Args&&...);
 PARITY_FUNCTIONS_OF_SEVERAL(PARITY_FUNCTION)
 #undef PARITY_FUNCTION
+int64_t numel(const Tensor&);
 Tensor max(const Tensor&); Tensor max(const Tensor&, const Tensor&); std::tuple<Tensor, Tensor> max(const Tensor&, int64_t, bool = false);
 Tensor min(const Tensor&); Tensor min(const Tensor&, const Tensor&); std::tuple<Tensor, Tensor> min(const Tensor&, int64_t, bool = false);
 std::vector<Tensor> split(const Tensor&, int64_t, int64_t = 0); std::vector<Tensor> chunk(const Tensor&, int64_t, int64_t = 0);

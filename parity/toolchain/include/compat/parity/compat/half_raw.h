@@ -1,0 +1,27 @@
+// __half2_raw, whose members are the bits of its halves, as CUDA has it: HIP's are structures. AMD's headers come first,
+// so that the name is theirs in them.
+#pragma once
+
+#include <hip/hip_fp16.h>
+#include <hip/hip_fp8.h>
+
+namespace parity_compat {
+
+struct __attribute__((aligned(4))) half2_raw {
+    unsigned short x, y;
+
+    half2_raw() = default;
+    __host__ __device__ constexpr half2_raw(unsigned short first, unsigned short second) : x(first), y(second) {}
+    __host__ __device__ half2_raw(const __half2_raw& raw) : x(raw.x.x), y(raw.y.x) {}
+    __host__ __device__ half2_raw(const __half2& halves) : half2_raw(static_cast<__half2_raw>(halves)) {}
+    __host__ __device__ operator __half2_raw() const {
+        __half2_raw raw;
+        raw.x.x = x;
+        raw.y.x = y;
+        return raw;
+    }
+};
+
+}  // namespace parity_compat
+
+#define __half2_raw parity_compat::half2_raw

@@ -1,0 +1,10 @@
+// The namespace in which a build that asks for it has Thrust and CUB.
+#pragma once
+
+#ifdef THRUST_CUB_WRAPPED_NAMESPACE
+#define PARITY_WRAPPED_BEGIN namespace THRUST_CUB_WRAPPED_NAMESPACE {
+#define PARITY_WRAPPED_END }
+#else
+#define PARITY_WRAPPED_BEGIN
+#define PARITY_WRAPPED_END
+#endif
