@@ -27,19 +27,20 @@ __all__ = [
     "shadowed",
 ]  # fmt: skip
 
-DOWN, APART, PATTERN, RANDOM, NARROW, KEPT = 1, 2, 4, 7 * 4, 32, 64
+DOWN, APART, PATTERN, RANDOM, NARROW, KEPT, LANES = 1, 2, 4, 7 * 4, 32, 64, 128
 """The parts of a run's number: all operations round down, else up; multiply-adds are two operations; the operations
 round up at every second place, or at every second two, four, ... thirty-two, so that any two of them that are near each
 other go different ways in some run; they do so at random, by place, by how often it came there and by wavefront;
-products of two bf16 are bf16; matrix cores keep subnormal numbers which they take for zeros otherwise. What is higher
-draws anew.
+products of two bf16 are bf16; matrix cores keep subnormal numbers which they take for zeros otherwise; at random, each
+lane goes its own way. What is higher draws anew.
 """
-_RUNS = 128
+_RUNS = 256
 
 MOVED = (
     *(0, DOWN, APART, APART | DOWN),
     *(n * PATTERN | more for n in range(1, 7) for more in (0, APART | DOWN)),
     *(RANDOM, RANDOM | APART),
+    *(RANDOM | LANES | n % 2 * APART | _RUNS * (n // 2) for n in range(6)),
 )
 """The runs whose differences show what roundings matter to a result."""
 
@@ -58,12 +59,18 @@ _HELPERS = """
 #ifndef SHADOW
 #define SHADOW
 extern u32 drawing[]; // results, seed
-INLINE u32 shadow_run() { return drawing[1] % 128; }
+INLINE u32 shadow_run() { return drawing[1] % 256; }
+INLINE u64 shadow_drawn(const State *t, const Operation *o) {
+  u64 h = ((u64)(o - t->code) << 40 ^ (u64)t->wave << 32 ^ (u64)t->left ^ drawing[1]) * 0x9e3779b97f4a7c15ul;
+  return (h ^ h >> 29) * 0xbf58476d1ce4e5b9ul;
+}
 INLINE bool shadow_up(const State *t, const Operation *o) {
   const u64 place = o - t->code, pattern = shadow_run() >> 2 & 7;
-  u64 h = (place << 40 ^ (u64)t->wave << 32 ^ (u64)t->left ^ drawing[1]) * 0x9e3779b97f4a7c15ul;
-  h = (h ^ h >> 29) * 0xbf58476d1ce4e5b9ul;
-  return ((pattern == 7 ? h >> 63 : pattern ? place >> (pattern - 1) : 1) ^ shadow_run()) & 1;
+  return ((pattern == 7 ? shadow_drawn(t, o) >> 63 : pattern ? place >> (pattern - 1) : 1) ^ shadow_run()) & 1;
+}
+INLINE Mask shadow_ups(const State *t, const Operation *o) { // the lanes that round up
+  const u64 h = shadow_drawn(t, o);
+  return shadow_run() & 128 ? (Mask)(h ^ h >> 31) : shadow_up(t, o) ? ALL : 0;
 }
 enum Direction { NEAR, BELOW, ABOVE };
 #ifdef __aarch64__
@@ -92,13 +99,23 @@ template <class X> INLINE X shadow_fma(X a, X b, X c, bool up) {
   return shadow_run() & 2 ? X(shadow_product(a, b, up) + c) : fma(a, b, c);
 }
 // Most targets round to bf16 with integers: 0x7fff, and the last bit that stays, are added to the bits of an f32.
-INLINE V<u32> shadow_add3(V<u32> a, V<u32> b, V<u32> c, bool up) {
+INLINE V<u32> shadow_add3(V<u32> a, V<u32> b, V<u32> c, Mask up) {
   const V<u32> number = max(a, b), away = number + 0xffffu;
-  return sel(c == 0x7fffu, sel((number >> 31) != (u32)up, away, number), a + b + c);
+  return sel(c == 0x7fffu, sel((number >> 31) != bit(unmask(up)), away, number), a + b + c);
 }
 #endif
 """
 _MOVES = "const bool shadow_is_up = shadow_up(t, o);\nshadow_round(shadow_is_up ? ABOVE : BELOW);\n"
+# Those of each direction execute by themselves, where an instruction concerns each lane alone.
+_BY_LANES = (
+    "const Mask shadow_all = exec, shadow_those = shadow_ups(t, o);\n"
+    "for (u32 shadow_is_up = 0; shadow_is_up < 2; shadow_is_up++) {{\n"
+    "exec = shadow_all & (shadow_is_up ? shadow_those : ~shadow_those);\n"
+    "if (!exec) continue;\n"
+    "shadow_round(shadow_is_up ? ABOVE : BELOW);\n"
+    "{}\n}}\nexec = shadow_all;"
+)
+_OTHERS = re.compile(r"(?:S\(\d+\)|vcc|scc|exec|left|\bd) ?(?:\[\d+\])? = |return|GO_|shuffle")
 _STAYS = "shadow_round(NEAR);\n"
 _FUNCTIONS = (
     (re.compile(r"\bfma\(([abcd]), ([abcd]), ([abcd])\)"), r"shadow_fma(\1, \2, \3, shadow_is_up)"),
@@ -113,13 +130,15 @@ NEAREST = "/* to nearest */\n"
 def shadowed(step: str, symbol: str) -> str:
     """The C++ of a function that executes a step of threaded code as a shadow run does."""
     if _BF16 in step:
-        return f"{_HELPERS}STEP({symbol}, {step.replace(_BF16, 'shadow_add3(a, b, c, shadow_up(t, o))')})"
+        return f"{_HELPERS}STEP({symbol}, {step.replace(_BF16, 'shadow_add3(a, b, c, shadow_ups(t, o))')})"
     if not _FLOATS.search(step):
         return f"STEP({symbol}, {step})"
     if step.startswith(NEAREST):
         return f"{_HELPERS}STEP({symbol}, {_STAYS}{step})"
     for call, other in _FUNCTIONS:
         step = call.sub(other, step)
+    if "sel(unmask(exec)" in step and not _OTHERS.search(step):
+        return f"{_HELPERS}STEP({symbol}, {_BY_LANES.format(step)})"
     return f"{_HELPERS}STEP({symbol}, {_MOVES}{step})"
 
 

@@ -8,7 +8,7 @@ import pytest
 from parity.dtypes import dtype
 from parity.emulator import MOVED
 from parity.emulator.parse import instruction_of
-from parity.emulator.shadow import arithmetic_of, divisions
+from parity.emulator.shadow import LANES, arithmetic_of, divisions
 from parity.launch import Arithmetic, Buffer, Launch, Pointer, Scalar
 from parity.runners import Shadowing, runner, shadowing
 from parity.toolchain import build
@@ -20,6 +20,9 @@ extern "C" __global__ void ratio_f32(const float* x, float* out, int n) { EACH o
 extern "C" __global__ void apart_f32(const float* x, float* out, int n) { EACH out[i] = x[i] * x[i] - 1.0f; }
 extern "C" __global__ void turns_f32(const float* x, float* out, int n) { EACH out[i] = x[i] * 0.1f - x[i] * 0.7f; }
 extern "C" __global__ void whole_f32(const float* x, float* out, int n) { EACH out[i] = x[(i * 7) / 3 % n] * 2.0f; }
+extern "C" __global__ void every_f32(const float* x, float* out, int n) {
+    EACH { float y = x[i]; if (i % 2) y /= 3.0f; out[i] = y + __shfl_xor(y, 1) * 0.0f; }
+}
 extern "C" __global__ void copy_f32(const float* x, float* out, int n) { EACH out[i] = x[i]; }
 extern "C" __global__ void larger_f32(const float* x, float* out, int n) { EACH out[i] = fmaxf(x[i], 0.5f); }
 extern "C" __global__ void half_bf16(const __nv_bfloat16* x, __nv_bfloat16* out, int n) {
@@ -85,6 +88,16 @@ def test_errors_that_cancel_if_all_go_one_way_are_seen(session, code):
     runs, _ = shadows(session, code, "turns_f32", [1.0, 3.0, 5.0])
     spread = runs.max(0) - runs.min(0)
     assert (spread >= np.array([0.5, 2, 2]) * 2.0**-24).all()
+
+
+@pytest.mark.parametrize(("kernel", "kind"), [("every_f32", "f32"), ("half_bf16", "bf16")])
+def test_in_some_runs_each_lane_goes_its_own_way(session, code, kernel, kind):
+    runs, _ = shadows(session, code, kernel, [1.0] * 32, kind)
+    if kernel == "every_f32":
+        assert (runs[:, ::2] == 1.0).all()  # lanes that are off meanwhile
+    mixed = [len(set(row[1::2])) > 1 for row in runs]
+    assert not any(mixed[: -sum(bool(number & LANES) for number in MOVED)])
+    assert sum(mixed) >= 2
 
 
 def test_divisions_of_integers_and_exact_products_are_moved_by_nothing(session, code):

@@ -40,11 +40,13 @@ def blocks_of(function: Function, number: int) -> dict[int, Block]:
     for i, item in enumerate(function.items):
         if isinstance(item, Instruction):
             number += 1
-            ends = item.mnemonic.partition(".")[0] in (*BRANCHES, "call")
+            ends = item.mnemonic.partition(".")[0] in (*BRANCHES, "call", "ways")
         else:
             ends = item in targets
         if ends and number > first:
             blocks[i], first = Block(number - first, first), number
+        if isinstance(item, Instruction) and item.mnemonic == "ways":  # these are blocks of their own: control.py
+            first += sum(map(int, item.operands[3:]))
     return blocks
 
 

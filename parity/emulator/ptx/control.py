@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from parity.emulator.ptx.blocks import Block
 from parity.emulator.ptx.operation import END, Operation, call_of, integer, label, parts_of
 from parity.emulator.writer import Missing, Unknown
 
@@ -39,6 +40,25 @@ def _bra(o: Operation, words: list[str]) -> None:
         f"if (taken == exec) GO_TOGETHER({to});",
         f"GO_APART(taken, {to});",
     )
+
+
+def _ways(o: Operation, words: list[str]) -> None:
+    """The choice of ways that have guards (``predicating``): their blocks are counted and noted here."""
+    target, among, condition, *sizes = o.item.operands
+    there = o.predicate(target)
+    lines = [
+        o.counted,
+        f"const Mask on = exec & {o.predicate(among)}, taken = on & {o.predicate(condition)};",
+        f"{there} = ({there} & ~exec) | taken;",
+        o.note("taken", "taken != 0"),
+        o.note("not taken", "taken != on"),
+    ]
+    first = o.whole.number + 1
+    for size, threads in zip(map(int, sizes), ("exec & ~taken", "taken"), strict=True):
+        if size:
+            lines.append(f"if ({threads}) {{ {o.whole.ended(Block(size, first), o.numbers)} }}")
+        first += size
+    o.step(*lines)
 
 
 def _brx(o: Operation, words: list[str]) -> None:
@@ -256,7 +276,7 @@ def _trap(o: Operation, words: list[str]) -> None:
 
 
 CONTROL: dict[str, Callable[[Operation, list[str]], None]] = {
-    "bra": _bra, "brx": _brx, "ret": _exit, "exit": _exit, "call": _call, "bar": _bar, "barrier": _bar,
+    "bra": _bra, "ways": _ways, "brx": _brx, "ret": _exit, "exit": _exit, "call": _call, "bar": _bar, "barrier": _bar,
     "shfl": _shfl, "vote": _vote, "match": _match, "redux": _redux, "activemask": _activemask, "elect": _elect,
     "trap": _trap,
 }  # fmt: skip

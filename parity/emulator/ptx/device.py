@@ -31,6 +31,7 @@ from parity.emulator.ptx.parse import (
     kernel_functions,
     module_variables,
 )
+from parity.emulator.ptx.predicating import predicated
 from parity.emulator.ptx.translate import HEADER, translated
 from parity.emulator.threaded import Threaded
 from parity.errors import ParityError
@@ -62,7 +63,8 @@ def _executed(ptx: str, name: str) -> tuple[Function, ...]:
     """The same with the instructions that are steps of their own; its blocks are those of ``functions_of``."""
     layout, read = _layout(ptx, name)[0], functions_of(ptx, name)
     constants = ({constant.register for constant in constants_of(each, layout)} for each in read)
-    return tuple(replace(each, items=folded(each, names)) for each, names in zip(read, constants, strict=True))
+    pairs = zip(read, constants, strict=True)
+    return tuple(predicated(replace(each, items=folded(each, names))) for each, names in pairs)
 
 
 def _aligned(at: int, align: int) -> int:

@@ -214,9 +214,8 @@ class Operation:
 
     @property
     def counted(self) -> str:
-        """The code for the end of the basic block that this instruction ends."""
-        assert self._block
-        return self.whole.ended(self._block, self.numbers)
+        """The code for the end of the basic block that this instruction ends, if it does."""
+        return self.whole.ended(self._block, self.numbers) if self._block else ""
 
     def predicate(self, operand: str) -> str:
         """A mask: of a predicate register, or its complement."""
