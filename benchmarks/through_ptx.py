@@ -69,10 +69,10 @@ def compared(suite: Suite, recording: Path, selectors: Sequence[str], every: int
         modules = dict.fromkeys(case.module for case in cases if case.target == target)
         built = build_suite(suite, suite.modules_of(suite.entries_of(selection)), [target])
         code = {each.module: each.code_object for each in built if each.code_object and each.module in modules}
-        parts: dict[str, list[RecordedCase]] = {}
+        parts: dict[tuple[str, str], list[RecordedCase]] = {}
         for case in cases:
             if case.target == target and case.module in code:
-                parts.setdefault(case.kernel, []).append(case)
+                parts.setdefault((case.module, case.kernel), []).append(case)
         work = [(code[several[0].module], target, several[::every]) for several in parts.values()]
         if jobs == 1:
             for each in work:

@@ -143,11 +143,6 @@ def test_what_ptx_shows_is_no_guess(parity, tmp_path):
 
 
 JUDGED = """
-#include <cuda_bf16.h>
-__global__ void add_pairs(const __nv_bfloat162* a, const __nv_bfloat162* b, __nv_bfloat162* out, int n) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n) out[i] = __hadd2(a[i], b[i]);
-}
 __global__ void copy4(int4* to, const int4* from, size_t n) {
     size_t i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) to[i] = from[i];
@@ -214,7 +209,6 @@ def test_kernels_with_vectors_and_of_rows_have_a_verdict_at_once(parity, tmp_pat
     text = (tmp_path / "cases" / "judged.py").read_text()
     assert 'args="to from n:u64",\n    shapes="to: 4*n; from: 4*n",  # a guess\n    strides="aligned",' in text
     assert 'shapes="x: n",  # a guess\n    where="n % 4 == 0",' in text and 'grid="ceil(n/1024)",' in text
-    assert 'shapes="a: 2*n; b: 2*n; out: 2*n"' in text and 'outputs={"out": "bf16"}' in text
     assert 'shapes="p: 3*n; length: n"' in text
     assert 'shapes="out: rows cols; mean: rows; inp: rows cols; weight: cols"' in text
     assert 'shapes="value: 1",' in text
