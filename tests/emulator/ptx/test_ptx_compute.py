@@ -81,6 +81,27 @@ def test_payloads_of_nans(cache):
     assert [int(word) - 0x7FF8000000000000 for word in found] == [payload for _, payload in PAYLOADS]
 
 
+@pytest.mark.parametrize(
+    ("between", "fuses"),
+    [
+        ("div.full.f32 %f5, %f1, %f2", True),
+        ("rem.u32 %r5, %t, 3", True),
+        ("bar.sync 0", True),
+        ("div.rn.f32 %f5, %f1, %f2", False),
+        ("sqrt.rn.f64 %e5, %e1", False),
+        ("rem.s32 %r5, %t, 3", False),
+        ("membar.cta", False),
+    ],
+)
+def test_a_product_and_a_sum_become_one_instruction_where_ptxas_has_them_in_one_block(cache, between, fuses):
+    body = f"""
+    mov.f32 %f1, 0f3f800001; mov.f32 %f2, 0fbf800002; mov.f64 %e1, 0d3ff0000000000000;
+    mul.f32 %f3, %f1, %f1; {between}; add.f32 %f4, %f3, %f2;
+    st.global.f32 [%x], %f4;"""
+    (found,), _ = run(module(kernel(body, params=1)), cache, np.ones(1, np.float32), block=1)
+    assert found[0] == (2.0**-46 if fuses else 0)
+
+
 def test_elements_that_are_chosen_are_refused_by_name(cache):
     with pytest.raises(Refused, match=r"choose elements"):
         run(module(kernel("vadd2.u32.u32.u32 %r1.h0, %r2, %r3, %r4;", params=1)), cache, u32(0))
