@@ -6,12 +6,13 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeGuard
 
 from parity.emulator.parse import Instruction
 from parity.emulator.ptx.parse import BRANCHES, Function, size_of
 from parity.emulator.ptx.slots import accesses, unwritten
 
-__all__ = ["joined", "renamed", "straightened"]
+__all__ = ["branches", "joined", "renamed", "straightened"]
 
 _COPIES = re.compile(r"mov\.[busf](?:16|32|64)$|cvta\.(?:to\.)?(?:global|const|local)\.u64$")
 _REGISTER = re.compile(r"[%$\w]+")
@@ -24,6 +25,11 @@ _CHANGES = re.compile(
 """Instructions that write memory, or at which a thread waits for others."""
 
 
+def branches(item: Instruction | str, *, guarded: bool) -> TypeGuard[Instruction]:
+    """True for a branch that has a guard, or has none."""
+    return isinstance(item, Instruction) and item.mnemonic.startswith("bra") and bool(item.modifiers) == guarded
+
+
 def straightened(items: Sequence[Instruction | str]) -> tuple[Instruction | str, ...]:
     """The items, where a branch that leads over another one, without a guard, is that one with the other condition.
 
@@ -33,12 +39,8 @@ def straightened(items: Sequence[Instruction | str]) -> tuple[Instruction | str,
     for i, item in enumerate(items):
         before = left[-1] if left else ""
         if (
-            isinstance(item, Instruction)
-            and isinstance(before, Instruction)
-            and item.mnemonic.startswith("bra")
-            and before.mnemonic.startswith("bra")
-            and before.modifiers
-            and not item.modifiers
+            branches(item, guarded=False)
+            and branches(before, guarded=True)
             and items[i + 1 : i + 2] == (before.operands[0],)
         ):
             guard = before.modifiers[0].removeprefix("@")

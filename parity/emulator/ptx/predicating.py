@@ -12,9 +12,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import TypeGuard
 
 from parity.emulator.parse import Instruction
+from parity.emulator.ptx.merging import branches
 from parity.emulator.ptx.parse import Function
 from parity.emulator.ptx.slots import accesses
 
@@ -44,14 +44,14 @@ class _Guards:
         self._uses = Counter(chain.from_iterable(accessed))
         self._entries = Counter(chain.from_iterable(function.tables.values()))
         for guarded in (False, True):
-            self._entries.update(item.operands[0] for item in function.items if _branches(item, guarded=guarded))
+            self._entries.update(item.operands[0] for item in function.items if branches(item, guarded=guarded))
         self._items = [item for item in function.items if isinstance(item, Instruction) or self._entries[item]]
 
     def found(self) -> Function:
         i = 0
         while i < len(self._items):
             item = self._items[i]
-            i = self._guarded(i, item) if _branches(item, guarded=True) else i + 1
+            i = self._guarded(i, item) if branches(item, guarded=True) else i + 1
         return replace(self._function, items=tuple(self._items), registers=self._registers)
 
     def _guarded(self, i: int, branch: Instruction) -> int:
@@ -60,7 +60,7 @@ class _Guards:
         found: list[Instruction | str] = []
         way = self._way(at, memory=False)
         second = self._at(at + len(way))
-        if way and _branches(second, guarded=True):  # a || b: to the way that the second one leads over
+        if way and branches(second, guarded=True):  # a || b: to the way that the second one leads over
             within = self._at(at + len(way) + 1) == ends and self._entries[ends] == 1
             if not within or not all(self._own(each, [*way, second]) for each in way):
                 return i + 1
@@ -70,7 +70,7 @@ class _Guards:
         ways = [self._way(at)]
         end = at + len(ways[0])
         over = self._at(end)
-        if _branches(over, guarded=False) and self._at(end + 1) == ends and self._entries[ends] == 1:
+        if branches(over, guarded=False) and self._at(end + 1) == ends and self._entries[ends] == 1:
             ways.append(self._way(end + 2))
             ends, end = over.operands[0], end + 2 + len(ways[1])
         if self._at(end) != ends or not all(ways):
@@ -116,7 +116,3 @@ class _Guards:
 
     def _at(self, i: int) -> Instruction | str:
         return self._items[i] if i < len(self._items) else ""
-
-
-def _branches(item: Instruction | str, *, guarded: bool) -> TypeGuard[Instruction]:
-    return isinstance(item, Instruction) and item.mnemonic.startswith("bra") and bool(item.modifiers) == guarded
