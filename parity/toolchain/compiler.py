@@ -281,9 +281,10 @@ def compile_listing(unit: Unit, output: Path, target: Target) -> None:
     result = zig.run(
         [*front, _NAMED, "-emit-llvm", "-c", unit.main.name, "-o", optimized.resolve()], cwd=unit.main.parent
     )
-    if not result.returncode and _generated(optimized, output, target, unit.flags).returncode:
+    if not result.returncode and (result := _generated(optimized, output, target, unit.flags)).returncode:
         # Again in one go: then the message has the place in the source.
-        result = zig.run([*front, "-S", unit.main.name, "-o", output.resolve()], cwd=unit.main.parent)
+        again = zig.run([*front, "-S", unit.main.name, "-o", output.resolve()], cwd=unit.main.parent)
+        result = again if again.returncode else result
     controls.unlink()
     if result.returncode:
         raise unit.refused(target, result.stderr, result.returncode)
