@@ -177,7 +177,7 @@ def _oldest(root: Path) -> float:
 @contextlib.contextmanager
 def _alone(root: Path, how: int) -> Iterator[IO[str] | None]:
     """The file with the known size, locked: by many to use entries, by one to remove some. None after a long wait."""
-    with os.fdopen(os.open(root / _KNOWN, os.O_RDWR | os.O_CREAT), "r+") as file:
+    with os.fdopen(os.open(root / _KNOWN, os.O_RDWR | os.O_CREAT, 0o666), "r+") as file:
         end = time.monotonic() + _PATIENCE
         while not (mine := locked(file.fileno(), how)) and time.monotonic() < end:
             time.sleep(0.001)
