@@ -29,6 +29,7 @@ from parity.suite import Project, Selection, find_project, load_suite, settings_
 from parity.toolchain import CUDA_TARGET, DEFAULT_TARGETS, build, find_modules, nvcc
 from parity.toolchain.host_launches import HostLaunch, HostTexts
 from parity.toolchain.ptx_dataflow import Flow, flows
+from parity.toolchain.structures import Structures
 
 __all__ = ["main", "options"]
 
@@ -38,8 +39,6 @@ CI = {"github": ".github/workflows/parity.yml", "gitlab": ".gitlab-ci.yml"}
 """The file of a CI, by the name of its template."""
 IGNORED = ("parity-out/", "__pycache__/")
 """Names that git is to ignore in a project."""
-TRIED = 6
-"""Cases that are drawn of each guessed op, to see whether CUDA's side takes them."""
 NEXT = (
     "next: look through {cases}, then {there}parity run, which executes CUDA's side on the CPU where there is nvcc "
     "(python -m pip install 'parity-harness[nvcc]'); with a reference no CUDA is needed"
@@ -155,11 +154,12 @@ def _skeletons(project: Project, *, quiet: bool = False) -> list[Path]:
             errors().print(f"parity: {path} exists already and stays as it is", style="yellow")
         elif one.code_object.kernels:
             source = modules[one.module].relative_to(kernels)
+            structures = Structures(texts.whole(modules[one.module]))
             if cuda is None:
-                ops = skeletons(source, one.module, one.code_object.kernels.values())
+                ops = skeletons(source, one.module, one.code_object.kernels.values(), structures=structures)
             else:
                 launches = texts.launches(modules[one.module])
-                ops = _skeletons_of(source, one.code_object, cuda.get(one.module), launches)
+                ops = _skeletons_of(source, one.code_object, cuda.get(one.module), launches, structures)
             guessed[path] = source, ops
             written.append(_write(path, case_file(source, ops, {})))
         else:
@@ -175,7 +175,7 @@ def _skeletons(project: Project, *, quiet: bool = False) -> list[Path]:
 
 
 def _tried(project: Project, written: Sequence[Path]) -> dict[str, str]:
-    """The ops whose guess CUDA's side fails with, each with the reason; some cases of each are executed."""
+    """The ops whose guess CUDA's side fails with, each with the reason: the cases of a usual run are executed."""
     try:
         suite = load_suite(project.kernels, project.cases, sides=project.sides)
         chosen = columns([CUDA_SIDE], [CUDA_TARGET])
@@ -184,7 +184,7 @@ def _tried(project: Project, written: Sequence[Path]) -> dict[str, str]:
     mine = {path.resolve() for path in written}
     ops = {name for name, path in suite.declared.items() if path in mine}
     entries = tuple(entry for entry in suite.entries if entry.op.name in ops)
-    settings = Settings(TRIED, checked=True)
+    settings = Settings()
     run = Run(replace(suite, known=None), Selection(entries), chosen, settings)
     with reporting() as (report, _):
         records = run.build().execute(report).records
@@ -220,7 +220,11 @@ def _cuda(project: Project, modules: Mapping[str, Path]) -> dict[str, CodeObject
 
 
 def _skeletons_of(
-    source: PurePath, code: CodeObject, cuda: CodeObject | None, launches: Mapping[str, Sequence[HostLaunch]]
+    source: PurePath,
+    code: CodeObject,
+    cuda: CodeObject | None,
+    launches: Mapping[str, Sequence[HostLaunch]],
+    structures: Structures,
 ) -> list[Skeleton]:
     """The ops of a module: its kernels with what the PTX of the CUDA side and launches of it show, if it compiles."""
     seen = flows(cuda.listing) if cuda else {}
@@ -230,7 +234,7 @@ def _skeletons_of(
         if cuda and other in seen:
             found[symbol] = seen[other]
             probes[symbol] = partial(_probe, cuda, other, launches)
-    return skeletons(source, code.module, code.kernels.values(), found, probes)
+    return skeletons(source, code.module, code.kernels.values(), found, probes, structures)
 
 
 def _probe(

@@ -18,6 +18,7 @@ import tree_sitter
 
 from parity.files import below, text_of
 from parity.toolchain.host_syntax import syntax_tree
+from parity.toolchain.sources import included
 
 __all__ = ["HostLaunch", "HostTexts", "host_launches"]
 
@@ -45,7 +46,6 @@ _OPERATORS: Mapping[type[ast.AST], Callable[[int, int], int]] = {
 }  # fmt: skip
 _KERNEL = re.compile(r"__global__[^;{}]*?\b(\w+)\s*\(")
 _LAUNCHED = re.compile(r"\b(\w+)\s*(?:<[^;{}()]*>)?\s*<<<")
-_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^">\n]+)[">]', re.MULTILINE)
 _SUFFIXES = (".cu", ".cuh", ".cc", ".cpp", ".cxx", ".h", ".hpp", ".inl")
 _DEEP = 8
 """Names that a name may lead through."""
@@ -74,20 +74,20 @@ class HostTexts:
 
     def launches(self, path: Path) -> dict[str, tuple[HostLaunch, ...]]:
         """The launches of a file's kernels, by name: those of it and of its headers, or else those of other files."""
-        own, more = self._whole(path), dict[str, list[HostLaunch]]()
+        own, more = self.whole(path), dict[str, list[HostLaunch]]()
         found = host_launches(own)
         kernels = set(_KERNEL.findall(own)) - set(found)
         for other, launched in self._launched.items():
             if other != path and kernels & launched:
-                for name, launches in host_launches(self._whole(other), own).items():
+                for name, launches in host_launches(self.whole(other), own).items():
                     more.setdefault(name, []).extend(launches)
         return {**{name: tuple(launches) for name, launches in more.items() if name in kernels}, **found}
 
-    def _whole(self, path: Path) -> str:
+    def whole(self, path: Path) -> str:
         """A file, and behind it the headers of the project that it includes."""
         files, names = [path], {path.name}
         for one in files:
-            wanted = {PurePath(name).name for name in _INCLUDE.findall(self._texts.get(one, ""))} - names
+            wanted = {PurePath(name).name for _, name in included(self._texts.get(one, ""))} - names
             files += [other for other in self._texts if other.name in wanted]
             names |= wanted
         return "\n".join(self._texts.get(one, "") for one in files)
