@@ -244,7 +244,7 @@ class _Condition:
 
 
 class _GaveUp(Exception):
-    """A kernel that cannot be executed, or needs too many launches."""
+    """A kernel that cannot be executed, which is said, or needs too many launches."""
 
 
 class Prober:
@@ -260,8 +260,8 @@ class Prober:
         args: Sequence[Given],
         flow: Flow,
         launches: Sequence[HostLaunch] = (),
-    ) -> Probed | None:
-        """The facts that launches tell, with the first of the likely blocks for which there are any; None without any.
+    ) -> Probed | str:
+        """The facts that launches tell, with the first of the likely blocks for which there are any, or why none do.
 
         ``flow`` is what the kernel's PTX shows, ``launches`` are those of the host.
         """
@@ -281,9 +281,9 @@ class Prober:
                             found = found or each
                 if found:
                     break
-        except _GaveUp:
-            pass
-        return found
+        except _GaveUp as given_up:
+            return found or str(given_up) or one.reason
+        return found or one.reason
 
 
 class _Kernel:
@@ -302,9 +302,21 @@ class _Kernel:
         # Without floating-point tensors their content makes no difference.
         self._fills = tuple(map(_Fill, _DATA)) if any(e.is_pointer and e.dtype.is_float for e in args) else (_Fill(),)
         self._layouts: dict[str, _Layout] = {}
+        self._fault, self._alone, self._odd = "", set[str](), set[str]()
         self._endless: set[tuple[str, Triple]] = set()
         self._supposed: dict[str, Supposed] | None = None
         self._seen: dict[object, dict[str, _Touched] | None] = {}
+
+    @property
+    def reason(self) -> str:
+        """What launches do not tell."""
+        if not any(self._seen.values()):
+            return f"no launch of it succeeds: {self._fault}" if self._fault else "no launch of it comes to an end"
+        if self._odd:
+            return f"launches do not tell how large {_several(self._odd)} {'are' if len(self._odd) > 1 else 'is'}"
+        if self._alone:
+            return f"no launch comes to what is behind {_several(self._alone)}"
+        return "launches do not tell its shapes and its grid"
 
     def conditions(self, block: Triple) -> Iterator[_Condition]:
         """The conditions that may have to hold of the numbers, the likeliest first."""
@@ -460,6 +472,7 @@ class _Kernel:
             left -= {name for name, each in touched.items() if each.end}
             if not left:
                 return True
+        self._alone = left
         return False
 
     def told(self, block: Triple, condition: _Condition) -> Iterator[Probed]:
@@ -647,13 +660,15 @@ class _Kernel:
                 args=bytes(segment),
             )  # fmt: skip
         except (UnknownInstruction, Refused) as error:
-            raise _GaveUp from error
-        except MemoryFault:
+            raise _GaveUp(str(error).splitlines()[0]) from error
+        except MemoryFault as error:
+            self._fault = self._fault or str(error).splitlines()[0]
             raise
         except InstructionBudgetExceeded:
             self._instructions -= _BUDGET
             return None
-        except ParityError:
+        except ParityError as error:
+            self._fault = self._fault or str(error).splitlines()[0]
             return None
         self._cost = stats.instructions
         self._instructions -= self._cost
@@ -759,6 +774,7 @@ class _Kernel:
                 for each in self._args:
                     fit = self._fitting(each, runs, scopes, names, block, blocks) if each.is_pointer else None
                     if each.is_pointer and (fit is None or (is_exact and fit.loose)):
+                        self._odd = self._odd or {each.name}
                         return None
                     if fit:
                         fits[each.name] = fit
@@ -930,6 +946,11 @@ def _joined(several: Sequence[_Touched]) -> _Touched:
     """The most that any of several launches reached, and the least that all of them wrote."""
     ends, reads, writes = zip(*((each.end, each.read, each.written) for each in several), strict=True)
     return _Touched(max(ends), max(reads), min(writes))
+
+
+def _several(names: Collection[str]) -> str:
+    *others, last = sorted(names)
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _value(text: str, numbers: Numbers, block: Triple) -> int:

@@ -19,13 +19,14 @@ from parity.cli.probing import FREE, Given, Probed
 from parity.codeobject import Argument, Kernel, spelled, unqualified
 from parity.dtypes import NUMBERS
 from parity.expression import FUNCTIONS
+from parity.toolchain.host_launches import HostLaunch
 from parity.toolchain.ptx_dataflow import Flow
 from parity.toolchain.structures import Field, Structures
 
 __all__ = ["Probe", "Skeleton", "case_file", "skeletons"]
 
-Probe = Callable[[Sequence[Given], Flow], Probed | None]
-"""Tells what launches of a kernel show, of its arguments in order."""
+Probe = Callable[[Sequence[Given], Flow], Probed | str]
+"""Tells what launches of a kernel show, of its arguments in order, or why they show nothing."""
 
 C_TYPES: Mapping[str, str] = {
     "float": "f32",
@@ -123,7 +124,7 @@ class Signature:
     """A kernel with its type variables taken out of the name; ``types`` are what they stand for, as spelled.
 
     ``shares`` says that threads of a block share memory. ``structs`` are the bytes of arguments whose fields stand
-    among ``args``.
+    among ``args``, ``launches`` what the host does.
     """
 
     pattern: str
@@ -134,18 +135,20 @@ class Signature:
     probe: Probe | None = None
     shares: bool = False
     structs: Mapping[str, int] = field(default_factory=dict)
+    launches: tuple[HostLaunch, ...] = ()
 
 
 @dataclass(frozen=True)
 class Skeleton:
     """The declaration of an op, or a comment if its ``name`` is empty: then there is nothing to declare.
 
-    ``question`` says what of it could not be told.
+    ``question`` says what of it could not be told, ``launched`` how the host launches it, and where.
     """
 
     name: str
     text: str
     question: str = ""
+    launched: str = ""
 
 
 def case_file(source: PurePath, ops: Iterable[Skeleton], asked: Mapping[str, str]) -> str:
@@ -155,7 +158,9 @@ def case_file(source: PurePath, ops: Iterable[Skeleton], asked: Mapping[str, str
         text = each.text
         if reason := asked.get(each.name, each.question):
             lines = [line if line.startswith("#") else f"# {line}" for line in text.splitlines()]
-            texts.append("\n".join((lines[0], *_wrapped(f"# To be completed: {reason}. {_COMPLETE}"), *lines[1:])))
+            host = _wrapped(f"# The host launches it in {each.launched}") if each.launched else []
+            told = _wrapped(f"# To be completed: {reason.rstrip('.')}. {_COMPLETE}")
+            texts.append("\n".join((lines[0], *told, *host, *lines[1:])))
         else:
             texts.append(text)
     head = f'"""{source.name}: what its kernels compute, and how they are called. Written by parity init."""'
@@ -169,17 +174,19 @@ def skeletons(
     flows: Mapping[str, Flow] | None = None,
     probes: Mapping[str, Probe] | None = None,
     structures: Structures | None = None,
+    launches: Mapping[str, Sequence[HostLaunch]] | None = None,
 ) -> list[Skeleton]:
     """An op for each kernel of a file; those that differ only in their dtypes are one.
 
     ``flows`` are what PTX shows of kernels, and ``probes`` what launches do, by symbol. Without them, which pointers
     are written, and what numbers mean, is a guess from names, and said to be one. ``structures`` are those of the
-    sources.
+    sources, ``launches`` those of the host by the kernel's bare name.
     """
     groups: dict[tuple[str, tuple[str, ...]], list[Signature]] = {}
     for kernel in kernels:
         probe = probes.get(kernel.name, _none) if probes is not None else None
-        one = _signature(kernel, (flows or {}).get(kernel.name), probe, structures)
+        host = (launches or {}).get(unqualified((spelled(kernel.name) or (kernel.name,))[0]), ())
+        one = replace(_signature(kernel, (flows or {}).get(kernel.name), probe, structures), launches=tuple(host))
         groups.setdefault((one.pattern, tuple(each.name for each in one.args)), []).append(one)
     name = re.sub(r"\W+", "_", module)
     place = "" if source.as_posix() == f"{name}.cu" else source.as_posix()
@@ -195,8 +202,9 @@ def skeletons(
     return found
 
 
-def _none(given: Sequence[Given], flow: Flow) -> None:
+def _none(given: Sequence[Given], flow: Flow) -> str:
     """The probe of a kernel of which there is no PTX."""
+    return ""
 
 
 def _wrapped(text: str) -> list[str]:
@@ -309,7 +317,8 @@ def _op(module: str, source: str, title: str, alike: list[Signature]) -> Skeleto
     outputs = {name: kind for name, kind in others.items() if name not in updated}
     updates = {name: kind for name, kind in others.items() if name in updated}
     lanes = max(each.lanes for each in pointers)
-    probed = _probed(one, of)
+    told = _probed(one, of)
+    probed = told if isinstance(told, Probed) else None
     if probed:  # what is not written as a whole has to be there before
         updates |= {name: kind for name, kind in outputs.items() if name not in probed.whole}
         outputs = {name: kind for name, kind in outputs.items() if name in probed.whole}
@@ -356,12 +365,14 @@ def _op(module: str, source: str, title: str, alike: list[Signature]) -> Skeleto
         f"    # reference=...,  # a function of {', '.join(given) or 'nothing'}; none: CUDA's side judges",
         ")",
     ]
-    question = "" if probed or not one.probe or "info" in call.words else "no launch tells its shapes"
+    question = told if isinstance(told, str) else ""
     if probed and len(idle := [each.name for each in one.args if _is_idle(each, of, probed)]) >= UNEXPLAINED:
         question = f"no launch tells what {', '.join(idle)} are"
     if unknown:
         question = f"the host fills __constant__ {', '.join(unknown)}, so say symbols="
-    return Skeleton(f"{module}.{title}", "\n".join(part for line in lines for part in _short(line)), question)
+    return Skeleton(
+        f"{module}.{title}", "\n".join(part for line in lines for part in _short(line)), question, _host(one)
+    )
 
 
 @dataclass(frozen=True)
@@ -443,7 +454,7 @@ def _guessed(one: Signature, of: Mapping[str, str], lanes: int, has_inputs: bool
     extent = "n" if lanes == 1 else f"{lanes}*n"
     told = "; ".join(f"{name}: {extent}" for name in pointers)
     shaped = [] if has_inputs and lanes == 1 else [f'    shapes="{told}",  # a guess']
-    return _Call(words, params, shaped, [f"    block={_block(one.flow)},  # {_LAUNCH}"])
+    return _Call(words, params, shaped, [f"    block={_block(one)},  # {_LAUNCH}"])
 
 
 def _told(
@@ -608,17 +619,19 @@ def _may_be(argument: Taken, dtype: str, varies: bool) -> bool:
     return size in (0, NUMBERS[dtype].itemsize)
 
 
-def _probed(one: Signature, of: Mapping[str, str]) -> Probed | None:
-    """The facts that launches tell of a kernel; None if nothing can be launched, or if it does not tell."""
-    if one.probe is None or one.flow is None or any(each.name == "info" for each in one.args):
-        return None
+def _probed(one: Signature, of: Mapping[str, str]) -> Probed | str:
+    """The facts that launches tell of a kernel, or why they do not; empty if none are asked."""
+    if one.probe is None or any(each.name == "info" for each in one.args):
+        return ""
+    if one.flow is None:
+        return "CUDA's side does not compile here (parity build says why), so nothing of it was executed"
     types = dict(zip(_variables(len(one.types)), one.types, strict=True))
     given = []
     for each in one.args:
         kind = types.get(of[each.name], of[each.name])
         found = NUMBERS.get(SUFFIXES.get(kind, kind))
         if found is None:
-            return None
+            return f"the sources here do not tell the fields of {each.name}, {each.size} bytes: say them in structs="
         given.append(Given(each.name if each.is_pointer else _safe(each.name), found, each.is_pointer, each.key))
     return one.probe(given, one.flow)
 
@@ -638,9 +651,21 @@ def _is_whole(number: Taken, of: Mapping[str, str]) -> bool:
     return not number.is_pointer and kind in NUMBERS and not NUMBERS[kind].is_float
 
 
-def _block(flow: Flow | None) -> int:
-    """Threads of a block: those of the launch bounds, if they are fewer than usual."""
-    return min(256, math.prod(flow.threads)) if flow and flow.threads else 256
+def _block(one: Signature) -> str:
+    """Threads of a block: those of a launch that are numbers, else of launch bounds, if they are fewer than usual."""
+    for launch in one.launches:
+        if all(isinstance(size, int) for size in launch.block):
+            sizes = ", ".join(map(str, launch.block))
+            return sizes if len(launch.block) == 1 else f'"{sizes}"'
+    return str(min(256, math.prod(one.flow.threads)) if one.flow and one.flow.threads else 256)
+
+
+def _host(one: Signature) -> str:
+    """The place and the text of the first launch that the host makes; empty if none is known."""
+    if not one.launches:
+        return ""
+    first = one.launches[0]
+    return f"{first.path}:{first.at}, as {textwrap.shorten(first.text, 300)}"
 
 
 def _written(pointers: list[Taken]) -> set[str]:
