@@ -12,7 +12,6 @@ import math
 import operator
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
@@ -22,7 +21,7 @@ import numpy as np
 from parity.cache import Cache, default_root
 from parity.codeobject import CodeObject, spelled
 from parity.dtypes import DType
-from parity.emulator import InstructionBudgetExceeded, MemoryFault, Refused, UnknownInstruction
+from parity.emulator import Allocation, InstructionBudgetExceeded, MemoryFault, Refused, UnknownInstruction
 from parity.emulator.ptx import PtxDevice
 from parity.errors import ParityError
 from parity.expression import Scope, expression
@@ -305,6 +304,8 @@ class _Kernel:
         self._fault, self._alone, self._odd = "", set[str](), set[str]()
         self._endless: set[tuple[str, Triple]] = set()
         self._supposed: dict[str, Supposed] | None = None
+        self._room, self._places = 0, dict[str, Allocation]()
+        self._held = dict[str, object]()
         self._seen: dict[object, dict[str, _Touched] | None] = {}
 
     @property
@@ -613,10 +614,15 @@ class _Kernel:
         if key not in self._seen:
             pointers = sum(each.is_pointer for each in self._args)
             self._seen[key] = None
-            for room in (each for each, gap in _ROOMS.items() if (each + gap) * pointers <= _TRACED):
-                with suppress(MemoryFault):
+            rooms = [each for each, gap in _ROOMS.items() if (each + gap) * pointers <= _TRACED]
+            for room in rooms:
+                try:
                     self._seen[key] = self._launched(numbers, grid, block, shared, fill, room)
                     break
+                except MemoryFault as fault:
+                    self._fault = self._fault or str(fault).splitlines()[0]
+                    if fault.buffer not in self._places or not room <= fault.offset < rooms[-1]:
+                        break  # more room would not help
         return self._seen[key]
 
     def _launched(
@@ -626,34 +632,23 @@ class _Kernel:
         if not self._left or self._instructions < 0:
             raise _GaveUp
         self._left -= 1
-        device = self._device
-        device.reset()
+        device, places = self._device, self._placed_in(room)
         device.restore(self._code)
         kernel = self._code.kernels[self._kernel]
-        segment = bytearray(kernel.explicit_bytes)
-        places, gaps = {}, []
+        segment, held = bytearray(kernel.explicit_bytes), dict[str, object]()
         numbers = {**self._distances(numbers), **numbers}
         # Small whole numbers, which are values or switches, are not all the same.
         others = (each for each in self._args if not each.is_pointer and not each.is_whole)
         small = {each.name: 0.5 if each.dtype.is_float else i for i, each in enumerate(others, 1)}
         for each in self._args:
             if each.is_pointer:
-                count = room // each.dtype.itemsize
-                if supposed := (self._supposed or {}).get(each.name):
-                    content = supposed.content(count, numbers.get(supposed.bound, 0))
-                else:
-                    usual = fill.real if each.dtype.is_float else fill.whole
-                    content = np.full(count, fill.value if fill.one == each.name else usual)
-                places[each.name] = device.allocate(room, each.name)
-                gaps.append(device.allocate(_ROOMS[room], "gap"))
-                device.write(places[each.name], each.dtype.convert(content))
+                held[each.name] = self._fill(each, places[each.name], numbers, fill)
                 raw = places[each.name].address.to_bytes(8, "little")
             else:
                 raw = each.dtype.convert(numbers[each.name] if each.is_whole else small[each.name]).tobytes()
             at = kernel.args[each.key[0]].offset + each.key[1]
             segment[at : at + len(raw)] = raw
-        for gap in gaps:
-            device.free(gap)
+        self._held.clear()  # what a launch writes is not known before its end
         try:
             stats = device.launch(
                 self._code, self._kernel, grid=grid, block=block, shared_bytes=shared,
@@ -661,12 +656,11 @@ class _Kernel:
             )  # fmt: skip
         except (UnknownInstruction, Refused) as error:
             raise _GaveUp(str(error).splitlines()[0]) from error
-        except MemoryFault as error:
-            self._fault = self._fault or str(error).splitlines()[0]
-            raise
         except InstructionBudgetExceeded:
             self._instructions -= _BUDGET
             return None
+        except MemoryFault:
+            raise
         except ParityError as error:
             self._fault = self._fault or str(error).splitlines()[0]
             return None
@@ -679,7 +673,38 @@ class _Kernel:
                 last = np.flatnonzero(read | written)[-1:]
                 end = -(-(int(last[0]) + 1) // each.dtype.itemsize) if last.size else 0
                 found[each.name] = _Touched(end, int(read.sum()), int(written.sum()))
+                if not found[each.name].written:
+                    self._held[each.name] = held[each.name]
         return found
+
+    def _placed_in(self, room: int) -> Mapping[str, Allocation]:
+        """Memory of so many bytes for each pointer, far from each other; that of the last launch, if it is enough."""
+        if self._room != room:
+            self._device.reset()
+            self._held.clear()
+            gaps, places = [], {}
+            for each in self._args:
+                if each.is_pointer:
+                    places[each.name] = self._device.allocate(room, each.name)
+                    gaps.append(self._device.allocate(_ROOMS[room], "gap"))
+            for gap in gaps:
+                self._device.free(gap)
+            self._room, self._places = room, places
+        return self._places
+
+    def _fill(self, one: Given, place: Allocation, numbers: Numbers, fill: _Fill) -> object:
+        """Write the content of a tensor, unless it is there; returns what stands for it."""
+        supposed = (self._supposed or {}).get(one.name)
+        if supposed:
+            content: object = supposed, numbers.get(supposed.bound, 0)
+        else:
+            usual = fill.real if one.dtype.is_float else fill.whole
+            content = fill.value if fill.one == one.name else usual
+        if self._held.get(one.name, self) != content:
+            count = place.size // one.dtype.itemsize
+            values = supposed.content(count, numbers.get(supposed.bound, 0)) if supposed else np.full(count, content)
+            self._device.write(place, one.dtype.convert(values))
+        return content
 
     def _shared(self, choices: Sequence[Numbers], block: Triple) -> str | None:
         """The bytes of dynamic shared memory: by threads, by threads and a number, by a number; None if none do."""
@@ -772,8 +797,8 @@ class _Kernel:
             runs.append(run)
             if count in (2, len(scopes)):  # what two choices do not allow, no further ones do
                 for each in self._args:
-                    fit = self._fitting(each, runs, scopes, names, block, blocks) if each.is_pointer else None
-                    if each.is_pointer and (fit is None or (is_exact and fit.loose)):
+                    fit = self._fitting(each, runs, scopes, names, block, blocks, is_exact) if each.is_pointer else None
+                    if each.is_pointer and fit is None:
                         self._odd = self._odd or {each.name}
                         return None
                     if fit:
@@ -825,6 +850,7 @@ class _Kernel:
         names: Sequence[str],
         block: Triple,
         blocks: Sequence[str],
+        is_exact: bool,
     ) -> _Fit | None:
         """The dims of a tensor that fit what these runs touched of it."""
         scopes, ends = scopes[: len(runs)], [run[one.name].end for run in runs]
@@ -833,7 +859,7 @@ class _Kernel:
             return _Fit(layout.dims) if sizes == ends else None
         if one.key not in self._uses and not any(ends):
             return _Fit(("1",))
-        return _fit(ends, scopes, names, block, [text for text in blocks if text.startswith("ceil")])
+        return _fit(ends, scopes, names, block, [text for text in blocks if text.startswith("ceil")], is_exact)
 
 
 @dataclass(frozen=True)
@@ -859,38 +885,34 @@ def _fit(
     names: Sequence[str],
     block: Triple = (1, 1, 1),
     grids: Sequence[str] = (),
+    is_exact: bool = False,
 ) -> _Fit | None:
-    """The dims that have these numbers of elements; None if nothing near does."""
+    """The dims that have these numbers of elements; None if nothing does, or nothing near, unless it is ``exact``."""
     if not any(ends):
         return None
     factors = dict.fromkeys((*_FACTORS, *block, math.prod(block), math.prod(block) // 32))
-    near: tuple[int, _Fit] | None = None
-    for size in range(5):
-        for chosen in itertools.combinations_with_replacement(names, size):
-            products = [math.prod(scope[name] for name in chosen) for scope in scopes]
-            for factor in factors:
-                sizes = [factor * product for product in products]
-                last = (f"{factor}*{chosen[-1]}" if factor > 1 else chosen[-1]) if chosen else str(factor)
-                fit = _Fit((*chosen[:-1], last))
-                if sizes == list(ends):
-                    return fit
-                over = sum(sizes) - sum(ends)
-                if factor > _LOOSE or len({*chosen}) < size or over > sum(ends):
-                    continue
-                if all(map(operator.ge, sizes, ends)) and (near is None or over < near[0]):
-                    near = over, replace(fit, loose=True)
-            for more in (1, -1, 2) if size == 1 else ():
-                if [product + more for product in products] == list(ends):
-                    return _Fit((f"{chosen[0]}{more:+}",))
+    products = [
+        (chosen, [math.prod([scope[name] for name in chosen]) for scope in scopes])
+        for size in range(5)
+        for chosen in itertools.combinations_with_replacement(names, size)
+    ]
+    for chosen, sizes in products:
+        factor = ends[0] // max(1, sizes[0])
+        if factor in factors and [factor * each for each in sizes] == [*ends]:
+            return _Fit(_dims(chosen, factor))
+        for more in (1, -1, 2) if len(chosen) == 1 else ():
+            if [each + more for each in sizes] == [*ends]:
+                return _Fit((f"{chosen[0]}{more:+}",))
     for one, other in itertools.permutations(names, 2):
         for sign, more in itertools.product("+-", (0, -1, 1)):
             text = f"{one}{sign}{other}{f'{more:+}' if more else ''}"
             sums = [scope[one] + (scope[other] if sign == "+" else -scope[other]) + more for scope in scopes]
-            for size in range(1 if more else 3):
-                for chosen in itertools.combinations(names, size):
-                    products = [math.prod(scope[name] for name in chosen) for scope in scopes]
-                    if [one * other for one, other in zip(sums, products, strict=True)] == list(ends):
-                        return _Fit((text, *chosen))
+            if not sums[0] or ends[0] % sums[0]:
+                continue
+            for chosen, sizes in products:
+                is_short = len({*chosen}) == len(chosen) <= (0 if more else 2)
+                if is_short and [sum * size for sum, size in zip(sums, sizes, strict=True)] == [*ends]:
+                    return _Fit((text, *chosen))
     for name in names:
         behind = {end - scope[name] for end, scope in zip(ends, scopes, strict=True)}
         if len(behind) == 1 and 0 < min(behind) <= _BEHIND and len({*ends}) > 1:
@@ -906,7 +928,30 @@ def _fit(
         return parts
     if len({*ends}) == 1 < len(ends):
         return _Fit((str(ends[0]),))
-    return near[1] if near else None
+    return None if is_exact else _near(ends, products, [factor for factor in factors if factor <= _LOOSE])
+
+
+def _dims(chosen: Sequence[str], factor: int) -> tuple[str, ...]:
+    """The dims with a product of names, times a number."""
+    last = (f"{factor}*{chosen[-1]}" if factor > 1 else chosen[-1]) if chosen else str(factor)
+    return (*chosen[:-1], last)
+
+
+def _near(
+    ends: Sequence[int], products: Iterable[tuple[tuple[str, ...], Sequence[int]]], factors: Sequence[int]
+) -> _Fit | None:
+    """The dims that are the least larger than what was found, at most twice as large."""
+    found: tuple[int, _Fit] | None = None
+    for chosen, sizes in products:
+        if len({*chosen}) < len(chosen):
+            continue
+        for factor in factors:
+            over = factor * sum(sizes) - sum(ends)
+            if over > sum(ends) or (found and over >= found[0]):
+                continue
+            if all(factor * size >= end for size, end in zip(sizes, ends, strict=True)):
+                found = over, _Fit(_dims(chosen, factor), loose=True)
+    return found[1] if found else None
 
 
 def _fit_of_parts(ends: Sequence[int], scopes: Sequence[Numbers], names: Sequence[str], block: Triple) -> _Fit | None:
