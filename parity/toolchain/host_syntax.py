@@ -20,6 +20,7 @@ __all__ = [
     "attributes_at",
     "braces_at",
     "call_at",
+    "constexpr_at",
     "definitions_at",
     "device_macros",
     "error_directive",
@@ -273,6 +274,13 @@ def word_at(text: str, line: int, column: int) -> tuple[Piece, ...]:
         return ()
     start = sum(len(each.encode("utf-8", "surrogateescape")) + 1 for each in text.split("\n", line - 1)[: line - 1])
     return (Piece(start + word.start(), start + word.end(), line, word[0].decode()),)
+
+
+def constexpr_at(text: str, line: int, column: int) -> tuple[Piece, ...]:
+    """The word ``constexpr`` in the declaration at a place, which becomes ``const``; none if it has none."""
+    declaration = _node_at(text, line, column, "declaration")
+    words = (each for each in declaration.children if _source(each) == "constexpr") if declaration is not None else ()
+    return tuple(_piece(word, "const") for word in words)
 
 
 def first_length_at(text: str, line: int, column: int, name: str) -> tuple[Piece, ...]:
