@@ -494,9 +494,9 @@ def _guess(defaults: Sequence[str], launched: bool, given: Sequence[str]) -> lis
 
 def device_macros(texts: Iterable[str]) -> frozenset[str]:
     """Macros whose expansion says that something is device code."""
-    bodies = {name: body for text in texts for name, body in _DEFINE.findall(text)}
-    found = {name for name, body in bodies.items() if _DEVICE.search(body)}
-    while more := {n for n, body in bodies.items() if n not in found and found & set(_WORD.findall(body))}:
+    bodies = [each for text in texts for each in _DEFINE.findall(text)]  # for host compilers one may be empty
+    found = {name for name, body in bodies if _DEVICE.search(body)}
+    while more := {n for n, body in bodies if n not in found and found & set(_WORD.findall(body))}:
         found |= more
     return frozenset(found)
 

@@ -25,6 +25,7 @@ from parity.toolchain.host_syntax import guessed
 from parity.toolchain.lexing import code
 from parity.toolchain.sources import INCLUDE, Source, closure, defining, including, linked, project_of
 from parity.toolchain.stubs import stub_of
+from parity.toolchain.vectors import DERIVED, PLAIN
 
 __all__ = ["ARCH", "Variant", "after_errors", "with_kernels"]
 
@@ -64,6 +65,11 @@ _HEADERS: Mapping[str, tuple[re.Pattern[str], re.Pattern[str], str]] = {
         re.compile(r"\b(?:min|max)\s*\("),
         "because min and max of a signed and an unsigned number are a double in HIP",
     ),
+    PLAIN: (
+        re.compile(r"HIP_vector_type|\bambiguous\b|found in multiple base classes"),
+        DERIVED,
+        "because HIP's vector types have operators, which a class that derives from one would inherit",
+    ),
     "parity/compat/unnamed.h": (
         re.compile(r"no matching function for call to '(?:__ld(?:g|c[agsv]|lu)|__shfl(?:_up|_down|_xor)?|__hadd)'"),
         re.compile(r"\bnamespace\s*\{"),
@@ -85,6 +91,11 @@ _HEADERS: Mapping[str, tuple[re.Pattern[str], re.Pattern[str], str]] = {
 }
 """Headers to force in, by clang's errors without, each with the text that asks for it, and why."""
 
+_DIALECTS: Mapping[str, tuple[re.Pattern[str], str]] = {
+    "-fms-extensions": (re.compile(r"^use 'template' keyword to treat"), "as compilers of Windows take it"),
+}
+"""Flags for what only some compilers take, by clang's errors without, each with a reason."""
+
 _OF_NVIDIA = ("cutlass", "cute")
 """Libraries of templates for NVIDIA's GPUs alone, by the folders of their headers."""
 
@@ -98,6 +109,7 @@ Kind = Literal[
     "cuda",
     "halves",
     "headers",
+    "dialect",
     "linked",
     "part",
     "templates",
@@ -133,6 +145,9 @@ def after_errors(source: Source, vendor: str, error: CompileError) -> Iterator[V
         for header, (without, _, _) in _HEADERS.items():
             if any(without.search(each.advice) for each in error.findings):
                 flags.append(Variant("headers", (header,)))
+        for flag, (without, _) in _DIALECTS.items():
+            if any(without.search(each.advice) for each in error.findings):
+                flags.append(Variant("dialect", (flag,)))
     if any(_AMBIGUOUS.search(each.advice) for each in error.findings):
         flags.append(Variant("halves", _OF_HALVES[vendor]))
     if vendor == "amd":
@@ -229,6 +244,14 @@ def _of_headers(source: Source, names: tuple[str, ...]) -> Source | None:
         side = replace(source.side, forced=(*source.side.forced, header))
         return replace(source, side=side, switches=(*source.switches, said), repairs=Repairs())
     return None
+
+
+def _of_dialect(source: Source, names: tuple[str, ...]) -> Source | None:
+    """The source with a flag for what only some compilers take."""
+    (flag,) = names
+    if flag in source.side.flags:
+        return None
+    return _with(source, (Switch(flag, source.path, 1, f'hip-flags = ["{flag}"]', why=_DIALECTS[flag][1]),))
 
 
 def _with(source: Source, switches: tuple[Switch, ...]) -> Source | None:
@@ -338,6 +361,7 @@ _KINDS: Mapping[Kind, Callable[[Source, tuple[str, ...]], Source | None]] = {
     "cuda": _for_cuda,
     "halves": _of_halves,
     "headers": _of_headers,
+    "dialect": _of_dialect,
     "linked": _linked,
     "part": _part,
     "templates": _instantiated,
