@@ -277,10 +277,11 @@ def word_at(text: str, line: int, column: int) -> tuple[Piece, ...]:
 
 
 def constexpr_at(text: str, line: int, column: int) -> tuple[Piece, ...]:
-    """The word ``constexpr`` in the declaration at a place, which becomes ``const``; none if it has none."""
+    """The word ``constexpr`` in the declaration at a place in a function, which becomes ``const``; none elsewhere."""
     declaration = _node_at(text, line, column, "declaration")
-    words = (each for each in declaration.children if _source(each) == "constexpr") if declaration is not None else ()
-    return tuple(_piece(word, "const") for word in words)
+    if declaration is None or declaration.parent is None or declaration.parent.type not in _BODIES:
+        return ()
+    return tuple(_piece(word, "const") for word in declaration.children if _source(word) == "constexpr")
 
 
 def first_length_at(text: str, line: int, column: int, name: str) -> tuple[Piece, ...]:
