@@ -266,6 +266,7 @@ def _linked(functions: Sequence[tuple[ctypes.CDLL, str]], threaded: Threaded, tr
         registers.size,
         threaded.vectors,
         constants.ctypes.data if constants.size else 0,
+        threaded.shared,
     )
     libraries = tuple({id(library): library for library, _ in functions}.values())
     memory = code, numbers, registers, constants

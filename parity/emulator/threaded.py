@@ -20,10 +20,10 @@ from parity.emulator.shadow import NEAREST, divisions
 from parity.emulator.writer import Constant, Jump, Note, Operand, Register
 from parity.toolchain.targets import Target
 
-__all__ = ["VECTOR", "Threaded", "in_order", "thread"]
+__all__ = ["CONSTANT", "VECTOR", "Threaded", "in_order", "thread"]
 
-VECTOR = 1 << 31
-"""Set in the number of a register that is a VGPR, as in runtime/threaded.h."""
+VECTOR, CONSTANT = 1 << 31, 1 << 30
+"""Set in the number of a register that is a VGPR, or one of the constants, as in runtime/threaded.h."""
 
 # SGPRs and, above those, trap temporaries and special registers; VGPRs and, above those, accumulators.
 _FILES = {"s": 0, "ttmp": 128, "v": VECTOR, "a": VECTOR + 256}
@@ -39,7 +39,7 @@ class Threaded:
     before they are written; ``vectors`` is the size of the array that holds the VGPRs, at least ``slots``. ``header``
     stands before the text of each step. The number of a point that is reached becomes 1: ``points`` are these, those of
     blocks first, and ``notes`` where they are among all numbers. ``constants`` are numbers of 64 bits that steps find
-    in the program, as they are before the first launch.
+    in the program, as they are before the first launch; from the third on ``shared`` of them are each wavefront's own.
     """
 
     steps: tuple[str, ...]
@@ -51,6 +51,7 @@ class Threaded:
     notes: tuple[int, ...] = ()
     slots: int = 0
     constants: tuple[int, ...] = ()
+    shared: int = 0
 
     @property
     def vectors(self) -> int:

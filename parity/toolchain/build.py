@@ -37,7 +37,7 @@ from parity.toolchain.staging import Translation, compiled
 from parity.toolchain.targets import TARGETS, Target, target
 from parity.toolchain.translators import TranslationError, chosen_hipifier
 from parity.toolchain.translators import fingerprint as hipifier_fingerprint
-from parity.toolchain.variants import ARCH, Variant, after_errors, with_kernels
+from parity.toolchain.variants import ARCH, OF_FLAGS, Variant, after_errors, with_kernels
 
 __all__ = [
     "Built",
@@ -350,8 +350,13 @@ def _without_source(module: str, target: Target, path: Path, sides: Sides) -> co
     )
 
 
-def _build_one(source: Source, target: Target, fingerprint: str, cache: Cache) -> Built:
-    """The module of a source, or of the first variant of it that compiles and has kernels where it does not."""
+def _build_one(
+    source: Source, target: Target, fingerprint: str, cache: Cache, known_errors: Sequence[Finding] = ()
+) -> Built:
+    """The module of a source, or of the first variant of it that compiles and has kernels where it does not.
+
+    One that has the ``known_errors`` of what it is a variant of has no variants of its own: it has changed nothing.
+    """
     start = time.perf_counter()
     key = _key(source, target, fingerprint)
     chosen = digest(key, _VARIANT)  # what has failed once as it stands is not tried again
@@ -377,10 +382,17 @@ def _build_one(source: Source, target: Target, fingerprint: str, cache: Cache) -
             switches=source.switches,
             part_of=source.part_of,
         )
-        others = after_errors(source, target.vendor, error)
+        others = after_errors(source, target.vendor, error) if error.findings != tuple(known_errors) else ()
     behind: Built | None = None
+    errors = _errors_of(built)
+    is_done = False
     for variant in others:
-        other = _build_as(variant, source, target, fingerprint, cache)
+        if is_done and variant.kind in OF_FLAGS:
+            continue
+        known_errors = () if variant.kind == "optimized" else errors  # a crash has one, and other levels
+        other = _build_as(variant, source, target, fingerprint, cache, known_errors)
+        # One that changes something had the others as its own variants: all would be all of their combinations.
+        is_done = is_done or (variant.kind in OF_FLAGS and other is not None and _errors_of(other) != errors)
         if other and other.error and not built.error and variant.kind in ("switches", "cuda"):
             behind = behind or other  # the errors of the kernels that are there with a switch
         if other and (other.entries or (variant.kind != "without" and _is_better(other, built))):
@@ -405,10 +417,21 @@ def _key(source: Source, target: Target, fingerprint: str) -> str:
     return digest(fingerprint, *names, *settings, *map(_encode, parts))
 
 
-def _build_as(variant: Variant, source: Source, target: Target, fingerprint: str, cache: Cache) -> Built | None:
+def _build_as(
+    variant: Variant,
+    source: Source,
+    target: Target,
+    fingerprint: str,
+    cache: Cache,
+    known_errors: Sequence[Finding] = (),
+) -> Built | None:
     """The module of a variant of the source; None if there is none."""
     other = variant.of(source)
-    return _build_one(other, target, fingerprint, cache) if other else None
+    return _build_one(other, target, fingerprint, cache, known_errors) if other else None
+
+
+def _errors_of(built: Built) -> tuple[Finding, ...]:
+    return built.error.findings if built.error else ()
 
 
 def _is_better(other: Built, built: Built) -> bool:

@@ -21,8 +21,10 @@ from parity.toolchain.lexing import code
 __all__ = [
     "Made",
     "Switch",
+    "beside",
     "folders_of",
     "is_against_cuda",
+    "is_for_cuda",
     "made_header",
     "named_folder",
     "standard_of",
@@ -74,6 +76,7 @@ _DEFINED = re.compile(r"^[ \t]*#[ \t]*cmakedefine(?P<number>01)?[ \t]+(?P<name>\
 _INSERTED = re.compile(r"@(\w+)@|\$\{(\w+)\}")
 _FOR_CUDA = re.compile(r"(?:.*_)?(?:CUDA|GPU)(?:_ENABLED|_FOUND)?")
 _NOT_FOR_CUDA = re.compile(r"(?:.*_)?(?:NO|WITHOUT|DISABLE)_.*")
+_SCOPES = frozenset(("PUBLIC", "PRIVATE", "INTERFACE"))
 _ON = frozenset(("ON", "TRUE", "YES", "1"))
 _FOR_CMAKE = frozenset(("ON", "OFF", "TRUE", "FALSE", "YES", "NO"))
 """Values of ``-D`` by which ``cmake`` is configured: no option of a compiler."""
@@ -122,15 +125,28 @@ def switches_of(names: Iterable[str], source: Path, folders: Iterable[Path]) -> 
     folders = tuple(folders)
     files = list(_files(folders, source))
     of_make = functools.cache(lambda: list(_files(folders)))
+    every = "\n".join(text for _, text in files)
     for name in names:
-        found = next(filter(None, (_switches(name, [each]) for each in files)), {})
-        if not found and len(agreed := _switches(name, of_make())) == 1:
+        found = next(filter(None, (_switches(name, [each], every) for each in files)), {})
+        if not found and len(agreed := _switches(name, of_make(), "")) == 1:
             found = agreed
         if found:
             first, *others = found.values()
             yield replace(first, others=tuple(each.flag for each in others))
         elif guess := next(filter(None, (_guessed(name, *each) for each in files)), None):
             yield guess
+
+
+def beside(switch: Switch) -> Iterator[Switch]:
+    """The other macros that the statement of CMake's defines in which a switch was found."""
+    text = _without_comments(switch.file.read_text(encoding="utf-8", errors="replace"))
+    for each in _CMAKE.finditer(text):
+        if _line(text, each.start()) <= switch.line <= _line(text, each.end()):
+            for word in each[1].split()[1:]:
+                name, _, value = word.removeprefix("-D").partition("=")
+                known = _known(value, text) if value else ""
+                if known is not None and name not in _SCOPES and name.isidentifier() and word != switch.flag[2:]:
+                    yield Switch(f"-D{name}{f'={known}' if known else ''}", switch.file, switch.line)
 
 
 def _guessed(name: str, path: Path, text: str) -> Switch | None:
@@ -143,12 +159,15 @@ def _guessed(name: str, path: Path, text: str) -> Switch | None:
     return Switch(f"-D{name}={_GUESS}", path, line, why=why)
 
 
-def _switches(name: str, files: Iterable[tuple[Path, str]]) -> dict[str, Switch]:
-    """The ways in which these files define a macro, each with its first place."""
+def _switches(name: str, files: Iterable[tuple[Path, str]], every: str) -> dict[str, Switch]:
+    """The ways in which these files define a macro, each with its first place.
+
+    A variable that a file does not set may be set in ``every``, the text of all.
+    """
     found: dict[str, Switch] = {}
     for path, text in files:
         if name in text:
-            for flag, line in sorted(_flags(name, text), key=lambda pair: pair[1]):
+            for flag, line in sorted(_flags(name, text, every), key=lambda pair: pair[1]):
                 found.setdefault(flag, Switch(flag, path, line))
     return found
 
@@ -318,7 +337,7 @@ def _listed(folder: Path) -> list[Path]:
         return []
 
 
-def _flags(name: str, text: str) -> Iterator[tuple[str, int]]:
+def _flags(name: str, text: str, every: str) -> Iterator[tuple[str, int]]:
     """The options by which a build file defines a macro, each with its line."""
     option = re.compile(rf"(?<![\w-])-D\s?{name}{_VALUE}{_END}", re.MULTILINE)
     macro = re.compile(rf"(?<![\w-]){name}{_VALUE}{_END}", re.MULTILINE)
@@ -327,7 +346,9 @@ def _flags(name: str, text: str) -> Iterator[tuple[str, int]]:
     for among in (_CMAKE, _LISTED):
         found += [match for each in among.finditer(text) for match in macro.finditer(text, each.start(1), each.end(1))]
     for match in found:
-        value = _known(match["value"], text) if match["value"] else ""
+        value = (
+            next(filter(None, (_known(match["value"], each) for each in (text, every))), None) if match["value"] else ""
+        )
         if value is not None and value.upper() not in _FOR_CMAKE:
             yield f"-D{name}{f'={value}' if value else ''}", _line(text, match.start())
 
@@ -346,6 +367,9 @@ def _known(value: str, text: str) -> str | None:
     variable = _VARIABLE.fullmatch(value)
     if variable is None:
         return value
-    assigned = rf"""^\s*(?:set\s*\(\s*{variable[1]}\s+|{variable[1]}\s*[:?]?=\s*)(?P<value>[^\n]*?)\s*\)?\s*$"""
+    assigned = (
+        rf"""^\s*(?:set\s*\(\s*{variable[1]}\s+|{variable[1]}\s*[:?]?=\s*)"""
+        r"""(?P<value>[^\n]*?)(?:\s+CACHE\b[^\n]*)?\s*\)?\s*$"""
+    )
     values = {match["value"].strip("\"'") for match in re.finditer(assigned, text, re.MULTILINE)}
     return values.pop() if len(values) == 1 and all(re.fullmatch(r"[\w.+-]+", each) for each in values) else None

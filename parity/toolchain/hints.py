@@ -23,6 +23,8 @@ _LACKING = re.compile(
 _QUOTED = re.compile(r"['\"]([^'\"]+)['\"]")  # clang's quotes, and nvcc's
 _NAME = re.compile(r"([A-Za-z_]\w*)(?:<([^'<>]*)>)?")
 _DIRECTIVE = re.compile(r"\s*#\s*(if|ifdef|ifndef|elif|else|endif)\b(.*)")
+_CONDITION = re.compile(r"^[ \t]*#[ \t]*(?:if|ifdef|ifndef|elif)\b([^\n]*)", re.MULTILINE)
+_WORD = re.compile(r"[A-Za-z_]\w*")
 _JOINED = re.compile(r"&&|\|\|")
 _OPERAND = re.compile(
     r"[\s(]*(?P<not>!?)[\s(]*(?:defined\b[\s(]*)?(?P<name>[A-Za-z_]\w*)[\s)]*"
@@ -135,6 +137,7 @@ class _Project:
 
     def __init__(self, source: Source, texts: Mapping[Path, str]) -> None:
         self.source = source
+        self.texts = texts
         self.lines = {path: list(_lines(text)) for path, text in texts.items()}
         self.given = {*macros_of(source.side.flags), *DEFINED, *RENAMED}
         self.given |= {macro for text in texts.values() for macro in defined_macros(text)}
@@ -171,9 +174,14 @@ class _Project:
         return next((line.text for line in self.lines.get(path, ()) if line.number == number), "")
 
     def of_an_error(self, path: Path, number: int) -> Hint:
-        """A hint with the macros that the build has to define so that an ``#error`` is not met."""
+        """A hint with the macros that the build has to define so that an ``#error`` is not met.
+
+        Where the conditions around it do not say, those are meant that its text names and some condition asks for.
+        """
         line = next(line for line in self.lines[path] if line.number == number)
-        return Hint(switches=self.lacking(line.unless))
+        asked = {name for each in _CONDITION.findall(self.texts[path]) for name in _WORD.findall(each)}
+        named = dict.fromkeys(name for name in _WORD.findall(line.text) if name in asked)
+        return Hint(switches=self.lacking(line.unless) or self.lacking(named))
 
     def _before_inclusion(self, path: Path) -> tuple[str, ...]:
         """The macros to define so that a header is included; none if one place includes it all the same."""

@@ -121,6 +121,11 @@ _NO_UINT3 = "HIP's is of a type of its own that does not become a uint3; spelled
 _RESTRICTED_NUMBER = re.compile(
     r"\b(?:bool|char|short|int|unsigned|long|float|double|size_t|u?int\d+_t)\s+(?P<restrict>__restrict(?:__)?)(?=\s+\w)"
 )
+_PRAGMA_MACRO = re.compile(
+    r"^[ \t]*#[ \t]*define[ \t]+\w+[ \t]+(?P<pragma>#[ \t]*pragma[ \t]+(?P<said>[^\n\r\"\\]*[^\s\"\\]))", re.MULTILINE
+)
+"""A macro that is a ``#pragma``, which only nvcc takes."""
+_NO_DIRECTIVE = "clang takes no directive that a macro expands to, nvcc does; _Pragma is for that"
 _NO_POINTER = "is for pointers and references only; nvcc takes it for others, and it says nothing there"
 _FOR_ALL = "HIP takes one number for all components; CUDA takes it for the first, and 0 for the others"
 _FILLED = "HIP's vectors are classes that need each component; the zeros that CUDA takes for the others are spelled out"
@@ -300,6 +305,8 @@ class _Translation:
                 self._write("{...}", short.span, short.instead, _FILLED)
         for match in _RESTRICTED_NUMBER.finditer(self.text):
             self._write(match["restrict"], Span(*match.span("restrict")), "", _NO_POINTER)
+        for match in _PRAGMA_MACRO.finditer(self.text):
+            self._write("#pragma", Span(*match.span("pragma")), f'_Pragma("{match["said"]}")', _NO_DIRECTIVE)
 
     def _header(self, match: re.Match[str], region: Region) -> None:
         header = match["header"]

@@ -69,6 +69,7 @@ _FIXED_WIDTH = re.compile(
 """clang's error for a type of <cstdint> that a source for CuPy or NVRTC, which have no such header, defines itself."""
 
 _FAILED = re.compile(r"^static assertion failed")
+_ERROR = re.compile(r"#\s*error\b")
 
 _BLANK = re.compile(rb"[^\r\n]")
 _KEPT = re.compile(rb"^([ \t]*#[ \t]*(?:if|ifdef|ifndef|elif|else|endif)\b(?:\\\r?\n|[^\r\n])*)", re.MULTILINE)
@@ -117,6 +118,11 @@ class LeftOut:
         """True if it is a call in a ``function`` that fails when it is met."""
         return bool(self.function) and self.instead.startswith("(")
 
+    @property
+    def is_error(self) -> bool:
+        """True if it is an ``#error`` directive."""
+        return bool(_ERROR.match(self.name))
+
     def is_in(self, piece: LeftOut) -> bool:
         """True if a piece takes it away, or adds the same at its place."""
         return self.file == piece.file and self.is_within(piece)
@@ -138,6 +144,11 @@ class HostCode:
     empty_headers: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     instantiated: tuple[Instantiation, ...] = ()
+
+    @property
+    def errors(self) -> tuple[LeftOut, ...]:
+        """The ``#error`` directives that are left out, because a header that is not here might have prevented them."""
+        return tuple(piece for piece in self.left_out if piece.is_error)
 
     def blanked(self, file: str, text: str) -> str:
         """The text of a file without what is left out of it; no line moves."""

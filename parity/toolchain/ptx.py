@@ -87,6 +87,7 @@ _PART = re.compile(r"\.([bh])([0-3])$")
 """The byte or the half of an operand that a video instruction takes."""
 _REFERENCE = re.compile(r"%(\d+)")
 _INTEGER = re.compile(r"\b0[xX][\da-fA-F]+\b")
+_LIST_OF_ONE = re.compile(r"\{([^{},]+)\}")
 _FLOAT = re.compile(r"0(?:[fF](?P<float>[\da-fA-F]{8})|[dD](?P<double>[\da-fA-F]{16}))")
 _CARRY = re.compile(r"\bcc\b(?P<written> =(?!=))?")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
@@ -317,11 +318,13 @@ def _instruction(
     """The row of an instruction, and its C++ statements."""
     given = _REFERENCE.sub(lambda m: _literal(m, operands), instruction.operands)
     given = _INTEGER.sub(lambda m: str(int(m[0], 16)), given)
+    plain = _LIST_OF_ONE.sub(r"\1", given)
     guard, negated = instruction.guard.removeprefix("!"), "!" * instruction.guard.startswith("!")
     if guard and getattr(registers.get(guard), "kind", "") != "bool":
         return None
     for row in _rows_of(instruction.opcode):
-        if (found := row.operands.fullmatch(given)) and (text := _emit(row, found.groupdict(), registers)):
+        found = row.operands.fullmatch(given) or row.operands.fullmatch(plain)
+        if found and (text := _emit(row, found.groupdict(), registers)):
             return row, f"if ({negated}{registers[guard].expression}) {{ {text} }}" if guard else text
     return None
 

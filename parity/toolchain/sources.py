@@ -22,6 +22,7 @@ from parity.toolchain.build_files import Made, Switch, folders_of, made_header, 
 from parity.toolchain.hipify import LITERAL, table
 from parity.toolchain.host_code import Repairs
 from parity.toolchain.lexing import code
+from parity.toolchain.protobuf import header_of
 from parity.toolchain.stubs import stub_of
 
 __all__ = [
@@ -368,13 +369,23 @@ def _made_headers(
     for bracket, header in nowhere:
         if header in made or not _is_of_a_project(header, bracket) or found_in(header, folders):
             continue
-        if each := made_header(header, source, project_of(source.parent)):
+        if each := _of_messages(header, source) or made_header(header, source, project_of(source.parent)):
             path = each.template.parent / header
             texts[path] = each.text
             made[header] = each
             folders.append(each.template.parent)
             found.append(path)
     return found
+
+
+def _of_messages(header: str, source: Path) -> Made | None:
+    """The header that protoc makes, if the project has its ``.proto`` file."""
+    if not header.endswith(".pb.h"):
+        return None
+    wanted = Path(header.removesuffix(".pb.h") + ".proto").parts
+    project = project_of(source.parent)
+    found = [path for path in _headers_below(project[-1]).get(wanted[-1], ()) if path.parts[-len(wanted) :] == wanted]
+    return Made(found[0], header_of(_read(found[0], {})), ()) if found else None
 
 
 def _is_of_a_project(header: str, bracket: str) -> bool:
@@ -429,7 +440,7 @@ def _headers_below(top: Path) -> Mapping[str, tuple[Path, ...]]:
     for folder, inner, names in os.walk(top):
         inner[:] = [name for name in inner if name[0] != "."]
         for name in names:
-            if Path(name).suffix[1:2] in ("h", "c", "i"):  # .h, .hpp, .cuh, .inl, ...
+            if Path(name).suffix[1:2] in ("h", "c", "i") or name.endswith(".proto"):  # .h, .hpp, .cuh, .inl, ...
                 found[name] = (*found.get(name, ()), Path(folder, name))
     return found
 

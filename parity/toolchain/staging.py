@@ -99,9 +99,9 @@ def compiled(compile_it: Callable[[Unit], None], source: Source, target: Target,
     compat = _compat(source, hip, hip_version(installed))
     repairs = source.repairs
     with repairs.lock:
-        if repairs.host == HostCode():
+        if not (repairs.host.left_out or repairs.host.instantiated):
             twice = () if source.ported else tuple(_twice_defined(source, hip))
-            repairs.host = HostCode(twice, instantiated=tuple(_wanted(source)))
+            repairs.host = replace(repairs.host, left_out=twice, instantiated=tuple(_wanted(source)))
     while True:
         host = repairs.host
         staged = _staged(source, hip, compat, host, folder, plain_coordinates=installed is not None)
@@ -160,7 +160,9 @@ def _explained(
     if first := (*host.missing, *host.reasons_of(each.text for each in diagnostics(error.log))):
         error = error.after(in_terms_of_the_source("\n".join(first), _paths(source)))
     error.translation = staged.translation
-    found = hints(source, {path: each.text for path, each in hip.items()}, diagnostics(error.log))
+    refused = (Diagnostic(each.because, ((str(source.originals[each.file]), each.line, 1),)) for each in host.errors)
+    errors = [*refused, *diagnostics(error.log)]
+    found = hints(source, {path: each.text for path, each in hip.items()}, errors)
     error.hints = {name: hint.advice for name, hint in found.items() if hint.advice}
     error.switches = tuple(dict.fromkeys(name for hint in found.values() for name in hint.switches))
     return error

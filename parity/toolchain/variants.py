@@ -15,18 +15,27 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from parity.toolchain.build_files import Switch, is_against_cuda, standard_of, standard_used, switches_of
+from parity.toolchain.build_files import (
+    Switch,
+    beside,
+    is_against_cuda,
+    is_for_cuda,
+    standard_of,
+    standard_used,
+    switches_of,
+)
 from parity.toolchain.compiler import CompileError
 from parity.toolchain.conditionals import macros_of
 from parity.toolchain.diagnostics import CRASHED, ELSEWHERE
 from parity.toolchain.hints import switches_asked, switches_of_kernels
-from parity.toolchain.host_code import Repairs
+from parity.toolchain.hipify import defined_macros
+from parity.toolchain.host_code import HostCode, Repairs
 from parity.toolchain.host_syntax import guessed
 from parity.toolchain.lexing import code
 from parity.toolchain.sources import INCLUDE, Source, closure, defining, including, linked, project_of
 from parity.toolchain.stubs import stub_of
 
-__all__ = ["ARCH", "Variant", "after_errors", "with_kernels"]
+__all__ = ["ARCH", "OF_FLAGS", "Variant", "after_errors", "with_kernels"]
 
 ARCH = "__CUDA_ARCH__"
 
@@ -48,6 +57,7 @@ _VERSIONS = {
 _LANES = re.compile(r"(?:\w*_)?(?:WAVEFRONT|WAVE|WARP)_?SIZE")
 """Matches the name of a macro that is the lanes of a wavefront, as builds define it that ask the GPU at hand."""
 
+_PTX = re.compile(r"\basm\b|\binline PTX\b")
 _AMBIGUOUS = re.compile(r"\bambiguous\b|\bmore than one (?:operator|conversion|instance|user-defined)\b")
 _OF_HALVES = {
     "amd": ("-D__HIP_NO_HALF_CONVERSIONS__=1", "-D__HIP_NO_HALF_OPERATORS__=1"),
@@ -94,6 +104,7 @@ _LEVELS = ("-O3", "-O1", "-O0")
 """Levels of optimization: the next is for a source at whose code clang crashes."""
 
 Kind = Literal[
+    "hipcc",
     "switches",
     "cuda",
     "halves",
@@ -106,6 +117,10 @@ Kind = Literal[
     "without",
     "optimized",
 ]
+
+
+OF_FLAGS: frozenset[Kind] = frozenset(("hipcc", "switches", "cuda", "linked", "headers", "halves", "newest"))
+"""The kinds that add to a source or its flags, and can be taken together."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +142,13 @@ def after_errors(source: Source, vendor: str, error: CompileError) -> Iterator[V
         return
     if source.without and any("file not found" in each.advice for each in error.findings):
         return  # with every other variant it is tried, too
+    asked = switches_asked(source)
     flags = [Variant("switches", (*error.switches, _WRAPPED))]
+    if cudas := tuple(filter(is_for_cuda, asked)):
+        flags.append(Variant("cuda", cudas))
+    # Code for one of NVIDIA's GPUs is likely to be in the way where it is PTX.
+    is_ptx = any(_PTX.search(each.advice) for each in error.findings)
+    flags.insert(0 if is_ptx else len(flags), Variant("hipcc", (ARCH,)))
     if vendor == "amd":
         flags.append(Variant("linked", tuple(_elsewhere(error))))
         for header, (without, _, _) in _HEADERS.items():
@@ -138,11 +159,9 @@ def after_errors(source: Source, vendor: str, error: CompileError) -> Iterator[V
     if vendor == "amd":
         flags.append(Variant("switches", (ARCH,)))
         flags.append(Variant("newest", (ARCH, *_VERSIONS)))
-    # One of them, which is compiled and then has variants of its own: all would be all of their combinations.
-    first = list(itertools.islice((each for each in flags if each.of(source)), 1))
-    yield from first
+    yield from flags
     yield from _wholes(source)
-    if not first and (cudas := tuple(filter(_CUDAS.search, switches_asked(source)))):
+    if not any(each.of(source) for each in flags) and (cudas := tuple(filter(_CUDAS.search, asked))):
         yield Variant("cuda", cudas)
     if vendor == "amd":
         yield Variant("libraries", _OF_NVIDIA)
@@ -175,8 +194,15 @@ def _elsewhere(error: CompileError) -> list[str]:
 def _switched(source: Source, names: tuple[str, ...]) -> Source | None:
     """The source with those of these macros that the project's build files define, and with their standard of C++."""
     folders = project_of(source.path.parent)
-    names = tuple(name for name in names if name not in macros_of(source.side.flags))
+    given = macros_of(source.side.flags)
+    # Of the same switch for CUDA and for HIP, a CUDA source means the former.
+    names = tuple(
+        each for each in names if each not in given and each.replace("HIP", "CUDA") not in {*names, *given} - {each}
+    )
     switches = tuple(switches_of(names, source.path, folders))
+    known = {*given, *(name for each in switches for name in macros_of([each.flag]))}
+    others = {name: each for switch in switches for each in beside(switch) for name in macros_of([each.flag])}
+    switches = (*switches, *(each for name, each in others.items() if name not in known and _is_used(name, source)))
     switches = (*switches, *_lanes(source, set(names) - {name for each in switches for name in macros_of([each.flag])}))
     if not any(flag.startswith("-std=") for flag in source.side.flags):
         standard = standard_of(source.path, folders) or standard_used(source.files)
@@ -184,6 +210,26 @@ def _switched(source: Source, names: tuple[str, ...]) -> Source | None:
     if ARCH in names and not source.ported and ARCH not in macros_of(source.side.flags):
         switches = (*switches, *_arch_asked(source))
     return _with(source, switches)
+
+
+def _is_used(name: str, source: Source) -> bool:
+    """True if a source has an identifier and defines no macro of this name."""
+    texts = source.files.values()
+    return any(re.search(rf"\b{name}\b", text) for text in texts) and not any(
+        name in defined_macros(text) for text in texts
+    )
+
+
+def _as_hipcc(source: Source, names: tuple[str, ...]) -> Source | None:
+    """The source without these macros, if they are flags of its side: hipcc does not define CUDA's."""
+    flags = tuple(flag for flag in source.side.flags if not set(macros_of([flag])) & set(names))
+    given = {flag for flag in source.side.flags if flag not in flags} - {each.flag for each in source.switches}
+    place = next(filter(None, (_asked(source, name) for name in names)), None)
+    if source.ported or not given or place is None:
+        return None
+    said = tuple(Switch(f"-U{name}", *place, "no cuda-arch", why="as hipcc does it") for name in names)
+    side = replace(source.side, flags=flags)
+    return replace(source, side=side, switches=(*source.switches, *said), repairs=_afresh(source))
 
 
 def _lanes(source: Source, names: Iterable[str]) -> Iterator[Switch]:
@@ -227,7 +273,7 @@ def _of_headers(source: Source, names: tuple[str, ...]) -> Source | None:
     if place := _first(source, asks, code):
         said = Switch(f"-include {header}", *place, f'hip-force-include = ["{header}"]', why=why)
         side = replace(source.side, forced=(*source.side.forced, header))
-        return replace(source, side=side, switches=(*source.switches, said), repairs=Repairs())
+        return replace(source, side=side, switches=(*source.switches, said), repairs=_afresh(source))
     return None
 
 
@@ -235,7 +281,13 @@ def _with(source: Source, switches: tuple[Switch, ...]) -> Source | None:
     if not switches:
         return None
     side = replace(source.side, flags=(*source.side.flags, *(each.flag for each in switches)))
-    return replace(source, side=side, switches=(*source.switches, *switches), repairs=Repairs())
+    return replace(source, side=side, switches=(*source.switches, *switches), repairs=_afresh(source))
+
+
+def _afresh(source: Source) -> Repairs:
+    """Of what is known of a source only the headers that are not here, which another way to build it lacks, too."""
+    host = source.repairs.host
+    return Repairs(HostCode(empty_headers=host.empty_headers, missing=host.missing))
 
 
 def _arch_asked(source: Source) -> Iterator[Switch]:
@@ -273,7 +325,7 @@ def _of_newest(source: Source, names: tuple[str, ...]) -> Source | None:
     kept = tuple(flag for flag in source.side.flags if flag in given)
     switches = tuple(each for each in source.switches if each.flag in given or not each.flag.startswith("-D"))
     side = replace(source.side, flags=(*kept, *flags))
-    return replace(source, side=side, switches=(*switches, *found), repairs=Repairs())
+    return replace(source, side=side, switches=(*switches, *found), repairs=_afresh(source))
 
 
 def _linked(source: Source, names: tuple[str, ...]) -> Source | None:
@@ -310,7 +362,7 @@ def _part(source: Source, names: tuple[str, ...]) -> Source | None:
 
 def _instantiated(source: Source, names: tuple[str, ...]) -> Source | None:
     """The source with kernel templates that nothing in it instantiates."""
-    return replace(source, kernels=names, guessed=True, repairs=Repairs()) if names else None
+    return replace(source, kernels=names, guessed=True, repairs=_afresh(source)) if names else None
 
 
 def _without_libraries(source: Source, names: tuple[str, ...]) -> Source | None:
@@ -334,6 +386,7 @@ def _without(source: Source, names: tuple[str, ...]) -> Source | None:
 
 
 _KINDS: Mapping[Kind, Callable[[Source, tuple[str, ...]], Source | None]] = {
+    "hipcc": _as_hipcc,
     "switches": _switched,
     "cuda": _for_cuda,
     "halves": _of_halves,

@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import sys
 
 import pytest
 
@@ -10,6 +11,7 @@ from parity.cache import Cache
 from parity.errors import SystemLacks, UsageError
 from parity.side import Side, Sides
 from parity.toolchain import build, find_modules
+from parity.toolchain.variants import after_errors
 
 SCALE = """#include <cuda_fp16.h>
 #include "shape.cuh"
@@ -438,3 +440,42 @@ def test_a_source_that_needs_the_architecture_of_cuda_gets_one_and_others_do_not
     assert [(each.flag, each.line, each.says) for each in one.switches] == [
         ("-D__CUDA_ARCH__=700", 1, "cuda-arch = 700 in [tool.parity]")
     ]
+
+
+def test_what_is_for_a_gpu_of_nvidias_alone_is_left_out_where_amds_compiler_refuses_it(tmp_path, cache):
+    (tmp_path / "copy.cu").write_text(
+        "__global__ void copy(float* x) {\n#if __CUDA_ARCH__ >= 800\n"
+        '  asm("cp.async.bulk.commit_group;" : : "l"(x));\n#else\n  x[0] = x[1];\n#endif\n}\n'
+    )
+    (one,) = build(tmp_path, ["copy"], ["gfx1100"], cache=cache, sides=Sides(cuda_arch=890))
+    assert (one.error, len(one.entries)) == (None, 1)
+    assert [(each.flag, each.line, each.why) for each in one.switches] == [("-U__CUDA_ARCH__", 2, "as hipcc does it")]
+
+
+def test_a_switch_of_the_build_brings_those_that_are_beside_it_and_not_the_one_of_hip(tmp_path, cache):
+    (tmp_path / "CMakeLists.txt").write_text(
+        "target_compile_definitions(x PRIVATE FOR_HIP PLACE=hip)\n"
+        "target_compile_definitions(y PRIVATE FOR_CUDA PLACE=cuda)\n"
+    )
+    (tmp_path / "fill.cu").write_text(
+        "#if defined(FOR_CUDA)\n#define VALUE 1\n#elif defined(FOR_HIP)\nnamespace hip { const int width = 2; }\n"
+        "#else\n#error FOR_CUDA or FOR_HIP\n#endif\nnamespace PLACE { const int place = VALUE; }\n"
+        "__global__ void fill(int* x) { x[0] = cuda::place; }\n"
+    )
+    (one,) = build(tmp_path, ["fill"], ["gfx1100"], cache=cache)
+    assert (one.error, len(one.entries)) == (None, 1)
+    assert [each.flag for each in one.switches] == ["-DFOR_CUDA", "-DPLACE=cuda"]
+
+
+def test_a_variant_that_changes_no_error_has_no_variants_of_its_own(tmp_path, cache, monkeypatch):
+    (tmp_path / "setup.py").write_text("flags = ['-DWITH_CUDA', '-DTILE=64']\n")
+    (tmp_path / "fill.cu").write_text(
+        f"#if __CUDA_ARCH__ > 1 && CUDA_VERSION > 1\n#endif\n{SWITCHED}__device__ none x;\n"
+    )
+    seen = []
+    module = sys.modules["parity.toolchain.build"]  # which the function hides
+    monkeypatch.setattr(module, "after_errors", lambda *given: seen.append(given) or after_errors(*given))
+    (one,) = build(tmp_path, ["fill"], ["gfx1100"], cache=cache, sides=Sides(cuda_arch=890))
+    assert "none" in str(one.error.findings)
+    assert len({error.findings for _, _, error in seen[:2]}) == 2
+    assert len(seen) == 3  # as it is, with the switches, and without what they do not help

@@ -2,7 +2,15 @@
 
 import pytest
 
-from parity.toolchain.build_files import Made, made_header, named_folder, standard_of, standard_used, switches_of
+from parity.toolchain.build_files import (
+    Made,
+    beside,
+    made_header,
+    named_folder,
+    standard_of,
+    standard_used,
+    switches_of,
+)
 from parity.toolchain.sources import project_of
 
 
@@ -241,3 +249,19 @@ def test_a_folder_that_many_write_to_is_the_top_of_no_project(tmp_path):
     tmp_path.chmod(0o1777)
     assert project_of(kernels) == (kernels,)
     assert project_of(tmp_path) == (tmp_path,)
+
+
+def test_the_value_of_a_macro_that_another_file_of_cmake_sets(project):
+    (project / "CMakeLists.txt").write_text('set(BITS "64" CACHE STRING "Size of a number.")\n')
+    (project / "src" / "CMakeLists.txt").write_text("target_compile_definitions(area PRIVATE GPU=${BITS})\n")
+    assert found(project) == ("-DGPU=64", "src/CMakeLists.txt", 1)
+
+
+def test_the_macros_that_a_statement_defines_beside_one(project):
+    (project / "CMakeLists.txt").write_text(
+        "target_compile_definitions(a PRIVATE HIP PLACE=hip)\n"
+        "target_compile_definitions(b PUBLIC GPU PLACE=cuda\n N=${X})\n"
+    )
+    source = project / "src" / "cuda" / "area.cu"
+    (switch,) = switches_of(["GPU"], source, project_of(source.parent))
+    assert [each.flag for each in beside(switch)] == ["-DPLACE=cuda"]

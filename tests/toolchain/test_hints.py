@@ -116,6 +116,14 @@ def test_an_error_directive_for_builds_without_a_switch(tmp_path, condition):
     assert {name for hint in every.values() for name in hint.switches} - {"FAST"} == {"GPU"}
 
 
+def test_an_error_directive_that_names_a_switch_of_several_values(tmp_path):
+    text = "#if GPU_BITS == 32\n#elif GPU_BITS == 64\n#else\n#error GPU_BITS must be 32 or 64\n#endif\n"
+    path = tmp_path / "a.cu"
+    source = Source("a", tmp_path, path, Side(), {path: text})
+    every = hints(source, source.files, [Diagnostic("GPU_BITS must be 32 or 64", ((str(path), 4, 2),))])
+    assert {name for hint in every.values() for name in hint.switches} == {"GPU_BITS"}
+
+
 def test_an_alternative_that_is_an_error_itself_is_no_hint(tmp_path):
     text = (
         "#if defined(A) && defined(B)\n#error only one\n#elif defined(A)\n#elif defined(B)\n#else\n#error one\n#endif\n"

@@ -182,6 +182,12 @@ def test_what_is_no_pointer_is_not_restricted():
     assert [each.name for each in result.hazards] == ["__restrict__"]
 
 
+def test_a_pragma_that_is_a_macro_is_spelled_as_an_operator():
+    result = hipify("#define UNROLL #pragma unroll 4\n#define NONE\nvoid f() { UNROLL for (;;) { } }", "m.cu")
+    assert result.text == '#define UNROLL _Pragma("unroll 4")\n#define NONE\nvoid f() { UNROLL for (;;) { } }'
+    assert [each.name for each in result.hazards] == ["#pragma"]
+
+
 @pytest.mark.parametrize(
     ("source", "wanted"),
     [

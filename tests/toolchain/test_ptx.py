@@ -66,6 +66,12 @@ def test_other_assembly_is_left_alone(text):
     assert translate(text, lambda at: True) == (text, [])
 
 
+def test_a_register_in_braces_is_one_without():
+    alone, refused = translate('asm("ld.global.cs.u8 %0, [%1 + 2];" : "=r"(x) : "l"(p));', lambda at: True)
+    assert not refused
+    assert translate('asm("ld.global.cs.u8 {%0}, [%1 + 2];" : "=r"(x) : "l"(p));', lambda at: True)[0] == alone
+
+
 def test_macros_that_are_parts_of_a_template():
     text = '#if X\n#define HINT(size) ".L2::" #size "B"\n#else\n#define HINT(size)\n#endif\n#define MOVE "mov.u32"\n'
     text += (
@@ -232,6 +238,7 @@ CASES = {
     "shf.r.clamp.b32 %0, %1, 7, 40": lambda x: 7,
     "shl.b32 %0, %1, 33": lambda x: 0,
     "shr.s32 %0, %1, 33": lambda x: -(x >> 31),
+    "{ .reg .u64 a; cvt.u64.u32 a, %1; bfe.u64 a, a, 4, 40; cvt.u32.u64 %0, a; }": lambda x: x >> 4,
     "brev.b32 %0, %1": lambda x: int(f"{x:032b}"[::-1], 2),
     "clz.b32 %0, %1": lambda x: 32 - x.bit_length(),
     "bfind.u32 %0, %1": lambda x: x.bit_length() - 1,

@@ -210,14 +210,14 @@ def _lop3(o: Operation, modifiers: Sequence[str]) -> None:
 
 def _condition(o: Operation, compare: str, floats: bool) -> str:
     """A mask of the comparison of ``a`` with ``b``."""
-    if compare == "ne" and floats:
-        return "holds(a < b) | holds(a > b)"  # false for a NaN, unlike that of C++
+    if compare in ("ne", "equ") and floats:  # not as in C++ for a NaN: false, and true
+        return f"{'~' * (compare == 'equ')}(holds(a < b) | holds(a > b))"
     if compare in COMPARES:
         return f"holds({COMPARES[compare]})"
     if compare == "neu":
         return "holds(a != b)"
     if compare in UNORDERED:
-        return f"holds({COMPARES[UNORDERED[compare]]}) | holds(a != a) | holds(b != b)"
+        return f"~holds({COMPARES[UNORDERED[compare]]})"
     if compare not in ("num", "nan"):
         raise Unknown(f"comparison {compare} of {o.item.mnemonic}")
     return "holds(a == a) & holds(b == b)" if compare == "num" else "holds(a != a) | holds(b != b)"
@@ -315,7 +315,10 @@ def _selp(o: Operation, words: list[str]) -> None:
     target, a, b, p = o.item.operands
     type_ = words[-1]
     c = cpp(type_)
-    value = f"sel({o.predicate(p)}, V<{c}>({o.source(a, type_)}), V<{c}>({o.source(b, type_)}))"
+    chosen = o.predicate(p)
+    if o.whole.constant(o.function.name, target) is not None:  # the first thread may have ended
+        chosen = f"({chosen} & on ? ALL : 0)"
+    value = f"sel({chosen}, V<{c}>({o.source(a, type_)}), V<{c}>({o.source(b, type_)}))"
     o.guarded(o.result(target, type_, value))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from parity.emulator.parse import Instruction
@@ -16,15 +16,16 @@ from parity.emulator.ptx.operation import Layout, address_parts
 from parity.emulator.ptx.parse import Function
 from parity.emulator.ptx.slots import accesses
 
-__all__ = ["Constant", "constants_of"]
+__all__ = ["PURE", "Constant", "constants_of", "of_one_number"]
 
 _WORD = re.compile(r"[%$\w.]+")
 _OF_LAUNCH = re.compile(r"%n(?:tid|ctaid)\.[xyz]$|%(?:dynamic|total)_smem_size$|WARP_SZ$")
 _OF_BLOCK = re.compile(r"%ctaid\.[xyz]$")
-_PURE = frozenset((
+PURE = frozenset((
     "mov", "add", "sub", "mul", "mad", "fma", "div", "rem", "abs", "neg", "min", "max", "and", "or", "xor", "not",
     "shl", "shr", "shf", "prmt", "bfe", "bfi", "popc", "clz", "lop3", "cvt", "cvta",
 ))  # fmt: skip
+"""Instructions that compute the same from the same numbers."""
 
 
 @dataclass(frozen=True)
@@ -64,14 +65,18 @@ def _of_block(function: Function, item: Instruction, layout: Layout, found: dict
         return None
     if base == "ld" and words[0] == "param" and function.entry:
         return False if address_parts(item.operands[1])[0] in layout.parameters else None
-    if base not in _PURE or "cc" in words:
+    if base not in PURE or "cc" in words:
         return None
-    of_block = False
-    for word in (word for operand in item.operands[1:] for word in _WORD.findall(operand)):
-        if word in found:
-            of_block |= found[word].of_block
-        elif _OF_BLOCK.match(word):
-            of_block = True
-        elif not (word[0].isdigit() or _OF_LAUNCH.match(word) or word in layout.shared or word in layout.symbols):
-            return None
-    return of_block
+    if not of_one_number(item.operands[1:], found, layout):
+        return None
+    words = [word for operand in item.operands[1:] for word in _WORD.findall(operand)]
+    return any(found[word].of_block if word in found else bool(_OF_BLOCK.match(word)) for word in words)
+
+
+def of_one_number(operands: Sequence[str], registers: Collection[str], layout: Layout) -> bool:
+    """Whether operands are the same for all threads of a block, if these ``registers`` are."""
+    return all(
+        word in registers or word[0].isdigit() or _OF_LAUNCH.match(word) or _OF_BLOCK.match(word)
+        or word in layout.shared or word in layout.symbols
+        for operand in operands for word in _WORD.findall(operand)
+    )  # fmt: skip

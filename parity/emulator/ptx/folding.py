@@ -21,7 +21,7 @@ __all__ = ["folded"]
 _NUMBERS = re.compile(
     r"(?:add|sub|and|or|xor|not|shl|shr|mul\.lo|mul\.wide|mad\.lo|mad\.wide)\.[bus](?:32|64)$|cvt\.[us]64\.[us]32$"
 )
-_COMPARES = re.compile(r"setp\.\w\w\.[bus](?:16|32|64)$")
+_COMPARES = re.compile(r"setp\.\w{2,3}\.(?:ftz\.)?[busf](?:16|32|64)$")
 _LOGIC = re.compile(r"(?:and|or|xor|not)\.pred$")
 _ACCESSES = re.compile(r"(?:ld|st)\.(?!param)")
 

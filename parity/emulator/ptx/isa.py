@@ -142,8 +142,8 @@ COMPARES = {
 }  # fmt: skip
 """The comparisons of numbers; those of floats are false for a NaN, but for ``ne``, see ``UNORDERED``."""
 
-UNORDERED = {"equ": "eq", "neu": "ne", "ltu": "lt", "leu": "le", "gtu": "gt", "geu": "ge"}
-"""True if an operand is NaN, and else as the comparison named."""
+UNORDERED = {"ltu": "ge", "leu": "gt", "gtu": "le", "geu": "lt"}
+"""Those of floats that are true for a NaN, beside ``equ`` and ``neu``: where the comparison named is false."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,6 +65,12 @@ def _ld(o: Operation, words: list[str]) -> None:
             f"V<u{8 * size}> x[{count}]; if (load_apart<u{8 * size}, {count}>(c, on, at, {number}, x)) return 1;"
         )
         lines += [_loaded(o, each, type_, f"x[{i}]") for i, each in enumerate(targets)]
+    elif o.whole.constant(o.function.name, target) is not None:
+        lines[1:] = [
+            f"{place} u64 x;",
+            f"if (load_shared(c, on, at[0], {size}, {number}, &x)) return 1;",
+            _loaded(o, target, type_, f"all((u{8 * size})x)"),
+        ]
     elif count == 1:
         c = f"u{8 * size}"
         lines += [f"V<{c}> x; if (load_at_{c}(c, on, at, {number}, &x)) return 1;"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -12,7 +12,7 @@ from parity.coverage import Point
 from parity.emulator.parse import Instruction
 from parity.emulator.ptx.blocks import Block
 from parity.emulator.ptx.parse import Function, size_of, split
-from parity.emulator.ptx.slots import Slots, allocated
+from parity.emulator.ptx.slots import Slots, allocated, unwritten
 from parity.emulator.writer import NOTE, Missing, Unknown
 
 __all__ = [
@@ -92,19 +92,24 @@ class Translation:
 
     ``places`` are the numbers of the first operation behind each label, and of each function; ``number`` is that of the
     current instruction. ``notes`` are the points of the code that are noted when they are reached, each with the number
-    of its operation and its place among the numbers of that. ``constants`` are the values of literals, and places for
-    the registers that are constants, which come with the names of their functions. ``formals`` are the slots of
-    parameters and results by function and name, ``returns`` those of the operation at which each thread goes on behind
-    a call. ``unwritten`` are the slots that may be read before they are written.
+    of its operation and its place among the numbers of that. ``constants`` are places for the registers that threads of
+    a warp share and, behind these, for those that are constants, each with the name of its function; then the values of
+    literals. ``formals`` are the slots of parameters and results by function and name, ``returns`` those of the
+    operation at which each thread goes on behind a call. ``unwritten`` are the slots that may be read before they are
+    written, ``unwritten_shared`` the places of such registers among the constants.
     """
 
     def __init__(
-        self, functions: Sequence[Function], layout: Layout, constants: Iterable[tuple[str, str]] = ()
+        self,
+        functions: Sequence[Function],
+        layout: Layout,
+        constants: Iterable[tuple[str, str]] = (),
+        shared: Collection[tuple[str, str]] = (),
     ) -> None:
         self.functions = {each.name: each for each in functions}
         self.constants = [0, 0]  # the block and the launch of which they are
         self._literals: dict[int, int] = {}
-        self._constants = {each: self._constant(0) for each in constants}
+        self._constants = {each: self._constant(0) for each in (*shared, *constants)}
         self.layout = layout
         self.steps: list[Step] = []
         self.places: dict[str, int] = {}
@@ -137,6 +142,8 @@ class Translation:
                 place, width = slots.places[name], slots.widths[name]
                 found.update(range(place, place + width) if width else [(self._masks + place) // 32])
         self.unwritten = sorted(found)
+        early = {each.name: unwritten(each) for each in functions}
+        self.unwritten_shared = [self._constants[of, name] for of, name in shared if name in early[of]]
 
     def ended(self, block: Block, numbers: list[int | str]) -> str:
         """C++ that counts the instructions of a basic block at its end, and notes that it was reached."""
@@ -156,7 +163,7 @@ class Translation:
         return self._literals[bits]
 
     def constant(self, function: str, register: str) -> int | None:
-        """The number of the constant that a register is; None if it is none."""
+        """The number of the constant that a register is, or of the one for each warp; None if it is neither."""
         return self._constants.get((function, register))
 
     def _take(self, slots: int) -> int:
@@ -311,7 +318,8 @@ class Operation:
             wide = f"{'i' if signed else 'u'}{8 * have}"
             value, c = f"to<{wide}>(V<{c}>({value}))", wide
         if (constant := self.whole.constant(self.function.name, operand)) is not None:
-            return f"C({c}, {self.n(constant)}) = V<{c}>({value})[0];"
+            when = "if (on) " if self.item.modifiers else ""
+            return f"{when}C({c}, {self.n(constant)}) = V<{c}>({value})[0];"
         there = self.register(operand, c)
         return f"put({there}, on, V<{c}>({value}));"
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from parity.emulator.parse import Instruction
 from parity.emulator.ptx.parse import BRANCHES, Function
 
-__all__ = ["Slots", "accesses", "allocated", "unwritten"]
+__all__ = ["Slots", "accesses", "allocated", "graph", "unwritten"]
 
 _WORD = re.compile(r"[%$\w]+")
 # Instructions whose first operand is no result.
@@ -84,7 +84,7 @@ def _spans(function: Function) -> tuple[dict[str, tuple[int, int]], frozenset[st
     items = function.items
     bit = {name: 1 << i for i, name in enumerate(function.registers)}
     accessed = [accesses(function, item) if isinstance(item, Instruction) else ([], []) for item in items]
-    starts, position = _blocks(function)
+    starts, following = graph(function)
     count = len(starts)
     ends = [*starts[1:], len(items)]
     used, defined = [0] * count, [0] * count
@@ -97,8 +97,6 @@ def _spans(function: Function) -> tuple[dict[str, tuple[int, int]], frozenset[st
             for name in writes:
                 if not used[b] & bit[name]:
                     defined[b] |= bit[name]
-    block_of = {start: b for b, start in enumerate(starts)}
-    following = [_following(function, b, starts, ends, position, block_of) for b in range(count)]
     live_in, live_out = [0] * count, [0] * count
     changed = True
     while changed:
@@ -128,6 +126,14 @@ def _spans(function: Function) -> tuple[dict[str, tuple[int, int]], frozenset[st
                 live ^= low
     unwritten = frozenset(name for name in names if live_in[0] & bit[name])
     return {name: (begin, end) for name, (begin, end) in spans.items()}, unwritten
+
+
+def graph(function: Function) -> tuple[list[int], list[list[int]]]:
+    """The first item of each basic block, here without calls, and the blocks that may follow it."""
+    starts, position = _blocks(function)
+    ends = [*starts[1:], len(function.items)]
+    block_of = {start: b for b, start in enumerate(starts)}
+    return starts, [_following(function, b, starts, ends, position, block_of) for b in range(len(starts))]
 
 
 def _blocks(function: Function) -> tuple[list[int], dict[str, int]]:

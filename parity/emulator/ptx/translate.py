@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from parity.emulator.faults import Refused, UnknownInstruction
 from parity.emulator.parse import Instruction
@@ -20,8 +21,9 @@ from parity.emulator.ptx.matrix import MATRIX
 from parity.emulator.ptx.memory import MEMORY, copy_async
 from parity.emulator.ptx.operation import END, Layout, Operation, Step, Translation, call_of, label
 from parity.emulator.ptx.parse import Function
+from parity.emulator.ptx.sharing import shared_registers
 from parity.emulator.ptx.video import VIDEO
-from parity.emulator.threaded import VECTOR, Threaded, in_order
+from parity.emulator.threaded import CONSTANT, VECTOR, Threaded, in_order
 from parity.emulator.writer import Missing, Unknown
 
 __all__ = ["HEADER", "translated"]
@@ -63,7 +65,10 @@ def translated(functions: Sequence[Function], layout: Layout) -> Threaded:
         Refused: something that the emulator does not have.
     """
     constants = [(each, constant) for each in functions for constant in constants_of(each, layout)]
-    whole = Translation(functions, layout, [(each.name, constant.register) for each, constant in constants])
+    of_blocks = [(each.name, constant.register) for each, constant in constants]
+    kernel = functions[0]
+    shared = shared_registers(kernel, [name for of, name in of_blocks if of == kernel.name], layout)
+    whole = Translation(functions, layout, of_blocks, [(kernel.name, name) for name in sorted(shared)])
     whole.steps.append(Step(_BEGIN, []))
     if constants:
         whole.steps.append(Step(_CONSTANTS, ["constants end", "constants of blocks"]))
@@ -77,7 +82,7 @@ def translated(functions: Sequence[Function], layout: Layout) -> Threaded:
     for each in functions:
         whole.places[each.name] = len(whole.steps)
         _function(whole, each, functions[0].name, {constant.item for of, constant in constants if of is each})
-    return _linked(whole)
+    return replace(_linked(whole), shared=len(shared))
 
 
 def _linked(whole: Translation) -> Threaded:
@@ -87,7 +92,7 @@ def _linked(whole: Translation) -> Threaded:
         starts.append(starts[-1] + len(each.numbers))
         code.append(steps.setdefault(each.text, len(steps)))
         numbers.append(tuple(whole.places[n] if isinstance(n, str) else n for n in each.numbers))
-    registers = tuple(VECTOR | i for i in whole.unwritten)
+    registers = (*(VECTOR | i for i in whole.unwritten), *(CONSTANT | i for i in whole.unwritten_shared))
     points, notes = in_order((point, starts[step] + at) for point, step, at in whole.notes)
     return Threaded(
         tuple(steps), tuple(code), tuple(numbers), registers, "", points, notes, whole.vectors, tuple(whole.constants)

@@ -478,6 +478,16 @@ template <class T> static u32 load_traced(Context *c, Mask exec, In<u64> where, 
   *out = lanes == exec ? x.vector() : all(x[first(exec)]);
   return trace<false>(c, exec, vary, at, sizeof(T), instruction, 0);
 }
+u32 load_shared(Context *c, Mask exec, u64 at, u32 bytes, u32 instruction, u64 *out) {
+  const Mask one = exec & -exec;
+  if (at & (bytes - 1) && misaligned_lane(c, one, all(at), bytes - 1, instruction)) return 1;
+  if (!may_access_some<READABLE>(c, at, bytes))
+    if (u32 why = refused(c, at, bytes, READABLE))
+      if (read_fault(c, why, at, bytes, first(exec), instruction)) return 1;
+  *out = 0;
+  copy_some((u8 *)out, c->data + (at - c->base), bytes);
+  return c->trace[0] && trace<false>(c, exec, varies(c, at, bytes) ? one : 0, all(at), bytes, instruction, 0);
+}
 template <class T>
 static inline u32 load(Context *c, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 instruction, V<T> *out) {
   if (c->trace[0]) return load_traced<T>(c, exec, base + join(lo, hi), instruction, out);

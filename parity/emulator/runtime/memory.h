@@ -88,6 +88,8 @@ INLINE u32 misaligned(Context *c, Mask exec, In<u64> at, u32 low, u32 instructio
 INLINE u32 misaligned_scalar(Context *c, u64 at, u32 low, u32 instruction) {
   return at & low ? misaligned_at(c, at, low, instruction) : 0;
 }
+// A load of up to 8 bytes, by all lanes that run, from one place that is none's own.
+RUNTIME u32 load_shared(Context *, Mask exec, u64 at, u32 bytes, u32 instruction, u64 *out);
 // Bytes of the compiler's own in scratch memory count as written: it widens vectors and does not use what it adds.
 RUNTIME void granted(Context *, Mask exec, u64 base, In<u32> lo, In<u32> hi, u32 bytes);
 // Generic pointers: offsets into LDS and scratch memory become addresses.

@@ -14,17 +14,20 @@ struct Snapshot {                // and, before it, the registers
 // (Brent 1980: the snapshot is of the last visit that is a power of two).
 static bool repeats(State *t, u32 instruction) {
   Context *c = t->c;
-  const u64 vectors = c->program->vectors * sizeof(V<u32>), scalars = SCALARS * sizeof(u32);
+  const Program &p = *c->program;
+  const u64 vectors = p.vectors * sizeof(V<u32>), scalars = SCALARS * sizeof(u32), shared = p.shared * sizeof(u64);
   u8 *at = c->snapshot;
   const Snapshot now = {t->exec, t->vcc, t->scc, instruction, c->changes, c->ticks};
   if (c->watched != t) c->watched = t, t->visits = 0;
   else if (same(at, (const u8 *)&now, sizeof now) && same(at + sizeof now, (const u8 *)t->scalar, scalars) &&
-           same(at + sizeof now + scalars, (const u8 *)t->vector, vectors))
+           same(at + sizeof now + scalars, (const u8 *)t->vector, vectors) &&
+           same(at + sizeof now + scalars + vectors, (const u8 *)shared_of(p), shared))
     return true;
   if ((++t->visits & (t->visits - 1)) == 0) {
     memcpy(at, &now, sizeof now);
     memcpy(at + sizeof now, t->scalar, scalars);
     memcpy(at + sizeof now + scalars, t->vector, vectors);
+    memcpy(at + sizeof now + scalars + vectors, shared_of(p), shared);
   }
   return false;
 }
@@ -48,6 +51,7 @@ EXPORTED u32 threaded(Context *c, Mask exec, const V<u32> *ids, u32 wave) {
   for (u64 i = 0; i < p.count; i++) {
     const u32 at = p.registers[i], value = unwritten(c, i);
     if (at & VECTOR) vector[at & ~VECTOR] = all(value);
+    else if (at & CONSTANT) p.constants[at & ~CONSTANT] = pair(value, value);
     else scalar[at] = value;
   }
   State t = {c, p.code, ids, vector, scalar, c->budget, exec, 0, 0, wave, 0, p.constants};

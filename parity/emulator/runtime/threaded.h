@@ -13,11 +13,13 @@ struct Operation {
 };
 struct Program {
   const Operation *code;
-  const u32 *registers; // in the order of their numbers for unwritten(); VECTOR is set for a VGPR
+  const u32 *registers; // in the order of their numbers for unwritten(); VECTOR is set for a VGPR, CONSTANT for one of the constants
   u64 count, vectors;   // of registers; of the array that holds the VGPRs
   u64 *constants;       // of the code; the first two, of PTX, say of what block and launch they are. May be null
+  u64 shared;           // of those behind these two: how many are the wavefront's that runs, and its threads'
 };
-constexpr u32 VECTOR = 1u << 31;
+INLINE u64 *shared_of(const Program &p) { return p.constants + 2; }
+constexpr u32 VECTOR = 1u << 31, CONSTANT = 1u << 30;
 struct State { // of one wavefront
   Context *c;
   const Operation *code;

@@ -139,6 +139,15 @@ static void enter() {
   parity_switch(&g->wave[g->current].stack, g->main);
   __builtin_unreachable();
 }
+// Lets other wavefronts run. Meanwhile the numbers that are this one's are kept.
+static void give_way(Context *c, Wave &w) {
+  const Program *p = c->program;
+  const u64 bytes = p ? p->shared * sizeof(u64) : 0;
+  u8 *kept = (u8 *)__builtin_alloca(bytes);
+  if (bytes) memcpy(kept, shared_of(*p), bytes);
+  parity_switch(&w.stack, c->running->main);
+  if (bytes) memcpy(shared_of(*p), kept, bytes);
+}
 u32 bad_call(Context *c, u32 instruction) { return fault(c, BAD_CALL, 0, 0, ~0u, instruction); }
 u32 barrier(Context *c, Mask exec, u32 instruction) {
   Group *g = c->running;
@@ -147,7 +156,7 @@ u32 barrier(Context *c, Mask exec, u32 instruction) {
   w.missed |= w.start & ~exec;
   w.instruction = instruction;
   w.epoch++, w.busy = 0;
-  if (g->waves > 1) parity_switch(&w.stack, g->main);
+  if (g->waves > 1) give_way(c, w);
   return c->fault;
 }
 // Registers and memory are the same as before: as long as nobody else changes memory this wavefront does not go on.
@@ -156,7 +165,7 @@ u32 stuck(Context *c, Mask exec, u32 instruction) {
   Wave &w = g->wave[g->current];
   w.stuck = exec, w.instruction = instruction;
   if (!w.stack) return report(c, STUCK, exec, 0, g->current * LANES + first(exec), instruction);
-  parity_switch(&w.stack, g->main);
+  give_way(c, w);
   w.stuck = 0;
   return c->fault;
 }

@@ -7,13 +7,8 @@
 #include <string>
 #include <vector>
 
-namespace parity_stub {
-struct Log {
-  template <typename T>
-  const Log& operator<<(const T&) const { return *this; }
-  const Log& operator<<(std::ostream& (*)(std::ostream&)) const { return *this; }
-};
-}  // namespace parity_stub
+#include <parity/log.h>
+
 #ifndef DMLC_LOGGING_H_  // dmlc-core's own guard, which mshadow's copy of it asks for, too
 #define DMLC_LOGGING_H_
 namespace dmlc {

@@ -1,0 +1,63 @@
+"""Small headers for what tests of frameworks and Torch 7's libraries include."""
+
+import numpy as np
+from execution import program
+
+TESTS = """
+#include <gtest/gtest.h>
+#include <vector>
+
+template <typename T>
+__global__ void twice(const T* x, T* y) { y[threadIdx.x] = 2 * x[threadIdx.x]; }
+
+class Twice : public ::testing::Test {
+ protected:
+  void SetUp() override { values.resize(32); }
+  void call() { twice<<<1, 32>>>(values.data(), values.data()); }
+  std::vector<float> values;
+};
+TEST_F(Twice, OfNothing) {
+  call();
+  ASSERT_EQ(values[0], 0) << "at " << 0;
+  EXPECT_NEAR(values[1], 0.0, 1e-5);
+}
+template <typename T>
+struct Typed : ::testing::Test { using value_type = T; };
+using Numbers = ::testing::Types<int, double>;
+TYPED_TEST_SUITE(Typed, Numbers);
+TYPED_TEST(Typed, Other) { typename TestFixture::value_type x = 1; EXPECT_EQ(x, TypeParam(1)); }
+struct WithNumber : ::testing::TestWithParam<int> {};
+TEST_P(WithNumber, Same) { twice<<<1, GetParam()>>>((const int*)nullptr, (int*)nullptr); }
+INSTANTIATE_TEST_SUITE_P(Some, WithNumber, ::testing::Values(1, 2));
+TEST(Plain, Nothing) { EXPECT_TRUE(true); }
+"""
+
+GENERIC = """
+#ifndef THC_GENERIC_FILE
+#define THC_GENERIC_FILE "program.cu"
+#include "THGeneral.h"
+#include "half.hpp"
+#define NAME(Real, name) TH_CONCAT_3(name, Real, _)
+
+struct State { THAllocator* allocator; THLongStorage* sizes; };
+TH_API void NAME(Float, check)(State* state) { THArgCheck(state != nullptr, 1, "no state"); }
+extern "C" __global__ void NAME(Half, add)(const half_float::half* x, half_float::half* y) {
+  half_float::half sum = x[threadIdx.x];
+  sum += 1.5f;
+  y[threadIdx.x] = sum;
+}
+#endif
+"""
+
+
+def test_tests_of_googletest_are_built_with_their_kernels(tmp_path, cache):
+    built = program(tmp_path, TESTS, "gfx1100", cache).built
+    assert len(built.entries) == 2
+    assert not built.translation.left_out and not built.translation.empty_headers
+
+
+def test_macros_of_torch_7_and_the_half_of_half_hpp(tmp_path, cache):
+    kernels = program(tmp_path, GENERIC, "gfx1100", cache)
+    assert not kernels.built.translation.left_out
+    x = np.arange(32, dtype=np.float16)
+    assert (kernels.run("addHalf_", np.zeros(32, np.float16), x, block=32) == x + 1.5).all()
