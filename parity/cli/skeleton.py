@@ -479,6 +479,7 @@ def _told(
     # What grows with the square of a number, or has it many times, is slow soon.
     twice = [dim for each in probed.shapes.values() for dim, count in Counter(each.split()).items() if count > 1]
     many = [match[2] for each in probed.shapes.values() for match in _MANY.finditer(each)]
+    many += [dim for each in probed.shapes.values() if _MANY.search(each) for dim in each.split() if dim in _FREE]
     words, params = [], dict.fromkeys(sorted(set(drawn) & _FREE), "i32")
     few = {**dict.fromkeys(twice, "(1, 2, 3, 7, 33, 64)"), **dict.fromkeys(many, "(1, 2, 3, 7)")}
     choices = {**drawn, **few, **probed.choices, **_masks(probed)}
