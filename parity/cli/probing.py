@@ -56,7 +56,7 @@ _NUMBER_OF = re.compile(
 )
 """Names of numbers that say how many entries a sparse matrix has, or how many edges a graph."""
 _ENTRIES = "nnz"
-_SUPPOSED = 3
+_SUPPOSED = 4
 """Tensors of a kernel whose elements are bounds, at most."""
 _BLOCKS = 512
 """Blocks along an axis that the smallest numbers never need."""
@@ -95,8 +95,8 @@ class Given:
 @dataclass(frozen=True)
 class Supposed:
     """The use of a tensor of whole numbers: ``offsets`` are where the rows of a sparse matrix begin, of ``bound``
-    entries; a ``size`` is a number in memory, at most ``bound``; a ``mask`` is compared with the number ``bound``; an
-    ``order`` has every place among as many as it has elements, which ``bound`` does not say.
+    entries; a ``size`` is a number in memory, at most ``bound``; a ``mask`` is compared with the number ``bound``, or
+    with -1 if there is none; an ``order`` has every place among as many as it has elements.
     """
 
     use: Literal["offsets", "size", "mask", "order"]
@@ -106,7 +106,7 @@ class Supposed:
         """So many elements with which the whole of ``bound`` is reached."""
         if self.use == "offsets":
             return np.minimum(np.arange(count) * -(-bound // 2), bound)
-        return np.arange(count) if self.use == "order" else np.full(count, bound)
+        return np.arange(count) if self.use == "order" else np.full(count, bound if self.bound else -1)
 
 
 @dataclass(frozen=True)
@@ -473,7 +473,7 @@ class _Kernel:
             yield name, Supposed("offsets", entries)
         for name in (name for name in whole if name not in single):
             yield name, Supposed("order")
-        for name, number in itertools.product(whole, self._numbers):
+        for name, number in itertools.product(whole, ("", *self._numbers)):
             yield name, Supposed("mask", number)
 
     def _reached(self, block: Triple) -> dict[str, int]:
@@ -560,24 +560,32 @@ class _Kernel:
         ]
         shapes, indices, loose, distinct = dict(probed.shapes), dict[str, str](), probed.loose, set[str]()
         for place in places:
-            several = self._placed(probed, choices, block, place, 0)
+            others, firsts = 0, [0] * len(choices)
+            several = self._placed(probed, choices, block, place, others, firsts)
             if several and not all(end for run in several for end in (each.end for each in run[-1].values())):
-                # What a mask leads to is not reached with zeros.
-                several = self._placed(probed, choices, block, place, 1) or several
+                others = 1  # what a mask leads to is not reached with zeros
+                several = self._placed(probed, choices, block, place, others, firsts) or several
             if several is None:
                 return None
-            for name in shapes:
-                steps = [(run[1][name].end - run[0][name].end, run[2][name].end - run[1][name].end) for run in several]
-                if not any(second for _, second in steps):
-                    continue  # at most a mask, which chooses what is accessed
-                firsts = [run[0][name].end for run in several]
-                if any(a != b or a <= 0 for a, b in steps) or place in indices:
-                    return None
-                found = _place(firsts, [step for step, _ in steps], choices, self._numbers)
+            led = {name for name in shapes if any(run[2][name].end > run[1][name].end for run in several)}
+            behind = None
+            if not led:  # it may lead into what is reached as a whole anyway
+                firsts = [1 + max(each.end for each in run[0].values()) for run in several]
+                behind = self._placed(probed, choices, block, place, others, firsts) or several
+                led = {name for name in shapes if any(run[2][name].end > run[1][name].end for run in behind)}
+            for name in filter(led.__contains__, shapes):
+                reached, steps = [run[0][name].end for run in several], _steps(behind or several, name)
+                found: tuple[str, tuple[str, ...]] | None = None
+                if steps and not behind:
+                    found = _place(reached, steps, choices, self._numbers)
+                elif steps and not any(map(operator.mod, reached, steps)):
+                    fit = _fit(list(map(operator.floordiv, reached, steps)), choices, self._numbers, is_exact=True)
+                    found = ("*".join(fit.dims), tuple(shapes[name].split())) if fit else None
                 if found is None:
                     return None
                 extent, dims = found
-                indices[place] = extent or f"{place}_range"
+                if indices.setdefault(place, extent or f"{place}_range") != (extent or f"{place}_range"):
+                    return None
                 shapes[name] = " ".join(dims if extent else (indices[place], *dims))
                 loose = tuple(other for other in loose if other != name)
                 if name in self._scattered:  # of two threads that write to one place nobody knows which is the last
@@ -596,15 +604,21 @@ class _Kernel:
         return replace(told, strided=self._is_strided and self._fits_any_launch(told, choices[0]))
 
     def _placed(
-        self, probed: Probed, choices: Sequence[Numbers], block: Triple, place: str, whole: int
+        self,
+        probed: Probed,
+        choices: Sequence[Numbers],
+        block: Triple,
+        place: str,
+        whole: int,
+        firsts: Sequence[int],
     ) -> list[list[dict[str, _Touched]]] | None:
-        """What is touched with three places in a tensor, and ``whole`` in the others, for each choice of numbers; None
-        if any has a fault.
+        """What is touched with three places in a tensor, from the first on, and ``whole`` in the others, for each
+        choice of numbers; None if any has a fault.
         """
         found = []
-        for numbers in choices:
+        for numbers, first in zip(choices, firsts, strict=True):
             grid, shared = _at(probed.grid, numbers), _value(probed.shared or "0", numbers, block)
-            fills = (_Fill(1, whole, place, value) for value in range(3))
+            fills = (_Fill(1, whole, place, value) for value in range(first, first + 3))
             runs = [self._touched(numbers, grid, block, shared, fill) for fill in fills]
             if not (done := [run for run in runs if run is not None]) or len(done) < 3:
                 return None
@@ -1008,6 +1022,12 @@ def _fit_of_parts(ends: Sequence[int], scopes: Sequence[Numbers], names: Sequenc
                 if [part * product for part, product in zip(parts, products, strict=True)] == list(ends):
                     return _Fit((*chosen, f"ceil({name}/{unit})"))
     return None
+
+
+def _steps(several: Sequence[Sequence[Mapping[str, _Touched]]], name: str) -> list[int] | None:
+    """How many more elements of a tensor each further place reaches; None if that is not always as many."""
+    steps = [(run[1][name].end - run[0][name].end, run[2][name].end - run[1][name].end) for run in several]
+    return None if any(a != b or a <= 0 for a, b in steps) else [step for step, _ in steps]
 
 
 def _place(
