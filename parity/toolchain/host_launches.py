@@ -8,6 +8,7 @@ likewise.
 from __future__ import annotations
 
 import ast
+import itertools
 import operator
 import os
 import re
@@ -89,9 +90,11 @@ class HostTexts:
         found = self._launches(path)
         kernels = set(_KERNEL.findall(own)) - set(found)
         others = [other for other, launched in self._launched.items() if other != path and kernels & launched]
-        for name in kernels:
-            for other in _nearest(path, [each for each in others if name in self._launched[each]]):
-                more.setdefault(name, []).extend(self._launches(other, own).get(name, ()))
+        near = {name: _nearest(path, [each for each in others if name in self._launched[each]]) for name in kernels}
+        theirs = {other: self._launches(other, own) for other in dict.fromkeys(itertools.chain(*near.values()))}
+        for name, several in near.items():
+            for other in several:
+                more.setdefault(name, []).extend(theirs[other].get(name, ()))
         return {**{name: tuple(launches) for name, launches in more.items() if name in kernels}, **found}
 
     def _launches(self, path: Path, others: str = "") -> dict[str, tuple[HostLaunch, ...]]:
