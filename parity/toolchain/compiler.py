@@ -136,7 +136,7 @@ _NOT_HERE = 'the project does not have it; include = ["..."] in [tool.parity] sa
 _QUOTED = re.compile(r"'([^']+)'|\"([^\"]+)\"")
 _UNDEFINED = re.compile(
     r"undefined (?:hidden |protected )?symbol: (?P<name>.*)\n"
-    r">>> referenced by .*?\(?(?P<file>[^\s():]+):(?P<line>\d+)\)?"
+    r">>> referenced by (?:[^\n(]*\()?(?P<file>[^\s():]+):(?P<line>\d+)\)?"
 )
 _KERNEL = re.compile(
     r'^define [^\n]*\bamdgpu_kernel\b[^\n]*?@("[^"\n]+"|[\w.$-]+)\([^\n]*\{\n.*?^\}\n', re.MULTILINE | re.DOTALL

@@ -62,6 +62,21 @@ def test_an_error_in_a_device_lambda_stays_an_error():
     assert left(text, 2, 3).split() == ["void", "host()", "{", "{", "}", "}"]
 
 
+def test_a_device_lambda_whose_parameters_are_not_here_is_left_out_whole():
+    text = "void host() {\n  auto set = [=] __device__(int i,\n    gone::tuple t) {\n    x[i] = get(t);\n  };\n}\n"
+    assert left(text, 3, 5).split() == [
+        "void",
+        "host()",
+        "{",
+        "auto",
+        "set",
+        "=",
+        "::parity_stub::anything()",
+        ";",
+        "}",
+    ]
+
+
 def test_an_assertion_about_a_type_of_the_host_is_left_out_and_one_that_fails_is_not(built):
     source = 'static_assert(other::is_resource<int>::value, "");\n__global__ void k(int* x) { x[0] = 1; }\n'
     assert has(built(source), "k")

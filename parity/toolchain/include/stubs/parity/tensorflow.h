@@ -8,6 +8,7 @@
 #include <hip/hip_bf16.h>
 #include <hip/hip_fp16.h>
 #include <hip/hip_runtime.h>
+#include <parity/compat/atomics_half.h>
 #include <parity/eigen.h>
 #include <string>
 #include <type_traits>
