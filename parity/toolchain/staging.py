@@ -28,7 +28,7 @@ from parity.toolchain.sources import INCLUDE, Source, found_in, included, search
 from parity.toolchain.stubs import LIBRARY_NAMES, library_names, needed_for, stub_of, switches
 from parity.toolchain.targets import Target
 from parity.toolchain.translators import hipified
-from parity.toolchain.vectors import operators_of_hip
+from parity.toolchain.vectors import names_of_vectors, operators_of_hip
 
 __all__ = [
     "ANYTHING_HEADER", "EMPTY", "FINE_ROUNDS", "ROUNDS", "STANDARD_HEADER", "Staged", "Translation", "compiled",
@@ -185,8 +185,10 @@ def _wanted(source: Source) -> Iterator[Instantiation]:
 
 def _twice_defined(source: Source, hip: Mapping[Path, Hipified]) -> Iterator[LeftOut]:
     """The parts of a source that HIP's headers have, too: operators with the same definition, names declared again."""
+    names = names_of_vectors(each.text for each in hip.values())
+    ambiguous = "HIP's vector types have it, and two are ambiguous"
     for path, each in hip.items():
-        found = [(*where, "HIP's vector types have it, and two are ambiguous") for where in operators_of_hip(each.text)]
+        found = [(*where, ambiguous) for where in operators_of_hip(each.text, names)]
         found += [(*where, "HIP's headers have it") for where in declared_again(each.text)]
         for start, end, name, because in found:
             before, piece = (

@@ -161,8 +161,8 @@ def after_errors(source: Source, vendor: str, error: CompileError) -> Iterator[V
         flags.append(Variant("newest", (ARCH, *_VERSIONS)))
     yield from flags
     yield from _wholes(source)
-    if not any(each.of(source) for each in flags) and (cudas := tuple(filter(_CUDAS.search, asked))):
-        yield Variant("cuda", cudas)
+    if more := tuple(filter(_CUDAS.search, asked)):
+        yield Variant("cuda", more)
     if vendor == "amd":
         yield Variant("libraries", _OF_NVIDIA)
     if vendor == "amd" and not source.parts and not source.without:

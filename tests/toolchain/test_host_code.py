@@ -310,6 +310,21 @@ def test_operators_that_hip_has_are_left_to_it_and_others_are_not(built):
     assert "ambiguous" in str(one.error) and not one.translation.left_out
 
 
+@pytest.mark.parametrize(
+    "named", ["#if 1\ntypedef {}2 Real2;\n#else\ntypedef double2 Real2;\n#endif", "using Real2 = {}2;"]
+)
+def test_operators_of_a_vector_that_has_a_name_of_the_projects_are_left_to_hip(built, named):
+    text = (
+        f"namespace m {{\n{named.format('float')}\nstatic inline __device__ Real2 make_real2(float x, float y)"
+        " { return {x, y}; }\n}\ninline __device__ m::Real2 operator*(m::Real2 a, m::Real2 b) {"
+        " return m::make_real2(a.x * b.x, a.y * b.y); }\n"
+        "__global__ void k(m::Real2* x) { x[0] = x[1] * x[2]; }\n"
+    )
+    one = built(text)
+    assert not one.error and "operator* of Real2" in one.translation.left_out[0].name
+    assert "ambiguous" in str(built(text.replace("a.y * b.y", "a.y * b.x")).error)
+
+
 def test_operators_that_hip_has_are_left_to_it_in_a_macro(built):
     one = built(
         "#define COMPOUND(type, scalar, op) \\\n"
