@@ -115,7 +115,8 @@ class Declaration:
         optional: inputs that may be null and are then left out of the case; ``no-<name>`` is the flag.
         aliased: two inputs that may be the same memory.
         indices: inputs whose elements index something, with the number of places that has. An id that is the maximum of
-            its type is right only where ``sentinel`` is among the input's ``data``.
+            its type is right only where ``sentinel`` is among the input's ``data``. ``offsets`` are where rows begin:
+            from 0 to one less than that number, never back.
         data: the streams that inputs are drawn from, each from those that its type has; a mapping says it by input.
             Without a reference ``small`` is among those by default, and all inputs have it in a quarter of the cases.
             ``points``: values that matter for this op.

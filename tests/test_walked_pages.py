@@ -83,6 +83,7 @@ FAULTS = {
     "weigh": ("squares[i % 8]", "squares[i % 7]"),
     "bucket": ("edges[middle] <= 8", "edges[middle] < 1 + 8"),
     "permute": ("(bias ? bias[c] : 0.0f)", "0.0f"),
+    "sparse_product": ("i < m.begin[r + 1]", "i < m.begin[r + 1] - 1"),
     "total": ("i < parts; i += blockDim.x", "i < 1; i += blockDim.x"),
     "dequantize": ("qs[threadIdx.x]", "qs[threadIdx.x / 2]"),
 }

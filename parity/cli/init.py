@@ -29,6 +29,7 @@ from parity.suite import Project, Selection, find_project, load_suite, settings_
 from parity.toolchain import CUDA_TARGET, DEFAULT_TARGETS, build, find_modules, nvcc
 from parity.toolchain.host_launches import HostLaunch, HostTexts
 from parity.toolchain.ptx_dataflow import Flow, flows
+from parity.toolchain.structures import Structures
 
 __all__ = ["main", "options"]
 
@@ -38,10 +39,8 @@ CI = {"github": ".github/workflows/parity.yml", "gitlab": ".gitlab-ci.yml"}
 """The file of a CI, by the name of its template."""
 IGNORED = ("parity-out/", "__pycache__/")
 """Names that git is to ignore in a project."""
-TRIED = 6
-"""Cases that are drawn of each guessed op, to see whether CUDA's side takes them."""
 NEXT = (
-    "next: look through {cases}, then {there}parity run, which executes CUDA's side on the CPU where there is nvcc "
+    "next: {do} {cases}, then {there}parity run, which executes CUDA's side on the CPU where there is nvcc "
     "(python -m pip install 'parity-harness[nvcc]'); with a reference no CUDA is needed"
 )
 
@@ -61,11 +60,11 @@ def main(arguments: argparse.Namespace) -> int:
     folder, config = arguments.folder, arguments.folder / CONFIG
     if settings_of(config) is not None:
         return _complete(folder, config, arguments.ci)
-    written = []
+    written, declared = list[Path](), 0
     kernels, cases = folder / arguments.kernels, folder / arguments.cases
     has_own = kernels.is_dir() and any(below(kernels, *CUDA_SUFFIXES, ".hip"))
     if has_own:
-        written = _skeletons(Project(kernels, cases))
+        written, declared = _skeletons(Project(kernels, cases))
     else:
         written = [_copy("kernels/leaky_relu.cu", kernels), _copy("cases/leaky_relu.py", cases)]
     table = f'[tool.parity]\nkernels = "{arguments.kernels}"\ncases = "{arguments.cases}"\n'
@@ -80,7 +79,7 @@ def main(arguments: argparse.Namespace) -> int:
     there = "" if folder.resolve() == Path.cwd() else f"cd {folder} && "
     steps = "run" if not has_own else "build"
     if has_own and written:
-        console.print(NEXT.format(cases=shown(cases), there=there))
+        console.print(_next(cases, declared, there))
     else:
         console.print(f"next: {there}parity {steps}")
     return 0
@@ -114,19 +113,23 @@ def _complete(folder: Path, config: Path, ci: str | None) -> int:
         UsageError: it lacks none.
     """
     project = find_project(folder)
-    declared = _skeletons(project, quiet=True) if project.kernels.is_dir() else []
-    written = [*declared, *_ci(folder, ci)]
+    files, declared = _skeletons(project, quiet=True) if project.kernels.is_dir() else ([], 0)
+    written = [*files, *_ci(folder, ci)]
     if not written:
         raise UsageError(f"{config} has a [tool.parity] already: this is a project; see it with parity list")
     for path in (*written, *_ignore(folder)):
         output().print(f"wrote {path}")
-    if declared:
-        output().print(NEXT.format(cases=shown(project.cases), there=""))
+    if files:
+        output().print(_next(project.cases, declared))
     return 0
 
 
-def _skeletons(project: Project, *, quiet: bool = False) -> list[Path]:
-    """Write a case file for every module that compiles and has none yet."""
+def _next(cases: Path, declared: int, there: str = "") -> str:
+    return NEXT.format(do="look through" if declared else "complete an op in", cases=shown(cases), there=there)
+
+
+def _skeletons(project: Project, *, quiet: bool = False) -> tuple[list[Path], int]:
+    """Write a case file for every module that compiles and has none yet; these, and how many ops they declare."""
     kernels, cases = project.kernels, project.cases
     modules = find_modules(kernels, ported=project.sides.ported)
     try:
@@ -140,7 +143,7 @@ def _skeletons(project: Project, *, quiet: bool = False) -> list[Path]:
             )
     except MissingTool as error:
         errors().print(f"parity: no case files are written, because nothing can be compiled: {error}", style="yellow")
-        return []
+        return [], 0
     cuda, texts = _cuda(project, modules), HostTexts(kernels)
     written, guessed = [], dict[Path, tuple[PurePath, list[Skeleton]]]()
     for one in built:
@@ -155,27 +158,36 @@ def _skeletons(project: Project, *, quiet: bool = False) -> list[Path]:
             errors().print(f"parity: {path} exists already and stays as it is", style="yellow")
         elif one.code_object.kernels:
             source = modules[one.module].relative_to(kernels)
+            structures = Structures(texts.whole(modules[one.module]))
+            launches = texts.launches(modules[one.module])
             if cuda is None:
-                ops = skeletons(source, one.module, one.code_object.kernels.values())
+                ops = skeletons(
+                    source, one.module, one.code_object.kernels.values(), structures=structures, launches=launches
+                )
             else:
-                launches = texts.launches(modules[one.module])
-                ops = _skeletons_of(source, one.code_object, cuda.get(one.module), launches)
+                ops = _skeletons_of(source, one.code_object, cuda.get(one.module), launches, structures)
             guessed[path] = source, ops
             written.append(_write(path, case_file(source, ops, {})))
-        else:
+        elif "__global__" in texts.whole(modules[one.module]):
             errors().print(
                 f"parity: {one.module} has no kernel as it is compiled here; see parity build", style="yellow"
             )
-    if cuda and written:
-        asked = _tried(project, written)
-        for path, (file, ops) in guessed.items():
-            _write(path, case_file(file, ops, asked))
-        _tell([each for _, ops in guessed.values() for each in ops if each.name], asked)
-    return written
+    asked = _tried(project, written) if cuda and written else {}
+    for path, (file, ops) in guessed.items():
+        _write(path, case_file(file, ops, asked))
+    ops = [each for _, several in guessed.values() for each in several if each.name]
+    left = [each.name for each in ops if each.question or each.name in asked]
+    if left:
+        told = f"{len(ops) - len(left)} of {len(ops)} ops are declared"
+        errors().print(
+            f"parity: {told}; the others are comments that say what is to be completed: {', '.join(left)}",
+            style="yellow",
+        )
+    return written, len(ops) - len(left)
 
 
 def _tried(project: Project, written: Sequence[Path]) -> dict[str, str]:
-    """The ops whose guess CUDA's side fails with, each with the reason; some cases of each are executed."""
+    """The ops whose guess CUDA's side fails with, each with the reason: the cases of a usual run are executed."""
     try:
         suite = load_suite(project.kernels, project.cases, sides=project.sides)
         chosen = columns([CUDA_SIDE], [CUDA_TARGET])
@@ -184,27 +196,17 @@ def _tried(project: Project, written: Sequence[Path]) -> dict[str, str]:
     mine = {path.resolve() for path in written}
     ops = {name for name, path in suite.declared.items() if path in mine}
     entries = tuple(entry for entry in suite.entries if entry.op.name in ops)
-    settings = Settings(TRIED, checked=True)
+    settings = Settings()
     run = Run(replace(suite, known=None), Selection(entries), chosen, settings)
     with reporting() as (report, _):
         records = run.build().execute(report).records
     return {record.op: _reason(record) for record in records if record.verdict.failed}
 
 
-def _tell(ops: Sequence[Skeleton], asked: Mapping[str, str]) -> None:
-    """Say which ops are comments, because not all of them could be told."""
-    left = [each.name for each in ops if each.question or each.name in asked]
-    if left:
-        told = f"{len(ops) - len(left)} of {len(ops)} ops are declared"
-        errors().print(
-            f"parity: {told}; the others are comments that say what is to be completed: {', '.join(left)}",
-            style="yellow",
-        )
-
-
 def _reason(record: CaseRecord) -> str:
     told = record.verdict.detail.strip().splitlines()
-    return f"{record.case}: {record.verdict.kind}" + (f", {told[0]}" if told else "")
+    said = told[0] if told else record.verdict.kind
+    return f"with what was guessed, CUDA's side fails in {record.case}: {said}"
 
 
 def _cuda(project: Project, modules: Mapping[str, Path]) -> dict[str, CodeObject] | None:
@@ -220,7 +222,11 @@ def _cuda(project: Project, modules: Mapping[str, Path]) -> dict[str, CodeObject
 
 
 def _skeletons_of(
-    source: PurePath, code: CodeObject, cuda: CodeObject | None, launches: Mapping[str, Sequence[HostLaunch]]
+    source: PurePath,
+    code: CodeObject,
+    cuda: CodeObject | None,
+    launches: Mapping[str, Sequence[HostLaunch]],
+    structures: Structures,
 ) -> list[Skeleton]:
     """The ops of a module: its kernels with what the PTX of the CUDA side and launches of it show, if it compiles."""
     seen = flows(cuda.listing) if cuda else {}
@@ -230,12 +236,12 @@ def _skeletons_of(
         if cuda and other in seen:
             found[symbol] = seen[other]
             probes[symbol] = partial(_probe, cuda, other, launches)
-    return skeletons(source, code.module, code.kernels.values(), found, probes)
+    return skeletons(source, code.module, code.kernels.values(), found, probes, structures, launches)
 
 
 def _probe(
     cuda: CodeObject, symbol: str, launches: Mapping[str, Sequence[HostLaunch]], args: Sequence[Given], flow: Flow
-) -> Probed | None:
+) -> Probed | str:
     name = unqualified((spelled(symbol) or (symbol,))[0])
     return _prober().probe(cuda, symbol, args, flow, launches.get(name, ()))
 

@@ -11,17 +11,17 @@ import itertools
 import math
 import operator
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any, Literal
 
 import numpy as np
 
 from parity.cache import Cache, default_root
 from parity.codeobject import CodeObject, spelled
 from parity.dtypes import DType
-from parity.emulator import InstructionBudgetExceeded, MemoryFault, Refused, UnknownInstruction, pack
+from parity.emulator import Allocation, InstructionBudgetExceeded, MemoryFault, Refused, UnknownInstruction
 from parity.emulator.ptx import PtxDevice
 from parity.errors import ParityError
 from parity.expression import Scope, expression
@@ -47,13 +47,24 @@ _BUDGET, _ALL, _LAUNCHES = 3_000_000, 20_000_000, 800
 """Instructions of a launch and of all launches of a kernel, and these launches, before it is given up."""
 _DATA = (1, 0, -3)
 """Values that floating-point tensors are filled with: a kernel may go other ways."""
-_EVERY = "*"
-"""Stands for all tensors of whole numbers, which have zeros otherwise."""
+_FEW, _EXPENSIVE = 16, 300_000
+"""Blocks along an axis, and instructions of a launch, from which on no more are tried to see what they do."""
+_NUMBER_OF = re.compile(
+    r"(?i)nnz|non_?zeros|(?:n_?|num_?|no_?of_?)?(?:nnz|edges?)|(?:nnz|edges?)_?(?:n|num|count|size)?"
+)
+"""Names of numbers that say how many entries a sparse matrix has, or how many edges a graph."""
+_ENTRIES = "nnz"
+_SUPPOSED = 3
+"""Tensors of a kernel whose elements are bounds, at most."""
 _BLOCKS = 512
 """Blocks along an axis that the smallest numbers never need."""
+_MUCH = 32 << 10
+"""Bytes of dynamic shared memory that are enough for one block of usual size."""
 _MOST = 1024
 """Threads that a block may have."""
 _FACTORS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16)
+_BEHIND = 64
+"""The most elements behind a number's."""
 _LOOSE = 16
 """The largest factor of a dim that is larger than what was found."""
 _AXES = "xyz"
@@ -63,16 +74,49 @@ FREE = {"x": "rows", "y": "lines", "z": "batches"}
 
 @dataclass(frozen=True)
 class Given:
-    """An argument of a kernel; ``dtype`` is that of a number, or of the elements behind a pointer."""
+    """An argument of a kernel; ``dtype`` is that of a number, or of the elements behind a pointer.
+
+    ``key`` is its place, and the byte in it where it is a field of a structure.
+    """
 
     name: str
     dtype: DType
     is_pointer: bool = False
+    key: tuple[int, int] = (0, 0)
 
     @property
     def is_whole(self) -> bool:
         """True for a whole number that may be an extent."""
         return not self.is_pointer and not self.dtype.is_float and self.dtype.itemsize >= 4
+
+
+@dataclass(frozen=True)
+class Supposed:
+    """The use of a tensor of whole numbers: ``offsets`` are where the rows of a sparse matrix begin, of ``bound``
+    entries; a ``size`` is a number in memory, at most ``bound``; a ``mask`` is compared with the number ``bound``; an
+    ``order`` has every place among as many as it has elements, which ``bound`` does not say.
+    """
+
+    use: Literal["offsets", "size", "mask", "order"]
+    bound: str = ""
+
+    def content(self, count: int, bound: int) -> np.ndarray[Any, Any]:
+        """So many elements with which the whole of ``bound`` is reached."""
+        if self.use == "offsets":
+            return np.minimum(np.arange(count) * -(-bound // 2), bound)
+        return np.arange(count) if self.use == "order" else np.full(count, bound)
+
+
+@dataclass(frozen=True)
+class _Fill:
+    """The content of tensors: those of floating point hold ``real``, of whole numbers ``whole``, and ``one`` of these
+    ``value``.
+    """
+
+    real: int = 1
+    whole: int = 0
+    one: str = ""
+    value: int = 0
 
 
 @dataclass(frozen=True)
@@ -82,8 +126,9 @@ class Probed:
     ``shapes`` has the dims of each tensor, ``grid`` the blocks along each axis, ``block`` the threads, unless
     ``threads`` says them by a number, ``shared`` bytes. ``whole`` are the tensors of which each element is written.
     ``where`` are conditions under which all of this holds, ``choices`` what numbers are drawn from for that.
-    ``indices`` are tensors whose elements are places, and how many of those there are. ``loose`` are tensors that may
-    be smaller. ``strided`` says that any number of blocks and of threads does. ``distances`` are numbers that are
+    ``indices`` are tensors whose elements are places, and how many of those there are, ``distinct`` those of them that
+    have none twice, ``bounds`` tensors whose elements are sizes, and what these are at most. ``loose`` are tensors that
+    may be smaller. ``strided`` says that any number of blocks and of threads does. ``distances`` are numbers that are
     strides, and of what, as ``x.strides[0]``.
     """
 
@@ -95,6 +140,8 @@ class Probed:
     where: tuple[str, ...] = ()
     whole: frozenset[str] = frozenset()
     indices: Mapping[str, str] = field(default_factory=dict)
+    distinct: frozenset[str] = frozenset()
+    bounds: Mapping[str, Supposed] = field(default_factory=dict)
     choices: Mapping[str, str] = field(default_factory=dict)
     loose: tuple[str, ...] = ()
     strided: bool = False
@@ -196,7 +243,7 @@ class _Condition:
 
 
 class _GaveUp(Exception):
-    """A kernel that cannot be executed, or needs too many launches."""
+    """A kernel that cannot be executed, which is said, or needs too many launches."""
 
 
 class Prober:
@@ -212,8 +259,8 @@ class Prober:
         args: Sequence[Given],
         flow: Flow,
         launches: Sequence[HostLaunch] = (),
-    ) -> Probed | None:
-        """The facts that launches tell, with the first of the likely blocks for which there are any; None without any.
+    ) -> Probed | str:
+        """The facts that launches tell, with the first of the likely blocks for which there are any, or why none do.
 
         ``flow`` is what the kernel's PTX shows, ``launches`` are those of the host.
         """
@@ -224,16 +271,18 @@ class Prober:
         try:
             for block in blocks:
                 one.find_distances(block)
+                one.suppose(block)
                 for condition in filter(partial(one.can_be, block), one.conditions(block)):
                     for told in one.told(block, condition):
                         if (each := one.indexed(told, condition)) and not each.loose:
                             return each
-                        found = found or each
+                        if each and (not each.bounds or condition == _Condition()):
+                            found = found or each
                 if found:
                     break
-        except _GaveUp:
-            pass
-        return found
+        except _GaveUp as given_up:
+            return found or str(given_up) or one.reason
+        return found or one.reason
 
 
 class _Kernel:
@@ -245,18 +294,41 @@ class _Kernel:
         self._device, self._code, self._kernel, self._args = device, code, kernel, args
         self._axes, self._dynamic, self._uses = tuple(sorted(flow.axes)), flow.dynamic, flow.uses
         self._numbers = [each.name for each in args if each.is_whole]
-        self._left, self._instructions, self._block = _LAUNCHES, _ALL, ""
+        self._scattered = {each.name for each in args if each.key in flow.uses and flow.uses[each.key].scattered}
+        self._left, self._instructions, self._block, self._cost = _LAUNCHES, _ALL, "", 0
         self._is_open = is_open and not flow.thread_axes - {"x"}
         self._is_strided = flow.strided and not flow.crosses
+        # Without floating-point tensors their content makes no difference.
+        self._fills = tuple(map(_Fill, _DATA)) if any(e.is_pointer and e.dtype.is_float for e in args) else (_Fill(),)
         self._layouts: dict[str, _Layout] = {}
+        self._fault, self._alone, self._odd = "", set[str](), set[str]()
+        self._endless: set[tuple[str, Triple]] = set()
+        self._supposed: dict[str, Supposed] | None = None
+        self._room, self._places = 0, dict[str, Allocation]()
+        self._held = dict[str, object]()
         self._seen: dict[object, dict[str, _Touched] | None] = {}
+
+    @property
+    def reason(self) -> str:
+        """What launches do not tell."""
+        if not any(self._seen.values()):
+            return f"no launch of it succeeds: {self._fault}" if self._fault else "no launch of it comes to an end"
+        if self._odd:
+            return f"launches do not tell how large {_several(self._odd)} {'are' if len(self._odd) > 1 else 'is'}"
+        if self._alone:
+            return f"no launch comes to what is behind {_several(self._alone)}"
+        return "launches do not tell its shapes and its grid"
 
     def conditions(self, block: Triple) -> Iterator[_Condition]:
         """The conditions that may have to hold of the numbers, the likeliest first."""
         yield _Condition()
         if not self._axes:
             yield _Condition(limit=math.prod(block))
+        for bound in (each.bound for each in (self._supposed or {}).values() if each.use == "offsets"):
+            yield _Condition(limit=math.prod(block), one=bound)
         yield _Condition(4)
+        units = sorted({block[0], 32} - {1})
+        yield from self._multiples(unit for unit in units if unit <= 32)
         if 2 <= len(self._numbers) <= 4:
             for one, other in itertools.permutations(self._numbers, 2):
                 yield _Condition(one=one, other=other)
@@ -264,7 +336,11 @@ class _Kernel:
         if self._is_open:
             for unit, one in itertools.product((1, 4, 8), self._numbers):
                 yield _Condition(unit, _MOST * unit, one, counts=True)
-        for unit in sorted({block[0], 32} - {1}):
+        yield from self._multiples(unit for unit in units if unit > 32)
+
+    def _multiples(self, units: Iterable[int]) -> Iterator[_Condition]:
+        """The conditions that one of the numbers, or all of them, are multiples of a unit."""
+        for unit in units:
             if len(self._numbers) > 1:
                 yield from (_Condition(unit, one=name) for name in self._numbers)
             yield _Condition(unit)
@@ -329,19 +405,75 @@ class _Kernel:
             for i, stride in enumerate(layout.strides)
         }
 
+    def suppose(self, block: Triple) -> None:
+        """Find the tensors whose elements are bounds: with the right ones a kernel reaches more.
+
+        What they bound is a number of the kernel's if one is called so, else one more.
+        """
+        if self._supposed is not None:
+            return
+        self._supposed = {}
+        whole = [each.name for each in self._args if each.is_pointer and not each.dtype.is_float]
+        used = {each.name for each in self._args if each.is_pointer and each.key in self._uses}
+        reached = self._reached(block) if whole else {}
+        single = {name for name in whole if reached.get(name, 0) == 1}
+        while len(self._supposed) < _SUPPOSED:
+            for name, each in self._suppositions([name for name in whole if name not in self._supposed], single):
+                # A size is one only if more is reached with it than with the 1 that all hold at times.
+                if each.use != "size" and used <= {name for name, end in reached.items() if end}:
+                    continue
+                before = dict(self._supposed), self._numbers
+                self._supposed[name] = each
+                self._numbers = list(dict.fromkeys((*self._numbers, *filter(None, [each.bound]))))
+                more = self._reached(block)
+                if (
+                    any(more[other] > end + 1 for other, end in reached.items())
+                    if each.use == "size"
+                    else any(more[other] and not end for other, end in reached.items())
+                ):
+                    reached = more
+                    break
+                self._supposed, self._numbers = before
+            else:
+                return
+
+    def _suppositions(self, whole: Sequence[str], single: Collection[str]) -> Iterator[tuple[str, Supposed]]:
+        """The uses that tensors of whole numbers may have, the likeliest first; ``single`` have one element."""
+        for name in filter(single.__contains__, whole):
+            yield name, Supposed("size", f"{name}_most")
+        entries = next(filter(_NUMBER_OF.fullmatch, self._numbers), _ENTRIES)
+        for name in (name for name in whole if name not in single):
+            yield name, Supposed("offsets", entries)
+        for name in (name for name in whole if name not in single):
+            yield name, Supposed("order")
+        for name, number in itertools.product(whole, self._numbers):
+            yield name, Supposed("mask", number)
+
+    def _reached(self, block: Triple) -> dict[str, int]:
+        """The elements that some blocks reach behind each pointer, whatever the content."""
+        numbers = self._choices(_Condition(), block)[0]
+        x, y, z = (4 if axis in self._axes else 1 for axis in _AXES)
+        shared = _MUCH if self._dynamic else 0
+        found = {each.name: 0 for each in self._args if each.is_pointer}
+        for fill in (*self._fills, _Fill(whole=1)):
+            for name, each in (self._touched(numbers, (x, y, z), block, shared, fill) or {}).items():
+                found[name] = max(found[name], each.end)
+        return found
+
     def can_be(self, block: Triple, condition: _Condition) -> bool:
         """False if one block alone has a fault under a condition already, or leaves a tensor alone that it may use."""
         self._block = condition.block
         return bool(self._dynamic) or all(self._is_used(each, block) for each in self._choices(condition, block))
 
     def _is_used(self, numbers: Numbers, block: Triple) -> bool:
-        left = {each.name for i, each in enumerate(self._args) if each.is_pointer and (i, 0) in self._uses}
-        for fill in (*(("", data) for data in _DATA), (_EVERY, 1)):
+        left = {each.name for each in self._args if each.is_pointer and each.key in self._uses}
+        for fill in (*self._fills, _Fill(whole=1)):
             if (touched := self._touched(numbers, (1, 1, 1), block, 0, fill)) is None:
                 return False
             left -= {name for name, each in touched.items() if each.end}
             if not left:
                 return True
+        self._alone = left
         return False
 
     def told(self, block: Triple, condition: _Condition) -> Iterator[Probed]:
@@ -363,17 +495,20 @@ class _Kernel:
             grid[axis] = formula
         free = [axis for axis in self._axes if axis not in grid]
         products = len(free) == 1 and condition.unit > 4
-        linked = [["", *self._links(axis, block, products)] for axis in free]
+        linked = [["", *self._links(axis, block, products, len(free) == 1)] for axis in free]
         later = []
         for formulas in sorted(itertools.product(*linked), key=lambda each: sum(map(bool, each))):
+            if len({*filter(None, formulas)}) < sum(map(bool, formulas)):
+                continue
+            # A grid of one block, whatever the numbers, says nothing of them.
+            if any(max(_value(text, each, block) for each in choices) < 2 for text in formulas if text):
+                continue
             whole = {**grid, **{axis: text or FREE[axis] for axis, text in zip(free, formulas, strict=True)}}
             names = [FREE[axis] for axis, text in zip(free, formulas, strict=True) if not text]
-            if found := self._shapes(choices, block, whole, names, shared):
+            if found := self._shapes(choices, block, whole, names, shared, bool(free)):
                 names = sorted(found.names)
                 if condition.unit > 1 and not condition.texts(names):
                     continue  # it says nothing that holds without it
-                if free and found.loose:
-                    continue  # where blocks stop is a guess already
                 where = (*found.where, *condition.texts(names))
                 drawn = condition.choices(names)
                 told = replace(found, where=where, choices=drawn, threads=condition.block)
@@ -391,34 +526,63 @@ class _Kernel:
         free = dict.fromkeys(FREE.values(), 3)
         block = _triple(probed.block)
         choices = [{**each, **free} for each in self._choices(condition, block)]
-        shapes, indices, loose = dict(probed.shapes), dict[str, str](), probed.loose
-        for each in self._args:
-            if not each.is_pointer or each.dtype.is_float:
-                continue
-            ends: list[list[dict[str, _Touched]]] = []
-            for numbers in choices:
-                grid = _at(probed.grid, numbers)
-                shared = _value(probed.shared or "0", numbers, block)
-                runs = [self._touched(numbers, grid, block, shared, (each.name, fill)) for fill in range(3)]
-                if not (done := [run for run in runs if run is not None]) or len(done) < 3:
-                    return None
-                ends.append(done)
+        places = [
+            each.name
+            for each in self._args
+            if each.is_pointer and not each.dtype.is_float and each.name not in (self._supposed or {})
+        ]
+        shapes, indices, loose, distinct = dict(probed.shapes), dict[str, str](), probed.loose, set[str]()
+        for place in places:
+            several = self._placed(probed, choices, block, place, 0)
+            if several and not all(end for run in several for end in (each.end for each in run[-1].values())):
+                # What a mask leads to is not reached with zeros.
+                several = self._placed(probed, choices, block, place, 1) or several
+            if several is None:
+                return None
             for name in shapes:
-                steps = [(run[1][name].end - run[0][name].end, run[2][name].end - run[1][name].end) for run in ends]
+                steps = [(run[1][name].end - run[0][name].end, run[2][name].end - run[1][name].end) for run in several]
                 if not any(second for _, second in steps):
                     continue  # at most a mask, which chooses what is accessed
-                firsts = [run[0][name].end for run in ends]
-                if any(a != b or a <= 0 for a, b in steps) or each.name in indices:
+                firsts = [run[0][name].end for run in several]
+                if any(a != b or a <= 0 for a, b in steps) or place in indices:
                     return None
-                place = _place(firsts, [step for step, _ in steps], choices, self._numbers)
-                if place is None:
+                found = _place(firsts, [step for step, _ in steps], choices, self._numbers)
+                if found is None:
                     return None
-                extent, dims = place
-                indices[each.name] = extent or f"{each.name}_range"
-                shapes[name] = " ".join(dims if extent else (indices[each.name], *dims))
+                extent, dims = found
+                indices[place] = extent or f"{place}_range"
+                shapes[name] = " ".join(dims if extent else (indices[place], *dims))
                 loose = tuple(other for other in loose if other != name)
-        found = replace(probed, shapes=shapes, indices=indices, loose=loose)
-        return replace(found, strided=self._is_strided and self._fits_any_launch(found, choices[0]))
+                if name in self._scattered:  # of two threads that write to one place nobody knows which is the last
+                    distinct.add(place)
+        bounds = self._supposed or {}
+        whole = probed.whole if all(each.use in ("offsets", "order") for each in bounds.values()) else frozenset[str]()
+        told = replace(
+            probed,
+            shapes=shapes,
+            indices=indices,
+            bounds=bounds,
+            loose=loose,
+            whole=whole,
+            distinct=frozenset(distinct),
+        )
+        return replace(told, strided=self._is_strided and self._fits_any_launch(told, choices[0]))
+
+    def _placed(
+        self, probed: Probed, choices: Sequence[Numbers], block: Triple, place: str, whole: int
+    ) -> list[list[dict[str, _Touched]]] | None:
+        """What is touched with three places in a tensor, and ``whole`` in the others, for each choice of numbers; None
+        if any has a fault.
+        """
+        found = []
+        for numbers in choices:
+            grid, shared = _at(probed.grid, numbers), _value(probed.shared or "0", numbers, block)
+            fills = (_Fill(1, whole, place, value) for value in range(3))
+            runs = [self._touched(numbers, grid, block, shared, fill) for fill in fills]
+            if not (done := [run for run in runs if run is not None]) or len(done) < 3:
+                return None
+            found.append(done)
+        return found
 
     def _fits_any_launch(self, probed: Probed, numbers: Numbers) -> bool:
         """True if one thread, or blocks that are no multiple of a warp, touch what this launch does."""
@@ -441,65 +605,67 @@ class _Kernel:
         return [condition.met(_far_apart(each)) for each in chosen]
 
     def _touched(
-        self, numbers: Numbers, grid: Triple, block: Triple, shared: int, fill: tuple[str, float] = ("", 1)
+        self, numbers: Numbers, grid: Triple, block: Triple, shared: int, fill: _Fill = _Fill()
     ) -> dict[str, _Touched] | None:
         """The memory that a launch touches; None if it has a fault."""
         if self._block:
             block = _triple([_value(self._block, numbers, block)])
-        key = (tuple(sorted(numbers.items())), grid, block, shared, fill)
+        key = (tuple(sorted(numbers.items())), grid, block, shared, fill, *(self._supposed or {}).items())
         if key not in self._seen:
             pointers = sum(each.is_pointer for each in self._args)
             self._seen[key] = None
-            for room in (each for each, gap in _ROOMS.items() if (each + gap) * pointers <= _TRACED):
-                with suppress(MemoryFault):
+            rooms = [each for each, gap in _ROOMS.items() if (each + gap) * pointers <= _TRACED]
+            for room in rooms:
+                try:
                     self._seen[key] = self._launched(numbers, grid, block, shared, fill, room)
                     break
+                except MemoryFault as fault:
+                    self._fault = self._fault or str(fault).splitlines()[0]
+                    if fault.buffer not in self._places or not room <= fault.offset < rooms[-1]:
+                        break  # more room would not help
         return self._seen[key]
 
     def _launched(
-        self, numbers: Numbers, grid: Triple, block: Triple, shared: int, fill: tuple[str, float], room: int
+        self, numbers: Numbers, grid: Triple, block: Triple, shared: int, fill: _Fill, room: int
     ) -> dict[str, _Touched] | None:
         """Raises: MemoryFault: what is behind a pointer is too small."""
         if not self._left or self._instructions < 0:
             raise _GaveUp
         self._left -= 1
-        device = self._device
-        device.reset()
+        device, places = self._device, self._placed_in(room)
         device.restore(self._code)
-        values: list[object] = []
-        places, gaps = {}, []
+        kernel = self._code.kernels[self._kernel]
+        segment, held = bytearray(kernel.explicit_bytes), dict[str, object]()
         numbers = {**self._distances(numbers), **numbers}
         # Small whole numbers, which are values or switches, are not all the same.
         others = (each for each in self._args if not each.is_pointer and not each.is_whole)
         small = {each.name: 0.5 if each.dtype.is_float else i for i, each in enumerate(others, 1)}
         for each in self._args:
             if each.is_pointer:
-                # All of floating point are filled, or one tensor of places.
-                usual = (1 if fill[0] else fill[1]) if each.dtype.is_float else int(fill[0] == _EVERY)
-                content = np.full(room // each.dtype.itemsize, fill[1] if fill[0] == each.name else usual)
-                places[each.name] = device.allocate(room, each.name)
-                gaps.append(device.allocate(_ROOMS[room], "gap"))
-                device.write(places[each.name], each.dtype.convert(content))
-                values.append(places[each.name])
+                held[each.name] = self._fill(each, places[each.name], numbers, fill)
+                raw = places[each.name].address.to_bytes(8, "little")
             else:
-                values.append(each.dtype.convert(numbers[each.name] if each.is_whole else small[each.name]).tobytes())
-        for gap in gaps:
-            device.free(gap)
+                raw = each.dtype.convert(numbers[each.name] if each.is_whole else small[each.name]).tobytes()
+            at = kernel.args[each.key[0]].offset + each.key[1]
+            segment[at : at + len(raw)] = raw
+        self._held.clear()  # what a launch writes is not known before its end
         try:
             stats = device.launch(
                 self._code, self._kernel, grid=grid, block=block, shared_bytes=shared,
-                args=pack(self._code.kernels[self._kernel], values),  # type: ignore[arg-type]
+                args=bytes(segment),
             )  # fmt: skip
         except (UnknownInstruction, Refused) as error:
-            raise _GaveUp from error
-        except MemoryFault:
-            raise
+            raise _GaveUp(str(error).splitlines()[0]) from error
         except InstructionBudgetExceeded:
             self._instructions -= _BUDGET
             return None
-        except ParityError:
+        except MemoryFault:
+            raise
+        except ParityError as error:
+            self._fault = self._fault or str(error).splitlines()[0]
             return None
-        self._instructions -= stats.instructions
+        self._cost = stats.instructions
+        self._instructions -= self._cost
         found = {}
         for each in self._args:
             if each.is_pointer:
@@ -507,7 +673,38 @@ class _Kernel:
                 last = np.flatnonzero(read | written)[-1:]
                 end = -(-(int(last[0]) + 1) // each.dtype.itemsize) if last.size else 0
                 found[each.name] = _Touched(end, int(read.sum()), int(written.sum()))
+                if not found[each.name].written:
+                    self._held[each.name] = held[each.name]
         return found
+
+    def _placed_in(self, room: int) -> Mapping[str, Allocation]:
+        """Memory of so many bytes for each pointer, far from each other; that of the last launch, if it is enough."""
+        if self._room != room:
+            self._device.reset()
+            self._held.clear()
+            gaps, places = [], {}
+            for each in self._args:
+                if each.is_pointer:
+                    places[each.name] = self._device.allocate(room, each.name)
+                    gaps.append(self._device.allocate(_ROOMS[room], "gap"))
+            for gap in gaps:
+                self._device.free(gap)
+            self._room, self._places = room, places
+        return self._places
+
+    def _fill(self, one: Given, place: Allocation, numbers: Numbers, fill: _Fill) -> object:
+        """Write the content of a tensor, unless it is there; returns what stands for it."""
+        supposed = (self._supposed or {}).get(one.name)
+        if supposed:
+            content: object = supposed, numbers.get(supposed.bound, 0)
+        else:
+            usual = fill.real if one.dtype.is_float else fill.whole
+            content = fill.value if fill.one == one.name else usual
+        if self._held.get(one.name, self) != content:
+            count = place.size // one.dtype.itemsize
+            values = supposed.content(count, numbers.get(supposed.bound, 0)) if supposed else np.full(count, content)
+            self._device.write(place, one.dtype.convert(values))
+        return content
 
     def _shared(self, choices: Sequence[Numbers], block: Triple) -> str | None:
         """The bytes of dynamic shared memory: by threads, by threads and a number, by a number; None if none do."""
@@ -531,10 +728,11 @@ class _Kernel:
             touched = self._touched(numbers, (grid[0], grid[1], grid[2]), block, bytes_)
             return [each.count for each in touched.values()] if touched else None
 
-        count, before, stable = 1, counts(1), 0
+        count, before, stable = 1, counts(1) if (axis, block) not in self._endless else None, 0
         while before is not None and stable < 2:
             count *= 2
-            if count > limit:
+            if count > limit or (count > _FEW and not stable and self._cost > _EXPENSIVE):
+                self._endless.add((axis, block))
                 return None
             now = counts(count)
             before, stable = now, stable + 1 if now == before else 0
@@ -561,57 +759,58 @@ class _Kernel:
                     if all(_value(text, each, block) == count for each, count in zip(choices, counts, strict=True)):
                         yield text
 
-    def _links(self, axis: str, block: Triple, products: bool) -> Iterator[str]:
-        """The grids that an axis may have along which nothing is compared with the number of blocks."""
+    def _links(self, axis: str, block: Triple, products: bool, is_only: bool) -> Iterator[str]:
+        """The grids that an axis may have along which nothing is compared with the number of blocks; more of them if it
+        ``is_only`` one.
+        """
         along = block[_AXES.index(axis)]
         for size in (3, 2) if products else ():
             for names in itertools.combinations(self._numbers, size):
                 yield f"ceil({'*'.join(names)}/{along})"
         for name in self._numbers:
             yield from dict.fromkeys((f"ceil({name}/{along})" if along > 1 else name, name))
-            if (threads := math.prod(block)) != along:
+            if is_only and (threads := math.prod(block)) != along:
                 yield f"ceil({name}/{threads})"
+            if is_only:
+                yield f"ceil({name}/{2 * along})"
 
     def _shapes(
-        self, choices: Sequence[Numbers], block: Triple, grid: Mapping[str, str], free: Sequence[str], shared: str
+        self,
+        choices: Sequence[Numbers],
+        block: Triple,
+        grid: Mapping[str, str],
+        free: Sequence[str],
+        shared: str,
+        is_exact: bool,
     ) -> Probed | None:
-        """The shapes that fit what is touched with this grid, in which ``free`` are extents of their own."""
+        """The shapes that fit what is touched with this grid, in which ``free`` are extents of their own; if they have
+        to be ``exact``, none is larger than what is touched.
+        """
         scopes = [{**each, **{name: 2 + i + j for i, name in enumerate(free)}} for j, each in enumerate(choices)]
         blocks = tuple(grid.get(axis, "1") for axis in _AXES)
-        runs = []
-        for scope in scopes:
-            at, bytes_ = _at(blocks, scope), _value(shared or "0", scope, block)
-            several = [self._touched(scope, at, block, bytes_, ("", data)) for data in _DATA]
-            if not (done := [touched for touched in several if touched]) or len(done) < len(_DATA):
+        names, runs = [*free, *self._numbers], list[dict[str, _Touched]]()
+        fits = dict[str, _Fit]()
+        for count, scope in enumerate(scopes, 1):
+            run = self._run(scope, _at(blocks, scope), block, _value(shared or "0", scope, block))
+            if run is None:
                 return None
-            joined = {name: _joined([touched[name] for touched in done]) for name in done[0]}
-            # What is behind a mask of zeros: what else there is may depend on what is no mask, but places.
-            if not all(each.end for each in joined.values()):
-                more = self._touched(scope, at, block, bytes_, (_EVERY, 1)) or {}
-                joined |= {name: more[name] for name in more if not joined[name].end}
-            runs.append(joined)
-        names = [*free, *self._numbers]
-        shapes, loose, whole, where = {}, [], set(), dict[str, None]()
-        for i, each in enumerate(self._args):
+            runs.append(run)
+            if count in (2, len(scopes)):  # what two choices do not allow, no further ones do
+                for each in self._args:
+                    fit = self._fitting(each, runs, scopes, names, block, blocks, is_exact) if each.is_pointer else None
+                    if each.is_pointer and fit is None:
+                        self._odd = self._odd or {each.name}
+                        return None
+                    if fit:
+                        fits[each.name] = fit
+        whole = set()
+        for each in self._args:
             if not each.is_pointer:
                 continue
-            ends = [run[each.name].end for run in runs]
-            unused = (i, 0) not in self._uses and not any(ends)
-            grids = [text for text in blocks if text.startswith("ceil")]
-            fit: _Fit | None
-            if layout := self._layouts.get(each.name):
-                sizes = [math.prod(scope.get(name, 0) for name in layout.dims) for scope in scopes]
-                fit = _Fit(layout.dims) if sizes == ends else None
-            else:
-                fit = _Fit(("1",)) if unused else _fit(ends, scopes, names, block, grids)
-            if fit is None:
-                return None
-            shapes[each.name] = " ".join(fit.dims)
-            loose += [each.name] * fit.loose
-            where |= dict.fromkeys([fit.where] if fit.where else ())
-            size = each.dtype.itemsize
-            written = [run[each.name].written for run in runs]
-            if not (fit.loose or fit.where) and written == [end * size for end in ends]:
+            fit, size = fits[each.name], each.dtype.itemsize
+            if not (fit.loose or fit.where) and all(
+                run[each.name].written == run[each.name].end * size for run in runs
+            ):
                 whole.add(each.name)
         last = max((i for i, text in enumerate(blocks) if text != "1"), default=0)
         dims = tuple(block[: max((i for i in range(3) if block[i] > 1), default=0) + 1])
@@ -621,9 +820,46 @@ class _Kernel:
             for i, stride in enumerate(layout.strides)
         }
         return Probed(
-            shapes, blocks[: last + 1], dims, "", shared, tuple(where), frozenset(whole),
-            loose=tuple(loose), distances=distances,
-        )  # fmt: skip
+            {name: " ".join(fit.dims) for name, fit in fits.items()},
+            blocks[: last + 1],
+            dims,
+            shared=shared,
+            where=tuple(dict.fromkeys(fit.where for fit in fits.values() if fit.where)),
+            whole=frozenset(whole),
+            loose=tuple(name for name, fit in fits.items() if fit.loose),
+            distances=distances,
+        )
+
+    def _run(self, scope: Numbers, at: Triple, block: Triple, shared: int) -> dict[str, _Touched] | None:
+        """What launches with all data touch; None if one has a fault."""
+        several = [self._touched(scope, at, block, shared, fill) for fill in self._fills]
+        if not (done := [touched for touched in several if touched]) or len(done) < len(several):
+            return None
+        joined = {name: _joined([touched[name] for touched in done]) for name in done[0]}
+        # What is behind a mask of zeros: what else there is may depend on what is no mask, but places.
+        if not all(each.end for each in joined.values()):
+            more = self._touched(scope, at, block, shared, _Fill(whole=1)) or {}
+            joined |= {name: more[name] for name in more if not joined[name].end}
+        return joined
+
+    def _fitting(
+        self,
+        one: Given,
+        runs: Sequence[Mapping[str, _Touched]],
+        scopes: Sequence[Numbers],
+        names: Sequence[str],
+        block: Triple,
+        blocks: Sequence[str],
+        is_exact: bool,
+    ) -> _Fit | None:
+        """The dims of a tensor that fit what these runs touched of it."""
+        scopes, ends = scopes[: len(runs)], [run[one.name].end for run in runs]
+        if layout := self._layouts.get(one.name):
+            sizes = [math.prod(scope.get(name, 0) for name in layout.dims) for scope in scopes]
+            return _Fit(layout.dims) if sizes == ends else None
+        if one.key not in self._uses and not any(ends):
+            return _Fit(("1",))
+        return _fit(ends, scopes, names, block, [text for text in blocks if text.startswith("ceil")], is_exact)
 
 
 @dataclass(frozen=True)
@@ -649,38 +885,38 @@ def _fit(
     names: Sequence[str],
     block: Triple = (1, 1, 1),
     grids: Sequence[str] = (),
+    is_exact: bool = False,
 ) -> _Fit | None:
-    """The dims that have these numbers of elements; None if nothing near does."""
+    """The dims that have these numbers of elements; None if nothing does, or nothing near, unless it is ``exact``."""
     if not any(ends):
         return None
     factors = dict.fromkeys((*_FACTORS, *block, math.prod(block), math.prod(block) // 32))
-    near: tuple[int, _Fit] | None = None
-    for size in range(5):
-        for chosen in itertools.combinations_with_replacement(names, size):
-            products = [math.prod(scope[name] for name in chosen) for scope in scopes]
-            for factor in factors:
-                sizes = [factor * product for product in products]
-                last = (f"{factor}*{chosen[-1]}" if factor > 1 else chosen[-1]) if chosen else str(factor)
-                fit = _Fit((*chosen[:-1], last))
-                if sizes == list(ends):
-                    return fit
-                over = sum(sizes) - sum(ends)
-                if factor > _LOOSE or len({*chosen}) < size or over > sum(ends):
-                    continue
-                if all(map(operator.ge, sizes, ends)) and (near is None or over < near[0]):
-                    near = over, replace(fit, loose=True)
-            for more in (1, -1, 2) if size == 1 else ():
-                if [product + more for product in products] == list(ends):
-                    return _Fit((f"{chosen[0]}{more:+}",))
+    products = [
+        (chosen, [math.prod([scope[name] for name in chosen]) for scope in scopes])
+        for size in range(5)
+        for chosen in itertools.combinations_with_replacement(names, size)
+    ]
+    for chosen, sizes in products:
+        factor = ends[0] // max(1, sizes[0])
+        if factor in factors and [factor * each for each in sizes] == [*ends]:
+            return _Fit(_dims(chosen, factor))
+        for more in (1, -1, 2) if len(chosen) == 1 else ():
+            if [each + more for each in sizes] == [*ends]:
+                return _Fit((f"{chosen[0]}{more:+}",))
     for one, other in itertools.permutations(names, 2):
         for sign, more in itertools.product("+-", (0, -1, 1)):
             text = f"{one}{sign}{other}{f'{more:+}' if more else ''}"
             sums = [scope[one] + (scope[other] if sign == "+" else -scope[other]) + more for scope in scopes]
-            for size in range(1 if more else 3):
-                for chosen in itertools.combinations(names, size):
-                    products = [math.prod(scope[name] for name in chosen) for scope in scopes]
-                    if [one * other for one, other in zip(sums, products, strict=True)] == list(ends):
-                        return _Fit((text, *chosen))
+            if not sums[0] or ends[0] % sums[0]:
+                continue
+            for chosen, sizes in products:
+                is_short = len({*chosen}) == len(chosen) <= (0 if more else 2)
+                if is_short and [sum * size for sum, size in zip(sums, sizes, strict=True)] == [*ends]:
+                    return _Fit((text, *chosen))
+    for name in names:
+        behind = {end - scope[name] for end, scope in zip(ends, scopes, strict=True)}
+        if len(behind) == 1 and 0 < min(behind) <= _BEHIND and len({*ends}) > 1:
+            return _Fit((f"{name}+{min(behind)}",))
     for stride in filter(STRIDE.fullmatch, names):
         for rows, cols in itertools.permutations([name for name in names if name != stride], 2):
             if [(scope[rows] - 1) * scope[stride] + scope[cols] for scope in scopes] == list(ends):
@@ -692,7 +928,30 @@ def _fit(
         return parts
     if len({*ends}) == 1 < len(ends):
         return _Fit((str(ends[0]),))
-    return near[1] if near else None
+    return None if is_exact else _near(ends, products, [factor for factor in factors if factor <= _LOOSE])
+
+
+def _dims(chosen: Sequence[str], factor: int) -> tuple[str, ...]:
+    """The dims with a product of names, times a number."""
+    last = (f"{factor}*{chosen[-1]}" if factor > 1 else chosen[-1]) if chosen else str(factor)
+    return (*chosen[:-1], last)
+
+
+def _near(
+    ends: Sequence[int], products: Iterable[tuple[tuple[str, ...], Sequence[int]]], factors: Sequence[int]
+) -> _Fit | None:
+    """The dims that are the least larger than what was found, at most twice as large."""
+    found: tuple[int, _Fit] | None = None
+    for chosen, sizes in products:
+        if len({*chosen}) < len(chosen):
+            continue
+        for factor in factors:
+            over = factor * sum(sizes) - sum(ends)
+            if over > sum(ends) or (found and over >= found[0]):
+                continue
+            if all(factor * size >= end for size, end in zip(sizes, ends, strict=True)):
+                found = over, _Fit(_dims(chosen, factor), loose=True)
+    return found[1] if found else None
 
 
 def _fit_of_parts(ends: Sequence[int], scopes: Sequence[Numbers], names: Sequence[str], block: Triple) -> _Fit | None:
@@ -732,6 +991,11 @@ def _joined(several: Sequence[_Touched]) -> _Touched:
     """The most that any of several launches reached, and the least that all of them wrote."""
     ends, reads, writes = zip(*((each.end, each.read, each.written) for each in several), strict=True)
     return _Touched(max(ends), max(reads), min(writes))
+
+
+def _several(names: Collection[str]) -> str:
+    *others, last = sorted(names)
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _value(text: str, numbers: Numbers, block: Triple) -> int:

@@ -11,7 +11,7 @@ import re
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from keyword import iskeyword
 from pathlib import PurePath
 
@@ -19,12 +19,14 @@ from parity.cli.probing import FREE, Given, Probed
 from parity.codeobject import Argument, Kernel, spelled, unqualified
 from parity.dtypes import NUMBERS
 from parity.expression import FUNCTIONS
+from parity.toolchain.host_launches import HostLaunch
 from parity.toolchain.ptx_dataflow import Flow
+from parity.toolchain.structures import Field, Structures
 
 __all__ = ["Probe", "Skeleton", "case_file", "skeletons"]
 
-Probe = Callable[[Sequence[Given], Flow], Probed | None]
-"""Tells what launches of a kernel show, of its arguments in order."""
+Probe = Callable[[Sequence[Given], Flow], Probed | str]
+"""Tells what launches of a kernel show, of its arguments in order, or why they show nothing."""
 
 C_TYPES: Mapping[str, str] = {
     "float": "f32",
@@ -79,6 +81,15 @@ UNEXPLAINED = 3
 """Whole numbers of a kernel that nothing depends on, from which on too little is known of it to guess."""
 _DRAWN = "(1, 2, 3, 7, 33, 300)"
 """The choices for an extent that is no dim of a tensor with data."""
+_PLACES = ("index", "ramp", "repeat")
+"""The data of tensors whose elements are places."""
+_BOUNDS: Mapping[str, tuple[str, ...]] = {
+    "offsets": ("offsets",),
+    "size": ("index", "repeat"),
+    "mask": ("-1..2",),
+    "order": ("permutation",),
+}
+"""The data of tensors by what their elements bound."""
 _COMPLETE = "Say shapes=, grid= and block= as the host has them, and take the # away."
 _LAUNCH = "a guess: the host's; say grid= and shapes= if not a thread per element"
 _FREE = frozenset(FREE.values())
@@ -91,7 +102,8 @@ class Taken:
     """An argument: its dtype and whether it may be written are unknown (empty, None) of a kernel of C linkage.
 
     What PTX shows is None without it: ``is_input`` of what a pointer leads to. ``lanes`` are the elements that are
-    accessed at once; ``is_vector`` says that the type is one of so many.
+    accessed at once; ``is_vector`` says that the type is one of so many. ``key`` is the argument's place, and the byte
+    in it for a field of the structure ``inside``.
     """
 
     name: str
@@ -102,13 +114,17 @@ class Taken:
     is_input: bool | None = None
     lanes: int = 1
     is_vector: bool = False
+    is_bool: bool = False
+    key: tuple[int, int] = (0, 0)
+    inside: str = ""
 
 
 @dataclass(frozen=True)
 class Signature:
     """A kernel with its type variables taken out of the name; ``types`` are what they stand for, as spelled.
 
-    ``shares`` says that threads of a block share memory.
+    ``shares`` says that threads of a block share memory. ``structs`` are the bytes of arguments whose fields stand
+    among ``args``, ``launches`` what the host does.
     """
 
     pattern: str
@@ -118,18 +134,21 @@ class Signature:
     flow: Flow | None = None
     probe: Probe | None = None
     shares: bool = False
+    structs: Mapping[str, int] = field(default_factory=dict)
+    launches: tuple[HostLaunch, ...] = ()
 
 
 @dataclass(frozen=True)
 class Skeleton:
     """The declaration of an op, or a comment if its ``name`` is empty: then there is nothing to declare.
 
-    ``question`` says what of it could not be told.
+    ``question`` says what of it could not be told, ``launched`` how the host launches it, and where.
     """
 
     name: str
     text: str
     question: str = ""
+    launched: str = ""
 
 
 def case_file(source: PurePath, ops: Iterable[Skeleton], asked: Mapping[str, str]) -> str:
@@ -139,7 +158,9 @@ def case_file(source: PurePath, ops: Iterable[Skeleton], asked: Mapping[str, str
         text = each.text
         if reason := asked.get(each.name, each.question):
             lines = [line if line.startswith("#") else f"# {line}" for line in text.splitlines()]
-            texts.append("\n".join((lines[0], *_wrapped(f"# To be completed: {reason}. {_COMPLETE}"), *lines[1:])))
+            host = _wrapped(f"# The host launches it in {each.launched}") if each.launched else []
+            told = _wrapped(f"# To be completed: {reason.rstrip('.')}. {_COMPLETE}")
+            texts.append("\n".join((lines[0], *told, *host, *lines[1:])))
         else:
             texts.append(text)
     head = f'"""{source.name}: what its kernels compute, and how they are called. Written by parity init."""'
@@ -152,16 +173,20 @@ def skeletons(
     kernels: Iterable[Kernel],
     flows: Mapping[str, Flow] | None = None,
     probes: Mapping[str, Probe] | None = None,
+    structures: Structures | None = None,
+    launches: Mapping[str, Sequence[HostLaunch]] | None = None,
 ) -> list[Skeleton]:
     """An op for each kernel of a file; those that differ only in their dtypes are one.
 
     ``flows`` are what PTX shows of kernels, and ``probes`` what launches do, by symbol. Without them, which pointers
-    are written, and what numbers mean, is a guess from names, and said to be one.
+    are written, and what numbers mean, is a guess from names, and said to be one. ``structures`` are those of the
+    sources, ``launches`` those of the host by the kernel's bare name.
     """
     groups: dict[tuple[str, tuple[str, ...]], list[Signature]] = {}
     for kernel in kernels:
         probe = probes.get(kernel.name, _none) if probes is not None else None
-        one = _signature(kernel, (flows or {}).get(kernel.name), probe)
+        host = (launches or {}).get(unqualified((spelled(kernel.name) or (kernel.name,))[0]), ())
+        one = replace(_signature(kernel, (flows or {}).get(kernel.name), probe, structures), launches=tuple(host))
         groups.setdefault((one.pattern, tuple(each.name for each in one.args)), []).append(one)
     name = re.sub(r"\W+", "_", module)
     place = "" if source.as_posix() == f"{name}.cu" else source.as_posix()
@@ -177,15 +202,16 @@ def skeletons(
     return found
 
 
-def _none(given: Sequence[Given], flow: Flow) -> None:
+def _none(given: Sequence[Given], flow: Flow) -> str:
     """The probe of a kernel of which there is no PTX."""
+    return ""
 
 
 def _wrapped(text: str) -> list[str]:
     return textwrap.wrap(text, 120, subsequent_indent="#   ", break_long_words=False)
 
 
-def _signature(kernel: Kernel, flow: Flow | None, probe: Probe | None) -> Signature:
+def _signature(kernel: Kernel, flow: Flow | None, probe: Probe | None, structures: Structures | None) -> Signature:
     names = spelled(kernel.name) or (kernel.name,)
     pattern, types = names[0], list[str]()
     if match := _TEMPLATE.fullmatch(pattern):
@@ -196,26 +222,37 @@ def _signature(kernel: Kernel, flow: Flow | None, probe: Probe | None) -> Signat
             pattern, types = match[1], [match[2], *types]
         pattern += "".join(f"_{{{variable}}}" for variable in _variables(len(types)))
     declared = _types_of(names[1]) if len(names) > 1 else []
-    args = []
+    args, structs = list[Taken](), dict[str, int]()
     for i, argument in enumerate(kernel.args):
         c_type = declared[i] if len(declared) == len(kernel.args) else ""
-        is_written = None if not c_type else "const" not in c_type
-        is_pointer = argument.kind != "by_value"
-        dtype, lanes = _dtype(c_type)
-        taken = Taken(
-            _name(argument, i), dtype, argument.size, is_pointer, is_written, lanes=lanes, is_vector=lanes > 1
-        )
-        args.append(_seen(taken, i, flow, [_name(each, k) for k, each in enumerate(kernel.args)], c_type))
-    shown = f"{names[-1]}({', '.join(each.name for each in args)})" if len(names) == 1 else names[-1]
+        name, is_pointer = _name(argument, i), argument.kind != "by_value"
+        fields = structures.fields(c_type, argument.size) if structures and not is_pointer else ()
+        if len(fields) > 1:
+            structs[name] = argument.size
+        inside = name if name in structs else ""
+        for each in fields if inside else (Field(name, c_type, 0, argument.size),):
+            is_written = None if not c_type or inside else "const" not in c_type
+            dtype, lanes = _dtype(each.c_type)
+            is_bool = _bare(each.c_type) == "bool"
+            taken = Taken(
+                each.name, dtype, each.size, is_pointer or "*" in each.c_type, is_written, None, lanes, lanes > 1,
+                is_bool, (i, each.offset), inside,
+            )  # fmt: skip
+            args.append(_seen(taken, flow, len(kernel.args), each.c_type))
+    twice = {name for name, count in Counter(each.name for each in args).items() if count > 1}
+    twice |= {"x", "y", "z", "w"}  # a vector's
+    args = [replace(e, name=f"{e.inside}_{e.name}") if e.inside and e.name in twice else e for e in args]
+    given = ", ".join(dict.fromkeys(each.inside or each.name for each in args))
+    shown = f"{names[-1]}({given})" if len(names) == 1 else names[-1]
     shares = kernel.lds_bytes > 0 or any(each.kind == "hidden_dynamic_lds_size" for each in kernel.hidden)
-    return Signature(pattern, tuple(types), tuple(args), shown, flow, probe, shares)
+    return Signature(pattern, tuple(types), tuple(args), shown, flow, probe, shares, structs)
 
 
-def _seen(taken: Taken, place: int, flow: Flow | None, names: list[str], c_type: str) -> Taken:
-    """The argument with what PTX shows of it."""
-    if flow is None or len(flow.types) != len(names) or (place, 0) in flow.escaped:
+def _seen(taken: Taken, flow: Flow | None, count: int, c_type: str) -> Taken:
+    """The argument, of so many, with what PTX shows of it."""
+    if flow is None or len(flow.types) != count or taken.key in flow.escaped:
         return taken
-    use, bound, of = flow.uses.get((place, 0)), flow.bounds.get((place, 0)), flow.types[place]
+    use, bound, of = flow.uses.get(taken.key), flow.bounds.get(taken.key), flow.types[taken.key[0]]
     if use is None and not ("*" in c_type or (taken.is_pointer and of in ("u64", "b64") and bound is None)):
         return replace(
             taken,
@@ -251,9 +288,14 @@ def _types_of(signature: str) -> list[str]:
     return [part.strip() for part in inside.split(",")] if "<" not in inside else []
 
 
+def _bare(c_type: str) -> str:
+    """The type that a pointer leads to, or the type of a value."""
+    return " ".join(re.sub(r"\bconst\b|\bvolatile\b|\*|\b__restrict__\b", "", c_type).split())
+
+
 def _dtype(c_type: str) -> tuple[str, int]:
     """The dtype of a type of C, or of the elements of a vector, and their number."""
-    bare = " ".join(re.sub(r"\bconst\b|\bvolatile\b|\*|\b__restrict__\b", "", c_type).split())
+    bare = _bare(c_type)
     if (vector := _VECTOR.fullmatch(bare)) and vector[1] in VECTORS:
         return VECTORS[vector[1]], int(vector[2])
     return C_TYPES.get(bare, ""), 1
@@ -275,7 +317,8 @@ def _op(module: str, source: str, title: str, alike: list[Signature]) -> Skeleto
     outputs = {name: kind for name, kind in others.items() if name not in updated}
     updates = {name: kind for name, kind in others.items() if name in updated}
     lanes = max(each.lanes for each in pointers)
-    probed = _probed(one, of)
+    told = _probed(one, of)
+    probed = told if isinstance(told, Probed) else None
     if probed:  # what is not written as a whole has to be there before
         updates |= {name: kind for name, kind in outputs.items() if name not in probed.whole}
         outputs = {name: kind for name, kind in outputs.items() if name in probed.whole}
@@ -285,6 +328,7 @@ def _op(module: str, source: str, title: str, alike: list[Signature]) -> Skeleto
         shapes = {name: str(each.count) for name, each in tables.items()}
         probed = replace(probed, shapes={**probed.shapes, **shapes})
     call = _told(one, of, probed, inputs, updates) if probed else _guessed(one, of, lanes, bool(inputs or updates))
+    words, structs = _structured(one, call.words)
     given = (*inputs, *call.params)
     guess_of_roles = "" if is_seen else "  # a guess: written; updates= are read as well"
     usual = next((kind for kind in others.values() if kind in NUMBERS), "f32")
@@ -298,7 +342,8 @@ def _op(module: str, source: str, title: str, alike: list[Signature]) -> Skeleto
         f'    kernel="{one.pattern}",',
         f"    types={_tuple(types)},",
         *([f"    spelling={_mapping(spelling)},"] if spelling else []),
-        f'    args="{" ".join(call.words)}",',
+        f'    args="{" ".join(words)}",',
+        *([f"    structs={_mapping(structs)},"] if structs else []),
         *call.shapes,
         *(['    strides="aligned",'] if lanes > 1 else _layouts(probed, {*outputs, *updates}) if probed else []),
         *(["    writes=True,"] * (not (inputs or updates))),
@@ -320,12 +365,14 @@ def _op(module: str, source: str, title: str, alike: list[Signature]) -> Skeleto
         f"    # reference=...,  # a function of {', '.join(given) or 'nothing'}; none: CUDA's side judges",
         ")",
     ]
-    question = "" if probed or not one.probe or "info" in call.words else "no launch tells its shapes"
+    question = told if isinstance(told, str) else ""
     if probed and len(idle := [each.name for each in one.args if _is_idle(each, of, probed)]) >= UNEXPLAINED:
         question = f"no launch tells what {', '.join(idle)} are"
     if unknown:
         question = f"the host fills __constant__ {', '.join(unknown)}, so say symbols="
-    return Skeleton(f"{module}.{title}", "\n".join(part for line in lines for part in _short(line)), question)
+    return Skeleton(
+        f"{module}.{title}", "\n".join(part for line in lines for part in _short(line)), question, _host(one)
+    )
 
 
 @dataclass(frozen=True)
@@ -365,6 +412,30 @@ class _Call:
     launch: list[str]
 
 
+def _structured(one: Signature, words: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """The words of the kernel's arguments, and those of each structure: its fields, with what lies between them."""
+    outside, structs, ends = list[str](), dict[str, list[str]](), Counter[str]()
+    for each, word in zip(one.args, words, strict=True):
+        if not (name := each.inside):
+            outside.append(word)
+            continue
+        if name not in structs:
+            outside.append(name)
+        of = structs.setdefault(name, [])
+        of += _gap(len(of), ends[name] + -ends[name] % each.size, each.key[1])
+        of.append(word)
+        ends[name] = each.key[1] + each.size
+    for name, of in structs.items():
+        widest = max(each.size for each in one.args if each.inside == name)
+        of += _gap(len(of), ends[name] + -ends[name] % widest, one.structs[name])
+    return outside, {name: " ".join(of) for name, of in structs.items()}
+
+
+def _gap(number: int, at: int, end: int) -> list[str]:
+    """Fields that fill what an alignment leaves, which is more than that of the field behind it."""
+    return [f"gap_{number}_{i}:i32=0" for i in range((end - at) // 4)] if at < end else []
+
+
 def _guessed(one: Signature, of: Mapping[str, str], lanes: int, has_inputs: bool) -> _Call:
     """The call of a kernel of which only names are known."""
     words, params = [], {}
@@ -383,7 +454,7 @@ def _guessed(one: Signature, of: Mapping[str, str], lanes: int, has_inputs: bool
     extent = "n" if lanes == 1 else f"{lanes}*n"
     told = "; ".join(f"{name}: {extent}" for name in pointers)
     shaped = [] if has_inputs and lanes == 1 else [f'    shapes="{told}",  # a guess']
-    return _Call(words, params, shaped, [f"    block={_block(one.flow)},  # {_LAUNCH}"])
+    return _Call(words, params, shaped, [f"    block={_block(one)},  # {_LAUNCH}"])
 
 
 def _told(
@@ -401,14 +472,16 @@ def _told(
     # A thread per element, whatever the rank.
     is_plain = probed.grid in ((f"ceil({extent}/{threads})",), ("1",)) and len(probed.block) == 1
     is_plain = is_plain and bool(inputs or updates) and extent.isidentifier()
-    is_plain = is_plain and not (drawn or probed.where or probed.threads or probed.shared or probed.indices)
+    is_plain = is_plain and not (
+        drawn or probed.where or probed.threads or probed.shared or probed.indices or probed.bounds
+    )
     idle = [each for each in one.args if _is_idle(each, of, probed)]
     # What grows with the square of a number, or has it many times, is slow soon.
     twice = [dim for each in probed.shapes.values() for dim, count in Counter(each.split()).items() if count > 1]
     many = [match[2] for each in probed.shapes.values() for match in _MANY.finditer(each)]
     words, params = [], dict.fromkeys(sorted(set(drawn) & _FREE), "i32")
     few = {**dict.fromkeys(twice, "(1, 2, 3, 7, 33, 64)"), **dict.fromkeys(many, "(1, 2, 3, 7)")}
-    choices = {**drawn, **few, **probed.choices}
+    choices = {**drawn, **few, **probed.choices, **_masks(probed)}
     for each in one.args:
         kind, name = of[each.name], _safe(each.name)
         if name in probed.names:
@@ -429,24 +502,48 @@ def _told(
         else:
             words.append(name)
             params[name] = kind
-            if each in idle and kind in NUMBERS:
-                choices[name] = "(1, 2, 7)"
+            if each.is_bool:
+                choices[name] = "(0, 1)"
+            elif each in idle and kind in NUMBERS:
+                choices.setdefault(name, "(1, 2, 7)")
     told = "; ".join(f"{name}: {shape}" for name, shape in probed.shapes.items())
     lines = [] if is_plain else _text("shapes", told)
+    # A size of nothing is left out: what is not written then is no output.
     where = (*probed.where, *(f"{places} > 0" for places in probed.indices.values()))
+    where += tuple(f"{each.bound} > 0" for each in probed.bounds.values() if each.use == "offsets")
+    data: dict[str, tuple[str, ...]]
+    data = {each.name: ("0..1",) for each in one.args if each.is_bool and each.is_pointer and each.name in filled}
+    data |= dict.fromkeys(probed.indices, _PLACES) | dict.fromkeys(probed.distinct, _BOUNDS["order"])
+    data |= {name: _BOUNDS[each.use] for name, each in probed.bounds.items()}
+    for name in sorted(probed.distinct):
+        count, most = probed.shapes[name].replace(" ", "*"), probed.indices[name]
+        where += (f"{count} <= {most}",)
+        if count.isidentifier() and most not in told_by - {f"{name}_range"} and most != count:
+            choices[most] = f'("{count}", "{count}+1", "2*{count}")'
+    indices = dict(probed.indices)
+    for name, supposed in probed.bounds.items():
+        if supposed.use != "mask":
+            indices[name] = f"{supposed.bound}+1" if supposed.bound else probed.shapes[name].replace(" ", "*")
     lines += _text("where", " and ".join(where)) if where else []
     if choices:
         told_choices = ", ".join(f'"{name}": {each}' for name, each in choices.items())
         lines.append(f"    choices={{{told_choices}}},")
-    if probed.indices:
-        places = ", ".join(f'"{name}": ("index", "ramp", "repeat")' for name in probed.indices)
-        lines += [f"    indices={_mapping(probed.indices)},  # a guess", f"    data={{{places}}},"]
+    if indices:
+        lines.append(f"    indices={_mapping(indices)},  # a guess")
+    if data:
+        told_data = ", ".join(f'"{name}": {_tuple(streams)}' for name, streams in data.items())
+        lines.append(f"    data={{{told_data}}},")
     is_usual = is_plain or (probed.grid == ("1",) and one.flow is not None and one.flow.strided)
     grid = [] if is_usual else [f'    grid="{", ".join(probed.grid)}",  # a guess']
     block = str(threads) if len(probed.block) == 1 else f'"{", ".join(map(str, probed.block))}"'
     block = f'"{probed.threads}"' if probed.threads else block
     shared = [f'    shared="{probed.shared}",  # a guess'] * bool(probed.shared)
     return _Call(words, params, lines, [*grid, f"    block={block},  # {_LAUNCH if is_plain else 'a guess'}", *shared])
+
+
+def _masks(probed: Probed) -> dict[str, str]:
+    """The choices for numbers that elements are compared with."""
+    return {each.bound: "(0, 1, 2)" for each in probed.bounds.values() if each.use == "mask"}
 
 
 def _layouts(probed: Probed, written: set[str]) -> list[str]:
@@ -522,18 +619,20 @@ def _may_be(argument: Taken, dtype: str, varies: bool) -> bool:
     return size in (0, NUMBERS[dtype].itemsize)
 
 
-def _probed(one: Signature, of: Mapping[str, str]) -> Probed | None:
-    """The facts that launches tell of a kernel; None if nothing can be launched, or if it does not tell."""
-    if one.probe is None or one.flow is None or any(each.name == "info" for each in one.args):
-        return None
+def _probed(one: Signature, of: Mapping[str, str]) -> Probed | str:
+    """The facts that launches tell of a kernel, or why they do not; empty if none are asked."""
+    if one.probe is None or any(each.name == "info" for each in one.args):
+        return ""
+    if one.flow is None:
+        return "CUDA's side does not compile here (parity build says why), so nothing of it was executed"
     types = dict(zip(_variables(len(one.types)), one.types, strict=True))
     given = []
     for each in one.args:
         kind = types.get(of[each.name], of[each.name])
         found = NUMBERS.get(SUFFIXES.get(kind, kind))
         if found is None:
-            return None
-        given.append(Given(each.name if each.is_pointer else _safe(each.name), found, each.is_pointer))
+            return f"the sources here do not tell the fields of {each.name}, {each.size} bytes: say them in structs="
+        given.append(Given(each.name if each.is_pointer else _safe(each.name), found, each.is_pointer, each.key))
     return one.probe(given, one.flow)
 
 
@@ -552,9 +651,21 @@ def _is_whole(number: Taken, of: Mapping[str, str]) -> bool:
     return not number.is_pointer and kind in NUMBERS and not NUMBERS[kind].is_float
 
 
-def _block(flow: Flow | None) -> int:
-    """Threads of a block: those of the launch bounds, if they are fewer than usual."""
-    return min(256, math.prod(flow.threads)) if flow and flow.threads else 256
+def _block(one: Signature) -> str:
+    """Threads of a block: those of a launch that are numbers, else of launch bounds, if they are fewer than usual."""
+    for launch in one.launches:
+        if all(isinstance(size, int) for size in launch.block):
+            sizes = ", ".join(map(str, launch.block))
+            return sizes if len(launch.block) == 1 else f'"{sizes}"'
+    return str(min(256, math.prod(one.flow.threads)) if one.flow and one.flow.threads else 256)
+
+
+def _host(one: Signature) -> str:
+    """The place and the text of the first launch that the host makes; empty if none is known."""
+    if not one.launches:
+        return ""
+    first = one.launches[0]
+    return f"{first.path}:{first.at}, as {textwrap.shorten(first.text, 300)}"
 
 
 def _written(pointers: list[Taken]) -> set[str]:

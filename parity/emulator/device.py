@@ -277,11 +277,14 @@ class Device:
         cells = np.arange(first, last)
         for traces, size in zip(self._traces, _CELLS, strict=True):
             # The words of a cell: the ordinals of who wrote, of two who read, and of who accessed a part.
-            words = traces.view(np.uint32).reshape(-1, _CELL // 4)[cells][:, [2, 4, 0, 6]] > self._earlier
+            words = traces.view(np.uint32).reshape(-1, _CELL // 4)
+            words = words[first:last] if size == _CELLS[0] else words[cells]
+            touched = np.flatnonzero(np.logical_or.reduce([words[:, word] > self._earlier for word in (2, 4, 0, 6)]))
+            cells, later = cells[touched], words[touched][:, [2, 4, 0, 6]] > self._earlier
             places = (cells * size - first * _CELLS[0])[:, None] + np.arange(size)
-            found[0, places], found[1, places] = (words[:, :1] | words[:, 1:2]), words[:, 2:3]
+            found[0, places], found[1, places] = (later[:, :1] | later[:, 1:2]), later[:, 2:3]
             parts = size // _CELLS[min(_CELLS.index(size) + 1, len(_CELLS) - 1)]
-            cells = (cells[words[:, 3]][:, None] * parts + np.arange(parts)).reshape(-1)
+            cells = (cells[later[:, 3]][:, None] * parts + np.arange(parts)).reshape(-1)
         return found[0, within], found[1, within]
 
     def _part(self, allocation: Allocation, offset: int, size: int | None) -> slice:

@@ -1,4 +1,6 @@
-"""Index streams: ids into a dim of a given extent, as endless and random-access as the data streams."""
+"""Index streams: ids into a dim of a given extent, as endless and random-access as the data streams; ``offsets`` ends
+with its tensor.
+"""
 
 from __future__ import annotations
 
@@ -74,10 +76,22 @@ def _sentinel(dtype: DType, index: Array, random: Array, extent: int) -> Array:
     return np.where(none, dtype.numpy.type(dtype.max), _index(dtype, index, mix(random), extent))
 
 
+def _offsets(dtype: DType, index: Array, random: Array, extent: int) -> Array:
+    """Where the rows of a sparse matrix begin, and the last one ends: from 0 up to ``extent - 1``, never descending.
+
+    One row in four is empty, and some are much longer than others.
+    """
+    lengths = np.where(field(random, 40, 2) == 0, 0, field(random, 0, 12).astype(np.int64) ** 2)
+    places = np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths[:-1])))[: len(index)]
+    total = int(places[-1]) if len(places) else 0
+    return (places * (extent - 1) // max(1, total)).astype(dtype.numpy)
+
+
 INDEX_STREAMS: dict[str, Callable[[DType, Array, Array, int], Array]] = {
     "ramp": _ramp,
     "index": _index,
     "repeat": _repeat,
     "sentinel": _sentinel,
     "permutation": _permutation,
+    "offsets": _offsets,
 }

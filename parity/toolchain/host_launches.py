@@ -11,13 +11,14 @@ import ast
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
 import tree_sitter
 
 from parity.files import below, text_of
 from parity.toolchain.host_syntax import syntax_tree
+from parity.toolchain.sources import included
 
 __all__ = ["HostLaunch", "HostTexts", "host_launches"]
 
@@ -45,8 +46,8 @@ _OPERATORS: Mapping[type[ast.AST], Callable[[int, int], int]] = {
 }  # fmt: skip
 _KERNEL = re.compile(r"__global__[^;{}]*?\b(\w+)\s*\(")
 _LAUNCHED = re.compile(r"\b(\w+)\s*(?:<[^;{}()]*>)?\s*<<<")
-_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^">\n]+)[">]', re.MULTILINE)
 _SUFFIXES = (".cu", ".cuh", ".cc", ".cpp", ".cxx", ".h", ".hpp", ".inl")
+_APART = re.compile(r"<< <|>> >(?=\s*\()")
 _DEEP = 8
 """Names that a name may lead through."""
 
@@ -56,41 +57,64 @@ class HostLaunch:
     """A launch of a kernel: ``template`` are its arguments in ``<>``, as they stand there.
 
     ``block`` are the threads along each axis and ``shared`` the bytes of dynamic shared memory: a number, the name of a
-    template argument, or None where the file does not tell.
+    template argument, or None where the file does not tell. ``text`` is the launch as it stands there, in one line;
+    ``at`` is the line where it begins, and ``path`` the file, from the project's folder.
     """
 
     kernel: str
     template: tuple[str, ...]
     block: tuple[int | str | None, ...]
     shared: int | str | None
+    text: str = ""
+    at: int = 0
+    path: str = ""
 
 
 class HostTexts:
     """The texts of a project's folder that may have launches."""
 
     def __init__(self, folder: Path) -> None:
-        self._texts = {path: text_of(path) for path in below(folder, *_SUFFIXES)}
+        self._folder = folder
+        # Some editors write << <grid, block>> >.
+        self._texts = {path: _APART.sub(_joined, text_of(path)) for path in below(folder, *_SUFFIXES)}
         self._launched = {path: {*_LAUNCHED.findall(text)} for path, text in self._texts.items() if "<<<" in text}
 
     def launches(self, path: Path) -> dict[str, tuple[HostLaunch, ...]]:
         """The launches of a file's kernels, by name: those of it and of its headers, or else those of other files."""
-        own, more = self._whole(path), dict[str, list[HostLaunch]]()
-        found = host_launches(own)
+        own, more = self.whole(path), dict[str, list[HostLaunch]]()
+        found = self._launches(path)
         kernels = set(_KERNEL.findall(own)) - set(found)
         for other, launched in self._launched.items():
             if other != path and kernels & launched:
-                for name, launches in host_launches(self._whole(other), own).items():
+                for name, launches in self._launches(other, own).items():
                     more.setdefault(name, []).extend(launches)
         return {**{name: tuple(launches) for name, launches in more.items() if name in kernels}, **found}
 
-    def _whole(self, path: Path) -> str:
+    def _launches(self, path: Path, others: str = "") -> dict[str, tuple[HostLaunch, ...]]:
+        """The launches of a file and its headers, with their places."""
+        begins, begin = [], 1
+        for one in self._files(path):
+            begins.append((begin, one))
+            begin += self._texts.get(one, "").count("\n") + 1
+
+        def placed(launch: HostLaunch) -> HostLaunch:
+            begin, one = [each for each in begins if each[0] <= launch.at][-1]
+            return replace(launch, at=launch.at - begin + 1, path=one.relative_to(self._folder).as_posix())
+
+        found = host_launches(self.whole(path), others)
+        return {name: tuple(map(placed, launches)) for name, launches in found.items()}
+
+    def whole(self, path: Path) -> str:
         """A file, and behind it the headers of the project that it includes."""
+        return "\n".join(self._texts.get(one, "") for one in self._files(path))
+
+    def _files(self, path: Path) -> list[Path]:
         files, names = [path], {path.name}
         for one in files:
-            wanted = {PurePath(name).name for name in _INCLUDE.findall(self._texts.get(one, ""))} - names
+            wanted = {PurePath(name).name for _, name in included(self._texts.get(one, ""))} - names
             files += [other for other in self._texts if other.name in wanted]
             names |= wanted
-        return "\n".join(self._texts.get(one, "") for one in files)
+        return files
 
 
 def host_launches(text: str, others: str = "") -> dict[str, tuple[HostLaunch, ...]]:
@@ -113,8 +137,15 @@ def host_launches(text: str, others: str = "") -> dict[str, tuple[HostLaunch, ..
         shared = known.value(parts[2], call.start_byte) if len(parts) > 2 else 0
         bare = name.rpartition("::")[2].strip()
         template = tuple(part.strip() for part in arguments.rstrip().removesuffix(">").split(",") if part.strip())
-        found.setdefault(bare, []).append(HostLaunch(bare, template, block, shared))
+        said, at = " ".join(_source(call).split()), call.start_point.row + 1
+        found.setdefault(bare, []).append(HostLaunch(bare, template, block, shared, said, at))
     return {name: tuple(launches) for name, launches in found.items()}
+
+
+def _joined(match: re.Match[str]) -> str:
+    """The same without the blank inside, as long as before."""
+    bare = match[0].replace(" ", "")
+    return bare.rjust(len(match[0])) if bare[0] == "<" else bare.ljust(len(match[0]))
 
 
 class _Names:

@@ -129,8 +129,12 @@ SAID = {
     ),
     "doubled": ("n:u32=numel", 'updates={"x": "f32"}'),
     "wrapped": ("# To be completed: the host fills __constant__ width, so say symbols=.",),
-    "sparse": ("# To be completed: no launch tells its shapes.",),
-    "far": ("# To be completed: guessed.far[f32](", "out-of-bounds read"),
+    "sparse": (
+        'shapes="begin: rows+1; cols: nnz; values: nnz; x: cols_range; y: rows"',
+        'indices={"cols": "cols_range", "begin": "nnz+1"}',
+        '"begin": ("offsets",)',
+    ),
+    "far": ("# To be completed: with what was guessed, CUDA's side fails in guessed.far[f32](", "out-of-bounds read"),
 }
 
 
@@ -143,15 +147,104 @@ def test_launches_tell_shapes_and_grid_and_what_they_do_not_tell_is_asked(parity
     (tmp_path / "src" / "guessed.cu").write_text(KERNELS)
     monkeypatch.chdir(tmp_path)
     made = parity("init", "--kernels", "src")
-    assert "12 of 15 ops are declared" in made.err and "guessed.sparse, guessed.far, guessed.wrapped" in made.err, (
-        made.err
-    )
+    assert "13 of 15 ops are declared" in made.err and "guessed.far, guessed.wrapped" in made.err, made.err
     parts = (tmp_path / "cases" / "guessed.py").read_text().replace("\n#   ", " ").split("\n\n")
     for kernel, said in SAID.items():
         text = next(part for part in parts if part.startswith((f"# {kernel}(", f"# {kernel}<")))
         assert not [each for each in said if each not in text], text
     result = parity("run", "--target", "gfx1100", "--examples", "3")
-    assert result.code == 0 and result.out.count("pass  3/3") == 12, result.out + result.err
+    assert result.code == 0 and result.out.count("pass  3/3") == 13, result.out + result.err
+
+
+TOLD_BY_DATA = """
+#include "graph.h"
+__global__ void spmv(Csr m, const float* x, float* y) {
+    int r = blockIdx.x * blockDim.x + threadIdx.x;
+    if (r >= m.n) return;
+    float sum = 0;
+    for (int i = m.row_ptr[r]; i < m.row_ptr[r + 1]; i++) sum += m.values[i] * x[m.cols[i]];
+    y[r] = sum;
+}
+__global__ void upto(const int* count, float* x, const float* y) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < *count) x[i] += y[i];
+}
+__global__ void expand(const int* level, const unsigned* begin, const unsigned* next, int* found, int now, int n) {
+    int v = blockIdx.x * blockDim.x + threadIdx.x;
+    if (v < n && level[v] == now)
+        for (unsigned e = begin[v]; e < begin[v + 1]; e++) atomicAdd(&found[next[e]], 1);
+}
+__global__ void scattered(const int* order, const double* x, double* y, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[order[i]] = x[i];
+}
+__global__ void moved(float3* at, Motion how, bool back, const bool* fixed, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n || fixed[i]) return;
+    float by = how.rate * how.steps * how.scale[1];
+    at[i].x += back ? -by * how.to.x : by * how.to.x;
+    at[i].z += how.to.w;
+}
+__global__ void halves(const float* x, float* sums, int n) {
+    __shared__ float part[128];
+    int i = blockIdx.x * 256 + threadIdx.x;
+    part[threadIdx.x] = (i < n ? x[i] : 0) + (i + 128 < n ? x[i + 128] : 0);
+    for (int s = 64; s; s /= 2) {
+        __syncthreads();
+        if (threadIdx.x < s) part[threadIdx.x] += part[threadIdx.x + s];
+    }
+    if (threadIdx.x == 0) sums[blockIdx.x] = part[0] - x[i];
+}
+__global__ void picked(const double* x, double* y, int from) {
+    if (threadIdx.x < 10) y[threadIdx.x] = x[from + threadIdx.x];
+}
+void host(const float* x, float* y, int n) { halves<<<(n + 255) / 256, 128>>>(x, y, n); }
+"""
+GRAPH = """
+typedef float real;
+struct Csr { int n, nnz; int *row_ptr, *cols; real* values; };
+struct Motion { real rate; int steps; real scale[2]; float4 to; };
+"""
+BY_DATA = {
+    "spmv": (
+        'structs={"m": "n nnz:i32 row_ptr cols values"}',
+        'shapes="row_ptr: n+1; cols: nnz; values: nnz; x: cols_range; y: n"',
+        'data={"cols": ("index", "ramp", "repeat"), "row_ptr": ("offsets",)}',
+    ),
+    "upto": (
+        'shapes="count: 1; x: count_most; y: count_most"',
+        'indices={"count": "count_most+1"}',
+        'updates={"x": "f32"}',
+    ),
+    "expand": (
+        'shapes="level: n; begin: n+1; next: nnz; found: next_range"',
+        '"level": ("-1..2",)',
+        '"now": (0, 1, 2)',
+    ),
+    "scattered": ('where="order_range > 0 and n <= order_range"', 'data={"order": ("permutation",)}'),
+    "moved": ("steps scale_0 scale_1 to_x to_y to_z to_w", '"back": (0, 1)', '"fixed": ("0..1",)'),
+    "halves": ('shapes="x: n; sums: ceil(n/256)"', 'grid="ceil(n/256)"', "block=128,"),
+    "picked": ('shapes="x: from_+10; y: 10"',),
+}
+
+
+def test_sizes_in_memory_structures_and_rows_of_graphs_are_told_by_launches(parity, tmp_path, monkeypatch):
+    try:
+        nvcc()
+    except MissingTool as error:
+        pytest.skip(str(error))
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "told.cu").write_text(TOLD_BY_DATA)
+    (tmp_path / "src" / "graph.h").write_text(GRAPH)
+    monkeypatch.chdir(tmp_path)
+    made = parity("init", "--kernels", "src")
+    assert made.code == 0 and not made.err, made.err
+    parts = (tmp_path / "cases" / "told.py").read_text().split("\n\n")
+    for kernel, said in BY_DATA.items():
+        text = next(part for part in parts if part.startswith(f"# {kernel}("))
+        assert not [each for each in said if each not in text], text
+    result = parity("run", "--target", "gfx1100", "--examples", "8")
+    assert result.code == 0 and result.out.count("pass  8/8") == len(BY_DATA), result.out + result.err
 
 
 def test_a_failure_says_which_parts_of_its_declaration_are_guesses(parity, tmp_path, monkeypatch):
