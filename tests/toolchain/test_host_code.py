@@ -315,8 +315,8 @@ def test_operators_that_hip_has_are_left_to_it_and_others_are_not(built):
 )
 def test_operators_of_a_vector_that_has_a_name_of_the_projects_are_left_to_hip(built, named):
     text = (
-        f"namespace m {{\n{named.format('float')}\nstatic inline __device__ Real2 make_real2(float x, float y)"
-        " { return {x, y}; }\n}\ninline __device__ m::Real2 operator*(m::Real2 a, m::Real2 b) {"
+        f"namespace m {{\n{named.format('float')}\nstatic inline __host__ __device__ Real2 make_real2(float x, float y)"
+        " { return {x, y}; }\n}\ninline __host__ __device__ m::Real2 operator*(m::Real2 a, m::Real2 b) {"
         " return m::make_real2(a.x * b.x, a.y * b.y); }\n"
         "__global__ void k(m::Real2* x) { x[0] = x[1] * x[2]; }\n"
     )
