@@ -20,6 +20,7 @@ __all__ = [
     "attributes_at",
     "braces_at",
     "call_at",
+    "constexpr_at",
     "definitions_at",
     "device_macros",
     "error_directive",
@@ -277,6 +278,14 @@ def word_at(text: str, line: int, column: int) -> tuple[Piece, ...]:
     return (Piece(start + word.start(), start + word.end(), line, word[0].decode()),)
 
 
+def constexpr_at(text: str, line: int, column: int) -> tuple[Piece, ...]:
+    """The word ``constexpr`` in the declaration at a place in a function, which becomes ``const``; none elsewhere."""
+    declaration = _node_at(text, line, column, "declaration")
+    if declaration is None or declaration.parent is None or declaration.parent.type not in _BODIES:
+        return ()
+    return tuple(_piece(word, "const") for word in declaration.children if _source(word) == "constexpr")
+
+
 def first_length_at(text: str, line: int, column: int, name: str) -> tuple[Piece, ...]:
     """The text between the first brackets of an array in the declaration at a place; none if there is none."""
     declaration = _node_at(text, line, column, "declaration")
@@ -495,9 +504,9 @@ def _guess(defaults: Sequence[str], launched: bool, given: Sequence[str]) -> lis
 
 def device_macros(texts: Iterable[str]) -> frozenset[str]:
     """Macros whose expansion says that something is device code."""
-    bodies = {name: body for text in texts for name, body in _DEFINE.findall(text)}
-    found = {name for name, body in bodies.items() if _DEVICE.search(body)}
-    while more := {n for n, body in bodies.items() if n not in found and found & set(_WORD.findall(body))}:
+    bodies = [each for text in texts for each in _DEFINE.findall(text)]  # for host compilers one may be empty
+    found = {name for name, body in bodies if _DEVICE.search(body)}
+    while more := {n for n, body in bodies if n not in found and found & set(_WORD.findall(body))}:
         found |= more
     return frozenset(found)
 

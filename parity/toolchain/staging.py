@@ -28,7 +28,7 @@ from parity.toolchain.sources import INCLUDE, Source, found_in, included, search
 from parity.toolchain.stubs import LIBRARY_NAMES, library_names, needed_for, stub_of, switches
 from parity.toolchain.targets import Target
 from parity.toolchain.translators import hipified
-from parity.toolchain.vectors import names_of_vectors, operators_of_hip
+from parity.toolchain.vectors import PLAIN, names_of_vectors, operators_of_hip, with_plain_bases
 
 __all__ = [
     "ANYTHING_HEADER", "EMPTY", "FINE_ROUNDS", "ROUNDS", "STANDARD_HEADER", "Staged", "Translation", "compiled",
@@ -216,6 +216,8 @@ def _staged(
             text += instantiations(host.instantiated)
         if plain_coordinates and not source.ported:
             text = with_plain_coordinates(text)
+        if PLAIN in source.side.forced:
+            text = with_plain_bases(text)
         place.parent.mkdir(parents=True, exist_ok=True)
         head = f"#line 1 {json.dumps(source.name(path), ensure_ascii=False)}\n"
         place.write_bytes((head + text).encode("utf-8", "surrogateescape"))

@@ -16,7 +16,18 @@ from dataclasses import dataclass
 
 from parity.toolchain.lexing import Span, code
 
-__all__ = ["Short", "names_of_vectors", "operators_of_hip", "short_of_components"]
+__all__ = [
+    "DERIVED", "PLAIN", "Short", "names_of_vectors", "operators_of_hip", "short_of_components", "with_plain_bases",
+]  # fmt: skip
+
+PLAIN = "parity/compat/plain_vectors.h"
+"""Vector types without operators."""
+
+DERIVED = re.compile(
+    r"\b(?:struct|class)\s+[^;{}()=]*?:(?!:)(?P<bases>[^;{}()]*?(?<![\w:])(?:u?char|u?short|u?int|u?long(?:long)?|float|double)[234]\b"
+    r"[^;{}()]*)(?=\{)"
+)
+"""Matches the head of a class that derives from a vector type."""
 
 _TYPE = r"(?P<type>(?:char|uchar|short|ushort|int|uint|long|ulong|float|double)[234])"
 _HEAD = r"(?:(?:static|inline|constexpr|__inline__|__forceinline__|__host__|__device__|[A-Z][A-Z0-9_]*)\s+)+"
@@ -41,10 +52,21 @@ _PARAMETER = re.compile(r"\s*(?:const\s+)?(?:\w+::)*(?P<type>\w+)\s*(?:const\s*)
 _VECTOR = re.compile(
     r"(?<!\w)(?P<before>(?:struct|class|union|->)\s+)?(?:u?char|u?short|u?int|u?long(?:long)?|float|double)(?P<components>[234])\b"
 )
+_BASE = re.compile(r"(?<![\w:])(?:u?char|u?short|u?int|u?long(?:long)?|float|double)[234]\b")
 _DECLARATOR = re.compile(r"\s*(?P<name>[A-Za-z_]\w*)?(?P<counts>(?:\s*\[[^\[\]]*\])*)\s*=?\s*(?P<open>\{)?")
 _BRACE = re.compile(r"[{}()\[\],;]")
 _NUMBER = re.compile(r"[-+]?\s*\.?\d[\w.]*")
 _ZERO = re.compile(r"0*\.?0*[fFuUlL]*")
+
+
+def with_plain_bases(text: str) -> str:
+    """The HIP text with the classes that derive from a vector type derived from that of ``PLAIN``."""
+    parts, done = [], 0
+    for match in DERIVED.finditer(code(text)):
+        start, end = match.span("bases")
+        parts += [text[done:start], _BASE.sub(r"parity_compat::plain::\g<0>", text[start:end])]
+        done = end
+    return "".join((*parts, text[done:]))
 
 
 def names_of_vectors(texts: Iterable[str]) -> Mapping[str, int]:

@@ -348,11 +348,12 @@ def test_headers_are_found_by_a_macro_that_is_their_name_and_by_paths_as_windows
     (tmp_path / "deep" / "four.h").write_text("constexpr int four = 4;\n")
     (tmp_path / "fill.cu").write_text(
         '#include "deep\\er\\three.h"\n#include NAMED\n#define OTHER "deep/four.h"\n#include OTHER\n'
+        "#include <thrust\\pair.h>\n"
         "using hashed = std::tr1::hash<int>;\n"
         'extern "C" __global__ void fill(int* x) { *x = THREE + four; }\n'
     )
     (one,) = build(tmp_path, ["fill"], ["gfx1100"], cache=cache)
-    assert (one.error, one.entries, one.translation.stubs) == (None, ("fill",), ("tr1/functional",))
+    assert (one.error, one.entries, one.translation.stubs) == (None, ("fill",), ("thrust/pair.h", "tr1/functional"))
 
 
 def test_code_for_a_version_of_cuda_is_there_if_nothing_compiles_without(tmp_path, cache):

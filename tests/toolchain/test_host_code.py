@@ -6,6 +6,7 @@ from execution import program
 
 from parity.cache import Cache
 from parity.emulator import FailedAssertion
+from parity.emulator.faults import Trapped
 from parity.toolchain import MissingKernel, build
 from parity.toolchain.diagnostics import Diagnostic
 from parity.toolchain.host_code import HostCode, LeftOut, repaired
@@ -623,6 +624,46 @@ def test_restrict_of_what_is_no_pointer(built):
     one = built(f'/* ü */\nextern "C" {source}')
     assert (one.error, one.entries) == (None, ("add",))
     assert [(piece.line, piece.name) for piece in one.translation.left_out] == [(2, "__restrict__")]
+
+
+def test_a_macro_that_says_device_for_nvcc_and_nothing_for_others(built):
+    source = "#ifdef __CUDACC__\n#define HD __host__ __device__\n#else\n#define HD\n#endif\n"
+    one = built(source + "HD float f(float x) { return nosuch(x); }\n__global__ void k(float* x) { x[0] = f(x[0]); }\n")
+    (finding,) = one.error.findings
+    assert (finding.name, finding.line) == ("nosuch", 6) and not one.translation.left_out
+
+
+def test_a_constant_made_of_a_static_member_of_an_object(built):
+    one = built(
+        """struct Camera { static constexpr int scale = 8; };
+struct Lens {
+    const Camera& of;
+    __device__ float angle(float x) const {
+        constexpr float step = 1.f / of.scale;
+        return x * step;
+    }
+};
+__global__ void k(float* x, const Camera& camera) { x[0] = Lens{camera}.angle(x[0]); }
+"""
+    )
+    assert has(one, "k")
+    assert [(piece.line, piece.name) for piece in one.translation.left_out] == [(5, "constexpr")]
+
+
+def test_what_the_library_throws_on_the_host_ends_the_program_on_the_device(tmp_path, cache):
+    source = """#include <array>
+#include <optional>
+extern "C" __global__ void k(const int* i, float* out) {
+    std::optional<float> last;
+    if (*i) last = 3;
+    *out = std::array<float, 2>{1, 2}.at(*i) + last.value();
+}
+"""
+    run = program(tmp_path, source, "gfx1100", cache).run
+    assert run("k", np.zeros(1, np.float32), np.int32([1]), block=1) == 5
+    for outside in (0, 2):
+        with pytest.raises(Trapped):
+            run("k", np.zeros(1, np.float32), np.int32([outside]), block=1)
 
 
 def test_dynamic_shared_memory_with_a_length(built):
