@@ -26,7 +26,7 @@ from parity.errors import MissingTool, NotAvailable, UsageError, shown
 from parity.files import CUDA_SUFFIXES, below, text_of
 from parity.options import CUDA_SIDE
 from parity.suite import Project, Selection, find_project, load_suite, settings_of
-from parity.toolchain import CUDA_TARGET, DEFAULT_TARGETS, build, find_modules, nvcc
+from parity.toolchain import CUDA_TARGET, DEFAULT_TARGETS, Built, build, find_modules, nvcc
 from parity.toolchain.host_launches import HostLaunch, HostTexts
 from parity.toolchain.ptx_dataflow import Flow, flows
 from parity.toolchain.structures import Structures
@@ -209,8 +209,8 @@ def _reason(record: CaseRecord) -> str:
     return f"with what was guessed, CUDA's side fails in {record.case}: {said}"
 
 
-def _cuda(project: Project, modules: Mapping[str, Path]) -> dict[str, CodeObject] | None:
-    """The CUDA side of each module that compiles, by module; None where there is no nvcc."""
+def _cuda(project: Project, modules: Mapping[str, Path]) -> dict[str, Built] | None:
+    """The CUDA side of each module; None where there is no nvcc."""
     try:
         nvcc()
     except MissingTool:
@@ -218,20 +218,22 @@ def _cuda(project: Project, modules: Mapping[str, Path]) -> dict[str, CodeObject
     sources = {name: path for name, path in modules.items() if path.name.endswith(CUDA_SUFFIXES) and path.is_file()}
     with building(len(sources)) as done:
         built = build(project.kernels, sources, [CUDA_TARGET], sides=project.sides, done=done)
-    return {one.module: one.code_object for one in built if one.code_object}
+    return {one.module: one for one in built}
 
 
 def _skeletons_of(
     source: PurePath,
     code: CodeObject,
-    cuda: CodeObject | None,
+    built: Built | None,
     launches: Mapping[str, Sequence[HostLaunch]],
     structures: Structures,
 ) -> list[Skeleton]:
     """The ops of a module: its kernels with what the PTX of the CUDA side and launches of it show, if it compiles."""
+    cuda = built.code_object if built else None
     seen = flows(cuda.listing) if cuda else {}
     found, probes = {}, dict[str, Probe]()
     for symbol in code.kernels:
+        probes[symbol] = partial(_unprobed, built)
         other = cuda.symbol((spelled(symbol) or (symbol,))[-1]) if cuda else symbol
         if cuda and other in seen:
             found[symbol] = seen[other]
@@ -239,9 +241,22 @@ def _skeletons_of(
     return skeletons(source, code.module, code.kernels.values(), found, probes, structures, launches)
 
 
+def _unprobed(built: Built | None, args: Sequence[Given], flow: Flow | None) -> str:
+    """Why a kernel was not executed."""
+    if built is None or built.error is None:
+        return "CUDA's side has no kernel of this name, so nothing was executed"
+    first = next((f": {each.file}:{each.line}: {each.advice}" for each in built.error.findings), "")
+    return f"CUDA's side does not compile here, so nothing was executed{first}"
+
+
 def _probe(
-    cuda: CodeObject, symbol: str, launches: Mapping[str, Sequence[HostLaunch]], args: Sequence[Given], flow: Flow
+    cuda: CodeObject,
+    symbol: str,
+    launches: Mapping[str, Sequence[HostLaunch]],
+    args: Sequence[Given],
+    flow: Flow | None,
 ) -> Probed | str:
+    assert flow
     name = unqualified((spelled(symbol) or (symbol,))[0])
     return _prober().probe(cuda, symbol, args, flow, launches.get(name, ()))
 

@@ -11,9 +11,9 @@ import itertools
 import math
 import operator
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -45,6 +45,8 @@ all what the emulator follows.
 """
 _BUDGET, _ALL, _LAUNCHES = 3_000_000, 20_000_000, 800
 """Instructions of a launch and of all launches of a kernel, and these launches, before it is given up."""
+_FEWER = 4
+"""The part of them for a kernel if two others alike were given up."""
 _DATA = (1, 0, -3)
 """Values that floating-point tensors are filled with: a kernel may go other ways."""
 _FEW, _EXPENSIVE = 16, 300_000
@@ -54,7 +56,7 @@ _NUMBER_OF = re.compile(
 )
 """Names of numbers that say how many entries a sparse matrix has, or how many edges a graph."""
 _ENTRIES = "nnz"
-_SUPPOSED = 3
+_SUPPOSED = 4
 """Tensors of a kernel whose elements are bounds, at most."""
 _BLOCKS = 512
 """Blocks along an axis that the smallest numbers never need."""
@@ -93,8 +95,8 @@ class Given:
 @dataclass(frozen=True)
 class Supposed:
     """The use of a tensor of whole numbers: ``offsets`` are where the rows of a sparse matrix begin, of ``bound``
-    entries; a ``size`` is a number in memory, at most ``bound``; a ``mask`` is compared with the number ``bound``; an
-    ``order`` has every place among as many as it has elements, which ``bound`` does not say.
+    entries; a ``size`` is a number in memory, at most ``bound``; a ``mask`` is compared with the number ``bound``, or
+    with -1 if there is none; an ``order`` has every place among as many as it has elements.
     """
 
     use: Literal["offsets", "size", "mask", "order"]
@@ -104,7 +106,7 @@ class Supposed:
         """So many elements with which the whole of ``bound`` is reached."""
         if self.use == "offsets":
             return np.minimum(np.arange(count) * -(-bound // 2), bound)
-        return np.arange(count) if self.use == "order" else np.full(count, bound)
+        return np.arange(count) if self.use == "order" else np.full(count, bound if self.bound else -1)
 
 
 @dataclass(frozen=True)
@@ -250,6 +252,8 @@ class Prober:
     """Executes kernels, one after the other, on one emulated device."""
 
     def __init__(self) -> None:
+        self._hints: dict[object, tuple[Triple, _Condition]] = {}
+        self._failures = Counter[object]()
         self._device = PtxDevice(traced=True, instruction_budget=_BUDGET, cache=Cache(default_root() / "emulator"))
 
     def probe(
@@ -265,23 +269,30 @@ class Prober:
         ``flow`` is what the kernel's PTX shows, ``launches`` are those of the host.
         """
         is_open = not any(isinstance(size, int) for each in launches for size in each.block)
-        one = _Kernel(self._device, code, kernel, args, flow, is_open)
-        blocks = _likely_blocks((spelled(kernel) or (kernel,))[0], launches, flow)
+        name = (spelled(kernel) or (kernel,))[0]
+        # Instances of a template are alike: what holds of one is tried first with the next.
+        alike = name.partition("<")[0], tuple(each.name for each in args)
+        one = _Kernel(self._device, code, kernel, args, flow, is_open, _FEWER if self._failures[alike] >= 2 else 1)
         found: Probed | None = None
         try:
-            for block in blocks:
+            for block in _likely_blocks(name, launches, flow):
                 one.find_distances(block)
                 one.suppose(block)
-                for condition in filter(partial(one.can_be, block), one.conditions(block)):
+                for condition in one.conditions(block, self._hints.get(alike)):
+                    if not one.can_be(block, condition):
+                        continue
                     for told in one.told(block, condition):
                         if (each := one.indexed(told, condition)) and not each.loose:
+                            self._hints[alike] = block, condition
                             return each
                         if each and (not each.bounds or condition == _Condition()):
                             found = found or each
                 if found:
                     break
         except _GaveUp as given_up:
+            self._failures[alike] += not found
             return found or str(given_up) or one.reason
+        self._failures[alike] += not found
         return found or one.reason
 
 
@@ -289,13 +300,20 @@ class _Kernel:
     """The launches of one kernel."""
 
     def __init__(
-        self, device: PtxDevice, code: CodeObject, kernel: str, args: Sequence[Given], flow: Flow, is_open: bool
+        self,
+        device: PtxDevice,
+        code: CodeObject,
+        kernel: str,
+        args: Sequence[Given],
+        flow: Flow,
+        is_open: bool,
+        share: int,
     ) -> None:
         self._device, self._code, self._kernel, self._args = device, code, kernel, args
         self._axes, self._dynamic, self._uses = tuple(sorted(flow.axes)), flow.dynamic, flow.uses
         self._numbers = [each.name for each in args if each.is_whole]
         self._scattered = {each.name for each in args if each.key in flow.uses and flow.uses[each.key].scattered}
-        self._left, self._instructions, self._block, self._cost = _LAUNCHES, _ALL, "", 0
+        self._left, self._instructions, self._block, self._cost = _LAUNCHES // share, _ALL // share, "", 0
         self._is_open = is_open and not flow.thread_axes - {"x"}
         self._is_strided = flow.strided and not flow.crosses
         # Without floating-point tensors their content makes no difference.
@@ -319,8 +337,17 @@ class _Kernel:
             return f"no launch comes to what is behind {_several(self._alone)}"
         return "launches do not tell its shapes and its grid"
 
-    def conditions(self, block: Triple) -> Iterator[_Condition]:
-        """The conditions that may have to hold of the numbers, the likeliest first."""
+    def conditions(self, block: Triple, hint: tuple[Triple, _Condition] | None = None) -> Iterator[_Condition]:
+        """The conditions that may have to hold of the numbers, the likeliest first: the ``hint`` is that of a kernel
+        alike, with its block.
+        """
+        usual = self._conditions(block)
+        if hint and {hint[1].one, hint[1].other} <= {"", *self._numbers}:
+            unit = block[0] if hint[1].unit == hint[0][0] else hint[1].unit
+            usual = itertools.chain([replace(hint[1], unit=unit)] * (unit == block[0]), usual)
+        yield from usual
+
+    def _conditions(self, block: Triple) -> Iterator[_Condition]:
         yield _Condition()
         if not self._axes:
             yield _Condition(limit=math.prod(block))
@@ -446,7 +473,7 @@ class _Kernel:
             yield name, Supposed("offsets", entries)
         for name in (name for name in whole if name not in single):
             yield name, Supposed("order")
-        for name, number in itertools.product(whole, self._numbers):
+        for name, number in itertools.product(whole, ("", *self._numbers)):
             yield name, Supposed("mask", number)
 
     def _reached(self, block: Triple) -> dict[str, int]:
@@ -533,24 +560,32 @@ class _Kernel:
         ]
         shapes, indices, loose, distinct = dict(probed.shapes), dict[str, str](), probed.loose, set[str]()
         for place in places:
-            several = self._placed(probed, choices, block, place, 0)
+            others, firsts = 0, [0] * len(choices)
+            several = self._placed(probed, choices, block, place, others, firsts)
             if several and not all(end for run in several for end in (each.end for each in run[-1].values())):
-                # What a mask leads to is not reached with zeros.
-                several = self._placed(probed, choices, block, place, 1) or several
+                others = 1  # what a mask leads to is not reached with zeros
+                several = self._placed(probed, choices, block, place, others, firsts) or several
             if several is None:
                 return None
-            for name in shapes:
-                steps = [(run[1][name].end - run[0][name].end, run[2][name].end - run[1][name].end) for run in several]
-                if not any(second for _, second in steps):
-                    continue  # at most a mask, which chooses what is accessed
-                firsts = [run[0][name].end for run in several]
-                if any(a != b or a <= 0 for a, b in steps) or place in indices:
-                    return None
-                found = _place(firsts, [step for step, _ in steps], choices, self._numbers)
+            led = {name for name in shapes if any(run[2][name].end > run[1][name].end for run in several)}
+            behind = None
+            if not led:  # it may lead into what is reached as a whole anyway
+                firsts = [1 + max(each.end for each in run[0].values()) for run in several]
+                behind = self._placed(probed, choices, block, place, others, firsts) or several
+                led = {name for name in shapes if any(run[2][name].end > run[1][name].end for run in behind)}
+            for name in filter(led.__contains__, shapes):
+                reached, steps = [run[0][name].end for run in several], _steps(behind or several, name)
+                found: tuple[str, tuple[str, ...]] | None = None
+                if steps and not behind:
+                    found = _place(reached, steps, choices, self._numbers)
+                elif steps and not any(map(operator.mod, reached, steps)):
+                    fit = _fit(list(map(operator.floordiv, reached, steps)), choices, self._numbers, is_exact=True)
+                    found = ("*".join(fit.dims), tuple(shapes[name].split())) if fit else None
                 if found is None:
                     return None
                 extent, dims = found
-                indices[place] = extent or f"{place}_range"
+                if indices.setdefault(place, extent or f"{place}_range") != (extent or f"{place}_range"):
+                    return None
                 shapes[name] = " ".join(dims if extent else (indices[place], *dims))
                 loose = tuple(other for other in loose if other != name)
                 if name in self._scattered:  # of two threads that write to one place nobody knows which is the last
@@ -569,15 +604,21 @@ class _Kernel:
         return replace(told, strided=self._is_strided and self._fits_any_launch(told, choices[0]))
 
     def _placed(
-        self, probed: Probed, choices: Sequence[Numbers], block: Triple, place: str, whole: int
+        self,
+        probed: Probed,
+        choices: Sequence[Numbers],
+        block: Triple,
+        place: str,
+        whole: int,
+        firsts: Sequence[int],
     ) -> list[list[dict[str, _Touched]]] | None:
-        """What is touched with three places in a tensor, and ``whole`` in the others, for each choice of numbers; None
-        if any has a fault.
+        """What is touched with three places in a tensor, from the first on, and ``whole`` in the others, for each
+        choice of numbers; None if any has a fault.
         """
         found = []
-        for numbers in choices:
+        for numbers, first in zip(choices, firsts, strict=True):
             grid, shared = _at(probed.grid, numbers), _value(probed.shared or "0", numbers, block)
-            fills = (_Fill(1, whole, place, value) for value in range(3))
+            fills = (_Fill(1, whole, place, value) for value in range(first, first + 3))
             runs = [self._touched(numbers, grid, block, shared, fill) for fill in fills]
             if not (done := [run for run in runs if run is not None]) or len(done) < 3:
                 return None
@@ -768,7 +809,10 @@ class _Kernel:
             for names in itertools.combinations(self._numbers, size):
                 yield f"ceil({'*'.join(names)}/{along})"
         for name in self._numbers:
-            yield from dict.fromkeys((f"ceil({name}/{along})" if along > 1 else name, name))
+            if along > 1:
+                yield f"ceil({name}/{along})"
+            if along == 1 or is_only:
+                yield name
             if is_only and (threads := math.prod(block)) != along:
                 yield f"ceil({name}/{threads})"
             if is_only:
@@ -790,8 +834,21 @@ class _Kernel:
         blocks = tuple(grid.get(axis, "1") for axis in _AXES)
         names, runs = [*free, *self._numbers], list[dict[str, _Touched]]()
         fits = dict[str, _Fit]()
-        for count, scope in enumerate(scopes, 1):
-            run = self._run(scope, _at(blocks, scope), block, _value(shared or "0", scope, block))
+        places = [(_at(blocks, scope), block, _value(shared or "0", scope, block)) for scope in scopes]
+        if is_exact:  # of many grids: whether one kind of data in two launches fits tells it of most
+            tried = [self._touched(scope, *place) for scope, place in zip(scopes[:2], places, strict=False)]
+            touched = [each for each in tried if each and all(one.end for one in each.values())]
+            if None in tried or (
+                len(touched) == len(tried)
+                and not all(
+                    self._fitting(each, touched, scopes, names, block, blocks, True)
+                    for each in self._args
+                    if each.is_pointer
+                )
+            ):
+                return None
+        for count, (scope, place) in enumerate(zip(scopes, places, strict=True), 1):
+            run = self._run(scope, *place)
             if run is None:
                 return None
             runs.append(run)
@@ -965,6 +1022,12 @@ def _fit_of_parts(ends: Sequence[int], scopes: Sequence[Numbers], names: Sequenc
                 if [part * product for part, product in zip(parts, products, strict=True)] == list(ends):
                     return _Fit((*chosen, f"ceil({name}/{unit})"))
     return None
+
+
+def _steps(several: Sequence[Sequence[Mapping[str, _Touched]]], name: str) -> list[int] | None:
+    """How many more elements of a tensor each further place reaches; None if that is not always as many."""
+    steps = [(run[1][name].end - run[0][name].end, run[2][name].end - run[1][name].end) for run in several]
+    return None if any(a != b or a <= 0 for a, b in steps) else [step for step, _ in steps]
 
 
 def _place(

@@ -25,8 +25,8 @@ from parity.toolchain.structures import Field, Structures
 
 __all__ = ["Probe", "Skeleton", "case_file", "skeletons"]
 
-Probe = Callable[[Sequence[Given], Flow], Probed | str]
-"""Tells what launches of a kernel show, of its arguments in order, or why they show nothing."""
+Probe = Callable[[Sequence[Given], Flow | None], Probed | str]
+"""Tells what launches of a kernel show, of its arguments in order and their flow, or why they show nothing."""
 
 C_TYPES: Mapping[str, str] = {
     "float": "f32",
@@ -184,7 +184,7 @@ def skeletons(
     """
     groups: dict[tuple[str, tuple[str, ...]], list[Signature]] = {}
     for kernel in kernels:
-        probe = probes.get(kernel.name, _none) if probes is not None else None
+        probe = probes.get(kernel.name) if probes is not None else None
         host = (launches or {}).get(unqualified((spelled(kernel.name) or (kernel.name,))[0]), ())
         one = replace(_signature(kernel, (flows or {}).get(kernel.name), probe, structures), launches=tuple(host))
         groups.setdefault((one.pattern, tuple(each.name for each in one.args)), []).append(one)
@@ -200,11 +200,6 @@ def skeletons(
             alike = [replace(each, pattern=each.text) for each in alike]
         found.append(_op(name, place, title, alike))
     return found
-
-
-def _none(given: Sequence[Given], flow: Flow) -> str:
-    """The probe of a kernel of which there is no PTX."""
-    return ""
 
 
 def _wrapped(text: str) -> list[str]:
@@ -479,6 +474,7 @@ def _told(
     # What grows with the square of a number, or has it many times, is slow soon.
     twice = [dim for each in probed.shapes.values() for dim, count in Counter(each.split()).items() if count > 1]
     many = [match[2] for each in probed.shapes.values() for match in _MANY.finditer(each)]
+    many += [dim for each in probed.shapes.values() if _MANY.search(each) for dim in each.split() if dim in _FREE]
     words, params = [], dict.fromkeys(sorted(set(drawn) & _FREE), "i32")
     few = {**dict.fromkeys(twice, "(1, 2, 3, 7, 33, 64)"), **dict.fromkeys(many, "(1, 2, 3, 7)")}
     choices = {**drawn, **few, **probed.choices, **_masks(probed)}
@@ -543,7 +539,7 @@ def _told(
 
 def _masks(probed: Probed) -> dict[str, str]:
     """The choices for numbers that elements are compared with."""
-    return {each.bound: "(0, 1, 2)" for each in probed.bounds.values() if each.use == "mask"}
+    return {each.bound: "(0, 1, 2)" for each in probed.bounds.values() if each.use == "mask" and each.bound}
 
 
 def _layouts(probed: Probed, written: set[str]) -> list[str]:
@@ -624,7 +620,7 @@ def _probed(one: Signature, of: Mapping[str, str]) -> Probed | str:
     if one.probe is None or any(each.name == "info" for each in one.args):
         return ""
     if one.flow is None:
-        return "CUDA's side does not compile here (parity build says why), so nothing of it was executed"
+        return one.probe((), None)
     types = dict(zip(_variables(len(one.types)), one.types, strict=True))
     given = []
     for each in one.args:

@@ -24,6 +24,7 @@ __all__ = ["Compat", "Row", "confirmed", "identifiers", "of_version", "supplied"
 TABLE = Path(__file__).with_name("compat.csv")
 FORCED = "parity/compat/"
 """Headers below this are included first where a name is met; others have the name by which the source includes them."""
+_GUARDS = f"{FORCED}guards.h"
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _CONDITION = re.compile(r"^[ \t]*#[ \t]*(?:if|ifdef|ifndef|elif)\b(?:\\\r?\n|[^\n])*", re.MULTILINE)
@@ -94,7 +95,7 @@ def supplied(files: Mapping[str, str], version: tuple[int, ...]) -> Compat:
                     continue
                 if row.header.startswith(FORCED):
                     headers.add(row.header)
-                if name not in own:
+                if name not in own or row.header == _GUARDS:  # of a guard, that the source defines it is the matter
                     reason = f"{row.header}: {row.reason}" if row.header else row.reason
                     (needs if row.header else refused).append(Finding(name, file, *names[name], reason))
     return Compat(tuple(sorted(headers)), tuple(needs), tuple(refused))

@@ -136,7 +136,7 @@ _NOT_HERE = 'the project does not have it; include = ["..."] in [tool.parity] sa
 _QUOTED = re.compile(r"'([^']+)'|\"([^\"]+)\"")
 _UNDEFINED = re.compile(
     r"undefined (?:hidden |protected )?symbol: (?P<name>.*)\n"
-    r">>> referenced by .*?\(?(?P<file>[^\s():]+):(?P<line>\d+)\)?"
+    r">>> referenced by (?:[^\n(]*\()?(?P<file>[^\s():]+):(?P<line>\d+)\)?"
 )
 _OF_ASSEMBLER = re.compile(r"^[^\n]*\.s:(?P<line>\d+):\d+: error: ", re.MULTILINE)
 _INLINE_BEGINS, _INLINE_ENDS = ";;#ASMSTART", ";;#ASMEND"

@@ -21,7 +21,7 @@ import itertools
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from parity.toolchain.diagnostics import ATTRIBUTES, ELSEWHERE, Diagnostic, Place
 from parity.toolchain.host_syntax import (
@@ -141,13 +141,14 @@ class HostCode:
     """The pieces left out of the host code of a module, and the headers that an empty one replaces.
 
     ``missing`` is what the compiler said of these headers, ``instantiated`` are kernel templates that would be lost
-    with what is left out.
+    with what is left out. ``brought`` are lines for what these headers would have brought with them.
     """
 
     left_out: tuple[LeftOut, ...] = ()
     empty_headers: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     instantiated: tuple[Instantiation, ...] = ()
+    brought: tuple[str, ...] = ()
 
     @property
     def errors(self) -> tuple[LeftOut, ...]:
@@ -239,7 +240,7 @@ def repaired(
             if file == INSTANTIATIONS:
                 refused.add(line - 1)
                 break
-            if file not in texts:
+            if file not in texts or line > texts[file].count("\n") + 1:  # the linker may mean one of the same name
                 continue
             if _FAILED.search(error.text):
                 break  # it may be about device code
@@ -277,11 +278,12 @@ def repaired(
     kept = [each for i, each in enumerate(host.instantiated) if i not in refused]
     # One that was refused once stays out: the piece that launches it is left out already.
     found = [name for piece in pieces.values() for name in launched(texts[piece.file], piece.start, piece.end)]
-    return HostCode(
-        (*host.left_out, *pieces.values()),
-        (*host.empty_headers, *missing),
-        (*host.missing, *missing.values()),
-        tuple(dict.fromkeys((*kept, *found))),
+    return replace(
+        host,
+        left_out=(*host.left_out, *pieces.values()),
+        empty_headers=(*host.empty_headers, *missing),
+        missing=(*host.missing, *missing.values()),
+        instantiated=tuple(dict.fromkeys((*kept, *found))),
     )
 
 

@@ -8,9 +8,11 @@ likewise.
 from __future__ import annotations
 
 import ast
+import itertools
 import operator
+import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
@@ -77,6 +79,9 @@ class HostTexts:
         self._folder = folder
         # Some editors write << <grid, block>> >.
         self._texts = {path: _APART.sub(_joined, text_of(path)) for path in below(folder, *_SUFFIXES)}
+        self._named: dict[str, list[Path]] = {}
+        for path in self._texts:
+            self._named.setdefault(path.name, []).append(path)
         self._launched = {path: {*_LAUNCHED.findall(text)} for path, text in self._texts.items() if "<<<" in text}
 
     def launches(self, path: Path) -> dict[str, tuple[HostLaunch, ...]]:
@@ -84,10 +89,12 @@ class HostTexts:
         own, more = self.whole(path), dict[str, list[HostLaunch]]()
         found = self._launches(path)
         kernels = set(_KERNEL.findall(own)) - set(found)
-        for other, launched in self._launched.items():
-            if other != path and kernels & launched:
-                for name, launches in self._launches(other, own).items():
-                    more.setdefault(name, []).extend(launches)
+        others = [other for other, launched in self._launched.items() if other != path and kernels & launched]
+        near = {name: _nearest(path, [each for each in others if name in self._launched[each]]) for name in kernels}
+        theirs = {other: self._launches(other, own) for other in dict.fromkeys(itertools.chain(*near.values()))}
+        for name, several in near.items():
+            for other in several:
+                more.setdefault(name, []).extend(theirs[other].get(name, ()))
         return {**{name: tuple(launches) for name, launches in more.items() if name in kernels}, **found}
 
     def _launches(self, path: Path, others: str = "") -> dict[str, tuple[HostLaunch, ...]]:
@@ -112,7 +119,7 @@ class HostTexts:
         files, names = [path], {path.name}
         for one in files:
             wanted = {PurePath(name).name for _, name in included(self._texts.get(one, ""))} - names
-            files += [other for other in self._texts if other.name in wanted]
+            files += [each for name in sorted(wanted) for each in _nearest(one, self._named.get(name, ()))]
             names |= wanted
         return files
 
@@ -140,6 +147,12 @@ def host_launches(text: str, others: str = "") -> dict[str, tuple[HostLaunch, ..
         said, at = " ".join(_source(call).split()), call.start_point.row + 1
         found.setdefault(bare, []).append(HostLaunch(bare, template, block, shared, said, at))
     return {name: tuple(launches) for name, launches in found.items()}
+
+
+def _nearest(path: Path, others: Sequence[Path]) -> list[Path]:
+    """Those of some files that have the most folders in common with one."""
+    shared = [len(os.path.commonpath((path, other))) for other in others]
+    return [other for other, count in zip(others, shared, strict=True) if count == max(shared)]
 
 
 def _joined(match: re.Match[str]) -> str:

@@ -176,8 +176,8 @@ def after_errors(source: Source, vendor: str, error: CompileError) -> Iterator[V
         flags.append(Variant("newest", (ARCH, *_VERSIONS)))
     yield from flags
     yield from _wholes(source)
-    if not any(each.of(source) for each in flags) and (cudas := tuple(filter(_CUDAS.search, asked))):
-        yield Variant("cuda", cudas)
+    if more := tuple(filter(_CUDAS.search, asked)):
+        yield Variant("cuda", more)
     if vendor == "amd":
         yield Variant("libraries", _OF_NVIDIA)
     if vendor == "amd" and not source.parts and not source.without:
@@ -310,7 +310,7 @@ def _with(source: Source, switches: tuple[Switch, ...]) -> Source | None:
 def _afresh(source: Source) -> Repairs:
     """Of what is known of a source only the headers that are not here, which another way to build it lacks, too."""
     host = source.repairs.host
-    return Repairs(HostCode(empty_headers=host.empty_headers, missing=host.missing))
+    return Repairs(HostCode(empty_headers=host.empty_headers, missing=host.missing, brought=host.brought))
 
 
 def _arch_asked(source: Source) -> Iterator[Switch]:

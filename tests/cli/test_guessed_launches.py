@@ -174,6 +174,12 @@ __global__ void expand(const int* level, const unsigned* begin, const unsigned* 
     if (v < n && level[v] == now)
         for (unsigned e = begin[v]; e < begin[v + 1]; e++) atomicAdd(&found[next[e]], 1);
 }
+__global__ void joined(const int* begin, const short* next, const int* mark, int* out, int n) {
+    int v = blockIdx.x * blockDim.x + threadIdx.x, found = 0;
+    if (v >= n || mark[v] != -1) return;
+    for (int e = begin[v]; e < begin[v + 1]; e++) found += mark[next[e]];
+    out[v] = found;
+}
 __global__ void scattered(const int* order, const double* x, double* y, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) y[order[i]] = x[i];
@@ -221,6 +227,7 @@ BY_DATA = {
         '"level": ("-1..2",)',
         '"now": (0, 1, 2)',
     ),
+    "joined": ('shapes="begin: n+1; next: nnz; mark: n; out: n"', '"next": "n"', '"mark": ("-1..2",)'),
     "scattered": ('where="order_range > 0 and n <= order_range"', 'data={"order": ("permutation",)}'),
     "moved": ("steps scale_0 scale_1 to_x to_y to_z to_w", '"back": (0, 1)', '"fixed": ("0..1",)'),
     "halves": ('shapes="x: n; sums: ceil(n/256)"', 'grid="ceil(n/256)"', "block=128,"),

@@ -480,3 +480,15 @@ def test_a_variant_that_changes_no_error_has_no_variants_of_its_own(tmp_path, ca
     assert "none" in str(one.error.findings)
     assert len({error.findings for _, _, error in seen[:2]}) == 2
     assert len(seen) == 3  # as it is, with the switches, and without what they do not help
+
+
+def test_what_is_defined_nowhere_is_named_in_the_header_that_needs_it_though_another_has_its_name(tmp_path, cache):
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "area.h").write_text('#include "inner/area.h"\n')
+    (tmp_path / "inner" / "area.h").write_text(
+        "\n\n__device__ float area(float x);\n__global__ void k(float* x) { *x = area(*x); }\n"
+    )
+    (tmp_path / "main.cu").write_text('#include "area.h"\n')
+    (one,) = build(tmp_path, ["main"], ["gfx1100"], cache=cache)
+    (finding,) = one.error.findings
+    assert finding.file.endswith("inner/area.h") and finding.line == 4

@@ -62,6 +62,19 @@ extern "C" __global__ void k(int* x) { x[0] = CUDART_VERSION; }
     assert {(need.name, need.line) for need in built.needs} == {("CUDART_VERSION", 4), ("CUDA_VERSION", 4)}
 
 
+def test_types_of_cudas_own_headers_that_a_source_declares_where_these_are_absent_are_hips(tmp_path, cache):
+    source = """#ifndef __VECTOR_TYPES_H__
+#define __VECTOR_TYPES_H__
+struct float2 { float x, y; };
+#endif
+extern "C" __global__ void k(float2* x) { x[0].y = x[0].x; }
+"""
+    (tmp_path / "k.cu").write_text(source)
+    (built,) = build(tmp_path, ["k"], ["gfx1100"], cache=cache)
+    assert not built.error and built.translation and not built.translation.left_out
+    assert [(need.name, need.line) for need in built.needs] == [("__VECTOR_TYPES_H__", 2)]
+
+
 def test_functions_that_hips_of_halves_hide_in_an_unnamed_namespace_are_found(tmp_path, cache):
     source = """#include <cuda_fp16.h>
 namespace {

@@ -63,6 +63,21 @@ def test_an_error_in_a_device_lambda_stays_an_error():
     assert left(text, 2, 3).split() == ["void", "host()", "{", "{", "}", "}"]
 
 
+def test_a_device_lambda_whose_parameters_are_not_here_is_left_out_whole():
+    text = "void host() {\n  auto set = [=] __device__(int i,\n    gone::tuple t) {\n    x[i] = get(t);\n  };\n}\n"
+    assert left(text, 3, 5).split() == [
+        "void",
+        "host()",
+        "{",
+        "auto",
+        "set",
+        "=",
+        "::parity_stub::anything()",
+        ";",
+        "}",
+    ]
+
+
 def test_an_assertion_about_a_type_of_the_host_is_left_out_and_one_that_fails_is_not(built):
     source = 'static_assert(other::is_resource<int>::value, "");\n__global__ void k(int* x) { x[0] = 1; }\n'
     assert has(built(source), "k")
@@ -294,6 +309,21 @@ def test_operators_that_hip_has_are_left_to_it_and_others_are_not(built):
     assert not one.error and "operator* of float2" in one.translation.left_out[0].name
     one = built(own % "a.x * b.x, a.y * b.x" + kernel)
     assert "ambiguous" in str(one.error) and not one.translation.left_out
+
+
+@pytest.mark.parametrize(
+    "named", ["#if 1\ntypedef {}2 Real2;\n#else\ntypedef double2 Real2;\n#endif", "using Real2 = {}2;"]
+)
+def test_operators_of_a_vector_that_has_a_name_of_the_projects_are_left_to_hip(built, named):
+    text = (
+        f"namespace m {{\n{named.format('float')}\nstatic inline __host__ __device__ Real2 make_real2(float x, float y)"
+        " { return {x, y}; }\n}\ninline __host__ __device__ m::Real2 operator*(m::Real2 a, m::Real2 b) {"
+        " return m::make_real2(a.x * b.x, a.y * b.y); }\n"
+        "__global__ void k(m::Real2* x) { x[0] = x[1] * x[2]; }\n"
+    )
+    one = built(text)
+    assert not one.error and "operator* of Real2" in one.translation.left_out[0].name
+    assert "ambiguous" in str(built(text.replace("a.y * b.y", "a.y * b.x")).error)
 
 
 def test_operators_that_hip_has_are_left_to_it_in_a_macro(built):

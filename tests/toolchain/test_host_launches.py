@@ -57,3 +57,14 @@ def test_launches_of_headers_and_of_other_files_are_found(tmp_path):
     assert {name: [each.block for each in launches] for name, launches in found.items()} == {
         "near": [(96,)], "far": [(32,)],
     }  # fmt: skip
+
+
+def test_of_files_alike_the_nearest_counts_and_the_place_is_said(tmp_path):
+    for folder, threads in (("first", 64), ("second", 96)):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "k.cu").write_text('#include "k.h"\n__global__ void k(float* x) {}\n')
+        (tmp_path / folder / "k.h").write_text(f"#define THREADS {threads}\n")
+        (tmp_path / folder / "run.cpp").write_text('#include "k.h"\nvoid f() {\n  k << <2,\n  THREADS >> > (x);\n}\n')
+    (found,) = HostTexts(tmp_path).launches(tmp_path / "second" / "k.cu")["k"]
+    assert (found.block, found.path, found.at) == ((96,), "second/run.cpp", 3)
+    assert "".join(found.text.split()) == "k<<<2,THREADS>>>(x)"
