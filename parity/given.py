@@ -15,7 +15,7 @@ from parity.case import Case
 from parity.dtypes import DType
 from parity.errors import UsageError
 from parity.expression import Scope, Value, expression, whole
-from parity.launch import BLOCK, Grid
+from parity.launch import BLOCK, BLOCKS, Grid
 from parity.layout import Layout, contiguous
 from parity.shapes import Misfit, words
 
@@ -248,5 +248,10 @@ def _dims(rule: str | int, scope: Scope) -> tuple[int, int, int]:
     if min(x, y, z) < 1:
         raise Misfit(
             f"{rule!r} is {value} with {expression(str(rule)).shown(scope)}: a launch needs 1 or more along every dim"
+        )
+    if max(y, z) > BLOCKS:
+        raise Misfit(
+            f"{rule!r} is {value} with {expression(str(rule)).shown(scope)}: a grid has at most {BLOCKS} blocks along"
+            " its second and third dim"
         )
     return x, y, z

@@ -16,7 +16,7 @@ from parity.dtypes import DType
 from parity.errors import UsageError
 
 __all__ = [
-    "BLOCK", "POISON", "Arithmetic", "Buffer", "Computation", "Fault", "Grid", "Launch", "Outcome", "Pointer",
+    "BLOCK", "BLOCKS", "POISON", "Arithmetic", "Buffer", "Computation", "Fault", "Grid", "Launch", "Outcome", "Pointer",
     "Scalar", "Shadows", "Struct", "Tiled", "argument_bytes", "elementwise", "poisoned",
 ]  # fmt: skip
 
@@ -30,6 +30,11 @@ What the target of a launch has is checked there: AMD's of the suite have 64 KiB
 
 THREADS = 2**32
 """HIP wants fewer threads than this along every dim of a grid."""
+
+BLOCKS = 65535
+"""The most blocks along the second and the third dim of a grid (CUDA C++ Programming Guide, "Compute Capabilities"; AMD
+GPUs take one more).
+"""
 
 POISON = 0xA5
 """Every byte of an output buffer before the run, so that an element that was never written is seen."""
@@ -141,6 +146,8 @@ class Grid:
             raise UsageError(f"a launch of {self} has {self.threads} threads per block; the limit is {BLOCK}")
         if self.shared_bytes > SHARED_BYTES:
             raise UsageError(f"a launch of {self} is beyond the {SHARED_BYTES} B that a block can have on any device")
+        if max(self.grid[1:]) > BLOCKS:
+            raise UsageError(f"a launch of {self} has more than {BLOCKS} blocks along its second or third dim")
         if any(blocks * threads >= THREADS for blocks, threads in zip(self.grid, self.block, strict=True)):
             raise UsageError(f"a launch of {self} has 2^32 threads or more along one dim; use fewer blocks")
 

@@ -247,6 +247,7 @@ def test_what_cannot_be_right_is_refused_at_once(more, says):
         ({}, "x=3x5~normal@0", r"x has 5 along dim 1, which is no 2\*c"),
         ({"where": "c > 3 and r > 2"}, "x=2x10~normal@0", "r > 2 has to hold; here r=2"),
         ({}, "x=0x10~normal@0", "a launch needs 1 or more along every dim"),
+        ({"grid": "1, r*c*9999"}, "x=4x4~normal@0", r"is \(1, 79992\) with c=2, r=4: a grid has at most 65535 blocks"),
         ({"shapes": "x: r c; out: r c-9"}, "x=2x3~normal@0", r"out would have shape \(2, -6\)"),
         (
             {"grid": "r/c"},

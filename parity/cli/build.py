@@ -31,7 +31,10 @@ from parity.toolchain.staging import Translation
 __all__ = ["main", "options"]
 
 COLUMNS = ("entries", "vgprs", "sgprs", "lds_bytes", "scratch_bytes", "spills")
-TOLD = ["unmapped", "hazards", "left_out", "empty_headers", "stubs", "around", "made", "needs", "defects", "branches"]
+TOLD = [
+    *("unmapped", "hazards", "left_out", "empty_headers", "brought", "stubs", "around", "made", "needs", "defects"),
+    "branches",
+]
 """The parts of a translation that are printed as JSON."""
 SHOWN_ERRORS, SHOWN_PIECES, SHOWN_ALIKE = 20, 10, 8
 BRANCHES = 12
@@ -185,6 +188,8 @@ def _print_left_out(built: Sequence[Built], kernels: Path) -> None:
     console = output()
     for header in _every(built, "empty_headers"):
         console.print(f"header not found, an empty one stands in its place: {header}", style="yellow")
+    for line in _every(built, "brought"):
+        console.print(f"for what such headers bring (a guess by its name): {line}", style="yellow")
     pieces = _every(built, "left_out")
     for piece in (each for each in pieces if each.function):
         path = os.path.relpath(kernels / piece.file)

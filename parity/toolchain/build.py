@@ -560,7 +560,10 @@ def _compile_amd(source: Source, target: Target, folder: Path) -> None:
 
     def compile_it(unit: compiler.Unit) -> None:
         (installed.compile if installed else compiler.compile_listing)(unit, listing, target)
-        (installed.assemble if installed else compiler.assemble)(listing, hsaco, target)
+        try:
+            (installed.assemble if installed else compiler.assemble)(listing, hsaco, target)
+        except compiler.CompileError as error:
+            raise compiler.refused_assembly(error, unit, listing, target) from None
 
     try:
         staged = compiled(compile_it, source, target, folder / "hip")

@@ -74,7 +74,7 @@ _SUFFIXES = (".in", ".cmake")
 """Of templates of headers: CMake's and autoconf's, which are ``name.h.in`` as a rule."""
 _DEFINED = re.compile(r"^[ \t]*#[ \t]*cmakedefine(?P<number>01)?[ \t]+(?P<name>\w+)(?P<rest>[^\n]*)$", re.MULTILINE)
 _INSERTED = re.compile(r"@(\w+)@|\$\{(\w+)\}")
-_FOR_CUDA = re.compile(r"(?:.*_)?(?:CUDA|GPU)(?:_ENABLED|_FOUND)?")
+_FOR_CUDA = re.compile(r"(?:.*_)?(?:CUDA|GPU)(?:_ENABLED|_FOUND|_MODULE|_SUPPORT)?")
 _NOT_FOR_CUDA = re.compile(r"(?:.*_)?(?:NO|WITHOUT|DISABLE)_.*")
 _SCOPES = frozenset(("PUBLIC", "PRIVATE", "INTERFACE"))
 _ON = frozenset(("ON", "TRUE", "YES", "1"))
@@ -224,7 +224,7 @@ def made_header(header: str, source: Path, folders: tuple[Path, ...]) -> Made | 
     a ``.cu`` file, or if CMake's ``option`` says that it is. What else would be inserted is taken where CMake sets
     it plainly, and elsewhere is 1 for a switch of CUDA's and 0 for all others.
     """
-    path = _template(header, source, folders)
+    path = _template(header, folders)
     if path is None:
         return None
     cmake = "\n".join(text for file, text in _files(folders, source) if file.suffix in (".txt", ".cmake"))
@@ -248,10 +248,10 @@ def made_header(header: str, source: Path, folders: tuple[Path, ...]) -> Made | 
     return Made(path, insert(_DEFINED.sub(define, text)), tuple(on))
 
 
-def _template(header: str, source: Path, folders: Iterable[Path]) -> Path | None:
+def _template(header: str, folders: Iterable[Path]) -> Path | None:
     """The template of a header: the one that ``configure_file`` names, or a file called like it."""
     folders = tuple(folders)
-    for path, text in _files(folders, source):
+    for path, text in _files(folders, Path(header)):
         for template, made in _MADE.findall(text):
             if (variable := _VARIABLE.fullmatch(made)) and (said := re.search(_SET.format(variable[1]), text)):
                 made = said[1]  # where it is written

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 __all__ = [
     "HEADERS", "CompileError", "NoSource", "Unit", "UnusableCodeObject", "assemble", "compile_intermediate",
     "compile_kernels", "compile_listing", "described", "device_library", "fingerprint", "headers", "headers_missed",
-    "missed_by", "wide",
+    "missed_by", "refused_assembly", "wide",
 ]  # fmt: skip
 
 log = logging.getLogger("parity.compiler")
@@ -136,8 +136,13 @@ _NOT_HERE = 'the project does not have it; include = ["..."] in [tool.parity] sa
 _QUOTED = re.compile(r"'([^']+)'|\"([^\"]+)\"")
 _UNDEFINED = re.compile(
     r"undefined (?:hidden |protected )?symbol: (?P<name>.*)\n"
-    r">>> referenced by .*?\(?(?P<file>[^\s():]+):(?P<line>\d+)\)?"
+    r">>> referenced by (?:[^\n(]*\()?(?P<file>[^\s():]+):(?P<line>\d+)\)?"
 )
+_OF_ASSEMBLER = re.compile(r"^[^\n]*\.s:(?P<line>\d+):\d+: error: ", re.MULTILINE)
+_INLINE_BEGINS, _INLINE_ENDS = ";;#ASMSTART", ";;#ASMEND"
+_INLINE = re.compile(f"{_INLINE_BEGINS}|{_INLINE_ENDS}")
+_LINE_TABLE = re.compile(r"^\t\.loc\t[^;]*; ([^@]*):(\d+):(\d+)")
+"""Matches a line of a listing that has the place of those that follow: file, line and column."""
 _KERNEL = re.compile(
     r'^define [^\n]*\bamdgpu_kernel\b[^\n]*?@("[^"\n]+"|[\w.$-]+)\([^\n]*\{\n.*?^\}\n', re.MULTILINE | re.DOTALL
 )
@@ -455,6 +460,22 @@ def assemble(listing: Path, output: Path, target: Target) -> None:
     object_file.unlink()
 
 
+def refused_assembly(error: CompileError, unit: Unit, listing: Path, target: Target) -> CompileError:
+    """An error of ``assemble``: where inline assembly is at fault that is none of AMD's, at its place in the source."""
+    lines = listing.read_text().splitlines()
+    said: list[str] = []
+    for match in _OF_ASSEMBLER.finditer(error.log):
+        at = int(match["line"])
+        marks = (each for each in reversed(lines[: at - 1]) if _INLINE.search(each))
+        place = next(filter(None, map(_LINE_TABLE.search, reversed(lines[:at]))), None)
+        if place is None or _INLINE_BEGINS not in next(marks, ""):
+            return error
+        said.append(
+            f"{place[1]}:{place[2]}:{place[3]}: error: inline assembly that no AMD GPU has: {lines[at - 1].strip()}"
+        )
+    return unit.refused(target, "\n".join(dict.fromkeys(said)), 1) if said else error
+
+
 def wide(listing: Path) -> tuple[str, ...]:
     """The option for the assembler of a listing whose wavefronts have 64 lanes where a target's usually have 32."""
     return ("-mwavefrontsize64",) if "\t.amdhsa_wavefront_size32 0\n" in listing.read_text() else ()
@@ -494,7 +515,7 @@ def _starting(forced: Sequence[str | Path]) -> tuple[Sequence[str | Path], Seque
     """The headers that begin every compilation, and those that follow them before a source."""
     if not headers():
         return (), forced
-    start = ("__clang_hip_runtime_wrapper.h", HEADERS / "libcxx_numeric_type.h")
+    start = (HEADERS / "libcxx_throws.h", "__clang_hip_runtime_wrapper.h", HEADERS / "libcxx_numeric_type.h")
     return ((*start, RUNTIME, HEADERS / "without_local.h"), forced[1:]) if forced[:1] == (RUNTIME,) else (start, forced)
 
 

@@ -55,9 +55,10 @@ class Diagnostic:
 
     @property
     def missing_header(self) -> str:
-        """The header that was not found, if that is the error."""
+        """The header that was not found, if that is the error; a folder, ``<sys/``, is none."""
         match = _NOT_FOUND.search(self.text)
-        return (match["clang"] or match["gcc"]) if match else ""
+        name = (match["clang"] or match["gcc"]) if match else ""
+        return "" if name.endswith("/") else name
 
     def place_in(self, files: Collection[str]) -> Place:
         """The place in one of these files that has to do with the error, else that of the error itself."""

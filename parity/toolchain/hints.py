@@ -35,6 +35,8 @@ _UNDECLARED = re.compile(r"undeclared identifier '(\w+)'")
 _NOT_FOUND = re.compile(r"'([^']+)' file not found")
 _SUBMODULE = re.compile(r"^\s*path\s*=\s*(\S+)\s*$", re.MULTILINE)
 _ERROR = re.compile(r"\s*#\s*error\b")
+_OF_SYSTEM = re.compile(r"(?:^|_)(?:WIN(?:32|64|DOWS|NT)?|MSC_VER|MSVC|MINGW\d*|APPLE|MACOSX?|OSX|IOS|ANDROID)(?:_|$)")
+"""Matches a macro by which a source knows a system that no code is compiled for here."""
 _SHOWN = 3
 """Folders that are shown."""
 
@@ -203,9 +205,9 @@ class _Project:
         return found_in(header, searched(bracket, by.parent, self.source.folders))
 
     def lacking(self, macros: Iterable[str]) -> tuple[str, ...]:
-        """Those that nothing defines; none if one is CUDA's to define."""
+        """Those that nothing defines; none if one is CUDA's to define, or another system's."""
         lacking = tuple(each for each in macros if each not in self.given)
-        return () if any(PREDEFINED.fullmatch(each) for each in lacking) else lacking
+        return () if any(PREDEFINED.fullmatch(each) or _OF_SYSTEM.search(each) for each in lacking) else lacking
 
 
 def _declaration(name: str, arguments: str | None) -> re.Pattern[str]:

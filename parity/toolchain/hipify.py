@@ -197,13 +197,14 @@ def hipify(
     headers: Collection[str] = (),
     macros: Mapping[str, str] | None = None,
     style: str = LITERAL,
+    assembly: str = "",
 ) -> Hipified:
     """The HIP form of CUDA source ``text``, which findings call ``file``.
 
     ``own`` are names that the program itself defines elsewhere (in its headers); they are never reported.
     ``headers`` are names in ``#include`` lines that are files of the program, whatever CUDA's are called. ``macros``
     are those that are surely defined, by options of the compiler or by a header, with their values. ``style`` is one
-    of ``STYLES``.
+    of ``STYLES``. ``assembly`` are macros of other files that inline assembly is made of.
 
     The result has the same lines as ``text``, without a byte order mark. It includes no header that the source did not
     ask for: nvcc's implicit ``cuda_runtime.h`` is the caller's to add.
@@ -211,7 +212,7 @@ def hipify(
     text = text.removeprefix("\ufeff")
     conditionals = Conditionals(text, own, macros or {})
     lines = Lines(text)
-    plain, refused = ptx.translate(text, lambda at: not conditionals.region(lines.number(at)).is_left_out)
+    plain, refused = ptx.translate(text, lambda at: not conditionals.region(lines.number(at)).is_left_out, assembly)
     known = frozenset(own) | defined_macros(text), frozenset(headers), conditionals
     both = _has_warps(text) or any(each.compiled for each in short_of_components(plain))
     works = {each: _Translation(plain, file, *known, each) for each in ((style, *STYLES) if both else (style,))}

@@ -21,7 +21,7 @@ import itertools
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from parity.toolchain.diagnostics import ATTRIBUTES, ELSEWHERE, Diagnostic, Place
 from parity.toolchain.host_syntax import (
@@ -31,6 +31,7 @@ from parity.toolchain.host_syntax import (
     attributes_at,
     braces_at,
     call_at,
+    constexpr_at,
     definitions_at,
     device_macros,
     error_directive,
@@ -60,6 +61,9 @@ _TWO_LINKAGES = re.compile(r"^cannot combine with previous 'extern' declaration 
 _RESTRICTED = re.compile(r"^restrict requires a pointer or reference")
 """clang's error for ``float __restrict__* x``, which nvcc takes: it says nothing of what is no pointer."""
 
+_NOT_CONSTANT = re.compile(r"^constexpr variable '\w+' must be initialized by a constant expression")
+"""clang's error for a constant that is made of a static member of ``*this``, which nvcc evaluates."""
+
 _BRACES = re.compile(r"overloaded operator '=' is ambiguous \(with operand types .* and 'void'\)")
 """clang's error for ``x = {}`` where HIP's type has several assignments and CUDA's has one."""
 
@@ -74,8 +78,8 @@ _ERROR = re.compile(r"#\s*error\b")
 _BLANK = re.compile(rb"[^\r\n]")
 _KEPT = re.compile(rb"^([ \t]*#[ \t]*(?:if|ifdef|ifndef|elif|else|endif)\b(?:\\\r?\n|[^\r\n])*)", re.MULTILINE)
 """Conditionals of the preprocessor."""
-_BEYOND = re.compile(r"declared with 'error' attribute: (inline PTX.*)")
-"""clang's error for an operation that no AMD GPU has."""
+_BEYOND = re.compile(r"declared with 'error' attribute: (inline PTX.*)|^(inline assembly that no AMD GPU has.*)")
+"""clang's error for an operation that no AMD GPU has, and the assembler's (``compiler.refused_assembly``)."""
 
 _LAUNCHES = re.compile(r"device-side kernel call/launch|no matching function for call to '(?P<name>hip\w+)'")
 """clang's errors for a kernel that launches kernels, and for the functions that CUDA has for such kernels."""
@@ -137,13 +141,14 @@ class HostCode:
     """The pieces left out of the host code of a module, and the headers that an empty one replaces.
 
     ``missing`` is what the compiler said of these headers, ``instantiated`` are kernel templates that would be lost
-    with what is left out.
+    with what is left out. ``brought`` are lines for what these headers would have brought with them.
     """
 
     left_out: tuple[LeftOut, ...] = ()
     empty_headers: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     instantiated: tuple[Instantiation, ...] = ()
+    brought: tuple[str, ...] = ()
 
     @property
     def errors(self) -> tuple[LeftOut, ...]:
@@ -235,7 +240,7 @@ def repaired(
             if file == INSTANTIATIONS:
                 refused.add(line - 1)
                 break
-            if file not in texts:
+            if file not in texts or line > texts[file].count("\n") + 1:  # the linker may mean one of the same name
                 continue
             if _FAILED.search(error.text):
                 break  # it may be about device code
@@ -245,6 +250,8 @@ def repaired(
                 around = linkage_at(texts[file], line, column)
             elif _RESTRICTED.search(error.text):
                 around = word_at(texts[file], line, column)
+            elif _NOT_CONSTANT.search(error.text) and (words := constexpr_at(texts[file], line, column)):
+                around = words
             elif _BRACES.search(error.text):
                 around = braces_at(texts[file], line, column)
             elif error.previous and error.previous[0] not in texts:  # HIP's headers have it: device code or not
@@ -271,11 +278,12 @@ def repaired(
     kept = [each for i, each in enumerate(host.instantiated) if i not in refused]
     # One that was refused once stays out: the piece that launches it is left out already.
     found = [name for piece in pieces.values() for name in launched(texts[piece.file], piece.start, piece.end)]
-    return HostCode(
-        (*host.left_out, *pieces.values()),
-        (*host.empty_headers, *missing),
-        (*host.missing, *missing.values()),
-        tuple(dict.fromkeys((*kept, *found))),
+    return replace(
+        host,
+        left_out=(*host.left_out, *pieces.values()),
+        empty_headers=(*host.empty_headers, *missing),
+        missing=(*host.missing, *missing.values()),
+        instantiated=tuple(dict.fromkeys((*kept, *found))),
     )
 
 
@@ -330,7 +338,7 @@ def _beyond(
             continue
         if not (said or used or lacks):
             continue
-        because = said[1] if said else f"uses {used[0]}, which is left out" if used else error.text
+        because = (said[1] or said[2]) if said else f"uses {used[0]}, which is left out" if used else error.text
         for name, piece in definitions_at(texts[file], line, column):
             if not host.covers(file, piece):
                 gone_now = LeftOut(file, line, piece.head, because, piece.start, piece.end, piece.instead, name)

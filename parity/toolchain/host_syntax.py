@@ -20,6 +20,7 @@ __all__ = [
     "attributes_at",
     "braces_at",
     "call_at",
+    "constexpr_at",
     "definitions_at",
     "device_macros",
     "error_directive",
@@ -53,6 +54,8 @@ _BEFORE = 300
 _DEVICE_MACRO = re.compile(r"\b[A-Z0-9_]*DEVICE[A-Z0-9_]*\b|\b[A-Z0-9_]*GLOBAL_?FUNC[A-Z0-9_]*\b")
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)((?:[^\n]*\\\r?\n)*[^\n]*)", re.MULTILINE)
 _LONG_MACRO = re.compile(rb"^[ \t]*#[ \t]*define\b(?:[^\n]*\\\r?\n)+[^\n]*", re.MULTILINE)
+_LAMBDA = re.compile(rb"(\]\s*)((?:(?:[A-Z][A-Z0-9_]*|__\w+__)\s*)+)(?=\()")
+"""The words between the brackets and the parameters of a lambda, which the parser does not know."""
 _ERROR = re.compile(r"#\s*error\b")
 _WORD = re.compile(r"\b[A-Za-z_]\w*\b")
 _WORD_BYTES = re.compile(rb"[A-Za-z_]\w*")
@@ -149,7 +152,7 @@ def pieces_at(text: str, line: int, column: int, device: frozenset[str]) -> tupl
                 return other
             found = found or other
         return found
-    return found or _alone_at(text, line, device)
+    return tuple(each for each in found if _is_whole(text_of(text, each))) or found or _alone_at(text, line, device)
 
 
 @functools.lru_cache(maxsize=64)
@@ -275,6 +278,14 @@ def word_at(text: str, line: int, column: int) -> tuple[Piece, ...]:
     return (Piece(start + word.start(), start + word.end(), line, word[0].decode()),)
 
 
+def constexpr_at(text: str, line: int, column: int) -> tuple[Piece, ...]:
+    """The word ``constexpr`` in the declaration at a place in a function, which becomes ``const``; none elsewhere."""
+    declaration = _node_at(text, line, column, "declaration")
+    if declaration is None or declaration.parent is None or declaration.parent.type not in _BODIES:
+        return ()
+    return tuple(_piece(word, "const") for word in declaration.children if _source(word) == "constexpr")
+
+
 def first_length_at(text: str, line: int, column: int, name: str) -> tuple[Piece, ...]:
     """The text between the first brackets of an array in the declaration at a place; none if there is none."""
     declaration = _node_at(text, line, column, "declaration")
@@ -371,6 +382,8 @@ def _pieces_at(tree: tree_sitter.Tree, text: str, line: int, column: int, device
         node = node.parent
     if unit is None or (_is_device(unit, device) and not _is_promise(unit)) or _follows_device(text, unit):
         return ()
+    if _holds_kernels(unit):  # a macro before a class can make the tree take all that follows as its body
+        return ()
     return (*inner, _piece(unit, ""))
 
 
@@ -384,6 +397,11 @@ def _is_promise(unit: tree_sitter.Node) -> bool:
     """True if a piece declares a kernel that is defined elsewhere: no code is made of that."""
     text = _source(unit)
     return "__global__" in text and "{" not in text and text.rstrip().endswith(";")
+
+
+def _holds_kernels(unit: tree_sitter.Node) -> bool:
+    """True if a piece has a kernel in it, which is in no function and no class."""
+    return "__global__" in code(_source(unit).partition("{")[2])
 
 
 def _follows_device(text: str, unit: tree_sitter.Node) -> bool:
@@ -486,9 +504,9 @@ def _guess(defaults: Sequence[str], launched: bool, given: Sequence[str]) -> lis
 
 def device_macros(texts: Iterable[str]) -> frozenset[str]:
     """Macros whose expansion says that something is device code."""
-    bodies = {name: body for text in texts for name, body in _DEFINE.findall(text)}
-    found = {name for name, body in bodies.items() if _DEVICE.search(body)}
-    while more := {n for n, body in bodies.items() if n not in found and found & set(_WORD.findall(body))}:
+    bodies = [each for text in texts for each in _DEFINE.findall(text)]  # for host compilers one may be empty
+    found = {name for name, body in bodies if _DEVICE.search(body)}
+    while more := {n for n, body in bodies if n not in found and found & set(_WORD.findall(body))}:
         found |= more
     return frozenset(found)
 
@@ -568,11 +586,14 @@ def _says_device(text: str, device: frozenset[str]) -> bool:
 
 @functools.lru_cache(maxsize=64)
 def syntax_tree(text: str) -> tree_sitter.Tree:
-    """The syntax tree of a source, in which macros of several lines are blank; places are those of its bytes."""
+    """The syntax tree of a source, in which macros of several lines are blank; places are those of its bytes.
+
+    Blank are also the words that say of a lambda that it is for the device.
+    """
     parser = tree_sitter.Parser(tree_sitter.Language(tree_sitter_cuda.language()))
     # A comment in a macro of several lines ends it for the parser, and what follows is taken for code.
     data = _LONG_MACRO.sub(lambda match: re.sub(rb"[^\r\n]", b" ", match[0]), text.encode("utf-8", "surrogateescape"))
-    return parser.parse(data)
+    return parser.parse(_LAMBDA.sub(lambda match: match[1] + re.sub(rb"[^\r\n]", b" ", match[2]), data))
 
 
 def _is_device(unit: tree_sitter.Node, device: frozenset[str]) -> bool:

@@ -17,14 +17,14 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from parity.files import rows_of
 from parity.toolchain.lexing import COMMENT_OR_LITERAL
 
-__all__ = ["Refused", "Row", "rows", "translate"]
+__all__ = ["Refused", "Row", "macros_of_statements", "rows", "translate"]
 
 TABLE = Path(__file__).with_name("ptx_to_cpp.csv")
 
@@ -41,6 +41,9 @@ _REGISTERS = {**TYPES, "f16": "unsigned short", "bf16": "unsigned short", "f16x2
 
 _CONSTRAINTS = {"h": "u16", "r": "u32", "l": "u64", "f": "f32", "d": "f64"}
 """The type of the register of an operand by the letter of its constraint."""
+
+_POINTER = '"l"'
+"""The constraint of a pointer, where a program chooses by the width of pointers."""
 
 _WORDS = {"float": "unsigned", "double": "unsigned long long"}
 """The type with the bits of a floating-point type."""
@@ -86,6 +89,8 @@ _NAMED = re.compile(r"\b(?P<name>[a-z]):(?P<type>\w+)(?:@(?P<space>\w+))?")
 _PART = re.compile(r"\.([bh])([0-3])$")
 """The byte or the half of an operand that a video instruction takes."""
 _REFERENCE = re.compile(r"%(\d+)")
+_STRINGIZED = re.compile(r"""(?P<literal>"(?:[^"\\\n]|\\.)*")|\#[ \t]*(?P<name>\w+)""")
+"""A literal of a template, or the parameter of the macro around it as one."""
 _INTEGER = re.compile(r"\b0[xX][\da-fA-F]+\b")
 _LIST_OF_ONE = re.compile(r"\{([^{},]+)\}")
 _FLOAT = re.compile(r"0(?:[fF](?P<float>[\da-fA-F]{8})|[dD](?P<double>[\da-fA-F]{16}))")
@@ -197,19 +202,28 @@ def _rows_of(instruction: str) -> Iterator[Row]:
     return (row for row in rows() if row.instruction.fullmatch(instruction))
 
 
-def translate(text: str, is_compiled: Callable[[int], bool]) -> tuple[str, list[Refused]]:
+def macros_of_statements(texts: Iterable[str]) -> str:
+    """The definitions in these texts of macros that are a part of a statement: its template, or a constraint."""
+    return "\n".join(dict.fromkeys(match[0] for text in texts for match in _MACRO.finditer(text) if '"' in match[0]))
+
+
+def translate(text: str, is_compiled: Callable[[int], bool], macros: str = "") -> tuple[str, list[Refused]]:
     """The text with its inline PTX as C++, line by line, and what was refused.
 
     ``is_compiled`` tells of a place whether the preprocessor may leave it in; what it does not is left alone.
+    ``macros`` are definitions of other files, see ``macros_of_statements``.
     """
     refused: list[Refused] = []
     parts: list[str] = []
     done = 0
-    macros = {match["name"]: match for match in _MACRO.finditer(text)}  # of several, the last: they differ in hints
+    known: dict[str, re.Match[str]] = {}
+    for match in _MACRO.finditer(f"{macros}\n{text}"):
+        if match["name"] not in known or known[match["name"]]["body"].strip() != _POINTER:
+            known[match["name"]] = match  # of several, the last: they differ in hints
     for match in _ASM.finditer(text):
         if not match["asm"] or match.start() < done or not is_compiled(match.start()):
             continue
-        statement = _parse(text, match.end(), macros)
+        statement = _parse(text, match.end(), known)
         if statement is None or not (name := _ptx(statement.template)):
             continue
         new = _translated(statement)
@@ -425,14 +439,25 @@ def _parse(text: str, start: int, macros: Mapping[str, re.Match[str]]) -> _State
 
 
 def _statement(sections: Sequence[Sequence[str]], end: int, macros: Mapping[str, re.Match[str]]) -> _Statement | None:
-    template = _joined(_expanded(sections[0][0], macros))
-    operands = [_given(part) for section in sections[1:3] for part in section if part.strip(" \t\r\n\\")]
+    operands = [_given(part, macros) for section in sections[1:3] for part in section if part.strip(" \t\r\n\\")]
+
+    def constant(match: re.Match[str]) -> str:
+        if not match["name"]:
+            return match[0]
+        operands.append(_Operand("n", match["name"]))
+        return f'"%{len(operands) - 1}"'
+
+    template = _joined(_STRINGIZED.sub(constant, _expanded(sections[0][0], macros)))
     return None if template is None else _Statement(template, tuple(operands), end)
 
 
-def _given(text: str) -> _Operand:
+def _given(text: str, macros: Mapping[str, re.Match[str]]) -> _Operand:
     """An operand; one of a form that is not understood has no expression."""
-    match = re.fullmatch(r'\s*"([^"]*)"\s*\((.*)\)\s*', re.sub(r"\\\r?\n", " ", text), re.DOTALL)
+    text = re.sub(r"\\\r?\n", " ", text).strip()
+    name, bracket, rest = text.partition("(")
+    if (macro := macros.get(name.strip())) and macro["parameter"] is None:
+        text = f"{macro['body'].strip()}{bracket}{rest}"
+    match = re.fullmatch(r'"([^"]*)"\s*\((.*)\)', text, re.DOTALL)
     return _Operand(match[1], " ".join(match[2].split())) if match else _Operand("", "")
 
 

@@ -59,7 +59,7 @@ _INCLUDED_LATER = re.compile(
     re.MULTILINE,
 )
 """A macro that is the name of a header, for ``#include MACRO``: the bracket, and the name."""
-_OF_WINDOWS = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"[^"\n]*\\[^"\n]*"', re.MULTILINE)
+_OF_WINDOWS = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"][^>"\n]*\\[^>"\n]*[>"]', re.MULTILINE)
 """Matches an ``#include`` with a path as compilers on Windows take it."""
 _EXTERN_BEFORE = re.compile(r"\bextern\b[^;{}]*$")
 _UPWARDS = re.compile(r"(?:\.\./)+")

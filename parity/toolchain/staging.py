@@ -14,6 +14,7 @@ from pathlib import Path
 
 from parity.toolchain import compiler, rocm
 from parity.toolchain.aliases import declared_again
+from parity.toolchain.brought import brought
 from parity.toolchain.compat import Compat, of_version, supplied
 from parity.toolchain.compiler import RUNTIME, CompileError, Unit, in_terms_of_the_source
 from parity.toolchain.coordinates import with_plain_coordinates
@@ -27,7 +28,7 @@ from parity.toolchain.sources import INCLUDE, Source, found_in, included, search
 from parity.toolchain.stubs import LIBRARY_NAMES, library_names, needed_for, stub_of, switches
 from parity.toolchain.targets import Target
 from parity.toolchain.translators import hipified
-from parity.toolchain.vectors import operators_of_hip
+from parity.toolchain.vectors import PLAIN, names_of_vectors, operators_of_hip, with_plain_bases
 
 __all__ = [
     "ANYTHING_HEADER", "EMPTY", "FINE_ROUNDS", "ROUNDS", "STANDARD_HEADER", "Staged", "Translation", "compiled",
@@ -35,6 +36,9 @@ __all__ = [
 
 EMPTY = "empty"
 """The folder of the headers that an empty one replaces."""
+
+BROUGHT = "brought.h"
+"""The header with what headers that are not here would have brought."""
 
 _STUBS = "stubs"
 FINE_ROUNDS, ROUNDS = 8, 16
@@ -59,7 +63,8 @@ class Translation:
     answer, see ``stubs.py``, and ``around`` are folders of the project in which headers were found although no setting
     names these folders; ``made`` are headers that the project's build makes, with the template of each and what is
     switched on in it. ``needs`` are names that parity's compatibility headers supply, ``defects`` those whose function
-    in AMD's headers is known to be wrong. ``ported`` sources were HIP already.
+    in AMD's headers is known to be wrong. ``brought`` are lines in the place of what headers that are not here would
+    have brought with them. ``ported`` sources were HIP already.
     """
 
     ported: bool = False
@@ -75,6 +80,7 @@ class Translation:
     made: tuple[Finding, ...] = ()
     needs: tuple[Finding, ...] = ()
     defects: tuple[Finding, ...] = ()
+    brought: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -117,6 +123,9 @@ def compiled(compile_it: Callable[[Unit], None], source: Source, target: Target,
                 if any(each.missing_header for each in errors):
                     missed = installed.headers_missed if installed else compiler.headers_missed
                     errors += _not_found(missed(staged.unit, target), texts)
+                if host.empty_headers and (new := brought(errors, texts.values(), host.brought)):
+                    repairs.host = replace(host, brought=(*host.brought, *new))
+                    continue
                 without = _lacked(hip) if source.without else None
                 coarse = repairs.rounds >= FINE_ROUNDS
                 more = repaired(host, texts, errors, coarse=coarse, without=without, guessed=source.guessed)
@@ -176,8 +185,10 @@ def _wanted(source: Source) -> Iterator[Instantiation]:
 
 def _twice_defined(source: Source, hip: Mapping[Path, Hipified]) -> Iterator[LeftOut]:
     """The parts of a source that HIP's headers have, too: operators with the same definition, names declared again."""
+    names = names_of_vectors(each.text for each in hip.values())
+    ambiguous = "HIP's vector types have it, and two are ambiguous"
     for path, each in hip.items():
-        found = [(*where, "HIP's vector types have it, and two are ambiguous") for where in operators_of_hip(each.text)]
+        found = [(*where, ambiguous) for where in operators_of_hip(each.text, names)]
         found += [(*where, "HIP's headers have it") for where in declared_again(each.text)]
         for start, end, name, because in found:
             before, piece = (
@@ -205,6 +216,8 @@ def _staged(
             text += instantiations(host.instantiated)
         if plain_coordinates and not source.ported:
             text = with_plain_coordinates(text)
+        if PLAIN in source.side.forced:
+            text = with_plain_bases(text)
         place.parent.mkdir(parents=True, exist_ok=True)
         head = f"#line 1 {json.dumps(source.name(path), ensure_ascii=False)}\n"
         place.write_bytes((head + text).encode("utf-8", "surrogateescape"))
@@ -222,6 +235,9 @@ def _staged(
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(library_names(each.text for each in hip.values()))
     after = (compiler.STUBS_AFTER, str((folder / _STUBS).resolve())) if stubs else ()
+    behind = folder / BROUGHT
+    if host.brought:
+        behind.write_text("\n".join((*host.brought, "")))
     unit = Unit(
         main,
         tuple(folder / os.path.relpath(path, source.root) for path in source.folders)
@@ -229,6 +245,7 @@ def _staged(
         (
             *(() if source.ported else (RUNTIME, *compat.headers)),
             *((STANDARD_HEADER,) if host.empty_headers or stubs else ()),
+            *((behind.resolve(),) if host.brought else ()),
             *((ANYTHING_HEADER,) if any(ANYTHING in piece.instead for piece in host.left_out) else ()),
             *(_forced(name, source, folder) for name in source.side.forced),
         ),
@@ -284,6 +301,7 @@ def _translation(
         ),
         compat.needs,
         compat.defects,
+        host.brought,
     )
 
 

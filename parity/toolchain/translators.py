@@ -23,6 +23,7 @@ from parity.errors import MissingTool, ParityError, UsageError, nearest
 from parity.toolchain import rocm
 from parity.toolchain.conditionals import Conditionals, macros_of
 from parity.toolchain.hipify import LITERAL, STYLES, Finding, Hipified, declared_names, defined_macros, hipify
+from parity.toolchain.ptx import macros_of_statements
 from parity.toolchain.sources import included, searched
 
 __all__ = ["HIPIFIERS", "HIPIFY", "TranslationError", "chosen_hipifier", "fingerprint", "hipified"]
@@ -83,6 +84,7 @@ def hipified(
     """
     own = frozenset().union(*(_own_names(text) for text in files.values()))
     macros = tuple(sorted((_constants(files.values(), own) | macros_of(flags)).items()))
+    assembly = macros_of_statements(files.values())
     found: dict[Path, Hipified] = {}
     for path, text in files.items():
         headers = frozenset(
@@ -91,7 +93,7 @@ def hipified(
             if _is_of_program(each, searched(bracket, path.parent, folders), files)
         )
         style = hipifier if hipifier in STYLES else LITERAL
-        each = _hipified(text, name(path), own, headers, macros, style)
+        each = _hipified(text, name(path), own, headers, macros, style, assembly if "asm" in text else "")
         found[path] = each if hipifier in STYLES else _by_tool(_tool(hipifier), text, path, name(path), folders, each)
     return found
 
@@ -109,9 +111,10 @@ def _hipified(
     headers: frozenset[str],
     macros: tuple[tuple[str, str], ...],
     style: str,
+    assembly: str,
 ) -> Hipified:
     """The same headers are translated for every module and target."""
-    return hipify(text, file, own=own, headers=headers, macros=dict(macros), style=style)
+    return hipify(text, file, own=own, headers=headers, macros=dict(macros), style=style, assembly=assembly)
 
 
 def _is_of_program(header: str, folders: Sequence[Path], files: Mapping[Path, str]) -> bool:

@@ -34,6 +34,7 @@ from parity.toolchain.host_syntax import guessed
 from parity.toolchain.lexing import code
 from parity.toolchain.sources import INCLUDE, Source, closure, defining, including, linked, project_of
 from parity.toolchain.stubs import stub_of
+from parity.toolchain.vectors import DERIVED, PLAIN
 
 __all__ = ["ARCH", "OF_FLAGS", "Variant", "after_errors", "with_kernels"]
 
@@ -74,6 +75,11 @@ _HEADERS: Mapping[str, tuple[re.Pattern[str], re.Pattern[str], str]] = {
         re.compile(r"\b(?:min|max)\s*\("),
         "because min and max of a signed and an unsigned number are a double in HIP",
     ),
+    PLAIN: (
+        re.compile(r"HIP_vector_type|\bambiguous\b|found in multiple base classes"),
+        DERIVED,
+        "because HIP's vector types have operators, which a class that derives from one would inherit",
+    ),
     "parity/compat/unnamed.h": (
         re.compile(r"no matching function for call to '(?:__ld(?:g|c[agsv]|lu)|__shfl(?:_up|_down|_xor)?|__hadd)'"),
         re.compile(r"\bnamespace\s*\{"),
@@ -95,6 +101,11 @@ _HEADERS: Mapping[str, tuple[re.Pattern[str], re.Pattern[str], str]] = {
 }
 """Headers to force in, by clang's errors without, each with the text that asks for it, and why."""
 
+_DIALECTS: Mapping[str, tuple[re.Pattern[str], str]] = {
+    "-fms-extensions": (re.compile(r"^use 'template' keyword to treat"), "as compilers of Windows take it"),
+}
+"""Flags for what only some compilers take, by clang's errors without, each with a reason."""
+
 _OF_NVIDIA = ("cutlass", "cute")
 """Libraries of templates for NVIDIA's GPUs alone, by the folders of their headers."""
 
@@ -109,6 +120,7 @@ Kind = Literal[
     "cuda",
     "halves",
     "headers",
+    "dialect",
     "linked",
     "part",
     "templates",
@@ -154,6 +166,9 @@ def after_errors(source: Source, vendor: str, error: CompileError) -> Iterator[V
         for header, (without, _, _) in _HEADERS.items():
             if any(without.search(each.advice) for each in error.findings):
                 flags.append(Variant("headers", (header,)))
+        for flag, (without, _) in _DIALECTS.items():
+            if any(without.search(each.advice) for each in error.findings):
+                flags.append(Variant("dialect", (flag,)))
     if any(_AMBIGUOUS.search(each.advice) for each in error.findings):
         flags.append(Variant("halves", _OF_HALVES[vendor]))
     if vendor == "amd":
@@ -161,8 +176,8 @@ def after_errors(source: Source, vendor: str, error: CompileError) -> Iterator[V
         flags.append(Variant("newest", (ARCH, *_VERSIONS)))
     yield from flags
     yield from _wholes(source)
-    if not any(each.of(source) for each in flags) and (cudas := tuple(filter(_CUDAS.search, asked))):
-        yield Variant("cuda", cudas)
+    if more := tuple(filter(_CUDAS.search, asked)):
+        yield Variant("cuda", more)
     if vendor == "amd":
         yield Variant("libraries", _OF_NVIDIA)
     if vendor == "amd" and not source.parts and not source.without:
@@ -277,6 +292,14 @@ def _of_headers(source: Source, names: tuple[str, ...]) -> Source | None:
     return None
 
 
+def _of_dialect(source: Source, names: tuple[str, ...]) -> Source | None:
+    """The source with a flag for what only some compilers take."""
+    (flag,) = names
+    if flag in source.side.flags:
+        return None
+    return _with(source, (Switch(flag, source.path, 1, f'hip-flags = ["{flag}"]', why=_DIALECTS[flag][1]),))
+
+
 def _with(source: Source, switches: tuple[Switch, ...]) -> Source | None:
     if not switches:
         return None
@@ -287,7 +310,7 @@ def _with(source: Source, switches: tuple[Switch, ...]) -> Source | None:
 def _afresh(source: Source) -> Repairs:
     """Of what is known of a source only the headers that are not here, which another way to build it lacks, too."""
     host = source.repairs.host
-    return Repairs(HostCode(empty_headers=host.empty_headers, missing=host.missing))
+    return Repairs(HostCode(empty_headers=host.empty_headers, missing=host.missing, brought=host.brought))
 
 
 def _arch_asked(source: Source) -> Iterator[Switch]:
@@ -391,6 +414,7 @@ _KINDS: Mapping[Kind, Callable[[Source, tuple[str, ...]], Source | None]] = {
     "cuda": _for_cuda,
     "halves": _of_halves,
     "headers": _of_headers,
+    "dialect": _of_dialect,
     "linked": _linked,
     "part": _part,
     "templates": _instantiated,

@@ -11,20 +11,36 @@ one for all of them: ``float4 v = {1}`` is an error, and ``float4 v{1}`` is comp
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from parity.toolchain.lexing import Span, code
 
-__all__ = ["Short", "operators_of_hip", "short_of_components"]
+__all__ = [
+    "DERIVED", "PLAIN", "Short", "names_of_vectors", "operators_of_hip", "short_of_components", "with_plain_bases",
+]  # fmt: skip
+
+PLAIN = "parity/compat/plain_vectors.h"
+"""Vector types without operators."""
+
+DERIVED = re.compile(
+    r"\b(?:struct|class)\s+[^;{}()=]*?:(?!:)(?P<bases>[^;{}()]*?(?<![\w:])(?:u?char|u?short|u?int|u?long(?:long)?|float|double)[234]\b"
+    r"[^;{}()]*)(?=\{)"
+)
+"""Matches the head of a class that derives from a vector type."""
 
 _TYPE = r"(?P<type>(?:char|uchar|short|ushort|int|uint|long|ulong|float|double)[234])"
 _HEAD = r"(?:(?:static|inline|constexpr|__inline__|__forceinline__|__host__|__device__|[A-Z][A-Z0-9_]*)\s+)+"
 _OPERATOR = re.compile(
-    rf"^[ \t]*{_HEAD}(?:{_TYPE}|void)\s*&?\s*operator\s*(?P<operator>[-+*/]=?)\s*"
+    rf"^[ \t]*{_HEAD}(?:(?:\w+::)*(?P<type>(?!void\b)\w+)|void)\s*&?\s*operator\s*(?P<operator>[-+*/]=?)\s*"
     r"\((?P<parameters>[^()]*)\)\s*\{(?P<body>[^{}]*)\}",
     re.MULTILINE,
 )
+_ALIAS = re.compile(
+    r"\btypedef\s+(?:u?(?:char|short|int|long)|float|double)(?P<count>[234])\s+(?P<name>\w+)\s*;"
+    r"|\busing\s+(?P<new>\w+)\s*=\s*(?:u?(?:char|short|int|long)|float|double)(?P<size>[234])\s*;"
+)
+"""A name that a program gives to a vector type."""
 _MACRO = re.compile(
     r"^[ \t]*#[ \t]*define[ \t]+\w+\((?P<parameters>[\w\s,]*)\)(?P<body>(?:\\\r?\n|[^\n])*)", re.MULTILINE
 )
@@ -32,26 +48,50 @@ _COMPOUND = re.compile(
     rf"{_HEAD}(?P<type>\w+)\s*&\s*operator\s*(?P<operator>\w+)\s*"
     r"\((?P<parameters>[^()]*)\)\s*\{(?P<body>[^{}]*)\}"
 )
-_PARAMETER = re.compile(r"\s*(?:const\s+)?(?P<type>\w+)\s*(?:const\s*)?&?\s*(?P<name>\w+)\s*")
+_PARAMETER = re.compile(r"\s*(?:const\s+)?(?:\w+::)*(?P<type>\w+)\s*(?:const\s*)?&?\s*(?P<name>\w+)\s*")
 _VECTOR = re.compile(
     r"(?<!\w)(?P<before>(?:struct|class|union|->)\s+)?(?:u?char|u?short|u?int|u?long(?:long)?|float|double)(?P<components>[234])\b"
 )
+_BASE = re.compile(r"(?<![\w:])(?:u?char|u?short|u?int|u?long(?:long)?|float|double)[234]\b")
 _DECLARATOR = re.compile(r"\s*(?P<name>[A-Za-z_]\w*)?(?P<counts>(?:\s*\[[^\[\]]*\])*)\s*=?\s*(?P<open>\{)?")
 _BRACE = re.compile(r"[{}()\[\],;]")
 _NUMBER = re.compile(r"[-+]?\s*\.?\d[\w.]*")
 _ZERO = re.compile(r"0*\.?0*[fFuUlL]*")
 
 
-def operators_of_hip(text: str) -> Iterator[tuple[int, int, str]]:
-    """Begin and end, in characters, of each definition of such an operator in a HIP text, and the operator."""
+def with_plain_bases(text: str) -> str:
+    """The HIP text with the classes that derive from a vector type derived from that of ``PLAIN``."""
+    parts, done = [], 0
+    for match in DERIVED.finditer(code(text)):
+        start, end = match.span("bases")
+        parts += [text[done:start], _BASE.sub(r"parity_compat::plain::\g<0>", text[start:end])]
+        done = end
+    return "".join((*parts, text[done:]))
+
+
+def names_of_vectors(texts: Iterable[str]) -> Mapping[str, int]:
+    """The names that texts give vector types, and the components of each; those of one name have the same count."""
+    found: dict[str, set[int]] = {}
+    for text in texts:
+        for match in _ALIAS.finditer(text):
+            found.setdefault(match["name"] or match["new"], set()).add(int(match["count"] or match["size"]))
+    return {name: counts.pop() for name, counts in found.items() if len(counts) == 1}
+
+
+def operators_of_hip(text: str, names: Mapping[str, int] | None = None) -> Iterator[tuple[int, int, str]]:
+    """Begin and end, in characters, of each definition of such an operator in a HIP text, and the operator.
+
+    ``names`` are those of ``names_of_vectors`` for all that the text may include.
+    """
     for match in _OPERATOR.finditer(text):
         parameters = [_PARAMETER.fullmatch(part) for part in match["parameters"].split(",")]
         if len(parameters) != 2 or not parameters[0] or not parameters[1]:
             continue
         (kind, a), (other, b) = ((p["type"], p["name"]) for p in parameters if p)
-        if kind != other or not re.fullmatch(_TYPE, kind) or match["type"] not in (None, kind):
+        count = int(kind[-1]) if re.fullmatch(_TYPE, kind) else (names or {}).get(kind)
+        if kind != other or count is None or match["type"] not in (None, kind):
             continue
-        if re.sub(r"\s", "", match["body"]) in _bodies(kind, a, b, match["operator"]):
+        if re.sub(r"\s|\w+::", "", match["body"]) in _bodies(kind, count, a, b, match["operator"]):
             yield match.start(), match.end(), f"operator{match['operator']} of {kind}"
     yield from _operators_of_macros(text)
 
@@ -78,13 +118,14 @@ def _assignments(components: str, a: str, b: str, operator: str) -> set[str]:
     return {each, f"{each}return{a};"}
 
 
-def _bodies(kind: str, a: str, b: str, operator: str) -> set[str]:
-    """The usual bodies of an operator, without spaces."""
-    components = "xyzw"[: int(kind[-1])]
+def _bodies(kind: str, count: int, a: str, b: str, operator: str) -> set[str]:
+    """The usual bodies of an operator, without spaces and namespaces."""
+    components = "xyzw"[:count]
     if operator.endswith("="):
         return _assignments(components, a, b, operator)
     each = ",".join(f"{a}.{c}{operator}{b}.{c}" for c in components)
-    return {f"returnmake_{kind}({each});", f"return{{{each}}};", f"return{kind}{{{each}}};"}
+    made = {f"returnmake_{name}({each});" for name in (kind, kind.lower())}
+    return {*made, f"return{{{each}}};", f"return{kind}{{{each}}};"}
 
 
 @dataclass(frozen=True)

@@ -348,11 +348,12 @@ def test_headers_are_found_by_a_macro_that_is_their_name_and_by_paths_as_windows
     (tmp_path / "deep" / "four.h").write_text("constexpr int four = 4;\n")
     (tmp_path / "fill.cu").write_text(
         '#include "deep\\er\\three.h"\n#include NAMED\n#define OTHER "deep/four.h"\n#include OTHER\n'
+        "#include <thrust\\pair.h>\n"
         "using hashed = std::tr1::hash<int>;\n"
         'extern "C" __global__ void fill(int* x) { *x = THREE + four; }\n'
     )
     (one,) = build(tmp_path, ["fill"], ["gfx1100"], cache=cache)
-    assert (one.error, one.entries, one.translation.stubs) == (None, ("fill",), ("tr1/functional",))
+    assert (one.error, one.entries, one.translation.stubs) == (None, ("fill",), ("thrust/pair.h", "tr1/functional"))
 
 
 def test_code_for_a_version_of_cuda_is_there_if_nothing_compiles_without(tmp_path, cache):
@@ -479,3 +480,15 @@ def test_a_variant_that_changes_no_error_has_no_variants_of_its_own(tmp_path, ca
     assert "none" in str(one.error.findings)
     assert len({error.findings for _, _, error in seen[:2]}) == 2
     assert len(seen) == 3  # as it is, with the switches, and without what they do not help
+
+
+def test_what_is_defined_nowhere_is_named_in_the_header_that_needs_it_though_another_has_its_name(tmp_path, cache):
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "area.h").write_text('#include "inner/area.h"\n')
+    (tmp_path / "inner" / "area.h").write_text(
+        "\n\n__device__ float area(float x);\n__global__ void k(float* x) { *x = area(*x); }\n"
+    )
+    (tmp_path / "main.cu").write_text('#include "area.h"\n')
+    (one,) = build(tmp_path, ["main"], ["gfx1100"], cache=cache)
+    (finding,) = one.error.findings
+    assert finding.file.endswith("inner/area.h") and finding.line == 4

@@ -265,3 +265,14 @@ def test_the_macros_that_a_statement_defines_beside_one(project):
     source = project / "src" / "cuda" / "area.cu"
     (switch,) = switches_of(["GPU"], source, project_of(source.parent))
     assert [each.flag for each in beside(switch)] == ["-DPLACE=cuda"]
+
+
+def test_the_template_of_a_header_in_a_file_of_cmake_that_is_far_from_the_source(project):
+    (project / "modules").mkdir()
+    (project / "modules" / "utils.cmake").write_text(
+        "configure_file(${Top_SOURCE_DIR}/modules/compilers.h\n  ${Top_BINARY_DIR}/include/area/compilers.h)\n"
+    )
+    (project / "modules" / "compilers.h").write_text("#define AREA_CONSTEXPR constexpr\n")
+    source = project / "src" / "cuda" / "area.cu"
+    made = made_header("area/compilers.h", source, project_of(source.parent))
+    assert made == Made(project / "modules" / "compilers.h", "#define AREA_CONSTEXPR constexpr\n", ())

@@ -121,6 +121,35 @@ def test_min_and_max_of_signed_and_unsigned_numbers_are_integers_where_they_have
     assert not program(tmp_path, plain, "gfx1100", cache).built.switches  # it compiles, and is what a port computes
 
 
+def test_a_class_that_derives_from_a_vector_type_inherits_no_operators(tmp_path, cache):
+    source = """struct Word : public uint2 {
+    __device__ Word(unsigned long long w) : uint2(make_uint2(w, w >> 32)) {}
+    __device__ operator unsigned long long() const { return (unsigned long long)y << 32 | x; }
+};
+struct alignas(16) Rows { Word word; float4 row; };
+__device__ uint2 turned(uint2 v) { return make_uint2(v.y, v.x); }
+extern "C" __global__ void k(const unsigned long long* in, unsigned long long* out) {
+    const Word word = in[threadIdx.x], other = Word(turned(word).x) ^ word;
+    out[threadIdx.x] = (other ^ word) * word + sizeof(Rows);
+}
+"""
+    kernels = program(tmp_path, source, "gfx1100", cache)
+    (said,) = kernels.built.switches
+    assert said.says == 'hip-force-include = ["parity/compat/plain_vectors.h"] in [tool.parity]'
+    given = np.arange(64, dtype=np.uint64) * np.uint64(0x3C01_0203_0405_0607)
+    assert (kernels.run("k", np.zeros(64, np.uint64), given, block=64) == (given >> np.uint64(32)) * given + 32).all()
+
+
+def test_a_template_of_a_dependent_type_without_the_word(tmp_path, cache):
+    source = """struct S { template <class T> __device__ int size() const { return sizeof(T); } };
+template <class A> __device__ int of(A a) { return a.size<float>(); }
+extern "C" __global__ void k(const int* n, int* x) { x[threadIdx.x] = of(S()) + n[threadIdx.x]; }
+"""
+    kernels = program(tmp_path, source, "gfx1100", cache)
+    assert (kernels.run("k", np.zeros(64, np.int32), np.ones(64, np.int32), block=64) == 5).all()
+    assert [each.flag for each in kernels.built.switches] == ["-fms-extensions"]
+
+
 def test_what_the_library_of_other_compilers_brings(tmp_path, cache):
     source = 'extern "C" __global__ void k(const float* n, uint32_t* x) { x[threadIdx.x] = n[0] < FLT_MAX; }\n'
     kernels = program(tmp_path, "#include <vector>\n" + source, "gfx1100", cache)

@@ -61,3 +61,49 @@ def test_macros_of_torch_7_and_the_half_of_half_hpp(tmp_path, cache):
     assert not kernels.built.translation.left_out
     x = np.arange(32, dtype=np.float16)
     assert (kernels.run("addHalf_", np.zeros(32, np.float16), x, block=32) == x + 1.5).all()
+
+
+TENSORS = """
+#include "THCDeviceTensor.cuh"
+#include "THCDeviceTensorUtils.cuh"
+
+extern "C" __global__ void transposed(float* x, float* y) {
+  const int sizes[2] = {4, 8}, strides[2] = {1, 4};
+  THCDeviceTensor<float, 2> in(x, sizes), out(y, sizes, strides);
+  const int row = threadIdx.x / 8, column = threadIdx.x % 8;
+  if (in.getSize(1) == 8 && in.isContiguous() && !out.isContiguous()) out[row][column] = in[row][column];
+}
+"""
+
+
+def test_device_tensors_of_torch_7(tmp_path, cache):
+    kernels = program(tmp_path, TENSORS, "gfx1100", cache)
+    x = np.arange(32, dtype=np.float32)
+    assert (kernels.run("transposed", np.zeros(32, np.float32), x, block=32) == x.reshape(4, 8).T.ravel()).all()
+
+
+ARRAYS = """
+#include "tensorflow/core/util/gpu_device_array_gpu.h"
+#include "tensorflow/core/util/gpu_kernel_helper.h"
+
+namespace tensorflow {
+template <typename T>
+__device__ void gathered(GpuDeviceArrayStruct<const T*> parts, T* out) {
+  const T** values = GetGpuDeviceArrayOnDevice(&parts);
+  GPU_1D_KERNEL_LOOP(i, 32) GpuAtomicAdd(out + i, *(values[i % parts.size] + i));
+}
+extern "C" __global__ void gather(const Eigen::half* x, Eigen::half* y) {
+  GpuDeviceArrayStruct<const Eigen::half*> parts;
+  parts.size = 2;
+  parts.inline_values[0] = x;
+  parts.inline_values[1] = x;
+  gathered(parts, y);
+}
+}  // namespace tensorflow
+"""
+
+
+def test_arrays_of_tensorflow_that_are_passed_to_kernels_and_sums_of_halves(tmp_path, cache):
+    kernels = program(tmp_path, ARRAYS, "gfx1100", cache)
+    x = np.arange(32, dtype=np.float16)
+    assert (kernels.run("gather", np.ones(32, np.float16), x, block=32) == x + 1).all()

@@ -50,3 +50,40 @@ def test_what_vectors_and_matrices_do(tmp_path, cache):
         s = np.clip(m[0, 0], 0, 1)
         np.testing.assert_allclose(out[37], s * s * (3 - 2 * s), rtol=1e-5, atol=1e-6)
         assert out[38] == 300 % 256 + 4 + 1
+
+
+QUATERNIONS = """#include <glm/gtc/quaternion.hpp>
+extern "C" __global__ void k(const float* in, float* out) {
+    const float* a = in + 8 * threadIdx.x;
+    const glm::quat p = glm::normalize(glm::quat(a[0], a[1], a[2], a[3]));
+    const glm::quat q = glm::normalize(glm::quat(a[4], glm::vec3(a[5], a[6], a[7])));
+    const glm::quat back = glm::quat_cast(glm::mat3_cast(p)), half = glm::slerp(p, q, 0.5f);
+    const glm::vec3 turned = p * q * glm::vec3(1, 2, 3), again = glm::rotate(glm::inverse(p * q), turned);
+    const glm::quat turn = glm::angleAxis(0.5f, glm::vec3(0, 0, 1)), angles(glm::vec3(0.1f, 0.2f, 0.3f));
+    const glm::quat all[5] = {p, back, half, turn, angles};
+    float* o = out + 26 * threadIdx.x;
+    for (int i = 0; i < 5; ++i) { o[4 * i] = all[i].w; for (int k = 0; k < 3; ++k) o[4 * i + 1 + k] = all[i][k]; }
+    for (int k = 0; k < 3; ++k) { o[20 + k] = turned[k]; o[23 + k] = again[k]; }
+}
+"""
+
+
+def test_what_quaternions_do(tmp_path, cache):
+    given = np.random.default_rng(7).normal(size=(32, 2, 4)).astype(np.float32)
+    found = program(tmp_path, QUATERNIONS, "gfx1100", cache).run("k", np.zeros((32, 26), np.float32), given, block=32)
+
+    def times(p, q):
+        return np.array([p[0] * q[0] - p[1:] @ q[1:], *(p[0] * q[1:] + q[0] * p[1:] + np.cross(p[1:], q[1:]))])
+
+    for both, out in zip(given.astype(np.float64), found, strict=True):
+        p, q = (each / np.linalg.norm(each) for each in both)
+        product = times(p, q)
+        turned = times(times(product, np.arange(4)), product * [1, -1, -1, -1])[1:]
+        back, half = out[4:8], p + q * np.sign(p @ q)  # of two of one length: the middle of the arc
+        np.testing.assert_allclose(out[:4], p, atol=1e-6)
+        np.testing.assert_allclose(back * np.sign(back @ p), p, atol=1e-5)
+        np.testing.assert_allclose(out[8:12], half / np.linalg.norm(half), atol=1e-5)
+        np.testing.assert_allclose(out[12:16], [np.cos(0.25), 0, 0, np.sin(0.25)], atol=1e-6)
+        about = [np.r_[np.cos(angle / 2), np.sin(angle / 2) * np.eye(3)[i]] for i, angle in enumerate((0.1, 0.2, 0.3))]
+        np.testing.assert_allclose(out[16:20], times(times(about[2], about[1]), about[0]), atol=1e-6)
+        np.testing.assert_allclose(out[20:], [*turned, 1, 2, 3], atol=1e-4)

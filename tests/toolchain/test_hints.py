@@ -55,6 +55,7 @@ def test_a_name_in_a_header_that_is_included_behind_a_switch(tmp_path):
         FUNCTION,  # it is there
         f"#define GPU\n#ifdef GPU\n{FUNCTION}#endif\n",  # the switch is on
         f"#ifdef __CUDACC_RTC__\n{FUNCTION}#endif\n",  # nobody's to define
+        f"#if defined(GPU) && defined(OS_WIN)\n{FUNCTION}#endif\n",  # another system's
         "#ifdef GPU\nint x = area(1);\n#endif\n",  # a use
     ],
 )

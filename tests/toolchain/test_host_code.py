@@ -6,6 +6,7 @@ from execution import program
 
 from parity.cache import Cache
 from parity.emulator import FailedAssertion
+from parity.emulator.faults import Trapped
 from parity.toolchain import MissingKernel, build
 from parity.toolchain.diagnostics import Diagnostic
 from parity.toolchain.host_code import HostCode, LeftOut, repaired
@@ -60,6 +61,21 @@ def test_an_error_in_a_device_lambda_stays_an_error():
     text = "void host() {\n  each([=] __device__(int i) {\n    bad(i);\n  });\n}\n"
     assert left(text, 3, 5) is None
     assert left(text, 2, 3).split() == ["void", "host()", "{", "{", "}", "}"]
+
+
+def test_a_device_lambda_whose_parameters_are_not_here_is_left_out_whole():
+    text = "void host() {\n  auto set = [=] __device__(int i,\n    gone::tuple t) {\n    x[i] = get(t);\n  };\n}\n"
+    assert left(text, 3, 5).split() == [
+        "void",
+        "host()",
+        "{",
+        "auto",
+        "set",
+        "=",
+        "::parity_stub::anything()",
+        ";",
+        "}",
+    ]
 
 
 def test_an_assertion_about_a_type_of_the_host_is_left_out_and_one_that_fails_is_not(built):
@@ -293,6 +309,21 @@ def test_operators_that_hip_has_are_left_to_it_and_others_are_not(built):
     assert not one.error and "operator* of float2" in one.translation.left_out[0].name
     one = built(own % "a.x * b.x, a.y * b.x" + kernel)
     assert "ambiguous" in str(one.error) and not one.translation.left_out
+
+
+@pytest.mark.parametrize(
+    "named", ["#if 1\ntypedef {}2 Real2;\n#else\ntypedef double2 Real2;\n#endif", "using Real2 = {}2;"]
+)
+def test_operators_of_a_vector_that_has_a_name_of_the_projects_are_left_to_hip(built, named):
+    text = (
+        f"namespace m {{\n{named.format('float')}\nstatic inline __host__ __device__ Real2 make_real2(float x, float y)"
+        " { return {x, y}; }\n}\ninline __host__ __device__ m::Real2 operator*(m::Real2 a, m::Real2 b) {"
+        " return m::make_real2(a.x * b.x, a.y * b.y); }\n"
+        "__global__ void k(m::Real2* x) { x[0] = x[1] * x[2]; }\n"
+    )
+    one = built(text)
+    assert not one.error and "operator* of Real2" in one.translation.left_out[0].name
+    assert "ambiguous" in str(built(text.replace("a.y * b.y", "a.y * b.x")).error)
 
 
 def test_operators_that_hip_has_are_left_to_it_in_a_macro(built):
@@ -593,6 +624,46 @@ def test_restrict_of_what_is_no_pointer(built):
     one = built(f'/* ü */\nextern "C" {source}')
     assert (one.error, one.entries) == (None, ("add",))
     assert [(piece.line, piece.name) for piece in one.translation.left_out] == [(2, "__restrict__")]
+
+
+def test_a_macro_that_says_device_for_nvcc_and_nothing_for_others(built):
+    source = "#ifdef __CUDACC__\n#define HD __host__ __device__\n#else\n#define HD\n#endif\n"
+    one = built(source + "HD float f(float x) { return nosuch(x); }\n__global__ void k(float* x) { x[0] = f(x[0]); }\n")
+    (finding,) = one.error.findings
+    assert (finding.name, finding.line) == ("nosuch", 6) and not one.translation.left_out
+
+
+def test_a_constant_made_of_a_static_member_of_an_object(built):
+    one = built(
+        """struct Camera { static constexpr int scale = 8; };
+struct Lens {
+    const Camera& of;
+    __device__ float angle(float x) const {
+        constexpr float step = 1.f / of.scale;
+        return x * step;
+    }
+};
+__global__ void k(float* x, const Camera& camera) { x[0] = Lens{camera}.angle(x[0]); }
+"""
+    )
+    assert has(one, "k")
+    assert [(piece.line, piece.name) for piece in one.translation.left_out] == [(5, "constexpr")]
+
+
+def test_what_the_library_throws_on_the_host_ends_the_program_on_the_device(tmp_path, cache):
+    source = """#include <array>
+#include <optional>
+extern "C" __global__ void k(const int* i, float* out) {
+    std::optional<float> last;
+    if (*i) last = 3;
+    *out = std::array<float, 2>{1, 2}.at(*i) + last.value();
+}
+"""
+    run = program(tmp_path, source, "gfx1100", cache).run
+    assert run("k", np.zeros(1, np.float32), np.int32([1]), block=1) == 5
+    for outside in (0, 2):
+        with pytest.raises(Trapped):
+            run("k", np.zeros(1, np.float32), np.int32([outside]), block=1)
 
 
 def test_dynamic_shared_memory_with_a_length(built):

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from execution import program
 
 from parity import emulator
 from parity.toolchain import build, ptx
@@ -227,6 +228,15 @@ CASES = {
     "bfe.s32 %0, %1, 0, 32": lambda x: bfe_s(x, 0, 32),
     "bfe.s32 %0, %1, 40, 3": lambda x: bfe_s(x, 40, 3),
     "bfe.s32 %0, %1, 3, 0": lambda x: 0,
+    **{
+        f"{{ .reg .b64 w; mov.b64 w, {{%1, %1}}; {text}; cvt.u32.u64 %0, w; }}": lambda x, f=f: f(x << 32 | x)
+        for text, f in {
+            "bfe.u64 w, w, 28, 8": lambda w: w >> 28 & 255,
+            "bfe.u64 w, w, 64, 8": lambda w: 0,
+            "bfe.s64 w, w, 56, 16": lambda w: w >> 56 | (-256 if w >> 63 else 0),
+            "bfi.b64 w, w, 0x0f0f0f0f, 28, 8": lambda w: 0x0F0F0F0F & ~0xF0000000 | w << 28,
+        }.items()
+    },
     "bfi.b32 %0, %1, 0x0f0f0f0f, 4, 8": lambda x: 0x0F0F0F0F & ~0xFF0 | (x & 255) << 4,
     "bfi.b32 %0, %1, 255, 28, 8": lambda x: 255 | x << 28,
     "prmt.b32 %0, %1, 0x11223384, 0x5140": lambda x: prmt(x, 0x11223384, 0x5140),
@@ -347,6 +357,37 @@ def test_what_is_translated_computes_what_the_instruction_does(cache, tmp_path):
         nearest, down, up, to_zero = map(Fraction, map(float, found[thread, end : end + 4].copy().view(np.float32)))
         assert down == to_zero < exact < up and nearest in (down, up)
         assert found[thread, end + 4 : end + 6].tolist() == [0, 0x3FD55555]
+
+
+def test_parameters_of_macros_in_templates_and_constraints(cache, tmp_path):
+    (tmp_path / "shift.h").write_text(
+        '#define SHIFT(to, low, high, by) asm("shf.r.wrap.b32 %0, %1, %2, " #by ";" : "=r"(to) : "r"(low), "r"(high))\n'
+        '#define GIVEN(to, what, from) asm(what " %0, %1;" : "=r"(to) : "r"(from))\n'
+        '#if __LP64__\n# define POINTER "l"\n#else\n# define POINTER "r"\n#endif\n'
+    )
+    source = """#include "shift.h"
+extern "C" __global__ void shift(const unsigned* in, unsigned* out) {
+    unsigned x, y;
+    asm volatile("ld.global.cg.u32 %0, [%1];" : "=r"(x) : POINTER(in + threadIdx.x));
+    SHIFT(y, x, 7u, 4);
+    out[threadIdx.x] = y;
+}
+__device__ unsigned given(unsigned x) {
+    unsigned y;
+    GIVEN(y, "brev.b32", x);
+    return y;
+}
+extern "C" __global__ void left_out(unsigned* x) { *x = given(*x); }
+"""
+    one = program(tmp_path, source, "gfx1100", cache)
+    assert one.run("shift", np.zeros_like(X), X, block=X.size).tolist() == [
+        (7 << 32 | int(x)) >> 4 & 0xFFFFFFFF for x in X
+    ]
+    assert one.built.entries == ("shift",)
+    assert [(each.file, each.line, each.function) for each in one.built.translation.left_out] == [
+        ("program.cu", 10, "given"), ("program.cu", 13, "left_out"),
+    ]  # fmt: skip
+    assert "brev.b32 s" in one.built.translation.left_out[0].because
 
 
 def test_a_refused_instruction_is_an_error_only_where_it_is_compiled(cache, tmp_path):

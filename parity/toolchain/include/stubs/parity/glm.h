@@ -817,14 +817,113 @@ PARITY_GLM vec<4, float> make_vec4(const float* p) { return {p[0], p[1], p[2], p
 PARITY_GLM mat<3, 3, float> make_mat3(const float* p) { return {p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7], p[8]}; }
 PARITY_GLM mat<4, 4, float> make_mat4(const float* p) { return {p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7], p[8], p[9], p[10], p[11], p[12], p[13], p[14], p[15]}; }
 
+// <glm/gtc/quaternion.hpp> and <glm/gtx/quaternion.hpp>: w is the first argument, and the last in memory.
 template <typename T, qualifier Q = defaultp>
-struct qua { T x, y, z, w; qua() = default; PARITY_GLM qua(T w, T x, T y, T z) : x(x), y(y), z(z), w(w) {} };
+struct qua {
+  typedef T value_type;
+  T x, y, z, w;
+  static constexpr PARITY_GLM length_t length() { return 4; }
+  qua() = default;
+  constexpr PARITY_GLM qua(T w, T x, T y, T z) : x(x), y(y), z(z), w(w) {}
+  constexpr PARITY_GLM qua(T s, const vec<3, T, Q>& v) : x(v.x), y(v.y), z(v.z), w(s) {}
+  template <typename U, qualifier P>
+  constexpr PARITY_GLM explicit qua(const qua<U, P>& q) : x(T(q.x)), y(T(q.y)), z(T(q.z)), w(T(q.w)) {}
+  PARITY_GLM explicit qua(const vec<3, T, Q>& angles) {
+    const vec<3, T, Q> c(::cos(angles.x / T(2)), ::cos(angles.y / T(2)), ::cos(angles.z / T(2)));
+    const vec<3, T, Q> s(::sin(angles.x / T(2)), ::sin(angles.y / T(2)), ::sin(angles.z / T(2)));
+    w = c.x * c.y * c.z + s.x * s.y * s.z;
+    x = s.x * c.y * c.z - c.x * s.y * s.z;
+    y = c.x * s.y * c.z + s.x * c.y * s.z;
+    z = c.x * c.y * s.z - s.x * s.y * c.z;
+  }
+  PARITY_GLM explicit qua(const mat<3, 3, T, Q>& m) {  // the largest component first, so that nothing is lost
+    const T of[4] = {m[0][0] - m[1][1] - m[2][2], m[1][1] - m[0][0] - m[2][2], m[2][2] - m[0][0] - m[1][1],
+                     m[0][0] + m[1][1] + m[2][2]};
+    int most = 3;
+    for (int i = 0; i < 3; ++i) most = of[i] > of[most] ? i : most;
+    const T half = ::sqrt(of[most] + T(1)) / T(2), part = T(1) / (T(4) * half);
+    const T a = (m[1][2] - m[2][1]) * part, b = (m[2][0] - m[0][2]) * part, c = (m[0][1] - m[1][0]) * part;
+    const T d = (m[0][1] + m[1][0]) * part, e = (m[2][0] + m[0][2]) * part, f = (m[1][2] + m[2][1]) * part;
+    *this = most == 3 ? qua(half, a, b, c) : most == 0 ? qua(a, half, d, e) : most == 1 ? qua(b, d, half, f) : qua(c, e, f, half);
+  }
+  PARITY_GLM explicit qua(const mat<4, 4, T, Q>& m) : qua(mat<3, 3, T, Q>(m)) {}
+  static constexpr PARITY_GLM qua wxyz(T w, T x, T y, T z) { return qua(w, x, y, z); }
+  PARITY_GLM T& operator[](length_t i) { return (&x)[i]; }
+  PARITY_GLM const T& operator[](length_t i) const { return (&x)[i]; }
+  PARITY_GLM qua& operator+=(const qua& q) { return *this = *this + q; }
+  PARITY_GLM qua& operator-=(const qua& q) { return *this = *this - q; }
+  PARITY_GLM qua& operator*=(const qua& q) { return *this = *this * q; }
+  PARITY_GLM qua& operator*=(T s) { return *this = *this * s; }
+  PARITY_GLM qua& operator/=(T s) { return *this = *this / s; }
+  friend constexpr PARITY_GLM qua operator+(const qua& q) { return q; }
+  friend constexpr PARITY_GLM qua operator-(const qua& q) { return qua(-q.w, -q.x, -q.y, -q.z); }
+  friend constexpr PARITY_GLM qua operator+(const qua& a, const qua& b) { return qua(a.w + b.w, a.x + b.x, a.y + b.y, a.z + b.z); }
+  friend constexpr PARITY_GLM qua operator-(const qua& a, const qua& b) { return qua(a.w - b.w, a.x - b.x, a.y - b.y, a.z - b.z); }
+  friend constexpr PARITY_GLM qua operator*(const qua& q, T s) { return qua(q.w * s, q.x * s, q.y * s, q.z * s); }
+  friend constexpr PARITY_GLM qua operator*(T s, const qua& q) { return q * s; }
+  friend constexpr PARITY_GLM qua operator/(const qua& q, T s) { return qua(q.w / s, q.x / s, q.y / s, q.z / s); }
+  friend constexpr PARITY_GLM qua operator*(const qua& p, const qua& q) {
+    return qua(p.w * q.w - p.x * q.x - p.y * q.y - p.z * q.z, p.w * q.x + p.x * q.w + p.y * q.z - p.z * q.y,
+               p.w * q.y + p.y * q.w + p.z * q.x - p.x * q.z, p.w * q.z + p.z * q.w + p.x * q.y - p.y * q.x);
+  }
+  friend PARITY_GLM vec<3, T, Q> operator*(const qua& q, const vec<3, T, Q>& v) {
+    const vec<3, T, Q> u(q.x, q.y, q.z), once = cross(u, v);
+    return v + (once * q.w + cross(u, once)) * T(2);
+  }
+  friend PARITY_GLM vec<4, T, Q> operator*(const qua& q, const vec<4, T, Q>& v) { return vec<4, T, Q>(q * vec<3, T, Q>(v), v.w); }
+  friend constexpr PARITY_GLM bool operator==(const qua& a, const qua& b) { return a.w == b.w && a.x == b.x && a.y == b.y && a.z == b.z; }
+  friend constexpr PARITY_GLM bool operator!=(const qua& a, const qua& b) { return !(a == b); }
+};
+template <typename T, qualifier Q>
+constexpr PARITY_GLM T dot(const qua<T, Q>& a, const qua<T, Q>& b) { return a.w * b.w + a.x * b.x + a.y * b.y + a.z * b.z; }
+template <typename T, qualifier Q>
+PARITY_GLM T length(const qua<T, Q>& q) { return ::sqrt(dot(q, q)); }
+template <typename T, qualifier Q>
+PARITY_GLM qua<T, Q> normalize(const qua<T, Q>& q) {
+  const T l = length(q);
+  return l <= T(0) ? qua<T, Q>(T(1), T(0), T(0), T(0)) : q * (T(1) / l);
+}
+template <typename T, qualifier Q>
+constexpr PARITY_GLM qua<T, Q> conjugate(const qua<T, Q>& q) { return qua<T, Q>(q.w, -q.x, -q.y, -q.z); }
+template <typename T, qualifier Q>
+PARITY_GLM qua<T, Q> inverse(const qua<T, Q>& q) { return conjugate(q) / dot(q, q); }
+template <typename T, qualifier Q>
+PARITY_GLM qua<T, Q> lerp(const qua<T, Q>& a, const qua<T, Q>& b, T t) { return a * (T(1) - t) + b * t; }
+template <typename T, qualifier Q>
+PARITY_GLM qua<T, Q> mix(const qua<T, Q>& a, const qua<T, Q>& b, T t) {
+  const T c = dot(a, b);
+  if (c > T(1) - epsilon<T>()) return lerp(a, b, t);
+  const T angle = ::acos(c);
+  return (a * ::sin((T(1) - t) * angle) + b * ::sin(t * angle)) / ::sin(angle);
+}
+template <typename T, qualifier Q>
+PARITY_GLM qua<T, Q> slerp(const qua<T, Q>& a, const qua<T, Q>& b, T t) { return mix(a, dot(a, b) < T(0) ? -b : b, t); }
+template <typename T, qualifier Q>
+PARITY_GLM vec<3, T, Q> rotate(const qua<T, Q>& q, const vec<3, T, Q>& v) { return q * v; }
+template <typename T, qualifier Q>
+PARITY_GLM vec<4, T, Q> rotate(const qua<T, Q>& q, const vec<4, T, Q>& v) { return q * v; }
+template <typename T, qualifier Q>
+PARITY_GLM qua<T, Q> angleAxis(T angle, const vec<3, T, Q>& v) { return qua<T, Q>(::cos(angle / T(2)), v * ::sin(angle / T(2))); }
+template <typename T, qualifier Q>
+PARITY_GLM T angle(const qua<T, Q>& q) { return ::acos(q.w) * T(2); }
+template <typename T, qualifier Q>
+PARITY_GLM qua<T, Q> quat_cast(const mat<3, 3, T, Q>& m) { return qua<T, Q>(m); }
+template <typename T, qualifier Q>
+PARITY_GLM qua<T, Q> quat_cast(const mat<4, 4, T, Q>& m) { return qua<T, Q>(m); }
+template <typename T, qualifier Q>
+PARITY_GLM qua<T, Q> toQuat(const mat<3, 3, T, Q>& m) { return qua<T, Q>(m); }
 template <typename T, qualifier Q>
 PARITY_GLM mat<3, 3, T, Q> mat3_cast(const qua<T, Q>& q) {
   return mat<3, 3, T, Q>(T(1) - T(2) * (q.y * q.y + q.z * q.z), T(2) * (q.x * q.y + q.w * q.z), T(2) * (q.x * q.z - q.w * q.y),
                          T(2) * (q.x * q.y - q.w * q.z), T(1) - T(2) * (q.x * q.x + q.z * q.z), T(2) * (q.y * q.z + q.w * q.x),
                          T(2) * (q.x * q.z + q.w * q.y), T(2) * (q.y * q.z - q.w * q.x), T(1) - T(2) * (q.x * q.x + q.y * q.y));
 }
+template <typename T, qualifier Q>
+PARITY_GLM mat<4, 4, T, Q> mat4_cast(const qua<T, Q>& q) { return mat<4, 4, T, Q>(mat3_cast(q)); }
+template <typename T, qualifier Q>
+PARITY_GLM mat<3, 3, T, Q> toMat3(const qua<T, Q>& q) { return mat3_cast(q); }
+template <typename T, qualifier Q>
+PARITY_GLM mat<4, 4, T, Q> toMat4(const qua<T, Q>& q) { return mat4_cast(q); }
 typedef qua<float> quat, fquat;
 typedef qua<double> dquat;
 

@@ -8,6 +8,7 @@
 #include <hip/hip_bf16.h>
 #include <hip/hip_fp16.h>
 #include <hip/hip_runtime.h>
+#include <parity/compat/atomics_half.h>
 #include <parity/eigen.h>
 #include <string>
 #include <type_traits>
@@ -167,6 +168,30 @@ __device__ inline T GpuAtomicAdd(T* address, U value) {
 }
 template <typename T, typename U>
 __device__ inline T CudaAtomicAdd(T* address, U value) { return GpuAtomicAdd(address, value); }
+
+// Arrays that are passed to kernels: in the structure itself if they are short, else behind a pointer.
+#define PARITY_DEVICE_ARRAY(name)                                                                     \
+  template <typename T, int MAX = 8>                                                                  \
+  struct name##DeviceArrayStruct {                                                                    \
+    int32 size;                                                                                       \
+    T inline_values[MAX];                                                                             \
+    T* out_of_line_values = nullptr;                                                                  \
+  };                                                                                                  \
+  template <typename T, int MAX>                                                                      \
+  __device__ inline T* Get##name##DeviceArrayOnDevice(name##DeviceArrayStruct<T, MAX>* data) {        \
+    return data->size <= MAX ? data->inline_values : data->out_of_line_values;                        \
+  }                                                                                                   \
+  template <typename T, int MAX = 8>                                                                  \
+  struct name##DeviceArrayOnHost {                                                                    \
+    name##DeviceArrayOnHost(OpKernelContext*, int32);                                                 \
+    Status Init();                                                                                    \
+    Status Finalize();                                                                                \
+    void Set(int64_t, T);                                                                             \
+    const name##DeviceArrayStruct<T, MAX>& data() const;                                              \
+  };
+PARITY_DEVICE_ARRAY(Gpu)
+PARITY_DEVICE_ARRAY(Cuda)
+#undef PARITY_DEVICE_ARRAY
 }  // namespace tensorflow
 
 #define TF_CHECK_OK(status) ((void)(status))

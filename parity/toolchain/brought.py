@@ -1,0 +1,48 @@
+"""What headers that are not here would have brought with them.
+
+A library of which parity has a small one, in a source that includes it by way of another's headers; a macro whose name
+says what it is. The table ``brought.csv`` has them: a pattern of names, and a line of the preprocessor's for what is
+missing, with ``{}`` for the name.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import re
+from collections.abc import Collection, Iterable, Iterator
+from pathlib import Path
+
+from parity.files import rows_of
+from parity.toolchain.diagnostics import Diagnostic
+from parity.toolchain.hipify import defined_macros
+
+__all__ = ["brought"]
+
+TABLE = Path(__file__).with_name("brought.csv")
+
+_LACKING = re.compile(
+    r"(?:undeclared identifier|unknown (?:type|template) name|no type named|incomplete type)"
+    r" '(?:class |struct )?(\w+)'"
+)
+
+
+def brought(errors: Iterable[Diagnostic], texts: Collection[str], known: Collection[str]) -> tuple[str, ...]:
+    """The lines for names that these errors say are missing, without those that are ``known``.
+
+    A name that one of the ``texts`` defines as a macro, in whatever branch, is none that a header would bring.
+    """
+    found = dict.fromkeys(line for error in errors for line in _lines(error.text) if line not in known)
+    own: set[str] = set().union(*map(defined_macros, texts)) if found else set()
+    return tuple(line for line in found if not own & set(line.split()[1:2]))
+
+
+def _lines(error: str) -> Iterator[str]:
+    if missing := _LACKING.search(error):
+        lines = (line.format(missing[1]) for pattern, line in _table() if pattern.fullmatch(missing[1]))
+        yield from itertools.islice(lines, 1)
+
+
+@functools.cache
+def _table() -> tuple[tuple[re.Pattern[str], str], ...]:
+    return tuple((re.compile(row["name"]), row["directive"]) for row in rows_of(TABLE))

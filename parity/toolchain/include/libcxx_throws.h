@@ -1,0 +1,25 @@
+// What libc++ calls where it throws is the host's alone. Its constexpr functions (std::array::at, std::optional::value)
+// are of the device as well; there they end the program. This comes before all other headers of the library, which may
+// call these functions.
+#pragma once
+
+#include <__config>
+
+_LIBCPP_BEGIN_NAMESPACE_STD
+#define PARITY_THROWS(name, ...) \
+  [[noreturn]] inline __attribute__((device)) void __throw_##name(__VA_ARGS__) { __builtin_trap(); }
+PARITY_THROWS(logic_error, const char*)
+PARITY_THROWS(domain_error, const char*)
+PARITY_THROWS(invalid_argument, const char*)
+PARITY_THROWS(length_error, const char*)
+PARITY_THROWS(out_of_range, const char*)
+PARITY_THROWS(runtime_error, const char*)
+PARITY_THROWS(range_error, const char*)
+PARITY_THROWS(overflow_error, const char*)
+PARITY_THROWS(underflow_error, const char*)
+PARITY_THROWS(bad_optional_access)
+PARITY_THROWS(bad_variant_access)
+PARITY_THROWS(bad_function_call)
+PARITY_THROWS(bad_array_new_length)
+#undef PARITY_THROWS
+_LIBCPP_END_NAMESPACE_STD
