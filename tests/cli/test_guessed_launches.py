@@ -270,7 +270,7 @@ def test_where_nothing_is_declared_the_next_step_is_to_complete_an_op(parity, tm
     assert "next: complete an op in cases" in made.out and "host" not in made.err, made.out + made.err
     text = (tmp_path / "cases" / "hidden.py").read_text()
     assert "# To be completed: no launch comes to what is behind x and y." in text, text
-    assert "# The host launches it in hidden.cu:4, as hidden<<<7, 96>>>(a, b, c)" in text and "block=96," in text, text
+    assert "# The host launches it in hidden.cu:3, as hidden<<<7, 96>>>(a, b, c)" in text and "block=96," in text, text
 
 
 def test_a_failure_says_which_parts_of_its_declaration_are_guesses(parity, tmp_path, monkeypatch):
