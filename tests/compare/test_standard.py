@@ -80,6 +80,13 @@ def test_one_function_may_underflow_to_zero_where_another_gives_the_least_number
     assert judged(2.0**-149, 0.0, COMPARES, **still).kind == "value"
 
 
+def test_subnormal_numbers_that_one_sides_sums_take_for_zero_may_be_missing():
+    for kind, flushed, right in ((np.float32, 0, False), (np.float32, 2.0**-126, True), (np.float64, 2.0**-126, False)):
+        value = np.zeros(1, kind)
+        expected = expected_of(value, ROUNDS, [Moved(value, [value])], flushed)
+        assert compare(expected, value + kind(2.0**-127), vendor="amd").passed == right
+
+
 def test_a_kernel_may_compute_in_f32_and_store_f64():
     """All runs agree in an element that lies near the middle of two numbers of f32; in another they do not."""
     above = float(np.float32(1.5) + np.spacing(np.float32(1.5)))
