@@ -15,6 +15,7 @@ from pathlib import Path
 
 from parity.toolchain.compiler import HEADERS, STUBS, CompileError, Unit
 from parity.toolchain.diagnostics import Diagnostic, Place, diagnostics
+from parity.toolchain.headers import curand_headers
 from parity.toolchain.hints import hints
 from parity.toolchain.host_code import HostCode, instantiations, repaired
 from parity.toolchain.host_syntax import ANYTHING
@@ -101,7 +102,10 @@ def _staged(source: Source, host: HostCode, folder: Path, stub_of: Callable[[str
             text += instantiations(host.instantiated)
         place.write_bytes(text.encode("utf-8", "surrogateescape"))
         originals[place] = source.name(path)
+    curand = curand_headers() if any(header.startswith("curand") for header in host.empty_headers) else None
     for header in host.empty_headers:
+        if curand and (curand / header).is_file():
+            continue
         stub = stub_of(header)
         (folder / EMPTY / header).parent.mkdir(parents=True, exist_ok=True)
         (folder / EMPTY / header).write_text(f"#include <{stub}>\n" if stub else "")
@@ -113,7 +117,12 @@ def _staged(source: Source, host: HostCode, folder: Path, stub_of: Callable[[str
     anything = any(ANYTHING in piece.instead for piece in host.left_out)
     unit = Unit(
         Path(os.path.normpath(place_of(source.path))),
-        (*map(place_of, source.folders), folder / EMPTY, *((STUBS, HIP_ON_CUDA) if stubs else ())),
+        (
+            *map(place_of, source.folders),
+            folder / EMPTY,
+            *((curand,) if curand else ()),
+            *((STUBS, HIP_ON_CUDA) if stubs else ()),
+        ),
         (
             *((str(STANDARD_HEADER),) if host.empty_headers else ()),
             *((str(ANYTHING_HEADER),) if anything else ()),

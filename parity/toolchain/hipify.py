@@ -157,6 +157,7 @@ _NO_TYPE = frozenset(
     ["return", "else", "case", "throw", "new", "delete", "goto", "namespace", "do", "co_return", "not"]
 )
 
+_LINE_END = re.compile(r"\\?\r?\n")
 _LAUNCH = re.compile(r"(?P<open><<[ \t]*<)[^;{}]*?(?P<close>>>[ \t]*>)(?=\s*\()")
 _APART = "nvcc reads it as {whole}, hipcc does not; a port has to write it so"
 _SHUFFLES = frozenset(["__shfl_sync", "__shfl_up_sync", "__shfl_down_sync", "__shfl_xor_sync"])
@@ -432,7 +433,8 @@ class _Translation:
 
     def _replace(self, name: str, span: Span, new: str) -> None:
         self.replaced[name] += 1
-        self._edits.append((span.start, span.end, new))
+        ends = _LINE_END.findall(self.text, span.start, span.end)
+        self._edits.append((span.start, span.end, "".join((new, *ends))))
 
     def _as_address(self, argument: Span) -> None:
         given = argument.of(self.text)

@@ -1,5 +1,6 @@
 """AMD's headers out of wheels: what is taken, what is refused, and what happens where they cannot be had."""
 
+import dataclasses
 import hashlib
 import logging
 import zipfile
@@ -91,3 +92,17 @@ def test_without_a_network_parity_has_headers_of_its_own_and_says_so(index, tmp_
 
 def test_the_wheels_are_pinned():
     assert all(len(wheel.sha256) == 64 and wheel.version in str(wheel) for wheel in headers.WHEELS)
+
+
+def test_the_headers_of_curand_are_taken_for_kernels_of_cuda_that_use_it(index, tmp_path, monkeypatch):
+    holds = {"big/include/hip/sub/": ""}
+    monkeypatch.setattr(
+        headers, "CURAND", dataclasses.replace(headers.WHEELS[0], places=holds, holds="cuRAND's headers")
+    )
+    headers.curand_headers.cache_clear()
+    folder = headers.curand_headers()
+    headers.curand_headers.cache_clear()
+    assert folder is not None and (folder / "a.h").read_text() == "// a"
+    index.unlink()
+    assert headers.curand_headers() == folder
+    headers.curand_headers.cache_clear()

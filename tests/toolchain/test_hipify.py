@@ -347,6 +347,7 @@ def test_what_amds_hipify_keeps_is_kept_and_warned_of(source):
         ("__shfl_xor_sync(mask, x, 1, 16)", "__shfl_xor_sync(mask, x, 1, 16)"),
         ("#define FULL 0xffffffffu\n__shfl_sync(FULL, x, 0)", "#define FULL 0xffffffffu\n__shfl(x, 0, 32)"),
         ("__ballot_sync(~0u, x > 1)", "((unsigned)(__ballot(x > 1) >> (__lane_id() & 32)))"),
+        ("__ballot_sync(\n  ~0u, x > 1)", "((unsigned)(__ballot(\nx > 1) >> (__lane_id() & 32)))"),
         ("__any_sync(~0u, p)", "((unsigned)(__ballot(p) >> (__lane_id() & 32)) != 0)"),
         ("__all_sync(~0u, p)", "((unsigned)(__ballot(!(p)) >> (__lane_id() & 32)) == 0)"),
         ("__activemask()", "((unsigned)(__ballot(1) >> (__lane_id() & 32)))"),

@@ -8,6 +8,7 @@ from execution import program
 from parity.toolchain import build
 
 SOURCE = """#include <thrust/pair.h>
+#include <thrust/system/cuda/experimental/pinned_allocator.h>
 #include <thrust/tuple.h>
 extern "C" __global__ void pairs(const int* x, int* y) {
     const int t = threadIdx.x;
@@ -29,6 +30,7 @@ extern "C" __global__ void pointers(const int* x, int* y) {
 }
 struct Scene {
     thrust::device_vector<int> parts;
+    std::vector<int, thrust::system::cuda::experimental::pinned_allocator<int>>* pinned;
     __device__ int sum() const {
         int sum = parts[0];
         for (const int& part : parts) sum += part;

@@ -287,9 +287,11 @@ struct iterator_value { using type = typename std::iterator_traits<T>::value_typ
 
 namespace parity_stub { struct policy { template <class... A> policy operator()(A&&...) const; template <class... A> policy on(A&&...) const; }; }
 extern parity_stub::policy device, host, seq;
-namespace cuda { extern parity_stub::policy par, par_nosync; template <class... A> using pointer = device_ptr<A...>; }
+namespace cuda {
+namespace experimental { template <typename T> using pinned_allocator = std::allocator<T>; }
+extern parity_stub::policy par, par_nosync; template <class... A> using pointer = device_ptr<A...>; }
 namespace hip { extern parity_stub::policy par, par_nosync; }
-namespace system { struct system_error : std::exception {}; }
+namespace system { struct system_error : std::exception {}; namespace cuda = thrust::cuda; }
 using system::system_error;
 namespace placeholders {}
 
