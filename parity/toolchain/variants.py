@@ -158,9 +158,9 @@ def after_errors(source: Source, vendor: str, error: CompileError) -> Iterator[V
     flags = [Variant("switches", (*error.switches, _WRAPPED))]
     if cudas := tuple(filter(is_for_cuda, asked)):
         flags.append(Variant("cuda", cudas))
-    # Code for one of NVIDIA's GPUs is likely to be in the way where it is PTX.
-    is_ptx = any(_PTX.search(each.advice) for each in error.findings)
-    flags.insert(0 if is_ptx else len(flags), Variant("hipcc", (ARCH,)))
+    # Code for one of NVIDIA's GPUs is in the way where it is PTX.
+    if any(_PTX.search(each.advice) for each in error.findings):
+        flags.insert(0, Variant("hipcc", (ARCH,)))
     if vendor == "amd":
         flags.append(Variant("linked", tuple(_elsewhere(error))))
         for header, (without, _, _) in _HEADERS.items():
