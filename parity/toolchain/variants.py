@@ -158,9 +158,9 @@ def after_errors(source: Source, vendor: str, error: CompileError) -> Iterator[V
     flags = [Variant("switches", (*error.switches, _WRAPPED))]
     if cudas := tuple(filter(is_for_cuda, asked)):
         flags.append(Variant("cuda", cudas))
-    # Code for one of NVIDIA's GPUs is likely to be in the way where it is PTX.
-    is_ptx = any(_PTX.search(each.advice) for each in error.findings)
-    flags.insert(0 if is_ptx else len(flags), Variant("hipcc", (ARCH,)))
+    # Code for one of NVIDIA's GPUs is in the way where it is PTX.
+    if any(_PTX.search(each.advice) for each in error.findings):
+        flags.insert(0, Variant("hipcc", (ARCH,)))
     if vendor == "amd":
         flags.append(Variant("linked", tuple(_elsewhere(error))))
         for header, (without, _, _) in _HEADERS.items():
@@ -210,10 +210,10 @@ def _switched(source: Source, names: tuple[str, ...]) -> Source | None:
     """The source with those of these macros that the project's build files define, and with their standard of C++."""
     folders = project_of(source.path.parent)
     given = macros_of(source.side.flags)
-    # Of the same switch for CUDA and for HIP, a CUDA source means the former.
-    names = tuple(
-        each for each in names if each not in given and each.replace("HIP", "CUDA") not in {*names, *given} - {each}
-    )
+    # Of the same switch for CUDA and for HIP, a CUDA source means the former; one against CUDA it never means.
+    unwanted = {each for each in names if each.replace("HIP", "CUDA") in {*names, *given} - {each}}
+    unwanted |= {each for each in names if _CUDAS.search(each) and is_against_cuda(each)}
+    names = tuple(each for each in names if each not in {*given, *unwanted})
     switches = tuple(switches_of(names, source.path, folders))
     known = {*given, *(name for each in switches for name in macros_of([each.flag]))}
     others = {name: each for switch in switches for each in beside(switch) for name in macros_of([each.flag])}

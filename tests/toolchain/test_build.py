@@ -468,6 +468,15 @@ def test_a_switch_of_the_build_brings_those_that_are_beside_it_and_not_the_one_o
     assert [each.flag for each in one.switches] == ["-DFOR_CUDA", "-DPLACE=cuda"]
 
 
+def test_a_switch_against_cuda_is_never_on(tmp_path, cache):
+    (tmp_path / "setup.py").write_text("flags = ['-DDISABLE_CUDA']\n")
+    (tmp_path / "fill.cu").write_text(
+        "#ifdef DISABLE_CUDA\nconst int value = 1;\n#endif\n__global__ void fill(int* x) { x[0] = value; }\n"
+    )
+    (one,) = build(tmp_path, ["fill"], ["gfx1100"], cache=cache)
+    assert one.error and not one.switches
+
+
 def test_a_variant_that_changes_no_error_has_no_variants_of_its_own(tmp_path, cache, monkeypatch):
     (tmp_path / "setup.py").write_text("flags = ['-DWITH_CUDA', '-DTILE=64']\n")
     (tmp_path / "fill.cu").write_text(
