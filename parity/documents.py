@@ -1,7 +1,8 @@
 """Files of data: JSON, TOML and YAML as the types that are declared for what is in them.
 
 What does not fit its type is told with its place and its value; what a type does not name is left alone, unless it
-forbids that. Types have no ``Meta(pattern=...)``, which in a union ends the process (msgspec 0.22, its issue 717).
+forbids that. Types have no ``Meta(pattern=...)``, which in a union ends the process (msgspec 0.22, its issue 717). Nor
+may two threads be the first to read a type: one of them would use what the other one has half looked up (``_known``).
 
 JSON has neither infinity nor NaN. parity writes ``null`` for a number that is one of them, as JSON.stringify of
 ECMAScript does, and reads ``null`` as infinity where there has to be a number.
@@ -14,6 +15,7 @@ import functools
 import json
 import math
 import re
+import threading
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
@@ -80,7 +82,7 @@ def read_json(text: bytes | str, kind: type[T], source: str, advice: str = "") -
     """
     try:
         try:
-            return msgspec.json.decode(text, type=kind)
+            return _known(kind).decode(text)
         except msgspec.ValidationError:
             value = json.loads(text, parse_constant=_refused)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
@@ -133,12 +135,25 @@ def unpacked(data: bytes, kind: type[T], source: str) -> T:
         Malformed: it is no MessagePack.
         Misfit: something in it does not fit the type.
     """
+    _known(kind)
     try:
         return msgspec.msgpack.decode(data, type=kind)
     except msgspec.ValidationError as error:
         raise Misfit(f"{source} is not what it has to be: {error}") from error
     except (msgspec.DecodeError, RecursionError) as error:
         raise Malformed(f"{source} is malformed: {error}") from error
+
+
+def _known(kind: type[T]) -> msgspec.json.Decoder[T]:
+    """What reads a type. All that msgspec notes in the classes it consists of is there then."""
+    with _FIRST:
+        if kind not in _DECODERS:
+            _DECODERS[kind] = msgspec.json.Decoder(kind)
+        return _DECODERS[kind]
+
+
+_FIRST = threading.Lock()
+_DECODERS: dict[type, msgspec.json.Decoder[Any]] = {}
 
 
 def _unicode(value: Any) -> Any:
@@ -234,6 +249,7 @@ def _wanted(kind: type, where: Keys) -> list[dict[str, Any]]:
 
 
 def _converted(value: Any, kind: type[T]) -> T:
+    _known(kind)
     return msgspec.convert(value, kind, builtin_types=_DATES)
 
 

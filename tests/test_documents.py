@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 import pickle
+import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -140,3 +142,28 @@ def test_a_schema_says_where_null_may_be():
     assert schema["$defs"]["Part"]["properties"]["far"]["type"] == ["number", "null"]
     assert schema["title"] == "a part"
     assert schema["description"].startswith("Said of it. JSON has neither infinity nor NaN: null")
+
+
+FIRST = """
+import sys, threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import make_dataclass
+from parity.documents import read_json
+
+sys.setswitchinterval(1e-6)
+with ThreadPoolExecutor(4) as pool:
+    for turn in range(60):
+        inner = make_dataclass("Inner", [(f"x{i}", "list[int] | None", None) for i in range(20)])
+        kind = make_dataclass("Outer", [("first", inner), ("rest", dict[str, inner])])
+        start = threading.Barrier(4)
+        def read(_):
+            start.wait()
+            return read_json('{"first": {"x3": [1]}, "rest": {"a": {"x4": [2]}}}', kind, "it")
+        assert all(each.rest["a"].x4 == [2] for each in pool.map(read, range(4)))
+"""
+
+
+def test_threads_may_be_the_first_to_read_a_type_together():
+    """msgspec 0.22 reads what another thread has half looked up: the process ended with a segmentation fault."""
+    done = subprocess.run([sys.executable, "-c", FIRST], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

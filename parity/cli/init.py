@@ -245,7 +245,7 @@ def _unprobed(built: Built | None, args: Sequence[Given], flow: Flow | None) -> 
     """Why a kernel was not executed."""
     if built is None or built.error is None:
         return "CUDA's side has no kernel of this name, so nothing was executed"
-    first = next((f": {each.file}:{each.line}: {each.advice}" for each in built.error.findings), "")
+    first = next((f": {os.path.relpath(each.file)}:{each.line}: {each.advice}" for each in built.error.findings), "")
     return f"CUDA's side does not compile here, so nothing was executed{first}"
 
 

@@ -254,6 +254,7 @@ class Prober:
     def __init__(self) -> None:
         self._hints: dict[object, tuple[Triple, _Condition]] = {}
         self._failures = Counter[object]()
+        self._told: dict[object, Probed | str] = {}
         self._device = PtxDevice(traced=True, instruction_budget=_BUDGET, cache=Cache(default_root() / "emulator"))
 
     def probe(
@@ -266,8 +267,20 @@ class Prober:
     ) -> Probed | str:
         """The facts that launches tell, with the first of the likely blocks for which there are any, or why none do.
 
+        Of one kernel in several modules, as of a file that others include, they are told once.
+
         ``flow`` is what the kernel's PTX shows, ``launches`` are those of the host.
         """
+        threads = tuple((each.template, each.block, each.shared) for each in launches)
+        own, _, *texts = self._device.parts(code, kernel)  # what the module has beside it makes no difference
+        key = own, *texts, tuple(args), threads
+        if key not in self._told:
+            self._told[key] = self._probed(code, kernel, args, flow, launches)
+        return self._told[key]
+
+    def _probed(
+        self, code: CodeObject, kernel: str, args: Sequence[Given], flow: Flow, launches: Sequence[HostLaunch]
+    ) -> Probed | str:
         is_open = not any(isinstance(size, int) for each in launches for size in each.block)
         name = (spelled(kernel) or (kernel,))[0]
         # Instances of a template are alike: what holds of one is tried first with the next.
@@ -713,7 +726,7 @@ class _Kernel:
                 read, written = device.accessed(places[each.name])
                 last = np.flatnonzero(read | written)[-1:]
                 end = -(-(int(last[0]) + 1) // each.dtype.itemsize) if last.size else 0
-                found[each.name] = _Touched(end, int(read.sum()), int(written.sum()))
+                found[each.name] = _Touched(end, int(np.count_nonzero(read)), int(np.count_nonzero(written)))
                 if not found[each.name].written:
                     self._held[each.name] = held[each.name]
         return found

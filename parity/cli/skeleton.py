@@ -228,6 +228,8 @@ def _signature(kernel: Kernel, flow: Flow | None, probe: Probe | None, structure
         for each in fields if inside else (Field(name, c_type, 0, argument.size),):
             is_written = None if not c_type or inside else "const" not in c_type
             dtype, lanes = _dtype(each.c_type)
+            if not dtype and structures and "*" in each.c_type:  # structures of one type are tensors of that
+                dtype, _ = _dtype(structures.element(_bare(each.c_type)))
             is_bool = _bare(each.c_type) == "bool"
             taken = Taken(
                 each.name, dtype, each.size, is_pointer or "*" in each.c_type, is_written, None, lanes, lanes > 1,

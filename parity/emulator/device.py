@@ -278,9 +278,9 @@ class Device:
         for traces, size in zip(self._traces, _CELLS, strict=True):
             # The words of a cell: the ordinals of who wrote, of two who read, and of who accessed a part.
             words = traces.view(np.uint32).reshape(-1, _CELL // 4)
-            words = words[first:last] if size == _CELLS[0] else words[cells]
-            touched = np.flatnonzero(np.logical_or.reduce([words[:, word] > self._earlier for word in (2, 4, 0, 6)]))
-            cells, later = cells[touched], words[touched][:, [2, 4, 0, 6]] > self._earlier
+            after = (words[first:last] if size == _CELLS[0] else words[cells])[:, ::2] > self._earlier
+            touched = np.flatnonzero(after[:, 0] | after[:, 1] | after[:, 2] | after[:, 3])
+            cells, later = cells[touched], after[touched][:, [1, 2, 0, 3]]
             places = (cells * size - first * _CELLS[0])[:, None] + np.arange(size)
             found[0, places], found[1, places] = (later[:, :1] | later[:, 1:2]), later[:, 2:3]
             parts = size // _CELLS[min(_CELLS.index(size) + 1, len(_CELLS) - 1)]

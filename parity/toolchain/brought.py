@@ -25,6 +25,8 @@ _LACKING = re.compile(
     r"(?:undeclared identifier|unknown (?:type|template) name|no type named|incomplete type)"
     r" '(?:class |struct )?(\w+)'"
 )
+_SIZE = re.compile(r"'sizeof' to an incomplete type '((?:\w+::)*)(\w+)'")
+"""clang's error for a type that is declared for a pointer to it, such as std::unique_ptr, and defined nowhere."""
 
 
 def brought(errors: Iterable[Diagnostic], texts: Collection[str], known: Collection[str]) -> tuple[str, ...]:
@@ -32,12 +34,17 @@ def brought(errors: Iterable[Diagnostic], texts: Collection[str], known: Collect
 
     A name that one of the ``texts`` defines as a macro, in whatever branch, is none that a header would bring.
     """
-    found = dict.fromkeys(line for error in errors for line in _lines(error.text) if line not in known)
+    found = dict.fromkeys(line for error in errors for line in _lines(error.text, texts) if line not in known)
     own: set[str] = set().union(*map(defined_macros, texts)) if found else set()
     return tuple(line for line in found if not own & set(line.split()[1:2]))
 
 
-def _lines(error: str) -> Iterator[str]:
+def _lines(error: str, texts: Iterable[str]) -> Iterator[str]:
+    if unknown := _SIZE.search(error):
+        spaces, name = unknown[1].split("::")[:-1], unknown[2]
+        defined = re.compile(rf"\b(?:class|struct)\s+(?:\w+\s+)?{name}\b[^;{{}}()]*\{{")
+        if not any(map(defined.search, texts)):
+            yield "".join((*(f"namespace {each} {{ " for each in spaces), f"class {name} {{}};", " }" * len(spaces)))
     if missing := _LACKING.search(error):
         lines = (line.format(missing[1]) for pattern, line in _table() if pattern.fullmatch(missing[1]))
         yield from itertools.islice(lines, 1)

@@ -47,6 +47,8 @@ _DEVICE_BEFORE = re.compile(
     r"\b__(?:device|global|constant|shared|managed|host|launch_bounds)__(?:\s*\([^()]*\))?"
     r"(?:\s+(?:static|inline|extern|const|volatile|constexpr|__\w+__(?:\s*\([^()]*\))?))*\s*$"
 )
+_WORDS_BEFORE = re.compile(r"(?<![\w#])[A-Z][A-Z0-9_]*[ \t]+(?:(?:explicit|inline|static|constexpr|virtual)\s+)+$")
+"""Matches a macro and words of C++ that begin a declaration."""
 _ATTRIBUTE = re.compile(r"__(?:host|device)__")
 _FUNCTIONS = frozenset(("function_definition", "declaration", "field_declaration"))
 _BEFORE = 300
@@ -380,7 +382,7 @@ def _pieces_at(tree: tree_sitter.Tree, text: str, line: int, column: int, device
         elif instead := _instead(node):
             inner.append(_piece(node, instead))
         node = node.parent
-    if unit is None or (_is_device(unit, device) and not _is_promise(unit)) or _follows_device(text, unit):
+    if unit is None or (_is_device(unit, device) and not _is_promise(unit)) or _follows_device(text, unit, device):
         return ()
     if _holds_kernels(unit):  # a macro before a class can make the tree take all that follows as its body
         return ()
@@ -404,10 +406,12 @@ def _holds_kernels(unit: tree_sitter.Node) -> bool:
     return "__global__" in code(_source(unit).partition("{")[2])
 
 
-def _follows_device(text: str, unit: tree_sitter.Node) -> bool:
+def _follows_device(text: str, unit: tree_sitter.Node, device: frozenset[str]) -> bool:
     """True if a word that makes it device code stands before a piece: macros before that can tear them apart."""
-    before = text.encode("utf-8", "surrogateescape")[: unit.start_byte][-_BEFORE:]
-    return bool(_DEVICE_BEFORE.search(before.decode("utf-8", "replace")))
+    start = text.encode("utf-8", "surrogateescape")[: unit.start_byte][-_BEFORE:]
+    before = start.decode("utf-8", "replace")
+    words = _WORDS_BEFORE.search(before)
+    return bool(_DEVICE_BEFORE.search(before) or (words and _says_device(words[0], device)))
 
 
 def launched(text: str, start: int, end: int) -> Iterator[Instantiation]:

@@ -85,6 +85,9 @@ _PROJECT = (
 )
 """The files that mark the top folder of a project that is not a checkout."""
 
+_IN_PARTS = frozenset(("OpenCV",))
+"""Libraries that come in several projects: one has headers of its own in the same folders."""
+
 _STEPS_UP, _STEPS_DOWN = 8, 2
 """The steps from a kernels folder in which a header is looked for: folders above it, and below one of these."""
 
@@ -336,6 +339,9 @@ def _found_around(
             if len(places) == 1:
                 folders += places
                 here = found_in(header, places)
+        elif not here and (stub := stub_of(header)) and stub.what in _IN_PARTS and (own := _far(header, source.parent)):
+            folders += own[:1]
+            here = own[0] / header
         elif (
             not here
             and bracket == "<"
@@ -428,9 +434,14 @@ def _around(header: str, folder: Path) -> tuple[Path, ...]:
             places = [hit.parents[len(Path(header).parts) - 1] for hit in hits]
             if places := [each for each in places if not any(p[0] == "." for p in each.relative_to(above).parts)]:
                 return tuple(places)
+    return _far(header, folder)
+
+
+def _far(header: str, folder: Path) -> tuple[Path, ...]:
+    """The folders of the project around ``folder`` by which a header is found, wherever they are in it."""
     parts = Path(header).parts
-    far = (path for path in _headers_below(project[-1]).get(parts[-1], ()) if path.parts[-len(parts) :] == parts)
-    return tuple(sorted(path.parents[len(parts) - 1] for path in far))
+    found = _headers_below(project_of(folder)[-1]).get(parts[-1], ())
+    return tuple(sorted(path.parents[len(parts) - 1] for path in found if path.parts[-len(parts) :] == parts))
 
 
 @functools.cache

@@ -84,6 +84,12 @@ class Structures:
         found = self._layout(c_type, {}, 0)
         return found.fields if found and found.size == size and len(found.fields) <= _MOST else ()
 
+    def element(self, c_type: str) -> str:
+        """The type of all fields of a structure; empty if they are of several, or the text does not tell them."""
+        found = self._layout(c_type, {}, 0)
+        kinds = {each.c_type for each in found.fields} if found else set()
+        return kinds.pop() if len(kinds) == 1 else ""
+
     def _layout(self, c_type: str, types: Mapping[str, str], deep: int) -> _Layout | None:
         """The fields, the bytes and the alignment of a type, in which names stand for other ``types``."""
         bare = " ".join(_QUALIFIER.sub(" ", c_type).split())

@@ -42,6 +42,8 @@ _LIBRARY_NAME = re.compile(
 _CUDA_LIBRARY_NAME = re.compile(
     r"\b(?:cu(?:blas|fft|sparse|solver|dnn)(?=[A-Z])|CU(?:BLAS|FFT|SPARSE|SOLVER|DNN)_|nccl(?=[A-Z])|NCCL_)\w*"
 )
+_TORCH_NAME = re.compile(r"\bTH(?:Byte|Char|Short|Int|Long|Float|Double|Half)(?:Tensor|Storage)_\w+(?=\s*\()")
+"""A function of Torch 7's library for the host."""
 _CUDA_LIBRARY = re.compile(r"(?:cublas|cufft|cusparse|cusolver|cudnn|nccl)\w*\.h")
 _OF_BOTH = frozenset(("PyTorch", "GLM", "the helpers of CUDA's samples"))
 """The libraries whose stubs serve CUDA's compiler, too (``include/cuda``)."""
@@ -94,11 +96,15 @@ def library_names(texts: Iterable[str], *, cuda: bool = False) -> str:
     that one is defined somewhere says nothing, for it may be in a branch that is not taken.
     """
     library = "cu" if cuda else "hip"
+    texts = tuple(texts)
     names = {f"{library}blasHandle_t", f"{library}blasStatus_t", f"{library}sparseHandle_t"}
     for text in texts:
         names |= set((_CUDA_LIBRARY_NAME if cuda else _LIBRARY_NAME).findall(text))
     names -= _written()
-    lines = []
+    lines = [
+        f"template <class... Arguments> ::parity_stub::Anything {name}(Arguments&&...);"
+        for name in sorted(set().union(*map(_TORCH_NAME.findall, texts)))
+    ]
     for place, name in enumerate(sorted(names)):
         lines.append(f"#ifndef {name}")
         if name.isupper():
@@ -109,7 +115,7 @@ def library_names(texts: Iterable[str], *, cuda: bool = False) -> str:
         else:
             lines.append(f"template <class... Arguments> int {name}(Arguments&&...);")
         lines.append("#endif")
-    return "\n".join(("#pragma once", *lines, ""))
+    return "\n".join(("#pragma once", "#include <parity/anything.h>", *lines, ""))
 
 
 def needed_for(name: str) -> str:

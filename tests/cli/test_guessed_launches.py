@@ -254,6 +254,25 @@ def test_sizes_in_memory_structures_and_rows_of_graphs_are_told_by_launches(pari
     assert result.code == 0 and result.out.count("pass  8/8") == len(BY_DATA), result.out + result.err
 
 
+def test_where_nothing_is_declared_the_next_step_is_to_complete_an_op(parity, tmp_path, monkeypatch):
+    try:
+        nvcc()
+    except MissingTool as error:
+        pytest.skip(str(error))
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "hidden.cu").write_text(
+        "__global__ void hidden(const float* x, float* y, const int* far) { if (far[0] == 77) y[0] = x[0]; }\n"
+        "void f() {\n    hidden<<<7, 96>>>(a, b, c);\n}\n"
+    )
+    (tmp_path / "src" / "host.cu").write_text("int main() { return 0; }\n")
+    monkeypatch.chdir(tmp_path)
+    made = parity("init", "--kernels", "src")
+    assert "next: complete an op in cases" in made.out and "host" not in made.err, made.out + made.err
+    text = (tmp_path / "cases" / "hidden.py").read_text()
+    assert "# To be completed: no launch comes to what is behind x and y." in text, text
+    assert "# The host launches it in hidden.cu:3, as hidden<<<7, 96>>>(a, b, c)" in text and "block=96," in text, text
+
+
 def test_a_failure_says_which_parts_of_its_declaration_are_guesses(parity, tmp_path, monkeypatch):
     try:
         nvcc()

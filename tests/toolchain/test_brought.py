@@ -46,3 +46,16 @@ def test_where_every_header_is_here_nothing_is_brought(tmp_path, cache):
     (tmp_path / "other" / "common.h").write_text("")
     one = built(tmp_path, cache, SOURCE)
     assert one.error and not one.translation.brought
+
+
+def test_a_type_of_a_library_that_is_not_here_behind_a_pointer(tmp_path, cache):
+    one = built(
+        tmp_path,
+        cache,
+        '#include "other/common.h"\n#include <memory>\nnamespace other { class Data; }\n'
+        "struct Agent { std::unique_ptr<other::Data> data; };\n"
+        "void host() { Agent agent; }\n"
+        'extern "C" __global__ void sum(float* x) { x[0] = 1; }\n',
+    )
+    assert (one.error, one.entries) == (None, ("sum",))
+    assert one.translation.brought == ("namespace other { class Data {}; }",)

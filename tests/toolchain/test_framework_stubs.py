@@ -107,3 +107,27 @@ def test_arrays_of_tensorflow_that_are_passed_to_kernels_and_sums_of_halves(tmp_
     kernels = program(tmp_path, ARRAYS, "gfx1100", cache)
     x = np.arange(32, dtype=np.float16)
     assert (kernels.run("gather", np.ones(32, np.float16), x, block=32) == x + 1).all()
+
+
+IMAGES = """
+#include <opencv2/core/cuda_types.hpp>
+#include "opencv2/own/filter.hpp"
+
+extern "C" __global__ void doubled(const uchar* x, uchar* y) {
+  const cv::cuda::PtrStepSz<const uchar> in(4, 8, x, 8);
+  cv::cuda::PtrStepb out(y, 8);
+  const int row = threadIdx.x / in.cols, column = threadIdx.x % in.cols;
+  if (row < in.rows) out(row, column) = in.ptr(row)[column] * FACTOR;
+}
+"""
+
+
+def test_images_of_opencv_and_a_header_of_the_projects_own_among_its(tmp_path, cache):
+    own = tmp_path / "modules" / "own" / "include" / "opencv2" / "own" / "filter.hpp"
+    own.parent.mkdir(parents=True)
+    own.write_text("#define FACTOR 2\n")
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "src").mkdir()
+    kernels = program(tmp_path / "src", IMAGES, "gfx1100", cache)
+    x = np.arange(32, dtype=np.uint8)
+    assert (kernels.run("doubled", np.zeros(32, np.uint8), x, block=32) == 2 * x).all()

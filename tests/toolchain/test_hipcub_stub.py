@@ -5,6 +5,15 @@ import pytest
 from execution import program
 
 SOURCE = """#include <cub/cub.cuh>
+struct alignas(8) Pair { long x; __device__ Pair() : x(0) {} };
+static_assert(sizeof(cub::UnitWord<Pair>::DeviceWord) == 8 && sizeof(cub::UnitWord<float4>::DeviceWord) == 16, "");
+static_assert(sizeof(cub::UnitWord<char[6]>::ShuffleWord) == 1 && sizeof(cub::UnitWord<short>::DeviceWord) == 2, "");
+extern "C" __global__ void kept(const int* x, int* y) {
+  __shared__ cub::Uninitialized<Pair> room;
+  if (threadIdx.x == 0) room.Alias().x = x[0] + 1;
+  __syncthreads();
+  y[threadIdx.x] = room.Alias().x;
+}
 #define MOVE(name, load, store)                                                        \\
     extern "C" __global__ void name(const int*, const int* x, int* y) {                \\
         int items[3];                                                                  \\
@@ -114,3 +123,7 @@ def test_bounds_in_sorted_values(moved):
     asked = (np.arange(64, dtype=np.int32) * 5 % 31) - 3
     wanted = np.stack([np.searchsorted(values, asked, "left"), np.searchsorted(values, asked, "right")])
     assert (moved.run("bounds", np.zeros((2, 64), np.int32), asked, values, block=64) == wanted).all()
+
+
+def test_a_value_in_shared_memory_that_no_constructor_runs_for(moved):
+    assert (moved.run("kept", np.zeros(64, np.int32), THREADS + 4, block=64) == THREADS[0] + 5).all()

@@ -63,6 +63,15 @@ def test_an_error_in_a_device_lambda_stays_an_error():
     assert left(text, 2, 3).split() == ["void", "host()", "{", "{", "}", "}"]
 
 
+def test_a_constructor_of_the_device_whose_macro_and_words_the_parser_tears_off_stays_an_error():
+    text = (
+        "#define ON_GPU __host__ __device__\nstruct A {\n  int x, y;\n  ON_GPU explicit A(const Gone& gone)\n"
+        "    : x(gone.x),\n      y{gone.y} {}\n};\n"
+    )
+    assert left(text, 5, 12) is None
+    assert left(text.replace("ON_GPU explicit", "explicit"), 5, 12)
+
+
 def test_a_device_lambda_whose_parameters_are_not_here_is_left_out_whole():
     text = "void host() {\n  auto set = [=] __device__(int i,\n    gone::tuple t) {\n    x[i] = get(t);\n  };\n}\n"
     assert left(text, 3, 5).split() == [

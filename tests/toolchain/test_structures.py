@@ -51,3 +51,8 @@ def test_fields_are_laid_out_as_c_does_it(name, size, fields):
 @pytest.mark.parametrize("name", ["Based", "Aligned", "Bits", "Unknown", "Nowhere", "Missing<int>"])
 def test_what_the_text_does_not_tell_is_not_guessed(name):
     assert not any(Structures(SOURCE).fields(name, size) for size in range(1, 64))
+
+
+def test_a_structure_of_one_type_is_an_array_of_it():
+    found = Structures(SOURCE)
+    assert (found.element("Pair"), found.element("Camera"), found.element("Unknown")) == ("float", "", "")

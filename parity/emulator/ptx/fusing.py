@@ -59,15 +59,20 @@ def fused(items: Sequence[Instruction | str]) -> tuple[Instruction | str, ...]:
 
 
 def ordered(items: Sequence[Instruction | str]) -> tuple[Instruction | str, ...]:
-    """The items, where the second source of an f64 instruction is the one that is computed later."""
+    """The items, where the second source of an f64 instruction is the one that is computed later.
+
+    A literal or a parameter of the kernel is the second source wherever it stands: machine code has a constant there.
+    """
     found: list[Instruction | str] = []
     computed: dict[str, int] = {}
+    constant = len(items)
     for i, item in enumerate(items):
         if isinstance(item, Instruction):
             base, *words = item.mnemonic.split(".")
             if base in _EXCHANGED and words[-1:] == ["f64"]:
                 a, b = item.operands[1:3]
-                if computed.get(a.lstrip("-"), -1) > computed.get(b.lstrip("-"), -1):
+                first, second = (constant if _is_literal(x) else computed.get(x.lstrip("-"), -1) for x in (a, b))
+                if first > second:
                     if base == "sub":
                         b = _negated(b)
                         item = replace(item, mnemonic=".".join(("add", *words)))
@@ -75,9 +80,14 @@ def ordered(items: Sequence[Instruction | str]) -> tuple[Instruction | str, ...]
             # A sign is part of the instruction that uses it.
             alone = words[-1:] == ["f64"] and base in ("neg", "abs", "mov")
             when = computed.get(item.operands[1], i) if alone else i
+            when = constant if item.mnemonic.startswith("ld.param") else when
             computed.update(dict.fromkeys(_written(item), when))
         found.append(item)
     return tuple(found)
+
+
+def _is_literal(operand: str) -> bool:
+    return operand.lstrip("-")[:2].lower() == "0d"
 
 
 _EXCHANGED = ("add", "sub", "mul", "fma", "mad", "min", "max")

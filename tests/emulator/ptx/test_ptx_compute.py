@@ -48,6 +48,8 @@ PAYLOADS = [
     ("fma.rn.f64 %e4, %e2, %e1, %e3", 2),
     ("fma.rn.f64 %e4, %e1, %e3, %e2", 3),
     ("fma.rn.f64 %e4, %e3, %e2, %e1", 3),
+    ("fma.rn.f64 %e4, %e1, 0d4000000000000000, %e3", 3),  # a literal is the second source, seen on an H200
+    ("fma.rn.f64 %e4, 0d4000000000000000, %e1, %e3", 3),
     ("div.rn.f64 %e4, %e2, %e1", 2),
     ("neg.f64 %e4, %e1", 1),
 ]

@@ -53,6 +53,22 @@ struct NumericTraits { static __host__ __device__ T Max() { return std::numeric_
 template <typename T>
 using Traits = NumericTraits<T>;
 struct NullType {};
+// Room for a value that no constructor runs for, in shared memory for instance.
+template <typename T>
+struct Uninitialized {
+  alignas(T) unsigned char storage[sizeof(T)];
+  __host__ __device__ T& Alias() { return reinterpret_cast<T&>(*this); }
+};
+// The widest word that a type is a multiple of.
+template <typename T>
+struct UnitWord {
+  template <typename W>
+  static constexpr bool FITS = sizeof(T) % sizeof(W) == 0 && alignof(T) % alignof(W) == 0;
+  using ShuffleWord = std::conditional_t<FITS<int>, unsigned, std::conditional_t<FITS<short>, unsigned short, unsigned char>>;
+  using VolatileWord = std::conditional_t<FITS<long long>, unsigned long long, ShuffleWord>;
+  using DeviceWord = std::conditional_t<FITS<longlong2>, ulonglong2, VolatileWord>;
+  using TextureWord = std::conditional_t<FITS<int4>, uint4, std::conditional_t<FITS<int2>, uint2, ShuffleWord>>;
+};
 template <int N>
 struct Int2Type { enum { VALUE = N }; };
 template <int N>

@@ -7,6 +7,9 @@
 #include <cstdlib>
 #include <cstring>
 
+#include <parity/library_type.h>
+#include <parity/library_names.h>
+
 #ifndef TH_CONCAT_2
 #define TH_CONCAT_STRING_2(a, b) PARITY_TH_STRING_2(a, b)
 #define PARITY_TH_STRING_2(a, b) #a #b
@@ -43,15 +46,27 @@ struct THAllocator {
 };
 struct THDescBuff { char str[TH_DESC_BUFF_LEN]; };
 struct THGenerator;
-#define PARITY_TH_TYPES(name) \
-  struct TH##name##Tensor;    \
-  struct TH##name##Storage;
-PARITY_TH_TYPES(Byte)
-PARITY_TH_TYPES(Char)
-PARITY_TH_TYPES(Short)
-PARITY_TH_TYPES(Int)
-PARITY_TH_TYPES(Long)
-PARITY_TH_TYPES(Float)
-PARITY_TH_TYPES(Double)
-PARITY_TH_TYPES(Half)
+#define PARITY_TH_TYPES(name, T)    \
+  struct TH##name##Storage {        \
+    T* data;                        \
+    ptrdiff_t size;                 \
+    int refcount;                   \
+    char flag;                      \
+  };                                \
+  struct TH##name##Tensor {         \
+    long *size, *stride;            \
+    int nDimension;                 \
+    TH##name##Storage* storage;     \
+    ptrdiff_t storageOffset;        \
+    int refcount;                   \
+    char flag;                      \
+  };
+PARITY_TH_TYPES(Byte, unsigned char)
+PARITY_TH_TYPES(Char, char)
+PARITY_TH_TYPES(Short, short)
+PARITY_TH_TYPES(Int, int)
+PARITY_TH_TYPES(Long, long)
+PARITY_TH_TYPES(Float, float)
+PARITY_TH_TYPES(Double, double)
+PARITY_TH_TYPES(Half, unsigned short)
 #undef PARITY_TH_TYPES
