@@ -232,7 +232,11 @@ def repaired(
         if guessed and (asked := [line - 1 for file, line, _ in error.places if file == INSTANTIATIONS]):
             refused.update(asked)
             continue
-        sides = _sides(error, texts, device) if ATTRIBUTES.search(error.text) or ELSEWHERE in error.text else ()
+        sides = (
+            _sides(error, texts, device_macros(texts.values(), anywhere=True))
+            if ATTRIBUTES.search(error.text) or ELSEWHERE in error.text
+            else ()
+        )
         if added := next((each for each in sides if not any(map(each.is_in, host.left_out))), None):
             pieces.setdefault((added.file, added.start), added)
             continue

@@ -506,9 +506,14 @@ def _guess(defaults: Sequence[str], launched: bool, given: Sequence[str]) -> lis
     return found
 
 
-def device_macros(texts: Iterable[str]) -> frozenset[str]:
-    """Macros whose expansion says that something is device code."""
-    bodies = [each for text in texts for each in _DEFINE.findall(text)]  # for host compilers one may be empty
+def device_macros(texts: Iterable[str], *, anywhere: bool = False) -> frozenset[str]:
+    """Macros whose expansion says that something is device code: the last definition's, or that of one ``anywhere``.
+
+    The last is often that for compilers of the host. What it makes of code of both sides is left out if it does not
+    compile, libraries' above all.
+    """
+    bodies = [each for text in texts for each in _DEFINE.findall(text)]
+    bodies = bodies if anywhere else [*dict(bodies).items()]
     found = {name for name, body in bodies if _DEVICE.search(body)}
     while more := {n for n, body in bodies if n not in found and found & set(_WORD.findall(body))}:
         found |= more
