@@ -147,15 +147,13 @@ def unpacked(data: bytes, kind: type[T], source: str) -> T:
 def _known(kind: type[T]) -> msgspec.json.Decoder[T]:
     """What reads a type. All that msgspec notes in the classes it consists of is there then."""
     with _FIRST:
-        return _decoder(kind)
+        if kind not in _DECODERS:
+            _DECODERS[kind] = msgspec.json.Decoder(kind)
+        return _DECODERS[kind]
 
 
 _FIRST = threading.Lock()
-
-
-@functools.cache
-def _decoder(kind: type[T]) -> msgspec.json.Decoder[T]:
-    return msgspec.json.Decoder(kind)
+_DECODERS: dict[type, msgspec.json.Decoder[Any]] = {}
 
 
 def _unicode(value: Any) -> Any:
