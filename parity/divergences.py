@@ -6,6 +6,7 @@ it cannot be used.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -15,18 +16,22 @@ from types import MappingProxyType
 from parity.errors import UsageError
 from parity.files import rows_of
 
-__all__ = ["Divergence", "divergence", "divergences", "in_order"]
+__all__ = ["Divergence", "divergence", "divergences", "in_order", "met_by"]
 
 
 @dataclass(frozen=True)
 class Divergence:
-    """A known divergence: its ``topic``, what CUDA and AMD do, as predicates, and where that is documented."""
+    """A known divergence: its ``topic``, what CUDA and AMD do, as predicates, and where that is documented.
+
+    ``ptx`` matches code of CUDA's side that may meet it; it is empty where the code does not show that.
+    """
 
     id: str
     topic: str
     cuda: str
     amd: str
     source: str
+    ptx: str = ""
 
     def __str__(self) -> str:
         return f"{self.id}: {self.topic}: CUDA {self.cuda}; AMD {self.amd}"
@@ -49,6 +54,11 @@ def divergence(name: str) -> Divergence:
     if not isinstance(name, str) or name not in known:
         raise UsageError(f"no known divergence has the id {name!r}; the register has {', '.join(known)}")
     return known[name]
+
+
+def met_by(ptx: str) -> tuple[Divergence, ...]:
+    """The divergences that the code of a kernel on CUDA's side may meet, of those that it shows."""
+    return tuple(each for each in divergences().values() if each.ptx and re.search(each.ptx, ptx, re.DOTALL))
 
 
 def in_order(names: Iterable[str]) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from parity.compare import Status, Verdict
-from parity.divergences import divergence, divergences, in_order
+from parity.divergences import divergence, divergences, in_order, met_by
 from parity.engine import CaseRecord
 from parity.errors import UsageError
 from parity.op import Named
@@ -66,6 +66,20 @@ def test_the_register_is_complete_and_in_order():
     assert tuple(divergences()) == in_order(divergences())
     for each in divergences().values():
         assert all((each.topic, each.cuda, each.amd, each.source)) and "|" not in f"{each}{each.source}"
+
+
+@pytest.mark.parametrize(
+    ("code", "met"),
+    [
+        ("cvt.rzi.s64.f32 %rd1, %f1;", ["D3"]),
+        ("cvt.rzi.u64.f64 %rd1, %fd1;\n\tcvt.rzi.s32.f64 %r1, %fd1;", ["D2", "D4"]),
+        ("cvt.rzi.u32.f32 %r1, %f1;\n\tst.global.u8 [%rd1], %r1;", ["D5"]),
+        ("cvt.rzi.u32.f32 %r1, %f1;\n\tst.global.u32 [%rd1], %r1;", []),
+        ("cvt.rn.f32.s64 %f1, %rd1;", []),
+    ],
+)
+def test_code_of_cudas_side_shows_which_divergences_it_may_meet(code, met):
+    assert [each.id for each in met_by(code)] == met
 
 
 @pytest.mark.parametrize(

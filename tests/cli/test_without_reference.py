@@ -12,10 +12,12 @@ from dataclasses import replace
 import pytest
 
 from parity.engine import read_record
+from parity.errors import MissingTool
 from parity.runners import probed, runner
 from parity.runners.recording import read_recording, write_recording
 from parity.testing.checking import ParityCheck
 from parity.testing.failure import ParityFailure
+from parity.toolchain import nvcc
 
 TARGET = ("--target", "gfx1100")
 AMD = ("--runner", "emulated", *TARGET)
@@ -130,6 +132,27 @@ def test_faults_of_the_port_are_found(mine, parity, edit, faults):
     assert result.out.count("judged by sm_90 (recorded on NVIDIA Pretend): the op has no reference") >= len(faults)
     assert "is wrong" not in result.out and "reference is suspect" not in result.out
     assert result.out.count("too far apart x") == len(faults)
+
+
+def test_a_failure_names_the_divergence_that_the_code_may_meet(tmp_path, monkeypatch, parity):
+    try:
+        nvcc()
+    except MissingTool as error:
+        pytest.skip(str(error))
+    (tmp_path / "k.cu").write_text(
+        'extern "C" __global__ void whole(const float* x, long long* out, int n) {\n'
+        "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n) out[i] = x[i];\n}\n"
+    )
+    (tmp_path / "cases").mkdir()
+    (tmp_path / "cases" / "k.py").write_text(
+        'from parity.op import Op\nwhole = Op("k.whole", kernel="whole", types=("f32",), args="x out n:i32=n",\n'
+        '           shapes="x: n; out: n", inputs={"x": "T"}, outputs={"out": "i64"}, grid="ceil(n/256)", block=256)\n'
+    )
+    (tmp_path / "pyproject.toml").write_text('[tool.parity]\nkernels = "."\ncases = "cases"\n')
+    monkeypatch.chdir(tmp_path)
+    result = parity("run", "k.whole[f32](x=99~special@0)", "--runner", "ptx", *AMD)
+    assert result.code == 1 and "FAIL  whole on gfx1100 (emulated): value" in result.out
+    assert "because   its code may meet D3: f32 to i64 and u64, of NaN and out of range: CUDA saturates" in result.out
 
 
 def test_without_cuda_nothing_passes_and_memory_is_checked_all_the_same(mine, parity, edit):
