@@ -383,7 +383,8 @@ def load_suite(kernels: Path, cases: Path, *, sides: Sides | None = None, only: 
             )
             del ops[name]
     if not ops and not only:
-        raise UsageError("\n".join(problems) or f"the files of {cases} declare no op")
+        left = "complete an op that parity init left as a comment there, or declare one (docs/declarations.md)"
+        raise UsageError("\n".join(problems) or f"the files of {cases} declare no op; {left}")
     suite = Suite(kernels, cases, ops, sides=sides or Sides(), declared=places)
     for module in suite.missing:
         known = [path.name for suffix in (*CUDA_SUFFIXES, ".hip") for path in kernels.glob(f"*{suffix}")]
