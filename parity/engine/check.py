@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -14,14 +14,13 @@ from parity.compare import Status, Verdict, compare, show, unchanged
 from parity.coverage import Reached
 from parity.divergences import met_by
 from parity.dtypes import Array
-from parity.engine.standard import Side, Standard
+from parity.engine.standard import Side, Standard, ptx_of
 from parity.errors import SYSTEM_ERRORS, SystemLacks, Unreferenced, Unsupported, refusal
 from parity.launch import Fault, Outcome
 from parity.op import Call, Op
 from parity.reference.expected import Expected
 from parity.runners import Drawing, Library, Session, Vendor
 from parity.toolchain import MissingKernel
-from parity.toolchain.ptx_dataflow import bodies
 
 __all__ = ["NO_REFERENCE", "Checked", "Subject", "check", "judge", "on_output", "unjudged", "verdict_of"]
 
@@ -134,7 +133,7 @@ def judge(case: Case, call: Call, subject: Subject, *, first: bool = False, take
             note = f"with {outcome.drawn}; it passes if approximate instructions give the nearest numbers"
             verdict = replace(verdict, drawn=outcome.drawn).noted(note)
     if verdict.first and verdict.failed and subject.by and subject.by.code:
-        verdict = verdict.noted(*_suspects(call, subject.by.code))
+        verdict = verdict.noted(*(f"its code may meet {each}" for each in met_by(ptx_of(call, subject.by.code))))
     return Checked(
         case,
         verdict,
@@ -147,13 +146,6 @@ def judge(case: Case, call: Call, subject: Subject, *, first: bool = False, take
         expected=expected,
         reached=outcome.reached,
     )
-
-
-def _suspects(call: Call, cuda: CodeObject) -> Iterator[str]:
-    """The divergences that a case may have met, for the code of CUDA's side has what they are about."""
-    code = bodies(cuda.listing)
-    for each in met_by("\n".join(code.get(one.kernel, "") for one in call.on(cuda).launch.sequence)):
-        yield f"its code may meet {each}"
 
 
 def _expectation(call: Call, mine: Side, by: Subject | None, taken: Checked | None) -> Expectation | None:

@@ -17,7 +17,7 @@ from parity.op import Call
 from parity.reference.expected import Expected
 from parity.runners import Session, Shadowing, shadowing
 
-__all__ = ["Side", "Standard"]
+__all__ = ["Side", "Standard", "ptx_of"]
 
 
 UNKNOWN = "the op has no reference, CUDA's values are others, and how far roundings may move them is not known: {}"
@@ -75,7 +75,7 @@ class Standard:
 
         One for each thread, and for it what is added, what was there, and the sum.
         """
-        if not (self.theirs and _SUMS.search(self.theirs.code.listing)):
+        if not (self.theirs and _SUMS.search(ptx_of(self.call, self.theirs.code))):
             return 0.0
         launches = self.call.on(self.theirs.code).launch.sequence
         return 3 * LEAST_NORMAL * sum(math.prod((*each.grid, *each.block)) for each in launches)
@@ -84,6 +84,15 @@ class Standard:
 _SUMS = re.compile(r"\b(?:atom|red)(?!\.[\w.:]*shared)\.[\w.:]*add[\w.:]*\.f32\b")
 LEAST_NORMAL = 2.0**-126
 """The least normal number of f32."""
+
+
+def ptx_of(call: Call, code: CodeObject) -> str:
+    """The PTX of the kernels of a case, and of the functions that they call; empty where the code has none."""
+    from parity.emulator.ptx.parse import functions, kernel_functions
+
+    kernels = (each.kernel for each in call.on(code).launch.sequence)
+    of_kernels = (kernel_functions(code.listing, name) for name in kernels if name in functions(code.listing))
+    return "\n".join(each.text for several in of_kernels for each in several)
 
 
 def _ran(call: Call, side: Side) -> tuple[Arithmetic, Callable[[], Mapping[str, Moved]]]:

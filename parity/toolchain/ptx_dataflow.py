@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-__all__ = ["Bound", "Flow", "Table", "Use", "bodies", "flows"]
+__all__ = ["Bound", "Flow", "Table", "Use", "flows"]
 
 _Access = Literal["ld", "st", "atom"]
 
@@ -119,11 +119,6 @@ class Flow:
     dynamic: bool = False
     crosses: bool = False
     tables: Mapping[str, Table] = field(default_factory=dict)
-
-
-def bodies(ptx: str) -> dict[str, str]:
-    """The code of each kernel of a PTX text, by its symbol, without the functions that it calls."""
-    return {entry["name"]: entry["body"] for entry in _ENTRY.finditer(ptx)}
 
 
 def flows(ptx: str) -> dict[str, Flow]:

@@ -388,10 +388,8 @@ def _of_messages(header: str, source: Path) -> Made | None:
     """The header that protoc makes, if the project has its ``.proto`` file."""
     if not header.endswith(".pb.h"):
         return None
-    wanted = Path(header.removesuffix(".pb.h") + ".proto").parts
-    project = project_of(source.parent)
-    found = [path for path in _headers_below(project[-1]).get(wanted[-1], ()) if path.parts[-len(wanted) :] == wanted]
-    return Made(found[0], header_of(_read(found[0], {})), ()) if found else None
+    found = next(_anywhere(header.removesuffix(".pb.h") + ".proto", source.parent), None)
+    return Made(found, header_of(_read(found, {})), ()) if found else None
 
 
 def _is_of_a_project(header: str, bracket: str) -> bool:
@@ -439,9 +437,14 @@ def _around(header: str, folder: Path) -> tuple[Path, ...]:
 
 def _far(header: str, folder: Path) -> tuple[Path, ...]:
     """The folders of the project around ``folder`` by which a header is found, wherever they are in it."""
-    parts = Path(header).parts
+    return tuple(sorted(path.parents[len(Path(header).parts) - 1] for path in _anywhere(header, folder)))
+
+
+def _anywhere(name: str, folder: Path) -> Iterator[Path]:
+    """The files of that name, which may have folders in it, in the project around ``folder``."""
+    parts = Path(name).parts
     found = _headers_below(project_of(folder)[-1]).get(parts[-1], ())
-    return tuple(sorted(path.parents[len(parts) - 1] for path in found if path.parts[-len(parts) :] == parts))
+    return (path for path in found if path.parts[-len(parts) :] == parts)
 
 
 @functools.cache

@@ -23,9 +23,10 @@ __all__ = [
 PLAIN = "parity/compat/plain_vectors.h"
 """Vector types without operators."""
 
+_VECTORS = r"(?:u?char|u?short|u?int|u?long(?:long)?|float|double)(?P<components>[234])\b"
+_BASE = re.compile(rf"(?<![\w:]){_VECTORS}")
 DERIVED = re.compile(
-    r"\b(?:struct|class)\s+[^;{}()=]*?:(?!:)(?P<bases>[^;{}()]*?(?<![\w:])(?:u?char|u?short|u?int|u?long(?:long)?|float|double)[234]\b"
-    r"[^;{}()]*)(?=\{)"
+    rf"\b(?:struct|class)\s+[^;{{}}()=]*?:(?!:)(?P<bases>[^;{{}}()]*?{_BASE.pattern}[^;{{}}()]*)(?=\{{)"
 )
 """Matches the head of a class that derives from a vector type."""
 
@@ -49,10 +50,7 @@ _COMPOUND = re.compile(
     r"\((?P<parameters>[^()]*)\)\s*\{(?P<body>[^{}]*)\}"
 )
 _PARAMETER = re.compile(r"\s*(?:const\s+)?(?:\w+::)*(?P<type>\w+)\s*(?:const\s*)?&?\s*(?P<name>\w+)\s*")
-_VECTOR = re.compile(
-    r"(?<!\w)(?P<before>(?:struct|class|union|->)\s+)?(?:u?char|u?short|u?int|u?long(?:long)?|float|double)(?P<components>[234])\b"
-)
-_BASE = re.compile(r"(?<![\w:])(?:u?char|u?short|u?int|u?long(?:long)?|float|double)[234]\b")
+_VECTOR = re.compile(rf"(?<!\w)(?P<before>(?:struct|class|union|->)\s+)?{_VECTORS}")
 _DECLARATOR = re.compile(r"\s*(?P<name>[A-Za-z_]\w*)?(?P<counts>(?:\s*\[[^\[\]]*\])*)\s*=?\s*(?P<open>\{)?")
 _BRACE = re.compile(r"[{}()\[\],;]")
 _NUMBER = re.compile(r"[-+]?\s*\.?\d[\w.]*")

@@ -316,7 +316,7 @@ def _selp(o: Operation, words: list[str]) -> None:
     type_ = words[-1]
     c = cpp(type_)
     chosen = o.predicate(p)
-    if o.whole.constant(o.function.name, target) is not None:  # the first thread may have ended
+    if o.is_shared(target):  # the first thread may have ended
         chosen = f"({chosen} & on ? ALL : 0)"
     value = f"sel({chosen}, V<{c}>({o.source(a, type_)}), V<{c}>({o.source(b, type_)}))"
     o.guarded(o.result(target, type_, value))

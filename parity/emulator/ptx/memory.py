@@ -58,6 +58,10 @@ def _ld(o: Operation, words: list[str]) -> None:
     size = size_of(type_)
     place = place_of(o, operand, space)
     number = f"{o.here} | COHERENT" if coherent else o.here
+    if o.is_shared(target):
+        load = f"u64 x; if (load_shared(c, on, at[0], {size}, {number}, &x)) return 1;"
+        o.guarded("if (on) {", place, load, _loaded(o, target, type_, f"all((u{8 * size})x)"), "}")
+        return
     apart = "apart" in words  # several loads, see `merging`
     lines = ["if (on) {", place, _misaligned(o, size if apart else size * count)]
     if apart:
@@ -65,12 +69,6 @@ def _ld(o: Operation, words: list[str]) -> None:
             f"V<u{8 * size}> x[{count}]; if (load_apart<u{8 * size}, {count}>(c, on, at, {number}, x)) return 1;"
         )
         lines += [_loaded(o, each, type_, f"x[{i}]") for i, each in enumerate(targets)]
-    elif o.whole.constant(o.function.name, target) is not None:
-        lines[1:] = [
-            f"{place} u64 x;",
-            f"if (load_shared(c, on, at[0], {size}, {number}, &x)) return 1;",
-            _loaded(o, target, type_, f"all((u{8 * size})x)"),
-        ]
     elif count == 1:
         c = f"u{8 * size}"
         lines += [f"V<{c}> x; if (load_at_{c}(c, on, at, {number}, &x)) return 1;"]

@@ -241,6 +241,10 @@ class Operation:
         """An instruction that stands as an operand: its value as C++, and the type of that."""
         return self._value_of(self, operand)
 
+    def is_shared(self, name: str) -> bool:
+        """Whether a register is one number for all threads of a warp, or of a block."""
+        return self.whole.constant(self.function.name, name) is not None
+
     def register(self, name: str, type_: str) -> str:
         """A register as a variable of a C++ type."""
         return f"R({type_}, {self.n(self.whole.slot(self.function.name, name))})"

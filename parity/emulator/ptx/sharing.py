@@ -106,10 +106,7 @@ class _Sharing:
         item = self._function.items[i]
         assert isinstance(item, Instruction)
         base, *words = item.mnemonic.split(".")
-        parameter = base == "ld" and words[0] == "param"
-        if parameter or (base in ("ld", "ldu") and not _LOAD.match(item.mnemonic)):
-            return False
-        known = base in PURE or base in _LOGIC or base in ("ld", "ldu")
+        known = base in PURE or base in _LOGIC or _LOAD.match(item.mnemonic)
         if not known or "cc" in words or item.operands[0] != name:
             return False
         return self._of_shared(item.modifiers) and self._of_shared(item.operands[1:])
