@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from parity.cli import main
+from parity.errors import MissingTool
+from parity.toolchain import nvcc
 
 ROOT = Path(__file__).parents[2]
 
@@ -20,6 +22,15 @@ class Result:
     code: int
     out: str
     err: str
+
+
+@pytest.fixture
+def with_nvcc():
+    """Skips a test where there is no nvcc."""
+    try:
+        nvcc()
+    except MissingTool as error:
+        pytest.skip(str(error))
 
 
 @pytest.fixture

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
-from parity.errors import MissingTool
-from parity.toolchain import nvcc
-
 KERNELS = """
 template <int TILE> __global__ void product(const float* a, const float* b, float* c, int M, int N, int K) {
     __shared__ float as[TILE][TILE], bs[TILE][TILE];
@@ -138,11 +133,7 @@ SAID = {
 }
 
 
-def test_launches_tell_shapes_and_grid_and_what_they_do_not_tell_is_asked(parity, tmp_path, monkeypatch):
-    try:
-        nvcc()
-    except MissingTool as error:
-        pytest.skip(str(error))
+def test_launches_tell_shapes_and_grid_and_what_they_do_not_tell_is_asked(parity, tmp_path, monkeypatch, with_nvcc):
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "guessed.cu").write_text(KERNELS)
     monkeypatch.chdir(tmp_path)
@@ -235,11 +226,7 @@ BY_DATA = {
 }
 
 
-def test_sizes_in_memory_structures_and_rows_of_graphs_are_told_by_launches(parity, tmp_path, monkeypatch):
-    try:
-        nvcc()
-    except MissingTool as error:
-        pytest.skip(str(error))
+def test_sizes_in_memory_structures_and_rows_of_graphs_are_told_by_launches(parity, tmp_path, monkeypatch, with_nvcc):
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "told.cu").write_text(TOLD_BY_DATA)
     (tmp_path / "src" / "graph.h").write_text(GRAPH)
@@ -254,11 +241,7 @@ def test_sizes_in_memory_structures_and_rows_of_graphs_are_told_by_launches(pari
     assert result.code == 0 and result.out.count("pass  8/8") == len(BY_DATA), result.out + result.err
 
 
-def test_where_nothing_is_declared_the_next_step_is_to_complete_an_op(parity, tmp_path, monkeypatch):
-    try:
-        nvcc()
-    except MissingTool as error:
-        pytest.skip(str(error))
+def test_where_nothing_is_declared_the_next_step_is_to_complete_an_op(parity, tmp_path, monkeypatch, with_nvcc):
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "hidden.cu").write_text(
         "__global__ void hidden(const float* x, float* y, const int* far) { if (far[0] == 77) y[0] = x[0]; }\n"
@@ -273,11 +256,7 @@ def test_where_nothing_is_declared_the_next_step_is_to_complete_an_op(parity, tm
     assert "# The host launches it in hidden.cu:3, as hidden<<<7, 96>>>(a, b, c)" in text and "block=96," in text, text
 
 
-def test_a_failure_says_which_parts_of_its_declaration_are_guesses(parity, tmp_path, monkeypatch):
-    try:
-        nvcc()
-    except MissingTool as error:
-        pytest.skip(str(error))
+def test_a_failure_says_which_parts_of_its_declaration_are_guesses(parity, tmp_path, monkeypatch, with_nvcc):
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "adds.cu").write_text(
         "__global__ void adds(const float* x, float* y, int rows, int cols) {\n"
@@ -351,15 +330,11 @@ __global__ void product(const int* a, const int* x, int* y, int rows, int cols) 
 }
 
 
-def test_bugs_of_a_port_are_found_with_what_was_guessed_alone(parity, tmp_path, monkeypatch):
+def test_bugs_of_a_port_are_found_with_what_was_guessed_alone(parity, tmp_path, monkeypatch, with_nvcc):
     """Prefix sums over 64 lanes for those of 32 (HeCBench #180), rows launched for warps of 32 (bitsandbytes #93).
 
     The host's launches stand in another file, their threads in a header.
     """
-    try:
-        nvcc()
-    except MissingTool as error:
-        pytest.skip(str(error))
     for name, text in PORT.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)

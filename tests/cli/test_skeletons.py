@@ -5,11 +5,7 @@ from __future__ import annotations
 import ast
 import shutil
 
-import pytest
-
-from parity.errors import MissingTool
 from parity.suite import load_suite
-from parity.toolchain import nvcc
 
 KERNELS = """
 extern "C" __global__ void scale_f32(float* x, float alpha, int n) { if (threadIdx.x < n) x[threadIdx.x] *= alpha; }
@@ -126,11 +122,7 @@ extern "C" __global__ void picture(const double* from, double* to, int height, i
 """
 
 
-def test_what_ptx_shows_is_no_guess(parity, tmp_path):
-    try:
-        nvcc()
-    except MissingTool as error:
-        pytest.skip(str(error))
+def test_what_ptx_shows_is_no_guess(parity, tmp_path, with_nvcc):
     (tmp_path / "kernels").mkdir()
     (tmp_path / "kernels" / "seen.cu").write_text(SEEN)
     assert parity("init", tmp_path).code == 0
@@ -197,11 +189,7 @@ __global__ void waits(volatile int* flag, int most) { for (int i = 0; i < most &
 """
 
 
-def test_kernels_with_vectors_and_of_rows_have_a_verdict_at_once(parity, tmp_path, monkeypatch):
-    try:
-        nvcc()
-    except MissingTool as error:
-        pytest.skip(str(error))
+def test_kernels_with_vectors_and_of_rows_have_a_verdict_at_once(parity, tmp_path, monkeypatch, with_nvcc):
     (tmp_path / "kernels").mkdir()
     (tmp_path / "kernels" / "judged.cu").write_text(JUDGED + SEEN)
     monkeypatch.chdir(tmp_path)

@@ -12,12 +12,10 @@ from dataclasses import replace
 import pytest
 
 from parity.engine import read_record
-from parity.errors import MissingTool
 from parity.runners import probed, runner
 from parity.runners.recording import read_recording, write_recording
 from parity.testing.checking import ParityCheck
 from parity.testing.failure import ParityFailure
-from parity.toolchain import nvcc
 
 TARGET = ("--target", "gfx1100")
 AMD = ("--runner", "emulated", *TARGET)
@@ -134,11 +132,7 @@ def test_faults_of_the_port_are_found(mine, parity, edit, faults):
     assert result.out.count("too far apart x") == len(faults)
 
 
-def test_a_failure_names_the_divergence_that_the_code_may_meet(tmp_path, monkeypatch, parity):
-    try:
-        nvcc()
-    except MissingTool as error:
-        pytest.skip(str(error))
+def test_a_failure_names_the_divergence_that_the_code_may_meet(tmp_path, monkeypatch, parity, with_nvcc):
     (tmp_path / "k.cu").write_text(
         'extern "C" __global__ void whole(const float* x, long long* out, int n) {\n'
         "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n    if (i < n) out[i] = x[i];\n}\n"

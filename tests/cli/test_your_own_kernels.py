@@ -9,9 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from parity.errors import MissingTool
-from parity.toolchain import nvcc
-
 TARGET = ("--target", "gfx1100")
 
 
@@ -108,14 +105,6 @@ BROKEN = {
     "cuda": KERNEL.replace("WHAT", "\n#ifdef __HIP__\n1\n#else\nnosuch\n#endif\n"),
     "amd": KERNEL.replace("WHAT", "\n#ifdef __HIP__\nnosuch\n#else\n1\n#endif\n"),
 }
-
-
-@pytest.fixture
-def with_nvcc():
-    try:
-        nvcc()
-    except MissingTool as error:
-        pytest.skip(str(error))
 
 
 def test_build_says_which_side_is_broken(parity, with_nvcc, monkeypatch, tmp_path):
